@@ -1,0 +1,22 @@
+//! The rules of Othello on bitboards.
+//!
+//! Start with [`Position`]: the discs of the player to move and of the opponent, without colours, which is what searching
+//! and evaluating need. [`Diagram`] adds the colour to move and the text forms people exchange; [`Transcript`] is a game
+//! as a list of moves. [`Square`] and the free functions on bitboards come first in the reading order, then `flip` and
+//! `moves` (the two kernels), [`Symmetry`], and [`perft`].
+//!
+//! A bitboard is a `u64`: bit 0 is a1, bit 7 is h1, bit 8 is a2, bit 63 is h8.
+
+mod flip;
+mod moves;
+mod notation;
+mod perft;
+mod position;
+mod square;
+mod symmetry;
+
+pub use notation::{Diagram, NotationError, ScoredDiagram, Side, Transcript, parse_scored_diagrams};
+pub use perft::perft;
+pub use position::{IllegalMove, Position};
+pub use square::{Bitboard, ParseSquareError, Square, Squares, squares};
+pub use symmetry::Symmetry;

@@ -1,0 +1,355 @@
+//! The text forms people exchange: 64-character boards, f5d6 transcripts and OBF lines.
+
+use std::fmt;
+use std::str::FromStr;
+
+use super::position::{IllegalMove, Position};
+use super::square::{ParseSquareError, Square};
+
+/// A colour. Black moves first.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Hash)]
+pub enum Side {
+    /// `X` in diagrams.
+    Black,
+    /// `O` in diagrams.
+    White,
+}
+
+impl Side {
+    /// The other colour.
+    pub const fn other(self) -> Self {
+        match self {
+            Self::Black => Self::White,
+            Self::White => Self::Black,
+        }
+    }
+}
+
+/// Why a text is not a position or a game, and where.
+#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+pub enum NotationError {
+    /// A board of some other length than 64 squares.
+    #[error("expected 64 squares and the side to move, found {0} squares")]
+    BoardLength(usize),
+    /// A character that is no square's content.
+    #[error("column {column}: `{found}` is not a square's content (X black, O white, - or . empty)")]
+    SquareContent {
+        /// Column in the text, from 1.
+        column: usize,
+        /// What stands there.
+        found: char,
+    },
+    /// No or another side to move than X or O.
+    #[error("expected the side to move, X or O, after the board; found `{0}`")]
+    SideToMove(String),
+    /// Something after the side to move that is neither a score nor OBF data.
+    #[error("`{0}` is neither a score in discs (-64 to 64) nor OBF data such as `G8:+18`")]
+    Score(String),
+    /// A square in a transcript or in OBF data.
+    #[error(transparent)]
+    Square(#[from] ParseSquareError),
+    /// A transcript's move that the rules do not allow.
+    #[error("move {ply} ({square}): {reason}")]
+    Illegal {
+        /// Number of the move, from 1.
+        ply: usize,
+        /// The move.
+        square: Square,
+        /// What is wrong with it.
+        reason: IllegalMove,
+    },
+    /// A line of a file that could not be read.
+    #[error("line {line}: {reason}")]
+    Line {
+        /// Line number, from 1.
+        line: usize,
+        /// What is wrong with it.
+        reason: Box<NotationError>,
+    },
+}
+
+/// A position and the colour of the player to move, as in the 64-character notation: a1 to h1, then the next row, a space,
+/// the side to move; `X` is black, `O` is white, `-` or `.` is empty.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Hash)]
+pub struct Diagram {
+    /// The discs, from the side of the player to move.
+    pub position: Position,
+    /// The colour of the player to move.
+    pub side: Side,
+}
+
+impl Diagram {
+    /// The start of every game.
+    pub const START: Self = Self { position: Position::START, side: Side::Black };
+
+    /// The diagram after a move, or why it is illegal.
+    pub fn try_play(self, to: Square) -> Result<Self, IllegalMove> {
+        Ok(Self { position: self.position.try_play(to)?, side: self.side.other() })
+    }
+
+    /// The same discs with the other side to move.
+    pub const fn pass(self) -> Self {
+        Self { position: self.position.pass(), side: self.side.other() }
+    }
+
+    /// Black's and white's discs.
+    pub const fn black_and_white(self) -> (u64, u64) {
+        match self.side {
+            Side::Black => (self.position.player, self.position.opponent),
+            Side::White => (self.position.opponent, self.position.player),
+        }
+    }
+}
+
+impl fmt::Display for Side {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(match self {
+            Self::Black => "X",
+            Self::White => "O",
+        })
+    }
+}
+
+impl FromStr for Side {
+    type Err = NotationError;
+
+    fn from_str(text: &str) -> Result<Self, Self::Err> {
+        match text {
+            "X" | "x" | "*" => Ok(Self::Black),
+            "O" | "o" => Ok(Self::White),
+            other => Err(NotationError::SideToMove(other.to_owned())),
+        }
+    }
+}
+
+impl fmt::Display for Diagram {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let (black, white) = self.black_and_white();
+        for square in Square::all() {
+            f.write_str(match (black & square.bit() != 0, white & square.bit() != 0) {
+                (true, _) => "X",
+                (_, true) => "O",
+                _ => "-",
+            })?;
+        }
+        write!(f, " {}", self.side)
+    }
+}
+
+impl FromStr for Diagram {
+    type Err = NotationError;
+
+    fn from_str(text: &str) -> Result<Self, Self::Err> {
+        let (diagram, rest) = split_diagram(text)?;
+        if rest.trim().is_empty() { Ok(diagram) } else { Err(NotationError::Score(rest.trim().to_owned())) }
+    }
+}
+
+/// Reads a board and a side from the front of a line; the rest of the line comes back with it.
+fn split_diagram(text: &str) -> Result<(Diagram, &str), NotationError> {
+    let text = text.trim_start();
+    let board_end = text.find(char::is_whitespace).unwrap_or(text.len());
+    let (board, rest) = text.split_at(board_end);
+    let (mut black, mut white, mut count) = (0u64, 0u64, 0usize);
+    for found in board.chars() {
+        let bit = 1u64.checked_shl(count as u32).unwrap_or(0);
+        match found {
+            'X' | 'x' | '*' => black |= bit,
+            'O' | 'o' => white |= bit,
+            '-' | '.' => {}
+            _ => return Err(NotationError::SquareContent { column: count + 1, found }),
+        }
+        count += 1;
+    }
+    if count != 64 {
+        return Err(NotationError::BoardLength(count));
+    }
+    let rest = rest.trim_start();
+    let side_end = rest.find(|c: char| c.is_whitespace() || c == ';').unwrap_or(rest.len());
+    let (side_text, rest) = rest.split_at(side_end);
+    let side: Side = side_text.parse()?;
+    let (player, opponent) = match side {
+        Side::Black => (black, white),
+        Side::White => (white, black),
+    };
+    Ok((Diagram { position: Position { player, opponent }, side }, rest))
+}
+
+/// A diagram with what is known of its value: `<diagram> <score>`, or an OBF line `<diagram>; G8:+18; H7:-2;`.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub struct ScoredDiagram {
+    /// The position.
+    pub diagram: Diagram,
+    /// Its value in discs for the side to move: the score given, or the best of the moves' scores.
+    pub score: Option<i32>,
+    /// The scored moves of an OBF line, as they stand there.
+    pub moves: Vec<(Square, i32)>,
+}
+
+impl FromStr for ScoredDiagram {
+    type Err = NotationError;
+
+    fn from_str(text: &str) -> Result<Self, Self::Err> {
+        let (diagram, rest) = split_diagram(text)?;
+        let rest = rest.trim();
+        let mut moves = Vec::new();
+        if !rest.is_empty() && !rest.starts_with(';') {
+            let score = parse_score(rest)?;
+            return Ok(Self { diagram, score: Some(score), moves });
+        }
+        for field in rest.split(';').map(str::trim).filter(|field| !field.is_empty()) {
+            let (square, score) = field.split_once(':').ok_or_else(|| NotationError::Score(field.to_owned()))?;
+            // OBF writes `--:-127` where a position has no scored move.
+            if square.trim() != "--" {
+                moves.push((square.trim().parse()?, parse_score(score)?));
+            }
+        }
+        let score = moves.iter().map(|&(_, score)| score).max();
+        Ok(Self { diagram, score, moves })
+    }
+}
+
+fn parse_score(text: &str) -> Result<i32, NotationError> {
+    let score = text.trim().parse().ok().filter(|score| (-64..=64).contains(score));
+    score.ok_or_else(|| NotationError::Score(text.trim().to_owned()))
+}
+
+/// The diagrams of a text, one a line, with or without scores. Empty lines and lines starting with `#` or `%` are skipped.
+///
+/// # Errors
+/// The first line that is not a diagram, with its number.
+pub fn parse_scored_diagrams(text: &str) -> Result<Vec<ScoredDiagram>, NotationError> {
+    text.lines()
+        .enumerate()
+        .map(|(i, line)| (i + 1, line.trim()))
+        .filter(|(_, line)| !line.is_empty() && !line.starts_with(['#', '%']))
+        .map(|(line, text)| {
+            // OBF comments start anywhere on the line.
+            let data = text.split('%').next().unwrap_or_default();
+            data.parse().map_err(|reason| NotationError::Line { line, reason: Box::new(reason) })
+        })
+        .collect()
+}
+
+/// A game, or the beginning of one, as the moves from the start position: `f5d6c3`. Passes are understood, not written.
+#[derive(Clone, PartialEq, Eq, Debug, Default, Hash)]
+pub struct Transcript {
+    moves: Vec<Square>,
+}
+
+impl Transcript {
+    /// A game from its moves.
+    ///
+    /// # Errors
+    /// The first illegal move.
+    pub fn from_moves(moves: &[Square]) -> Result<Self, NotationError> {
+        let transcript = Self { moves: moves.to_vec() };
+        transcript.replay(|_, _| ())?;
+        Ok(transcript)
+    }
+
+    /// The moves, passes left out.
+    pub fn moves(&self) -> &[Square] {
+        &self.moves
+    }
+
+    /// The position at the end. Where the side that would move must pass and the other can move, it has passed.
+    pub fn last(&self) -> Diagram {
+        self.replay(|_, _| ()).expect("a transcript holds legal moves only")
+    }
+
+    /// Calls `visit` with each diagram and the move played in it.
+    fn replay(&self, mut visit: impl FnMut(Diagram, Square)) -> Result<Diagram, NotationError> {
+        let mut diagram = Diagram::START;
+        for (i, &square) in self.moves.iter().enumerate() {
+            visit(diagram, square);
+            let next = diagram.try_play(square);
+            diagram = next.map_err(|reason| NotationError::Illegal { ply: i + 1, square, reason })?;
+            if diagram.position.moves() == 0 && diagram.position.opponent_moves() != 0 {
+                diagram = diagram.pass();
+            }
+        }
+        Ok(diagram)
+    }
+
+    /// Each diagram of the game with the move played in it.
+    pub fn steps(&self) -> Vec<(Diagram, Square)> {
+        let mut steps = Vec::with_capacity(self.moves.len());
+        self.replay(|diagram, square| steps.push((diagram, square))).expect("a transcript holds legal moves only");
+        steps
+    }
+}
+
+impl FromStr for Transcript {
+    type Err = NotationError;
+
+    fn from_str(text: &str) -> Result<Self, Self::Err> {
+        let text = text.trim();
+        let characters: Vec<char> = text.chars().collect();
+        let mut moves = Vec::with_capacity(characters.len() / 2);
+        for pair in characters.chunks(2) {
+            let name: String = pair.iter().collect();
+            // Some writers note passes; they carry no information.
+            if !matches!(name.as_str(), "--" | "PS" | "ps" | "PA" | "pa") {
+                moves.push(name.parse()?);
+            }
+        }
+        Self::from_moves(&moves)
+    }
+}
+
+impl fmt::Display for Transcript {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        self.moves.iter().try_for_each(|square| write!(f, "{square}"))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn diagrams_round_trip() {
+        let text = "---------------------------OX------XO--------------------------- X";
+        let diagram: Diagram = text.parse().unwrap();
+        assert_eq!(diagram, Diagram::START);
+        assert_eq!(diagram.to_string(), text);
+        let white = diagram.try_play("f5".parse().unwrap()).unwrap();
+        assert_eq!(white.side, Side::White);
+        assert_eq!(white.to_string().parse(), Ok(white));
+    }
+
+    #[test]
+    fn bad_diagrams_say_what_is_wrong() {
+        let board = "---------------------------OX------XO---------------------------";
+        let error = |text: &str| text.parse::<ScoredDiagram>().unwrap_err();
+        assert_eq!(error("XO X"), NotationError::BoardLength(2));
+        assert_eq!(error(&board.replace('O', "Q")), NotationError::SquareContent { column: 28, found: 'Q' });
+        assert_eq!(error(board), NotationError::SideToMove(String::new()));
+        assert_eq!(error(&format!("{board} Y")), NotationError::SideToMove("Y".into()));
+        assert_eq!(error(&format!("{board} X 65")), NotationError::Score("65".into()));
+        assert!(matches!(error(&format!("{board} X; f9:+2;")), NotationError::Square(_)));
+        let error = parse_scored_diagrams(&format!("# a comment\n{board} X 3\nrubbish X\n")).unwrap_err();
+        assert!(matches!(error, NotationError::Line { line: 3, .. }), "{error}");
+    }
+
+    #[test]
+    fn obf_lines_give_the_best_score() {
+        let board = "---------------------------OX------XO---------------------------";
+        let scored: ScoredDiagram = format!("{board} X; F5:+2; D3:-4;").parse().unwrap();
+        assert_eq!(scored.score, Some(2));
+        assert_eq!(scored.moves.len(), 2);
+        let unscored: ScoredDiagram = format!("{board} X; --:-127;").parse().unwrap();
+        assert_eq!((unscored.score, unscored.moves.len()), (None, 0));
+    }
+
+    #[test]
+    fn transcripts_round_trip_and_refuse_illegal_moves() {
+        let game: Transcript = "F5d6c3".parse().unwrap();
+        assert_eq!(game.to_string(), "f5d6c3");
+        assert_eq!(game.last().side, Side::White);
+        let error = "f5d6a1".parse::<Transcript>().unwrap_err();
+        assert!(matches!(error, NotationError::Illegal { ply: 3, reason: IllegalMove::NoFlips(_), .. }), "{error}");
+        assert!("f5d".parse::<Transcript>().is_err());
+    }
+}

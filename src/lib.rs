@@ -1,0 +1,5 @@
+//! flipside: a self-play evaluation-weight tuner for Othello.
+#![deny(unsafe_code)]
+
+pub mod board;
+
