@@ -2,4 +2,4 @@
 #![deny(unsafe_code)]
 
 pub mod board;
-
+pub mod search;

@@ -1,0 +1,3 @@
+//! Searching for the value of a position.
+
+pub mod endgame;
