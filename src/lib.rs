@@ -2,4 +2,6 @@
 #![deny(unsafe_code)]
 
 pub mod board;
+pub mod eval;
+pub mod pattern;
 pub mod search;
