@@ -33,7 +33,7 @@ impl Search<'_> {
     /// One to four empty squares met outside the fast path.
     fn few(&mut self, position: Position, alpha: i32, empties: u32) -> i32 {
         if empties == 4 {
-            return self.last4(position, alpha, odd_quadrants(position.empty()), false);
+            return self.last4(position, alpha, odd_quadrants(position.empty()));
         }
         let moves = position.moves();
         if moves == 0 {

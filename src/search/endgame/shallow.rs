@@ -22,7 +22,7 @@ impl Search<'_> {
                 let next = position.play_unchecked(x, position.flips(x));
                 let odd = odd ^ quadrant(x);
                 let value = if empties == 5 {
-                    -self.last4(next, -alpha - 1, odd, false)
+                    -self.last4(next, -alpha - 1, odd)
                 } else {
                     -self.shallow(next, -alpha - 1, empties - 1, odd)
                 };
