@@ -1,8 +1,10 @@
 use flipside::board::*;
 use flipside::search::endgame::EndgameSolver;
 
-
-fn cpu() -> f64 { let s = std::fs::read_to_string("/proc/thread-self/schedstat").unwrap(); s.split(' ').next().unwrap().parse::<f64>().unwrap() / 1e9 }
+fn cpu() -> f64 {
+    let s = std::fs::read_to_string("/proc/thread-self/schedstat").unwrap();
+    s.split(' ').next().unwrap().parse::<f64>().unwrap() / 1e9
+}
 fn main() {
     let args: Vec<String> = std::env::args().collect();
     let mode = &args[1];
@@ -28,11 +30,23 @@ fn main() {
             nodes += s.nodes;
             n += 1;
             sum += s.score as i64;
-            if let Some(score) = d.score && score != s.score { println!("WRONG {} {} {:?}", d.diagram, score, s); }
-            if mode == "v" { println!("{} {:+} {:?} {} {:.3}", d.diagram.position.empties(), s.score, s.best, s.nodes, cpu() - t); }
+            if let Some(score) = d.score
+                && score != s.score
+            {
+                println!("WRONG {} {} {:?}", d.diagram, score, s);
+            }
+            if mode == "v" {
+                println!("{} {:+} {:?} {} {:.3}", d.diagram.position.empties(), s.score, s.best, s.nodes, cpu() - t);
+            }
         }
         best = f64::min(best, cpu() - start);
     }
 
-    println!("{n} positions, {nodes} nodes, {:.3} s, {:.1} Mnps, {:.1} solves/s, {:.0} nodes each, sum {sum}", best, nodes as f64 / best / 1e6, n as f64 / best, nodes as f64 / n as f64);
+    println!(
+        "{n} positions, {nodes} nodes, {:.3} s, {:.1} Mnps, {:.1} solves/s, {:.0} nodes each, sum {sum}",
+        best,
+        nodes as f64 / best / 1e6,
+        n as f64 / best,
+        nodes as f64 / n as f64
+    );
 }

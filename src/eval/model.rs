@@ -58,9 +58,8 @@ impl StageMap {
 
     fn check(&self) -> Result<(), ModelError> {
         let steps_down = |pair: &[u8]| pair[0] == pair[1] || pair[0] == pair[1].wrapping_add(1);
-        let well_formed = self.of_empties.len() == 61
-            && self.of_empties[60] == 0
-            && self.of_empties.windows(2).all(steps_down);
+        let well_formed =
+            self.of_empties.len() == 61 && self.of_empties[60] == 0 && self.of_empties.windows(2).all(steps_down);
         if well_formed { Ok(()) } else { Err(ModelError::Stages) }
     }
 }

@@ -332,7 +332,8 @@ mod tests {
             // The definition itself: own +1, opponent -1, first square least significant.
             for lane in 0..layout.instances() {
                 let (_, squares) = layout.instance(lane);
-                let digit = |s: &Square| (position.player & s.bit() != 0) as i32 - (position.opponent & s.bit() != 0) as i32;
+                let digit =
+                    |s: &Square| (position.player & s.bit() != 0) as i32 - (position.opponent & s.bit() != 0) as i32;
                 let number = squares.iter().rev().fold(0, |number, square| 3 * number + digit(square));
                 assert_eq!(i32::from(indices.0[lane]), number);
             }
@@ -341,7 +342,9 @@ mod tests {
 
     #[test]
     fn too_many_instances_are_refused() {
-        let patterns = (0..9).map(|i| Pattern::new(&format!("p{i}"), &format!("a1 b1 {}{}", ['c', 'd', 'e'][i % 3], 3 + i / 3)).unwrap());
+        let patterns = (0..9).map(|i| {
+            Pattern::new(&format!("p{i}"), &format!("a1 b1 {}{}", ['c', 'd', 'e'][i % 3], 3 + i / 3)).unwrap()
+        });
         let set = PatternSet { name: "wide".into(), patterns: patterns.collect(), scalars: vec![] };
         assert!(matches!(Layout::new(&set), Err(LayoutError::TooManyInstances { instances: 72, .. })));
     }

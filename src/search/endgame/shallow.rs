@@ -7,14 +7,21 @@ use crate::board::{Bitboard, Position, squares};
 
 impl Search<'_> {
     /// The value with the null window (`alpha`, `alpha` + 1), five empty squares or more.
-    pub(super) fn shallow(&mut self, position: Position, alpha: i32, empties: u32, odd: Bitboard) -> i32 {
+    pub(super) fn shallow(
+        &mut self,
+        position: Position,
+        moves: Bitboard,
+        alpha: i32,
+        empties: u32,
+        odd: Bitboard,
+    ) -> i32 {
         self.nodes += 1;
-        let moves = position.moves();
         if moves == 0 {
-            if position.opponent_moves() == 0 {
+            let theirs = position.opponent_moves();
+            if theirs == 0 {
                 return position.final_score();
             }
-            return -self.shallow(position.pass(), -alpha - 1, empties, odd);
+            return -self.shallow(position.pass(), theirs, -alpha - 1, empties, odd);
         }
         let mut best = NO_VALUE;
         for set in [moves & odd, moves & !odd] {
@@ -24,7 +31,7 @@ impl Search<'_> {
                 let value = if empties == 5 {
                     -self.last4(next, -alpha - 1, odd)
                 } else {
-                    -self.shallow(next, -alpha - 1, empties - 1, odd)
+                    -self.shallow(next, next.moves(), -alpha - 1, empties - 1, odd)
                 };
                 best = best.max(value);
                 if best > alpha {
