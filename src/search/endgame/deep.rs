@@ -40,11 +40,14 @@ impl Search<'_> {
     /// Four empty squares or more, `moves` known.
     #[inline]
     fn many(&mut self, position: Position, moves: Bitboard, alpha: i32, empties: u32, odd: Bitboard) -> i32 {
-        match empties {
-            4 => self.last4(position, alpha, odd),
-            5..RANKED => self.shallow(position, moves, alpha, empties, odd),
-            RANKED..DEEP => self.ranked::<FEW>(position, moves, alpha, empties, odd),
-            _ => self.ranked::<MOST>(position, moves, alpha, empties, odd),
+        if empties >= DEEP {
+            self.ranked::<MOST>(position, moves, alpha, empties, odd)
+        } else if empties >= RANKED {
+            self.ranked::<FEW>(position, moves, alpha, empties, odd)
+        } else if empties > 4 {
+            self.shallow(position, moves, alpha, empties, odd)
+        } else {
+            self.last4(position, alpha, odd)
         }
     }
 
