@@ -7,4 +7,3 @@ pub mod learn;
 pub mod pattern;
 pub mod search;
 pub mod selfplay;
-
