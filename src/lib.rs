@@ -2,6 +2,7 @@
 #![deny(unsafe_code)]
 
 pub mod board;
+pub mod cli;
 pub mod eval;
 pub mod pattern;
 
