@@ -4,5 +4,7 @@
 pub mod board;
 pub mod cli;
 pub mod eval;
+pub mod learn;
 pub mod pattern;
-
+pub mod search;
+pub mod selfplay;
