@@ -4,4 +4,4 @@
 pub mod board;
 pub mod eval;
 pub mod pattern;
-
+pub mod weights;
