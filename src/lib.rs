@@ -3,5 +3,8 @@
 
 pub mod board;
 pub mod eval;
+pub mod learn;
 pub mod pattern;
+pub mod search;
+pub mod selfplay;
 pub mod weights;
