@@ -8,3 +8,4 @@ pub mod learn;
 pub mod pattern;
 pub mod search;
 pub mod selfplay;
+pub mod weights;
