@@ -2,8 +2,10 @@
 #![deny(unsafe_code)]
 
 pub mod board;
+pub mod cli;
 pub mod eval;
 pub mod learn;
 pub mod pattern;
 pub mod search;
 pub mod selfplay;
+pub mod weights;

@@ -33,6 +33,15 @@ impl StageMap {
         Ok(Self { of_empties: (0..=60).map(|empties| stage(empties) as u8).collect() })
     }
 
+    /// Stages from the stage of each number of empties, 0 to 60.
+    ///
+    /// # Errors
+    /// A table that is not 61 stages falling to 0 without a gap.
+    pub fn from_table(of_empties: &[u8]) -> Result<Self, ModelError> {
+        let stages = Self { of_empties: of_empties.to_vec() };
+        stages.check().map(|()| stages)
+    }
+
     /// The stage of a position with so many empties.
     #[inline]
     pub fn of_empties(&self, empties: u32) -> usize {
@@ -58,9 +67,8 @@ impl StageMap {
 
     fn check(&self) -> Result<(), ModelError> {
         let steps_down = |pair: &[u8]| pair[0] == pair[1] || pair[0] == pair[1].wrapping_add(1);
-        let well_formed = self.of_empties.len() == 61
-            && self.of_empties[60] == 0
-            && self.of_empties.windows(2).all(steps_down);
+        let well_formed =
+            self.of_empties.len() == 61 && self.of_empties[60] == 0 && self.of_empties.windows(2).all(steps_down);
         if well_formed { Ok(()) } else { Err(ModelError::Stages) }
     }
 }

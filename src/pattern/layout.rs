@@ -85,6 +85,11 @@ impl Layout {
     /// A malformed set, or more than [`LANES`] instances.
     pub fn new(set: &PatternSet) -> Result<Self, LayoutError> {
         set.check()?;
+        // Before any table is made: a set from a file may list patterns without end.
+        let count = set.patterns.iter().map(|pattern| instances_of(pattern).len()).sum();
+        if count > LANES {
+            return Err(LayoutError::TooManyInstances { set: set.name.clone(), instances: count });
+        }
         let mut instances = Vec::new();
         let mut centres = Vec::new();
         let mut weight_of_slot = Vec::new();
@@ -96,9 +101,6 @@ impl Layout {
                 centres.push((first_slot + pattern.configurations() / 2) as u32);
             }
             number_weights(pattern, &mut weight_of_slot, &mut weights);
-        }
-        if instances.len() > LANES {
-            return Err(LayoutError::TooManyInstances { set: set.name.clone(), instances: instances.len() });
         }
         let mut scalars = Vec::new();
         for &scalar in &set.scalars {
@@ -332,7 +334,8 @@ mod tests {
             // The definition itself: own +1, opponent -1, first square least significant.
             for lane in 0..layout.instances() {
                 let (_, squares) = layout.instance(lane);
-                let digit = |s: &Square| (position.player & s.bit() != 0) as i32 - (position.opponent & s.bit() != 0) as i32;
+                let digit =
+                    |s: &Square| (position.player & s.bit() != 0) as i32 - (position.opponent & s.bit() != 0) as i32;
                 let number = squares.iter().rev().fold(0, |number, square| 3 * number + digit(square));
                 assert_eq!(i32::from(indices.0[lane]), number);
             }
@@ -341,7 +344,9 @@ mod tests {
 
     #[test]
     fn too_many_instances_are_refused() {
-        let patterns = (0..9).map(|i| Pattern::new(&format!("p{i}"), &format!("a1 b1 {}{}", ['c', 'd', 'e'][i % 3], 3 + i / 3)).unwrap());
+        let patterns = (0..9).map(|i| {
+            Pattern::new(&format!("p{i}"), &format!("a1 b1 {}{}", ['c', 'd', 'e'][i % 3], 3 + i / 3)).unwrap()
+        });
         let set = PatternSet { name: "wide".into(), patterns: patterns.collect(), scalars: vec![] };
         assert!(matches!(Layout::new(&set), Err(LayoutError::TooManyInstances { instances: 72, .. })));
     }
