@@ -70,7 +70,7 @@ pub fn main() -> ExitCode {
         Err(error) => return unusable(&error),
     };
     let mut out = BufWriter::new(io::stdout().lock());
-    let run = |arguments: Arguments| {
+    let mut run = |arguments: Arguments| {
         let session = arguments.common.start()?;
         arguments.command.run(&session, &mut out)?;
         Ok(out.flush()?)
