@@ -33,6 +33,15 @@ impl StageMap {
         Ok(Self { of_empties: (0..=60).map(|empties| stage(empties) as u8).collect() })
     }
 
+    /// Stages from the stage of each number of empties, 0 to 60.
+    ///
+    /// # Errors
+    /// A table that is not 61 stages falling to 0 without a gap.
+    pub fn from_table(of_empties: &[u8]) -> Result<Self, ModelError> {
+        let stages = Self { of_empties: of_empties.to_vec() };
+        stages.check().map(|()| stages)
+    }
+
     /// The stage of a position with so many empties.
     #[inline]
     pub fn of_empties(&self, empties: u32) -> usize {

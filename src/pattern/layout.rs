@@ -85,6 +85,11 @@ impl Layout {
     /// A malformed set, or more than [`LANES`] instances.
     pub fn new(set: &PatternSet) -> Result<Self, LayoutError> {
         set.check()?;
+        // Before any table is made: a set from a file may list patterns without end.
+        let count = set.patterns.iter().map(|pattern| instances_of(pattern).len()).sum();
+        if count > LANES {
+            return Err(LayoutError::TooManyInstances { set: set.name.clone(), instances: count });
+        }
         let mut instances = Vec::new();
         let mut centres = Vec::new();
         let mut weight_of_slot = Vec::new();
@@ -96,9 +101,6 @@ impl Layout {
                 centres.push((first_slot + pattern.configurations() / 2) as u32);
             }
             number_weights(pattern, &mut weight_of_slot, &mut weights);
-        }
-        if instances.len() > LANES {
-            return Err(LayoutError::TooManyInstances { set: set.name.clone(), instances: instances.len() });
         }
         let mut scalars = Vec::new();
         for &scalar in &set.scalars {
