@@ -11,16 +11,12 @@ use super::stability::stable_discs;
 use super::table::Known;
 use crate::board::{Bitboard, Position, Square};
 
-/// From this many empty squares on, nodes rank their moves.
+/// From this many empty squares on, nodes use the table and stability, and rank their moves.
 const RANKED: u32 = 6;
-/// From this many on, they use the table and stability.
-const TABLED: u32 = 6;
-/// From this many on, the list of moves is a long one.
+/// From this many on, they look their children up before searching any, and rank more thoroughly.
 const DEEP: u32 = 9;
-/// From this many on, nodes look their children up before searching any.
-const LOOK_AHEAD: u32 = 10;
-/// From this many on, ranking looks at edge stability too.
-const THOROUGH: u32 = 10;
+/// From this many on, they look at the stop flag.
+const STOPPABLE: u32 = 14;
 /// Room for the moves of any position.
 const MOST: usize = 64;
 /// Room for the moves of a position with less than [`DEEP`] empty squares.
@@ -37,17 +33,15 @@ impl Search<'_> {
         }
     }
 
-    /// Four empty squares or more, `moves` known.
+    /// Five empty squares or more, `moves` known.
     #[inline]
     fn many(&mut self, position: Position, moves: Bitboard, alpha: i32, empties: u32, odd: Bitboard) -> i32 {
         if empties >= DEEP {
             self.ranked::<MOST>(position, moves, alpha, empties, odd)
         } else if empties >= RANKED {
             self.ranked::<FEW>(position, moves, alpha, empties, odd)
-        } else if empties > 4 {
-            self.shallow(position, moves, alpha, empties, odd)
         } else {
-            self.last4(position, alpha, odd)
+            self.last5(position, moves, alpha, odd)
         }
     }
 
@@ -76,7 +70,7 @@ impl Search<'_> {
         empties: u32,
         odd: Bitboard,
     ) -> i32 {
-        if empties >= 14 && self.should_stop() {
+        if empties >= STOPPABLE && self.should_stop() {
             return NO_VALUE;
         }
         self.nodes += 1;
@@ -86,11 +80,6 @@ impl Search<'_> {
                 return position.final_score();
             }
             return -self.ranked::<MOST>(position.pass(), theirs, -alpha - 1, empties, odd);
-        }
-        if empties < TABLED {
-            let mut moves = Moves::<MOST>::new(position, moves);
-            moves.rank(position, Known::NOTHING, odd, false);
-            return self.best_of(position, moves, alpha, empties, odd).0;
         }
         if let Some(bound) = stability_bound(position, alpha) {
             return bound;
@@ -105,7 +94,7 @@ impl Search<'_> {
         }
         let nodes_before = self.nodes;
         let mut moves = Moves::<MOST>::new(position, moves);
-        if empties >= LOOK_AHEAD {
+        if empties >= DEEP {
             for child in moves.as_slice() {
                 let next = position.play_unchecked(child.to, child.flips);
                 if let Some(theirs) = self.table.probe(self.table.slot(next))
@@ -115,37 +104,23 @@ impl Search<'_> {
                 }
             }
         }
-        moves.rank(position, known, odd, empties >= THOROUGH);
-        let (best, best_move) = self.best_of(position, moves, alpha, empties, odd);
-        if self.stopped {
-            return NO_VALUE;
-        }
-        known.learn(best, alpha, best_move);
-        self.table.store(slot, known, log2(self.nodes - nodes_before));
-        best
-    }
-
-    /// Searches ranked moves until one exceeds `alpha`: the best value and its move.
-    #[inline(always)]
-    fn best_of<const MOST: usize>(
-        &mut self,
-        position: Position,
-        mut moves: Moves<MOST>,
-        alpha: i32,
-        empties: u32,
-        odd: Bitboard,
-    ) -> (i32, Square) {
-        let mut best = (NO_VALUE, Square::lowest(0));
+        moves.rank(position, known, odd, empties >= DEEP);
+        let (mut best, mut best_move) = (NO_VALUE, Square::lowest(0));
         while let Some(Move { to, flips, replies, .. }) = moves.pick() {
             let next = position.play_unchecked(to, flips);
             let value = -self.many(next, replies, -alpha - 1, empties - 1, odd ^ quadrant(to));
-            if value > best.0 {
-                best = (value, to);
+            if value > best {
+                (best, best_move) = (value, to);
                 if value > alpha {
                     break;
                 }
             }
         }
+        if self.stopped {
+            return NO_VALUE;
+        }
+        known.learn(best, alpha, best_move);
+        self.table.store(slot, known, log2(self.nodes - nodes_before));
         best
     }
 

@@ -1,7 +1,7 @@
-//! The last four empty squares, each number of them with its own function.
+//! The last five empty squares, each number of them with its own function.
 //!
-//! All take the null window (`alpha`, `alpha` + 1), return the fail-soft value in discs for the player to move, and try the
-//! empty squares without listing the legal moves first.
+//! All take the null window (`alpha`, `alpha` + 1), return the fail-soft value in discs for the player to move, and try moves
+//! into odd quadrants first; up to four empty squares, without listing the legal moves before.
 
 use std::hint::select_unpredictable;
 
@@ -90,6 +90,29 @@ impl Search<'_> {
             NO_VALUE => -self.last4(position.pass(), -alpha - 1, odd),
             best => best,
         }
+    }
+
+    /// The value with five empty squares, the legal moves known.
+    pub(super) fn last5(&mut self, position: Position, moves: Bitboard, alpha: i32, odd: Bitboard) -> i32 {
+        self.nodes += 1;
+        if moves == 0 {
+            let theirs = position.opponent_moves();
+            return match theirs {
+                0 => position.final_score(),
+                _ => -self.last5(position.pass(), theirs, -alpha - 1, odd),
+            };
+        }
+        let mut best = NO_VALUE;
+        for set in [moves & odd, moves & !odd] {
+            for x in squares(set) {
+                let next = position.play_unchecked(x, position.flips(x));
+                best = best.max(-self.last4(next, -alpha - 1, odd ^ quadrant(x)));
+                if best > alpha {
+                    return best;
+                }
+            }
+        }
+        best
     }
 }
 

@@ -87,7 +87,7 @@ impl<const MOST: usize> Moves<MOST> {
                     rank += 8;
                 }
                 if thorough {
-                    rank += 2 * stable_edges(next.pass()).count_ones() as i32;
+                    rank += 8 * stable_edges(next.pass()).count_ones() as i32;
                 }
                 rank
             };
