@@ -19,7 +19,7 @@ pub struct EngineOptions {
 pub struct EnginePlayer<'e, E: Evaluator> {
     options: EngineOptions,
     searcher: Searcher<'e, E>,
-    solver: EndgameSolver,
+    solver: EndgameSolver<'static>,
     note: MoveNote,
 }
 

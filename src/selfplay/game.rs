@@ -84,7 +84,7 @@ pub struct SelfPlay<'e, E: Evaluator> {
 /// What one thread needs; it carries nothing from game to game.
 struct Worker<'e, E: Evaluator> {
     searcher: Searcher<'e, E>,
-    solver: EndgameSolver,
+    solver: EndgameSolver<'static>,
     line: Vec<Square>,
 }
 
