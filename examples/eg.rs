@@ -7,14 +7,20 @@ fn cpu() -> f64 {
 }
 fn main() {
     let args: Vec<String> = std::env::args().collect();
-    let mode = &args[1];
     let bits: u32 = args[2].parse().unwrap();
+    flipside::search::endgame::order::load();
+    match std::env::var("WEIGHTS") {
+        Ok(path) => { let f = flipside::weights::WeightFile::load(path.as_ref()).unwrap(); let e = flipside::eval::PatternEvaluator::new(&f.model).unwrap(); run(EndgameSolver::guided(&e, bits), &args); }
+        Err(_) => run(EndgameSolver::new(bits), &args),
+    }
+}
+fn run<E: flipside::eval::Evaluator>(mut solver: EndgameSolver<'_, E>, args: &[String]) {
+    let mode = &args[1];
     let from: usize = args[4].parse().unwrap();
     let to: usize = args[5].parse().unwrap();
     let reps: usize = args.get(6).map_or(1, |r| r.parse().unwrap());
     let text = std::fs::read_to_string(&args[3]).unwrap();
     let positions = parse_scored_diagrams(&text).unwrap();
-    let mut solver = EndgameSolver::new(bits);
     let mut line = vec![];
     let (mut best, mut nodes, mut n, mut sum) = (f64::MAX, 0, 0, 0i64);
     for _ in 0..reps {
