@@ -180,7 +180,8 @@ impl Bench<'_> {
 
     fn line(&mut self, section: &str, counted: &str, count: u64, seconds: &[f64]) -> Result<(), CliError> {
         let rates: Vec<f64> = seconds.iter().map(|&seconds| rate(count, seconds)).collect();
-        let (slowest, fastest) = rates.iter().fold((f64::MAX, 0.0f64), |(low, high), &rate| (low.min(rate), high.max(rate)));
+        let (slowest, fastest) =
+            rates.iter().fold((f64::MAX, 0.0f64), |(low, high), &rate| (low.min(rate), high.max(rate)));
         let (seconds, rate) = (median(seconds), median(&rates));
         let spread = 100.0 * (fastest - slowest) / rate.max(f64::MIN_POSITIVE);
         writeln!(self.out, "{section}\t{counted}\t{count}\t{seconds:.3}\t{rate:.0}\t{spread:.1}%")?;

@@ -45,7 +45,12 @@ impl SearchArguments {
         with_evaluator!(&evaluator, evaluator => self.search(evaluator, &positions, out))
     }
 
-    fn search<E: Evaluator>(&self, evaluator: &E, positions: &[ScoredDiagram], out: &mut dyn Write) -> Result<(), CliError> {
+    fn search<E: Evaluator>(
+        &self,
+        evaluator: &E,
+        positions: &[ScoredDiagram],
+        out: &mut dyn Write,
+    ) -> Result<(), CliError> {
         let mut searcher = Searcher::new(evaluator, LOG2_TABLE);
         writeln!(out, "score\tmove\tnodes\tseconds\tline")?;
         for scored in positions {

@@ -3,7 +3,7 @@
 use std::io::Write;
 use std::path::PathBuf;
 use std::sync::Arc;
-use std::sync::atomic::{AtomicU32, AtomicBool, Ordering::Relaxed};
+use std::sync::atomic::{AtomicBool, AtomicU32, Ordering::Relaxed};
 
 use clap::{Args, ValueEnum};
 
@@ -109,9 +109,10 @@ impl TrainArguments {
         let from = self.from.as_ref().map(EvaluatorChoice::weight_file).transpose()?;
         let stop = stop_on_signals()?;
         let mut progress = TrainProgress::new(session, budget);
-        let outcome = train(&config, &self.run, budget, self.resume == Resume::Auto, from.as_ref(), &stop, &mut |event| {
-            progress.show(event);
-        });
+        let outcome =
+            train(&config, &self.run, budget, self.resume == Resume::Auto, from.as_ref(), &stop, &mut |event| {
+                progress.show(event);
+            });
         progress.finish();
         let shown = self.run.display();
         match outcome.map_err(hinted)? {
@@ -159,7 +160,9 @@ impl BudgetArguments {
 fn hinted(error: TrainError) -> CliError {
     let hint = match &error {
         TrainError::Exists(_) | TrainError::OtherConfig { .. } => Some("Name another directory with --run."),
-        TrainError::Io { .. } | TrainError::File(_) => Some("What was saved is whole; mend the cause and give the same command again."),
+        TrainError::Io { .. } | TrainError::File(_) => {
+            Some("What was saved is whole; mend the cause and give the same command again.")
+        }
         _ => None,
     };
     let failure = CliError::Failure { message: "training ended".into(), source: Some(error.into()), hint: None };

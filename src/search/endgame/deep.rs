@@ -4,9 +4,9 @@
 //! J. Schaeffer and A. Plaat, "New advances in alpha-beta searching", 1996) and by the opponent's stable discs.
 
 use super::Search;
+use super::guided::{GUIDED, probe_depth};
 use super::last::NO_VALUE;
 use super::order::{Move, Moves};
-use super::guided::GUIDED;
 use super::parity::{odd_quadrants, quadrant};
 use super::stability::stable_discs;
 use super::table::{Known, Slot, Table};
@@ -21,6 +21,8 @@ const DEEP: u32 = 9;
 const FAR: u32 = 11;
 /// From this many on, they look at the stop flag.
 pub(super) const STOPPABLE: u32 = 14;
+/// Nodes of the principal variation are few and their order matters most: it is worth this many plies more.
+const DEEPER: u32 = 2;
 /// Room for the moves of any position.
 pub(super) const MOST: usize = 64;
 /// Room for the moves of a position with less than [`DEEP`] empty squares.
@@ -214,8 +216,10 @@ impl<'a, E: Evaluator> Search<'a, E> {
     /// The moves of a node that is not on the fast path.
     fn ranked_moves(&self, position: Position, moves: Bitboard, known: Known) -> Moves<MOST> {
         let mut moves = Moves::<MOST>::new(position, moves);
-        if position.empties() >= GUIDED {
-            self.guide(position, &self.evaluator.state(&position), moves, known).into_moves()
+        let empties = position.empties();
+        if empties >= GUIDED {
+            let depth = probe_depth(empties) + DEEPER.min((empties - GUIDED) / 2);
+            self.guide(position, &self.evaluator.state(&position), moves, known, depth).into_moves()
         } else {
             moves.rank(position, known, odd_quadrants(position.empty()), true);
             moves

@@ -3,16 +3,26 @@
 use arrayvec::ArrayVec;
 
 use super::Search;
-use super::deep::{MOST, STOPPABLE};
+use super::deep::{MOST, STOPPABLE, log2};
 use super::last::NO_VALUE;
-use super::order::{Move, Moves};
+use super::order::{Move, Moves, weighted_count};
 use super::parity::quadrant;
+use super::stability::stable_edges;
 use super::table::Known;
 use crate::board::{Bitboard, Position, Square, squares};
 use crate::eval::{Evaluator, Score};
 
 /// From this many empty squares on, nodes are guided.
 pub(super) const GUIDED: u32 = 12;
+
+/// The worth of a move is less by this for each reply it allows, corners counting double: what is to be found first is not
+/// the best move but a good one that is quickly shown to be good.
+const DISCS_PER_REPLY: i32 = 3;
+
+/// How deep to search for the order of moves.
+pub(super) fn probe_depth(empties: u32) -> u32 {
+    empties.saturating_sub(14) / 2
+}
 
 /// The legal moves of a guided node, ranked, and the evaluator's states after them.
 pub(super) struct GuidedMoves<S> {
@@ -34,23 +44,28 @@ impl<S> GuidedMoves<S> {
 }
 
 impl<E: Evaluator> Search<'_, E> {
-    /// Ranks moves by what a shallow search says of them, and by the opponent's mobility.
-    pub(super) fn guide(&self, position: Position, state: &E::State, mut moves: Moves<MOST>, known: Known) -> GuidedMoves<E::State> {
+    /// Ranks moves by what a search of `depth` plies says of them, the opponent's mobility, and edge stability.
+    pub(super) fn guide(
+        &self,
+        position: Position,
+        state: &E::State,
+        mut moves: Moves<MOST>,
+        known: Known,
+        depth: u32,
+    ) -> GuidedMoves<E::State> {
         let mut states = ArrayVec::new();
-        let depth = super::order::w(0) + (position.empties() as i32 - super::order::w(1)).max(0) / super::order::w(2);
-        let weight = super::order::w(3);
         moves.rank_by(known, position, |entry, next| {
             let state = self.evaluator.play(state, entry.to, entry.flips);
             let value = -self.probe(next, &state, entry.replies, depth, -Score::INFINITY.0, Score::INFINITY.0);
             states.push(state);
-            let corners = entry.replies & 0x8100_0000_0000_0081;
-            value - weight * (entry.replies.count_ones() + corners.count_ones()) as i32
+            let stable = stable_edges(next.pass()).count_ones() as i32;
+            value - DISCS_PER_REPLY * Score::DISC * weighted_count(entry.replies) + Score::DISC / 2 * stable
         });
         GuidedMoves { moves, states }
     }
 
     /// The value of a position by the evaluator, `depth` plies deep, in units of [`Score`].
-    fn probe(&self, position: Position, state: &E::State, moves: Bitboard, depth: i32, alpha: i32, beta: i32) -> i32 {
+    fn probe(&self, position: Position, state: &E::State, moves: Bitboard, depth: u32, alpha: i32, beta: i32) -> i32 {
         if moves == 0 {
             let theirs = position.opponent_moves();
             if theirs == 0 {
@@ -58,7 +73,7 @@ impl<E: Evaluator> Search<'_, E> {
             }
             return -self.probe(position.pass(), &self.evaluator.pass(state), theirs, depth, -beta, -alpha);
         }
-        if depth <= 0 {
+        if depth == 0 {
             return self.evaluator.evaluate(&position, state).0;
         }
         let mut best = -Score::INFINITY.0;
@@ -103,7 +118,7 @@ impl<E: Evaluator> Search<'_, E> {
         if let Some(bound) = self.look_ahead(self.table, position, &moves, alpha) {
             return bound;
         }
-        let mut moves = self.guide(position, state, moves, known);
+        let mut moves = self.guide(position, state, moves, known, probe_depth(empties));
         let (mut best, mut best_move) = (NO_VALUE, Square::lowest(0));
         while let Some((Move { to, flips, replies, .. }, state)) = moves.pick() {
             let next = position.play_unchecked(to, flips);
@@ -124,7 +139,7 @@ impl<E: Evaluator> Search<'_, E> {
             return NO_VALUE;
         }
         known.learn(best, alpha, best_move);
-        self.table.store(slot, known, super::deep::log2(self.nodes - nodes_before));
+        self.table.store(slot, known, log2(self.nodes - nodes_before));
         best
     }
 }

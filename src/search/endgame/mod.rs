@@ -6,7 +6,7 @@
 mod deep;
 mod guided;
 mod last;
-pub mod order;
+mod order;
 mod parity;
 mod stability;
 mod table;
@@ -34,6 +34,7 @@ pub struct Solution {
 pub struct EndgameSolver<'e, E: Evaluator = MobilityEvaluator> {
     evaluator: &'e E,
     table: Table,
+    /// For positions so near the end, and so many, that the way to the large table would cost more than the search.
     near: Table,
 }
 
@@ -46,6 +47,9 @@ struct Search<'a, E: Evaluator> {
     stop: &'a AtomicBool,
     stopped: bool,
 }
+
+/// A table of this size stays in the second-level cache.
+const NEAR_LOG2_ENTRIES: u32 = 14;
 
 static NEVER: AtomicBool = AtomicBool::new(false);
 
@@ -60,7 +64,7 @@ impl<'e, E: Evaluator> EndgameSolver<'e, E> {
     /// A solver with a table of 2^`log2_entries` entries of 16 bytes. Where many squares are empty the evaluator says which
     /// moves to try first; the better it is, the fewer nodes are needed.
     pub fn guided(evaluator: &'e E, log2_entries: u32) -> Self {
-        Self { evaluator, table: Table::new(log2_entries), near: Table::new(std::env::var("NEAR").map_or(14, |v| v.parse().unwrap())) }
+        Self { evaluator, table: Table::new(log2_entries), near: Table::new(log2_entries.min(NEAR_LOG2_ENTRIES)) }
     }
 
     /// Forgets everything found so far, in constant time.
@@ -83,7 +87,14 @@ impl<'e, E: Evaluator> EndgameSolver<'e, E> {
     /// Passes are understood, not written.
     pub fn solve_line(&mut self, position: Position, line: &mut Vec<Square>) -> Solution {
         let solution = self.solve(position, -64, 64);
-        let mut search = Search { evaluator: self.evaluator, table: &self.table, near: &self.near, nodes: solution.nodes, stop: &NEVER, stopped: false };
+        let mut search = Search {
+            evaluator: self.evaluator,
+            table: &self.table,
+            near: &self.near,
+            nodes: solution.nodes,
+            stop: &NEVER,
+            stopped: false,
+        };
         line.clear();
         let (mut position, mut score, mut best) = (position, solution.score, solution.best);
         while !position.is_game_over() {
@@ -99,7 +110,8 @@ impl<'e, E: Evaluator> EndgameSolver<'e, E> {
     }
 
     fn search(&mut self, position: Position, alpha: i32, beta: i32, stop: &AtomicBool) -> Option<Solution> {
-        let mut search = Search { evaluator: self.evaluator, table: &self.table, near: &self.near, nodes: 0, stop, stopped: false };
+        let mut search =
+            Search { evaluator: self.evaluator, table: &self.table, near: &self.near, nodes: 0, stop, stopped: false };
         // Values are even: the window between the even numbers around it asks the same.
         let (score, best) = search.pvs(position, alpha & !1, (beta + 1) & !1);
         (!search.stopped).then_some(Solution { score, best, nodes: search.nodes })

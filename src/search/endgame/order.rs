@@ -48,11 +48,12 @@ const fn square_ranks() -> [i8; 64] {
     table
 }
 
-use std::sync::atomic::{AtomicI32, Ordering::Relaxed};
-pub static W: [AtomicI32; 16] = [const { AtomicI32::new(0) }; 16];
-pub fn load() { for (i, v) in std::env::var("W").unwrap_or("0 99 3 128".into()).split(' ').enumerate() { W[i].store(v.parse().unwrap(), Relaxed); } }
-#[inline(always)]
-pub fn w(i: usize) -> i32 { W[i].load(Relaxed) }
+/// The number of moves in a set, corners counting double.
+#[inline]
+pub(super) fn weighted_count(moves: Bitboard) -> i32 {
+    (moves.count_ones() + (moves & CORNERS).count_ones()) as i32
+}
+
 impl<const MOST: usize> Moves<MOST> {
     /// The moves in `set`, not ranked yet.
     #[inline]
@@ -95,9 +96,8 @@ impl<const MOST: usize> Moves<MOST> {
     #[inline]
     pub fn rank(&mut self, position: Position, known: Known, odd: Bitboard, thorough: bool) {
         self.rank_by(known, position, |entry, next| {
-            let replies = entry.replies;
             let mut rank = SQUARE_RANK[entry.to.index()] as i32;
-            rank -= 32 * (replies.count_ones() + (replies & CORNERS).count_ones()) as i32;
+            rank -= 32 * weighted_count(entry.replies);
             if odd & entry.to.bit() != 0 {
                 rank += 8;
             }
