@@ -3,4 +3,11 @@
 
 pub mod arena;
 pub mod board;
+pub mod cli;
+pub mod eval;
+pub mod learn;
+pub mod pattern;
 pub mod record;
+pub mod search;
+pub mod selfplay;
+pub mod weights;

@@ -8,6 +8,7 @@
 //! A bitboard is a `u64`: bit 0 is a1, bit 7 is h1, bit 8 is a2, bit 63 is h8.
 
 mod flip;
+mod last_flip;
 mod moves;
 mod notation;
 mod perft;

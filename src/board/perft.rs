@@ -15,7 +15,5 @@ pub fn perft(position: Position, depth: u32) -> u64 {
     if depth == 1 {
         return u64::from(moves.count_ones());
     }
-    squares(moves)
-        .map(|to: Square| perft(position.play_unchecked(to, position.flips(to)), depth - 1))
-        .sum()
+    squares(moves).map(|to: Square| perft(position.play_unchecked(to, position.flips(to)), depth - 1)).sum()
 }

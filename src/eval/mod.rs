@@ -1,0 +1,44 @@
+//! Static evaluation: what a position is worth without searching.
+//!
+//! [`Score`] is the unit, [`Evaluator`] the interface that searching uses. [`PatternEvaluator`] is the real thing, made from a
+//! [`Model`] (a pattern set, stages, and weights). [`SquareEvaluator`] and [`MobilityEvaluator`] are the classic simpler ones,
+//! baselines to measure against. [`accuracy`](fn@accuracy) compares either with known values.
+
+mod accuracy;
+mod classic;
+mod model;
+mod pattern;
+mod score;
+mod strongest;
+
+pub use accuracy::{Accuracy, accuracy, static_value};
+pub use classic::{MobilityEvaluator, SquareEvaluator};
+pub use model::{Model, ModelError, StageMap};
+pub use pattern::PatternEvaluator;
+pub use score::Score;
+pub use strongest::{ValuedConfiguration, strongest_configurations};
+
+use crate::board::{Bitboard, Position, Square};
+
+/// A static evaluation that may carry a state along the moves of a search.
+pub trait Evaluator: Sync {
+    /// What is carried from a position to the next: nothing, or a position's pattern indices.
+    type State: Clone;
+
+    /// The state of a position, computed from nothing.
+    fn state(&self, position: &Position) -> Self::State;
+
+    /// The state after a move, from the state before it.
+    fn play(&self, before: &Self::State, to: Square, flips: Bitboard) -> Self::State;
+
+    /// The state after a pass.
+    fn pass(&self, before: &Self::State) -> Self::State;
+
+    /// The value for the player to move. `state` must be the state of `position`. Always within [`Score::EVAL_LIMIT`].
+    fn evaluate(&self, position: &Position, state: &Self::State) -> Score;
+
+    /// The value of a position met outside a search.
+    fn evaluate_position(&self, position: &Position) -> Score {
+        self.evaluate(position, &self.state(position))
+    }
+}

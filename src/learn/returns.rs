@@ -1,0 +1,36 @@
+//! From game records to samples: the lambda-return.
+
+use super::samples::Sample;
+use crate::eval::Score;
+use crate::selfplay::{GameRecord, PlyKind};
+
+/// The samples of a game: for each labelled ply the lambda-return, backwards through the game (Richard Sutton, "Learning to
+/// predict by the methods of temporal differences", 1988).
+///
+/// In discs for the side to move, `G(t) = (1 - lambda) v(t) + lambda s G(t + 1)`, where `v(t)` is the search value and `s` is -1
+/// where the turn passes over and +1 where the same side moves again. At an exploratory move `G(t) = v(t)`: what follows is not
+/// what the position is worth. Exact values stay what they are. Lambda 1 is the outcome, lambda 0 the search value.
+///
+/// A ply with a principal leaf is learned there, with the sign of the side to move at the leaf (TDLeaf: Jonathan Baxter, Andrew
+/// Tridgell and Lex Weaver, "KnightCap", 1998).
+pub fn lambda_returns(game: &GameRecord, lambda: f32) -> Vec<Sample> {
+    let mut samples = Vec::with_capacity(game.plies.len());
+    // The return of the following ply with the side it belongs to; before any there is the result.
+    let mut following = (game.result.0 as f32, game.plies.last().map(|ply| ply.side));
+    for ply in game.plies.iter().rev() {
+        let value = ply.value.0 as f32;
+        let ahead = if following.1 == Some(ply.side) { following.0 } else { -following.0 };
+        let target = match ply.kind {
+            PlyKind::Greedy => (1.0 - lambda) * value + lambda * ahead,
+            PlyKind::Exploratory | PlyKind::Exact => value,
+        };
+        following = (target, Some(ply.side));
+        let (position, sign) = match ply.leaf {
+            Some((leaf, side)) => (leaf, if side == ply.side { 1.0 } else { -1.0 }),
+            None => (ply.position, 1.0),
+        };
+        samples.push(Sample { position, target: Score((sign * target).round() as i32) });
+    }
+    samples.reverse();
+    samples
+}

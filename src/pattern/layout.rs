@@ -1,0 +1,353 @@
+//! A pattern set made ready for use: lanes, slots, canonical weights, and the incremental indices.
+
+use super::scalar::Scalar;
+use super::set::{Pattern, PatternSet, PatternSetError};
+use crate::board::{Bitboard, Position, Square, Symmetry, squares};
+
+/// Most pattern instances a set may have on the board; [`Indices`] has one lane for each.
+pub const LANES: usize = 64;
+
+/// The pattern configurations of a position, one balanced ternary number a lane (see the module's documentation). Lanes beyond
+/// the layout's instances stay 0.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+#[repr(align(64))]
+pub struct Indices([i16; LANES]);
+
+impl Indices {
+    const ZERO: Self = Self([0; LANES]);
+
+    /// The numbers, lane by lane.
+    #[inline]
+    pub fn lanes(&self) -> &[i16; LANES] {
+        &self.0
+    }
+
+    #[inline]
+    fn add(&mut self, other: &Self) {
+        for (lane, other) in self.0.iter_mut().zip(&other.0) {
+            *lane = lane.wrapping_add(*other);
+        }
+    }
+
+    #[inline]
+    fn subtract(&mut self, other: &Self) {
+        for (lane, other) in self.0.iter_mut().zip(&other.0) {
+            *lane = lane.wrapping_sub(*other);
+        }
+    }
+
+    /// The same discs seen by the other player.
+    #[inline]
+    pub fn pass(&self) -> Self {
+        Self(self.0.map(i16::wrapping_neg))
+    }
+}
+
+/// Why a pattern set has no layout.
+#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+pub enum LayoutError {
+    /// The set itself is malformed.
+    #[error(transparent)]
+    Set(#[from] PatternSetError),
+    /// More instances than lanes.
+    #[error("pattern set `{set}` has {instances} instances on the board; at most {LANES} are possible")]
+    TooManyInstances {
+        /// The set's name.
+        set: String,
+        /// Number of instances.
+        instances: usize,
+    },
+}
+
+/// A pattern set made ready for use.
+///
+/// Every configuration of every pattern and every value of every scalar has a *slot* in a flat table: patterns first, in the
+/// set's order, 3^n slots each with the all-empty configuration in the middle; scalars after them. Configurations that a
+/// symmetry of the pattern itself turns into each other share one *weight*; weights are numbered along the slots.
+#[derive(Debug)]
+pub struct Layout {
+    set: PatternSet,
+    instances: Vec<(usize, [Square; super::set::MAX_SQUARES])>,
+    centres: [u32; LANES],
+    /// What an own disc on a square adds to the indices.
+    discs: Box<[Indices; 64]>,
+    /// What own discs on any four squares of half a row add: `halves[half_row][four_bits]`.
+    halves: Box<[[Indices; 16]; 16]>,
+    scalars: Vec<(Scalar, usize)>,
+    weight_of_slot: Vec<u32>,
+    weights: usize,
+}
+
+impl Layout {
+    /// Lays a set out.
+    ///
+    /// # Errors
+    /// A malformed set, or more than [`LANES`] instances.
+    pub fn new(set: &PatternSet) -> Result<Self, LayoutError> {
+        set.check()?;
+        // Before any table is made: a set from a file may list patterns without end.
+        let count = set.patterns.iter().map(|pattern| instances_of(pattern).len()).sum();
+        if count > LANES {
+            return Err(LayoutError::TooManyInstances { set: set.name.clone(), instances: count });
+        }
+        let mut instances = Vec::new();
+        let mut centres = Vec::new();
+        let mut weight_of_slot = Vec::new();
+        let mut weights = 0;
+        for (number, pattern) in set.patterns.iter().enumerate() {
+            let first_slot = weight_of_slot.len();
+            for instance in instances_of(pattern) {
+                instances.push((number, instance));
+                centres.push((first_slot + pattern.configurations() / 2) as u32);
+            }
+            number_weights(pattern, &mut weight_of_slot, &mut weights);
+        }
+        let mut scalars = Vec::new();
+        for &scalar in &set.scalars {
+            scalars.push((scalar, weight_of_slot.len()));
+            for _ in 0..scalar.values() {
+                weight_of_slot.push(weights);
+                weights += 1;
+            }
+        }
+        centres.resize(LANES, 0);
+
+        let mut discs = Box::new([Indices::ZERO; 64]);
+        for (lane, (number, instance)) in instances.iter().enumerate() {
+            let mut digit = 1;
+            for square in &instance[..set.patterns[*number].squares().len()] {
+                discs[square.index()].0[lane] = digit;
+                digit = digit.wrapping_mul(3);
+            }
+        }
+        let mut halves = Box::new([[Indices::ZERO; 16]; 16]);
+        for (half, sums) in halves.iter_mut().enumerate() {
+            for (bits, sum) in sums.iter_mut().enumerate() {
+                squares((bits as u64) << (4 * half)).for_each(|square| sum.add(&discs[square.index()]));
+            }
+        }
+        Ok(Self {
+            set: set.clone(),
+            centres: centres.try_into().expect("resized to the number of lanes"),
+            instances,
+            discs,
+            halves,
+            scalars,
+            weight_of_slot,
+            weights: weights as usize,
+        })
+    }
+
+    /// The set laid out.
+    pub fn set(&self) -> &PatternSet {
+        &self.set
+    }
+
+    /// Number of pattern instances on the board: lanes in use.
+    #[inline]
+    pub fn instances(&self) -> usize {
+        self.instances.len()
+    }
+
+    /// The pattern of a lane (its number in the set) and the lane's squares in digit order.
+    pub fn instance(&self, lane: usize) -> (usize, &[Square]) {
+        let (pattern, squares) = &self.instances[lane];
+        (*pattern, &squares[..self.set.patterns[*pattern].squares().len()])
+    }
+
+    /// For each lane the slot of its all-empty configuration; centre + index is the slot of a configuration.
+    #[inline]
+    pub fn centres(&self) -> &[u32; LANES] {
+        &self.centres
+    }
+
+    /// The scalars, each with its first slot.
+    #[inline]
+    pub fn scalars(&self) -> &[(Scalar, usize)] {
+        &self.scalars
+    }
+
+    /// Number of slots.
+    pub fn slots(&self) -> usize {
+        self.weight_of_slot.len()
+    }
+
+    /// Number of weights: slots that no symmetry of their pattern makes equal.
+    pub fn weights(&self) -> usize {
+        self.weights
+    }
+
+    /// The number of the weight of each slot.
+    pub fn weight_of_slot(&self) -> &[u32] {
+        &self.weight_of_slot
+    }
+
+    /// The indices of a position, computed from nothing.
+    #[inline]
+    pub fn indices(&self, position: &Position) -> Indices {
+        let mut indices = Indices::ZERO;
+        for (half, sums) in self.halves.iter().enumerate() {
+            indices.add(&sums[(position.player >> (4 * half)) as usize & 15]);
+            indices.subtract(&sums[(position.opponent >> (4 * half)) as usize & 15]);
+        }
+        indices
+    }
+
+    /// The indices after a move, seen by the other player, from those before it.
+    #[inline]
+    pub fn play(&self, before: &Indices, to: Square, flips: Bitboard) -> Indices {
+        // A turned disc goes from -1 to +1; then negation changes sides: -(before + to + 2 x flips).
+        let mut flipped = Indices::ZERO;
+        for square in squares(flips) {
+            flipped.add(&self.discs[square.index()]);
+        }
+        let placed = &self.discs[to.index()].0;
+        let mut after = Indices::ZERO;
+        for lane in 0..LANES {
+            let twice = flipped.0[lane].wrapping_add(flipped.0[lane]);
+            after.0[lane] = 0i16.wrapping_sub(before.0[lane]).wrapping_sub(placed[lane]).wrapping_sub(twice);
+        }
+        after
+    }
+}
+
+/// The different places of a pattern on the board, each with its squares in digit order (unused entries are a1).
+fn instances_of(pattern: &Pattern) -> Vec<[Square; super::set::MAX_SQUARES]> {
+    let mut seen: Vec<Bitboard> = Vec::new();
+    let mut instances = Vec::new();
+    for symmetry in Symmetry::ALL {
+        let mask = symmetry.bitboard(pattern.mask());
+        if !seen.contains(&mask) {
+            seen.push(mask);
+            let mut moved = [Square::new(0); super::set::MAX_SQUARES];
+            for (to, from) in moved.iter_mut().zip(pattern.squares()) {
+                *to = symmetry.square(from);
+            }
+            instances.push(moved);
+        }
+    }
+    instances
+}
+
+/// Appends a pattern's slots: walking the configurations upward, one that none of the pattern's own symmetries sends to an
+/// earlier one gets the next number, the others the number of the earliest they are sent to.
+fn number_weights(pattern: &Pattern, weight_of_slot: &mut Vec<u32>, next: &mut u32) {
+    let listed: Vec<Square> = pattern.squares().collect();
+    let own_symmetries: Vec<Vec<usize>> = Symmetry::ALL
+        .iter()
+        .filter(|symmetry| symmetry.bitboard(pattern.mask()) == pattern.mask())
+        .map(|symmetry| {
+            let position_of = |square: &Square| {
+                let image = symmetry.square(*square);
+                listed.iter().position(|&other| other == image).expect("the symmetry keeps the pattern's squares")
+            };
+            listed.iter().map(position_of).collect()
+        })
+        .collect();
+    let first = weight_of_slot.len();
+    for configuration in 0..pattern.configurations() {
+        let image = |permutation: &Vec<usize>| {
+            let (mut rest, mut moved) = (configuration, 0);
+            for &to in permutation {
+                moved += rest % 3 * 3usize.pow(to as u32);
+                rest /= 3;
+            }
+            moved
+        };
+        let earliest = own_symmetries.iter().map(image).min().expect("the identity keeps every pattern");
+        if earliest == configuration {
+            weight_of_slot.push(*next);
+            *next += 1;
+        } else {
+            weight_of_slot.push(weight_of_slot[first + earliest]);
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::board::Transcript;
+
+    fn classic() -> Layout {
+        Layout::new(&PatternSet::built_in("classic").unwrap()).unwrap()
+    }
+
+    #[test]
+    fn the_classic_counts_are_the_published_ones() {
+        let layout = classic();
+        let weights_of = |name: &str| {
+            let set = layout.set();
+            let pattern = set.patterns.iter().find(|pattern| pattern.name == name).unwrap().clone();
+            let alone = PatternSet { name: name.into(), patterns: vec![pattern], scalars: vec![] };
+            let layout = Layout::new(&alone).unwrap();
+            (layout.weights(), layout.instances())
+        };
+        // corner5x2 has no symmetry of its own.
+        assert_eq!(weights_of("corner5x2"), (59049, 8));
+        assert_eq!(weights_of("diag5"), (135, 4));
+        assert_eq!(weights_of("diag6"), (378, 4));
+        assert_eq!(weights_of("diag7"), (1134, 4));
+        assert_eq!(weights_of("diag8"), (3321, 2));
+        assert_eq!(weights_of("edge2x"), (29646, 4));
+        assert_eq!(weights_of("hor2"), (3321, 4));
+        assert_eq!(weights_of("triangle"), (29889, 4));
+        assert_eq!(weights_of("corner3x3"), (10206, 4));
+        assert_eq!(layout.instances(), 50);
+    }
+
+    #[test]
+    fn equal_weights_mean_mirrored_configurations() {
+        let layout = classic();
+        let game: Transcript = "f5d6c3d3c4f4f6f3e6e7".parse().unwrap();
+        let weights = |position: Position| {
+            let indices = layout.indices(&position);
+            let slot = |lane: usize| (layout.centres()[lane] as i32 + i32::from(indices.0[lane])) as usize;
+            let mut weights: Vec<u32> = (0..layout.instances()).map(|lane| layout.weight_of_slot[slot(lane)]).collect();
+            weights.sort_unstable();
+            weights
+        };
+        let position = game.last().position;
+        for symmetry in Symmetry::ALL {
+            assert_eq!(weights(symmetry.position(position)), weights(position));
+        }
+    }
+
+    #[test]
+    fn incremental_equals_recomputed() {
+        let layout = classic();
+        let mut position = Position::START;
+        let mut indices = layout.indices(&position);
+        let mut choice = 7usize;
+        while !position.is_game_over() {
+            let moves = position.moves();
+            if moves == 0 {
+                (position, indices) = (position.pass(), indices.pass());
+            } else {
+                choice = choice.wrapping_mul(6364136223846793005).wrapping_add(1442695040888963407);
+                let to = squares(moves).nth((choice >> 33) % moves.count_ones() as usize).unwrap();
+                let flips = position.flips(to);
+                indices = layout.play(&indices, to, flips);
+                position = position.play_unchecked(to, flips);
+            }
+            assert_eq!(indices, layout.indices(&position));
+            // The definition itself: own +1, opponent -1, first square least significant.
+            for lane in 0..layout.instances() {
+                let (_, squares) = layout.instance(lane);
+                let digit =
+                    |s: &Square| (position.player & s.bit() != 0) as i32 - (position.opponent & s.bit() != 0) as i32;
+                let number = squares.iter().rev().fold(0, |number, square| 3 * number + digit(square));
+                assert_eq!(i32::from(indices.0[lane]), number);
+            }
+        }
+    }
+
+    #[test]
+    fn too_many_instances_are_refused() {
+        let patterns = (0..9).map(|i| {
+            Pattern::new(&format!("p{i}"), &format!("a1 b1 {}{}", ['c', 'd', 'e'][i % 3], 3 + i / 3)).unwrap()
+        });
+        let set = PatternSet { name: "wide".into(), patterns: patterns.collect(), scalars: vec![] };
+        assert!(matches!(Layout::new(&set), Err(LayoutError::TooManyInstances { instances: 72, .. })));
+    }
+}

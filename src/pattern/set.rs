@@ -1,0 +1,150 @@
+//! A pattern set: what the evaluation looks at.
+
+use std::collections::BTreeMap;
+
+use serde::{Deserialize, Serialize};
+
+use super::scalar::Scalar;
+use crate::board::{Bitboard, Square};
+
+/// Largest number of squares of a pattern: balanced ternary numbers of 10 digits fit an `i16`.
+pub(super) const MAX_SQUARES: usize = 10;
+
+/// A pattern: a name, and its squares at one place of the board. The first square is the least significant digit.
+#[derive(Clone, PartialEq, Eq, Debug, Serialize, Deserialize)]
+pub struct Pattern {
+    /// Its name, e.g. `corner5x2`.
+    pub name: String,
+    squares: Vec<u8>,
+}
+
+impl Pattern {
+    /// A pattern from a name and square names separated by spaces.
+    ///
+    /// # Errors
+    /// A text that is not 1 to 10 different squares.
+    pub fn new(name: &str, squares: &str) -> Result<Self, PatternSetError> {
+        let parsed: Result<Vec<Square>, _> = squares.split_whitespace().map(str::parse).collect();
+        let squares = parsed.map_err(|error| PatternSetError::new(name, &error.to_string()))?;
+        let pattern = Self { name: name.to_owned(), squares: squares.iter().map(|s| s.index() as u8).collect() };
+        pattern.check()?;
+        Ok(pattern)
+    }
+
+    fn check(&self) -> Result<(), PatternSetError> {
+        let error = |reason: &str| Err(PatternSetError::new(&self.name, reason));
+        if self.squares.is_empty() || self.squares.len() > MAX_SQUARES {
+            return error("a pattern has 1 to 10 squares");
+        }
+        if self.squares.iter().any(|&square| square > 63) {
+            return error("a square's number is 0 (a1) to 63 (h8)");
+        }
+        if self.mask().count_ones() as usize != self.squares.len() {
+            return error("a square is listed twice");
+        }
+        Ok(())
+    }
+
+    /// Its squares; square i stands for the digit 3^i.
+    pub fn squares(&self) -> impl ExactSizeIterator<Item = Square> + '_ {
+        self.squares.iter().map(|&index| Square::new(index))
+    }
+
+    /// Its squares as a set.
+    pub fn mask(&self) -> Bitboard {
+        self.squares.iter().fold(0, |mask, &index| mask | 1 << index)
+    }
+
+    /// Number of its configurations, 3^squares.
+    pub fn configurations(&self) -> usize {
+        3usize.pow(self.squares.len() as u32)
+    }
+}
+
+/// What an evaluation looks at: patterns and scalar features.
+#[derive(Clone, PartialEq, Eq, Debug, Serialize, Deserialize)]
+pub struct PatternSet {
+    /// Its name, e.g. `classic`.
+    pub name: String,
+    /// The patterns, each at one place; the symmetries of the board give the others.
+    pub patterns: Vec<Pattern>,
+    /// The scalar features, each with one weight a value.
+    pub scalars: Vec<Scalar>,
+}
+
+/// A pattern set that cannot be used, and why.
+#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+#[error("pattern set, `{place}`: {reason}")]
+pub struct PatternSetError {
+    place: String,
+    reason: String,
+}
+
+impl PatternSetError {
+    pub(super) fn new(place: &str, reason: &str) -> Self {
+        Self { place: place.to_owned(), reason: reason.to_owned() }
+    }
+}
+
+/// The sets that come with the program: name and TOML text.
+pub const BUILT_IN: [(&str, &str); 1] = [("classic", include_str!("../../data/patterns/classic.toml"))];
+
+/// A set as it stands in a TOML file.
+#[derive(Deserialize)]
+#[serde(deny_unknown_fields)]
+struct File {
+    name: String,
+    #[serde(default)]
+    scalars: Vec<Scalar>,
+    patterns: toml::Table,
+}
+
+impl PatternSet {
+    /// A built-in set by its name.
+    pub fn built_in(name: &str) -> Option<Self> {
+        let (_, text) = BUILT_IN.iter().find(|(known, _)| *known == name)?;
+        Some(Self::from_toml(text).expect("built-in sets are tested"))
+    }
+
+    /// A set from the text of a TOML file: `name`, `scalars`, and a table `[patterns]` of name = "squares".
+    ///
+    /// # Errors
+    /// TOML that cannot be read, or a set that is not well-formed.
+    pub fn from_toml(text: &str) -> Result<Self, PatternSetError> {
+        let file: File = toml::from_str(text).map_err(|error| PatternSetError::new("TOML", &error.to_string()))?;
+        let patterns: Result<Vec<_>, _> = file
+            .patterns
+            .iter()
+            .map(|(name, squares)| match squares.as_str() {
+                Some(squares) => Pattern::new(name, squares),
+                None => Err(PatternSetError::new(name, "expected a string of squares, like \"a1 b1 c1\"")),
+            })
+            .collect();
+        let set = Self { name: file.name, patterns: patterns?, scalars: file.scalars };
+        set.check()?;
+        Ok(set)
+    }
+
+    /// Whether the set is well-formed, for sets that come from files.
+    ///
+    /// # Errors
+    /// No pattern at all, a malformed pattern, or a name or scalar given twice.
+    pub fn check(&self) -> Result<(), PatternSetError> {
+        if self.patterns.is_empty() {
+            return Err(PatternSetError::new(&self.name, "a set has at least one pattern"));
+        }
+        let mut names = BTreeMap::new();
+        for pattern in &self.patterns {
+            pattern.check()?;
+            if names.insert(&pattern.name, ()).is_some() {
+                return Err(PatternSetError::new(&pattern.name, "two patterns of one name"));
+            }
+        }
+        for (i, scalar) in self.scalars.iter().enumerate() {
+            if self.scalars[..i].contains(scalar) {
+                return Err(PatternSetError::new(scalar.name(), "listed twice"));
+            }
+        }
+        Ok(())
+    }
+}

@@ -1,0 +1,185 @@
+//! Many empty squares: principal variation search over the transposition table.
+//!
+//! Null-window nodes end early by what the table knows of them or of their children (enhanced transposition cutoffs,
+//! J. Schaeffer and A. Plaat, "New advances in alpha-beta searching", 1996) and by the opponent's stable discs.
+
+use super::Search;
+use super::last::NO_VALUE;
+use super::order::Moves;
+use super::parity::{odd_quadrants, quadrant};
+use super::stability::stable_discs;
+use super::table::Known;
+use crate::board::{Bitboard, Position, Square};
+
+/// From this many empty squares on, nodes use the table and rank their moves.
+const DEEP: u32 = 8;
+/// From this many on, they look their children up before searching any.
+const LOOK_AHEAD: u32 = 10;
+/// From this many on, ranking looks at edge stability too.
+const THOROUGH: u32 = 10;
+
+impl Search<'_> {
+    /// The value with the null window (`alpha`, `alpha` + 1), any number of empty squares.
+    pub(super) fn null_window(&mut self, position: Position, alpha: i32) -> i32 {
+        let empty = position.empty();
+        match empty.count_ones() {
+            0 => position.final_score(),
+            empties @ 1..=4 => self.few(position, alpha, empties),
+            empties @ 5..DEEP => self.shallow(position, alpha, empties, odd_quadrants(empty)),
+            empties => self.deep(position, alpha, empties, odd_quadrants(empty)),
+        }
+    }
+
+    /// One to four empty squares met outside the fast path.
+    fn few(&mut self, position: Position, alpha: i32, empties: u32) -> i32 {
+        if empties == 4 {
+            return self.last4(position, alpha, odd_quadrants(position.empty()), false);
+        }
+        let moves = position.moves();
+        if moves == 0 {
+            let over = position.opponent_moves() == 0;
+            return if over { position.final_score() } else { -self.null_window(position.pass(), -alpha - 1) };
+        }
+        let mut best = NO_VALUE;
+        for x in crate::board::squares(moves) {
+            best = best.max(-self.null_window(position.play(x), -alpha - 1));
+        }
+        best
+    }
+
+    fn deep(&mut self, position: Position, alpha: i32, empties: u32, odd: Bitboard) -> i32 {
+        if empties >= 14 && self.should_stop() {
+            return NO_VALUE;
+        }
+        self.nodes += 1;
+        if let Some(bound) = stability_bound(position, alpha) {
+            return bound;
+        }
+        let moves = position.moves();
+        if moves == 0 {
+            if position.opponent_moves() == 0 {
+                return position.final_score();
+            }
+            return -self.deep(position.pass(), -alpha - 1, empties, odd);
+        }
+        let slot = self.table.slot(position);
+        let mut known = self.table.probe(slot).unwrap_or(Known::NOTHING);
+        if known.lower as i32 > alpha {
+            return known.lower as i32;
+        }
+        if known.upper as i32 <= alpha {
+            return known.upper as i32;
+        }
+        let nodes_before = self.nodes;
+        let mut moves = Moves::new(position, moves);
+        if empties >= LOOK_AHEAD {
+            for child in moves.as_slice() {
+                if let Some(theirs) = self.table.probe(self.table.slot(child.next))
+                    && -theirs.upper as i32 > alpha
+                {
+                    return -theirs.upper as i32;
+                }
+            }
+        }
+        moves.rank(known, odd, empties >= THOROUGH);
+        let mut best = NO_VALUE;
+        let mut best_move = Square::lowest(0);
+        while let Some(child) = moves.pick() {
+            let odd = odd ^ quadrant(child.to);
+            let value = if empties > DEEP {
+                -self.deep(child.next, -alpha - 1, empties - 1, odd)
+            } else {
+                -self.shallow(child.next, -alpha - 1, empties - 1, odd)
+            };
+            if value > best {
+                (best, best_move) = (value, child.to);
+                if value > alpha {
+                    break;
+                }
+            }
+        }
+        if self.stopped {
+            return NO_VALUE;
+        }
+        known.learn(best, alpha, best_move);
+        self.table.store(slot, known, log2(self.nodes - nodes_before));
+        best
+    }
+
+    /// The value within (`alpha`, `beta`), two even numbers, and a move that reaches it.
+    pub(super) fn pvs(&mut self, position: Position, alpha: i32, beta: i32) -> (i32, Option<Square>) {
+        self.nodes += 1;
+        let moves = position.moves();
+        if moves == 0 {
+            if position.opponent_moves() == 0 {
+                return (position.final_score(), None);
+            }
+            return (-self.pvs(position.pass(), -beta, -alpha).0, None);
+        }
+        let slot = self.table.slot(position);
+        let mut known = self.table.probe(slot).unwrap_or(Known::NOTHING);
+        let nodes_before = self.nodes;
+        let mut moves = Moves::new(position, moves);
+        moves.rank(known, odd_quadrants(position.empty()), true);
+        let (mut best, mut best_move) = (NO_VALUE, None);
+        let mut lower = alpha;
+        while let Some(child) = moves.pick() {
+            // Values are even, so a window of two holds none: there is nothing to find out but on which side the value is.
+            let open = beta - lower > 2;
+            let first = open && best_move.is_none();
+            let mut value = if first { beta } else { -self.null_window(child.next, -lower - 1) };
+            if first || (open && value > lower) {
+                value = -self.pvs(child.next, -beta, -lower).0;
+            }
+            if self.stopped {
+                return (NO_VALUE, None);
+            }
+            if value > best {
+                (best, best_move) = (value, Some(child.to));
+                lower = lower.max(value);
+                if value >= beta {
+                    break;
+                }
+            }
+        }
+        if let Some(to) = best_move {
+            known.prefer(to);
+            if best < beta {
+                known.upper = known.upper.min(best as i8);
+            }
+            if best > alpha {
+                known.lower = known.lower.max(best as i8);
+            }
+            self.table.store(slot, known, log2(self.nodes - nodes_before));
+        }
+        (best, best_move)
+    }
+
+    /// A move of a position with legal moves that reaches `score`, the position's known value.
+    pub(super) fn move_reaching(&mut self, position: Position, score: i32) -> Square {
+        self.nodes += 1;
+        let known = self.table.probe(self.table.slot(position)).unwrap_or(Known::NOTHING);
+        let mut moves = Moves::new(position, position.moves());
+        moves.rank(known, odd_quadrants(position.empty()), true);
+        while let Some(child) = moves.pick() {
+            if -self.null_window(child.next, -score) >= score {
+                return child.to;
+            }
+        }
+        unreachable!("a position's value is reached by one of its moves")
+    }
+}
+
+fn log2(nodes: u64) -> u8 {
+    (u64::BITS - nodes.leading_zeros()) as u8
+}
+
+/// The best the player can still reach, where the opponent's stable discs hold it down to `alpha`.
+#[inline]
+fn stability_bound(position: Position, alpha: i32) -> Option<i32> {
+    if alpha < 10 || position.opponent.count_ones() as i32 * 2 < 64 - alpha {
+        return None;
+    }
+    let bound = 64 - 2 * stable_discs(position.pass()) as i32;
+    (bound <= alpha).then_some(bound)
+}

@@ -1,0 +1,155 @@
+//! The transposition table: what has been proved about positions, shared by all threads of a search without locks.
+//!
+//! An entry is two words. The first holds the position's key xored with the second (the trick of R. Hyatt and T. Mann, "A
+//! lock-less transposition-table implementation for parallel search chess engines", 2002): an entry torn by two threads
+//! writing at once matches no key. Bits of the hash that choose the bucket are independent of the key.
+
+use std::sync::atomic::{AtomicU64, Ordering::Relaxed};
+
+use crate::board::{Position, Square};
+
+/// What is known of a position's value, and the two moves that did best.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) struct Known {
+    /// The value is at least this.
+    pub lower: i8,
+    /// The value is at most this.
+    pub upper: i8,
+    /// The best move found and the one before it, or [`NO_MOVE`].
+    pub moves: [u8; 2],
+}
+
+/// Stands for no square in [`Known::moves`].
+pub(super) const NO_MOVE: u8 = 64;
+
+impl Known {
+    /// Nothing but the rules.
+    pub const NOTHING: Self = Self { lower: -64, upper: 64, moves: [NO_MOVE; 2] };
+
+    /// Takes in the outcome of a search with the null window (`alpha`, `alpha` + 1).
+    pub fn learn(&mut self, score: i32, alpha: i32, best: Square) {
+        if score > alpha {
+            self.lower = self.lower.max(score as i8);
+        } else {
+            self.upper = self.upper.min(score as i8);
+        }
+        self.prefer(best);
+    }
+
+    /// Puts a move in front.
+    pub fn prefer(&mut self, best: Square) {
+        let best = best.index() as u8;
+        if self.moves[0] != best {
+            self.moves = [best, self.moves[0]];
+        }
+    }
+}
+
+const GENERATION_BITS: u32 = 24;
+
+/// Layout of the data word, low to high: generation 24, cost 8, moves 8 + 8, upper 8, lower 8.
+fn pack(known: Known, cost: u8, generation: u64) -> u64 {
+    let bytes = u32::from_le_bytes([known.moves[0], known.moves[1], known.upper as u8, known.lower as u8]);
+    (bytes as u64) << 32 | (cost as u64) << GENERATION_BITS | generation
+}
+
+fn unpack(data: u64) -> Known {
+    let [first, second, upper, lower] = ((data >> 32) as u32).to_le_bytes();
+    Known { lower: lower as i8, upper: upper as i8, moves: [first, second] }
+}
+
+const fn generation_of(data: u64) -> u64 {
+    data & ((1 << GENERATION_BITS) - 1)
+}
+
+const fn cost_of(data: u64) -> u8 {
+    (data >> GENERATION_BITS) as u8
+}
+
+#[derive(Default)]
+struct Entry {
+    check: AtomicU64,
+    data: AtomicU64,
+}
+
+const WAYS: usize = 4;
+
+/// A cache line.
+#[derive(Default)]
+#[repr(align(64))]
+struct Bucket([Entry; WAYS]);
+
+/// Where a position belongs in the table.
+#[derive(Clone, Copy)]
+pub(super) struct Slot {
+    bucket: usize,
+    key: u64,
+}
+
+/// See the module's documentation.
+pub(super) struct Table {
+    buckets: Box<[Bucket]>,
+    generation: u64,
+}
+
+impl Table {
+    /// A table of 2^`log2_entries` entries of 16 bytes, at least one bucket of four.
+    pub fn new(log2_entries: u32) -> Self {
+        let buckets = 1usize << log2_entries.saturating_sub(WAYS.trailing_zeros());
+        Self { buckets: (0..buckets).map(|_| Bucket::default()).collect(), generation: 1 }
+    }
+
+    /// Forgets everything: entries of earlier generations count as empty. Once in 16 million calls it really wipes.
+    pub fn forget(&mut self) {
+        self.generation += 1;
+        if self.generation >> GENERATION_BITS != 0 {
+            self.buckets.fill_with(Bucket::default);
+            self.generation = 1;
+        }
+    }
+
+    /// Where a position belongs.
+    #[inline]
+    pub fn slot(&self, position: Position) -> Slot {
+        let key = position.hash64();
+        let spread = (key ^ position.player).wrapping_mul(0x9fb2_1c65_1e98_df25);
+        Slot { bucket: (spread >> 32) as usize & (self.buckets.len() - 1), key }
+    }
+
+    /// What is known of the slot's position.
+    #[inline]
+    pub fn probe(&self, slot: Slot) -> Option<Known> {
+        let entries = &self.buckets[slot.bucket].0;
+        for entry in entries {
+            let data = entry.data.load(Relaxed);
+            if entry.check.load(Relaxed) ^ data == slot.key && generation_of(data) == self.generation {
+                return Some(unpack(data));
+            }
+        }
+        None
+    }
+
+    /// Stores what is known, over the same position's entry, an empty one, or the one that cost least, whichever is there.
+    /// `cost` is the logarithm of the work that went into it.
+    #[inline]
+    pub fn store(&self, slot: Slot, known: Known, cost: u8) {
+        let entries = &self.buckets[slot.bucket].0;
+        let mut victim = &entries[0];
+        let mut least = u32::MAX;
+        for entry in entries {
+            let data = entry.data.load(Relaxed);
+            let alive = generation_of(data) == self.generation;
+            if alive && entry.check.load(Relaxed) ^ data == slot.key {
+                victim = entry;
+                break;
+            }
+            let price = if alive { 1 + cost_of(data) as u32 } else { 0 };
+            if price < least {
+                (least, victim) = (price, entry);
+            }
+        }
+        let data = pack(known, cost, self.generation);
+        victim.check.store(slot.key ^ data, Relaxed);
+        victim.data.store(data, Relaxed);
+    }
+}

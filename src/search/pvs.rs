@@ -1,0 +1,245 @@
+//! Principal variation search (Tony Marsland and Murray Campbell, "Parallel search of strongly ordered game trees", 1982;
+//! Alexander Reinefeld's NegaScout, 1983), fail-soft, with iterative deepening, a transposition table and move ordering.
+
+use arrayvec::ArrayVec;
+
+use super::table::Table;
+use crate::board::{Bitboard, Position, Square, squares};
+use crate::eval::{Evaluator, Score};
+
+/// Moves from the root on, best play by both sides. Passes are left out.
+type Line = ArrayVec<Square, 64>;
+
+/// What a search found.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub struct SearchResult {
+    /// The value for the player to move.
+    pub score: Score,
+    /// The best move; none where the player must pass or the game is over.
+    pub best: Option<Square>,
+    /// The principal variation, starting with `best`. Passes are left out.
+    pub line: Vec<Square>,
+    /// Plies searched.
+    pub depth: u32,
+    /// Positions visited, the root included.
+    pub nodes: u64,
+}
+
+/// A position on the way, with what the evaluator carries along.
+struct Node<S> {
+    position: Position,
+    state: S,
+}
+
+/// A legal move with the discs it turns and its place in the order of trying.
+#[derive(Clone, Copy)]
+struct Candidate {
+    to: Square,
+    flips: Bitboard,
+    key: i32,
+}
+
+type Candidates = ArrayVec<Candidate, 64>;
+
+/// Searches positions with one evaluator, keeping what it learned of earlier positions in its table.
+pub struct Searcher<'e, E: Evaluator> {
+    evaluator: &'e E,
+    table: Table,
+    nodes: u64,
+}
+
+const CORNERS: Bitboard = 0x8100_0000_0000_0081;
+/// Squares next to a corner, tried last where nothing better is known.
+const BESIDE_CORNERS: Bitboard = 0x42c3_0000_0000_c342;
+
+impl<'e, E: Evaluator> Searcher<'e, E> {
+    /// A searcher with a table of 2^`log2_entries` entries.
+    pub fn new(evaluator: &'e E, log2_entries: u32) -> Self {
+        Self { evaluator, table: Table::new(log2_entries), nodes: 0 }
+    }
+
+    /// Forgets all earlier positions: from here on results are those of a new searcher.
+    pub fn forget(&mut self) {
+        self.table.forget();
+    }
+
+    /// Searches a position to `depth` plies (0 is the static evaluation). A pass is no ply. Depths beyond the end of the game
+    /// give the exact result.
+    pub fn search(&mut self, position: &Position, depth: u32) -> SearchResult {
+        self.nodes = 0;
+        let root = Node { position: *position, state: self.evaluator.state(position) };
+        let mut line = Line::new();
+        let mut score = Score::default();
+        // Odd and even depths see the tempo differently; deepening two plies at a time keeps the order of moves stable.
+        for depth in (2 - depth % 2..=depth).step_by(2).chain((depth == 0).then_some(0)) {
+            line.clear();
+            score = self.principal(&root, depth, -Score::INFINITY, Score::INFINITY, &mut line);
+        }
+        SearchResult { score, best: line.first().copied(), line: line.to_vec(), depth, nodes: self.nodes }
+    }
+
+    /// Searches with an open window, filling the principal variation.
+    fn principal(&mut self, node: &Node<E::State>, depth: u32, alpha: Score, beta: Score, line: &mut Line) -> Score {
+        self.nodes += 1;
+        if depth == 0 {
+            return self.leaf(node);
+        }
+        let moves = node.position.moves();
+        if moves == 0 {
+            return self.pass(node, |search, passed| -search.principal(passed, depth, -beta, -alpha, line));
+        }
+        let known = self.table.probe(&node.position);
+        let mut candidates = self.candidates(node, moves, depth, known.and_then(|bound| bound.best));
+        let (mut best, mut best_move, mut lower) = (-Score::INFINITY, None, alpha);
+        let mut below = Line::new();
+        while let Some(candidate) = next(&mut candidates) {
+            let child = self.child(node, candidate);
+            below.clear();
+            let mut value;
+            if best_move.is_none() {
+                value = -self.principal(&child, depth - 1, -beta, -lower, &mut below);
+            } else {
+                value = -self.zero_window(&child, depth - 1, Score(-lower.0 - 1));
+                if value > lower && value < beta {
+                    value = -self.principal(&child, depth - 1, -beta, -lower, &mut below);
+                }
+            }
+            if value > best {
+                best = value;
+                best_move = Some(candidate.to);
+                if value > lower {
+                    lower = value;
+                    line.clear();
+                    line.push(candidate.to);
+                    line.extend(below.iter().copied().take(line.remaining_capacity()));
+                }
+                if value >= beta {
+                    break;
+                }
+            }
+        }
+        self.table.store(&node.position, depth, alpha, beta, best, best_move);
+        best
+    }
+
+    /// Whether the value is above `alpha`: a search with the window `(alpha, alpha + 1)`.
+    fn zero_window(&mut self, node: &Node<E::State>, depth: u32, alpha: Score) -> Score {
+        self.nodes += 1;
+        if depth == 0 {
+            return self.leaf(node);
+        }
+        let moves = node.position.moves();
+        if moves == 0 {
+            return self.pass(node, |search, passed| -search.zero_window(passed, depth, Score(-alpha.0 - 1)));
+        }
+        if depth == 1 {
+            return self.frontier(node, moves, alpha);
+        }
+        let known = self.table.probe(&node.position);
+        if let Some(bound) = known
+            && bound.depth >= depth
+        {
+            if bound.lower > alpha {
+                return bound.lower;
+            }
+            if bound.upper <= alpha {
+                return bound.upper;
+            }
+        }
+        let mut candidates = self.candidates(node, moves, depth, known.and_then(|bound| bound.best));
+        let (mut best, mut best_move) = (-Score::INFINITY, None);
+        while let Some(candidate) = next(&mut candidates) {
+            let child = self.child(node, candidate);
+            let value = -self.zero_window(&child, depth - 1, Score(-alpha.0 - 1));
+            if value > best {
+                (best, best_move) = (value, Some(candidate.to));
+                if value > alpha {
+                    break;
+                }
+            }
+        }
+        self.table.store(&node.position, depth, alpha, Score(alpha.0 + 1), best, best_move);
+        best
+    }
+
+    /// The last ply, where most of the time goes: every child is a leaf.
+    fn frontier(&mut self, node: &Node<E::State>, moves: Bitboard, alpha: Score) -> Score {
+        let mut best = -Score::INFINITY;
+        for group in [moves & CORNERS, moves & !(CORNERS | BESIDE_CORNERS), moves & BESIDE_CORNERS] {
+            for to in squares(group) {
+                let child = self.child(node, Candidate { to, flips: node.position.flips(to), key: 0 });
+                self.nodes += 1;
+                let value = -self.leaf(&child);
+                if value > best {
+                    best = value;
+                    if value > alpha {
+                        return best;
+                    }
+                }
+            }
+        }
+        best
+    }
+
+    /// The value where the search ends: exact where the board is full or a side has no discs left.
+    #[inline]
+    fn leaf(&self, node: &Node<E::State>) -> Score {
+        let Position { player, opponent } = node.position;
+        if player == 0 || opponent == 0 || player | opponent == !0 {
+            return Score::from_discs(node.position.final_score());
+        }
+        self.evaluator.evaluate(&node.position, &node.state)
+    }
+
+    #[inline]
+    fn child(&self, node: &Node<E::State>, candidate: Candidate) -> Node<E::State> {
+        Node {
+            position: node.position.play_unchecked(candidate.to, candidate.flips),
+            state: self.evaluator.play(&node.state, candidate.to, candidate.flips),
+        }
+    }
+
+    /// The position has no move: it is over, or the other side moves on.
+    fn pass(&mut self, node: &Node<E::State>, go_on: impl FnOnce(&mut Self, &Node<E::State>) -> Score) -> Score {
+        if node.position.opponent_moves() == 0 {
+            return Score::from_discs(node.position.final_score());
+        }
+        let passed = Node { position: node.position.pass(), state: self.evaluator.pass(&node.state) };
+        go_on(self, &passed)
+    }
+
+    /// The legal moves with their keys: the table's move first, then by the static value of the position they lead to; one ply
+    /// above the frontier by the number of replies, which is cheaper.
+    fn candidates(&self, node: &Node<E::State>, moves: Bitboard, depth: u32, hash_move: Option<Square>) -> Candidates {
+        let mut candidates = Candidates::new();
+        for to in squares(moves) {
+            let mut candidate = Candidate { to, flips: node.position.flips(to), key: 0 };
+            candidate.key = if Some(to) == hash_move {
+                i32::MAX
+            } else if depth >= MIN_DEPTH_TO_ORDER_BY_EVALUATION {
+                let child = self.child(node, candidate);
+                -self.leaf(&child).0
+            } else {
+                let position = node.position.play_unchecked(to, candidate.flips);
+                let corner = if to.bit() & CORNERS != 0 { 16 } else { 0 };
+                let beside = if to.bit() & BESIDE_CORNERS != 0 { -4 } else { 0 };
+                corner + beside - 2 * position.moves().count_ones() as i32
+            };
+            candidates.push(candidate);
+        }
+        candidates
+    }
+}
+
+const MIN_DEPTH_TO_ORDER_BY_EVALUATION: u32 = 4;
+
+/// Takes the candidate of the highest key, the first of equals.
+fn next(candidates: &mut Candidates) -> Option<Candidate> {
+    let mut best = 0;
+    for (i, candidate) in candidates.iter().enumerate().skip(1) {
+        if candidate.key > candidates[best].key {
+            best = i;
+        }
+    }
+    (!candidates.is_empty()).then(|| candidates.remove(best))
+}

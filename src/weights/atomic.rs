@@ -1,0 +1,96 @@
+//! Replacing a file at once or not at all.
+
+use std::fs::{self, File};
+use std::io::{self, BufWriter, Write};
+use std::path::Path;
+
+/// Writes a file through a temporary one in the same folder: write, fsync, rename over `path`, fsync of the folder. Whatever
+/// happens (an error of `write`, a full disk, a killed process, a power cut) `path` holds either what it held before or all of
+/// the new content. A symbolic link stays one: the file it points to is replaced.
+///
+/// # Errors
+/// Whatever `write` returns or the file system reports; the temporary file is then removed.
+pub fn atomic_write<R, E: From<io::Error>>(
+    path: &Path,
+    write: impl FnOnce(&mut dyn Write) -> Result<R, E>,
+) -> Result<R, E> {
+    let target = fs::canonicalize(path).unwrap_or_else(|_| path.to_owned());
+    let folder = match target.parent() {
+        Some(parent) if parent != Path::new("") => parent,
+        _ => Path::new("."),
+    };
+    let temporary = new_temporary(folder)?;
+    let mut writer = BufWriter::with_capacity(1 << 16, temporary);
+    let result = write(&mut writer)?;
+    let temporary = writer.into_inner().map_err(io::IntoInnerError::into_error)?;
+    temporary.as_file().sync_all()?;
+    temporary.persist(&target).map_err(|error| error.error)?;
+    sync_folder(folder)?;
+    Ok(result)
+}
+
+/// A temporary file with the permissions a new file would have.
+fn new_temporary(folder: &Path) -> io::Result<tempfile::NamedTempFile> {
+    let mut builder = tempfile::Builder::new();
+    builder.prefix(".flipside-").suffix(".tmp");
+    #[cfg(unix)]
+    builder.permissions(std::os::unix::fs::PermissionsExt::from_mode(0o666));
+    builder.tempfile_in(folder)
+}
+
+/// Makes the renaming itself lasting; other systems than Unix do so by themselves or have no way to ask.
+fn sync_folder(folder: &Path) -> io::Result<()> {
+    if cfg!(unix) { File::open(folder)?.sync_all() } else { Ok(()) }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn names(folder: &Path) -> Vec<String> {
+        let mut names: Vec<_> =
+            fs::read_dir(folder).unwrap().map(|e| e.unwrap().file_name().into_string().unwrap()).collect();
+        names.sort();
+        names
+    }
+
+    #[test]
+    fn a_failed_write_leaves_the_old_file_and_nothing_else() {
+        let folder = tempfile::tempdir().unwrap();
+        let path = folder.path().join("w");
+        atomic_write(&path, |w| w.write_all(b"old")).unwrap();
+        let failed = atomic_write(&path, |w| {
+            w.write_all(b"half of the n")?;
+            Err::<(), _>(io::Error::other("disk full"))
+        });
+        assert_eq!(failed.unwrap_err().to_string(), "disk full");
+        assert_eq!(fs::read(&path).unwrap(), b"old");
+        assert_eq!(names(folder.path()), ["w"]);
+        atomic_write(&path, |w| w.write_all(b"new")).unwrap();
+        assert_eq!(fs::read(&path).unwrap(), b"new");
+        assert_eq!(names(folder.path()), ["w"]);
+    }
+
+    #[test]
+    fn a_missing_folder_is_an_error() {
+        let folder = tempfile::tempdir().unwrap();
+        let path = folder.path().join("none").join("w");
+        assert_eq!(atomic_write(&path, |w| w.write_all(b"x")).unwrap_err().kind(), io::ErrorKind::NotFound);
+    }
+
+    #[cfg(unix)]
+    #[test]
+    fn a_link_stays_a_link_and_new_files_have_ordinary_permissions() {
+        use std::os::unix::fs::PermissionsExt;
+        let folder = tempfile::tempdir().unwrap();
+        let (path, link, plain) = (folder.path().join("w"), folder.path().join("link"), folder.path().join("plain"));
+        fs::write(&path, "old").unwrap();
+        fs::write(&plain, "").unwrap();
+        std::os::unix::fs::symlink(&path, &link).unwrap();
+        atomic_write(&link, |w| w.write_all(b"new")).unwrap();
+        assert!(fs::symlink_metadata(&link).unwrap().is_symlink());
+        assert_eq!(fs::read(&path).unwrap(), b"new");
+        let mode = |path| fs::metadata(path).unwrap().permissions().mode();
+        assert_eq!(mode(&path), mode(&plain));
+    }
+}

@@ -1,0 +1,245 @@
+//! The envelope of every binary file: magic, version, length, checksum, then a bincode payload.
+
+use std::fs::File;
+use std::io::{self, Read};
+use std::path::{Path, PathBuf};
+
+use bincode::error::DecodeError;
+use serde::{Deserialize, Serialize};
+use sha2::{Digest, Sha256};
+
+use super::atomic_write;
+
+/// Bytes before the payload: magic 8, version 4, payload length 8, SHA-256 of the payload 32.
+const HEADER: usize = 52;
+
+/// Most bytes of any file.
+const LARGEST: usize = 1 << 30;
+
+/// A kind of file: what its header says and how large it may be.
+///
+/// The payload is bincode 2 with fixed-width little-endian integers: lengths are u64, an option is a byte 0 or a byte 1 and the
+/// value, a text is its length in bytes and UTF-8, a sequence its length and its elements, a structure its fields in order.
+#[derive(Clone, Copy, Debug)]
+pub struct Container {
+    /// What a reader is told the file should have been, like `weight file`.
+    pub what: &'static str,
+    /// The first eight bytes.
+    pub magic: [u8; 8],
+    /// The only version of the payload that is read.
+    pub version: u32,
+    /// Most bytes a file may have, at most 2^30. More are refused unread.
+    pub limit: u64,
+}
+
+/// What is wrong with the content of a file.
+#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+pub enum FormatError {
+    /// Shorter than a header.
+    #[error("only {found} bytes: a {what} has a header of {HEADER}; the file is empty or was cut off")]
+    TooShort {
+        /// What it should be.
+        what: &'static str,
+        /// Bytes there are.
+        found: usize,
+    },
+    /// Another kind of file.
+    #[error(
+        "bytes 0 to 7 are not those of a {what}: this is another kind of file, or a transfer in text mode damaged it"
+    )]
+    Magic {
+        /// What it should be.
+        what: &'static str,
+    },
+    /// A version this program does not know.
+    #[error(
+        "{what} of version {found} (byte 8); this program reads version {expected}: use the program that wrote the file"
+    )]
+    Version {
+        /// What it should be.
+        what: &'static str,
+        /// The file's version.
+        found: u32,
+        /// The version that is read.
+        expected: u32,
+    },
+    /// The payload's length is not the one announced.
+    #[error(
+        "{found} bytes of payload where the header (byte 12) announces {claimed}: the file was cut off or has something appended"
+    )]
+    Length {
+        /// Announced.
+        claimed: u64,
+        /// There.
+        found: usize,
+    },
+    /// The payload is not the one that was written.
+    #[error("the payload's SHA-256 is not the one in the header (byte 20): the file is damaged; take another copy")]
+    Checksum,
+    /// Too many bytes.
+    #[error("more than {limit} bytes, the most that a {what} may have")]
+    TooLarge {
+        /// What it should be.
+        what: &'static str,
+        /// The limit.
+        limit: u64,
+    },
+    /// The payload has the right checksum and yet makes no sense.
+    #[error("the payload of this {what} cannot be decoded: {reason}")]
+    Payload {
+        /// What it should be.
+        what: &'static str,
+        /// Where decoding stopped.
+        reason: String,
+    },
+}
+
+/// A file that could not be read or written, and why.
+#[derive(Debug, thiserror::Error)]
+pub enum FileError {
+    /// The file system's fault.
+    #[error("{}: {source}", path.display())]
+    Io {
+        /// The file.
+        path: PathBuf,
+        /// What the system said.
+        source: io::Error,
+    },
+    /// The content's fault.
+    #[error("{}: {reason}", path.display())]
+    Format {
+        /// The file.
+        path: PathBuf,
+        /// What is wrong.
+        reason: FormatError,
+    },
+}
+
+impl FileError {
+    /// Puts a file's name before what the file system said.
+    pub fn io(path: &Path) -> impl FnOnce(io::Error) -> Self {
+        move |source| Self::Io { path: path.to_owned(), source }
+    }
+
+    /// Puts a file's name before what is wrong with its content.
+    pub fn format(path: &Path) -> impl FnOnce(FormatError) -> Self {
+        move |reason| Self::Format { path: path.to_owned(), reason }
+    }
+}
+
+impl Container {
+    /// The whole file of a value.
+    ///
+    /// # Panics
+    /// If the value's own serialization fails, which derived ones do not.
+    pub fn to_bytes(&self, value: &impl Serialize) -> Vec<u8> {
+        let mut bytes = vec![0; HEADER];
+        bincode::serde::encode_into_std_write(value, &mut bytes, config::<LARGEST>())
+            .expect("plain data can be serialized");
+        let (header, payload) = bytes.split_at_mut(HEADER);
+        header[..8].copy_from_slice(&self.magic);
+        header[8..12].copy_from_slice(&self.version.to_le_bytes());
+        header[12..20].copy_from_slice(&(payload.len() as u64).to_le_bytes());
+        header[20..].copy_from_slice(&Sha256::digest(payload));
+        bytes
+    }
+
+    /// The value of a whole file. What the bytes claim is checked against what is there before it is believed.
+    ///
+    /// # Errors
+    /// The first thing that is wrong.
+    pub fn from_bytes<'a, T: Deserialize<'a>>(&self, bytes: &'a [u8]) -> Result<T, FormatError> {
+        self.decode(self.payload(bytes)?)
+    }
+
+    /// Replaces a file atomically with a value.
+    ///
+    /// # Errors
+    /// The file system's.
+    pub fn write(&self, path: &Path, value: &impl Serialize) -> Result<(), FileError> {
+        let bytes = self.to_bytes(value);
+        atomic_write(path, |writer| writer.write_all(&bytes)).map_err(FileError::io(path))
+    }
+
+    /// The value of a file.
+    ///
+    /// # Errors
+    /// The file system's, or the first thing that is wrong with the content.
+    pub fn read<T: for<'a> Deserialize<'a>>(&self, path: &Path) -> Result<T, FileError> {
+        self.from_bytes(&self.bytes_of(path)?).map_err(FileError::format(path))
+    }
+
+    /// The bytes of a file, if they are not too many.
+    pub(super) fn bytes_of(&self, path: &Path) -> Result<Vec<u8>, FileError> {
+        let file = File::open(path).map_err(FileError::io(path))?;
+        let length = file.metadata().map_err(FileError::io(path))?.len();
+        let limit = self.limit.min(LARGEST as u64);
+        let mut bytes = Vec::new();
+        if length <= limit {
+            bytes.reserve_exact(length as usize);
+            // One more byte than allowed, should the file grow or not know its length.
+            file.take(limit + 1).read_to_end(&mut bytes).map_err(FileError::io(path))?;
+        }
+        if length.max(bytes.len() as u64) > limit {
+            return Err(FileError::format(path)(FormatError::TooLarge { what: self.what, limit: self.limit }));
+        }
+        Ok(bytes)
+    }
+
+    /// The checksum in the header of a whole file.
+    pub(super) fn checksum<'a>(&self, bytes: &'a [u8]) -> &'a [u8] {
+        &bytes[20..HEADER]
+    }
+
+    /// The payload, its header checked.
+    fn payload<'a>(&self, bytes: &'a [u8]) -> Result<&'a [u8], FormatError> {
+        let what = self.what;
+        let Some((header, payload)) = bytes.split_first_chunk::<HEADER>() else {
+            return Err(FormatError::TooShort { what, found: bytes.len() });
+        };
+        if header[..8] != self.magic {
+            return Err(FormatError::Magic { what });
+        }
+        let found = u32::from_le_bytes(header[8..12].try_into().expect("four bytes"));
+        if found != self.version {
+            return Err(FormatError::Version { what, found, expected: self.version });
+        }
+        let claimed = u64::from_le_bytes(header[12..20].try_into().expect("eight bytes"));
+        if claimed != payload.len() as u64 {
+            return Err(FormatError::Length { claimed, found: payload.len() });
+        }
+        if header[20..] != Sha256::digest(payload)[..] {
+            return Err(FormatError::Checksum);
+        }
+        Ok(payload)
+    }
+
+    /// Decodes a payload to its last byte. bincode allocates a text by its claimed length, up to its limit, which is a constant:
+    /// the one chosen is at most 64 times what is really there (borrowed texts and [`super::blob`] do not allocate by claims).
+    fn decode<'a, T: Deserialize<'a>>(&self, payload: &'a [u8]) -> Result<T, FormatError> {
+        let decoded = match payload.len() {
+            ..0x1_0000 => bincode::serde::borrow_decode_from_slice(payload, config::<0x1_0000>()),
+            0x1_0000..0x40_0000 => bincode::serde::borrow_decode_from_slice(payload, config::<0x40_0000>()),
+            0x40_0000..0x1000_0000 => bincode::serde::borrow_decode_from_slice(payload, config::<0x1000_0000>()),
+            _ => bincode::serde::borrow_decode_from_slice(payload, config::<LARGEST>()),
+        };
+        let error = |reason| FormatError::Payload { what: self.what, reason };
+        match decoded {
+            Ok((value, read)) if read == payload.len() => Ok(value),
+            Ok((_, read)) => {
+                Err(error(format!("{} bytes are left over at offset {}", payload.len() - read, HEADER + read)))
+            }
+            Err(DecodeError::UnexpectedEnd { additional }) => {
+                Err(error(format!("{additional} bytes are missing at its end")))
+            }
+            Err(DecodeError::LimitExceeded) => Err(error("a length in it exceeds the file".to_owned())),
+            Err(DecodeError::OtherString(reason)) => Err(error(reason)),
+            Err(other) => Err(error(other.to_string())),
+        }
+    }
+}
+
+/// bincode's settings: little-endian, fixed-width integers, at most `LIMIT` bytes read.
+const fn config<const LIMIT: usize>() -> impl bincode::config::Config {
+    bincode::config::standard().with_little_endian().with_fixed_int_encoding().with_limit::<LIMIT>()
+}

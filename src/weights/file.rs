@@ -1,0 +1,196 @@
+//! The weight file: a model and where it came from.
+
+use std::path::Path;
+
+use serde::de::IntoDeserializer;
+use serde::{Deserialize, Serialize};
+
+use super::atomic_write;
+use super::blob::Blob;
+use super::container::{Container, FileError, FormatError};
+use crate::board::Square;
+use crate::eval::{Model, StageMap};
+use crate::pattern::{Layout, Pattern, PatternSet, Scalar};
+
+/// Weight files, `.fsw`.
+const CONTAINER: Container =
+    Container { what: "flipside weight file", magic: *b"\x89FSW\r\n\x1a\n", version: 1, limit: 1 << 28 };
+
+/// Where weights came from.
+#[derive(Clone, PartialEq, Eq, Debug, Default, Serialize)]
+pub struct Provenance {
+    /// Program and version that wrote the file, like `flipside 0.1.0`.
+    pub program: String,
+    /// Git commit of that program, where it was built in a checkout.
+    pub commit: Option<String>,
+    /// How the weights came to be, in a line, like `trained` or `imported from Zebra's coeffs2.bin`.
+    pub origin: String,
+    /// The configuration of the run as TOML text; empty where there was none.
+    pub config: String,
+    /// The run's seed.
+    pub seed: Option<u64>,
+    /// Generations played.
+    pub generations: u64,
+    /// Games played.
+    pub games: u64,
+    /// Samples learned, each as often as it was learned.
+    pub samples: u64,
+    /// When the file was made (RFC 3339, UTC). `None` unless the caller fixes it (see [`super::source_date`]): equal runs give
+    /// equal files.
+    pub date: Option<String>,
+    /// [`WeightFile::hash`] of the weights this file's weights were made from.
+    pub parent: Option<String>,
+}
+
+impl Provenance {
+    /// This program's own provenance, with everything else still empty and the date of [`super::source_date`].
+    pub fn of_this_program(origin: &str) -> Self {
+        Self {
+            program: concat!("flipside ", env!("CARGO_PKG_VERSION")).to_owned(),
+            commit: option_env!("FLIPSIDE_COMMIT").map(str::to_owned),
+            origin: origin.to_owned(),
+            date: super::source_date(),
+            ..Self::default()
+        }
+    }
+}
+
+/// A model with its provenance, as it stands in an `.fsw` file (`docs/FILES.md`).
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub struct WeightFile {
+    /// What evaluates.
+    pub model: Model,
+    /// Where it came from.
+    pub provenance: Provenance,
+}
+
+/// The payload as it is written. A structure of its own, so that the file does not change when the program's types do.
+#[derive(Serialize, Deserialize)]
+struct Payload<'a> {
+    program: &'a str,
+    commit: Option<&'a str>,
+    origin: &'a str,
+    config: &'a str,
+    seed: Option<u64>,
+    generations: u64,
+    games: u64,
+    samples: u64,
+    date: Option<&'a str>,
+    parent: Option<&'a str>,
+    set: &'a str,
+    /// Name and squares of each pattern.
+    #[serde(borrow)]
+    patterns: Vec<(&'a str, Blob<'a, u8>)>,
+    scalars: Vec<&'a str>,
+    /// Stage by number of empties, 0 to 60.
+    stages: Blob<'a, u8>,
+    scale: u16,
+    /// By stage.
+    weights: Vec<Blob<'a, i16>>,
+}
+
+impl WeightFile {
+    /// The whole file. Equal models and provenances give equal bytes.
+    pub fn to_bytes(&self) -> Vec<u8> {
+        let Self { model, provenance } = self;
+        let patterns = model.set.patterns.iter().map(|pattern| {
+            let squares: Vec<u8> = pattern.squares().map(|square| square.index() as u8).collect();
+            (pattern.name.as_str(), Blob(squares.into()))
+        });
+        CONTAINER.to_bytes(&Payload {
+            program: &provenance.program,
+            commit: provenance.commit.as_deref(),
+            origin: &provenance.origin,
+            config: &provenance.config,
+            seed: provenance.seed,
+            generations: provenance.generations,
+            games: provenance.games,
+            samples: provenance.samples,
+            date: provenance.date.as_deref(),
+            parent: provenance.parent.as_deref(),
+            set: &model.set.name,
+            patterns: patterns.collect(),
+            scalars: model.set.scalars.iter().map(|scalar| scalar.name()).collect(),
+            stages: Blob((0..=60).map(|empties| model.stages.of_empties(empties) as u8).collect()),
+            scale: model.scale,
+            weights: model.weights.iter().map(|weights| Blob(weights.into())).collect(),
+        })
+    }
+
+    /// The weights of a whole file.
+    ///
+    /// # Errors
+    /// The first thing that is wrong; whatever is returned fits together and can be evaluated.
+    pub fn from_bytes(bytes: &[u8]) -> Result<Self, FormatError> {
+        let payload: Payload = CONTAINER.from_bytes(bytes)?;
+        let owned = str::to_owned;
+        let provenance = Provenance {
+            program: payload.program.to_owned(),
+            commit: payload.commit.map(owned),
+            origin: payload.origin.to_owned(),
+            config: payload.config.to_owned(),
+            seed: payload.seed,
+            generations: payload.generations,
+            games: payload.games,
+            samples: payload.samples,
+            date: payload.date.map(owned),
+            parent: payload.parent.map(owned),
+        };
+        let model = payload.model().map_err(|reason| FormatError::Payload { what: CONTAINER.what, reason })?;
+        Ok(Self { model, provenance })
+    }
+
+    /// Reads a file.
+    ///
+    /// # Errors
+    /// The file system's, or the first thing that is wrong with the content.
+    pub fn load(path: &Path) -> Result<Self, FileError> {
+        Self::from_bytes(&CONTAINER.bytes_of(path)?).map_err(FileError::format(path))
+    }
+
+    /// Replaces a file atomically.
+    ///
+    /// # Errors
+    /// The file system's.
+    pub fn save(&self, path: &Path) -> Result<(), FileError> {
+        let bytes = self.to_bytes();
+        atomic_write(path, |writer| writer.write_all(&bytes)).map_err(FileError::io(path))
+    }
+
+    /// The SHA-256 of the payload in lower-case hexadecimal: the name of these weights in other files' provenance. It stands in
+    /// the file's header too.
+    pub fn hash(&self) -> String {
+        let bytes = self.to_bytes();
+        CONTAINER.checksum(&bytes).iter().map(|byte| format!("{byte:02x}")).collect()
+    }
+}
+
+impl Payload<'_> {
+    /// The model, if its parts fit.
+    fn model(self) -> Result<Model, String> {
+        let error = |error: &dyn std::error::Error| error.to_string();
+        let patterns: Result<Vec<_>, String> =
+            self.patterns.iter().map(|(name, squares)| pattern(name, &squares.0)).collect();
+        let scalars: Result<Vec<_>, _> = self.scalars.iter().map(|name| scalar(name)).collect();
+        let set = PatternSet { name: self.set.to_owned(), patterns: patterns?, scalars: scalars? };
+        let weights = self.weights.into_iter().map(|weights| weights.0.into_owned()).collect();
+        let stages = StageMap::from_table(&self.stages.0).map_err(|e| error(&e))?;
+        let model = Model { set, stages, scale: self.scale, weights };
+        let layout = Layout::new(&model.set).map_err(|e| error(&e))?;
+        model.check(&layout).map_err(|e| error(&e))?;
+        Ok(model)
+    }
+}
+
+fn pattern(name: &str, squares: &[u8]) -> Result<Pattern, String> {
+    if let Some(wrong) = squares.iter().find(|&&square| square > 63) {
+        return Err(format!("pattern `{name}`: {wrong} is not a square's number, 0 (a1) to 63 (h8)"));
+    }
+    let names: Vec<String> = squares.iter().map(|&square| Square::new(square).to_string()).collect();
+    Pattern::new(name, &names.join(" ")).map_err(|error| error.to_string())
+}
+
+fn scalar(name: &str) -> Result<Scalar, String> {
+    let text: serde::de::value::StrDeserializer<serde::de::value::Error> = name.into_deserializer();
+    Scalar::deserialize(text).map_err(|error| error.to_string())
+}

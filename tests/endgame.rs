@@ -1,0 +1,194 @@
+//! The endgame solver against a naive search, the FFO suite, and its promises on purity, lines and symmetry.
+
+use flipside::board::{Position, ScoredDiagram, Square, Symmetry, parse_scored_diagrams, squares};
+use flipside::search::endgame::EndgameSolver;
+use rand::{RngExt, SeedableRng};
+use rand_chacha::ChaCha8Rng;
+
+/// Minimax without any cleverness.
+fn naive_value(position: Position) -> i32 {
+    let moves = position.moves();
+    if moves == 0 {
+        return if position.opponent_moves() == 0 { position.final_score() } else { -naive_value(position.pass()) };
+    }
+    squares(moves).map(|to| -naive_value(position.play(to))).max().unwrap()
+}
+
+/// Positions with the given number of empty squares from games of random moves; games that end before are skipped.
+fn random_positions(seed: u64, empties: u32, count: usize) -> Vec<Position> {
+    let mut rng = ChaCha8Rng::seed_from_u64(seed);
+    let mut found = Vec::new();
+    while found.len() < count {
+        let mut position = Position::START;
+        while position.empties() > empties && !position.is_game_over() {
+            let moves = position.moves();
+            position = match moves.count_ones() {
+                0 => position.pass(),
+                n => position.play(squares(moves).nth(rng.random_range(0..n as usize)).unwrap()),
+            };
+        }
+        if position.empties() == empties {
+            found.push(position);
+        }
+    }
+    found
+}
+
+/// Boards no game leads to: random discs with a bias, so that passes, wipe-outs and early ends of games abound.
+fn random_boards(seed: u64, empties: u32, count: usize) -> Vec<Position> {
+    let mut rng = ChaCha8Rng::seed_from_u64(seed);
+    let board = |_| {
+        let mut empty = 0u64;
+        while empty.count_ones() < empties {
+            empty |= 1 << rng.random_range(0..64);
+        }
+        let mut player: u64 = rng.random();
+        for _ in 0..rng.random_range(0..4) {
+            player &= rng.random::<u64>();
+        }
+        if rng.random() {
+            player = !player;
+        }
+        Position::new(player & !empty, !player & !empty).unwrap()
+    };
+    (0..count).map(board).collect()
+}
+
+fn ffo(file: &str) -> Vec<ScoredDiagram> {
+    let path = format!("{}/data/ffo/{file}", env!("CARGO_MANIFEST_DIR"));
+    parse_scored_diagrams(&std::fs::read_to_string(path).unwrap()).unwrap()
+}
+
+#[test]
+fn values_and_moves_equal_minimax() {
+    let mut solver = EndgameSolver::new(12);
+    for empties in 0..=8 {
+        let count = if empties == 8 { 40 } else { 300 };
+        let positions = [random_positions(1, empties.max(1), count), random_boards(2, empties, count)].concat();
+        for position in positions {
+            let value = naive_value(position);
+            solver.new_game();
+            let solution = solver.solve(position, -64, 64);
+            assert_eq!(solution.score, value, "{position:?}");
+            match solution.best {
+                Some(to) => assert_eq!(-naive_value(position.play(to)), value, "{position:?} {to}"),
+                None => assert_eq!(position.moves(), 0),
+            }
+        }
+    }
+}
+
+#[test]
+fn every_window_tells_the_truth() {
+    let mut solver = EndgameSolver::new(12);
+    let positions = [random_positions(3, 9, 40), random_boards(4, 7, 40)].concat();
+    for position in positions {
+        let value = solver.solve(position, -64, 64).score;
+        for (alpha, beta) in
+            [(-64, -63), (-1, 1), (0, 1), (value - 1, value), (value, value + 1), (value - 6, value + 2)]
+        {
+            let (alpha, beta) = (alpha.clamp(-64, 63), beta.clamp(-63, 64));
+            solver.new_game();
+            let score = solver.solve(position, alpha, beta).score;
+            if score <= alpha {
+                assert!(value <= score, "{position:?} ({alpha}, {beta})");
+            } else if score >= beta {
+                assert!(value >= score, "{position:?} ({alpha}, {beta})");
+            } else {
+                assert_eq!(score, value, "{position:?} ({alpha}, {beta})");
+            }
+        }
+    }
+}
+
+#[test]
+fn what_was_solved_before_changes_nothing() {
+    let positions = [random_positions(5, 13, 8), random_positions(6, 12, 30)].concat();
+    // A small table, so that replacement is at work.
+    let mut used = EndgameSolver::new(10);
+    let (mut line, mut fresh_line) = (Vec::new(), Vec::new());
+    for &position in positions.iter().chain(positions.iter().rev()) {
+        used.new_game();
+        let mut fresh = EndgameSolver::new(10);
+        assert_eq!(used.solve_line(position, &mut line), fresh.solve_line(position, &mut fresh_line));
+        assert_eq!(line, fresh_line);
+    }
+}
+
+#[test]
+fn lines_keep_the_value_to_the_end() {
+    let mut solver = EndgameSolver::new(12);
+    let mut line = Vec::new();
+    for start in [random_positions(7, 12, 40), random_boards(8, 10, 200)].concat() {
+        solver.new_game();
+        let mut score = solver.solve_line(start, &mut line).score;
+        let (mut position, mut moves) = (start, line.iter());
+        while !position.is_game_over() {
+            position = if position.moves() == 0 { position.pass() } else { position.play(*moves.next().unwrap()) };
+            score = -score;
+            let mut fresh = EndgameSolver::new(8);
+            assert_eq!(fresh.solve(position, -64, 64).score, score, "{start:?} {line:?}");
+        }
+        assert_eq!(position.final_score(), score);
+        assert_eq!(moves.next(), None);
+    }
+}
+
+#[test]
+fn values_are_the_same_under_symmetry() {
+    let mut solver = EndgameSolver::new(12);
+    for position in random_positions(9, 11, 20) {
+        let value = solver.solve(position, -64, 64).score;
+        for symmetry in Symmetry::ALL {
+            solver.new_game();
+            assert_eq!(solver.solve(symmetry.position(position), -64, 64).score, value);
+        }
+    }
+}
+
+#[test]
+fn the_ffo_suite_is_solved() {
+    let mut solver = EndgameSolver::new(20);
+    let quick = ffo("fforum-1-19.obf").into_iter().chain(ffo("fforum-20-39.obf"));
+    for scored in quick.filter(|scored| scored.diagram.position.empties() <= 18) {
+        let position = scored.diagram.position;
+        solver.new_game();
+        let solution = solver.solve(position, -64, 64);
+        let score = scored.score.unwrap();
+        assert_eq!(solution.score, score, "{}", scored.diagram);
+        let best = solution.best.unwrap();
+        assert!(scored.moves.contains(&(best, score)), "{} {best}", scored.diagram);
+    }
+}
+
+#[test]
+fn every_scored_move_of_the_first_ffo_positions_is_right() {
+    let mut solver = EndgameSolver::new(18);
+    for scored in ffo("fforum-1-19.obf") {
+        let position = scored.diagram.position;
+        for &(to, score) in scored.moves.iter().filter(|_| position.empties() <= 15) {
+            solver.new_game();
+            assert_eq!(-solver.solve(position.play(to), -64, 64).score, score, "{} {to}", scored.diagram);
+        }
+    }
+}
+
+#[test]
+fn a_set_stop_flag_ends_a_long_solve() {
+    let hard = ffo("fforum-60-79.obf")[10].diagram.position;
+    let stop = std::sync::atomic::AtomicBool::new(true);
+    assert_eq!(EndgameSolver::new(12).solve_until(hard, -64, 64, &stop), None);
+}
+
+#[test]
+fn finished_games_and_passes_have_no_move() {
+    let mut solver = EndgameSolver::new(4);
+    let over = Position::new(!0, 0).unwrap();
+    assert_eq!(solver.solve(over, -64, 64).score, 64);
+    let only_whites = Position::new(0, 0xff).unwrap();
+    let solution = solver.solve(only_whites, -64, 64);
+    assert_eq!((solution.score, solution.best), (-64, None));
+    let mut line = vec![Square::lowest(1)];
+    solver.solve_line(only_whites, &mut line);
+    assert!(line.is_empty());
+}

@@ -1,0 +1,287 @@
+//! Weight files: golden bytes, a reader by offsets that is not ours, and everything that must be refused.
+
+use std::fs;
+use std::path::Path;
+
+use flipside::eval::{Model, StageMap};
+use flipside::pattern::{Pattern, PatternSet, Scalar};
+use flipside::weights::{Container, FileError, FormatError, Provenance, WeightFile, blob};
+use rand::{Rng, RngExt, SeedableRng};
+use rand_chacha::ChaCha8Rng;
+use sha2::{Digest, Sha256};
+
+/// A tiny evaluation: the two corners of an edge, and parity, in two stages.
+fn tiny() -> WeightFile {
+    let set = PatternSet {
+        name: "tiny".into(),
+        patterns: vec![Pattern::new("edge", "a1 h1").unwrap()],
+        scalars: vec![Scalar::Parity],
+    };
+    let stages = StageMap::from_starts(&[60, 30]).unwrap();
+    let mut model = Model::zero(&set, &stages, 128).unwrap();
+    for (stage, weights) in model.weights.iter_mut().enumerate() {
+        weights
+            .iter_mut()
+            .enumerate()
+            .for_each(|(i, weight)| *weight = (100 * i as i16 - 350) * (1 - 2 * stage as i16));
+    }
+    let provenance = Provenance {
+        program: "flipside 0.1.0".into(),
+        commit: Some("0123abc".into()),
+        origin: "made by hand".into(),
+        config: "depth = 4\n".into(),
+        seed: Some(7),
+        generations: 1,
+        games: 2,
+        samples: 3,
+        date: None,
+        parent: None,
+    };
+    WeightFile { model, provenance }
+}
+
+fn classic(seed: u64) -> WeightFile {
+    let mut random = ChaCha8Rng::seed_from_u64(seed);
+    let set = PatternSet::built_in("classic").unwrap();
+    let mut model = Model::zero(&set, &StageMap::uniform(2), 128).unwrap();
+    model.weights.iter_mut().flatten().for_each(|weight| *weight = random.random());
+    WeightFile { model, provenance: Provenance::of_this_program("random") }
+}
+
+/// Gives changed bytes the header that fits them.
+fn reseal(bytes: &mut [u8]) {
+    let payload = bytes.len() as u64 - 52;
+    bytes[12..20].copy_from_slice(&payload.to_le_bytes());
+    let hash = Sha256::digest(&bytes[52..]);
+    bytes[20..52].copy_from_slice(&hash);
+}
+
+#[test]
+fn the_bytes_are_golden() {
+    let path = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/golden/tiny.fsw");
+    if std::env::var_os("FLIPSIDE_BLESS").is_some() {
+        tiny().save(&path).unwrap();
+    }
+    assert_eq!(tiny().to_bytes(), fs::read(&path).unwrap(), "the file format changed: that needs a new version number");
+    assert_eq!(WeightFile::load(&path).unwrap(), tiny());
+}
+
+/// Reads the golden file as `docs/FILES.md` says, without a line of the library.
+#[test]
+fn a_reader_by_offsets_finds_everything() {
+    struct Reader<'a>(&'a [u8]);
+    impl<'a> Reader<'a> {
+        fn take(&mut self, n: usize) -> &'a [u8] {
+            let (taken, rest) = self.0.split_at(n);
+            self.0 = rest;
+            taken
+        }
+        fn u64(&mut self) -> u64 {
+            u64::from_le_bytes(self.take(8).try_into().unwrap())
+        }
+        fn bytes(&mut self) -> &'a [u8] {
+            let length = self.u64() as usize;
+            self.take(length)
+        }
+        fn text(&mut self) -> &'a str {
+            std::str::from_utf8(self.bytes()).unwrap()
+        }
+        fn option<T>(&mut self, read: impl FnOnce(&mut Self) -> T) -> Option<T> {
+            match self.take(1)[0] {
+                0 => None,
+                1 => Some(read(self)),
+                other => panic!("{other}"),
+            }
+        }
+    }
+    let file = fs::read(Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/golden/tiny.fsw")).unwrap();
+    assert_eq!(file[..8], [0x89, b'F', b'S', b'W', b'\r', b'\n', 0x1a, b'\n']);
+    assert_eq!(u32::from_le_bytes(file[8..12].try_into().unwrap()), 1);
+    assert_eq!(u64::from_le_bytes(file[12..20].try_into().unwrap()) as usize, file.len() - 52);
+    assert_eq!(file[20..52], Sha256::digest(&file[52..])[..]);
+    let mut payload = Reader(&file[52..]);
+    assert_eq!(payload.text(), "flipside 0.1.0");
+    assert_eq!(payload.option(Reader::text), Some("0123abc"));
+    assert_eq!(payload.text(), "made by hand");
+    assert_eq!(payload.text(), "depth = 4\n");
+    assert_eq!(payload.option(Reader::u64), Some(7));
+    assert_eq!([payload.u64(), payload.u64(), payload.u64()], [1, 2, 3]);
+    assert_eq!(payload.option(Reader::text), None);
+    assert_eq!(payload.option(Reader::text), None);
+    assert_eq!(payload.text(), "tiny");
+    assert_eq!(payload.u64(), 1);
+    assert_eq!(payload.text(), "edge");
+    assert_eq!(payload.bytes(), [0, 7]);
+    assert_eq!(payload.u64(), 1);
+    assert_eq!(payload.text(), "parity");
+    let stages = payload.bytes();
+    assert_eq!(stages.len(), 61);
+    assert!(stages.iter().enumerate().all(|(empties, &stage)| stage == u8::from(empties <= 30)));
+    assert_eq!(payload.take(2), [128, 0]);
+    assert_eq!(payload.u64(), 2);
+    for stage in 0..2 {
+        // Nine configurations, of which a mirror makes (0 1), (0 2), (1 2) equal to (1 0), (2 0), (2 1); two parities.
+        let weights = payload.bytes();
+        assert_eq!(weights.len(), 2 * (6 + 2));
+        for (i, weight) in weights.chunks(2).enumerate() {
+            let expected = (100 * i as i16 - 350) * if stage == 0 { 1 } else { -1 };
+            assert_eq!(i16::from_le_bytes([weight[0], weight[1]]), expected);
+        }
+    }
+    assert!(payload.0.is_empty());
+}
+
+#[test]
+fn files_come_back_as_they_were() {
+    let folder = tempfile::tempdir().unwrap();
+    let path = folder.path().join("w.fsw");
+    let file = classic(1);
+    file.save(&path).unwrap();
+    let bytes = fs::read(&path).unwrap();
+    assert_eq!(bytes, file.to_bytes());
+    assert_eq!(WeightFile::load(&path).unwrap(), file);
+    let header: String = bytes[20..52].iter().map(|byte| format!("{byte:02x}")).collect();
+    assert_eq!(file.hash(), header);
+    assert_ne!(file.hash(), classic(2).hash());
+}
+
+#[test]
+fn damaged_files_are_refused_with_the_reason_and_the_name() {
+    let good = tiny().to_bytes();
+    let changed = |change: &dyn Fn(&mut Vec<u8>)| {
+        let mut bytes = good.clone();
+        change(&mut bytes);
+        WeightFile::from_bytes(&bytes).unwrap_err()
+    };
+    assert!(matches!(changed(&|b| b.clear()), FormatError::TooShort { found: 0, .. }));
+    assert!(matches!(changed(&|b| b.truncate(51)), FormatError::TooShort { found: 51, .. }));
+    assert!(matches!(changed(&|b| b[1] = b'f'), FormatError::Magic { .. }));
+    assert!(matches!(changed(&|b| b[..8].reverse()), FormatError::Magic { .. }));
+    assert!(matches!(changed(&|b| b[8] = 2), FormatError::Version { found: 2, expected: 1, .. }));
+    assert!(matches!(changed(&|b| b[8..12].reverse()), FormatError::Version { found: 0x0100_0000, .. }));
+    assert!(matches!(changed(&|b| b[19] = 0xff), FormatError::Length { .. }));
+    assert!(matches!(changed(&|b| b.push(0)), FormatError::Length { .. }));
+    assert!(matches!(changed(&|b| b.truncate(b.len() - 1)), FormatError::Length { .. }));
+    assert!(matches!(changed(&|b| b[20] ^= 1), FormatError::Checksum));
+    assert!(matches!(changed(&|b| *b.last_mut().unwrap() ^= 1), FormatError::Checksum));
+
+    let folder = tempfile::tempdir().unwrap();
+    let path = folder.path().join("cut.fsw");
+    fs::write(&path, &good[..100]).unwrap();
+    let message = WeightFile::load(&path).unwrap_err().to_string();
+    assert!(message.contains("cut.fsw") && message.contains("48 bytes of payload"), "{message}");
+    assert!(matches!(WeightFile::load(&folder.path().join("none")), Err(FileError::Io { .. })));
+    assert!(matches!(WeightFile::load(folder.path()), Err(FileError::Io { .. })));
+    // Sparse: it has no blocks on the disk, and must not be read.
+    fs::File::create(&path).unwrap().set_len(1 << 40).unwrap();
+    let message = WeightFile::load(&path).unwrap_err().to_string();
+    assert!(message.contains("more than 268435456 bytes"), "{message}");
+}
+
+#[test]
+fn well_sealed_nonsense_is_refused() {
+    let reason = |file: &WeightFile| match WeightFile::from_bytes(&file.to_bytes()) {
+        Err(FormatError::Payload { reason, .. }) => reason,
+        other => panic!("{other:?}"),
+    };
+    let mut file = tiny();
+    file.model.scale = 0;
+    assert!(reason(&file).contains("scale"));
+    let mut file = tiny();
+    file.model.weights.pop();
+    assert!(reason(&file).contains("weights for 1 stages"));
+    let mut file = tiny();
+    file.model.weights[1].push(0);
+    assert!(reason(&file).contains("stage 1 has 9 weights where the pattern set has 8"));
+    let mut file = tiny();
+    file.model.set.patterns.push(file.model.set.patterns[0].clone());
+    assert!(reason(&file).contains("two patterns of one name"));
+    let mut file = tiny();
+    let many = (0..64u32 * 63).filter(|i| i / 64 < i % 64).map(|i| {
+        let square = |i: u32| format!("{}{}", char::from(b'a' + (i % 8) as u8), i / 8 + 1);
+        Pattern::new(&format!("p{i}"), &format!("{} {}", square(i / 64), square(i % 64))).unwrap()
+    });
+    file.model.set.patterns = many.collect();
+    assert!(reason(&file).contains("instances on the board; at most 64"));
+
+    let bytes = tiny().to_bytes();
+    let find = |needle: &[u8]| bytes.windows(needle.len()).position(|window| window == needle).unwrap();
+    let sealed = |change: &dyn Fn(&mut Vec<u8>)| {
+        let mut bytes = bytes.clone();
+        change(&mut bytes);
+        reseal(&mut bytes);
+        WeightFile::from_bytes(&bytes).unwrap_err().to_string()
+    };
+    assert!(sealed(&|b| b.push(0)).contains("1 bytes are left over"));
+    assert!(sealed(&|b| b.truncate(b.len() - 1)).contains("1 bytes are missing"));
+    assert!(sealed(&|b| b[find(b"parity")] = b'q').contains("unknown variant `qarity`"));
+    assert!(sealed(&|b| b[find(b"edge") + 4 + 8] = 64).contains("64 is not a square's number"));
+    assert!(sealed(&|b| b[find(b"edge") + 4 + 8] = 7).contains("listed twice"));
+    assert!(sealed(&|b| b[find(b"parity") + 6 + 8] = 7).contains("stages"));
+    // A name of 2^56 bytes.
+    assert!(sealed(&|b| b[52 + 7] = 1).contains("exceeds the file"));
+}
+
+#[test]
+fn random_and_mutated_bytes_never_panic() {
+    let mut random = ChaCha8Rng::seed_from_u64(4);
+    let good = tiny().to_bytes();
+    for round in 0..20_000 {
+        let mut bytes = good.clone();
+        for _ in 0..random.random_range(1..6) {
+            let at = random.random_range(0..bytes.len());
+            bytes[at] =
+                if round % 2 == 0 { random.random() } else { [0, 1, 0x7f, 0x80, 0xff][random.random_range(0..5)] };
+        }
+        if random.random_range(0..4) == 0 {
+            bytes.truncate(random.random_range(0..bytes.len()));
+        }
+        if bytes.len() >= 52 && round % 4 != 0 {
+            bytes[..12].copy_from_slice(&good[..12]);
+            reseal(&mut bytes);
+        }
+        if let Ok(file) = WeightFile::from_bytes(&bytes) {
+            assert_eq!(WeightFile::from_bytes(&file.to_bytes()).as_ref(), Ok(&file));
+        }
+    }
+    for _ in 0..2_000 {
+        let mut bytes = vec![0; random.random_range(0..300)];
+        random.fill_bytes(&mut bytes);
+        assert!(WeightFile::from_bytes(&bytes).is_err());
+    }
+}
+
+#[test]
+fn containers_hold_other_things_too() {
+    #[derive(serde::Serialize, serde::Deserialize, PartialEq, Debug)]
+    struct Checkpoint {
+        config: String,
+        #[serde(with = "blob")]
+        step: Vec<f32>,
+        #[serde(with = "blob::each")]
+        weights: Vec<Vec<i16>>,
+        counters: (u64, u64),
+    }
+    const CHECKPOINT: Container =
+        Container { what: "checkpoint", magic: *b"\x89FSC\r\n\x1a\n", version: 3, limit: 1000 };
+    let value = |n: usize| Checkpoint {
+        config: "seed = 1".into(),
+        step: (0..n).map(|i| i as f32 / 3.0).collect(),
+        weights: vec![vec![-1, i16::MIN], vec![], vec![5]],
+        counters: (1, u64::MAX),
+    };
+    let folder = tempfile::tempdir().unwrap();
+    let path = folder.path().join("checkpoint");
+    CHECKPOINT.write(&path, &value(10)).unwrap();
+    assert_eq!(CHECKPOINT.read::<Checkpoint>(&path).unwrap(), value(10));
+    assert!(matches!(WeightFile::load(&path), Err(FileError::Format { reason: FormatError::Magic { .. }, .. })));
+    CHECKPOINT.write(&path, &value(1000)).unwrap();
+    let error = CHECKPOINT.read::<Checkpoint>(&path).unwrap_err().to_string();
+    assert!(error.contains("checkpoint: more than 1000 bytes"), "{error}");
+    // A blob whose length is no multiple of four.
+    let mut bytes = CHECKPOINT.to_bytes(&value(2));
+    bytes[52 + 8 + 8] = 7;
+    reseal(&mut bytes);
+    let error = CHECKPOINT.from_bytes::<Checkpoint>(&bytes).unwrap_err().to_string();
+    assert!(error.contains("4-byte numbers"), "{error}");
+}
