@@ -114,7 +114,7 @@ impl Builder {
         let note = MoveNote { evaluation: number(), seconds: number() };
         let Diagram { position, side: to_move } = self.game.last();
         let fault = |expected| value_fault(colour_letter(side), value, expected);
-        if ["pa", "pass", "--", "ps"].iter().any(|pass| square.eq_ignore_ascii_case(pass)) {
+        if is_pass(square) {
             // A game passes on its own; what is left to check is that the pass was due.
             let moves = if side == to_move { position.moves() } else { position.opponent_moves() };
             return if moves == 0 { Ok(()) } else { Err(fault("a pass is only allowed without a legal move")) };
@@ -191,14 +191,23 @@ fn parse_board(value: &str) -> Result<Diagram, &'static str> {
     Ok(Diagram { position, side: side.ok_or(EXPECTED)? })
 }
 
+/// Whether a text stands for a pass in place of a square: `PA` in GGF, other forms elsewhere.
+pub fn is_pass(text: &str) -> bool {
+    ["pa", "pass", "--", "ps"].iter().any(|pass| text.eq_ignore_ascii_case(pass))
+}
+
+/// A text as a property's value brings it back: what would end the value early is a space.
+pub fn clean(text: &str) -> String {
+    text.replace(|c: char| c == '[' || c == ']' || c.is_control(), " ").trim().to_owned()
+}
+
 /// Writes a game on one line.
 ///
-/// Brackets and control characters in names are written as spaces, as the format has no way to quote them.
+/// Names and the like go through [`clean`], as the format has no way to quote.
 ///
 /// # Errors
 /// What the writer reports.
 pub fn write(out: &mut impl Write, game: &Game) -> io::Result<()> {
-    let clean = |text: &str| text.replace(|c: char| c == '[' || c == ']' || c.is_control(), " ");
     write!(out, "(;GM[Othello]PC[{}]", clean(game.place.as_deref().unwrap_or_default()))?;
     if let Some(date) = &game.date {
         write!(out, "DT[{}]", clean(date))?;
