@@ -11,4 +11,5 @@ pub mod protocol;
 pub mod record;
 pub mod search;
 pub mod selfplay;
+pub mod train;
 pub mod weights;

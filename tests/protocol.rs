@@ -6,7 +6,7 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::{Duration, Instant};
 
 use flipside::arena::{
-    Ending, ForfeitReason, Match, Player, PlayerError, SearchPlayer, SearchSettings, play_game, select_openings, xot_openings,
+    Ending, EngineOptions, EnginePlayer, ForfeitReason, Match, Player, PlayerError,  play_game, select_openings, xot_openings,
 };
 use flipside::board::{Diagram, Side, Square, Transcript, squares};
 use flipside::eval::MobilityEvaluator;
@@ -14,10 +14,10 @@ use flipside::protocol::{Engine, ExternalPlayer, ExternalSpec, Limit, Limits, Op
 use rand::{RngExt, SeedableRng};
 use rand_chacha::ChaCha8Rng;
 
-const SETTINGS: SearchSettings = SearchSettings { depth: 1, exact_empties: 6, log2_table: 10 };
+const SETTINGS: EngineOptions = EngineOptions { depth: 1, exact_empties: 6 };
 
-fn search_player() -> SearchPlayer<'static, MobilityEvaluator> {
-    SearchPlayer::new(&MobilityEvaluator, SETTINGS)
+fn engine_player() -> EnginePlayer<'static, MobilityEvaluator> {
+    EnginePlayer::new(&MobilityEvaluator, SETTINGS)
 }
 
 /// Plays the lowest legal square and records what it was asked.
@@ -290,7 +290,7 @@ fn engine() {
     let Ok(kind) = std::env::var("FLIPSIDE_TEST_ENGINE") else { return };
     // The test harness may have left a line unfinished.
     println!();
-    let ours = || SearchEngine::new(search_player(), "ours");
+    let ours = || SearchEngine::new(engine_player(), "ours");
     match kind.as_str() {
         "gtp" => gtp::serve(&mut ours(), stdin().lock(), stdout().lock()).unwrap(),
         "nboard" => nboard::serve(&mut ours(), BufReader::new(stdin()), stdout().lock()).unwrap(),
@@ -376,7 +376,7 @@ fn our_engine_plays_the_same_moves_in_a_process_of_its_own() {
         let mut external = rude(dialect, dialect, 60.0);
         assert_eq!(external.name(), "ours");
         for opening in select_openings(&xot_openings(), 4, 1) {
-            let (mut ours, mut opponent) = (search_player(), search_player());
+            let (mut ours, mut opponent) = (engine_player(), engine_player());
             let inside = play_game(&mut ours, &mut opponent, &opening);
             let outside = play_game(&mut external, &mut opponent, &opening);
             assert_eq!((inside.moves, inside.discs, None), (outside.moves, outside.discs, outside.forfeit));
@@ -397,7 +397,7 @@ fn matches_run_on_several_processes() {
 
 #[test]
 fn chatter_is_ignored() {
-    let game = play_game(&mut rude("gtp", "chatty", 60.0), &mut search_player(), &Transcript::default());
+    let game = play_game(&mut rude("gtp", "chatty", 60.0), &mut engine_player(), &Transcript::default());
     assert_eq!(game.forfeit, None);
 }
 
@@ -421,7 +421,7 @@ fn rudeness_loses_the_game_with_the_reason_and_the_next_game_starts_afresh() {
         let per_move = if reason.starts_with("no answer") { 0.5 } else { 60.0 };
         let mut engine = rude(dialect, kind, per_move);
         for _ in 0..2 {
-            let game = play_game(&mut search_player(), &mut engine, &opening);
+            let game = play_game(&mut engine_player(), &mut engine, &opening);
             let forfeit = game.forfeit.expect(kind);
             assert_eq!((forfeit.side, game.discs), (Side::White, 64), "{kind}");
             // A busy machine may need its half second for the answer before, too.
@@ -474,7 +474,7 @@ fn what_was_started_is_killed_with_all_it_started() {
 
 #[test]
 fn a_search_engine_thinks_within_its_limits() {
-    let mut engine = SearchEngine::new(search_player(), "x");
+    let mut engine = SearchEngine::new(engine_player(), "x");
     let stop = AtomicBool::new(false);
     let start = Diagram::START;
     let think = |engine: &mut SearchEngine<'_, _>, depth, time| engine.think(&start, &Limit { depth, time, stop: &stop });
