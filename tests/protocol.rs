@@ -6,7 +6,8 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::{Duration, Instant};
 
 use flipside::arena::{
-    Ending, EngineOptions, EnginePlayer, ForfeitReason, Match, Player, PlayerError,  play_game, select_openings, xot_openings,
+    Ending, EngineOptions, EnginePlayer, ForfeitReason, Match, Player, PlayerError, play_game, select_openings,
+    xot_openings,
 };
 use flipside::board::{Diagram, Side, Square, Transcript, squares};
 use flipside::eval::MobilityEvaluator;
@@ -146,7 +147,9 @@ fn gtp_shows_the_board_and_passes_when_it_must() {
     for (i, square) in "e6f4e3f6g5d6e7f5c5".as_bytes().chunks(2).enumerate() {
         commands.push(format!("play {} {}", ["b", "w"][i % 2], std::str::from_utf8(square).unwrap()));
     }
-    commands.extend(["genmove w", "genmove b", "play w pass", "undo", "undo", "undo", "undo", "genmove b"].map(String::from));
+    commands.extend(
+        ["genmove w", "genmove b", "play w pass", "undo", "undo", "undo", "undo", "genmove b"].map(String::from),
+    );
     let commands: Vec<_> = commands.iter().map(String::as_str).collect();
     let answers = gtp_answers(&commands);
     assert_eq!(answers[9..], ["= pass", "= pass", "=", "=", "=", "=", "=", "= c3"]);
@@ -186,7 +189,10 @@ fn gtp_keeps_to_the_time_it_is_given() {
     };
     assert_eq!(limits("genmove b\ntime_settings 0 10 0\ngenmove w"), [None, None]);
     assert_eq!(limits("time_settings 0 10 5\ngenmove b"), [Some(1.8)]);
-    assert_eq!(limits("time_settings 300 0 0\ngenmove b\ntime_left w 30 0\ngenmove w\nreg_genmove b"), [Some(9.0), Some(0.9), None]);
+    assert_eq!(
+        limits("time_settings 300 0 0\ngenmove b\ntime_left w 30 0\ngenmove w\nreg_genmove b"),
+        [Some(9.0), Some(0.9), None]
+    );
 }
 
 #[test]
@@ -205,20 +211,35 @@ fn nboard_answers_as_the_protocol_has_it() {
     assert_eq!(answers[0], "status plain is thinking");
     assert!(answers[1].starts_with("nodestats 7 0.0") && answers[2].starts_with("=== d3/1.50/0.0"), "{answers:?}");
     let answers = nboard_talk(&mut Plain::default(), b"set depth 2\nhint 2");
-    assert_eq!(answers[1..5], ["search d3c3 -1.50 0 1", "search c4c3 -1.50 0 1", "search d3c3 -1.50 0 2", "search c4c3 -1.50 0 2"]);
+    assert_eq!(
+        answers[1..5],
+        ["search d3c3 -1.50 0 1", "search c4c3 -1.50 0 1", "search d3c3 -1.50 0 2", "search c4c3 -1.50 0 2"]
+    );
     let answers = nboard_talk(&mut Plain::default(), b"move F5/1.2/0.5\nmove d6\nmove PA\nping 17");
     assert_eq!(answers, ["pong 17"]);
 }
 
 #[test]
 fn nboard_complains_in_status_lines_and_stays() {
-    for bad in ["move f9", "move a1", "move", "set depth x", "set depth 0", "set game", "set game (;GM[Go];)", "set game (;B[d3]"] {
+    for bad in [
+        "move f9",
+        "move a1",
+        "move",
+        "set depth x",
+        "set depth 0",
+        "set game",
+        "set game (;GM[Go];)",
+        "set game (;B[d3]",
+    ] {
         let answers = nboard_talk(&mut Plain::default(), format!("{bad}\nping 1\n").as_bytes());
         assert!(answers[0].starts_with("status error: ") && answers[1] == "pong 1", "{bad}: {answers:?}");
     }
     let over = "set game (;GM[Othello]B[e6]W[f4]B[e3]W[f6]B[g5]W[d6]B[e7]W[f5]B[c5];)";
     assert_eq!(nboard_talk(&mut Plain::default(), format!("{over}\ngo").as_bytes()), ["=== PA"]);
-    assert_eq!(nboard_talk(&mut Plain::default(), format!("{over}\nhint 1").as_bytes()), ["status error: the game is over"]);
+    assert_eq!(
+        nboard_talk(&mut Plain::default(), format!("{over}\nhint 1").as_bytes()),
+        ["status error: the game is over"]
+    );
     let answers = nboard_talk(&mut Plain::default(), format!("{over}\nanalyze").as_bytes());
     assert_eq!(answers[0], "analysis 9 -64.00");
 }
@@ -259,9 +280,45 @@ fn a_ping_ends_the_thinking() {
 fn no_input_makes_a_server_panic() {
     let mut rng = ChaCha8Rng::seed_from_u64(1);
     let words = [
-        "play", "genmove", "b", "w", "f5", "d6", "pass", "undo", "clear_board", "loadsgf", "/", "time_settings", "time_left",
-        "-1", "0", "1e9", "nan", "99999999999", "known_command", "komi", "showboard", "set", "game", "depth", "move", "hint",
-        "go", "ping", "analyze", "learn", "nboard", "(;GM[Othello]B[F5];)", "(;", "F5/1/2", "PA", "#", "\u{fffd}", "=", "\r",
+        "play",
+        "genmove",
+        "b",
+        "w",
+        "f5",
+        "d6",
+        "pass",
+        "undo",
+        "clear_board",
+        "loadsgf",
+        "/",
+        "time_settings",
+        "time_left",
+        "-1",
+        "0",
+        "1e9",
+        "nan",
+        "99999999999",
+        "known_command",
+        "komi",
+        "showboard",
+        "set",
+        "game",
+        "depth",
+        "move",
+        "hint",
+        "go",
+        "ping",
+        "analyze",
+        "learn",
+        "nboard",
+        "(;GM[Othello]B[F5];)",
+        "(;",
+        "F5/1/2",
+        "PA",
+        "#",
+        "\u{fffd}",
+        "=",
+        "\r",
     ];
     for _ in 0..1500 {
         let mut input = Vec::new();
@@ -454,8 +511,10 @@ fn what_was_started_is_killed_with_all_it_started() {
     use rustix::process::{Pid, test_kill_process};
     let directory = tempfile::tempdir().unwrap();
     let note = directory.path().join("pid");
-    let script = format!("sleep 3600 & echo $! > {}; while read line; do echo '= x'; echo pong 1; done", note.display());
-    let player = ExternalPlayer::start(&format!("gtp:sh -c \"{}\"", script.replace('$', "\\$")).parse().unwrap(), limits(60.0));
+    let script =
+        format!("sleep 3600 & echo $! > {}; while read line; do echo '= x'; echo pong 1; done", note.display());
+    let player =
+        ExternalPlayer::start(&format!("gtp:sh -c \"{}\"", script.replace('$', "\\$")).parse().unwrap(), limits(60.0));
     let pid: i32 = std::fs::read_to_string(&note).unwrap().trim().parse().unwrap();
     let pid = Pid::from_raw(pid).unwrap();
     assert!(test_kill_process(pid).is_ok());
@@ -477,7 +536,8 @@ fn a_search_engine_thinks_within_its_limits() {
     let mut engine = SearchEngine::new(engine_player(), "x");
     let stop = AtomicBool::new(false);
     let start = Diagram::START;
-    let think = |engine: &mut SearchEngine<'_, _>, depth, time| engine.think(&start, &Limit { depth, time, stop: &stop });
+    let think =
+        |engine: &mut SearchEngine<'_, _>, depth, time| engine.think(&start, &Limit { depth, time, stop: &stop });
     assert_eq!(think(&mut engine, Some(5), None).depth, 5);
     assert_eq!(think(&mut engine, None, None).depth, SETTINGS.depth);
     assert_eq!(think(&mut engine, None, Some(Duration::ZERO)).depth, 2);
@@ -502,9 +562,13 @@ fn the_referee_hears_of_passes_over_gtp() {
     let mut random = Random(ChaCha8Rng::seed_from_u64(8));
     let mut passes = 0;
     for _ in 0..12 {
-        for game in [play_game(&mut random, &mut gtp, &Transcript::default()), play_game(&mut nboard, &mut random, &Transcript::default())] {
+        for game in [
+            play_game(&mut random, &mut gtp, &Transcript::default()),
+            play_game(&mut nboard, &mut random, &Transcript::default()),
+        ] {
             assert_eq!(game.forfeit, None);
-            let sides: Vec<_> = Transcript::from_moves(&game.moves).unwrap().steps().iter().map(|(diagram, _)| diagram.side).collect();
+            let sides: Vec<_> =
+                Transcript::from_moves(&game.moves).unwrap().steps().iter().map(|(diagram, _)| diagram.side).collect();
             passes += sides.windows(2).filter(|two| two[0] == two[1]).count();
         }
     }

@@ -2,8 +2,8 @@
 
 use flipside::board::{Diagram, Position, ScoredDiagram, Side, Square, Transcript, squares};
 use flipside::record::{
-    ConvertError, Converted, Fault, Finish, Format, Game, GameResult, MoveNote, Place, RecordError, convert, ggf, lines,
-    read_games, wthor,
+    ConvertError, Converted, Fault, Finish, Format, Game, GameResult, MoveNote, Place, RecordError, convert, ggf,
+    lines, read_games, wthor,
 };
 use rand::{RngExt, SeedableRng};
 use rand_chacha::ChaCha8Rng;
