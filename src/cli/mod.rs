@@ -70,12 +70,12 @@ pub fn main() -> ExitCode {
         Err(error) => return unusable(&error),
     };
     let mut out = BufWriter::new(io::stdout().lock());
-    let run = |arguments: Arguments| {
+    let run = |arguments: Arguments, out: &mut dyn Write| {
         let session = arguments.common.start()?;
-        arguments.command.run(&session, &mut out)?;
+        arguments.command.run(&session, out)?;
         Ok(out.flush()?)
     };
-    match run(arguments) {
+    match run(arguments, &mut out) {
         Ok(()) => ExitCode::SUCCESS,
         Err(error) => fail(&error),
     }
@@ -88,17 +88,17 @@ fn fail(error: &CliError) -> ExitCode {
     ExitCode::from(error.exit_code())
 }
 
-/// Help and version are asked for on standard output; the rest are usage errors.
+/// Help and version are asked for and go to standard output; the rest are usage errors.
 fn unusable(error: &clap::Error) -> ExitCode {
-    if error.use_stderr() {
-        let text = error.render().to_string();
-        let _ = write!(io::stderr(), "flipside: {}", text.strip_prefix("error: ").unwrap_or(&text));
-        return ExitCode::from(2);
+    if !error.use_stderr() {
+        return error.print().map_or_else(|error| fail(&error.into()), |()| ExitCode::SUCCESS);
     }
-    match write!(io::stdout(), "{}", error.render().ansi()).and_then(|()| io::stdout().flush()) {
-        Ok(()) => ExitCode::SUCCESS,
-        Err(error) => fail(&error.into()),
-    }
+    let text = error.render().to_string();
+    let _ = match text.strip_prefix("error: ") {
+        Some(text) => write!(io::stderr(), "flipside: {text}"),
+        None => error.print(),
+    };
+    ExitCode::from(2)
 }
 
 #[cfg(test)]
