@@ -22,6 +22,9 @@ pub enum CliError {
         /// What to do about it, where that is not obvious.
         hint: Option<String>,
     },
+    /// Stopped early on request, to be gone on with: exit code 75.
+    #[error("{0}")]
+    Stopped(String),
     /// Standard output does not take the data.
     #[error("cannot write to standard output")]
     Output(#[from] io::Error),
@@ -51,6 +54,7 @@ impl CliError {
     pub fn exit_code(&self) -> u8 {
         match self {
             Self::Usage(_) => 2,
+            Self::Stopped(_) => 75,
             _ if self.is_broken_pipe() => 0,
             _ => 1,
         }

@@ -12,9 +12,11 @@ mod evaluator;
 mod input;
 mod inspect;
 mod perft;
+mod progress;
 mod search;
 mod session;
 mod solve;
+mod train;
 
 use std::io::{self, BufWriter, Write};
 use std::process::ExitCode;
@@ -40,6 +42,7 @@ struct Arguments {
 
 #[derive(Subcommand, Debug)]
 enum Command {
+    Train(train::TrainArguments),
     Eval(eval::EvalArguments),
     Search(search::SearchArguments),
     Solve(solve::SolveArguments),
@@ -52,6 +55,7 @@ enum Command {
 impl Command {
     fn run(self, session: &Session, out: &mut dyn Write) -> Result<(), CliError> {
         match self {
+            Self::Train(arguments) => arguments.run(session, out),
             Self::Eval(arguments) => arguments.run(session, out),
             Self::Search(arguments) => arguments.run(session, out),
             Self::Solve(arguments) => arguments.run(session, out),
