@@ -15,6 +15,7 @@ mod perft;
 mod progress;
 mod search;
 mod session;
+mod signals;
 mod solve;
 mod train;
 
