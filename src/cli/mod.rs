@@ -75,7 +75,11 @@ pub fn main() -> ExitCode {
         Err(error) => return unusable(&error),
     };
     let mut out = BufWriter::new(io::stdout().lock());
+<<<<<<< HEAD
     let run = |arguments: Arguments, out: &mut dyn Write| {
+=======
+    let mut run = |arguments: Arguments| {
+>>>>>>> arena
         let session = arguments.common.start()?;
         arguments.command.run(&session, out)?;
         Ok(out.flush()?)
