@@ -5,7 +5,7 @@ use std::fs;
 use std::path::{Path, PathBuf};
 
 /// The modules in layers, each layer free to use those before it.
-const LAYERS: [&[&str]; 11] = [
+const LAYERS: [&[&str]; 13] = [
     &["board"],
     &["pattern"],
     &["eval"],
@@ -13,7 +13,9 @@ const LAYERS: [&[&str]; 11] = [
     &["selfplay"],
     &["learn"],
     &["weights"],
-    &["export", "arena", "record", "protocol"],
+    &["export", "record"],
+    &["arena"],
+    &["protocol"],
     &["train"],
     &["report"],
     &["cli"],

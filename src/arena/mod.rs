@@ -7,7 +7,6 @@
 //! The result of a match is a function of the players, the openings and the test, not of the number of threads: pairs count
 //! in the order of their openings, and what was played beyond the pair that decided a test is dropped.
 
-mod engine;
 mod game;
 mod log;
 mod match_;
@@ -16,7 +15,6 @@ mod player;
 mod search_player;
 pub mod stats;
 
-pub use engine::{EngineOptions, EnginePlayer};
 pub use game::{Forfeit, ForfeitReason, PlayedGame, play_game};
 pub use log::{GameLog, GameLogError};
 pub use match_::{Ending, Match, MatchReport, Pair, PairEvent};

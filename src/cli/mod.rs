@@ -6,14 +6,19 @@
 
 mod accuracy;
 mod bench;
+mod convert;
 mod error;
 mod eval;
 mod evaluator;
 mod input;
 mod inspect;
+mod match_;
+mod meter;
 mod perft;
+mod player;
 mod progress;
 mod search;
+mod serve;
 mod session;
 mod signals;
 mod solve;
@@ -44,11 +49,15 @@ struct Arguments {
 #[derive(Subcommand, Debug)]
 enum Command {
     Train(train::TrainArguments),
+    Match(match_::MatchArguments),
     Eval(eval::EvalArguments),
     Search(search::SearchArguments),
     Solve(solve::SolveArguments),
     Accuracy(accuracy::AccuracyArguments),
     Inspect(inspect::InspectArguments),
+    Convert(convert::ConvertArguments),
+    Gtp(serve::GtpArguments),
+    Nboard(serve::NboardArguments),
     Perft(perft::PerftArguments),
     Bench(bench::BenchArguments),
 }
@@ -57,11 +66,15 @@ impl Command {
     fn run(self, session: &Session, out: &mut dyn Write) -> Result<(), CliError> {
         match self {
             Self::Train(arguments) => arguments.run(session, out),
+            Self::Match(arguments) => arguments.run(session, out),
             Self::Eval(arguments) => arguments.run(session, out),
             Self::Search(arguments) => arguments.run(session, out),
             Self::Solve(arguments) => arguments.run(session, out),
             Self::Accuracy(arguments) => arguments.run(session, out),
             Self::Inspect(arguments) => arguments.run(session, out),
+            Self::Convert(arguments) => arguments.run(session, out),
+            Self::Gtp(arguments) => arguments.run(out),
+            Self::Nboard(arguments) => arguments.run(out),
             Self::Perft(arguments) => arguments.run(session, out),
             Self::Bench(arguments) => arguments.run(session, out),
         }
@@ -75,11 +88,7 @@ pub fn main() -> ExitCode {
         Err(error) => return unusable(&error),
     };
     let mut out = BufWriter::new(io::stdout().lock());
-<<<<<<< HEAD
     let run = |arguments: Arguments, out: &mut dyn Write| {
-=======
-    let mut run = |arguments: Arguments| {
->>>>>>> arena
         let session = arguments.common.start()?;
         arguments.command.run(&session, out)?;
         Ok(out.flush()?)

@@ -1,14 +1,12 @@
 //! Stopping in good order.
 
 use std::sync::Arc;
-use std::sync::atomic::AtomicBool;
+use std::sync::atomic::{AtomicBool, Ordering::Relaxed};
 
-use signal_hook::consts::{SIGINT, SIGTERM};
-use signal_hook::flag;
+use super::error::{CliError, Context, STOPPED_EARLY};
+use crate::protocol::kill_all;
 
-use super::error::{CliError, Context};
-
-/// A flag that the first SIGINT or SIGTERM sets; the second ends the program at once, with 75.
+/// A flag that the first SIGINT or SIGTERM sets; the second kills the engines started here and ends the program, with 75.
 ///
 /// SIGHUP stays what it was: under `nohup` it is ignored, and a run must go on when its terminal closes.
 ///
@@ -16,13 +14,28 @@ use super::error::{CliError, Context};
 /// The system lets us not listen.
 pub fn stop_on_signals() -> Result<Arc<AtomicBool>, CliError> {
     let stop = Arc::new(AtomicBool::new(false));
-    let listen = |signal| {
-        // Handlers run in the order of their registration: the first one sees the flag as the signal before left it.
-        flag::register_conditional_shutdown(signal, super::error::STOPPED_EARLY.into(), Arc::clone(&stop))?;
-        flag::register(signal, Arc::clone(&stop))
-    };
-    for signal in [SIGINT, SIGTERM] {
-        listen(signal).context(|| "cannot listen for signals".to_owned())?;
-    }
+    let flag = Arc::clone(&stop);
+    let listening = listen(move || {
+        if flag.swap(true, Relaxed) {
+            kill_all();
+            std::process::exit(STOPPED_EARLY.into());
+        }
+    });
+    listening.context(|| "cannot listen for signals".to_owned())?;
     Ok(stop)
+}
+
+/// Calls a function at each SIGINT or SIGTERM, in a thread of its own.
+#[cfg(unix)]
+fn listen(on_signal: impl Fn() + Send + 'static) -> std::io::Result<()> {
+    use signal_hook::consts::{SIGINT, SIGTERM};
+    let mut signals = signal_hook::iterator::Signals::new([SIGINT, SIGTERM])?;
+    std::thread::Builder::new().name("signals".into()).spawn(move || signals.forever().for_each(|_| on_signal()))?;
+    Ok(())
+}
+
+/// Without Unix signals the system's own Ctrl-C ends the program; files are whole at any time.
+#[cfg(not(unix))]
+fn listen(_: impl Fn() + Send + 'static) -> std::io::Result<()> {
+    Ok(())
 }

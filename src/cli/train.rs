@@ -108,9 +108,10 @@ impl TrainArguments {
         let from = self.from.as_ref().map(EvaluatorChoice::weight_file).transpose()?;
         let stop = stop_on_signals()?;
         let mut progress = TrainProgress::new(session, budget);
-        let outcome = train(&config, &self.run, budget, self.resume == Resume::Auto, from.as_ref(), &stop, &mut |event| {
-            progress.show(event);
-        });
+        let outcome =
+            train(&config, &self.run, budget, self.resume == Resume::Auto, from.as_ref(), &stop, &mut |event| {
+                progress.show(event);
+            });
         progress.finish();
         let shown = self.run.display();
         match outcome.map_err(hinted)? {
@@ -158,7 +159,9 @@ impl BudgetArguments {
 fn hinted(error: TrainError) -> CliError {
     let hint = match &error {
         TrainError::Exists(_) | TrainError::OtherConfig { .. } => Some("Name another directory with --run."),
-        TrainError::Io { .. } | TrainError::File(_) => Some("What was saved is whole; mend the cause and give the same command again."),
+        TrainError::Io { .. } | TrainError::File(_) => {
+            Some("What was saved is whole; mend the cause and give the same command again.")
+        }
         _ => None,
     };
     let failure = CliError::Failure { message: "training ended".into(), source: Some(error.into()), hint: None };
