@@ -6,7 +6,7 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::{Duration, Instant};
 
 use flipside::arena::{
-    Ending, EngineOptions, EnginePlayer, ForfeitReason, Match, Player, PlayerError, play_game, select_openings,
+    Ending, ForfeitReason, Match, Player, PlayerError, SearchPlayer, SearchSettings, play_game, select_openings,
     xot_openings,
 };
 use flipside::board::{Diagram, Side, Square, Transcript, squares};
@@ -15,10 +15,10 @@ use flipside::protocol::{Engine, ExternalPlayer, ExternalSpec, Limit, Limits, Op
 use rand::{RngExt, SeedableRng};
 use rand_chacha::ChaCha8Rng;
 
-const SETTINGS: EngineOptions = EngineOptions { depth: 1, exact_empties: 6 };
+const SETTINGS: SearchSettings = SearchSettings { depth: 1, exact_empties: 6, log2_table: 10 };
 
-fn engine_player() -> EnginePlayer<'static, MobilityEvaluator> {
-    EnginePlayer::new(&MobilityEvaluator, SETTINGS)
+fn engine_player() -> SearchPlayer<'static, MobilityEvaluator> {
+    SearchPlayer::new(&MobilityEvaluator, SETTINGS)
 }
 
 /// Plays the lowest legal square and records what it was asked.

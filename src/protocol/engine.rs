@@ -3,7 +3,7 @@
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::{Duration, Instant};
 
-use crate::arena::{EnginePlayer, Player};
+use crate::arena::{Player, SearchPlayer};
 use crate::board::{Diagram, Square};
 use crate::eval::Evaluator;
 
@@ -53,13 +53,13 @@ pub trait Engine {
 
 /// The program's own engine.
 pub struct SearchEngine<'e, E: Evaluator> {
-    player: EnginePlayer<'e, E>,
+    player: SearchPlayer<'e, E>,
     name: String,
 }
 
 impl<'e, E: Evaluator> SearchEngine<'e, E> {
     /// An engine that searches as a player does.
-    pub fn new(player: EnginePlayer<'e, E>, name: impl Into<String>) -> Self {
+    pub fn new(player: SearchPlayer<'e, E>, name: impl Into<String>) -> Self {
         Self { player, name: name.into() }
     }
 }
@@ -74,7 +74,7 @@ impl<E: Evaluator> Engine for SearchEngine<'_, E> {
     }
 
     fn default_depth(&self) -> u32 {
-        self.player.options().depth
+        self.player.settings().depth
     }
 
     fn new_game(&mut self) {
