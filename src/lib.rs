@@ -7,6 +7,7 @@ pub mod cli;
 pub mod eval;
 pub mod learn;
 pub mod pattern;
+pub mod protocol;
 pub mod record;
 pub mod search;
 pub mod selfplay;

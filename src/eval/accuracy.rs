@@ -36,10 +36,7 @@ pub fn static_value<E: Evaluator>(evaluator: &E, position: &Position) -> Score {
 
 /// The accuracy of [`static_value`] against known values (in discs for the player to move), for each number of empty squares
 /// that occurs, in rising order. The result does not depend on the order of the positions but for rounding.
-pub fn accuracy<E: Evaluator>(
-    evaluator: &E,
-    known: impl IntoIterator<Item = (Position, i32)>,
-) -> Vec<Accuracy> {
+pub fn accuracy<E: Evaluator>(evaluator: &E, known: impl IntoIterator<Item = (Position, i32)>) -> Vec<Accuracy> {
     let mut errors: BTreeMap<u32, Vec<f64>> = BTreeMap::new();
     for (position, value) in known {
         let error = f64::from(static_value(evaluator, &position).discs()) - f64::from(value);

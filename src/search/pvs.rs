@@ -222,11 +222,7 @@ impl<'e, E: Evaluator> Searcher<'e, E> {
     }
 
     /// The position has no move: it is over, or the other side moves on.
-    fn pass(
-        &mut self,
-        node: &Node<E::State>,
-        go_on: impl FnOnce(&mut Self, &Node<E::State>) -> Score,
-    ) -> Score {
+    fn pass(&mut self, node: &Node<E::State>, go_on: impl FnOnce(&mut Self, &Node<E::State>) -> Score) -> Score {
         if node.position.opponent_moves() == 0 {
             return Score::from_discs(node.position.final_score());
         }
