@@ -3,6 +3,7 @@
 
 pub mod board;
 pub mod eval;
+pub mod export;
 pub mod learn;
 pub mod pattern;
 pub mod search;
