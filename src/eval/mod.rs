@@ -2,17 +2,21 @@
 //!
 //! [`Score`] is the unit, [`Evaluator`] the interface that searching uses. [`PatternEvaluator`] is the real thing, made from a
 //! [`Model`] (a pattern set, stages, and weights). [`SquareEvaluator`] and [`MobilityEvaluator`] are the classic simpler ones,
-//! baselines to measure against.
+//! baselines to measure against. [`accuracy`](fn@accuracy) compares either with known values.
 
+mod accuracy;
 mod classic;
 mod model;
 mod pattern;
 mod score;
+mod strongest;
 
+pub use accuracy::{Accuracy, accuracy, static_value};
 pub use classic::{MobilityEvaluator, SquareEvaluator};
 pub use model::{Model, ModelError, StageMap};
 pub use pattern::PatternEvaluator;
 pub use score::Score;
+pub use strongest::{ValuedConfiguration, strongest_configurations};
 
 use crate::board::{Bitboard, Position, Square};
 

@@ -36,6 +36,18 @@ pub enum StepRule {
     },
 }
 
+impl StepRule {
+    /// Its `rate`.
+    pub const fn rate(&self) -> f32 {
+        match *self {
+            Self::Fixed { rate }
+            | Self::Decayed { rate, .. }
+            | Self::TemporalCoherence { rate }
+            | Self::AdaGrad { rate } => rate,
+        }
+    }
+}
+
 /// A weight in learning: its value in discs and two numbers whose meaning is the rule's.
 #[derive(Clone, Copy, PartialEq, Debug, Default)]
 #[repr(C)]

@@ -235,7 +235,7 @@ impl<'e, E: Evaluator> Searcher<'e, E> {
     }
 }
 
-const MIN_DEPTH_TO_ORDER_BY_EVALUATION: u32 = 2;
+const MIN_DEPTH_TO_ORDER_BY_EVALUATION: u32 = 4;
 
 /// Takes the candidate of the highest key, the first of equals.
 fn next(candidates: &mut Candidates) -> Option<Candidate> {

@@ -154,7 +154,7 @@ impl<E: Evaluator> Worker<'_, E> {
                 continue;
             }
             let random = game.moves.len() < opening || (config.exploration > 0.0 && rng.random_bool(config.exploration));
-            let random_move = || squares(moves).nth(rng.random_range(0..moves.count_ones() as usize));
+            let mut random_move = || squares(moves).nth(rng.random_range(0..moves.count_ones() as usize));
             let labelled = game.moves.len() >= opening;
             let to = if !labelled {
                 random_move()

@@ -1,0 +1,96 @@
+//! The referee: one game between two players.
+
+use super::player::{Player, PlayerError};
+use crate::board::{Diagram, IllegalMove, Side, Square, Transcript};
+use crate::record::MoveNote;
+
+/// A finished game.
+#[derive(Clone, PartialEq, Debug)]
+pub struct PlayedGame {
+    /// All moves, the opening's included, passes left out.
+    pub moves: Vec<Square>,
+    /// What the players said of their moves; nothing for the opening's.
+    pub notes: Vec<MoveNote>,
+    /// The result in discs for black, -64 to 64, empty squares going to the winner; a forfeit loses all 64.
+    pub discs: i32,
+    /// Who lost without the game having been played out, and why.
+    pub forfeit: Option<Forfeit>,
+}
+
+/// A game lost by breaking off.
+#[derive(Clone, PartialEq, Debug)]
+pub struct Forfeit {
+    /// The loser, who was to move.
+    pub side: Side,
+    /// What happened.
+    pub reason: ForfeitReason,
+}
+
+/// Why a game was broken off.
+#[derive(Clone, PartialEq, Debug, thiserror::Error)]
+pub enum ForfeitReason {
+    /// A move against the rules.
+    #[error("illegal move: {0}")]
+    Illegal(#[from] IllegalMove),
+    /// The player failed.
+    #[error(transparent)]
+    Player(#[from] PlayerError),
+    /// A saved game ends before the position does.
+    #[error("broken off in an earlier run")]
+    Recorded,
+}
+
+/// Plays a game from an opening to its end.
+pub fn play_game(black: &mut dyn Player, white: &mut dyn Player, opening: &Transcript) -> PlayedGame {
+    let mut moves = Vec::with_capacity(60);
+    let mut notes = Vec::with_capacity(60);
+    black.new_game();
+    white.new_game();
+    for (diagram, square) in opening.steps() {
+        black.observe(&diagram, square);
+        white.observe(&diagram, square);
+        moves.push(square);
+        notes.push(MoveNote::default());
+    }
+    let mut diagram = opening.last();
+    let forfeit = loop {
+        if diagram.position.moves() == 0 {
+            if diagram.position.opponent_moves() == 0 {
+                break None;
+            }
+            diagram = diagram.pass();
+        }
+        let mover: &mut dyn Player = match diagram.side {
+            Side::Black => &mut *black,
+            Side::White => &mut *white,
+        };
+        let forfeit = |reason| Some(Forfeit { side: diagram.side, reason });
+        let square = match mover.choose(&diagram) {
+            Ok(square) => square,
+            Err(error) => break forfeit(error.into()),
+        };
+        let next = match diagram.try_play(square) {
+            Ok(next) => next,
+            Err(illegal) => break forfeit(illegal.into()),
+        };
+        notes.push(mover.note());
+        black.observe(&diagram, square);
+        white.observe(&diagram, square);
+        moves.push(square);
+        diagram = next;
+    };
+    let discs = match &forfeit {
+        Some(Forfeit { side: Side::Black, .. }) => -64,
+        Some(Forfeit { side: Side::White, .. }) => 64,
+        None => black_score(&diagram),
+    };
+    PlayedGame { moves, notes, discs, forfeit }
+}
+
+/// The result of a finished game in discs for black.
+fn black_score(diagram: &Diagram) -> i32 {
+    match diagram.side {
+        Side::Black => diagram.position.final_score(),
+        Side::White => -diagram.position.final_score(),
+    }
+}

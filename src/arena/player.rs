@@ -1,0 +1,69 @@
+//! What can play in a match.
+
+use crate::board::{Diagram, Square};
+use crate::record::MoveNote;
+
+/// Something that plays Othello, one game at a time.
+///
+/// A match calls [`new_game`](Self::new_game), then [`observe`](Self::observe) for every move of the game (the opening's,
+/// the opponent's and its own), and [`choose`](Self::choose) whenever it is the player's turn and it has a move. What it
+/// plays must depend only on the game so far: a player that remembers earlier games makes results depend on the order in
+/// which threads play them.
+pub trait Player {
+    /// Forgets the previous game; the next one starts from the start position.
+    fn new_game(&mut self) {}
+
+    /// A move in the position of `diagram`, in which the player is to move and has a legal move.
+    ///
+    /// # Errors
+    /// The player cannot go on; the game is lost for it. It is asked again in the next game.
+    fn choose(&mut self, diagram: &Diagram) -> Result<Square, PlayerError>;
+
+    /// Learns that `square` was played in `diagram`.
+    fn observe(&mut self, _diagram: &Diagram, _square: Square) {}
+
+    /// What the player has to say of its last choice.
+    fn note(&self) -> MoveNote {
+        MoveNote::default()
+    }
+}
+
+/// Why a player cannot go on.
+#[derive(Debug, Clone, PartialEq, thiserror::Error)]
+pub enum PlayerError {
+    /// It did not start, or is not what it was said to be.
+    #[error("could not start `{command}`: {reason}")]
+    Start {
+        /// The command.
+        command: String,
+        /// What went wrong.
+        reason: String,
+    },
+    /// It did not answer in time.
+    #[error("no answer to `{request}` within {seconds} s")]
+    TimedOut {
+        /// What it was asked.
+        request: String,
+        /// The limit.
+        seconds: f64,
+    },
+    /// It ended, or closed its output.
+    #[error("the engine ended while asked `{request}`{detail}")]
+    Ended {
+        /// What it was asked.
+        request: String,
+        /// Its exit status and last words, as far as known.
+        detail: String,
+    },
+    /// It answered something that is no move.
+    #[error("answered `{request}` with `{answer}`")]
+    Answer {
+        /// What it was asked.
+        request: String,
+        /// What it said.
+        answer: String,
+    },
+    /// A built-in player failed.
+    #[error("{0}")]
+    Failed(String),
+}

@@ -1,0 +1,232 @@
+//! `flipside bench`.
+
+use std::io::Write;
+use std::sync::Arc;
+use std::sync::atomic::AtomicBool;
+use std::time::Instant;
+
+use clap::{Args, ValueEnum};
+
+use super::error::CliError;
+use super::evaluator::{WeightsArgument, with_evaluator};
+use super::session::Session;
+use crate::board::{Position, parse_scored_diagrams, perft};
+use crate::eval::{Evaluator, StageMap};
+use crate::learn::{Learner, SampleSet, StepRule, lambda_returns};
+use crate::pattern::{Layout, PatternSet};
+use crate::search::{EndgameSolver, Searcher};
+use crate::selfplay::{GameRecord, SelfPlay, SelfPlayConfig, UpdateTarget};
+
+/// Measure the engine's speed; the count of nodes is a signature of what it does
+///
+/// Prints a table, separated by tabs: section, what was counted, the count, seconds and counts a second (medians of the rounds), and
+/// the spread of the rate (largest less smallest, as a share of the median). The last line sums the nodes of perft, midgame and
+/// endgame up: as long as it stays, a change has changed no search. Perft, midgame and endgame use one thread, self-play and
+/// learning all (--threads).
+#[derive(Args, Debug)]
+#[command(after_help = "Example:\n  flipside bench --threads 1 --section midgame,endgame12")]
+pub struct BenchArguments {
+    #[command(flatten)]
+    weights: WeightsArgument,
+
+    /// Measure only these
+    #[arg(long, value_enum, value_delimiter = ',', value_name = "SECTION")]
+    section: Vec<Section>,
+
+    /// Measure so many times
+    #[arg(long, value_name = "N", default_value_t = 3, value_parser = clap::value_parser!(u32).range(1..=100))]
+    rounds: u32,
+}
+
+#[derive(Clone, Copy, PartialEq, Eq, Debug, ValueEnum)]
+enum Section {
+    /// Leaves of the game tree at ply 10
+    Perft,
+    /// Searches of 40 human positions to depth 10
+    Midgame,
+    /// Exact solves from 12 empty squares
+    Endgame12,
+    /// Exact solves from 16 empty squares
+    Endgame16,
+    /// Games at depth 4, solved from 12 empty squares on
+    Selfplay,
+    /// Passes over the samples of these games
+    Learning,
+}
+
+const PERFT_DEPTH: u32 = 10;
+const MIDGAME: &str = include_str!("../../data/bench/midgame.txt");
+const MIDGAME_DEPTH: u32 = 10;
+const MIDGAME_LOG2_TABLE: u32 = 18;
+const SOLVER_LOG2_TABLE: u32 = 16;
+const GAMES: u32 = 1000;
+/// Positions of each endgame section.
+const ENDGAMES: [(Section, u32, usize); 2] = [(Section::Endgame12, 12, 1000), (Section::Endgame16, 16, 50)];
+const SELF_PLAY: SelfPlayConfig =
+    SelfPlayConfig { depth: 4, exact_empties: 12, opening_plies: 20, exploration: 0.02, update: UpdateTarget::Td };
+const PASSES: usize = 4;
+
+impl BenchArguments {
+    /// Runs the command.
+    pub fn run(self, session: &Session, out: &mut dyn Write) -> Result<(), CliError> {
+        let evaluator = self.weights.load()?;
+        writeln!(out, "section\tcounted\tcount\tseconds\trate\tspread")?;
+        let mut bench = Bench { rounds: self.rounds, out, nodes: 0, seconds: 0.0 };
+        let asked = |section: Section| self.section.is_empty() || self.section.contains(&section);
+        session.say(format_args!("{} rounds, {} threads", self.rounds, session.threads));
+        if asked(Section::Perft) {
+            bench.nodes("perft", || perft(Position::START, PERFT_DEPTH))?;
+        }
+        with_evaluator!(&evaluator, evaluator => with_games(evaluator, &mut bench, asked))?;
+        let Bench { nodes, seconds, .. } = bench;
+        writeln!(out, "{nodes} nodes {seconds:.3} seconds {:.0} nodes/s", rate(nodes, seconds))?;
+        Ok(())
+    }
+}
+
+/// The sections that need an evaluator. Self-play's games give the positions of the endgame and learning sections.
+fn with_games<E: Evaluator>(evaluator: &E, bench: &mut Bench, asked: impl Fn(Section) -> bool) -> Result<(), CliError> {
+    if asked(Section::Midgame) {
+        let positions = parse_scored_diagrams(MIDGAME).expect("the positions are tested");
+        let mut searcher = Searcher::new(evaluator, MIDGAME_LOG2_TABLE);
+        let mut search = |position: &Position| {
+            searcher.forget();
+            searcher.search(position, MIDGAME_DEPTH).nodes
+        };
+        bench.nodes("midgame", || positions.iter().map(|scored| search(&scored.diagram.position)).sum())?;
+    }
+    let players = SelfPlay::new(evaluator, SELF_PLAY);
+    let play = || players.play_games(1, 0, 0, GAMES, &AtomicBool::new(false)).expect("nothing stops these games");
+    let mut games = Vec::new();
+    if asked(Section::Selfplay) {
+        bench.measure("selfplay", "positions", || {
+            games = play();
+            games.iter().map(|game| game.plies.len() as u64).sum()
+        })?;
+    } else if asked(Section::Learning) || ENDGAMES.iter().any(|&(section, ..)| asked(section)) {
+        games = play();
+    }
+    for (section, empties, most) in ENDGAMES {
+        if asked(section) {
+            solve(bench, &games, empties, most)?;
+        }
+    }
+    if asked(Section::Learning) { learn(bench, &games) } else { Ok(()) }
+}
+
+fn solve(bench: &mut Bench, games: &[GameRecord], empties: u32, most: usize) -> Result<(), CliError> {
+    let plies = games.iter().flat_map(|game| &game.plies).map(|ply| ply.position);
+    let positions: Vec<_> = plies.filter(|position| position.empties() == empties).take(most).collect();
+    let mut solver = EndgameSolver::new(SOLVER_LOG2_TABLE);
+    let mut solve = |position: &Position| {
+        solver.new_game();
+        solver.solve(*position, -64, 64).nodes
+    };
+    let section = format!("endgame{empties}");
+    let seconds = bench.nodes(&section, || positions.iter().map(&mut solve).sum())?;
+    bench.line(&section, "solves", positions.len() as u64, &seconds)
+}
+
+fn learn(bench: &mut Bench, games: &[GameRecord]) -> Result<(), CliError> {
+    let set = PatternSet::built_in("classic").expect("a built-in set");
+    let layout = Arc::new(Layout::new(&set).expect("built-in sets have a layout"));
+    let mut samples = SampleSet::default();
+    games.iter().flat_map(|game| lambda_returns(game, 0.9)).for_each(|sample| samples.push(sample));
+    let rule = StepRule::TemporalCoherence { rate: 0.5 };
+    bench.measure("learning", "updates", || {
+        let mut learner = Learner::new(Arc::clone(&layout), StageMap::uniform(2), rule);
+        (0..PASSES).map(|_| learner.pass(&samples).expect("four passes from zero do not diverge").samples).sum()
+    })?;
+    Ok(())
+}
+
+/// The table as it is written, and the sums of its node counts.
+struct Bench<'o> {
+    rounds: u32,
+    out: &'o mut dyn Write,
+    nodes: u64,
+    seconds: f64,
+}
+
+impl Bench<'_> {
+    /// Measures work that counts search nodes; answers the seconds of each round.
+    fn nodes(&mut self, section: &str, work: impl FnMut() -> u64) -> Result<Vec<f64>, CliError> {
+        let (count, seconds) = self.measure(section, "nodes", work)?;
+        self.nodes += count;
+        self.seconds += median(&seconds);
+        Ok(seconds)
+    }
+
+    /// Measures work that answers how much it was.
+    fn measure(
+        &mut self,
+        section: &str,
+        counted: &str,
+        mut work: impl FnMut() -> u64,
+    ) -> Result<(u64, Vec<f64>), CliError> {
+        let (mut counts, mut seconds) = (Vec::new(), Vec::new());
+        for _ in 0..self.rounds {
+            let begin = Instant::now();
+            counts.push(work());
+            seconds.push(begin.elapsed().as_secs_f64());
+        }
+        if counts.iter().any(|&count| count != counts[0]) {
+            let message = format!("section {section} counted {counts:?} {counted}: equal rounds must count the same");
+            return Err(CliError::failure(message).hint("This is a defect of the program; please report it."));
+        }
+        self.line(section, counted, counts[0], &seconds)?;
+        Ok((counts[0], seconds))
+    }
+
+    fn line(&mut self, section: &str, counted: &str, count: u64, seconds: &[f64]) -> Result<(), CliError> {
+        let rates: Vec<f64> = seconds.iter().map(|&seconds| rate(count, seconds)).collect();
+        let (slowest, fastest) = rates.iter().fold((f64::MAX, 0.0f64), |(low, high), &rate| (low.min(rate), high.max(rate)));
+        let (seconds, rate) = (median(seconds), median(&rates));
+        let spread = 100.0 * (fastest - slowest) / rate.max(f64::MIN_POSITIVE);
+        writeln!(self.out, "{section}\t{counted}\t{count}\t{seconds:.3}\t{rate:.0}\t{spread:.1}%")?;
+        Ok(self.out.flush()?)
+    }
+}
+
+fn rate(count: u64, seconds: f64) -> f64 {
+    if seconds > 0.0 { count as f64 / seconds } else { 0.0 }
+}
+
+/// The middle value, or the mean of the two in the middle.
+fn median(values: &[f64]) -> f64 {
+    let mut sorted = values.to_vec();
+    sorted.sort_by(f64::total_cmp);
+    let middle = sorted.len() / 2;
+    if sorted.len() % 2 == 1 { sorted[middle] } else { (sorted[middle - 1] + sorted[middle]) / 2.0 }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn medians() {
+        assert_eq!(median(&[3.0, 1.0, 2.0]), 2.0);
+        assert_eq!(median(&[4.0, 1.0, 2.0, 3.0]), 2.5);
+    }
+
+    #[test]
+    fn the_midgame_positions_are_forty() {
+        let positions = parse_scored_diagrams(MIDGAME).unwrap();
+        for empties in [50, 44, 38, 32] {
+            assert_eq!(positions.iter().filter(|p| p.diagram.position.empties() == empties).count(), 10);
+        }
+    }
+
+    #[test]
+    fn unequal_counts_are_refused() {
+        let mut out = Vec::new();
+        let mut bench = Bench { rounds: 2, out: &mut out, nodes: 0, seconds: 0.0 };
+        let mut count = 0;
+        let measured = bench.nodes("odd", || {
+            count += 1;
+            count
+        });
+        assert!(measured.unwrap_err().report().contains("[1, 2]"));
+    }
+}

@@ -1,0 +1,41 @@
+//! `flipside eval`.
+
+use std::io::Write;
+use std::path::PathBuf;
+
+use clap::Args;
+
+use super::error::CliError;
+use super::evaluator::{WeightsArgument, with_evaluator};
+use super::input::read_positions;
+use super::session::Session;
+use crate::eval::static_value;
+
+/// Evaluate positions without searching: one number a line, in discs for the side to move
+///
+/// Where the side to move must pass, the value is the opponent's, negated; where the game is over, it is the result.
+#[derive(Args, Debug)]
+#[command(after_help = "Example:\n  \
+    echo '---------------------------OX------XO--------------------------- X' | flipside eval -w mobility")]
+pub struct EvalArguments {
+    /// Positions, one a line; `-` is standard input
+    #[arg(default_value = "-")]
+    file: PathBuf,
+
+    #[command(flatten)]
+    weights: WeightsArgument,
+}
+
+impl EvalArguments {
+    /// Runs the command.
+    pub fn run(self, session: &Session, out: &mut dyn Write) -> Result<(), CliError> {
+        let evaluator = self.weights.load()?;
+        let positions = read_positions(&self.file, session)?;
+        with_evaluator!(&evaluator, evaluator => {
+            for scored in &positions {
+                writeln!(out, "{:.3}", static_value(evaluator, &scored.diagram.position))?;
+            }
+        });
+        Ok(())
+    }
+}

@@ -1,0 +1,130 @@
+//! Which evaluation a command works with.
+
+use std::convert::Infallible;
+use std::fmt;
+use std::path::PathBuf;
+use std::str::FromStr;
+
+use clap::Args;
+
+use super::error::{CliError, Context};
+use crate::eval::{MobilityEvaluator, PatternEvaluator, SquareEvaluator};
+use crate::weights::WeightFile;
+
+/// An evaluation as typed.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub enum EvaluatorChoice {
+    /// The weights that come with the program.
+    Default,
+    /// The table of square values.
+    Squares,
+    /// The combination of mobilities.
+    Mobility,
+    /// A weight file.
+    File(PathBuf),
+}
+
+impl FromStr for EvaluatorChoice {
+    type Err = Infallible;
+
+    fn from_str(text: &str) -> Result<Self, Infallible> {
+        Ok(match text {
+            "default" => Self::Default,
+            "squares" => Self::Squares,
+            "mobility" => Self::Mobility,
+            path => Self::File(path.into()),
+        })
+    }
+}
+
+/// The option `-w`.
+#[derive(Args, Debug)]
+pub struct WeightsArgument {
+    /// What to evaluate with: a weight file, `squares` or `mobility` (without weights), or `default`, the weights that come with
+    /// the program
+    #[arg(short, long, env = "FLIPSIDE_WEIGHTS", hide_env = true, value_name = "FILE", default_value = "default")]
+    weights: EvaluatorChoice,
+}
+
+/// An evaluator of any kind; [`with_evaluator`] gives code the evaluator itself.
+#[derive(Clone, Debug)]
+pub enum AnyEvaluator {
+    /// The table of square values.
+    Squares(SquareEvaluator),
+    /// The combination of mobilities.
+    Mobility(MobilityEvaluator),
+    /// Pattern tables.
+    Patterns(PatternEvaluator),
+}
+
+/// Runs an expression, compiled once for each kind of evaluator, with the evaluator in an [`AnyEvaluator`].
+macro_rules! with_evaluator {
+    ($any:expr, $evaluator:ident => $body:expr) => {
+        match $any {
+            $crate::cli::evaluator::AnyEvaluator::Squares($evaluator) => $body,
+            $crate::cli::evaluator::AnyEvaluator::Mobility($evaluator) => $body,
+            $crate::cli::evaluator::AnyEvaluator::Patterns($evaluator) => $body,
+        }
+    };
+}
+pub(super) use with_evaluator;
+
+/// The weights that come with the program.
+const DEFAULT_WEIGHTS: Option<&[u8]> = None;
+
+impl EvaluatorChoice {
+    /// The weight file.
+    ///
+    /// # Errors
+    /// What is wrong with it, or that the evaluation has no weights.
+    pub fn weight_file(&self) -> Result<WeightFile, CliError> {
+        match self {
+            Self::Squares | Self::Mobility => Err(CliError::failure(format!("`{self}` is an evaluation without weights"))),
+            Self::Default => {
+                let none = || CliError::failure("this build comes without weights").hint("Name a weight file.");
+                let bytes = DEFAULT_WEIGHTS.ok_or_else(none)?;
+                WeightFile::from_bytes(bytes).context(|| "the weights in the program are damaged".to_owned())
+            }
+            Self::File(path) => {
+                let file = WeightFile::load(path).context(|| "cannot use the weights".to_owned());
+                file.map_err(|error| error.hint("Weights are a file, or `default`, `squares` or `mobility`."))
+            }
+        }
+    }
+
+    /// The evaluator, ready for use.
+    ///
+    /// # Errors
+    /// What is wrong with the weight file.
+    pub fn load(&self) -> Result<AnyEvaluator, CliError> {
+        Ok(match self {
+            Self::Squares => AnyEvaluator::Squares(SquareEvaluator::default()),
+            Self::Mobility => AnyEvaluator::Mobility(MobilityEvaluator),
+            Self::Default | Self::File(_) => {
+                let evaluator = PatternEvaluator::new(&self.weight_file()?.model);
+                AnyEvaluator::Patterns(evaluator.context(|| format!("cannot use the weights `{self}`"))?)
+            }
+        })
+    }
+}
+
+impl WeightsArgument {
+    /// The evaluator, ready for use.
+    ///
+    /// # Errors
+    /// What is wrong with the file.
+    pub fn load(&self) -> Result<AnyEvaluator, CliError> {
+        self.weights.load()
+    }
+}
+
+impl fmt::Display for EvaluatorChoice {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::Default => f.write_str("default"),
+            Self::Squares => f.write_str("squares"),
+            Self::Mobility => f.write_str("mobility"),
+            Self::File(path) => path.display().fmt(f),
+        }
+    }
+}

@@ -1,0 +1,168 @@
+//! `flipside inspect`.
+
+use std::io::Write;
+
+use clap::Args;
+
+use super::error::{CliError, Context};
+use super::evaluator::EvaluatorChoice;
+use super::session::Session;
+use crate::board::{Position, Square};
+use crate::eval::{Model, ValuedConfiguration, strongest_configurations};
+use crate::pattern::Layout;
+use crate::weights::WeightFile;
+
+/// Show what a weight file is: where it came from, its patterns and stages, and its strongest configurations
+///
+/// In the pictures X is a disc of the side to move, O one of the opponent's, - an empty square of the pattern.
+#[derive(Args, Debug)]
+#[command(after_help = "Example:\n  flipside inspect best.fsw --empties 24 --top 6")]
+pub struct InspectArguments {
+    /// A weight file, or `default`
+    #[arg(value_name = "WEIGHTS", default_value = "default")]
+    weights: EvaluatorChoice,
+
+    /// Show the configurations of the stage with so many empty squares
+    #[arg(long, value_name = "N", default_value_t = 24, value_parser = clap::value_parser!(u32).range(0..=60))]
+    empties: u32,
+
+    /// Show so many configurations of each pattern; 0 is none
+    #[arg(long, value_name = "N", default_value_t = 4)]
+    top: usize,
+
+    /// Show only this pattern
+    #[arg(long, value_name = "NAME")]
+    pattern: Option<String>,
+}
+
+/// Pictures in a row.
+const IN_A_ROW: usize = 4;
+
+impl InspectArguments {
+    /// Runs the command.
+    pub fn run(self, _: &Session, out: &mut dyn Write) -> Result<(), CliError> {
+        let file = self.weights.weight_file()?;
+        let layout = Layout::new(&file.model.set).context(|| "cannot use the weights".to_owned())?;
+        let numbers = self.patterns(&file.model)?;
+        write_provenance(&self.weights, &file, out)?;
+        write_sizes(&file.model, &layout, out)?;
+        for number in numbers {
+            self.write_strongest(&file.model, &layout, number, out)?;
+        }
+        Ok(())
+    }
+
+    /// The numbers of the patterns to show.
+    fn patterns(&self, model: &Model) -> Result<Vec<usize>, CliError> {
+        let patterns = &model.set.patterns;
+        let Some(name) = &self.pattern else { return Ok((0..patterns.len()).collect()) };
+        let number = patterns.iter().position(|pattern| pattern.name == *name);
+        number.map(|number| vec![number]).ok_or_else(|| {
+            let names: Vec<_> = patterns.iter().map(|pattern| pattern.name.as_str()).collect();
+            CliError::Usage(format!("there is no pattern `{name}` in `{}`; it has {}", self.weights, names.join(", ")))
+        })
+    }
+
+    fn write_strongest(&self, model: &Model, layout: &Layout, pattern: usize, out: &mut dyn Write) -> Result<(), CliError> {
+        let stage = model.stages.of_empties(self.empties);
+        let strongest = strongest_configurations(model, layout, stage, pattern, self.top);
+        if strongest.is_empty() {
+            return Ok(());
+        }
+        let (low, high) = model.stages.empties_of(stage);
+        let pattern = &model.set.patterns[pattern];
+        writeln!(out, "\n{}, {low} to {high} empties, strongest configurations in discs for X:", pattern.name)?;
+        for row in strongest.chunks(IN_A_ROW) {
+            for line in pictures(row, pattern.mask()) {
+                writeln!(out, "  {}", line.trim_end())?;
+            }
+        }
+        Ok(())
+    }
+}
+
+fn write_provenance(choice: &EvaluatorChoice, file: &WeightFile, out: &mut dyn Write) -> Result<(), CliError> {
+    let from = &file.provenance;
+    writeln!(out, "{choice}: weights {}", file.hash())?;
+    let number = |number: u64| if number == 0 { None } else { Some(number.to_string()) };
+    let rows = [
+        ("origin", Some(from.origin.clone())),
+        ("program", Some(from.program.clone())),
+        ("commit", from.commit.clone()),
+        ("date", from.date.clone()),
+        ("seed", from.seed.map(|seed| seed.to_string())),
+        ("generations", number(from.generations)),
+        ("games", number(from.games)),
+        ("samples", number(from.samples)),
+        ("parent", from.parent.clone()),
+    ];
+    for (name, value) in rows {
+        if let Some(value) = value {
+            writeln!(out, "  {name:<12} {value}")?;
+        }
+    }
+    if !from.config.is_empty() {
+        writeln!(out, "  configuration")?;
+        from.config.lines().try_for_each(|line| writeln!(out, "    {line}"))?;
+    }
+    Ok(())
+}
+
+fn write_sizes(model: &Model, layout: &Layout, out: &mut dyn Write) -> Result<(), CliError> {
+    let all = || model.weights.iter().flatten();
+    let (total, used) = (all().count(), all().filter(|&&weight| weight != 0).count());
+    let largest = all().map(|weight| weight.unsigned_abs()).max().unwrap_or(0);
+    writeln!(out, "  {:<12} {}, {} instances on the board", "pattern set", model.set.name, layout.instances())?;
+    for pattern in &model.set.patterns {
+        let squares: Vec<_> = pattern.squares().map(|square| square.to_string()).collect();
+        writeln!(out, "    {:<11} {}", pattern.name, squares.join(" "))?;
+    }
+    for scalar in &model.set.scalars {
+        writeln!(out, "    {:<11} {} values", scalar.name(), scalar.values())?;
+    }
+    writeln!(out, "  {:<12} {}", "stages", model.stages.count())?;
+    let share = 100.0 * used as f64 / total.max(1) as f64;
+    writeln!(out, "  {:<12} {} a stage, {total} in all, {share:.1}% not zero", "weights", layout.weights())?;
+    let largest = f64::from(largest) / f64::from(model.scale);
+    writeln!(out, "  {:<12} {} units a disc; the largest weight is {largest:.2} discs", "scale", model.scale)?;
+    Ok(())
+}
+
+/// Lines with the pictures of some configurations side by side, the values above them. Only the rows of the board that the
+/// pattern touches are drawn.
+fn pictures(configurations: &[ValuedConfiguration], pattern: u64) -> Vec<String> {
+    const WIDTH: usize = 20;
+    let values = configurations.iter().map(|c| format!("{:<WIDTH$}", format!("{:+.2}", c.value))).collect();
+    let row = |row: usize| -> String {
+        let one = |c: &ValuedConfiguration| format!("{:<WIDTH$}", picture_row(c.discs, pattern, row));
+        configurations.iter().map(one).collect()
+    };
+    let touched = (0..8).filter(|row| pattern >> (8 * row) & 0xff != 0);
+    std::iter::once(values).chain(touched.map(row)).collect()
+}
+
+fn picture_row(discs: Position, pattern: u64, row: usize) -> String {
+    let content = |square: Square| match square.bit() {
+        bit if discs.player & bit != 0 => "X ",
+        bit if discs.opponent & bit != 0 => "O ",
+        bit if pattern & bit != 0 => "- ",
+        _ => ". ",
+    };
+    Square::all().skip(8 * row).take(8).map(content).collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn pictures_stand_side_by_side() {
+        let discs = Position { player: 1, opponent: 1 << 9 };
+        let configuration = ValuedConfiguration { discs, value: -1.5 };
+        let lines = pictures(&[configuration, configuration], 0x0303);
+        assert_eq!(lines[0].trim_end(), "-1.50               -1.50");
+        assert_eq!(lines[1].trim_end(), "X - . . . . . .     X - . . . . . .");
+        assert_eq!(lines[2].trim_end(), "- O . . . . . .     - O . . . . . .");
+        assert_eq!(lines.len(), 3);
+    }
+}

@@ -1,0 +1,126 @@
+//! The command line: arguments, progress, exit codes. One file a subcommand; nothing imports this module.
+//!
+//! What was typed is one type (`...Arguments`), checked before any work starts. A command writes data to the writer it is given
+//! (standard output) and talks through its `Session` (standard error). Exit codes: 0 done, 1 failure, 2 usage, 75 stopped early
+//! but resumable.
+
+mod accuracy;
+mod bench;
+mod error;
+mod eval;
+mod evaluator;
+mod input;
+mod inspect;
+mod perft;
+mod progress;
+mod search;
+mod session;
+mod solve;
+mod train;
+
+use std::io::{self, BufWriter, Write};
+use std::process::ExitCode;
+
+use clap::{Parser, Subcommand};
+
+use error::CliError;
+use session::{CommonArguments, Session};
+
+/// A self-play evaluation-weight tuner for Othello
+///
+/// Options win over environment variables FLIPSIDE_<OPTION>, like FLIPSIDE_THREADS. Data goes to standard output, talk to
+/// standard error. Exit codes: 0 done, 1 failure, 2 usage, 75 stopped early but resumable.
+#[derive(Parser, Debug)]
+#[command(name = "flipside", version, arg_required_else_help = true, max_term_width = 110)]
+struct Arguments {
+    #[command(subcommand)]
+    command: Command,
+
+    #[command(flatten)]
+    common: CommonArguments,
+}
+
+#[derive(Subcommand, Debug)]
+enum Command {
+    Train(train::TrainArguments),
+    Eval(eval::EvalArguments),
+    Search(search::SearchArguments),
+    Solve(solve::SolveArguments),
+    Accuracy(accuracy::AccuracyArguments),
+    Inspect(inspect::InspectArguments),
+    Perft(perft::PerftArguments),
+    Bench(bench::BenchArguments),
+}
+
+impl Command {
+    fn run(self, session: &Session, out: &mut dyn Write) -> Result<(), CliError> {
+        match self {
+            Self::Train(arguments) => arguments.run(session, out),
+            Self::Eval(arguments) => arguments.run(session, out),
+            Self::Search(arguments) => arguments.run(session, out),
+            Self::Solve(arguments) => arguments.run(session, out),
+            Self::Accuracy(arguments) => arguments.run(session, out),
+            Self::Inspect(arguments) => arguments.run(session, out),
+            Self::Perft(arguments) => arguments.run(session, out),
+            Self::Bench(arguments) => arguments.run(session, out),
+        }
+    }
+}
+
+/// Runs the command that the program's arguments name.
+pub fn main() -> ExitCode {
+    let arguments = match Arguments::try_parse() {
+        Ok(arguments) => arguments,
+        Err(error) => return unusable(&error),
+    };
+    let mut out = BufWriter::new(io::stdout().lock());
+    let mut run = |arguments: Arguments| {
+        let session = arguments.common.start()?;
+        arguments.command.run(&session, &mut out)?;
+        Ok(out.flush()?)
+    };
+    match run(arguments) {
+        Ok(()) => ExitCode::SUCCESS,
+        Err(error) => fail(&error),
+    }
+}
+
+fn fail(error: &CliError) -> ExitCode {
+    if !error.is_broken_pipe() {
+        let _ = writeln!(io::stderr(), "{}", error.report());
+    }
+    ExitCode::from(error.exit_code())
+}
+
+/// Help and version are asked for on standard output; the rest are usage errors.
+fn unusable(error: &clap::Error) -> ExitCode {
+    if error.use_stderr() {
+        let text = error.render().to_string();
+        let _ = write!(io::stderr(), "flipside: {}", text.strip_prefix("error: ").unwrap_or(&text));
+        return ExitCode::from(2);
+    }
+    match write!(io::stdout(), "{}", error.render().ansi()).and_then(|()| io::stdout().flush()) {
+        Ok(()) => ExitCode::SUCCESS,
+        Err(error) => fail(&error.into()),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use clap::CommandFactory;
+
+    #[test]
+    fn the_arguments_are_consistent() {
+        Arguments::command().debug_assert();
+    }
+
+    #[test]
+    fn every_command_shows_an_example() {
+        for command in Arguments::command().get_subcommands() {
+            let help = command.get_after_help().map(ToString::to_string).unwrap_or_default();
+            let call = format!("flipside {}", command.get_name());
+            assert!(help.starts_with("Example:\n") && help.contains(&call), "{}: {help}", command.get_name());
+        }
+    }
+}

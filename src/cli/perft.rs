@@ -1,0 +1,76 @@
+//! `flipside perft`.
+
+use std::io::Write;
+use std::time::Instant;
+
+use clap::Args;
+use rayon::prelude::*;
+
+use super::error::CliError;
+use super::session::Session;
+use crate::board::{Diagram, Position, perft, squares};
+
+/// Count the leaves of the game tree, the standard check of a move generator
+///
+/// A pass counts as a ply; a finished game is a leaf at any depth. Prints depth and leaves for each depth up to the given one,
+/// or move and leaves behind it with --divide.
+#[derive(Args, Debug)]
+#[command(after_help = "Example:\n  flipside perft 10")]
+pub struct PerftArguments {
+    /// Plies to look ahead
+    #[arg(default_value_t = 9, value_parser = clap::value_parser!(u32).range(1..=60))]
+    depth: u32,
+
+    /// Start from this position: 64 characters, a space, the side to move (default: the start of the game)
+    #[arg(long, value_name = "BOARD")]
+    position: Option<Diagram>,
+
+    /// Count behind each move instead
+    #[arg(long)]
+    divide: bool,
+}
+
+impl PerftArguments {
+    /// Runs the command.
+    pub fn run(self, session: &Session, out: &mut dyn Write) -> Result<(), CliError> {
+        let position = self.position.unwrap_or(Diagram::START).position;
+        if self.divide {
+            return self.divide(position, out);
+        }
+        for depth in 1..=self.depth {
+            let begin = Instant::now();
+            let leaves = count(position, depth);
+            let seconds = begin.elapsed().as_secs_f64();
+            writeln!(out, "{depth}\t{leaves}")?;
+            out.flush()?;
+            if depth == self.depth {
+                session.say(format_args!("{seconds:.3} seconds, {:.0} leaves a second", leaves as f64 / seconds));
+            }
+        }
+        Ok(())
+    }
+
+    fn divide(&self, position: Position, out: &mut dyn Write) -> Result<(), CliError> {
+        for to in squares(position.moves()) {
+            writeln!(out, "{to}\t{}", count(position.play(to), self.depth - 1))?;
+            out.flush()?;
+        }
+        Ok(())
+    }
+}
+
+/// Plies left to one thread.
+const SERIAL: u32 = 6;
+
+/// [`perft`] on all threads.
+fn count(position: Position, depth: u32) -> u64 {
+    if depth <= SERIAL {
+        return perft(position, depth);
+    }
+    let moves = position.moves();
+    if moves == 0 {
+        return if position.opponent_moves() == 0 { 1 } else { count(position.pass(), depth - 1) };
+    }
+    let children: Vec<_> = squares(moves).map(|to| position.play(to)).collect();
+    children.into_par_iter().map(|child| count(child, depth - 1)).sum()
+}

@@ -1,0 +1,105 @@
+//! What all commands share: threads, and how much is said.
+
+use std::fmt::Display;
+use std::io::{self, IsTerminal, Write};
+
+use clap::builder::FalseyValueParser;
+use clap::{Args, ValueEnum};
+
+use super::error::{CliError, Context};
+
+/// The options of every command, as typed.
+#[derive(Args, Debug)]
+#[command(next_help_heading = "Options of every command")]
+pub struct CommonArguments {
+    /// Threads to work with [default: one for each core]
+    #[arg(long, global = true, env = "FLIPSIDE_THREADS", hide_env = true, value_name = "N")]
+    #[arg(value_parser = clap::value_parser!(u16).range(1..=1024))]
+    threads: Option<u16>,
+
+    /// Say nothing but errors on standard error
+    #[arg(short, long, global = true, env = "FLIPSIDE_QUIET", hide_env = true, value_parser = FalseyValueParser::new())]
+    quiet: bool,
+
+    /// When to draw progress bars; otherwise progress is told in plain lines
+    #[arg(long, global = true, env = "FLIPSIDE_PROGRESS", hide_env = true, value_name = "WHEN")]
+    #[arg(value_enum, default_value_t = When::Auto)]
+    progress: When,
+}
+
+#[derive(Clone, Copy, PartialEq, Eq, Debug, ValueEnum)]
+enum When {
+    /// Where standard error is a terminal
+    Auto,
+    Always,
+    Never,
+}
+
+/// How progress is told.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum Progress {
+    /// Bars that redraw themselves.
+    Bars,
+    /// A plain line now and then.
+    Lines,
+    /// Not at all.
+    Silent,
+}
+
+/// What the common options mean.
+#[derive(Clone, Copy, Debug)]
+pub struct Session {
+    /// How progress is told.
+    pub progress: Progress,
+    /// Threads of the rayon pool.
+    pub threads: usize,
+}
+
+impl CommonArguments {
+    /// Starts the threads. To be called once.
+    ///
+    /// # Errors
+    /// The system has no more threads for us.
+    pub fn start(&self) -> Result<Session, CliError> {
+        let threads = match self.threads {
+            Some(threads) => usize::from(threads),
+            None => std::thread::available_parallelism().map_or(1, usize::from),
+        };
+        let pool = rayon::ThreadPoolBuilder::new().num_threads(threads).build_global();
+        pool.context(|| format!("cannot start {threads} threads")).map_err(|error| error.hint("Try a smaller --threads."))?;
+        Ok(Session { progress: self.progress(io::stderr().is_terminal()), threads })
+    }
+
+    fn progress(&self, terminal: bool) -> Progress {
+        match self.progress {
+            _ if self.quiet => Progress::Silent,
+            When::Always => Progress::Bars,
+            When::Auto if terminal => Progress::Bars,
+            When::Auto | When::Never => Progress::Lines,
+        }
+    }
+}
+
+impl Session {
+    /// Says a line on standard error, unless told to be quiet. A closed standard error is nobody's loss.
+    pub fn say(&self, text: impl Display) {
+        if self.progress != Progress::Silent {
+            let _ = writeln!(io::stderr(), "{text}");
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn quiet_wins_and_auto_asks_the_terminal() {
+        let progress = |quiet, progress, terminal| CommonArguments { threads: None, quiet, progress }.progress(terminal);
+        assert_eq!(progress(true, When::Always, true), Progress::Silent);
+        assert_eq!(progress(false, When::Always, false), Progress::Bars);
+        assert_eq!(progress(false, When::Auto, true), Progress::Bars);
+        assert_eq!(progress(false, When::Auto, false), Progress::Lines);
+        assert_eq!(progress(false, When::Never, true), Progress::Lines);
+    }
+}

@@ -1,0 +1,184 @@
+//! `flipside train`.
+
+use std::io::Write;
+use std::path::PathBuf;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicU32, AtomicBool, Ordering::Relaxed};
+
+use clap::{Args, ValueEnum};
+
+use super::error::{CliError, Context};
+use super::evaluator::EvaluatorChoice;
+use super::progress::TrainProgress;
+use super::session::Session;
+use crate::train::{Budget, Outcome, PRESETS, TrainConfig, TrainError, train};
+
+/// Learn weights from self-play: the main job
+///
+/// Plays generations of games against itself, learns from them, measures its strength, and leaves `best.fsw` (the last weights to
+/// beat the best before) and `last.fsw` (the newest) in the run directory. A run that was stopped goes on where it was when the
+/// same command is given again. SIGINT or SIGTERM finishes the batch of games at hand and exits with 75; a second one exits at
+/// once.
+#[derive(Args, Debug)]
+#[command(after_help = "Example:\n  flipside train --preset overnight --run runs/tonight\n  \
+    flipside train --run runs/long --hours 8 --patterns my.toml --seed 7")]
+pub struct TrainArguments {
+    /// Directory of the run; it is made where there is none
+    #[arg(long, env = "FLIPSIDE_RUN", hide_env = true, value_name = "DIR", default_value = "runs/latest")]
+    run: PathBuf,
+
+    /// Configuration to begin with; it brings a budget of minutes too
+    #[arg(long, value_enum, default_value_t = Preset::Evening)]
+    preset: Preset,
+
+    /// A TOML file with keys that replace the preset's (see config.toml in any run directory)
+    #[arg(long, env = "FLIPSIDE_CONFIG", hide_env = true, value_name = "FILE")]
+    config: Option<PathBuf>,
+
+    /// Seed of all chance: same seed and configuration, same weights
+    #[arg(long, env = "FLIPSIDE_SEED", hide_env = true, value_name = "N")]
+    seed: Option<u64>,
+
+    /// Pattern set: a built-in one's name, or a TOML file
+    #[arg(long, env = "FLIPSIDE_PATTERNS", hide_env = true, value_name = "SET")]
+    patterns: Option<String>,
+
+    /// Begin with these weights instead of from nothing
+    #[arg(long, value_name = "FILE")]
+    from: Option<EvaluatorChoice>,
+
+    /// What to do with a run that is there already
+    #[arg(long, value_enum, default_value_t = Resume::Auto)]
+    resume: Resume,
+
+    #[command(flatten)]
+    budget: BudgetArguments,
+}
+
+/// When the run is finished. Time and games of earlier sessions of the run count too.
+#[derive(Args, Debug)]
+#[command(next_help_heading = "Budget (default: the preset's minutes; the first limit reached counts)")]
+struct BudgetArguments {
+    /// Minutes of work
+    #[arg(long, value_name = "N", value_parser = positive)]
+    minutes: Option<f64>,
+
+    /// Hours of work
+    #[arg(long, value_name = "N", value_parser = positive, conflicts_with = "minutes")]
+    hours: Option<f64>,
+
+    /// Generations of self-play and learning
+    #[arg(long, value_name = "N")]
+    generations: Option<u32>,
+
+    /// Games of self-play
+    #[arg(long, value_name = "N")]
+    games: Option<u64>,
+}
+
+#[derive(Clone, Copy, PartialEq, Eq, Debug, ValueEnum)]
+enum Preset {
+    /// Two minutes, to see how it goes
+    Quick,
+    /// Two hours
+    Evening,
+    /// Ten hours
+    Overnight,
+}
+
+#[derive(Clone, Copy, PartialEq, Eq, Debug, ValueEnum)]
+enum Resume {
+    /// Go on with it
+    Auto,
+    /// Refuse to touch it
+    Never,
+}
+
+fn positive(text: &str) -> Result<f64, String> {
+    match text.parse::<f64>() {
+        Ok(number) if number > 0.0 && number.is_finite() => Ok(number),
+        _ => Err("expected a number above 0".into()),
+    }
+}
+
+impl TrainArguments {
+    /// Runs the command.
+    pub fn run(self, session: &Session, out: &mut dyn Write) -> Result<(), CliError> {
+        let (config, preset_minutes) = self.config()?;
+        let budget = self.budget.resolve(preset_minutes);
+        let from = self.from.as_ref().map(EvaluatorChoice::weight_file).transpose()?;
+        let stop = stop_on_signals()?;
+        let mut progress = TrainProgress::new(session, budget);
+        let outcome = train(&config, &self.run, budget, self.resume == Resume::Auto, from.as_ref(), &stop, &mut |event| {
+            progress.show(event);
+        });
+        progress.finish();
+        let shown = self.run.display();
+        match outcome.map_err(hinted)? {
+            Outcome::Finished => {
+                writeln!(out, "{}", self.run.join("best.fsw").display())?;
+                Ok(())
+            }
+            Outcome::Stopped => {
+                Err(CliError::Stopped(format!("stopped; the same command goes on with the run in {shown}")))
+            }
+        }
+    }
+
+    /// Preset, file and flags, later ones winning; and the preset's minutes.
+    fn config(&self) -> Result<(TrainConfig, f64), CliError> {
+        let (name, text, minutes) = PRESETS[self.preset as usize];
+        let mut layers = vec![text.parse().context(|| format!("the preset `{name}` is damaged"))?];
+        if let Some(path) = &self.config {
+            let text = std::fs::read_to_string(path).context(|| format!("cannot read {}", path.display()))?;
+            layers.push(text.parse().context(|| format!("cannot use {}", path.display()))?);
+        }
+        let mut flags = toml::Table::new();
+        if let Some(seed) = self.seed {
+            let seed = i64::try_from(seed).map_err(|_| CliError::Usage(format!("--seed {seed} is above 2^63 - 1")))?;
+            flags.insert("seed".into(), seed.into());
+        }
+        if let Some(patterns) = &self.patterns {
+            flags.insert("patterns".into(), patterns.clone().into());
+        }
+        layers.push(flags);
+        let config = TrainConfig::from_layers(&layers).context(|| "cannot use the configuration".to_owned())?;
+        Ok((config, minutes))
+    }
+}
+
+impl BudgetArguments {
+    /// The limits given, or the preset's minutes where none was given.
+    fn resolve(&self, preset_minutes: f64) -> Budget {
+        let seconds = self.minutes.map(|minutes| 60.0 * minutes).or(self.hours.map(|hours| 3600.0 * hours));
+        let budget = Budget { seconds, generations: self.generations, games: self.games };
+        if budget == Budget::default() { Budget { seconds: Some(60.0 * preset_minutes), ..budget } } else { budget }
+    }
+}
+
+fn hinted(error: TrainError) -> CliError {
+    let hint = match &error {
+        TrainError::Exists(_) | TrainError::OtherConfig { .. } => Some("Name another directory with --run."),
+        TrainError::Io { .. } | TrainError::File(_) => Some("What was saved is whole; mend the cause and give the same command again."),
+        _ => None,
+    };
+    let failure = CliError::Failure { message: "training ended".into(), source: Some(error.into()), hint: None };
+    match hint {
+        Some(hint) => failure.hint(hint),
+        None => failure,
+    }
+}
+
+/// A flag that the first SIGINT, SIGTERM or SIGHUP sets; the second exits at once.
+fn stop_on_signals() -> Result<Arc<AtomicBool>, CliError> {
+    let stop = Arc::new(AtomicBool::new(false));
+    let (flag, signals) = (stop.clone(), AtomicU32::new(0));
+    ctrlc::set_handler(move || {
+        if signals.fetch_add(1, Relaxed) > 0 {
+            std::process::exit(75);
+        }
+        flag.store(true, Relaxed);
+    })
+    .context(|| "cannot listen for signals".to_owned())?;
+    Ok(stop)
+}

@@ -1,0 +1,98 @@
+//! What a model believes most firmly.
+
+use super::Model;
+use crate::board::Position;
+use crate::pattern::Layout;
+
+/// A configuration of a pattern with its value.
+#[derive(Clone, Copy, PartialEq, Debug)]
+pub struct ValuedConfiguration {
+    /// The discs on the pattern's squares.
+    pub discs: Position,
+    /// Its weight, in discs for the player.
+    pub value: f64,
+}
+
+/// The configurations of a pattern (its number in the set) with the largest weights by absolute value in a stage, the largest
+/// first; of those that a symmetry of the pattern makes equal, one. Weights of zero are left out.
+///
+/// # Panics
+/// If the layout is not that of the model's set, or if it has no such pattern or the model no such stage.
+pub fn strongest_configurations(
+    model: &Model,
+    layout: &Layout,
+    stage: usize,
+    pattern: usize,
+    count: usize,
+) -> Vec<ValuedConfiguration> {
+    assert_eq!(layout.set(), &model.set, "the layout belongs to the model's set");
+    let lane = (0..layout.instances()).find(|&lane| layout.instance(lane).0 == pattern).expect("the pattern exists");
+    let configurations = model.set.patterns[pattern].configurations();
+    let first_slot = layout.centres()[lane] as usize - configurations / 2;
+    let weights = &model.weights[stage];
+
+    let weight_of = |configuration: usize| layout.weight_of_slot()[first_slot + configuration];
+    // Weights are numbered along the slots: a number above all before it is met for the first time.
+    let mut next = weight_of(0);
+    let mut valued: Vec<(usize, i16)> = Vec::new();
+    for configuration in 0..configurations {
+        let weight = weight_of(configuration);
+        if weight == next {
+            next += 1;
+            valued.push((configuration, weights[weight as usize]));
+        }
+    }
+    valued.retain(|&(_, weight)| weight != 0);
+    valued.sort_by_key(|&(configuration, weight)| (std::cmp::Reverse(weight.unsigned_abs()), configuration));
+    valued.truncate(count);
+    let value = |weight: i16| f64::from(weight) / f64::from(model.scale);
+    valued.into_iter().map(|(c, weight)| ValuedConfiguration { discs: discs(layout, lane, c), value: value(weight) }).collect()
+}
+
+/// The discs of a configuration, counted from 0: its ternary digits are 0 for the opponent, 1 for none, 2 for the player.
+fn discs(layout: &Layout, lane: usize, configuration: usize) -> Position {
+    let (mut position, mut rest) = (Position { player: 0, opponent: 0 }, configuration);
+    for square in layout.instance(lane).1 {
+        match rest % 3 {
+            0 => position.opponent |= square.bit(),
+            1 => {}
+            _ => position.player |= square.bit(),
+        }
+        rest /= 3;
+    }
+    position
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::eval::StageMap;
+    use crate::pattern::PatternSet;
+
+    #[test]
+    fn the_largest_weights_come_first_and_mirrored_ones_once() {
+        let set = PatternSet::built_in("classic").unwrap();
+        let layout = Layout::new(&set).unwrap();
+        let mut model = Model::zero(&set, &StageMap::uniform(60), 128).unwrap();
+        let edge = set.patterns.iter().position(|pattern| pattern.name == "hor2").unwrap();
+        // The weight behind a position's slot in the lane of row 2.
+        let lane = (0..layout.instances()).find(|&lane| layout.instance(lane).0 == edge).unwrap();
+        let mut set_weight = |player: u64, opponent: u64, weight: i16| {
+            let index = layout.indices(&Position { player, opponent }).lanes()[lane];
+            let slot = layout.centres()[lane].wrapping_add_signed(i32::from(index));
+            model.weights[0][layout.weight_of_slot()[slot as usize] as usize] = weight;
+        };
+        set_weight(1 << 8, 0, 64);
+        set_weight(1 << 9, 1 << 10, -256);
+        let found = strongest_configurations(&model, &layout, 0, edge, 5);
+        assert_eq!(found.iter().map(|found| found.value).collect::<Vec<_>>(), [-2.0, 0.5]);
+        let images = |position: Position| [position, Position { player: mirror(position.player), opponent: mirror(position.opponent) }];
+        assert!(images(Position { player: 1 << 9, opponent: 1 << 10 }).contains(&found[0].discs));
+        assert!(images(Position { player: 1 << 8, opponent: 0 }).contains(&found[1].discs));
+        assert_eq!(strongest_configurations(&model, &layout, 0, edge, 1).len(), 1);
+    }
+
+    fn mirror(squares: u64) -> u64 {
+        squares.swap_bytes().reverse_bits()
+    }
+}

@@ -1,0 +1,179 @@
+//! What a run is told to do.
+
+use std::path::Path;
+
+use serde::{Deserialize, Serialize};
+
+use crate::learn::StepRule;
+use crate::pattern::{PatternSet, PatternSetError};
+use crate::selfplay::SelfPlayConfig;
+
+/// Everything that decides a run's weights. [`TrainConfig::to_toml`] is what stands in the run directory and in weight files.
+#[derive(Clone, PartialEq, Debug, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case", deny_unknown_fields)]
+pub struct TrainConfig {
+    /// A built-in pattern set's name, or the path of a TOML file.
+    pub patterns: String,
+    /// The seed of all chance.
+    pub seed: u64,
+    /// Learning goes over the samples of this many generations, the newest included.
+    pub window: u32,
+    /// Passes over the newest samples and, from the second on, over the whole window.
+    pub passes: u32,
+    /// How far weights move.
+    pub step: StepRule,
+    /// When and how strength is measured.
+    pub gate: GateConfig,
+    /// What the generations do, in order; the last phase goes on for ever.
+    pub phases: Vec<Phase>,
+}
+
+/// A stretch of generations that are alike.
+#[derive(Clone, Copy, PartialEq, Debug, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case", deny_unknown_fields)]
+pub struct Phase {
+    /// How many; the last phase's number is not looked at.
+    pub generations: u32,
+    /// Games a generation.
+    pub games: u32,
+    /// How far samples trust the game's outcome (1) rather than the search (0).
+    pub lambda: f32,
+    /// Plies to a stage: wide stages spread value quickly, stages of one ply are the most exact.
+    pub stage_plies: u32,
+    /// How games are played.
+    pub self_play: SelfPlayConfig,
+}
+
+/// When and how strength is measured. The newest weights become the best if they beat the best so far.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case", deny_unknown_fields)]
+pub struct GateConfig {
+    /// Generations from gate to gate; 0 for none but the last.
+    pub every: u32,
+    /// Pairs of games in each match.
+    pub pairs: u32,
+    /// Plies of the players' search.
+    pub depth: u32,
+    /// From so many empties on the players play exactly.
+    pub exact_empties: u32,
+}
+
+/// The built-in configurations: name, TOML text and the minutes they are meant for.
+pub const PRESETS: [(&str, &str, f64); 3] = [
+    ("quick", include_str!("../../data/presets/quick.toml"), 2.0),
+    ("evening", include_str!("../../data/presets/evening.toml"), 120.0),
+    ("overnight", include_str!("../../data/presets/overnight.toml"), 600.0),
+];
+
+/// A configuration that cannot be run, and why.
+#[derive(Debug, thiserror::Error)]
+pub enum ConfigError {
+    /// TOML that cannot be read, an unknown key, or a value of the wrong kind.
+    #[error("{0}")]
+    Toml(#[from] toml::de::Error),
+    /// A value that makes no sense.
+    #[error("`{key}` is {value}: {expected}")]
+    Value {
+        /// The key.
+        key: &'static str,
+        /// Its value.
+        value: String,
+        /// What it should be.
+        expected: &'static str,
+    },
+    /// A pattern set that is neither built in nor a file.
+    #[error("pattern set `{name}`: {reason}")]
+    Patterns {
+        /// What was asked for.
+        name: String,
+        /// What went wrong.
+        reason: String,
+    },
+}
+
+impl TrainConfig {
+    /// A configuration from layers of TOML, each key of a later layer replacing that of earlier ones.
+    ///
+    /// # Errors
+    /// What is wrong with it.
+    pub fn from_layers(layers: &[toml::Table]) -> Result<Self, ConfigError> {
+        let mut merged = toml::Table::new();
+        for layer in layers {
+            overlay(&mut merged, layer);
+        }
+        let config: Self = merged.try_into()?;
+        config.check()?;
+        Ok(config)
+    }
+
+    /// The configuration as TOML.
+    pub fn to_toml(&self) -> String {
+        toml::to_string(self).expect("a configuration is a TOML table")
+    }
+
+    /// What a generation does, counted from 0.
+    pub fn phase(&self, generation: u32) -> &Phase {
+        let mut first = 0u32;
+        for phase in &self.phases[..self.phases.len() - 1] {
+            first = first.saturating_add(phase.generations);
+            if generation < first {
+                return phase;
+            }
+        }
+        self.phases.last().expect("checked: there is a phase")
+    }
+
+    /// The pattern set: built in, or read from a file.
+    ///
+    /// # Errors
+    /// Neither, or a malformed file.
+    pub fn pattern_set(&self) -> Result<PatternSet, ConfigError> {
+        if let Some(set) = PatternSet::built_in(&self.patterns) {
+            return Ok(set);
+        }
+        let error = |reason: String| ConfigError::Patterns { name: self.patterns.clone(), reason };
+        let text = std::fs::read_to_string(Path::new(&self.patterns))
+            .map_err(|io| error(format!("neither built in nor a file that can be read ({io})")))?;
+        PatternSet::from_toml(&text).map_err(|reason: PatternSetError| error(reason.to_string()))
+    }
+
+    fn check(&self) -> Result<(), ConfigError> {
+        let require = |holds: bool, key, value: String, expected| {
+            if holds { Ok(()) } else { Err(ConfigError::Value { key, value, expected }) }
+        };
+        require(!self.phases.is_empty(), "phases", "empty".into(), "there is at least one phase")?;
+        require((1..=1000).contains(&self.window), "window", self.window.to_string(), "1 to 1000 generations")?;
+        require((1..=100).contains(&self.passes), "passes", self.passes.to_string(), "1 to 100")?;
+        require(self.gate.pairs >= 1, "gate.pairs", self.gate.pairs.to_string(), "at least 1")?;
+        for phase in &self.phases {
+            let play = &phase.self_play;
+            require((1..=100_000_000).contains(&phase.games), "games", phase.games.to_string(), "1 to 100,000,000")?;
+            require((0.0..=1.0).contains(&phase.lambda), "lambda", phase.lambda.to_string(), "0 to 1")?;
+            let stage_plies = phase.stage_plies;
+            require((1..=60).contains(&stage_plies), "stage-plies", stage_plies.to_string(), "1 to 60")?;
+            require((1..=20).contains(&play.depth), "depth", play.depth.to_string(), "1 to 20 plies")?;
+            let exact = play.exact_empties;
+            require(exact <= 24, "exact-empties", exact.to_string(), "at most 24 (more would take for ever)")?;
+            require(play.opening_plies <= 59, "opening-plies", play.opening_plies.to_string(), "at most 59")?;
+            let exploration = play.exploration;
+            require((0.0..=1.0).contains(&exploration), "exploration", exploration.to_string(), "a chance, 0 to 1")?;
+        }
+        let rate = self.step.rate();
+        require(rate.is_finite() && rate > 0.0, "step.rate", rate.to_string(), "above 0")
+    }
+}
+
+/// Replaces what `layer` has; tables are gone into, everything else is replaced whole.
+fn overlay(base: &mut toml::Table, layer: &toml::Table) {
+    for (key, value) in layer {
+        match (base.get_mut(key), value) {
+            // A rule of another name has other keys: nothing of the old one may stay.
+            (Some(toml::Value::Table(below)), toml::Value::Table(above)) if !above.contains_key("rule") => {
+                overlay(below, above);
+            }
+            _ => {
+                base.insert(key.clone(), value.clone());
+            }
+        }
+    }
+}

@@ -1,0 +1,42 @@
+//! The gate: matches that measure the newest weights.
+
+use std::sync::Arc;
+use std::sync::atomic::AtomicBool;
+
+use super::config::GateConfig;
+use super::event::GateMatch;
+use crate::arena::{EngineOptions, EnginePlayer, Match, select_openings, xot_openings};
+use crate::eval::{Evaluator, MobilityEvaluator, Model, PatternEvaluator};
+use crate::pattern::Layout;
+
+/// Plays a match of `first` against `second` from openings drawn by `seed`.
+fn play<A: Evaluator, B: Evaluator>(first: &A, second: &B, config: &GateConfig, seed: u64) -> GateMatch {
+    let options = EngineOptions { depth: config.depth, exact_empties: config.exact_empties };
+    let openings = select_openings(&xot_openings(), config.pairs as usize, seed);
+    let plan = Match { openings, sprt: None, played: Vec::new() };
+    // A gate takes seconds and its outcome decides what comes after: it is always played to its end.
+    let never = AtomicBool::new(false);
+    let report = plan.run(
+        || Ok(EnginePlayer::new(first, options)),
+        || Ok(EnginePlayer::new(second, options)),
+        &never,
+        |_| (),
+    );
+    GateMatch::of(&report.expect("built-in players always start"))
+}
+
+/// The newest model against the best so far, if any, and against `mobility`.
+pub(super) fn measure(
+    newest: &Model,
+    best: Option<&Model>,
+    layout: &Arc<Layout>,
+    config: &GateConfig,
+    seed: u64,
+) -> (Option<GateMatch>, GateMatch) {
+    let evaluator = |model: &Model| {
+        PatternEvaluator::with_layout(model, layout.clone()).expect("the learner's models fit the layout")
+    };
+    let newest = evaluator(newest);
+    let against_best = best.map(|best| play(&newest, &evaluator(best), config, seed));
+    (against_best, play(&newest, &MobilityEvaluator, config, seed))
+}

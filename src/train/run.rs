@@ -1,0 +1,477 @@
+//! The loop of generations.
+
+use std::collections::VecDeque;
+use std::fs::OpenOptions;
+use std::io::{self, Write};
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering::Relaxed};
+use std::time::Instant;
+
+use rayon::prelude::*;
+
+use super::checkpoint::{Checkpoint, RunDirectory};
+use super::config::{ConfigError, Phase, TrainConfig};
+use super::event::TrainEvent;
+use super::gate;
+use super::journal::Journal;
+use crate::eval::{ModelError, PatternEvaluator, StageMap};
+use crate::learn::{Diverged, Learner, PassLoss, Sample, SampleSet, lambda_returns};
+use crate::pattern::{Layout, LayoutError};
+use crate::selfplay::SelfPlay;
+use crate::weights::{FileError, Provenance, WeightFile, atomic_write};
+
+/// Games of a batch: what a signal waits for, and what a crash costs.
+const BATCH: u32 = 1024;
+
+/// A checkpoint is written at the end of a generation if the last is older than this. The journal makes good for the time
+/// between: what follows the checkpoint is only learned again.
+const CHECKPOINT_SECONDS: f64 = 30.0;
+
+/// When a run is finished; the first limit reached counts. Time and games of earlier sessions count too.
+#[derive(Clone, Copy, PartialEq, Debug, Default)]
+pub struct Budget {
+    /// Working time.
+    pub seconds: Option<f64>,
+    /// Generations.
+    pub generations: Option<u32>,
+    /// Games.
+    pub games: Option<u64>,
+}
+
+/// How a run ended.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum Outcome {
+    /// The budget is used up.
+    Finished,
+    /// It was told to stop and can be resumed.
+    Stopped,
+}
+
+/// Why a run cannot go on. What was saved stays good.
+#[derive(Debug, thiserror::Error)]
+pub enum TrainError {
+    /// The configuration.
+    #[error(transparent)]
+    Config(#[from] ConfigError),
+    /// The pattern set.
+    #[error(transparent)]
+    Layout(#[from] LayoutError),
+    /// The weights to start from.
+    #[error("cannot start from these weights: {0}")]
+    From(ModelError),
+    /// Weights to start from for a run that began already.
+    #[error("the run in {0} has begun already; weights to start from are for new runs")]
+    FromOnResume(PathBuf),
+    /// A run of another configuration.
+    #[error(
+        "the run in {directory} was begun with another configuration: `{key}` differs. Use another --run directory, or the \
+         configuration in {directory}/config.toml"
+    )]
+    OtherConfig {
+        /// The run directory.
+        directory: PathBuf,
+        /// The first line that differs.
+        key: String,
+    },
+    /// A new run was asked for where one exists.
+    #[error("{0} holds a run already, and --resume never was asked for. Use another directory or remove it")]
+    Exists(PathBuf),
+    /// Another process works in the directory.
+    #[error("another process is training in {0}")]
+    Locked(PathBuf),
+    /// A file that the checkpoint relies on, or the checkpoint itself.
+    #[error(
+        "{0} is damaged, missing, or of another state of the run. The run cannot go on, but its weights can: start a new run \
+         --from its last.fsw"
+    )]
+    Damaged(PathBuf),
+    /// Reading or writing.
+    #[error("{path}: {error}")]
+    Io {
+        /// File or folder.
+        path: PathBuf,
+        /// What went wrong.
+        error: io::Error,
+    },
+    /// A file of ours.
+    #[error(transparent)]
+    File(#[from] FileError),
+    /// Learning.
+    #[error(transparent)]
+    Diverged(#[from] Diverged),
+}
+
+impl TrainError {
+    pub(super) fn io(path: &Path, error: io::Error) -> Self {
+        Self::Io { path: path.to_owned(), error }
+    }
+}
+
+/// Trains in a run directory, on the threads of the current rayon pool, until the budget is used up or `stop` is set.
+///
+/// A directory that holds a run of the same configuration is resumed, unless `resume` is false. `from` are weights to start a
+/// new run from; else it starts from nothing. The sink hears of every event as it happens.
+///
+/// # Errors
+/// See [`TrainError`]. The files in the directory are whole whatever happens.
+pub fn train(
+    config: &TrainConfig,
+    directory: &Path,
+    budget: Budget,
+    resume: bool,
+    from: Option<&WeightFile>,
+    stop: &AtomicBool,
+    sink: &mut dyn FnMut(&TrainEvent),
+) -> Result<Outcome, TrainError> {
+    let set = config.pattern_set()?;
+    let layout = Arc::new(Layout::new(&set)?);
+    let directory = RunDirectory::open(directory)?;
+    let mut run = Run::open(config, layout, directory, resume, from)?;
+    run.start(sink)?;
+    while !run.is_over(&budget) {
+        if !run.generation(stop, sink)? {
+            run.end(false, sink)?;
+            return Ok(Outcome::Stopped);
+        }
+        let gate_due = config.gate.every > 0 && run.state.generation.is_multiple_of(config.gate.every);
+        if gate_due || run.is_over(&budget) {
+            run.gate(sink)?;
+        } else if stop.load(Relaxed) || run.since_checkpoint.elapsed().as_secs_f64() >= CHECKPOINT_SECONDS {
+            run.checkpoint(sink)?;
+        }
+    }
+    run.end(true, sink)?;
+    Ok(Outcome::Finished)
+}
+
+/// A run at work.
+struct Run<'c> {
+    config: &'c TrainConfig,
+    toml: String,
+    layout: Arc<Layout>,
+    directory: RunDirectory,
+    learner: Learner,
+    best: Option<WeightFile>,
+    /// Samples of the generations in the window, oldest first.
+    window: VecDeque<SampleSet>,
+    /// Counters; its cells stay empty until it is written.
+    state: Checkpoint,
+    resumed: bool,
+    started: Instant,
+    /// Seconds of earlier sessions.
+    earlier: f64,
+    since_checkpoint: Instant,
+    metrics: std::fs::File,
+}
+
+impl<'c> Run<'c> {
+    fn open(
+        config: &'c TrainConfig,
+        layout: Arc<Layout>,
+        directory: RunDirectory,
+        resume: bool,
+        from: Option<&WeightFile>,
+    ) -> Result<Self, TrainError> {
+        let toml = config.to_toml();
+        let checkpoint = directory.checkpoint()?;
+        let root = directory.file("");
+        let resumed = checkpoint.is_some();
+        let (learner, state) = match checkpoint {
+            Some(_) if !resume => return Err(TrainError::Exists(root)),
+            Some(_) if from.is_some() => return Err(TrainError::FromOnResume(root)),
+            Some(state) => {
+                if let Some(key) = first_difference(&state.config, &toml) {
+                    return Err(TrainError::OtherConfig { directory: root, key });
+                }
+                let learner_state = state.learner().map_err(TrainError::From)?;
+                let learner = Learner::from_state(layout.clone(), config.step, &learner_state);
+                let broken = || TrainError::Damaged(directory.file("checkpoint"));
+                (learner.ok_or_else(broken)?, Checkpoint { cells: Vec::new(), ..state })
+            }
+            None => {
+                let learner = match from {
+                    Some(from) => {
+                        Learner::from_model(layout.clone(), &from.model, config.step).map_err(TrainError::From)?
+                    }
+                    None => {
+                        let stages = StageMap::uniform(config.phase(0).stage_plies);
+                        Learner::new(layout.clone(), stages, config.step)
+                    }
+                };
+                (learner, new_state(toml.clone(), from.map(WeightFile::hash)))
+            }
+        };
+        let config_path = directory.file("config.toml");
+        atomic_write(&config_path, |file| file.write_all(toml.as_bytes()))
+            .map_err(|error: io::Error| TrainError::io(&config_path, error))?;
+        let metrics_path = directory.file("metrics.jsonl");
+        let metrics = OpenOptions::new().create(true).append(true).open(&metrics_path);
+        let mut run = Self {
+            config,
+            toml,
+            layout,
+            best: None,
+            learner,
+            window: VecDeque::new(),
+            earlier: state.elapsed,
+            state,
+            resumed,
+            started: Instant::now(),
+            since_checkpoint: Instant::now(),
+            metrics: metrics.map_err(|error| TrainError::io(&metrics_path, error))?,
+            directory,
+        };
+        run.load_best()?;
+        run.load_window()?;
+        Ok(run)
+    }
+
+    /// The best weights as the checkpoint knows them. Those of the checkpoint's own generation may not have been saved yet.
+    fn load_best(&mut self) -> Result<(), TrainError> {
+        let path = self.directory.file("best.fsw");
+        self.best = match self.state.best {
+            None => None,
+            Some(generation) if generation == self.state.generation => {
+                let best = self.weights();
+                best.save(&path)?;
+                Some(best)
+            }
+            Some(generation) => match WeightFile::load(&path)? {
+                best if best.provenance.generations == u64::from(generation) => Some(best),
+                _ => return Err(TrainError::Damaged(path)),
+            },
+        };
+        Ok(())
+    }
+
+    /// The replay window as it was at the checkpoint.
+    fn load_window(&mut self) -> Result<(), TrainError> {
+        let first = self.state.generation.saturating_sub(self.config.window - 1);
+        for generation in first..self.state.generation {
+            let path = self.directory.journal(generation);
+            let mut journal = Journal::open(&path).map_err(|error| TrainError::io(&path, error))?;
+            let mut samples = SampleSet::default();
+            for _ in batches(self.config.phase(generation)) {
+                let batch = journal.next().ok_or_else(|| TrainError::Damaged(path.clone()))?;
+                samples.append(&batch);
+            }
+            self.window.push_back(samples);
+        }
+        Ok(())
+    }
+
+    fn elapsed(&self) -> f64 {
+        self.earlier + self.started.elapsed().as_secs_f64()
+    }
+
+    fn is_over(&self, budget: &Budget) -> bool {
+        budget.seconds.is_some_and(|seconds| self.elapsed() >= seconds)
+            || budget.generations.is_some_and(|generations| self.state.generation >= generations)
+            || budget.games.is_some_and(|games| self.state.games >= games)
+    }
+
+    fn tell(&mut self, sink: &mut dyn FnMut(&TrainEvent), event: &TrainEvent) -> Result<(), TrainError> {
+        sink(event);
+        let mut line = serde_json::to_string(event).expect("events are plain data");
+        line.push('\n');
+        let path = || self.directory.file("metrics.jsonl");
+        self.metrics.write_all(line.as_bytes()).map_err(|error| TrainError::io(&path(), error))
+    }
+
+    fn start(&mut self, sink: &mut dyn FnMut(&TrainEvent)) -> Result<(), TrainError> {
+        let event = TrainEvent::Start {
+            generation: self.state.generation,
+            resumed: self.resumed,
+            threads: rayon::current_num_threads(),
+            patterns: self.layout.set().name.clone(),
+            weights: self.layout.weights(),
+        };
+        self.tell(sink, &event)?;
+        if self.resumed { Ok(()) } else { self.checkpoint(sink) }
+    }
+
+    fn end(&mut self, finished: bool, sink: &mut dyn FnMut(&TrainEvent)) -> Result<(), TrainError> {
+        let event = TrainEvent::End { generation: self.state.generation, finished, elapsed: self.elapsed() };
+        self.tell(sink, &event)
+    }
+
+    /// Plays and learns one generation. False if it was stopped before all games were played; the journal keeps those that were.
+    fn generation(&mut self, stop: &AtomicBool, sink: &mut dyn FnMut(&TrainEvent)) -> Result<bool, TrainError> {
+        let generation = self.state.generation;
+        let phase = *self.config.phase(generation);
+        let stages = StageMap::uniform(phase.stage_plies);
+        if &stages != self.learner.stages() {
+            self.learner.set_stages(stages);
+        }
+        let Some(newest) = self.play(generation, &phase, stop, sink)? else { return Ok(false) };
+        let positions = newest.len() as u64;
+        self.window.push_back(newest);
+        while self.window.len() > self.config.window as usize {
+            self.window.pop_front();
+        }
+
+        let began = Instant::now();
+        let newest = self.window.back().expect("just put there");
+        let loss = self.learner.pass(newest)?;
+        let mut updates = loss.samples;
+        for _ in 1..self.config.passes {
+            for samples in &self.window {
+                let PassLoss { samples, .. } = self.learner.pass(samples)?;
+                updates += samples;
+            }
+        }
+        self.state.generation += 1;
+        self.state.games += u64::from(phase.games);
+        self.state.positions += positions;
+        self.state.updates += updates;
+        let event = TrainEvent::Learned {
+            generation,
+            loss: loss.rmse(),
+            games: self.state.games,
+            positions: self.state.positions,
+            updates,
+            seconds: began.elapsed().as_secs_f64(),
+            elapsed: self.elapsed(),
+        };
+        self.tell(sink, &event)?;
+        Ok(true)
+    }
+
+    /// The games of a generation, from its journal as far as it goes.
+    fn play(
+        &mut self,
+        generation: u32,
+        phase: &Phase,
+        stop: &AtomicBool,
+        sink: &mut dyn FnMut(&TrainEvent),
+    ) -> Result<Option<SampleSet>, TrainError> {
+        let path = self.directory.journal(generation);
+        let io = |error| TrainError::io(&path, error);
+        let mut journal = Journal::open(&path).map_err(io)?;
+        let model = self.learner.model();
+        let evaluator = PatternEvaluator::with_layout(&model, self.layout.clone()).expect("the learner's model fits");
+        let self_play = SelfPlay::new(&evaluator, phase.self_play);
+        let never = AtomicBool::new(false);
+        let mut samples = SampleSet::default();
+        for (first, count) in batches(phase) {
+            if stop.load(Relaxed) {
+                return Ok(None);
+            }
+            let began = Instant::now();
+            let (batch, replayed) = match journal.next() {
+                Some(batch) => (batch, true),
+                None => {
+                    let games = self_play.play_games(self.config.seed, generation, first, count, &never);
+                    let games = games.expect("a batch is played to its end");
+                    let labelled: Vec<Vec<Sample>> =
+                        games.par_iter().map(|game| lambda_returns(game, phase.lambda)).collect();
+                    let labelled = labelled.concat();
+                    journal.append(&labelled).map_err(io)?;
+                    let mut batch = SampleSet::default();
+                    labelled.into_iter().for_each(|sample| batch.push(sample));
+                    (batch, false)
+                }
+            };
+            samples.append(&batch);
+            let event = TrainEvent::Batch {
+                generation,
+                played: first + count,
+                games: phase.games,
+                positions: batch.len() as u64,
+                replayed,
+                seconds: began.elapsed().as_secs_f64(),
+            };
+            self.tell(sink, &event)?;
+        }
+        journal.sync().map_err(io)?;
+        Ok(Some(samples))
+    }
+
+    /// Measures the newest weights and keeps them as the best if they are.
+    fn gate(&mut self, sink: &mut dyn FnMut(&TrainEvent)) -> Result<(), TrainError> {
+        let began = Instant::now();
+        let generation = self.state.generation - 1;
+        let newest = self.weights();
+        let seed = self.config.seed.wrapping_add(u64::from(generation));
+        let best_model = self.best.as_ref().map(|best| &best.model);
+        let (best, baseline) = gate::measure(&newest.model, best_model, &self.layout, &self.config.gate, seed);
+        let promoted = best.is_none_or(|result| result.score > 0.5);
+        if promoted {
+            self.state.best = Some(self.state.generation);
+            // A whitewash has no finite Elo; it counts as a thousand.
+            self.state.elo += best.map_or(0.0, |result| result.elo[0].min(1000.0));
+        }
+        let seconds = began.elapsed().as_secs_f64();
+        self.tell(sink, &TrainEvent::Gate { generation, best, baseline, promoted, elo: self.state.elo, seconds })?;
+        // The checkpoint first: it can make these weights again, should best.fsw not be written any more.
+        self.checkpoint(sink)?;
+        if promoted {
+            newest.save(&self.directory.file("best.fsw"))?;
+            self.best = Some(newest);
+        }
+        Ok(())
+    }
+
+    fn weights(&self) -> WeightFile {
+        let provenance = Provenance {
+            config: self.toml.clone(),
+            seed: Some(self.config.seed),
+            generations: u64::from(self.state.generation),
+            games: self.state.games,
+            samples: self.state.updates,
+            parent: self.state.parent.clone(),
+            ..Provenance::of_this_program("trained")
+        };
+        WeightFile { model: self.learner.model(), provenance }
+    }
+
+    /// Writes `last.fsw` and the checkpoint.
+    fn checkpoint(&mut self, sink: &mut dyn FnMut(&TrainEvent)) -> Result<(), TrainError> {
+        let began = Instant::now();
+        self.weights().save(&self.directory.file("last.fsw"))?;
+        let learner = self.learner.state();
+        self.state.elapsed = self.elapsed();
+        self.state.stages = (0..=60).map(|empties| learner.stages.of_empties(empties) as u8).collect();
+        self.state.cells = learner.cells;
+        // Before the first generation, journals can only be left over from something else.
+        let oldest = match self.state.generation {
+            0 => u32::MAX,
+            generation => generation.saturating_sub(self.config.window - 1),
+        };
+        self.directory.save_checkpoint(&self.state, oldest)?;
+        self.state.cells = Vec::new();
+        self.since_checkpoint = Instant::now();
+        let seconds = began.elapsed().as_secs_f64();
+        self.tell(sink, &TrainEvent::Checkpoint { generation: self.state.generation, seconds })
+    }
+}
+
+fn new_state(config: String, parent: Option<String>) -> Checkpoint {
+    Checkpoint {
+        config,
+        generation: 0,
+        games: 0,
+        positions: 0,
+        updates: 0,
+        elo: 0.0,
+        best: None,
+        parent,
+        elapsed: 0.0,
+        stages: Vec::new(),
+        cells: Vec::new(),
+    }
+}
+
+/// First game and number of games of each batch of a generation.
+fn batches(phase: &Phase) -> impl Iterator<Item = (u32, u32)> + use<> {
+    let games = phase.games;
+    (0..games).step_by(BATCH as usize).map(move |first| (first, BATCH.min(games - first)))
+}
+
+/// The first line of a configuration that differs from another's.
+fn first_difference(old: &str, new: &str) -> Option<String> {
+    let differing = old.lines().zip(new.lines()).find(|(old, new)| old != new).map(|(old, _)| old);
+    let line = differing.or_else(|| (old != new).then_some("phases"))?;
+    Some(line.split('=').next().unwrap_or(line).trim().to_owned())
+}
