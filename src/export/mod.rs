@@ -9,14 +9,19 @@ mod egaroucid;
 mod engine;
 mod fault;
 mod ntest;
+mod open;
 mod order;
 mod transfer;
 mod zebra;
 
-use std::io::Write;
+use std::fmt;
+use std::fs;
+use std::io::{self, Write};
 use std::path::{Path, PathBuf};
+use std::str::FromStr;
 
 pub use engine::{Engine, UnknownEngine};
+pub use open::{OpenLayout, UnknownLayout, write_open};
 pub use transfer::{Quantisation, Refusal};
 
 use crate::eval::Model;
@@ -147,4 +152,84 @@ pub fn encode(
         }
     };
     Ok((files, quantisation))
+}
+
+/// What weights are exported to.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Hash)]
+pub enum Target {
+    /// An engine's own format.
+    Engine(Engine),
+    /// An open layout.
+    Open(OpenLayout),
+}
+
+impl Target {
+    /// All of them.
+    pub fn all() -> impl Iterator<Item = Self> {
+        Engine::ALL.map(Self::Engine).into_iter().chain(OpenLayout::ALL.map(Self::Open))
+    }
+}
+
+impl fmt::Display for Target {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::Engine(engine) => engine.fmt(f),
+            Self::Open(layout) => layout.fmt(f),
+        }
+    }
+}
+
+/// A name that is no target's.
+#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+#[error(
+    "`{0}` is neither an engine (edax, egaroucid, ntest, zebra) nor an open layout (npz, safetensors, json, c, rust)"
+)]
+pub struct UnknownTarget(pub String);
+
+impl FromStr for Target {
+    type Err = UnknownTarget;
+
+    fn from_str(name: &str) -> Result<Self, UnknownTarget> {
+        let engine = name.parse().map(Self::Engine);
+        engine.or_else(|_| name.parse().map(Self::Open)).map_err(|_| UnknownTarget(name.to_owned()))
+    }
+}
+
+/// What [`export`] has done.
+#[derive(Clone, PartialEq, Debug)]
+pub struct Exported {
+    /// The files that were written.
+    pub files: Vec<PathBuf>,
+    /// What rounding to the engine's units changed; open layouts round nothing.
+    pub quantisation: Option<Quantisation>,
+}
+
+/// Writes weights for an engine or in an open layout to the file `output`; NTest's ten files go into `output` as a folder, which
+/// is made where it does not exist. Files are replaced atomically, and none is touched where the target refuses.
+/// `merge_stages` is that of [`encode`].
+///
+/// # Errors
+/// Weights that the target cannot hold, and what to do about it; files that cannot be written.
+pub fn export(file: &WeightFile, target: Target, output: &Path, merge_stages: bool) -> Result<Exported, ExportError> {
+    let save = |path: PathBuf, write: &dyn Fn(&mut dyn Write) -> io::Result<()>| match atomic_write(&path, write) {
+        Ok(()) => Ok(path),
+        Err(error) => Err(FileError::io(&path)(error)),
+    };
+    match target {
+        Target::Open(layout) => {
+            let written = save(output.to_owned(), &|writer| write_open(layout, file, writer))?;
+            Ok(Exported { files: vec![written], quantisation: None })
+        }
+        Target::Engine(engine) => {
+            let (contents, quantisation) = encode(engine, &file.model, merge_stages)?;
+            if engine == Engine::Ntest {
+                fs::create_dir_all(output).map_err(FileError::io(output))?;
+            }
+            let files = contents.into_iter().map(|(name, bytes)| {
+                let path = if engine == Engine::Ntest { output.join(name) } else { output.to_owned() };
+                save(path, &|writer| writer.write_all(&bytes))
+            });
+            Ok(Exported { files: files.collect::<Result<_, _>>()?, quantisation: Some(quantisation) })
+        }
+    }
 }
