@@ -28,9 +28,8 @@ const LIMIT: usize = 2 * (3 + 60 + 60 * STAGE);
 /// the linear interpolation between the stages around it, cut towards zero as Zebra does. Before the first stage the first
 /// counts; after the last comes [`full_board`]. That is what Zebra's own evaluation shows, exactly.
 pub(super) fn decode(file: &[u8]) -> Result<Vec<Vec<i16>>, Fault> {
-    let layout = Layout::new(&Engine::Zebra.set()).expect("built-in sets have layouts");
-    let mut stages = if file.starts_with(&[0x1f, 0x8b]) { read(&layout, &unzip(file)?)? } else { read(&layout, file)? };
-    stages.push((LAST, full_board(&layout)));
+    let mut stages = if file.starts_with(&[0x1f, 0x8b]) { read(&unzip(file)?)? } else { read(file)? };
+    stages.push((LAST, full_board(&layout())));
     Ok((1..LAST).map(|played| at(&stages, played)).collect())
 }
 
@@ -44,7 +43,7 @@ fn unzip(file: &[u8]) -> Result<Vec<u8>, Fault> {
 }
 
 /// The stages of a plain file: discs played, and weights.
-fn read(layout: &Layout, bytes: &[u8]) -> Result<Vec<(usize, Vec<i16>)>, Fault> {
+fn read(bytes: &[u8]) -> Result<Vec<(usize, Vec<i16>)>, Fault> {
     let words: Vec<i16> = bytes.as_chunks().0.iter().map(|&word| i16::from_be_bytes(word)).collect();
     let [first, second, count, ref body @ ..] = words[..] else {
         return fault(bytes.len(), "cut off within the header of three words");
@@ -67,7 +66,8 @@ fn read(layout: &Layout, bytes: &[u8]) -> Result<Vec<(usize, Vec<i16>)>, Fault> 
             return fault(6 + 2 * i, format!("stage {number}; stages rise and are below {LAST}"));
         }
     }
-    let order = order(layout);
+    let layout = layout();
+    let order = order(&layout);
     let mut stages = Vec::new();
     for (i, values) in body.chunks_exact(STAGE).enumerate() {
         let mut weights = vec![0; layout.weights()];
@@ -125,13 +125,16 @@ fn full_board(layout: &Layout) -> Vec<i16> {
 /// The plain file's content, compressed: a stage for each number of discs played from 1 to 59. Weights are within
 /// [`Engine::range`].
 pub(super) fn encode(stages: &[Vec<i16>]) -> Vec<u8> {
-    let layout = Layout::new(&Engine::Zebra.set()).expect("built-in sets have layouts");
-    let order = order(&layout);
+    let order = order(&layout());
     let mut zipped = GzEncoder::new(Vec::new(), Compression::default());
     let header = MAGIC.into_iter().chain([stages.len() as i16 + 1]).chain(1..=stages.len() as i16);
     let values = stages.iter().flat_map(|weights| order.iter().map(|&weight| weights[weight as usize] * FILE_SCALE));
     let bytes: Vec<u8> = header.chain(values).flat_map(i16::to_be_bytes).collect();
     zipped.write_all(&bytes).and_then(|()| zipped.finish()).expect("writing to memory does not fail")
+}
+
+fn layout() -> Layout {
+    Layout::new(&Engine::Zebra.set()).expect("built-in sets have layouts")
 }
 
 /// [`Engine::file_order`] without even parity, which Zebra's files do not have.
