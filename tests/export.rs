@@ -216,7 +216,11 @@ fn edax_files_mean_what_edax_means_by_them() {
 
 /// A plain file of Zebra's with such stages, and such words of each.
 fn zebra_file(stages: &[i16], values: &[i16]) -> Vec<u8> {
-    [&[5358, 9793, stages.len() as i16 + 1], stages, values].concat().iter().flat_map(|word| word.to_be_bytes()).collect()
+    [&[5358, 9793, stages.len() as i16 + 1], stages, values]
+        .concat()
+        .iter()
+        .flat_map(|word| word.to_be_bytes())
+        .collect()
 }
 
 #[test]
@@ -304,12 +308,11 @@ fn egaroucid_values(naive: &Naive, discs: usize) -> Vec<i16> {
             *value = 0;
         }
     }
-    for stage in values.chunks_mut(stage) {
-        for (listed, words) in &naive.tables {
-            let mirror = mirror(listed);
-            for number in 0..words.len() {
-                stage[words[number]] = stage[words[number.min(naive.permuted(number, &mirror))]];
-            }
+    for (listed, words) in &naive.tables {
+        let mirror = mirror(listed);
+        for number in 0..words.len() {
+            let same = number.min(naive.permuted(number, &mirror));
+            values.chunks_mut(stage).for_each(|stage| stage[words[number]] = stage[words[same]]);
         }
     }
     values
@@ -410,11 +413,10 @@ fn every_engines_own_set_goes_and_comes_without_loss() {
     for engine in Engine::ALL {
         let starts: &[u32] = if engine == Engine::Ntest { &[60, 53, 29, 5] } else { &[60, 51, 30, 7] };
         let model = random_model(&engine.set(), starts, engine.scale(), 300, 1);
-        let (_, largest) = round_trip(engine, &model);
+        let (back, largest) = round_trip(engine, &model);
         assert_eq!(largest, 0.0, "{engine}");
-        if engine != Engine::Zebra && engine != Engine::Ntest {
-            assert_eq!(round_trip(engine, &model).0, model, "{engine}");
-        }
+        // Zebra's parity is relative to even: the same values, other weights.
+        assert!(back == model || engine == Engine::Zebra, "{engine}");
         assert_eq!(engine.name().parse(), Ok(engine));
     }
 }
@@ -431,13 +433,6 @@ fn other_sets_go_where_their_patterns_fit() {
     // In NTest's hundredths each of the terms is rounded by up to half.
     let (_, largest) = round_trip(Engine::Ntest, &model);
     assert!(largest > 0.0 && largest < 32.0 * 0.5 / 100.0, "{largest}");
-    // Each alone, so that no error hides behind another.
-    for name in lines {
-        let model = random_model(&set(name, &[name], &[]), &[60, 53, 29, 5], 32, 100, 2);
-        for engine in [Engine::Edax, Engine::Zebra, Engine::Egaroucid] {
-            assert_eq!(round_trip(engine, &model).1, 0.0, "{name} {engine}");
-        }
-    }
     let triangle = random_model(&set("triangle", &["triangle", "diag4"], &scalars), &[60], 100, 100, 1);
     assert_eq!(round_trip(Engine::Ntest, &triangle).1, 0.0);
 }
