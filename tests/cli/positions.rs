@@ -3,7 +3,9 @@
 use std::fs;
 
 use flipside::board::{Diagram, squares};
-use flipside::weights::WeightFile;
+use flipside::eval::{Model, StageMap};
+use flipside::pattern::PatternSet;
+use flipside::weights::{Provenance, WeightFile};
 use rand::{RngExt, SeedableRng};
 use rand_chacha::ChaCha8Rng;
 
@@ -162,4 +164,41 @@ fn bench_counts_do_not_depend_on_threads() {
     let single = signature("1");
     assert!(single > 24_571_284, "perft alone counts as many");
     assert_eq!(single, signature("2"));
+}
+
+#[test]
+fn weights_go_to_another_engine_and_back() {
+    let folder = tempfile::tempdir().unwrap();
+    let path = |name: &str| folder.path().join(name).display().to_string();
+    let weights = constant_weights(folder.path(), 2);
+    let weights = weights.to_str().unwrap();
+    let classic = PatternSet::built_in("classic").unwrap();
+    let mut model = Model::zero(&classic, &StageMap::uniform(1), 128).unwrap();
+    model.weights[30][0] = 1;
+    WeightFile { model, provenance: Provenance::default() }.save(path("classic.fsw").as_ref()).unwrap();
+    let refused = refusal(&["export", "--to", "edax", &path("classic.fsw"), "-o", &path("eval.dat")], "", 1);
+    assert!(refused.contains("corner5x2") && refused.contains("--patterns edax"), "{refused}");
+    assert!(!folder.path().join("eval.dat").exists());
+
+    assert_eq!(
+        stdout(&["export", "--to", "json", weights, "-o", &path("w.json")], ""),
+        format!("{}\n", path("w.json"))
+    );
+    let json: serde_json::Value = serde_json::from_str(&fs::read_to_string(path("w.json")).unwrap()).unwrap();
+    assert!(json.is_object());
+
+    let set = PatternSet::built_in("edax").unwrap();
+    let mut model = Model::zero(&set, &StageMap::uniform(1), 128).unwrap();
+    model.weights.iter_mut().for_each(|weights| *weights.last_mut().unwrap() = -192);
+    WeightFile { model, provenance: Provenance::default() }.save(path("edax.fsw").as_ref()).unwrap();
+    let output = run_with(&["export", "--to", "edax", &path("edax.fsw"), "-o", &path("eval.dat")], "");
+    assert!(String::from_utf8(output.stderr).unwrap().contains("exact"));
+    stdout(&["import", "--from", "edax", &path("eval.dat"), "-o", &path("back.fsw")], "");
+    assert_eq!(stdout(&["eval", "-w", &path("back.fsw")], START), "-1.500\n");
+
+    fs::write(path("eval.dat"), "XADE").unwrap();
+    let refused = refusal(&["import", "--from", "edax", &path("eval.dat"), "-o", &path("new.fsw"), "-q"], "", 1);
+    assert!(refused.contains("eval.dat"), "{refused}");
+    assert!(!folder.path().join("new.fsw").exists());
+    assert!(refusal(&["export", "--to", "word", weights, "-o", &path("x")], "", 2).contains("safetensors"));
 }
