@@ -5,6 +5,7 @@ pub mod arena;
 pub mod board;
 pub mod cli;
 pub mod eval;
+pub mod export;
 pub mod learn;
 pub mod pattern;
 pub mod protocol;

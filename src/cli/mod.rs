@@ -10,6 +10,8 @@ mod convert;
 mod error;
 mod eval;
 mod evaluator;
+mod export;
+mod import;
 mod input;
 mod inspect;
 mod match_;
@@ -55,6 +57,8 @@ enum Command {
     Solve(solve::SolveArguments),
     Accuracy(accuracy::AccuracyArguments),
     Inspect(inspect::InspectArguments),
+    Import(import::ImportArguments),
+    Export(export::ExportArguments),
     Convert(convert::ConvertArguments),
     Gtp(serve::GtpArguments),
     Nboard(serve::NboardArguments),
@@ -72,6 +76,8 @@ impl Command {
             Self::Solve(arguments) => arguments.run(session, out),
             Self::Accuracy(arguments) => arguments.run(session, out),
             Self::Inspect(arguments) => arguments.run(session, out),
+            Self::Import(arguments) => arguments.run(session, out),
+            Self::Export(arguments) => arguments.run(session, out),
             Self::Convert(arguments) => arguments.run(session, out),
             Self::Gtp(arguments) => arguments.run(out),
             Self::Nboard(arguments) => arguments.run(out),
