@@ -19,7 +19,7 @@ pub struct EngineOptions {
 pub struct EnginePlayer<'e, E: Evaluator> {
     options: EngineOptions,
     searcher: Searcher<'e, E>,
-    solver: EndgameSolver<'static>,
+    solver: EndgameSolver<'e, E>,
     note: MoveNote,
 }
 
@@ -30,7 +30,7 @@ const SOLVER_TABLE: u32 = 16;
 impl<'e, E: Evaluator> EnginePlayer<'e, E> {
     /// A player that evaluates with `evaluator`.
     pub fn new(evaluator: &'e E, options: EngineOptions) -> Self {
-        let (searcher, solver) = (Searcher::new(evaluator, SEARCH_TABLE), EndgameSolver::new(SOLVER_TABLE));
+        let (searcher, solver) = (Searcher::new(evaluator, SEARCH_TABLE), EndgameSolver::guided(evaluator, SOLVER_TABLE));
         Self { options, searcher, solver, note: MoveNote::default() }
     }
 }

@@ -19,8 +19,7 @@ use crate::search::Searcher;
 /// Prints a table, separated by tabs: score in discs for the side to move, best move (`--` for a pass or a finished game), positions
 /// visited, seconds, and the principal variation with passes left out.
 #[derive(Args, Debug)]
-#[command(after_help = "Example:\n  \
-    echo '---------------------------OX------XO--------------------------- X' | flipside search --depth 8")]
+#[command(after_help = "Example:\n  flipside search --depth 10 positions.txt")]
 pub struct SearchArguments {
     /// Positions, one a line; `-` is standard input
     #[arg(default_value = "-")]

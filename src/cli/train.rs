@@ -2,8 +2,6 @@
 
 use std::io::Write;
 use std::path::PathBuf;
-use std::sync::Arc;
-use std::sync::atomic::{AtomicBool, AtomicU32, Ordering::Relaxed};
 
 use clap::{Args, ValueEnum};
 
@@ -11,6 +9,7 @@ use super::error::{CliError, Context};
 use super::evaluator::EvaluatorChoice;
 use super::progress::TrainProgress;
 use super::session::Session;
+use super::signals::stop_on_signals;
 use crate::train::{Budget, Outcome, PRESETS, TrainConfig, TrainError, train};
 
 /// Learn weights from self-play: the main job
@@ -170,18 +169,4 @@ fn hinted(error: TrainError) -> CliError {
         Some(hint) => failure.hint(hint),
         None => failure,
     }
-}
-
-/// A flag that the first SIGINT, SIGTERM or SIGHUP sets; the second exits at once.
-fn stop_on_signals() -> Result<Arc<AtomicBool>, CliError> {
-    let stop = Arc::new(AtomicBool::new(false));
-    let (flag, signals) = (stop.clone(), AtomicU32::new(0));
-    ctrlc::set_handler(move || {
-        if signals.fetch_add(1, Relaxed) > 0 {
-            std::process::exit(75);
-        }
-        flag.store(true, Relaxed);
-    })
-    .context(|| "cannot listen for signals".to_owned())?;
-    Ok(stop)
 }

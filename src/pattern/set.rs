@@ -87,7 +87,13 @@ impl PatternSetError {
 }
 
 /// The sets that come with the program: name and TOML text.
-pub const BUILT_IN: [(&str, &str); 1] = [("classic", include_str!("../../data/patterns/classic.toml"))];
+pub const BUILT_IN: [(&str, &str); 5] = [
+    ("classic", include_str!("../../data/patterns/classic.toml")),
+    ("edax", include_str!("../../data/patterns/edax.toml")),
+    ("egaroucid", include_str!("../../data/patterns/egaroucid.toml")),
+    ("ntest", include_str!("../../data/patterns/ntest.toml")),
+    ("zebra", include_str!("../../data/patterns/zebra.toml")),
+];
 
 /// A set as it stands in a TOML file.
 #[derive(Deserialize)]

@@ -84,7 +84,7 @@ pub struct SelfPlay<'e, E: Evaluator> {
 /// What one thread needs; it carries nothing from game to game.
 struct Worker<'e, E: Evaluator> {
     searcher: Searcher<'e, E>,
-    solver: EndgameSolver<'static>,
+    solver: EndgameSolver<'e, E>,
     line: Vec<Square>,
 }
 
@@ -97,7 +97,7 @@ impl<'e, E: Evaluator> SelfPlay<'e, E> {
     pub fn new(evaluator: &'e E, config: SelfPlayConfig) -> Self {
         let worker = || Worker {
             searcher: Searcher::new(evaluator, SEARCH_TABLE),
-            solver: EndgameSolver::new(SOLVER_TABLE),
+            solver: EndgameSolver::guided(evaluator, SOLVER_TABLE),
             line: Vec::new(),
         };
         let workers = (0..rayon::current_num_threads()).map(|_| Mutex::new(worker())).collect();

@@ -171,19 +171,7 @@ impl Container {
 
     /// The bytes of a file, if they are not too many.
     pub(super) fn bytes_of(&self, path: &Path) -> Result<Vec<u8>, FileError> {
-        let file = File::open(path).map_err(FileError::io(path))?;
-        let length = file.metadata().map_err(FileError::io(path))?.len();
-        let limit = self.limit.min(LARGEST as u64);
-        let mut bytes = Vec::new();
-        if length <= limit {
-            bytes.reserve_exact(length as usize);
-            // One more byte than allowed, should the file grow or not know its length.
-            file.take(limit + 1).read_to_end(&mut bytes).map_err(FileError::io(path))?;
-        }
-        if length.max(bytes.len() as u64) > limit {
-            return Err(FileError::format(path)(FormatError::TooLarge { what: self.what, limit: self.limit }));
-        }
-        Ok(bytes)
+        read_bounded(path, self.what, self.limit.min(LARGEST as u64))
     }
 
     /// The checksum in the header of a whole file.
@@ -242,4 +230,23 @@ impl Container {
 /// bincode's settings: little-endian, fixed-width integers, at most `LIMIT` bytes read.
 const fn config<const LIMIT: usize>() -> impl bincode::config::Config {
     bincode::config::standard().with_little_endian().with_fixed_int_encoding().with_limit::<LIMIT>()
+}
+
+/// The bytes of a file, if they are at most `limit`; of a larger one nothing is read. `what` says what it should be.
+///
+/// # Errors
+/// The file system's, or [`FormatError::TooLarge`].
+pub fn read_bounded(path: &Path, what: &'static str, limit: u64) -> Result<Vec<u8>, FileError> {
+    let file = File::open(path).map_err(FileError::io(path))?;
+    let length = file.metadata().map_err(FileError::io(path))?.len();
+    let mut bytes = Vec::new();
+    if length <= limit {
+        bytes.reserve_exact(length as usize);
+        // One more byte than allowed, should the file grow or not know its length.
+        file.take(limit + 1).read_to_end(&mut bytes).map_err(FileError::io(path))?;
+    }
+    if length.max(bytes.len() as u64) > limit {
+        return Err(FileError::format(path)(FormatError::TooLarge { what, limit }));
+    }
+    Ok(bytes)
 }

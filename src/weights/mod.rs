@@ -12,6 +12,6 @@ mod date;
 mod file;
 
 pub use atomic::atomic_write;
-pub use container::{Container, FileError, FormatError};
+pub use container::{Container, FileError, FormatError, read_bounded};
 pub use date::{rfc3339, source_date};
 pub use file::{Provenance, WeightFile};

@@ -1,0 +1,88 @@
+"""Evaluates positions by weights that were exported to a NumPy archive.
+
+    flipside export --to npz weights.fsw -o weights.npz
+    python3 examples/evaluate.py weights.npz < positions.txt
+
+A position is 64 characters (X black, O white, - or . empty), a space, and the side to move. The answer is in discs for that
+side, one number a line. Written to be read, not to be fast.
+"""
+
+import sys
+
+RAYS = [(1, 0), (1, 1), (0, 1), (-1, 1), (-1, 0), (-1, -1), (0, -1), (1, -1)]
+
+
+def square(number, step, steps):
+    """The square so many steps away, or None beyond the board."""
+    column, row = number % 8 + step[0] * steps, number // 8 + step[1] * steps
+    return 8 * row + column if 0 <= column < 8 and 0 <= row < 8 else None
+
+
+def mobility(player, opponent):
+    """Number of legal moves of the player."""
+
+    def turns(start, step):
+        n = 1
+        while square(start, step, n) in opponent:
+            n += 1
+        return n > 1 and square(start, step, n) in player
+
+    return sum(any(turns(s, step) for step in RAYS) for s in range(64) if s not in player and s not in opponent)
+
+
+def potential_mobility(discs, empty):
+    """Pairs of an empty square and a neighbouring disc with a square behind it, on lines of four squares or more; halved."""
+    pairs = 0
+    for disc in discs:
+        for step in RAYS[:4]:
+            length = sum(square(disc, step, n) is not None for n in range(-7, 8))
+            ahead, behind = square(disc, step, 1), square(disc, step, -1)
+            if length >= 4 and ahead is not None and behind is not None:
+                pairs += (ahead in empty) + (behind in empty)
+    return min(pairs // 2, 63)
+
+
+SCALARS = {
+    "constant": lambda player, opponent, empty: 0,
+    "parity": lambda player, opponent, empty: len(empty) % 2,
+    "mobility": lambda player, opponent, empty: mobility(player, opponent),
+    "opponent-mobility": lambda player, opponent, empty: mobility(opponent, player),
+    "potential-mobility": lambda player, opponent, empty: potential_mobility(opponent, empty),
+    "opponent-potential-mobility": lambda player, opponent, empty: potential_mobility(player, empty),
+    "player-discs": lambda player, opponent, empty: len(player),
+}
+
+
+def evaluate(arrays, player, opponent):
+    """The value in discs for the player to move, from the sets of the player's and the opponent's squares."""
+    empty = set(range(64)) - player - opponent
+    stage = int(arrays["stage_of_empties"][min(len(empty), 60)])
+    total = 0
+    for name in arrays:
+        kind, _, rest = name.partition(".")
+        feature = rest.removesuffix(".weights")
+        if not rest.endswith(".weights"):
+            continue
+        weights = arrays[name][stage]
+        if kind == "scalar":
+            total += int(weights[SCALARS[feature](player, opponent, empty)])
+            continue
+        for place in arrays[f"pattern.{feature}.places"]:
+            digits = [2 if s in player else 0 if s in opponent else 1 for s in map(int, place)]
+            total += int(weights[sum(digit * 3**i for i, digit in enumerate(digits))])
+    return max(-64.0, min(64.0, total / int(arrays["scale"])))
+
+
+def answer(arrays, lines):
+    """Prints the value of each position."""
+    for line in lines:
+        board, side = line.split()[:2]
+        discs = {colour: {s for s in range(64) if board[s] == colour} for colour in "XO"}
+        print(f"{evaluate(arrays, discs[side], discs['O' if side == 'X' else 'X']):.4f}")
+
+
+if __name__ == "__main__":
+    import numpy
+
+    with numpy.load(sys.argv[1], allow_pickle=False) as archive:
+        answer({name: archive[name] for name in archive.files}, sys.stdin)

@@ -1,0 +1,166 @@
+//! The engines whose weight files are read and written.
+
+use std::fmt;
+use std::ops::RangeInclusive;
+use std::str::FromStr;
+
+use super::order::{Digits, Table, file_order};
+use crate::eval::{Model, StageMap};
+use crate::pattern::{Layout, PatternSet, Scalar};
+
+/// An engine with weight files of its own.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Hash)]
+pub enum Engine {
+    /// Edax 4: `eval.dat`.
+    Edax,
+    /// Egaroucid 7.8: `eval.egev2`.
+    Egaroucid,
+    /// NTest: `JAa.cof` to `JAj.cof`.
+    Ntest,
+    /// Zebra: `coeffs2.bin`.
+    Zebra,
+}
+
+/// A name that is no engine's.
+#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+#[error("`{0}` is not an engine whose weights are known: edax, egaroucid, ntest or zebra")]
+pub struct UnknownEngine(pub String);
+
+impl FromStr for Engine {
+    type Err = UnknownEngine;
+
+    fn from_str(name: &str) -> Result<Self, UnknownEngine> {
+        Self::ALL.into_iter().find(|engine| engine.name() == name).ok_or_else(|| UnknownEngine(name.to_owned()))
+    }
+}
+
+impl fmt::Display for Engine {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(self.name())
+    }
+}
+
+impl Engine {
+    /// All of them, by name.
+    pub const ALL: [Self; 4] = [Self::Edax, Self::Egaroucid, Self::Ntest, Self::Zebra];
+
+    /// Its name here, which is its pattern set's too.
+    pub const fn name(self) -> &'static str {
+        match self {
+            Self::Edax => "edax",
+            Self::Egaroucid => "egaroucid",
+            Self::Ntest => "ntest",
+            Self::Zebra => "zebra",
+        }
+    }
+
+    /// What its files hold.
+    pub fn set(self) -> PatternSet {
+        PatternSet::built_in(self.name()).expect("every engine's set is built in")
+    }
+
+    /// Units of its weights in a disc.
+    pub const fn scale(self) -> u16 {
+        match self {
+            Self::Edax | Self::Zebra => 128,
+            Self::Ntest => 100,
+            Self::Egaroucid => 32,
+        }
+    }
+
+    /// The weights its files can hold. Zebra's hold them times four; Egaroucid's own writer keeps to its bounds.
+    pub const fn range(self) -> RangeInclusive<i16> {
+        match self {
+            Self::Edax => i16::MIN..=i16::MAX,
+            Self::Egaroucid => -4091..=4091,
+            Self::Ntest => -16_383..=16_383,
+            Self::Zebra => -8192..=8191,
+        }
+    }
+
+    /// Number of table sets in its files (for Zebra: in those written here).
+    pub const fn stages(self) -> usize {
+        match self {
+            Self::Edax => 61,
+            Self::Egaroucid => 60,
+            Self::Ntest => 20,
+            Self::Zebra => 59,
+        }
+    }
+
+    /// The table set it evaluates a position with so many empties by, or would if it ever did so.
+    pub fn stage_of(self, empties: u32) -> usize {
+        let played = 60 - empties.min(60) as usize;
+        match self {
+            Self::Edax => played,
+            Self::Egaroucid => played.min(59),
+            Self::Ntest => 2 * (played.saturating_sub(1) / 6) + usize::from(empties.is_multiple_of(2)),
+            Self::Zebra => played.clamp(1, 59) - 1,
+        }
+    }
+
+    /// The numbers of empties that its files have tables for. Beyond them there is only the starting position or a full board.
+    pub const fn covers(self) -> RangeInclusive<u32> {
+        match self {
+            Self::Edax => 0..=60,
+            Self::Egaroucid => 1..=60,
+            Self::Ntest => 0..=59,
+            Self::Zebra => 1..=59,
+        }
+    }
+
+    /// Where stages begin that its files can hold as they are: the finest ones.
+    pub(super) fn starts(self) -> Vec<u32> {
+        match self {
+            Self::Ntest => [60].into_iter().chain((0..9).map(|file| 53 - 6 * file)).collect(),
+            _ => (0..=60).rev().collect(),
+        }
+    }
+
+    const fn digits(self) -> Digits {
+        match self {
+            Self::Edax | Self::Egaroucid => [1, 2, 0],
+            Self::Ntest => [0, 1, 2],
+            Self::Zebra => [2, 1, 0],
+        }
+    }
+
+    /// The tables of one stage of its files, in order.
+    fn tables(self) -> Vec<Table> {
+        use Table::{Full, Packed};
+        match self {
+            Self::Edax => (0..12).map(Packed).chain([Table::Scalar(Scalar::Constant)]).collect(),
+            Self::Egaroucid => (0..16).map(Full).chain([Table::Scalar(Scalar::PlayerDiscs)]).collect(),
+            Self::Ntest => {
+                let scalars = self.set().scalars.into_iter().map(Table::Scalar);
+                (0..9).map(Packed).chain([Full(9), Full(10), Packed(11)]).chain(scalars).collect()
+            }
+            Self::Zebra => {
+                let scalars = [Scalar::Constant, Scalar::Parity].map(Table::Scalar);
+                scalars.into_iter().chain((0..10).map(Packed)).chain([Full(10)]).collect()
+            }
+        }
+    }
+
+    /// For each entry of one stage of its files, the number of its weight in the layout of its set.
+    pub(super) fn file_order(self, layout: &Layout) -> Vec<u32> {
+        file_order(layout, self.digits(), &self.tables())
+    }
+
+    /// A model from the weights of each of its table sets; neighbouring stages with equal weights become one.
+    pub(super) fn model(self, stages: &[Vec<i16>]) -> Model {
+        let mut starts = vec![60];
+        for empties in (0..60).rev() {
+            let (before, now) = (self.stage_of(empties + 1), self.stage_of(empties));
+            if before != now && stages[before] != stages[now] {
+                starts.push(empties);
+            }
+        }
+        Model {
+            set: self.set(),
+            scale: self.scale(),
+            weights: starts.iter().map(|&empties| stages[self.stage_of(empties)].clone()).collect(),
+            stages: StageMap::from_starts(&starts).expect("the starts fall from 60"),
+        }
+    }
+}

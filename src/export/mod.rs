@@ -1,0 +1,235 @@
+//! Weights from and for other engines, and open layouts for everybody else.
+//!
+//! [`import`] makes an ordinary [`WeightFile`] of an [`Engine`]'s own files, without loss. [`export`] writes a weight file for
+//! an engine, exactly where the engine's patterns allow it, with an account of the rounding ([`Quantisation`]); or in one of
+//! the open layouts, which take any pattern set. `docs/FILES.md` describes the layouts.
+
+mod edax;
+mod egaroucid;
+mod engine;
+mod fault;
+mod ntest;
+mod open;
+mod order;
+mod transfer;
+mod zebra;
+
+use std::fmt;
+use std::fs;
+use std::io::{self, Write};
+use std::path::{Path, PathBuf};
+use std::str::FromStr;
+
+pub use engine::{Engine, UnknownEngine};
+pub use open::{OpenLayout, UnknownLayout, write_open};
+pub use transfer::{Quantisation, Refusal};
+
+use crate::eval::Model;
+use crate::weights::{FileError, Provenance, WeightFile, atomic_write, read_bounded};
+use fault::Fault;
+
+/// The most bytes of any engine's file that are read; the largest known is half of it.
+const LIMIT: u64 = 160 << 20;
+
+/// Why weights could not be imported.
+#[derive(Debug, thiserror::Error)]
+pub enum ImportError {
+    /// A file could not be read, or is far too large.
+    #[error(transparent)]
+    File(#[from] FileError),
+    /// Content that is not the engine's.
+    #[error("{}: byte {offset}: {reason}", path.display())]
+    Content {
+        /// The file.
+        path: PathBuf,
+        /// Where in its decompressed content.
+        offset: usize,
+        /// What is wrong.
+        reason: String,
+    },
+    /// Not the files the engine has.
+    #[error("{engine} needs {needed}; given were {given} files")]
+    Files {
+        /// The engine.
+        engine: Engine,
+        /// What it needs.
+        needed: &'static str,
+        /// Files given.
+        given: usize,
+    },
+}
+
+/// Why weights could not be exported.
+#[derive(Debug, thiserror::Error)]
+pub enum ExportError {
+    /// The target cannot hold the weights.
+    #[error(transparent)]
+    Refused(#[from] Refusal),
+    /// A file could not be written.
+    #[error(transparent)]
+    File(#[from] FileError),
+}
+
+/// Reads an engine's weights: one file, or for NTest ten files or the folder that holds them.
+///
+/// The model evaluates as the engine does, up to the engine's own rounding of the sum to its units (`docs/FILES.md`).
+///
+/// # Errors
+/// Files that cannot be read or are not the engine's, with the offset and the reason.
+pub fn import(engine: Engine, files: &[PathBuf]) -> Result<WeightFile, ImportError> {
+    let files = match files {
+        [folder] if engine == Engine::Ntest && folder.is_dir() => {
+            (0..ntest::FILES).map(|file| folder.join(ntest::file_name(file))).collect()
+        }
+        _ => files.to_vec(),
+    };
+    let contents: Result<Vec<_>, _> =
+        files.iter().map(|path| read_bounded(path, "weight file of an engine", LIMIT)).collect();
+    let model = decode(engine, &files, &contents?)?;
+    let names: Vec<_> = files.iter().filter_map(|path| path.file_name()).map(|name| name.to_string_lossy()).collect();
+    let provenance = Provenance::of_this_program(&format!("imported from {engine}: {}", names.join(" ")));
+    Ok(WeightFile { model, provenance })
+}
+
+/// The model of an engine's files whose contents are at hand, in the order of [`import`]; `names` are for errors, and tell
+/// NTest's files apart.
+///
+/// # Errors
+/// Contents that are not the engine's.
+pub fn decode(engine: Engine, names: &[PathBuf], contents: &[Vec<u8>]) -> Result<Model, ImportError> {
+    let needed = match engine {
+        Engine::Ntest => "the ten files JAa.cof to JAj.cof, each once, or their folder",
+        _ => "one file",
+    };
+    let files = |given| ImportError::Files { engine, needed, given };
+    let fault = |path: &Path| {
+        let path = path.to_owned();
+        move |Fault { offset, reason }| ImportError::Content { path, offset, reason }
+    };
+    let stages = match (engine, names, contents) {
+        (Engine::Ntest, ..) => {
+            let mut stages = Vec::new();
+            for file in 0..ntest::FILES {
+                let is_it = |path: &Path| {
+                    path.file_name().is_some_and(|name| name.eq_ignore_ascii_case(ntest::file_name(file)))
+                };
+                let found: Vec<_> = names.iter().zip(contents).filter(|(path, _)| is_it(path)).collect();
+                let [(path, bytes)] = found[..] else { return Err(files(names.len())) };
+                stages.extend(ntest::decode(file, bytes).map_err(fault(path))?);
+            }
+            stages
+        }
+        (_, [path], [bytes]) => match engine {
+            Engine::Edax => edax::decode(bytes),
+            Engine::Egaroucid => egaroucid::decode(bytes),
+            _ => zebra::decode(bytes),
+        }
+        .map_err(fault(path))?,
+        _ => return Err(files(names.len())),
+    };
+    Ok(engine.model(&stages))
+}
+
+/// The files of an engine for a model: names (only NTest's matter) and contents, with what rounding changed. `merge_stages`
+/// averages the model's stages where the engine has one table set for several of them.
+///
+/// # Errors
+/// A model that the engine's files cannot hold, and what to do about it.
+pub fn encode(
+    engine: Engine,
+    model: &Model,
+    merge_stages: bool,
+) -> Result<(Vec<(String, Vec<u8>)>, Quantisation), Refusal> {
+    let (stages, quantisation) = transfer::transfer(model, engine, merge_stages)?;
+    let one = |name: &str, bytes| vec![(name.to_owned(), bytes)];
+    let files = match engine {
+        Engine::Edax => one("eval.dat", edax::encode(&stages)),
+        Engine::Egaroucid => one("eval.egev2", egaroucid::encode(&stages)),
+        Engine::Zebra => one("coeffs2.bin", zebra::encode(&stages)),
+        Engine::Ntest => {
+            let files = stages.chunks(2).enumerate();
+            files.map(|(file, stages)| (ntest::file_name(file), ntest::encode(file, stages))).collect()
+        }
+    };
+    Ok((files, quantisation))
+}
+
+/// What weights are exported to.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Hash)]
+pub enum Target {
+    /// An engine's own format.
+    Engine(Engine),
+    /// An open layout.
+    Open(OpenLayout),
+}
+
+impl Target {
+    /// All of them.
+    pub fn all() -> impl Iterator<Item = Self> {
+        Engine::ALL.map(Self::Engine).into_iter().chain(OpenLayout::ALL.map(Self::Open))
+    }
+}
+
+impl fmt::Display for Target {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::Engine(engine) => engine.fmt(f),
+            Self::Open(layout) => layout.fmt(f),
+        }
+    }
+}
+
+/// A name that is no target's.
+#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+#[error(
+    "`{0}` is neither an engine (edax, egaroucid, ntest, zebra) nor an open layout (npz, safetensors, json, c, rust)"
+)]
+pub struct UnknownTarget(pub String);
+
+impl FromStr for Target {
+    type Err = UnknownTarget;
+
+    fn from_str(name: &str) -> Result<Self, UnknownTarget> {
+        let engine = name.parse().map(Self::Engine);
+        engine.or_else(|_| name.parse().map(Self::Open)).map_err(|_| UnknownTarget(name.to_owned()))
+    }
+}
+
+/// What [`export`] has done.
+#[derive(Clone, PartialEq, Debug)]
+pub struct Exported {
+    /// The files that were written.
+    pub files: Vec<PathBuf>,
+    /// What rounding to the engine's units changed; open layouts round nothing.
+    pub quantisation: Option<Quantisation>,
+}
+
+/// Writes weights for an engine or in an open layout to the file `output`; NTest's ten files go into `output` as a folder, which
+/// is made where it does not exist. Files are replaced atomically, and none is touched where the target refuses.
+/// `merge_stages` is that of [`encode`].
+///
+/// # Errors
+/// Weights that the target cannot hold, and what to do about it; files that cannot be written.
+pub fn export(file: &WeightFile, target: Target, output: &Path, merge_stages: bool) -> Result<Exported, ExportError> {
+    let save = |path: PathBuf, write: &dyn Fn(&mut dyn Write) -> io::Result<()>| match atomic_write(&path, write) {
+        Ok(()) => Ok(path),
+        Err(error) => Err(FileError::io(&path)(error)),
+    };
+    match target {
+        Target::Open(layout) => {
+            let written = save(output.to_owned(), &|writer| write_open(layout, file, writer))?;
+            Ok(Exported { files: vec![written], quantisation: None })
+        }
+        Target::Engine(engine) => {
+            let (contents, quantisation) = encode(engine, &file.model, merge_stages)?;
+            if engine == Engine::Ntest {
+                fs::create_dir_all(output).map_err(FileError::io(output))?;
+            }
+            let files = contents.into_iter().map(|(name, bytes)| {
+                let path = if engine == Engine::Ntest { output.join(name) } else { output.to_owned() };
+                save(path, &|writer| writer.write_all(&bytes))
+            });
+            Ok(Exported { files: files.collect::<Result<_, _>>()?, quantisation: Some(quantisation) })
+        }
+    }
+}

@@ -1,0 +1,78 @@
+//! NTest's `JAa.cof` to `JAj.cof`.
+
+use super::engine::Engine;
+use super::fault::{Fault, fault, place, words};
+use crate::pattern::{Layout, Scalar};
+
+/// Files of a set of weights.
+pub(super) const FILES: usize = 10;
+/// Two i32: format and a parameter, the same in all known files.
+const HEADER: [u8; 8] = [1, 0, 0, 0, 100, 0, 0, 0];
+/// Words of a subset: odd empties, then even.
+const SUBSET: usize = 143_655;
+const FILE: usize = HEADER.len() + 2 * 2 * SUBSET;
+/// NTest cuts pattern values to plus and minus this when it loads them.
+const PATTERN_LIMIT: i16 = 16_383;
+
+/// What NTest adds to parity when it loads a file.
+fn added_to_parity(file: usize) -> i16 {
+    match file {
+        ..6 => 0,
+        6 => 33,
+        _ => 65,
+    }
+}
+
+/// The name of a file, 0 to 9.
+pub(super) fn file_name(file: usize) -> String {
+    format!("JA{}.cof", char::from(b'a' + file as u8))
+}
+
+/// The two stages of one file, as NTest evaluates them.
+pub(super) fn decode(file: usize, bytes: &[u8]) -> Result<[Vec<i16>; 2], Fault> {
+    if !bytes.starts_with(&HEADER) {
+        return fault(0, "the first two little-endian i32 are not 1 and 100: not a coefficient file of NTest's");
+    }
+    if bytes.len() != FILE {
+        return fault(bytes.len().min(FILE), format!("{} bytes where a file of NTest's has {FILE}", bytes.len()));
+    }
+    let layout = Layout::new(&Engine::Ntest.set()).expect("built-in sets have layouts");
+    let order = Engine::Ntest.file_order(&layout);
+    let (patterns, parity) = bounds(&layout);
+    let subset = |subset: usize| {
+        let first = HEADER.len() + 2 * SUBSET * subset;
+        let values: Vec<i16> = words(&bytes[first..first + 2 * SUBSET]).collect();
+        let mut weights = vec![0; layout.weights()];
+        place(&mut weights, &order, &values, |at| first + 2 * at)?;
+        weights[..patterns].iter_mut().for_each(|weight| *weight = (*weight).clamp(-PATTERN_LIMIT, PATTERN_LIMIT));
+        weights[parity..parity + 2]
+            .iter_mut()
+            .for_each(|weight| *weight = weight.saturating_add(added_to_parity(file)));
+        Ok(weights)
+    };
+    Ok([subset(0)?, subset(1)?])
+}
+
+/// One file from its two stages. Weights are within [`Engine::range`].
+pub(super) fn encode(file: usize, stages: &[Vec<i16>]) -> Vec<u8> {
+    let layout = Layout::new(&Engine::Ntest.set()).expect("built-in sets have layouts");
+    let order = Engine::Ntest.file_order(&layout);
+    let (_, parity) = bounds(&layout);
+    let mut bytes = Vec::with_capacity(FILE);
+    bytes.extend_from_slice(&HEADER);
+    for weights in stages {
+        let value = |&weight: &u32| {
+            let weight = weight as usize;
+            weights[weight] - if (parity..parity + 2).contains(&weight) { added_to_parity(file) } else { 0 }
+        };
+        bytes.extend(order.iter().map(value).flat_map(i16::to_le_bytes));
+    }
+    bytes
+}
+
+/// The number of pattern weights, and the first of the two of parity.
+fn bounds(layout: &Layout) -> (usize, usize) {
+    let weight = |slot: usize| layout.weight_of_slot()[slot] as usize;
+    let parity = layout.scalars().iter().find(|(scalar, _)| *scalar == Scalar::Parity);
+    (weight(layout.scalars()[0].1), weight(parity.expect("NTest's set has parity").1))
+}

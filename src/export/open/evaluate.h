@@ -1,0 +1,108 @@
+/* Everything below is the evaluator. A position is two sets of squares, the discs of the player to move and of the opponent:
+ * bit 0 is a1, bit 7 is h1, bit 8 is a2, bit 63 is h8. It is written to be read, not to be fast. */
+
+static inline int flipside_count(uint64_t set)
+{
+    int count = 0;
+    for (; set != 0; set &= set - 1)
+        count++;
+    return count;
+}
+
+/* A square's number, or -1 beyond the board. */
+static inline int flipside_square(int column, int row)
+{
+    return column < 0 || column > 7 || row < 0 || row > 7 ? -1 : 8 * row + column;
+}
+
+static inline int flipside_has(uint64_t set, int square)
+{
+    return square >= 0 && (set >> square & 1) != 0;
+}
+
+/* Number of legal moves of the player. */
+static inline int flipside_mobility(uint64_t player, uint64_t opponent)
+{
+    int square, direction, count = 0;
+    for (square = 0; square < 64; square++) {
+        if (flipside_has(player | opponent, square))
+            continue;
+        for (direction = 0; direction < 9; direction++) {
+            int dx = direction % 3 - 1, dy = direction / 3 - 1, length = 0;
+            int x = square % 8 + dx, y = square / 8 + dy;
+            for (; flipside_has(opponent, flipside_square(x, y)); x += dx, y += dy)
+                length++;
+            if (length > 0 && flipside_has(player, flipside_square(x, y))) {
+                count++;
+                break;
+            }
+        }
+    }
+    return count;
+}
+
+/* Pairs of an empty square and a neighbouring disc with one more square behind it, on lines of four squares or more; halved. */
+static inline int flipside_potential_mobility(uint64_t discs, uint64_t empty)
+{
+    static const int steps[4][2] = {{1, 0}, {0, 1}, {1, 1}, {-1, 1}};
+    int square, line, pairs = 0;
+    for (square = 0; square < 64; square++) {
+        if (!flipside_has(discs, square))
+            continue;
+        for (line = 0; line < 4; line++) {
+            int dx = steps[line][0], dy = steps[line][1], length = 1, n;
+            int x = square % 8, y = square / 8;
+            int ahead = flipside_square(x + dx, y + dy), behind = flipside_square(x - dx, y - dy);
+            for (n = 1; flipside_square(x + n * dx, y + n * dy) >= 0; n++)
+                length++;
+            for (n = 1; flipside_square(x - n * dx, y - n * dy) >= 0; n++)
+                length++;
+            if (length >= 4 && ahead >= 0 && behind >= 0)
+                pairs += flipside_has(empty, ahead) + flipside_has(empty, behind);
+        }
+    }
+    return pairs / 2 < 63 ? pairs / 2 : 63;
+}
+
+/* The value of a scalar feature by its number. */
+static inline int flipside_scalar(uint32_t scalar, uint64_t player, uint64_t opponent)
+{
+    uint64_t empty = ~(player | opponent);
+    switch (scalar) {
+    case 1: return flipside_count(empty) % 2;
+    case 2: return flipside_mobility(player, opponent);
+    case 3: return flipside_mobility(opponent, player);
+    case 4: return flipside_potential_mobility(opponent, empty);
+    case 5: return flipside_potential_mobility(player, empty);
+    case 6: return flipside_count(player);
+    default: return 0;
+    }
+}
+
+/* The sum of the position's weights, in 1/FLIPSIDE_SCALE disc, for the player to move. */
+static inline int32_t flipside_sum(uint64_t player, uint64_t opponent)
+{
+    int empties = flipside_count(~(player | opponent));
+    const int16_t *weights = flipside_weights[flipside_stage_of_empties[empties < 60 ? empties : 60]];
+    int32_t sum = 0;
+    int i, digit;
+    for (i = 0; i < FLIPSIDE_PLACES; i++) {
+        const uint32_t *squares = flipside_places[i] + 2;
+        uint32_t configuration = 0;
+        for (digit = (int)flipside_places[i][1] - 1; digit >= 0; digit--) {
+            int square = (int)squares[digit];
+            configuration = 3 * configuration + (flipside_has(player, square) ? 2 : flipside_has(opponent, square) ? 0 : 1);
+        }
+        sum += weights[flipside_weight_of_configuration[flipside_places[i][0] + configuration]];
+    }
+    for (i = 0; i < FLIPSIDE_SCALARS; i++)
+        sum += weights[flipside_scalars[i][1] + (uint32_t)flipside_scalar(flipside_scalars[i][0], player, opponent)];
+    return sum;
+}
+
+/* The static evaluation in discs, -64 to 64, for the player to move. */
+static inline double flipside_evaluate(uint64_t player, uint64_t opponent)
+{
+    double discs = flipside_sum(player, opponent) / (double)FLIPSIDE_SCALE;
+    return discs > 64 ? 64 : discs < -64 ? -64 : discs;
+}

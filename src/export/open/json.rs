@@ -1,0 +1,56 @@
+//! JSON.
+
+use std::io::{self, Write};
+
+use serde::Serialize;
+use serde_json::Value;
+
+use super::{first_slots, metadata, places, stage_of_empties};
+use crate::pattern::Layout;
+use crate::weights::WeightFile;
+
+#[derive(Serialize)]
+struct File<'a> {
+    metadata: Value,
+    scale: u16,
+    stage_of_empties: Vec<u8>,
+    patterns: Vec<Pattern<'a>>,
+    scalars: Vec<Scalar>,
+    weights: &'a [Vec<i16>],
+}
+
+#[derive(Serialize)]
+struct Pattern<'a> {
+    name: &'a str,
+    places: Vec<Vec<u8>>,
+    weight_of_configuration: &'a [u32],
+}
+
+#[derive(Serialize)]
+struct Scalar {
+    name: &'static str,
+    weight_of_value: Vec<u32>,
+}
+
+pub(super) fn write(file: &WeightFile, layout: &Layout, writer: &mut dyn Write) -> io::Result<()> {
+    let patterns =
+        file.model.set.patterns.iter().zip(first_slots(layout)).enumerate().map(|(number, (pattern, first))| Pattern {
+            name: &pattern.name,
+            places: places(layout, number),
+            weight_of_configuration: &layout.weight_of_slot()[first..first + pattern.configurations()],
+        });
+    let scalars = layout.scalars().iter().map(|&(scalar, first)| Scalar {
+        name: scalar.name(),
+        weight_of_value: layout.weight_of_slot()[first..first + scalar.values()].to_vec(),
+    });
+    let json = File {
+        metadata: metadata(file),
+        scale: file.model.scale,
+        stage_of_empties: stage_of_empties(file),
+        patterns: patterns.collect(),
+        scalars: scalars.collect(),
+        weights: &file.model.weights,
+    };
+    serde_json::to_writer(&mut *writer, &json)?;
+    writeln!(writer)
+}

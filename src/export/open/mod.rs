@@ -1,0 +1,115 @@
+//! Layouts that anybody can read, for any pattern set. `docs/FILES.md` describes each.
+
+mod json;
+mod npz;
+mod safetensors;
+mod source;
+mod tensors;
+
+use std::fmt;
+use std::io::{self, Write};
+use std::str::FromStr;
+
+use serde_json::{Value, json};
+
+use crate::pattern::Layout;
+use crate::weights::WeightFile;
+
+/// An open layout.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Hash)]
+pub enum OpenLayout {
+    /// A NumPy archive: full tables.
+    Npz,
+    /// A safetensors file: the same tables.
+    Safetensors,
+    /// A JSON text: weights, and which configuration has which.
+    Json,
+    /// A C99 header with an evaluator.
+    C,
+    /// A Rust module with an evaluator.
+    Rust,
+}
+
+impl OpenLayout {
+    /// All of them.
+    pub const ALL: [Self; 5] = [Self::Npz, Self::Safetensors, Self::Json, Self::C, Self::Rust];
+
+    /// Its name in commands.
+    pub const fn name(self) -> &'static str {
+        match self {
+            Self::Npz => "npz",
+            Self::Safetensors => "safetensors",
+            Self::Json => "json",
+            Self::C => "c",
+            Self::Rust => "rust",
+        }
+    }
+}
+
+impl fmt::Display for OpenLayout {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(self.name())
+    }
+}
+
+/// A name that is no open layout's.
+#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+#[error("`{0}` is not an open layout: npz, safetensors, json, c or rust")]
+pub struct UnknownLayout(pub String);
+
+impl FromStr for OpenLayout {
+    type Err = UnknownLayout;
+
+    fn from_str(name: &str) -> Result<Self, UnknownLayout> {
+        Self::ALL.into_iter().find(|layout| layout.name() == name).ok_or_else(|| UnknownLayout(name.to_owned()))
+    }
+}
+
+/// Writes weights in an open layout. Equal weights give equal bytes.
+///
+/// # Errors
+/// The writer's, and a model whose parts do not fit (as invalid data), which weight files never hold.
+pub fn write_open(layout: OpenLayout, file: &WeightFile, writer: &mut dyn Write) -> io::Result<()> {
+    let invalid = |error: &dyn std::error::Error| io::Error::new(io::ErrorKind::InvalidData, error.to_string());
+    let laid_out = Layout::new(&file.model.set).map_err(|error| invalid(&error))?;
+    file.model.check(&laid_out).map_err(|error| invalid(&error))?;
+    match layout {
+        OpenLayout::Npz => npz::write(file, &laid_out, writer),
+        OpenLayout::Safetensors => safetensors::write(file, &laid_out, writer),
+        OpenLayout::Json => json::write(file, &laid_out, writer),
+        OpenLayout::C => source::write_c(file, &laid_out, writer),
+        OpenLayout::Rust => source::write_rust(file, &laid_out, writer),
+    }
+}
+
+/// What all layouts say about the weights besides the weights.
+fn metadata(file: &WeightFile) -> Value {
+    let set = &file.model.set;
+    json!({
+        "format": "flipside weights",
+        "version": 1,
+        "set": set.name,
+        "patterns": set.patterns.iter().map(|pattern| pattern.name.as_str()).collect::<Vec<_>>(),
+        "scalars": set.scalars.iter().map(|scalar| scalar.name()).collect::<Vec<_>>(),
+        "scale": file.model.scale,
+        "sha256": file.hash(),
+        "provenance": file.provenance,
+    })
+}
+
+/// Stage by number of empties, 0 to 60.
+fn stage_of_empties(file: &WeightFile) -> Vec<u8> {
+    (0..=60).map(|empties| file.model.stages.of_empties(empties) as u8).collect()
+}
+
+/// The squares of each place of a pattern, by the pattern's number, in digit order. The first place is the one listed.
+fn places(layout: &Layout, pattern: usize) -> Vec<Vec<u8>> {
+    let lanes = (0..layout.instances()).map(|lane| layout.instance(lane)).filter(|(number, _)| *number == pattern);
+    lanes.map(|(_, squares)| squares.iter().map(|square| square.index() as u8).collect()).collect()
+}
+
+/// The first slot of each pattern.
+fn first_slots(layout: &Layout) -> Vec<usize> {
+    let patterns = layout.set().patterns.iter();
+    patterns.scan(0, |next, pattern| Some(std::mem::replace(next, *next + pattern.configurations()))).collect()
+}

@@ -1,0 +1,141 @@
+//! Source code with the weights and a small complete evaluator: a C99 header, and a Rust module.
+
+use std::fmt::Display;
+use std::io::{self, Write};
+
+use super::{first_slots, stage_of_empties};
+use crate::pattern::{LANES, Layout, Scalar};
+use crate::weights::WeightFile;
+
+/// The evaluators; they know the weights by the names below only.
+const C: &str = include_str!("evaluate.h");
+const RUST: &str = include_str!("evaluate.rs.txt");
+
+/// What both languages are told.
+struct Tables {
+    title: String,
+    /// First slot, number of squares, and squares (0 beyond them) of each place of each pattern.
+    places: Vec<Vec<usize>>,
+    /// Number and first weight of each scalar.
+    scalars: Vec<[usize; 2]>,
+}
+
+impl Tables {
+    fn new(file: &WeightFile, layout: &Layout) -> Self {
+        let provenance = &file.provenance;
+        // The texts come from a file: nothing in them may end a comment or begin a line.
+        let plain = |text: &str| -> String {
+            text.chars().map(|c| if c.is_ascii_alphanumeric() || " .,:_-".contains(c) { c } else { '?' }).collect()
+        };
+        let title = [&provenance.program, &provenance.origin, &file.model.set.name].map(|text| plain(text));
+        let first = first_slots(layout);
+        let places = (0..layout.instances().min(LANES)).map(|lane| {
+            let (pattern, squares) = layout.instance(lane);
+            let mut place = vec![first[pattern], squares.len()];
+            place.extend(squares.iter().map(|square| square.index()));
+            place.resize(12, 0);
+            place
+        });
+        let weight = |slot: usize| layout.weight_of_slot()[slot] as usize;
+        let scalars = layout.scalars().iter().map(|&(scalar, slot)| [number(scalar), weight(slot)]);
+        Self {
+            title: format!("{}; {}; pattern set {}; sha256 {}", title[0], title[1], title[2], file.hash()),
+            places: places.collect(),
+            scalars: scalars.collect(),
+        }
+    }
+}
+
+/// The number of a scalar in the evaluators.
+const fn number(scalar: Scalar) -> usize {
+    match scalar {
+        Scalar::Constant => 0,
+        Scalar::Parity => 1,
+        Scalar::Mobility => 2,
+        Scalar::OpponentMobility => 3,
+        Scalar::PotentialMobility => 4,
+        Scalar::OpponentPotentialMobility => 5,
+        Scalar::PlayerDiscs => 6,
+    }
+}
+
+/// Numbers with commas, in lines of at most 120 characters.
+fn list<T: Display>(writer: &mut dyn Write, numbers: impl IntoIterator<Item = T>) -> io::Result<()> {
+    let mut line = String::new();
+    for number in numbers {
+        let text = format!("{number},");
+        if line.len() + text.len() > 120 {
+            writeln!(writer, "{line}")?;
+            line.clear();
+        }
+        line.push_str(&text);
+    }
+    writeln!(writer, "{line}")
+}
+
+/// A C99 header.
+pub(super) fn write_c(file: &WeightFile, layout: &Layout, writer: &mut dyn Write) -> io::Result<()> {
+    let tables = Tables::new(file, layout);
+    let model = &file.model;
+    writeln!(writer, "/* Othello evaluation weights. {}. */", tables.title)?;
+    writeln!(writer, "#ifndef FLIPSIDE_WEIGHTS_H\n#define FLIPSIDE_WEIGHTS_H\n\n#include <stdint.h>\n")?;
+    writeln!(writer, "#define FLIPSIDE_SCALE {}", model.scale)?;
+    writeln!(writer, "#define FLIPSIDE_PLACES {}", tables.places.len())?;
+    writeln!(writer, "#define FLIPSIDE_SCALARS {}\n", tables.scalars.len())?;
+    writeln!(writer, "static const uint8_t flipside_stage_of_empties[61] = {{")?;
+    list(writer, stage_of_empties(file))?;
+    writeln!(writer, "}};\n\n/* First configuration, number of squares, squares. */")?;
+    writeln!(writer, "static const uint32_t flipside_places[FLIPSIDE_PLACES][12] = {{")?;
+    for place in &tables.places {
+        writeln!(writer, "{{{}}},", place.iter().map(usize::to_string).collect::<Vec<_>>().join(","))?;
+    }
+    writeln!(writer, "}};\n\n/* Number and first weight; the last line is not used. */")?;
+    writeln!(writer, "static const uint32_t flipside_scalars[FLIPSIDE_SCALARS + 1][2] = {{")?;
+    for [number, weight] in tables.scalars.iter().copied().chain([[0, 0]]) {
+        writeln!(writer, "{{{number},{weight}}},")?;
+    }
+    writeln!(writer, "}};\n\nstatic const uint32_t flipside_weight_of_configuration[{}] = {{", layout.slots())?;
+    list(writer, layout.weight_of_slot())?;
+    writeln!(
+        writer,
+        "}};\n\nstatic const int16_t flipside_weights[{}][{}] = {{",
+        model.weights.len(),
+        layout.weights()
+    )?;
+    for weights in &model.weights {
+        writeln!(writer, "{{")?;
+        list(writer, weights)?;
+        writeln!(writer, "}},")?;
+    }
+    writeln!(writer, "}};\n\n{C}\n#endif")
+}
+
+/// A Rust module.
+pub(super) fn write_rust(file: &WeightFile, layout: &Layout, writer: &mut dyn Write) -> io::Result<()> {
+    let tables = Tables::new(file, layout);
+    let model = &file.model;
+    writeln!(writer, "//! Othello evaluation weights. {}.\n\n{RUST}", tables.title)?;
+    writeln!(writer, "/// Units of a weight in a disc.\npub const SCALE: i32 = {};\n", model.scale)?;
+    writeln!(writer, "/// Weights of a stage.\nconst WEIGHTS_OF_STAGE: usize = {};\n", layout.weights())?;
+    writeln!(writer, "const STAGE_OF_EMPTIES: [u8; 61] = {:?};\n", stage_of_empties(file))?;
+    writeln!(writer, "/// First configuration, number of squares, squares.")?;
+    writeln!(writer, "const PLACES: [[u32; 12]; {}] = {:?};\n", tables.places.len(), tables.places)?;
+    writeln!(writer, "/// Number and first weight.")?;
+    writeln!(writer, "const SCALARS: [[u32; 2]; {}] = {:?};\n", tables.scalars.len(), tables.scalars)?;
+    writeln!(writer, "/// Little-endian u32.\nstatic WEIGHT_OF_CONFIGURATION: &[u8] =")?;
+    byte_string(writer, layout.weight_of_slot().iter().flat_map(|weight| weight.to_le_bytes()))?;
+    writeln!(writer, "\n/// Little-endian i16, stage by stage.\nstatic WEIGHTS: &[u8] =")?;
+    byte_string(writer, model.weights.iter().flatten().flat_map(|weight| weight.to_le_bytes()))
+}
+
+/// Bytes as one literal: compilers read that hundreds of times faster than an array of as many numbers.
+fn byte_string(writer: &mut dyn Write, bytes: impl Iterator<Item = u8>) -> io::Result<()> {
+    write!(writer, "    b\"")?;
+    for (i, byte) in bytes.enumerate() {
+        if i % 28 == 0 {
+            write!(writer, "\\\n    ")?;
+        }
+        write!(writer, "\\x{byte:02x}")?;
+    }
+    writeln!(writer, "\";")
+}

@@ -1,0 +1,61 @@
+//! A model as named arrays.
+
+use super::{first_slots, places, stage_of_empties};
+use crate::pattern::Layout;
+use crate::weights::WeightFile;
+
+/// Type of an array's numbers, all little-endian.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub(super) enum Element {
+    U8,
+    U16,
+    I16,
+}
+
+/// An array of numbers, the last index running fastest.
+pub(super) struct Tensor {
+    pub(super) name: String,
+    pub(super) element: Element,
+    pub(super) shape: Vec<usize>,
+    pub(super) bytes: Vec<u8>,
+}
+
+/// The arrays of a model: every configuration of every pattern has an entry of its own.
+pub(super) fn tensors(file: &WeightFile, layout: &Layout) -> Vec<Tensor> {
+    let model = &file.model;
+    let table = |name: String, slots: std::ops::Range<usize>| {
+        let weight_of_slot = &layout.weight_of_slot()[slots.clone()];
+        let weights =
+            model.weights.iter().flat_map(|stage| weight_of_slot.iter().map(|&weight| stage[weight as usize]));
+        let shape = vec![model.weights.len(), slots.len()];
+        Tensor { name, element: Element::I16, shape, bytes: weights.flat_map(i16::to_le_bytes).collect() }
+    };
+    let mut tensors = vec![
+        Tensor {
+            name: "scale".into(),
+            element: Element::U16,
+            shape: vec![],
+            bytes: model.scale.to_le_bytes().to_vec(),
+        },
+        Tensor {
+            name: "stage_of_empties".into(),
+            element: Element::U8,
+            shape: vec![61],
+            bytes: stage_of_empties(file),
+        },
+    ];
+    for (number, (pattern, first)) in model.set.patterns.iter().zip(first_slots(layout)).enumerate() {
+        let places = places(layout, number);
+        tensors.push(Tensor {
+            name: format!("pattern.{}.places", pattern.name),
+            element: Element::U8,
+            shape: vec![places.len(), pattern.squares().len()],
+            bytes: places.concat(),
+        });
+        tensors.push(table(format!("pattern.{}.weights", pattern.name), first..first + pattern.configurations()));
+    }
+    for &(scalar, first) in layout.scalars() {
+        tensors.push(table(format!("scalar.{}.weights", scalar.name()), first..first + scalar.values()));
+    }
+    tensors
+}

@@ -1,0 +1,337 @@
+//! A model said again in an engine's pattern set, stages and units.
+
+use std::collections::BTreeMap;
+
+use rand::{RngExt, SeedableRng};
+use rand_chacha::ChaCha8Rng;
+
+use super::engine::Engine;
+use super::zebra;
+use crate::board::{Position, Square, Symmetry, squares};
+use crate::eval::{Evaluator, Model, ModelError, PatternEvaluator};
+use crate::pattern::{Layout, Pattern, Scalar};
+
+/// Games of random moves whose positions are evaluated for [`Quantisation`].
+const GAMES: u64 = 64;
+
+/// What rounding to an engine's units changed.
+#[derive(Clone, Copy, PartialEq, Debug, Default)]
+pub struct Quantisation {
+    /// Weights that were beyond the engine's range and were cut to it.
+    pub clipped: usize,
+    /// Largest difference of a weight, in discs.
+    pub largest_weight: f64,
+    /// Mean absolute difference of the weights, in discs.
+    pub mean_weight: f64,
+    /// Positions evaluated both ways: those of some games of random moves, always the same.
+    pub positions: usize,
+    /// Largest difference of a position's sum of weights, in discs.
+    pub largest: f64,
+    /// Mean absolute difference of the positions' sums of weights, in discs.
+    pub mean: f64,
+}
+
+impl Quantisation {
+    /// Whether nothing at all was changed.
+    pub fn is_exact(&self) -> bool {
+        self.largest_weight == 0.0
+    }
+}
+
+/// Why an engine's files cannot hold a model.
+#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+pub enum Refusal {
+    /// A model whose parts do not fit.
+    #[error(transparent)]
+    Model(#[from] ModelError),
+    /// A pattern that the engine does not look at.
+    #[error(
+        "{engine} has no pattern that holds `{pattern}` ({squares}): train with the pattern set `{engine}` \
+         (--patterns {engine}), or export to an open layout (npz, safetensors, json, c, rust), which takes any set"
+    )]
+    Pattern {
+        /// The engine.
+        engine: Engine,
+        /// Name of the pattern.
+        pattern: String,
+        /// Its squares.
+        squares: String,
+    },
+    /// A scalar that the engine does not look at.
+    #[error(
+        "{engine} has no table for the scalar `{scalar}`: train with the pattern set `{engine}` (--patterns {engine}), or \
+         export to an open layout (npz, safetensors, json, c, rust), which takes any set"
+    )]
+    Scalar {
+        /// The engine.
+        engine: Engine,
+        /// Name of the scalar.
+        scalar: &'static str,
+    },
+    /// Numbers of empties that the engine has one table set for, and that the model evaluates differently.
+    #[error(
+        "{engine} has one table set for {one} and {other} empties, and the model's weights differ there: train with stages \
+         that begin at {starts:?} empties, or let the export average them (--merge-stages)"
+    )]
+    Stages {
+        /// The engine.
+        engine: Engine,
+        /// A number of empties.
+        one: u32,
+        /// Another.
+        other: u32,
+        /// Where stages begin that the engine can hold.
+        starts: Vec<u32>,
+    },
+}
+
+/// A share of a weight of ours in a weight of the engine's.
+#[derive(Clone, Copy)]
+struct Term {
+    to: u32,
+    from: u32,
+    factor: f64,
+}
+
+/// The weights of an engine's stages for a model, with what rounding changed. Where the engine has one table set for numbers of
+/// empties that the model evaluates differently, `merge_stages` says to average instead of refusing.
+pub(super) fn transfer(
+    model: &Model,
+    engine: Engine,
+    merge_stages: bool,
+) -> Result<(Vec<Vec<i16>>, Quantisation), Refusal> {
+    let ours = Layout::new(&model.set).map_err(ModelError::from)?;
+    model.check(&ours)?;
+    let theirs = Layout::new(&engine.set()).expect("built-in sets have layouts");
+    let terms = terms(model, &ours, engine, &theirs)?;
+    let mut quantiser = Quantiser::new(model.scale, engine);
+    let mut stages = Vec::new();
+    for stage in 0..engine.stages() {
+        let mut exact = real_stage(model, engine, stage, &terms, theirs.weights(), merge_stages)?;
+        if engine == Engine::Zebra {
+            even_parity_to_constant(&mut exact, &theirs);
+        }
+        stages.push(quantiser.stage(&exact));
+    }
+    let mut quantisation = quantiser.finish();
+    compare(model, &engine.model(&stages), engine, &mut quantisation)?;
+    Ok((stages, quantisation))
+}
+
+/// The weights of one of the engine's stages, in our units, not rounded.
+fn real_stage(
+    model: &Model,
+    engine: Engine,
+    stage: usize,
+    terms: &[Vec<Term>; 2],
+    weights: usize,
+    merge: bool,
+) -> Result<Vec<f64>, Refusal> {
+    // One candidate for each of our stages that meets the engine's, and the empties it stands for.
+    let mut candidates: BTreeMap<usize, (u32, u32)> = BTreeMap::new();
+    for empties in engine.covers().filter(|&empties| engine.stage_of(empties) == stage) {
+        candidates.entry(model.stages.of_empties(empties)).or_insert((empties, 0)).1 += 1;
+    }
+    let mut result: Option<(u32, Vec<f64>)> = None;
+    let plies: u32 = candidates.values().map(|(_, plies)| plies).sum();
+    for (&our_stage, &(empties, share)) in &candidates {
+        let mut sums = vec![0.0; weights];
+        for term in &terms[empties as usize & 1] {
+            sums[term.to as usize] += term.factor * f64::from(model.weights[our_stage][term.from as usize]);
+        }
+        if merge && candidates.len() > 1 {
+            sums.iter_mut().for_each(|sum| *sum *= f64::from(share) / f64::from(plies));
+        }
+        match &mut result {
+            None => result = Some((empties, sums)),
+            Some((_, total)) if merge => total.iter_mut().zip(sums).for_each(|(total, sum)| *total += sum),
+            Some((one, first)) if *first != sums => {
+                return Err(Refusal::Stages { engine, one: *one, other: empties, starts: engine.starts() });
+            }
+            Some(_) => {}
+        }
+    }
+    Ok(result.expect("every stage of an engine is for some number of empties").1)
+}
+
+/// What becomes of our weights, for an even and for an odd number of empties.
+fn terms(model: &Model, ours: &Layout, engine: Engine, theirs: &Layout) -> Result<[Vec<Term>; 2], Refusal> {
+    let used = |weights: std::ops::Range<usize>| {
+        model.weights.iter().any(|stage| stage[weights.clone()].iter().any(|&w| w != 0))
+    };
+    let weight_at =
+        |layout: &Layout, slot: usize| layout.weight_of_slot().get(slot).map_or(layout.weights(), |&w| w as usize);
+    let mut common = Vec::new();
+    let mut slot = 0;
+    for pattern in &model.set.patterns {
+        let slots = slot..slot + pattern.configurations();
+        slot = slots.end;
+        if !used(weight_at(ours, slots.start)..weight_at(ours, slots.end)) {
+            continue;
+        }
+        let Some(home) = home(pattern, theirs) else {
+            let squares: Vec<String> = pattern.squares().map(|square| square.to_string()).collect();
+            return Err(Refusal::Pattern { engine, pattern: pattern.name.clone(), squares: squares.join(" ") });
+        };
+        pattern_terms(&ours.weight_of_slot()[slots], &home, theirs, &mut common);
+    }
+    let mut terms = [common.clone(), common];
+    for &(scalar, slot) in ours.scalars() {
+        let from = weight_at(ours, slot);
+        if !used(from..from + scalar.values()) {
+            continue;
+        }
+        for (parity, terms) in terms.iter_mut().enumerate() {
+            scalar_terms(scalar, from, parity, theirs, terms)
+                .ok_or(Refusal::Scalar { engine, scalar: scalar.name() })?;
+        }
+    }
+    Ok(terms)
+}
+
+/// Where a pattern of ours goes.
+struct Home {
+    /// The engine's pattern.
+    pattern: usize,
+    /// For each image of ours within it: for each of our digits the engine's digit.
+    images: Vec<Vec<usize>>,
+    /// How often each of our instances is within the engine's.
+    times: usize,
+}
+
+/// The engine's pattern that holds ours, if any: rather one that counts each instance once, then a small one.
+fn home(pattern: &Pattern, theirs: &Layout) -> Option<Home> {
+    let homes = theirs.set().patterns.iter().enumerate().filter_map(|(number, larger)| {
+        let digit_of: Vec<Square> = larger.squares().collect();
+        let mut images = BTreeMap::new();
+        for symmetry in Symmetry::ALL {
+            let mask = symmetry.bitboard(pattern.mask());
+            let digit = |square| digit_of.iter().position(|&other| other == symmetry.square(square));
+            if let Some(digits) = pattern.squares().map(digit).collect::<Option<Vec<usize>>>() {
+                images.entry(mask).or_insert(digits);
+            }
+        }
+        let images: Vec<Vec<usize>> = images.into_values().collect();
+        let times = images.len() * places(larger) / places(pattern);
+        (times > 0).then_some(Home { pattern: number, images, times })
+    });
+    homes.min_by_key(|home| (home.times > 1, theirs.set().patterns[home.pattern].squares().len(), home.times))
+}
+
+/// Number of different places of a pattern on the board.
+fn places(pattern: &Pattern) -> usize {
+    let mut masks: Vec<u64> = Symmetry::ALL.iter().map(|symmetry| symmetry.bitboard(pattern.mask())).collect();
+    masks.sort_unstable();
+    masks.dedup();
+    masks.len()
+}
+
+/// Each of the engine's configurations takes our weights for what it shows of our pattern.
+fn pattern_terms(our_weights: &[u32], home: &Home, theirs: &Layout, terms: &mut Vec<Term>) {
+    let patterns = &theirs.set().patterns;
+    let first: usize = patterns[..home.pattern].iter().map(|pattern| pattern.configurations()).sum();
+    let mut next = theirs.weight_of_slot()[first];
+    for configuration in 0..patterns[home.pattern].configurations() {
+        let to = theirs.weight_of_slot()[first + configuration];
+        // Only the first of the configurations that share a weight.
+        if to < next {
+            continue;
+        }
+        next = to + 1;
+        for digits in &home.images {
+            let digit = |&digit: &usize| configuration / 3usize.pow(digit as u32) % 3;
+            let shown = digits.iter().rev().fold(0, |shown, theirs| 3 * shown + digit(theirs));
+            terms.push(Term { to, from: our_weights[shown], factor: 1.0 / home.times as f64 });
+        }
+    }
+}
+
+/// Our scalar becomes the engine's, or, where it is constant for the engine's stage, is added to all values of another.
+fn scalar_terms(scalar: Scalar, from: usize, parity: usize, theirs: &Layout, terms: &mut Vec<Term>) -> Option<()> {
+    let same = theirs.scalars().iter().find(|(known, _)| *known == scalar);
+    let any = || theirs.scalars().first();
+    let (&(into, slot), constant) = match scalar {
+        _ if same.is_some() => (same?, None),
+        Scalar::Constant => (any()?, Some(from)),
+        Scalar::Parity => (any()?, Some(from + parity)),
+        _ => return None,
+    };
+    let to = theirs.weight_of_slot()[slot] as usize;
+    terms.extend((0..into.values()).map(|value| Term {
+        to: (to + value) as u32,
+        from: constant.unwrap_or(from + value) as u32,
+        factor: 1.0,
+    }));
+    Some(())
+}
+
+/// Zebra knows a constant and what odd parity adds to it.
+fn even_parity_to_constant(weights: &mut [f64], theirs: &Layout) {
+    let even = zebra::even_parity(theirs);
+    let constant = theirs.scalars().iter().find(|(scalar, _)| *scalar == Scalar::Constant).expect("Zebra's set has it");
+    weights[theirs.weight_of_slot()[constant.1] as usize] += weights[even];
+    weights[even + 1] -= weights[even];
+    weights[even] = 0.0;
+}
+
+/// Rounds weights and keeps account of it.
+struct Quantiser {
+    our_scale: f64,
+    engine: Engine,
+    so_far: Quantisation,
+    weights: usize,
+}
+
+impl Quantiser {
+    fn new(our_scale: u16, engine: Engine) -> Self {
+        Self { our_scale: f64::from(our_scale), engine, so_far: Quantisation::default(), weights: 0 }
+    }
+
+    fn stage(&mut self, exact: &[f64]) -> Vec<i16> {
+        let (range, scale) = (self.engine.range(), f64::from(self.engine.scale()));
+        self.weights += exact.len();
+        let round = |&weight: &f64| {
+            let units = weight * scale / self.our_scale;
+            let rounded = units.round().clamp(f64::from(*range.start()), f64::from(*range.end()));
+            self.so_far.clipped += usize::from(rounded != units.round());
+            let error = (rounded - units).abs() / scale;
+            self.so_far.largest_weight = self.so_far.largest_weight.max(error);
+            self.so_far.mean_weight += error;
+            rounded as i16
+        };
+        exact.iter().map(round).collect()
+    }
+
+    fn finish(mut self) -> Quantisation {
+        self.so_far.mean_weight /= self.weights as f64;
+        self.so_far
+    }
+}
+
+/// Evaluates positions of random games by both models.
+fn compare(ours: &Model, theirs: &Model, engine: Engine, quantisation: &mut Quantisation) -> Result<(), ModelError> {
+    let models = [PatternEvaluator::new(ours)?, PatternEvaluator::new(theirs)?];
+    for game in 0..GAMES {
+        let mut random = ChaCha8Rng::seed_from_u64(game);
+        let mut position = Position::START;
+        while !position.is_game_over() {
+            let moves = position.moves();
+            if moves == 0 {
+                position = position.pass();
+                continue;
+            }
+            let to = squares(moves).nth(random.random_range(0..moves.count_ones() as usize)).expect("one of the moves");
+            position = position.play(to);
+            if engine.covers().contains(&position.empties()) {
+                let [a, b] = [(&models[0], ours.scale), (&models[1], theirs.scale)].map(|(evaluator, scale)| {
+                    f64::from(evaluator.sum(&position, &evaluator.state(&position))) / f64::from(scale)
+                });
+                quantisation.positions += 1;
+                quantisation.largest = quantisation.largest.max((a - b).abs());
+                quantisation.mean += (a - b).abs();
+            }
+        }
+    }
+    quantisation.mean /= quantisation.positions as f64;
+    Ok(())
+}

@@ -1,0 +1,204 @@
+//! Commands on positions and weight files.
+
+use std::fs;
+
+use flipside::board::{Diagram, squares};
+use flipside::eval::{Model, StageMap};
+use flipside::pattern::PatternSet;
+use flipside::weights::{Provenance, WeightFile};
+use rand::{RngExt, SeedableRng};
+use rand_chacha::ChaCha8Rng;
+
+use crate::support::*;
+
+#[test]
+fn perft_counts_and_divides() {
+    assert_eq!(stdout(&["perft", "6", "-q"], ""), "1\t4\n2\t12\n3\t56\n4\t244\n5\t1396\n6\t8200\n");
+    let parallel = stdout(&["perft", "9", "--threads", "2"], "");
+    assert!(parallel.ends_with("9\t3005288\n"), "{parallel}");
+    let divided = stdout(&["perft", "5", "--divide"], "");
+    assert_eq!(divided, "d3\t349\nc4\t349\nf5\t349\ne6\t349\n");
+    // Black must pass, and then white's only move ends the game.
+    let passing = format!("OXXXXXX-{} X", "-".repeat(56));
+    assert_eq!(stdout(&["perft", "3", "-q", "--position", &passing], ""), "1\t1\n2\t1\n3\t1\n");
+}
+
+#[test]
+fn eval_prints_a_number_a_line() {
+    let won = format!("XXXX{} O", "-".repeat(60));
+    let input = format!("# a comment\n{START}\n\n{START} 3\n{won}\n");
+    assert_eq!(stdout(&["eval", "-w", "mobility"], &input), "+0.000\n+0.000\n-64.000\n");
+    let folder = tempfile::tempdir().unwrap();
+    let weights = constant_weights(folder.path(), 3);
+    let file = folder.path().join("positions.txt");
+    fs::write(&file, &input).unwrap();
+    let values = stdout(&["eval", file.to_str().unwrap(), "--weights", weights.to_str().unwrap()], "");
+    assert_eq!(values, "+3.000\n+3.000\n-64.000\n");
+}
+
+#[test]
+fn bad_positions_are_named_by_line() {
+    let error = refusal(&["eval", "-w", "squares"], &format!("{START}\n{START}\nXOXO X\n"), 1);
+    assert!(error.contains("standard input: line 3: expected 64 squares"), "{error}");
+    assert!(refusal(&["eval", "-w", "squares"], "# nothing\n", 1).contains("no positions in standard input"));
+    assert!(refusal(&["eval", "-w", "squares", "no/such/file"], "", 1).contains("`no/such/file`"));
+    let folder = tempfile::tempdir().unwrap();
+    let binary = folder.path().join("binary");
+    fs::write(&binary, [0xff; 100]).unwrap();
+    assert!(refusal(&["solve", binary.to_str().unwrap()], "", 1).contains("UTF-8"));
+}
+
+#[test]
+fn bad_weights_are_refused_with_the_reason() {
+    let folder = tempfile::tempdir().unwrap();
+    let path = constant_weights(folder.path(), 1);
+    let name = path.to_str().unwrap();
+    let mut bytes = fs::read(&path).unwrap();
+    *bytes.last_mut().unwrap() ^= 1;
+    fs::write(&path, &bytes).unwrap();
+    for arguments in [["eval", "-w", name], ["search", "-w", name], ["inspect", name, "-q"]] {
+        let error = refusal(&arguments, START, 1);
+        assert!(error.contains(name) && error.contains("SHA-256"), "{error}");
+    }
+    fs::write(&path, &bytes[..100]).unwrap();
+    assert!(refusal(&["accuracy", name, "-"], START, 1).contains(name));
+    assert!(refusal(&["eval", "-w", "sqares"], START, 1).contains("`squares`"));
+    assert!(refusal(&["inspect", "mobility"], "", 1).contains("without weights"));
+}
+
+#[test]
+fn accuracy_prints_a_line_for_each_number_of_empties() {
+    let folder = tempfile::tempdir().unwrap();
+    let weights = constant_weights(folder.path(), 2);
+    let other = START.replacen('-', "X", 1);
+    let input = format!("{START} 1\n{other} -1\n{START} 6\n{START}\n{START}; F5:-1; D3:-2\n");
+    let output = run_with(&["accuracy", weights.to_str().unwrap(), "-"], &input);
+    // Errors at 60 empties: 1, -4 and 3; at 59: 3.
+    let expected = "empties\tpositions\trmse\tmae\tbias\n59\t1\t3.000\t3.000\t+3.000\n60\t3\t2.944\t2.667\t+0.000\n";
+    assert_eq!(String::from_utf8(output.stdout).unwrap(), expected);
+    assert!(String::from_utf8_lossy(&output.stderr).contains("without a score: 1"));
+    assert!(refusal(&["accuracy", "squares", "-"], START, 1).contains("no position in standard input has a score"));
+}
+
+/// A position with so many empty squares after random moves; not one where the side to move must pass.
+fn late_position(empties: u32, seed: u64) -> Diagram {
+    let mut rng = ChaCha8Rng::seed_from_u64(seed);
+    let mut diagram = Diagram::START;
+    loop {
+        let moves = diagram.position.moves();
+        if moves == 0 {
+            diagram = if diagram.position.is_game_over() { Diagram::START } else { diagram.pass() };
+        } else if diagram.position.empties() == empties {
+            return diagram;
+        } else {
+            let to = squares(moves).nth(rng.random_range(0..moves.count_ones() as usize)).unwrap();
+            diagram = diagram.try_play(to).unwrap();
+        }
+    }
+}
+
+#[test]
+fn search_to_the_end_equals_solving() {
+    let positions: String = (0..5).map(|seed| format!("{}\n", late_position(9, seed))).collect();
+    let solved = stdout(&["solve", "-q"], &positions);
+    let searched = stdout(&["search", "-w", "mobility", "--depth", "12"], &positions);
+    let (solved, searched): (Vec<_>, Vec<_>) =
+        (solved.lines().map(columns).collect(), searched.lines().map(columns).collect());
+    assert_eq!(searched[0], ["score", "move", "nodes", "seconds", "line"]);
+    for (solved, searched) in solved[1..=5].iter().zip(&searched[1..]) {
+        assert_eq!(solved[1].parse::<f64>().unwrap(), searched[0].parse::<f64>().unwrap());
+        assert!(searched[4].starts_with(searched[1]), "the line starts with the best move: {searched:?}");
+    }
+    assert_eq!(searched.len(), 6);
+}
+
+#[test]
+fn the_first_ffo_positions_have_their_known_scores() {
+    let table = stdout(&["solve", "--check", &data("ffo/fforum-1-19.obf")], "");
+    assert_eq!(table.lines().count(), 21, "{table}");
+}
+
+#[test]
+fn solve_checks_the_scores_of_the_file() {
+    let position = "XXXXXXO-".to_owned() + &"-".repeat(56);
+    // Black takes h1, and no white disc is left.
+    let table = stdout(&["solve", "--check"], &format!("{position} X 64"));
+    let lines: Vec<_> = table.lines().map(columns).collect();
+    assert_eq!(lines[0], ["empties", "score", "move", "nodes", "seconds"]);
+    assert_eq!(lines[1][..3], ["57", "+64", "h1"]);
+    assert_eq!(lines[2][..2], ["total", "1"]);
+    let wrong = run_with(&["solve", "--check"], &format!("{position} X 62"));
+    let error = String::from_utf8_lossy(&wrong.stderr);
+    assert_eq!(wrong.status.code(), Some(1), "{error}");
+    assert!(error.contains("position 1: +64 where the file says +62"), "{error}");
+    assert!(stdout(&["solve", "--wld", "--check"], &format!("{position} X 62")).contains("\twin\th1\t"));
+}
+
+#[test]
+fn inspect_shows_origin_and_strongest_configurations() {
+    let folder = tempfile::tempdir().unwrap();
+    let path = constant_weights(folder.path(), 2);
+    let shown = stdout(&["inspect", path.to_str().unwrap()], "");
+    assert!(shown.contains("made by a test") && shown.contains("stages       16"), "{shown}");
+    assert!(!shown.contains("strongest"), "all pattern weights are zero: {shown}");
+
+    let mut file = WeightFile::load(&path).unwrap();
+    // The first configuration of the first pattern: opponent's discs only.
+    file.model.weights[9][0] = -256;
+    file.save(&path).unwrap();
+    let shown = stdout(&["inspect", path.to_str().unwrap(), "--empties", "24", "--pattern", "corner3x2"], "");
+    assert!(shown.ends_with("  -2.00\n  O O O . . . . .\n  O O O . . . . .\n"), "{shown}");
+    assert!(refusal(&["inspect", path.to_str().unwrap(), "--pattern", "heart"], "", 2).contains("edge"));
+}
+
+#[test]
+fn bench_counts_do_not_depend_on_threads() {
+    let signature = |threads: &str| {
+        let arguments =
+            ["bench", "-w", "mobility", "--rounds", "1", "--section", "perft,midgame", "--threads", threads];
+        let table = stdout(&arguments, "");
+        let last = table.lines().last().unwrap().to_owned();
+        assert!(last.contains(" nodes ") && last.ends_with(" nodes/s"), "{last}");
+        last.split(' ').next().unwrap().parse::<u64>().unwrap()
+    };
+    let single = signature("1");
+    assert!(single > 24_571_284, "perft alone counts as many");
+    assert_eq!(single, signature("2"));
+}
+
+#[test]
+fn weights_go_to_another_engine_and_back() {
+    let folder = tempfile::tempdir().unwrap();
+    let path = |name: &str| folder.path().join(name).display().to_string();
+    let weights = constant_weights(folder.path(), 2);
+    let weights = weights.to_str().unwrap();
+    let classic = PatternSet::built_in("classic").unwrap();
+    let mut model = Model::zero(&classic, &StageMap::uniform(1), 128).unwrap();
+    model.weights[30][0] = 1;
+    WeightFile { model, provenance: Provenance::default() }.save(path("classic.fsw").as_ref()).unwrap();
+    let refused = refusal(&["export", "--to", "edax", &path("classic.fsw"), "-o", &path("eval.dat")], "", 1);
+    assert!(refused.contains("corner5x2") && refused.contains("--patterns edax"), "{refused}");
+    assert!(!folder.path().join("eval.dat").exists());
+
+    assert_eq!(
+        stdout(&["export", "--to", "json", weights, "-o", &path("w.json")], ""),
+        format!("{}\n", path("w.json"))
+    );
+    let json: serde_json::Value = serde_json::from_str(&fs::read_to_string(path("w.json")).unwrap()).unwrap();
+    assert!(json.is_object());
+
+    let set = PatternSet::built_in("edax").unwrap();
+    let mut model = Model::zero(&set, &StageMap::uniform(1), 128).unwrap();
+    model.weights.iter_mut().for_each(|weights| *weights.last_mut().unwrap() = -192);
+    WeightFile { model, provenance: Provenance::default() }.save(path("edax.fsw").as_ref()).unwrap();
+    let output = run_with(&["export", "--to", "edax", &path("edax.fsw"), "-o", &path("eval.dat")], "");
+    assert!(String::from_utf8(output.stderr).unwrap().contains("exact"));
+    stdout(&["import", "--from", "edax", &path("eval.dat"), "-o", &path("back.fsw")], "");
+    assert_eq!(stdout(&["eval", "-w", &path("back.fsw")], START), "-1.500\n");
+
+    fs::write(path("eval.dat"), "XADE").unwrap();
+    let refused = refusal(&["import", "--from", "edax", &path("eval.dat"), "-o", &path("new.fsw"), "-q"], "", 1);
+    assert!(refused.contains("eval.dat"), "{refused}");
+    assert!(!folder.path().join("new.fsw").exists());
+    assert!(refusal(&["export", "--to", "word", weights, "-o", &path("x")], "", 2).contains("safetensors"));
+}

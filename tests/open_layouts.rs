@@ -1,0 +1,214 @@
+//! Open layouts, read back by programs that are not ours: Python's standard library, NumPy, the safetensors crate, a C and a
+//! Rust compiler. What is not installed is skipped, and the test says so.
+
+use std::fs;
+use std::io::Write;
+use std::path::{Path, PathBuf};
+use std::process::{Command, Stdio};
+
+use flipside::board::{Diagram, Position, Side, squares};
+use flipside::eval::{Evaluator, Model, PatternEvaluator, StageMap};
+use flipside::export::{OpenLayout, Target, export, write_open};
+use flipside::pattern::{Pattern, PatternSet, Scalar};
+use flipside::weights::{Provenance, WeightFile};
+use rand::{RngExt, SeedableRng};
+use rand_chacha::ChaCha8Rng;
+
+/// A small evaluation with patterns of every symmetry and all scalars, and hostile texts.
+fn weights() -> WeightFile {
+    let mut random = ChaCha8Rng::seed_from_u64(11);
+    let pattern = |name: &str, squares: &str| Pattern::new(name, squares).unwrap();
+    let set = PatternSet {
+        name: "sm*/all\n\"#".into(),
+        patterns: vec![
+            pattern("corner", "b2 a1 c1 d1"),
+            pattern("diag8", "a1 b2 c3 d4 e5 f6 g7 h8"),
+            pattern("ecke ß 'x' \"y\"", "a1 b1 a2"),
+            pattern("centre", "d4 e4 d5 e5"),
+        ],
+        scalars: vec![
+            Scalar::PlayerDiscs,
+            Scalar::Mobility,
+            Scalar::OpponentMobility,
+            Scalar::PotentialMobility,
+            Scalar::OpponentPotentialMobility,
+            Scalar::Parity,
+            Scalar::Constant,
+        ],
+    };
+    let mut model = Model::zero(&set, &StageMap::from_starts(&[60, 41, 12]).unwrap(), 100).unwrap();
+    model.weights.iter_mut().flatten().for_each(|weight| *weight = random.random_range(-600..600));
+    let provenance = Provenance { program: "a */ \n b".into(), origin: "x\\".into(), ..Provenance::default() };
+    WeightFile { model, provenance }
+}
+
+/// Positions of random games, and for each the value in discs by our own evaluator's sum.
+fn questions(file: &WeightFile) -> Vec<(Position, f64)> {
+    let evaluator = PatternEvaluator::new(&file.model).unwrap();
+    let mut random = ChaCha8Rng::seed_from_u64(12);
+    let mut questions = Vec::new();
+    for _ in 0..5 {
+        let mut position = Position::START;
+        while !position.is_game_over() {
+            let sum = evaluator.sum(&position, &evaluator.state(&position));
+            questions.push((position, (f64::from(sum) / f64::from(file.model.scale)).clamp(-64.0, 64.0)));
+            let moves = position.moves();
+            let to = squares(moves).nth(random.random_range(0..moves.count_ones().max(1) as usize));
+            position = to.map_or_else(|| position.pass(), |to| position.play(to));
+        }
+    }
+    questions
+}
+
+/// Whether a program can be run at all.
+fn present(program: &str, arguments: &[&str]) -> bool {
+    let found = Command::new(program).args(arguments).output().is_ok_and(|output| output.status.success());
+    if !found {
+        eprintln!("skipped: `{program} {}` does not work here", arguments.join(" "));
+    }
+    found
+}
+
+fn run(command: &mut Command) {
+    let output = command.output().unwrap();
+    let talk = String::from_utf8_lossy(&output.stderr);
+    assert!(output.status.success() && output.stderr.is_empty(), "{command:?}: {talk}");
+}
+
+/// Asks a program for the value of every question, a line each.
+fn ask(command: &mut Command, file: &WeightFile, line: impl Fn(&Position) -> String) {
+    let questions = questions(file);
+    let mut child = command.stdin(Stdio::piped()).stdout(Stdio::piped()).spawn().unwrap();
+    let lines: String = questions.iter().map(|(position, _)| line(position) + "\n").collect();
+    // The answers fit a pipe, so writing all the questions first cannot block.
+    child.stdin.take().unwrap().write_all(lines.as_bytes()).unwrap();
+    let output = child.wait_with_output().unwrap();
+    assert!(output.status.success(), "{command:?}");
+    let answers: Vec<f64> =
+        String::from_utf8(output.stdout).unwrap().lines().map(|line| line.parse().unwrap()).collect();
+    assert_eq!(answers.len(), questions.len());
+    for ((position, expected), answer) in questions.iter().zip(answers) {
+        assert!((answer - expected).abs() < 1e-3, "{command:?} {position:?}: {answer}, expected {expected}");
+    }
+}
+
+/// The position as a line with white to move, so that a reader that mixes up colours and sides is found out.
+fn diagram(position: &Position) -> String {
+    Diagram { position: *position, side: Side::White }.to_string()
+}
+
+fn written(folder: &Path, name: &str, layout: OpenLayout) -> PathBuf {
+    let path = folder.join(name);
+    let done = export(&weights(), Target::Open(layout), &path, false).unwrap();
+    assert_eq!(done.files, [path.as_path()]);
+    assert_eq!(done.quantisation, None);
+    path
+}
+
+fn source(path: &str) -> PathBuf {
+    Path::new(env!("CARGO_MANIFEST_DIR")).join(path)
+}
+
+#[test]
+fn pythons_standard_library_reads_npz_safetensors_and_json() {
+    if !present("python3", &["-c", "import sys; assert sys.version_info >= (3, 9)"]) {
+        return;
+    }
+    let folder = tempfile::tempdir().unwrap();
+    for (name, layout) in
+        [("w.npz", OpenLayout::Npz), ("w.safetensors", OpenLayout::Safetensors), ("w.json", OpenLayout::Json)]
+    {
+        let path = written(folder.path(), name, layout);
+        ask(Command::new("python3").arg("-B").arg(source("tests/readers/stdlib.py")).arg(path), &weights(), diagram);
+    }
+}
+
+#[test]
+fn numpy_reads_npz() {
+    if !present("python3", &["-c", "import numpy"]) {
+        return;
+    }
+    let folder = tempfile::tempdir().unwrap();
+    let path = written(folder.path(), "w.npz", OpenLayout::Npz);
+    ask(Command::new("python3").arg("-B").arg(source("examples/evaluate.py")).arg(path), &weights(), diagram);
+}
+
+#[test]
+fn the_safetensors_crate_reads_safetensors() {
+    let mut bytes = Vec::new();
+    let file = weights();
+    write_open(OpenLayout::Safetensors, &file, &mut bytes).unwrap();
+    let tensors = safetensors::SafeTensors::deserialize(&bytes).unwrap();
+    let corner = tensors.tensor("pattern.corner.weights").unwrap();
+    assert_eq!((corner.dtype(), corner.shape()), (safetensors::Dtype::I16, &[3, 81][..]));
+    assert!(corner.data().as_ptr().addr().wrapping_sub(bytes.as_ptr().addr()).is_multiple_of(2));
+    let scale = tensors.tensor("scale").unwrap();
+    assert_eq!((scale.shape(), scale.data()), (&[][..], &[100, 0][..]));
+    // Parity follows the other scalars; its two weights end those of the constant.
+    let parity = tensors.tensor("scalar.parity.weights").unwrap();
+    let last = &file.model.weights[0][file.model.weights[0].len() - 3..];
+    assert_eq!(parity.data()[..4], [last[0].to_le_bytes(), last[1].to_le_bytes()].concat());
+    let (_, header) = safetensors::SafeTensors::read_metadata(&bytes).unwrap();
+    assert!(header.metadata().as_ref().unwrap()["flipside"].contains(&file.hash()));
+}
+
+#[test]
+fn a_c_compiler_takes_the_header_without_a_warning() {
+    if !present("cc", &["--version"]) {
+        return;
+    }
+    let folder = tempfile::tempdir().unwrap();
+    written(folder.path(), "weights.h", OpenLayout::C);
+    let program = folder.path().join("evaluate");
+    let strict = ["-std=c99", "-Wall", "-Wextra", "-Werror", "-pedantic", "-O1", "-I."];
+    run(Command::new("cc")
+        .args(strict)
+        .arg(source("examples/evaluate.c"))
+        .arg("-o")
+        .arg(&program)
+        .current_dir(&folder));
+    ask(&mut Command::new(&program), &weights(), diagram);
+    // Included twice, and with nothing of it used.
+    fs::write(
+        folder.path().join("twice.c"),
+        "#include \"weights.h\"\n#include \"weights.h\"\nint main(void) { return 0; }\n",
+    )
+    .unwrap();
+    run(Command::new("cc").args(strict).args(["twice.c", "-o", "twice"]).current_dir(&folder));
+}
+
+#[test]
+fn a_rust_compiler_takes_the_module_without_a_warning() {
+    if !present("rustc", &["--version"]) {
+        return;
+    }
+    let folder = tempfile::tempdir().unwrap();
+    written(folder.path(), "weights.rs", OpenLayout::Rust);
+    let main = "mod weights;\nfn main() {\n    for line in std::io::stdin().lines() {\n        \
+        let line = line.unwrap();\n        let (player, opponent) = line.split_once(' ').unwrap();\n        \
+        println!(\"{}\", weights::evaluate(player.parse().unwrap(), opponent.parse().unwrap()));\n    }\n}\n";
+    fs::write(folder.path().join("main.rs"), main).unwrap();
+    run(Command::new("rustc").args(["--edition=2021", "-O", "-D", "warnings", "main.rs"]).current_dir(&folder));
+    let line = |position: &Position| format!("{} {}", position.player, position.opponent);
+    ask(&mut Command::new(folder.path().join("main")), &weights(), line);
+}
+
+#[test]
+fn equal_weights_give_equal_bytes() {
+    for layout in OpenLayout::ALL {
+        let mut bytes = [Vec::new(), Vec::new()];
+        bytes.iter_mut().for_each(|bytes| write_open(layout, &weights(), bytes).unwrap());
+        assert!(!bytes[0].is_empty() && bytes[0] == bytes[1], "{layout}");
+        assert_eq!(layout.name().parse(), Ok(layout));
+    }
+}
+
+#[test]
+fn weights_that_do_not_fit_are_an_error() {
+    let mut file = weights();
+    file.model.weights.pop();
+    for layout in OpenLayout::ALL {
+        let error = write_open(layout, &file, &mut Vec::new()).unwrap_err();
+        assert_eq!(error.kind(), std::io::ErrorKind::InvalidData);
+    }
+}
