@@ -9,7 +9,7 @@ use super::order::{Move, Moves, weighted_count};
 use super::parity::quadrant;
 use super::stability::stable_edges;
 use super::table::Known;
-use crate::board::{Bitboard, Position, Square, squares};
+use crate::board::{Bitboard, Position, Square};
 use crate::eval::{Evaluator, Score};
 
 /// From this many empty squares on, nodes are guided.
@@ -18,6 +18,9 @@ pub(super) const GUIDED: u32 = 12;
 /// The worth of a move is less by this for each reply it allows, corners counting double: what is to be found first is not
 /// the best move but a good one that is quickly shown to be good.
 const DISCS_PER_REPLY: i32 = 3;
+
+/// Moves worse than the best one by more than this are not told apart by their values.
+const MARGIN: i32 = 12 * Score::DISC;
 
 /// How deep to search for the order of moves.
 pub(super) fn probe_depth(empties: u32) -> u32 {
@@ -54,9 +57,13 @@ impl<E: Evaluator> Search<'_, E> {
         depth: u32,
     ) -> GuidedMoves<E::State> {
         let mut states = ArrayVec::new();
+        let mut best = -Score::INFINITY.0;
         moves.rank_by(known, position, |entry, next| {
             let state = self.evaluator.play(state, entry.to, entry.flips);
-            let value = -self.probe(next, &state, entry.replies, depth, -Score::INFINITY.0, Score::INFINITY.0);
+            // How much worse than this a move is does not matter.
+            let enough = best.saturating_sub(MARGIN).max(-Score::INFINITY.0);
+            let value = -self.probe(next, &state, entry.replies, depth, -Score::INFINITY.0, -enough);
+            best = best.max(value);
             states.push(state);
             let stable = stable_edges(next.pass()).count_ones() as i32;
             value - DISCS_PER_REPLY * Score::DISC * weighted_count(entry.replies) + Score::DISC / 2 * stable
@@ -77,11 +84,12 @@ impl<E: Evaluator> Search<'_, E> {
             return self.evaluator.evaluate(&position, state).0;
         }
         let mut best = -Score::INFINITY.0;
-        for to in squares(moves) {
-            let flips = position.flips(to);
+        let mut moves = Moves::<MOST>::new(position, moves);
+        moves.rank(position, Known::NOTHING, 0, false);
+        while let Some(Move { to, flips, replies, .. }) = moves.pick() {
             let next = position.play_unchecked(to, flips);
             let state = self.evaluator.play(state, to, flips);
-            best = best.max(-self.probe(next, &state, next.moves(), depth - 1, -beta, -alpha.max(best)));
+            best = best.max(-self.probe(next, &state, replies, depth - 1, -beta, -alpha.max(best)));
             if best >= beta {
                 break;
             }
