@@ -49,7 +49,7 @@ impl<S> GuidedMoves<S> {
 impl<E: Evaluator> Search<'_, E> {
     /// Ranks moves by what a search of `depth` plies says of them, the opponent's mobility, and edge stability.
     pub(super) fn guide(
-        &self,
+        &mut self,
         position: Position,
         state: &E::State,
         mut moves: Moves<MOST>,
@@ -72,7 +72,16 @@ impl<E: Evaluator> Search<'_, E> {
     }
 
     /// The value of a position by the evaluator, `depth` plies deep, in units of [`Score`].
-    fn probe(&self, position: Position, state: &E::State, moves: Bitboard, depth: u32, alpha: i32, beta: i32) -> i32 {
+    fn probe(
+        &mut self,
+        position: Position,
+        state: &E::State,
+        moves: Bitboard,
+        depth: u32,
+        alpha: i32,
+        beta: i32,
+    ) -> i32 {
+        self.nodes += 1;
         if moves == 0 {
             let theirs = position.opponent_moves();
             if theirs == 0 {
@@ -97,6 +106,7 @@ impl<E: Evaluator> Search<'_, E> {
         best
     }
 
+    /// The value with the null window (`alpha`, `alpha` + 1), [`GUIDED`] empty squares or more.
     pub(super) fn guided(
         &mut self,
         position: Position,
@@ -128,19 +138,17 @@ impl<E: Evaluator> Search<'_, E> {
         }
         let mut moves = self.guide(position, state, moves, known, probe_depth(empties));
         let (mut best, mut best_move) = (NO_VALUE, Square::lowest(0));
-        while let Some((Move { to, flips, replies, .. }, state)) = moves.pick() {
-            let next = position.play_unchecked(to, flips);
-            let odd = odd ^ quadrant(to);
-            let value = if empties > GUIDED {
-                -self.guided(next, state, replies, -alpha - 1, empties - 1, odd)
-            } else {
-                -self.many(next, replies, -alpha - 1, empties - 1, odd)
-            };
+        while let Some((entry, state)) = moves.pick() {
+            let value = self.guided_child(position, &entry, state, alpha, odd);
             if value > best {
-                (best, best_move) = (value, to);
+                (best, best_move) = (value, entry.to);
                 if value > alpha {
                     break;
                 }
+            }
+            if self.splits(empties) {
+                (best, best_move) = self.split(position, moves, alpha, odd, (best, best_move));
+                break;
             }
         }
         if self.stopped {
@@ -149,5 +157,23 @@ impl<E: Evaluator> Search<'_, E> {
         known.learn(best, alpha, best_move);
         self.table.store(slot, known, log2(self.nodes - nodes_before));
         best
+    }
+    /// The value of a guided node's move; `state` is the evaluator's state after it.
+    pub(super) fn guided_child(
+        &mut self,
+        position: Position,
+        entry: &Move,
+        state: &E::State,
+        alpha: i32,
+        odd: Bitboard,
+    ) -> i32 {
+        let next = position.play_unchecked(entry.to, entry.flips);
+        let empties = next.empties();
+        let odd = odd ^ quadrant(entry.to);
+        if empties >= GUIDED {
+            -self.guided(next, state, entry.replies, -alpha - 1, empties, odd)
+        } else {
+            -self.many(next, entry.replies, -alpha - 1, empties, odd)
+        }
     }
 }
