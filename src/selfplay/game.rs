@@ -87,7 +87,7 @@ pub struct SelfPlay<'e, E: Evaluator> {
 /// What one thread needs; it carries nothing from position to position.
 struct Worker<'e, E: Evaluator> {
     searcher: Searcher<'e, E>,
-    solver: EndgameSolver,
+    solver: EndgameSolver<'e, E>,
 }
 
 /// A game being played.
@@ -114,7 +114,7 @@ impl<'e, E: Evaluator> SelfPlay<'e, E> {
     pub fn new(evaluator: &'e E, config: SelfPlayConfig) -> Self {
         let worker = || Worker {
             searcher: Searcher::new(evaluator, SEARCH_TABLE),
-            solver: EndgameSolver::new(SOLVER_TABLE),
+            solver: EndgameSolver::guided(evaluator, SOLVER_TABLE),
         };
         let workers = (0..rayon::current_num_threads()).map(|_| Mutex::new(worker())).collect();
         Self { config, workers }

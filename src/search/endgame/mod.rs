@@ -4,6 +4,7 @@
 //! optimal game to the end. Values are in discs for the player to move, -64 to 64, empty squares going to the winner.
 
 mod deep;
+mod guided;
 mod last;
 mod order;
 mod parity;
@@ -13,6 +14,7 @@ mod table;
 use std::sync::atomic::{AtomicBool, Ordering::Relaxed};
 
 use crate::board::{Position, Square};
+use crate::eval::{Evaluator, MobilityEvaluator};
 use table::Table;
 
 /// What a solve has found out.
@@ -29,29 +31,46 @@ pub struct Solution {
 
 /// Solves endgames exactly. What it finds, by which move, and in how many nodes depends on the position, the window and the
 /// size of the table only, provided [`Self::new_game`] is called before.
-pub struct EndgameSolver {
+pub struct EndgameSolver<'e, E: Evaluator = MobilityEvaluator> {
+    evaluator: &'e E,
     table: Table,
+    /// For positions so near the end, and so many, that the way to the large table would cost more than the search.
+    near: Table,
 }
 
 /// One search: the table and what is counted.
-struct Search<'a> {
+struct Search<'a, E: Evaluator> {
+    evaluator: &'a E,
     table: &'a Table,
+    near: &'a Table,
     nodes: u64,
     stop: &'a AtomicBool,
     stopped: bool,
 }
 
+/// A table of this size stays in the second-level cache.
+const NEAR_LOG2_ENTRIES: u32 = 14;
+
 static NEVER: AtomicBool = AtomicBool::new(false);
 
-impl EndgameSolver {
-    /// A solver with a table of 2^`log2_entries` entries of 16 bytes.
+impl EndgameSolver<'static> {
+    /// A solver with a table of 2^`log2_entries` entries of 16 bytes, guided by mobility.
     pub fn new(log2_entries: u32) -> Self {
-        Self { table: Table::new(log2_entries) }
+        Self::guided(&MobilityEvaluator, log2_entries)
+    }
+}
+
+impl<'e, E: Evaluator> EndgameSolver<'e, E> {
+    /// A solver with a table of 2^`log2_entries` entries of 16 bytes. Where many squares are empty the evaluator says which
+    /// moves to try first; the better it is, the fewer nodes are needed.
+    pub fn guided(evaluator: &'e E, log2_entries: u32) -> Self {
+        Self { evaluator, table: Table::new(log2_entries), near: Table::new(log2_entries.min(NEAR_LOG2_ENTRIES)) }
     }
 
     /// Forgets everything found so far, in constant time.
     pub fn new_game(&mut self) {
         self.table.forget();
+        self.near.forget();
     }
 
     /// The value of a position within the window (`alpha`, `beta`), -64 <= alpha < beta <= 64.
@@ -68,7 +87,14 @@ impl EndgameSolver {
     /// Passes are understood, not written.
     pub fn solve_line(&mut self, position: Position, line: &mut Vec<Square>) -> Solution {
         let solution = self.solve(position, -64, 64);
-        let mut search = Search { table: &self.table, nodes: solution.nodes, stop: &NEVER, stopped: false };
+        let mut search = Search {
+            evaluator: self.evaluator,
+            table: &self.table,
+            near: &self.near,
+            nodes: solution.nodes,
+            stop: &NEVER,
+            stopped: false,
+        };
         line.clear();
         let (mut position, mut score, mut best) = (position, solution.score, solution.best);
         while !position.is_game_over() {
@@ -84,14 +110,15 @@ impl EndgameSolver {
     }
 
     fn search(&mut self, position: Position, alpha: i32, beta: i32, stop: &AtomicBool) -> Option<Solution> {
-        let mut search = Search { table: &self.table, nodes: 0, stop, stopped: false };
+        let mut search =
+            Search { evaluator: self.evaluator, table: &self.table, near: &self.near, nodes: 0, stop, stopped: false };
         // Values are even: the window between the even numbers around it asks the same.
         let (score, best) = search.pvs(position, alpha & !1, (beta + 1) & !1);
         (!search.stopped).then_some(Solution { score, best, nodes: search.nodes })
     }
 }
 
-impl Search<'_> {
+impl<E: Evaluator> Search<'_, E> {
     /// Looks at the stop flag; once true, it stays true.
     fn should_stop(&mut self) -> bool {
         self.stopped = self.stopped || self.stop.load(Relaxed);
