@@ -3,12 +3,13 @@
 use std::fs;
 use std::io::{Read, Write};
 use std::path::{Path, PathBuf};
+use std::process::{Command, Stdio};
 
 use flate2::read::GzDecoder;
 use flate2::write::GzEncoder;
 use flipside::board::{Bitboard, Diagram, Position, Square, Symmetry, squares};
 use flipside::eval::{Evaluator, Model, PatternEvaluator, StageMap};
-use flipside::export::{Engine, ImportError, Refusal, Target, decode, encode, export, import};
+use flipside::export::{Encoded, Engine, ImportError, Refusal, Target, decode, encode, export, import};
 use flipside::pattern::{Layout, PatternSet, Scalar};
 use flipside::weights::{Provenance, WeightFile};
 use rand::{Rng, RngExt, SeedableRng};
@@ -209,7 +210,7 @@ fn edax_files_mean_what_edax_means_by_them() {
         let stage = &values[114_364 * (60 - position.empties() as usize)..];
         naive.words(position).into_iter().chain([constant]).map(|word| i32::from(stage[word])).sum()
     });
-    let (files, quantisation) = encode(Engine::Edax, &model, false).unwrap();
+    let Encoded { files, quantisation } = encode(Engine::Edax, &model, false).unwrap();
     assert!(quantisation.is_exact());
     assert!(files[0].1 == file, "the export of an import is the same file");
 }
@@ -237,7 +238,7 @@ fn zebra_files_mean_what_zebra_means_by_them() {
         let scalars = if position.empties() % 2 == 1 { vec![0, 1] } else { vec![0] };
         naive.words(position).into_iter().chain(scalars).map(|word| i32::from(stage[word] / 4)).sum()
     });
-    let (files, quantisation) = encode(Engine::Zebra, &model, false).unwrap();
+    let Encoded { files, quantisation } = encode(Engine::Zebra, &model, false).unwrap();
     assert!(quantisation.is_exact());
     let mut plain = Vec::new();
     GzDecoder::new(&files[0].1[..]).read_to_end(&mut plain).unwrap();
@@ -290,7 +291,7 @@ fn ntest_files_mean_what_ntest_means_by_them() {
         let met = naive.words(position).into_iter().chain(maps).chain([scalars + 256 + empties % 2]);
         met.map(|word| i32::from(stage[word])).sum::<i32>() + [0, 33, 65][file.saturating_sub(5).min(2)]
     });
-    let (files, quantisation) = encode(Engine::Ntest, &model, false).unwrap();
+    let Encoded { files, quantisation } = encode(Engine::Ntest, &model, false).unwrap();
     assert!(quantisation.is_exact());
     for ((name, bytes), (expected, content)) in files.iter().zip(names.iter().zip(&contents)) {
         assert_eq!(Path::new(name), expected);
@@ -344,7 +345,7 @@ fn egaroucid_files_mean_what_egaroucid_means_by_them() {
         let own = discs + position.player.count_ones() as usize;
         naive.words(position).into_iter().chain([own]).map(|word| i32::from(stage[word])).sum()
     });
-    let (files, quantisation) = encode(Engine::Egaroucid, &model, false).unwrap();
+    let Encoded { files, quantisation } = encode(Engine::Egaroucid, &model, false).unwrap();
     assert!(quantisation.is_exact());
     assert!(files[0].1 == file, "the export of an import is the same file");
 
@@ -391,7 +392,7 @@ fn set(name: &str, patterns: &[&str], scalars: &[Scalar]) -> PatternSet {
 
 /// An export reads back as a model that evaluates as the account of the rounding says, everywhere but in the engine's own unit.
 fn round_trip(engine: Engine, model: &Model) -> (Model, f64) {
-    let (files, quantisation) = encode(engine, model, false).unwrap();
+    let Encoded { files, quantisation } = encode(engine, model, false).unwrap();
     let (names, contents): (Vec<PathBuf>, Vec<_>) =
         files.into_iter().map(|(name, bytes)| (PathBuf::from(name), bytes)).unzip();
     let back = decode(engine, &names, &contents).unwrap();
@@ -466,7 +467,7 @@ fn stages_that_an_engine_has_one_table_for_are_refused_or_averaged() {
             starts: vec![60, 53, 47, 41, 35, 29, 23, 17, 11, 5]
         }
     );
-    let (files, quantisation) = encode(Engine::Ntest, &model, true).unwrap();
+    let Encoded { files, quantisation } = encode(Engine::Ntest, &model, true).unwrap();
     assert!(quantisation.largest > 0.0);
     let word = |file: &[u8], word: usize| i16::from_le_bytes([file[8 + 2 * word], file[9 + 2 * word]]);
     // 59 and 57 empties are of stage 0, 55 of stage 1; the first word is that of a full row of the opponent's.
@@ -478,7 +479,7 @@ fn stages_that_an_engine_has_one_table_for_are_refused_or_averaged() {
 fn weights_beyond_an_engines_range_are_cut_and_reported() {
     let mut model = random_model(&Engine::Zebra.set(), &[60], 128, 300, 1);
     model.weights[0][5] = 9000;
-    let (files, quantisation) = encode(Engine::Zebra, &model, false).unwrap();
+    let Encoded { files, quantisation } = encode(Engine::Zebra, &model, false).unwrap();
     assert_eq!(quantisation.clipped, 59);
     assert_eq!(quantisation.largest_weight, (9000.0 - 8191.0) / 128.0);
     assert!(!quantisation.is_exact());
@@ -623,4 +624,43 @@ fn files_are_written_whole_or_not_at_all() {
     assert!(message.contains("JAa.cof: byte 0: "), "{message}");
     assert!(import(Engine::Edax, &[folder.path().join("none")]).unwrap_err().to_string().contains("none: "));
     assert!("edaks".parse::<Target>().unwrap_err().to_string().contains("edax"));
+}
+
+/// Runs the program on some input; its standard output and standard error.
+fn flipside(folder: &Path, arguments: &[&str], input: &str) -> (bool, String, String) {
+    let mut command = Command::new(env!("CARGO_BIN_EXE_flipside"));
+    command.args(arguments).current_dir(folder).stdin(Stdio::piped()).stdout(Stdio::piped()).stderr(Stdio::piped());
+    let mut child = command.spawn().unwrap();
+    // A program that fails at once does not read its input.
+    let _ = child.stdin.take().unwrap().write_all(input.as_bytes());
+    let output = child.wait_with_output().unwrap();
+    let text = |bytes| String::from_utf8(bytes).unwrap();
+    (output.status.success(), text(output.stdout), text(output.stderr))
+}
+
+#[test]
+fn the_commands_import_and_export() {
+    let folder = tempfile::tempdir().unwrap();
+    let run = |arguments: &[&str], input: &str| flipside(folder.path(), arguments, input);
+    let mut values = vec![0; 113_879];
+    values[..2].copy_from_slice(&[512, 2048]);
+    fs::write(folder.path().join("coeffs2.bin"), zebra_file(&[8], &values)).unwrap();
+    let (done, _, talk) = run(&["import", "--from", "zebra", "coeffs2.bin", "-o", "zebra.fsw"], "");
+    assert!(done && talk.contains("zebra.fsw: weights of zebra"), "{talk}");
+    // A disc, and four more for an odd number of empties.
+    let start = "---------------------------OX------XO--------------------------- X\n";
+    let after_f5 = "---------------------------OX------XXX-------------------------- O\n";
+    let (done, values, _) = run(&["eval", "-w", "zebra.fsw"], &format!("{start}{after_f5}"));
+    assert_eq!((done, values.as_str()), (true, "+1.000\n+5.000\n"));
+
+    let (done, _, talk) = run(&["export", "--to", "zebra", "zebra.fsw", "-o", "again.bin"], "");
+    assert!(done && talk.contains("again.bin\nexact: "), "{talk}");
+    let (done, _, _) = run(&["import", "--from", "zebra", "again.bin", "-o", "again.fsw"], "");
+    let [first, again] = ["zebra.fsw", "again.fsw"].map(|name| WeightFile::load(&folder.path().join(name)).unwrap());
+    assert!(done && first.model == again.model);
+    let (done, _, talk) = run(&["export", "--to", "edax", "zebra.fsw", "-o", "eval.dat"], "");
+    assert!(!done && talk.contains("edax has no pattern that holds `corner5x2`"), "{talk}");
+    assert!(!folder.path().join("eval.dat").exists());
+    let (done, _, talk) = run(&["import", "--from", "ntest", "again.bin", "-o", "x.fsw"], "");
+    assert!(!done && talk.contains("ntest needs the ten files"), "{talk}");
 }

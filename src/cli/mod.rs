@@ -9,6 +9,8 @@ mod bench;
 mod error;
 mod eval;
 mod evaluator;
+mod export;
+mod import;
 mod input;
 mod inspect;
 mod perft;
@@ -48,6 +50,8 @@ enum Command {
     Solve(solve::SolveArguments),
     Accuracy(accuracy::AccuracyArguments),
     Inspect(inspect::InspectArguments),
+    Import(import::ImportArguments),
+    Export(export::ExportArguments),
     Perft(perft::PerftArguments),
     Bench(bench::BenchArguments),
 }
@@ -61,6 +65,8 @@ impl Command {
             Self::Solve(arguments) => arguments.run(session, out),
             Self::Accuracy(arguments) => arguments.run(session, out),
             Self::Inspect(arguments) => arguments.run(session, out),
+            Self::Import(arguments) => arguments.run(session, out),
+            Self::Export(arguments) => arguments.run(session, out),
             Self::Perft(arguments) => arguments.run(session, out),
             Self::Bench(arguments) => arguments.run(session, out),
         }
