@@ -8,6 +8,7 @@ pub mod eval;
 pub mod export;
 pub mod learn;
 pub mod pattern;
+pub mod protocol;
 pub mod record;
 pub mod search;
 pub mod selfplay;

@@ -9,10 +9,10 @@ fn main() -> ExitCode {
 
 /// Refuses a CPU that lacks what the program was compiled for, before it meets an instruction it does not know.
 ///
-/// The compiler is free to use AVX2 or BMI anywhere in a build for x86-64-v3, in the runtime that calls `main` too: link-time
-/// optimisation inlines the standard library into our code. So the check is a static initialiser, which the loader
-/// calls before the runtime starts, and it is written so that there is nothing to vectorise: bits of CPUID are compared, and
-/// texts are written by the C library (which comes compiled for any CPU). A test runs it under an emulated Nehalem.
+/// The compiler is free to use AVX2 or BMI anywhere in a build for x86-64-v3, also in what the standard library's runtime does
+/// before `main`, where it inlines that into our code. So the check is a static initialiser, which the loader calls before the
+/// runtime starts, and it is written so that there is nothing to vectorise: bits of CPUID are compared, and texts are
+/// written by the C library (which is compiled for any CPU). A test runs it under an emulated Nehalem.
 #[cfg(target_arch = "x86_64")]
 mod cpu {
     use core::arch::x86_64::{__cpuid, __cpuid_count, _xgetbv};
@@ -30,6 +30,7 @@ mod cpu {
     macro_rules! features {
         ($($name:literal: $field:ident bit $bit:literal, state $state:literal;)*) => {
             #[inline(never)]
+            #[allow(clippy::bad_bit_mask)] // State 0 asks for nothing, as it should.
             fn report_missing(words: &Words) -> bool {
                 let mut any = false;
                 $(

@@ -63,3 +63,10 @@ pub(super) fn flips(player: Bitboard, opponent: Bitboard, to: Square) -> Bitboar
     }
     (flipped[0] | flipped[1]) | (flipped[2] | flipped[3])
 }
+
+/// See [`super::Position::count_last_flips`].
+#[inline]
+pub(super) fn count_last_flips(player: Bitboard, to: Square) -> [u32; 2] {
+    let opponent = !(player | to.bit());
+    [flips(player, opponent, to).count_ones(), flips(opponent, player, to).count_ones()]
+}

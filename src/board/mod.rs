@@ -7,8 +7,11 @@
 //!
 //! A bitboard is a `u64`: bit 0 is a1, bit 7 is h1, bit 8 is a2, bit 63 is h8.
 
+#[cfg(not(all(target_arch = "x86_64", target_feature = "bmi2")))]
 mod flip;
-mod last_flip;
+#[cfg(all(target_arch = "x86_64", target_feature = "bmi2"))]
+#[path = "lines.rs"]
+mod flip;
 mod moves;
 mod notation;
 mod perft;

@@ -1,7 +1,7 @@
 //! The position from the mover's side, and the rules on it.
 
 use super::square::{Bitboard, Square};
-use super::{flip, last_flip, moves};
+use super::{flip, moves};
 
 /// A position as the player to move sees it: own discs and the opponent's. It knows no colours.
 #[derive(Clone, Copy, PartialEq, Eq, Hash, Debug, PartialOrd, Ord)]
@@ -66,16 +66,16 @@ impl Position {
     }
 
     /// The discs a move to the empty square `to` turns over; 0 where the move is illegal.
-    #[inline]
+    #[inline(always)]
     pub fn flips(self, to: Square) -> Bitboard {
         flip::flips(self.player, self.opponent, to)
     }
 
-    /// The number of discs turned over if the player fills `to`, the only empty square; 0 where the move is illegal. The
-    /// answer has no meaning where other squares are empty too.
+    /// How many discs the player, and how many the opponent, would turn over by filling `to`, the only empty square; 0 where
+    /// the move is illegal. The answer has no meaning where other squares are empty too.
     #[inline]
-    pub fn count_last_flips(self, to: Square) -> u32 {
-        last_flip::count_last_flips(self.player, to)
+    pub fn count_last_flips(self, to: Square) -> [u32; 2] {
+        flip::count_last_flips(self.player, to)
     }
 
     /// The position after the player's move to `to`, seen by the opponent, who is now to move.

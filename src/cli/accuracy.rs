@@ -7,7 +7,7 @@ use clap::Args;
 
 use super::error::CliError;
 use super::evaluator::{EvaluatorChoice, with_evaluator};
-use super::input::read_positions;
+use super::input::{name_of, read_positions};
 use super::session::Session;
 use crate::eval::{Accuracy, accuracy};
 
@@ -33,11 +33,11 @@ impl AccuracyArguments {
         let positions = read_positions(&self.file, session)?;
         let known: Vec<_> = positions.iter().filter_map(|p| Some((p.diagram.position, p.score?))).collect();
         if known.is_empty() {
-            return Err(CliError::failure(format!("no position in `{}` has a score", self.file.display()))
+            return Err(CliError::failure(format!("no position in {} has a score", name_of(&self.file)))
                 .hint("Write the score in discs for the side to move after it: `<64 squares> X +4`."));
         }
         if known.len() < positions.len() {
-            session.say(format_args!("{} positions without a score are left out", positions.len() - known.len()));
+            session.say(format_args!("left out, without a score: {}", positions.len() - known.len()));
         }
         writeln!(out, "empties\tpositions\trmse\tmae\tbias")?;
         for row in with_evaluator!(&evaluator, evaluator => accuracy(evaluator, known)) {

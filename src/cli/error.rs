@@ -6,6 +6,9 @@ use std::io;
 
 type Cause = Box<dyn Error + Send + Sync>;
 
+/// The exit code of work that was stopped early and can be gone on with (EX_TEMPFAIL of sysexits.h).
+pub const STOPPED_EARLY: u8 = 75;
+
 /// Why a command did not do what was asked.
 #[derive(Debug, thiserror::Error)]
 pub enum CliError {
@@ -54,7 +57,7 @@ impl CliError {
     pub fn exit_code(&self) -> u8 {
         match self {
             Self::Usage(_) => 2,
-            Self::Stopped(_) => 75,
+            Self::Stopped(_) => STOPPED_EARLY,
             _ if self.is_broken_pipe() => 0,
             _ => 1,
         }

@@ -16,8 +16,7 @@ use crate::eval::unlimited_static_value;
 /// Where the side to move must pass, the value is the opponent's, negated; where the game is over, it is the result. Values
 /// beyond 64 discs are shown as they are; searching limits them.
 #[derive(Args, Debug)]
-#[command(after_help = "Example:\n  \
-    echo '---------------------------OX------XO--------------------------- X' | flipside eval -w mobility")]
+#[command(after_help = "Example:\n  flipside eval positions.txt")]
 pub struct EvalArguments {
     /// Positions, one a line; `-` is standard input
     #[arg(default_value = "-")]

@@ -79,7 +79,9 @@ impl EvaluatorChoice {
     /// What is wrong with it, or that the evaluation has no weights.
     pub fn weight_file(&self) -> Result<WeightFile, CliError> {
         match self {
-            Self::Squares | Self::Mobility => Err(CliError::failure(format!("`{self}` is an evaluation without weights"))),
+            Self::Squares | Self::Mobility => {
+                Err(CliError::failure(format!("`{self}` is an evaluation without weights")))
+            }
             Self::Default => {
                 let none = || CliError::failure("this build comes without weights").hint("Name a weight file.");
                 let bytes = DEFAULT_WEIGHTS.ok_or_else(none)?;

@@ -1,7 +1,7 @@
 //! Positions from files and from standard input.
 
 use std::fs;
-use std::io::{self, IsTerminal, Read};
+use std::io::{self, IsTerminal};
 use std::path::Path;
 
 use super::error::{CliError, Context};
@@ -11,19 +11,24 @@ use crate::board::{ScoredDiagram, parse_scored_diagrams};
 const FORMAT: &str = "Expected a position a line: 64 characters (X black, O white, - or . empty), a space, the side to move \
                       (X or O), and optionally a score in discs or OBF data.";
 
+/// What messages call a path that may be standard input.
+pub fn name_of(path: &Path) -> String {
+    if path == Path::new("-") { "standard input".to_owned() } else { format!("`{}`", path.display()) }
+}
+
 /// The positions of a file, or of standard input where the path is `-`.
 ///
 /// # Errors
 /// What cannot be read, what is not a position (with its line), and input without any position.
 pub fn read_positions(path: &Path, session: &Session) -> Result<Vec<ScoredDiagram>, CliError> {
-    let (text, name) = if path == Path::new("-") {
+    let name = name_of(path);
+    let text = if path == Path::new("-") {
         if io::stdin().is_terminal() {
             session.say("Reading positions from the terminal; end with Ctrl-D on a line of its own.");
         }
-        let mut text = String::new();
-        (io::stdin().read_to_string(&mut text).map(|_| text), "standard input".to_owned())
+        io::read_to_string(io::stdin())
     } else {
-        (fs::read_to_string(path), format!("`{}`", path.display()))
+        fs::read_to_string(path)
     };
     let text = text.context(|| format!("cannot read positions from {name}"))?;
     let positions = parse_scored_diagrams(&text).context(|| format!("cannot read positions from {name}"));

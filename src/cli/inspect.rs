@@ -63,7 +63,13 @@ impl InspectArguments {
         })
     }
 
-    fn write_strongest(&self, model: &Model, layout: &Layout, pattern: usize, out: &mut dyn Write) -> Result<(), CliError> {
+    fn write_strongest(
+        &self,
+        model: &Model,
+        layout: &Layout,
+        pattern: usize,
+        out: &mut dyn Write,
+    ) -> Result<(), CliError> {
         let stage = model.stages.of_empties(self.empties);
         let strongest = strongest_configurations(model, layout, stage, pattern, self.top);
         if strongest.is_empty() {

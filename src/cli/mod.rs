@@ -6,6 +6,7 @@
 
 mod accuracy;
 mod bench;
+mod convert;
 mod error;
 mod eval;
 mod evaluator;
@@ -13,10 +14,15 @@ mod export;
 mod import;
 mod input;
 mod inspect;
+mod match_;
+mod meter;
 mod perft;
+mod player;
 mod progress;
 mod search;
+mod serve;
 mod session;
+mod signals;
 mod solve;
 mod train;
 
@@ -45,6 +51,7 @@ struct Arguments {
 #[derive(Subcommand, Debug)]
 enum Command {
     Train(train::TrainArguments),
+    Match(match_::MatchArguments),
     Eval(eval::EvalArguments),
     Search(search::SearchArguments),
     Solve(solve::SolveArguments),
@@ -52,6 +59,9 @@ enum Command {
     Inspect(inspect::InspectArguments),
     Import(import::ImportArguments),
     Export(export::ExportArguments),
+    Convert(convert::ConvertArguments),
+    Gtp(serve::GtpArguments),
+    Nboard(serve::NboardArguments),
     Perft(perft::PerftArguments),
     Bench(bench::BenchArguments),
 }
@@ -60,6 +70,7 @@ impl Command {
     fn run(self, session: &Session, out: &mut dyn Write) -> Result<(), CliError> {
         match self {
             Self::Train(arguments) => arguments.run(session, out),
+            Self::Match(arguments) => arguments.run(session, out),
             Self::Eval(arguments) => arguments.run(session, out),
             Self::Search(arguments) => arguments.run(session, out),
             Self::Solve(arguments) => arguments.run(session, out),
@@ -67,6 +78,9 @@ impl Command {
             Self::Inspect(arguments) => arguments.run(session, out),
             Self::Import(arguments) => arguments.run(session, out),
             Self::Export(arguments) => arguments.run(session, out),
+            Self::Convert(arguments) => arguments.run(session, out),
+            Self::Gtp(arguments) => arguments.run(out),
+            Self::Nboard(arguments) => arguments.run(out),
             Self::Perft(arguments) => arguments.run(session, out),
             Self::Bench(arguments) => arguments.run(session, out),
         }
@@ -80,12 +94,12 @@ pub fn main() -> ExitCode {
         Err(error) => return unusable(&error),
     };
     let mut out = BufWriter::new(io::stdout().lock());
-    let mut run = |arguments: Arguments| {
+    let run = |arguments: Arguments, out: &mut dyn Write| {
         let session = arguments.common.start()?;
-        arguments.command.run(&session, &mut out)?;
+        arguments.command.run(&session, out)?;
         Ok(out.flush()?)
     };
-    match run(arguments) {
+    match run(arguments, &mut out) {
         Ok(()) => ExitCode::SUCCESS,
         Err(error) => fail(&error),
     }
@@ -98,17 +112,17 @@ fn fail(error: &CliError) -> ExitCode {
     ExitCode::from(error.exit_code())
 }
 
-/// Help and version are asked for on standard output; the rest are usage errors.
+/// Help and version are asked for and go to standard output; the rest are usage errors.
 fn unusable(error: &clap::Error) -> ExitCode {
-    if error.use_stderr() {
-        let text = error.render().to_string();
-        let _ = write!(io::stderr(), "flipside: {}", text.strip_prefix("error: ").unwrap_or(&text));
-        return ExitCode::from(2);
+    if !error.use_stderr() {
+        return error.print().map_or_else(|error| fail(&error.into()), |()| ExitCode::SUCCESS);
     }
-    match write!(io::stdout(), "{}", error.render().ansi()).and_then(|()| io::stdout().flush()) {
-        Ok(()) => ExitCode::SUCCESS,
-        Err(error) => fail(&error.into()),
-    }
+    let text = error.render().to_string();
+    let _ = match text.strip_prefix("error: ") {
+        Some(text) => write!(io::stderr(), "flipside: {text}"),
+        None => error.print(),
+    };
+    ExitCode::from(2)
 }
 
 #[cfg(test)]

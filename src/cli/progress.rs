@@ -90,9 +90,13 @@ impl<'s> TrainProgress<'s> {
             TrainEvent::Gate { generation, best, baseline, promoted, elo, .. } => {
                 self.elo = Some(*elo);
                 let verdict = if *promoted { "new best" } else { "best stays" };
-                let against_best = best.map_or(String::new(), |result| format!("against the best {}; ", points(&result)));
+                let against_best =
+                    best.map_or(String::new(), |result| format!("against the best {}; ", points(&result)));
                 let baseline = points(baseline);
-                self.say(&format!("generation {}: {against_best}against mobility {baseline}: {verdict}", generation + 1));
+                self.say(&format!(
+                    "generation {}: {against_best}against mobility {baseline}: {verdict}",
+                    generation + 1
+                ));
             }
             TrainEvent::Checkpoint { .. } => {}
             TrainEvent::End { generation, finished, elapsed } => {

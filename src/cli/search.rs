@@ -19,8 +19,7 @@ use crate::search::Searcher;
 /// Prints a table, separated by tabs: score in discs for the side to move, best move (`--` for a pass or a finished game), positions
 /// visited, seconds, and the principal variation with passes left out.
 #[derive(Args, Debug)]
-#[command(after_help = "Example:\n  \
-    echo '---------------------------OX------XO--------------------------- X' | flipside search --depth 8")]
+#[command(after_help = "Example:\n  flipside search --depth 10 positions.txt")]
 pub struct SearchArguments {
     /// Positions, one a line; `-` is standard input
     #[arg(default_value = "-")]
@@ -45,7 +44,12 @@ impl SearchArguments {
         with_evaluator!(&evaluator, evaluator => self.search(evaluator, &positions, out))
     }
 
-    fn search<E: Evaluator>(&self, evaluator: &E, positions: &[ScoredDiagram], out: &mut dyn Write) -> Result<(), CliError> {
+    fn search<E: Evaluator>(
+        &self,
+        evaluator: &E,
+        positions: &[ScoredDiagram],
+        out: &mut dyn Write,
+    ) -> Result<(), CliError> {
         let mut searcher = Searcher::new(evaluator, LOG2_TABLE);
         writeln!(out, "score\tmove\tnodes\tseconds\tline")?;
         for scored in positions {

@@ -66,7 +66,8 @@ impl CommonArguments {
             None => std::thread::available_parallelism().map_or(1, usize::from),
         };
         let pool = rayon::ThreadPoolBuilder::new().num_threads(threads).build_global();
-        pool.context(|| format!("cannot start {threads} threads")).map_err(|error| error.hint("Try a smaller --threads."))?;
+        pool.context(|| format!("cannot start {threads} threads"))
+            .map_err(|error| error.hint("Try a smaller --threads."))?;
         Ok(Session { progress: self.progress(io::stderr().is_terminal()), threads })
     }
 
@@ -95,7 +96,8 @@ mod tests {
 
     #[test]
     fn quiet_wins_and_auto_asks_the_terminal() {
-        let progress = |quiet, progress, terminal| CommonArguments { threads: None, quiet, progress }.progress(terminal);
+        let progress =
+            |quiet, progress, terminal| CommonArguments { threads: None, quiet, progress }.progress(terminal);
         assert_eq!(progress(true, When::Always, true), Progress::Silent);
         assert_eq!(progress(false, When::Always, false), Progress::Bars);
         assert_eq!(progress(false, When::Auto, true), Progress::Bars);

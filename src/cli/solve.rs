@@ -63,7 +63,11 @@ impl SolveArguments {
         }
         writeln!(out, "total\t{}\t\t{nodes}\t{seconds:.3}", positions.len())?;
         session.say(format_args!("{:.1} million positions a second", nodes as f64 / seconds / 1e6));
-        if wrong == 0 { Ok(()) } else { Err(CliError::failure(format!("{wrong} scores differ from those in the file"))) }
+        if wrong == 0 {
+            Ok(())
+        } else {
+            Err(CliError::failure(format!("{wrong} scores differ from those in the file")))
+        }
     }
 
     fn score(&self, score: i32) -> String {

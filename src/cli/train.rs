@@ -2,8 +2,6 @@
 
 use std::io::Write;
 use std::path::PathBuf;
-use std::sync::Arc;
-use std::sync::atomic::{AtomicU32, AtomicBool, Ordering::Relaxed};
 
 use clap::{Args, ValueEnum};
 
@@ -11,6 +9,7 @@ use super::error::{CliError, Context};
 use super::evaluator::EvaluatorChoice;
 use super::progress::TrainProgress;
 use super::session::Session;
+use super::signals::stop_on_signals;
 use crate::train::{Budget, Outcome, PRESETS, TrainConfig, TrainError, train};
 
 /// Learn weights from self-play: the main job
@@ -109,9 +108,10 @@ impl TrainArguments {
         let from = self.from.as_ref().map(EvaluatorChoice::weight_file).transpose()?;
         let stop = stop_on_signals()?;
         let mut progress = TrainProgress::new(session, budget);
-        let outcome = train(&config, &self.run, budget, self.resume == Resume::Auto, from.as_ref(), &stop, &mut |event| {
-            progress.show(event);
-        });
+        let outcome =
+            train(&config, &self.run, budget, self.resume == Resume::Auto, from.as_ref(), &stop, &mut |event| {
+                progress.show(event);
+            });
         progress.finish();
         let shown = self.run.display();
         match outcome.map_err(hinted)? {
@@ -159,7 +159,9 @@ impl BudgetArguments {
 fn hinted(error: TrainError) -> CliError {
     let hint = match &error {
         TrainError::Exists(_) | TrainError::OtherConfig { .. } => Some("Name another directory with --run."),
-        TrainError::Io { .. } | TrainError::File(_) => Some("What was saved is whole; mend the cause and give the same command again."),
+        TrainError::Io { .. } | TrainError::File(_) => {
+            Some("What was saved is whole; mend the cause and give the same command again.")
+        }
         _ => None,
     };
     let failure = CliError::Failure { message: "training ended".into(), source: Some(error.into()), hint: None };
@@ -167,18 +169,4 @@ fn hinted(error: TrainError) -> CliError {
         Some(hint) => failure.hint(hint),
         None => failure,
     }
-}
-
-/// A flag that the first SIGINT, SIGTERM or SIGHUP sets; the second exits at once.
-fn stop_on_signals() -> Result<Arc<AtomicBool>, CliError> {
-    let stop = Arc::new(AtomicBool::new(false));
-    let (flag, signals) = (stop.clone(), AtomicU32::new(0));
-    ctrlc::set_handler(move || {
-        if signals.fetch_add(1, Relaxed) > 0 {
-            std::process::exit(75);
-        }
-        flag.store(true, Relaxed);
-    })
-    .context(|| "cannot listen for signals".to_owned())?;
-    Ok(stop)
 }

@@ -45,10 +45,7 @@ fn by_rule(position: &Position, evaluate: impl Fn(&Position) -> Score) -> Score 
 
 /// The accuracy of [`static_value`] against known values (in discs for the player to move), for each number of empty squares
 /// that occurs, in rising order. The result does not depend on the order of the positions but for rounding.
-pub fn accuracy<E: Evaluator>(
-    evaluator: &E,
-    known: impl IntoIterator<Item = (Position, i32)>,
-) -> Vec<Accuracy> {
+pub fn accuracy<E: Evaluator>(evaluator: &E, known: impl IntoIterator<Item = (Position, i32)>) -> Vec<Accuracy> {
     let mut errors: BTreeMap<u32, Vec<f64>> = BTreeMap::new();
     for (position, value) in known {
         let error = f64::from(static_value(evaluator, &position).discs()) - f64::from(value);

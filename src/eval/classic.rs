@@ -94,10 +94,8 @@ impl Evaluator for MobilityEvaluator {
         let relative = |own: i32, other: i32| (own - other) * Score::DISC / (own + other + 1);
 
         let mobility = relative(count(position.moves()), count(position.opponent_moves()));
-        let potential = relative(
-            count(neighbours(position.opponent) & empty),
-            count(neighbours(position.player) & empty),
-        );
+        let potential =
+            relative(count(neighbours(position.opponent) & empty), count(neighbours(position.player) & empty));
         let corners = count(position.player & CORNERS) - count(position.opponent & CORNERS);
         let open_x = |discs: Bitboard| count(discs & X_SQUARES & diagonal_neighbours(empty & CORNERS));
         let x_squares = open_x(position.player) - open_x(position.opponent);

@@ -46,7 +46,10 @@ pub fn strongest_configurations(
     valued.sort_by_key(|&(configuration, weight)| (std::cmp::Reverse(weight.unsigned_abs()), configuration));
     valued.truncate(count);
     let value = |weight: i16| f64::from(weight) / f64::from(model.scale);
-    valued.into_iter().map(|(c, weight)| ValuedConfiguration { discs: discs(layout, lane, c), value: value(weight) }).collect()
+    valued
+        .into_iter()
+        .map(|(c, weight)| ValuedConfiguration { discs: discs(layout, lane, c), value: value(weight) })
+        .collect()
 }
 
 /// The discs of a configuration, counted from 0: its ternary digits are 0 for the opponent, 1 for none, 2 for the player.
@@ -86,7 +89,9 @@ mod tests {
         set_weight(1 << 9, 1 << 10, -256);
         let found = strongest_configurations(&model, &layout, 0, edge, 5);
         assert_eq!(found.iter().map(|found| found.value).collect::<Vec<_>>(), [-2.0, 0.5]);
-        let images = |position: Position| [position, Position { player: mirror(position.player), opponent: mirror(position.opponent) }];
+        let images = |position: Position| {
+            [position, Position { player: mirror(position.player), opponent: mirror(position.opponent) }]
+        };
         assert!(images(Position { player: 1 << 9, opponent: 1 << 10 }).contains(&found[0].discs));
         assert!(images(Position { player: 1 << 8, opponent: 0 }).contains(&found[1].discs));
         assert_eq!(strongest_configurations(&model, &layout, 0, edge, 1).len(), 1);

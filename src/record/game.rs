@@ -1,5 +1,7 @@
 //! One game with everything a record may say of it.
 
+use crate::board::{Diagram, NotationError, ScoredDiagram, Side, Square, Transcript};
+
 /// What a player said of a move.
 #[derive(Clone, Copy, PartialEq, Debug, Default)]
 pub struct MoveNote {
@@ -7,4 +9,150 @@ pub struct MoveNote {
     pub evaluation: Option<f32>,
     /// Thinking time.
     pub seconds: Option<f32>,
+}
+
+/// How a game came to its result.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
+pub enum Finish {
+    /// By the discs on the board, or nothing else is known.
+    #[default]
+    Played,
+    /// A player gave up (or made an illegal move).
+    Resigned,
+    /// A player ran out of time.
+    TimedOut,
+    /// The players agreed on it.
+    Agreed,
+}
+
+/// The result of a game.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub struct GameResult {
+    /// Disc difference for black, -64 to 64, empty squares going to the winner.
+    pub discs: i32,
+    /// How it came about.
+    pub finish: Finish,
+}
+
+/// A game, finished or not, from the start position or another one.
+#[derive(Clone, PartialEq, Debug)]
+pub struct Game {
+    start: Diagram,
+    moves: Vec<(Square, MoveNote)>,
+    last: Diagram,
+    /// Black's name, empty where unknown.
+    pub black: String,
+    /// White's name, empty where unknown.
+    pub white: String,
+    /// Where or for what it was played.
+    pub place: Option<String>,
+    /// When it was played, in whatever form the record has it.
+    pub date: Option<String>,
+    /// The time allowed, in GGF's form such as `05:00//02:00`.
+    pub clock: Option<String>,
+    /// The result, where known.
+    pub result: Option<GameResult>,
+}
+
+impl Game {
+    /// A game without moves, without names.
+    pub fn new(start: Diagram) -> Self {
+        let (black, white) = (String::new(), String::new());
+        let last = pass_if_needed(start);
+        Self { start, moves: Vec::new(), last, black, white, place: None, date: None, clock: None, result: None }
+    }
+
+    /// Forgets the moves and begins elsewhere; names and the like stay.
+    pub(super) fn restart(&mut self, start: Diagram) {
+        self.moves.clear();
+        (self.start, self.last) = (start, pass_if_needed(start));
+    }
+
+    /// A game from the start position. Where it is over, its result is set.
+    pub fn from_transcript(transcript: &Transcript) -> Self {
+        let mut game = Self::new(Diagram::START);
+        for &square in transcript.moves() {
+            game.push(square, MoveNote::default()).expect("a transcript holds legal moves only");
+        }
+        game.result = game.score_on_board();
+        game
+    }
+
+    /// Adds a move of the player to move. A pass before it is understood.
+    ///
+    /// # Errors
+    /// The rules do not allow it.
+    pub fn push(&mut self, square: Square, note: MoveNote) -> Result<(), NotationError> {
+        let ply = self.moves.len() + 1;
+        let next = self.last.try_play(square);
+        let next = next.map_err(|reason| NotationError::Illegal { ply, square, reason })?;
+        self.last = pass_if_needed(next);
+        self.moves.push((square, note));
+        Ok(())
+    }
+
+    /// Takes the last move back; `None` where there is none.
+    pub fn pop(&mut self) -> Option<Square> {
+        let (square, _) = self.moves.pop()?;
+        self.last = self
+            .steps()
+            .last()
+            .map_or(self.start, |(before, to)| before.try_play(to).expect("the moves before were legal"));
+        self.last = pass_if_needed(self.last);
+        Some(square)
+    }
+
+    /// The position the game started from.
+    pub fn start(&self) -> Diagram {
+        self.start
+    }
+
+    /// The position after the last move. A player without a move has passed, unless the game is over.
+    pub fn last(&self) -> Diagram {
+        self.last
+    }
+
+    /// The moves with what was said of them, passes left out.
+    pub fn moves(&self) -> &[(Square, MoveNote)] {
+        &self.moves
+    }
+
+    /// Each position of the game with the move played in it.
+    pub fn steps(&self) -> impl Iterator<Item = (Diagram, Square)> {
+        let mut diagram = pass_if_needed(self.start);
+        self.moves.iter().map(move |&(square, _)| {
+            let before = diagram;
+            diagram = pass_if_needed(before.try_play(square).expect("a game holds legal moves only"));
+            (before, square)
+        })
+    }
+
+    /// The game as a transcript, or `None` where it did not begin at the start position.
+    pub fn transcript(&self) -> Option<Transcript> {
+        let moves: Vec<_> = self.moves.iter().map(|&(square, _)| square).collect();
+        (self.start == Diagram::START).then(|| Transcript::from_moves(&moves).expect("a game holds legal moves only"))
+    }
+
+    /// The result by the discs on the board, or `None` where the game is not over.
+    pub fn score_on_board(&self) -> Option<GameResult> {
+        let discs = self.last.position.final_score();
+        let discs = if self.last.side == Side::Black { discs } else { -discs };
+        self.last.position.is_game_over().then_some(GameResult { discs, finish: Finish::Played })
+    }
+
+    /// Each position with the move played in it, both scored by the game's result in discs for the side to move; nothing
+    /// where the result is unknown.
+    pub fn scored_positions(&self) -> impl Iterator<Item = ScoredDiagram> {
+        self.result.into_iter().flat_map(|result| {
+            self.steps().map(move |(diagram, square)| {
+                let score = if diagram.side == Side::Black { result.discs } else { -result.discs };
+                ScoredDiagram { diagram, score: Some(score), moves: vec![(square, score)] }
+            })
+        })
+    }
+}
+
+/// The diagram with the turn passed on where only the opponent can move.
+fn pass_if_needed(diagram: Diagram) -> Diagram {
+    if diagram.position.moves() == 0 && diagram.position.opponent_moves() != 0 { diagram.pass() } else { diagram }
 }

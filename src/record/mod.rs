@@ -1,4 +1,101 @@
-//! Games as other programs write them down.
-mod game;
+//! Games and positions as other programs write them down.
+//!
+//! [`Game`] is one game with all a record may say of it. [`ggf`], [`wthor`] and [`lines`] read and write the formats;
+//! [`convert`](convert()) goes from one to another. Readers are iterators: a bad game is an error with its place, and the
+//! reader goes on after it. They trust no length that a file claims.
 
-pub use game::MoveNote;
+mod convert;
+mod game;
+pub mod ggf;
+pub mod lines;
+pub mod wthor;
+
+use crate::board::NotationError;
+
+pub use convert::{ConvertError, Converted, Format, convert, read_games};
+pub use game::{Finish, Game, GameResult, MoveNote};
+
+/// Something in a record that cannot be read, and where it stands.
+#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+#[error("{place}: {fault}")]
+pub struct RecordError {
+    /// Where in the file.
+    pub place: Place,
+    /// What is wrong.
+    pub fault: Fault,
+}
+
+/// A place in a file.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Place {
+    /// Line number, from 1.
+    Line(usize),
+    /// Offset in bytes, from 0.
+    Byte(usize),
+    /// Number of the game or position, from 1.
+    Item(usize),
+}
+
+impl std::fmt::Display for Place {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        match self {
+            Self::Line(line) => write!(f, "line {line}"),
+            Self::Byte(offset) => write!(f, "offset {offset}"),
+            Self::Item(number) => write!(f, "number {number}"),
+        }
+    }
+}
+
+/// What is wrong with a record.
+#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+pub enum Fault {
+    /// A move, a board or a score.
+    #[error(transparent)]
+    Notation(#[from] NotationError),
+    /// The text ends within a game.
+    #[error("the game does not end: expected `;)`")]
+    Unterminated,
+    /// Something that is no property.
+    #[error("expected a property such as `PB[name]`")]
+    Property,
+    /// A property's value that has no meaning.
+    #[error("{property}[{value}]: {expected}")]
+    Value {
+        /// The property's name.
+        property: String,
+        /// Its value.
+        value: String,
+        /// What would have been right.
+        expected: &'static str,
+    },
+    /// A WTHOR file too short for its header.
+    #[error("{0} bytes are too few for a WTHOR header (16 bytes)")]
+    WthorHeader(usize),
+    /// A WTHOR file of another kind.
+    #[error("not a WTHOR file of 8x8 games: {0}")]
+    WthorKind(String),
+    /// A WTHOR file that holds more or less than it says.
+    #[error("the header announces {announced} games ({expected} bytes), the file has {found} bytes")]
+    WthorLength {
+        /// Games by the header.
+        announced: u32,
+        /// The length that would have.
+        expected: u64,
+        /// The file's length.
+        found: usize,
+    },
+    /// A game that cannot be written as a transcript.
+    #[error("the game does not begin at the start position, and an f5d6 line cannot say so")]
+    NotFromStart,
+    /// A game or a position that cannot be written with a score.
+    #[error("its score is unknown")]
+    NoScore,
+    /// A byte of a WTHOR record out of range.
+    #[error("{what} {value} is out of range")]
+    WthorByte {
+        /// What it stands for.
+        what: &'static str,
+        /// Its value.
+        value: u8,
+    },
+}

@@ -69,13 +69,35 @@ impl<'e, E: Evaluator> Searcher<'e, E> {
         self.nodes = 0;
         let root = Node { position: *position, state: self.evaluator.state(position) };
         let mut line = Line::new();
-        let mut score = Score::default();
+        // An earlier search that came by here has done the first iterations.
+        let known = self.table.probe(position).filter(|bound| bound.lower == bound.upper && bound.depth < depth);
+        let mut score = known.map(|bound| bound.lower);
+        let done = known.map_or(0, |bound| bound.depth);
         // Odd and even depths see the tempo differently; deepening two plies at a time keeps the order of moves stable.
-        for depth in (2 - depth % 2..=depth).step_by(2).chain((depth == 0).then_some(0)) {
-            line.clear();
-            score = self.principal(&root, depth, -Score::INFINITY, Score::INFINITY, &mut line);
+        for depth in (depth % 2..=depth).step_by(2).filter(|&next| next > done || next == depth) {
+            score = Some(self.aspire(&root, depth, score, &mut line));
         }
+        let score = score.expect("there is at least one iteration");
         SearchResult { score, best: line.first().copied(), line: line.to_vec(), depth, nodes: self.nodes }
+    }
+
+    /// Searches with a window around the expected value, then with an open one on the side where the value turns out to be.
+    fn aspire(&mut self, root: &Node<E::State>, depth: u32, expected: Option<Score>, line: &mut Line) -> Score {
+        let (mut alpha, mut beta) = (-Score::INFINITY, Score::INFINITY);
+        if let Some(expected) = expected {
+            (alpha, beta) = (expected - ASPIRATION, expected + ASPIRATION);
+        }
+        loop {
+            line.clear();
+            let score = self.principal(root, depth, alpha, beta, line);
+            if score <= alpha && alpha > -Score::INFINITY {
+                alpha = -Score::INFINITY;
+            } else if score >= beta && beta < Score::INFINITY {
+                beta = Score::INFINITY;
+            } else {
+                return score;
+            }
+        }
     }
 
     /// Searches with an open window, filling the principal variation.
@@ -200,11 +222,7 @@ impl<'e, E: Evaluator> Searcher<'e, E> {
     }
 
     /// The position has no move: it is over, or the other side moves on.
-    fn pass(
-        &mut self,
-        node: &Node<E::State>,
-        go_on: impl FnOnce(&mut Self, &Node<E::State>) -> Score,
-    ) -> Score {
+    fn pass(&mut self, node: &Node<E::State>, go_on: impl FnOnce(&mut Self, &Node<E::State>) -> Score) -> Score {
         if node.position.opponent_moves() == 0 {
             return Score::from_discs(node.position.final_score());
         }
@@ -235,9 +253,12 @@ impl<'e, E: Evaluator> Searcher<'e, E> {
     }
 }
 
+/// Half the width of the window around the value of the iteration before.
+const ASPIRATION: Score = Score(3 * Score::DISC);
+
 const MIN_DEPTH_TO_ORDER_BY_EVALUATION: u32 = 4;
 
-/// Takes the candidate of the highest key, the first of equals.
+/// Takes the candidate of the highest key.
 fn next(candidates: &mut Candidates) -> Option<Candidate> {
     let mut best = 0;
     for (i, candidate) in candidates.iter().enumerate().skip(1) {
@@ -245,5 +266,5 @@ fn next(candidates: &mut Candidates) -> Option<Candidate> {
             best = i;
         }
     }
-    (!candidates.is_empty()).then(|| candidates.remove(best))
+    (!candidates.is_empty()).then(|| candidates.swap_remove(best))
 }

@@ -27,8 +27,7 @@ struct Entry {
 }
 
 const NO_SQUARE: u8 = 64;
-const NOTHING: Entry =
-    Entry { hash: 0, lower: -i16::MAX, upper: i16::MAX, depth: 0, best: NO_SQUARE, generation: 0 };
+const NOTHING: Entry = Entry { hash: 0, lower: -i16::MAX, upper: i16::MAX, depth: 0, best: NO_SQUARE, generation: 0 };
 
 /// A hash table from positions to bounds. What was stored before [`Table::forget`] is as if it had never been stored, so the
 /// results of a search never depend on the games played before it on the same thread.

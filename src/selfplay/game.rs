@@ -137,7 +137,8 @@ impl<E: Evaluator> Worker<'_, E> {
     fn play(&mut self, config: &SelfPlayConfig, mut rng: ChaCha8Rng) -> GameRecord {
         self.searcher.forget();
         self.solver.new_game();
-        let mut game = GameRecord { plies: Vec::with_capacity(60), result: Score::default(), moves: Vec::with_capacity(60) };
+        let mut game =
+            GameRecord { plies: Vec::with_capacity(60), result: Score::default(), moves: Vec::with_capacity(60) };
         let opening = rng.random_range(0..=config.opening_plies) as usize;
         let mut diagram = Diagram::START;
         // The rest of an optimal game, last move first, and its value for the side to move.
@@ -153,7 +154,8 @@ impl<E: Evaluator> Worker<'_, E> {
                 exact = -exact;
                 continue;
             }
-            let random = game.moves.len() < opening || (config.exploration > 0.0 && rng.random_bool(config.exploration));
+            let random =
+                game.moves.len() < opening || (config.exploration > 0.0 && rng.random_bool(config.exploration));
             let mut random_move = || squares(moves).nth(rng.random_range(0..moves.count_ones() as usize));
             let labelled = game.moves.len() >= opening;
             let to = if !labelled {

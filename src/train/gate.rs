@@ -5,20 +5,21 @@ use std::sync::atomic::AtomicBool;
 
 use super::config::GateConfig;
 use super::event::GateMatch;
-use crate::arena::{EngineOptions, EnginePlayer, Match, select_openings, xot_openings};
+use crate::arena::{Match, SearchPlayer, SearchSettings, select_openings, xot_openings};
 use crate::eval::{Evaluator, MobilityEvaluator, Model, PatternEvaluator};
 use crate::pattern::Layout;
 
 /// Plays a match of `first` against `second` from openings drawn by `seed`.
 fn play<A: Evaluator, B: Evaluator>(first: &A, second: &B, config: &GateConfig, seed: u64) -> GateMatch {
-    let options = EngineOptions { depth: config.depth, exact_empties: config.exact_empties };
+    let settings =
+        SearchSettings { depth: config.depth, exact_empties: config.exact_empties, ..SearchSettings::default() };
     let openings = select_openings(&xot_openings(), config.pairs as usize, seed);
     let plan = Match { openings, sprt: None, played: Vec::new() };
     // A gate takes seconds and its outcome decides what comes after: it is always played to its end.
     let never = AtomicBool::new(false);
     let report = plan.run(
-        || Ok(EnginePlayer::new(first, options)),
-        || Ok(EnginePlayer::new(second, options)),
+        || Ok(SearchPlayer::new(first, settings)),
+        || Ok(SearchPlayer::new(second, settings)),
         &never,
         |_| (),
     );

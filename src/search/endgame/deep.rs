@@ -5,18 +5,22 @@
 
 use super::Search;
 use super::last::NO_VALUE;
-use super::order::Moves;
+use super::order::{Move, Moves};
 use super::parity::{odd_quadrants, quadrant};
 use super::stability::stable_discs;
 use super::table::Known;
 use crate::board::{Bitboard, Position, Square};
 
-/// From this many empty squares on, nodes use the table and rank their moves.
-const DEEP: u32 = 8;
-/// From this many on, they look their children up before searching any.
-const LOOK_AHEAD: u32 = 10;
-/// From this many on, ranking looks at edge stability too.
-const THOROUGH: u32 = 10;
+/// From this many empty squares on, nodes use the table and stability, and rank their moves.
+const RANKED: u32 = 6;
+/// From this many on, they look their children up before searching any, and rank more thoroughly.
+const DEEP: u32 = 9;
+/// From this many on, they look at the stop flag.
+const STOPPABLE: u32 = 14;
+/// Room for the moves of any position.
+const MOST: usize = 64;
+/// Room for the moves of a position with less than [`DEEP`] empty squares.
+const FEW: usize = DEEP as usize - 1;
 
 impl Search<'_> {
     /// The value with the null window (`alpha`, `alpha` + 1), any number of empty squares.
@@ -25,15 +29,26 @@ impl Search<'_> {
         match empty.count_ones() {
             0 => position.final_score(),
             empties @ 1..=4 => self.few(position, alpha, empties),
-            empties @ 5..DEEP => self.shallow(position, alpha, empties, odd_quadrants(empty)),
-            empties => self.deep(position, alpha, empties, odd_quadrants(empty)),
+            empties => self.many(position, position.moves(), alpha, empties, odd_quadrants(empty)),
+        }
+    }
+
+    /// Five empty squares or more, `moves` known.
+    #[inline]
+    fn many(&mut self, position: Position, moves: Bitboard, alpha: i32, empties: u32, odd: Bitboard) -> i32 {
+        if empties >= DEEP {
+            self.ranked::<MOST>(position, moves, alpha, empties, odd)
+        } else if empties >= RANKED {
+            self.ranked::<FEW>(position, moves, alpha, empties, odd)
+        } else {
+            self.last5(position, moves, alpha, odd)
         }
     }
 
     /// One to four empty squares met outside the fast path.
     fn few(&mut self, position: Position, alpha: i32, empties: u32) -> i32 {
         if empties == 4 {
-            return self.last4(position, alpha, odd_quadrants(position.empty()), false);
+            return self.last4(position, alpha, odd_quadrants(position.empty()));
         }
         let moves = position.moves();
         if moves == 0 {
@@ -47,20 +62,27 @@ impl Search<'_> {
         best
     }
 
-    fn deep(&mut self, position: Position, alpha: i32, empties: u32, odd: Bitboard) -> i32 {
-        if empties >= 14 && self.should_stop() {
+    fn ranked<const MOST: usize>(
+        &mut self,
+        position: Position,
+        moves: Bitboard,
+        alpha: i32,
+        empties: u32,
+        odd: Bitboard,
+    ) -> i32 {
+        if empties >= STOPPABLE && self.should_stop() {
             return NO_VALUE;
         }
         self.nodes += 1;
-        if let Some(bound) = stability_bound(position, alpha) {
-            return bound;
-        }
-        let moves = position.moves();
         if moves == 0 {
-            if position.opponent_moves() == 0 {
+            let theirs = position.opponent_moves();
+            if theirs == 0 {
                 return position.final_score();
             }
-            return -self.deep(position.pass(), -alpha - 1, empties, odd);
+            return -self.ranked::<MOST>(position.pass(), theirs, -alpha - 1, empties, odd);
+        }
+        if let Some(bound) = stability_bound(position, alpha) {
+            return bound;
         }
         let slot = self.table.slot(position);
         let mut known = self.table.probe(slot).unwrap_or(Known::NOTHING);
@@ -71,28 +93,24 @@ impl Search<'_> {
             return known.upper as i32;
         }
         let nodes_before = self.nodes;
-        let mut moves = Moves::new(position, moves);
-        if empties >= LOOK_AHEAD {
+        let mut moves = Moves::<MOST>::new(position, moves);
+        if empties >= DEEP {
             for child in moves.as_slice() {
-                if let Some(theirs) = self.table.probe(self.table.slot(child.next))
+                let next = position.play_unchecked(child.to, child.flips);
+                if let Some(theirs) = self.table.probe(self.table.slot(next))
                     && -theirs.upper as i32 > alpha
                 {
                     return -theirs.upper as i32;
                 }
             }
         }
-        moves.rank(known, odd, empties >= THOROUGH);
-        let mut best = NO_VALUE;
-        let mut best_move = Square::lowest(0);
-        while let Some(child) = moves.pick() {
-            let odd = odd ^ quadrant(child.to);
-            let value = if empties > DEEP {
-                -self.deep(child.next, -alpha - 1, empties - 1, odd)
-            } else {
-                -self.shallow(child.next, -alpha - 1, empties - 1, odd)
-            };
+        moves.rank(position, known, odd, empties >= DEEP);
+        let (mut best, mut best_move) = (NO_VALUE, Square::lowest(0));
+        while let Some(Move { to, flips, replies, .. }) = moves.pick() {
+            let next = position.play_unchecked(to, flips);
+            let value = -self.many(next, replies, -alpha - 1, empties - 1, odd ^ quadrant(to));
             if value > best {
-                (best, best_move) = (value, child.to);
+                (best, best_move) = (value, to);
                 if value > alpha {
                     break;
                 }
@@ -119,23 +137,24 @@ impl Search<'_> {
         let slot = self.table.slot(position);
         let mut known = self.table.probe(slot).unwrap_or(Known::NOTHING);
         let nodes_before = self.nodes;
-        let mut moves = Moves::new(position, moves);
-        moves.rank(known, odd_quadrants(position.empty()), true);
+        let mut moves = Moves::<MOST>::new(position, moves);
+        moves.rank(position, known, odd_quadrants(position.empty()), true);
         let (mut best, mut best_move) = (NO_VALUE, None);
         let mut lower = alpha;
-        while let Some(child) = moves.pick() {
+        while let Some(Move { to, flips, .. }) = moves.pick() {
+            let next = position.play_unchecked(to, flips);
             // Values are even, so a window of two holds none: there is nothing to find out but on which side the value is.
             let open = beta - lower > 2;
             let first = open && best_move.is_none();
-            let mut value = if first { beta } else { -self.null_window(child.next, -lower - 1) };
+            let mut value = if first { beta } else { -self.null_window(next, -lower - 1) };
             if first || (open && value > lower) {
-                value = -self.pvs(child.next, -beta, -lower).0;
+                value = -self.pvs(next, -beta, -lower).0;
             }
             if self.stopped {
                 return (NO_VALUE, None);
             }
             if value > best {
-                (best, best_move) = (value, Some(child.to));
+                (best, best_move) = (value, Some(to));
                 lower = lower.max(value);
                 if value >= beta {
                     break;
@@ -159,11 +178,12 @@ impl Search<'_> {
     pub(super) fn move_reaching(&mut self, position: Position, score: i32) -> Square {
         self.nodes += 1;
         let known = self.table.probe(self.table.slot(position)).unwrap_or(Known::NOTHING);
-        let mut moves = Moves::new(position, position.moves());
-        moves.rank(known, odd_quadrants(position.empty()), true);
-        while let Some(child) = moves.pick() {
-            if -self.null_window(child.next, -score) >= score {
-                return child.to;
+        let mut moves = Moves::<MOST>::new(position, position.moves());
+        moves.rank(position, known, odd_quadrants(position.empty()), true);
+        while let Some(Move { to, flips, .. }) = moves.pick() {
+            let next = position.play_unchecked(to, flips);
+            if -self.null_window(next, -score) >= score {
+                return to;
             }
         }
         unreachable!("a position's value is reached by one of its moves")

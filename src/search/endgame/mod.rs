@@ -7,7 +7,6 @@ mod deep;
 mod last;
 mod order;
 mod parity;
-mod shallow;
 mod stability;
 mod table;
 

@@ -1,34 +1,34 @@
-//! The order in which moves are tried where a table and a move list pay: the better the first guess, the smaller the tree.
+//! The order in which moves are tried where a list of them pays: the better the first guess, the smaller the tree.
 
 use super::stability::stable_edges;
 use super::table::{Known, NO_MOVE};
 use crate::board::{Bitboard, Position, Square, squares};
 
-/// A legal move, the position after it, and its rank.
+/// A legal move, what the opponent can answer, and its rank.
 #[derive(Clone, Copy)]
 pub(super) struct Move {
-    pub to: Square,
-    pub next: Position,
+    /// The discs it turns over.
+    pub flips: Bitboard,
+    /// The opponent's legal moves after it.
+    pub replies: Bitboard,
     /// Higher is tried earlier.
     pub rank: i32,
+    pub to: Square,
 }
 
-/// The legal moves of a position, picked best first.
-pub(super) struct Moves {
-    moves: [Move; MOST_MOVES],
+/// Up to `MOST` legal moves of a position, picked best first.
+pub(super) struct Moves<const MOST: usize> {
+    moves: [Move; MOST],
     count: usize,
     picked: usize,
 }
 
-/// No position has more legal moves than this.
-const MOST_MOVES: usize = 34;
-
 const CORNERS: u64 = 0x8100_0000_0000_0081;
 
 /// Where discs tend to be worth having: corners, then what does not give a corner away.
-static SQUARE_RANK: [i32; 64] = square_ranks();
+static SQUARE_RANK: [i8; 64] = square_ranks();
 
-const fn square_ranks() -> [i32; 64] {
+const fn square_ranks() -> [i8; 64] {
     let quarter = [[9, 2, 8, 6], [2, 1, 3, 4], [8, 3, 7, 5], [6, 4, 5, 0]];
     let mut table = [0; 64];
     let mut square = 0;
@@ -46,14 +46,15 @@ const fn square_ranks() -> [i32; 64] {
     table
 }
 
-impl Moves {
-    /// The moves in `set` and the positions after them, not ranked yet.
+impl<const MOST: usize> Moves<MOST> {
+    /// The moves in `set`, not ranked yet.
+    #[inline]
     pub fn new(position: Position, set: Bitboard) -> Self {
-        let nothing = Move { to: Square::lowest(0), next: position, rank: 0 };
-        let mut moves = [nothing; MOST_MOVES];
+        let nothing = Move { flips: 0, replies: 0, rank: 0, to: Square::lowest(0) };
+        let mut moves = [nothing; MOST];
         let mut count = 0;
         for (entry, to) in moves.iter_mut().zip(squares(set)) {
-            *entry = Move { to, next: position.play_unchecked(to, position.flips(to)), rank: 0 };
+            (entry.to, entry.flips) = (to, position.flips(to));
             count += 1;
         }
         Self { moves, count, picked: 0 }
@@ -66,24 +67,27 @@ impl Moves {
 
     /// Ranks the moves: those known to be good, then the fewest replies for the opponent (fastest first), corners counting
     /// double, with edge stability, parity and the kind of square to tell equals apart.
-    pub fn rank(&mut self, known: Known, odd: Bitboard, thorough: bool) {
+    #[inline]
+    pub fn rank(&mut self, position: Position, known: Known, odd: Bitboard, thorough: bool) {
         for entry in &mut self.moves[..self.count] {
+            let next = position.play_unchecked(entry.to, entry.flips);
+            entry.replies = next.moves();
             let index = entry.to.index() as u8;
             entry.rank = if index == known.moves[0] {
                 i32::MAX
             } else if index == known.moves[1] && known.moves[1] != NO_MOVE {
                 i32::MAX - 1
-            } else if entry.next.player == 0 {
+            } else if next.player == 0 {
                 i32::MAX - 2
             } else {
-                let replies = entry.next.moves();
-                let mut rank = SQUARE_RANK[entry.to.index()];
+                let replies = entry.replies;
+                let mut rank = SQUARE_RANK[entry.to.index()] as i32;
                 rank -= 32 * (replies.count_ones() + (replies & CORNERS).count_ones()) as i32;
                 if odd & entry.to.bit() != 0 {
                     rank += 8;
                 }
                 if thorough {
-                    rank += 2 * stable_edges(entry.next.pass()).count_ones() as i32;
+                    rank += 8 * stable_edges(next.pass()).count_ones() as i32;
                 }
                 rank
             };

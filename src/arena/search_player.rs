@@ -1,0 +1,81 @@
+//! The program's own player: a search to a fixed depth, and exact endgames.
+
+use super::player::{Player, PlayerError};
+use crate::board::{Diagram, Position, Square};
+use crate::eval::{Evaluator, Score};
+use crate::record::MoveNote;
+use crate::search::{EndgameSolver, SearchResult, Searcher};
+
+/// How a [`SearchPlayer`] thinks.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub struct SearchSettings {
+    /// Plies to look ahead.
+    pub depth: u32,
+    /// From so many empty squares on, positions are solved exactly.
+    pub exact_empties: u32,
+    /// Both hash tables have 2^this entries.
+    pub log2_table: u32,
+}
+
+impl Default for SearchSettings {
+    /// Depth 4, exact from 12 empties, tables that fit the second-level cache.
+    fn default() -> Self {
+        Self { depth: 4, exact_empties: 12, log2_table: 12 }
+    }
+}
+
+/// Plays by searching with an evaluator.
+pub struct SearchPlayer<'e, E: Evaluator> {
+    settings: SearchSettings,
+    searcher: Searcher<'e, E>,
+    solver: EndgameSolver,
+    score: Option<Score>,
+}
+
+impl<'e, E: Evaluator> SearchPlayer<'e, E> {
+    /// A player with tables of its own.
+    pub fn new(evaluator: &'e E, settings: SearchSettings) -> Self {
+        let (searcher, solver) =
+            (Searcher::new(evaluator, settings.log2_table), EndgameSolver::new(settings.log2_table));
+        Self { settings, searcher, solver, score: None }
+    }
+
+    /// How it thinks.
+    pub fn settings(&self) -> SearchSettings {
+        self.settings
+    }
+
+    /// What it thinks of a position with a legal move: exact from `exact_empties` on, else by a search to `depth`.
+    pub fn think(&mut self, position: &Position, depth: u32) -> SearchResult {
+        if position.empties() > self.settings.exact_empties {
+            return self.searcher.search(position, depth);
+        }
+        let mut line = Vec::new();
+        let solved = self.solver.solve_line(*position, &mut line);
+        let score = Score::from_discs(solved.score);
+        SearchResult { score, best: line.first().copied(), line, depth: position.empties(), nodes: solved.nodes }
+    }
+}
+
+impl<E: Evaluator> Player for SearchPlayer<'_, E> {
+    fn new_game(&mut self) {
+        self.searcher.forget();
+        self.solver.new_game();
+    }
+
+    fn choose(&mut self, diagram: &Diagram) -> Result<Square, PlayerError> {
+        let (best, score) = if diagram.position.empties() <= self.settings.exact_empties {
+            let solution = self.solver.solve(diagram.position, -64, 64);
+            (solution.best, Score::from_discs(solution.score))
+        } else {
+            let found = self.searcher.search(&diagram.position, self.settings.depth);
+            (found.best, found.score)
+        };
+        self.score = Some(score);
+        best.ok_or_else(|| PlayerError::Failed(format!("the search found no move in {diagram}")))
+    }
+
+    fn note(&self) -> MoveNote {
+        MoveNote { evaluation: self.score.map(Score::discs), seconds: None }
+    }
+}

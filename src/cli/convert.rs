@@ -1,0 +1,91 @@
+//! `flipside convert`.
+
+use std::fs;
+use std::io::{self, Read, Write};
+use std::path::{Path, PathBuf};
+
+use clap::Args;
+
+use super::error::{CliError, Context};
+use super::input::name_of;
+use super::session::Session;
+use crate::record::{ConvertError, Format, RecordError, convert};
+use crate::weights::atomic_write;
+
+/// Convert records of games and positions from one format to another
+///
+/// Formats: ggf, wthor (only read), f5d6 (games); obf, egaroucid (only written) (positions). Games become positions by giving each
+/// of their positions the game's result.
+#[derive(Args, Debug)]
+#[command(after_help = "Example:\n  flipside convert WTH_2024.wtb --to f5d6 -o games.txt")]
+pub struct ConvertArguments {
+    /// The records; `-` is standard input
+    file: PathBuf,
+
+    /// Their format [default: what they look like]
+    #[arg(long, value_name = "FORMAT")]
+    from: Option<Format>,
+
+    /// The format to write
+    #[arg(long, value_name = "FORMAT")]
+    to: Format,
+
+    /// The file to write [default: standard output]
+    #[arg(short, long, value_name = "FILE")]
+    output: Option<PathBuf>,
+
+    /// Leave out records that cannot be read or written, instead of stopping at the first
+    #[arg(long)]
+    skip_bad: bool,
+}
+
+impl ConvertArguments {
+    /// Runs the command.
+    pub fn run(self, session: &Session, out: &mut dyn Write) -> Result<(), CliError> {
+        let name = name_of(&self.file);
+        let bytes = read(&self.file).context(|| format!("cannot read {name}"))?;
+        let from = self.from.unwrap_or_else(|| Format::detect(&bytes));
+        let mut on_bad = |error: RecordError| {
+            if self.skip_bad {
+                session.say(format_args!("left out: {error}"));
+                Ok(())
+            } else {
+                Err(error)
+            }
+        };
+        let mut text = Vec::new();
+        let done =
+            convert(&bytes, from, self.to, &mut text, &mut on_bad).map_err(|error| explain(error, &name, from))?;
+        match &self.output {
+            None => out.write_all(&text)?,
+            Some(path) => atomic_write(path, |writer| writer.write_all(&text))
+                .context(|| format!("cannot write `{}`", path.display()))?,
+        }
+        session.say(format_args!(
+            "{from} to {}: {} read, {} written, {} left out",
+            self.to, done.read, done.written, done.skipped
+        ));
+        Ok(())
+    }
+}
+
+fn read(path: &Path) -> io::Result<Vec<u8>> {
+    if path != Path::new("-") {
+        return fs::read(path);
+    }
+    let mut bytes = Vec::new();
+    io::stdin().read_to_end(&mut bytes)?;
+    Ok(bytes)
+}
+
+fn explain(error: ConvertError, name: &str, from: Format) -> CliError {
+    match error {
+        ConvertError::Record(_) => CliError::Failure {
+            message: format!("cannot convert {name} as {from}"),
+            source: Some(error.into()),
+            hint: Some("Name the right format with --from, or leave such records out with --skip-bad.".into()),
+        },
+        ConvertError::Output(error) => error.into(),
+        other => CliError::Usage(format!("cannot convert {name}: {other}")),
+    }
+}

@@ -1,0 +1,209 @@
+//! `flipside match`.
+
+use std::io::Write;
+use std::path::PathBuf;
+use std::str::FromStr;
+use std::sync::atomic::{AtomicBool, Ordering::Relaxed};
+use std::time::Duration;
+
+use clap::Args;
+
+use super::error::{CliError, Context};
+use super::meter::Meter;
+use super::player::{PlayerChoice, ThinkingArguments};
+use super::session::Session;
+use super::signals::stop_on_signals;
+use crate::arena::{
+    Ending, Estimate, GameLog, GameLogError, Hypothesis, Match, MatchReport, Pair, PairEvent, Sprt, Tally,
+    parse_openings, select_openings, xot_openings,
+};
+use crate::board::Transcript;
+use crate::protocol::Limits;
+
+/// Play two players against each other: pairs of games from equal openings, colours swapped
+///
+/// A player is a weight file, `default`, `squares` or `mobility` (our own search with that evaluation), or another program as
+/// `gtp:COMMAND` or `nboard:COMMAND`. Prints the first player's results, a name and values a line, separated by tabs: Elo and
+/// mean discs a game come with the ends of their 95% intervals. Illegal moves, crashes and time-outs of other programs lose the
+/// game and are told on standard error.
+#[derive(Args, Debug)]
+#[command(after_help = "Example:\n  flipside match runs/latest/best.fsw mobility --pairs 500\n  \
+    flipside match default 'gtp:edax -gtp -l 5' --pairs 100 --games games.ggf")]
+pub struct MatchArguments {
+    /// The player whose results are shown
+    first: PlayerChoice,
+
+    /// The player to beat
+    second: PlayerChoice,
+
+    #[command(flatten)]
+    thinking: ThinkingArguments,
+
+    /// Pairs of games
+    #[arg(long, value_name = "N", default_value_t = 200, value_parser = clap::value_parser!(u32).range(1..=1_000_000))]
+    pairs: u32,
+
+    /// Openings, one f5d6 game a line [default: the 10,784 XOT openings]
+    #[arg(long, value_name = "FILE")]
+    openings: Option<PathBuf>,
+
+    /// Seed of the choice of openings
+    #[arg(long, env = "FLIPSIDE_SEED", hide_env = true, value_name = "N", default_value_t = 1)]
+    seed: u64,
+
+    /// End as soon as a sequential test (both errors 5%) tells an Elo difference of at most ELO0 from one of at least ELO1
+    #[arg(long, value_name = "ELO0,ELO1", allow_hyphen_values = true)]
+    sprt: Option<SprtArgument>,
+
+    /// Keep the games in this file as they finish (GGF if it ends in .ggf, else f5d6), and go on after those it holds
+    #[arg(long, value_name = "FILE")]
+    games: Option<PathBuf>,
+
+    /// Seconds another program may take for a move
+    #[arg(long, value_name = "SECONDS", default_value_t = 60, value_parser = clap::value_parser!(u64).range(1..))]
+    move_time: u64,
+}
+
+#[derive(Clone, Copy, Debug)]
+struct SprtArgument(Sprt);
+
+impl FromStr for SprtArgument {
+    type Err = String;
+
+    fn from_str(text: &str) -> Result<Self, String> {
+        let numbers = text.split_once(',').and_then(|(low, high)| Some((low.parse().ok()?, high.parse().ok()?)));
+        let (low, high) = numbers.ok_or("expected two numbers, like 0,10")?;
+        Sprt::new(low, high, 0.05, 0.05).map(Self).map_err(|error| error.to_string())
+    }
+}
+
+/// Hash tables of our own players: what a game at small depths fills, within the second-level cache.
+const SMALL_LOG2_TABLE: u32 = 12;
+const DEEP_LOG2_TABLE: u32 = 18;
+
+impl MatchArguments {
+    /// Runs the command.
+    pub fn run(self, session: &Session, out: &mut dyn Write) -> Result<(), CliError> {
+        let limits = Limits { per_move: Duration::from_secs(self.move_time), depth: None, ..Limits::default() };
+        let settings =
+            self.thinking.settings(if self.thinking.depth <= 6 { SMALL_LOG2_TABLE } else { DEEP_LOG2_TABLE });
+        let first = self.first.load(settings, limits)?;
+        let second = self.second.load(settings, limits)?;
+        let openings = self.openings()?;
+        let (log, played) = self.log(&openings)?;
+        if !played.is_empty() {
+            session.say(format_args!("{} pairs are there already", played.len()));
+        }
+        let stop = stop_on_signals()?;
+        let mut recorder = Recorder {
+            meter: Meter::new(session, openings.len() as u64, "pairs"),
+            log,
+            already: played.len(),
+            stop: &stop,
+            failure: None,
+        };
+        let plan = Match { openings, sprt: self.sprt.map(|argument| argument.0), played };
+        let report = plan.run(|| first.make(), || second.make(), &stop, |event| recorder.pair(&event));
+        recorder.meter.finish();
+        if let Some(error) = recorder.failure {
+            return Err(error).context(|| "cannot keep the games".to_owned());
+        }
+        let report = report.context(|| "the match cannot be played".to_owned())?;
+        self.write_report(&report, out)?;
+        self.ending(&report)
+    }
+
+    fn openings(&self) -> Result<Vec<Transcript>, CliError> {
+        let all = match &self.openings {
+            None => xot_openings(),
+            Some(path) => {
+                let cannot = || format!("cannot read openings from `{}`", path.display());
+                let text = std::fs::read_to_string(path).context(cannot)?;
+                parse_openings(&text).context(cannot)?
+            }
+        };
+        Ok(select_openings(&all, self.pairs as usize, self.seed))
+    }
+
+    fn log(&self, openings: &[Transcript]) -> Result<(Option<GameLog>, Vec<Pair>), CliError> {
+        let Some(path) = &self.games else { return Ok((None, Vec::new())) };
+        let names = [self.first.to_string(), self.second.to_string()];
+        let opened =
+            GameLog::open(path, [&names[0], &names[1]], openings).context(|| "cannot keep the games".to_owned());
+        opened.map(|(log, played)| (Some(log), played))
+    }
+
+    fn write_report(&self, report: &MatchReport, out: &mut dyn Write) -> Result<(), CliError> {
+        let tally = &report.tally;
+        writeln!(out, "first\t{}\nsecond\t{}", self.first, self.second)?;
+        writeln!(out, "pairs\t{}", tally.pair_count())?;
+        writeln!(out, "wins\t{}\ndraws\t{}\nlosses\t{}", tally.wins, tally.draws, tally.losses)?;
+        writeln!(out, "score\t{:.2}%", 100.0 * tally.score())?;
+        let Estimate { value, low, high } = tally.elo();
+        writeln!(out, "elo\t{value:+.1}\t{low:+.1}\t{high:+.1}")?;
+        let (discs, error) = tally.discs();
+        writeln!(out, "discs\t{discs:+.2}\t{:+.2}\t{:+.2}", discs - Z95 * error, discs + Z95 * error)?;
+        writeln!(out, "superiority\t{:.1}%", 100.0 * tally.los())?;
+        if let (Some(SprtArgument(sprt)), Some(llr)) = (self.sprt, report.llr) {
+            let (low, high) = sprt.hypotheses();
+            let decision = match report.ending {
+                Ending::Decided(Hypothesis::H0) => format!("at most {low:+}"),
+                Ending::Decided(Hypothesis::H1) => format!("at least {high:+}"),
+                _ => "undecided".to_owned(),
+            };
+            writeln!(out, "sprt\t{decision}\t{llr:.2}")?;
+        }
+        Ok(())
+    }
+
+    fn ending(&self, report: &MatchReport) -> Result<(), CliError> {
+        match (report.ending, &self.games) {
+            (Ending::Stopped, Some(_)) => {
+                Err(CliError::Stopped("stopped; the same command goes on with the match".into()))
+            }
+            (Ending::Stopped, None) => {
+                Err(CliError::failure("stopped before the end").hint("With --games FILE a match can go on."))
+            }
+            _ => Ok(()),
+        }
+    }
+}
+
+/// Half of a 95% interval in standard errors.
+const Z95: f64 = 1.96;
+
+/// Keeps and shows pairs as they are counted.
+struct Recorder<'s> {
+    meter: Meter,
+    log: Option<GameLog>,
+    /// Pairs that the log held at the beginning.
+    already: usize,
+    stop: &'s AtomicBool,
+    failure: Option<GameLogError>,
+}
+
+impl Recorder<'_> {
+    fn pair(&mut self, event: &PairEvent<'_>) {
+        if event.index >= self.already {
+            if let Some(Err(error)) = self.log.as_mut().map(|log| log.add(event.pair)) {
+                self.failure.get_or_insert(error);
+                self.stop.store(true, Relaxed);
+            }
+            for (game, forfeit) in
+                event.pair.games.iter().enumerate().filter_map(|(i, game)| Some((i, game.forfeit.as_ref()?)))
+            {
+                let loser = if (forfeit.side == crate::board::Side::Black) == (game == 0) { "first" } else { "second" };
+                let (pair, game) = (event.index + 1, game + 1);
+                self.meter
+                    .say(format_args!("pair {pair}, game {game}: lost by the {loser} player: {}", forfeit.reason));
+            }
+        }
+        self.meter.show(event.index as u64 + 1, || summary(event.tally));
+    }
+}
+
+fn summary(tally: &Tally) -> String {
+    let Estimate { value, low, high } = tally.elo();
+    let Tally { wins, draws, losses, .. } = tally;
+    format!("+{wins} ={draws} -{losses}  Elo {value:+.0} [{low:+.0}, {high:+.0}]")
+}

@@ -1,0 +1,41 @@
+//! Stopping in good order.
+
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering::Relaxed};
+
+use super::error::{CliError, Context, STOPPED_EARLY};
+use crate::protocol::kill_all;
+
+/// A flag that the first SIGINT or SIGTERM sets; the second kills the engines started here and ends the program, with 75.
+///
+/// SIGHUP stays what it was: under `nohup` it is ignored, and a run must go on when its terminal closes.
+///
+/// # Errors
+/// The system lets us not listen.
+pub fn stop_on_signals() -> Result<Arc<AtomicBool>, CliError> {
+    let stop = Arc::new(AtomicBool::new(false));
+    let flag = Arc::clone(&stop);
+    let listening = listen(move || {
+        if flag.swap(true, Relaxed) {
+            kill_all();
+            std::process::exit(STOPPED_EARLY.into());
+        }
+    });
+    listening.context(|| "cannot listen for signals".to_owned())?;
+    Ok(stop)
+}
+
+/// Calls a function at each SIGINT or SIGTERM, in a thread of its own.
+#[cfg(unix)]
+fn listen(on_signal: impl Fn() + Send + 'static) -> std::io::Result<()> {
+    use signal_hook::consts::{SIGINT, SIGTERM};
+    let mut signals = signal_hook::iterator::Signals::new([SIGINT, SIGTERM])?;
+    std::thread::Builder::new().name("signals".into()).spawn(move || signals.forever().for_each(|_| on_signal()))?;
+    Ok(())
+}
+
+/// Without Unix signals the system's own Ctrl-C ends the program; files are whole at any time.
+#[cfg(not(unix))]
+fn listen(_: impl Fn() + Send + 'static) -> std::io::Result<()> {
+    Ok(())
+}

@@ -1,0 +1,146 @@
+//! Engines of other programs as players.
+
+use std::fmt;
+use std::str::FromStr;
+use std::time::Duration;
+
+use super::gtp_client::GtpPlayer;
+use super::nboard_client::NBoardPlayer;
+use crate::arena::{Player, PlayerError};
+use crate::board::{Diagram, Square};
+use crate::record::MoveNote;
+
+/// A language that engines speak.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum Dialect {
+    /// The Go Text Protocol.
+    Gtp,
+    /// The NBoard protocol.
+    NBoard,
+}
+
+/// An external engine as typed: `gtp:COMMAND` or `nboard:COMMAND`.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub struct ExternalSpec {
+    /// What it speaks.
+    pub dialect: Dialect,
+    /// How to start it: words as in a shell.
+    pub command: String,
+}
+
+/// A text that is no external engine.
+#[derive(Clone, PartialEq, Eq, Debug, thiserror::Error)]
+#[error("`{0}` is no external engine: expected gtp:COMMAND or nboard:COMMAND")]
+pub struct SpecError(pub String);
+
+impl FromStr for ExternalSpec {
+    type Err = SpecError;
+
+    fn from_str(text: &str) -> Result<Self, Self::Err> {
+        let (dialect, command) = match text.split_once(':') {
+            Some(("gtp", command)) => (Dialect::Gtp, command),
+            Some(("nboard", command)) => (Dialect::NBoard, command),
+            _ => return Err(SpecError(text.to_owned())),
+        };
+        let words = shlex::split(command).unwrap_or_default();
+        if words.is_empty() {
+            Err(SpecError(text.to_owned()))
+        } else {
+            Ok(Self { dialect, command: command.to_owned() })
+        }
+    }
+}
+
+impl fmt::Display for ExternalSpec {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let dialect = match self.dialect {
+            Dialect::Gtp => "gtp",
+            Dialect::NBoard => "nboard",
+        };
+        write!(f, "{dialect}:{}", self.command)
+    }
+}
+
+/// What an external engine is held to.
+#[derive(Clone, Copy, PartialEq, Debug)]
+pub struct Limits {
+    /// For answering the first command, which may load files.
+    pub start: Duration,
+    /// For a move.
+    pub per_move: Duration,
+    /// Depth to ask for; only NBoard has a command for it.
+    pub depth: Option<u32>,
+}
+
+impl Default for Limits {
+    /// 10 seconds to start, 60 seconds a move, the engine's own depth.
+    fn default() -> Self {
+        Self { start: Duration::from_secs(10), per_move: Duration::from_secs(60), depth: None }
+    }
+}
+
+/// An engine in a process of its own. It is started anew in the game after one in which it failed.
+pub struct ExternalPlayer(Client);
+
+enum Client {
+    Gtp(GtpPlayer),
+    NBoard(NBoardPlayer),
+}
+
+impl ExternalPlayer {
+    /// Starts the engine and waits for its first answer.
+    ///
+    /// # Errors
+    /// It does not start, or does not answer as the protocol has it.
+    pub fn start(spec: &ExternalSpec, limits: Limits) -> Result<Self, PlayerError> {
+        let command = spec.command.clone();
+        Ok(Self(match spec.dialect {
+            Dialect::Gtp => Client::Gtp(GtpPlayer::start(command, limits)?),
+            Dialect::NBoard => Client::NBoard(NBoardPlayer::start(command, limits)?),
+        }))
+    }
+
+    /// What the engine calls itself; empty where it does not say.
+    pub fn name(&self) -> &str {
+        match &self.0 {
+            Client::Gtp(player) => player.name(),
+            Client::NBoard(player) => player.name(),
+        }
+    }
+
+    fn player(&mut self) -> &mut dyn Player {
+        match &mut self.0 {
+            Client::Gtp(player) => player,
+            Client::NBoard(player) => player,
+        }
+    }
+}
+
+impl Player for ExternalPlayer {
+    fn new_game(&mut self) {
+        self.player().new_game();
+    }
+
+    fn choose(&mut self, diagram: &Diagram) -> Result<Square, PlayerError> {
+        self.player().choose(diagram)
+    }
+
+    fn observe(&mut self, diagram: &Diagram, square: Square) {
+        self.player().observe(diagram, square);
+    }
+
+    fn note(&self) -> MoveNote {
+        match &self.0 {
+            Client::Gtp(player) => player.note(),
+            Client::NBoard(player) => player.note(),
+        }
+    }
+}
+
+/// Says which command failed to start where the first exchange with an engine failed.
+pub(super) fn start_error(command: &str, error: PlayerError) -> PlayerError {
+    match error {
+        PlayerError::Start { .. } => error,
+        other => PlayerError::Start { command: command.to_owned(), reason: other.to_string() },
+    }
+}

@@ -1,0 +1,283 @@
+//! A GTP server, as Othello programs speak it: G. Farnebäck, "Specification of the Go Text Protocol, version 2", 2002.
+
+use std::fs::File;
+use std::io::{self, BufRead, Read, Write};
+use std::sync::atomic::AtomicBool;
+use std::time::{Duration, Instant};
+
+use super::engine::{Engine, Limit};
+use super::line::read_line;
+use super::sgf;
+use crate::board::{Diagram, Side, Square};
+
+const COMMANDS: [&str; 19] = [
+    "boardsize",
+    "clear_board",
+    "genmove",
+    "known_command",
+    "komi",
+    "list_commands",
+    "list_games",
+    "loadsgf",
+    "name",
+    "play",
+    "protocol_version",
+    "quit",
+    "reg_genmove",
+    "set_game",
+    "showboard",
+    "time_left",
+    "time_settings",
+    "undo",
+    "version",
+];
+
+/// No SGF file of a game is larger.
+const MAX_SGF: u64 = 1 << 20;
+
+/// Answers commands until `quit` or the end of the input.
+///
+/// # Errors
+/// What the reader or the writer reports. Whatever stands in the input, the answer is a GTP error at worst.
+pub fn serve(engine: &mut impl Engine, mut input: impl BufRead, mut output: impl Write) -> io::Result<()> {
+    let mut session = Session { engine, history: vec![Diagram::START], clock: Clock::default() };
+    session.engine.new_game();
+    while let Some(line) = read_line(&mut input)? {
+        let line: String = line.chars().map(|c| if c == '\t' { ' ' } else { c }).filter(|c| !c.is_control()).collect();
+        let mut words = line.split('#').next().unwrap_or_default().split_whitespace().peekable();
+        let id = words.next_if(|word| word.parse::<u64>().is_ok()).unwrap_or_default();
+        let Some(command) = words.next() else { continue };
+        let arguments: Vec<_> = words.collect();
+        match session.answer(command, &arguments) {
+            Ok(text) if text.is_empty() => write!(output, "={id}\n\n")?,
+            Ok(text) => write!(output, "={id} {text}\n\n")?,
+            Err(text) => write!(output, "?{id} {text}\n\n")?,
+        }
+        output.flush()?;
+        if command == "quit" {
+            break;
+        }
+    }
+    Ok(())
+}
+
+/// A GTP error's text.
+type Answer = Result<String, String>;
+
+struct Session<'a, E: Engine> {
+    engine: &'a mut E,
+    /// Each position of the game, the current one last; passes are steps of their own.
+    history: Vec<Diagram>,
+    clock: Clock,
+}
+
+impl<E: Engine> Session<'_, E> {
+    fn answer(&mut self, command: &str, arguments: &[&str]) -> Answer {
+        match (command, arguments) {
+            ("protocol_version", _) => Ok("2".into()),
+            ("name", _) => Ok(self.engine.name().into()),
+            ("version", _) => Ok(self.engine.version().into()),
+            ("list_commands", _) => Ok(COMMANDS.join("\n")),
+            ("known_command", [name, ..]) => Ok(COMMANDS.contains(name).to_string()),
+            ("list_games", _) => Ok("Othello".into()),
+            ("set_game", [name, ..]) if name.eq_ignore_ascii_case("othello") => Ok(String::new()),
+            ("set_game", [_, ..]) => Err("unsupported game".into()),
+            ("boardsize", ["8", ..]) => Ok(String::new()),
+            ("boardsize", [_, ..]) => Err("unacceptable size".into()),
+            ("komi", [komi, ..]) => finite(komi).map(|_| String::new()),
+            ("clear_board", _) => self.clear(),
+            ("play", [colour, square, ..]) => self.play(parse_side(colour)?, parse_move(square)?),
+            ("genmove", [colour, ..]) => self.generate(parse_side(colour)?, true),
+            ("reg_genmove", [colour, ..]) => self.generate(parse_side(colour)?, false),
+            ("undo", _) => self.undo(),
+            ("time_settings", [main, period, stones, ..]) => self.clock.set(main, period, stones),
+            ("time_left", [colour, seconds, stones, ..]) => self.clock.left(parse_side(colour)?, seconds, stones),
+            ("loadsgf", [path, rest @ ..]) => self.load(path, rest.first().copied()),
+            ("showboard", _) => Ok(picture(self.now())),
+            ("quit", _) => Ok(String::new()),
+            _ if COMMANDS.contains(&command) => Err("syntax error".into()),
+            _ => Err("unknown command".into()),
+        }
+    }
+
+    fn now(&self) -> &Diagram {
+        self.history.last().expect("a history starts with a position")
+    }
+
+    fn clear(&mut self) -> Answer {
+        self.history = vec![Diagram::START];
+        self.clock.reset();
+        self.engine.new_game();
+        Ok(String::new())
+    }
+
+    fn play(&mut self, side: Side, square: Option<Square>) -> Answer {
+        let steps = steps(self.now(), side, square).ok_or("illegal move")?;
+        self.history.extend(steps);
+        Ok(String::new())
+    }
+
+    fn undo(&mut self) -> Answer {
+        if self.history.len() == 1 {
+            return Err("cannot undo".into());
+        }
+        self.history.pop();
+        Ok(String::new())
+    }
+
+    fn generate(&mut self, side: Side, play: bool) -> Answer {
+        let mut diagram = *self.now();
+        if diagram.side != side {
+            if diagram.position.moves() != 0 {
+                return Err("illegal move: it is the other side's turn".into());
+            }
+            diagram = diagram.pass();
+        }
+        let begin = Instant::now();
+        let best = if diagram.position.moves() == 0 {
+            None
+        } else {
+            let time = if play { self.clock.allowance(side, diagram.position.empties()) } else { None };
+            let limit = Limit { depth: None, time, stop: &AtomicBool::new(false) };
+            self.engine.think(&diagram, &limit).line.first().copied()
+        };
+        if play {
+            self.clock.spend(side, begin.elapsed());
+            self.play(side, best)?;
+        }
+        Ok(best.map_or("pass".into(), |square| square.to_string()))
+    }
+
+    fn load(&mut self, path: &str, stop_before: Option<&str>) -> Answer {
+        let mut text = Vec::new();
+        let read = File::open(path).and_then(|file| file.take(MAX_SGF).read_to_end(&mut text));
+        read.map_err(|error| format!("cannot load file: {error}"))?;
+        let before =
+            stop_before.map_or(Ok(usize::MAX), |number| number.parse::<usize>().map_err(|_| "syntax error"))?;
+        let moves =
+            sgf::main_line(&String::from_utf8_lossy(&text)).map_err(|error| format!("cannot load file: {error}"))?;
+        let mut history = vec![Diagram::START];
+        for (i, &(side, square)) in moves.iter().take(before.saturating_sub(1)).enumerate() {
+            let last = history.last().expect("a history starts with a position");
+            let steps =
+                steps(last, side, square).ok_or_else(|| format!("cannot load file: move {} is illegal", i + 1))?;
+            history.extend(steps);
+        }
+        self.clear()?;
+        self.history = history;
+        Ok(if self.now().side == Side::Black { "black".into() } else { "white".into() })
+    }
+}
+
+/// The positions after a move (`None` passes), or `None` where it is illegal. A pass that the rules demanded before it may
+/// have been left out.
+fn steps(now: &Diagram, side: Side, square: Option<Square>) -> Option<Vec<Diagram>> {
+    let mut steps = Vec::with_capacity(2);
+    let mut diagram = *now;
+    if diagram.side != side {
+        if diagram.position.moves() != 0 {
+            return None;
+        }
+        diagram = diagram.pass();
+        steps.push(diagram);
+    }
+    let next = match square {
+        Some(square) => diagram.try_play(square).ok()?,
+        None => (diagram.position.moves() == 0).then(|| diagram.pass())?,
+    };
+    steps.push(next);
+    Some(steps)
+}
+
+fn parse_side(text: &str) -> Result<Side, String> {
+    match text.to_ascii_lowercase().as_str() {
+        "b" | "black" => Ok(Side::Black),
+        "w" | "white" => Ok(Side::White),
+        _ => Err("syntax error: expected a colour, b or w".into()),
+    }
+}
+
+fn parse_move(text: &str) -> Result<Option<Square>, String> {
+    if text.eq_ignore_ascii_case("pass") {
+        return Ok(None);
+    }
+    text.parse().map(Some).map_err(|_| "illegal move".into())
+}
+
+fn finite(text: &str) -> Result<f64, String> {
+    text.parse().ok().filter(|number: &f64| number.is_finite()).ok_or("syntax error: expected a number".into())
+}
+
+/// Rows 1 to 8 downwards, as Othello boards are drawn: X black, O white, and the side to move.
+fn picture(diagram: &Diagram) -> String {
+    let text = diagram.to_string();
+    let (board, side) = text.split_at(64);
+    let rows = board.as_bytes().chunks(8).enumerate();
+    let rows = rows.map(|(i, row)| {
+        let cells: Vec<_> = row.iter().map(|&cell| char::from(cell).to_string()).collect();
+        format!("{} {}", i + 1, cells.join(" "))
+    });
+    format!("\n  a b c d e f g h\n{}\n{} to move", rows.collect::<Vec<_>>().join("\n"), side.trim())
+}
+
+/// Times as `time_settings` and `time_left` give them.
+#[derive(Default)]
+struct Clock {
+    settings: Option<Budget>,
+    left: [Option<Budget>; 2],
+}
+
+/// Time for a number of moves, or for the rest of the game where the number is 0.
+#[derive(Clone, Copy)]
+struct Budget {
+    time: Duration,
+    moves: u32,
+}
+
+impl Clock {
+    fn set(&mut self, main: &str, period: &str, stones: &str) -> Answer {
+        let (main, period, moves) = (seconds(main)?, seconds(period)?, whole(stones)?);
+        // By the standard, a period without stones means no limit at all.
+        self.settings = match (main.is_zero(), moves) {
+            (_, 0) if !period.is_zero() => None,
+            (false, _) => Some(Budget { time: main, moves: 0 }),
+            (true, _) => Some(Budget { time: period, moves }),
+        };
+        self.reset();
+        Ok(String::new())
+    }
+
+    fn left(&mut self, side: Side, time: &str, stones: &str) -> Answer {
+        self.left[side as usize] = Some(Budget { time: seconds(time)?, moves: whole(stones)? });
+        Ok(String::new())
+    }
+
+    fn reset(&mut self) {
+        self.left = [self.settings; 2];
+    }
+
+    /// The time for the next move with that many squares empty, or `None` without a limit.
+    fn allowance(&self, side: Side, empties: u32) -> Option<Duration> {
+        let Budget { time, moves } = self.left[side as usize]?;
+        let moves = if moves == 0 { empties.div_ceil(2) } else { moves };
+        Some(time.mul_f64(0.9) / moves.max(1))
+    }
+
+    /// Counts time off the game's; a referee that counts better says so by `time_left`.
+    fn spend(&mut self, side: Side, time: Duration) {
+        if let Some(budget) = &mut self.left[side as usize]
+            && budget.moves == 0
+        {
+            budget.time = budget.time.saturating_sub(time);
+        }
+    }
+}
+
+fn seconds(text: &str) -> Result<Duration, String> {
+    let seconds = finite(text)?.max(0.0);
+    Duration::try_from_secs_f64(seconds).map_err(|_| "syntax error: too much time".into())
+}
+
+fn whole(text: &str) -> Result<u32, String> {
+    text.parse().map_err(|_| "syntax error: expected a whole number".into())
+}

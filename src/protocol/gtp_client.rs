@@ -1,0 +1,132 @@
+//! A player that speaks GTP.
+
+use std::time::{Duration, Instant};
+
+use super::external::{Limits, start_error};
+use super::process::EngineProcess;
+use crate::arena::{Player, PlayerError};
+use crate::board::{Diagram, Side, Square};
+use crate::record::MoveNote;
+
+/// An engine driven over GTP. Answers are taken with or without the empty line after them and whatever stands between them.
+pub struct GtpPlayer {
+    command: String,
+    limits: Limits,
+    process: Option<EngineProcess>,
+    name: String,
+    /// Commands that bring the engine's game up to date.
+    pending: Vec<String>,
+    /// Whose turn the engine will believe it to be after them.
+    to_move: Side,
+    /// A move of its own that it has played on its board already.
+    own: Option<Square>,
+    seconds: Option<f32>,
+}
+
+impl GtpPlayer {
+    pub(super) fn start(command: String, limits: Limits) -> Result<Self, PlayerError> {
+        let (name, pending) = (String::new(), Vec::new());
+        let mut player =
+            Self { command, limits, process: None, name, pending, to_move: Side::Black, own: None, seconds: None };
+        player.restart()?;
+        Ok(player)
+    }
+
+    pub(super) fn name(&self) -> &str {
+        &self.name
+    }
+
+    fn restart(&mut self) -> Result<(), PlayerError> {
+        let command = self.command.clone();
+        let failed = |error| start_error(&command, error);
+        self.process = Some(EngineProcess::start(&command)?);
+        self.name = self.ask("name", self.limits.start).map_err(failed)?;
+        // Engines for several games want to be told which; others may not know the command.
+        match self.ask("set_game Othello", self.limits.start) {
+            Err(PlayerError::Answer { .. }) | Ok(_) => {}
+            Err(error) => return Err(failed(error)),
+        }
+        self.ask("boardsize 8", self.limits.start).map_err(failed)?;
+        Ok(())
+    }
+
+    /// The text of the answer to a command; an error ends the process, as nobody knows what it would do next.
+    fn ask(&mut self, request: &str, limit: Duration) -> Result<String, PlayerError> {
+        let Some(process) = &mut self.process else {
+            return Err(PlayerError::Ended { request: request.to_owned(), detail: String::new() });
+        };
+        let answer = process.send(request).and_then(|()| {
+            process.receive(request, limit, |line| {
+                let text = line.trim().strip_prefix(['=', '?'])?.trim().to_owned();
+                Some((line.trim().starts_with('='), text))
+            })
+        });
+        match answer {
+            Ok((true, text)) => Ok(text),
+            Ok((false, text)) => Err(PlayerError::Answer { request: request.to_owned(), answer: text }),
+            Err(error) => {
+                self.process = None;
+                Err(error)
+            }
+        }
+    }
+
+    fn catch_up_with_pass(&mut self, diagram: &Diagram) {
+        if diagram.side != self.to_move {
+            self.pending.push(format!("play {} pass", colour(self.to_move)));
+            self.to_move = diagram.side;
+        }
+    }
+
+    fn try_choose(&mut self, diagram: &Diagram) -> Result<Square, PlayerError> {
+        if self.process.is_none() {
+            self.restart()?;
+        }
+        self.catch_up_with_pass(diagram);
+        for request in std::mem::take(&mut self.pending) {
+            self.ask(&request, self.limits.start)?;
+        }
+        let request = format!("genmove {}", colour(diagram.side));
+        let begin = Instant::now();
+        let answer = self.ask(&request, self.limits.per_move)?;
+        self.seconds = Some(begin.elapsed().as_secs_f32());
+        let square = answer.parse().map_err(|_| PlayerError::Answer { request, answer })?;
+        self.own = Some(square);
+        Ok(square)
+    }
+}
+
+impl Player for GtpPlayer {
+    fn new_game(&mut self) {
+        self.pending = vec!["clear_board".into()];
+        (self.to_move, self.own) = (Side::Black, None);
+    }
+
+    fn choose(&mut self, diagram: &Diagram) -> Result<Square, PlayerError> {
+        let chosen = self.try_choose(diagram);
+        if chosen.is_err() {
+            // Whatever state it is in, the next game starts with a fresh process.
+            self.process = None;
+        }
+        chosen
+    }
+
+    fn observe(&mut self, diagram: &Diagram, square: Square) {
+        self.catch_up_with_pass(diagram);
+        if self.own.take() != Some(square) {
+            self.pending.push(format!("play {} {square}", colour(diagram.side)));
+        }
+        self.to_move = diagram.side.other();
+    }
+
+    fn note(&self) -> MoveNote {
+        MoveNote { evaluation: None, seconds: self.seconds }
+    }
+}
+
+fn colour(side: Side) -> char {
+    match side {
+        Side::Black => 'b',
+        Side::White => 'w',
+    }
+}

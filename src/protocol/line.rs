@@ -1,0 +1,31 @@
+//! Lines from a stranger.
+
+use std::io::{self, BufRead};
+
+/// More of a line than this is dropped: no command or answer is as long, and a stranger must not fill our memory.
+const MAX_LINE: usize = 1 << 16;
+
+/// The next line without its end, or `None` at the end of the input. Bytes that are no UTF-8 are replaced.
+///
+/// # Errors
+/// What the reader reports.
+pub(super) fn read_line(input: &mut impl BufRead) -> io::Result<Option<String>> {
+    let mut line = Vec::new();
+    let mut any = false;
+    loop {
+        let buffer = match input.fill_buf() {
+            Ok(buffer) => buffer,
+            Err(error) if error.kind() == io::ErrorKind::Interrupted => continue,
+            Err(error) => return Err(error),
+        };
+        let end = buffer.iter().position(|&byte| byte == b'\n');
+        let (part, used) = end.map_or((buffer, buffer.len()), |end| (&buffer[..end], end + 1));
+        any |= used > 0;
+        let at_end = end.is_some() || used == 0;
+        line.extend_from_slice(&part[..part.len().min(MAX_LINE - line.len())]);
+        input.consume(used);
+        if at_end {
+            return Ok(any.then(|| String::from_utf8_lossy(&line).trim_end_matches('\r').to_owned()));
+        }
+    }
+}

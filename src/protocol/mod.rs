@@ -1,0 +1,18 @@
+//! Talking to other programs: serving the engine, and driving other engines.
+//!
+//! [`gtp::serve`] and [`nboard::serve`] let a referee or a GUI use an [`Engine`] (ours is the [`SearchEngine`]).
+//! [`ExternalPlayer`] is the other side: an engine in a process of its own that plays in the arena.
+
+mod engine;
+mod external;
+pub mod gtp;
+mod gtp_client;
+mod line;
+pub mod nboard;
+mod nboard_client;
+mod process;
+mod sgf;
+
+pub use engine::{Engine, Limit, Opinion, SearchEngine};
+pub use external::{Dialect, ExternalPlayer, ExternalSpec, Limits, SpecError};
+pub use process::kill_all;

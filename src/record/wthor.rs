@@ -1,0 +1,66 @@
+//! WTHOR, the database format of the French Othello federation: a 16-byte header, then records of 68 bytes, little-endian.
+//!
+//! Names of players and tournaments are in files of their own; here they are numbers. The theoretical score is not kept.
+
+use super::game::{Finish, Game, GameResult, MoveNote};
+use super::{Fault, Place, RecordError};
+use crate::board::{Diagram, Square};
+
+const HEADER: usize = 16;
+const RECORD: usize = 68;
+const MOVES: usize = 8;
+
+/// The games of a WTHOR file, each or why it cannot be read.
+///
+/// # Errors
+/// The file is no WTHOR file of 8x8 games, or its length is not what its header says.
+pub fn read(bytes: &[u8]) -> Result<impl Iterator<Item = Result<Game, RecordError>>, RecordError> {
+    let error = |offset, fault| RecordError { place: Place::Byte(offset), fault };
+    let Some((header, records)) = bytes.split_at_checked(HEADER) else {
+        return Err(error(0, Fault::WthorHeader(bytes.len())));
+    };
+    let announced = u32::from_le_bytes([header[4], header[5], header[6], header[7]]);
+    let expected = HEADER as u64 + u64::from(announced) * RECORD as u64;
+    let year = u16::from_le_bytes([header[10], header[11]]);
+    match (header[12], header[13]) {
+        (0 | 8, 0) => {}
+        (0 | 8, kind) => return Err(error(13, Fault::WthorKind(format!("its type is {kind}, not 0 (games)")))),
+        (size, _) => return Err(error(12, Fault::WthorKind(format!("its board size is {size}, not 8")))),
+    }
+    if expected != bytes.len() as u64 {
+        return Err(error(4, Fault::WthorLength { announced, expected, found: bytes.len() }));
+    }
+    let games = records.chunks_exact(RECORD).enumerate();
+    Ok(games.map(move |(i, record)| game(record, year).map_err(|(at, fault)| error(HEADER + i * RECORD + at, fault))))
+}
+
+/// Whether bytes have the length that their WTHOR header says: files of other formats hardly ever do.
+pub fn looks_like(bytes: &[u8]) -> bool {
+    read(bytes).is_ok()
+}
+
+/// One record, or the offset in it of what is wrong.
+fn game(record: &[u8], year: u16) -> Result<Game, (usize, Fault)> {
+    let number = |at: usize| u16::from_le_bytes([record[at], record[at + 1]]);
+    let mut game = Game::new(Diagram::START);
+    game.place = Some(format!("tournament {}", number(0)));
+    game.black = format!("player {}", number(2));
+    game.white = format!("player {}", number(4));
+    game.date = (year != 0).then(|| year.to_string());
+    let black_discs = record[6];
+    if black_discs > 64 {
+        return Err((6, Fault::WthorByte { what: "black's disc count", value: black_discs }));
+    }
+    game.result = Some(GameResult { discs: 2 * i32::from(black_discs) - 64, finish: Finish::Played });
+    let moves = &record[MOVES..];
+    let count = moves.iter().rposition(|&byte| byte != 0).map_or(0, |last| last + 1);
+    for (i, &byte) in moves[..count].iter().enumerate() {
+        let (row, column) = (byte / 10, byte % 10);
+        if !(1..=8).contains(&row) || !(1..=8).contains(&column) {
+            return Err((MOVES + i, Fault::WthorByte { what: "move", value: byte }));
+        }
+        let square = Square::new(8 * (row - 1) + column - 1);
+        game.push(square, MoveNote::default()).map_err(|illegal| (MOVES + i, illegal.into()))?;
+    }
+    Ok(game)
+}
