@@ -4,7 +4,6 @@ use std::io::Write;
 use std::path::PathBuf;
 
 use clap::Args;
-use clap::builder::{PossibleValuesParser, TypedValueParser};
 
 use super::error::{CliError, Context};
 use super::session::Session;
@@ -12,31 +11,36 @@ use crate::export::{Engine, import};
 
 /// Make a weight file of another engine's weights, without loss
 ///
-/// The result evaluates as the engine does. It has the engine's pattern set, and every command can use it.
+/// The result is an ordinary weight file with the engine's pattern set: every command takes it, and `train --from` goes on tuning
+/// it.
 #[derive(Args, Debug)]
 #[command(after_help = "Example:\n  flipside import --from zebra coeffs2.bin -o zebra.fsw")]
 pub struct ImportArguments {
-    /// Whose weights they are
-    #[arg(long, value_name = "ENGINE", value_parser = PossibleValuesParser::new(Engine::ALL.map(Engine::name))
-        .try_map(|name| name.parse::<Engine>()))]
+    /// The engine: edax, egaroucid, ntest or zebra
+    #[arg(long, value_name = "ENGINE")]
     from: Engine,
 
-    /// The engine's file: eval.dat, eval.egev2, coeffs2.bin; for NTest JAa.cof to JAj.cof or their folder
-    #[arg(value_name = "FILE", required = true)]
+    /// Its file; for ntest the ten files JAa.cof to JAj.cof, or their folder
+    #[arg(required = true)]
     files: Vec<PathBuf>,
 
     /// The weight file to write
-    #[arg(short, long, value_name = "WEIGHTS")]
+    #[arg(short, long, value_name = "FILE")]
     output: PathBuf,
 }
 
 impl ImportArguments {
     /// Runs the command.
-    pub fn run(self, session: &Session, _: &mut dyn Write) -> Result<(), CliError> {
-        let weights = import(self.from, &self.files).context(|| format!("cannot import {}'s weights", self.from))?;
-        weights.save(&self.output).context(|| "cannot write the weights".to_owned())?;
-        let stages = weights.model.stages.count();
-        session.say(format!("{}: weights of {}, {stages} stages", self.output.display(), self.from));
+    pub fn run(self, session: &Session, out: &mut dyn Write) -> Result<(), CliError> {
+        let file = import(self.from, &self.files).context(|| format!("cannot import weights of {}", self.from))?;
+        file.save(&self.output).context(|| "cannot write the weights".to_owned())?;
+        let model = &file.model;
+        session.say(format_args!(
+            "{} weights in {} stages",
+            model.weights.iter().map(Vec::len).sum::<usize>(),
+            model.stages.count()
+        ));
+        writeln!(out, "{}", self.output.display())?;
         Ok(())
     }
 }

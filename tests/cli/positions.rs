@@ -1,9 +1,6 @@
-//! The program as its users meet it: output, exit codes, errors.
+//! Commands on positions and weight files.
 
 use std::fs;
-use std::io::Write;
-use std::path::{Path, PathBuf};
-use std::process::{Command, Output, Stdio};
 
 use flipside::board::{Diagram, squares};
 use flipside::eval::{Model, StageMap};
@@ -12,92 +9,7 @@ use flipside::weights::{Provenance, WeightFile};
 use rand::{RngExt, SeedableRng};
 use rand_chacha::ChaCha8Rng;
 
-const PROGRAM: &str = env!("CARGO_BIN_EXE_flipside");
-const START: &str = "---------------------------OX------XO--------------------------- X";
-
-/// The program without the caller's environment variables for it.
-fn program() -> Command {
-    let mut command = Command::new(PROGRAM);
-    let own = std::env::vars().map(|(name, _)| name).filter(|name| name.starts_with("FLIPSIDE_"));
-    own.for_each(|name| {
-        command.env_remove(name);
-    });
-    command
-}
-
-fn finish(mut command: Command, input: &str) -> Output {
-    let pipes = command.stdin(Stdio::piped()).stdout(Stdio::piped()).stderr(Stdio::piped());
-    let mut child = pipes.spawn().unwrap();
-    // A program that refuses its arguments does not read its input.
-    let _ = child.stdin.take().unwrap().write_all(input.as_bytes());
-    child.wait_with_output().unwrap()
-}
-
-fn run_with(arguments: &[&str], input: &str) -> Output {
-    let mut command = program();
-    command.args(arguments);
-    finish(command, input)
-}
-
-/// Standard output of a call that must succeed.
-fn stdout(arguments: &[&str], input: &str) -> String {
-    let output = run_with(arguments, input);
-    assert_eq!(output.status.code(), Some(0), "{arguments:?}: {}", String::from_utf8_lossy(&output.stderr));
-    String::from_utf8(output.stdout).unwrap()
-}
-
-/// Standard error of a call that must fail with a code and print no data.
-fn refusal(arguments: &[&str], input: &str, code: i32) -> String {
-    let output = run_with(arguments, input);
-    let error = String::from_utf8(output.stderr).unwrap();
-    assert_eq!(output.status.code(), Some(code), "{arguments:?}: {error}");
-    assert_eq!(String::from_utf8(output.stdout).unwrap(), "", "{arguments:?}");
-    assert!(error.starts_with("flipside: "), "{error}");
-    error
-}
-
-fn data(path: &str) -> String {
-    Path::new(env!("CARGO_MANIFEST_DIR")).join("data").join(path).display().to_string()
-}
-
-/// A weight file that thinks every position is worth as much.
-fn constant_weights(folder: &Path, discs: i16) -> PathBuf {
-    let set = PatternSet::built_in("classic").unwrap();
-    let mut model = Model::zero(&set, &StageMap::uniform(4), 128).unwrap();
-    // The only scalar is the constant; its weight is the last.
-    assert_eq!(set.scalars.len(), 1);
-    model.weights.iter_mut().for_each(|weights| *weights.last_mut().unwrap() = 128 * discs);
-    let path = folder.join(format!("constant{discs}.fsw"));
-    WeightFile { model, provenance: Provenance::of_this_program("made by a test") }.save(&path).unwrap();
-    path
-}
-
-fn columns(line: &str) -> Vec<&str> {
-    line.split('\t').collect()
-}
-
-#[test]
-fn help_and_version_go_to_standard_output() {
-    assert_eq!(stdout(&["--version"], ""), concat!("flipside ", env!("CARGO_PKG_VERSION"), "\n"));
-    assert!(stdout(&["--help"], "").contains("Usage: flipside"));
-    let help = stdout(&["perft", "--help"], "");
-    assert!(help.contains("Example:\n  flipside perft"), "{help}");
-    for option in ["--threads", "--quiet", "--progress"] {
-        assert!(help.contains(option), "{help}");
-    }
-}
-
-#[test]
-fn wrong_usage_exits_with_2() {
-    let nothing = run_with(&[], "");
-    assert_eq!((nothing.status.code(), nothing.stdout.len()), (Some(2), 0));
-    assert!(String::from_utf8_lossy(&nothing.stderr).contains("Usage: flipside"));
-    assert!(refusal(&["fly"], "", 2).contains("'fly'"));
-    assert!(refusal(&["perft", "61"], "", 2).contains("61"));
-    assert!(refusal(&["perft", "--threads", "0"], "", 2).contains("--threads"));
-    assert!(refusal(&["perft", "--position", "XO X"], "", 2).contains("found 2 squares"));
-    assert!(refusal(&["eval", "--progress", "perhaps"], "", 2).contains("perhaps"));
-}
+use crate::support::*;
 
 #[test]
 fn perft_counts_and_divides() {
@@ -112,14 +24,6 @@ fn perft_counts_and_divides() {
 }
 
 #[test]
-fn quiet_says_nothing() {
-    let output = run_with(&["perft", "5", "--quiet"], "");
-    assert_eq!(String::from_utf8_lossy(&output.stderr), "");
-    let output = run_with(&["perft", "5"], "");
-    assert!(String::from_utf8_lossy(&output.stderr).contains("leaves a second"));
-}
-
-#[test]
 fn eval_prints_a_number_a_line() {
     let won = format!("XXXX{} O", "-".repeat(60));
     let input = format!("# a comment\n{START}\n\n{START} 3\n{won}\n");
@@ -130,24 +34,6 @@ fn eval_prints_a_number_a_line() {
     fs::write(&file, &input).unwrap();
     let values = stdout(&["eval", file.to_str().unwrap(), "--weights", weights.to_str().unwrap()], "");
     assert_eq!(values, "+3.000\n+3.000\n-64.000\n");
-}
-
-#[test]
-fn options_win_over_the_environment() {
-    let folder = tempfile::tempdir().unwrap();
-    let call = |arguments: &[&str]| {
-        let mut command = program();
-        command
-            .env("FLIPSIDE_WEIGHTS", constant_weights(folder.path(), 5))
-            .env("FLIPSIDE_THREADS", "1")
-            .args(arguments);
-        String::from_utf8(finish(command, START).stdout).unwrap()
-    };
-    assert_eq!(call(&["eval"]), "+5.000\n");
-    assert_eq!(call(&["eval", "-w", "squares"]), "+0.000\n");
-    let mut command = program();
-    command.env("FLIPSIDE_THREADS", "many").arg("eval");
-    assert_eq!(finish(command, START).status.code(), Some(2));
 }
 
 #[test]
@@ -257,12 +143,12 @@ fn inspect_shows_origin_and_strongest_configurations() {
     assert!(!shown.contains("strongest"), "all pattern weights are zero: {shown}");
 
     let mut file = WeightFile::load(&path).unwrap();
-    // The first configuration of the first pattern: ten opponent's discs.
+    // The first configuration of the first pattern: opponent's discs only.
     file.model.weights[9][0] = -256;
     file.save(&path).unwrap();
-    let shown = stdout(&["inspect", path.to_str().unwrap(), "--empties", "24", "--pattern", "corner5x2"], "");
-    assert!(shown.ends_with("  -2.00\n  O O O O O . . .\n  O O O O O . . .\n"), "{shown}");
-    assert!(refusal(&["inspect", path.to_str().unwrap(), "--pattern", "heart"], "", 2).contains("diag8"));
+    let shown = stdout(&["inspect", path.to_str().unwrap(), "--empties", "24", "--pattern", "corner3x2"], "");
+    assert!(shown.ends_with("  -2.00\n  O O O . . . . .\n  O O O . . . . .\n"), "{shown}");
+    assert!(refusal(&["inspect", path.to_str().unwrap(), "--pattern", "heart"], "", 2).contains("edge"));
 }
 
 #[test]
@@ -281,44 +167,38 @@ fn bench_counts_do_not_depend_on_threads() {
 }
 
 #[test]
-fn a_reader_that_leaves_is_no_error() {
-    let mut command = program();
-    command.args(["eval", "-w", "squares"]).stdin(Stdio::piped()).stdout(Stdio::piped()).stderr(Stdio::piped());
-    let mut child = command.spawn().unwrap();
-    drop(child.stdout.take());
-    child.stdin.take().unwrap().write_all(format!("{START}\n").repeat(10_000).as_bytes()).unwrap();
-    let output = child.wait_with_output().unwrap();
-    assert_eq!((output.status.code(), String::from_utf8_lossy(&output.stderr).as_ref()), (Some(0), ""));
-}
+fn weights_go_to_another_engine_and_back() {
+    let folder = tempfile::tempdir().unwrap();
+    let path = |name: &str| folder.path().join(name).display().to_string();
+    let weights = constant_weights(folder.path(), 2);
+    let weights = weights.to_str().unwrap();
+    let classic = PatternSet::built_in("classic").unwrap();
+    let mut model = Model::zero(&classic, &StageMap::uniform(1), 128).unwrap();
+    model.weights[30][0] = 1;
+    WeightFile { model, provenance: Provenance::default() }.save(path("classic.fsw").as_ref()).unwrap();
+    let refused = refusal(&["export", "--to", "edax", &path("classic.fsw"), "-o", &path("eval.dat")], "", 1);
+    assert!(refused.contains("corner5x2") && refused.contains("--patterns edax"), "{refused}");
+    assert!(!folder.path().join("eval.dat").exists());
 
-#[test]
-#[cfg(target_os = "linux")]
-fn a_full_disk_is_an_error() {
-    for arguments in [&["perft", "3", "-q"][..], &["--help"]] {
-        let full = fs::OpenOptions::new().write(true).open("/dev/full").unwrap();
-        let output = program().args(arguments).stdout(full).output().unwrap();
-        let error = String::from_utf8_lossy(&output.stderr);
-        assert_eq!(output.status.code(), Some(1), "{error}");
-        assert!(error.starts_with("flipside: cannot write to standard output: "), "{error}");
-    }
-}
+    assert_eq!(
+        stdout(&["export", "--to", "json", weights, "-o", &path("w.json")], ""),
+        format!("{}\n", path("w.json"))
+    );
+    let json: serde_json::Value = serde_json::from_str(&fs::read_to_string(path("w.json")).unwrap()).unwrap();
+    assert!(json.is_object());
 
-#[test]
-#[cfg(target_arch = "x86_64")]
-fn an_older_cpu_gets_a_message_or_a_portable_program() {
-    let emulate = |cpu: &str| Command::new("qemu-x86_64").args(["-cpu", cpu, PROGRAM, "perft", "3", "-q"]).output();
-    let Ok(nehalem) = emulate("Nehalem") else {
-        eprintln!("skipped: qemu-x86_64 (package qemu-user) is not installed");
-        return;
-    };
-    if cfg!(target_feature = "avx2") {
-        let error = String::from_utf8_lossy(&nehalem.stderr);
-        assert_eq!(nehalem.status.code(), Some(1), "{error}");
-        assert!(error.contains(" avx2") && error.contains(" bmi2") && !error.contains("sse4.2"), "{error}");
-        assert!(error.contains("target-cpu=x86-64"), "{error}");
-    } else {
-        assert_eq!(String::from_utf8_lossy(&nehalem.stdout), "1\t4\n2\t12\n3\t56\n");
-    }
-    let haswell = emulate("Haswell").unwrap();
-    assert_eq!(String::from_utf8_lossy(&haswell.stdout), "1\t4\n2\t12\n3\t56\n");
+    let set = PatternSet::built_in("edax").unwrap();
+    let mut model = Model::zero(&set, &StageMap::uniform(1), 128).unwrap();
+    model.weights.iter_mut().for_each(|weights| *weights.last_mut().unwrap() = -192);
+    WeightFile { model, provenance: Provenance::default() }.save(path("edax.fsw").as_ref()).unwrap();
+    let output = run_with(&["export", "--to", "edax", &path("edax.fsw"), "-o", &path("eval.dat")], "");
+    assert!(String::from_utf8(output.stderr).unwrap().contains("exact"));
+    stdout(&["import", "--from", "edax", &path("eval.dat"), "-o", &path("back.fsw")], "");
+    assert_eq!(stdout(&["eval", "-w", &path("back.fsw")], START), "-1.500\n");
+
+    fs::write(path("eval.dat"), "XADE").unwrap();
+    let refused = refusal(&["import", "--from", "edax", &path("eval.dat"), "-o", &path("new.fsw"), "-q"], "", 1);
+    assert!(refused.contains("eval.dat"), "{refused}");
+    assert!(!folder.path().join("new.fsw").exists());
+    assert!(refusal(&["export", "--to", "word", weights, "-o", &path("x")], "", 2).contains("safetensors"));
 }

@@ -1,0 +1,99 @@
+//! Help, usage errors, streams, environment, CPU.
+
+use std::fs;
+use std::io::Write;
+use std::process::{Command, Stdio};
+
+use crate::support::*;
+
+#[test]
+fn help_and_version_go_to_standard_output() {
+    assert_eq!(stdout(&["--version"], ""), concat!("flipside ", env!("CARGO_PKG_VERSION"), "\n"));
+    assert!(stdout(&["--help"], "").contains("Usage: flipside"));
+    let help = stdout(&["perft", "--help"], "");
+    assert!(help.contains("Example:\n  flipside perft"), "{help}");
+    for option in ["--threads", "--quiet", "--progress"] {
+        assert!(help.contains(option), "{help}");
+    }
+}
+
+#[test]
+fn wrong_usage_exits_with_2() {
+    let nothing = run_with(&[], "");
+    assert_eq!((nothing.status.code(), nothing.stdout.len()), (Some(2), 0));
+    assert!(String::from_utf8_lossy(&nothing.stderr).contains("Usage: flipside"));
+    assert!(refusal(&["fly"], "", 2).contains("'fly'"));
+    assert!(refusal(&["perft", "61"], "", 2).contains("61"));
+    assert!(refusal(&["perft", "--threads", "0"], "", 2).contains("--threads"));
+    assert!(refusal(&["perft", "--position", "XO X"], "", 2).contains("found 2 squares"));
+    assert!(refusal(&["eval", "--progress", "perhaps"], "", 2).contains("perhaps"));
+}
+
+#[test]
+fn quiet_says_nothing() {
+    let output = run_with(&["perft", "5", "--quiet"], "");
+    assert_eq!(String::from_utf8_lossy(&output.stderr), "");
+    let output = run_with(&["perft", "5"], "");
+    assert!(String::from_utf8_lossy(&output.stderr).contains("leaves a second"));
+}
+
+#[test]
+fn options_win_over_the_environment() {
+    let folder = tempfile::tempdir().unwrap();
+    let call = |arguments: &[&str]| {
+        let mut command = program();
+        command
+            .env("FLIPSIDE_WEIGHTS", constant_weights(folder.path(), 5))
+            .env("FLIPSIDE_THREADS", "1")
+            .args(arguments);
+        String::from_utf8(finish(command, START).stdout).unwrap()
+    };
+    assert_eq!(call(&["eval"]), "+5.000\n");
+    assert_eq!(call(&["eval", "-w", "squares"]), "+0.000\n");
+    let mut command = program();
+    command.env("FLIPSIDE_THREADS", "many").arg("eval");
+    assert_eq!(finish(command, START).status.code(), Some(2));
+}
+
+#[test]
+fn a_reader_that_leaves_is_no_error() {
+    let mut command = program();
+    command.args(["eval", "-w", "squares"]).stdin(Stdio::piped()).stdout(Stdio::piped()).stderr(Stdio::piped());
+    let mut child = command.spawn().unwrap();
+    drop(child.stdout.take());
+    child.stdin.take().unwrap().write_all(format!("{START}\n").repeat(10_000).as_bytes()).unwrap();
+    let output = child.wait_with_output().unwrap();
+    assert_eq!((output.status.code(), String::from_utf8_lossy(&output.stderr).as_ref()), (Some(0), ""));
+}
+
+#[test]
+#[cfg(target_os = "linux")]
+fn a_full_disk_is_an_error() {
+    for arguments in [&["perft", "3", "-q"][..], &["--help"]] {
+        let full = fs::OpenOptions::new().write(true).open("/dev/full").unwrap();
+        let output = program().args(arguments).stdout(full).output().unwrap();
+        let error = String::from_utf8_lossy(&output.stderr);
+        assert_eq!(output.status.code(), Some(1), "{error}");
+        assert!(error.starts_with("flipside: cannot write to standard output: "), "{error}");
+    }
+}
+
+#[test]
+#[cfg(target_arch = "x86_64")]
+fn an_older_cpu_gets_a_message_or_a_portable_program() {
+    let emulate = |cpu: &str| Command::new("qemu-x86_64").args(["-cpu", cpu, PROGRAM, "perft", "3", "-q"]).output();
+    let Ok(nehalem) = emulate("Nehalem") else {
+        eprintln!("skipped: qemu-x86_64 (package qemu-user) is not installed");
+        return;
+    };
+    if cfg!(target_feature = "avx2") {
+        let error = String::from_utf8_lossy(&nehalem.stderr);
+        assert_eq!(nehalem.status.code(), Some(1), "{error}");
+        assert!(error.contains(" avx2") && error.contains(" bmi2") && !error.contains("sse4.2"), "{error}");
+        assert!(error.contains("target-cpu=x86-64"), "{error}");
+    } else {
+        assert_eq!(String::from_utf8_lossy(&nehalem.stdout), "1\t4\n2\t12\n3\t56\n");
+    }
+    let haswell = emulate("Haswell").unwrap();
+    assert_eq!(String::from_utf8_lossy(&haswell.stdout), "1\t4\n2\t12\n3\t56\n");
+}

@@ -1,0 +1,7 @@
+//! The program as its users meet it: output, exit codes, errors.
+
+mod general;
+mod matches;
+mod positions;
+mod support;
+mod train;

@@ -1,0 +1,107 @@
+//! Matches, servers, and converting games.
+
+use std::fs;
+
+use crate::support::*;
+
+/// The values of a line of a match's results.
+fn value<'t>(results: &'t str, name: &str) -> Vec<&'t str> {
+    let line = results.lines().map(columns).find(|columns| columns[0] == name);
+    line.unwrap_or_else(|| panic!("no line `{name}` in {results}"))[1..].to_vec()
+}
+
+#[test]
+fn matches_are_the_same_on_any_number_of_threads() {
+    let results = |threads: &str| {
+        stdout(&["match", "mobility", "squares", "--pairs", "20", "--depth", "2", "-q", "--threads", threads], "")
+    };
+    let single = results("1");
+    assert_eq!(value(&single, "first"), ["mobility"]);
+    assert_eq!(value(&single, "pairs"), ["20"]);
+    let count = |name: &str| value(&single, name)[0].parse::<u32>().unwrap();
+    assert_eq!(count("wins") + count("draws") + count("losses"), 40);
+    assert_eq!(value(&single, "elo").len(), 3);
+    assert_eq!(single, results("3"));
+}
+
+#[test]
+fn equal_players_come_out_equal() {
+    let results = stdout(&["match", "squares", "squares", "--pairs", "5", "--depth", "1", "-q", "--seed", "3"], "");
+    assert_eq!(value(&results, "wins"), value(&results, "losses"));
+    assert_eq!(value(&results, "score"), ["50.00%"]);
+    assert_eq!(value(&results, "elo")[0], "+0.0");
+}
+
+#[test]
+fn sequential_tests_end_matches() {
+    let arguments = ["match", "mobility", "squares", "--pairs", "1000", "--depth", "2", "-q", "--sprt", "-300,-200"];
+    let results = stdout(&arguments, "");
+    assert_eq!(value(&results, "sprt")[0], "at least -200");
+    assert!(value(&results, "pairs")[0].parse::<u32>().unwrap() < 1000);
+    assert!(refusal(&["match", "mobility", "squares", "--sprt", "5"], "", 2).contains("0,10"));
+    assert!(refusal(&["match", "mobility", "squares", "--sprt", "10,0"], "", 2).contains("elo0 < elo1"));
+}
+
+#[test]
+fn a_match_with_another_program_is_kept_and_gone_on_with() {
+    let folder = tempfile::tempdir().unwrap();
+    let games = folder.path().join("games.ggf");
+    let games = games.to_str().unwrap();
+    for dialect in ["gtp", "nboard"] {
+        let _ = fs::remove_file(games);
+        let other = format!("{dialect}:'{PROGRAM}' {dialect} -w squares --depth 2");
+        let play = |pairs: &str| {
+            stdout(&["match", "mobility", &other, "--depth", "2", "--pairs", pairs, "--games", games, "-q"], "")
+        };
+        play("2");
+        let kept = fs::read_to_string(games).unwrap();
+        assert_eq!(kept.matches("(;GM[Othello]").count(), 4, "{kept}");
+        let results = play("3");
+        assert_eq!(value(&results, "pairs"), ["3"]);
+        assert!(fs::read_to_string(games).unwrap().starts_with(&kept));
+        // The same players without a process in between.
+        let inside = stdout(&["match", "mobility", "squares", "--depth", "2", "--pairs", "3", "-q"], "");
+        assert_eq!(value(&results, "discs"), value(&inside, "discs"), "{dialect}");
+    }
+}
+
+#[test]
+fn players_that_fail_are_told() {
+    let broken = "gtp:flipside-no-such-program";
+    assert!(refusal(&["match", "squares", broken, "--pairs", "1", "-q"], "", 1).contains("flipside-no-such-program"));
+    assert!(refusal(&["match", "squares", "no/such.fsw", "-q"], "", 1).contains("no/such.fsw"));
+    let openings = ["match", "squares", "squares", "--openings", "-q/none"];
+    assert!(refusal(&openings, "", 2).contains("--openings"));
+    let folder = tempfile::tempdir().unwrap();
+    let file = folder.path().join("openings.txt");
+    fs::write(&file, "f5d6\nf5f5\n").unwrap();
+    let arguments = ["match", "squares", "squares", "--openings", file.to_str().unwrap()];
+    assert!(refusal(&arguments, "", 1).contains("line 2"));
+}
+
+#[test]
+fn servers_answer_until_the_input_ends() {
+    let gtp = stdout(&["gtp", "-w", "squares", "--depth", "2"], "1 name\nplay b f5\ngenmove w\nfly\n");
+    assert!(gtp.starts_with("=1 flipside\n\n=\n\n= ") || gtp.starts_with("=1 flipside\n\n= \n\n= "), "{gtp}");
+    assert!(gtp.contains("? "), "{gtp}");
+    let nboard = stdout(&["nboard", "-w", "squares"], "nboard 2\nping 7\nset depth 3\ngo\n");
+    assert!(nboard.contains("pong 7") && nboard.contains("=== "), "{nboard}");
+}
+
+#[test]
+fn games_are_converted() {
+    assert_eq!(stdout(&["convert", "-", "--to", "f5d6"], "F5D6C3\n"), "f5d6c3\n");
+    let ggf = stdout(&["convert", "-", "--to", "ggf"], "f5d6c3\n");
+    assert!(ggf.starts_with("(;GM[Othello]"), "{ggf}");
+    let folder = tempfile::tempdir().unwrap();
+    let output = folder.path().join("games.txt");
+    let to = output.to_str().unwrap();
+    assert_eq!(stdout(&["convert", "-", "--to", "f5d6", "-o", to], &ggf), "");
+    assert_eq!(fs::read_to_string(&output).unwrap(), "f5d6c3\n");
+    // A bad record leaves the old file as it was.
+    assert!(refusal(&["convert", "-", "--to", "f5d6", "-o", to], "f5d6\nf5f5\n", 1).contains("--skip-bad"));
+    assert_eq!(fs::read_to_string(&output).unwrap(), "f5d6c3\n");
+    assert_eq!(stdout(&["convert", "-", "--to", "f5d6", "--skip-bad"], "f5d6\nf5f5\nf5\n"), "f5d6\nf5\n");
+    assert!(refusal(&["convert", "-", "--to", "wthor"], "f5d6\n", 2).contains("wthor"));
+    assert!(refusal(&["convert", "-", "--to", "pgn"], "f5d6\n", 2).contains("pgn"));
+}

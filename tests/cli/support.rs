@@ -1,0 +1,81 @@
+//! Calling the program.
+
+use std::io::Write;
+use std::path::{Path, PathBuf};
+use std::process::{Command, Output, Stdio};
+
+use flipside::eval::{Model, StageMap};
+use flipside::pattern::PatternSet;
+use flipside::weights::{Provenance, WeightFile};
+
+pub const PROGRAM: &str = env!("CARGO_BIN_EXE_flipside");
+pub const START: &str = "---------------------------OX------XO--------------------------- X";
+
+/// A pattern set that is quick to learn and small on disk.
+pub const SMALL_SET: &str = r#"
+name = "small"
+scalars = ["constant"]
+[patterns]
+corner3x2 = "a1 b1 c1 a2 b2 c2"
+edge = "a1 b1 c1 d1 e1 f1 g1 h1"
+"#;
+
+/// The program without the caller's environment variables for it.
+pub fn program() -> Command {
+    let mut command = Command::new(PROGRAM);
+    let own = std::env::vars().map(|(name, _)| name).filter(|name| name.starts_with("FLIPSIDE_"));
+    for name in own {
+        command.env_remove(name);
+    }
+    command
+}
+
+pub fn finish(mut command: Command, input: &str) -> Output {
+    let pipes = command.stdin(Stdio::piped()).stdout(Stdio::piped()).stderr(Stdio::piped());
+    let mut child = pipes.spawn().unwrap();
+    // A program that refuses its arguments does not read its input.
+    let _ = child.stdin.take().unwrap().write_all(input.as_bytes());
+    child.wait_with_output().unwrap()
+}
+
+pub fn run_with(arguments: &[&str], input: &str) -> Output {
+    let mut command = program();
+    command.args(arguments);
+    finish(command, input)
+}
+
+/// Standard output of a call that must succeed.
+pub fn stdout(arguments: &[&str], input: &str) -> String {
+    let output = run_with(arguments, input);
+    assert_eq!(output.status.code(), Some(0), "{arguments:?}: {}", String::from_utf8_lossy(&output.stderr));
+    String::from_utf8(output.stdout).unwrap()
+}
+
+/// Standard error of a call that must fail with a code and print no data.
+pub fn refusal(arguments: &[&str], input: &str, code: i32) -> String {
+    let output = run_with(arguments, input);
+    let error = String::from_utf8(output.stderr).unwrap();
+    assert_eq!(output.status.code(), Some(code), "{arguments:?}: {error}");
+    assert_eq!(String::from_utf8(output.stdout).unwrap(), "", "{arguments:?}");
+    assert!(error.starts_with("flipside: "), "{error}");
+    error
+}
+
+pub fn data(path: &str) -> String {
+    Path::new(env!("CARGO_MANIFEST_DIR")).join("data").join(path).display().to_string()
+}
+
+/// A weight file that thinks every position is worth as much.
+pub fn constant_weights(folder: &Path, discs: i16) -> PathBuf {
+    let set = PatternSet::from_toml(SMALL_SET).unwrap();
+    let mut model = Model::zero(&set, &StageMap::uniform(4), 128).unwrap();
+    // The only scalar is the constant; its weight is the last.
+    model.weights.iter_mut().for_each(|weights| *weights.last_mut().unwrap() = 128 * discs);
+    let path = folder.join(format!("constant{discs}.fsw"));
+    WeightFile { model, provenance: Provenance::of_this_program("made by a test") }.save(&path).unwrap();
+    path
+}
+
+pub fn columns(line: &str) -> Vec<&str> {
+    line.split('\t').collect()
+}

@@ -1,0 +1,139 @@
+//! The main job in miniature, from the command line; `tests/train.rs` has the promises about bytes.
+
+use std::fs;
+use std::path::{Path, PathBuf};
+use std::process::{Child, Command, Stdio};
+use std::time::Duration;
+
+use tempfile::TempDir;
+
+use crate::support::*;
+
+const CONFIG: &str = r#"
+window = 2
+[step]
+rate = 0.1
+[gate]
+every = 20
+pairs = 4
+depth = 1
+exact-empties = 6
+[[phases]]
+generations = 4
+games = 128
+lambda = 0.9
+stage-plies = 6
+self-play = { depth = 1, exact-empties = 6, opening-plies = 30, exploration = 0.02, update = "td" }
+[[phases]]
+generations = 0
+games = 128
+lambda = 0.9
+stage-plies = 2
+self-play = { depth = 1, exact-empties = 6, opening-plies = 30, exploration = 0.02, update = "tdleaf" }
+"#;
+
+/// A folder with a configuration and a pattern set, for runs.
+struct Lab(TempDir);
+
+impl Lab {
+    fn new() -> Self {
+        let folder = tempfile::tempdir().unwrap();
+        fs::write(folder.path().join("config.toml"), CONFIG).unwrap();
+        fs::write(folder.path().join("small.toml"), SMALL_SET).unwrap();
+        Self(folder)
+    }
+
+    /// The file of a run.
+    fn file(&self, run: &str, name: &str) -> PathBuf {
+        self.0.path().join(run).join(name)
+    }
+
+    /// A call that trains six generations, unless the further arguments say otherwise.
+    fn train(&self, run: &str, arguments: &[&str]) -> Command {
+        let mut command = program();
+        command.current_dir(self.0.path()).args(["train", "--run", run, "--preset", "quick"]);
+        command.args(["--config", "config.toml", "--patterns", "small.toml"]).args(arguments);
+        if !arguments.contains(&"--generations") {
+            command.args(["--generations", "6"]);
+        }
+        command
+    }
+
+    /// Starts training and waits until it has learned a few generations.
+    fn start(&self, run: &str, mut command: Command) -> Child {
+        let mut child = command.stdout(Stdio::piped()).stderr(Stdio::piped()).spawn().unwrap();
+        let learned =
+            |path: &Path| fs::read_to_string(path).is_ok_and(|text| text.matches(r#""learned""#).count() >= 6);
+        while !learned(&self.file(run, "metrics.jsonl")) {
+            assert!(child.try_wait().unwrap().is_none(), "the run ended early");
+            std::thread::sleep(Duration::from_millis(2));
+        }
+        child
+    }
+}
+
+#[test]
+fn a_run_leaves_weights_metrics_and_its_configuration() {
+    let lab = Lab::new();
+    let output = finish(lab.train("runs/one", &[]), "");
+    assert_eq!(String::from_utf8(output.stdout).unwrap(), "runs/one/best.fsw\n");
+    let talk = String::from_utf8(output.stderr).unwrap();
+    assert!(talk.contains("against mobility") && talk.contains("finished after 6 generations"), "{talk}");
+
+    let best = lab.file("runs/one", "best.fsw");
+    let values = stdout(&["eval", "-w", best.to_str().unwrap()], &format!("{START}\n"));
+    assert!(values.trim().parse::<f64>().is_ok(), "{values}");
+    let shown = stdout(&["inspect", best.to_str().unwrap()], "");
+    assert!(shown.contains("games        768") && shown.contains("stage-plies = 6"), "{shown}");
+    let metrics = fs::read_to_string(lab.file("runs/one", "metrics.jsonl")).unwrap();
+    let events: Vec<serde_json::Value> = metrics.lines().map(|line| serde_json::from_str(line).unwrap()).collect();
+    assert_eq!(events.iter().filter(|event| event["event"] == "learned").count(), 6);
+    // The configuration as resolved begins the same run.
+    let resolved = fs::read_to_string(lab.file("runs/one", "config.toml")).unwrap();
+    assert!(resolved.contains("small.toml") && resolved.contains("tdleaf"), "{resolved}");
+}
+
+#[test]
+#[cfg(unix)]
+fn a_run_under_nohup_outlives_its_terminal_and_locks_its_directory() {
+    use rustix::process::{Pid, Signal, kill_process};
+    let lab = Lab::new();
+    let inner = lab.train("run", &["--generations", "100000"]);
+    let mut nohup = Command::new("nohup");
+    nohup.current_dir(lab.0.path()).arg(inner.get_program()).args(inner.get_args());
+    let mut child = lab.start("run", nohup);
+
+    let second = finish(lab.train("run", &[]), "");
+    let refusal = String::from_utf8(second.stderr).unwrap();
+    assert_eq!(second.status.code(), Some(1), "{refusal}");
+    assert!(refusal.contains("another process is training"), "{refusal}");
+
+    kill_process(Pid::from_child(&child), Signal::HUP).unwrap();
+    std::thread::sleep(Duration::from_millis(200));
+    assert!(child.try_wait().unwrap().is_none(), "SIGHUP ended a run under nohup");
+    kill_process(Pid::from_child(&child), Signal::INT).unwrap();
+    assert_eq!(child.wait().unwrap().code(), Some(75));
+}
+
+#[test]
+fn other_configurations_are_refused() {
+    let lab = Lab::new();
+    assert!(lab.train("run", &["--generations", "2", "-q"]).status().unwrap().success());
+    let refusal = |command: Command, code: i32| {
+        let output = finish(command, "");
+        let error = String::from_utf8(output.stderr).unwrap();
+        assert_eq!(output.status.code(), Some(code), "{error}");
+        assert!(error.starts_with("flipside: "), "{error}");
+        error
+    };
+    let error = refusal(lab.train("run", &["--seed", "9", "-q"]), 1);
+    assert!(error.contains("`seed") && error.contains("--run"), "{error}");
+    assert!(refusal(lab.train("run", &["--resume", "never", "-q"]), 1).contains("holds a run already"));
+    assert!(refusal(lab.train("other", &["--minutes", "1", "--hours", "1"]), 2).contains("--hours"));
+    assert!(refusal(lab.train("other", &["--minutes", "0"]), 2).contains("above 0"));
+    fs::write(lab.0.path().join("config.toml"), "widnow = 3").unwrap();
+    assert!(refusal(lab.train("other", &[]), 1).contains("widnow"));
+    fs::write(lab.0.path().join("config.toml"), "window = 0").unwrap();
+    assert!(refusal(lab.train("other", &[]), 1).contains("`window` is 0"));
+    assert!(!lab.file("other", "").exists(), "a refused run leaves nothing behind");
+}
