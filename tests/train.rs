@@ -20,21 +20,21 @@ gate = { every = 2, pairs = 3, depth = 1, exact-empties = 6 }
 
 [[phases]]
 generations = 2
-games = 1100
+games = 2100
 lambda = 0.9
 stage-plies = 12
 self-play = { depth = 1, exact-empties = 4, opening-plies = 30, exploration = 0.02, update = "td" }
 
 [[phases]]
 generations = 1
-games = 1100
+games = 2100
 lambda = 0.5
 stage-plies = 4
 self-play = { depth = 2, exact-empties = 6, opening-plies = 50, exploration = 0.02, update = "tdleaf" }
 
 [[phases]]
 generations = 0
-games = 1100
+games = 2100
 lambda = 0.5
 stage-plies = 2
 self-play = { depth = 1, exact-empties = 4, opening-plies = 40, exploration = 0.02, update = "td" }
@@ -70,7 +70,7 @@ fn one_two_and_three_threads_give_the_same_bytes() {
     assert_eq!(one, undisturbed(3));
     let last = WeightFile::from_bytes(&one.0).unwrap();
     assert_eq!(last.provenance.generations, 4);
-    assert_eq!(last.provenance.games, 4400);
+    assert_eq!(last.provenance.games, 8400);
     assert_eq!(last.provenance.config, config().to_toml());
     assert!(last.model.weights.iter().flatten().any(|&weight| weight != 0));
 }

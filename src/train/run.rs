@@ -22,7 +22,7 @@ use crate::selfplay::SelfPlay;
 use crate::weights::{FileError, Provenance, WeightFile, atomic_write};
 
 /// Games of a batch: what a signal waits for, and what a crash costs.
-const BATCH: u32 = 1024;
+const BATCH: u32 = 2048;
 
 /// A checkpoint is written at the end of a generation if the last is older than this. The journal makes good for the time
 /// between: what follows the checkpoint is only learned again.
