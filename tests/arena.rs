@@ -3,8 +3,8 @@
 use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 
 use flipside::arena::{
-    Ending, ForfeitReason, Hypothesis, Match, MatchReport, OpeningsError, PairEvent, Player, PlayerError, Sprt,
-    SprtError, Tally, parse_openings, play_game, select_openings, xot_openings,
+    Ending, ForfeitReason, GameLog, GameLogError, Hypothesis, Match, MatchReport, OpeningsError, Pair, PairEvent,
+    Player, PlayerError, Sprt, SprtError, Tally, parse_openings, play_game, select_openings, xot_openings,
 };
 use flipside::board::{Diagram, Side, Square, Transcript, squares};
 
@@ -329,4 +329,93 @@ fn a_player_that_cannot_be_made_fails_the_match() {
     let error = || Err::<Hashed, _>(PlayerError::Failed("no such file".into()));
     let report = plan(5, None).run(|| Ok(Greedy), error, &AtomicBool::new(false), |_| ());
     assert_eq!(report, Err(PlayerError::Failed("no such file".into())));
+}
+
+/// Plays a match between players of which the second breaks some games off, keeping the games, up to `pairs` of them.
+fn logged(path: &std::path::Path, plan: &mut Match, threads: usize, pairs: usize) -> Result<Vec<Pair>, GameLogError> {
+    let (mut log, played) = GameLog::open(path, ["greedy [1]", "faulty"], &plan.openings)?;
+    let before = played.len();
+    plan.played = played.clone();
+    let (stop, mut all) = (AtomicBool::new(false), Vec::new());
+    let second = || Ok(Faulty { fault: Fault::Error, after: 25, asked: 0 });
+    let pool = rayon::ThreadPoolBuilder::new().num_threads(threads).build().unwrap();
+    pool.install(|| {
+        plan.run(
+            || Ok(Greedy),
+            second,
+            &stop,
+            |event| {
+                if event.index >= before && event.index < pairs {
+                    log.add(event.pair).unwrap();
+                }
+                all.push(event.pair.clone());
+                stop.store(event.index + 1 >= pairs, Ordering::Relaxed);
+            },
+        )
+    })
+    .unwrap();
+    Ok(all)
+}
+
+#[test]
+fn an_interrupted_match_goes_on_and_leaves_the_same_file() {
+    let directory = tempfile::tempdir().unwrap();
+    for extension in ["ggf", "txt"] {
+        let (whole, parts) = (directory.path().join("whole").with_extension(extension), directory.path().join("parts"));
+        let parts = parts.with_extension(extension);
+        let mut plan = plan(30, None);
+        let games = logged(&whole, &mut plan, 1, 30).unwrap();
+        let forfeits = games.iter().flat_map(|pair| &pair.games).filter(|game| game.forfeit.is_some()).count();
+        assert!((5..60).contains(&forfeits), "{forfeits}");
+        let bytes = std::fs::read(&whole).unwrap();
+
+        logged(&parts, &mut plan, 3, 7).unwrap();
+        // Killed while writing: a whole game more, and half a line.
+        let lines: Vec<_> = bytes.split_inclusive(|&byte| byte == b'\n').collect();
+        let mut torn = lines[..15].concat();
+        torn.extend(&lines[15][..20]);
+        std::fs::write(&parts, &torn).unwrap();
+        let resumed = logged(&parts, &mut plan, 2, 30).unwrap();
+        assert_eq!(plan.played.len(), 7);
+        assert_eq!(std::fs::read(&parts).unwrap(), bytes);
+        assert!(resumed.iter().map(Pair::discs).eq(games.iter().map(Pair::discs)));
+        let forfeits = |pairs: &[Pair]| {
+            let games = pairs.iter().flat_map(|pair| pair.games.clone());
+            games.map(|game| game.forfeit.map(|forfeit| forfeit.side)).collect::<Vec<_>>()
+        };
+        assert_eq!(forfeits(&resumed), forfeits(&games));
+
+        // A finished match has nothing left to play, and a shorter one takes what it needs.
+        logged(&parts, &mut plan, 2, 30).unwrap();
+        assert_eq!((plan.played.len(), std::fs::read(&parts).unwrap()), (30, bytes.clone()));
+        plan.openings.truncate(4);
+        assert_eq!(logged(&parts, &mut plan, 2, 4).unwrap().len(), 4);
+        assert_eq!(std::fs::read(&parts).unwrap(), bytes);
+    }
+}
+
+#[test]
+fn a_file_of_something_else_is_left_alone() {
+    let directory = tempfile::tempdir().unwrap();
+    let plan = plan(3, None);
+    let open = |name: &str, text: &str, names: [&str; 2]| {
+        let path = directory.path().join(name);
+        std::fs::write(&path, text).unwrap();
+        let error = GameLog::open(&path, names, &plan.openings).unwrap_err();
+        assert_eq!(std::fs::read_to_string(&path).unwrap(), text);
+        error
+    };
+    assert!(matches!(open("a.txt", "my diary\n", ["a", "b"]), GameLogError::Record { line: 1, .. }));
+    assert!(matches!(open("a.ggf", "my diary\n", ["a", "b"]), GameLogError::OtherMatch { line: 1, .. }));
+    let other = format!("{}\n{}\n", plan.openings[0], plan.openings[1]);
+    assert!(matches!(open("a.txt", &other, ["a", "b"]), GameLogError::OtherMatch { line: 2, .. }));
+    let moves = plan.openings[0].moves().iter().zip(["B", "W"].iter().cycle());
+    let moves: String = moves.map(|(square, colour)| format!("{colour}[{square}]")).collect();
+    let game = format!("(;GM[Othello]PB[a]PW[b]{moves};)\n");
+    assert!(matches!(open("a.ggf", &game, ["b", "a"]), GameLogError::OtherMatch { line: 1, .. }));
+
+    let path = directory.path().join("locked.txt");
+    let _first = GameLog::open(&path, ["a", "b"], &plan.openings).unwrap();
+    assert!(matches!(GameLog::open(&path, ["a", "b"], &plan.openings), Err(GameLogError::Locked(_))));
+    assert!(matches!(GameLog::open(directory.path(), ["a", "b"], &plan.openings), Err(GameLogError::File { .. })));
 }

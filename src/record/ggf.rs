@@ -203,7 +203,7 @@ pub fn clean(text: &str) -> String {
 
 /// Writes a game on one line.
 ///
-/// Names and the like go through [`clean`], as the format has no way to quote.
+/// Names and the like go through [`clean`], as the format has no way to quote. Evaluations and times have two decimals.
 ///
 /// # Errors
 /// What the writer reports.
@@ -254,7 +254,7 @@ pub fn write(out: &mut impl Write, game: &Game) -> io::Result<()> {
 }
 
 fn write_note(out: &mut impl Write, note: &MoveNote) -> io::Result<()> {
-    let number = |number: Option<f32>| number.map(|n| n.to_string()).unwrap_or_default();
+    let number = |number: Option<f32>| number.map(|n| format!("{n:.2}")).unwrap_or_default();
     match (note.evaluation, note.seconds) {
         (None, None) => Ok(()),
         (evaluation, None) => write!(out, "/{}", number(evaluation)),

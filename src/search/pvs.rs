@@ -17,7 +17,7 @@ pub struct SearchResult {
     pub score: Score,
     /// The best move; none where the player must pass or the game is over.
     pub best: Option<Square>,
-    /// The principal variation, starting with `best`. Passes are left out.
+    /// The principal variation, starting with `best` if there is one. Passes are left out.
     pub line: Vec<Square>,
     /// Plies searched.
     pub depth: u32,
@@ -78,7 +78,8 @@ impl<'e, E: Evaluator> Searcher<'e, E> {
             score = Some(self.aspire(&root, depth, score, &mut line));
         }
         let score = score.expect("there is at least one iteration");
-        SearchResult { score, best: line.first().copied(), line: line.to_vec(), depth, nodes: self.nodes }
+        let best = if position.moves() == 0 { None } else { line.first().copied() };
+        SearchResult { score, best, line: line.to_vec(), depth, nodes: self.nodes }
     }
 
     /// Searches with a window around the expected value, then with an open one on the side where the value turns out to be.

@@ -1,0 +1,350 @@
+//! Game records: what is written is read back, what is wrong is refused with its place, and nothing makes a reader panic.
+
+use flipside::board::{Diagram, Position, ScoredDiagram, Side, Square, Transcript, squares};
+use flipside::record::{
+    ConvertError, Converted, Fault, Finish, Format, Game, GameResult, MoveNote, Place, RecordError, convert, ggf,
+    lines, read_games, wthor,
+};
+use rand::{RngExt, SeedableRng};
+use rand_chacha::ChaCha8Rng;
+
+const FIRST: &str = "(;GM[Othello]PC[GGS/os]DT[2004.09.18_05:54:38.MDT]PB[ant one]PW[bee]RE[+2.000:r]TI[05:00//02:00]TY[8]\
+    BO[8 -------- -------- -------- ---O*--- ---*O--- -------- -------- -------- *]\
+    B[d3//0.01]W[c5/2.39/0.01]B[f6/-1.5];)";
+
+/// A legal game by chance, of at most `plies` moves, with notes on some of them.
+fn random_game(rng: &mut ChaCha8Rng, start: Diagram, plies: usize) -> Game {
+    let mut game = Game::new(start);
+    while game.moves().len() < plies && game.last().position.moves() != 0 {
+        let moves: Vec<_> = squares(game.last().position.moves()).collect();
+        let some = |rng: &mut ChaCha8Rng| rng.random_bool(0.5).then(|| rng.random_range(-6400..6400) as f32 / 100.0);
+        let note = MoveNote { evaluation: some(rng), seconds: some(rng).map(f32::abs) };
+        game.push(moves[rng.random_range(0..moves.len())], note).unwrap();
+    }
+    game.result = game.score_on_board();
+    game
+}
+
+fn random_diagram(rng: &mut ChaCha8Rng) -> Diagram {
+    let (player, opponent): (u64, u64) = (rng.random(), rng.random());
+    let side = if rng.random() { Side::Black } else { Side::White };
+    Diagram { position: Position { player: player & !opponent, opponent: opponent & !player }, side }
+}
+
+fn ggf_text(game: &Game) -> Vec<u8> {
+    let mut text = Vec::new();
+    ggf::write(&mut text, game).unwrap();
+    text
+}
+
+/// WTHOR bytes of games given as black's discs and a transcript.
+fn wthor_bytes(games: &[(u8, &str)]) -> Vec<u8> {
+    let mut bytes = vec![20, 4, 1, 2];
+    bytes.extend((games.len() as u32).to_le_bytes());
+    bytes.extend([0, 0, 0xce, 0x07, 8, 0, 22, 0]);
+    for (discs, moves) in games {
+        let moves: Transcript = moves.parse().unwrap();
+        bytes.extend([7, 0, 1, 2, 3, 0, *discs, 40]);
+        let codes = moves.moves().iter().map(|square| (square.index() / 8 * 10 + square.index() % 8 + 11) as u8);
+        let codes: Vec<u8> = codes.chain(std::iter::repeat(0)).take(60).collect();
+        bytes.extend(codes);
+    }
+    bytes
+}
+
+#[test]
+fn ggf_is_read_in_full() {
+    let games: Vec<_> = ggf::read(FIRST.as_bytes()).collect();
+    let [Ok(game)] = games.as_slice() else { panic!("{games:?}") };
+    assert_eq!((game.black.as_str(), game.white.as_str()), ("ant one", "bee"));
+    assert_eq!(game.place.as_deref(), Some("GGS/os"));
+    assert_eq!(game.date.as_deref(), Some("2004.09.18_05:54:38.MDT"));
+    assert_eq!(game.clock.as_deref(), Some("05:00//02:00"));
+    assert_eq!(game.result, Some(GameResult { discs: 2, finish: Finish::Resigned }));
+    assert_eq!(game.transcript().unwrap().to_string(), "d3c5f6");
+    let notes: Vec<_> = game.moves().iter().map(|(_, note)| (note.evaluation, note.seconds)).collect();
+    assert_eq!(notes, [(None, Some(0.01)), (Some(2.39), Some(0.01)), (Some(-1.5), None)]);
+}
+
+#[test]
+fn ggf_is_written_as_others_read_it() {
+    let mut game: Game = Game::from_transcript(&"f5d6".parse().unwrap());
+    (game.black, game.white) = ("a]b".into(), "c".into());
+    game.place = Some("here".into());
+    let expected = "(;GM[Othello]PC[here]PB[a b]PW[c]RE[?]TY[8]BO[8 -------- -------- -------- ---O*--- ---*O--- -------- \
+        -------- -------- *]B[f5]W[d6];)\n";
+    assert_eq!(String::from_utf8(ggf_text(&game)).unwrap(), expected);
+}
+
+#[test]
+fn games_survive_ggf() {
+    let mut rng = ChaCha8Rng::seed_from_u64(1);
+    let (mut all, mut games, mut passes) = (Vec::new(), Vec::new(), 0);
+    for i in 0..300 {
+        let start = if i % 3 == 0 { random_diagram(&mut rng) } else { Diagram::START };
+        let plies = rng.random_range(0..=60);
+        let mut game = random_game(&mut rng, start, plies);
+        (game.black, game.white) = (format!("player {i}"), String::new());
+        if i % 2 == 0 {
+            let finish = [Finish::TimedOut, Finish::Resigned, Finish::Agreed, Finish::Played][i % 8 / 2];
+            game.result = Some(GameResult { discs: rng.random_range(-64..=64), finish });
+        }
+        let text = ggf_text(&game);
+        passes += String::from_utf8_lossy(&text).matches("[PA]").count();
+        all.extend(text);
+        all.extend(b"12 (text between games)\n");
+        games.push(game);
+    }
+    let read: Result<Vec<_>, _> = ggf::read(&all).collect();
+    assert_eq!(read.unwrap(), games);
+    assert!(passes > 10, "{passes}");
+}
+
+#[test]
+fn bad_ggf_says_what_and_where_and_the_reader_goes_on() {
+    let fault = |from: &str, to: &str| {
+        let text = FIRST.replacen(from, to, 1);
+        assert_ne!(text, FIRST, "{from}");
+        let both = text + "\n" + FIRST;
+        let games: Vec<_> = ggf::read(both.as_bytes()).collect();
+        assert!(games.last().unwrap().is_ok(), "{from} {to}: {games:?}");
+        games[0].clone().expect_err(to)
+    };
+    for (from, to) in [
+        ("Othello", "Amazons"),
+        ("TY[8]", "TY[8a]"),
+        ("+2.000", "+2.5"),
+        ("+2.000", "+66"),
+        ("+2.000", "nan"),
+        (":r", ":x"),
+        ("BO[8", "BO[10"),
+        ("---O*---", "---O*--"),
+        ("---O*---", "---OX---"),
+        (" *]B[", " ]B["),
+        (" *]B[", "O*]B["),
+        ("B[d3//0.01]", "B[d3]BO[8 x]"),
+        ("B[d3//0.01]", "W[d3]"),
+        ("B[d3//0.01]", "B[PA]"),
+        ("B[d3//0.01]", "B[a1]"),
+        ("B[d3//0.01]", "B[d9]"),
+        ("B[d3//0.01]", "[d3]"),
+        ("B[d3//0.01]", "B d3"),
+    ] {
+        let error = fault(from, to);
+        assert!(matches!(error.place, Place::Byte(1..)), "{from} {to}: {error}");
+    }
+    let error = ggf::read(FIRST.trim_end_matches(";)").as_bytes()).next().unwrap().unwrap_err();
+    assert_eq!(error, RecordError { place: Place::Byte(FIRST.len() - 2), fault: Fault::Unterminated });
+    let error = fault("B[d3//0.01]", "B[d1]");
+    assert_eq!(error.place, Place::Byte(FIRST.find("B[d3").unwrap()));
+    assert!(error.to_string().contains("d1 turns no disc over"), "{error}");
+    assert_eq!(ggf::read(b"no game here (; nor here").filter(Result::is_ok).count(), 0);
+}
+
+#[test]
+fn wthor_files_are_read() {
+    let bytes = wthor_bytes(&[(33, "f5d6c3"), (20, "f5f6e6f4")]);
+    let games: Vec<_> = wthor::read(&bytes).unwrap().collect::<Result<_, _>>().unwrap();
+    assert_eq!(games.len(), 2);
+    assert_eq!(games[0].transcript().unwrap().to_string(), "f5d6c3");
+    assert_eq!((games[0].black.as_str(), games[0].white.as_str()), ("player 513", "player 3"));
+    assert_eq!(games[0].date.as_deref(), Some("1998"));
+    assert_eq!(games[0].result, Some(GameResult { discs: 2, finish: Finish::Played }));
+    assert_eq!(games[1].result.unwrap().discs, -24);
+    let mut rng = ChaCha8Rng::seed_from_u64(5);
+    for _ in 0..50 {
+        let game = random_game(&mut rng, Diagram::START, 60).transcript().unwrap();
+        let read = wthor::read(&wthor_bytes(&[(40, &game.to_string())])).unwrap().next().unwrap().unwrap();
+        assert_eq!(read.transcript(), Some(game));
+    }
+}
+
+#[test]
+fn bad_wthor_files_are_refused_with_the_offset() {
+    let bytes = wthor_bytes(&[(33, "f5d6c3"), (20, "f5f6e6f4")]);
+    let whole = |bytes: &[u8]| wthor::read(bytes).map(|_| ()).unwrap_err();
+    assert_eq!(whole(&bytes[..15]).fault, Fault::WthorHeader(15));
+    assert_eq!(whole(&[]).fault, Fault::WthorHeader(0));
+    for length in [16, bytes.len() - 1, bytes.len() + 1] {
+        let mut changed = bytes.clone();
+        changed.resize(length, 0);
+        assert!(matches!(whole(&changed).fault, Fault::WthorLength { announced: 2, .. }));
+    }
+    let changed = |at: usize, value: u8| {
+        let mut changed = bytes.clone();
+        changed[at] = value;
+        changed
+    };
+    // A claim of four thousand million games must not be believed.
+    assert!(matches!(whole(&changed(7, 255)).fault, Fault::WthorLength { .. }));
+    assert_eq!(whole(&changed(12, 10)).place, Place::Byte(12));
+    assert_eq!(whole(&changed(13, 1)).place, Place::Byte(13));
+    for (at, value) in [(16 + 6, 65), (16 + 8, 19), (16 + 8, 255), (16 + 9, 56), (16 + 20, 11), (16 + 68 + 8, 11)] {
+        let bytes = changed(at, value);
+        let games: Vec<_> = wthor::read(&bytes).unwrap().collect();
+        let errors: Vec<_> = games.iter().filter_map(|game| game.as_ref().err()).collect();
+        assert_eq!(errors.len(), 1, "{at} {value}");
+        let Place::Byte(place) = errors[0].place else { panic!("{errors:?}") };
+        // A hole in the moves shows at the hole.
+        assert!(place == at || at == 16 + 20 && place == 16 + 11, "{at} {value}: {place}");
+    }
+}
+
+#[test]
+fn transcripts_are_read_line_by_line() {
+    let text = "# games\nf5d6\n\nf5d6c3d3\r\nf5d7\n F5F6 \n";
+    let games: Vec<_> = lines::read_transcripts(text).collect();
+    let texts: Vec<_> = games.iter().flatten().map(|game| game.transcript().unwrap().to_string()).collect();
+    assert_eq!(texts, ["f5d6", "f5d6c3d3", "f5f6"]);
+    assert_eq!(games[2].as_ref().unwrap_err().place, Place::Line(5));
+}
+
+#[test]
+fn positions_survive_obf_and_are_mirrored_for_egaroucid() {
+    let mut rng = ChaCha8Rng::seed_from_u64(2);
+    for _ in 0..200 {
+        let diagram = random_diagram(&mut rng);
+        let moves: Vec<_> =
+            squares(diagram.position.moves()).map(|square| (square, rng.random_range(-64..=64))).collect();
+        let best = moves.iter().map(|&(_, score)| score).max();
+        for scored in [
+            ScoredDiagram { diagram, score: best, moves },
+            ScoredDiagram { diagram, score: Some(rng.random_range(-64..=64)), moves: Vec::new() },
+            ScoredDiagram { diagram, score: None, moves: Vec::new() },
+        ] {
+            let mut text = Vec::new();
+            lines::write_position(&mut text, &scored).unwrap();
+            assert_eq!(String::from_utf8(text).unwrap().parse(), Ok(scored));
+        }
+        let (mut text, score) = (Vec::new(), rng.random_range(-64..=64));
+        lines::write_egaroucid(&mut text, &diagram, score).unwrap();
+        let text = String::from_utf8(text).unwrap();
+        let (board, rest) = text.split_at(64);
+        assert_eq!(rest, format!(" {score}\n"));
+        let read: Diagram = format!("{board} X").parse().unwrap();
+        assert_eq!(read.position, diagram.position);
+    }
+}
+
+#[test]
+fn moves_can_be_taken_back() {
+    let mut rng = ChaCha8Rng::seed_from_u64(3);
+    for _ in 0..50 {
+        let start = random_diagram(&mut rng);
+        let mut game = random_game(&mut rng, start, 60);
+        let mut before = vec![Game::new(start).last()];
+        before.extend(game.steps().skip(1).map(|(diagram, _)| diagram));
+        let moves: Vec<Square> = game.moves().iter().map(|&(square, _)| square).collect();
+        for i in (0..moves.len()).rev() {
+            assert_eq!(game.pop(), Some(moves[i]));
+            assert_eq!(game.last(), before[i]);
+        }
+        assert_eq!(game.pop(), None);
+    }
+}
+
+#[test]
+fn formats_are_recognised() {
+    let board = Diagram::START.to_string();
+    for (bytes, format) in [
+        (FIRST.as_bytes(), Format::Ggf),
+        (b"# comment\n 12 (;GM[Othello];)".as_slice(), Format::Ggf),
+        (&wthor_bytes(&[(33, "f5d6")]), Format::Wthor),
+        (&wthor_bytes(&[]), Format::Wthor),
+        (b"\n% c\nf5d6\n", Format::F5d6),
+        (b"", Format::F5d6),
+        (board.as_bytes(), Format::Obf),
+        (&[0; 16], Format::Wthor),
+        (&[255; 100], Format::F5d6),
+    ] {
+        assert_eq!(Format::detect(bytes), format, "{}", String::from_utf8_lossy(bytes));
+    }
+    for format in [Format::Ggf, Format::Wthor, Format::F5d6, Format::Obf, Format::Egaroucid] {
+        assert_eq!(format.to_string().parse::<Format>().unwrap(), format);
+    }
+    assert!(matches!("pgn".parse::<Format>(), Err(ConvertError::UnknownFormat(_))));
+}
+
+fn converted(bytes: &[u8], from: Format, to: Format) -> (Converted, String, usize) {
+    let (mut out, mut bad) = (Vec::new(), 0);
+    let done = convert(bytes, from, to, &mut out, &mut |_| {
+        bad += 1;
+        Ok(())
+    });
+    (done.unwrap(), String::from_utf8(out).unwrap(), bad)
+}
+
+#[test]
+fn records_are_converted() {
+    let game = "f5d6c3d3c4f4f6";
+    let (done, text, _) = converted(format!("{game}\nf5f5\n").as_bytes(), Format::F5d6, Format::Ggf);
+    assert_eq!(done, Converted { read: 2, written: 1, skipped: 1 });
+    let (done, text, _) = converted(text.as_bytes(), Format::Ggf, Format::F5d6);
+    assert_eq!((done.written, text), (1, format!("{game}\n")));
+    // Without a result there is nothing to score positions by.
+    let (done, text, bad) = converted(game.as_bytes(), Format::F5d6, Format::Egaroucid);
+    assert_eq!((done.skipped, text.as_str(), bad), (1, "", 1));
+    let (done, text, _) = converted(FIRST.as_bytes(), Format::Ggf, Format::Obf);
+    assert_eq!((done.read, done.written), (1, 3));
+    let scores: Vec<_> = lines::read_positions(&text).map(|scored| scored.unwrap().moves[0].1).collect();
+    assert_eq!(scores, [2, -2, 2]);
+    let (done, lines, _) = converted(text.as_bytes(), Format::Obf, Format::Egaroucid);
+    assert_eq!((done.written, lines.lines().count()), (3, 3));
+    assert!(lines.lines().next().unwrap().ends_with(" 2"), "{lines}");
+    let fail = |from, to| convert(b"", from, to, &mut Vec::new(), &mut |error| Err(error)).unwrap_err();
+    assert!(matches!(fail(Format::Obf, Format::Ggf), ConvertError::PositionsToGames(Format::Ggf)));
+    assert!(matches!(fail(Format::F5d6, Format::Wthor), ConvertError::OnlyRead(Format::Wthor)));
+    assert!(matches!(fail(Format::Egaroucid, Format::Obf), ConvertError::OnlyWritten(Format::Egaroucid)));
+    let strict = convert(b"f5\nzz\n", Format::F5d6, Format::Ggf, &mut Vec::new(), &mut |error| Err(error));
+    assert!(matches!(strict, Err(ConvertError::Record(RecordError { place: Place::Line(2), .. }))));
+}
+
+/// Changes some bytes: flips, cuts, doubles.
+fn mutate(rng: &mut ChaCha8Rng, bytes: &mut Vec<u8>) {
+    for _ in 0..rng.random_range(1..6) {
+        if bytes.is_empty() {
+            return;
+        }
+        let (a, b) = (rng.random_range(0..bytes.len()), rng.random_range(0..bytes.len()));
+        let range = a.min(b)..a.max(b);
+        match rng.random_range(0..6) {
+            0 => bytes[a] = rng.random(),
+            1 => bytes[a] ^= 1 << rng.random_range(0..8),
+            2 => bytes.truncate(a),
+            3 => drop(bytes.drain(range)),
+            4 => bytes[a] = *b"[]();/*O-PAB8".get(b % 16).unwrap_or(&0),
+            _ if bytes.len() < 4096 => {
+                let part = bytes[range].to_vec();
+                bytes.splice(a..a, part);
+            }
+            _ => {}
+        }
+    }
+}
+
+#[test]
+fn no_input_makes_a_reader_panic() {
+    let mut rng = ChaCha8Rng::seed_from_u64(4);
+    let board = Diagram::START.to_string();
+    let seeds: [Vec<u8>; 5] = [
+        FIRST.repeat(2).into(),
+        wthor_bytes(&[(33, "f5d6c3"), (20, "f5f6e6f4")]),
+        b"f5d6c3d3c4\nf5f6e6f4\n".to_vec(),
+        format!("{board}; F5:+2; D3:-4;\n{board} 12\n").into(),
+        (0..=255).cycle().take(500).collect(),
+    ];
+    let all = [Format::Ggf, Format::Wthor, Format::F5d6, Format::Obf];
+    for round in 0..4000 {
+        let mut bytes = seeds[round % seeds.len()].clone();
+        mutate(&mut rng, &mut bytes);
+        let detected = Format::detect(&bytes);
+        for from in all.into_iter().chain([detected]) {
+            let to = if from == Format::Obf { Format::Egaroucid } else { Format::Ggf };
+            let mut out = Vec::new();
+            if convert(&bytes, from, to, &mut out, &mut |_| Ok(())).is_ok() && to == Format::Ggf {
+                // What was understood is understood again.
+                assert!(read_games(&out, to).unwrap().iter().all(Result::is_ok));
+            }
+        }
+    }
+}
