@@ -106,7 +106,9 @@ fn a_directory_in_use_or_of_another_run_is_refused() {
     let stop = AtomicBool::new(false);
     run(directory.path(), &stop, &mut |_| {
         stop.store(true, Relaxed);
-        second.get_or_insert_with(|| run(directory.path(), &AtomicBool::new(false), &mut |_| ()).unwrap_err().to_string());
+        second.get_or_insert_with(|| {
+            run(directory.path(), &AtomicBool::new(false), &mut |_| ()).unwrap_err().to_string()
+        });
     })
     .unwrap();
     assert!(second.unwrap().contains("another process is training"));
@@ -136,7 +138,8 @@ fn a_damaged_checkpoint_is_refused_and_left_alone() {
 #[test]
 fn runaway_weights_stop_the_run_and_spare_the_files() {
     let directory = tempfile::tempdir().unwrap();
-    let wild = CONFIG.replace(r#"rule = "decayed", rate = 1.0, half = 30.0, floor = 0.01"#, r#"rule = "fixed", rate = 40.0"#);
+    let wild =
+        CONFIG.replace(r#"rule = "decayed", rate = 1.0, half = 30.0, floor = 0.01"#, r#"rule = "fixed", rate = 40.0"#);
     let config = TrainConfig::from_layers(&[wild.parse().unwrap()]).unwrap();
     let error = train(&config, directory.path(), BUDGET, true, None, &AtomicBool::new(false), &mut |_| ()).unwrap_err();
     assert!(matches!(error, TrainError::Diverged(_)), "{error}");

@@ -141,7 +141,7 @@ impl Learner {
                 squared += f64::from(error * error);
                 count += 1;
             }
-            match cells.iter().position(|cell| !(cell.weight.abs() <= LIMIT)) {
+            match cells.iter().position(|cell| cell.weight.is_nan() || cell.weight.abs() > LIMIT) {
                 Some(weight) => Err(Diverged { stage, weight, value: cells[weight].weight }),
                 None => Ok(PassLoss { samples: count, squared }),
             }
