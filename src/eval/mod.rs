@@ -11,7 +11,7 @@ mod pattern;
 mod score;
 mod strongest;
 
-pub use accuracy::{Accuracy, accuracy, static_value};
+pub use accuracy::{Accuracy, accuracy, static_value, unlimited_static_value};
 pub use classic::{MobilityEvaluator, SquareEvaluator};
 pub use model::{Model, ModelError, StageMap};
 pub use pattern::PatternEvaluator;
@@ -40,5 +40,10 @@ pub trait Evaluator: Sync {
     /// The value of a position met outside a search.
     fn evaluate_position(&self, position: &Position) -> Score {
         self.evaluate(position, &self.state(position))
+    }
+
+    /// [`Self::evaluate_position`] before the limit is applied: what the evaluation itself says, even beyond 64 discs.
+    fn evaluate_unlimited(&self, position: &Position) -> Score {
+        self.evaluate_position(position)
     }
 }
