@@ -214,11 +214,11 @@ impl<'a, E: Evaluator> Search<'a, E> {
         let empties = position.empties();
         if empties >= GUIDED {
             let depth = probe_depth(empties) + DEEPER.min((empties - GUIDED) / 2);
-            self.guide(position, &self.evaluator.state(&position), moves, known, depth).into_moves()
+            self.guide(position, &self.evaluator.state(&position), &mut moves, known, depth);
         } else {
             moves.rank(position, known, odd_quadrants(position.empty()), true);
-            moves
         }
+        moves
     }
 
     /// A move of a position with legal moves that reaches `score`, the position's known value.

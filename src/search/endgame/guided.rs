@@ -30,24 +30,8 @@ pub(super) fn probe_depth(empties: u32) -> u32 {
     empties.saturating_sub(14) / 2
 }
 
-/// The legal moves of a guided node, ranked, and the evaluator's states after them.
-pub(super) struct GuidedMoves<S> {
-    moves: Moves<MOST>,
-    states: ArrayVec<S, MOST>,
-}
-
-impl<S> GuidedMoves<S> {
-    /// Without the states.
-    pub fn into_moves(self) -> Moves<MOST> {
-        self.moves
-    }
-
-    /// The best move not picked yet, and the state after it.
-    pub fn pick(&mut self) -> Option<(Move, &S)> {
-        let entry = self.moves.pick()?;
-        Some((entry, &self.states[entry.place as usize]))
-    }
-}
+/// The evaluator's states after the moves of a node, by [`Move::place`].
+pub(super) type States<S> = ArrayVec<S, MOST>;
 
 impl<E: Evaluator> Search<'_, E> {
     /// Ranks moves by what a search of `depth` plies says of them, the opponent's mobility, and edge stability.
@@ -55,11 +39,11 @@ impl<E: Evaluator> Search<'_, E> {
         &mut self,
         position: Position,
         state: &E::State,
-        mut moves: Moves<MOST>,
+        moves: &mut Moves<MOST>,
         known: Known,
         depth: u32,
-    ) -> GuidedMoves<E::State> {
-        let mut states = ArrayVec::new();
+    ) -> States<E::State> {
+        let mut states = States::new();
         let mut best = -Score::INFINITY.0;
         moves.rank_by(known, position, |entry, next| {
             let state = self.evaluator.play(state, entry.to, entry.flips);
@@ -71,7 +55,7 @@ impl<E: Evaluator> Search<'_, E> {
             let stable = stable_edges(next.pass()).count_ones() as i32;
             value - DISCS_PER_REPLY * Score::DISC * weighted_count(entry.replies) + Score::DISC / 2 * stable
         });
-        GuidedMoves { moves, states }
+        states
     }
 
     /// The value of a position by the evaluator, `depth` plies deep, in units of [`Score`].
@@ -129,14 +113,14 @@ impl<E: Evaluator> Search<'_, E> {
             Err(bound) => return bound,
         };
         let nodes_before = self.nodes;
-        let moves = Moves::new(position, moves);
+        let mut moves = Moves::new(position, moves);
         if let Some(bound) = self.look_ahead(self.table, position, &moves, alpha) {
             return bound;
         }
-        let mut moves = self.guide(position, state, moves, known, probe_depth(empties));
+        let states = self.guide(position, state, &mut moves, known, probe_depth(empties));
         let (mut best, mut best_move) = (NO_VALUE, Square::lowest(0));
-        while let Some((entry, state)) = moves.pick() {
-            let value = self.guided_child(position, &entry, state, alpha, odd);
+        while let Some(entry) = moves.pick() {
+            let value = self.guided_child(position, &entry, &states[entry.place as usize], alpha, odd);
             if value > best {
                 (best, best_move) = (value, entry.to);
                 if value > alpha {
@@ -144,7 +128,7 @@ impl<E: Evaluator> Search<'_, E> {
                 }
             }
             if self.splits(empties) {
-                (best, best_move) = self.split(position, moves, alpha, odd, (best, best_move));
+                (best, best_move) = self.split(position, (moves, states), alpha, odd, (best, best_move));
                 break;
             }
         }
