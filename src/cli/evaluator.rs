@@ -42,7 +42,14 @@ impl FromStr for EvaluatorChoice {
 pub struct WeightsArgument {
     /// What to evaluate with: a weight file, `squares` or `mobility` (without weights), or `default`, the weights that come with
     /// the program
-    #[arg(short, long, env = "FLIPSIDE_WEIGHTS", hide_env = true, value_name = "FILE", default_value = "default")]
+    #[arg(
+        short,
+        long,
+        env = "FLIPSIDE_WEIGHTS",
+        hide_env_values = true,
+        value_name = "FILE",
+        default_value = "default"
+    )]
     weights: EvaluatorChoice,
 }
 
