@@ -23,7 +23,7 @@ use crate::board::{Bitboard, Position, Square};
 /// A static evaluation that may carry a state along the moves of a search.
 pub trait Evaluator: Sync {
     /// What is carried from a position to the next: nothing, or a position's pattern indices.
-    type State: Clone;
+    type State: Clone + Send + Sync;
 
     /// The state of a position, computed from nothing.
     fn state(&self, position: &Position) -> Self::State;

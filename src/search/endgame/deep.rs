@@ -214,7 +214,7 @@ impl<'a, E: Evaluator> Search<'a, E> {
     }
 
     /// The moves of a node that is not on the fast path.
-    fn ranked_moves(&self, position: Position, moves: Bitboard, known: Known) -> Moves<MOST> {
+    fn ranked_moves(&mut self, position: Position, moves: Bitboard, known: Known) -> Moves<MOST> {
         let mut moves = Moves::<MOST>::new(position, moves);
         let empties = position.empties();
         if empties >= GUIDED {

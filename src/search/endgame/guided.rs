@@ -9,7 +9,7 @@ use super::order::{Move, Moves, weighted_count};
 use super::parity::quadrant;
 use super::stability::stable_edges;
 use super::table::Known;
-use crate::board::{Bitboard, Position, Square, squares};
+use crate::board::{Bitboard, Position, Square};
 use crate::eval::{Evaluator, Score};
 
 /// From this many empty squares on, nodes are guided.
@@ -18,6 +18,9 @@ pub(super) const GUIDED: u32 = 12;
 /// The worth of a move is less by this for each reply it allows, corners counting double: what is to be found first is not
 /// the best move but a good one that is quickly shown to be good.
 const DISCS_PER_REPLY: i32 = 3;
+
+/// Moves worse than the best one by more than this are not told apart by their values.
+const MARGIN: i32 = 12 * Score::DISC;
 
 /// How deep to search for the order of moves.
 pub(super) fn probe_depth(empties: u32) -> u32 {
@@ -46,7 +49,7 @@ impl<S> GuidedMoves<S> {
 impl<E: Evaluator> Search<'_, E> {
     /// Ranks moves by what a search of `depth` plies says of them, the opponent's mobility, and edge stability.
     pub(super) fn guide(
-        &self,
+        &mut self,
         position: Position,
         state: &E::State,
         mut moves: Moves<MOST>,
@@ -54,9 +57,13 @@ impl<E: Evaluator> Search<'_, E> {
         depth: u32,
     ) -> GuidedMoves<E::State> {
         let mut states = ArrayVec::new();
+        let mut best = -Score::INFINITY.0;
         moves.rank_by(known, position, |entry, next| {
             let state = self.evaluator.play(state, entry.to, entry.flips);
-            let value = -self.probe(next, &state, entry.replies, depth, -Score::INFINITY.0, Score::INFINITY.0);
+            // How much worse than this a move is does not matter.
+            let enough = best.saturating_sub(MARGIN).max(-Score::INFINITY.0);
+            let value = -self.probe(next, &state, entry.replies, depth, -Score::INFINITY.0, -enough);
+            best = best.max(value);
             states.push(state);
             let stable = stable_edges(next.pass()).count_ones() as i32;
             value - DISCS_PER_REPLY * Score::DISC * weighted_count(entry.replies) + Score::DISC / 2 * stable
@@ -65,7 +72,16 @@ impl<E: Evaluator> Search<'_, E> {
     }
 
     /// The value of a position by the evaluator, `depth` plies deep, in units of [`Score`].
-    fn probe(&self, position: Position, state: &E::State, moves: Bitboard, depth: u32, alpha: i32, beta: i32) -> i32 {
+    fn probe(
+        &mut self,
+        position: Position,
+        state: &E::State,
+        moves: Bitboard,
+        depth: u32,
+        alpha: i32,
+        beta: i32,
+    ) -> i32 {
+        self.nodes += 1;
         if moves == 0 {
             let theirs = position.opponent_moves();
             if theirs == 0 {
@@ -77,11 +93,12 @@ impl<E: Evaluator> Search<'_, E> {
             return self.evaluator.evaluate(&position, state).0;
         }
         let mut best = -Score::INFINITY.0;
-        for to in squares(moves) {
-            let flips = position.flips(to);
+        let mut moves = Moves::<MOST>::new(position, moves);
+        moves.rank(position, Known::NOTHING, 0, false);
+        while let Some(Move { to, flips, replies, .. }) = moves.pick() {
             let next = position.play_unchecked(to, flips);
             let state = self.evaluator.play(state, to, flips);
-            best = best.max(-self.probe(next, &state, next.moves(), depth - 1, -beta, -alpha.max(best)));
+            best = best.max(-self.probe(next, &state, replies, depth - 1, -beta, -alpha.max(best)));
             if best >= beta {
                 break;
             }
@@ -89,6 +106,7 @@ impl<E: Evaluator> Search<'_, E> {
         best
     }
 
+    /// The value with the null window (`alpha`, `alpha` + 1), [`GUIDED`] empty squares or more.
     pub(super) fn guided(
         &mut self,
         position: Position,
@@ -120,19 +138,17 @@ impl<E: Evaluator> Search<'_, E> {
         }
         let mut moves = self.guide(position, state, moves, known, probe_depth(empties));
         let (mut best, mut best_move) = (NO_VALUE, Square::lowest(0));
-        while let Some((Move { to, flips, replies, .. }, state)) = moves.pick() {
-            let next = position.play_unchecked(to, flips);
-            let odd = odd ^ quadrant(to);
-            let value = if empties > GUIDED {
-                -self.guided(next, state, replies, -alpha - 1, empties - 1, odd)
-            } else {
-                -self.many(next, replies, -alpha - 1, empties - 1, odd)
-            };
+        while let Some((entry, state)) = moves.pick() {
+            let value = self.guided_child(position, &entry, state, alpha, odd);
             if value > best {
-                (best, best_move) = (value, to);
+                (best, best_move) = (value, entry.to);
                 if value > alpha {
                     break;
                 }
+            }
+            if self.splits(empties) {
+                (best, best_move) = self.split(position, moves, alpha, odd, (best, best_move));
+                break;
             }
         }
         if self.stopped {
@@ -141,5 +157,23 @@ impl<E: Evaluator> Search<'_, E> {
         known.learn(best, alpha, best_move);
         self.table.store(slot, known, log2(self.nodes - nodes_before));
         best
+    }
+    /// The value of a guided node's move; `state` is the evaluator's state after it.
+    pub(super) fn guided_child(
+        &mut self,
+        position: Position,
+        entry: &Move,
+        state: &E::State,
+        alpha: i32,
+        odd: Bitboard,
+    ) -> i32 {
+        let next = position.play_unchecked(entry.to, entry.flips);
+        let empties = next.empties();
+        let odd = odd ^ quadrant(entry.to);
+        if empties >= GUIDED {
+            -self.guided(next, state, entry.replies, -alpha - 1, empties, odd)
+        } else {
+            -self.many(next, entry.replies, -alpha - 1, empties, odd)
+        }
     }
 }

@@ -106,6 +106,11 @@ impl Table {
         Self { buckets: (0..buckets).map(|_| Bucket::default()).collect(), generation: 1 }
     }
 
+    /// The size it was made with, rounded up to a whole bucket.
+    pub fn log2_entries(&self) -> u32 {
+        (self.buckets.len() * WAYS).trailing_zeros()
+    }
+
     /// Forgets everything: entries of earlier generations count as empty. Once in 16 million calls it really wipes.
     pub fn forget(&mut self) {
         self.generation += 1;
