@@ -40,7 +40,8 @@ impl Bars {
             ProgressStyle::with_template(template).expect("a template of ours").progress_chars("█▉▊▋▌▍▎▏ ")
         };
         let run = all.add(ProgressBar::new(1000));
-        run.set_style(style("run        {wide_bar:.green} {msg}"));
+        // The summary has a line of its own, cut at the width of the terminal.
+        run.set_style(style("{wide_msg}\nrun        {wide_bar:.green} {percent:>3} %"));
         let generation = all.add(ProgressBar::new(1));
         generation.set_style(style("generation {wide_bar:.cyan} {pos}/{len} games  {msg}"));
         Self { all, run, generation }
