@@ -1,6 +1,9 @@
 //! The endgame solver against a naive search, the FFO suite, and its promises on purity, lines and symmetry.
 
+use std::sync::atomic::{AtomicBool, Ordering::Relaxed};
+
 use flipside::board::{Position, ScoredDiagram, Square, Symmetry, parse_scored_diagrams, squares};
+use flipside::eval::SquareEvaluator;
 use flipside::search::endgame::EndgameSolver;
 use rand::{RngExt, SeedableRng};
 use rand_chacha::ChaCha8Rng;
@@ -162,6 +165,20 @@ fn the_ffo_suite_is_solved() {
 }
 
 #[test]
+fn threads_and_guides_change_no_value() {
+    let guide = SquareEvaluator::default();
+    let mut solvers = [1, 2, 3].map(|threads| EndgameSolver::guided(&guide, 18).with_threads(threads).unwrap());
+    for scored in ffo("fforum-1-19.obf") {
+        for solver in &mut solvers {
+            solver.new_game();
+            let solution = solver.solve(scored.diagram.position, -64, 64);
+            assert_eq!(solution.score, scored.score.unwrap(), "{}", scored.diagram);
+            assert!(scored.moves.contains(&(solution.best.unwrap(), solution.score)), "{}", scored.diagram);
+        }
+    }
+}
+
+#[test]
 fn every_scored_move_of_the_first_ffo_positions_is_right() {
     let mut solver = EndgameSolver::new(18);
     for scored in ffo("fforum-1-19.obf") {
@@ -176,8 +193,22 @@ fn every_scored_move_of_the_first_ffo_positions_is_right() {
 #[test]
 fn a_set_stop_flag_ends_a_long_solve() {
     let hard = ffo("fforum-60-79.obf")[10].diagram.position;
-    let stop = std::sync::atomic::AtomicBool::new(true);
-    assert_eq!(EndgameSolver::new(12).solve_until(hard, -64, 64, &stop), None);
+    let stop = AtomicBool::new(true);
+    for threads in [1, 2] {
+        let mut solver = EndgameSolver::new(12).with_threads(threads).unwrap();
+        assert_eq!(solver.solve_until(hard, -64, 64, &stop), None);
+    }
+    // And one that is already deep in its work, on all its threads.
+    stop.store(false, Relaxed);
+    std::thread::scope(|scope| {
+        let solve = scope.spawn(|| {
+            let mut solver = EndgameSolver::new(16).with_threads(2).unwrap();
+            solver.solve_until(hard, -64, 64, &stop)
+        });
+        std::thread::sleep(std::time::Duration::from_millis(100));
+        stop.store(true, Relaxed);
+        assert_eq!(solve.join().unwrap(), None);
+    });
 }
 
 #[test]

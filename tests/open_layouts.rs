@@ -188,9 +188,11 @@ fn a_rust_compiler_takes_the_module_without_a_warning() {
         let line = line.unwrap();\n        let (player, opponent) = line.split_once(' ').unwrap();\n        \
         println!(\"{}\", weights::evaluate(player.parse().unwrap(), opponent.parse().unwrap()));\n    }\n}\n";
     fs::write(folder.path().join("main.rs"), main).unwrap();
-    run(Command::new("rustc").args(["--edition=2021", "-O", "-D", "warnings", "main.rs"]).current_dir(&folder));
     let line = |position: &Position| format!("{} {}", position.player, position.opponent);
-    ask(&mut Command::new(folder.path().join("main")), &weights(), line);
+    for edition in ["--edition=2015", "--edition=2024"] {
+        run(Command::new("rustc").args([edition, "-O", "-D", "warnings", "main.rs"]).current_dir(&folder));
+        ask(&mut Command::new(folder.path().join("main")), &weights(), line);
+    }
 }
 
 #[test]

@@ -20,21 +20,21 @@ gate = { every = 2, pairs = 3, depth = 1, exact-empties = 6 }
 
 [[phases]]
 generations = 2
-games = 1100
+games = 2100
 lambda = 0.9
 stage-plies = 12
 self-play = { depth = 1, exact-empties = 4, opening-plies = 30, exploration = 0.02, update = "td" }
 
 [[phases]]
 generations = 1
-games = 1100
+games = 2100
 lambda = 0.5
 stage-plies = 4
 self-play = { depth = 2, exact-empties = 6, opening-plies = 50, exploration = 0.02, update = "tdleaf" }
 
 [[phases]]
 generations = 0
-games = 1100
+games = 2100
 lambda = 0.5
 stage-plies = 2
 self-play = { depth = 1, exact-empties = 4, opening-plies = 40, exploration = 0.02, update = "td" }
@@ -70,7 +70,7 @@ fn one_two_and_three_threads_give_the_same_bytes() {
     assert_eq!(one, undisturbed(3));
     let last = WeightFile::from_bytes(&one.0).unwrap();
     assert_eq!(last.provenance.generations, 4);
-    assert_eq!(last.provenance.games, 4400);
+    assert_eq!(last.provenance.games, 8400);
     assert_eq!(last.provenance.config, config().to_toml());
     assert!(last.model.weights.iter().flatten().any(|&weight| weight != 0));
 }
@@ -106,7 +106,9 @@ fn a_directory_in_use_or_of_another_run_is_refused() {
     let stop = AtomicBool::new(false);
     run(directory.path(), &stop, &mut |_| {
         stop.store(true, Relaxed);
-        second.get_or_insert_with(|| run(directory.path(), &AtomicBool::new(false), &mut |_| ()).unwrap_err().to_string());
+        second.get_or_insert_with(|| {
+            run(directory.path(), &AtomicBool::new(false), &mut |_| ()).unwrap_err().to_string()
+        });
     })
     .unwrap();
     assert!(second.unwrap().contains("another process is training"));
@@ -136,7 +138,8 @@ fn a_damaged_checkpoint_is_refused_and_left_alone() {
 #[test]
 fn runaway_weights_stop_the_run_and_spare_the_files() {
     let directory = tempfile::tempdir().unwrap();
-    let wild = CONFIG.replace(r#"rule = "decayed", rate = 1.0, half = 30.0, floor = 0.01"#, r#"rule = "fixed", rate = 40.0"#);
+    let wild =
+        CONFIG.replace(r#"rule = "decayed", rate = 1.0, half = 30.0, floor = 0.01"#, r#"rule = "fixed", rate = 40.0"#);
     let config = TrainConfig::from_layers(&[wild.parse().unwrap()]).unwrap();
     let error = train(&config, directory.path(), BUDGET, true, None, &AtomicBool::new(false), &mut |_| ()).unwrap_err();
     assert!(matches!(error, TrainError::Diverged(_)), "{error}");

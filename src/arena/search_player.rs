@@ -28,7 +28,7 @@ impl Default for SearchSettings {
 pub struct SearchPlayer<'e, E: Evaluator> {
     settings: SearchSettings,
     searcher: Searcher<'e, E>,
-    solver: EndgameSolver,
+    solver: EndgameSolver<'e, E>,
     score: Option<Score>,
 }
 
@@ -36,7 +36,7 @@ impl<'e, E: Evaluator> SearchPlayer<'e, E> {
     /// A player with tables of its own.
     pub fn new(evaluator: &'e E, settings: SearchSettings) -> Self {
         let (searcher, solver) =
-            (Searcher::new(evaluator, settings.log2_table), EndgameSolver::new(settings.log2_table));
+            (Searcher::new(evaluator, settings.log2_table), EndgameSolver::guided(evaluator, settings.log2_table));
         Self { settings, searcher, solver, score: None }
     }
 

@@ -9,11 +9,12 @@ use super::error::CliError;
 use super::evaluator::{WeightsArgument, with_evaluator};
 use super::input::read_positions;
 use super::session::Session;
-use crate::eval::static_value;
+use crate::eval::unlimited_static_value;
 
 /// Evaluate positions without searching: one number a line, in discs for the side to move
 ///
-/// Where the side to move must pass, the value is the opponent's, negated; where the game is over, it is the result.
+/// Where the side to move must pass, the value is the opponent's, negated; where the game is over, it is the result. Values
+/// beyond 64 discs are shown as they are; searching limits them.
 #[derive(Args, Debug)]
 #[command(after_help = "Example:\n  flipside eval positions.txt")]
 pub struct EvalArguments {
@@ -32,7 +33,7 @@ impl EvalArguments {
         let positions = read_positions(&self.file, session)?;
         with_evaluator!(&evaluator, evaluator => {
             for scored in &positions {
-                writeln!(out, "{:.3}", static_value(evaluator, &scored.diagram.position))?;
+                writeln!(out, "{:.3}", unlimited_static_value(evaluator, &scored.diagram.position))?;
             }
         });
         Ok(())

@@ -48,7 +48,7 @@ pub struct MatchArguments {
     openings: Option<PathBuf>,
 
     /// Seed of the choice of openings
-    #[arg(long, env = "FLIPSIDE_SEED", hide_env = true, value_name = "N", default_value_t = 1)]
+    #[arg(long, env = "FLIPSIDE_SEED", hide_env_values = true, value_name = "N", default_value_t = 1)]
     seed: u64,
 
     /// End as soon as a sequential test (both errors 5%) tells an Elo difference of at most ELO0 from one of at least ELO1

@@ -34,8 +34,8 @@ struct Bars {
 }
 
 impl Bars {
-    fn new() -> Self {
-        let all = MultiProgress::new();
+    fn new(session: &Session) -> Self {
+        let all = MultiProgress::with_draw_target(session.bars());
         let style = |template: &str| {
             ProgressStyle::with_template(template).expect("a template of ours").progress_chars("█▉▊▋▌▍▎▏ ")
         };
@@ -54,7 +54,7 @@ impl<'s> TrainProgress<'s> {
         Self {
             session,
             budget,
-            bars: (session.progress == Progress::Bars).then(Bars::new),
+            bars: (session.progress == Progress::Bars).then(|| Bars::new(session)),
             began: now,
             last_line: now,
             games: 0,

@@ -24,14 +24,23 @@ pub struct Accuracy {
 /// The value of a position by rule and evaluation, for the player to move: the result where the game is over, the opponent's
 /// value negated where the player must pass, the static evaluation otherwise.
 pub fn static_value<E: Evaluator>(evaluator: &E, position: &Position) -> Score {
+    by_rule(position, |position| evaluator.evaluate_position(position))
+}
+
+/// [`static_value`] by what the evaluation itself says, even beyond 64 discs, as other engines' static evaluations do.
+pub fn unlimited_static_value<E: Evaluator>(evaluator: &E, position: &Position) -> Score {
+    by_rule(position, |position| evaluator.evaluate_unlimited(position))
+}
+
+fn by_rule(position: &Position, evaluate: impl Fn(&Position) -> Score) -> Score {
     if position.moves() != 0 {
-        return evaluator.evaluate_position(position);
+        return evaluate(position);
     }
     let passed = position.pass();
     if passed.moves() == 0 {
         return Score::from_discs(position.final_score());
     }
-    -evaluator.evaluate_position(&passed)
+    -evaluate(&passed)
 }
 
 /// The accuracy of [`static_value`] against known values (in discs for the player to move), for each number of empty squares

@@ -11,7 +11,7 @@ mod pattern;
 mod score;
 mod strongest;
 
-pub use accuracy::{Accuracy, accuracy, static_value};
+pub use accuracy::{Accuracy, accuracy, static_value, unlimited_static_value};
 pub use classic::{MobilityEvaluator, SquareEvaluator};
 pub use model::{Model, ModelError, StageMap};
 pub use pattern::PatternEvaluator;
@@ -23,7 +23,7 @@ use crate::board::{Bitboard, Position, Square};
 /// A static evaluation that may carry a state along the moves of a search.
 pub trait Evaluator: Sync {
     /// What is carried from a position to the next: nothing, or a position's pattern indices.
-    type State: Clone;
+    type State: Clone + Send + Sync;
 
     /// The state of a position, computed from nothing.
     fn state(&self, position: &Position) -> Self::State;
@@ -40,5 +40,10 @@ pub trait Evaluator: Sync {
     /// The value of a position met outside a search.
     fn evaluate_position(&self, position: &Position) -> Score {
         self.evaluate(position, &self.state(position))
+    }
+
+    /// [`Self::evaluate_position`] before the limit is applied: what the evaluation itself says, even beyond 64 discs.
+    fn evaluate_unlimited(&self, position: &Position) -> Score {
+        self.evaluate_position(position)
     }
 }

@@ -79,6 +79,14 @@ impl PatternEvaluator {
         }
         sum
     }
+
+    /// The sum as a score, not yet limited.
+    #[inline]
+    fn score(&self, position: &Position, state: &PatternState) -> Score {
+        let sum = self.sum(position, state);
+        // The common scale needs no arithmetic.
+        Score(if self.scale == Score::DISC { sum } else { rescale(sum, self.scale) })
+    }
 }
 
 impl Evaluator for PatternEvaluator {
@@ -101,10 +109,11 @@ impl Evaluator for PatternEvaluator {
 
     #[inline]
     fn evaluate(&self, position: &Position, state: &PatternState) -> Score {
-        let sum = self.sum(position, state);
-        // The common scale needs no arithmetic.
-        let score = if self.scale == Score::DISC { sum } else { rescale(sum, self.scale) };
-        Score(score).clamp_eval()
+        self.score(position, state).clamp_eval()
+    }
+
+    fn evaluate_unlimited(&self, position: &Position) -> Score {
+        self.score(position, &self.state(position))
     }
 }
 

@@ -130,16 +130,21 @@ pub fn decode(engine: Engine, names: &[PathBuf], contents: &[Vec<u8>]) -> Result
     Ok(engine.model(&stages))
 }
 
-/// The files of an engine for a model: names (only NTest's matter) and contents, with what rounding changed. `merge_stages`
-/// averages the model's stages where the engine has one table set for several of them.
+/// The files of an engine, not yet written.
+#[derive(Clone, PartialEq, Debug)]
+pub struct Encoded {
+    /// Names (only NTest's matter) and contents.
+    pub files: Vec<(String, Vec<u8>)>,
+    /// What rounding to the engine's units changed.
+    pub quantisation: Quantisation,
+}
+
+/// The files of an engine for a model. `merge_stages` averages the model's stages where the engine has one table set for several
+/// of them.
 ///
 /// # Errors
 /// A model that the engine's files cannot hold, and what to do about it.
-pub fn encode(
-    engine: Engine,
-    model: &Model,
-    merge_stages: bool,
-) -> Result<(Vec<(String, Vec<u8>)>, Quantisation), Refusal> {
+pub fn encode(engine: Engine, model: &Model, merge_stages: bool) -> Result<Encoded, Refusal> {
     let (stages, quantisation) = transfer::transfer(model, engine, merge_stages)?;
     let one = |name: &str, bytes| vec![(name.to_owned(), bytes)];
     let files = match engine {
@@ -151,7 +156,7 @@ pub fn encode(
             files.map(|(file, stages)| (ntest::file_name(file), ntest::encode(file, stages))).collect()
         }
     };
-    Ok((files, quantisation))
+    Ok(Encoded { files, quantisation })
 }
 
 /// What weights are exported to.
@@ -168,14 +173,19 @@ impl Target {
     pub fn all() -> impl Iterator<Item = Self> {
         Engine::ALL.map(Self::Engine).into_iter().chain(OpenLayout::ALL.map(Self::Open))
     }
+
+    /// Its name in commands.
+    pub const fn name(self) -> &'static str {
+        match self {
+            Self::Engine(engine) => engine.name(),
+            Self::Open(layout) => layout.name(),
+        }
+    }
 }
 
 impl fmt::Display for Target {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        match self {
-            Self::Engine(engine) => engine.fmt(f),
-            Self::Open(layout) => layout.fmt(f),
-        }
+        f.write_str(self.name())
     }
 }
 
@@ -221,15 +231,15 @@ pub fn export(file: &WeightFile, target: Target, output: &Path, merge_stages: bo
             Ok(Exported { files: vec![written], quantisation: None })
         }
         Target::Engine(engine) => {
-            let (contents, quantisation) = encode(engine, &file.model, merge_stages)?;
+            let encoded = encode(engine, &file.model, merge_stages)?;
             if engine == Engine::Ntest {
                 fs::create_dir_all(output).map_err(FileError::io(output))?;
             }
-            let files = contents.into_iter().map(|(name, bytes)| {
+            let files = encoded.files.into_iter().map(|(name, bytes)| {
                 let path = if engine == Engine::Ntest { output.join(name) } else { output.to_owned() };
                 save(path, &|writer| writer.write_all(&bytes))
             });
-            Ok(Exported { files: files.collect::<Result<_, _>>()?, quantisation: Some(quantisation) })
+            Ok(Exported { files: files.collect::<Result<_, _>>()?, quantisation: Some(encoded.quantisation) })
         }
     }
 }

@@ -6,7 +6,8 @@ use rayon::prelude::*;
 use serde::{Deserialize, Serialize};
 
 use super::samples::{Sample, SampleSet};
-use super::step::{AdaGrad, Cell, Decayed, Fixed, Step, StepRule, TemporalCoherence};
+use super::step::{AdaGrad, Decayed, Fixed, Step, StepRule, TemporalCoherence};
+use crate::board::Position;
 use crate::eval::{Model, ModelError, Score, StageMap};
 use crate::pattern::{LANES, Layout, PatternSet};
 
@@ -53,7 +54,7 @@ impl PassLoss {
 pub struct LearnerState {
     /// The stage map.
     pub stages: StageMap,
-    /// By stage: weight in discs, and the step rule's two numbers, for each weight in turn.
+    /// By stage: for each weight in turn its value in discs, then what the step rule keeps of its history.
     pub cells: Vec<Vec<f32>>,
 }
 
@@ -63,24 +64,33 @@ pub struct Learner {
     layout: Arc<Layout>,
     stages: StageMap,
     rule: StepRule,
-    cells: Vec<Vec<Cell>>,
+    /// By stage, `rule.numbers()` floats a weight, its value in discs first.
+    cells: Vec<Vec<f32>>,
 }
 
 impl Learner {
     /// A learner that knows nothing: all weights are zero.
     pub fn new(layout: Arc<Layout>, stages: StageMap, rule: StepRule) -> Self {
-        let cells = vec![vec![Cell::default(); layout.weights()]; stages.count()];
+        let cells = vec![vec![0.0; rule.numbers() * layout.weights()]; stages.count()];
         Self { layout, stages, rule, cells }
     }
 
-    /// A learner that starts from a model's weights.
+    /// A learner that starts from a model's weights. Weights other than zero count as learned already: they move in small steps.
     ///
     /// # Errors
     /// A model that does not fit the layout.
     pub fn from_model(layout: Arc<Layout>, model: &Model, rule: StepRule) -> Result<Self, ModelError> {
         model.check(&layout)?;
-        let in_discs = |&weight: &i16| Cell { weight: f32::from(weight) / f32::from(model.scale), a: 0.0, b: 0.0 };
-        let cells = model.weights.iter().map(|stage| stage.iter().map(in_discs).collect()).collect();
+        let history = &rule.seasoned()[..rule.numbers() - 1];
+        let learn_stage = |weights: &Vec<i16>| {
+            let mut cells = vec![0.0; rule.numbers() * weights.len()];
+            for (cell, &weight) in cells.chunks_exact_mut(rule.numbers()).zip(weights).filter(|(_, weight)| **weight != 0) {
+                cell[0] = f32::from(weight) / f32::from(model.scale);
+                cell[1..].copy_from_slice(history);
+            }
+            cells
+        };
+        let cells = model.weights.iter().map(learn_stage).collect();
         Ok(Self { layout, stages: model.stages.clone(), rule, cells })
     }
 
@@ -104,16 +114,6 @@ impl Learner {
         self.stages = stages;
     }
 
-    /// Changes the step rule. The per-weight numbers of another kind of rule are forgotten.
-    pub fn set_rule(&mut self, rule: StepRule) {
-        if std::mem::discriminant(&rule) != std::mem::discriminant(&self.rule) {
-            for cell in self.cells.iter_mut().flatten() {
-                (cell.a, cell.b) = (0.0, 0.0);
-            }
-        }
-        self.rule = rule;
-    }
-
     /// One pass over samples: the stages in parallel, each stage's samples in order. The result does not depend on the number of
     /// threads.
     ///
@@ -131,9 +131,10 @@ impl Learner {
         }
     }
 
-    fn pass_with(&mut self, samples: &SampleSet, step: impl Step) -> Result<PassLoss, Diverged> {
+    fn pass_with<const NUMBERS: usize>(&mut self, samples: &SampleSet, step: impl Step<NUMBERS>) -> Result<PassLoss, Diverged> {
         let (layout, stages) = (&*self.layout, &self.stages);
-        let learn_stage = |(stage, cells): (usize, &mut Vec<Cell>)| {
+        let learn_stage = |(stage, cells): (usize, &mut Vec<f32>)| {
+            let cells = cells.as_chunks_mut::<NUMBERS>().0;
             let mut squared = 0.0;
             let mut count = 0;
             for sample in samples.of_stage(stages, stage) {
@@ -141,8 +142,8 @@ impl Learner {
                 squared += f64::from(error * error);
                 count += 1;
             }
-            match cells.iter().position(|cell| !(cell.weight.abs() <= LIMIT)) {
-                Some(weight) => Err(Diverged { stage, weight, value: cells[weight].weight }),
+            match cells.iter().position(|cell| cell[0].is_nan() || cell[0].abs() > LIMIT) {
+                Some(weight) => Err(Diverged { stage, weight, value: cells[weight][0] }),
                 None => Ok(PassLoss { samples: count, squared }),
             }
         };
@@ -154,59 +155,75 @@ impl Learner {
 
     /// The weights as a model, in 1/128 disc.
     pub fn model(&self) -> Model {
-        let stored = |cell: &Cell| (cell.weight * Score::DISC as f32).round() as i16;
+        let stored = |cell: &[f32]| (cell[0] * Score::DISC as f32).round() as i16;
+        let numbers = self.rule.numbers();
         Model {
             set: self.layout.set().clone(),
             stages: self.stages.clone(),
             scale: Score::DISC as u16,
-            weights: self.cells.par_iter().map(|cells| cells.iter().map(stored).collect()).collect(),
+            weights: self.cells.par_iter().map(|cells| cells.chunks_exact(numbers).map(stored).collect()).collect(),
         }
     }
 
     /// All that the learner knows.
     pub fn state(&self) -> LearnerState {
-        let flat = |cells: &Vec<Cell>| cells.iter().flat_map(|cell| [cell.weight, cell.a, cell.b]).collect();
-        LearnerState { stages: self.stages.clone(), cells: self.cells.iter().map(flat).collect() }
+        LearnerState { stages: self.stages.clone(), cells: self.cells.clone() }
     }
 
-    /// A learner that goes on from a state, or `None` where the state does not fit the layout.
-    pub fn from_state(layout: Arc<Layout>, rule: StepRule, state: &LearnerState) -> Option<Self> {
-        let fits = |cells: &Vec<f32>| cells.len() == 3 * layout.weights();
+    /// A learner that goes on from a state, or `None` where the state does not fit the layout or the rule.
+    pub fn from_state(layout: Arc<Layout>, rule: StepRule, state: LearnerState) -> Option<Self> {
+        let fits = |cells: &Vec<f32>| cells.len() == rule.numbers() * layout.weights();
         if state.cells.len() != state.stages.count() || !state.cells.iter().all(fits) {
             return None;
         }
-        let cell = |numbers: &[f32]| Cell { weight: numbers[0], a: numbers[1], b: numbers[2] };
-        let cells = state.cells.iter().map(|flat| flat.chunks_exact(3).map(cell).collect()).collect();
-        Some(Self { layout, stages: state.stages.clone(), rule, cells })
+        Some(Self { layout, stages: state.stages, rule, cells: state.cells })
     }
 }
 
-/// Moves the weights of one sample and returns its error before, in discs.
+/// Most features of a position: pattern instances and scalars.
+const FEATURES: usize = LANES + 8;
+
+/// Moves the weights of one sample and returns its error before, in discs. A weight that the position has twice, in mirrored
+/// places, counts twice in the value and moves once.
 #[inline]
-fn learn_sample(layout: &Layout, cells: &mut [Cell], sample: &Sample, step: impl Step) -> f32 {
-    let indices = layout.indices(&sample.position);
-    let lanes = &indices.lanes()[..layout.instances()];
+fn learn_sample<const NUMBERS: usize>(
+    layout: &Layout,
+    cells: &mut [[f32; NUMBERS]],
+    sample: &Sample,
+    step: impl Step<NUMBERS>,
+) -> f32 {
+    let mut weights = [0u32; FEATURES];
+    let features = features(layout, &sample.position, &mut weights);
+    let weights = &weights[..features];
+    let mut copies = [[0f32; NUMBERS]; FEATURES];
+    let copies = &mut copies[..features];
+    // Four partial sums, always the same four: quick, and the same result everywhere.
+    let mut partial = [0f32; 4];
+    for (i, (copy, &weight)) in copies.iter_mut().zip(weights).enumerate() {
+        *copy = cells[weight as usize];
+        partial[i % 4] += copy[0];
+    }
+    let error = sample.target.discs() - ((partial[0] + partial[1]) + (partial[2] + partial[3]));
+    for copy in copies.iter_mut() {
+        step.apply(copy, error);
+    }
+    for (copy, &weight) in copies.iter().zip(weights) {
+        cells[weight as usize] = *copy;
+    }
+    error
+}
+
+/// The numbers of a position's weights, and how many they are.
+#[inline]
+fn features(layout: &Layout, position: &Position, weights: &mut [u32; FEATURES]) -> usize {
     let weight_of_slot = layout.weight_of_slot();
-    let mut weights = [0u32; LANES];
+    let indices = layout.indices(position);
+    let lanes = &indices.lanes()[..layout.instances()];
     for ((weight, &index), &centre) in weights.iter_mut().zip(lanes).zip(layout.centres()) {
         *weight = weight_of_slot[centre.wrapping_add_signed(i32::from(index)) as usize];
     }
-    let weights = &weights[..lanes.len()];
-    // Four partial sums, always the same four: quick, and the same result everywhere.
-    let mut partial = [0f32; 4];
-    for (i, &weight) in weights.iter().enumerate() {
-        partial[i % 4] += cells[weight as usize].weight;
+    for (weight, (scalar, first)) in weights[lanes.len()..].iter_mut().zip(layout.scalars()) {
+        *weight = weight_of_slot[first + scalar.of(position)];
     }
-    let mut value = (partial[0] + partial[1]) + (partial[2] + partial[3]);
-    for &(scalar, first) in layout.scalars() {
-        value += cells[weight_of_slot[first + scalar.of(&sample.position)] as usize].weight;
-    }
-    let error = sample.target.discs() - value;
-    for &weight in weights {
-        step.apply(&mut cells[weight as usize], error);
-    }
-    for &(scalar, first) in layout.scalars() {
-        step.apply(&mut cells[weight_of_slot[first + scalar.of(&sample.position)] as usize], error);
-    }
-    error
+    lanes.len() + layout.scalars().len()
 }

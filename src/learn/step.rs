@@ -46,21 +46,33 @@ impl StepRule {
             | Self::AdaGrad { rate } => rate,
         }
     }
+
+    /// Floats kept for a weight: its value and what the rule remembers of its history.
+    pub(super) const fn numbers(&self) -> usize {
+        match self {
+            Self::Fixed { .. } => 1,
+            Self::Decayed { .. } | Self::AdaGrad { .. } => 2,
+            Self::TemporalCoherence { .. } => 3,
+        }
+    }
+
+    /// The history of a weight that comes learned from elsewhere: its steps are a tenth of a new weight's.
+    pub(super) const fn seasoned(&self) -> [f32; 2] {
+        match *self {
+            Self::Fixed { .. } => [0.0, 0.0],
+            Self::Decayed { half, .. } => [9.0 * half, 0.0],
+            Self::TemporalCoherence { .. } => [1.0, 10.0],
+            // A hundred visits with errors of 8 discs, which is usual.
+            Self::AdaGrad { .. } => [100.0 * 64.0, 0.0],
+        }
+    }
 }
 
-/// A weight in learning: its value in discs and two numbers whose meaning is the rule's.
-#[derive(Clone, Copy, PartialEq, Debug, Default)]
-#[repr(C)]
-pub(super) struct Cell {
-    pub weight: f32,
-    pub a: f32,
-    pub b: f32,
-}
-
-/// A rule made ready for one stage: `share` is one over the number of features of a position.
-pub(super) trait Step: Copy + Sync {
+/// A rule made ready for a pass. A weight in learning is `NUMBERS` floats: its value in discs, then what the rule keeps of its
+/// history, all zeros at first.
+pub(super) trait Step<const NUMBERS: usize>: Copy + Sync {
     /// Moves a weight for a sample whose value was too low by `error` discs.
-    fn apply(self, cell: &mut Cell, error: f32);
+    fn apply(self, weight: &mut [f32; NUMBERS], error: f32);
 }
 
 #[derive(Clone, Copy)]
@@ -68,10 +80,10 @@ pub(super) struct Fixed {
     pub step: f32,
 }
 
-impl Step for Fixed {
+impl Step<1> for Fixed {
     #[inline]
-    fn apply(self, cell: &mut Cell, error: f32) {
-        cell.weight += self.step * error;
+    fn apply(self, [weight]: &mut [f32; 1], error: f32) {
+        *weight += self.step * error;
     }
 }
 
@@ -82,13 +94,13 @@ pub(super) struct Decayed {
     pub floor: f32,
 }
 
-impl Step for Decayed {
+impl Step<2> for Decayed {
     #[inline]
-    fn apply(self, cell: &mut Cell, error: f32) {
-        let step = (self.step / (1.0 + cell.a * self.per_visit)).max(self.floor);
-        cell.weight += step * error;
+    fn apply(self, [weight, visits]: &mut [f32; 2], error: f32) {
+        let step = (self.step / (1.0 + *visits * self.per_visit)).max(self.floor);
+        *weight += step * error;
         // Counting stops long before an f32 stops counting.
-        cell.a = (cell.a + 1.0).min(1e7);
+        *visits = (*visits + 1.0).min(1e7);
     }
 }
 
@@ -97,13 +109,13 @@ pub(super) struct TemporalCoherence {
     pub step: f32,
 }
 
-impl Step for TemporalCoherence {
+impl Step<3> for TemporalCoherence {
     #[inline]
-    fn apply(self, cell: &mut Cell, error: f32) {
-        let coherence = if cell.b > 0.0 { cell.a.abs() / cell.b } else { 1.0 };
-        cell.weight += self.step * coherence * error;
-        cell.a += error;
-        cell.b += error.abs();
+    fn apply(self, [weight, sum, sum_of_sizes]: &mut [f32; 3], error: f32) {
+        let coherence = if *sum_of_sizes > 0.0 { sum.abs() / *sum_of_sizes } else { 1.0 };
+        *weight += self.step * coherence * error;
+        *sum += error;
+        *sum_of_sizes += error.abs();
     }
 }
 
@@ -112,10 +124,10 @@ pub(super) struct AdaGrad {
     pub rate: f32,
 }
 
-impl Step for AdaGrad {
+impl Step<2> for AdaGrad {
     #[inline]
-    fn apply(self, cell: &mut Cell, error: f32) {
-        cell.a += error * error;
-        cell.weight += self.rate * error / (cell.a + 1e-6).sqrt();
+    fn apply(self, [weight, squares]: &mut [f32; 2], error: f32) {
+        *squares += error * error;
+        *weight += self.rate * error / (*squares + 1e-6).sqrt();
     }
 }

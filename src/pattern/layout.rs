@@ -203,6 +203,7 @@ impl Layout {
         }
         let placed = &self.discs[to.index()].0;
         let mut after = Indices::ZERO;
+        #[allow(clippy::needless_range_loop)] // Four arrays in step.
         for lane in 0..LANES {
             let twice = flipped.0[lane].wrapping_add(flipped.0[lane]);
             after.0[lane] = 0i16.wrapping_sub(before.0[lane]).wrapping_sub(placed[lane]).wrapping_sub(twice);

@@ -8,6 +8,7 @@ use serde::{Deserialize, Serialize};
 
 use super::journal;
 use super::run::TrainError;
+use crate::eval::{ModelError, StageMap};
 use crate::learn::LearnerState;
 use crate::weights::{Container, blob};
 
@@ -43,9 +44,9 @@ const CONTAINER: Container =
     Container { what: "flipside checkpoint", magic: *b"\x89FSC\r\n\x1a\n", version: 1, limit: 1 << 31 };
 
 impl Checkpoint {
-    /// The learner's part.
-    pub fn learner(&self) -> Result<LearnerState, crate::eval::ModelError> {
-        Ok(LearnerState { stages: crate::eval::StageMap::from_table(&self.stages)?, cells: self.cells.clone() })
+    /// Takes the learner's part out.
+    pub fn take_learner(&mut self) -> Result<LearnerState, ModelError> {
+        Ok(LearnerState { stages: StageMap::from_table(&self.stages)?, cells: std::mem::take(&mut self.cells) })
     }
 }
 

@@ -17,12 +17,8 @@ fn play<A: Evaluator, B: Evaluator>(first: &A, second: &B, config: &GateConfig, 
     let plan = Match { openings, sprt: None, played: Vec::new() };
     // A gate takes seconds and its outcome decides what comes after: it is always played to its end.
     let never = AtomicBool::new(false);
-    let report = plan.run(
-        || Ok(SearchPlayer::new(first, settings)),
-        || Ok(SearchPlayer::new(second, settings)),
-        &never,
-        |_| (),
-    );
+    let report =
+        plan.run(|| Ok(SearchPlayer::new(first, settings)), || Ok(SearchPlayer::new(second, settings)), &never, |_| ());
     GateMatch::of(&report.expect("built-in players always start"))
 }
 

@@ -22,7 +22,7 @@ use crate::selfplay::SelfPlay;
 use crate::weights::{FileError, Provenance, WeightFile, atomic_write};
 
 /// Games of a batch: what a signal waits for, and what a crash costs.
-const BATCH: u32 = 1024;
+const BATCH: u32 = 2048;
 
 /// A checkpoint is written at the end of a generation if the last is older than this. The journal makes good for the time
 /// between: what follows the checkpoint is only learned again.
@@ -180,14 +180,13 @@ impl<'c> Run<'c> {
         let (learner, state) = match checkpoint {
             Some(_) if !resume => return Err(TrainError::Exists(root)),
             Some(_) if from.is_some() => return Err(TrainError::FromOnResume(root)),
-            Some(state) => {
+            Some(mut state) => {
                 if let Some(key) = first_difference(&state.config, &toml) {
                     return Err(TrainError::OtherConfig { directory: root, key });
                 }
-                let learner_state = state.learner().map_err(TrainError::From)?;
-                let learner = Learner::from_state(layout.clone(), config.step, &learner_state);
                 let broken = || TrainError::Damaged(directory.file("checkpoint"));
-                (learner.ok_or_else(broken)?, Checkpoint { cells: Vec::new(), ..state })
+                let learner = state.take_learner().map_err(|_| broken())?;
+                (Learner::from_state(layout.clone(), config.step, learner).ok_or_else(broken)?, state)
             }
             None => {
                 let learner = match from {

@@ -118,7 +118,7 @@ fn a_run_under_nohup_outlives_its_terminal_and_locks_its_directory() {
 #[test]
 fn other_configurations_are_refused() {
     let lab = Lab::new();
-    assert!(lab.train("run", &["--generations", "2", "-q"]).status().unwrap().success());
+    assert!(lab.train("run", &["--generations", "2", "-q"]).output().unwrap().status.success());
     let refusal = |command: Command, code: i32| {
         let output = finish(command, "");
         let error = String::from_utf8(output.stderr).unwrap();

@@ -4,7 +4,7 @@ use std::fmt::Display;
 use std::io::{self, Write};
 
 use super::{first_slots, stage_of_empties};
-use crate::pattern::{LANES, Layout, Scalar};
+use crate::pattern::{Layout, Scalar};
 use crate::weights::WeightFile;
 
 /// The evaluators; they know the weights by the names below only.
@@ -29,7 +29,7 @@ impl Tables {
         };
         let title = [&provenance.program, &provenance.origin, &file.model.set.name].map(|text| plain(text));
         let first = first_slots(layout);
-        let places = (0..layout.instances().min(LANES)).map(|lane| {
+        let places = (0..layout.instances()).map(|lane| {
             let (pattern, squares) = layout.instance(lane);
             let mut place = vec![first[pattern], squares.len()];
             place.extend(squares.iter().map(|square| square.index()));

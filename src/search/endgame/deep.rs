@@ -4,38 +4,48 @@
 //! J. Schaeffer and A. Plaat, "New advances in alpha-beta searching", 1996) and by the opponent's stable discs.
 
 use super::Search;
+use super::guided::{GUIDED, probe_depth};
 use super::last::NO_VALUE;
 use super::order::{Move, Moves};
 use super::parity::{odd_quadrants, quadrant};
 use super::stability::stable_discs;
-use super::table::Known;
+use super::table::{Known, Slot, Table};
 use crate::board::{Bitboard, Position, Square};
+use crate::eval::Evaluator;
 
 /// From this many empty squares on, nodes use the table and stability, and rank their moves.
 const RANKED: u32 = 6;
 /// From this many on, they look their children up before searching any, and rank more thoroughly.
 const DEEP: u32 = 9;
+/// From this many on, positions go to the large table.
+const FAR: u32 = 11;
 /// From this many on, they look at the stop flag.
-const STOPPABLE: u32 = 14;
+pub(super) const STOPPABLE: u32 = 14;
+/// Nodes of the principal variation are few and their order matters most: it is worth this many plies more.
+const DEEPER: u32 = 2;
 /// Room for the moves of any position.
-const MOST: usize = 64;
+pub(super) const MOST: usize = 64;
 /// Room for the moves of a position with less than [`DEEP`] empty squares.
 const FEW: usize = DEEP as usize - 1;
 
-impl Search<'_> {
+impl<'a, E: Evaluator> Search<'a, E> {
     /// The value with the null window (`alpha`, `alpha` + 1), any number of empty squares.
     pub(super) fn null_window(&mut self, position: Position, alpha: i32) -> i32 {
         let empty = position.empty();
         match empty.count_ones() {
             0 => position.final_score(),
             empties @ 1..=4 => self.few(position, alpha, empties),
-            empties => self.many(position, position.moves(), alpha, empties, odd_quadrants(empty)),
+            empties @ 5..GUIDED => self.many(position, position.moves(), alpha, empties, odd_quadrants(empty)),
+            empties => {
+                let state = self.evaluator.state(&position);
+                self.guided(position, &state, position.moves(), alpha, empties, odd_quadrants(empty))
+            }
         }
     }
 
     /// Five empty squares or more, `moves` known.
     #[inline]
-    fn many(&mut self, position: Position, moves: Bitboard, alpha: i32, empties: u32, odd: Bitboard) -> i32 {
+    pub(super) fn many(&mut self, position: Position, moves: Bitboard, alpha: i32, empties: u32, odd: Bitboard) -> i32 {
         if empties >= DEEP {
             self.ranked::<MOST>(position, moves, alpha, empties, odd)
         } else if empties >= RANKED {
@@ -81,28 +91,17 @@ impl Search<'_> {
             }
             return -self.ranked::<MOST>(position.pass(), theirs, -alpha - 1, empties, odd);
         }
-        if let Some(bound) = stability_bound(position, alpha) {
-            return bound;
-        }
-        let slot = self.table.slot(position);
-        let mut known = self.table.probe(slot).unwrap_or(Known::NOTHING);
-        if known.lower as i32 > alpha {
-            return known.lower as i32;
-        }
-        if known.upper as i32 <= alpha {
-            return known.upper as i32;
-        }
+        let table = self.table_for(empties);
+        let (slot, mut known) = match self.look_up(table, position, alpha) {
+            Ok(found) => found,
+            Err(bound) => return bound,
+        };
         let nodes_before = self.nodes;
         let mut moves = Moves::<MOST>::new(position, moves);
-        if empties >= DEEP {
-            for child in moves.as_slice() {
-                let next = position.play_unchecked(child.to, child.flips);
-                if let Some(theirs) = self.table.probe(self.table.slot(next))
-                    && -theirs.upper as i32 > alpha
-                {
-                    return -theirs.upper as i32;
-                }
-            }
+        if empties >= DEEP
+            && let Some(bound) = self.look_ahead(self.table_for(empties - 1), position, &moves, alpha)
+        {
+            return bound;
         }
         moves.rank(position, known, odd, empties >= DEEP);
         let (mut best, mut best_move) = (NO_VALUE, Square::lowest(0));
@@ -120,8 +119,48 @@ impl Search<'_> {
             return NO_VALUE;
         }
         known.learn(best, alpha, best_move);
-        self.table.store(slot, known, log2(self.nodes - nodes_before));
+        table.store(slot, known, log2(self.nodes - nodes_before));
         best
+    }
+
+    /// The table for positions with so many empty squares.
+    #[inline]
+    fn table_for(&self, empties: u32) -> &'a Table {
+        if empties >= FAR { self.table } else { self.near }
+    }
+
+    /// What the table knows of a position, or the bound, from there or from stable discs, that makes searching it needless.
+    #[inline]
+    pub(super) fn look_up(&self, table: &Table, position: Position, alpha: i32) -> Result<(Slot, Known), i32> {
+        if let Some(bound) = stability_bound(position, alpha) {
+            return Err(bound);
+        }
+        let slot = table.slot(position);
+        let known = table.probe(slot).unwrap_or(Known::NOTHING);
+        if known.lower as i32 > alpha {
+            Err(known.lower as i32)
+        } else if known.upper as i32 <= alpha {
+            Err(known.upper as i32)
+        } else {
+            Ok((slot, known))
+        }
+    }
+
+    /// A lower bound above `alpha` that the table knows by one of the moves.
+    #[inline]
+    pub(super) fn look_ahead<const MOST: usize>(
+        &self,
+        table: &Table,
+        position: Position,
+        moves: &Moves<MOST>,
+        alpha: i32,
+    ) -> Option<i32> {
+        moves.as_slice().iter().find_map(|child| {
+            let next = position.play_unchecked(child.to, child.flips);
+            let theirs = table.probe(table.slot(next))?;
+            let bound = -theirs.upper as i32;
+            (bound > alpha).then_some(bound)
+        })
     }
 
     /// The value within (`alpha`, `beta`), two even numbers, and a move that reaches it.
@@ -134,11 +173,11 @@ impl Search<'_> {
             }
             return (-self.pvs(position.pass(), -beta, -alpha).0, None);
         }
-        let slot = self.table.slot(position);
-        let mut known = self.table.probe(slot).unwrap_or(Known::NOTHING);
+        let table = self.table_for(position.empties());
+        let slot = table.slot(position);
+        let mut known = table.probe(slot).unwrap_or(Known::NOTHING);
         let nodes_before = self.nodes;
-        let mut moves = Moves::<MOST>::new(position, moves);
-        moves.rank(position, known, odd_quadrants(position.empty()), true);
+        let mut moves = self.ranked_moves(position, moves, known);
         let (mut best, mut best_move) = (NO_VALUE, None);
         let mut lower = alpha;
         while let Some(Move { to, flips, .. }) = moves.pick() {
@@ -169,17 +208,30 @@ impl Search<'_> {
             if best > alpha {
                 known.lower = known.lower.max(best as i8);
             }
-            self.table.store(slot, known, log2(self.nodes - nodes_before));
+            table.store(slot, known, log2(self.nodes - nodes_before));
         }
         (best, best_move)
+    }
+
+    /// The moves of a node that is not on the fast path.
+    fn ranked_moves(&mut self, position: Position, moves: Bitboard, known: Known) -> Moves<MOST> {
+        let mut moves = Moves::<MOST>::new(position, moves);
+        let empties = position.empties();
+        if empties >= GUIDED {
+            let depth = probe_depth(empties) + DEEPER.min((empties - GUIDED) / 2);
+            self.guide(position, &self.evaluator.state(&position), moves, known, depth).into_moves()
+        } else {
+            moves.rank(position, known, odd_quadrants(position.empty()), true);
+            moves
+        }
     }
 
     /// A move of a position with legal moves that reaches `score`, the position's known value.
     pub(super) fn move_reaching(&mut self, position: Position, score: i32) -> Square {
         self.nodes += 1;
-        let known = self.table.probe(self.table.slot(position)).unwrap_or(Known::NOTHING);
-        let mut moves = Moves::<MOST>::new(position, position.moves());
-        moves.rank(position, known, odd_quadrants(position.empty()), true);
+        let table = self.table_for(position.empties());
+        let known = table.probe(table.slot(position)).unwrap_or(Known::NOTHING);
+        let mut moves = self.ranked_moves(position, position.moves(), known);
         while let Some(Move { to, flips, .. }) = moves.pick() {
             let next = position.play_unchecked(to, flips);
             if -self.null_window(next, -score) >= score {
@@ -190,7 +242,7 @@ impl Search<'_> {
     }
 }
 
-fn log2(nodes: u64) -> u8 {
+pub(super) fn log2(nodes: u64) -> u8 {
     (u64::BITS - nodes.leading_zeros()) as u8
 }
 

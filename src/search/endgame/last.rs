@@ -8,6 +8,7 @@ use std::hint::select_unpredictable;
 use super::Search;
 use super::parity::quadrant;
 use crate::board::{Bitboard, Position, Square, squares};
+use crate::eval::Evaluator;
 
 /// Less than any value: no move has been tried.
 pub(super) const NO_VALUE: i32 = -128;
@@ -22,7 +23,7 @@ fn last1(position: Position, x: Square) -> i32 {
     select_unpredictable(player_fills, 2 * (player + mine) - 62, 2 * (player - theirs) - 64)
 }
 
-impl Search<'_> {
+impl<E: Evaluator> Search<'_, E> {
     /// The value with two empty squares.
     #[inline(always)]
     fn last2(&mut self, position: Position, alpha: i32, x1: Square, x2: Square) -> i32 {

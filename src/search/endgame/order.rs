@@ -1,7 +1,7 @@
 //! The order in which moves are tried where a list of them pays: the better the first guess, the smaller the tree.
 
 use super::stability::stable_edges;
-use super::table::{Known, NO_MOVE};
+use super::table::Known;
 use crate::board::{Bitboard, Position, Square, squares};
 
 /// A legal move, what the opponent can answer, and its rank.
@@ -14,6 +14,8 @@ pub(super) struct Move {
     /// Higher is tried earlier.
     pub rank: i32,
     pub to: Square,
+    /// Its place in the order of squares among the moves.
+    pub place: u8,
 }
 
 /// Up to `MOST` legal moves of a position, picked best first.
@@ -46,15 +48,21 @@ const fn square_ranks() -> [i8; 64] {
     table
 }
 
+/// The number of moves in a set, corners counting double.
+#[inline]
+pub(super) fn weighted_count(moves: Bitboard) -> i32 {
+    (moves.count_ones() + (moves & CORNERS).count_ones()) as i32
+}
+
 impl<const MOST: usize> Moves<MOST> {
     /// The moves in `set`, not ranked yet.
     #[inline]
     pub fn new(position: Position, set: Bitboard) -> Self {
-        let nothing = Move { flips: 0, replies: 0, rank: 0, to: Square::lowest(0) };
+        let nothing = Move { flips: 0, replies: 0, rank: 0, to: Square::lowest(0), place: 0 };
         let mut moves = [nothing; MOST];
         let mut count = 0;
         for (entry, to) in moves.iter_mut().zip(squares(set)) {
-            (entry.to, entry.flips) = (to, position.flips(to));
+            (entry.to, entry.flips, entry.place) = (to, position.flips(to), count as u8);
             count += 1;
         }
         Self { moves, count, picked: 0 }
@@ -65,33 +73,39 @@ impl<const MOST: usize> Moves<MOST> {
         &self.moves[..self.count]
     }
 
+    /// Ranks the moves: those known to be good, then by `rank_of` a move and the position after it.
+    #[inline(always)]
+    pub fn rank_by(&mut self, known: Known, position: Position, mut rank_of: impl FnMut(&Move, Position) -> i32) {
+        for entry in &mut self.moves[..self.count] {
+            let next = position.play_unchecked(entry.to, entry.flips);
+            entry.replies = next.moves();
+            entry.rank = rank_of(entry, next);
+            let index = entry.to.index() as u8;
+            if index == known.moves[0] {
+                entry.rank = i32::MAX;
+            } else if index == known.moves[1] {
+                entry.rank = i32::MAX - 1;
+            } else if next.player == 0 {
+                entry.rank = i32::MAX - 2;
+            }
+        }
+    }
+
     /// Ranks the moves: those known to be good, then the fewest replies for the opponent (fastest first), corners counting
     /// double, with edge stability, parity and the kind of square to tell equals apart.
     #[inline]
     pub fn rank(&mut self, position: Position, known: Known, odd: Bitboard, thorough: bool) {
-        for entry in &mut self.moves[..self.count] {
-            let next = position.play_unchecked(entry.to, entry.flips);
-            entry.replies = next.moves();
-            let index = entry.to.index() as u8;
-            entry.rank = if index == known.moves[0] {
-                i32::MAX
-            } else if index == known.moves[1] && known.moves[1] != NO_MOVE {
-                i32::MAX - 1
-            } else if next.player == 0 {
-                i32::MAX - 2
-            } else {
-                let replies = entry.replies;
-                let mut rank = SQUARE_RANK[entry.to.index()] as i32;
-                rank -= 32 * (replies.count_ones() + (replies & CORNERS).count_ones()) as i32;
-                if odd & entry.to.bit() != 0 {
-                    rank += 8;
-                }
-                if thorough {
-                    rank += 8 * stable_edges(next.pass()).count_ones() as i32;
-                }
-                rank
-            };
-        }
+        self.rank_by(known, position, |entry, next| {
+            let mut rank = SQUARE_RANK[entry.to.index()] as i32;
+            rank -= 32 * weighted_count(entry.replies);
+            if odd & entry.to.bit() != 0 {
+                rank += 8;
+            }
+            if thorough {
+                rank += 8 * stable_edges(next.pass()).count_ones() as i32;
+            }
+            rank
+        });
     }
 
     /// The best move not picked yet.

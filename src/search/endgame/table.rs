@@ -86,6 +86,13 @@ pub(super) struct Slot {
     key: u64,
 }
 
+/// Multiplies to 128 bits and folds the halves: each bit of the result depends on most bits of both factors.
+#[inline]
+const fn fold(a: u64, b: u64) -> u64 {
+    let product = a as u128 * b as u128;
+    product as u64 ^ (product >> 64) as u64
+}
+
 /// See the module's documentation.
 pub(super) struct Table {
     buckets: Box<[Bucket]>,
@@ -97,6 +104,11 @@ impl Table {
     pub fn new(log2_entries: u32) -> Self {
         let buckets = 1usize << log2_entries.saturating_sub(WAYS.trailing_zeros());
         Self { buckets: (0..buckets).map(|_| Bucket::default()).collect(), generation: 1 }
+    }
+
+    /// The size it was made with, rounded up to a whole bucket.
+    pub fn log2_entries(&self) -> u32 {
+        (self.buckets.len() * WAYS).trailing_zeros()
     }
 
     /// Forgets everything: entries of earlier generations count as empty. Once in 16 million calls it really wipes.
@@ -111,9 +123,10 @@ impl Table {
     /// Where a position belongs.
     #[inline]
     pub fn slot(&self, position: Position) -> Slot {
-        let key = position.hash64();
-        let spread = (key ^ position.player).wrapping_mul(0x9fb2_1c65_1e98_df25);
-        Slot { bucket: (spread >> 32) as usize & (self.buckets.len() - 1), key }
+        let (player, opponent) = (position.player, position.opponent.rotate_left(32));
+        let bucket = fold(player ^ 0x9e37_79b9_7f4a_7c15, opponent ^ 0xd6e8_feb8_6659_fd93);
+        let key = fold(player ^ 0xa076_1d64_78bd_642f, opponent ^ 0xe703_7ed1_a0b4_28db);
+        Slot { bucket: bucket as usize & (self.buckets.len() - 1), key }
     }
 
     /// What is known of the slot's position.

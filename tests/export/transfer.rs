@@ -1,0 +1,130 @@
+//! Models that go to an engine's files and come back, and models that do not fit.
+
+use std::path::PathBuf;
+
+use flipside::eval::{Evaluator, Model, PatternEvaluator};
+use flipside::export::{Encoded, Engine, Refusal, decode, encode};
+use flipside::pattern::{Layout, PatternSet, Scalar};
+
+use super::{positions, random_model, read};
+
+/// The model again, with all weights of some patterns and scalars set to 0.
+fn without(mut model: Model, names: &[&str]) -> Model {
+    let layout = Layout::new(&model.set).unwrap();
+    let mut features: Vec<(&str, usize)> =
+        model.set.patterns.iter().map(|p| (p.name.as_str(), p.configurations())).collect();
+    features.extend(model.set.scalars.iter().map(|scalar| (scalar.name(), scalar.values())));
+    let mut slot = 0;
+    for (name, slots) in features {
+        if names.contains(&name) {
+            for weights in &mut model.weights {
+                layout.weight_of_slot()[slot..slot + slots].iter().for_each(|&weight| weights[weight as usize] = 0);
+            }
+        }
+        slot += slots;
+    }
+    model
+}
+
+fn set(name: &str, patterns: &[&str], scalars: &[Scalar]) -> PatternSet {
+    let classic = PatternSet::built_in("classic").unwrap().patterns;
+    let patterns = classic.into_iter().filter(|pattern| patterns.contains(&pattern.name.as_str())).collect();
+    PatternSet { name: name.into(), patterns, scalars: scalars.to_vec() }
+}
+
+/// An export reads back as a model that evaluates as the account of the rounding says, everywhere but in the engine's own unit.
+fn round_trip(engine: Engine, model: &Model) -> (Model, f64) {
+    let Encoded { files, quantisation } = encode(engine, model, false).unwrap();
+    let (names, contents): (Vec<PathBuf>, Vec<_>) =
+        files.into_iter().map(|(name, bytes)| (PathBuf::from(name), bytes)).unzip();
+    let back = decode(engine, &names, &contents).unwrap();
+    let [ours, theirs] = [model, &back].map(|model| PatternEvaluator::new(model).unwrap());
+    let mut largest = 0f64;
+    for position in positions().iter().filter(|position| engine.covers().contains(&position.empties())) {
+        let [a, b] = [(&ours, model.scale), (&theirs, back.scale)].map(|(evaluator, scale)| {
+            f64::from(evaluator.sum(position, &evaluator.state(position))) / f64::from(scale)
+        });
+        largest = largest.max((a - b).abs());
+    }
+    assert_eq!(quantisation.is_exact(), quantisation.largest == 0.0);
+    assert!(largest <= 2.0 * quantisation.largest, "{largest} {quantisation:?}");
+    (back, largest)
+}
+
+#[test]
+fn every_engines_own_set_goes_and_comes_without_loss() {
+    for engine in Engine::ALL {
+        let starts: &[u32] = if engine == Engine::Ntest { &[60, 53, 29, 5] } else { &[60, 51, 30, 7] };
+        let model = random_model(&engine.set(), starts, engine.scale(), 300, 1);
+        let (back, largest) = round_trip(engine, &model);
+        assert_eq!(largest, 0.0, "{engine}");
+        // Zebra's parity is relative to even: the same values, other weights.
+        assert!(back == model || engine == Engine::Zebra, "{engine}");
+        assert_eq!(engine.name().parse(), Ok(engine));
+    }
+}
+
+#[test]
+fn other_sets_go_where_their_patterns_fit() {
+    let scalars = [Scalar::Constant, Scalar::Parity];
+    let lines = ["diag5", "diag6", "diag7", "diag8", "edge2x", "hor2", "hor3", "hor4"];
+    // The common patterns go everywhere. Egaroucid has the diagonals within larger patterns, the long one twice.
+    let model = random_model(&set("lines", &lines, &scalars), &[60, 53, 29, 5], 128, 40, 8);
+    for engine in [Engine::Edax, Engine::Zebra, Engine::Egaroucid] {
+        assert_eq!(round_trip(engine, &model).1, 0.0, "{engine}");
+    }
+    // In NTest's hundredths each of the terms is rounded by up to half.
+    let (_, largest) = round_trip(Engine::Ntest, &model);
+    assert!(largest > 0.0 && largest < 32.0 * 0.5 / 100.0, "{largest}");
+    let triangle = random_model(&set("triangle", &["triangle", "diag4"], &scalars), &[60], 100, 100, 1);
+    assert_eq!(round_trip(Engine::Ntest, &triangle).1, 0.0);
+}
+
+#[test]
+fn what_does_not_fit_is_refused_unless_it_weighs_nothing() {
+    let set =
+        PatternSet { scalars: vec![Scalar::Constant, Scalar::Mobility], ..PatternSet::built_in("classic").unwrap() };
+    let model = random_model(&set, &[60], 128, 300, 1);
+    let refusal = |engine, model: &Model| encode(engine, model, false).unwrap_err();
+    assert!(matches!(refusal(Engine::Zebra, &model), Refusal::Pattern { pattern, .. } if pattern == "triangle"));
+    assert!(matches!(refusal(Engine::Edax, &model), Refusal::Pattern { pattern, .. } if pattern == "corner5x2"));
+    let message = refusal(Engine::Zebra, &model).to_string();
+    assert!(message.contains("--patterns zebra") && message.contains("a1 b1 c1 d1 a2 b2 c2 a3 b3 a4"), "{message}");
+    let model = without(model, &["triangle"]);
+    assert!(matches!(refusal(Engine::Zebra, &model), Refusal::Scalar { scalar: "mobility", .. }));
+    let model = without(model, &["mobility"]);
+    assert_eq!(round_trip(Engine::Zebra, &model).1, 0.0);
+}
+
+#[test]
+fn stages_that_an_engine_has_one_table_for_are_refused_or_averaged() {
+    let model = random_model(&Engine::Ntest.set(), &[60, 56, 54], 100, 300, 1);
+    let refusal = encode(Engine::Ntest, &model, false).unwrap_err();
+    assert_eq!(
+        refusal,
+        Refusal::Stages {
+            engine: Engine::Ntest,
+            one: 57,
+            other: 55,
+            starts: vec![60, 53, 47, 41, 35, 29, 23, 17, 11, 5]
+        }
+    );
+    let Encoded { files, quantisation } = encode(Engine::Ntest, &model, true).unwrap();
+    assert!(quantisation.largest > 0.0);
+    let word = |file: &[u8], word: usize| i16::from_le_bytes([file[8 + 2 * word], file[9 + 2 * word]]);
+    // 59 and 57 empties are of stage 0, 55 of stage 1; the first word is that of a full row of the opponent's.
+    let [a, b] = [model.weights[0][0], model.weights[1][0]].map(f64::from);
+    assert_eq!(f64::from(word(&files[0].1, 0)), ((2.0 * a + b) / 3.0).round());
+}
+
+#[test]
+fn weights_beyond_an_engines_range_are_cut_and_reported() {
+    let mut model = random_model(&Engine::Zebra.set(), &[60], 128, 300, 1);
+    model.weights[0][5] = 9000;
+    let Encoded { files, quantisation } = encode(Engine::Zebra, &model, false).unwrap();
+    assert_eq!(quantisation.clipped, 59);
+    assert_eq!(quantisation.largest_weight, (9000.0 - 8191.0) / 128.0);
+    assert!(!quantisation.is_exact());
+    let back = read(Engine::Zebra, &files[0].1).unwrap();
+    assert_eq!(back.weights[0][5], 8191);
+}
