@@ -45,6 +45,8 @@ type Candidates = ArrayVec<Candidate, 64>;
 pub struct Searcher<'e, E: Evaluator> {
     evaluator: &'e E,
     table: Table,
+    /// The last move that was too good for the opponent on the last ply: often so for the next sibling too.
+    killer: Bitboard,
     nodes: u64,
 }
 
@@ -55,12 +57,13 @@ const BESIDE_CORNERS: Bitboard = 0x42c3_0000_0000_c342;
 impl<'e, E: Evaluator> Searcher<'e, E> {
     /// A searcher with a table of 2^`log2_entries` entries.
     pub fn new(evaluator: &'e E, log2_entries: u32) -> Self {
-        Self { evaluator, table: Table::new(log2_entries), nodes: 0 }
+        Self { evaluator, table: Table::new(log2_entries), killer: 0, nodes: 0 }
     }
 
     /// Forgets all earlier positions: from here on results are those of a new searcher.
     pub fn forget(&mut self) {
         self.table.forget();
+        self.killer = 0;
     }
 
     /// Searches a position to `depth` plies (0 is the static evaluation). A pass is no ply. Depths beyond the end of the game
@@ -115,7 +118,9 @@ impl<'e, E: Evaluator> Searcher<'e, E> {
         let mut candidates = self.candidates(node, moves, depth, known.and_then(|bound| bound.best));
         let (mut best, mut best_move, mut lower) = (-Score::INFINITY, None, alpha);
         let mut below = Line::new();
-        while let Some(candidate) = next(&mut candidates) {
+        let mut taken = 0;
+        while let Some(candidate) = next(&mut candidates, taken) {
+            taken += 1;
             let child = self.child(node, candidate);
             below.clear();
             let mut value;
@@ -171,7 +176,9 @@ impl<'e, E: Evaluator> Searcher<'e, E> {
         }
         let mut candidates = self.candidates(node, moves, depth, known.and_then(|bound| bound.best));
         let (mut best, mut best_move) = (-Score::INFINITY, None);
-        while let Some(candidate) = next(&mut candidates) {
+        let mut taken = 0;
+        while let Some(candidate) = next(&mut candidates, taken) {
+            taken += 1;
             let child = self.child(node, candidate);
             let value = -self.zero_window(&child, depth - 1, Score(-alpha.0 - 1));
             if value > best {
@@ -188,7 +195,9 @@ impl<'e, E: Evaluator> Searcher<'e, E> {
     /// The last ply, where most of the time goes: every child is a leaf.
     fn frontier(&mut self, node: &Node<E::State>, moves: Bitboard, alpha: Score) -> Score {
         let mut best = -Score::INFINITY;
-        for group in [moves & CORNERS, moves & !(CORNERS | BESIDE_CORNERS), moves & BESIDE_CORNERS] {
+        let killer = moves & self.killer;
+        let rest = moves & !killer;
+        for group in [killer, rest & CORNERS, rest & !(CORNERS | BESIDE_CORNERS), rest & BESIDE_CORNERS] {
             for to in squares(group) {
                 let child = self.child(node, Candidate { to, flips: node.position.flips(to), key: 0 });
                 self.nodes += 1;
@@ -196,6 +205,7 @@ impl<'e, E: Evaluator> Searcher<'e, E> {
                 if value > best {
                     best = value;
                     if value > alpha {
+                        self.killer = to.bit();
                         return best;
                     }
                 }
@@ -257,15 +267,17 @@ impl<'e, E: Evaluator> Searcher<'e, E> {
 /// Half the width of the window around the value of the iteration before.
 const ASPIRATION: Score = Score(3 * Score::DISC);
 
+/// Candidates that are tried in order.
+const SORTED: usize = 4;
+
 const MIN_DEPTH_TO_ORDER_BY_EVALUATION: u32 = 4;
 
-/// Takes the candidate of the highest key.
-fn next(candidates: &mut Candidates) -> Option<Candidate> {
-    let mut best = 0;
-    for (i, candidate) in candidates.iter().enumerate().skip(1) {
-        if candidate.key > candidates[best].key {
-            best = i;
-        }
+/// Takes the candidate of the highest key; after [`SORTED`] candidates any, since a position where these were not good enough
+/// is most often one where none is.
+fn next(candidates: &mut Candidates, taken: usize) -> Option<Candidate> {
+    if taken >= SORTED {
+        return candidates.pop();
     }
-    (!candidates.is_empty()).then(|| candidates.swap_remove(best))
+    let best = (0..candidates.len()).max_by_key(|&i| candidates[i].key)?;
+    Some(candidates.swap_remove(best))
 }

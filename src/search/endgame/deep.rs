@@ -19,8 +19,6 @@ const RANKED: u32 = 6;
 const DEEP: u32 = 9;
 /// From this many on, positions go to the large table.
 const FAR: u32 = 11;
-/// From this many on, they look at the stop flag.
-pub(super) const STOPPABLE: u32 = 14;
 /// Nodes of the principal variation are few and their order matters most: it is worth this many plies more.
 const DEEPER: u32 = 2;
 /// Room for the moves of any position.
@@ -80,9 +78,6 @@ impl<'a, E: Evaluator> Search<'a, E> {
         empties: u32,
         odd: Bitboard,
     ) -> i32 {
-        if empties >= STOPPABLE && self.should_stop() {
-            return NO_VALUE;
-        }
         self.nodes += 1;
         if moves == 0 {
             let theirs = position.opponent_moves();

@@ -3,7 +3,7 @@
 use arrayvec::ArrayVec;
 
 use super::Search;
-use super::deep::{MOST, STOPPABLE, log2};
+use super::deep::{MOST, log2};
 use super::last::NO_VALUE;
 use super::order::{Move, Moves, weighted_count};
 use super::parity::quadrant;
@@ -14,6 +14,9 @@ use crate::eval::{Evaluator, Score};
 
 /// From this many empty squares on, nodes are guided.
 pub(super) const GUIDED: u32 = 12;
+
+/// From this many on, they look at the stop flag.
+const STOPPABLE: u32 = 14;
 
 /// The worth of a move is less by this for each reply it allows, corners counting double: what is to be found first is not
 /// the best move but a good one that is quickly shown to be good.
@@ -62,7 +65,7 @@ impl<E: Evaluator> Search<'_, E> {
             let state = self.evaluator.play(state, entry.to, entry.flips);
             // How much worse than this a move is does not matter.
             let enough = best.saturating_sub(MARGIN).max(-Score::INFINITY.0);
-            let value = -self.probe(next, &state, entry.replies, depth, -Score::INFINITY.0, -enough);
+            let value = -self.probe(next, &state, depth, -Score::INFINITY.0, -enough);
             best = best.max(value);
             states.push(state);
             let stable = stable_edges(next.pass()).count_ones() as i32;
@@ -72,33 +75,27 @@ impl<E: Evaluator> Search<'_, E> {
     }
 
     /// The value of a position by the evaluator, `depth` plies deep, in units of [`Score`].
-    fn probe(
-        &mut self,
-        position: Position,
-        state: &E::State,
-        moves: Bitboard,
-        depth: u32,
-        alpha: i32,
-        beta: i32,
-    ) -> i32 {
+    fn probe(&mut self, position: Position, state: &E::State, depth: u32, alpha: i32, beta: i32) -> i32 {
         self.nodes += 1;
-        if moves == 0 {
-            let theirs = position.opponent_moves();
-            if theirs == 0 {
-                return Score::from_discs(position.final_score()).0;
-            }
-            return -self.probe(position.pass(), &self.evaluator.pass(state), theirs, depth, -beta, -alpha);
-        }
         if depth == 0 {
             return self.evaluator.evaluate(&position, state).0;
         }
+        let moves = position.moves();
+        if moves == 0 {
+            if position.opponent_moves() == 0 {
+                return Score::from_discs(position.final_score()).0;
+            }
+            return -self.probe(position.pass(), &self.evaluator.pass(state), depth, -beta, -alpha);
+        }
         let mut best = -Score::INFINITY.0;
         let mut moves = Moves::<MOST>::new(position, moves);
-        moves.rank(position, Known::NOTHING, 0, false);
-        while let Some(Move { to, flips, replies, .. }) = moves.pick() {
+        if depth > 1 {
+            moves.rank(position, Known::NOTHING, 0, false);
+        }
+        while let Some(Move { to, flips, .. }) = moves.pick() {
             let next = position.play_unchecked(to, flips);
             let state = self.evaluator.play(state, to, flips);
-            best = best.max(-self.probe(next, &state, replies, depth - 1, -beta, -alpha.max(best)));
+            best = best.max(-self.probe(next, &state, depth - 1, -beta, -alpha.max(best)));
             if best >= beta {
                 break;
             }
