@@ -108,16 +108,22 @@ fn with_games<E: Evaluator>(evaluator: &E, bench: &mut Bench, asked: impl Fn(Sec
     }
     for (section, empties, most) in ENDGAMES {
         if asked(section) {
-            solve(bench, &games, empties, most)?;
+            solve(evaluator, bench, &games, empties, most)?;
         }
     }
     if asked(Section::Learning) { learn(bench, &games) } else { Ok(()) }
 }
 
-fn solve(bench: &mut Bench, games: &[GameRecord], empties: u32, most: usize) -> Result<(), CliError> {
+fn solve<E: Evaluator>(
+    evaluator: &E,
+    bench: &mut Bench,
+    games: &[GameRecord],
+    empties: u32,
+    most: usize,
+) -> Result<(), CliError> {
     let plies = games.iter().flat_map(|game| &game.plies).map(|ply| ply.position);
     let positions: Vec<_> = plies.filter(|position| position.empties() == empties).take(most).collect();
-    let mut solver = EndgameSolver::new(SOLVER_LOG2_TABLE);
+    let mut solver = EndgameSolver::guided(evaluator, SOLVER_LOG2_TABLE);
     let mut solve = |position: &Position| {
         solver.new_game();
         solver.solve(*position, -64, 64).nodes

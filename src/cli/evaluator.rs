@@ -42,7 +42,14 @@ impl FromStr for EvaluatorChoice {
 pub struct WeightsArgument {
     /// What to evaluate with: a weight file, `squares` or `mobility` (without weights), or `default`, the weights that come with
     /// the program
-    #[arg(short, long, env = "FLIPSIDE_WEIGHTS", hide_env = true, value_name = "FILE", default_value = "default")]
+    #[arg(
+        short,
+        long,
+        env = "FLIPSIDE_WEIGHTS",
+        hide_env_values = true,
+        value_name = "FILE",
+        default_value = "default"
+    )]
     weights: EvaluatorChoice,
 }
 
@@ -69,9 +76,6 @@ macro_rules! with_evaluator {
 }
 pub(super) use with_evaluator;
 
-/// The weights that come with the program.
-const DEFAULT_WEIGHTS: Option<&[u8]> = None;
-
 impl EvaluatorChoice {
     /// The weight file.
     ///
@@ -82,11 +86,7 @@ impl EvaluatorChoice {
             Self::Squares | Self::Mobility => {
                 Err(CliError::failure(format!("`{self}` is an evaluation without weights")))
             }
-            Self::Default => {
-                let none = || CliError::failure("this build comes without weights").hint("Name a weight file.");
-                let bytes = DEFAULT_WEIGHTS.ok_or_else(none)?;
-                WeightFile::from_bytes(bytes).context(|| "the weights in the program are damaged".to_owned())
-            }
+            Self::Default => Ok(WeightFile::embedded()),
             Self::File(path) => {
                 let file = WeightFile::load(path).context(|| "cannot use the weights".to_owned());
                 file.map_err(|error| error.hint("Weights are a file, or `default`, `squares` or `mobility`."))

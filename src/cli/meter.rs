@@ -25,7 +25,8 @@ impl Meter {
         let bar = (session.progress == Progress::Bars).then(|| {
             let style =
                 ProgressStyle::with_template(&format!("{{wide_bar:.green}} {{pos}}/{{len}} {unit}  {{msg}}  {{eta}}"));
-            ProgressBar::new(total).with_style(style.expect("a template of ours").progress_chars("█▉▊▋▌▍▎▏ "))
+            ProgressBar::with_draw_target(Some(total), session.bars())
+                .with_style(style.expect("a template of ours").progress_chars("█▉▊▋▌▍▎▏ "))
         });
         Self { session: *session, bar, total, unit, last_line: Instant::now() }
     }

@@ -36,8 +36,8 @@ use session::{CommonArguments, Session};
 
 /// A self-play evaluation-weight tuner for Othello
 ///
-/// Options win over environment variables FLIPSIDE_<OPTION>, like FLIPSIDE_THREADS. Data goes to standard output, talk to
-/// standard error. Exit codes: 0 done, 1 failure, 2 usage, 75 stopped early but resumable.
+/// Data goes to standard output, talk to standard error. Options win over the environment variables that their help names. Exit
+/// codes: 0 done, 1 failure, 2 usage, 75 stopped early but resumable.
 #[derive(Parser, Debug)]
 #[command(name = "flipside", version, arg_required_else_help = true, max_term_width = 110)]
 struct Arguments {

@@ -5,6 +5,8 @@ use std::io::{self, IsTerminal, Write};
 
 use clap::builder::FalseyValueParser;
 use clap::{Args, ValueEnum};
+use console::Term;
+use indicatif::ProgressDrawTarget;
 
 use super::error::{CliError, Context};
 
@@ -13,16 +15,16 @@ use super::error::{CliError, Context};
 #[command(next_help_heading = "Options of every command")]
 pub struct CommonArguments {
     /// Threads to work with [default: one for each core]
-    #[arg(long, global = true, env = "FLIPSIDE_THREADS", hide_env = true, value_name = "N")]
+    #[arg(long, global = true, env = "FLIPSIDE_THREADS", hide_env_values = true, value_name = "N")]
     #[arg(value_parser = clap::value_parser!(u16).range(1..=1024))]
     threads: Option<u16>,
 
     /// Say nothing but errors on standard error
-    #[arg(short, long, global = true, env = "FLIPSIDE_QUIET", hide_env = true, value_parser = FalseyValueParser::new())]
+    #[arg(short, long, global = true, env = "FLIPSIDE_QUIET", hide_env_values = true, value_parser = FalseyValueParser::new())]
     quiet: bool,
 
     /// When to draw progress bars; otherwise progress is told in plain lines
-    #[arg(long, global = true, env = "FLIPSIDE_PROGRESS", hide_env = true, value_name = "WHEN")]
+    #[arg(long, global = true, env = "FLIPSIDE_PROGRESS", hide_env_values = true, value_name = "WHEN")]
     #[arg(value_enum, default_value_t = When::Auto)]
     progress: When,
 }
@@ -82,6 +84,12 @@ impl CommonArguments {
 }
 
 impl Session {
+    /// Where bars are drawn: standard error, also where it is no terminal (indicatif's own target would draw nothing there, and
+    /// `--progress always` asks for bars).
+    pub fn bars(&self) -> ProgressDrawTarget {
+        ProgressDrawTarget::term_like_with_hz(Box::new(Term::stderr()), 10)
+    }
+
     /// Says a line on standard error, unless told to be quiet. A closed standard error is nobody's loss.
     pub fn say(&self, text: impl Display) {
         if self.progress != Progress::Silent {

@@ -7,9 +7,11 @@ use std::time::Instant;
 use clap::Args;
 
 use super::error::CliError;
+use super::evaluator::{EvaluatorChoice, with_evaluator};
 use super::input::read_positions;
 use super::session::Session;
 use crate::board::ScoredDiagram;
+use crate::eval::Evaluator;
 use crate::search::EndgameSolver;
 
 /// Solve endgames: the exact score with best play by both sides
@@ -22,6 +24,18 @@ pub struct SolveArguments {
     /// Positions, one a line; `-` is standard input
     #[arg(default_value = "-")]
     file: PathBuf,
+
+    /// The evaluation that says which moves to try first where many squares are empty: a weight file, `default`, `squares` or
+    /// `mobility`. The scores do not depend on it, the time does
+    #[arg(
+        short,
+        long,
+        env = "FLIPSIDE_WEIGHTS",
+        hide_env_values = true,
+        value_name = "FILE",
+        default_value = "mobility"
+    )]
+    weights: EvaluatorChoice,
 
     /// Find out only who wins, which is faster
     #[arg(long)]
@@ -39,8 +53,20 @@ pub struct SolveArguments {
 impl SolveArguments {
     /// Runs the command.
     pub fn run(self, session: &Session, out: &mut dyn Write) -> Result<(), CliError> {
+        let evaluator = self.weights.load()?;
         let positions = read_positions(&self.file, session)?;
-        let mut solver = EndgameSolver::new(self.log2_hash);
+        with_evaluator!(&evaluator, evaluator => {
+            self.solve(&mut EndgameSolver::guided(evaluator, self.log2_hash), &positions, session, out)
+        })
+    }
+
+    fn solve<E: Evaluator>(
+        &self,
+        solver: &mut EndgameSolver<'_, E>,
+        positions: &[ScoredDiagram],
+        session: &Session,
+        out: &mut dyn Write,
+    ) -> Result<(), CliError> {
         let (mut nodes, mut seconds, mut wrong) = (0, 0.0, 0);
         writeln!(out, "empties\tscore\tmove\tnodes\tseconds")?;
         for (i, scored) in positions.iter().enumerate() {

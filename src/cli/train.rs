@@ -23,7 +23,7 @@ use crate::train::{Budget, Outcome, PRESETS, TrainConfig, TrainError, train};
     flipside train --run runs/long --hours 8 --patterns my.toml --seed 7")]
 pub struct TrainArguments {
     /// Directory of the run; it is made where there is none
-    #[arg(long, env = "FLIPSIDE_RUN", hide_env = true, value_name = "DIR", default_value = "runs/latest")]
+    #[arg(long, env = "FLIPSIDE_RUN", hide_env_values = true, value_name = "DIR", default_value = "runs/latest")]
     run: PathBuf,
 
     /// Configuration to begin with; it brings a budget of minutes too
@@ -31,15 +31,15 @@ pub struct TrainArguments {
     preset: Preset,
 
     /// A TOML file with keys that replace the preset's (see config.toml in any run directory)
-    #[arg(long, env = "FLIPSIDE_CONFIG", hide_env = true, value_name = "FILE")]
+    #[arg(long, env = "FLIPSIDE_CONFIG", hide_env_values = true, value_name = "FILE")]
     config: Option<PathBuf>,
 
     /// Seed of all chance: same seed and configuration, same weights
-    #[arg(long, env = "FLIPSIDE_SEED", hide_env = true, value_name = "N")]
+    #[arg(long, env = "FLIPSIDE_SEED", hide_env_values = true, value_name = "N")]
     seed: Option<u64>,
 
     /// Pattern set: a built-in one's name, or a TOML file
-    #[arg(long, env = "FLIPSIDE_PATTERNS", hide_env = true, value_name = "SET")]
+    #[arg(long, env = "FLIPSIDE_PATTERNS", hide_env_values = true, value_name = "SET")]
     patterns: Option<String>,
 
     /// Begin with these weights instead of from nothing

@@ -3,6 +3,7 @@
 
 use arrayvec::ArrayVec;
 
+use super::node::{BESIDE_CORNERS, CORNERS, Node, promise};
 use super::table::Table;
 use crate::board::{Bitboard, Position, Square, squares};
 use crate::eval::{Evaluator, Score};
@@ -25,12 +26,6 @@ pub struct SearchResult {
     pub nodes: u64,
 }
 
-/// A position on the way, with what the evaluator carries along.
-struct Node<S> {
-    position: Position,
-    state: S,
-}
-
 /// A legal move with the discs it turns and its place in the order of trying.
 #[derive(Clone, Copy)]
 struct Candidate {
@@ -45,32 +40,32 @@ type Candidates = ArrayVec<Candidate, 64>;
 pub struct Searcher<'e, E: Evaluator> {
     evaluator: &'e E,
     table: Table,
+    /// The last move that was too good for the opponent on the last ply: often so for the next sibling too.
+    killer: Bitboard,
     nodes: u64,
 }
-
-const CORNERS: Bitboard = 0x8100_0000_0000_0081;
-/// Squares next to a corner, tried last where nothing better is known.
-const BESIDE_CORNERS: Bitboard = 0x42c3_0000_0000_c342;
 
 impl<'e, E: Evaluator> Searcher<'e, E> {
     /// A searcher with a table of 2^`log2_entries` entries.
     pub fn new(evaluator: &'e E, log2_entries: u32) -> Self {
-        Self { evaluator, table: Table::new(log2_entries), nodes: 0 }
+        Self { evaluator, table: Table::new(log2_entries), killer: 0, nodes: 0 }
     }
 
     /// Forgets all earlier positions: from here on results are those of a new searcher.
     pub fn forget(&mut self) {
         self.table.forget();
+        self.killer = 0;
     }
 
     /// Searches a position to `depth` plies (0 is the static evaluation). A pass is no ply. Depths beyond the end of the game
     /// give the exact result.
     pub fn search(&mut self, position: &Position, depth: u32) -> SearchResult {
         self.nodes = 0;
-        let root = Node { position: *position, state: self.evaluator.state(position) };
+        let root = Node::new(self.evaluator, position);
         let mut line = Line::new();
         // An earlier search that came by here has done the first iterations.
-        let known = self.table.probe(position).filter(|bound| bound.lower == bound.upper && bound.depth < depth);
+        let known =
+            self.table.probe(position.hash64()).filter(|bound| bound.lower == bound.upper && bound.depth < depth);
         let mut score = known.map(|bound| bound.lower);
         let done = known.map_or(0, |bound| bound.depth);
         // Odd and even depths see the tempo differently; deepening two plies at a time keeps the order of moves stable.
@@ -105,18 +100,21 @@ impl<'e, E: Evaluator> Searcher<'e, E> {
     fn principal(&mut self, node: &Node<E::State>, depth: u32, alpha: Score, beta: Score, line: &mut Line) -> Score {
         self.nodes += 1;
         if depth == 0 {
-            return self.leaf(node);
+            return node.leaf(self.evaluator);
         }
         let moves = node.position.moves();
         if moves == 0 {
             return self.pass(node, |search, passed| -search.principal(passed, depth, -beta, -alpha, line));
         }
-        let known = self.table.probe(&node.position);
+        let hash = node.position.hash64();
+        let known = self.table.probe(hash);
         let mut candidates = self.candidates(node, moves, depth, known.and_then(|bound| bound.best));
         let (mut best, mut best_move, mut lower) = (-Score::INFINITY, None, alpha);
         let mut below = Line::new();
-        while let Some(candidate) = next(&mut candidates) {
-            let child = self.child(node, candidate);
+        let mut taken = 0;
+        while let Some(candidate) = next(&mut candidates, taken) {
+            taken += 1;
+            let child = node.play(self.evaluator, candidate.to, candidate.flips);
             below.clear();
             let mut value;
             if best_move.is_none() {
@@ -141,7 +139,7 @@ impl<'e, E: Evaluator> Searcher<'e, E> {
                 }
             }
         }
-        self.table.store(&node.position, depth, alpha, beta, best, best_move);
+        self.table.store(hash, depth, alpha, beta, best, best_move.map(index));
         best
     }
 
@@ -149,7 +147,7 @@ impl<'e, E: Evaluator> Searcher<'e, E> {
     fn zero_window(&mut self, node: &Node<E::State>, depth: u32, alpha: Score) -> Score {
         self.nodes += 1;
         if depth == 0 {
-            return self.leaf(node);
+            return node.leaf(self.evaluator);
         }
         let moves = node.position.moves();
         if moves == 0 {
@@ -158,7 +156,8 @@ impl<'e, E: Evaluator> Searcher<'e, E> {
         if depth == 1 {
             return self.frontier(node, moves, alpha);
         }
-        let known = self.table.probe(&node.position);
+        let hash = node.position.hash64();
+        let known = self.table.probe(hash);
         if let Some(bound) = known
             && bound.depth >= depth
         {
@@ -171,8 +170,10 @@ impl<'e, E: Evaluator> Searcher<'e, E> {
         }
         let mut candidates = self.candidates(node, moves, depth, known.and_then(|bound| bound.best));
         let (mut best, mut best_move) = (-Score::INFINITY, None);
-        while let Some(candidate) = next(&mut candidates) {
-            let child = self.child(node, candidate);
+        let mut taken = 0;
+        while let Some(candidate) = next(&mut candidates, taken) {
+            taken += 1;
+            let child = node.play(self.evaluator, candidate.to, candidate.flips);
             let value = -self.zero_window(&child, depth - 1, Score(-alpha.0 - 1));
             if value > best {
                 (best, best_move) = (value, Some(candidate.to));
@@ -181,21 +182,24 @@ impl<'e, E: Evaluator> Searcher<'e, E> {
                 }
             }
         }
-        self.table.store(&node.position, depth, alpha, Score(alpha.0 + 1), best, best_move);
+        self.table.store(hash, depth, alpha, Score(alpha.0 + 1), best, best_move.map(index));
         best
     }
 
     /// The last ply, where most of the time goes: every child is a leaf.
     fn frontier(&mut self, node: &Node<E::State>, moves: Bitboard, alpha: Score) -> Score {
         let mut best = -Score::INFINITY;
-        for group in [moves & CORNERS, moves & !(CORNERS | BESIDE_CORNERS), moves & BESIDE_CORNERS] {
+        let killer = moves & self.killer;
+        let rest = moves & !killer;
+        for group in [killer, rest & CORNERS, rest & !(CORNERS | BESIDE_CORNERS), rest & BESIDE_CORNERS] {
             for to in squares(group) {
-                let child = self.child(node, Candidate { to, flips: node.position.flips(to), key: 0 });
+                let child = node.play(self.evaluator, to, node.position.flips(to));
                 self.nodes += 1;
-                let value = -self.leaf(&child);
+                let value = -child.leaf(self.evaluator);
                 if value > best {
                     best = value;
                     if value > alpha {
+                        self.killer = to.bit();
                         return best;
                     }
                 }
@@ -204,49 +208,27 @@ impl<'e, E: Evaluator> Searcher<'e, E> {
         best
     }
 
-    /// The value where the search ends: exact where the board is full or a side has no discs left.
-    #[inline]
-    fn leaf(&self, node: &Node<E::State>) -> Score {
-        let Position { player, opponent } = node.position;
-        if player == 0 || opponent == 0 || player | opponent == !0 {
-            return Score::from_discs(node.position.final_score());
-        }
-        self.evaluator.evaluate(&node.position, &node.state)
-    }
-
-    #[inline]
-    fn child(&self, node: &Node<E::State>, candidate: Candidate) -> Node<E::State> {
-        Node {
-            position: node.position.play_unchecked(candidate.to, candidate.flips),
-            state: self.evaluator.play(&node.state, candidate.to, candidate.flips),
-        }
-    }
-
     /// The position has no move: it is over, or the other side moves on.
     fn pass(&mut self, node: &Node<E::State>, go_on: impl FnOnce(&mut Self, &Node<E::State>) -> Score) -> Score {
         if node.position.opponent_moves() == 0 {
-            return Score::from_discs(node.position.final_score());
+            return node.result();
         }
-        let passed = Node { position: node.position.pass(), state: self.evaluator.pass(&node.state) };
-        go_on(self, &passed)
+        go_on(self, &node.pass(self.evaluator))
     }
 
     /// The legal moves with their keys: the table's move first, then by the static value of the position they lead to; one ply
     /// above the frontier by the number of replies, which is cheaper.
-    fn candidates(&self, node: &Node<E::State>, moves: Bitboard, depth: u32, hash_move: Option<Square>) -> Candidates {
+    fn candidates(&self, node: &Node<E::State>, moves: Bitboard, depth: u32, hash_move: Option<u8>) -> Candidates {
         let mut candidates = Candidates::new();
         for to in squares(moves) {
             let mut candidate = Candidate { to, flips: node.position.flips(to), key: 0 };
-            candidate.key = if Some(to) == hash_move {
+            candidate.key = if Some(index(to)) == hash_move {
                 i32::MAX
             } else if depth >= MIN_DEPTH_TO_ORDER_BY_EVALUATION {
-                let child = self.child(node, candidate);
-                -self.leaf(&child).0
+                let child = node.play(self.evaluator, candidate.to, candidate.flips);
+                -child.leaf(self.evaluator).0
             } else {
-                let position = node.position.play_unchecked(to, candidate.flips);
-                let corner = if to.bit() & CORNERS != 0 { 16 } else { 0 };
-                let beside = if to.bit() & BESIDE_CORNERS != 0 { -4 } else { 0 };
-                corner + beside - 2 * position.moves().count_ones() as i32
+                promise(to, node.position.play_unchecked(to, candidate.flips))
             };
             candidates.push(candidate);
         }
@@ -257,15 +239,22 @@ impl<'e, E: Evaluator> Searcher<'e, E> {
 /// Half the width of the window around the value of the iteration before.
 const ASPIRATION: Score = Score(3 * Score::DISC);
 
+/// Candidates that are tried in order.
+const SORTED: usize = 4;
+
 const MIN_DEPTH_TO_ORDER_BY_EVALUATION: u32 = 4;
 
-/// Takes the candidate of the highest key.
-fn next(candidates: &mut Candidates) -> Option<Candidate> {
-    let mut best = 0;
-    for (i, candidate) in candidates.iter().enumerate().skip(1) {
-        if candidate.key > candidates[best].key {
-            best = i;
-        }
+/// A move as the table knows it.
+fn index(to: Square) -> u8 {
+    to.index() as u8
+}
+
+/// Takes the candidate of the highest key; after [`SORTED`] candidates any, since a position where these were not good enough
+/// is most often one where none is.
+fn next(candidates: &mut Candidates, taken: usize) -> Option<Candidate> {
+    if taken >= SORTED {
+        return candidates.pop();
     }
-    (!candidates.is_empty()).then(|| candidates.swap_remove(best))
+    let best = (0..candidates.len()).max_by_key(|&i| candidates[i].key)?;
+    Some(candidates.swap_remove(best))
 }

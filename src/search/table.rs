@@ -1,6 +1,5 @@
-//! The transposition table of the midgame search.
+//! The transposition table of the searches that look ahead to a depth.
 
-use crate::board::{Position, Square};
 use crate::eval::Score;
 
 /// What a table knows of a position: its value at a depth lies between two bounds.
@@ -12,8 +11,8 @@ pub struct Bound {
     pub upper: Score,
     /// Plies it was searched to.
     pub depth: u32,
-    /// The best move found, where one was.
-    pub best: Option<Square>,
+    /// The best move found, where one was: the index of a square, or another number below 255.
+    pub best: Option<u8>,
 }
 
 #[derive(Clone, Copy)]
@@ -26,8 +25,8 @@ struct Entry {
     generation: u16,
 }
 
-const NO_SQUARE: u8 = 64;
-const NOTHING: Entry = Entry { hash: 0, lower: -i16::MAX, upper: i16::MAX, depth: 0, best: NO_SQUARE, generation: 0 };
+const NO_MOVE: u8 = u8::MAX;
+const NOTHING: Entry = Entry { hash: 0, lower: -i16::MAX, upper: i16::MAX, depth: 0, best: NO_MOVE, generation: 0 };
 
 /// A hash table from positions to bounds. What was stored before [`Table::forget`] is as if it had never been stored, so the
 /// results of a search never depend on the games played before it on the same thread.
@@ -57,32 +56,22 @@ impl Table {
         }
     }
 
-    /// What is known of a position.
+    /// What is known of the position with this well-mixed hash.
     #[inline]
-    pub fn probe(&self, position: &Position) -> Option<Bound> {
-        let hash = position.hash64();
+    pub fn probe(&self, hash: u64) -> Option<Bound> {
         let entry = &self.entries[(hash >> self.shift) as usize];
         (entry.hash == hash && entry.generation == self.generation).then(|| Bound {
             lower: Score(i32::from(entry.lower)),
             upper: Score(i32::from(entry.upper)),
             depth: u32::from(entry.depth),
-            best: (entry.best != NO_SQUARE).then(|| Square::new(entry.best)),
+            best: (entry.best != NO_MOVE).then_some(entry.best),
         })
     }
 
-    /// Stores the outcome of a fail-soft search of `position` with the window `(alpha, beta)`. Always replaces; bounds for the
-    /// same position and depth are intersected.
+    /// Stores the outcome of a search with the window `(alpha, beta)`. Always replaces; bounds for the same position and depth
+    /// are intersected.
     #[inline]
-    pub fn store(
-        &mut self,
-        position: &Position,
-        depth: u32,
-        alpha: Score,
-        beta: Score,
-        value: Score,
-        best: Option<Square>,
-    ) {
-        let hash = position.hash64();
+    pub fn store(&mut self, hash: u64, depth: u32, alpha: Score, beta: Score, value: Score, best: Option<u8>) {
         let entry = &mut self.entries[(hash >> self.shift) as usize];
         let same = entry.hash == hash && entry.generation == self.generation && u32::from(entry.depth) == depth;
         if !same {
@@ -90,7 +79,7 @@ impl Table {
         }
         if value > alpha {
             entry.lower = value.0 as i16;
-            entry.best = best.map_or(NO_SQUARE, |square| square.index() as u8);
+            entry.best = best.unwrap_or(NO_MOVE);
         }
         if value < beta {
             entry.upper = value.0 as i16;

@@ -89,7 +89,15 @@ struct Payload<'a> {
     weights: Vec<Blob<'a, i16>>,
 }
 
+/// `weights/default.fsw`, in the program itself: it is at hand wherever the program is.
+const DEFAULT: &[u8] = include_bytes!("../../weights/default.fsw");
+
 impl WeightFile {
+    /// The weights that come with the program: learned by it, from nothing (`weights/README.md`).
+    pub fn embedded() -> Self {
+        Self::from_bytes(DEFAULT).expect("tested: the weights in the program are good")
+    }
+
     /// The whole file. Equal models and provenances give equal bytes.
     pub fn to_bytes(&self) -> Vec<u8> {
         let Self { model, provenance } = self;

@@ -3,5 +3,6 @@
 mod general;
 mod matches;
 mod positions;
+mod search;
 mod support;
 mod train;

@@ -25,6 +25,17 @@ fn matches_are_the_same_on_any_number_of_threads() {
 }
 
 #[test]
+fn bars_are_drawn_when_asked_for() {
+    let talk = |when: &str| {
+        let arguments = ["match", "mobility", "squares", "--pairs", "2", "--depth", "1", "--progress", when];
+        String::from_utf8(run_with(&arguments, "").stderr).unwrap()
+    };
+    assert!(talk("always").contains("2/2 pairs"), "{}", talk("always"));
+    assert_eq!(talk("auto"), "", "standard error is no terminal here");
+    assert_eq!(talk("never"), "");
+}
+
+#[test]
 fn equal_players_come_out_equal() {
     let results = stdout(&["match", "squares", "squares", "--pairs", "5", "--depth", "1", "-q", "--seed", "3"], "");
     assert_eq!(value(&results, "wins"), value(&results, "losses"));

@@ -1,0 +1,102 @@
+//! The innermost functions one by one, over positions of random games: `cargo bench`. `flipside bench` measures whole searches.
+
+use std::hint::black_box;
+
+use divan::Bencher;
+use divan::counter::ItemsCount;
+use flipside::board::{Position, Square, squares};
+use flipside::eval::{Evaluator, MobilityEvaluator, Model, PatternEvaluator, SquareEvaluator, StageMap};
+use flipside::pattern::{Layout, PatternSet};
+use rand::{RngExt, SeedableRng};
+use rand_chacha::ChaCha8Rng;
+
+fn main() {
+    divan::main();
+}
+
+/// Positions with a move from each of 100 random games.
+fn positions() -> Vec<Position> {
+    let mut rng = ChaCha8Rng::seed_from_u64(1);
+    let mut positions = Vec::new();
+    for _ in 0..100 {
+        let mut position = Position::START;
+        while !position.is_game_over() {
+            let moves = position.moves();
+            if moves == 0 {
+                position = position.pass();
+                continue;
+            }
+            positions.push(position);
+            position = position.play(squares(moves).nth(rng.random_range(0..moves.count_ones() as usize)).unwrap());
+        }
+    }
+    positions
+}
+
+/// Each position with each of its moves and what it turns over.
+fn plays() -> Vec<(Position, Square, u64)> {
+    let of = |position: Position| squares(position.moves()).map(move |to| (position, to, position.flips(to)));
+    positions().into_iter().flat_map(of).collect()
+}
+
+fn classic() -> Layout {
+    Layout::new(&PatternSet::built_in("classic").unwrap()).unwrap()
+}
+
+/// Time for each of `items`.
+fn each<T, R>(bencher: Bencher<'_, '_>, items: &[T], work: impl Fn(&T) -> R) {
+    let all = || items.iter().for_each(|item| drop(black_box(work(black_box(item)))));
+    bencher.counter(ItemsCount::new(items.len())).bench_local(all);
+}
+
+#[divan::bench]
+fn moves(bencher: Bencher) {
+    each(bencher, &positions(), |position| position.moves());
+}
+
+#[divan::bench]
+fn flips(bencher: Bencher) {
+    each(bencher, &plays(), |(position, to, _)| position.flips(*to));
+}
+
+#[divan::bench]
+fn hash(bencher: Bencher) {
+    each(bencher, &positions(), |position| position.hash64());
+}
+
+#[divan::bench]
+fn indices_from_nothing(bencher: Bencher) {
+    let layout = classic();
+    each(bencher, &positions(), |position| layout.indices(position));
+}
+
+#[divan::bench]
+fn indices_by_a_move(bencher: Bencher) {
+    let layout = classic();
+    let plays: Vec<_> =
+        plays().into_iter().map(|(position, to, flips)| (layout.indices(&position), to, flips)).collect();
+    each(bencher, &plays, |(before, to, flips)| layout.play(before, *to, *flips));
+}
+
+/// The state at hand, as in a search.
+fn evaluate<E: Evaluator>(bencher: Bencher, evaluator: &E) {
+    let positions: Vec<_> = positions().into_iter().map(|position| (position, evaluator.state(&position))).collect();
+    each(bencher, &positions, |(position, state)| evaluator.evaluate(position, state));
+}
+
+#[divan::bench]
+fn evaluate_patterns(bencher: Bencher) {
+    let set = PatternSet::built_in("classic").unwrap();
+    let model = Model::zero(&set, &StageMap::uniform(1), 128).unwrap();
+    evaluate(bencher, &PatternEvaluator::new(&model).unwrap());
+}
+
+#[divan::bench]
+fn evaluate_squares(bencher: Bencher) {
+    evaluate(bencher, &SquareEvaluator::default());
+}
+
+#[divan::bench]
+fn evaluate_mobility(bencher: Bencher) {
+    evaluate(bencher, &MobilityEvaluator);
+}

@@ -1,0 +1,182 @@
+//! `flipside search --compare`.
+
+use std::io::Write;
+use std::path::Path;
+use std::time::Instant;
+
+use super::contender::Contender;
+use super::plot::{Curve, plot};
+use crate::board::{Position, Square};
+use crate::cli::error::{CliError, Context};
+use crate::cli::session::Session;
+use crate::eval::{Evaluator, Score};
+use crate::search::family::{OthelloTree, SizeEstimate, branching_factor, estimate_size};
+use crate::weights::atomic_write;
+
+/// Searches that visit every node are run where the trees have no more nodes than this together.
+const MOST_NODES: f64 = 2e7;
+/// Random walks for the size of a tree, all positions together.
+const WALKS: u32 = 200_000;
+
+/// Searches side by side on the same positions.
+pub(super) struct Comparison<'a, E> {
+    pub(super) evaluator: &'a E,
+    pub(super) positions: &'a [Position],
+    pub(super) contenders: Vec<Contender>,
+}
+
+/// What a search found on all positions.
+struct Outcome {
+    values: Vec<Score>,
+    moves: Vec<Option<Square>>,
+    nodes: u64,
+    seconds: f64,
+}
+
+impl<E: Evaluator> Comparison<'_, E> {
+    /// Prints the table for one depth, and plots the nodes at all depths up to it.
+    pub(super) fn run(
+        &self,
+        depth: u32,
+        svg: Option<&Path>,
+        session: &Session,
+        out: &mut dyn Write,
+    ) -> Result<(), CliError> {
+        let tree = self.tree_size(depth);
+        let outcomes = self.outcomes(depth, tree)?;
+        self.table(depth, tree, &outcomes, session, out)?;
+        let Some(path) = svg else { return Ok(()) };
+        let mut curves: Vec<_> =
+            self.contenders.iter().map(|c| Curve { name: c.name.clone(), points: vec![] }).collect();
+        for depth in 1..=depth {
+            let tree = self.tree_size(depth);
+            for (curve, outcome) in curves.iter_mut().zip(self.outcomes(depth, tree)?) {
+                let nodes =
+                    outcome.map(|outcome| outcome.nodes as f64).or((curve.name == "minimax").then_some(tree.nodes));
+                curve.points.extend(nodes.map(|nodes| (depth, nodes / self.positions.len() as f64)));
+            }
+        }
+        let image = plot(&curves);
+        let written = atomic_write(path, |file| file.write_all(image.as_bytes()));
+        written.context(|| format!("cannot write `{}`", path.display()))
+    }
+
+    /// The nodes of all positions' trees together.
+    fn tree_size(&self, depth: u32) -> SizeEstimate {
+        let tree = OthelloTree::new(self.evaluator);
+        let walks = (WALKS / self.positions.len() as u32).max(100);
+        let estimates = self
+            .positions
+            .iter()
+            .zip(0..)
+            .map(|(position, seed)| estimate_size(&tree, &tree.node(position), depth, walks, seed));
+        let (nodes, variance) = estimates
+            .fold((0.0, 0.0), |(nodes, variance), one| (nodes + one.nodes, variance + one.standard_error.powi(2)));
+        SizeEstimate { nodes, standard_error: variance.sqrt() }
+    }
+
+    /// What each search finds; nothing for those that would visit too large trees.
+    fn outcomes(&self, depth: u32, tree: SizeEstimate) -> Result<Vec<Option<Outcome>>, CliError> {
+        let feasible = |contender: &&Contender| contender.prunes() || tree.nodes <= MOST_NODES;
+        let outcomes: Vec<_> = self
+            .contenders
+            .iter()
+            .map(|contender| Some(contender).filter(feasible).map(|contender| self.measure(contender, depth)))
+            .collect();
+        let mut ran = self.contenders.iter().zip(&outcomes).filter_map(|(c, o)| Some((&c.name, &o.as_ref()?.values)));
+        let Some((first, values)) = ran.next() else { return Ok(outcomes) };
+        match ran.find(|(_, others)| *others != values) {
+            None => Ok(outcomes),
+            Some((other, _)) => {
+                let message = format!("`{first}` and `{other}` found different values at depth {depth}");
+                Err(CliError::failure(message).hint("This is a defect of the program; please report it."))
+            }
+        }
+    }
+
+    fn measure(&self, contender: &Contender, depth: u32) -> Outcome {
+        let mut outcome = Outcome { values: vec![], moves: vec![], nodes: 0, seconds: 0.0 };
+        let tree = OthelloTree::new(self.evaluator);
+        let mut search = contender.searcher(&tree);
+        for position in self.positions {
+            let begin = Instant::now();
+            let found = search(position, depth);
+            outcome.seconds += begin.elapsed().as_secs_f64();
+            outcome.values.push(found.score);
+            outcome.moves.push(found.best);
+            outcome.nodes += found.nodes;
+        }
+        outcome
+    }
+
+    fn table(
+        &self,
+        depth: u32,
+        tree: SizeEstimate,
+        outcomes: &[Option<Outcome>],
+        session: &Session,
+        out: &mut dyn Write,
+    ) -> Result<(), CliError> {
+        let measured =
+            self.contenders.iter().zip(outcomes).find(|(c, _)| c.name == "minimax").and_then(|(_, o)| o.as_ref());
+        let minimax = measured.map_or(tree.nodes, |minimax| minimax.nodes as f64);
+        if measured.is_none() {
+            session.say(format_args!(
+                "plain minimax: {:.0} nodes, standard error {:.1}%, estimated by random walks",
+                tree.nodes,
+                100.0 * tree.standard_error / tree.nodes
+            ));
+        }
+        let reference = outcomes.iter().flatten().next();
+        let mean_branching = |nodes: f64| branching_factor(nodes / self.positions.len() as f64, depth);
+        writeln!(out, "search\tvalue\tmove\tnodes\tshare\tbranching\tseconds")?;
+        for (contender, outcome) in self.contenders.iter().zip(outcomes) {
+            let name = &contender.name;
+            let (Some(outcome), Some(reference)) = (outcome, reference) else {
+                if name == "minimax" {
+                    writeln!(out, "{name}\t-\t-\t~{minimax:.0}\t100%\t{:.2}\t-", mean_branching(minimax))?;
+                }
+                continue;
+            };
+            let (value, best) = self.summary(outcome, reference);
+            let nodes = outcome.nodes as f64;
+            let mark = if measured.is_none() { "~" } else { "" };
+            let share = percentage(nodes / minimax);
+            let (branching, seconds) = (mean_branching(nodes), outcome.seconds);
+            writeln!(out, "{name}\t{value}\t{best}\t{nodes}\t{mark}{share}\t{branching:.2}\t{seconds:.3}")?;
+        }
+        Ok(())
+    }
+
+    /// The value and move columns.
+    fn summary(&self, outcome: &Outcome, reference: &Outcome) -> (String, String) {
+        if let ([value], [best]) = (&outcome.values[..], &outcome.moves[..]) {
+            return (value.to_string(), best.map_or("--".to_owned(), |square| square.to_string()));
+        }
+        let mean =
+            outcome.values.iter().map(|value| f64::from(value.discs())).sum::<f64>() / self.positions.len() as f64;
+        let equal = outcome.moves.iter().zip(&reference.moves).filter(|(a, b)| a == b).count();
+        (format!("{mean:+.2}"), format!("{equal}/{}", self.positions.len()))
+    }
+}
+
+/// A share with two significant digits or more.
+fn percentage(share: f64) -> String {
+    let percent = 100.0 * share;
+    let decimals = if percent > 0.0 { (1.0 - percent.log10().floor()).clamp(0.0, 9.0) as usize } else { 0 };
+    format!("{percent:.decimals$}%")
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn percentages_keep_two_digits() {
+        assert_eq!(percentage(1.0), "100%");
+        assert_eq!(percentage(0.25), "25%");
+        assert_eq!(percentage(0.0123), "1.2%");
+        assert_eq!(percentage(0.000_123), "0.012%");
+        assert_eq!(percentage(0.0), "0%");
+    }
+}

@@ -1,0 +1,78 @@
+//! The searches that are compared.
+
+use clap::ValueEnum;
+
+use super::{Heuristic, LOG2_TABLE, ordering};
+use crate::board::Position;
+use crate::eval::Evaluator;
+use crate::search::family::{Algorithm, Explorer, Options, OthelloTree};
+use crate::search::{SearchResult, Searcher};
+
+/// A search with a name for the table.
+pub(super) struct Contender {
+    pub(super) name: String,
+    /// The textbook search; none is the program's own.
+    textbook: Option<(Algorithm, Options)>,
+}
+
+impl Contender {
+    /// The program's own search.
+    pub(super) fn own() -> Self {
+        Self { name: "flipside".to_owned(), textbook: None }
+    }
+
+    pub(super) fn new(algorithm: Algorithm, options: Options) -> Self {
+        Self { name: algorithm.name().to_owned(), textbook: Some((algorithm, options)) }
+    }
+
+    /// All algorithms, minimax plain as the yardstick, and the program's own search.
+    pub(super) fn algorithms(options: Options) -> Vec<Self> {
+        let with_options = |algorithm| {
+            let plain = algorithm == Algorithm::Minimax;
+            Self::new(algorithm, if plain { Options::PLAIN } else { options })
+        };
+        Algorithm::ALL.into_iter().map(with_options).chain([Self::own()]).collect()
+    }
+
+    /// One algorithm without ordering, with each way to order alone, with those of `together`, and with these but each.
+    pub(super) fn orderings(algorithm: Algorithm, options: Options, together: &[Heuristic]) -> Vec<Self> {
+        let with = |name: String, heuristics: &[Heuristic]| Self {
+            name,
+            textbook: Some((algorithm, Options { ordering: ordering(heuristics), ..options })),
+        };
+        let name = |heuristic: &Heuristic| heuristic.to_possible_value().expect("none is hidden").get_name().to_owned();
+        let mut contenders = vec![with("none".to_owned(), &[])];
+        contenders.extend(Heuristic::value_variants().iter().map(|one| with(name(one), &[*one])));
+        contenders.push(with(together.iter().map(name).collect::<Vec<_>>().join("+"), together));
+        for left_out in together {
+            let rest: Vec<_> = together.iter().copied().filter(|one| one != left_out).collect();
+            contenders.push(with(format!("without {}", name(left_out)), &rest));
+        }
+        contenders
+    }
+
+    /// Whether its nodes grow like minimax's.
+    pub(super) fn prunes(&self) -> bool {
+        self.textbook.is_none_or(|(algorithm, _)| algorithm.prunes())
+    }
+
+    /// The search itself; each position is searched as if it were the first.
+    pub(super) fn searcher<'t, E: Evaluator>(
+        &self,
+        tree: &'t OthelloTree<'_, E>,
+    ) -> Box<dyn FnMut(&Position, u32) -> SearchResult + 't> {
+        let Some((algorithm, options)) = self.textbook else {
+            let mut searcher = Searcher::new(tree.evaluator(), LOG2_TABLE);
+            return Box::new(move |position, depth| {
+                searcher.forget();
+                searcher.search(position, depth)
+            });
+        };
+        let mut explorer = Explorer::new(tree, algorithm, options);
+        Box::new(move |position, depth| {
+            let found = explorer.search(&tree.node(position), depth);
+            let best = found.best.and_then(OthelloTree::<E>::square);
+            SearchResult { score: found.score, best, line: best.into_iter().collect(), depth, nodes: found.nodes }
+        })
+    }
+}

@@ -1,0 +1,206 @@
+//! `flipside search`.
+
+mod compare;
+mod contender;
+mod plot;
+
+use std::io::Write;
+use std::path::PathBuf;
+use std::time::Instant;
+
+use clap::builder::{PossibleValuesParser, TypedValueParser};
+use clap::{ArgGroup, Args, ValueEnum};
+
+use super::error::CliError;
+use super::evaluator::{WeightsArgument, with_evaluator};
+use super::input::read_positions;
+use super::session::Session;
+use crate::board::Position;
+use crate::eval::{Evaluator, Score};
+use crate::search::family::{Algorithm, Options, Ordering, OthelloTree};
+use compare::Comparison;
+use contender::Contender;
+
+/// Search positions to a depth: score, best move and principal variation
+///
+/// Prints a table, separated by tabs: score in discs for the side to move, best move (`--` for a pass or a finished game), positions
+/// visited, seconds, and the principal variation with passes left out. With --algorithm a search of the literature in its textbook
+/// form takes the place of the program's own, and the line is the best move alone.
+///
+/// With --compare, one table of all searches: value in discs, move, nodes, their share of the nodes of plain minimax, effective
+/// branching factor (of the uniform tree with as many nodes), seconds. With several positions the value is their mean and the
+/// move column counts the moves that equal those of the first search that ran. Minimax is run plain; where its tree is too large
+/// its nodes are estimated by Knuth's random walks and marked with `~`. The searches must agree on all values, or the command fails.
+#[derive(Args, Debug)]
+#[command(after_help = "Example:\n  flipside search --depth 10 positions.txt\n  \
+    flipside search --depth 6 --compare --plot nodes.svg positions.txt")]
+pub struct SearchArguments {
+    /// Positions, one a line; `-` is standard input
+    #[arg(default_value = "-")]
+    file: PathBuf,
+
+    #[command(flatten)]
+    weights: WeightsArgument,
+
+    /// Plies to look ahead; from the number of empty squares on, the result is exact
+    #[arg(short, long, default_value_t = 8, value_parser = clap::value_parser!(u32).range(0..=60))]
+    depth: u32,
+
+    #[command(flatten)]
+    family: FamilyArguments,
+}
+
+/// The options of the textbook searches, as typed.
+#[derive(Args, Debug)]
+#[command(next_help_heading = "Searches of the literature", group(ArgGroup::new("family").multiple(true)))]
+struct FamilyArguments {
+    /// Search with this algorithm instead of the program's own search; with --compare=orderings, order moves for it [default: pvs]
+    #[arg(long, value_name = "NAME", group = "family", value_parser = algorithm_parser())]
+    algorithm: Option<Algorithm>,
+
+    /// Compare all algorithms, or what each way to order moves saves
+    #[arg(long, value_enum, value_name = "WHAT", group = "family", num_args = 0..=1, require_equals = true)]
+    #[arg(default_missing_value = "algorithms")]
+    compare: Option<Compared>,
+
+    /// Plot the nodes of the compared searches at all depths up to --depth, as an SVG file
+    #[arg(long, value_name = "FILE", requires = "compare")]
+    plot: Option<PathBuf>,
+
+    /// Search to the full depth at once
+    #[arg(long, requires = "family")]
+    no_deepening: bool,
+
+    /// Search without a transposition table
+    #[arg(long, requires = "family")]
+    no_table: bool,
+
+    /// Try moves in the order of their squares
+    #[arg(long, requires = "family", conflicts_with = "ordering")]
+    no_ordering: bool,
+
+    /// How to order moves
+    #[arg(long, requires = "family", value_enum, value_delimiter = ',', value_name = "HOW")]
+    #[arg(default_value = "hash,evaluation,mobility,cutoffs")]
+    ordering: Vec<Heuristic>,
+
+    /// Aspiration windows begin so many discs below and above the guess
+    #[arg(long, requires = "family", value_name = "DISCS", default_value_t = 3.0, value_parser = parse_width)]
+    aspiration: f32,
+
+    /// A failed aspiration window's distance from the guess grows by this factor
+    #[arg(long, requires = "family", value_name = "FACTOR", default_value_t = 4)]
+    #[arg(value_parser = clap::value_parser!(u32).range(2..=10_000))]
+    widening: u32,
+}
+
+/// What is compared.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, ValueEnum)]
+enum Compared {
+    /// All algorithms and the program's own search
+    Algorithms,
+    /// One algorithm without ordering, with each way to order alone, with all asked for, and with all but each
+    Orderings,
+}
+
+/// A way to order moves.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, ValueEnum)]
+enum Heuristic {
+    /// The table's best move first
+    Hash,
+    /// Moves that refuted a sibling early
+    Killers,
+    /// By the static value
+    Evaluation,
+    /// By the number of replies
+    Mobility,
+    /// By how often a move refuted others
+    History,
+    /// Enhanced transposition cutoffs
+    Cutoffs,
+}
+
+fn algorithm_parser() -> impl TypedValueParser<Value = Algorithm> {
+    PossibleValuesParser::new(Algorithm::ALL.map(Algorithm::name)).try_map(|name| name.parse::<Algorithm>())
+}
+
+fn parse_width(text: &str) -> Result<f32, String> {
+    let width = text.parse().ok().filter(|width| (0.0..=130.0).contains(width));
+    width.ok_or_else(|| "expected discs, from 0 to 130".to_owned())
+}
+
+fn ordering(heuristics: &[Heuristic]) -> Ordering {
+    let has = |heuristic| heuristics.contains(&heuristic);
+    Ordering {
+        hash_move: has(Heuristic::Hash),
+        killers: has(Heuristic::Killers),
+        evaluation: has(Heuristic::Evaluation),
+        mobility: has(Heuristic::Mobility),
+        history: has(Heuristic::History),
+        transposition_cutoffs: has(Heuristic::Cutoffs),
+    }
+}
+
+/// The hash table has 2^20 entries, 16 MB.
+const LOG2_TABLE: u32 = 20;
+
+impl FamilyArguments {
+    fn options(&self) -> Options {
+        Options {
+            deepening: !self.no_deepening,
+            log2_table: (!self.no_table).then_some(LOG2_TABLE),
+            ordering: if self.no_ordering { Ordering::NONE } else { ordering(&self.ordering) },
+            aspiration: Score((self.aspiration * Score::DISC as f32).round() as i32),
+            widening: self.widening,
+        }
+    }
+
+    fn contenders(&self, compared: Compared) -> Result<Vec<Contender>, CliError> {
+        match (compared, self.algorithm) {
+            (Compared::Algorithms, None) => Ok(Contender::algorithms(self.options())),
+            (Compared::Algorithms, Some(_)) => {
+                Err(CliError::Usage("--compare compares all algorithms; leave --algorithm out".to_owned()))
+            }
+            (Compared::Orderings, algorithm) => {
+                let heuristics = if self.no_ordering { &[][..] } else { &self.ordering };
+                Ok(Contender::orderings(algorithm.unwrap_or(Algorithm::Pvs), self.options(), heuristics))
+            }
+        }
+    }
+}
+
+impl SearchArguments {
+    /// Runs the command.
+    pub fn run(self, session: &Session, out: &mut dyn Write) -> Result<(), CliError> {
+        let contenders = self.family.compare.map(|compared| self.family.contenders(compared)).transpose()?;
+        let evaluator = self.weights.load()?;
+        let positions: Vec<_> =
+            read_positions(&self.file, session)?.iter().map(|scored| scored.diagram.position).collect();
+        with_evaluator!(&evaluator, evaluator => match contenders {
+            Some(contenders) => {
+                let comparison = Comparison { evaluator, positions: &positions, contenders };
+                comparison.run(self.depth, self.family.plot.as_deref(), session, out)
+            }
+            None => self.search(evaluator, &positions, out),
+        })
+    }
+
+    fn search<E: Evaluator>(&self, evaluator: &E, positions: &[Position], out: &mut dyn Write) -> Result<(), CliError> {
+        let options = self.family.options();
+        let contender =
+            self.family.algorithm.map_or_else(Contender::own, |algorithm| Contender::new(algorithm, options));
+        let tree = OthelloTree::new(evaluator);
+        let mut search = contender.searcher(&tree);
+        writeln!(out, "score\tmove\tnodes\tseconds\tline")?;
+        for position in positions {
+            let begin = Instant::now();
+            let found = search(position, self.depth);
+            let seconds = begin.elapsed().as_secs_f64();
+            let best = found.best.map_or("--".to_owned(), |square| square.to_string());
+            let line: String = found.line.iter().map(ToString::to_string).collect();
+            writeln!(out, "{:.2}\t{best}\t{}\t{seconds:.3}\t{line}", found.score, found.nodes)?;
+            out.flush()?;
+        }
+        Ok(())
+    }
+}

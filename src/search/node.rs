@@ -1,0 +1,53 @@
+//! A position on the way through a search, with what the evaluator carries along.
+
+use crate::board::{Bitboard, Position, Square};
+use crate::eval::{Evaluator, Score};
+
+/// A position and the evaluator's state of it.
+#[derive(Clone, Debug)]
+pub struct Node<S> {
+    pub(super) position: Position,
+    pub(super) state: S,
+}
+
+impl<S: Clone> Node<S> {
+    pub(super) fn new(evaluator: &impl Evaluator<State = S>, position: &Position) -> Self {
+        Self { position: *position, state: evaluator.state(position) }
+    }
+
+    #[inline]
+    pub(super) fn play(&self, evaluator: &impl Evaluator<State = S>, to: Square, flips: Bitboard) -> Self {
+        Self { position: self.position.play_unchecked(to, flips), state: evaluator.play(&self.state, to, flips) }
+    }
+
+    pub(super) fn pass(&self, evaluator: &impl Evaluator<State = S>) -> Self {
+        Self { position: self.position.pass(), state: evaluator.pass(&self.state) }
+    }
+
+    /// The value where the search ends: exact where the board is full or a side has no discs left.
+    #[inline]
+    pub(super) fn leaf(&self, evaluator: &impl Evaluator<State = S>) -> Score {
+        let Position { player, opponent } = self.position;
+        if player == 0 || opponent == 0 || player | opponent == !0 {
+            return self.result();
+        }
+        evaluator.evaluate(&self.position, &self.state)
+    }
+
+    /// The exact value of a finished game.
+    pub(super) fn result(&self) -> Score {
+        Score::from_discs(self.position.final_score())
+    }
+}
+
+pub(super) const CORNERS: Bitboard = 0x8100_0000_0000_0081;
+/// Squares next to a corner, tried last where nothing better is known.
+pub(super) const BESIDE_CORNERS: Bitboard = 0x42c3_0000_0000_c342;
+
+/// How promising the move to `to` looks by the replies it leaves: the fewer the better, corners more, squares beside them less.
+#[inline]
+pub(super) fn promise(to: Square, after: Position) -> i32 {
+    let corner = if to.bit() & CORNERS != 0 { 16 } else { 0 };
+    let beside = if to.bit() & BESIDE_CORNERS != 0 { -4 } else { 0 };
+    corner + beside - 2 * after.moves().count_ones() as i32
+}

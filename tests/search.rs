@@ -1,0 +1,416 @@
+//! The searches of the family against naive minimax: on trees of the literature, on random ones, and on Othello.
+
+use std::cell::Cell;
+
+use flipside::board::{Position, Square, squares};
+use flipside::eval::{Evaluator, MobilityEvaluator, Score, SquareEvaluator};
+use flipside::search::Searcher;
+use flipside::search::family::{
+    Algorithm, Explorer, Found, Options, Ordering, OthelloTree, Successor, Tree, branching_factor, estimate_size,
+};
+use rand::{RngExt, SeedableRng};
+use rand_chacha::ChaCha8Rng;
+
+/// A tree, or a graph without cycles, of numbered nodes; node 0 is the root. It counts the leaves visited.
+#[derive(Default)]
+struct Drawn {
+    /// Of each node, its value for the player to move there, and its successors.
+    nodes: Vec<(i32, Vec<usize>)>,
+    leaves_visited: Cell<u32>,
+}
+
+impl Tree for Drawn {
+    type Node = usize;
+
+    fn estimate(&self, &node: &usize) -> Score {
+        self.leaves_visited.set(self.leaves_visited.get() + u32::from(self.nodes[node].1.is_empty()));
+        Score(self.nodes[node].0)
+    }
+
+    fn result(&self, node: &usize) -> Score {
+        self.estimate(node)
+    }
+
+    fn successors(&self, &node: &usize) -> Vec<Successor<usize>> {
+        let names = 0..;
+        self.nodes[node].1.iter().zip(names).map(|(&node, name)| Successor { name, node, plies: 1 }).collect()
+    }
+
+    fn hash(&self, &node: &usize) -> u64 {
+        (node as u64 + 1).wrapping_mul(0x9e37_79b9_7f4a_7c15)
+    }
+}
+
+/// A tree as textbooks print it: `((3 12 8) (2 4 6))`, values for the player at the root.
+fn drawn(text: &str) -> Drawn {
+    let mut tree = Drawn::default();
+    let mut open: Vec<usize> = Vec::new();
+    for token in text.replace('(', " ( ").replace(')', " ) ").split_whitespace() {
+        if token == ")" {
+            open.pop();
+            continue;
+        }
+        let (node, sign) = (tree.nodes.len(), if open.len() % 2 == 0 { 1 } else { -1 });
+        tree.nodes.push((token.parse().map_or(0, |value: i32| sign * value), Vec::new()));
+        if let Some(&parent) = open.last() {
+            tree.nodes[parent].1.push(node);
+        }
+        if token == "(" {
+            open.push(node);
+        }
+    }
+    tree
+}
+
+/// Minimax by the definition.
+fn naive(tree: &Drawn, node: usize, depth: u32) -> i32 {
+    let (value, successors) = &tree.nodes[node];
+    let values = successors.iter().map(|&successor| -naive(tree, successor, depth - 1));
+    if depth == 0 { *value } else { values.max().unwrap_or(*value) }
+}
+
+fn explore<T: Tree>(tree: &T, algorithm: Algorithm, options: Options, root: &T::Node, depth: u32) -> Found {
+    Explorer::new(tree, algorithm, options).search(root, depth)
+}
+
+/// All ways to switch deepening, the table and the order of moves, with small tables so that replacement is at work.
+fn all_options() -> Vec<Options> {
+    let everything =
+        Ordering { hash_move: true, killers: true, evaluation: true, mobility: true, history: true, ..Ordering::BEST };
+    let mut all = Vec::new();
+    for deepening in [false, true] {
+        for log2_table in [None, Some(6), Some(12)] {
+            for ordering in [Ordering::NONE, Ordering::BEST, everything] {
+                let narrow = Options { aspiration: Score(1), widening: 2, ..Options::PLAIN };
+                all.push(Options { deepening, log2_table, ordering, ..narrow });
+            }
+        }
+    }
+    all
+}
+
+/// Root value, best move, leaves in all, leaves that alpha-beta visits.
+const TEXTBOOK: [(&str, i32, u8, u32, u32); 4] = [
+    // Stuart Russell and Peter Norvig, Artificial Intelligence: A Modern Approach, the chapter on adversarial search.
+    ("((3 12 8) (2 4 6) (14 5 2))", 3, 0, 9, 7),
+    // The example of the encyclopedia article on alpha-beta pruning.
+    ("((((5 6) (7 4 5)) ((3))) (((6) (6 9)) ((7))) (((5)) ((9 8) (6))))", 6, 1, 14, 9),
+    // A deep cutoff (Knuth and Moore 1975): what is beside the 4 cannot matter because of the 5 three levels above.
+    ("(5 (((4 9) 3) 6))", 5, 0, 5, 3),
+    // A single move.
+    ("(-7)", -7, 0, 1, 1),
+];
+
+#[test]
+fn textbook_trees_have_their_known_values() {
+    for (text, value, best, leaves, visited) in TEXTBOOK {
+        let tree = drawn(text);
+        for algorithm in Algorithm::ALL {
+            tree.leaves_visited.set(0);
+            let found = explore(&tree, algorithm, Options::PLAIN, &0, 9);
+            assert_eq!((found.score, found.best), (Score(value), Some(best)), "{algorithm} {text}");
+            match algorithm {
+                Algorithm::Minimax | Algorithm::Negamax => {
+                    assert_eq!(tree.leaves_visited.get(), leaves, "{algorithm} {text}");
+                    assert_eq!(found.nodes, tree.nodes.len() as u64);
+                }
+                Algorithm::AlphaBetaHard | Algorithm::AlphaBetaSoft => {
+                    assert_eq!(tree.leaves_visited.get(), visited, "{algorithm} {text}");
+                }
+                _ => {}
+            }
+            for options in all_options() {
+                assert_eq!(explore(&tree, algorithm, options, &0, 9).score, Score(value), "{algorithm} {text}");
+            }
+        }
+    }
+}
+
+/// A uniform tree with the leaf values of a function of the leaf's number.
+fn uniform(breadth: usize, height: u32, value: impl Fn(usize) -> i32) -> Drawn {
+    let (mut nodes, mut first, mut width) = (Vec::new(), 0, 1);
+    for _ in 0..height {
+        let below = first + width;
+        nodes.extend((0..width).map(|i| (0, (0..breadth).map(|k| below + i * breadth + k).collect())));
+        (first, width) = (below, width * breadth);
+    }
+    nodes.extend((0..width).map(|leaf| (value(leaf), Vec::new())));
+    Drawn { nodes, ..Drawn::default() }
+}
+
+#[test]
+fn perfect_order_visits_the_minimal_tree() {
+    // Slagle and Dixon 1969, Knuth and Moore 1975: b^ceil(h/2) + b^floor(h/2) - 1 leaves. With all values equal, any order is
+    // perfect.
+    for (breadth, height) in [(2, 1), (2, 6), (3, 4), (3, 5), (5, 3), (7, 2)] {
+        let tree = uniform(breadth, height, |_| 1);
+        let minimal = breadth.pow(height.div_ceil(2)) + breadth.pow(height / 2) - 1;
+        for algorithm in [Algorithm::AlphaBetaHard, Algorithm::AlphaBetaSoft, Algorithm::Pvs] {
+            tree.leaves_visited.set(0);
+            explore(&tree, algorithm, Options::PLAIN, &0, height);
+            assert_eq!(tree.leaves_visited.get() as usize, minimal, "{algorithm} {breadth} {height}");
+        }
+    }
+}
+
+/// A random graph in which a node is met at several distances from the root, with few values, so that many are equal.
+fn random_graph(rng: &mut ChaCha8Rng) -> Drawn {
+    let size = rng.random_range(1..60usize);
+    let spread = rng.random_range(1..20);
+    let node = |i: usize, rng: &mut ChaCha8Rng| {
+        let successors = if i + 1 < size { rng.random_range(0..5) } else { 0 };
+        let next = |rng: &mut ChaCha8Rng| (i + 1 + rng.random_range(0..8)).min(size - 1);
+        (rng.random_range(-spread..=spread), (0..successors).map(|_| next(rng)).collect())
+    };
+    Drawn { nodes: (0..size).map(|i| node(i, rng)).collect(), ..Drawn::default() }
+}
+
+#[test]
+fn random_trees_and_graphs_agree() {
+    let mut rng = ChaCha8Rng::seed_from_u64(1);
+    for _ in 0..150 {
+        let tree = random_graph(&mut rng);
+        for depth in 0..7 {
+            let value = Score(naive(&tree, 0, depth));
+            let plain = explore(&tree, Algorithm::Minimax, Options::PLAIN, &0, depth);
+            assert_eq!(plain.score, value);
+            for algorithm in Algorithm::ALL {
+                for options in all_options() {
+                    let found = explore(&tree, algorithm, options, &0, depth);
+                    assert_eq!(found.score, value, "{algorithm} {options:?} {:?} depth {depth}", tree.nodes);
+                    check_move(&tree, &found, depth);
+                    if options.log2_table.is_none() && options.ordering == Ordering::NONE {
+                        assert_eq!(found.best, plain.best, "{algorithm} {options:?} {:?} depth {depth}", tree.nodes);
+                    }
+                }
+            }
+        }
+    }
+}
+
+fn check_move(tree: &Drawn, found: &Found, depth: u32) {
+    let successors = &tree.nodes[0].1;
+    match found.best {
+        Some(name) => assert_eq!(Score(-naive(tree, successors[usize::from(name)], depth - 1)), found.score),
+        None => assert!(depth == 0 || successors.is_empty()),
+    }
+}
+
+/// Minimax on positions, sharing nothing with the searches. A pass is no ply.
+fn naive_othello<E: Evaluator>(evaluator: &E, position: Position, depth: u32) -> Score {
+    if depth == 0 {
+        let decided = position.player == 0 || position.opponent == 0 || position.empties() == 0;
+        return if decided {
+            Score::from_discs(position.final_score())
+        } else {
+            evaluator.evaluate_position(&position)
+        };
+    }
+    let moves = position.moves();
+    if moves != 0 {
+        return squares(moves).map(|to| -naive_othello(evaluator, position.play(to), depth - 1)).max().unwrap();
+    }
+    if position.is_game_over() {
+        Score::from_discs(position.final_score())
+    } else {
+        -naive_othello(evaluator, position.pass(), depth)
+    }
+}
+
+/// Positions of games of random moves, and boards no game leads to, on which passes, wipe-outs and early ends abound.
+fn positions(seed: u64, count: usize) -> Vec<Position> {
+    let mut rng = ChaCha8Rng::seed_from_u64(seed);
+    let mut found = Vec::new();
+    while found.len() < count {
+        let mut position = Position::START;
+        for _ in 0..rng.random_range(0..62) {
+            let moves = position.moves();
+            position = match moves.count_ones() {
+                0 => position.pass(),
+                n => position.play(squares(moves).nth(rng.random_range(0..n as usize)).unwrap()),
+            };
+        }
+        found.push(position);
+        let empty = rng.random::<u64>() & rng.random::<u64>() & rng.random::<u64>();
+        let mut player = rng.random::<u64>();
+        for _ in 0..rng.random_range(0..5) {
+            player &= rng.random::<u64>();
+        }
+        let player = if rng.random() { player } else { !player };
+        found.push(Position::new(player & !empty, !player & !empty).unwrap());
+    }
+    found
+}
+
+fn agree<E: Evaluator>(evaluator: &E, positions: &[Position], deepest: u32) {
+    let tree = OthelloTree::new(evaluator);
+    for position in positions {
+        let root = tree.node(position);
+        for depth in 0..=deepest {
+            let value = naive_othello(evaluator, *position, depth);
+            let plain = explore(&tree, Algorithm::Minimax, Options::PLAIN, &root, depth);
+            assert_eq!(plain.score, value, "{position:?} depth {depth}");
+            assert_eq!(Searcher::new(evaluator, 10).search(position, depth).score, value, "{position:?} depth {depth}");
+            for algorithm in Algorithm::ALL {
+                for options in all_options() {
+                    let found = explore(&tree, algorithm, options, &root, depth);
+                    let context = || format!("{algorithm} {options:?} {position:?} depth {depth}");
+                    assert_eq!(found.score, value, "{}", context());
+                    let best = found.best.and_then(OthelloTree::<E>::square);
+                    assert_eq!(best.is_some(), depth > 0 && position.moves() != 0, "{}", context());
+                    if let Some(to) = best {
+                        assert_eq!(-naive_othello(evaluator, position.play(to), depth - 1), value, "{}", context());
+                    }
+                    if options.log2_table.is_none() && options.ordering == Ordering::NONE {
+                        assert_eq!(found.best, plain.best, "{}", context());
+                    }
+                }
+            }
+        }
+    }
+}
+
+#[test]
+fn othello_values_and_moves_equal_minimax() {
+    let many = positions(2, 2000);
+    let passes = many.iter().filter(|p| p.moves() == 0 && !p.is_game_over()).take(15);
+    let ends = many.iter().filter(|p| p.is_game_over()).take(5);
+    let positions: Vec<_> = many.iter().take(40).chain(passes).chain(ends).copied().collect();
+    assert_eq!(positions.len(), 60);
+    agree(&MobilityEvaluator, &positions, 3);
+    // Square values are whole eighths of a disc: many moves are equally good.
+    agree(&SquareEvaluator::default(), &positions, 3);
+    agree(&SquareEvaluator::default(), &positions[..8], 4);
+}
+
+#[test]
+fn late_positions_are_searched_to_the_end() {
+    let late: Vec<_> = positions(3, 400).into_iter().filter(|p| p.empties() <= 5).take(25).collect();
+    assert_eq!(late.len(), 25);
+    agree(&MobilityEvaluator, &late, 8);
+}
+
+#[test]
+fn windows_that_open_at_once_and_wide_ones_agree_too() {
+    let tree = OthelloTree::new(&MobilityEvaluator);
+    for position in positions(4, 20) {
+        let value = naive_othello(&MobilityEvaluator, position, 4);
+        for (aspiration, widening) in [(0, 2), (1, u32::MAX), (64, 0), (i32::MAX, 3)] {
+            let options = Options { aspiration: Score(aspiration), widening, ..Options::default() };
+            let found = explore(&tree, Algorithm::Aspiration, options, &tree.node(&position), 4);
+            assert_eq!(found.score, value, "{position:?} {options:?}");
+        }
+    }
+}
+
+#[test]
+fn soft_and_hard_failing_visit_the_same_nodes() {
+    let tree = OthelloTree::new(&MobilityEvaluator);
+    for position in positions(5, 30) {
+        let root = tree.node(&position);
+        let nodes = |algorithm| explore(&tree, algorithm, Options::PLAIN, &root, 4).nodes;
+        assert_eq!(nodes(Algorithm::AlphaBetaHard), nodes(Algorithm::AlphaBetaSoft));
+        assert_eq!(nodes(Algorithm::Minimax), nodes(Algorithm::Negamax));
+        assert!(nodes(Algorithm::AlphaBetaSoft) <= nodes(Algorithm::Minimax));
+    }
+}
+
+#[test]
+fn a_search_does_not_depend_on_the_one_before() {
+    let tree = OthelloTree::new(&MobilityEvaluator);
+    let mut used = Explorer::new(&tree, Algorithm::MtdF, Options::default());
+    for position in positions(6, 20) {
+        let root = tree.node(&position);
+        assert_eq!(used.search(&root, 4), explore(&tree, Algorithm::MtdF, Options::default(), &root, 4));
+    }
+}
+
+/// A root whose only successor is worth something else each time it is looked at, as if a table had gone wrong.
+struct Restless {
+    looks: Cell<i32>,
+}
+
+impl Tree for Restless {
+    type Node = bool;
+
+    fn estimate(&self, _: &bool) -> Score {
+        self.looks.set(self.looks.get() + 1);
+        Score(if self.looks.get() % 2 == 0 { 10 } else { -10 } + self.looks.get() % 3)
+    }
+
+    fn result(&self, node: &bool) -> Score {
+        self.estimate(node)
+    }
+
+    fn successors(&self, &root: &bool) -> Vec<Successor<bool>> {
+        let only = Successor { name: 0, node: false, plies: 1 };
+        if root { vec![only] } else { vec![] }
+    }
+
+    fn hash(&self, &root: &bool) -> u64 {
+        u64::from(root)
+    }
+}
+
+#[test]
+fn no_driver_goes_to_and_fro_for_ever() {
+    for algorithm in Algorithm::ALL {
+        let tree = Restless { looks: Cell::new(0) };
+        let found = explore(&tree, algorithm, Options::PLAIN, &true, 1);
+        assert!(found.score.0.abs() <= 12, "{algorithm}: {found:?}");
+        // Plain MTD(f) is the one that needs its guard.
+        assert_eq!(tree.looks.get() > 50, algorithm == Algorithm::MtdPlain, "{algorithm}: {}", tree.looks.get());
+    }
+}
+
+#[test]
+fn sizes_are_estimated_without_bias() {
+    let tree = uniform(3, 4, |_| 0);
+    let estimate = estimate_size(&tree, &0, 4, 10, 1);
+    assert_eq!((estimate.nodes, estimate.standard_error), (121.0, 0.0));
+
+    let othello = OthelloTree::new(&MobilityEvaluator);
+    for position in positions(7, 12) {
+        let root = othello.node(&position);
+        let counted = explore(&othello, Algorithm::Minimax, Options::PLAIN, &root, 4).nodes as f64;
+        let estimate = estimate_size(&othello, &root, 4, 2000, 1);
+        let error = (estimate.nodes - counted).abs();
+        assert!(
+            error <= 5.0 * estimate.standard_error + 1e-6 * counted,
+            "{position:?}: {estimate:?}, counted {counted}"
+        );
+    }
+}
+
+#[test]
+fn branching_factors_invert_tree_sizes() {
+    assert!((branching_factor(121.0, 4) - 3.0).abs() < 1e-9);
+    assert!((branching_factor(1_111_111.0, 6) - 10.0).abs() < 1e-9);
+    assert!((branching_factor(5.0, 4) - 1.0).abs() < 1e-9);
+    assert_eq!(branching_factor(1.0, 0), 0.0);
+}
+
+#[test]
+fn ordering_and_table_save_nodes() {
+    let tree = OthelloTree::new(&MobilityEvaluator);
+    let position: Position = "f5d6c3d3c4f4f6f3e6e7d7"
+        .as_bytes()
+        .chunks(2)
+        .map(|square| std::str::from_utf8(square).unwrap().parse::<Square>().unwrap())
+        .fold(Position::START, Position::play);
+    let root = tree.node(&position);
+    let nodes = |algorithm, options| explore(&tree, algorithm, options, &root, 6).nodes;
+    let minimax = nodes(Algorithm::Minimax, Options::PLAIN);
+    for algorithm in Algorithm::ALL.into_iter().filter(|algorithm| algorithm.prunes()) {
+        let (plain, helped) = (nodes(algorithm, Options::PLAIN), nodes(algorithm, Options::default()));
+        assert!(helped * 2 < plain && helped * 50 < minimax, "{algorithm}: {helped} of {plain} of {minimax}");
+    }
+}
+
+#[test]
+fn names_are_read_back() {
+    for algorithm in Algorithm::ALL {
+        assert_eq!(algorithm.to_string().parse(), Ok(algorithm));
+    }
+    assert!("ssss".parse::<Algorithm>().unwrap_err().to_string().contains("`ssss`"));
+}
