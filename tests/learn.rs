@@ -176,7 +176,8 @@ fn every_rule_learns_a_linear_truth() {
     let layout = Arc::new(Layout::new(&set).unwrap());
     // The truth is an evaluation of the same kind: the count of corners.
     let corners = 0x8100_0000_0000_0081u64;
-    let truth = |p: &Position| 4 * ((p.player & corners).count_ones() as i32 - (p.opponent & corners).count_ones() as i32);
+    let truth =
+        |p: &Position| 4 * ((p.player & corners).count_ones() as i32 - (p.opponent & corners).count_ones() as i32);
     let mut samples = SampleSet::default();
     let random = random_samples(20_000, 2);
     for empties in 0..=60 {

@@ -72,7 +72,8 @@ impl<'s> TrainProgress<'s> {
     /// Shows an event.
     pub fn show(&mut self, event: &TrainEvent) {
         match event {
-            TrainEvent::Start { generation, resumed, threads, patterns, weights } => {
+            TrainEvent::Start { generation, resumed, threads, patterns, weights, elo } => {
+                self.elo = *elo;
                 self.learned.0 = *generation;
                 let how = if *resumed { format!("resuming after {generation} generations") } else { "new run".into() };
                 self.say(&format!("{how}: pattern set {patterns}, {weights} weights a stage, {threads} threads"));
