@@ -140,8 +140,8 @@ fn uniform(breadth: usize, height: u32, value: impl Fn(usize) -> i32) -> Drawn {
 
 #[test]
 fn perfect_order_visits_the_minimal_tree() {
-    // Slagle and Dixon 1969, Knuth and Moore 1975: b^ceil(h/2) + b^floor(h/2) - 1 leaves. With all values equal, any order is
-    // perfect.
+    // Slagle and Dixon 1969, Knuth and Moore 1975: b^ceil(h/2) + b^floor(h/2) - 1 leaves. With all values equal, any
+    // order is perfect.
     for (breadth, height) in [(2, 1), (2, 6), (3, 4), (3, 5), (5, 3), (7, 2)] {
         let tree = uniform(breadth, height, |_| 1);
         let minimal = breadth.pow(height.div_ceil(2)) + breadth.pow(height / 2) - 1;
