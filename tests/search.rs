@@ -50,7 +50,7 @@ fn drawn(text: &str) -> Drawn {
             open.pop();
             continue;
         }
-        let (node, sign) = (tree.nodes.len(), if open.len() % 2 == 0 { 1 } else { -1 });
+        let (node, sign) = (tree.nodes.len(), if open.len().is_multiple_of(2) { 1 } else { -1 });
         tree.nodes.push((token.parse().map_or(0, |value: i32| sign * value), Vec::new()));
         if let Some(&parent) = open.last() {
             tree.nodes[parent].1.push(node);

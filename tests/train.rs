@@ -186,6 +186,8 @@ fn kill_9_anywhere_costs_nothing_but_time() {
         told = fs::read_to_string(directory.join("metrics.jsonl")).unwrap_or_default().lines().count();
     }
     assert_eq!(weights(&directory), undisturbed(2));
+    let names = fs::read_dir(&directory).unwrap().map(|entry| entry.unwrap().file_name().into_string().unwrap());
+    assert!(names.into_iter().all(|name| !name.ends_with(".tmp")), "nothing half-written is left behind");
 }
 
 #[cfg(unix)]

@@ -17,7 +17,7 @@ use crate::arena::{
     Ending, Estimate, GameLog, GameLogError, Hypothesis, Match, MatchReport, Pair, PairEvent, Sprt, Tally,
     parse_openings, select_openings, xot_openings,
 };
-use crate::board::Transcript;
+use crate::board::{Side, Transcript};
 use crate::protocol::Limits;
 
 /// Play two players against each other: pairs of games from equal openings, colours swapped
@@ -192,7 +192,7 @@ impl Recorder<'_> {
             for (game, forfeit) in
                 event.pair.games.iter().enumerate().filter_map(|(i, game)| Some((i, game.forfeit.as_ref()?)))
             {
-                let loser = if (forfeit.side == crate::board::Side::Black) == (game == 0) { "first" } else { "second" };
+                let loser = if (forfeit.side == Side::Black) == (game == 0) { "first" } else { "second" };
                 let (pair, game) = (event.index + 1, game + 1);
                 self.meter
                     .say(format_args!("pair {pair}, game {game}: lost by the {loser} player: {}", forfeit.reason));

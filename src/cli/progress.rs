@@ -1,14 +1,12 @@
 //! Showing a run: bars on a terminal, plain lines elsewhere. A reader of events, nothing more.
 
-use std::time::{Duration, Instant};
+use std::time::Instant;
 
 use indicatif::{MultiProgress, ProgressBar, ProgressStyle};
 
+use super::meter::LINE_EVERY;
 use super::session::{Progress, Session};
 use crate::train::{Budget, GateMatch, TrainEvent};
-
-/// Plain lines come this far apart.
-const LINE_EVERY: Duration = Duration::from_secs(5);
 
 /// Shows the events of a run.
 pub struct TrainProgress<'s> {
@@ -17,10 +15,13 @@ pub struct TrainProgress<'s> {
     bars: Option<Bars>,
     began: Instant,
     last_line: Instant,
-    /// Games and positions played in this session, and the seconds playing took.
+    /// Games and positions played in this session.
     games: u64,
     positions: u64,
-    playing: f64,
+    /// Generations learned, and the games they had.
+    learned: (u32, u64),
+    /// Games of the generation at hand: played so far, and in all.
+    at_hand: (u32, u32),
     loss: Option<f64>,
     elo: Option<f64>,
     /// Seconds of earlier sessions.
@@ -40,9 +41,10 @@ impl Bars {
             ProgressStyle::with_template(template).expect("a template of ours").progress_chars("█▉▊▋▌▍▎▏ ")
         };
         let run = all.add(ProgressBar::new(1000));
-        run.set_style(style("run        {wide_bar:.green} {msg}"));
+        // The summary has a line of its own, cut at the width of the terminal.
+        run.set_style(style("{wide_msg}\nrun        {wide_bar:.green} {percent:>3} %"));
         let generation = all.add(ProgressBar::new(1));
-        generation.set_style(style("generation {wide_bar:.cyan} {pos}/{len} games  {msg}"));
+        generation.set_style(style("generation {wide_bar:.cyan} {pos}/{len} games"));
         Self { all, run, generation }
     }
 }
@@ -59,7 +61,8 @@ impl<'s> TrainProgress<'s> {
             last_line: now,
             games: 0,
             positions: 0,
-            playing: 0.0,
+            learned: (0, 0),
+            at_hand: (0, 1),
             loss: None,
             elo: None,
             earlier: 0.0,
@@ -69,23 +72,26 @@ impl<'s> TrainProgress<'s> {
     /// Shows an event.
     pub fn show(&mut self, event: &TrainEvent) {
         match event {
-            TrainEvent::Start { generation, resumed, threads, patterns, weights } => {
+            TrainEvent::Start { generation, resumed, threads, patterns, weights, elo } => {
+                self.elo = *elo;
+                self.learned.0 = *generation;
                 let how = if *resumed { format!("resuming after {generation} generations") } else { "new run".into() };
                 self.say(&format!("{how}: pattern set {patterns}, {weights} weights a stage, {threads} threads"));
             }
-            TrainEvent::Batch { generation, played, games, positions, replayed, seconds } => {
-                self.batch(*generation, *played, *games, *positions, *replayed, *seconds);
+            TrainEvent::Batch { played, games, positions, replayed, .. } => {
+                if !replayed {
+                    self.games += u64::from(played - self.at_hand.0);
+                    self.positions += positions;
+                }
+                self.at_hand = (*played, *games);
+                self.refresh();
             }
             TrainEvent::Learned { generation, loss, games, elapsed, .. } => {
                 self.loss = Some(*loss);
                 self.earlier = elapsed - self.began.elapsed().as_secs_f64();
-                if let Some(bars) = &self.bars {
-                    bars.run.set_position((1000.0 * self.share(*generation + 1, *games)) as u64);
-                    bars.run.set_message(self.summary(*generation + 1, *games));
-                } else if self.last_line.elapsed() >= LINE_EVERY {
-                    self.last_line = Instant::now();
-                    self.say(&self.summary(*generation + 1, *games));
-                }
+                self.learned = (generation + 1, *games);
+                self.at_hand.0 = 0;
+                self.refresh();
             }
             TrainEvent::Gate { generation, best, baseline, promoted, elo, .. } => {
                 self.elo = Some(*elo);
@@ -106,41 +112,46 @@ impl<'s> TrainProgress<'s> {
         }
     }
 
-    fn batch(&mut self, generation: u32, played: u32, games: u32, positions: u64, replayed: bool, seconds: f64) {
-        if !replayed {
-            self.games += u64::from(played.min(games));
-            self.positions += positions;
-            self.playing += seconds;
-        }
+    /// Draws the bars, or says a line if the last one is some time ago.
+    fn refresh(&mut self) {
         if let Some(bars) = &self.bars {
-            bars.generation.set_length(u64::from(games));
-            bars.generation.set_position(u64::from(played));
-            bars.generation.set_message(format!("#{}", generation + 1));
+            bars.run.set_position((1000.0 * self.share()) as u64);
+            bars.run.set_message(self.summary());
+            bars.generation.set_length(self.at_hand.1.into());
+            bars.generation.set_position(self.at_hand.0.into());
+        } else if self.last_line.elapsed() >= LINE_EVERY {
+            self.last_line = Instant::now();
+            self.say(&self.summary());
         }
     }
 
-    /// How much of the budget is used.
-    fn share(&self, generation: u32, games: u64) -> f64 {
-        let seconds = self.budget.seconds.map(|seconds| self.elapsed() / seconds);
-        let generations = self.budget.generations.map(|limit| f64::from(generation) / f64::from(limit));
-        let games = self.budget.games.map(|limit| games as f64 / limit as f64);
-        [seconds, generations, games].into_iter().flatten().fold(0.0, f64::max).min(1.0)
+    /// How much of the budget is used. The games of earlier sessions are known from the first generation learned on.
+    fn share(&self) -> f64 {
+        let (played, of) = self.at_hand;
+        let generations = f64::from(self.learned.0) + f64::from(played) / f64::from(of.max(1));
+        let games = self.learned.1 + u64::from(played);
+        let shares = [
+            self.budget.seconds.map(|limit| self.elapsed() / limit),
+            self.budget.generations.map(|limit| generations / f64::from(limit)),
+            self.budget.games.map(|limit| games as f64 / limit as f64),
+        ];
+        shares.into_iter().flatten().fold(0.0, f64::max).min(1.0)
     }
 
     fn elapsed(&self) -> f64 {
         self.earlier + self.began.elapsed().as_secs_f64()
     }
 
-    fn summary(&self, generation: u32, games: u64) -> String {
-        let rate = self.positions as f64 / self.began.elapsed().as_secs_f64();
-        let per_game = games as f64 / self.elapsed();
-        let share = self.share(generation, games);
-        let left = if share > 0.0 { self.elapsed() * (1.0 / share - 1.0) } else { 0.0 };
+    fn summary(&self) -> String {
+        let seconds = self.began.elapsed().as_secs_f64();
+        let (games, positions) = (self.games as f64 / seconds, self.positions as f64 / seconds);
+        let share = self.share();
+        let left = if share > 0.0 { duration(self.elapsed() * (1.0 / share - 1.0)) } else { "?".into() };
         let loss = self.loss.map_or("-".into(), |loss| format!("{loss:.2}"));
         let elo = self.elo.map_or("-".into(), |elo| format!("{elo:+.0}"));
+        let generation = self.learned.0 + 1;
         format!(
-            "generation {generation}  {per_game:.0} games/s  {rate:.0} positions/s  loss {loss}  Elo {elo}  {} left",
-            duration(left)
+            "generation {generation}  {games:.0} games/s  {positions:.0} positions/s  loss {loss}  Elo {elo}  {left} left"
         )
     }
 

@@ -33,7 +33,7 @@ pub struct SolveArguments {
         env = "FLIPSIDE_WEIGHTS",
         hide_env_values = true,
         value_name = "FILE",
-        default_value = "mobility"
+        default_value = "default"
     )]
     weights: EvaluatorChoice,
 

@@ -84,7 +84,9 @@ impl Learner {
         let history = &rule.seasoned()[..rule.numbers() - 1];
         let learn_stage = |weights: &Vec<i16>| {
             let mut cells = vec![0.0; rule.numbers() * weights.len()];
-            for (cell, &weight) in cells.chunks_exact_mut(rule.numbers()).zip(weights).filter(|(_, weight)| **weight != 0) {
+            for (cell, &weight) in
+                cells.chunks_exact_mut(rule.numbers()).zip(weights).filter(|(_, weight)| **weight != 0)
+            {
                 cell[0] = f32::from(weight) / f32::from(model.scale);
                 cell[1..].copy_from_slice(history);
             }
@@ -131,7 +133,11 @@ impl Learner {
         }
     }
 
-    fn pass_with<const NUMBERS: usize>(&mut self, samples: &SampleSet, step: impl Step<NUMBERS>) -> Result<PassLoss, Diverged> {
+    fn pass_with<const NUMBERS: usize>(
+        &mut self,
+        samples: &SampleSet,
+        step: impl Step<NUMBERS>,
+    ) -> Result<PassLoss, Diverged> {
         let (layout, stages) = (&*self.layout, &self.stages);
         let learn_stage = |(stage, cells): (usize, &mut Vec<f32>)| {
             let cells = cells.as_chunks_mut::<NUMBERS>().0;

@@ -43,6 +43,8 @@ pub struct Searcher<'e, E: Evaluator> {
     table: Table,
     /// With fewer plies to go the table is left alone.
     least_stored: u32,
+    /// The last move that was too good for the opponent on the last ply: often so for the next sibling too.
+    killer: Bitboard,
     nodes: u64,
 }
 
@@ -51,12 +53,13 @@ impl<'e, E: Evaluator> Searcher<'e, E> {
     pub fn new(evaluator: &'e E, log2_entries: u32) -> Self {
         // Where the table does not fit the cache, two plies are searched again in the time that memory takes to answer.
         let least_stored = if log2_entries > LOG2_CACHED { 3 } else { 2 };
-        Self { evaluator, table: Table::new(log2_entries), least_stored, nodes: 0 }
+        Self { evaluator, table: Table::new(log2_entries), least_stored, killer: 0, nodes: 0 }
     }
 
     /// Forgets all earlier positions: from here on results are those of a new searcher.
     pub fn forget(&mut self) {
         self.table.forget();
+        self.killer = 0;
     }
 
     /// Searches a position to `depth` plies (0 is the static evaluation). A pass is no ply. Depths beyond the end of
@@ -114,7 +117,9 @@ impl<'e, E: Evaluator> Searcher<'e, E> {
         let mut candidates = self.candidates(node, moves, depth, known.and_then(|bound| bound.best));
         let (mut best, mut best_move, mut lower) = (-Score::INFINITY, None, alpha);
         let mut below = Line::new();
-        while let Some(candidate) = next(&mut candidates) {
+        let mut taken = 0;
+        while let Some(candidate) = next(&mut candidates, taken) {
+            taken += 1;
             let child = node.play(self.evaluator, candidate.to, candidate.flips);
             below.clear();
             let mut value;
@@ -194,7 +199,9 @@ impl<'e, E: Evaluator> Searcher<'e, E> {
         alpha: Score,
     ) -> (Score, Option<Square>) {
         let (mut best, mut best_move) = (-Score::INFINITY, None);
-        while let Some(candidate) = next(candidates) {
+        let mut taken = 0;
+        while let Some(candidate) = next(candidates, taken) {
+            taken += 1;
             let child = node.play(self.evaluator, candidate.to, candidate.flips);
             let value = -self.zero_window(&child, depth - 1, Score(-alpha.0 - 1));
             if value > best {
@@ -227,7 +234,9 @@ impl<'e, E: Evaluator> Searcher<'e, E> {
     /// The last ply, where most of the time goes: every child is a leaf.
     fn frontier(&mut self, node: &Node<E::State>, moves: Bitboard, alpha: Score) -> Score {
         let mut best = -Score::INFINITY;
-        for group in [moves & CORNERS, moves & !(CORNERS | BESIDE_CORNERS), moves & BESIDE_CORNERS] {
+        let killer = moves & self.killer;
+        let rest = moves & !killer;
+        for group in [killer, rest & CORNERS, rest & !(CORNERS | BESIDE_CORNERS), rest & BESIDE_CORNERS] {
             for to in squares(group) {
                 let child = node.play(self.evaluator, to, node.position.flips(to));
                 self.nodes += 1;
@@ -235,6 +244,7 @@ impl<'e, E: Evaluator> Searcher<'e, E> {
                 if value > best {
                     best = value;
                     if value > alpha {
+                        self.killer = to.bit();
                         return best;
                     }
                 }
@@ -274,6 +284,9 @@ impl<'e, E: Evaluator> Searcher<'e, E> {
 /// Half the width of the window around the value of the iteration before.
 const ASPIRATION: Score = Score(3 * Score::DISC);
 
+/// Candidates that are tried in order.
+const SORTED: usize = 4;
+
 /// A table of 2^this entries, 1 MB, still fits the second-level cache.
 const LOG2_CACHED: u32 = 16;
 
@@ -288,13 +301,12 @@ fn index(to: Square) -> u8 {
     to.index() as u8
 }
 
-/// Takes the candidate of the highest key.
-fn next(candidates: &mut Candidates) -> Option<Candidate> {
-    let mut best = 0;
-    for (i, candidate) in candidates.iter().enumerate().skip(1) {
-        if candidate.key > candidates[best].key {
-            best = i;
-        }
+/// Takes the candidate of the highest key; after [`SORTED`] candidates any, since a position where these were not good enough
+/// is most often one where none is.
+fn next(candidates: &mut Candidates, taken: usize) -> Option<Candidate> {
+    if taken >= SORTED {
+        return candidates.pop();
     }
-    (!candidates.is_empty()).then(|| candidates.swap_remove(best))
+    let best = (0..candidates.len()).max_by_key(|&i| candidates[i].key)?;
+    Some(candidates.swap_remove(best))
 }

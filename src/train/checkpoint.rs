@@ -10,7 +10,7 @@ use super::journal;
 use super::run::TrainError;
 use crate::eval::{ModelError, StageMap};
 use crate::learn::LearnerState;
-use crate::weights::{Container, blob};
+use crate::weights::{Container, blob, remove_temporaries};
 
 /// The checkpoint of a run: all that is needed to go on after `generation` generations, but for the journals.
 #[derive(Serialize, Deserialize)]
@@ -64,7 +64,10 @@ impl RunDirectory {
         let lock_path = path.join("lock");
         let lock = File::options().create(true).truncate(false).write(true).open(&lock_path).map_err(io)?;
         match lock.try_lock() {
-            Ok(()) => Ok(Self { path: path.to_owned(), _lock: lock }),
+            Ok(()) => {
+                remove_temporaries(path).map_err(io)?;
+                Ok(Self { path: path.to_owned(), _lock: lock })
+            }
             Err(TryLockError::WouldBlock) => Err(TrainError::Locked(path.to_owned())),
             Err(TryLockError::Error(error)) => Err(io(error)),
         }

@@ -20,6 +20,8 @@ pub enum TrainEvent {
         patterns: String,
         /// Weights of one stage.
         weights: usize,
+        /// Sum of the Elo gained by all promotions before; none before the first gate.
+        elo: Option<f64>,
     },
     /// A batch of games was played, or taken from the journal.
     Batch {

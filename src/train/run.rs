@@ -285,6 +285,7 @@ impl<'c> Run<'c> {
             threads: rayon::current_num_threads(),
             patterns: self.layout.set().name.clone(),
             weights: self.layout.weights(),
+            elo: self.state.best.map(|_| self.state.elo),
         };
         self.tell(sink, &event)?;
         if self.resumed { Ok(()) } else { self.checkpoint(sink) }

@@ -29,10 +29,29 @@ pub fn atomic_write<R, E: From<io::Error>>(
     Ok(result)
 }
 
+const PREFIX: &str = ".flipside-";
+const SUFFIX: &str = ".tmp";
+
+/// Removes the temporary files that processes killed in [`atomic_write`] left in a folder. Only for a folder that no other process
+/// writes to.
+///
+/// # Errors
+/// The file system's.
+pub fn remove_temporaries(folder: &Path) -> io::Result<()> {
+    for entry in fs::read_dir(folder)? {
+        let entry = entry?;
+        let name = entry.file_name();
+        if name.to_str().is_some_and(|name| name.starts_with(PREFIX) && name.ends_with(SUFFIX)) {
+            fs::remove_file(entry.path())?;
+        }
+    }
+    Ok(())
+}
+
 /// A temporary file with the permissions a new file would have.
 fn new_temporary(folder: &Path) -> io::Result<tempfile::NamedTempFile> {
     let mut builder = tempfile::Builder::new();
-    builder.prefix(".flipside-").suffix(".tmp");
+    builder.prefix(PREFIX).suffix(SUFFIX);
     #[cfg(unix)]
     builder.permissions(std::os::unix::fs::PermissionsExt::from_mode(0o666));
     builder.tempfile_in(folder)

@@ -11,7 +11,7 @@ mod container;
 mod date;
 mod file;
 
-pub use atomic::atomic_write;
+pub use atomic::{atomic_write, remove_temporaries};
 pub use container::{Container, FileError, FormatError, read_bounded};
 pub use date::{rfc3339, source_date};
 pub use file::{Provenance, WeightFile};

@@ -19,8 +19,6 @@ const RANKED: u32 = 6;
 const DEEP: u32 = 9;
 /// From this many on, positions go to the large table.
 const FAR: u32 = 11;
-/// From this many on, they look at the stop flag.
-pub(super) const STOPPABLE: u32 = 14;
 /// Nodes of the principal variation are few and their order matters most: it is worth this many plies more.
 const DEEPER: u32 = 2;
 /// Room for the moves of any position.
@@ -80,9 +78,6 @@ impl<'a, E: Evaluator> Search<'a, E> {
         empties: u32,
         odd: Bitboard,
     ) -> i32 {
-        if empties >= STOPPABLE && self.should_stop() {
-            return NO_VALUE;
-        }
         self.nodes += 1;
         if moves == 0 {
             let theirs = position.opponent_moves();
@@ -219,11 +214,11 @@ impl<'a, E: Evaluator> Search<'a, E> {
         let empties = position.empties();
         if empties >= GUIDED {
             let depth = probe_depth(empties) + DEEPER.min((empties - GUIDED) / 2);
-            self.guide(position, &self.evaluator.state(&position), moves, known, depth).into_moves()
+            self.guide(position, &self.evaluator.state(&position), &mut moves, known, depth);
         } else {
             moves.rank(position, known, odd_quadrants(position.empty()), true);
-            moves
         }
+        moves
     }
 
     /// A move of a position with legal moves that reaches `score`, the position's known value.

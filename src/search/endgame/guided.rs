@@ -3,7 +3,7 @@
 use arrayvec::ArrayVec;
 
 use super::Search;
-use super::deep::{MOST, STOPPABLE, log2};
+use super::deep::{MOST, log2};
 use super::last::NO_VALUE;
 use super::order::{Move, Moves, weighted_count};
 use super::parity::quadrant;
@@ -14,6 +14,9 @@ use crate::eval::{Evaluator, Score};
 
 /// From this many empty squares on, nodes are guided.
 pub(super) const GUIDED: u32 = 12;
+
+/// From this many on, they look at the stop flag.
+const STOPPABLE: u32 = 14;
 
 /// The worth of a move is less by this for each reply it allows, corners counting double: what is to be found first is not
 /// the best move but a good one that is quickly shown to be good.
@@ -27,24 +30,8 @@ pub(super) fn probe_depth(empties: u32) -> u32 {
     empties.saturating_sub(14) / 2
 }
 
-/// The legal moves of a guided node, ranked, and the evaluator's states after them.
-pub(super) struct GuidedMoves<S> {
-    moves: Moves<MOST>,
-    states: ArrayVec<S, MOST>,
-}
-
-impl<S> GuidedMoves<S> {
-    /// Without the states.
-    pub fn into_moves(self) -> Moves<MOST> {
-        self.moves
-    }
-
-    /// The best move not picked yet, and the state after it.
-    pub fn pick(&mut self) -> Option<(Move, &S)> {
-        let entry = self.moves.pick()?;
-        Some((entry, &self.states[entry.place as usize]))
-    }
-}
+/// The evaluator's states after the moves of a node, by [`Move::place`].
+pub(super) type States<S> = ArrayVec<S, MOST>;
 
 impl<E: Evaluator> Search<'_, E> {
     /// Ranks moves by what a search of `depth` plies says of them, the opponent's mobility, and edge stability.
@@ -52,53 +39,47 @@ impl<E: Evaluator> Search<'_, E> {
         &mut self,
         position: Position,
         state: &E::State,
-        mut moves: Moves<MOST>,
+        moves: &mut Moves<MOST>,
         known: Known,
         depth: u32,
-    ) -> GuidedMoves<E::State> {
-        let mut states = ArrayVec::new();
+    ) -> States<E::State> {
+        let mut states = States::new();
         let mut best = -Score::INFINITY.0;
         moves.rank_by(known, position, |entry, next| {
             let state = self.evaluator.play(state, entry.to, entry.flips);
             // How much worse than this a move is does not matter.
             let enough = best.saturating_sub(MARGIN).max(-Score::INFINITY.0);
-            let value = -self.probe(next, &state, entry.replies, depth, -Score::INFINITY.0, -enough);
+            let value = -self.probe(next, &state, depth, -Score::INFINITY.0, -enough);
             best = best.max(value);
             states.push(state);
             let stable = stable_edges(next.pass()).count_ones() as i32;
             value - DISCS_PER_REPLY * Score::DISC * weighted_count(entry.replies) + Score::DISC / 2 * stable
         });
-        GuidedMoves { moves, states }
+        states
     }
 
     /// The value of a position by the evaluator, `depth` plies deep, in units of [`Score`].
-    fn probe(
-        &mut self,
-        position: Position,
-        state: &E::State,
-        moves: Bitboard,
-        depth: u32,
-        alpha: i32,
-        beta: i32,
-    ) -> i32 {
+    fn probe(&mut self, position: Position, state: &E::State, depth: u32, alpha: i32, beta: i32) -> i32 {
         self.nodes += 1;
-        if moves == 0 {
-            let theirs = position.opponent_moves();
-            if theirs == 0 {
-                return Score::from_discs(position.final_score()).0;
-            }
-            return -self.probe(position.pass(), &self.evaluator.pass(state), theirs, depth, -beta, -alpha);
-        }
         if depth == 0 {
             return self.evaluator.evaluate(&position, state).0;
         }
+        let moves = position.moves();
+        if moves == 0 {
+            if position.opponent_moves() == 0 {
+                return Score::from_discs(position.final_score()).0;
+            }
+            return -self.probe(position.pass(), &self.evaluator.pass(state), depth, -beta, -alpha);
+        }
         let mut best = -Score::INFINITY.0;
         let mut moves = Moves::<MOST>::new(position, moves);
-        moves.rank(position, Known::NOTHING, 0, false);
-        while let Some(Move { to, flips, replies, .. }) = moves.pick() {
+        if depth > 1 {
+            moves.rank(position, Known::NOTHING, 0, false);
+        }
+        while let Some(Move { to, flips, .. }) = moves.pick() {
             let next = position.play_unchecked(to, flips);
             let state = self.evaluator.play(state, to, flips);
-            best = best.max(-self.probe(next, &state, replies, depth - 1, -beta, -alpha.max(best)));
+            best = best.max(-self.probe(next, &state, depth - 1, -beta, -alpha.max(best)));
             if best >= beta {
                 break;
             }
@@ -132,14 +113,14 @@ impl<E: Evaluator> Search<'_, E> {
             Err(bound) => return bound,
         };
         let nodes_before = self.nodes;
-        let moves = Moves::new(position, moves);
+        let mut moves = Moves::new(position, moves);
         if let Some(bound) = self.look_ahead(self.table, position, &moves, alpha) {
             return bound;
         }
-        let mut moves = self.guide(position, state, moves, known, probe_depth(empties));
+        let states = self.guide(position, state, &mut moves, known, probe_depth(empties));
         let (mut best, mut best_move) = (NO_VALUE, Square::lowest(0));
-        while let Some((entry, state)) = moves.pick() {
-            let value = self.guided_child(position, &entry, state, alpha, odd);
+        while let Some(entry) = moves.pick() {
+            let value = self.guided_child(position, &entry, &states[entry.place as usize], alpha, odd);
             if value > best {
                 (best, best_move) = (value, entry.to);
                 if value > alpha {
@@ -147,7 +128,7 @@ impl<E: Evaluator> Search<'_, E> {
                 }
             }
             if self.splits(empties) {
-                (best, best_move) = self.split(position, moves, alpha, odd, (best, best_move));
+                (best, best_move) = self.split(position, (moves, states), alpha, odd, (best, best_move));
                 break;
             }
         }

@@ -1,5 +1,7 @@
 //! The order in which moves are tried where a list of them pays: the better the first guess, the smaller the tree.
 
+use arrayvec::ArrayVec;
+
 use super::stability::stable_edges;
 use super::table::Known;
 use crate::board::{Bitboard, Position, Square, squares};
@@ -20,8 +22,7 @@ pub(super) struct Move {
 
 /// Up to `MOST` legal moves of a position, picked best first.
 pub(super) struct Moves<const MOST: usize> {
-    moves: [Move; MOST],
-    count: usize,
+    moves: ArrayVec<Move, MOST>,
     picked: usize,
 }
 
@@ -55,28 +56,25 @@ pub(super) fn weighted_count(moves: Bitboard) -> i32 {
 }
 
 impl<const MOST: usize> Moves<MOST> {
-    /// The moves in `set`, not ranked yet.
+    /// The moves in `set`, at most `MOST`, not ranked yet.
     #[inline]
     pub fn new(position: Position, set: Bitboard) -> Self {
-        let nothing = Move { flips: 0, replies: 0, rank: 0, to: Square::lowest(0), place: 0 };
-        let mut moves = [nothing; MOST];
-        let mut count = 0;
-        for (entry, to) in moves.iter_mut().zip(squares(set)) {
-            (entry.to, entry.flips, entry.place) = (to, position.flips(to), count as u8);
-            count += 1;
+        let mut moves = ArrayVec::new();
+        for (place, to) in squares(set).enumerate() {
+            moves.push(Move { flips: position.flips(to), replies: 0, rank: 0, to, place: place as u8 });
         }
-        Self { moves, count, picked: 0 }
+        Self { moves, picked: 0 }
     }
 
     /// The moves, in no useful order until ranked and picked.
     pub fn as_slice(&self) -> &[Move] {
-        &self.moves[..self.count]
+        &self.moves
     }
 
     /// Ranks the moves: those known to be good, then by `rank_of` a move and the position after it.
     #[inline(always)]
     pub fn rank_by(&mut self, known: Known, position: Position, mut rank_of: impl FnMut(&Move, Position) -> i32) {
-        for entry in &mut self.moves[..self.count] {
+        for entry in &mut self.moves {
             let next = position.play_unchecked(entry.to, entry.flips);
             entry.replies = next.moves();
             entry.rank = rank_of(entry, next);
@@ -111,7 +109,7 @@ impl<const MOST: usize> Moves<MOST> {
     /// The best move not picked yet.
     #[inline]
     pub fn pick(&mut self) -> Option<Move> {
-        let left = &mut self.moves[self.picked..self.count];
+        let left = &mut self.moves[self.picked..];
         let best = (0..left.len()).reduce(|best, i| if left[i].rank > left[best].rank { i } else { best })?;
         left.swap(0, best);
         self.picked += 1;

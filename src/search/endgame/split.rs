@@ -7,8 +7,9 @@ use std::sync::Mutex;
 use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering::Relaxed};
 
 use super::Search;
-use super::guided::GuidedMoves;
-use super::order::Move;
+use super::deep::MOST;
+use super::guided::States;
+use super::order::Moves;
 use super::table::Table;
 use crate::board::{Bitboard, Position, Square};
 use crate::eval::Evaluator;
@@ -47,15 +48,12 @@ impl<E: Evaluator> Search<'_, E> {
     pub(super) fn split(
         &mut self,
         position: Position,
-        mut moves: GuidedMoves<E::State>,
+        (mut moves, states): (Moves<MOST>, States<E::State>),
         alpha: i32,
         odd: Bitboard,
         best: (i32, Square),
     ) -> (i32, Square) {
-        let mut brothers: Vec<(Move, E::State)> = Vec::new();
-        while let Some((entry, state)) = moves.pick() {
-            brothers.push((entry, state.clone()));
-        }
+        let brothers: Vec<_> = std::iter::from_fn(|| moves.pick()).collect();
         let cut = AtomicBool::new(false);
         let stop = Stop { flag: &cut, outer: Some(&self.stop) };
         let next = AtomicUsize::new(0);
@@ -64,9 +62,9 @@ impl<E: Evaluator> Search<'_, E> {
         let work = || {
             let mut worker = shared.with_stop(stop);
             while !stop.is_set()
-                && let Some((entry, state)) = brothers.get(next.fetch_add(1, Relaxed))
+                && let Some(entry) = brothers.get(next.fetch_add(1, Relaxed))
             {
-                let value = worker.guided_child(position, entry, state, alpha, odd);
+                let value = worker.guided_child(position, entry, &states[entry.place as usize], alpha, odd);
                 if worker.stopped {
                     break;
                 }

@@ -1,0 +1,215 @@
+//! Returns against hand-computed ones, and the learner against a learner written from the definitions.
+
+use std::collections::HashMap;
+use std::sync::Arc;
+
+use flipside::board::{Diagram, Position, Side, Symmetry, Transcript, squares};
+use flipside::eval::{Evaluator, PatternEvaluator, Score, StageMap};
+use flipside::learn::{Learner, Sample, SampleSet, StepRule, lambda_returns};
+use flipside::pattern::{Layout, Pattern, PatternSet, Scalar};
+use flipside::selfplay::{GameRecord, Ply, PlyKind};
+use rand::{RngExt, SeedableRng};
+use rand_chacha::ChaCha8Rng;
+
+fn ply(side: Side, discs: i32, kind: PlyKind) -> Ply {
+    Ply { position: Position::START, side, value: Score::from_discs(discs), kind, leaf: None }
+}
+
+fn targets(plies: Vec<Ply>, result: i32, lambda: f32) -> Vec<f32> {
+    let game = GameRecord { plies, result: Score::from_discs(result), moves: Vec::new() };
+    lambda_returns(&game, lambda).iter().map(|sample| sample.target.discs()).collect()
+}
+
+#[test]
+fn returns_follow_the_definition() {
+    use PlyKind::{Exact, Exploratory, Greedy};
+    use Side::{Black, White};
+    // White moves twice running: no change of sign between the second and the third ply.
+    let game = || vec![ply(Black, 2, Greedy), ply(White, 4, Greedy), ply(White, 8, Greedy), ply(Black, -10, Exact)];
+    assert_eq!(targets(game(), -10, 0.0), [2.0, 4.0, 8.0, -10.0]);
+    assert_eq!(targets(game(), -10, 1.0), [-10.0, 10.0, 10.0, -10.0]);
+    // 8/2 + 10/2 = 9; 4/2 + 9/2 = 6.5; 2/2 - 6.5/2 = -2.25.
+    assert_eq!(targets(game(), -10, 0.5), [-2.25, 6.5, 9.0, -10.0]);
+    // What follows an exploratory move says nothing of the plies before it.
+    let mut explored = game();
+    explored[1].kind = Exploratory;
+    assert_eq!(targets(explored, -10, 1.0), [-4.0, 4.0, 10.0, -10.0]);
+    // Without an exact ply the result of the game is the last word.
+    assert_eq!(targets(vec![ply(Black, 2, Greedy), ply(White, 3, Greedy)], 20, 1.0), [-20.0, 20.0]);
+}
+
+#[test]
+fn a_principal_leaf_is_learned_with_the_sign_of_its_side() {
+    let leaf = |side| Some((Position::START.play("f5".parse().unwrap()), side));
+    for (side, sign) in [(Side::Black, 1.0), (Side::White, -1.0)] {
+        let plies = vec![Ply { leaf: leaf(side), ..ply(Side::Black, 6, PlyKind::Greedy) }];
+        let game = GameRecord { plies, result: Score::from_discs(6), moves: Vec::new() };
+        let samples = lambda_returns(&game, 0.0);
+        assert_eq!(samples[0].position, leaf(side).unwrap().0);
+        assert_eq!(samples[0].target.discs(), sign * 6.0);
+    }
+}
+
+fn random_samples(count: usize, seed: u64) -> SampleSet {
+    let mut rng = ChaCha8Rng::seed_from_u64(seed);
+    let mut set = SampleSet::default();
+    while set.len() < count {
+        let mut diagram = Diagram::START;
+        while !diagram.position.is_game_over() {
+            let moves = diagram.position.moves();
+            if moves == 0 {
+                diagram = diagram.pass();
+                continue;
+            }
+            let target = Score(rng.random_range(-3000..3000));
+            set.push(Sample { position: diagram.position, target });
+            let choice = rng.random_range(0..moves.count_ones() as usize);
+            diagram = diagram.try_play(squares(moves).nth(choice).unwrap()).unwrap();
+        }
+    }
+    set
+}
+
+/// Patterns small enough for configurations to come again, with and without symmetries of their own, and a scalar.
+fn small_set() -> PatternSet {
+    let pattern = |name, squares| Pattern::new(name, squares).unwrap();
+    PatternSet {
+        name: "small".into(),
+        patterns: vec![pattern("edge", "a1 b1 c1 d1 e1 f1 g1 h1"), pattern("corner", "a1 b1 b2 c1")],
+        scalars: vec![Scalar::Constant, Scalar::Mobility],
+    }
+}
+
+/// What a learner should do, from the definitions: a weight is named by the smallest of the texts that its configuration gives
+/// under the symmetries of the board.
+#[derive(Default)]
+struct Naive {
+    weights: HashMap<(usize, String), (f64, f64)>,
+}
+
+impl Naive {
+    fn features(set: &PatternSet, stage: usize, position: &Position) -> Vec<(usize, String)> {
+        let mut features = Vec::new();
+        for pattern in &set.patterns {
+            let squares: Vec<_> = pattern.squares().collect();
+            let text_under = |symmetry: Symmetry, at: Symmetry| -> (u64, String) {
+                // The pattern at one place of the board, its squares read in the order that `at` and then `symmetry` give them.
+                let places: Vec<_> = squares.iter().map(|&square| at.square(symmetry.square(square))).collect();
+                let mask = places.iter().fold(0, |mask, square| mask | square.bit());
+                let text = places.iter().map(|square| match () {
+                    () if position.player & square.bit() != 0 => 'X',
+                    () if position.opponent & square.bit() != 0 => 'O',
+                    () => '-',
+                });
+                (mask, text.collect())
+            };
+            let mut seen = Vec::new();
+            for at in Symmetry::ALL {
+                let (mask, _) = text_under(Symmetry::ALL[0], at);
+                if seen.contains(&mask) {
+                    continue;
+                }
+                seen.push(mask);
+                let readings = Symmetry::ALL.iter().map(|&symmetry| text_under(symmetry, at));
+                let text = readings.filter(|(own, _)| *own == mask).map(|(_, text)| text).min().unwrap();
+                features.push((stage, format!("{} {text}", pattern.name)));
+            }
+        }
+        features.push((stage, "constant".into()));
+        features.push((stage, format!("mobility {}", position.moves().count_ones())));
+        features
+    }
+
+    /// One sample by the decayed rule; features that occur twice move once.
+    fn learn(&mut self, features: &[(usize, String)], target: f64, rate: f64, half: f64, floor: f64) -> f64 {
+        let value: f64 = features.iter().map(|feature| self.weights.entry(feature.clone()).or_default().0).sum();
+        let error = target - value;
+        let mut moved = features.to_vec();
+        moved.sort();
+        moved.dedup();
+        for feature in moved {
+            let (weight, visits) = self.weights.get_mut(&feature).unwrap();
+            *weight += (rate / (1.0 + *visits / half)).max(floor) / features.len() as f64 * error;
+            *visits += 1.0;
+        }
+        error
+    }
+}
+
+#[test]
+fn the_learner_equals_a_naive_one() {
+    let (set, stages) = (small_set(), StageMap::uniform(10));
+    let samples = random_samples(4_000, 1);
+    let layout = Arc::new(Layout::new(&set).unwrap());
+    let rule = StepRule::Decayed { rate: 0.8, half: 20.0, floor: 0.1 };
+    let mut learner = Learner::new(layout, stages.clone(), rule);
+    let mut naive = Naive::default();
+    for _ in 0..2 {
+        let loss = learner.pass(&samples).unwrap();
+        let mut squared = 0.0;
+        for stage in 0..stages.count() {
+            for sample in samples.of_stage(&stages, stage) {
+                let features = Naive::features(&set, stage, &sample.position);
+                let error = naive.learn(&features, f64::from(sample.target.discs()), 0.8, 20.0, 0.1);
+                squared += error * error;
+            }
+        }
+        assert_eq!(loss.samples, samples.len() as u64);
+        let rmse = (squared / samples.len() as f64).sqrt();
+        assert!((loss.rmse() - rmse).abs() < 1e-3, "{} {rmse}", loss.rmse());
+    }
+    let evaluator = PatternEvaluator::new(&learner.model()).unwrap();
+    for empties in 0..=60 {
+        for sample in samples.with_empties(empties).iter().take(20) {
+            let features = Naive::features(&set, stages.of(&sample.position), &sample.position);
+            let value: f64 = features.iter().map(|feature| naive.weights[feature].0).sum();
+            let found = f64::from(evaluator.evaluate_position(&sample.position).discs());
+            // Weights are stored in 1/128 disc: half a unit for each of the features.
+            assert!((found - value).abs() < 0.5 / 128.0 * features.len() as f64 + 1e-3, "{found} {value}");
+        }
+    }
+}
+
+#[test]
+fn every_rule_learns_a_linear_truth() {
+    let (set, stages) = (small_set(), StageMap::uniform(60));
+    let layout = Arc::new(Layout::new(&set).unwrap());
+    // The truth is an evaluation of the same kind: the count of corners.
+    let corners = 0x8100_0000_0000_0081u64;
+    let truth =
+        |p: &Position| 4 * ((p.player & corners).count_ones() as i32 - (p.opponent & corners).count_ones() as i32);
+    let mut samples = SampleSet::default();
+    let random = random_samples(20_000, 2);
+    for empties in 0..=60 {
+        for sample in random.with_empties(empties) {
+            samples.push(Sample { target: Score::from_discs(truth(&sample.position)), ..*sample });
+        }
+    }
+    for rule in [
+        StepRule::Fixed { rate: 0.5 },
+        StepRule::Decayed { rate: 1.0, half: 30.0, floor: 0.01 },
+        StepRule::TemporalCoherence { rate: 1.0 },
+        StepRule::AdaGrad { rate: 0.5 },
+    ] {
+        let mut learner = Learner::new(layout.clone(), stages.clone(), rule);
+        let first = learner.pass(&samples).unwrap().rmse();
+        let losses: Vec<f64> = (0..4).map(|_| learner.pass(&samples).unwrap().rmse()).collect();
+        assert!(losses[3] < 0.25 && losses[3] < first / 3.0, "{rule:?}: {first} {losses:?}");
+    }
+}
+
+#[test]
+fn splitting_stages_keeps_what_was_learned() {
+    let layout = Arc::new(Layout::new(&small_set()).unwrap());
+    let rule = StepRule::TemporalCoherence { rate: 1.0 };
+    let mut learner = Learner::new(layout, StageMap::uniform(10), rule);
+    learner.pass(&random_samples(3_000, 3)).unwrap();
+    let before = PatternEvaluator::new(&learner.model()).unwrap();
+    learner.set_stages(StageMap::uniform(1));
+    let after = PatternEvaluator::new(&learner.model()).unwrap();
+    let game: Transcript = "f5d6c3d3c4f4f6f3e6e7d7c5".parse().unwrap();
+    for (diagram, _) in game.steps() {
+        let position = diagram.position;
+        assert_eq!(before.evaluate_position(&position), after.evaluate_position(&position));
+    }
+}

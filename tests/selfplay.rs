@@ -1,0 +1,83 @@
+//! Self-play games: what is labelled, with what, and that a game depends on nothing but its number.
+
+use std::sync::atomic::AtomicBool;
+
+use flipside::board::Transcript;
+use flipside::eval::{MobilityEvaluator, Score};
+use flipside::search::{EndgameSolver, Searcher};
+use flipside::selfplay::{GameRecord, PlyKind, SelfPlay, SelfPlayConfig, UpdateTarget};
+
+const CONFIG: SelfPlayConfig =
+    SelfPlayConfig { depth: 2, exact_empties: 8, opening_plies: 20, exploration: 0.05, update: UpdateTarget::Td };
+
+fn games(config: SelfPlayConfig, generation: u32, first: u32, count: u32) -> Vec<GameRecord> {
+    let never = AtomicBool::new(false);
+    SelfPlay::new(&MobilityEvaluator, config).play_games(9, generation, first, count, &never).unwrap()
+}
+
+#[test]
+fn a_game_is_the_same_in_any_company() {
+    let all = games(CONFIG, 3, 0, 100);
+    // Other partners in lockstep, other numbers of them, other threads.
+    assert_eq!(games(CONFIG, 3, 17, 50), all[17..67]);
+    assert_eq!(games(CONFIG, 3, 99, 1), all[99..]);
+    let pool = rayon::ThreadPoolBuilder::new().num_threads(3).build().unwrap();
+    assert_eq!(pool.install(|| games(CONFIG, 3, 0, 100)), all);
+    assert_ne!(games(CONFIG, 4, 0, 100), all);
+}
+
+#[test]
+fn labels_are_what_search_and_solver_say() {
+    let mut searcher = Searcher::new(&MobilityEvaluator, 10);
+    let mut solver = EndgameSolver::new(10);
+    let (mut exact, mut searched, mut explored) = (0, 0, 0);
+    for game in games(CONFIG, 0, 0, 60) {
+        // The moves are a whole legal game.
+        let transcript = Transcript::from_moves(&game.moves).unwrap();
+        assert!(transcript.last().position.is_game_over());
+        let steps = transcript.steps();
+        let unlabelled = steps.len() - game.plies.len();
+        assert!(unlabelled <= CONFIG.opening_plies as usize);
+        for (ply, (diagram, played)) in game.plies.iter().zip(&steps[unlabelled..]) {
+            assert_eq!((ply.position, ply.side), (diagram.position, diagram.side));
+            if ply.position.empties() <= CONFIG.exact_empties {
+                solver.new_game();
+                let solution = solver.solve(ply.position, -64, 64);
+                assert_eq!((ply.value, ply.kind), (Score::from_discs(solution.score), PlyKind::Exact));
+                exact += 1;
+            } else {
+                searcher.forget();
+                let found = searcher.search(&ply.position, CONFIG.depth);
+                assert_eq!(ply.value, found.score);
+                match ply.kind {
+                    PlyKind::Greedy => assert_eq!(Some(*played), found.best),
+                    kind => assert_eq!(kind, PlyKind::Exploratory),
+                }
+                searched += 1;
+                explored += i32::from(ply.kind == PlyKind::Exploratory);
+            }
+        }
+        if let (Some(ply), diagram) = (game.plies.last(), transcript.last()) {
+            let score = diagram.position.final_score();
+            assert_eq!(game.result, Score::from_discs(if ply.side == diagram.side { score } else { -score }));
+        }
+    }
+    assert!(exact > 300 && searched > 1_000 && explored > 30, "{exact} {searched} {explored}");
+}
+
+#[test]
+fn the_leaf_of_tdleaf_has_the_value_of_the_search() {
+    use flipside::eval::Evaluator;
+    let config = SelfPlayConfig { update: UpdateTarget::Tdleaf, exploration: 0.0, ..CONFIG };
+    let mut leaves = 0;
+    for ply in games(config, 0, 0, 20).iter().flat_map(|game| &game.plies) {
+        if let Some((leaf, side)) = ply.leaf
+            && !leaf.is_game_over()
+        {
+            let value = MobilityEvaluator.evaluate_position(&leaf);
+            assert_eq!(if side == ply.side { value } else { -value }, ply.value);
+            leaves += 1;
+        }
+    }
+    assert!(leaves > 300, "{leaves}");
+}
