@@ -250,7 +250,11 @@ fn agree<E: Evaluator>(evaluator: &E, positions: &[Position], deepest: u32) {
             let value = naive_othello(evaluator, *position, depth);
             let plain = explore(&tree, Algorithm::Minimax, Options::PLAIN, &root, depth);
             assert_eq!(plain.score, value, "{position:?} depth {depth}");
-            assert_eq!(Searcher::new(evaluator, 10).search(position, depth).score, value, "{position:?} depth {depth}");
+            // A table that fits the cache and one that does not are used differently.
+            for log2_entries in [10, 17] {
+                let found = Searcher::new(evaluator, log2_entries).search(position, depth);
+                assert_eq!(found.score, value, "{position:?} depth {depth} table {log2_entries}");
+            }
             for algorithm in Algorithm::ALL {
                 for options in all_options() {
                     let found = explore(&tree, algorithm, options, &root, depth);
