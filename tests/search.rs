@@ -50,7 +50,7 @@ fn drawn(text: &str) -> Drawn {
             open.pop();
             continue;
         }
-        let (node, sign) = (tree.nodes.len(), if open.len() % 2 == 0 { 1 } else { -1 });
+        let (node, sign) = (tree.nodes.len(), if open.len().is_multiple_of(2) { 1 } else { -1 });
         tree.nodes.push((token.parse().map_or(0, |value: i32| sign * value), Vec::new()));
         if let Some(&parent) = open.last() {
             tree.nodes[parent].1.push(node);
@@ -140,8 +140,8 @@ fn uniform(breadth: usize, height: u32, value: impl Fn(usize) -> i32) -> Drawn {
 
 #[test]
 fn perfect_order_visits_the_minimal_tree() {
-    // Slagle and Dixon 1969, Knuth and Moore 1975: b^ceil(h/2) + b^floor(h/2) - 1 leaves. With all values equal, any order is
-    // perfect.
+    // Slagle and Dixon 1969, Knuth and Moore 1975: b^ceil(h/2) + b^floor(h/2) - 1 leaves. With all values equal, any
+    // order is perfect.
     for (breadth, height) in [(2, 1), (2, 6), (3, 4), (3, 5), (5, 3), (7, 2)] {
         let tree = uniform(breadth, height, |_| 1);
         let minimal = breadth.pow(height.div_ceil(2)) + breadth.pow(height / 2) - 1;
@@ -250,7 +250,11 @@ fn agree<E: Evaluator>(evaluator: &E, positions: &[Position], deepest: u32) {
             let value = naive_othello(evaluator, *position, depth);
             let plain = explore(&tree, Algorithm::Minimax, Options::PLAIN, &root, depth);
             assert_eq!(plain.score, value, "{position:?} depth {depth}");
-            assert_eq!(Searcher::new(evaluator, 10).search(position, depth).score, value, "{position:?} depth {depth}");
+            // A table that fits the cache and one that does not are used differently.
+            for log2_entries in [10, 17] {
+                let found = Searcher::new(evaluator, log2_entries).search(position, depth);
+                assert_eq!(found.score, value, "{position:?} depth {depth} table {log2_entries}");
+            }
             for algorithm in Algorithm::ALL {
                 for options in all_options() {
                     let found = explore(&tree, algorithm, options, &root, depth);

@@ -44,7 +44,8 @@ pub(super) const CORNERS: Bitboard = 0x8100_0000_0000_0081;
 /// Squares next to a corner, tried last where nothing better is known.
 pub(super) const BESIDE_CORNERS: Bitboard = 0x42c3_0000_0000_c342;
 
-/// How promising the move to `to` looks by the replies it leaves: the fewer the better, corners more, squares beside them less.
+/// How promising the move to `to` looks by the replies it leaves: the fewer the better, corners more, squares beside
+/// them less.
 #[inline]
 pub(super) fn promise(to: Square, after: Position) -> i32 {
     let corner = if to.bit() & CORNERS != 0 { 16 } else { 0 };

@@ -1,5 +1,6 @@
-//! Principal variation search (Tony Marsland and Murray Campbell, "Parallel search of strongly ordered game trees", 1982;
-//! Alexander Reinefeld's NegaScout, 1983), fail-soft, with iterative deepening, a transposition table and move ordering.
+//! Principal variation search (Tony Marsland and Murray Campbell, "Parallel search of strongly ordered game trees",
+//! 1982; Alexander Reinefeld's NegaScout, 1983), fail-soft, with iterative deepening, a transposition table and move
+//! ordering.
 
 use arrayvec::ArrayVec;
 
@@ -40,6 +41,8 @@ type Candidates = ArrayVec<Candidate, 64>;
 pub struct Searcher<'e, E: Evaluator> {
     evaluator: &'e E,
     table: Table,
+    /// With fewer plies to go the table is left alone.
+    least_stored: u32,
     /// The last move that was too good for the opponent on the last ply: often so for the next sibling too.
     killer: Bitboard,
     nodes: u64,
@@ -48,7 +51,9 @@ pub struct Searcher<'e, E: Evaluator> {
 impl<'e, E: Evaluator> Searcher<'e, E> {
     /// A searcher with a table of 2^`log2_entries` entries.
     pub fn new(evaluator: &'e E, log2_entries: u32) -> Self {
-        Self { evaluator, table: Table::new(log2_entries), killer: 0, nodes: 0 }
+        // Where the table does not fit the cache, two plies are searched again in the time that memory takes to answer.
+        let least_stored = if log2_entries > LOG2_CACHED { 3 } else { 2 };
+        Self { evaluator, table: Table::new(log2_entries), least_stored, killer: 0, nodes: 0 }
     }
 
     /// Forgets all earlier positions: from here on results are those of a new searcher.
@@ -57,8 +62,8 @@ impl<'e, E: Evaluator> Searcher<'e, E> {
         self.killer = 0;
     }
 
-    /// Searches a position to `depth` plies (0 is the static evaluation). A pass is no ply. Depths beyond the end of the game
-    /// give the exact result.
+    /// Searches a position to `depth` plies (0 is the static evaluation). A pass is no ply. Depths beyond the end of
+    /// the game give the exact result.
     pub fn search(&mut self, position: &Position, depth: u32) -> SearchResult {
         self.nodes = 0;
         let root = Node::new(self.evaluator, position);
@@ -77,7 +82,8 @@ impl<'e, E: Evaluator> Searcher<'e, E> {
         SearchResult { score, best, line: line.to_vec(), depth, nodes: self.nodes }
     }
 
-    /// Searches with a window around the expected value, then with an open one on the side where the value turns out to be.
+    /// Searches with a window around the expected value, then with an open one on the side where the value turns out to
+    /// be.
     fn aspire(&mut self, root: &Node<E::State>, depth: u32, expected: Option<Score>, line: &mut Line) -> Score {
         let (mut alpha, mut beta) = (-Score::INFINITY, Score::INFINITY);
         if let Some(expected) = expected {
@@ -156,6 +162,10 @@ impl<'e, E: Evaluator> Searcher<'e, E> {
         if depth == 1 {
             return self.frontier(node, moves, alpha);
         }
+        if depth < self.least_stored {
+            let mut candidates = self.candidates(node, moves, depth, None);
+            return self.refute(node, &mut candidates, depth, alpha).0;
+        }
         let hash = node.position.hash64();
         let known = self.table.probe(hash);
         if let Some(bound) = known
@@ -169,9 +179,28 @@ impl<'e, E: Evaluator> Searcher<'e, E> {
             }
         }
         let mut candidates = self.candidates(node, moves, depth, known.and_then(|bound| bound.best));
+        if depth >= MIN_DEPTH_TO_ORDER_BY_EVALUATION
+            && let Some(value) = self.known_refutation(node, &candidates, depth, alpha)
+        {
+            return value;
+        }
+        let (best, best_move) = self.refute(node, &mut candidates, depth, alpha);
+        self.table.store(hash, depth, alpha, Score(alpha.0 + 1), best, best_move.map(index));
+        best
+    }
+
+    /// Tries moves until one is worth more than `alpha`.
+    #[inline]
+    fn refute(
+        &mut self,
+        node: &Node<E::State>,
+        candidates: &mut Candidates,
+        depth: u32,
+        alpha: Score,
+    ) -> (Score, Option<Square>) {
         let (mut best, mut best_move) = (-Score::INFINITY, None);
         let mut taken = 0;
-        while let Some(candidate) = next(&mut candidates, taken) {
+        while let Some(candidate) = next(candidates, taken) {
             taken += 1;
             let child = node.play(self.evaluator, candidate.to, candidate.flips);
             let value = -self.zero_window(&child, depth - 1, Score(-alpha.0 - 1));
@@ -182,8 +211,24 @@ impl<'e, E: Evaluator> Searcher<'e, E> {
                 }
             }
         }
-        self.table.store(hash, depth, alpha, Score(alpha.0 + 1), best, best_move.map(index));
-        best
+        (best, best_move)
+    }
+
+    /// The value of a move that the table knows to be worth more than `alpha` (Aske Plaat, Jonathan Schaeffer, Wim
+    /// Pijls and Arie de Bruin, "Exploiting graph properties of game trees", 1996: enhanced transposition cutoffs).
+    fn known_refutation(
+        &self,
+        node: &Node<E::State>,
+        candidates: &Candidates,
+        depth: u32,
+        alpha: Score,
+    ) -> Option<Score> {
+        let value = |candidate: &Candidate| {
+            let after = node.position.play_unchecked(candidate.to, candidate.flips);
+            let bound = self.table.probe(after.hash64()).filter(|bound| bound.depth >= depth - 1)?;
+            Some(-bound.upper)
+        };
+        candidates.iter().filter_map(value).find(|&value| value > alpha)
     }
 
     /// The last ply, where most of the time goes: every child is a leaf.
@@ -216,8 +261,8 @@ impl<'e, E: Evaluator> Searcher<'e, E> {
         go_on(self, &node.pass(self.evaluator))
     }
 
-    /// The legal moves with their keys: the table's move first, then by the static value of the position they lead to; one ply
-    /// above the frontier by the number of replies, which is cheaper.
+    /// The legal moves with their keys: the table's move first, then by the static value of the position they lead to
+    /// and the number of replies; near the frontier by the replies alone, which is cheaper.
     fn candidates(&self, node: &Node<E::State>, moves: Bitboard, depth: u32, hash_move: Option<u8>) -> Candidates {
         let mut candidates = Candidates::new();
         for to in squares(moves) {
@@ -226,7 +271,7 @@ impl<'e, E: Evaluator> Searcher<'e, E> {
                 i32::MAX
             } else if depth >= MIN_DEPTH_TO_ORDER_BY_EVALUATION {
                 let child = node.play(self.evaluator, candidate.to, candidate.flips);
-                -child.leaf(self.evaluator).0
+                PROMISE * promise(to, child.position) - child.leaf(self.evaluator).0
             } else {
                 promise(to, node.position.play_unchecked(to, candidate.flips))
             };
@@ -242,7 +287,14 @@ const ASPIRATION: Score = Score(3 * Score::DISC);
 /// Candidates that are tried in order.
 const SORTED: usize = 4;
 
+/// A table of 2^this entries, 1 MB, still fits the second-level cache.
+const LOG2_CACHED: u32 = 16;
+
+/// From here on the static value of each move, and a look at what the table knows of it, cost less than they save.
 const MIN_DEPTH_TO_ORDER_BY_EVALUATION: u32 = 4;
+
+/// What a point of [`promise`] is worth beside a static value: at 3/4 disc the search visits the fewest nodes.
+const PROMISE: i32 = 3 * Score::DISC / 4;
 
 /// A move as the table knows it.
 fn index(to: Square) -> u8 {

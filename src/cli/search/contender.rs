@@ -15,6 +15,9 @@ pub(super) struct Contender {
     textbook: Option<(Algorithm, Options)>,
 }
 
+/// Searches a position to a depth.
+pub(super) type Search<'t> = dyn FnMut(&Position, u32) -> SearchResult + 't;
+
 impl Contender {
     /// The program's own search.
     pub(super) fn own() -> Self {
@@ -57,10 +60,7 @@ impl Contender {
     }
 
     /// The search itself; each position is searched as if it were the first.
-    pub(super) fn searcher<'t, E: Evaluator>(
-        &self,
-        tree: &'t OthelloTree<'_, E>,
-    ) -> Box<dyn FnMut(&Position, u32) -> SearchResult + 't> {
+    pub(super) fn searcher<'t, E: Evaluator>(&self, tree: &'t OthelloTree<'_, E>) -> Box<Search<'t>> {
         let Some((algorithm, options)) = self.textbook else {
             let mut searcher = Searcher::new(tree.evaluator(), LOG2_TABLE);
             return Box::new(move |position, depth| {

@@ -23,14 +23,15 @@ use contender::Contender;
 
 /// Search positions to a depth: score, best move and principal variation
 ///
-/// Prints a table, separated by tabs: score in discs for the side to move, best move (`--` for a pass or a finished game), positions
-/// visited, seconds, and the principal variation with passes left out. With --algorithm a search of the literature in its textbook
-/// form takes the place of the program's own, and the line is the best move alone.
+/// Prints a table, separated by tabs: score in discs for the side to move, best move (`--` for a pass or a finished
+/// game), positions visited, seconds, and the principal variation with passes left out. With --algorithm a search of
+/// the literature in its textbook form takes the place of the program's own, and the line is the best move alone.
 ///
-/// With --compare, one table of all searches: value in discs, move, nodes, their share of the nodes of plain minimax, effective
-/// branching factor (of the uniform tree with as many nodes), seconds. With several positions the value is their mean and the
-/// move column counts the moves that equal those of the first search that ran. Minimax is run plain; where its tree is too large
-/// its nodes are estimated by Knuth's random walks and marked with `~`. The searches must agree on all values, or the command fails.
+/// With --compare, one table of all searches: value in discs, move, nodes, their share of the nodes of plain minimax,
+/// effective branching factor (of the uniform tree with as many nodes), seconds. With several positions the value is
+/// their mean and the move column counts the moves that equal those of the first search that ran. Minimax is run plain;
+/// where its tree is too large its nodes are estimated by Knuth's random walks and marked with `~`. The searches must
+/// agree on all values, or the command fails.
 #[derive(Args, Debug)]
 #[command(after_help = "Example:\n  flipside search --depth 10 positions.txt\n  \
     flipside search --depth 6 --compare --plot nodes.svg positions.txt")]
@@ -54,7 +55,8 @@ pub struct SearchArguments {
 #[derive(Args, Debug)]
 #[command(next_help_heading = "Searches of the literature", group(ArgGroup::new("family").multiple(true)))]
 struct FamilyArguments {
-    /// Search with this algorithm instead of the program's own search; with --compare=orderings, order moves for it [default: pvs]
+    /// Search with this algorithm instead of the program's own search; with --compare=orderings, order moves for it
+    /// [default: pvs]
     #[arg(long, value_name = "NAME", group = "family", value_parser = algorithm_parser())]
     algorithm: Option<Algorithm>,
 

@@ -34,7 +34,7 @@ pub(super) fn plot(curves: &[Curve]) -> String {
     add(format!(
         r##"<svg xmlns="http://www.w3.org/2000/svg" viewBox="0 0 {WIDTH} {HEIGHT}" font-family="sans-serif" font-size="13">
 <rect width="{WIDTH}" height="{HEIGHT}" fill="#fff"/>
-<text x="{LEFT}" y="24" font-size="15" font-weight="bold">Nodes visited, by depth</text>"##
+<text x="{LEFT}" y="24" font-size="15" font-weight="bold">Nodes visited by depth, mean of the positions</text>"##
     ));
     for decade in 0..=decades as u32 {
         let y = y(10f64.powi(decade as i32));

@@ -13,29 +13,29 @@ pub enum Algorithm {
     /// Every node is visited; one player takes the maximum, the other the minimum (John von Neumann, "Zur Theorie der
     /// Gesellschaftsspiele", 1928; Claude Shannon, "Programming a computer for playing chess", 1950).
     Minimax,
-    /// The same with one rule for both players: the maximum of the negated values (Donald Knuth and Ronald Moore, "An analysis of
-    /// alpha-beta pruning", 1975, function F0).
+    /// The same with one rule for both players: the maximum of the negated values (Donald Knuth and Ronald Moore, "An
+    /// analysis of alpha-beta pruning", 1975, function F0).
     Negamax,
     /// Alpha-beta whose value stays within its window (Knuth and Moore 1975, function F2).
     AlphaBetaHard,
-    /// Alpha-beta whose value outside the window is still a bound (John Fishburn, "Another optimization of alpha-beta search",
-    /// 1983).
+    /// Alpha-beta whose value outside the window is still a bound (John Fishburn, "Another optimization of alpha-beta
+    /// search", 1983).
     AlphaBetaSoft,
-    /// Fail-soft alpha-beta with a window around the guess, wider after each failure (Gerard Baudet, "The design and analysis of
-    /// algorithms for asynchronous multiprocessors", 1978).
+    /// Fail-soft alpha-beta with a window around the guess, wider after each failure (Gerard Baudet, "The design and
+    /// analysis of algorithms for asynchronous multiprocessors", 1978).
     Aspiration,
-    /// Halving the range of values by zero-window searches (Kevin Coplan, "A special-purpose machine for an improved search
-    /// algorithm for deep chess combinations", 1982: C*).
+    /// Halving the range of values by zero-window searches (Kevin Coplan, "A special-purpose machine for an improved
+    /// search algorithm for deep chess combinations", 1982: C*).
     Bisection,
-    /// Zero-window searches, each next to the value the one before came back with, until that comes back again; with a guard
-    /// against going to and fro (David Eppstein, lecture notes "Variants of alpha-beta search", 1999).
+    /// Zero-window searches, each next to the value the one before came back with, until that comes back again; with a
+    /// guard against going to and fro (David Eppstein, lecture notes "Variants of alpha-beta search", 1999).
     MtdPlain,
-    /// The same between a lower and an upper bound, which cannot oscillate (Aske Plaat, Jonathan Schaeffer, Wim Pijls and Arie de
-    /// Bruin, "Best-first fixed-depth minimax algorithms", 1996: MTD(f)).
+    /// The same between a lower and an upper bound, which cannot oscillate (Aske Plaat, Jonathan Schaeffer, Wim Pijls
+    /// and Arie de Bruin, "Best-first fixed-depth minimax algorithms", 1996: MTD(f)).
     MtdF,
-    /// Principal variation search: the first move with the window, the others with a zero window, and again with the window where
-    /// they turn out better (Tony Marsland and Murray Campbell, "Parallel search of strongly ordered game trees", 1982;
-    /// Alexander Reinefeld, "An improvement to the Scout tree search algorithm", 1983: NegaScout).
+    /// Principal variation search: the first move with the window, the others with a zero window, and again with the
+    /// window where they turn out better (Tony Marsland and Murray Campbell, "Parallel search of strongly ordered game
+    /// trees", 1982; Alexander Reinefeld, "An improvement to the Scout tree search algorithm", 1983: NegaScout).
     Pvs,
 }
 
@@ -136,8 +136,8 @@ impl<T: Tree> Explorer<'_, T> {
         })
     }
 
-    /// Minimax at a node of the other player. The value is that of the player at the root; the tree and the table know only those
-    /// of the player to move.
+    /// Minimax at a node of the other player. The value is that of the player at the root; the tree and the table know
+    /// only those of the player to move.
     fn minimum(&mut self, node: &T::Node, depth: u32) -> Score {
         -self.visit(node, depth, (LOW, HIGH), |search, successors| {
             let (mut best, mut name) = (HIGH, None);
@@ -260,9 +260,9 @@ impl<T: Tree> Explorer<'_, T> {
         lower
     }
 
-    /// Eppstein's notes test at the value that came back, whichever side it came from. Below a value that came from above, that
-    /// would test the same bound again and end too early; so the next test is on the other side of the value, and a value that
-    /// comes back twice is both a lower and an upper bound.
+    /// Eppstein's notes test at the value that came back, whichever side it came from. Below a value that came from
+    /// above, that would test the same bound again and end too early; so the next test is on the other side of the
+    /// value, and a value that comes back twice is both a lower and an upper bound.
     fn mtd_plain(&mut self, root: &T::Node, depth: u32, guess: Score) -> Score {
         let (mut alpha, mut before) = (guess, None);
         for _ in 0..MTD_GUARD {

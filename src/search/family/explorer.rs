@@ -1,4 +1,5 @@
-//! What all searches of the family share: deepening at the root, and at each node the horizon, the table and the order of moves.
+//! What all searches of the family share: deepening at the root, and at each node the horizon, the table and the order
+//! of moves.
 
 use super::algorithms::Algorithm;
 use super::ordering::{Ordering, Refutations};
@@ -101,9 +102,9 @@ impl<'t, T: Tree> Explorer<'t, T> {
         Found { score, best: self.best, nodes: self.nodes }
     }
 
-    /// Visits a node: looks no further at the horizon, at the end of the game and where the table suffices; else has `search` go
-    /// through the successors. `search` answers the value, with the same meaning towards the window as a fail-soft search's, and
-    /// the move that has it.
+    /// Visits a node: looks no further at the horizon, at the end of the game and where the table suffices; else has
+    /// `search` go through the successors. `search` answers the value, with the same meaning towards the window as a
+    /// fail-soft search's, and the move that has it.
     pub(super) fn visit(
         &mut self,
         node: &T::Node,

@@ -6,22 +6,22 @@ use crate::eval::Score;
 /// What decides the order of moves, most important first. Nothing at all leaves the tree's own order.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
 pub struct Ordering {
-    /// First the best move that the table remembers, from whatever depth (James Slagle and John Dixon, "Experiments with some
-    /// programs that search game trees", 1969, order by earlier, shallower searches).
+    /// First the best move that the table remembers, from whatever depth (James Slagle and John Dixon, "Experiments
+    /// with some programs that search game trees", 1969, order by earlier, shallower searches).
     pub hash_move: bool,
-    /// Then the two latest moves that refuted a sibling (Selim Akl and Monroe Newborn, "The principal continuation and the killer
-    /// heuristic", 1977).
+    /// Then the two latest moves that refuted a sibling (Selim Akl and Monroe Newborn, "The principal continuation and
+    /// the killer heuristic", 1977).
     pub killers: bool,
-    /// By the static value of the position a move leads to, from two plies above the horizon on (at one ply the estimate is the
-    /// search itself).
+    /// By the static value of the position a move leads to, from two plies above the horizon on (at one ply the
+    /// estimate is the search itself).
     pub evaluation: bool,
     /// By [`Tree::promise`]: few replies for the other player. Adds to the static value where both are asked for.
     pub mobility: bool,
-    /// Where all this is equal, by how often a move cut elsewhere, weighed by 2^depth (Jonathan Schaeffer, "The history heuristic",
-    /// 1983).
+    /// Where all this is equal, by how often a move cut elsewhere, weighed by 2^depth (Jonathan Schaeffer, "The history
+    /// heuristic", 1983).
     pub history: bool,
-    /// Before any move is tried: cut if the table knows a successor that suffices (Aske Plaat, Jonathan Schaeffer, Wim Pijls and
-    /// Arie de Bruin, "Exploiting graph properties of game trees", 1996: enhanced transposition cutoffs).
+    /// Before any move is tried: cut if the table knows a successor that suffices (Aske Plaat, Jonathan Schaeffer, Wim
+    /// Pijls and Arie de Bruin, "Exploiting graph properties of game trees", 1996: enhanced transposition cutoffs).
     pub transposition_cutoffs: bool,
 }
 
@@ -52,7 +52,7 @@ pub(super) struct Refutations {
 const NO_MOVE: u8 = u8::MAX;
 
 /// What a point of [`Tree::promise`] is worth beside a static value.
-const PROMISE: i32 = Score::DISC / 4;
+const PROMISE: i32 = Score::DISC / 2;
 
 impl Refutations {
     pub(super) fn new() -> Self {

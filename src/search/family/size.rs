@@ -14,9 +14,9 @@ pub struct SizeEstimate {
     pub standard_error: f64,
 }
 
-/// Estimates the number of nodes that minimax visits to a depth, the root included, by random walks down the tree: the numbers of
-/// successors met on the way multiply to the size of each level (Donald Knuth, "Estimating the efficiency of backtrack programs",
-/// 1975). The same seed gives the same estimate.
+/// Estimates the number of nodes that minimax visits to a depth, the root included, by random walks down the tree: the
+/// numbers of successors met on the way multiply to the size of each level (Donald Knuth, "Estimating the efficiency of
+/// backtrack programs", 1975). The same seed gives the same estimate.
 ///
 /// # Panics
 /// If `walks` is below 2.
@@ -52,8 +52,8 @@ fn walk<T: Tree>(tree: &T, root: &T::Node, mut depth: u32, rng: &mut ChaCha8Rng)
     size
 }
 
-/// The effective branching factor: the b for which a uniform tree of this depth, 1 + b + ... + b^depth nodes, has as many nodes
-/// (Nils Nilsson, "Problem-solving methods in artificial intelligence", 1971). At least 0; 0 for depth 0.
+/// The effective branching factor: the b for which a uniform tree of this depth, 1 + b + ... + b^depth nodes, has as
+/// many nodes (Nils Nilsson, "Problem-solving methods in artificial intelligence", 1971). At least 0; 0 for depth 0.
 pub fn branching_factor(nodes: f64, depth: u32) -> f64 {
     let size = |b: f64| (0..depth).fold(1.0, |size, _| 1.0 + b * size);
     let (mut low, mut high) = (0.0, if depth == 0 { 0.0 } else { nodes.max(1.0) });

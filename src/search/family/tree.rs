@@ -6,8 +6,8 @@ use crate::search::node::{Node, promise};
 
 /// A game tree for two players who move in turn.
 ///
-/// All values are those for the player to move at the node, within [`Score::MIN`] and [`Score::MAX`]. A textbook's drawing of a
-/// tree is one as well as Othello is ([`OthelloTree`]).
+/// All values are those for the player to move at the node, within [`Score::MIN`] and [`Score::MAX`]. A textbook's
+/// drawing of a tree is one as well as Othello is ([`OthelloTree`]).
 pub trait Tree {
     /// A position.
     type Node;
@@ -21,12 +21,12 @@ pub trait Tree {
     /// The nodes one move further, in the tree's own order.
     fn successors(&self, node: &Self::Node) -> Vec<Successor<Self::Node>>;
 
-    /// A number for the table: the same for nodes with the same subtree (transpositions), else most likely different, and well
-    /// mixed in all its bits.
+    /// A number for the table: the same for nodes with the same subtree (transpositions), else most likely different,
+    /// and well mixed in all its bits.
     fn hash(&self, node: &Self::Node) -> u64;
 
-    /// How promising a successor looks to the player who may move there, at less cost than [`Tree::estimate`]; only used to order
-    /// moves. The default counts the other player's replies, the fewer the better.
+    /// How promising a successor looks to the player who may move there, at less cost than [`Tree::estimate`]; only
+    /// used to order moves. The default counts the other player's replies, the fewer the better.
     fn promise(&self, successor: &Successor<Self::Node>) -> i32 {
         -(self.successors(&successor.node).len() as i32)
     }
@@ -43,8 +43,8 @@ pub struct Successor<N> {
     pub plies: u32,
 }
 
-/// Othello as a tree, with an evaluator for its estimates. A forced pass is a node with one successor and uses up no depth, as
-/// in [`Searcher`](crate::search::Searcher).
+/// Othello as a tree, with an evaluator for its estimates. A forced pass is a node with one successor and uses up no
+/// depth, as in [`Searcher`](crate::search::Searcher).
 #[derive(Clone, Debug)]
 pub struct OthelloTree<'e, E> {
     evaluator: &'e E,
