@@ -7,7 +7,7 @@ use std::time::Instant;
 use clap::Args;
 
 use super::error::CliError;
-use super::evaluator::{EvaluatorChoice, with_evaluator};
+use super::evaluator::{WeightsArgument, with_evaluator};
 use super::input::read_positions;
 use super::session::Session;
 use crate::board::ScoredDiagram;
@@ -17,7 +17,8 @@ use crate::search::EndgameSolver;
 /// Solve endgames: the exact score with best play by both sides
 ///
 /// Prints a table, separated by tabs: empty squares, score in discs for the side to move, best move (`--` for a pass or a finished
-/// game), positions visited and seconds; the last line is the total. With --wld the score is win, draw or loss.
+/// game), positions visited and seconds; the last line is the total. The weights only say which moves to try first: the
+/// scores do not depend on them, the time does. With --wld the score is win, draw or loss.
 #[derive(Args, Debug)]
 #[command(after_help = "Example:\n  flipside solve data/ffo/fforum-1-19.obf")]
 pub struct SolveArguments {
@@ -25,17 +26,8 @@ pub struct SolveArguments {
     #[arg(default_value = "-")]
     file: PathBuf,
 
-    /// The evaluation that says which moves to try first where many squares are empty: a weight file, `default`, `squares` or
-    /// `mobility`. The scores do not depend on it, the time does
-    #[arg(
-        short,
-        long,
-        env = "FLIPSIDE_WEIGHTS",
-        hide_env_values = true,
-        value_name = "FILE",
-        default_value = "default"
-    )]
-    weights: EvaluatorChoice,
+    #[command(flatten)]
+    weights: WeightsArgument,
 
     /// Find out only who wins, which is faster
     #[arg(long)]
