@@ -9,7 +9,7 @@ use super::samples::{Sample, SampleSet};
 use super::step::{AdaGrad, Decayed, Fixed, Step, StepRule, TemporalCoherence};
 use crate::board::Position;
 use crate::eval::{Model, ModelError, Score, StageMap};
-use crate::pattern::{LANES, Layout, PatternSet};
+use crate::pattern::{LANES, Layout};
 
 /// Weights may not leave plus and minus this many discs: beyond any sense, and near the end of the stored range.
 const LIMIT: f32 = 250.0;
@@ -99,11 +99,6 @@ impl Learner {
     /// The stage map.
     pub fn stages(&self) -> &StageMap {
         &self.stages
-    }
-
-    /// The pattern set.
-    pub fn set(&self) -> &PatternSet {
-        self.layout.set()
     }
 
     /// Changes the stage map: each new stage starts from the old stage of its middle number of empties.

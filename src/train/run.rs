@@ -129,13 +129,16 @@ pub fn train(
     let directory = RunDirectory::open(directory)?;
     let mut run = Run::open(config, layout, directory, resume, from)?;
     run.start(sink)?;
-    while !run.is_over(&budget) {
+    let mut over = run.is_over(&budget);
+    while !over {
         if !run.generation(stop, sink)? {
             run.end(false, sink)?;
             return Ok(Outcome::Stopped);
         }
         let gate_due = config.gate.every > 0 && run.state.generation.is_multiple_of(config.gate.every);
-        if gate_due || run.is_over(&budget) {
+        // Asked once: a time that runs out during a checkpoint leaves one more generation, not a run without its last gate.
+        over = run.is_over(&budget);
+        if gate_due || over {
             run.gate(sink)?;
         } else if stop.load(Relaxed) || run.since_checkpoint.elapsed().as_secs_f64() >= CHECKPOINT_SECONDS {
             run.checkpoint(sink)?;
