@@ -6,7 +6,7 @@ use std::sync::Arc;
 use super::model::{Model, ModelError, StageMap};
 use super::{Evaluator, Score};
 use crate::board::{Bitboard, Position, Square};
-use crate::pattern::{Indices, Layout};
+use crate::pattern::{Indices, LANES, Layout, Scalar};
 
 /// Unused entries before and after the table, so that a centre plus any `i16` whatever stays inside.
 const MARGIN: usize = 1 << 15;
@@ -17,10 +17,20 @@ pub struct PatternEvaluator {
     layout: Arc<Layout>,
     stages: StageMap,
     scale: i32,
-    /// [`MARGIN`] unused entries, `slots` entries a stage, [`MARGIN`] unused entries.
+    /// [`MARGIN`] unused entries, `stride` entries a stage, [`MARGIN`] unused entries.
     table: Vec<i16>,
-    slots: usize,
+    /// Entries of a stage: one for each slot, and a 0 for lanes without a pattern.
+    stride: usize,
+    /// [`MARGIN`] and the entry in its stage that a lane's index counts from, below `stride`.
+    origins: Box<[u32; LANES]>,
+    /// The first entries of the scalars [`Scalar::Mobility`] and [`Scalar::OpponentMobility`], where the set has both.
+    mobilities: Option<[usize; 2]>,
+    /// The first entries of the other scalars.
+    scalars: Vec<(Scalar, usize)>,
 }
+
+/// Lanes that sets of up to this many instances get by with.
+const FEW_LANES: usize = 48;
 
 /// The pattern indices of a position.
 #[derive(Clone, Debug)]
@@ -45,14 +55,26 @@ impl PatternEvaluator {
     pub fn with_layout(model: &Model, layout: Arc<Layout>) -> Result<Self, ModelError> {
         assert_eq!(layout.set(), &model.set, "the layout belongs to the model's set");
         model.check(&layout)?;
-        let slots = layout.slots();
+        let (slots, stride) = (layout.slots(), layout.slots() + 1);
         let mut table = vec![0; MARGIN];
-        table.reserve_exact(slots * model.weights.len() + MARGIN);
+        table.reserve_exact(stride * model.weights.len() + MARGIN);
         for weights in &model.weights {
             table.extend(layout.weight_of_slot().iter().map(|&weight| weights[weight as usize]));
+            table.push(0);
         }
         table.resize(table.len() + MARGIN, 0);
-        Ok(Self { layout, stages: model.stages.clone(), scale: i32::from(model.scale), table, slots })
+
+        let mut origins = Box::new([(MARGIN + slots) as u32; LANES]);
+        for (origin, centre) in origins.iter_mut().zip(&layout.centres()[..layout.instances()]) {
+            *origin = MARGIN as u32 + centre;
+        }
+        let first = |scalar| layout.scalars().iter().find(|&&(other, _)| other == scalar).map(|&(_, first)| first);
+        let mobilities = first(Scalar::Mobility).zip(first(Scalar::OpponentMobility)).map(|(own, other)| [own, other]);
+        let is_mobility = |scalar| matches!(scalar, Scalar::Mobility | Scalar::OpponentMobility);
+        let mut scalars = layout.scalars().to_vec();
+        scalars.retain(|&(scalar, _)| mobilities.is_none() || !is_mobility(scalar));
+        let (stages, scale) = (model.stages.clone(), i32::from(model.scale));
+        Ok(Self { layout, stages, scale, table, stride, origins, mobilities, scalars })
     }
 
     /// The layout of its pattern set.
@@ -63,27 +85,49 @@ impl PatternEvaluator {
     /// The sum of the position's weights in the model's own units, before scaling and clamping.
     #[inline]
     pub fn sum(&self, position: &Position, state: &PatternState) -> i32 {
-        let first = self.stages.of(position) * self.slots;
-        let table = &self.table[first..first + self.slots + 2 * MARGIN];
-        let centres = self.layout.centres();
-        let mut sum = 0;
-        for (lane, &index) in state.0.lanes()[..self.layout.instances()].iter().enumerate() {
-            let entry = (centres[lane] + MARGIN as u32).wrapping_add_signed(i32::from(index)) as usize;
-            debug_assert!((MARGIN..MARGIN + self.slots).contains(&entry));
-            // SAFETY: a centre is a slot, below `self.slots`; an `i16` is at least -MARGIN and below MARGIN. So `entry` is below
-            // `self.slots + 2 * MARGIN`, the length of `table`, whatever state or position came in.
-            sum += i32::from(unsafe { *table.get_unchecked(entry) });
+        if self.layout.instances() <= FEW_LANES {
+            self.sum_lanes::<FEW_LANES>(position, &state.0)
+        } else {
+            self.sum_lanes::<LANES>(position, &state.0)
         }
-        for &(scalar, first) in self.layout.scalars() {
-            sum += i32::from(table[MARGIN + first + scalar.of(position)]);
+    }
+
+    #[inline(always)]
+    fn sum_lanes<const USED: usize>(&self, position: &Position, indices: &Indices) -> i32 {
+        let first = self.stages.of(position) * self.stride;
+        let table = &self.table[first..first + self.stride + 2 * MARGIN];
+        let mut entries = [0u32; USED];
+        for (lane, entry) in entries.iter_mut().enumerate() {
+            *entry = self.origins[lane].wrapping_add_signed(i32::from(indices.lanes()[lane]));
+        }
+        let weight_of = |entry: u32| {
+            debug_assert!((MARGIN..MARGIN + self.stride).contains(&(entry as usize)));
+            // SAFETY: an origin is MARGIN or more and below `MARGIN + stride`; an `i16` is at least -MARGIN and below MARGIN.
+            // So `entry` is below `stride + 2 * MARGIN`, the length of `table`, whatever state or position came in. The read
+            // is volatile to be one plain load: the compiler's way of loading into the lanes of vectors takes longer.
+            i32::from(unsafe { table.as_ptr().add(entry as usize).read_volatile() })
+        };
+        // From memory, each entry is at hand with one load more; out of the vectors' lanes it would take two or three steps.
+        let entries = std::hint::black_box(&entries);
+        let (mut sum, mut other) = (0, 0);
+        for lane in (0..USED).step_by(2) {
+            sum += weight_of(entries[lane]);
+            other += weight_of(entries[lane + 1]);
+        }
+        sum += other;
+        let weight = |first: usize, scalar: Scalar| i32::from(table[MARGIN + first + scalar.of(position)]);
+        if let Some([own, other]) = self.mobilities {
+            sum += weight(own, Scalar::Mobility) + weight(other, Scalar::OpponentMobility);
+        }
+        for &(scalar, first) in &self.scalars {
+            sum += weight(first, scalar);
         }
         sum
     }
 
-    /// The sum as a score, not yet limited.
+    /// A sum as a score, not yet limited.
     #[inline]
-    fn score(&self, position: &Position, state: &PatternState) -> Score {
-        let sum = self.sum(position, state);
+    fn score(&self, sum: i32) -> Score {
         // The common scale needs no arithmetic.
         Score(if self.scale == Score::DISC { sum } else { rescale(sum, self.scale) })
     }
@@ -109,11 +153,21 @@ impl Evaluator for PatternEvaluator {
 
     #[inline]
     fn evaluate(&self, position: &Position, state: &PatternState) -> Score {
-        self.score(position, state).clamp_eval()
+        self.score(self.sum(position, state)).clamp_eval()
+    }
+
+    #[inline]
+    fn evaluate_move(&self, before: &PatternState, to: Square, flips: Bitboard, after: &Position) -> Score {
+        let sum = if self.layout.instances() <= FEW_LANES {
+            self.sum_lanes::<FEW_LANES>(after, &self.layout.play(&before.0, to, flips))
+        } else {
+            self.sum_lanes::<LANES>(after, &self.layout.play(&before.0, to, flips))
+        };
+        self.score(sum).clamp_eval()
     }
 
     fn evaluate_unlimited(&self, position: &Position) -> Score {
-        self.score(position, &self.state(position))
+        self.score(self.sum(position, &self.state(position)))
     }
 }
 

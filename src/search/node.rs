@@ -34,6 +34,16 @@ impl<S: Clone> Node<S> {
         evaluator.evaluate(&self.position, &self.state)
     }
 
+    /// [`Self::leaf`] of the position after a move.
+    #[inline]
+    pub(super) fn leaf_after(&self, evaluator: &impl Evaluator<State = S>, to: Square, flips: Bitboard) -> Score {
+        let after = self.position.play_unchecked(to, flips);
+        if after.player == 0 || after.empty() == 0 {
+            return Score::from_discs(after.final_score());
+        }
+        evaluator.evaluate_move(&self.state, to, flips, &after)
+    }
+
     /// The exact value of a finished game.
     pub(super) fn result(&self) -> Score {
         Score::from_discs(self.position.final_score())

@@ -217,9 +217,8 @@ impl<E: Evaluator> Search<'_, E> {
         let rest = moves & !killer;
         for group in [killer, rest & CORNERS, rest & !(CORNERS | BESIDE_CORNERS), rest & BESIDE_CORNERS] {
             for to in squares(group) {
-                let child = node.play(self.evaluator, to, node.position.flips(to));
                 self.nodes += 1;
-                let value = -child.leaf(self.evaluator);
+                let value = -node.leaf_after(self.evaluator, to, node.position.flips(to));
                 if value > best {
                     best = value;
                     if value > alpha {
@@ -249,8 +248,8 @@ impl<E: Evaluator> Search<'_, E> {
             candidate.key = if Some(index(to)) == hash_move {
                 i32::MAX
             } else if depth >= MIN_DEPTH_TO_ORDER_BY_EVALUATION {
-                let child = node.play(self.evaluator, candidate.to, candidate.flips);
-                PROMISE * promise(to, child.position) - child.leaf(self.evaluator).0
+                let after = node.position.play_unchecked(to, candidate.flips);
+                PROMISE * promise(to, after) - node.leaf_after(self.evaluator, to, candidate.flips).0
             } else {
                 promise(to, node.position.play_unchecked(to, candidate.flips))
             };
