@@ -115,12 +115,13 @@ impl PatternEvaluator {
             other += weight_of(entries[lane + 1]);
         }
         sum += other;
-        let weight = |first: usize, scalar: Scalar| i32::from(table[MARGIN + first + scalar.of(position)]);
-        if let Some([own, other]) = self.mobilities {
-            sum += weight(own, Scalar::Mobility) + weight(other, Scalar::OpponentMobility);
+        if let Some(firsts) = self.mobilities {
+            for (first, moves) in firsts.into_iter().zip(position.mobilities()) {
+                sum += i32::from(table[MARGIN + first + (moves as usize).min(63)]);
+            }
         }
         for &(scalar, first) in &self.scalars {
-            sum += weight(first, scalar);
+            sum += i32::from(table[MARGIN + first + scalar.of(position)]);
         }
         sum
     }
