@@ -55,6 +55,11 @@ fn moves(bencher: Bencher) {
 }
 
 #[divan::bench]
+fn mobilities(bencher: Bencher) {
+    each(bencher, &positions(), |position| position.mobilities());
+}
+
+#[divan::bench]
 fn flips(bencher: Bencher) {
     each(bencher, &plays(), |(position, to, _)| position.flips(*to));
 }
@@ -89,6 +94,19 @@ fn evaluate_patterns(bencher: Bencher) {
     let set = PatternSet::built_in("classic").unwrap();
     let model = Model::zero(&set, &StageMap::uniform(1), 128).unwrap();
     evaluate(bencher, &PatternEvaluator::new(&model).unwrap());
+}
+
+/// What a search does at its leaves: a move and the value after it, in one.
+#[divan::bench]
+fn evaluate_patterns_after_a_move(bencher: Bencher) {
+    let set = PatternSet::built_in("classic").unwrap();
+    let model = Model::zero(&set, &StageMap::uniform(1), 128).unwrap();
+    let evaluator = PatternEvaluator::new(&model).unwrap();
+    let of = |(position, to, flips): (Position, _, _)| {
+        (evaluator.state(&position), to, flips, position.play_unchecked(to, flips))
+    };
+    let plays: Vec<_> = plays().into_iter().map(of).collect();
+    each(bencher, &plays, |(before, to, flips, after)| evaluator.evaluate_move(before, *to, *flips, after));
 }
 
 #[divan::bench]

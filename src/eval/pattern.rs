@@ -178,3 +178,68 @@ fn rescale(sum: i32, scale: i32) -> i32 {
     let half = i64::from(scale / 2) * scaled.signum();
     ((scaled + half) / i64::from(scale)) as i32
 }
+
+#[cfg(test)]
+mod tests {
+    use rand::{RngExt, SeedableRng};
+    use rand_chacha::ChaCha8Rng;
+
+    use super::*;
+    use crate::board::squares;
+    use crate::pattern::{BUILT_IN, PatternSet};
+
+    fn random_model(set: &PatternSet, rng: &mut ChaCha8Rng) -> Model {
+        let mut model = Model::zero(set, &StageMap::uniform(7), 128).unwrap();
+        model.weights.iter_mut().flatten().for_each(|weight| *weight = rng.random());
+        model
+    }
+
+    /// The sum by its definition: digit by digit, weight by weight.
+    fn naive_sum(model: &Model, layout: &Layout, position: &Position) -> i32 {
+        let weights = &model.weights[model.stages.of(position)];
+        let weight = |slot: usize| i32::from(weights[layout.weight_of_slot()[slot] as usize]);
+        let digit = |square: &Square| {
+            (position.player & square.bit() != 0) as i32 - (position.opponent & square.bit() != 0) as i32
+        };
+        let of_lane = |lane: usize| {
+            let index = layout.instance(lane).1.iter().rev().fold(0, |index, square| 3 * index + digit(square));
+            weight((layout.centres()[lane] as i32 + index) as usize)
+        };
+        let patterns: i32 = (0..layout.instances()).map(of_lane).sum();
+        patterns + layout.scalars().iter().map(|(scalar, first)| weight(first + scalar.of(position))).sum::<i32>()
+    }
+
+    #[test]
+    fn the_sum_is_that_of_the_definition_before_and_after_every_move() {
+        let mut rng = ChaCha8Rng::seed_from_u64(5);
+        let mut sets: Vec<_> = BUILT_IN.iter().map(|(name, _)| PatternSet::built_in(name).unwrap()).collect();
+        // One of the numbers of moves alone, and other scalars.
+        let mut odd = PatternSet::built_in("classic").unwrap();
+        odd.scalars = vec![Scalar::PlayerDiscs, Scalar::OpponentMobility, Scalar::Parity];
+        sets.push(odd);
+        for set in sets {
+            let model = random_model(&set, &mut rng);
+            let evaluator = PatternEvaluator::new(&model).unwrap();
+            let layout = evaluator.layout();
+            let mut position = Position::START;
+            while !position.is_game_over() {
+                let state = evaluator.state(&position);
+                assert_eq!(evaluator.sum(&position, &state), naive_sum(&model, layout, &position), "{}", set.name);
+                let moves = position.moves();
+                if moves == 0 {
+                    position = position.pass();
+                    continue;
+                }
+                for to in squares(moves) {
+                    let flips = position.flips(to);
+                    let after = position.play_unchecked(to, flips);
+                    let value = Score(naive_sum(&model, layout, &after)).clamp_eval();
+                    assert_eq!(evaluator.evaluate_move(&state, to, flips, &after), value, "{}", set.name);
+                    assert_eq!(evaluator.evaluate(&after, &evaluator.play(&state, to, flips)), value, "{}", set.name);
+                }
+                let choice = rng.random_range(0..moves.count_ones() as usize);
+                position = position.play(squares(moves).nth(choice).unwrap());
+            }
+        }
+    }
+}

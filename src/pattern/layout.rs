@@ -290,6 +290,7 @@ fn number_weights(pattern: &Pattern, weight_of_slot: &mut Vec<u32>, next: &mut u
 mod tests {
     use super::*;
     use crate::board::Transcript;
+    use crate::pattern::BUILT_IN;
 
     fn classic() -> Layout {
         Layout::new(&PatternSet::built_in("classic").unwrap()).unwrap()
@@ -337,7 +338,13 @@ mod tests {
 
     #[test]
     fn incremental_equals_recomputed() {
-        let layout = classic();
+        // Sets of few and of many instances.
+        for (name, _) in BUILT_IN {
+            play_through(&Layout::new(&PatternSet::built_in(name).unwrap()).unwrap());
+        }
+    }
+
+    fn play_through(layout: &Layout) {
         let mut position = Position::START;
         let mut indices = layout.indices(&position);
         let mut choice = 7usize;
