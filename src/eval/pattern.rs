@@ -1,5 +1,5 @@
 //! The pattern evaluator: a sum of table entries.
-#![allow(unsafe_code)] // One unchecked table access, the innermost of the program; see `sum`.
+#![allow(unsafe_code)] // One unchecked table access, the innermost of the program; see `sum_lanes`.
 
 use std::sync::Arc;
 
