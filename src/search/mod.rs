@@ -7,8 +7,10 @@ pub mod endgame;
 pub mod family;
 mod node;
 mod pvs;
+mod searcher;
+mod stop;
 mod table;
 
 pub use endgame::EndgameSolver;
-pub use pvs::{SearchResult, Searcher};
+pub use searcher::{SearchResult, Searcher};
 pub use table::{Bound, Table};
