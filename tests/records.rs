@@ -3,7 +3,7 @@
 use flipside::board::{Diagram, Position, ScoredDiagram, Side, Square, Transcript, squares};
 use flipside::record::{
     ConvertError, Converted, Fault, Finish, Format, Game, GameResult, Labeller, MoveNote, Place, Record, RecordError,
-    UnknownFormat, convert, ggf, lines, read, wthor,
+    UnknownFormat, convert, ggf, lines, wthor,
 };
 use flipside::search::EndgameSolver;
 use rand::{RngExt, SeedableRng};

@@ -6,12 +6,12 @@ use std::process::{Child, Command, Stdio};
 use std::sync::atomic::{AtomicBool, Ordering::Relaxed};
 use std::time::Duration;
 
-use flipside::board::{Diagram, squares};
+use flipside::board::Transcript;
 use flipside::export::{Engine, encode};
-use flipside::record::{Format, Game, MoveNote, convert};
+use flipside::record::{Format, convert};
 use flipside::train::{Budget, Outcome, RecordsConfig, TrainConfig, TrainError, TrainEvent, TrainRequest, train};
 use flipside::weights::WeightFile;
-use rand::{RngExt, SeedableRng};
+use rand::SeedableRng;
 use rand_chacha::ChaCha8Rng;
 
 const CONFIG: &str = include_str!("miniature.toml");
@@ -21,6 +21,12 @@ fn config() -> TrainConfig {
 }
 
 const BUDGET: Budget = Budget { seconds: None, generations: Some(4), games: None };
+
+/// One batch a generation, and a small one.
+fn small(mut config: TrainConfig) -> TrainConfig {
+    config.phases.iter_mut().for_each(|phase| phase.games = 200);
+    config
+}
 
 fn request<'r>(config: &'r TrainConfig, directory: &'r Path, stop: &'r AtomicBool) -> TrainRequest<'r> {
     TrainRequest { config, directory, budget: BUDGET, resume: true, from: None, stop }
@@ -34,7 +40,7 @@ fn run(directory: &Path, stop: &AtomicBool, sink: &mut (dyn FnMut(&TrainEvent) +
 /// One line of each is no record.
 fn config_with_records(folder: &Path) -> TrainConfig {
     let mut rng = ChaCha8Rng::seed_from_u64(1);
-    let games: Vec<String> = (0..200).map(|_| random_game(&mut rng)).collect();
+    let games: Vec<String> = (0..200).map(|_| Transcript::random(&mut rng).to_string()).collect();
     let half = |games: &[String]| games.join("\n") + "\nf5f5\n";
     let mut positions = Vec::new();
     convert(half(&games[..20]).as_bytes(), Format::F5d6, Format::Egaroucid, &mut positions, &mut |_| Ok(())).unwrap();
@@ -44,15 +50,6 @@ fn config_with_records(folder: &Path) -> TrainConfig {
     fs::write(&files[1], positions).unwrap();
     let files = files.map(|file| file.to_str().unwrap().to_owned()).to_vec();
     TrainConfig { records: Some(RecordsConfig { files, passes: 2, exact_empties: 6, sha256: Vec::new() }), ..config() }
-}
-
-fn random_game(rng: &mut ChaCha8Rng) -> String {
-    let mut game = Game::new(Diagram::START);
-    while game.last().position.moves() != 0 {
-        let moves: Vec<_> = squares(game.last().position.moves()).collect();
-        game.push(moves[rng.random_range(0..moves.len())], MoveNote::default()).unwrap();
-    }
-    game.transcript().unwrap().to_string()
 }
 
 fn weights(directory: &Path) -> (Vec<u8>, Vec<u8>) {
@@ -108,7 +105,7 @@ fn a_run_stopped_after_every_event_and_resumed_gives_the_same_bytes() {
 #[test]
 fn records_are_learned_first_and_belong_to_the_run() {
     let folder = tempfile::tempdir().unwrap();
-    let config = config_with_records(folder.path());
+    let config = small(config_with_records(folder.path()));
     let directory = folder.path().join("run");
     let stop = AtomicBool::new(false);
     let mut told = Vec::new();
@@ -133,7 +130,7 @@ fn records_are_learned_first_and_belong_to_the_run() {
     let one = undisturbed(&config, 1);
     assert_eq!(one, undisturbed(&config, 3));
     assert_eq!(weights(&directory), one);
-    assert_ne!(one.0, undisturbed(&self::config(), 1).0);
+    assert_ne!(one.0, undisturbed(&small(self::config()), 1).0);
 
     let bad: Vec<_> = told.iter().filter(|event| matches!(event, TrainEvent::BadRecord { .. })).collect();
     let TrainEvent::BadRecord { file, reason } = bad[0] else { unreachable!() };
@@ -156,6 +153,7 @@ fn records_are_learned_first_and_belong_to_the_run() {
     let error = train(&request(&sealed, &directory, &stop), &mut |_| ()).unwrap_err();
     assert!(matches!(&error, TrainError::OtherRecords(file) if *file == positions), "{error}");
     fs::write(&positions, "f5\n").unwrap();
+    stop.store(false, Relaxed);
     let error = train(&request(&config, &folder.path().join("new"), &stop), &mut |_| ()).unwrap_err();
     assert!(matches!(&error, TrainError::NoRecords { .. }), "{error}");
 }
@@ -163,7 +161,7 @@ fn records_are_learned_first_and_belong_to_the_run() {
 #[test]
 fn records_alone_make_weights() {
     let folder = tempfile::tempdir().unwrap();
-    let config = config_with_records(folder.path());
+    let config = small(config_with_records(folder.path()));
     let budget = Budget { generations: Some(0), ..BUDGET };
     let stop = AtomicBool::new(false);
     let request = TrainRequest { budget, ..request(&config, folder.path(), &stop) };
@@ -228,9 +226,9 @@ fn runaway_weights_stop_the_run_and_spare_the_files() {
 #[test]
 fn weights_of_an_engines_own_set_export_without_loss() {
     for (engine, stages) in [(Engine::Zebra, 59), (Engine::Ntest, 20)] {
-        let text = CONFIG.replace("classic", engine.name()).replace("games = 2100", "games = 200");
+        let text = CONFIG.replace("classic", engine.name());
         let text = text.replace("stage-plies = 12", "stage-plies = 6").replace("stage-plies = 2", "stage-plies = 1");
-        let config = TrainConfig::from_layers(&[text.parse().unwrap()]).unwrap();
+        let config = small(TrainConfig::from_layers(&[text.parse().unwrap()]).unwrap());
         let directory = tempfile::tempdir().unwrap();
         train(&request(&config, directory.path(), &AtomicBool::new(false)), &mut |_| ()).unwrap();
         let model = WeightFile::load(&directory.path().join("last.fsw")).unwrap().model;

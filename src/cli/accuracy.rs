@@ -10,9 +10,8 @@ use super::error::{CliError, Context};
 use super::evaluator::{EvaluatorChoice, with_evaluator};
 use super::input::{FORMAT, name_of, read_bytes};
 use super::session::Session;
-use crate::board::Position;
 use crate::eval::{Accuracy, accuracy};
-use crate::record::{Format, Labeller, read};
+use crate::record::{Format, Labelled, Labeller, read};
 
 /// Compare static evaluations with known scores, by number of empty squares
 ///
@@ -45,9 +44,12 @@ impl AccuracyArguments {
     /// Runs the command.
     pub fn run(self, session: &Session, out: &mut dyn Write) -> Result<(), CliError> {
         let evaluator = self.weights.load()?;
-        let mut known = Vec::new();
+        let (mut known, mut unscored) = (Vec::new(), 0);
         for file in &self.files {
-            known.extend(self.positions(file, session)?);
+            for labelled in self.labelled(file, session)? {
+                unscored += usize::from(labelled.is_none());
+                known.extend(labelled.into_iter().flatten());
+            }
         }
         if known.is_empty() {
             let names: Vec<_> = self.files.iter().map(|file| name_of(file)).collect();
@@ -55,6 +57,9 @@ impl AccuracyArguments {
                 "Write the score in discs for the side to move after it (`<64 squares> X +4`), take games with results, or \
                  have positions solved: --solve-empties.",
             ));
+        }
+        if unscored > 0 {
+            session.say(format_args!("left out, without a score: {unscored}"));
         }
         writeln!(out, "empties\tpositions\trmse\tmae\tbias")?;
         for row in with_evaluator!(&evaluator, evaluator => accuracy(evaluator, known)) {
@@ -64,8 +69,8 @@ impl AccuracyArguments {
         Ok(())
     }
 
-    /// The positions of a file with their scores.
-    fn positions(&self, file: &Path, session: &Session) -> Result<Vec<(Position, i32)>, CliError> {
+    /// The positions of each record of a file with their scores; `None` for a record without.
+    fn labelled(&self, file: &Path, session: &Session) -> Result<Vec<Option<Labelled>>, CliError> {
         let name = name_of(file);
         let bytes = read_bytes(file, session).context(|| format!("cannot read {name}"))?;
         let format = Format::detect(&bytes);
@@ -86,12 +91,6 @@ impl AccuracyArguments {
             }
         }
         let label = |labeller: &mut Labeller, record| labeller.label(record).ok();
-        let labelled = records.par_iter().map_init(|| Labeller::new(self.solve_empties), label);
-        let labelled: Vec<Option<Vec<(Position, i32)>>> = labelled.collect();
-        let unscored = labelled.iter().filter(|labelled| labelled.is_none()).count();
-        if unscored > 0 {
-            session.say(format_args!("left out, without a score: {unscored}"));
-        }
-        Ok(labelled.into_iter().flatten().flatten().collect())
+        Ok(records.par_iter().map_init(|| Labeller::new(self.solve_empties), label).collect())
     }
 }

@@ -39,7 +39,8 @@ pub fn read_bytes(path: &Path, session: &Session) -> io::Result<Vec<u8>> {
 /// What cannot be read, what is not a position (with its line), and input without any position.
 pub fn read_positions(path: &Path, session: &Session) -> Result<Vec<ScoredDiagram>, CliError> {
     let name = name_of(path);
-    let text = read_bytes(path, session).and_then(|bytes| String::from_utf8(bytes).map_err(io::Error::other));
+    let text = read_bytes(path, session)
+        .and_then(|bytes| String::from_utf8(bytes).map_err(|_| io::Error::other("it is not UTF-8 text")));
     let text = text.context(|| format!("cannot read positions from {name}"))?;
     let positions = parse_scored_diagrams(&text).context(|| format!("cannot read positions from {name}"));
     let positions = positions.map_err(|error| error.hint(FORMAT))?;

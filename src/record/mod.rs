@@ -16,7 +16,7 @@ use crate::board::NotationError;
 
 pub use convert::{ConvertError, Converted, Format, UnknownFormat, convert};
 pub use game::{Finish, Game, GameResult, MoveNote};
-pub use read::{Labeller, Record, Records, read};
+pub use read::{Labelled, Labeller, Record, Records, read};
 
 /// Something in a record that cannot be read, and where it stands.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]

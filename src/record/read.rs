@@ -35,6 +35,9 @@ pub fn read(bytes: &[u8], format: Format) -> Result<Records<'_>, RecordError> {
 /// Table size of a [`Labeller`], as a power of two entries: what positions with a dozen empties fill.
 const TABLE: u32 = 13;
 
+/// Positions with their values in discs for the player to move.
+pub type Labelled = Vec<(Position, i32)>;
+
 /// Tells what the positions of records are worth.
 pub struct Labeller {
     solver: EndgameSolver<'static>,
@@ -55,7 +58,7 @@ impl Labeller {
     ///
     /// # Errors
     /// [`Fault::NoScore`] where there is nothing to go by.
-    pub fn label(&mut self, record: &Record) -> Result<Vec<(Position, i32)>, Fault> {
+    pub fn label(&mut self, record: &Record) -> Result<Labelled, Fault> {
         let labelled = match record {
             Record::Position(ScoredDiagram { diagram, score, .. }) => {
                 let value = score.or_else(|| self.solve(&diagram.position));
@@ -66,7 +69,7 @@ impl Labeller {
         if labelled.is_empty() { Err(Fault::NoScore) } else { Ok(labelled) }
     }
 
-    fn label_game(&mut self, game: &Game) -> Vec<(Position, i32)> {
+    fn label_game(&mut self, game: &Game) -> Labelled {
         let told = game.result.filter(|result| matches!(result.finish, Finish::Played | Finish::Agreed));
         // The value for black of what comes later.
         let mut for_black = game.score_on_board().or(told).map(|result| result.discs);

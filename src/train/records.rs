@@ -10,10 +10,9 @@ use sha2::{Digest, Sha256};
 use super::config::{RecordsConfig, TrainConfig};
 use super::error::TrainError;
 use super::event::TrainEvent;
-use crate::board::Position;
 use crate::eval::Score;
 use crate::learn::{Learner, PassLoss, Sample, SampleSet};
-use crate::record::{Fault, Format, Labeller, Place, Record, RecordError, read};
+use crate::record::{Fault, Format, Labelled, Labeller, Place, Record, RecordError, read};
 use crate::weights::read_bounded;
 
 /// Most bytes of a file of records.
@@ -24,9 +23,6 @@ const BLOCK: usize = 1 << 16;
 
 /// Bad records of a file that are told of one by one.
 const TOLD: usize = 20;
-
-/// Labelled positions of a record.
-type Labelled = Vec<(Position, i32)>;
 
 /// The configuration with the checksums of its record files, by which a run knows its data again.
 pub(super) fn sealed(config: &TrainConfig) -> Result<TrainConfig, TrainError> {
