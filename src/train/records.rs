@@ -18,11 +18,14 @@ use crate::weights::read_bounded;
 /// Most bytes of a file of records.
 const LARGEST: u64 = 1 << 30;
 
-/// Records that are learned together: some 100 MB of samples if they are games.
-const BLOCK: usize = 1 << 16;
+/// Records that are read and labelled at a time.
+const CHUNK: usize = 1 << 13;
+
+/// Samples that are learned together, or a few more: some 50 MB.
+const BLOCK: usize = 1 << 21;
 
 /// Bad records of a file that are told of one by one.
-const TOLD: usize = 20;
+const TOLD: u64 = 20;
 
 /// The configuration with the checksums of its record files, by which a run knows its data again.
 pub(super) fn sealed(config: &TrainConfig) -> Result<TrainConfig, TrainError> {
@@ -49,7 +52,7 @@ fn sha256(path: &Path) -> Result<String, TrainError> {
     Ok(Sha256::digest(bytes).iter().map(|byte| format!("{byte:02x}")).collect())
 }
 
-/// Learns files of records, block by block, and returns the number of updates; `None` if it was stopped before the end.
+/// Learns files of records one after the other and returns the number of updates; `None` if it was stopped before the end.
 pub(super) fn learn(
     config: &RecordsConfig,
     learner: &mut Learner,
@@ -58,52 +61,65 @@ pub(super) fn learn(
 ) -> Result<Option<u64>, TrainError> {
     let mut updates = 0;
     for file in &config.files {
-        let path = PathBuf::from(file);
-        let bytes = contents(&path)?;
-        let format = Format::detect(&bytes);
-        let unreadable = |error| TrainError::Records { path: path.clone(), format, error };
-        let mut records = read(&bytes, format).map_err(unreadable)?;
-        let began = Instant::now();
-        let (mut read, mut left_out, mut positions, mut loss) = (0, 0, 0, PassLoss::default());
-        loop {
-            if stop.load(Relaxed) {
-                return Ok(None);
-            }
-            let block: Vec<_> = records.by_ref().take(BLOCK).collect();
-            if block.is_empty() {
-                break;
-            }
-            let mut samples = SampleSet::default();
-            for labelled in labelled(block, read, config.exact_empties) {
-                read += 1;
-                match labelled {
-                    Ok(positions) => positions.into_iter().for_each(|(position, value)| {
-                        samples.push(Sample { position, target: Score::from_discs(value) });
-                    }),
-                    Err(error) => {
-                        left_out += 1;
-                        if left_out <= TOLD {
-                            tell(&TrainEvent::BadRecord { file: file.clone(), reason: error.to_string() })?;
-                        }
+        match learn_file(file, config, learner, stop, tell)? {
+            Some(more) => updates += more,
+            None => return Ok(None),
+        }
+    }
+    Ok(Some(updates))
+}
+
+/// Learns a file of records, block by block.
+fn learn_file(
+    file: &str,
+    config: &RecordsConfig,
+    learner: &mut Learner,
+    stop: &AtomicBool,
+    tell: &mut dyn FnMut(&TrainEvent) -> Result<(), TrainError>,
+) -> Result<Option<u64>, TrainError> {
+    let (path, began) = (PathBuf::from(file), Instant::now());
+    let bytes = contents(&path)?;
+    let format = Format::detect(&bytes);
+    let unreadable = |error| TrainError::Records { path: path.clone(), format, error };
+    let mut records = read(&bytes, format).map_err(unreadable)?;
+    let (mut read, mut left_out, mut positions, mut updates) = (0, 0, 0, 0);
+    let (mut block, mut loss) = (SampleSet::default(), PassLoss::default());
+    let mut at_end = false;
+    while !at_end {
+        if stop.load(Relaxed) {
+            return Ok(None);
+        }
+        let chunk: Vec<_> = records.by_ref().take(CHUNK).collect();
+        at_end = chunk.is_empty();
+        for labelled in labelled(chunk, read, config.exact_empties) {
+            read += 1;
+            match labelled {
+                Ok(positions) => positions.into_iter().for_each(|(position, value)| {
+                    block.push(Sample { position, target: Score::from_discs(value) });
+                }),
+                Err(error) => {
+                    left_out += 1;
+                    if left_out <= TOLD {
+                        tell(&TrainEvent::BadRecord { file: file.to_owned(), reason: error.to_string() })?;
                     }
                 }
             }
-            positions += samples.len() as u64;
-            for pass in 0..config.passes {
-                let found = learner.pass(&samples)?;
-                updates += found.samples;
-                if pass == 0 {
-                    loss = loss + found;
-                }
+        }
+        if at_end || block.len() >= BLOCK {
+            positions += block.len() as u64;
+            loss = loss + learner.pass(&block)?;
+            for _ in 1..config.passes {
+                learner.pass(&block)?;
             }
+            updates += u64::from(config.passes) * block.len() as u64;
+            block = SampleSet::default();
         }
-        if positions == 0 {
-            return Err(TrainError::NoRecords { path, format });
-        }
-        let (read, left_out) = (read as u64, left_out as u64);
-        let seconds = began.elapsed().as_secs_f64();
-        tell(&TrainEvent::Records { file: file.clone(), read, left_out, positions, loss: loss.rmse(), seconds })?;
     }
+    if positions == 0 {
+        return Err(TrainError::NoRecords { path, format });
+    }
+    let (read, loss, seconds) = (read as u64, loss.rmse(), began.elapsed().as_secs_f64());
+    tell(&TrainEvent::Records { file: file.to_owned(), read, left_out, positions, loss, seconds })?;
     Ok(Some(updates))
 }
 
