@@ -4,10 +4,10 @@ use std::hint::black_box;
 
 use divan::Bencher;
 use divan::counter::ItemsCount;
-use flipside::board::{Position, Square, squares};
+use flipside::board::{Position, Square, Transcript, squares};
 use flipside::eval::{Evaluator, MobilityEvaluator, Model, PatternEvaluator, SquareEvaluator, StageMap};
 use flipside::pattern::{Layout, PatternSet};
-use rand::{RngExt, SeedableRng};
+use rand::SeedableRng;
 use rand_chacha::ChaCha8Rng;
 
 fn main() {
@@ -17,20 +17,8 @@ fn main() {
 /// Positions with a move from each of 100 random games.
 fn positions() -> Vec<Position> {
     let mut rng = ChaCha8Rng::seed_from_u64(1);
-    let mut positions = Vec::new();
-    for _ in 0..100 {
-        let mut position = Position::START;
-        while !position.is_game_over() {
-            let moves = position.moves();
-            if moves == 0 {
-                position = position.pass();
-                continue;
-            }
-            positions.push(position);
-            position = position.play(squares(moves).nth(rng.random_range(0..moves.count_ones() as usize)).unwrap());
-        }
-    }
-    positions
+    let games = (0..100).flat_map(|_| Transcript::random(&mut rng).steps());
+    games.map(|(diagram, _)| diagram.position).collect()
 }
 
 /// Each position with each of its moves and what it turns over.
