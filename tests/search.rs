@@ -461,6 +461,7 @@ fn threads_change_no_value() {
             let mut alone = Searcher::new(&MobilityEvaluator, log2_entries);
             for threads in [2, 3] {
                 let mut team = Searcher::new(&MobilityEvaluator, log2_entries).with_threads(threads).unwrap();
+                alone.forget();
                 let stopped = team.search_until(&position, 8, &stop);
                 assert_eq!(stopped.score, alone.search(&position, stopped.depth).score);
                 team.forget();
