@@ -197,6 +197,9 @@ fn a_set_stop_flag_ends_a_long_solve() {
     for threads in [1, 2] {
         let mut solver = EndgameSolver::new(12).with_threads(threads).unwrap();
         assert_eq!(solver.solve_until(hard, -64, 64, &stop), None);
+        let mut line = vec![Square::lowest(1)];
+        assert_eq!(solver.solve_line_until(hard, &mut line, &stop), None);
+        assert!(line.is_empty());
     }
     // And one that is already deep in its work, on all its threads.
     stop.store(false, Relaxed);
@@ -209,6 +212,30 @@ fn a_set_stop_flag_ends_a_long_solve() {
         stop.store(true, Relaxed);
         assert_eq!(solve.join().unwrap(), None);
     });
+}
+
+#[test]
+fn a_line_that_is_stopped_is_right_as_far_as_it_goes() {
+    let mut solver = EndgameSolver::new(18);
+    let scored = &ffo("fforum-1-19.obf")[18];
+    let mut whole = Vec::new();
+    solver.solve_line(scored.diagram.position, &mut whole);
+    for microseconds in [100, 1000, 5000, 10_000, 20_000, 40_000] {
+        let (stop, mut line) = (AtomicBool::new(false), Vec::new());
+        solver.new_game();
+        let solution = std::thread::scope(|scope| {
+            scope.spawn(|| {
+                std::thread::sleep(std::time::Duration::from_micros(microseconds));
+                stop.store(true, Relaxed);
+            });
+            solver.solve_line_until(scored.diagram.position, &mut line, &stop)
+        });
+        assert_eq!(line, whole[..line.len()]);
+        match solution {
+            Some(solution) => assert_eq!((solution.score, solution.best), (scored.score.unwrap(), Some(line[0]))),
+            None => assert!(line.is_empty()),
+        }
+    }
 }
 
 #[test]

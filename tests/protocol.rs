@@ -1,7 +1,7 @@
 //! The servers against scripts and rubbish, the clients against our own servers and against engines that misbehave.
 #![cfg(unix)]
 
-use std::io::{BufRead, BufReader, Cursor, Write, stdin, stdout};
+use std::io::{self, BufRead, BufReader, Cursor, Read, Write, stdin, stdout};
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::{Duration, Instant};
 
@@ -11,7 +11,9 @@ use flipside::arena::{
 };
 use flipside::board::{Diagram, Side, Square, Transcript, squares};
 use flipside::eval::MobilityEvaluator;
-use flipside::protocol::{Engine, ExternalPlayer, ExternalSpec, Limit, Limits, Opinion, SearchEngine, gtp, nboard};
+use flipside::protocol::{
+    Engine, ExternalPlayer, ExternalSpec, Limit, Limits, Opinion, SearchEngine, ServeError, gtp, nboard,
+};
 use rand::{RngExt, SeedableRng};
 use rand_chacha::ChaCha8Rng;
 
@@ -274,6 +276,52 @@ fn a_ping_ends_the_thinking() {
     let output = String::from_utf8(output).unwrap();
     assert!(output.contains("pong 1\n") && output.contains("=== d3") && output.ends_with("pong 2\n"), "{output}");
     assert!(engine.0.into_inner());
+}
+
+/// Gives one command, then no more; takes no answer.
+struct Broken(&'static [u8]);
+
+impl Read for Broken {
+    fn read(&mut self, buffer: &mut [u8]) -> io::Result<usize> {
+        if self.0.is_empty() { Err(io::Error::other("unplugged")) } else { self.0.read(buffer) }
+    }
+}
+
+impl Write for Broken {
+    fn write(&mut self, _: &[u8]) -> io::Result<usize> {
+        Err(io::Error::other("unplugged"))
+    }
+
+    fn flush(&mut self) -> io::Result<()> {
+        Ok(())
+    }
+}
+
+#[test]
+fn servers_tell_which_side_of_the_line_is_broken() {
+    let broken = || BufReader::new(Broken(b"name\nping 1\n"));
+    let engine = &mut Plain::default();
+    assert!(matches!(gtp::serve(engine, broken(), Vec::new()), Err(ServeError::Input(_))));
+    assert!(matches!(nboard::serve(engine, broken(), Vec::new()), Err(ServeError::Input(_))));
+    assert!(matches!(gtp::serve(engine, &b"name\n"[..], Broken(b"")), Err(ServeError::Output(_))));
+    assert!(matches!(nboard::serve(engine, &b"ping 1\n"[..], Broken(b"")), Err(ServeError::Output(_))));
+}
+
+#[test]
+fn our_engine_stops_at_once_with_a_move() {
+    let player = |exact_empties| {
+        SearchPlayer::new(&MobilityEvaluator, SearchSettings { depth: 4, exact_empties, log2_table: 12 })
+    };
+    // Deep searches and long solves of positions with many empty squares would take hours.
+    for (exact_empties, threads) in [(0, 1), (60, 1), (60, 2)] {
+        let mut engine = SearchEngine::new(player(exact_empties).with_threads(threads).unwrap(), "ours");
+        for depth in [39, 40] {
+            let limit = Limit { depth: Some(depth), time: None, stop: &AtomicBool::new(true) };
+            let opinion = engine.think(&Diagram::START, &limit);
+            assert!((1..=4).contains(&opinion.depth) && !opinion.exact, "{opinion:?}");
+            assert_eq!(opinion.line.len(), opinion.depth as usize, "{opinion:?}");
+        }
+    }
 }
 
 #[test]

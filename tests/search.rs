@@ -452,3 +452,38 @@ fn a_stopped_search_answers_with_its_last_complete_iteration() {
         }
     }
 }
+
+#[test]
+fn threads_change_no_value() {
+    let stop = AtomicBool::new(true);
+    for position in positions(9, 40).into_iter().filter(|position| position.empties() > 12).take(12) {
+        for log2_entries in [8, 16] {
+            let mut alone = Searcher::new(&MobilityEvaluator, log2_entries);
+            for threads in [2, 3] {
+                let mut team = Searcher::new(&MobilityEvaluator, log2_entries).with_threads(threads).unwrap();
+                alone.forget();
+                let stopped = team.search_until(&position, 8, &stop);
+                assert_eq!(stopped.score, alone.search(&position, stopped.depth).score);
+                team.forget();
+                for depth in [1, 6, 7, 8] {
+                    alone.forget();
+                    let expected = alone.search(&position, depth);
+                    let found = team.search(&position, depth);
+                    assert_eq!((found.score, found.depth), (expected.score, depth), "{position:?} {threads} threads");
+                    assert_eq!(found.best.is_some(), expected.best.is_some());
+                    assert_eq!(found.best, found.line.first().copied().filter(|_| position.moves() != 0));
+                    // The move has the value.
+                    if let Some(to) = found.best {
+                        alone.forget();
+                        assert_eq!(
+                            -alone.search(&position.play(to), depth - 1).score,
+                            found.score,
+                            "{position:?} {to}"
+                        );
+                    }
+                }
+                team.forget();
+            }
+        }
+    }
+}

@@ -1,5 +1,9 @@
 //! The program's own player: a search to a fixed depth, and exact endgames.
 
+use std::sync::atomic::AtomicBool;
+
+use rayon::ThreadPoolBuildError;
+
 use super::player::{Player, PlayerError};
 use crate::board::{Diagram, Position, Square};
 use crate::eval::{Evaluator, Score};
@@ -9,7 +13,7 @@ use crate::search::{EndgameSolver, SearchResult, Searcher};
 /// How a [`SearchPlayer`] thinks.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct SearchSettings {
-    /// Plies to look ahead.
+    /// Plies to look ahead, at least 1.
     pub depth: u32,
     /// From so many empty squares on, positions are solved exactly.
     pub exact_empties: u32,
@@ -40,20 +44,31 @@ impl<'e, E: Evaluator> SearchPlayer<'e, E> {
         Self { settings, searcher, solver, score: None }
     }
 
+    /// Lets so many threads think about a position together.
+    ///
+    /// # Errors
+    /// Threads the system does not provide.
+    pub fn with_threads(self, threads: usize) -> Result<Self, ThreadPoolBuildError> {
+        let (searcher, solver) = (self.searcher.with_threads(threads)?, self.solver.with_threads(threads)?);
+        Ok(Self { searcher, solver, ..self })
+    }
+
     /// How it thinks.
     pub fn settings(&self) -> SearchSettings {
         self.settings
     }
 
-    /// What it thinks of a position with a legal move: exact from `exact_empties` on, else by a search to `depth`.
-    pub fn think(&mut self, position: &Position, depth: u32) -> SearchResult {
-        if position.empties() > self.settings.exact_empties {
-            return self.searcher.search(position, depth);
+    /// What it thinks of a position with a legal move: exact from `exact_empties` on, else by a search to `depth`. Soon after
+    /// `stop` is set, the best known then, from a search to four plies at least.
+    pub fn think(&mut self, position: &Position, depth: u32, stop: &AtomicBool) -> SearchResult {
+        if position.empties() <= self.settings.exact_empties {
+            let mut line = Vec::new();
+            if let Some(solved) = self.solver.solve_line_until(*position, &mut line, stop) {
+                let (score, depth) = (Score::from_discs(solved.score), position.empties());
+                return SearchResult { score, best: solved.best, line, depth, nodes: solved.nodes };
+            }
         }
-        let mut line = Vec::new();
-        let solved = self.solver.solve_line(*position, &mut line);
-        let score = Score::from_discs(solved.score);
-        SearchResult { score, best: line.first().copied(), line, depth: position.empties(), nodes: solved.nodes }
+        self.searcher.search_until(position, depth, stop)
     }
 }
 

@@ -15,12 +15,14 @@ mod flip;
 mod moves;
 mod notation;
 mod perft;
+mod picture;
 mod position;
 mod square;
 mod symmetry;
 
 pub use notation::{Diagram, NotationError, ScoredDiagram, Side, Transcript, parse_scored_diagrams};
 pub use perft::perft;
+pub use picture::picture;
 pub use position::{IllegalMove, Position};
 pub use square::{Bitboard, ParseSquareError, Square, Squares, squares};
 pub use symmetry::Symmetry;

@@ -99,6 +99,18 @@ impl Diagram {
         if self.position.moves() == 0 && self.position.opponent_moves() != 0 { self.pass() } else { self }
     }
 
+    /// Whose disc lies on a square, if one does.
+    pub const fn disc(self, square: Square) -> Option<Side> {
+        let (black, white) = self.black_and_white();
+        if black & square.bit() != 0 {
+            Some(Side::Black)
+        } else if white & square.bit() != 0 {
+            Some(Side::White)
+        } else {
+            None
+        }
+    }
+
     /// Black's and white's discs.
     pub const fn black_and_white(self) -> (u64, u64) {
         match self.side {
@@ -131,13 +143,11 @@ impl FromStr for Side {
 
 impl fmt::Display for Diagram {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let (black, white) = self.black_and_white();
         for square in Square::all() {
-            f.write_str(match (black & square.bit() != 0, white & square.bit() != 0) {
-                (true, _) => "X",
-                (_, true) => "O",
-                _ => "-",
-            })?;
+            match self.disc(square) {
+                Some(side) => side.fmt(f)?,
+                None => f.write_str("-")?,
+            }
         }
         write!(f, " {}", self.side)
     }

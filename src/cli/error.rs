@@ -4,6 +4,8 @@ use std::error::Error;
 use std::fmt::Write;
 use std::io;
 
+use crate::protocol::ServeError;
+
 type Cause = Box<dyn Error + Send + Sync>;
 
 /// The exit code of work that was stopped early and can be gone on with (EX_TEMPFAIL of sysexits.h).
@@ -31,6 +33,17 @@ pub enum CliError {
     /// Standard output does not take the data.
     #[error("cannot write to standard output")]
     Output(#[from] io::Error),
+}
+
+impl From<ServeError> for CliError {
+    fn from(error: ServeError) -> Self {
+        match error {
+            ServeError::Input(error) => {
+                Self::Failure { message: "cannot read standard input".into(), source: Some(error.into()), hint: None }
+            }
+            ServeError::Output(error) => Self::Output(error),
+        }
+    }
 }
 
 impl CliError {

@@ -59,6 +59,10 @@ pub struct MatchArguments {
     #[arg(long, value_name = "FILE")]
     games: Option<PathBuf>,
 
+    /// Plies that NBoard engines are asked to look ahead (`set depth`) [default: their own]
+    #[arg(long, value_name = "N", value_parser = clap::value_parser!(u32).range(1..=60))]
+    nboard_depth: Option<u32>,
+
     /// Seconds another program may take for a move
     #[arg(long, value_name = "SECONDS", default_value_t = 60, value_parser = clap::value_parser!(u64).range(1..))]
     move_time: u64,
@@ -84,7 +88,12 @@ const DEEP_LOG2_TABLE: u32 = 18;
 impl MatchArguments {
     /// Runs the command.
     pub fn run(self, session: &Session, out: &mut dyn Write) -> Result<(), CliError> {
-        let limits = Limits { per_move: Duration::from_secs(self.move_time), depth: None, ..Limits::default() };
+        if self.nboard_depth.is_some() && !self.first.speaks_nboard() && !self.second.speaks_nboard() {
+            let message = "--nboard-depth is for players of the form nboard:COMMAND, and there is none";
+            return Err(CliError::Usage(message.to_owned()));
+        }
+        let (per_move, depth) = (Duration::from_secs(self.move_time), self.nboard_depth);
+        let limits = Limits { per_move, depth, ..Limits::default() };
         let settings =
             self.thinking.settings(if self.thinking.depth <= 6 { SMALL_LOG2_TABLE } else { DEEP_LOG2_TABLE });
         let first = self.first.load(settings, limits)?;

@@ -14,9 +14,11 @@ mod export;
 mod import;
 mod input;
 mod inspect;
+mod jobs;
 mod match_;
 mod meter;
 mod perft;
+mod play;
 mod player;
 mod progress;
 mod search;
@@ -60,6 +62,7 @@ enum Command {
     Import(import::ImportArguments),
     Export(export::ExportArguments),
     Convert(convert::ConvertArguments),
+    Play(play::PlayArguments),
     Gtp(serve::GtpArguments),
     Nboard(serve::NboardArguments),
     Perft(perft::PerftArguments),
@@ -79,8 +82,9 @@ impl Command {
             Self::Import(arguments) => arguments.run(session, out),
             Self::Export(arguments) => arguments.run(session, out),
             Self::Convert(arguments) => arguments.run(session, out),
-            Self::Gtp(arguments) => arguments.run(out),
-            Self::Nboard(arguments) => arguments.run(out),
+            Self::Play(arguments) => arguments.run(session, out),
+            Self::Gtp(arguments) => arguments.run(session, out),
+            Self::Nboard(arguments) => arguments.run(session, out),
             Self::Perft(arguments) => arguments.run(session, out),
             Self::Bench(arguments) => arguments.run(session, out),
         }

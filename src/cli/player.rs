@@ -6,10 +6,12 @@ use std::str::FromStr;
 use clap::Args;
 
 use super::error::CliError;
-use super::evaluator::{AnyEvaluator, EvaluatorChoice, with_evaluator};
+use super::evaluator::{AnyEvaluator, EvaluatorChoice, WeightsArgument, with_evaluator};
+use super::session::{Session, start_threads};
 use crate::arena::{Player, PlayerError, SearchPlayer, SearchSettings};
 use crate::board::{Diagram, Square};
-use crate::protocol::{ExternalPlayer, ExternalSpec, Limits, SpecError};
+use crate::eval::Evaluator;
+use crate::protocol::{Dialect, ExternalPlayer, ExternalSpec, Limits, SearchEngine, SpecError};
 use crate::record::MoveNote;
 
 /// A player as typed.
@@ -46,7 +48,7 @@ impl fmt::Display for PlayerChoice {
 #[derive(Args, Clone, Copy, Debug)]
 pub struct ThinkingArguments {
     /// Plies to look ahead
-    #[arg(short, long, default_value_t = 4, value_name = "N", value_parser = clap::value_parser!(u32).range(0..=60))]
+    #[arg(short, long, default_value_t = 4, value_name = "N", value_parser = clap::value_parser!(u32).range(1..=60))]
     pub depth: u32,
 
     /// Play exactly from so many empty squares on
@@ -61,6 +63,36 @@ impl ThinkingArguments {
     }
 }
 
+/// Our own engine, to play or to be served.
+#[derive(Args, Debug)]
+pub struct EngineArguments {
+    #[command(flatten)]
+    pub weights: WeightsArgument,
+
+    #[command(flatten)]
+    pub thinking: ThinkingArguments,
+
+    /// Size of each hash table: 2^N entries of 16 bytes
+    #[arg(long, value_name = "N", default_value_t = 18, value_parser = clap::value_parser!(u32).range(1..=34))]
+    log2_hash: u32,
+}
+
+impl EngineArguments {
+    /// The engine, with an evaluator of the weights.
+    ///
+    /// # Errors
+    /// Threads the system does not provide.
+    pub fn engine<'e, E: Evaluator>(
+        &self,
+        evaluator: &'e E,
+        session: &Session,
+    ) -> Result<SearchEngine<'e, E>, CliError> {
+        let player = SearchPlayer::new(evaluator, self.thinking.settings(self.log2_hash));
+        let player = start_threads(session.threads, |threads| player.with_threads(threads))?;
+        Ok(SearchEngine::new(player, "flipside"))
+    }
+}
+
 /// What every thread makes its player from.
 pub enum PlayerMaker {
     /// Searches with an evaluator.
@@ -70,6 +102,11 @@ pub enum PlayerMaker {
 }
 
 impl PlayerChoice {
+    /// Whether it is a program driven over the NBoard protocol.
+    pub fn speaks_nboard(&self) -> bool {
+        matches!(self, Self::External(spec) if spec.dialect == Dialect::NBoard)
+    }
+
     /// Loads what the player needs.
     ///
     /// # Errors

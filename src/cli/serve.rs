@@ -5,25 +5,10 @@ use std::io::{self, BufReader, Write};
 use clap::Args;
 
 use super::error::CliError;
-use super::evaluator::{WeightsArgument, with_evaluator};
-use super::player::ThinkingArguments;
-use crate::arena::SearchPlayer;
-use crate::eval::Evaluator;
-use crate::protocol::{SearchEngine, gtp, nboard};
-
-/// Options of both servers.
-#[derive(Args, Debug)]
-struct EngineArguments {
-    #[command(flatten)]
-    weights: WeightsArgument,
-
-    #[command(flatten)]
-    thinking: ThinkingArguments,
-
-    /// Size of each hash table: 2^N entries of 16 bytes
-    #[arg(long, value_name = "N", default_value_t = 18, value_parser = clap::value_parser!(u32).range(1..=34))]
-    log2_hash: u32,
-}
+use super::evaluator::with_evaluator;
+use super::player::EngineArguments;
+use super::session::Session;
+use crate::protocol::{gtp, nboard};
 
 /// Serve the engine to a referee or a GUI over the Go Text Protocol, on standard input and output
 #[derive(Args, Debug)]
@@ -41,28 +26,22 @@ pub struct NboardArguments {
     engine: EngineArguments,
 }
 
-impl EngineArguments {
-    fn engine<'e, E: Evaluator>(&self, evaluator: &'e E) -> SearchEngine<'e, E> {
-        SearchEngine::new(SearchPlayer::new(evaluator, self.thinking.settings(self.log2_hash)), "flipside")
-    }
-}
-
 impl GtpArguments {
     /// Runs the command.
-    pub fn run(self, out: &mut dyn Write) -> Result<(), CliError> {
+    pub fn run(self, session: &Session, out: &mut dyn Write) -> Result<(), CliError> {
         let evaluator = self.engine.weights.load()?;
         with_evaluator!(&evaluator, evaluator => {
-            Ok(gtp::serve(&mut self.engine.engine(evaluator), io::stdin().lock(), out)?)
+            Ok(gtp::serve(&mut self.engine.engine(evaluator, session)?, io::stdin().lock(), out)?)
         })
     }
 }
 
 impl NboardArguments {
     /// Runs the command.
-    pub fn run(self, out: &mut dyn Write) -> Result<(), CliError> {
+    pub fn run(self, session: &Session, out: &mut dyn Write) -> Result<(), CliError> {
         let evaluator = self.engine.weights.load()?;
         with_evaluator!(&evaluator, evaluator => {
-            Ok(nboard::serve(&mut self.engine.engine(evaluator), BufReader::new(io::stdin()), out)?)
+            Ok(nboard::serve(&mut self.engine.engine(evaluator, session)?, BufReader::new(io::stdin()), out)?)
         })
     }
 }

@@ -67,9 +67,7 @@ impl CommonArguments {
             Some(threads) => usize::from(threads),
             None => std::thread::available_parallelism().map_or(1, usize::from),
         };
-        let pool = rayon::ThreadPoolBuilder::new().num_threads(threads).build_global();
-        pool.context(|| format!("cannot start {threads} threads"))
-            .map_err(|error| error.hint("Try a smaller --threads."))?;
+        start_threads(threads, |threads| rayon::ThreadPoolBuilder::new().num_threads(threads).build_global())?;
         Ok(Session { progress: self.progress(io::stderr().is_terminal()), threads })
     }
 
@@ -81,6 +79,18 @@ impl CommonArguments {
             When::Auto | When::Never => Progress::Lines,
         }
     }
+}
+
+/// Does something that starts so many threads.
+///
+/// # Errors
+/// The system has no more threads for us.
+pub fn start_threads<T>(
+    threads: usize,
+    start: impl FnOnce(usize) -> Result<T, rayon::ThreadPoolBuildError>,
+) -> Result<T, CliError> {
+    let started = start(threads).context(|| format!("cannot start {threads} threads"));
+    started.map_err(|error| error.hint("Try a smaller --threads."))
 }
 
 impl Session {

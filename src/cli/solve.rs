@@ -9,7 +9,8 @@ use clap::Args;
 use super::error::CliError;
 use super::evaluator::{WeightsArgument, with_evaluator};
 use super::input::read_positions;
-use super::session::Session;
+use super::jobs::in_order;
+use super::session::{Session, start_threads};
 use crate::board::ScoredDiagram;
 use crate::eval::Evaluator;
 use crate::search::EndgameSolver;
@@ -17,8 +18,12 @@ use crate::search::EndgameSolver;
 /// Solve endgames: the exact score with best play by both sides
 ///
 /// Prints a table, separated by tabs: empty squares, score in discs for the side to move, best move (`--` for a pass or a finished
-/// game), positions visited and seconds; the last line is the total. The weights only say which moves to try first: the
-/// scores do not depend on them, the time does. With --wld the score is win, draw or loss.
+/// game), positions visited and seconds; the last line is the total, by the clock. The weights only say which moves to try first:
+/// the scores do not depend on them, the time does. With --wld the score is win, draw or loss.
+///
+/// Positions with up to 20 empty squares are solved by one thread each, in parallel; all threads solve harder ones together.
+/// Scores do not depend on the number of threads; which of several best moves is found, and the count of nodes, may for the
+/// harder ones.
 #[derive(Args, Debug)]
 #[command(after_help = "Example:\n  flipside solve data/ffo/fforum-1-19.obf")]
 pub struct SolveArguments {
@@ -37,49 +42,65 @@ pub struct SolveArguments {
     #[arg(long)]
     check: bool,
 
-    /// Size of the hash table: 2^N entries of 16 bytes
+    /// Size of the hash table: 2^N entries of 16 bytes, at most 2^18 for positions that are solved by one thread
     #[arg(long, value_name = "N", default_value_t = 22, value_parser = clap::value_parser!(u32).range(1..=34))]
     log2_hash: u32,
 }
+
+/// From so many empty squares on all threads work on a position together; before, each on one of its own.
+const TOGETHER: u32 = 21;
+
+/// What positions before that fill.
+const EASY_LOG2_HASH: u32 = 18;
 
 impl SolveArguments {
     /// Runs the command.
     pub fn run(self, session: &Session, out: &mut dyn Write) -> Result<(), CliError> {
         let evaluator = self.weights.load()?;
         let positions = read_positions(&self.file, session)?;
-        with_evaluator!(&evaluator, evaluator => {
-            self.solve(&mut EndgameSolver::guided(evaluator, self.log2_hash), &positions, session, out)
-        })
+        with_evaluator!(&evaluator, evaluator => self.solve(evaluator, &positions, session, out))
     }
 
     fn solve<E: Evaluator>(
         &self,
-        solver: &mut EndgameSolver<'_, E>,
+        evaluator: &E,
         positions: &[ScoredDiagram],
         session: &Session,
         out: &mut dyn Write,
     ) -> Result<(), CliError> {
-        let (mut nodes, mut seconds, mut wrong) = (0, 0.0, 0);
+        let begin = Instant::now();
+        let (mut solved, mut nodes, mut wrong) = (0, 0, 0);
         writeln!(out, "empties\tscore\tmove\tnodes\tseconds")?;
-        for (i, scored) in positions.iter().enumerate() {
-            let position = scored.diagram.position;
-            solver.new_game();
-            let begin = Instant::now();
-            let (alpha, beta) = if self.wld { (-1, 1) } else { (-64, 64) };
-            let solution = solver.solve(position, alpha, beta);
-            let elapsed = begin.elapsed().as_secs_f64();
-            (nodes, seconds) = (nodes + solution.nodes, seconds + elapsed);
-
-            let best = solution.best.map_or("--".to_owned(), |square| square.to_string());
-            let score = self.score(solution.score);
-            writeln!(out, "{}\t{score}\t{best}\t{}\t{elapsed:.3}", position.empties(), solution.nodes)?;
-            out.flush()?;
-            if let Some(known) = self.contradiction(scored, solution.score) {
-                wrong += 1;
-                session.say(format_args!("position {}: {score} where the file says {known}", i + 1));
-            }
+        let hard = |scored: &ScoredDiagram| scored.diagram.position.empties() >= TOGETHER;
+        for positions in positions.chunk_by(|a, b| hard(a) == hard(b)) {
+            let (at_once, threads, log2_hash) = if hard(&positions[0]) {
+                (1, session.threads, self.log2_hash)
+            } else {
+                (session.threads, 1, self.log2_hash.min(EASY_LOG2_HASH))
+            };
+            let solver =
+                || start_threads(threads, |threads| EndgameSolver::guided(evaluator, log2_hash).with_threads(threads));
+            let solve = |solver: &mut EndgameSolver<'_, E>, scored: &ScoredDiagram| {
+                let begin = Instant::now();
+                solver.new_game();
+                let (alpha, beta) = if self.wld { (-1, 1) } else { (-64, 64) };
+                (solver.solve(scored.diagram.position, alpha, beta), begin.elapsed().as_secs_f64())
+            };
+            in_order(positions, at_once, solver, solve, |scored, (solution, seconds)| {
+                (solved, nodes) = (solved + 1, nodes + solution.nodes);
+                let empties = scored.diagram.position.empties();
+                let best = solution.best.map_or("--".to_owned(), |square| square.to_string());
+                let score = self.score(solution.score);
+                writeln!(out, "{empties}\t{score}\t{best}\t{}\t{seconds:.3}", solution.nodes)?;
+                if let Some(known) = self.contradiction(scored, solution.score) {
+                    wrong += 1;
+                    session.say(format_args!("position {solved}: {score} where the file says {known}"));
+                }
+                Ok(out.flush()?)
+            })?;
         }
-        writeln!(out, "total\t{}\t\t{nodes}\t{seconds:.3}", positions.len())?;
+        let seconds = begin.elapsed().as_secs_f64();
+        writeln!(out, "total\t{solved}\t\t{nodes}\t{seconds:.3}")?;
         session.say(format_args!("{:.1} million positions a second", nodes as f64 / seconds / 1e6));
         if wrong == 0 {
             Ok(())

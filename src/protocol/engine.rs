@@ -6,6 +6,7 @@ use std::time::{Duration, Instant};
 use crate::arena::{Player, SearchPlayer};
 use crate::board::{Diagram, Square};
 use crate::eval::Evaluator;
+use crate::search::SearchResult;
 
 /// How long an engine may think.
 #[derive(Clone, Copy, Debug)]
@@ -21,7 +22,7 @@ pub struct Limit<'a> {
 /// What an engine thinks of a position.
 #[derive(Clone, PartialEq, Debug)]
 pub struct Opinion {
-    /// Best play from here, passes left out. Not empty where the side to move has a legal move.
+    /// Best play from here, passes left out. Not empty but for a search to depth 0.
     pub line: Vec<Square>,
     /// The value in discs for the side to move.
     pub discs: f32,
@@ -47,8 +48,34 @@ pub trait Engine {
     /// Forgets what it knows of earlier positions.
     fn new_game(&mut self);
 
-    /// Thinks about a position.
+    /// Thinks about a position in which the side to move has a legal move.
     fn think(&mut self, diagram: &Diagram, limit: &Limit<'_>) -> Opinion;
+
+    /// What it thinks of a legal move, for the side that makes it, looking `depth` plies ahead, 1 being the move itself.
+    fn think_of_move(&mut self, diagram: &Diagram, square: Square, depth: u32, stop: &AtomicBool) -> Opinion {
+        let after = diagram.try_play(square).expect("a legal move");
+        let mut opinion = self.think_of_any(&after, depth - 1, stop);
+        opinion.discs = -opinion.discs;
+        opinion.depth += 1;
+        opinion.line.insert(0, square);
+        opinion
+    }
+
+    /// What it thinks of any position: after a pass where one is due, exact where the game is over.
+    fn think_of_any(&mut self, diagram: &Diagram, depth: u32, stop: &AtomicBool) -> Opinion {
+        let position = diagram.position;
+        let limit = Limit { depth: Some(depth), time: None, stop };
+        if position.moves() != 0 {
+            return self.think(diagram, &limit);
+        }
+        if position.opponent_moves() == 0 {
+            let discs = position.final_score() as f32;
+            return Opinion { line: Vec::new(), discs, depth: 0, exact: true, nodes: 1 };
+        }
+        let mut opinion = self.think(&diagram.pass(), &limit);
+        opinion.discs = -opinion.discs;
+        opinion
+    }
 }
 
 /// The program's own engine.
@@ -81,23 +108,27 @@ impl<E: Evaluator> Engine for SearchEngine<'_, E> {
         self.player.new_game();
     }
 
-    /// Deepens two plies at a time; looks at the clock and at `stop` in between.
+    /// Deepens two plies at a time, looking at the clock in between; `stop` is looked at all the time.
     fn think(&mut self, diagram: &Diagram, limit: &Limit<'_>) -> Opinion {
         let begin = Instant::now();
         let empties = diagram.position.empties();
         let depth = limit.depth.unwrap_or(if limit.time.is_some() { empties } else { self.default_depth() });
-        let mut nodes = 0;
-        let mut depths = (2 - depth % 2..=depth).step_by(2).peekable();
-        loop {
-            let depth = depths.next().unwrap_or(depth);
-            let found = self.player.think(&diagram.position, depth);
+        let (mut last, mut nodes) = (None::<SearchResult>, 0);
+        for depth in (depth.min(2 - depth % 2)..=depth).step_by(2) {
+            let found = self.player.think(&diagram.position, depth, limit.stop);
             nodes += found.nodes;
             let exact = found.depth >= empties;
+            // A search that was stopped may know less than the one before.
+            if last.as_ref().is_none_or(|last| last.depth < found.depth) {
+                last = Some(found);
+            }
             // Two more plies take about ten times as long as all before.
             let late = limit.time.is_some_and(|time| begin.elapsed() * 8 > time);
-            if exact || late || limit.stop.load(Ordering::Relaxed) || depths.peek().is_none() {
-                return Opinion { line: found.line, discs: found.score.discs(), depth: found.depth, exact, nodes };
+            if exact || late || limit.stop.load(Ordering::Relaxed) {
+                break;
             }
         }
+        let SearchResult { score, line, depth, .. } = last.expect("there is at least one search");
+        Opinion { line, discs: score.discs(), depth, exact: depth >= empties, nodes }
     }
 }

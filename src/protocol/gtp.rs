@@ -1,14 +1,14 @@
 //! A GTP server, as Othello programs speak it: G. Farnebäck, "Specification of the Go Text Protocol, version 2", 2002.
 
 use std::fs::File;
-use std::io::{self, BufRead, Read, Write};
+use std::io::{BufRead, Read, Write};
 use std::sync::atomic::AtomicBool;
 use std::time::{Duration, Instant};
 
 use super::engine::{Engine, Limit};
-use super::line::read_line;
+use super::line::{ServeError, read_line};
 use super::sgf;
-use crate::board::{Diagram, Side, Square};
+use crate::board::{Diagram, Side, Square, picture};
 
 const COMMANDS: [&str; 19] = [
     "boardsize",
@@ -46,7 +46,7 @@ pub fn parse_answer(line: &str) -> Option<(bool, &str)> {
 ///
 /// # Errors
 /// What the reader or the writer reports. Whatever stands in the input, the answer is a GTP error at worst.
-pub fn serve(engine: &mut impl Engine, mut input: impl BufRead, mut output: impl Write) -> io::Result<()> {
+pub fn serve(engine: &mut impl Engine, mut input: impl BufRead, mut output: impl Write) -> Result<(), ServeError> {
     let mut session = Session { engine, history: vec![Diagram::START], clock: Clock::default() };
     session.engine.new_game();
     while let Some(line) = read_line(&mut input)? {
@@ -100,7 +100,7 @@ impl<E: Engine> Session<'_, E> {
             ("time_settings", [main, period, stones, ..]) => self.clock.set(main, period, stones),
             ("time_left", [colour, seconds, stones, ..]) => self.clock.left(parse_side(colour)?, seconds, stones),
             ("loadsgf", [path, rest @ ..]) => self.load(path, rest.first().copied()),
-            ("showboard", _) => Ok(picture(self.now())),
+            ("showboard", _) => Ok(show(self.now())),
             ("quit", _) => Ok(String::new()),
             _ if COMMANDS.contains(&command) => Err("syntax error".into()),
             _ => Err("unknown command".into()),
@@ -215,16 +215,10 @@ fn finite(text: &str) -> Result<f64, String> {
     text.parse().ok().filter(|number: &f64| number.is_finite()).ok_or("syntax error: expected a number".into())
 }
 
-/// Rows 1 to 8 downwards, as Othello boards are drawn: X black, O white, and the side to move.
-fn picture(diagram: &Diagram) -> String {
-    let text = diagram.to_string();
-    let (board, side) = text.split_at(64);
-    let rows = board.as_bytes().chunks(8).enumerate();
-    let rows = rows.map(|(i, row)| {
-        let cells: Vec<_> = row.iter().map(|&cell| char::from(cell).to_string()).collect();
-        format!("{} {}", i + 1, cells.join(" "))
-    });
-    format!("\n  a b c d e f g h\n{}\n{} to move", rows.collect::<Vec<_>>().join("\n"), side.trim())
+/// The board, X black, O white, and the side to move.
+fn show(diagram: &Diagram) -> String {
+    let cell = |square| diagram.disc(square).map_or("-".to_owned(), |side| side.to_string());
+    format!("\n{}\n{} to move", picture(cell), diagram.side)
 }
 
 /// Times as `time_settings` and `time_left` give them.

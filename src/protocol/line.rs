@@ -2,21 +2,32 @@
 
 use std::io::{self, BufRead};
 
+/// Why a conversation ended before its time.
+#[derive(Debug, thiserror::Error)]
+pub enum ServeError {
+    /// The other side cannot be heard.
+    #[error("cannot read the input")]
+    Input(#[source] io::Error),
+    /// The other side cannot be answered.
+    #[error("cannot write the output")]
+    Output(#[from] io::Error),
+}
+
 /// More of a line than this is dropped: no command or answer is as long, and a stranger must not fill our memory.
 const MAX_LINE: usize = 1 << 16;
 
 /// The next line without its end, or `None` at the end of the input. Bytes that are no UTF-8 are replaced.
 ///
 /// # Errors
-/// What the reader reports.
-pub(super) fn read_line(input: &mut impl BufRead) -> io::Result<Option<String>> {
+/// What the reader reports, as [`ServeError::Input`].
+pub fn read_line(input: &mut impl BufRead) -> Result<Option<String>, ServeError> {
     let mut line = Vec::new();
     let mut any = false;
     loop {
         let buffer = match input.fill_buf() {
             Ok(buffer) => buffer,
             Err(error) if error.kind() == io::ErrorKind::Interrupted => continue,
-            Err(error) => return Err(error),
+            Err(error) => return Err(ServeError::Input(error)),
         };
         let end = buffer.iter().position(|&byte| byte == b'\n');
         let (part, used) = end.map_or((buffer, buffer.len()), |end| (&buffer[..end], end + 1));

@@ -15,4 +15,5 @@ pub mod sgf;
 
 pub use engine::{Engine, Limit, Opinion, SearchEngine};
 pub use external::{Dialect, ExternalPlayer, ExternalSpec, Limits, SpecError};
+pub use line::{ServeError, read_line};
 pub use process::kill_all;

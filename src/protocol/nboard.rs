@@ -9,8 +9,8 @@ use std::sync::{Arc, Mutex, PoisonError};
 use std::thread;
 use std::time::Instant;
 
-use super::engine::{Engine, Limit, Opinion};
-use super::line::read_line;
+use super::engine::Engine;
+use super::line::{ServeError, read_line};
 use crate::board::{Diagram, Square, squares};
 use crate::record::{Game, MoveNote, ggf};
 
@@ -19,7 +19,11 @@ use crate::record::{Game, MoveNote, ggf};
 ///
 /// # Errors
 /// What the reader or the writer reports.
-pub fn serve(engine: &mut impl Engine, input: impl BufRead + Send + 'static, output: impl Write) -> io::Result<()> {
+pub fn serve(
+    engine: &mut impl Engine,
+    input: impl BufRead + Send + 'static,
+    output: impl Write,
+) -> Result<(), ServeError> {
     let interruptions = Arc::new(Interruptions::default());
     let lines = read_ahead(input, Arc::clone(&interruptions));
     let depth = engine.default_depth();
@@ -53,12 +57,12 @@ pub fn parse_answer(text: &str) -> Option<(Square, Option<f32>)> {
 fn read_ahead(
     mut input: impl BufRead + Send + 'static,
     interruptions: Arc<Interruptions>,
-) -> Receiver<io::Result<String>> {
+) -> Receiver<Result<String, ServeError>> {
     let (sender, receiver) = sync_channel(1024);
     thread::spawn(move || {
         while let Some(line) = read_line(&mut input).transpose() {
             let failed = line.is_err();
-            if line.as_deref().is_ok_and(interrupts) {
+            if line.as_ref().is_ok_and(|line| interrupts(line)) {
                 interruptions.arrived();
             }
             if sender.send(line).is_err() || failed {
@@ -185,18 +189,12 @@ impl<E: Engine, W: Write> Session<'_, E, W> {
         }
         self.say(&format!("status {} is thinking", self.engine.name()))?;
         let begin = Instant::now();
-        let opinion = self.think(&diagram, self.depth);
+        let opinion = self.engine.think_of_any(&diagram, self.depth, &self.interruptions.stop);
         let seconds = begin.elapsed().as_secs_f64();
         self.say(&format!("nodestats {} {seconds:.2}", opinion.nodes))?;
         let square = opinion.line.first().map_or("PA".into(), ToString::to_string);
         self.say(&format!("=== {square}/{:.2}/{seconds:.2}", opinion.discs))?;
         self.say("status")
-    }
-
-    fn think(&mut self, diagram: &Diagram, depth: u32) -> Opinion {
-        let interruptions = Arc::clone(&self.interruptions);
-        let limit = Limit { depth: Some(depth), time: None, stop: &interruptions.stop };
-        self.engine.think(diagram, &limit)
     }
 
     /// The best moves, deeper and deeper, each move searched on its own.
@@ -215,11 +213,12 @@ impl<E: Engine, W: Write> Session<'_, E, W> {
                 if self.interruptions.stop.load(Ordering::SeqCst) {
                     break;
                 }
-                let opinion = self.opinion_of(&diagram, square, depth);
+                let opinion = self.engine.think_of_move(&diagram, square, depth, &self.interruptions.stop);
                 nodes += opinion.nodes;
                 opinions.push(opinion);
             }
-            if opinions.len() < moves.len() {
+            // After the first round, only what all moves were searched to counts.
+            if opinions.len() < moves.len() || (depth > 1 && self.interruptions.stop.load(Ordering::SeqCst)) {
                 break;
             }
             opinions.sort_by(|a, b| b.discs.total_cmp(&a.discs));
@@ -233,31 +232,6 @@ impl<E: Engine, W: Write> Session<'_, E, W> {
         }
         self.say(&format!("nodestats {nodes} {:.2}", begin.elapsed().as_secs_f64()))?;
         self.say("status")
-    }
-
-    /// What the engine thinks of a legal move.
-    fn opinion_of(&mut self, diagram: &Diagram, square: Square, depth: u32) -> Opinion {
-        let after = diagram.try_play(square).expect("a legal move");
-        let mut opinion = self.opinion(&after, depth - 1);
-        opinion.discs = -opinion.discs;
-        opinion.depth += 1;
-        opinion.line.insert(0, square);
-        opinion
-    }
-
-    /// What the engine thinks of any position: after a pass where one is due, exact where the game is over.
-    fn opinion(&mut self, diagram: &Diagram, depth: u32) -> Opinion {
-        let position = diagram.position;
-        if position.moves() != 0 {
-            return self.think(diagram, depth);
-        }
-        if position.opponent_moves() == 0 {
-            let discs = position.final_score() as f32;
-            return Opinion { line: Vec::new(), discs, depth: 0, exact: true, nodes: 1 };
-        }
-        let mut opinion = self.think(&diagram.pass(), depth);
-        opinion.discs = -opinion.discs;
-        opinion
     }
 
     /// The value of each position of the game, last first, for the side to move; passes count as moves.
@@ -276,7 +250,7 @@ impl<E: Engine, W: Write> Session<'_, E, W> {
             if self.interruptions.stop.load(Ordering::SeqCst) {
                 break;
             }
-            let discs = self.opinion(&diagram, self.depth).discs;
+            let discs = self.engine.think_of_any(&diagram, self.depth, &self.interruptions.stop).discs;
             self.say(&format!("analysis {number} {discs:.2}"))?;
         }
         self.say("status")

@@ -3,6 +3,7 @@
 //! [`Searcher`] is the search that self-play and play use; [`EndgameSolver`] solves positions with few empty squares;
 //! [`family`] holds the classic searches in their textbook forms, to compare and to check against.
 
+mod brothers;
 pub mod endgame;
 pub mod family;
 mod node;

@@ -4,6 +4,7 @@
 
 use arrayvec::ArrayVec;
 
+use super::brothers::Brothers;
 use super::node::{BESIDE_CORNERS, CORNERS, Node, promise};
 use super::stop::Stop;
 use super::table::Table;
@@ -30,6 +31,8 @@ pub(super) struct Search<'a, E: Evaluator> {
     pub table: &'a Table,
     /// With fewer plies to go the table is left alone.
     pub least_stored: u32,
+    /// Threads of the pool this runs in.
+    pub threads: usize,
     /// The last move that was too good for the opponent on the last ply: often so for the next sibling too.
     pub killer: Bitboard,
     pub nodes: u64,
@@ -156,7 +159,11 @@ impl<E: Evaluator> Search<'_, E> {
         {
             return value;
         }
-        let (best, best_move) = self.refute(node, &mut candidates, depth, alpha);
+        let (best, best_move) = if self.threads > 1 && depth >= SPLIT {
+            self.split(node, &mut candidates, depth, alpha)
+        } else {
+            self.refute(node, &mut candidates, depth, alpha)
+        };
         if !self.stopped {
             self.table.store(hash, depth, alpha, Score(alpha.0 + 1), best, best_move.map(index));
         }
@@ -182,8 +189,7 @@ impl<E: Evaluator> Search<'_, E> {
         let mut taken = 0;
         while let Some(candidate) = next(candidates, taken) {
             taken += 1;
-            let child = node.play(self.evaluator, candidate.to, candidate.flips, candidate.replies);
-            let value = -self.zero_window(&child, depth - 1, Score(-alpha.0 - 1));
+            let value = self.zero_window_child(node, &candidate, depth, alpha);
             if value > best {
                 (best, best_move) = (value, Some(candidate.to));
                 if value > alpha {
@@ -192,6 +198,43 @@ impl<E: Evaluator> Search<'_, E> {
             }
         }
         (best, best_move)
+    }
+
+    /// The value of a null-window node's move.
+    #[inline]
+    fn zero_window_child(&mut self, node: &Node<E::State>, candidate: &Candidate, depth: u32, alpha: Score) -> Score {
+        let child = node.play(self.evaluator, candidate.to, candidate.flips, candidate.replies);
+        -self.zero_window(&child, depth - 1, Score(-alpha.0 - 1))
+    }
+
+    /// Does what [`Self::refute`] does, all threads taking part after the first move.
+    fn split(
+        &mut self,
+        node: &Node<E::State>,
+        candidates: &mut Candidates,
+        depth: u32,
+        alpha: Score,
+    ) -> (Score, Option<Square>) {
+        let ranked: ArrayVec<_, 64> = (0..).map_while(|taken| next(candidates, taken)).collect();
+        let (first, rest) = ranked.split_first().expect("a position with moves");
+        let best = self.zero_window_child(node, first, depth, alpha);
+        if best > alpha || rest.is_empty() {
+            return (best, Some(first.to));
+        }
+        let outcome = Brothers::new(rest, alpha.0, (best.0, first.to), &self.stop).share(self.threads, |brothers| {
+            let mut worker = Search { nodes: 0, stop: brothers.stop(), ..*self };
+            while let Some(candidate) = brothers.next() {
+                let value = worker.zero_window_child(node, candidate, depth, alpha);
+                if worker.stopped {
+                    break;
+                }
+                brothers.learn(value.0, candidate.to);
+            }
+            worker.nodes
+        });
+        self.nodes += outcome.nodes;
+        self.should_stop();
+        (Score(outcome.best.0), Some(outcome.best.1))
     }
 
     /// The value of a move that the table knows to be worth more than `alpha` (Aske Plaat, Jonathan Schaeffer, Wim
@@ -279,6 +322,9 @@ const STOPPABLE: u32 = 4;
 
 /// From here on the static value of each move, and a look at what the table knows of it, cost less than they save.
 const MIN_DEPTH_TO_ORDER_BY_EVALUATION: u32 = 4;
+
+/// With so many plies to go a node's moves are handed out to other threads.
+const SPLIT: u32 = 5;
 
 /// What a point of [`promise`] is worth beside a static value: at 3/4 disc the search visits the fewest nodes.
 const PROMISE: i32 = 3 * Score::DISC / 4;

@@ -2,6 +2,9 @@
 
 use std::sync::atomic::AtomicBool;
 
+use rayon::{ThreadPool, ThreadPoolBuildError};
+
+use super::brothers::team;
 use super::node::Node;
 use super::pvs::{Line, Search};
 use super::stop::{NEVER, Stop};
@@ -30,6 +33,8 @@ pub struct Searcher<'e, E: Evaluator> {
     table: Table,
     least_stored: u32,
     killer: Bitboard,
+    /// The threads, where there are several.
+    pool: Option<ThreadPool>,
 }
 
 /// A table of 2^this entries, 1 MB, still fits the second-level cache.
@@ -40,7 +45,18 @@ impl<'e, E: Evaluator> Searcher<'e, E> {
     pub fn new(evaluator: &'e E, log2_entries: u32) -> Self {
         // Where the table does not fit the cache, two plies are searched again in the time that memory takes to answer.
         let least_stored = if log2_entries > LOG2_CACHED { 3 } else { 2 };
-        Self { evaluator, table: Table::new(log2_entries), least_stored, killer: 0 }
+        Self { evaluator, table: Table::new(log2_entries), least_stored, killer: 0, pool: None }
+    }
+
+    /// Lets so many threads work on a position together. The value of a position does not depend on their number as long as
+    /// nothing was searched before, or [`Self::forget`] was called; which of several best moves is found, the line and
+    /// the count of nodes may vary from search to search.
+    ///
+    /// # Errors
+    /// Threads the system does not provide.
+    pub fn with_threads(mut self, threads: usize) -> Result<Self, ThreadPoolBuildError> {
+        self.pool = team(threads)?;
+        Ok(self)
     }
 
     /// Forgets all earlier positions: from here on results are those of a new searcher.
@@ -59,31 +75,53 @@ impl<'e, E: Evaluator> Searcher<'e, E> {
     /// depth the depth of that. The iterations to less than five plies, which take no time to speak of, are always made.
     pub fn search_until(&mut self, position: &Position, depth: u32, stop: &AtomicBool) -> SearchResult {
         let root = Node::new(self.evaluator, position);
+        // An earlier search that came by here has done the first iterations.
+        let known =
+            self.table.probe(position.hash64()).filter(|bound| bound.lower == bound.upper && bound.depth < depth);
+        let known = known.map(|bound| {
+            let line = bound.best.map(Square::new).into_iter().collect();
+            Iteration { depth: bound.depth, score: bound.lower, line }
+        });
         let mut search = Search {
             evaluator: self.evaluator,
             table: &self.table,
             least_stored: self.least_stored,
+            threads: self.pool.as_ref().map_or(1, ThreadPool::current_num_threads),
             killer: self.killer,
             nodes: 0,
             stop: Stop { flag: stop, outer: None },
             stopped: false,
         };
-        let mut line = Line::new();
-        // An earlier search that came by here has done the first iterations.
-        let known =
-            self.table.probe(position.hash64()).filter(|bound| bound.lower == bound.upper && bound.depth < depth);
-        line.extend(known.and_then(|bound| bound.best).map(Square::new));
-        let mut done = known.map(|bound| (bound.depth, bound.lower));
-        // Odd and even depths see the tempo differently; deepening two plies at a time keeps the order of moves stable.
-        let first = done.map_or(1, |(depth, _)| depth + 1);
-        for next in (depth % 2..=depth).step_by(2).filter(|&next| next >= first || next == depth) {
-            let mut best_line = Line::new();
-            let Some(score) = search.aspire(&root, next, done.map(|(_, score)| score), &mut best_line) else { break };
-            (line, done) = (best_line, Some((next, score)));
-        }
+        let deepen = || search.deepen(&root, depth, known);
+        let Iteration { depth, score, line } = match &self.pool {
+            Some(pool) => pool.install(deepen),
+            None => deepen(),
+        };
         self.killer = search.killer;
-        let (depth, score) = done.expect("the first iteration is not stopped");
         let best = if position.moves() == 0 { None } else { line.first().copied() };
         SearchResult { score, best, line: line.to_vec(), depth, nodes: search.nodes }
+    }
+}
+
+/// A complete search to one depth.
+struct Iteration {
+    depth: u32,
+    score: Score,
+    line: Line,
+}
+
+impl<E: Evaluator> Search<'_, E> {
+    /// Iterative deepening from what is known on. Answers with the last complete iteration.
+    fn deepen(&mut self, root: &Node<E::State>, depth: u32, known: Option<Iteration>) -> Iteration {
+        let mut last = known;
+        let first = last.as_ref().map_or(1, |known| known.depth + 1);
+        // Odd and even depths see the tempo differently; deepening two plies at a time keeps the order of moves stable.
+        for next in (depth % 2..=depth).step_by(2).filter(|&next| next >= first || next == depth) {
+            let mut line = Line::new();
+            let expected = last.as_ref().map(|last| last.score);
+            let Some(score) = self.aspire(root, next, expected, &mut line) else { break };
+            last = Some(Iteration { depth: next, score, line });
+        }
+        last.expect("nothing stops the first iteration")
     }
 }

@@ -2,6 +2,7 @@
 
 mod general;
 mod matches;
+mod play;
 mod positions;
 mod search;
 mod support;

@@ -77,6 +77,29 @@ fn a_match_with_another_program_is_kept_and_gone_on_with() {
 }
 
 #[test]
+fn nboard_engines_are_asked_for_a_depth_only_if_one_is_given() {
+    let folder = tempfile::tempdir().unwrap();
+    let heard = folder.path().join("heard.txt");
+    let other = format!("nboard:sh -c 'tee -a {} | {PROGRAM} nboard -w squares'", heard.display());
+    let play = |more: &[&str]| {
+        let common = ["match", "squares", &other, "--depth", "1", "--pairs", "1", "-q", "--threads", "1"];
+        let results = stdout(&[&common, more].concat(), "");
+        let commands = fs::read_to_string(&heard).unwrap();
+        fs::remove_file(&heard).unwrap();
+        (value(&results, "discs").into_iter().map(str::to_owned).collect::<Vec<_>>(), commands)
+    };
+    let (own, commands) = play(&[]);
+    assert!(commands.contains("go\n") && !commands.contains("set depth"), "{commands}");
+    let (shallow, commands) = play(&["--nboard-depth", "1"]);
+    assert!(commands.contains("set depth 1\n"), "{commands}");
+    // Equal players at equal depths; the server's own depth is another.
+    assert_eq!(shallow[0], "+0.00");
+    assert_ne!(own, shallow);
+    let own_player = ["match", "squares", "mobility", "--nboard-depth", "3"];
+    assert!(refusal(&own_player, "", 2).contains("nboard:COMMAND"));
+}
+
+#[test]
 fn players_that_fail_are_told() {
     let broken = "gtp:flipside-no-such-program";
     assert!(refusal(&["match", "squares", broken, "--pairs", "1", "-q"], "", 1).contains("flipside-no-such-program"));
@@ -97,6 +120,12 @@ fn servers_answer_until_the_input_ends() {
     assert!(gtp.contains("? "), "{gtp}");
     let nboard = stdout(&["nboard", "-w", "squares"], "nboard 2\nping 7\nset depth 3\ngo\n");
     assert!(nboard.contains("pong 7") && nboard.contains("=== "), "{nboard}");
+    // A folder can be opened for reading, but not read.
+    let mut program = program();
+    program.args(["gtp", "-w", "squares"]).stdin(fs::File::open(env!("CARGO_MANIFEST_DIR")).unwrap());
+    let output = program.output().unwrap();
+    let error = String::from_utf8_lossy(&output.stderr);
+    assert!(output.status.code() == Some(1) && error.contains("cannot read standard input: "), "{error}");
 }
 
 #[test]

@@ -159,6 +159,39 @@ fn solve_checks_the_scores_of_the_file() {
 }
 
 #[test]
+fn threads_change_neither_order_nor_scores() {
+    // Easy positions for one thread each and harder ones for all together, mixed.
+    let positions: String = [8, 12, 9, 21, 8, 10, 11, 9, 9, 8]
+        .iter()
+        .zip(0..)
+        .map(|(&empties, seed)| format!("{}\n", late_position(empties, seed)))
+        .collect();
+    let rows = |arguments: &[&str], columns_kept: &[usize]| {
+        let table = stdout(&[arguments, &["-q"]].concat(), &positions);
+        let kept = |line: &str| columns_kept.iter().map(|&i| columns(line)[i].to_owned()).collect::<Vec<_>>();
+        table.lines().skip(1).take(10).map(kept).collect::<Vec<_>>()
+    };
+    let solve = |threads: &str, kept: &[usize]| rows(&["solve", "--wld", "--threads", threads], kept);
+    let alone = solve("1", &[0, 1]);
+    assert_eq!(solve("2", &[0, 1]), alone);
+    assert_eq!(solve("3", &[0, 1]), alone);
+    let (all, easy) = ([0, 1, 2, 3], |rows: Vec<Vec<String>>| -> Vec<_> {
+        rows.into_iter().filter(|row| row[0].parse::<u32>().unwrap() <= 20).collect()
+    });
+    assert_eq!(
+        easy(solve("3", &all)),
+        easy(solve("1", &all)),
+        "where a thread is alone, moves and nodes are equal too"
+    );
+
+    let search = |depth: &str, threads: &str, kept: &[usize]| {
+        rows(&["search", "-w", "mobility", "--depth", depth, "--threads", threads], kept)
+    };
+    assert_eq!(search("4", "3", &[0, 1, 2, 4]), search("4", "1", &[0, 1, 2, 4]));
+    assert_eq!(search("10", "3", &[0]), search("10", "1", &[0]));
+}
+
+#[test]
 fn inspect_shows_origin_and_strongest_configurations() {
     let folder = tempfile::tempdir().unwrap();
     let path = constant_weights(folder.path(), 2);

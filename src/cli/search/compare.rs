@@ -81,8 +81,10 @@ impl<E: Evaluator> Comparison<'_, E> {
         let outcomes: Vec<_> = self
             .contenders
             .iter()
-            .map(|contender| Some(contender).filter(feasible).map(|contender| self.measure(contender, depth)))
-            .collect();
+            .map(|contender| {
+                Some(contender).filter(feasible).map(|contender| self.measure(contender, depth)).transpose()
+            })
+            .collect::<Result<_, _>>()?;
         let mut ran = self.contenders.iter().zip(&outcomes).filter_map(|(c, o)| Some((&c.name, &o.as_ref()?.values)));
         let Some((first, values)) = ran.next() else { return Ok(outcomes) };
         match ran.find(|(_, others)| *others != values) {
@@ -94,10 +96,10 @@ impl<E: Evaluator> Comparison<'_, E> {
         }
     }
 
-    fn measure(&self, contender: &Contender, depth: u32) -> Outcome {
+    fn measure(&self, contender: &Contender, depth: u32) -> Result<Outcome, CliError> {
         let mut outcome = Outcome { values: vec![], moves: vec![], nodes: 0, seconds: 0.0 };
         let tree = OthelloTree::new(self.evaluator);
-        let mut search = contender.searcher(&tree);
+        let mut search = contender.searcher(&tree, 1)?;
         for position in self.positions {
             let begin = Instant::now();
             let found = search(position, depth);
@@ -106,7 +108,7 @@ impl<E: Evaluator> Comparison<'_, E> {
             outcome.moves.push(found.best);
             outcome.nodes += found.nodes;
         }
-        outcome
+        Ok(outcome)
     }
 
     fn table(

@@ -4,6 +4,8 @@ use clap::ValueEnum;
 
 use super::{Heuristic, LOG2_TABLE, ordering};
 use crate::board::Position;
+use crate::cli::error::CliError;
+use crate::cli::session::start_threads;
 use crate::eval::Evaluator;
 use crate::search::family::{Algorithm, Explorer, Options, OthelloTree};
 use crate::search::{SearchResult, Searcher};
@@ -59,20 +61,28 @@ impl Contender {
         self.textbook.is_none_or(|(algorithm, _)| algorithm.prunes())
     }
 
-    /// The search itself; each position is searched as if it were the first.
-    pub(super) fn searcher<'t, E: Evaluator>(&self, tree: &'t OthelloTree<'_, E>) -> Box<Search<'t>> {
+    /// The search itself; each position is searched as if it were the first. So many threads work on it together, where it is
+    /// the program's own search.
+    ///
+    /// # Errors
+    /// Threads the system does not provide.
+    pub(super) fn searcher<'t, E: Evaluator>(
+        &self,
+        tree: &'t OthelloTree<'_, E>,
+        threads: usize,
+    ) -> Result<Box<Search<'t>>, CliError> {
         let Some((algorithm, options)) = self.textbook else {
-            let mut searcher = Searcher::new(tree.evaluator(), LOG2_TABLE);
-            return Box::new(move |position, depth| {
+            let mut searcher = start_threads(threads, |n| Searcher::new(tree.evaluator(), LOG2_TABLE).with_threads(n))?;
+            return Ok(Box::new(move |position, depth| {
                 searcher.forget();
                 searcher.search(position, depth)
-            });
+            }));
         };
         let mut explorer = Explorer::new(tree, algorithm, options);
-        Box::new(move |position, depth| {
+        Ok(Box::new(move |position, depth| {
             let found = explorer.search(&tree.node(position), depth);
             let best = found.best.and_then(OthelloTree::<E>::square);
             SearchResult { score: found.score, best, line: best.into_iter().collect(), depth, nodes: found.nodes }
-        })
+        }))
     }
 }

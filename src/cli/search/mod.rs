@@ -14,18 +14,23 @@ use clap::{ArgGroup, Args, ValueEnum};
 use super::error::CliError;
 use super::evaluator::{WeightsArgument, with_evaluator};
 use super::input::read_positions;
+use super::jobs::in_order;
 use super::session::Session;
 use crate::board::Position;
 use crate::eval::{Evaluator, Score};
 use crate::search::family::{Algorithm, Options, Ordering, OthelloTree};
 use compare::Comparison;
-use contender::Contender;
+use contender::{Contender, Search};
 
 /// Search positions to a depth: score, best move and principal variation
 ///
 /// Prints a table, separated by tabs: score in discs for the side to move, best move (`--` for a pass or a finished
 /// game), positions visited, seconds, and the principal variation with passes left out. With --algorithm a search of
 /// the literature in its textbook form takes the place of the program's own, and the line is the best move alone.
+///
+/// Below depth 10 each thread searches positions of its own; from there on all threads search a position together. The score
+/// never depends on their number; which of several best moves is found and the count of nodes then may, and may vary from run to
+/// run.
 ///
 /// With --compare, one table of all searches: value in discs, move, nodes, their share of the nodes of plain minimax,
 /// effective branching factor (of the uniform tree with as many nodes), seconds. With several positions the value is
@@ -143,6 +148,9 @@ fn ordering(heuristics: &[Heuristic]) -> Ordering {
     }
 }
 
+/// From this depth on all threads work on a position together; before, each on one of its own.
+const TOGETHER: u32 = 10;
+
 /// The hash table has 2^20 entries, 16 MB.
 const LOG2_TABLE: u32 = 20;
 
@@ -183,26 +191,39 @@ impl SearchArguments {
                 let comparison = Comparison { evaluator, positions: &positions, contenders };
                 comparison.run(self.depth, self.family.plot.as_deref(), session, out)
             }
-            None => self.search(evaluator, &positions, out),
+            None => self.search(evaluator, &positions, session, out),
         })
     }
 
-    fn search<E: Evaluator>(&self, evaluator: &E, positions: &[Position], out: &mut dyn Write) -> Result<(), CliError> {
+    fn search<E: Evaluator>(
+        &self,
+        evaluator: &E,
+        positions: &[Position],
+        session: &Session,
+        out: &mut dyn Write,
+    ) -> Result<(), CliError> {
         let options = self.family.options();
         let contender =
             self.family.algorithm.map_or_else(Contender::own, |algorithm| Contender::new(algorithm, options));
         let tree = OthelloTree::new(evaluator);
-        let mut search = contender.searcher(&tree);
+        let together = self.depth >= TOGETHER && self.family.algorithm.is_none();
+        let (at_once, threads) = if together { (1, session.threads) } else { (session.threads, 1) };
         writeln!(out, "score\tmove\tnodes\tseconds\tline")?;
-        for position in positions {
+        let search = |search: &mut Box<Search<'_>>, position: &Position| {
             let begin = Instant::now();
-            let found = search(position, self.depth);
-            let seconds = begin.elapsed().as_secs_f64();
-            let best = found.best.map_or("--".to_owned(), |square| square.to_string());
-            let line: String = found.line.iter().map(ToString::to_string).collect();
-            writeln!(out, "{:.2}\t{best}\t{}\t{seconds:.3}\t{line}", found.score, found.nodes)?;
-            out.flush()?;
-        }
-        Ok(())
+            (search(position, self.depth), begin.elapsed().as_secs_f64())
+        };
+        in_order(
+            positions,
+            at_once,
+            || contender.searcher(&tree, threads),
+            search,
+            |_, (found, seconds)| {
+                let best = found.best.map_or("--".to_owned(), |square| square.to_string());
+                let line: String = found.line.iter().map(ToString::to_string).collect();
+                writeln!(out, "{:.2}\t{best}\t{}\t{seconds:.3}\t{line}", found.score, found.nodes)?;
+                Ok(out.flush()?)
+            },
+        )
     }
 }

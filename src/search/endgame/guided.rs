@@ -18,6 +18,9 @@ pub(super) const GUIDED: u32 = 12;
 /// From this many on, they look at the stop flag.
 const STOPPABLE: u32 = 14;
 
+/// Searches for the order of moves look at it with so many plies to go.
+const STOPPABLE_PROBE: u32 = 4;
+
 /// The worth of a move is less by this for each reply it allows, corners counting double: what is to be found first is not
 /// the best move but a good one that is quickly shown to be good.
 const DISCS_PER_REPLY: i32 = 3;
@@ -63,6 +66,9 @@ impl<E: Evaluator> Search<'_, E> {
         self.nodes += 1;
         if depth == 0 {
             return self.evaluator.evaluate(&position, state).0;
+        }
+        if depth >= STOPPABLE_PROBE && self.should_stop() {
+            return 0;
         }
         let moves = position.moves();
         if moves == 0 {

@@ -14,10 +14,11 @@ mod table;
 
 use std::sync::atomic::AtomicBool;
 
-use rayon::{ThreadPool, ThreadPoolBuildError, ThreadPoolBuilder};
+use rayon::{ThreadPool, ThreadPoolBuildError};
 
 use crate::board::{Position, Square};
 use crate::eval::{Evaluator, MobilityEvaluator};
+use crate::search::brothers::team;
 use crate::search::stop::{NEVER, Stop};
 use split::Shared;
 use table::Table;
@@ -83,7 +84,7 @@ impl<'e, E: Evaluator> EndgameSolver<'e, E> {
     pub fn with_threads(mut self, threads: usize) -> Result<Self, ThreadPoolBuildError> {
         let log2_entries = self.nears[0].log2_entries();
         self.nears.resize_with(threads.max(1), || Table::new(log2_entries));
-        self.pool = if threads > 1 { Some(ThreadPoolBuilder::new().num_threads(threads).build()?) } else { None };
+        self.pool = team(threads)?;
         Ok(self)
     }
 
@@ -106,13 +107,23 @@ impl<'e, E: Evaluator> EndgameSolver<'e, E> {
     /// The exact value, and the moves of an optimal game from the position to its end, into `line`, which is emptied before.
     /// Passes are understood, not written.
     pub fn solve_line(&mut self, position: Position, line: &mut Vec<Square>) -> Solution {
+        self.solve_line_until(position, line, &NEVER).expect("nothing stops this search")
+    }
+
+    /// [`Self::solve_line`], given up with `None` soon after `stop` is set. The line may end early where the value was known
+    /// by then.
+    pub fn solve_line_until(
+        &mut self,
+        position: Position,
+        line: &mut Vec<Square>,
+        stop: &AtomicBool,
+    ) -> Option<Solution> {
         line.clear();
-        self.search(&NEVER, |search| {
+        self.search(stop, |search| {
             let solution = search.solve(position, -64, 64)?;
             search.play_out(position, solution, line);
             Some(Solution { nodes: search.nodes, ..solution })
         })
-        .expect("nothing stops this search")
     }
 
     /// Runs a search on the solver's threads.
@@ -134,7 +145,8 @@ impl<E: Evaluator> Search<'_, E> {
         (!self.stopped).then_some(Solution { score, best, nodes: self.nodes })
     }
 
-    /// Adds the moves of an optimal game to `line`, given the exact solution of its first position.
+    /// Adds the moves of an optimal game to `line`, given the exact solution of its first position; if stopped, the first of
+    /// them.
     fn play_out(&mut self, mut position: Position, solution: Solution, line: &mut Vec<Square>) {
         let (mut score, mut best) = (solution.score, solution.best);
         while !position.is_game_over() {
@@ -142,6 +154,9 @@ impl<E: Evaluator> Search<'_, E> {
                 (position, score, best) = (position.pass(), -score, None);
             } else {
                 let to = best.take().unwrap_or_else(|| self.move_reaching(position, score));
+                if self.stopped {
+                    break;
+                }
                 line.push(to);
                 (position, score) = (position.play(to), -score);
             }

@@ -1,0 +1,248 @@
+//! `flipside play`.
+
+use std::io::{self, BufRead, Write};
+use std::ops::ControlFlow;
+use std::sync::atomic::AtomicBool;
+use std::time::Duration;
+
+use clap::{Args, ValueEnum};
+use console::style;
+
+use super::error::CliError;
+use super::evaluator::with_evaluator;
+use super::player::EngineArguments;
+use super::session::Session;
+use crate::board::{Diagram, Side, Square, picture, squares};
+use crate::protocol::{Engine, Limit, Opinion, read_line};
+use crate::record::{Game, MoveNote};
+
+/// Play against the weights in the terminal
+///
+/// The board shows black as X, white as O, and your legal moves as `*`. Type a move as f5, or `help` for the other commands. The end
+/// of the input ends the game. The last line is the game's transcript (passes left out).
+#[derive(Args, Debug)]
+#[command(after_help = "Example:\n  flipside play --colour white --depth 8 --exact 16")]
+pub struct PlayArguments {
+    #[command(flatten)]
+    engine: EngineArguments,
+
+    /// Your colour; black moves first
+    #[arg(long, alias = "color", value_enum, default_value = "black")]
+    colour: Colour,
+
+    /// About how many seconds the program may think about a move, instead of looking ahead to --depth
+    #[arg(long, value_name = "SECONDS", conflicts_with = "depth", value_parser = clap::value_parser!(u32).range(1..=86_400))]
+    time: Option<u32>,
+}
+
+#[derive(Clone, Copy, PartialEq, Eq, Debug, ValueEnum)]
+enum Colour {
+    Black,
+    White,
+}
+
+impl PlayArguments {
+    /// Runs the command.
+    pub fn run(self, session: &Session, out: &mut dyn Write) -> Result<(), CliError> {
+        let evaluator = self.engine.weights.load()?;
+        let human = if self.colour == Colour::Black { Side::Black } else { Side::White };
+        let time = self.time.map(|seconds| Duration::from_secs(seconds.into()));
+        with_evaluator!(&evaluator, evaluator => {
+            let engine = &mut self.engine.engine(evaluator, session)?;
+            let game = Game::new(Diagram::START);
+            Sitting { engine, game, human, time, must_pass: false, out }.run(&mut io::stdin().lock())
+        })
+    }
+}
+
+const HELP: &str = "f5: play there; pass: where you have no move; hint [N]: the best N moves (3); undo: take your last move back; quit";
+
+/// A game between a human and an engine, as it goes on.
+struct Sitting<'a, E> {
+    engine: &'a mut E,
+    game: Game,
+    human: Side,
+    time: Option<Duration>,
+    /// Whether the human has no move and has not said `pass` yet.
+    must_pass: bool,
+    out: &'a mut dyn Write,
+}
+
+impl<E: Engine> Sitting<'_, E> {
+    /// Plays until the game or the input ends, or the human quits.
+    fn run(&mut self, input: &mut impl BufRead) -> Result<(), CliError> {
+        while !self.now().position.is_game_over() {
+            if self.now().side == self.human || self.must_pass {
+                self.draw()?;
+                let before = self.game.moves().len();
+                if self.ask(input)?.is_break() {
+                    break;
+                }
+                let now = self.now();
+                if self.game.moves().len() > before && now.side == self.human && !now.position.is_game_over() {
+                    let other = self.human.other();
+                    writeln!(self.out, "{} ({other}) has no legal move and passes.", name(other))?;
+                }
+            } else {
+                self.reply()?;
+            }
+        }
+        self.finish()
+    }
+
+    /// The position; a side without a move has passed.
+    fn now(&self) -> Diagram {
+        self.game.last()
+    }
+
+    fn draw(&mut self) -> Result<(), CliError> {
+        let now = self.now();
+        let moves = if now.side == self.human { now.position.moves() } else { 0 };
+        let last = self.game.moves().last().map(|&(square, _)| square);
+        let cell = |square: Square| match now.disc(square) {
+            Some(side) => {
+                let disc = style(side).bold();
+                let disc = if side == Side::Black { disc.cyan() } else { disc.yellow() };
+                (if last == Some(square) { disc.underlined() } else { disc }).to_string()
+            }
+            None if moves & square.bit() != 0 => style("*").green().to_string(),
+            None => style("-").dim().to_string(),
+        };
+        let (black, white) = now.black_and_white();
+        let (black, white) = (black.count_ones(), white.count_ones());
+        Ok(writeln!(self.out, "\n{}\nblack (X) {black}, white (O) {white}", picture(cell))?)
+    }
+
+    /// Takes commands until one changes the position.
+    fn ask(&mut self, input: &mut impl BufRead) -> Result<ControlFlow<()>, CliError> {
+        if self.must_pass {
+            writeln!(self.out, "You have no legal move: type pass.")?;
+        }
+        loop {
+            write!(self.out, "{} ({})> ", name(self.human), self.human)?;
+            self.out.flush()?;
+            let Some(line) = read_line(input)? else {
+                writeln!(self.out)?;
+                return Ok(ControlFlow::Break(()));
+            };
+            let line = line.trim().to_ascii_lowercase();
+            let (command, argument) = line.split_once(char::is_whitespace).unwrap_or((&line, ""));
+            let done = match (command, argument.trim()) {
+                ("quit" | "exit" | "q", "") => return Ok(ControlFlow::Break(())),
+                ("help" | "?", "") => Err(HELP.to_owned()),
+                ("undo", "") => self.undo(),
+                ("pass", "") => self.pass(),
+                ("hint", count) => {
+                    self.hint(count)?;
+                    continue;
+                }
+                ("", _) => continue,
+                _ => self.play(&line),
+            };
+            match done {
+                Ok(()) => return Ok(ControlFlow::Continue(())),
+                Err(text) => writeln!(self.out, "{text}")?,
+            }
+        }
+    }
+
+    fn play(&mut self, text: &str) -> Result<(), String> {
+        let square: Square = text.parse().map_err(|_| format!("`{text}` is no move or command. {HELP}"))?;
+        if self.must_pass {
+            return Err("You have no legal move: type pass.".to_owned());
+        }
+        let now = self.now();
+        if let Err(reason) = now.try_play(square) {
+            let legal: Vec<_> = squares(now.position.moves()).map(|square| square.to_string()).collect();
+            return Err(format!("{reason}; legal moves: {}", legal.join(" ")));
+        }
+        self.game.push(square, MoveNote::default()).map_err(|error| error.to_string())
+    }
+
+    fn pass(&mut self) -> Result<(), String> {
+        if !self.must_pass {
+            return Err("You may pass only where you have no legal move.".to_owned());
+        }
+        self.must_pass = false;
+        Ok(())
+    }
+
+    /// Back to before the human's last move.
+    fn undo(&mut self) -> Result<(), String> {
+        let own = self.game.steps().filter(|(diagram, _)| diagram.side == self.human).count();
+        if own == 0 {
+            return Err("You have made no move to take back.".to_owned());
+        }
+        self.must_pass = false;
+        while self.game.steps().filter(|(diagram, _)| diagram.side == self.human).count() == own {
+            self.game.pop();
+        }
+        Ok(())
+    }
+
+    /// The best moves, each searched on its own.
+    fn hint(&mut self, count: &str) -> Result<(), CliError> {
+        let Ok(count) = (if count.is_empty() { Ok(3) } else { count.parse::<usize>() }) else {
+            return Ok(writeln!(self.out, "`{count}` is no number of moves: expected hint or hint 3.")?);
+        };
+        if self.must_pass {
+            return Ok(writeln!(self.out, "You have no legal move: type pass.")?);
+        }
+        let (now, depth) = (self.now(), self.engine.default_depth().max(1));
+        let never = AtomicBool::new(false);
+        let mut opinions: Vec<Opinion> = squares(now.position.moves())
+            .map(|square| self.engine.think_of_move(&now, square, depth, &never))
+            .collect();
+        opinions.sort_by(|a, b| b.discs.total_cmp(&a.discs));
+        for opinion in opinions.iter().take(count) {
+            let line: Vec<_> = opinion.line.iter().map(ToString::to_string).collect();
+            writeln!(self.out, "{}: {}", line[0], estimate(opinion, &line[1..].join(" ")))?;
+        }
+        Ok(())
+    }
+
+    /// The engine's move.
+    fn reply(&mut self) -> Result<(), CliError> {
+        let now = self.now();
+        let limit = Limit { depth: None, time: self.time, stop: &AtomicBool::new(false) };
+        let opinion = self.engine.think(&now, &limit);
+        let square = *opinion.line.first().expect("an engine asked to look ahead finds a move");
+        self.game.push(square, MoveNote::default()).expect("the engine plays legal moves");
+        let side = name(now.side);
+        writeln!(self.out, "{side} ({}) plays {square}: {}", now.side, estimate(&opinion, ""))?;
+        self.must_pass = self.now().side == now.side && !self.now().position.is_game_over();
+        Ok(())
+    }
+
+    fn finish(&mut self) -> Result<(), CliError> {
+        if let Some(result) = self.game.score_on_board() {
+            self.draw()?;
+            let own = if self.human == Side::Black { result.discs } else { -result.discs };
+            let verdict = match own {
+                0 => "a draw".to_owned(),
+                1.. => format!("you win by {own}"),
+                _ => format!("you lose by {}", -own),
+            };
+            writeln!(self.out, "Game over: {verdict}.")?;
+        }
+        let transcript = self.game.transcript().expect("the game began at the start position");
+        if !transcript.moves().is_empty() {
+            writeln!(self.out, "{transcript}")?;
+        }
+        Ok(self.out.flush()?)
+    }
+}
+
+fn name(side: Side) -> &'static str {
+    match side {
+        Side::Black => "black",
+        Side::White => "white",
+    }
+}
+
+/// A value for the side that moves, how it came about, and what is expected to follow.
+fn estimate(opinion: &Opinion, line: &str) -> String {
+    let how = if opinion.exact { "exact".to_owned() } else { format!("{} plies", opinion.depth) };
+    let line = if line.is_empty() { String::new() } else { format!(", then {line}") };
+    format!("{:+.2} discs, {how}{line}", opinion.discs)
+}
