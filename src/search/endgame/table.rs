@@ -3,7 +3,9 @@
 //! An entry is two words. The first holds the position's key xored with the second (the trick of R. Hyatt and T. Mann, "A
 //! lock-less transposition-table implementation for parallel search chess engines", 2002): an entry torn by two threads
 //! writing at once matches no key. Bits of the hash that choose the bucket are independent of the key.
+#![allow(unsafe_code)] // One hint to the system about memory not used yet: see `prefer_huge_pages`.
 
+use std::mem::MaybeUninit;
 use std::sync::atomic::{AtomicU64, Ordering::Relaxed};
 
 use crate::board::{Position, Square};
@@ -102,8 +104,11 @@ pub(super) struct Table {
 impl Table {
     /// A table of 2^`log2_entries` entries of 16 bytes, at least one bucket of four.
     pub fn new(log2_entries: u32) -> Self {
-        let buckets = 1usize << log2_entries.saturating_sub(WAYS.trailing_zeros());
-        Self { buckets: (0..buckets).map(|_| Bucket::default()).collect(), generation: 1 }
+        let count = 1usize << log2_entries.saturating_sub(WAYS.trailing_zeros());
+        let mut buckets = Vec::with_capacity(count);
+        prefer_huge_pages(buckets.spare_capacity_mut());
+        buckets.resize_with(count, Bucket::default);
+        Self { buckets: buckets.into_boxed_slice(), generation: 1 }
     }
 
     /// The size it was made with, rounded up to a whole bucket.
@@ -166,3 +171,21 @@ impl Table {
         victim.data.store(data, Relaxed);
     }
 }
+
+/// Asks for few large pages instead of many small ones: a look into a large table then seldom has to find its page first.
+#[cfg(target_os = "linux")]
+fn prefer_huge_pages(memory: &mut [MaybeUninit<Bucket>]) {
+    use rustix::mm::{Advice, madvise};
+
+    const HUGE_PAGE: usize = 1 << 21;
+    let before = memory.as_mut_ptr().align_offset(HUGE_PAGE).min(memory.len());
+    let inside = &mut memory[before..];
+    let length = size_of_val(inside) / HUGE_PAGE * HUGE_PAGE;
+    // SAFETY: whole pages of a vector's memory, with nothing in them yet; the advice changes no contents.
+    let advised = unsafe { madvise(inside.as_mut_ptr().cast(), length, Advice::LinuxHugepage) };
+    // A system without large pages is only slower.
+    advised.ok();
+}
+
+#[cfg(not(target_os = "linux"))]
+fn prefer_huge_pages(_: &mut [MaybeUninit<Bucket>]) {}
