@@ -8,6 +8,7 @@
 use std::mem::MaybeUninit;
 use std::sync::atomic::{AtomicU64, Ordering::Relaxed};
 
+use super::selective::{EXACT, Trust};
 use crate::board::{Position, Square};
 
 /// What is known of a position's value, and the two moves that did best.
@@ -19,6 +20,8 @@ pub(super) struct Known {
     pub upper: i8,
     /// The best move found and the one before it, or [`NO_MOVE`].
     pub moves: [u8; 2],
+    /// How far the bounds can be relied upon.
+    pub trust: Trust,
 }
 
 /// Stands for no square in [`Known::moves`].
@@ -26,7 +29,13 @@ pub(super) const NO_MOVE: u8 = 64;
 
 impl Known {
     /// Nothing but the rules.
-    pub const NOTHING: Self = Self { lower: -64, upper: 64, moves: [NO_MOVE; 2] };
+    pub const NOTHING: Self = Self { lower: -64, upper: 64, moves: [NO_MOVE; 2], trust: EXACT };
+
+    /// What is left of it for a search of this trust: bounds with less trust do not count.
+    #[inline]
+    pub fn for_trust(self, trust: Trust) -> Self {
+        if self.trust >= trust { Self { trust, ..self } } else { Self { moves: self.moves, trust, ..Self::NOTHING } }
+    }
 
     /// Takes in the outcome of a search with the null window (`alpha`, `alpha` + 1).
     pub fn learn(&mut self, score: i32, alpha: i32, best: Square) {
@@ -48,16 +57,23 @@ impl Known {
 }
 
 const GENERATION_BITS: u32 = 24;
+const COST_BITS: u32 = 6;
 
-/// Layout of the data word, low to high: generation 24, cost 8, moves 8 + 8, upper 8, lower 8.
+/// Layout of the data word, low to high: generation 24, cost 6, trust 2, moves 8 + 8, upper 8, lower 8.
 fn pack(known: Known, cost: u8, generation: u64) -> u64 {
     let bytes = u32::from_le_bytes([known.moves[0], known.moves[1], known.upper as u8, known.lower as u8]);
-    (bytes as u64) << 32 | (cost as u64) << GENERATION_BITS | generation
+    let work = (known.trust as u64) << COST_BITS | cost as u64;
+    (bytes as u64) << 32 | work << GENERATION_BITS | generation
 }
 
 fn unpack(data: u64) -> Known {
     let [first, second, upper, lower] = ((data >> 32) as u32).to_le_bytes();
-    Known { lower: lower as i8, upper: upper as i8, moves: [first, second] }
+    Known {
+        lower: lower as i8,
+        upper: upper as i8,
+        moves: [first, second],
+        trust: (data >> (GENERATION_BITS + COST_BITS)) as u8 & EXACT,
+    }
 }
 
 const fn generation_of(data: u64) -> u64 {
@@ -65,7 +81,7 @@ const fn generation_of(data: u64) -> u64 {
 }
 
 const fn cost_of(data: u64) -> u8 {
-    (data >> GENERATION_BITS) as u8
+    (data >> GENERATION_BITS) as u8 & ((1 << COST_BITS) - 1)
 }
 
 #[derive(Default)]
