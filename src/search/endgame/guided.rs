@@ -108,7 +108,7 @@ impl<E: Evaluator> Search<'_, E> {
             }
             return -self.guided(position.pass(), &self.evaluator.pass(state), theirs, -alpha - 1, empties, odd);
         }
-        let (slot, mut known) = match self.look_up(self.table, position, alpha, self.trust_at(empties)) {
+        let (slot, mut known) = match self.look_up(self.table, position, alpha, self.trust) {
             Ok(found) => found,
             Err(bound) => return bound,
         };

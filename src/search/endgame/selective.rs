@@ -4,6 +4,7 @@
 //! the table's moves to try first at every node that matters, and a window around the value to expect.
 
 use super::Search;
+use super::guided::GUIDED;
 use crate::board::{Position, Square};
 use crate::eval::{Evaluator, Score};
 
@@ -12,9 +13,6 @@ pub(super) type Trust = u8;
 
 /// Proved.
 pub(super) const EXACT: Trust = 3;
-
-/// Nodes with less empty squares are never cut, so that what is found out about them is exact in all searches.
-const SELECTIVE: u32 = 14;
 
 /// For positions with so many empty squares or more, a search with this trust comes first.
 const PRECEDING: [(u32, Trust); 2] = [(18, 1), (24, 2)];
@@ -36,15 +34,16 @@ fn deviation(depth: u32) -> f32 {
 }
 
 impl<E: Evaluator> Search<'_, E> {
-    /// How far the result of searching a node with so many empty squares can be relied upon.
+    /// How far the result of searching a node with so many empty squares can be relied upon: only guided nodes are cut, so
+    /// that what is found out about others is proved in all searches.
     #[inline]
     pub(super) fn trust_at(&self, empties: u32) -> Trust {
-        if empties >= SELECTIVE { self.trust } else { EXACT }
+        if empties >= GUIDED { self.trust } else { EXACT }
     }
 
-    /// The bound of a value which, by a probe, very probably is on one side of the window (`alpha`, `alpha` + 1).
+    /// The bound of a guided node's value which, by a probe, very probably is on one side of (`alpha`, `alpha` + 1).
     pub(super) fn foreseen(&mut self, position: Position, state: &E::State, alpha: i32, empties: u32) -> Option<i32> {
-        if self.trust_at(empties) == EXACT {
+        if self.trust == EXACT {
             return None;
         }
         let depth = depth(empties);

@@ -205,3 +205,43 @@ fn prefer_huge_pages(memory: &mut [MaybeUninit<Bucket>]) {
 
 #[cfg(not(target_os = "linux"))]
 fn prefer_huge_pages(_: &mut [MaybeUninit<Bucket>]) {}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn entries_say_what_was_stored_for_those_who_trust_it() {
+        let table = Table::new(6);
+        let slot = table.slot(Position::START);
+        assert_eq!(table.probe(slot), None);
+        let known = Known { lower: -6, upper: 40, moves: [19, NO_MOVE], trust: 1 };
+        table.store(slot, known, 33);
+        assert_eq!(table.probe(slot), Some(known));
+        assert_eq!(known.for_trust(1), known);
+        assert_eq!(known.for_trust(EXACT), Known { moves: known.moves, ..Known::NOTHING });
+        // What is proved serves those who ask for less; what they find out is not proved.
+        let proved = Known { trust: EXACT, ..known };
+        assert_eq!(proved.for_trust(1), known);
+    }
+
+    #[test]
+    fn forgotten_entries_are_gone() {
+        let mut table = Table::new(6);
+        let slot = table.slot(Position::START);
+        table.store(slot, Known::NOTHING, 63);
+        table.forget();
+        assert_eq!(table.probe(slot), None);
+    }
+
+    #[test]
+    fn of_a_full_bucket_the_cheapest_entry_goes() {
+        let table = Table::new(2);
+        let slot = |key| Slot { bucket: 0, key };
+        for (key, cost) in [(1, 9), (2, 63), (3, 2), (4, 10), (5, 4)] {
+            table.store(slot(key), Known::NOTHING, cost);
+        }
+        let present = |key: u64| table.probe(slot(key)).is_some();
+        assert_eq!([1, 2, 3, 4, 5].map(present), [true, true, false, true, true]);
+    }
+}
