@@ -2,8 +2,8 @@
 
 use std::sync::atomic::{AtomicBool, Ordering::Relaxed};
 
-use flipside::board::{Position, ScoredDiagram, Square, Symmetry, parse_scored_diagrams, squares};
-use flipside::eval::SquareEvaluator;
+use flipside::board::{Bitboard, Position, ScoredDiagram, Square, Symmetry, parse_scored_diagrams, squares};
+use flipside::eval::{Evaluator, Score, SquareEvaluator};
 use flipside::search::endgame::EndgameSolver;
 use rand::{RngExt, SeedableRng};
 use rand_chacha::ChaCha8Rng;
@@ -174,6 +174,42 @@ fn threads_and_guides_change_no_value() {
             let solution = solver.solve(scored.diagram.position, -64, 64);
             assert_eq!(solution.score, scored.score.unwrap(), "{}", scored.diagram);
             assert!(scored.moves.contains(&(solution.best.unwrap(), solution.score)), "{}", scored.diagram);
+        }
+    }
+}
+
+/// Sees every position as won for whoever is to move, so that a selective search cuts nearly all of the tree off.
+struct Optimist;
+
+impl Evaluator for Optimist {
+    type State = ();
+
+    fn state(&self, _: &Position) {}
+
+    fn play(&self, _: &(), _: Square, _: Bitboard) {}
+
+    fn pass(&self, _: &()) {}
+
+    fn evaluate(&self, _: &Position, _: &()) -> Score {
+        Score::from_discs(20)
+    }
+}
+
+#[test]
+fn what_selective_searches_get_wrong_never_counts_as_proved() {
+    for threads in [1, 2] {
+        let mut solver = EndgameSolver::guided(&Optimist, 18).with_threads(threads).unwrap();
+        for scored in ffo("fforum-20-39.obf").iter().filter(|scored| scored.diagram.position.empties() == 18) {
+            let position = scored.diagram.position;
+            let score = scored.score.unwrap();
+            // The second time with a table that is full of the first one's entries.
+            for _ in 0..2 {
+                let solution = solver.solve(position, -64, 64);
+                assert_eq!(solution.score, score, "{}", scored.diagram);
+                assert!(scored.moves.contains(&(solution.best.unwrap(), score)), "{}", scored.diagram);
+            }
+            assert!(solver.solve(position, score - 10, score - 4).score >= score - 4);
+            assert!(solver.solve(position, score + 4, score + 10).score <= score + 4);
         }
     }
 }

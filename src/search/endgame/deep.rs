@@ -8,6 +8,7 @@ use super::guided::{GUIDED, probe_depth};
 use super::last::NO_VALUE;
 use super::order::{Move, Moves};
 use super::parity::{odd_quadrants, quadrant};
+use super::selective::{EXACT, Trust};
 use super::stability::stable_discs;
 use super::table::{Known, Slot, Table};
 use crate::board::{Bitboard, Position, Square};
@@ -87,14 +88,14 @@ impl<'a, E: Evaluator> Search<'a, E> {
             return -self.ranked::<MOST>(position.pass(), theirs, -alpha - 1, empties, odd);
         }
         let table = self.table_for(empties);
-        let (slot, mut known) = match self.look_up(table, position, alpha) {
+        let (slot, mut known) = match self.look_up(table, position, alpha, EXACT) {
             Ok(found) => found,
             Err(bound) => return bound,
         };
         let nodes_before = self.nodes;
         let mut moves = Moves::<MOST>::new(position, moves);
         if empties >= DEEP
-            && let Some(bound) = self.look_ahead(self.table_for(empties - 1), position, &moves, alpha)
+            && let Some(bound) = self.look_ahead(self.table_for(empties - 1), position, &moves, alpha, EXACT)
         {
             return bound;
         }
@@ -126,12 +127,18 @@ impl<'a, E: Evaluator> Search<'a, E> {
 
     /// What the table knows of a position, or the bound, from there or from stable discs, that makes searching it needless.
     #[inline]
-    pub(super) fn look_up(&self, table: &Table, position: Position, alpha: i32) -> Result<(Slot, Known), i32> {
+    pub(super) fn look_up(
+        &self,
+        table: &Table,
+        position: Position,
+        alpha: i32,
+        trust: Trust,
+    ) -> Result<(Slot, Known), i32> {
         if let Some(bound) = stability_bound(position, alpha) {
             return Err(bound);
         }
         let slot = table.slot(position);
-        let known = table.probe(slot).unwrap_or(Known::NOTHING);
+        let known = table.probe(slot).unwrap_or(Known::NOTHING).for_trust(trust);
         if known.lower as i32 > alpha {
             Err(known.lower as i32)
         } else if known.upper as i32 <= alpha {
@@ -149,10 +156,11 @@ impl<'a, E: Evaluator> Search<'a, E> {
         position: Position,
         moves: &Moves<MOST>,
         alpha: i32,
+        trust: Trust,
     ) -> Option<i32> {
         moves.as_slice().iter().find_map(|child| {
             let next = position.play_unchecked(child.to, child.flips);
-            let theirs = table.probe(table.slot(next))?;
+            let theirs = table.probe(table.slot(next))?.for_trust(trust);
             let bound = -theirs.upper as i32;
             (bound > alpha).then_some(bound)
         })
@@ -170,7 +178,7 @@ impl<'a, E: Evaluator> Search<'a, E> {
         }
         let table = self.table_for(position.empties());
         let slot = table.slot(position);
-        let mut known = table.probe(slot).unwrap_or(Known::NOTHING);
+        let mut known = table.probe(slot).unwrap_or(Known::NOTHING).for_trust(self.trust_at(position.empties()));
         let nodes_before = self.nodes;
         let mut moves = self.ranked_moves(position, moves, known);
         let (mut best, mut best_move) = (NO_VALUE, None);

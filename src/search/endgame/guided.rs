@@ -62,7 +62,7 @@ impl<E: Evaluator> Search<'_, E> {
     }
 
     /// The value of a position by the evaluator, `depth` plies deep, in units of [`Score`].
-    fn probe(&mut self, position: Position, state: &E::State, depth: u32, alpha: i32, beta: i32) -> i32 {
+    pub(super) fn probe(&mut self, position: Position, state: &E::State, depth: u32, alpha: i32, beta: i32) -> i32 {
         self.nodes += 1;
         if depth == 0 {
             return self.evaluator.evaluate(&position, state).0;
@@ -114,13 +114,16 @@ impl<E: Evaluator> Search<'_, E> {
             }
             return -self.guided(position.pass(), &self.evaluator.pass(state), theirs, -alpha - 1, empties, odd);
         }
-        let (slot, mut known) = match self.look_up(self.table, position, alpha) {
+        let (slot, mut known) = match self.look_up(self.table, position, alpha, self.trust) {
             Ok(found) => found,
             Err(bound) => return bound,
         };
         let nodes_before = self.nodes;
         let mut moves = Moves::new(position, moves);
-        if let Some(bound) = self.look_ahead(self.table, position, &moves, alpha) {
+        if let Some(bound) = self.look_ahead(self.table, position, &moves, alpha, self.trust_at(empties - 1)) {
+            return bound;
+        }
+        if let Some(bound) = self.foreseen(position, state, alpha, empties) {
             return bound;
         }
         let states = self.guide(position, state, &mut moves, known, probe_depth(empties));

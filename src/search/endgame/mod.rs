@@ -8,6 +8,7 @@ mod guided;
 mod last;
 mod order;
 mod parity;
+mod selective;
 mod split;
 mod stability;
 mod table;
@@ -20,6 +21,7 @@ use crate::board::{Position, Square};
 use crate::eval::{Evaluator, MobilityEvaluator};
 use crate::search::brothers::team;
 use crate::search::stop::{NEVER, Stop};
+use selective::{EXACT, Trust};
 use split::Shared;
 use table::Table;
 
@@ -55,6 +57,7 @@ struct Search<'a, E: Evaluator> {
     nears: &'a [Table],
     near: &'a Table,
     nodes: u64,
+    trust: Trust,
     stop: Stop<'a>,
     stopped: bool,
 }
@@ -128,7 +131,7 @@ impl<'e, E: Evaluator> EndgameSolver<'e, E> {
 
     /// Runs a search on the solver's threads.
     fn search<R: Send>(&mut self, stop: &AtomicBool, task: impl FnOnce(&mut Search<'_, E>) -> R + Send) -> R {
-        let shared = Shared { evaluator: self.evaluator, table: &self.table, nears: &self.nears };
+        let shared = Shared { evaluator: self.evaluator, table: &self.table, nears: &self.nears, trust: EXACT };
         let task = || task(&mut shared.with_stop(Stop { flag: stop, outer: None }));
         match &self.pool {
             Some(pool) => pool.install(task),
@@ -141,7 +144,7 @@ impl<E: Evaluator> Search<'_, E> {
     /// The value within a window, or `None` if stopped.
     fn solve(&mut self, position: Position, alpha: i32, beta: i32) -> Option<Solution> {
         // Values are even: the window between the even numbers around it asks the same.
-        let (score, best) = self.pvs(position, alpha & !1, (beta + 1) & !1);
+        let (score, best) = self.search_all(position, (alpha & !1, (beta + 1) & !1));
         (!self.stopped).then_some(Solution { score, best, nodes: self.nodes })
     }
 
@@ -165,7 +168,7 @@ impl<E: Evaluator> Search<'_, E> {
 
     /// What other threads need to take part.
     fn shared(&self) -> Shared<'_, E> {
-        Shared { evaluator: self.evaluator, table: self.table, nears: self.nears }
+        Shared { evaluator: self.evaluator, table: self.table, nears: self.nears, trust: self.trust }
     }
 
     /// Looks at the stop flags; once true, it stays true.

@@ -4,6 +4,7 @@ use super::Search;
 use super::deep::MOST;
 use super::guided::States;
 use super::order::Moves;
+use super::selective::Trust;
 use super::table::Table;
 use crate::board::{Bitboard, Position, Square};
 use crate::eval::Evaluator;
@@ -53,13 +54,14 @@ pub(super) struct Shared<'a, E> {
     pub evaluator: &'a E,
     pub table: &'a Table,
     pub nears: &'a [Table],
+    pub trust: Trust,
 }
 
 impl<'a, E: Evaluator> Shared<'a, E> {
     /// A search by the current thread of the pool.
     pub fn with_stop(&self, stop: Stop<'a>) -> Search<'a, E> {
         let thread = rayon::current_thread_index().unwrap_or(0) % self.nears.len();
-        let Self { evaluator, table, nears } = *self;
-        Search { evaluator, table, nears, near: &nears[thread], nodes: 0, stop, stopped: false }
+        let Self { evaluator, table, nears, trust } = *self;
+        Search { evaluator, table, nears, near: &nears[thread], nodes: 0, trust, stop, stopped: false }
     }
 }

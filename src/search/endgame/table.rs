@@ -3,9 +3,12 @@
 //! An entry is two words. The first holds the position's key xored with the second (the trick of R. Hyatt and T. Mann, "A
 //! lock-less transposition-table implementation for parallel search chess engines", 2002): an entry torn by two threads
 //! writing at once matches no key. Bits of the hash that choose the bucket are independent of the key.
+#![allow(unsafe_code)] // One hint to the system about memory not used yet: see `prefer_huge_pages`.
 
+use std::mem::MaybeUninit;
 use std::sync::atomic::{AtomicU64, Ordering::Relaxed};
 
+use super::selective::{EXACT, Trust};
 use crate::board::{Position, Square};
 
 /// What is known of a position's value, and the two moves that did best.
@@ -17,6 +20,8 @@ pub(super) struct Known {
     pub upper: i8,
     /// The best move found and the one before it, or [`NO_MOVE`].
     pub moves: [u8; 2],
+    /// How far the bounds can be relied upon.
+    pub trust: Trust,
 }
 
 /// Stands for no square in [`Known::moves`].
@@ -24,7 +29,13 @@ pub(super) const NO_MOVE: u8 = 64;
 
 impl Known {
     /// Nothing but the rules.
-    pub const NOTHING: Self = Self { lower: -64, upper: 64, moves: [NO_MOVE; 2] };
+    pub const NOTHING: Self = Self { lower: -64, upper: 64, moves: [NO_MOVE; 2], trust: EXACT };
+
+    /// What is left of it for a search of this trust: bounds with less trust do not count.
+    #[inline]
+    pub fn for_trust(self, trust: Trust) -> Self {
+        if self.trust >= trust { Self { trust, ..self } } else { Self { moves: self.moves, trust, ..Self::NOTHING } }
+    }
 
     /// Takes in the outcome of a search with the null window (`alpha`, `alpha` + 1).
     pub fn learn(&mut self, score: i32, alpha: i32, best: Square) {
@@ -46,16 +57,23 @@ impl Known {
 }
 
 const GENERATION_BITS: u32 = 24;
+const COST_BITS: u32 = 6;
 
-/// Layout of the data word, low to high: generation 24, cost 8, moves 8 + 8, upper 8, lower 8.
+/// Layout of the data word, low to high: generation 24, cost 6, trust 2, moves 8 + 8, upper 8, lower 8.
 fn pack(known: Known, cost: u8, generation: u64) -> u64 {
     let bytes = u32::from_le_bytes([known.moves[0], known.moves[1], known.upper as u8, known.lower as u8]);
-    (bytes as u64) << 32 | (cost as u64) << GENERATION_BITS | generation
+    let work = (known.trust as u64) << COST_BITS | cost as u64;
+    (bytes as u64) << 32 | work << GENERATION_BITS | generation
 }
 
 fn unpack(data: u64) -> Known {
     let [first, second, upper, lower] = ((data >> 32) as u32).to_le_bytes();
-    Known { lower: lower as i8, upper: upper as i8, moves: [first, second] }
+    Known {
+        lower: lower as i8,
+        upper: upper as i8,
+        moves: [first, second],
+        trust: (data >> (GENERATION_BITS + COST_BITS)) as u8 & EXACT,
+    }
 }
 
 const fn generation_of(data: u64) -> u64 {
@@ -63,7 +81,7 @@ const fn generation_of(data: u64) -> u64 {
 }
 
 const fn cost_of(data: u64) -> u8 {
-    (data >> GENERATION_BITS) as u8
+    (data >> GENERATION_BITS) as u8 & ((1 << COST_BITS) - 1)
 }
 
 #[derive(Default)]
@@ -102,8 +120,11 @@ pub(super) struct Table {
 impl Table {
     /// A table of 2^`log2_entries` entries of 16 bytes, at least one bucket of four.
     pub fn new(log2_entries: u32) -> Self {
-        let buckets = 1usize << log2_entries.saturating_sub(WAYS.trailing_zeros());
-        Self { buckets: (0..buckets).map(|_| Bucket::default()).collect(), generation: 1 }
+        let count = 1usize << log2_entries.saturating_sub(WAYS.trailing_zeros());
+        let mut buckets = Vec::with_capacity(count);
+        prefer_huge_pages(buckets.spare_capacity_mut());
+        buckets.resize_with(count, Bucket::default);
+        Self { buckets: buckets.into_boxed_slice(), generation: 1 }
     }
 
     /// The size it was made with, rounded up to a whole bucket.
@@ -164,5 +185,63 @@ impl Table {
         let data = pack(known, cost, self.generation);
         victim.check.store(slot.key ^ data, Relaxed);
         victim.data.store(data, Relaxed);
+    }
+}
+
+/// Asks for few large pages instead of many small ones: a look into a large table then seldom has to find its page first.
+#[cfg(target_os = "linux")]
+fn prefer_huge_pages(memory: &mut [MaybeUninit<Bucket>]) {
+    use rustix::mm::{Advice, madvise};
+
+    const HUGE_PAGE: usize = 1 << 21;
+    let before = memory.as_mut_ptr().align_offset(HUGE_PAGE).min(memory.len());
+    let inside = &mut memory[before..];
+    let length = size_of_val(inside) / HUGE_PAGE * HUGE_PAGE;
+    // SAFETY: whole pages of a vector's memory, with nothing in them yet; the advice changes no contents.
+    let advised = unsafe { madvise(inside.as_mut_ptr().cast(), length, Advice::LinuxHugepage) };
+    // A system without large pages is only slower.
+    advised.ok();
+}
+
+#[cfg(not(target_os = "linux"))]
+fn prefer_huge_pages(_: &mut [MaybeUninit<Bucket>]) {}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn entries_say_what_was_stored_for_those_who_trust_it() {
+        let table = Table::new(6);
+        let slot = table.slot(Position::START);
+        assert_eq!(table.probe(slot), None);
+        let known = Known { lower: -6, upper: 40, moves: [19, NO_MOVE], trust: 1 };
+        table.store(slot, known, 33);
+        assert_eq!(table.probe(slot), Some(known));
+        assert_eq!(known.for_trust(1), known);
+        assert_eq!(known.for_trust(EXACT), Known { moves: known.moves, ..Known::NOTHING });
+        // What is proved serves those who ask for less; what they find out is not proved.
+        let proved = Known { trust: EXACT, ..known };
+        assert_eq!(proved.for_trust(1), known);
+    }
+
+    #[test]
+    fn forgotten_entries_are_gone() {
+        let mut table = Table::new(6);
+        let slot = table.slot(Position::START);
+        table.store(slot, Known::NOTHING, 63);
+        table.forget();
+        assert_eq!(table.probe(slot), None);
+    }
+
+    #[test]
+    fn of_a_full_bucket_the_cheapest_entry_goes() {
+        let table = Table::new(2);
+        let slot = |key| Slot { bucket: 0, key };
+        for (key, cost) in [(1, 9), (2, 63), (3, 2), (4, 10), (5, 4)] {
+            table.store(slot(key), Known::NOTHING, cost);
+        }
+        let present = |key: u64| table.probe(slot(key)).is_some();
+        assert_eq!([1, 2, 3, 4, 5].map(present), [true, true, false, true, true]);
     }
 }
