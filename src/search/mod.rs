@@ -3,12 +3,15 @@
 //! [`Searcher`] is the search that self-play and play use; [`EndgameSolver`] solves positions with few empty squares;
 //! [`family`] holds the classic searches in their textbook forms, to compare and to check against.
 
+pub mod calibrate;
 pub mod endgame;
 pub mod family;
 mod node;
 mod pvs;
+mod selective;
 mod table;
 
 pub use endgame::EndgameSolver;
 pub use pvs::{SearchResult, Searcher};
+pub use selective::{Calibration, CalibrationError, DepthPair, Selectivity};
 pub use table::{Bound, Table};

@@ -426,7 +426,7 @@ impl<'c> Run<'c> {
             parent: self.state.parent.clone(),
             ..Provenance::of_this_program("trained")
         };
-        WeightFile { model: self.learner.model(), provenance }
+        WeightFile::new(self.learner.model(), provenance)
     }
 
     /// Writes `last.fsw` and the checkpoint.
