@@ -15,7 +15,7 @@ use flipside::protocol::{Engine, ExternalPlayer, ExternalSpec, Limit, Limits, Op
 use rand::{RngExt, SeedableRng};
 use rand_chacha::ChaCha8Rng;
 
-const SETTINGS: SearchSettings = SearchSettings { depth: 1, exact_empties: 6, log2_table: 10 };
+const SETTINGS: SearchSettings = SearchSettings { depth: 1, exact_empties: 6, log2_table: 10, selectivity: None };
 
 fn engine_player() -> SearchPlayer<'static, MobilityEvaluator> {
     SearchPlayer::new(&MobilityEvaluator, SETTINGS)

@@ -21,6 +21,7 @@ mod perft;
 mod player;
 mod progress;
 mod search;
+mod selectivity;
 mod serve;
 mod session;
 mod signals;

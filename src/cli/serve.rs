@@ -5,9 +5,9 @@ use std::io::{self, BufReader, Write};
 use clap::Args;
 
 use super::error::CliError;
-use super::evaluator::{WeightsArgument, with_evaluator};
+use super::evaluator::{AnyEvaluator, WeightsArgument, with_evaluator};
 use super::player::ThinkingArguments;
-use crate::arena::SearchPlayer;
+use crate::arena::{SearchPlayer, SearchSettings};
 use crate::eval::Evaluator;
 use crate::protocol::{SearchEngine, gtp, nboard};
 
@@ -42,17 +42,21 @@ pub struct NboardArguments {
 }
 
 impl EngineArguments {
-    fn engine<'e, E: Evaluator>(&self, evaluator: &'e E) -> SearchEngine<'e, E> {
-        SearchEngine::new(SearchPlayer::new(evaluator, self.thinking.settings(self.log2_hash)), "flipside")
+    fn load(&self) -> Result<(AnyEvaluator, SearchSettings), CliError> {
+        self.thinking.load(self.weights.choice(), Some(self.log2_hash))
     }
+}
+
+fn engine<E: Evaluator>(evaluator: &E, settings: SearchSettings) -> SearchEngine<'_, E> {
+    SearchEngine::new(SearchPlayer::new(evaluator, settings), "flipside")
 }
 
 impl GtpArguments {
     /// Runs the command.
     pub fn run(self, out: &mut dyn Write) -> Result<(), CliError> {
-        let evaluator = self.engine.weights.load()?;
+        let (evaluator, settings) = self.engine.load()?;
         with_evaluator!(&evaluator, evaluator => {
-            Ok(gtp::serve(&mut self.engine.engine(evaluator), io::stdin().lock(), out)?)
+            Ok(gtp::serve(&mut engine(evaluator, settings), io::stdin().lock(), out)?)
         })
     }
 }
@@ -60,9 +64,9 @@ impl GtpArguments {
 impl NboardArguments {
     /// Runs the command.
     pub fn run(self, out: &mut dyn Write) -> Result<(), CliError> {
-        let evaluator = self.engine.weights.load()?;
+        let (evaluator, settings) = self.engine.load()?;
         with_evaluator!(&evaluator, evaluator => {
-            Ok(nboard::serve(&mut self.engine.engine(evaluator), BufReader::new(io::stdin()), out)?)
+            Ok(nboard::serve(&mut engine(evaluator, settings), BufReader::new(io::stdin()), out)?)
         })
     }
 }

@@ -5,6 +5,7 @@
 use arrayvec::ArrayVec;
 
 use super::node::{BESIDE_CORNERS, CORNERS, Node, promise};
+use super::selective::Selectivity;
 use super::table::Table;
 use crate::board::{Bitboard, Position, Square, squares};
 use crate::eval::{Evaluator, Score};
@@ -45,6 +46,10 @@ pub struct Searcher<'e, E: Evaluator> {
     least_stored: u32,
     /// The last move that was too good for the opponent on the last ply: often so for the next sibling too.
     killer: Bitboard,
+    /// What subtrees may be cut by; none is a full-width search.
+    selectivity: Option<Selectivity>,
+    /// Whether a shallow search of a selective cut is going on.
+    probing: bool,
     nodes: u64,
 }
 
@@ -53,13 +58,19 @@ impl<'e, E: Evaluator> Searcher<'e, E> {
     pub fn new(evaluator: &'e E, log2_entries: u32) -> Self {
         // Where the table does not fit the cache, two plies are searched again in the time that memory takes to answer.
         let least_stored = if log2_entries > LOG2_CACHED { 3 } else { 2 };
-        Self { evaluator, table: Table::new(log2_entries), least_stored, killer: 0, nodes: 0 }
+        Self { evaluator, table: Table::new(log2_entries), least_stored, killer: 0, selectivity: None, probing: false, nodes: 0 }
     }
 
     /// Forgets all earlier positions: from here on results are those of a new searcher.
     pub fn forget(&mut self) {
         self.table.forget();
         self.killer = 0;
+    }
+
+    /// Searches selectively from here on, or with full width again, and forgets all earlier positions.
+    pub fn set_selectivity(&mut self, selectivity: Option<Selectivity>) {
+        self.selectivity = selectivity;
+        self.forget();
     }
 
     /// Searches a position to `depth` plies (0 is the static evaluation). A pass is no ply. Depths beyond the end of
@@ -178,6 +189,9 @@ impl<'e, E: Evaluator> Searcher<'e, E> {
                 return bound.upper;
             }
         }
+        if let Some(value) = self.selective_cut(node, depth, alpha) {
+            return value;
+        }
         let mut candidates = self.candidates(node, moves, depth, known.and_then(|bound| bound.best));
         if depth >= MIN_DEPTH_TO_ORDER_BY_EVALUATION
             && let Some(value) = self.known_refutation(node, &candidates, depth, alpha)
@@ -187,6 +201,49 @@ impl<'e, E: Evaluator> Searcher<'e, E> {
         let (best, best_move) = self.refute(node, &mut candidates, depth, alpha);
         self.table.store(hash, depth, alpha, Score(alpha.0 + 1), best, best_move.map(index));
         best
+    }
+
+    /// The side of `alpha` on which shallow searches say that the value is, `alpha` or one more, if they are sure enough.
+    fn selective_cut(&mut self, node: &Node<E::State>, depth: u32, alpha: Score) -> Option<Score> {
+        if self.probing && mode() & 4 == 0 {
+            return None;
+        }
+        let empties = node.position.empties();
+        let mut number = 0;
+        while let Some(&probe) = self.selectivity.as_ref()?.probes(empties, depth).get(number) {
+            number += 1;
+            let above = probe.high(alpha);
+            let below = probe.low(alpha);
+            let mode = mode();
+            let stat = if mode & 3 != 0 { node.leaf(self.evaluator) } else { Score(0) };
+            let predicted = probe.predict(stat);
+            let (try_high, try_low) = match mode & 3 {
+                0 => (true, true),
+                1 => (predicted > alpha, predicted <= alpha),
+                2 => (above.is_some_and(|b| stat >= b - Score(slack())), below.is_some_and(|b| stat <= b + Score(slack()))),
+                _ => unreachable!(),
+            };
+            let was = std::mem::replace(&mut self.probing, true);
+            let mut found = None;
+            if try_high
+                && let Some(bound) = above
+                && self.zero_window(node, probe.shallow, bound - Score(1)) >= bound
+            {
+                found = Some(Score(alpha.0 + 1));
+            }
+            if found.is_none()
+                && try_low
+                && let Some(bound) = below
+                && self.zero_window(node, probe.shallow, bound) <= bound
+            {
+                found = Some(alpha);
+            }
+            self.probing = was;
+            if found.is_some() {
+                return found;
+            }
+        }
+        None
     }
 
     /// Tries moves until one is worth more than `alpha`.
@@ -281,6 +338,14 @@ impl<'e, E: Evaluator> Searcher<'e, E> {
     }
 }
 
+fn mode() -> u32 {
+    static M: std::sync::OnceLock<u32> = std::sync::OnceLock::new();
+    *M.get_or_init(|| std::env::var("MODE").map_or(0, |m| m.parse().unwrap()))
+}
+fn slack() -> i32 {
+    static M: std::sync::OnceLock<i32> = std::sync::OnceLock::new();
+    *M.get_or_init(|| std::env::var("SLACK").map_or(0, |m| m.parse().unwrap()))
+}
 /// Half the width of the window around the value of the iteration before.
 const ASPIRATION: Score = Score(3 * Score::DISC);
 

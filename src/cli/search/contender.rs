@@ -6,13 +6,19 @@ use super::{Heuristic, LOG2_TABLE, ordering};
 use crate::board::Position;
 use crate::eval::Evaluator;
 use crate::search::family::{Algorithm, Explorer, Options, OthelloTree};
-use crate::search::{SearchResult, Searcher};
+use crate::search::{SearchResult, Searcher, Selectivity};
 
 /// A search with a name for the table.
 pub(super) struct Contender {
     pub(super) name: String,
-    /// The textbook search; none is the program's own.
-    textbook: Option<(Algorithm, Options)>,
+    kind: Kind,
+}
+
+#[derive(Clone)]
+enum Kind {
+    Textbook(Algorithm, Options),
+    /// The program's own.
+    Own(Option<Selectivity>),
 }
 
 /// Searches a position to a depth.
@@ -20,12 +26,12 @@ pub(super) type Search<'t> = dyn FnMut(&Position, u32) -> SearchResult + 't;
 
 impl Contender {
     /// The program's own search.
-    pub(super) fn own() -> Self {
-        Self { name: "flipside".to_owned(), textbook: None }
+    pub(super) fn own(selectivity: Option<Selectivity>) -> Self {
+        Self { name: "flipside".to_owned(), kind: Kind::Own(selectivity) }
     }
 
     pub(super) fn new(algorithm: Algorithm, options: Options) -> Self {
-        Self { name: algorithm.name().to_owned(), textbook: Some((algorithm, options)) }
+        Self { name: algorithm.name().to_owned(), kind: Kind::Textbook(algorithm, options) }
     }
 
     /// All algorithms, minimax plain as the yardstick, and the program's own search.
@@ -34,14 +40,14 @@ impl Contender {
             let plain = algorithm == Algorithm::Minimax;
             Self::new(algorithm, if plain { Options::PLAIN } else { options })
         };
-        Algorithm::ALL.into_iter().map(with_options).chain([Self::own()]).collect()
+        Algorithm::ALL.into_iter().map(with_options).chain([Self::own(None)]).collect()
     }
 
     /// One algorithm without ordering, with each way to order alone, with those of `together`, and with these but each.
     pub(super) fn orderings(algorithm: Algorithm, options: Options, together: &[Heuristic]) -> Vec<Self> {
         let with = |name: String, heuristics: &[Heuristic]| Self {
             name,
-            textbook: Some((algorithm, Options { ordering: ordering(heuristics), ..options })),
+            kind: Kind::Textbook(algorithm, Options { ordering: ordering(heuristics), ..options }),
         };
         let name = |heuristic: &Heuristic| heuristic.to_possible_value().expect("none is hidden").get_name().to_owned();
         let mut contenders = vec![with("none".to_owned(), &[])];
@@ -56,17 +62,24 @@ impl Contender {
 
     /// Whether its nodes grow like minimax's.
     pub(super) fn prunes(&self) -> bool {
-        self.textbook.is_none_or(|(algorithm, _)| algorithm.prunes())
+        match self.kind {
+            Kind::Textbook(algorithm, _) => algorithm.prunes(),
+            Kind::Own(_) => true,
+        }
     }
 
     /// The search itself; each position is searched as if it were the first.
     pub(super) fn searcher<'t, E: Evaluator>(&self, tree: &'t OthelloTree<'_, E>) -> Box<Search<'t>> {
-        let Some((algorithm, options)) = self.textbook else {
-            let mut searcher = Searcher::new(tree.evaluator(), LOG2_TABLE);
-            return Box::new(move |position, depth| {
-                searcher.forget();
-                searcher.search(position, depth)
-            });
+        let (algorithm, options) = match &self.kind {
+            Kind::Textbook(algorithm, options) => (*algorithm, *options),
+            Kind::Own(selectivity) => {
+                let mut searcher = Searcher::new(tree.evaluator(), LOG2_TABLE);
+                searcher.set_selectivity(selectivity.clone());
+                return Box::new(move |position, depth| {
+                    searcher.forget();
+                    searcher.search(position, depth)
+                });
+            }
         };
         let mut explorer = Explorer::new(tree, algorithm, options);
         Box::new(move |position, depth| {

@@ -14,9 +14,11 @@ use clap::{ArgGroup, Args, ValueEnum};
 use super::error::CliError;
 use super::evaluator::{WeightsArgument, with_evaluator};
 use super::input::read_positions;
+use super::selectivity::SelectivityArgument;
 use super::session::Session;
 use crate::board::Position;
 use crate::eval::{Evaluator, Score};
+use crate::search::Selectivity;
 use crate::search::family::{Algorithm, Options, Ordering, OthelloTree};
 use compare::Comparison;
 use contender::Contender;
@@ -46,6 +48,9 @@ pub struct SearchArguments {
     /// Plies to look ahead; from the number of empty squares on, the result is exact
     #[arg(short, long, default_value_t = 8, value_parser = clap::value_parser!(u32).range(0..=60))]
     depth: u32,
+
+    #[command(flatten)]
+    selectivity: SelectivityArgument,
 
     #[command(flatten)]
     family: FamilyArguments,
@@ -175,7 +180,7 @@ impl SearchArguments {
     /// Runs the command.
     pub fn run(self, session: &Session, out: &mut dyn Write) -> Result<(), CliError> {
         let contenders = self.family.compare.map(|compared| self.family.contenders(compared)).transpose()?;
-        let evaluator = self.weights.load()?;
+        let (evaluator, selectivity) = self.weights.choice().load_selective(self.selectivity.choice())?;
         let positions: Vec<_> =
             read_positions(&self.file, session)?.iter().map(|scored| scored.diagram.position).collect();
         with_evaluator!(&evaluator, evaluator => match contenders {
@@ -183,14 +188,21 @@ impl SearchArguments {
                 let comparison = Comparison { evaluator, positions: &positions, contenders };
                 comparison.run(self.depth, self.family.plot.as_deref(), session, out)
             }
-            None => self.search(evaluator, &positions, out),
+            None => self.search(evaluator, selectivity, &positions, out),
         })
     }
 
-    fn search<E: Evaluator>(&self, evaluator: &E, positions: &[Position], out: &mut dyn Write) -> Result<(), CliError> {
-        let options = self.family.options();
-        let contender =
-            self.family.algorithm.map_or_else(Contender::own, |algorithm| Contender::new(algorithm, options));
+    fn search<E: Evaluator>(
+        &self,
+        evaluator: &E,
+        selectivity: Option<Selectivity>,
+        positions: &[Position],
+        out: &mut dyn Write,
+    ) -> Result<(), CliError> {
+        let contender = match self.family.algorithm {
+            Some(algorithm) => Contender::new(algorithm, self.family.options()),
+            None => Contender::own(selectivity),
+        };
         let tree = OthelloTree::new(evaluator);
         let mut search = contender.searcher(&tree);
         writeln!(out, "score\tmove\tnodes\tseconds\tline")?;
