@@ -1,6 +1,8 @@
 //! The searches of the family against naive minimax: on trees of the literature, on random ones, and on Othello.
 
 use std::cell::Cell;
+use std::sync::atomic::{AtomicBool, Ordering::Relaxed};
+use std::time::Duration;
 
 use flipside::board::{Position, Square, squares};
 use flipside::eval::{Evaluator, MobilityEvaluator, Score, SquareEvaluator};
@@ -417,4 +419,36 @@ fn names_are_read_back() {
         assert_eq!(algorithm.to_string().parse(), Ok(algorithm));
     }
     assert!("ssss".parse::<Algorithm>().unwrap_err().to_string().contains("`ssss`"));
+}
+
+#[test]
+fn a_stopped_search_answers_with_its_last_complete_iteration() {
+    let position = positions(8, 40).into_iter().find(|p| p.empties() > 40 && p.moves().count_ones() > 5).unwrap();
+    let stop = AtomicBool::new(true);
+    for depth in [9, 10] {
+        let mut searcher = Searcher::new(&MobilityEvaluator, 12);
+        let stopped = searcher.search_until(&position, depth, &stop);
+        assert_eq!(stopped.depth, 4 - depth % 2, "{stopped:?}");
+        let complete = Searcher::new(&MobilityEvaluator, 12).search(&position, stopped.depth);
+        assert_eq!((stopped.score, stopped.best, stopped.line), (complete.score, complete.best, complete.line));
+
+        // Stopping at any time leaves nothing wrong in the table.
+        let value = Searcher::new(&MobilityEvaluator, 12).search(&position, depth).score;
+        let iterations: Vec<_> =
+            (1..=depth).map(|depth| Searcher::new(&MobilityEvaluator, 12).search(&position, depth).score).collect();
+        for microseconds in [0, 100, 200, 500, 1000, 2000, 4000] {
+            searcher.forget();
+            let stop = AtomicBool::new(false);
+            let found = std::thread::scope(|scope| {
+                scope.spawn(|| {
+                    std::thread::sleep(Duration::from_micros(microseconds));
+                    stop.store(true, Relaxed);
+                });
+                searcher.search_until(&position, depth, &stop)
+            });
+            assert_eq!(found.score, iterations[found.depth as usize - 1], "{microseconds}: {found:?}");
+            assert!(found.best.is_some_and(|to| position.moves() & to.bit() != 0), "{microseconds}: {found:?}");
+            assert_eq!(searcher.search(&position, depth).score, value);
+        }
+    }
 }

@@ -6,6 +6,7 @@ use std::process::{Child, Command, Stdio};
 use std::sync::atomic::{AtomicBool, Ordering::Relaxed};
 use std::time::Duration;
 
+use flipside::export::{Engine, encode};
 use flipside::train::{Budget, Outcome, TrainConfig, TrainError, TrainEvent, train};
 use flipside::weights::WeightFile;
 
@@ -144,6 +145,23 @@ fn runaway_weights_stop_the_run_and_spare_the_files() {
     let error = train(&config, directory.path(), BUDGET, true, None, &AtomicBool::new(false), &mut |_| ()).unwrap_err();
     assert!(matches!(error, TrainError::Diverged(_)), "{error}");
     WeightFile::load(&directory.path().join("last.fsw")).unwrap();
+}
+
+#[test]
+fn weights_of_an_engines_own_set_export_without_loss() {
+    for (engine, stages) in [(Engine::Zebra, 59), (Engine::Ntest, 20)] {
+        let text = CONFIG.replace("classic", engine.name()).replace("games = 2100", "games = 200");
+        let text = text.replace("stage-plies = 12", "stage-plies = 6").replace("stage-plies = 4", "stage-plies = 1");
+        let config = TrainConfig::from_layers(&[text.parse().unwrap()]).unwrap();
+        let directory = tempfile::tempdir().unwrap();
+        let budget = Budget { generations: Some(3), ..BUDGET };
+        train(&config, directory.path(), budget, true, None, &AtomicBool::new(false), &mut |_| ()).unwrap();
+        let model = WeightFile::load(&directory.path().join("last.fsw")).unwrap().model;
+        assert_eq!((model.stages.count(), model.scale), (stages, engine.scale()));
+        let exported = encode(engine, &model, false).unwrap();
+        assert!(exported.quantisation.is_exact(), "{:?}", exported.quantisation);
+        assert!(model.weights.iter().all(|stage| stage.iter().any(|&weight| weight != 0)));
+    }
 }
 
 fn spawn(directory: &Path, config: &Path) -> Child {

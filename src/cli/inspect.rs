@@ -75,9 +75,14 @@ impl InspectArguments {
         if strongest.is_empty() {
             return Ok(());
         }
-        let (low, high) = model.stages.empties_of(stage);
+        let empties = match model.stages.empties_of(stage)[..] {
+            [high, .., low] if (high - low) as usize == model.stages.empties_of(stage).len() - 1 => {
+                format!("{low} to {high}")
+            }
+            ref apart => apart.iter().rev().map(u32::to_string).collect::<Vec<_>>().join(", "),
+        };
         let pattern = &model.set.patterns[pattern];
-        writeln!(out, "\n{}, {low} to {high} empties, strongest configurations in discs for X:", pattern.name)?;
+        writeln!(out, "\n{}, {empties} empties, strongest configurations in discs for X:", pattern.name)?;
         for row in strongest.chunks(IN_A_ROW) {
             for line in pictures(row, pattern.mask()) {
                 writeln!(out, "  {}", line.trim_end())?;

@@ -5,7 +5,8 @@ use serde::{Deserialize, Serialize};
 use crate::board::Position;
 use crate::pattern::{Layout, LayoutError, PatternSet};
 
-/// Which stage each number of empty squares belongs to. Stages are numbered from the start of the game on.
+/// Which stage each number of empty squares belongs to. Stages are numbered in the order in which a game enters them; a stage may
+/// be left and entered again, as where odd and even numbers of empties are apart.
 #[derive(Clone, PartialEq, Eq, Debug, Serialize, Deserialize)]
 pub struct StageMap {
     /// Stage by number of empties, 0 to 60.
@@ -18,7 +19,30 @@ impl StageMap {
     /// # Panics
     /// If `plies` is 0.
     pub fn uniform(plies: u32) -> Self {
-        Self { of_empties: (0..=60).map(|empties| ((60 - empties) / plies) as u8).collect() }
+        Self::grouped(|empties| (60 - empties) / plies)
+    }
+
+    /// Stages of the numbers of empties, 0 to 60, for which `group` is the same.
+    pub fn grouped<G: PartialEq>(group: impl Fn(u32) -> G) -> Self {
+        let mut groups = Vec::new();
+        let stage = |empties| {
+            let group = group(empties);
+            let known = groups.iter().position(|other| *other == group);
+            known.unwrap_or_else(|| {
+                groups.push(group);
+                groups.len() - 1
+            }) as u8
+        };
+        let mut of_empties: Vec<u8> = (0..=60).rev().map(stage).collect();
+        of_empties.reverse();
+        Self { of_empties }
+    }
+
+    /// These stages as far as they keep whole the groups of another division: all numbers of empties of a group go where its
+    /// largest is.
+    pub fn merged<G: PartialEq>(&self, group: impl Fn(u32) -> G) -> Self {
+        let largest = |empties| (empties..=60).rev().find(|&other| group(other) == group(empties));
+        Self::grouped(|empties| self.of_empties(largest(empties).expect("a number is of its own group")))
     }
 
     /// Stages from the number of empties at which each begins, in falling order, the first being 60.
@@ -29,14 +53,13 @@ impl StageMap {
         if starts.first() != Some(&60) || starts.windows(2).any(|pair| pair[1] >= pair[0]) {
             return Err(ModelError::Stages);
         }
-        let stage = |empties: u32| starts.iter().filter(|&&start| start >= empties).count() - 1;
-        Ok(Self { of_empties: (0..=60).map(|empties| stage(empties) as u8).collect() })
+        Ok(Self::grouped(|empties| starts.iter().filter(|&&start| start >= empties).count()))
     }
 
     /// Stages from the stage of each number of empties, 0 to 60.
     ///
     /// # Errors
-    /// A table that is not 61 stages falling to 0 without a gap.
+    /// A table that is not 61 stages, numbered from 0 in the order in which a game enters them.
     pub fn from_table(of_empties: &[u8]) -> Result<Self, ModelError> {
         let stages = Self { of_empties: of_empties.to_vec() };
         stages.check().map(|()| stages)
@@ -56,19 +79,16 @@ impl StageMap {
 
     /// Number of stages.
     pub fn count(&self) -> usize {
-        usize::from(self.of_empties[0]) + 1
+        self.of_empties.iter().max().map_or(0, |&last| usize::from(last) + 1)
     }
 
-    /// The numbers of empties of a stage, smallest and largest.
-    pub fn empties_of(&self, stage: usize) -> (u32, u32) {
-        let of_stage = || (0..=60u32).filter(|&empties| self.of_empties(empties) == stage);
-        (of_stage().min().unwrap_or(0), of_stage().max().unwrap_or(0))
+    /// The numbers of empties of a stage, falling.
+    pub fn empties_of(&self, stage: usize) -> Vec<u32> {
+        (0..=60).rev().filter(|&empties| self.of_empties(empties) == stage).collect()
     }
 
     fn check(&self) -> Result<(), ModelError> {
-        let steps_down = |pair: &[u8]| pair[0] == pair[1] || pair[0] == pair[1].wrapping_add(1);
-        let well_formed =
-            self.of_empties.len() == 61 && self.of_empties[60] == 0 && self.of_empties.windows(2).all(steps_down);
+        let well_formed = self.of_empties.len() == 61 && *self == Self::grouped(|empties| self.of_empties(empties));
         if well_formed { Ok(()) } else { Err(ModelError::Stages) }
     }
 }
@@ -93,7 +113,7 @@ pub enum ModelError {
     #[error(transparent)]
     Layout(#[from] LayoutError),
     /// A stage map that is not one.
-    #[error("the stages must cover 60 to 0 empties in order, without gaps")]
+    #[error("the stages must cover 60 to 0 empties, numbered from 0 in the order in which a game enters them")]
     Stages,
     /// A scale of zero.
     #[error("the scale (units of a weight in a disc) must not be zero")]
@@ -149,5 +169,48 @@ impl Model {
             }
         }
         Ok(())
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn stages_are_numbered_as_a_game_enters_them() {
+        let uniform = StageMap::uniform(6);
+        assert_eq!(
+            (uniform.count(), uniform.empties_of(0), uniform.empties_of(10)),
+            (11, (55..=60).rev().collect(), vec![0])
+        );
+        assert_eq!(uniform, StageMap::from_starts(&[60, 54, 48, 42, 36, 30, 24, 18, 12, 6, 0]).unwrap());
+        let parities = StageMap::grouped(|empties| empties % 2);
+        assert_eq!((parities.count(), parities.of_empties(60), parities.of_empties(59)), (2, 0, 1));
+        assert_eq!(parities.empties_of(1), (0..30).map(|i| 59 - 2 * i).collect::<Vec<_>>());
+        let table: Vec<u8> = (0..=60).map(|empties| parities.of_empties(empties) as u8).collect();
+        assert_eq!(StageMap::from_table(&table), Ok(parities));
+        for wrong in [
+            vec![0; 60],
+            vec![1; 61],
+            table.iter().map(|stage| 1 - stage).collect(),
+            table.iter().map(|stage| 2 * stage).collect(),
+        ] {
+            assert_eq!(StageMap::from_table(&wrong), Err(ModelError::Stages));
+        }
+    }
+
+    #[test]
+    fn merging_keeps_groups_whole() {
+        // Tens of empties, odd and even apart, met by stages of 20 plies: the largest number of a group decides.
+        let tens = |empties: u32| (empties.div_ceil(10), empties % 2);
+        let merged = StageMap::uniform(20).merged(tens);
+        for one in 0..=60 {
+            for other in (0..=60).filter(|&other| tens(one) == tens(other)) {
+                assert_eq!(merged.of_empties(one), merged.of_empties(other));
+            }
+        }
+        assert_eq!(merged.count(), 4);
+        assert_eq!(StageMap::uniform(60).merged(|_| 0), StageMap::uniform(61));
+        assert_eq!(StageMap::uniform(3).merged(|empties| empties), StageMap::uniform(3));
     }
 }

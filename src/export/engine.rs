@@ -109,14 +109,6 @@ impl Engine {
         }
     }
 
-    /// Where stages begin that its files can hold as they are: the finest ones.
-    pub(super) fn starts(self) -> Vec<u32> {
-        match self {
-            Self::Ntest => [60].into_iter().chain((0..9).map(|file| 53 - 6 * file)).collect(),
-            _ => (0..=60).rev().collect(),
-        }
-    }
-
     const fn digits(self) -> Digits {
         match self {
             Self::Edax | Self::Egaroucid => [1, 2, 0],
@@ -147,20 +139,10 @@ impl Engine {
         file_order(layout, self.digits(), &self.tables())
     }
 
-    /// A model from the weights of each of its table sets; neighbouring stages with equal weights become one.
+    /// A model from the weights of each of its table sets; equal ones become one stage.
     pub(super) fn model(self, stages: &[Vec<i16>]) -> Model {
-        let mut starts = vec![60];
-        for empties in (0..60).rev() {
-            let (before, now) = (self.stage_of(empties + 1), self.stage_of(empties));
-            if before != now && stages[before] != stages[now] {
-                starts.push(empties);
-            }
-        }
-        Model {
-            set: self.set(),
-            scale: self.scale(),
-            weights: starts.iter().map(|&empties| stages[self.stage_of(empties)].clone()).collect(),
-            stages: StageMap::from_starts(&starts).expect("the starts fall from 60"),
-        }
+        let map = StageMap::grouped(|empties| &stages[self.stage_of(empties)]);
+        let weights = (0..map.count()).map(|stage| stages[self.stage_of(map.empties_of(stage)[0])].clone());
+        Model { set: self.set(), scale: self.scale(), weights: weights.collect(), stages: map }
     }
 }

@@ -70,8 +70,9 @@ pub enum Refusal {
     },
     /// Numbers of empties that the engine has one table set for, and that the model evaluates differently.
     #[error(
-        "{engine} has one table set for {one} and {other} empties, and the model's weights differ there: train with stages \
-         that begin at {starts:?} empties, or let the export average them (--merge-stages)"
+        "{engine} has one table set for {one} and {other} empties, and the model's weights differ there: train with the \
+         pattern set `{engine}` (--patterns {engine}), whose stages are the engine's, or let the export average them \
+         (--merge-stages)"
     )]
     Stages {
         /// The engine.
@@ -80,8 +81,6 @@ pub enum Refusal {
         one: u32,
         /// Another.
         other: u32,
-        /// Where stages begin that the engine can hold.
-        starts: Vec<u32>,
     },
 }
 
@@ -146,7 +145,7 @@ fn real_stage(
             None => result = Some((empties, sums)),
             Some((_, total)) if merge => total.iter_mut().zip(sums).for_each(|(total, sum)| *total += sum),
             Some((one, first)) if *first != sums => {
-                return Err(Refusal::Stages { engine, one: *one, other: empties, starts: engine.starts() });
+                return Err(Refusal::Stages { engine, one: *one, other: empties });
             }
             Some(_) => {}
         }

@@ -1,5 +1,6 @@
 //! The learner: every stage a linear model of its own, learned by one task in the order of its samples.
 
+use std::ops::RangeInclusive;
 use std::sync::Arc;
 
 use rayon::prelude::*;
@@ -104,8 +105,8 @@ impl Learner {
     /// Changes the stage map: each new stage starts from the old stage of its middle number of empties.
     pub fn set_stages(&mut self, stages: StageMap) {
         let source = |stage| {
-            let (low, high) = stages.empties_of(stage);
-            self.stages.of_empties((low + high) / 2)
+            let empties = stages.empties_of(stage);
+            self.stages.of_empties(empties[empties.len() / 2])
         };
         self.cells = (0..stages.count()).map(|stage| self.cells[source(stage)].clone()).collect();
         self.stages = stages;
@@ -156,12 +157,18 @@ impl Learner {
 
     /// The weights as a model, in 1/128 disc.
     pub fn model(&self) -> Model {
-        let stored = |cell: &[f32]| (cell[0] * Score::DISC as f32).round() as i16;
+        self.model_in(Score::DISC as u16, i16::MIN..=i16::MAX)
+    }
+
+    /// The weights as a model, in 1/`scale` disc, rounded to the nearest and cut to a range.
+    pub fn model_in(&self, scale: u16, range: RangeInclusive<i16>) -> Model {
+        let (low, high) = (f32::from(*range.start()), f32::from(*range.end()));
+        let stored = |cell: &[f32]| (cell[0] * f32::from(scale)).round().clamp(low, high) as i16;
         let numbers = self.rule.numbers();
         Model {
             set: self.layout.set().clone(),
             stages: self.stages.clone(),
-            scale: Score::DISC as u16,
+            scale,
             weights: self.cells.par_iter().map(|cells| cells.chunks_exact(numbers).map(stored).collect()).collect(),
         }
     }

@@ -3,7 +3,7 @@
 
 use rayon::prelude::*;
 
-use super::pvs::Searcher;
+use super::searcher::Searcher;
 use super::selective::DepthPair;
 use crate::board::Position;
 use crate::eval::{Evaluator, Score};

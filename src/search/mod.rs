@@ -8,10 +8,12 @@ pub mod endgame;
 pub mod family;
 mod node;
 mod pvs;
+mod searcher;
 mod selective;
+mod stop;
 mod table;
 
 pub use endgame::EndgameSolver;
-pub use pvs::{SearchResult, Searcher};
+pub use searcher::{SearchResult, Searcher};
 pub use selective::{Calibration, CalibrationError, DepthPair, Selectivity};
 pub use table::{Bound, Table};

@@ -6,27 +6,13 @@ use arrayvec::ArrayVec;
 
 use super::node::{BESIDE_CORNERS, CORNERS, Node, promise};
 use super::selective::Selectivity;
+use super::stop::Stop;
 use super::table::Table;
-use crate::board::{Bitboard, Position, Square, squares};
+use crate::board::{Bitboard, Square, squares};
 use crate::eval::{Evaluator, Score};
 
 /// Moves from the root on, best play by both sides. Passes are left out.
-type Line = ArrayVec<Square, 64>;
-
-/// What a search found.
-#[derive(Clone, PartialEq, Eq, Debug)]
-pub struct SearchResult {
-    /// The value for the player to move.
-    pub score: Score,
-    /// The best move; none where the player must pass or the game is over.
-    pub best: Option<Square>,
-    /// The principal variation, starting with `best` if there is one. Passes are left out.
-    pub line: Vec<Square>,
-    /// Plies searched.
-    pub depth: u32,
-    /// Positions visited, the root included.
-    pub nodes: u64,
-}
+pub(super) type Line = ArrayVec<Square, 64>;
 
 /// A legal move with the discs it turns and its place in the order of trying.
 #[derive(Clone, Copy)]
@@ -38,64 +24,35 @@ struct Candidate {
 
 type Candidates = ArrayVec<Candidate, 64>;
 
-/// Searches positions with one evaluator, keeping what it learned of earlier positions in its table.
-pub struct Searcher<'e, E: Evaluator> {
-    evaluator: &'e E,
-    table: Table,
+/// One search: what it works with and what it counts.
+pub(super) struct Search<'a, E: Evaluator> {
+    pub evaluator: &'a E,
+    pub table: &'a Table,
     /// With fewer plies to go the table is left alone.
-    least_stored: u32,
+    pub least_stored: u32,
     /// The last move that was too good for the opponent on the last ply: often so for the next sibling too.
-    killer: Bitboard,
+    pub killer: Bitboard,
     /// What subtrees may be cut by; none is a full-width search.
-    selectivity: Option<Selectivity>,
+    pub selectivity: Option<&'a Selectivity>,
     /// Whether a shallow search of a selective cut is going on.
-    probing: bool,
-    nodes: u64,
+    pub probing: bool,
+    pub nodes: u64,
+    /// Looked at by nodes with [`STOPPABLE`] plies to go or more.
+    pub stop: Stop<'a>,
+    /// Whether the search was given up: what it answers from then on means nothing, and nothing is stored.
+    pub stopped: bool,
 }
 
-impl<'e, E: Evaluator> Searcher<'e, E> {
-    /// A searcher with a table of 2^`log2_entries` entries.
-    pub fn new(evaluator: &'e E, log2_entries: u32) -> Self {
-        // Where the table does not fit the cache, two plies are searched again in the time that memory takes to answer.
-        let least_stored = if log2_entries > LOG2_CACHED { 3 } else { 2 };
-        Self { evaluator, table: Table::new(log2_entries), least_stored, killer: 0, selectivity: None, probing: false, nodes: 0 }
-    }
-
-    /// Forgets all earlier positions: from here on results are those of a new searcher.
-    pub fn forget(&mut self) {
-        self.table.forget();
-        self.killer = 0;
-    }
-
-    /// Searches selectively from here on, or with full width again, and forgets all earlier positions.
-    pub fn set_selectivity(&mut self, selectivity: Option<Selectivity>) {
-        self.selectivity = selectivity;
-        self.forget();
-    }
-
-    /// Searches a position to `depth` plies (0 is the static evaluation). A pass is no ply. Depths beyond the end of
-    /// the game give the exact result.
-    pub fn search(&mut self, position: &Position, depth: u32) -> SearchResult {
-        self.nodes = 0;
-        let root = Node::new(self.evaluator, position);
-        let mut line = Line::new();
-        // An earlier search that came by here has done the first iterations.
-        let known =
-            self.table.probe(position.hash64()).filter(|bound| bound.lower == bound.upper && bound.depth < depth);
-        let mut score = known.map(|bound| bound.lower);
-        let done = known.map_or(0, |bound| bound.depth);
-        // Odd and even depths see the tempo differently; deepening two plies at a time keeps the order of moves stable.
-        for depth in (depth % 2..=depth).step_by(2).filter(|&next| next > done || next == depth) {
-            score = Some(self.aspire(&root, depth, score, &mut line));
-        }
-        let score = score.expect("there is at least one iteration");
-        let best = if position.moves() == 0 { None } else { line.first().copied() };
-        SearchResult { score, best, line: line.to_vec(), depth, nodes: self.nodes }
-    }
-
+impl<E: Evaluator> Search<'_, E> {
     /// Searches with a window around the expected value, then with an open one on the side where the value turns out to
-    /// be.
-    fn aspire(&mut self, root: &Node<E::State>, depth: u32, expected: Option<Score>, line: &mut Line) -> Score {
+    /// be. Answers nothing if stopped.
+    pub fn aspire(
+        &mut self,
+        root: &Node<E::State>,
+        depth: u32,
+        expected: Option<Score>,
+        line: &mut Line,
+    ) -> Option<Score> {
         let (mut alpha, mut beta) = (-Score::INFINITY, Score::INFINITY);
         if let Some(expected) = expected {
             (alpha, beta) = (expected - ASPIRATION, expected + ASPIRATION);
@@ -103,12 +60,14 @@ impl<'e, E: Evaluator> Searcher<'e, E> {
         loop {
             line.clear();
             let score = self.principal(root, depth, alpha, beta, line);
-            if score <= alpha && alpha > -Score::INFINITY {
+            if self.stopped {
+                return None;
+            } else if score <= alpha && alpha > -Score::INFINITY {
                 alpha = -Score::INFINITY;
             } else if score >= beta && beta < Score::INFINITY {
                 beta = Score::INFINITY;
             } else {
-                return score;
+                return Some(score);
             }
         }
     }
@@ -141,6 +100,9 @@ impl<'e, E: Evaluator> Searcher<'e, E> {
                 if value > lower && value < beta {
                     value = -self.principal(&child, depth - 1, -beta, -lower, &mut below);
                 }
+            }
+            if self.stopped {
+                return value;
             }
             if value > best {
                 best = value;
@@ -177,6 +139,9 @@ impl<'e, E: Evaluator> Searcher<'e, E> {
             let mut candidates = self.candidates(node, moves, depth, None);
             return self.refute(node, &mut candidates, depth, alpha).0;
         }
+        if depth >= STOPPABLE && self.should_stop() {
+            return alpha;
+        }
         let hash = node.position.hash64();
         let known = self.table.probe(hash);
         if let Some(bound) = known
@@ -199,7 +164,9 @@ impl<'e, E: Evaluator> Searcher<'e, E> {
             return value;
         }
         let (best, best_move) = self.refute(node, &mut candidates, depth, alpha);
-        self.table.store(hash, depth, alpha, Score(alpha.0 + 1), best, best_move.map(index));
+        if !self.stopped {
+            self.table.store(hash, depth, alpha, Score(alpha.0 + 1), best, best_move.map(index));
+        }
         best
     }
 
@@ -210,7 +177,7 @@ impl<'e, E: Evaluator> Searcher<'e, E> {
         }
         let empties = node.position.empties();
         let mut number = 0;
-        while let Some(&probe) = self.selectivity.as_ref()?.probes(empties, depth).get(number) {
+        while let Some(&probe) = self.selectivity?.probes(empties, depth).get(number) {
             number += 1;
             let above = probe.high(alpha);
             let below = probe.low(alpha);
@@ -244,6 +211,11 @@ impl<'e, E: Evaluator> Searcher<'e, E> {
             }
         }
         None
+
+    /// Looks at the stop flags; once true, it stays true.
+    fn should_stop(&mut self) -> bool {
+        self.stopped = self.stopped || self.stop.is_set();
+        self.stopped
     }
 
     /// Tries moves until one is worth more than `alpha`.
@@ -352,8 +324,8 @@ const ASPIRATION: Score = Score(3 * Score::DISC);
 /// Candidates that are tried in order.
 const SORTED: usize = 4;
 
-/// A table of 2^this entries, 1 MB, still fits the second-level cache.
-const LOG2_CACHED: u32 = 16;
+/// Searches to less than this are over at once: whoever stops a search still gets the first iterations.
+const STOPPABLE: u32 = 4;
 
 /// From here on the static value of each move, and a look at what the table knows of it, cost less than they save.
 const MIN_DEPTH_TO_ORDER_BY_EVALUATION: u32 = 4;

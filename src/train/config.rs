@@ -4,7 +4,9 @@ use std::path::Path;
 
 use serde::{Deserialize, Serialize};
 
-use crate::learn::StepRule;
+use crate::eval::{Model, StageMap};
+use crate::export::Engine;
+use crate::learn::{Learner, StepRule};
 use crate::pattern::{PatternSet, PatternSetError};
 use crate::selfplay::SelfPlayConfig;
 
@@ -38,7 +40,7 @@ pub struct Phase {
     pub games: u32,
     /// How far samples trust the game's outcome (1) rather than the search (0).
     pub lambda: f32,
-    /// Plies to a stage: wide stages spread value quickly, stages of one ply are the most exact.
+    /// Plies to a stage: wide stages spread value quickly, stages of one ply are the most exact. See [`TrainConfig::stages`].
     pub stage_plies: u32,
     /// How games are played.
     pub self_play: SelfPlayConfig,
@@ -135,6 +137,29 @@ impl TrainConfig {
         let text = std::fs::read_to_string(Path::new(&self.patterns))
             .map_err(|io| error(format!("neither built in nor a file that can be read ({io})")))?;
         PatternSet::from_toml(&text).map_err(|reason: PatternSetError| error(reason.to_string()))
+    }
+
+    /// The engine whose own pattern set is trained. Its weights are learned in the engine's stages and units, so that they go into
+    /// its files without loss.
+    pub fn engine(&self) -> Option<Engine> {
+        self.patterns.parse().ok()
+    }
+
+    /// The stages of a phase: of as many plies as it says, but none finer than the tables of the [`engine`](Self::engine).
+    pub fn stages(&self, phase: &Phase) -> StageMap {
+        let uniform = StageMap::uniform(phase.stage_plies);
+        match self.engine() {
+            Some(engine) => uniform.merged(|empties| engine.stage_of(empties)),
+            None => uniform,
+        }
+    }
+
+    /// What a learner has learned, in the units of the [`engine`](Self::engine).
+    pub(super) fn model(&self, learner: &Learner) -> Model {
+        match self.engine() {
+            Some(engine) => learner.model_in(engine.scale(), engine.range()),
+            None => learner.model(),
+        }
     }
 
     fn check(&self) -> Result<(), ConfigError> {

@@ -15,7 +15,7 @@ use super::config::{ConfigError, Phase, TrainConfig};
 use super::event::TrainEvent;
 use super::gate;
 use super::journal::Journal;
-use crate::eval::{ModelError, PatternEvaluator, StageMap};
+use crate::eval::{ModelError, PatternEvaluator};
 use crate::learn::{Diverged, Learner, PassLoss, Sample, SampleSet, lambda_returns};
 use crate::pattern::{Layout, LayoutError};
 use crate::selfplay::SelfPlay;
@@ -196,10 +196,7 @@ impl<'c> Run<'c> {
                     Some(from) => {
                         Learner::from_model(layout.clone(), &from.model, config.step).map_err(TrainError::From)?
                     }
-                    None => {
-                        let stages = StageMap::uniform(config.phase(0).stage_plies);
-                        Learner::new(layout.clone(), stages, config.step)
-                    }
+                    None => Learner::new(layout.clone(), config.stages(config.phase(0)), config.step),
                 };
                 (learner, new_state(toml.clone(), from.map(WeightFile::hash)))
             }
@@ -303,7 +300,7 @@ impl<'c> Run<'c> {
     fn generation(&mut self, stop: &AtomicBool, sink: &mut dyn FnMut(&TrainEvent)) -> Result<bool, TrainError> {
         let generation = self.state.generation;
         let phase = *self.config.phase(generation);
-        let stages = StageMap::uniform(phase.stage_plies);
+        let stages = self.config.stages(&phase);
         if &stages != self.learner.stages() {
             self.learner.set_stages(stages);
         }
@@ -352,7 +349,7 @@ impl<'c> Run<'c> {
         let path = self.directory.journal(generation);
         let io = |error| TrainError::io(&path, error);
         let mut journal = Journal::open(&path).map_err(io)?;
-        let model = self.learner.model();
+        let model = self.config.model(&self.learner);
         let evaluator = PatternEvaluator::with_layout(&model, self.layout.clone()).expect("the learner's model fits");
         let self_play = SelfPlay::new(&evaluator, phase.self_play);
         let never = AtomicBool::new(false);
@@ -426,7 +423,7 @@ impl<'c> Run<'c> {
             parent: self.state.parent.clone(),
             ..Provenance::of_this_program("trained")
         };
-        WeightFile::new(self.learner.model(), provenance)
+        WeightFile::new(self.config.model(&self.learner), provenance)
     }
 
     /// Writes `last.fsw` and the checkpoint.

@@ -18,7 +18,8 @@ use rayon::{ThreadPool, ThreadPoolBuildError, ThreadPoolBuilder};
 
 use crate::board::{Position, Square};
 use crate::eval::{Evaluator, MobilityEvaluator};
-use split::{Shared, Stop};
+use crate::search::stop::{NEVER, Stop};
+use split::Shared;
 use table::Table;
 
 /// What a solve has found out.
@@ -59,8 +60,6 @@ struct Search<'a, E: Evaluator> {
 
 /// A table of this size stays in the second-level cache.
 const NEAR_LOG2_ENTRIES: u32 = 14;
-
-static NEVER: AtomicBool = AtomicBool::new(false);
 
 impl EndgameSolver<'static> {
     /// A solver with a table of 2^`log2_entries` entries of 16 bytes, guided by mobility.

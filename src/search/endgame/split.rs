@@ -13,23 +13,10 @@ use super::order::Moves;
 use super::table::Table;
 use crate::board::{Bitboard, Position, Square};
 use crate::eval::Evaluator;
+use crate::search::stop::Stop;
 
 /// From this many empty squares on, moves are handed out to other threads.
 const SPLIT: u32 = 16;
-
-/// A reason to give up a search, within another one that may have its own.
-#[derive(Clone, Copy)]
-pub(super) struct Stop<'a> {
-    pub flag: &'a AtomicBool,
-    pub outer: Option<&'a Stop<'a>>,
-}
-
-impl Stop<'_> {
-    /// Whether this search or one it is a part of is to be given up.
-    pub fn is_set(&self) -> bool {
-        self.flag.load(Relaxed) || self.outer.is_some_and(Stop::is_set)
-    }
-}
 
 /// The best value and move so far, and the positions visited for it.
 struct Outcome {

@@ -134,7 +134,7 @@ impl<'t, T: Tree> Explorer<'t, T> {
         self.ply += 1;
         let (value, best) = search(self, &successors);
         self.ply -= 1;
-        if let Some(table) = &mut self.table {
+        if let Some(table) = &self.table {
             table.store(hash, depth, alpha, beta, value, best);
         }
         if value >= beta

@@ -1,0 +1,99 @@
+//! The search that play and self-play use.
+
+use std::sync::atomic::AtomicBool;
+
+use super::node::Node;
+use super::pvs::{Line, Search};
+use super::selective::Selectivity;
+use super::stop::{NEVER, Stop};
+use super::table::Table;
+use crate::board::{Bitboard, Position, Square};
+use crate::eval::{Evaluator, Score};
+
+/// What a search found.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub struct SearchResult {
+    /// The value for the player to move.
+    pub score: Score,
+    /// The best move; none where the player must pass or the game is over.
+    pub best: Option<Square>,
+    /// The principal variation, starting with `best` if there is one. Passes are left out.
+    pub line: Vec<Square>,
+    /// Plies searched.
+    pub depth: u32,
+    /// Positions visited, the root included.
+    pub nodes: u64,
+}
+
+/// Searches positions with one evaluator, keeping what it learned of earlier positions in its table.
+pub struct Searcher<'e, E: Evaluator> {
+    evaluator: &'e E,
+    table: Table,
+    least_stored: u32,
+    killer: Bitboard,
+    selectivity: Option<Selectivity>,
+}
+
+/// A table of 2^this entries, 1 MB, still fits the second-level cache.
+const LOG2_CACHED: u32 = 16;
+
+impl<'e, E: Evaluator> Searcher<'e, E> {
+    /// A searcher with a table of 2^`log2_entries` entries.
+    pub fn new(evaluator: &'e E, log2_entries: u32) -> Self {
+        // Where the table does not fit the cache, two plies are searched again in the time that memory takes to answer.
+        let least_stored = if log2_entries > LOG2_CACHED { 3 } else { 2 };
+        Self { evaluator, table: Table::new(log2_entries), least_stored, killer: 0, selectivity: None }
+    }
+
+    /// Forgets all earlier positions: from here on results are those of a new searcher.
+    pub fn forget(&mut self) {
+        self.table.forget();
+        self.killer = 0;
+    }
+
+    /// Searches selectively from here on, or with full width again, and forgets all earlier positions.
+    pub fn set_selectivity(&mut self, selectivity: Option<Selectivity>) {
+        self.selectivity = selectivity;
+        self.forget();
+    }
+
+    /// Searches a position to `depth` plies (0 is the static evaluation). A pass is no ply. Depths beyond the end of
+    /// the game give the exact result.
+    pub fn search(&mut self, position: &Position, depth: u32) -> SearchResult {
+        self.search_until(position, depth, &NEVER)
+    }
+
+    /// [`Self::search`], given up soon after `stop` is set: the result is then that of the last complete iteration, and its
+    /// depth the depth of that. The iterations to less than five plies, which take no time to speak of, are always made.
+    pub fn search_until(&mut self, position: &Position, depth: u32, stop: &AtomicBool) -> SearchResult {
+        let root = Node::new(self.evaluator, position);
+        let mut search = Search {
+            evaluator: self.evaluator,
+            table: &self.table,
+            least_stored: self.least_stored,
+            killer: self.killer,
+            selectivity: self.selectivity.as_ref(),
+            probing: false,
+            nodes: 0,
+            stop: Stop { flag: stop, outer: None },
+            stopped: false,
+        };
+        let mut line = Line::new();
+        // An earlier search that came by here has done the first iterations.
+        let known =
+            self.table.probe(position.hash64()).filter(|bound| bound.lower == bound.upper && bound.depth < depth);
+        line.extend(known.and_then(|bound| bound.best).map(Square::new));
+        let mut done = known.map(|bound| (bound.depth, bound.lower));
+        // Odd and even depths see the tempo differently; deepening two plies at a time keeps the order of moves stable.
+        let first = done.map_or(1, |(depth, _)| depth + 1);
+        for next in (depth % 2..=depth).step_by(2).filter(|&next| next >= first || next == depth) {
+            let mut best_line = Line::new();
+            let Some(score) = search.aspire(&root, next, done.map(|(_, score)| score), &mut best_line) else { break };
+            (line, done) = (best_line, Some((next, score)));
+        }
+        self.killer = search.killer;
+        let (depth, score) = done.expect("the first iteration is not stopped");
+        let best = if position.moves() == 0 { None } else { line.first().copied() };
+        SearchResult { score, best, line: line.to_vec(), depth, nodes: search.nodes }
+    }
+}
