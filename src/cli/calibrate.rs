@@ -7,8 +7,8 @@ use std::sync::Mutex;
 use std::sync::atomic::AtomicBool;
 
 use clap::Args;
-use rand::seq::IndexedRandom;
 use rand::SeedableRng;
+use rand::seq::IndexedRandom;
 use rand_chacha::ChaCha8Rng;
 
 use super::error::{CliError, Context};
@@ -48,7 +48,7 @@ pub struct CalibrateArguments {
     positions: Option<PathBuf>,
 
     /// Positions of self-play for each six numbers of empty squares
-    #[arg(long, value_name = "N", default_value_t = 400, value_parser = clap::value_parser!(u32).range(30..=1_000_000))]
+    #[arg(long, value_name = "N", default_value_t = 200, value_parser = clap::value_parser!(u32).range(30..=1_000_000))]
     positions_per_stage: u32,
 
     /// The deepest search in plies; each ply more takes two to three times as long
@@ -96,7 +96,9 @@ impl CalibrateArguments {
         let calibration = Calibration::new(measured.iter().map(|measurement| measurement.pair).collect());
         let calibration = calibration.context(|| format!("cannot calibrate by the positions of {source}"));
         let calibration = calibration.map_err(|error| {
-            error.hint("It takes 30 positions or more with about as many empty squares, and weights that mean something.")
+            error.hint(
+                "It takes 30 positions or more with about as many empty squares, and weights that mean something.",
+            )
         })?;
         file.calibration = Some(calibration);
         file.save(&self.output).context(|| "cannot write the weights".to_owned())?;

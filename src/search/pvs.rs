@@ -5,7 +5,7 @@
 use arrayvec::ArrayVec;
 
 use super::node::{BESIDE_CORNERS, CORNERS, Node, promise};
-use super::selective::Selectivity;
+use super::selective::{Probe, Selectivity};
 use super::stop::Stop;
 use super::table::Table;
 use crate::board::{Bitboard, Square, squares};
@@ -170,47 +170,30 @@ impl<E: Evaluator> Search<'_, E> {
         best
     }
 
-    /// The side of `alpha` on which shallow searches say that the value is, `alpha` or one more, if they are sure enough.
+    /// Which side of `alpha` the value is on, as `alpha` or one more, if a shallow search is sure enough of it. Within a
+    /// shallow search nothing is cut: that its errors are those that were measured is what the cuts rest on.
     fn selective_cut(&mut self, node: &Node<E::State>, depth: u32, alpha: Score) -> Option<Score> {
-        if self.probing && mode() & 4 == 0 {
-            return None;
+        let selectivity = self.selectivity.filter(|_| !self.probing)?;
+        self.probing = true;
+        let mut probes = selectivity.probes(node.position.empties(), depth).iter();
+        let cut = probes.find_map(|probe| self.probe(node, probe, alpha));
+        self.probing = false;
+        cut
+    }
+
+    fn probe(&mut self, node: &Node<E::State>, probe: &Probe, alpha: Score) -> Option<Score> {
+        if let Some(bound) = probe.high(alpha)
+            && self.zero_window(node, probe.shallow, bound - Score(1)) >= bound
+        {
+            return Some(alpha + Score(1));
         }
-        let empties = node.position.empties();
-        let mut number = 0;
-        while let Some(&probe) = self.selectivity?.probes(empties, depth).get(number) {
-            number += 1;
-            let above = probe.high(alpha);
-            let below = probe.low(alpha);
-            let mode = mode();
-            let stat = if mode & 3 != 0 { node.leaf(self.evaluator) } else { Score(0) };
-            let predicted = probe.predict(stat);
-            let (try_high, try_low) = match mode & 3 {
-                0 => (true, true),
-                1 => (predicted > alpha, predicted <= alpha),
-                2 => (above.is_some_and(|b| stat >= b - Score(slack())), below.is_some_and(|b| stat <= b + Score(slack()))),
-                _ => unreachable!(),
-            };
-            let was = std::mem::replace(&mut self.probing, true);
-            let mut found = None;
-            if try_high
-                && let Some(bound) = above
-                && self.zero_window(node, probe.shallow, bound - Score(1)) >= bound
-            {
-                found = Some(Score(alpha.0 + 1));
-            }
-            if found.is_none()
-                && try_low
-                && let Some(bound) = below
-                && self.zero_window(node, probe.shallow, bound) <= bound
-            {
-                found = Some(alpha);
-            }
-            self.probing = was;
-            if found.is_some() {
-                return found;
-            }
+        if let Some(bound) = probe.low(alpha)
+            && self.zero_window(node, probe.shallow, bound) <= bound
+        {
+            return Some(alpha);
         }
         None
+    }
 
     /// Looks at the stop flags; once true, it stays true.
     fn should_stop(&mut self) -> bool {
@@ -310,14 +293,6 @@ impl<E: Evaluator> Search<'_, E> {
     }
 }
 
-fn mode() -> u32 {
-    static M: std::sync::OnceLock<u32> = std::sync::OnceLock::new();
-    *M.get_or_init(|| std::env::var("MODE").map_or(0, |m| m.parse().unwrap()))
-}
-fn slack() -> i32 {
-    static M: std::sync::OnceLock<i32> = std::sync::OnceLock::new();
-    *M.get_or_init(|| std::env::var("SLACK").map_or(0, |m| m.parse().unwrap()))
-}
 /// Half the width of the window around the value of the iteration before.
 const ASPIRATION: Score = Score(3 * Score::DISC);
 

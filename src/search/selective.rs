@@ -166,9 +166,6 @@ fn slot(empties: u32, depth: u32) -> usize {
 }
 
 impl Probe {
-    pub(super) fn predict(&self, v: Score) -> Score {
-        Score((v.0 as f32 * self.slope + self.offset) as i32)
-    }
     /// A shallow value of this or more says that the deep one is above `alpha`; none if no value does.
     #[inline]
     pub(super) fn high(&self, alpha: Score) -> Option<Score> {

@@ -4,5 +4,6 @@ mod general;
 mod matches;
 mod positions;
 mod search;
+mod selective;
 mod support;
 mod train;

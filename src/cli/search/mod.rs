@@ -14,7 +14,7 @@ use clap::{ArgGroup, Args, ValueEnum};
 use super::error::CliError;
 use super::evaluator::{WeightsArgument, with_evaluator};
 use super::input::read_positions;
-use super::selectivity::SelectivityArgument;
+use super::selectivity::{SelectivityArgument, SelectivityChoice};
 use super::session::Session;
 use crate::board::Position;
 use crate::eval::{Evaluator, Score};
@@ -179,6 +179,11 @@ impl FamilyArguments {
 impl SearchArguments {
     /// Runs the command.
     pub fn run(self, session: &Session, out: &mut dyn Write) -> Result<(), CliError> {
+        let literature = self.family.algorithm.is_some() || self.family.compare.is_some();
+        if literature && self.selectivity.choice() != SelectivityChoice::Off {
+            let message = "--selectivity is for the program's own search; leave --algorithm and --compare out";
+            return Err(CliError::Usage(message.to_owned()));
+        }
         let contenders = self.family.compare.map(|compared| self.family.contenders(compared)).transpose()?;
         let (evaluator, selectivity) = self.weights.choice().load_selective(self.selectivity.choice())?;
         let positions: Vec<_> =
