@@ -104,10 +104,12 @@ fn predictions_that_are_right_leave_values_alone() {
 #[test]
 fn predictions_that_are_wrong_change_values() {
     // Forty discs too high for the side to move at every node: the cuts must show, or they are not there.
-    let position = midgame()[20];
-    let full = Searcher::new(&MobilityEvaluator, 14).search(&position, 7).score;
-    let found = selective(&MobilityEvaluator, &calibration(40.0, 0.5), 1.0).search(&position, 7).score;
-    assert!((found - full).0.abs() > Score::DISC, "{found} instead of {full}");
+    let differs = |position: &Position| {
+        let full = Searcher::new(&MobilityEvaluator, 14).search(position, 7).score;
+        selective(&MobilityEvaluator, &calibration(40.0, 0.5), 1.0).search(position, 7).score != full
+    };
+    let differing = midgame().iter().filter(|&position| differs(position)).count();
+    assert!(differing > 20, "only {differing} of 40 values are different");
 }
 
 #[test]
@@ -144,12 +146,12 @@ fn a_calibrated_search_is_smaller_and_close_to_the_full_one() {
     let (mut nodes, mut full_nodes, mut error, mut spread) = (0, 0, 0.0, 0.0);
     for position in midgame() {
         let full = Searcher::new(&MobilityEvaluator, 14).search(&position, 6);
-        let found = selective(&MobilityEvaluator, &calibration, 1.5).search(&position, 6);
+        let found = selective(&MobilityEvaluator, &calibration, 1.0).search(&position, 6);
         nodes += found.nodes;
         full_nodes += full.nodes;
         error += (found.score - full.score).discs().powi(2);
         spread += full.score.discs().powi(2);
     }
-    assert!(nodes * 4 < full_nodes * 3, "{nodes} nodes of {full_nodes}");
+    assert!(nodes * 10 < full_nodes * 9, "{nodes} nodes of {full_nodes}");
     assert!(error * 20.0 < spread, "squares of errors {error}, of values {spread}");
 }

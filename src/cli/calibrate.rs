@@ -80,7 +80,7 @@ impl CalibrateArguments {
                 (positions.filter(|position| position.moves() != 0).collect(), name_of(path))
             }
             None => {
-                session.say("self-play");
+                session.say("playing the games that the positions are taken from");
                 (self_play_positions(&evaluator, self.seed, self.positions_per_stage as usize), "self-play".to_owned())
             }
         };
