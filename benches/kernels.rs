@@ -4,10 +4,10 @@ use std::hint::black_box;
 
 use divan::Bencher;
 use divan::counter::ItemsCount;
-use flipside::board::{Position, Square, squares};
+use flipside::board::{Position, Square, Transcript, squares};
 use flipside::eval::{Evaluator, MobilityEvaluator, Model, PatternEvaluator, SquareEvaluator, StageMap};
 use flipside::pattern::{Layout, PatternSet};
-use rand::{RngExt, SeedableRng};
+use rand::SeedableRng;
 use rand_chacha::ChaCha8Rng;
 
 fn main() {
@@ -17,20 +17,8 @@ fn main() {
 /// Positions with a move from each of 100 random games.
 fn positions() -> Vec<Position> {
     let mut rng = ChaCha8Rng::seed_from_u64(1);
-    let mut positions = Vec::new();
-    for _ in 0..100 {
-        let mut position = Position::START;
-        while !position.is_game_over() {
-            let moves = position.moves();
-            if moves == 0 {
-                position = position.pass();
-                continue;
-            }
-            positions.push(position);
-            position = position.play(squares(moves).nth(rng.random_range(0..moves.count_ones() as usize)).unwrap());
-        }
-    }
-    positions
+    let games = (0..100).flat_map(|_| Transcript::random(&mut rng).steps());
+    games.map(|(diagram, _)| diagram.position).collect()
 }
 
 /// Each position with each of its moves and what it turns over.
@@ -52,6 +40,11 @@ fn each<T, R>(bencher: Bencher<'_, '_>, items: &[T], work: impl Fn(&T) -> R) {
 #[divan::bench]
 fn moves(bencher: Bencher) {
     each(bencher, &positions(), |position| position.moves());
+}
+
+#[divan::bench]
+fn mobilities(bencher: Bencher) {
+    each(bencher, &positions(), |position| position.mobilities());
 }
 
 #[divan::bench]
@@ -89,6 +82,19 @@ fn evaluate_patterns(bencher: Bencher) {
     let set = PatternSet::built_in("classic").unwrap();
     let model = Model::zero(&set, &StageMap::uniform(1), 128).unwrap();
     evaluate(bencher, &PatternEvaluator::new(&model).unwrap());
+}
+
+/// What a search does at its leaves: a move and the value after it, in one.
+#[divan::bench]
+fn evaluate_patterns_after_a_move(bencher: Bencher) {
+    let set = PatternSet::built_in("classic").unwrap();
+    let model = Model::zero(&set, &StageMap::uniform(1), 128).unwrap();
+    let evaluator = PatternEvaluator::new(&model).unwrap();
+    let of = |(position, to, flips): (Position, _, _)| {
+        (evaluator.state(&position), to, flips, position.play_unchecked(to, flips))
+    };
+    let plays: Vec<_> = plays().into_iter().map(of).collect();
+    each(bencher, &plays, |(before, to, flips, after)| evaluator.evaluate_move(before, *to, *flips, after));
 }
 
 #[divan::bench]

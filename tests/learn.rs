@@ -3,7 +3,7 @@
 use std::collections::HashMap;
 use std::sync::Arc;
 
-use flipside::board::{Diagram, Position, Side, Symmetry, Transcript, squares};
+use flipside::board::{Position, Side, Symmetry, Transcript};
 use flipside::eval::{Evaluator, PatternEvaluator, Score, StageMap};
 use flipside::learn::{Learner, Sample, SampleSet, StepRule, lambda_returns};
 use flipside::pattern::{Layout, Pattern, PatternSet, Scalar};
@@ -54,17 +54,8 @@ fn random_samples(count: usize, seed: u64) -> SampleSet {
     let mut rng = ChaCha8Rng::seed_from_u64(seed);
     let mut set = SampleSet::default();
     while set.len() < count {
-        let mut diagram = Diagram::START;
-        while !diagram.position.is_game_over() {
-            let moves = diagram.position.moves();
-            if moves == 0 {
-                diagram = diagram.pass();
-                continue;
-            }
-            let target = Score(rng.random_range(-3000..3000));
-            set.push(Sample { position: diagram.position, target });
-            let choice = rng.random_range(0..moves.count_ones() as usize);
-            diagram = diagram.try_play(squares(moves).nth(choice).unwrap()).unwrap();
+        for (diagram, _) in Transcript::random(&mut rng).steps() {
+            set.push(Sample { position: diagram.position, target: Score(rng.random_range(-3000..3000)) });
         }
     }
     set

@@ -6,7 +6,7 @@ use std::io::Write;
 use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
 
-use flipside::board::{Diagram, Position, Side, squares};
+use flipside::board::{Diagram, Position, Side, Transcript};
 use flipside::eval::{Evaluator, Model, PatternEvaluator, StageMap};
 use flipside::export::{OpenLayout, Target, export, write_open};
 use flipside::pattern::{Pattern, PatternSet, Scalar};
@@ -46,18 +46,12 @@ fn weights() -> WeightFile {
 fn questions(file: &WeightFile) -> Vec<(Position, f64)> {
     let evaluator = PatternEvaluator::new(&file.model).unwrap();
     let mut random = ChaCha8Rng::seed_from_u64(12);
-    let mut questions = Vec::new();
-    for _ in 0..5 {
-        let mut position = Position::START;
-        while !position.is_game_over() {
-            let sum = evaluator.sum(&position, &evaluator.state(&position));
-            questions.push((position, (f64::from(sum) / f64::from(file.model.scale)).clamp(-64.0, 64.0)));
-            let moves = position.moves();
-            let to = squares(moves).nth(random.random_range(0..moves.count_ones().max(1) as usize));
-            position = to.map_or_else(|| position.pass(), |to| position.play(to));
-        }
-    }
-    questions
+    let positions = (0..5).flat_map(|_| Transcript::random(&mut random).steps()).map(|(diagram, _)| diagram.position);
+    let answer = |position: Position| {
+        let sum = evaluator.sum(&position, &evaluator.state(&position));
+        (position, (f64::from(sum) / f64::from(file.model.scale)).clamp(-64.0, 64.0))
+    };
+    positions.map(answer).collect()
 }
 
 /// Whether a program can be run at all.

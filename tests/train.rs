@@ -6,40 +6,15 @@ use std::process::{Child, Command, Stdio};
 use std::sync::atomic::{AtomicBool, Ordering::Relaxed};
 use std::time::Duration;
 
+use flipside::board::Transcript;
 use flipside::export::{Engine, encode};
-use flipside::train::{Budget, Outcome, TrainConfig, TrainError, TrainEvent, train};
+use flipside::record::{Format, convert};
+use flipside::train::{Budget, Outcome, RecordsConfig, TrainConfig, TrainError, TrainEvent, TrainRequest, train};
 use flipside::weights::WeightFile;
+use rand::SeedableRng;
+use rand_chacha::ChaCha8Rng;
 
-/// Three phases of quick generations, two batches each, with a gate in every second one.
-const CONFIG: &str = r#"
-patterns = "classic"
-seed = 5
-window = 2
-passes = 2
-step = { rule = "decayed", rate = 1.0, half = 30.0, floor = 0.01 }
-gate = { every = 2, pairs = 3, depth = 1, exact-empties = 6 }
-
-[[phases]]
-generations = 2
-games = 2100
-lambda = 0.9
-stage-plies = 12
-self-play = { depth = 1, exact-empties = 4, opening-plies = 30, exploration = 0.02, update = "td" }
-
-[[phases]]
-generations = 1
-games = 2100
-lambda = 0.5
-stage-plies = 4
-self-play = { depth = 2, exact-empties = 6, opening-plies = 50, exploration = 0.02, update = "tdleaf" }
-
-[[phases]]
-generations = 0
-games = 2100
-lambda = 0.5
-stage-plies = 2
-self-play = { depth = 1, exact-empties = 4, opening-plies = 40, exploration = 0.02, update = "td" }
-"#;
+const CONFIG: &str = include_str!("miniature.toml");
 
 fn config() -> TrainConfig {
     TrainConfig::from_layers(&[CONFIG.parse().unwrap()]).unwrap()
@@ -47,8 +22,34 @@ fn config() -> TrainConfig {
 
 const BUDGET: Budget = Budget { seconds: None, generations: Some(4), games: None };
 
+/// One batch a generation, and a small one.
+fn small(mut config: TrainConfig) -> TrainConfig {
+    config.phases.iter_mut().for_each(|phase| phase.games = 200);
+    config
+}
+
+fn request<'r>(config: &'r TrainConfig, directory: &'r Path, stop: &'r AtomicBool) -> TrainRequest<'r> {
+    TrainRequest { config, directory, budget: BUDGET, resume: true, from: None, stop }
+}
+
 fn run(directory: &Path, stop: &AtomicBool, sink: &mut (dyn FnMut(&TrainEvent) + Send)) -> Result<Outcome, TrainError> {
-    train(&config(), directory, BUDGET, true, None, stop, sink)
+    train(&request(&config(), directory, stop), sink)
+}
+
+/// A configuration with two files of records in a folder: random games, and positions with the scores that a game gives them.
+/// One line of each is no record.
+fn config_with_records(folder: &Path) -> TrainConfig {
+    let mut rng = ChaCha8Rng::seed_from_u64(1);
+    let games: Vec<String> = (0..200).map(|_| Transcript::random(&mut rng).to_string()).collect();
+    let half = |games: &[String]| games.join("\n") + "\nf5f5\n";
+    let mut positions = Vec::new();
+    convert(half(&games[..20]).as_bytes(), Format::F5d6, Format::Egaroucid, &mut positions, &mut |_| Ok(())).unwrap();
+    positions.extend(b"no position 4\n");
+    let files = ["games.txt", "positions.txt"].map(|name| folder.join(name));
+    fs::write(&files[0], half(&games[20..])).unwrap();
+    fs::write(&files[1], positions).unwrap();
+    let files = files.map(|file| file.to_str().unwrap().to_owned()).to_vec();
+    TrainConfig { records: Some(RecordsConfig { files, passes: 2, exact_empties: 6, sha256: Vec::new() }), ..config() }
 }
 
 fn weights(directory: &Path) -> (Vec<u8>, Vec<u8>) {
@@ -56,19 +57,20 @@ fn weights(directory: &Path) -> (Vec<u8>, Vec<u8>) {
 }
 
 /// The weights of a run that nothing disturbs.
-fn undisturbed(threads: usize) -> (Vec<u8>, Vec<u8>) {
+fn undisturbed(config: &TrainConfig, threads: usize) -> (Vec<u8>, Vec<u8>) {
     let directory = tempfile::tempdir().unwrap();
     let pool = rayon::ThreadPoolBuilder::new().num_threads(threads).build().unwrap();
-    let outcome = pool.install(|| run(directory.path(), &AtomicBool::new(false), &mut |_| ()));
+    let stop = AtomicBool::new(false);
+    let outcome = pool.install(|| train(&request(config, directory.path(), &stop), &mut |_| ()));
     assert_eq!(outcome.unwrap(), Outcome::Finished);
     weights(directory.path())
 }
 
 #[test]
 fn one_two_and_three_threads_give_the_same_bytes() {
-    let one = undisturbed(1);
-    assert_eq!(one, undisturbed(2));
-    assert_eq!(one, undisturbed(3));
+    let one = undisturbed(&config(), 1);
+    assert_eq!(one, undisturbed(&config(), 2));
+    assert_eq!(one, undisturbed(&config(), 3));
     let last = WeightFile::from_bytes(&one.0).unwrap();
     assert_eq!(last.provenance.generations, 4);
     assert_eq!(last.provenance.games, 8400);
@@ -97,7 +99,79 @@ fn a_run_stopped_after_every_event_and_resumed_gives_the_same_bytes() {
         }
     }
     assert!(sessions >= 4, "{sessions}");
-    assert_eq!(weights(directory.path()), undisturbed(2));
+    assert_eq!(weights(directory.path()), undisturbed(&config(), 2));
+}
+
+#[test]
+fn records_are_learned_first_and_belong_to_the_run() {
+    let folder = tempfile::tempdir().unwrap();
+    let config = small(config_with_records(folder.path()));
+    let directory = folder.path().join("run");
+    let stop = AtomicBool::new(false);
+    let mut told = Vec::new();
+    let mut sessions = 0;
+    // Stop at every event that is not one of a resumed session: before the first checkpoint a run begins anew.
+    for events in 3.. {
+        stop.store(false, Relaxed);
+        let mut left = events;
+        let outcome = train(&request(&config, &directory, &stop), &mut |event| {
+            left -= 1;
+            if left == 0 {
+                stop.store(true, Relaxed);
+            }
+            told.push(event.clone());
+        });
+        sessions += 1;
+        if outcome.unwrap() == Outcome::Finished {
+            break;
+        }
+    }
+    assert!(sessions >= 4, "{sessions}");
+    let one = undisturbed(&config, 1);
+    assert_eq!(one, undisturbed(&config, 3));
+    assert_eq!(weights(&directory), one);
+    assert_ne!(one.0, undisturbed(&small(self::config()), 1).0);
+
+    let bad: Vec<_> = told.iter().filter(|event| matches!(event, TrainEvent::BadRecord { .. })).collect();
+    let TrainEvent::BadRecord { file, reason } = bad[0] else { unreachable!() };
+    assert!(file.ends_with("games.txt") && reason.starts_with("line 181: "), "{file}: {reason}");
+    let learned = |event: &&TrainEvent| matches!(event, TrainEvent::Records { .. });
+    let Some(TrainEvent::Records { read: 181, left_out: 1, positions, .. }) = told.iter().find(learned) else {
+        panic!("{told:?}")
+    };
+    assert!((180 * 55..=180 * 60).contains(positions), "{positions}");
+    let kept = WeightFile::from_bytes(&one.0).unwrap().provenance.config;
+    let sealed = TrainConfig::from_layers(&[kept.parse().unwrap()]).unwrap();
+    assert_eq!(sealed.records.as_ref().unwrap().sha256.len(), 2);
+    assert_eq!(undisturbed(&sealed, 2), one);
+
+    let positions = folder.path().join("positions.txt");
+    let text = fs::read_to_string(&positions).unwrap();
+    fs::write(&positions, text.replacen("X", "O", 1)).unwrap();
+    let error = train(&request(&config, &directory, &stop), &mut |_| ()).unwrap_err();
+    assert!(matches!(error, TrainError::RecordsChanged(_)), "{error}");
+    let error = train(&request(&sealed, &directory, &stop), &mut |_| ()).unwrap_err();
+    assert!(matches!(&error, TrainError::OtherRecords(file) if *file == positions), "{error}");
+    fs::write(&positions, "f5\n").unwrap();
+    stop.store(false, Relaxed);
+    let error = train(&request(&config, &folder.path().join("new"), &stop), &mut |_| ()).unwrap_err();
+    assert!(matches!(&error, TrainError::NoRecords { .. }), "{error}");
+}
+
+#[test]
+fn records_alone_make_weights() {
+    let folder = tempfile::tempdir().unwrap();
+    let config = small(config_with_records(folder.path()));
+    let budget = Budget { generations: Some(0), ..BUDGET };
+    let stop = AtomicBool::new(false);
+    let request = TrainRequest { budget, ..request(&config, folder.path(), &stop) };
+    assert_eq!(train(&request, &mut |_| ()).unwrap(), Outcome::Finished);
+    let best = WeightFile::load(&folder.path().join("best.fsw")).unwrap();
+    assert!(best.provenance.samples > 0 && best.model.weights.iter().flatten().any(|&weight| weight != 0));
+    // Going on from there gives what a run gives that never paused.
+    let request = TrainRequest { budget: BUDGET, ..request };
+    train(&request, &mut |_| ()).unwrap();
+    assert_eq!(fs::read(folder.path().join("last.fsw")).unwrap(), undisturbed(&config, 2).0);
 }
 
 #[test]
@@ -114,10 +188,12 @@ fn a_directory_in_use_or_of_another_run_is_refused() {
     .unwrap();
     assert!(second.unwrap().contains("another process is training"));
 
-    let other = TrainConfig { seed: 6, ..config() };
-    let error = train(&other, directory.path(), BUDGET, true, None, &stop, &mut |_| ()).unwrap_err();
+    let config = config();
+    let other = TrainConfig { seed: 6, ..config.clone() };
+    let error = train(&request(&other, directory.path(), &stop), &mut |_| ()).unwrap_err();
     assert!(matches!(&error, TrainError::OtherConfig { key, .. } if key == "seed"), "{error}");
-    let error = train(&config(), directory.path(), BUDGET, false, None, &stop, &mut |_| ()).unwrap_err();
+    let never = TrainRequest { resume: false, ..request(&config, directory.path(), &stop) };
+    let error = train(&never, &mut |_| ()).unwrap_err();
     assert!(matches!(error, TrainError::Exists(_)), "{error}");
 }
 
@@ -142,7 +218,7 @@ fn runaway_weights_stop_the_run_and_spare_the_files() {
     let wild =
         CONFIG.replace(r#"rule = "decayed", rate = 1.0, half = 30.0, floor = 0.01"#, r#"rule = "fixed", rate = 40.0"#);
     let config = TrainConfig::from_layers(&[wild.parse().unwrap()]).unwrap();
-    let error = train(&config, directory.path(), BUDGET, true, None, &AtomicBool::new(false), &mut |_| ()).unwrap_err();
+    let error = train(&request(&config, directory.path(), &AtomicBool::new(false)), &mut |_| ()).unwrap_err();
     assert!(matches!(error, TrainError::Diverged(_)), "{error}");
     WeightFile::load(&directory.path().join("last.fsw")).unwrap();
 }
@@ -150,12 +226,11 @@ fn runaway_weights_stop_the_run_and_spare_the_files() {
 #[test]
 fn weights_of_an_engines_own_set_export_without_loss() {
     for (engine, stages) in [(Engine::Zebra, 59), (Engine::Ntest, 20)] {
-        let text = CONFIG.replace("classic", engine.name()).replace("games = 2100", "games = 200");
-        let text = text.replace("stage-plies = 12", "stage-plies = 6").replace("stage-plies = 4", "stage-plies = 1");
-        let config = TrainConfig::from_layers(&[text.parse().unwrap()]).unwrap();
+        let text = CONFIG.replace("classic", engine.name());
+        let text = text.replace("stage-plies = 12", "stage-plies = 6").replace("stage-plies = 2", "stage-plies = 1");
+        let config = small(TrainConfig::from_layers(&[text.parse().unwrap()]).unwrap());
         let directory = tempfile::tempdir().unwrap();
-        let budget = Budget { generations: Some(3), ..BUDGET };
-        train(&config, directory.path(), budget, true, None, &AtomicBool::new(false), &mut |_| ()).unwrap();
+        train(&request(&config, directory.path(), &AtomicBool::new(false)), &mut |_| ()).unwrap();
         let model = WeightFile::load(&directory.path().join("last.fsw")).unwrap().model;
         assert_eq!((model.stages.count(), model.scale), (stages, engine.scale()));
         let exported = encode(engine, &model, false).unwrap();
@@ -186,7 +261,8 @@ fn await_events(directory: &Path, child: &mut Child, events: usize) {
 fn kill_9_anywhere_costs_nothing_but_time() {
     let folder = tempfile::tempdir().unwrap();
     let config: PathBuf = folder.path().join("config.toml");
-    fs::write(&config, CONFIG).unwrap();
+    let with_records = config_with_records(folder.path());
+    fs::write(&config, with_records.to_toml()).unwrap();
     let directory = folder.path().join("run");
     let mut told = 0;
     for session in 1.. {
@@ -203,7 +279,7 @@ fn kill_9_anywhere_costs_nothing_but_time() {
         }
         told = fs::read_to_string(directory.join("metrics.jsonl")).unwrap_or_default().lines().count();
     }
-    assert_eq!(weights(&directory), undisturbed(2));
+    assert_eq!(weights(&directory), undisturbed(&with_records, 2));
     let names = fs::read_dir(&directory).unwrap().map(|entry| entry.unwrap().file_name().into_string().unwrap());
     assert!(names.into_iter().all(|name| !name.ends_with(".tmp")), "nothing half-written is left behind");
 }
@@ -221,5 +297,5 @@ fn sigterm_ends_with_75_and_the_same_command_goes_on() {
     assert!(killed.success());
     assert_eq!(child.wait().unwrap().code(), Some(75));
     assert_eq!(spawn(&directory, &config).wait().unwrap().code(), Some(0));
-    assert_eq!(weights(&directory), undisturbed(2));
+    assert_eq!(weights(&directory), undisturbed(&self::config(), 2));
 }

@@ -127,11 +127,7 @@ impl GameLog {
 
     fn game_of_line(&self, text: &[u8], line: usize) -> Result<Game, GameLogError> {
         let path = || self.path.display().to_string();
-        let game = if self.ggf {
-            ggf::read(text).next()
-        } else {
-            lines::read_transcripts(&String::from_utf8_lossy(text)).next()
-        };
+        let game = if self.ggf { ggf::read(text).next() } else { lines::read_transcripts(text).next() };
         match game {
             Some(Ok(game)) => Ok(game),
             Some(Err(reason)) => Err(GameLogError::Record { path: path(), line, reason }),

@@ -3,8 +3,10 @@
 use std::fmt;
 use std::str::FromStr;
 
+use rand::{Rng, RngExt};
+
 use super::position::{IllegalMove, Position};
-use super::square::{ParseSquareError, Square};
+use super::square::{ParseSquareError, Square, squares};
 
 /// A colour. Black moves first.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Hash)]
@@ -90,6 +92,11 @@ impl Diagram {
     /// The same discs with the other side to move.
     pub const fn pass(self) -> Self {
         Self { position: self.position.pass(), side: self.side.other() }
+    }
+
+    /// The diagram itself, or after a pass where only the opponent can move.
+    pub fn pass_if_needed(self) -> Self {
+        if self.position.moves() == 0 && self.position.opponent_moves() != 0 { self.pass() } else { self }
     }
 
     /// Black's and white's discs.
@@ -248,6 +255,20 @@ impl Transcript {
         Ok(transcript)
     }
 
+    /// A game of random moves to its end, each of a position's moves being equally likely.
+    pub fn random(random: &mut impl Rng) -> Self {
+        let mut diagram = Diagram::START;
+        let mut played = Vec::with_capacity(60);
+        while diagram.position.moves() != 0 {
+            let moves = diagram.position.moves();
+            let choice = random.random_range(0..moves.count_ones() as usize);
+            let square = squares(moves).nth(choice).expect("the choice is among the moves");
+            played.push(square);
+            diagram = diagram.try_play(square).expect("the move is legal").pass_if_needed();
+        }
+        Self { moves: played }
+    }
+
     /// The moves, passes left out.
     pub fn moves(&self) -> &[Square] {
         &self.moves
@@ -264,10 +285,7 @@ impl Transcript {
         for (i, &square) in self.moves.iter().enumerate() {
             visit(diagram, square);
             let next = diagram.try_play(square);
-            diagram = next.map_err(|reason| NotationError::Illegal { ply: i + 1, square, reason })?;
-            if diagram.position.moves() == 0 && diagram.position.opponent_moves() != 0 {
-                diagram = diagram.pass();
-            }
+            diagram = next.map_err(|reason| NotationError::Illegal { ply: i + 1, square, reason })?.pass_if_needed();
         }
         Ok(diagram)
     }

@@ -65,6 +65,12 @@ impl Position {
         moves::moves(self.opponent, self.player)
     }
 
+    /// The numbers of moves of [`Self::moves`] and [`Self::opponent_moves`].
+    #[inline]
+    pub fn mobilities(self) -> [u32; 2] {
+        moves::mobilities(self.player, self.opponent)
+    }
+
     /// The discs a move to the empty square `to` turns over; 0 where the move is illegal.
     #[inline(always)]
     pub fn flips(self, to: Square) -> Bitboard {

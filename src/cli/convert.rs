@@ -1,20 +1,19 @@
 //! `flipside convert`.
 
-use std::fs;
-use std::io::{self, Read, Write};
-use std::path::{Path, PathBuf};
+use std::io::Write;
+use std::path::PathBuf;
 
 use clap::Args;
 
 use super::error::{CliError, Context};
-use super::input::name_of;
+use super::input::{name_of, read_bytes};
 use super::session::Session;
 use crate::record::{ConvertError, Format, RecordError, convert};
 use crate::weights::atomic_write;
 
 /// Convert records of games and positions from one format to another
 ///
-/// Formats: ggf, wthor (only read), f5d6 (games); obf, egaroucid (only written) (positions). Games become positions by giving each
+/// Formats: ggf, wthor (only read), f5d6 (games); obf, egaroucid (positions). Games become positions by giving each
 /// of their positions the game's result.
 #[derive(Args, Debug)]
 #[command(after_help = "Example:\n  flipside convert WTH_2024.wtb --to f5d6 -o games.txt")]
@@ -43,7 +42,7 @@ impl ConvertArguments {
     /// Runs the command.
     pub fn run(self, session: &Session, out: &mut dyn Write) -> Result<(), CliError> {
         let name = name_of(&self.file);
-        let bytes = read(&self.file).context(|| format!("cannot read {name}"))?;
+        let bytes = read_bytes(&self.file, session).context(|| format!("cannot read {name}"))?;
         let from = self.from.unwrap_or_else(|| Format::detect(&bytes));
         let mut on_bad = |error: RecordError| {
             if self.skip_bad {
@@ -67,15 +66,6 @@ impl ConvertArguments {
         ));
         Ok(())
     }
-}
-
-fn read(path: &Path) -> io::Result<Vec<u8>> {
-    if path != Path::new("-") {
-        return fs::read(path);
-    }
-    let mut bytes = Vec::new();
-    io::stdin().read_to_end(&mut bytes)?;
-    Ok(bytes)
 }
 
 fn explain(error: ConvertError, name: &str, from: Format) -> CliError {

@@ -78,6 +78,13 @@ impl<'s> TrainProgress<'s> {
                 let how = if *resumed { format!("resuming after {generation} generations") } else { "new run".into() };
                 self.say(&format!("{how}: pattern set {patterns}, {weights} weights a stage, {threads} threads"));
             }
+            TrainEvent::BadRecord { file, reason } => self.say(&format!("left out: `{file}`: {reason}")),
+            TrainEvent::Records { file, read, left_out, positions, loss, seconds } => {
+                let seconds = duration(*seconds);
+                self.say(&format!(
+                    "records `{file}`: {read} read, {left_out} left out, {positions} positions, loss {loss:.2}, {seconds}"
+                ));
+            }
             TrainEvent::Batch { played, games, positions, replayed, .. } => {
                 if !replayed {
                     self.games += u64::from(played - self.at_hand.0);
@@ -93,16 +100,14 @@ impl<'s> TrainProgress<'s> {
                 self.at_hand.0 = 0;
                 self.refresh();
             }
-            TrainEvent::Gate { generation, best, baseline, promoted, elo, .. } => {
+            TrainEvent::Gate { best, baseline, promoted, elo, .. } => {
                 self.elo = Some(*elo);
                 let verdict = if *promoted { "new best" } else { "best stays" };
                 let against_best =
                     best.map_or(String::new(), |result| format!("against the best {}; ", points(&result)));
                 let baseline = points(baseline);
-                self.say(&format!(
-                    "generation {}: {against_best}against mobility {baseline}: {verdict}",
-                    generation + 1
-                ));
+                let generation = self.learned.0;
+                self.say(&format!("generation {generation}: {against_best}against mobility {baseline}: {verdict}"));
             }
             TrainEvent::Checkpoint { .. } => {}
             TrainEvent::End { generation, finished, elapsed } => {

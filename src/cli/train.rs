@@ -10,7 +10,7 @@ use super::evaluator::EvaluatorChoice;
 use super::progress::TrainProgress;
 use super::session::Session;
 use super::signals::stop_on_signals;
-use crate::train::{Budget, Outcome, PRESETS, TrainConfig, TrainError, train};
+use crate::train::{Budget, Outcome, PRESETS, TrainConfig, TrainError, TrainRequest, train};
 
 /// Learn weights from self-play: the main job
 ///
@@ -41,6 +41,11 @@ pub struct TrainArguments {
     /// Pattern set: a built-in one's name, or a TOML file
     #[arg(long, env = "FLIPSIDE_PATTERNS", hide_env_values = true, value_name = "SET")]
     patterns: Option<String>,
+
+    /// Recorded games or scored positions to learn before the first game of self-play: GGF, WTHOR, f5d6, OBF or Egaroucid's
+    /// training lines. The key `records` in a --config file has more to set
+    #[arg(long, value_name = "FILE", num_args = 1..)]
+    records: Vec<String>,
 
     /// Begin with these weights instead of from nothing
     #[arg(long, value_name = "FILE")]
@@ -108,10 +113,15 @@ impl TrainArguments {
         let from = self.from.as_ref().map(EvaluatorChoice::weight_file).transpose()?;
         let stop = stop_on_signals()?;
         let mut progress = TrainProgress::new(session, budget);
-        let outcome =
-            train(&config, &self.run, budget, self.resume == Resume::Auto, from.as_ref(), &stop, &mut |event| {
-                progress.show(event);
-            });
+        let request = TrainRequest {
+            config: &config,
+            directory: &self.run,
+            budget,
+            resume: self.resume == Resume::Auto,
+            from: from.as_ref(),
+            stop: &stop,
+        };
+        let outcome = train(&request, &mut |event| progress.show(event));
         progress.finish();
         let shown = self.run.display();
         match outcome.map_err(hinted)? {
@@ -140,6 +150,10 @@ impl TrainArguments {
         }
         if let Some(patterns) = &self.patterns {
             flags.insert("patterns".into(), patterns.clone().into());
+        }
+        if !self.records.is_empty() {
+            let files = toml::Table::from_iter([("files".to_owned(), self.records.clone().into())]);
+            flags.insert("records".into(), files.into());
         }
         layers.push(flags);
         let config = TrainConfig::from_layers(&layers).context(|| "cannot use the configuration".to_owned())?;

@@ -37,6 +37,12 @@ pub trait Evaluator: Sync {
     /// The value for the player to move. `state` must be the state of `position`. Always within [`Score::EVAL_LIMIT`].
     fn evaluate(&self, position: &Position, state: &Self::State) -> Score;
 
+    /// [`Self::evaluate`] of the position after a move, from the state before it: where a search ends no state goes on.
+    #[inline]
+    fn evaluate_move(&self, before: &Self::State, to: Square, flips: Bitboard, after: &Position) -> Score {
+        self.evaluate(after, &self.play(before, to, flips))
+    }
+
     /// The value of a position met outside a search.
     fn evaluate_position(&self, position: &Position) -> Score {
         self.evaluate(position, &self.state(position))

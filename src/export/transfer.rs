@@ -2,12 +2,12 @@
 
 use std::collections::BTreeMap;
 
-use rand::{RngExt, SeedableRng};
+use rand::SeedableRng;
 use rand_chacha::ChaCha8Rng;
 
 use super::engine::Engine;
 use super::zebra;
-use crate::board::{Position, Square, Symmetry, squares};
+use crate::board::{Square, Symmetry, Transcript};
 use crate::eval::{Evaluator, Model, ModelError, PatternEvaluator};
 use crate::pattern::{Layout, Pattern, Scalar};
 
@@ -311,24 +311,15 @@ impl Quantiser {
 fn compare(ours: &Model, theirs: &Model, engine: Engine, quantisation: &mut Quantisation) -> Result<(), ModelError> {
     let models = [PatternEvaluator::new(ours)?, PatternEvaluator::new(theirs)?];
     for game in 0..GAMES {
-        let mut random = ChaCha8Rng::seed_from_u64(game);
-        let mut position = Position::START;
-        while !position.is_game_over() {
-            let moves = position.moves();
-            if moves == 0 {
-                position = position.pass();
-                continue;
-            }
-            let to = squares(moves).nth(random.random_range(0..moves.count_ones() as usize)).expect("one of the moves");
-            position = position.play(to);
-            if engine.covers().contains(&position.empties()) {
-                let [a, b] = [(&models[0], ours.scale), (&models[1], theirs.scale)].map(|(evaluator, scale)| {
-                    f64::from(evaluator.sum(&position, &evaluator.state(&position))) / f64::from(scale)
-                });
-                quantisation.positions += 1;
-                quantisation.largest = quantisation.largest.max((a - b).abs());
-                quantisation.mean += (a - b).abs();
-            }
+        let steps = Transcript::random(&mut ChaCha8Rng::seed_from_u64(game)).steps();
+        let positions = steps.into_iter().map(|(diagram, _)| diagram.position);
+        for position in positions.filter(|position| engine.covers().contains(&position.empties())) {
+            let [a, b] = [(&models[0], ours.scale), (&models[1], theirs.scale)].map(|(evaluator, scale)| {
+                f64::from(evaluator.sum(&position, &evaluator.state(&position))) / f64::from(scale)
+            });
+            quantisation.positions += 1;
+            quantisation.largest = quantisation.largest.max((a - b).abs());
+            quantisation.mean += (a - b).abs();
         }
     }
     quantisation.mean /= quantisation.positions as f64;

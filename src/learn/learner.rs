@@ -1,6 +1,6 @@
 //! The learner: every stage a linear model of its own, learned by one task in the order of its samples.
 
-use std::ops::RangeInclusive;
+use std::ops::{Add, RangeInclusive};
 use std::sync::Arc;
 
 use rayon::prelude::*;
@@ -44,6 +44,10 @@ impl PassLoss {
     pub fn rmse(&self) -> f64 {
         if self.samples == 0 { 0.0 } else { (self.squared / self.samples as f64).sqrt() }
     }
+}
+
+impl Add for PassLoss {
+    type Output = Self;
 
     fn add(self, other: Self) -> Self {
         Self { samples: self.samples + other.samples, squared: self.squared + other.squared }

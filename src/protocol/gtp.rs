@@ -35,6 +35,13 @@ const COMMANDS: [&str; 19] = [
 /// No SGF file of a game is larger.
 const MAX_SGF: u64 = 1 << 20;
 
+/// Whether an engine did what was asked, and what it said, if a line is the first of an answer. Some put the command's number
+/// after a space, and so is part of the text.
+pub fn parse_answer(line: &str) -> Option<(bool, &str)> {
+    let line = line.trim();
+    Some((line.starts_with('='), line.strip_prefix(['=', '?'])?.trim()))
+}
+
 /// Answers commands until `quit` or the end of the input.
 ///
 /// # Errors

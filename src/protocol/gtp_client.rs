@@ -3,6 +3,7 @@
 use std::time::{Duration, Instant};
 
 use super::external::{Limits, start_error};
+use super::gtp::parse_answer;
 use super::process::EngineProcess;
 use crate::arena::{Player, PlayerError};
 use crate::board::{Diagram, Side, Square};
@@ -57,8 +58,8 @@ impl GtpPlayer {
         };
         let answer = process.send(request).and_then(|()| {
             process.receive(request, limit, |line| {
-                let text = line.trim().strip_prefix(['=', '?'])?.trim().to_owned();
-                Some((line.trim().starts_with('='), text))
+                let (done, text) = parse_answer(line)?;
+                Some((done, text.to_owned()))
             })
         });
         match answer {

@@ -11,7 +11,7 @@ mod line;
 pub mod nboard;
 mod nboard_client;
 mod process;
-mod sgf;
+pub mod sgf;
 
 pub use engine::{Engine, Limit, Opinion, SearchEngine};
 pub use external::{Dialect, ExternalPlayer, ExternalSpec, Limits, SpecError};

@@ -40,6 +40,14 @@ pub fn serve(engine: &mut impl Engine, input: impl BufRead + Send + 'static, out
     Ok(())
 }
 
+/// The square and the evaluation in discs, if any, of what an engine says after `===`: `d6/1.00/0.0`; the protocol's own example
+/// has spaces.
+pub fn parse_answer(text: &str) -> Option<(Square, Option<f32>)> {
+    let mut fields = text.split(['/', ' ']).map(str::trim);
+    let square = fields.next()?.parse().ok()?;
+    Some((square, fields.next().and_then(|text| text.parse().ok()).filter(|value: &f32| value.is_finite())))
+}
+
 /// Reads lines on a thread of their own, counting those that interrupt. It ends with the input, or at the first line that
 /// nobody wants any more.
 fn read_ahead(

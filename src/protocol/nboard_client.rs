@@ -3,6 +3,7 @@
 use std::time::Instant;
 
 use super::external::{Limits, start_error};
+use super::nboard::parse_answer;
 use super::process::EngineProcess;
 use crate::arena::{Player, PlayerError};
 use crate::board::{Diagram, Square};
@@ -75,11 +76,8 @@ impl NBoardPlayer {
             line.trim().strip_prefix("===").map(|text| text.trim().to_owned())
         })?;
         let seconds = begin.elapsed().as_secs_f32();
-        // `d6/1.00/0.0`; the protocol's own example has spaces.
-        let mut fields = answer.split(['/', ' ']).map(str::trim);
-        let square = fields.next().unwrap_or_default().parse();
-        let square = square.map_err(|_| PlayerError::Answer { request: "go".into(), answer: answer.clone() })?;
-        let evaluation = fields.next().and_then(|text| text.parse().ok()).filter(|value: &f32| value.is_finite());
+        let (square, evaluation) = parse_answer(&answer)
+            .ok_or_else(|| PlayerError::Answer { request: "go".into(), answer: answer.clone() })?;
         self.note = MoveNote { evaluation, seconds: Some(seconds) };
         self.process = Some(process);
         Ok(square)

@@ -21,8 +21,8 @@ pub(super) struct EngineProcess {
 /// Lines that may wait to be read: a program that says more must wait for us.
 const QUEUE: usize = 1024;
 
-/// How long a program that has closed its output gets to tell its exit status.
-const FAREWELL: Duration = Duration::from_millis(200);
+/// How long a program that has closed its output gets to tell its exit status and its last words.
+const FAREWELL: Duration = Duration::from_secs(1);
 
 /// The groups of all programs running, for [`kill_all`].
 static RUNNING: Mutex<Vec<u32>> = Mutex::new(Vec::new());
@@ -79,8 +79,9 @@ impl EngineProcess {
     fn ended(&mut self, request: &str) -> PlayerError {
         let patience = Instant::now() + FAREWELL;
         let mut status = None;
-        while status.is_none() && Instant::now() < patience {
-            status = self.child.try_wait().ok().flatten();
+        // The thread that listens to its standard error shares the words as long as there may be more.
+        while (status.is_none() || Arc::strong_count(&self.last_words) > 1) && Instant::now() < patience {
+            status = status.or_else(|| self.child.try_wait().ok().flatten());
             thread::sleep(Duration::from_millis(2));
         }
         let mut detail = status.map(|status| format!(" ({status})")).unwrap_or_default();

@@ -3,10 +3,13 @@
 use crate::board::{Side, Square};
 
 /// A move of a game record; `None` is a pass.
-pub(super) type SgfMove = (Side, Option<Square>);
+pub type SgfMove = (Side, Option<Square>);
 
-/// The moves of the first game's main line, or what is wrong with the text.
-pub(super) fn main_line(text: &str) -> Result<Vec<SgfMove>, String> {
+/// The moves of the first game's main line, whether the rules allow them or not.
+///
+/// # Errors
+/// What is wrong with the text.
+pub fn main_line(text: &str) -> Result<Vec<SgfMove>, String> {
     let mut rest = text.find("(;").map(|start| &text[start + 2..]).ok_or("no game tree")?;
     let mut moves = Vec::new();
     let mut name = String::new();

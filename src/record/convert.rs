@@ -5,6 +5,7 @@ use std::io::{self, Write};
 use std::str::FromStr;
 
 use super::game::Game;
+use super::read::{Record, read};
 use super::{Fault, Place, RecordError, ggf, lines, wthor};
 use crate::board::ScoredDiagram;
 
@@ -19,7 +20,7 @@ pub enum Format {
     F5d6,
     /// Positions, with OBF data or a bare score.
     Obf,
-    /// Positions as Egaroucid's training data (only written).
+    /// Positions as Egaroucid's training data.
     Egaroucid,
 }
 
@@ -45,12 +46,23 @@ impl Format {
         if first.windows(2).any(|two| two == b"(;") {
             Self::Ggf
         } else if first.len() >= 64 && first[..64].iter().all(|byte| b"XxOo*-.".contains(byte)) {
-            Self::Obf
+            let side_or_score = first[64..].trim_ascii_start().first();
+            if side_or_score.is_some_and(|byte| b"+-0123456789".contains(byte)) { Self::Egaroucid } else { Self::Obf }
         } else {
             Self::F5d6
         }
     }
+
+    /// Whether it has positions, not games.
+    fn is_of_positions(self) -> bool {
+        matches!(self, Self::Obf | Self::Egaroucid)
+    }
 }
+
+/// A name that is no record format's.
+#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+#[error("`{0}` is no record format; there are ggf, wthor, f5d6, obf and egaroucid")]
+pub struct UnknownFormat(pub String);
 
 impl fmt::Display for Format {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
@@ -60,23 +72,17 @@ impl fmt::Display for Format {
 }
 
 impl FromStr for Format {
-    type Err = ConvertError;
+    type Err = UnknownFormat;
 
     fn from_str(text: &str) -> Result<Self, Self::Err> {
         let found = NAMES.iter().find(|(name, _)| name.eq_ignore_ascii_case(text));
-        found.map(|&(_, format)| format).ok_or_else(|| ConvertError::UnknownFormat(text.to_owned()))
+        found.map(|&(_, format)| format).ok_or_else(|| UnknownFormat(text.to_owned()))
     }
 }
 
 /// Why records could not be converted.
 #[derive(Debug, thiserror::Error)]
 pub enum ConvertError {
-    /// No such format.
-    #[error("`{0}` is no record format; there are ggf, wthor, f5d6, obf and egaroucid")]
-    UnknownFormat(String),
-    /// A format that is only written.
-    #[error("{0} can be written, not read")]
-    OnlyWritten(Format),
     /// A format that is only read.
     #[error("{0} can be read, not written")]
     OnlyRead(Format),
@@ -102,20 +108,6 @@ pub struct Converted {
     pub skipped: usize,
 }
 
-/// The games of a file in any format that holds games, each or why it cannot be read.
-///
-/// # Errors
-/// The format holds no games, or the file as a whole cannot be read.
-pub fn read_games(bytes: &[u8], format: Format) -> Result<Vec<Result<Game, RecordError>>, ConvertError> {
-    match format {
-        Format::Ggf => Ok(ggf::read(bytes).collect()),
-        Format::Wthor => Ok(wthor::read(bytes)?.collect()),
-        Format::F5d6 => Ok(lines::read_transcripts(&String::from_utf8_lossy(bytes)).collect()),
-        Format::Obf => Err(ConvertError::PositionsToGames(format)),
-        Format::Egaroucid => Err(ConvertError::OnlyWritten(format)),
-    }
-}
-
 /// Converts the records of a file. Games become positions by scoring each of their positions with the result.
 ///
 /// `on_bad` decides on every record that cannot be read or written: `Ok` skips it.
@@ -132,19 +124,27 @@ pub fn convert(
     if to == Format::Wthor {
         return Err(ConvertError::OnlyRead(to));
     }
+    if from.is_of_positions() && !to.is_of_positions() {
+        return Err(ConvertError::PositionsToGames(to));
+    }
     let mut done = Converted::default();
-    if from == Format::Obf {
-        if matches!(to, Format::Ggf | Format::F5d6) {
-            return Err(ConvertError::PositionsToGames(to));
-        }
-        let text = String::from_utf8_lossy(bytes);
-        for record in lines::read_positions(&text) {
-            write_each(record, &mut done, on_bad, |position| write_position(out, to, position))?;
-        }
-    } else {
-        for record in read_games(bytes, from)? {
-            write_each(record, &mut done, on_bad, |game| write_game(out, to, game))?;
-        }
+    for record in read(bytes, from)? {
+        done.read += 1;
+        let written = record.map(|record| match &record {
+            Record::Game(game) => write_game(out, to, game),
+            Record::Position(position) => write_position(out, to, position),
+        });
+        let bad = match written {
+            Ok(Ok(count)) => {
+                done.written += count;
+                continue;
+            }
+            Ok(Err(WriteError::Output(error))) => return Err(error.into()),
+            Ok(Err(WriteError::Fault(fault))) => RecordError { place: Place::Item(done.read), fault },
+            Err(error) => error,
+        };
+        done.skipped += 1;
+        on_bad(bad)?;
     }
     Ok(done)
 }
@@ -159,27 +159,6 @@ impl From<io::Error> for WriteError {
     fn from(error: io::Error) -> Self {
         Self::Output(error)
     }
-}
-
-/// Writes a record if it was read, and keeps the books.
-fn write_each<T>(
-    record: Result<T, RecordError>,
-    done: &mut Converted,
-    on_bad: &mut dyn FnMut(RecordError) -> Result<(), RecordError>,
-    write: impl FnOnce(&T) -> Result<usize, WriteError>,
-) -> Result<(), ConvertError> {
-    done.read += 1;
-    let bad = match record.map(|item| write(&item)) {
-        Ok(Ok(count)) => {
-            done.written += count;
-            return Ok(());
-        }
-        Ok(Err(WriteError::Output(error))) => return Err(error.into()),
-        Ok(Err(WriteError::Fault(fault))) => RecordError { place: Place::Item(done.read), fault },
-        Err(error) => error,
-    };
-    done.skipped += 1;
-    Ok(on_bad(bad)?)
 }
 
 /// Writes a game, or its positions; gives the number of records that makes.

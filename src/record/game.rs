@@ -58,14 +58,14 @@ impl Game {
     /// A game without moves, without names.
     pub fn new(start: Diagram) -> Self {
         let (black, white) = (String::new(), String::new());
-        let last = pass_if_needed(start);
+        let last = start.pass_if_needed();
         Self { start, moves: Vec::new(), last, black, white, place: None, date: None, clock: None, result: None }
     }
 
     /// Forgets the moves and begins elsewhere; names and the like stay.
     pub(super) fn restart(&mut self, start: Diagram) {
         self.moves.clear();
-        (self.start, self.last) = (start, pass_if_needed(start));
+        (self.start, self.last) = (start, start.pass_if_needed());
     }
 
     /// A game from the start position. Where it is over, its result is set.
@@ -86,7 +86,7 @@ impl Game {
         let ply = self.moves.len() + 1;
         let next = self.last.try_play(square);
         let next = next.map_err(|reason| NotationError::Illegal { ply, square, reason })?;
-        self.last = pass_if_needed(next);
+        self.last = next.pass_if_needed();
         self.moves.push((square, note));
         Ok(())
     }
@@ -98,7 +98,7 @@ impl Game {
             .steps()
             .last()
             .map_or(self.start, |(before, to)| before.try_play(to).expect("the moves before were legal"));
-        self.last = pass_if_needed(self.last);
+        self.last = self.last.pass_if_needed();
         Some(square)
     }
 
@@ -119,10 +119,10 @@ impl Game {
 
     /// Each position of the game with the move played in it.
     pub fn steps(&self) -> impl Iterator<Item = (Diagram, Square)> {
-        let mut diagram = pass_if_needed(self.start);
+        let mut diagram = self.start.pass_if_needed();
         self.moves.iter().map(move |&(square, _)| {
             let before = diagram;
-            diagram = pass_if_needed(before.try_play(square).expect("a game holds legal moves only"));
+            diagram = before.try_play(square).expect("a game holds legal moves only").pass_if_needed();
             (before, square)
         })
     }
@@ -150,9 +150,4 @@ impl Game {
             })
         })
     }
-}
-
-/// The diagram with the turn passed on where only the opponent can move.
-fn pass_if_needed(diagram: Diagram) -> Diagram {
-    if diagram.position.moves() == 0 && diagram.position.opponent_moves() != 0 { diagram.pass() } else { diagram }
 }

@@ -48,6 +48,8 @@ impl GgfReader<'_> {
             }
             let value_start = name_length + 1;
             let Some(length) = rest[value_start..].iter().position(|&byte| byte == b']') else {
+                // No game can follow; to look for one would be to come here again and again.
+                self.at = self.text.len();
                 return Err(error(Fault::Unterminated));
             };
             let name = String::from_utf8_lossy(&rest[..name_length]).to_ascii_uppercase();

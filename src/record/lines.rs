@@ -1,35 +1,46 @@
 //! The formats that have one game or position a line: f5d6 transcripts, OBF, and Egaroucid's training lines.
 
+use std::borrow::Cow;
 use std::io::{self, Write};
 
 use super::game::Game;
 use super::{Place, RecordError};
-use crate::board::{Diagram, ScoredDiagram, Side, Transcript};
+use crate::board::{Diagram, NotationError, ScoredDiagram, Side, Transcript};
 
 /// The lines of a text that hold data, with their numbers from 1: not empty, not starting with `#` or `%`.
-fn data_lines(text: &str) -> impl Iterator<Item = (usize, &str)> {
-    let lines = text.lines().enumerate().map(|(i, line)| (i + 1, line.trim()));
+fn data_lines(text: &[u8]) -> impl Iterator<Item = (usize, Cow<'_, str>)> + Send {
+    let lines = text.split(|&byte| byte == b'\n').enumerate();
+    let lines = lines.map(|(i, line)| (i + 1, String::from_utf8_lossy(line.trim_ascii())));
     lines.filter(|(_, line)| !line.is_empty() && !line.starts_with(['#', '%']))
 }
 
+/// What is wrong on a line.
+fn error(line: usize) -> impl Fn(NotationError) -> RecordError {
+    move |reason| RecordError { place: Place::Line(line), fault: reason.into() }
+}
+
 /// The games of a text of f5d6 transcripts, each or why it cannot be read.
-pub fn read_transcripts(text: &str) -> impl Iterator<Item = Result<Game, RecordError>> {
+pub fn read_transcripts(text: &[u8]) -> impl Iterator<Item = Result<Game, RecordError>> + Send {
     data_lines(text).map(|(line, text)| {
         let transcript = text.parse::<Transcript>();
-        let game = transcript.map(|transcript| Game::from_transcript(&transcript));
-        game.map_err(|reason| RecordError { place: Place::Line(line), fault: reason.into() })
+        transcript.map(|transcript| Game::from_transcript(&transcript)).map_err(error(line))
     })
 }
 
 /// The positions of a text of diagrams, with bare scores or OBF data, each or why it cannot be read.
-pub fn read_positions(text: &str) -> impl Iterator<Item = Result<ScoredDiagram, RecordError>> {
+pub fn read_positions(text: &[u8]) -> impl Iterator<Item = Result<ScoredDiagram, RecordError>> + Send {
     data_lines(text).map(|(line, text)| {
         // OBF comments start anywhere on the line.
         let data = text.split('%').next().unwrap_or_default();
-        data.parse().map_err(|reason: crate::board::NotationError| RecordError {
-            place: Place::Line(line),
-            fault: reason.into(),
-        })
+        data.parse().map_err(error(line))
+    })
+}
+
+/// The positions of a text of Egaroucid's training data, each or why it cannot be read. The side to move is black there.
+pub fn read_egaroucid(text: &[u8]) -> impl Iterator<Item = Result<ScoredDiagram, RecordError>> + Send {
+    data_lines(text).map(|(line, text)| {
+        let (board, score) = text.split_once(char::is_whitespace).unwrap_or((&text, ""));
+        format!("{board} X {score}").parse().map_err(error(line))
     })
 }
 

@@ -1,19 +1,22 @@
 //! Games and positions as other programs write them down.
 //!
 //! [`Game`] is one game with all a record may say of it. [`ggf`], [`wthor`] and [`lines`] read and write the formats;
-//! [`convert`](convert()) goes from one to another. Readers are iterators: a bad game is an error with its place, and the
-//! reader goes on after it. They trust no length that a file claims.
+//! [`convert`](convert()) goes from one to another, and a [`Labeller`] says what the positions of [`Record`]s are worth. Readers
+//! are iterators: a bad game is an error with its place, and the reader goes on after it. They trust no length that a file
+//! claims.
 
 mod convert;
 mod game;
 pub mod ggf;
 pub mod lines;
+mod read;
 pub mod wthor;
 
 use crate::board::NotationError;
 
-pub use convert::{ConvertError, Converted, Format, convert, read_games};
+pub use convert::{ConvertError, Converted, Format, UnknownFormat, convert};
 pub use game::{Finish, Game, GameResult, MoveNote};
+pub use read::{Labelled, Labeller, Record, Records, read};
 
 /// Something in a record that cannot be read, and where it stands.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
@@ -88,7 +91,7 @@ pub enum Fault {
     #[error("the game does not begin at the start position, and an f5d6 line cannot say so")]
     NotFromStart,
     /// A game or a position that cannot be written with a score.
-    #[error("its score is unknown")]
+    #[error("what it is worth is unknown: it has no score, or no result that counts discs")]
     NoScore,
     /// A byte of a WTHOR record out of range.
     #[error("{what} {value} is out of range")]

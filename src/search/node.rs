@@ -3,25 +3,35 @@
 use crate::board::{Bitboard, Position, Square};
 use crate::eval::{Evaluator, Score};
 
-/// A position and the evaluator's state of it.
+/// A position, its moves, and the evaluator's state of it.
 #[derive(Clone, Debug)]
 pub struct Node<S> {
     pub(super) position: Position,
+    pub(super) moves: Bitboard,
     pub(super) state: S,
 }
 
 impl<S: Clone> Node<S> {
     pub(super) fn new(evaluator: &impl Evaluator<State = S>, position: &Position) -> Self {
-        Self { position: *position, state: evaluator.state(position) }
+        Self { position: *position, moves: position.moves(), state: evaluator.state(position) }
     }
 
+    /// The node after a move, which leaves the opponent the moves `replies`.
     #[inline]
-    pub(super) fn play(&self, evaluator: &impl Evaluator<State = S>, to: Square, flips: Bitboard) -> Self {
-        Self { position: self.position.play_unchecked(to, flips), state: evaluator.play(&self.state, to, flips) }
+    pub(super) fn play(
+        &self,
+        evaluator: &impl Evaluator<State = S>,
+        to: Square,
+        flips: Bitboard,
+        replies: Bitboard,
+    ) -> Self {
+        let position = self.position.play_unchecked(to, flips);
+        Self { position, moves: replies, state: evaluator.play(&self.state, to, flips) }
     }
 
     pub(super) fn pass(&self, evaluator: &impl Evaluator<State = S>) -> Self {
-        Self { position: self.position.pass(), state: evaluator.pass(&self.state) }
+        let position = self.position.pass();
+        Self { position, moves: position.moves(), state: evaluator.pass(&self.state) }
     }
 
     /// The value where the search ends: exact where the board is full or a side has no discs left.
@@ -32,6 +42,16 @@ impl<S: Clone> Node<S> {
             return self.result();
         }
         evaluator.evaluate(&self.position, &self.state)
+    }
+
+    /// [`Self::leaf`] of the position after a move.
+    #[inline]
+    pub(super) fn leaf_after(&self, evaluator: &impl Evaluator<State = S>, to: Square, flips: Bitboard) -> Score {
+        let after = self.position.play_unchecked(to, flips);
+        if after.player == 0 || after.empty() == 0 {
+            return Score::from_discs(after.final_score());
+        }
+        evaluator.evaluate_move(&self.state, to, flips, &after)
     }
 
     /// The exact value of a finished game.
@@ -47,8 +67,8 @@ pub(super) const BESIDE_CORNERS: Bitboard = 0x42c3_0000_0000_c342;
 /// How promising the move to `to` looks by the replies it leaves: the fewer the better, corners more, squares beside
 /// them less.
 #[inline]
-pub(super) fn promise(to: Square, after: Position) -> i32 {
+pub(super) fn promise(to: Square, replies: Bitboard) -> i32 {
     let corner = if to.bit() & CORNERS != 0 { 16 } else { 0 };
     let beside = if to.bit() & BESIDE_CORNERS != 0 { -4 } else { 0 };
-    corner + beside - 2 * after.moves().count_ones() as i32
+    corner + beside - 2 * replies.count_ones() as i32
 }

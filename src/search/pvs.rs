@@ -14,11 +14,12 @@ use crate::eval::{Evaluator, Score};
 /// Moves from the root on, best play by both sides. Passes are left out.
 pub(super) type Line = ArrayVec<Square, 64>;
 
-/// A legal move with the discs it turns and its place in the order of trying.
+/// A legal move with the discs it turns, the moves it leaves the opponent, and its place in the order of trying.
 #[derive(Clone, Copy)]
 struct Candidate {
     to: Square,
     flips: Bitboard,
+    replies: Bitboard,
     key: i32,
 }
 
@@ -78,7 +79,7 @@ impl<E: Evaluator> Search<'_, E> {
         if depth == 0 {
             return node.leaf(self.evaluator);
         }
-        let moves = node.position.moves();
+        let moves = node.moves;
         if moves == 0 {
             return self.pass(node, |search, passed| -search.principal(passed, depth, -beta, -alpha, line));
         }
@@ -90,7 +91,7 @@ impl<E: Evaluator> Search<'_, E> {
         let mut taken = 0;
         while let Some(candidate) = next(&mut candidates, taken) {
             taken += 1;
-            let child = node.play(self.evaluator, candidate.to, candidate.flips);
+            let child = node.play(self.evaluator, candidate.to, candidate.flips, candidate.replies);
             below.clear();
             let mut value;
             if best_move.is_none() {
@@ -128,7 +129,7 @@ impl<E: Evaluator> Search<'_, E> {
         if depth == 0 {
             return node.leaf(self.evaluator);
         }
-        let moves = node.position.moves();
+        let moves = node.moves;
         if moves == 0 {
             return self.pass(node, |search, passed| -search.zero_window(passed, depth, Score(-alpha.0 - 1)));
         }
@@ -214,7 +215,7 @@ impl<E: Evaluator> Search<'_, E> {
         let mut taken = 0;
         while let Some(candidate) = next(candidates, taken) {
             taken += 1;
-            let child = node.play(self.evaluator, candidate.to, candidate.flips);
+            let child = node.play(self.evaluator, candidate.to, candidate.flips, candidate.replies);
             let value = -self.zero_window(&child, depth - 1, Score(-alpha.0 - 1));
             if value > best {
                 (best, best_move) = (value, Some(candidate.to));
@@ -246,19 +247,21 @@ impl<E: Evaluator> Search<'_, E> {
     /// The last ply, where most of the time goes: every child is a leaf.
     fn frontier(&mut self, node: &Node<E::State>, moves: Bitboard, alpha: Score) -> Score {
         let mut best = -Score::INFINITY;
-        let killer = moves & self.killer;
-        let rest = moves & !killer;
-        for group in [killer, rest & CORNERS, rest & !(CORNERS | BESIDE_CORNERS), rest & BESIDE_CORNERS] {
-            for to in squares(group) {
-                let child = node.play(self.evaluator, to, node.position.flips(to));
-                self.nodes += 1;
-                let value = -child.leaf(self.evaluator);
-                if value > best {
-                    best = value;
-                    if value > alpha {
-                        self.killer = to.bit();
-                        return best;
-                    }
+        let mut rest = moves;
+        while rest != 0 {
+            let mut first = rest;
+            for better in [!BESIDE_CORNERS, CORNERS, self.killer] {
+                first = if rest & better != 0 { rest & better } else { first };
+            }
+            let to = squares(first).next().expect("the rest is not empty");
+            rest &= !to.bit();
+            self.nodes += 1;
+            let value = -node.leaf_after(self.evaluator, to, node.position.flips(to));
+            if value > best {
+                best = value;
+                if value > alpha {
+                    self.killer = to.bit();
+                    return best;
                 }
             }
         }
@@ -267,10 +270,11 @@ impl<E: Evaluator> Search<'_, E> {
 
     /// The position has no move: it is over, or the other side moves on.
     fn pass(&mut self, node: &Node<E::State>, go_on: impl FnOnce(&mut Self, &Node<E::State>) -> Score) -> Score {
-        if node.position.opponent_moves() == 0 {
+        let passed = node.pass(self.evaluator);
+        if passed.moves == 0 {
             return node.result();
         }
-        go_on(self, &node.pass(self.evaluator))
+        go_on(self, &passed)
     }
 
     /// The legal moves with their keys: the table's move first, then by the static value of the position they lead to
@@ -278,16 +282,20 @@ impl<E: Evaluator> Search<'_, E> {
     fn candidates(&self, node: &Node<E::State>, moves: Bitboard, depth: u32, hash_move: Option<u8>) -> Candidates {
         let mut candidates = Candidates::new();
         for to in squares(moves) {
-            let mut candidate = Candidate { to, flips: node.position.flips(to), key: 0 };
-            candidate.key = if Some(index(to)) == hash_move {
+            let flips = node.position.flips(to);
+            let after = node.position.play_unchecked(to, flips);
+            if depth >= MIN_DEPTH_TO_ORDER_BY_EVALUATION {
+                self.table.prefetch(after.hash64());
+            }
+            let replies = after.moves();
+            let key = if Some(index(to)) == hash_move {
                 i32::MAX
             } else if depth >= MIN_DEPTH_TO_ORDER_BY_EVALUATION {
-                let child = node.play(self.evaluator, candidate.to, candidate.flips);
-                PROMISE * promise(to, child.position) - child.leaf(self.evaluator).0
+                PROMISE * promise(to, replies) - node.leaf_after(self.evaluator, to, flips).0
             } else {
-                promise(to, node.position.play_unchecked(to, candidate.flips))
+                promise(to, replies)
             };
-            candidates.push(candidate);
+            candidates.push(Candidate { to, flips, replies, key });
         }
         candidates
     }

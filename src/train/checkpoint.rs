@@ -6,8 +6,8 @@ use std::path::{Path, PathBuf};
 
 use serde::{Deserialize, Serialize};
 
+use super::error::TrainError;
 use super::journal;
-use super::run::TrainError;
 use crate::eval::{ModelError, StageMap};
 use crate::learn::LearnerState;
 use crate::weights::{Container, blob, remove_temporaries};

@@ -26,8 +26,36 @@ pub struct TrainConfig {
     pub step: StepRule,
     /// When and how strength is measured.
     pub gate: GateConfig,
+    /// What is learned before the first generation.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub records: Option<RecordsConfig>,
     /// What the generations do, in order; the last phase goes on for ever.
     pub phases: Vec<Phase>,
+}
+
+/// Recorded games and scored positions, learned before the first generation in the stages of the first phase.
+#[derive(Clone, PartialEq, Eq, Debug, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case", deny_unknown_fields)]
+pub struct RecordsConfig {
+    /// The files, in the order in which they are learned: GGF, WTHOR, f5d6, OBF or Egaroucid's training lines.
+    pub files: Vec<String>,
+    /// Passes over the samples.
+    #[serde(default = "two_passes")]
+    pub passes: u32,
+    /// Positions of games with at most so many empties are solved; see [`Labeller`](crate::record::Labeller).
+    #[serde(default = "solved_empties")]
+    pub exact_empties: u32,
+    /// The SHA-256 of each file in hexadecimal: other contents are refused. A run fills it in where it is left out.
+    #[serde(default)]
+    pub sha256: Vec<String>,
+}
+
+fn two_passes() -> u32 {
+    2
+}
+
+fn solved_empties() -> u32 {
+    12
 }
 
 /// A stretch of generations that are alike.
@@ -169,7 +197,18 @@ impl TrainConfig {
         require(!self.phases.is_empty(), "phases", "empty".into(), "there is at least one phase")?;
         require((1..=1000).contains(&self.window), "window", self.window.to_string(), "1 to 1000 generations")?;
         require((1..=100).contains(&self.passes), "passes", self.passes.to_string(), "1 to 100")?;
-        require(self.gate.pairs >= 1, "gate.pairs", self.gate.pairs.to_string(), "at least 1")?;
+        let GateConfig { pairs, depth, exact_empties, .. } = self.gate;
+        require((1..=100_000).contains(&pairs), "gate.pairs", pairs.to_string(), "1 to 100,000")?;
+        require((1..=20).contains(&depth), "gate.depth", depth.to_string(), "1 to 20 plies")?;
+        require(exact_empties <= 24, "gate.exact-empties", exact_empties.to_string(), "at most 24")?;
+        if let Some(records) = &self.records {
+            let RecordsConfig { files, passes, exact_empties, sha256 } = records;
+            require(!files.is_empty(), "records.files", "empty".into(), "at least one file")?;
+            require((1..=100).contains(passes), "records.passes", passes.to_string(), "1 to 100")?;
+            require(*exact_empties <= 24, "records.exact-empties", exact_empties.to_string(), "at most 24")?;
+            let one_each = sha256.is_empty() || sha256.len() == files.len();
+            require(one_each, "records.sha256", format!("{} checksums", sha256.len()), "one for each file, or none")?;
+        }
         for phase in &self.phases {
             let play = &phase.self_play;
             require((1..=100_000_000).contains(&phase.games), "games", phase.games.to_string(), "1 to 100,000,000")?;
@@ -182,6 +221,10 @@ impl TrainConfig {
             require(play.opening_plies <= 59, "opening-plies", play.opening_plies.to_string(), "at most 59")?;
             let exploration = play.exploration;
             require((0.0..=1.0).contains(&exploration), "exploration", exploration.to_string(), "a chance, 0 to 1")?;
+        }
+        if let StepRule::Decayed { half, floor, .. } = self.step {
+            require(half.is_finite() && half > 0.0, "step.half", half.to_string(), "above 0")?;
+            require(floor.is_finite() && floor >= 0.0, "step.floor", floor.to_string(), "0 or above")?;
         }
         let rate = self.step.rate();
         require(rate.is_finite() && rate > 0.0, "step.rate", rate.to_string(), "above 0")

@@ -23,6 +23,28 @@ pub enum TrainEvent {
         /// Sum of the Elo gained by all promotions before; none before the first gate.
         elo: Option<f64>,
     },
+    /// A new run cannot learn from a record; after the first twenty of a file they are only counted.
+    BadRecord {
+        /// The file.
+        file: String,
+        /// Where and why.
+        reason: String,
+    },
+    /// A new run has learned a file of records.
+    Records {
+        /// The file.
+        file: String,
+        /// Records it has.
+        read: u64,
+        /// Those that could not be learned from.
+        left_out: u64,
+        /// Labelled positions.
+        positions: u64,
+        /// Root mean square error in discs, each position before it was learned.
+        loss: f64,
+        /// Seconds it took.
+        seconds: f64,
+    },
     /// A batch of games was played, or taken from the journal.
     Batch {
         /// The generation, from 0.

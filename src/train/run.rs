@@ -1,9 +1,8 @@
 //! The loop of generations.
 
 use std::collections::VecDeque;
-use std::fs::OpenOptions;
+use std::fs::{File, OpenOptions};
 use std::io::{self, Write};
-use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering::Relaxed};
 use std::time::Instant;
@@ -11,15 +10,18 @@ use std::time::Instant;
 use rayon::prelude::*;
 
 use super::checkpoint::{Checkpoint, RunDirectory};
-use super::config::{ConfigError, Phase, TrainConfig};
+use super::config::{Phase, TrainConfig};
+use super::error::TrainError;
 use super::event::TrainEvent;
 use super::gate;
 use super::journal::Journal;
-use crate::eval::{ModelError, PatternEvaluator};
-use crate::learn::{Diverged, Learner, PassLoss, Sample, SampleSet, lambda_returns};
-use crate::pattern::{Layout, LayoutError};
+use super::records;
+use super::request::{Budget, Outcome, TrainRequest};
+use crate::eval::PatternEvaluator;
+use crate::learn::{Learner, PassLoss, Sample, SampleSet, lambda_returns};
+use crate::pattern::Layout;
 use crate::selfplay::SelfPlay;
-use crate::weights::{FileError, Provenance, WeightFile, atomic_write};
+use crate::weights::{Provenance, WeightFile, atomic_write};
 
 /// Games of a batch: what a signal waits for, and what a crash costs.
 const BATCH: u32 = 2048;
@@ -28,116 +30,30 @@ const BATCH: u32 = 2048;
 /// between: what follows the checkpoint is only learned again.
 const CHECKPOINT_SECONDS: f64 = 30.0;
 
-/// When a run is finished; the first limit reached counts. Time and games of earlier sessions count too.
-#[derive(Clone, Copy, PartialEq, Debug, Default)]
-pub struct Budget {
-    /// Working time.
-    pub seconds: Option<f64>,
-    /// Generations.
-    pub generations: Option<u32>,
-    /// Games.
-    pub games: Option<u64>,
-}
-
-/// How a run ended.
-#[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub enum Outcome {
-    /// The budget is used up.
-    Finished,
-    /// It was told to stop and can be resumed.
-    Stopped,
-}
-
-/// Why a run cannot go on. What was saved stays good.
-#[derive(Debug, thiserror::Error)]
-pub enum TrainError {
-    /// The configuration.
-    #[error(transparent)]
-    Config(#[from] ConfigError),
-    /// The pattern set.
-    #[error(transparent)]
-    Layout(#[from] LayoutError),
-    /// The weights to start from.
-    #[error("cannot start from these weights: {0}")]
-    From(ModelError),
-    /// Weights to start from for a run that began already.
-    #[error("the run in {0} has begun already; weights to start from are for new runs")]
-    FromOnResume(PathBuf),
-    /// A run of another configuration.
-    #[error(
-        "the run in {directory} was begun with another configuration: `{key}` differs. Use another --run directory, or the \
-         configuration in {directory}/config.toml"
-    )]
-    OtherConfig {
-        /// The run directory.
-        directory: PathBuf,
-        /// The first line that differs.
-        key: String,
-    },
-    /// A new run was asked for where one exists.
-    #[error("{0} holds a run already, and --resume never was asked for. Use another directory or remove it")]
-    Exists(PathBuf),
-    /// Another process works in the directory.
-    #[error("another process is training in {0}")]
-    Locked(PathBuf),
-    /// A file that the checkpoint relies on, or the checkpoint itself.
-    #[error(
-        "{0} is damaged, missing, or of another state of the run. The run cannot go on, but its weights can: start a new run \
-         --from its last.fsw"
-    )]
-    Damaged(PathBuf),
-    /// Reading or writing.
-    #[error("{path}: {error}")]
-    Io {
-        /// File or folder.
-        path: PathBuf,
-        /// What went wrong.
-        error: io::Error,
-    },
-    /// A file of ours.
-    #[error(transparent)]
-    File(#[from] FileError),
-    /// Learning.
-    #[error(transparent)]
-    Diverged(#[from] Diverged),
-}
-
-impl TrainError {
-    pub(super) fn io(path: &Path, error: io::Error) -> Self {
-        Self::Io { path: path.to_owned(), error }
-    }
-}
-
-/// Trains in a run directory, on the threads of the current rayon pool, until the budget is used up or `stop` is set.
-///
-/// A directory that holds a run of the same configuration is resumed, unless `resume` is false. `from` are weights to start a
-/// new run from; else it starts from nothing. The sink hears of every event as it happens.
+/// Trains in a run directory, on the threads of the current rayon pool, until the budget is used up or the request's `stop` is
+/// set. A directory that holds a run of the same configuration is resumed. The sink hears of every event as it happens.
 ///
 /// # Errors
 /// See [`TrainError`]. The files in the directory are whole whatever happens.
-pub fn train(
-    config: &TrainConfig,
-    directory: &Path,
-    budget: Budget,
-    resume: bool,
-    from: Option<&WeightFile>,
-    stop: &AtomicBool,
-    sink: &mut dyn FnMut(&TrainEvent),
-) -> Result<Outcome, TrainError> {
-    let set = config.pattern_set()?;
-    let layout = Arc::new(Layout::new(&set)?);
-    let directory = RunDirectory::open(directory)?;
-    let mut run = Run::open(config, layout, directory, resume, from)?;
-    run.start(sink)?;
-    let mut over = run.is_over(&budget);
+pub fn train(request: &TrainRequest, sink: &mut dyn FnMut(&TrainEvent)) -> Result<Outcome, TrainError> {
+    let TrainRequest { budget, stop, .. } = request;
+    let mut run = Run::open(request)?;
+    if !run.start(stop, sink)? {
+        run.end(false, sink)?;
+        return Ok(Outcome::Stopped);
+    }
+    let mut over = run.is_over(budget);
+    if over && run.best.is_none() {
+        run.gate(sink)?;
+    }
     while !over {
         if !run.generation(stop, sink)? {
             run.end(false, sink)?;
             return Ok(Outcome::Stopped);
         }
-        let gate_due = config.gate.every > 0 && run.state.generation.is_multiple_of(config.gate.every);
+        let gate_due = run.config.gate.every > 0 && run.state.generation.is_multiple_of(run.config.gate.every);
         // Asked once: a time that runs out during a checkpoint leaves one more generation, not a run without its last gate.
-        over = run.is_over(&budget);
+        over = run.is_over(budget);
         if gate_due || over {
             run.gate(sink)?;
         } else if stop.load(Relaxed) || run.since_checkpoint.elapsed().as_secs_f64() >= CHECKPOINT_SECONDS {
@@ -149,8 +65,8 @@ pub fn train(
 }
 
 /// A run at work.
-struct Run<'c> {
-    config: &'c TrainConfig,
+struct Run {
+    config: TrainConfig,
     toml: String,
     layout: Arc<Layout>,
     directory: RunDirectory,
@@ -165,17 +81,15 @@ struct Run<'c> {
     /// Seconds of earlier sessions.
     earlier: f64,
     since_checkpoint: Instant,
-    metrics: std::fs::File,
+    metrics: File,
 }
 
-impl<'c> Run<'c> {
-    fn open(
-        config: &'c TrainConfig,
-        layout: Arc<Layout>,
-        directory: RunDirectory,
-        resume: bool,
-        from: Option<&WeightFile>,
-    ) -> Result<Self, TrainError> {
+impl Run {
+    fn open(request: &TrainRequest) -> Result<Self, TrainError> {
+        let &TrainRequest { resume, from, .. } = request;
+        let layout = Arc::new(Layout::new(&request.config.pattern_set()?)?);
+        let config = records::sealed(request.config)?;
+        let directory = RunDirectory::open(request.directory)?;
         let toml = config.to_toml();
         let checkpoint = directory.checkpoint()?;
         let root = directory.file("");
@@ -184,8 +98,10 @@ impl<'c> Run<'c> {
             Some(_) if !resume => return Err(TrainError::Exists(root)),
             Some(_) if from.is_some() => return Err(TrainError::FromOnResume(root)),
             Some(mut state) => {
-                if let Some(key) = first_difference(&state.config, &toml) {
-                    return Err(TrainError::OtherConfig { directory: root, key });
+                match first_difference(&state.config, &toml) {
+                    Some(key) if key == "sha256" => return Err(TrainError::RecordsChanged(root)),
+                    Some(key) => return Err(TrainError::OtherConfig { directory: root, key }),
+                    None => {}
                 }
                 let broken = || TrainError::Damaged(directory.file("checkpoint"));
                 let learner = state.take_learner().map_err(|_| broken())?;
@@ -271,14 +187,12 @@ impl<'c> Run<'c> {
     }
 
     fn tell(&mut self, sink: &mut dyn FnMut(&TrainEvent), event: &TrainEvent) -> Result<(), TrainError> {
-        sink(event);
-        let mut line = serde_json::to_string(event).expect("events are plain data");
-        line.push('\n');
-        let path = || self.directory.file("metrics.jsonl");
-        self.metrics.write_all(line.as_bytes()).map_err(|error| TrainError::io(&path(), error))
+        tell(&mut self.metrics, &self.directory, sink, event)
     }
 
-    fn start(&mut self, sink: &mut dyn FnMut(&TrainEvent)) -> Result<(), TrainError> {
+    /// Says how the run begins; a new one learns its records and writes its first checkpoint. False if it was stopped before
+    /// that: it will begin anew.
+    fn start(&mut self, stop: &AtomicBool, sink: &mut dyn FnMut(&TrainEvent)) -> Result<bool, TrainError> {
         let event = TrainEvent::Start {
             generation: self.state.generation,
             resumed: self.resumed,
@@ -288,7 +202,15 @@ impl<'c> Run<'c> {
             elo: self.state.best.map(|_| self.state.elo),
         };
         self.tell(sink, &event)?;
-        if self.resumed { Ok(()) } else { self.checkpoint(sink) }
+        if self.resumed {
+            return Ok(true);
+        }
+        if let Some(config) = &self.config.records {
+            let tell = &mut |event: &TrainEvent| tell(&mut self.metrics, &self.directory, sink, event);
+            let Some(updates) = records::learn(config, &mut self.learner, stop, tell)? else { return Ok(false) };
+            self.state.updates += updates;
+        }
+        self.checkpoint(sink).map(|()| true)
     }
 
     fn end(&mut self, finished: bool, sink: &mut dyn FnMut(&TrainEvent)) -> Result<(), TrainError> {
@@ -391,7 +313,7 @@ impl<'c> Run<'c> {
     /// Measures the newest weights and keeps them as the best if they are.
     fn gate(&mut self, sink: &mut dyn FnMut(&TrainEvent)) -> Result<(), TrainError> {
         let began = Instant::now();
-        let generation = self.state.generation - 1;
+        let generation = self.state.generation.saturating_sub(1);
         let newest = self.weights();
         let seed = self.config.seed.wrapping_add(u64::from(generation));
         let best_model = self.best.as_ref().map(|best| &best.model);
@@ -445,6 +367,19 @@ impl<'c> Run<'c> {
         let seconds = began.elapsed().as_secs_f64();
         self.tell(sink, &TrainEvent::Checkpoint { generation: self.state.generation, seconds })
     }
+}
+
+/// Tells the sink of an event, and adds it to the directory's metrics.
+fn tell(
+    metrics: &mut File,
+    directory: &RunDirectory,
+    sink: &mut dyn FnMut(&TrainEvent),
+    event: &TrainEvent,
+) -> Result<(), TrainError> {
+    sink(event);
+    let mut line = serde_json::to_string(event).expect("events are plain data");
+    line.push('\n');
+    metrics.write_all(line.as_bytes()).map_err(|error| TrainError::io(&directory.file("metrics.jsonl"), error))
 }
 
 fn new_state(config: String, parent: Option<String>) -> Checkpoint {

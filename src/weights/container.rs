@@ -157,8 +157,7 @@ impl Container {
     /// # Errors
     /// The file system's.
     pub fn write(&self, path: &Path, value: &impl Serialize) -> Result<(), FileError> {
-        let bytes = self.to_bytes(value);
-        atomic_write(path, |writer| writer.write_all(&bytes)).map_err(FileError::io(path))
+        write_whole(path, &self.to_bytes(value))
     }
 
     /// The value of a file.
@@ -235,6 +234,11 @@ impl Container {
 /// bincode's settings: little-endian, fixed-width integers, at most `LIMIT` bytes read.
 const fn config<const LIMIT: usize>() -> impl bincode::config::Config {
     bincode::config::standard().with_little_endian().with_fixed_int_encoding().with_limit::<LIMIT>()
+}
+
+/// Replaces a file atomically with these bytes.
+pub(super) fn write_whole(path: &Path, bytes: &[u8]) -> Result<(), FileError> {
+    atomic_write(path, |writer| writer.write_all(bytes)).map_err(FileError::io(path))
 }
 
 /// The bytes of a file, if they are at most `limit`; of a larger one nothing is read. `what` says what it should be.

@@ -5,9 +5,8 @@ use std::path::Path;
 use serde::de::IntoDeserializer;
 use serde::{Deserialize, Serialize};
 
-use super::atomic_write;
 use super::blob::Blob;
-use super::container::{Container, FileError, FormatError};
+use super::container::{Container, FileError, FormatError, write_whole};
 use crate::board::Square;
 use crate::eval::{Model, StageMap};
 use crate::pattern::{Layout, Pattern, PatternSet, Scalar};
@@ -202,8 +201,7 @@ impl WeightFile {
     /// # Errors
     /// The file system's.
     pub fn save(&self, path: &Path) -> Result<(), FileError> {
-        let bytes = self.to_bytes();
-        atomic_write(path, |writer| writer.write_all(&bytes)).map_err(FileError::io(path))
+        write_whole(path, &self.to_bytes())
     }
 
     /// The SHA-256 of the payload in lower-case hexadecimal: the name of these weights in other files' provenance. It stands in

@@ -80,6 +80,30 @@ fn accuracy_prints_a_line_for_each_number_of_empties() {
     assert!(refusal(&["accuracy", "squares", "-"], START, 1).contains("no position in standard input has a score"));
 }
 
+#[test]
+fn accuracy_takes_recorded_games() {
+    let folder = tempfile::tempdir().unwrap();
+    let weights = constant_weights(folder.path(), 2);
+    let file = folder.path().join("games.ggf");
+    let game = "(;GM[Othello]RE[-6]TY[8]BO[8 -------- -------- -------- ---O*--- ---*O--- -------- -------- -------- *]\
+        B[f5]W[d6];)";
+    fs::write(&file, format!("{game}\n(;B[a1];)\n")).unwrap();
+    let arguments = ["accuracy", weights.to_str().unwrap(), file.to_str().unwrap()];
+    let error = refusal(&arguments, "", 1);
+    assert!(error.contains("games.ggf` as ggf: offset") && error.contains("--skip-bad"), "{error}");
+    let table = stdout(&[&arguments[..], &["--skip-bad"]].concat(), "");
+    // Two discs where the result says +6 for white, then -6 for black.
+    assert_eq!(
+        table,
+        "empties\tpositions\trmse\tmae\tbias\n59\t1\t4.000\t4.000\t-4.000\n60\t1\t8.000\t8.000\t+8.000\n"
+    );
+    let position = late_position(8, 1);
+    let solved = stdout(&["accuracy", arguments[1], "-", "--solve-empties", "8"], &position.to_string());
+    let known = stdout(&["solve", "-q"], &position.to_string());
+    let score: f64 = columns(known.lines().nth(1).unwrap())[1].parse().unwrap();
+    assert!(solved.lines().nth(1).unwrap().ends_with(&format!("{:+.3}", 2.0 - score)), "{solved} {known}");
+}
+
 /// A position with so many empty squares after random moves; not one where the side to move must pass.
 fn late_position(empties: u32, seed: u64) -> Diagram {
     let mut rng = ChaCha8Rng::seed_from_u64(seed);

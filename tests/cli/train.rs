@@ -9,28 +9,7 @@ use tempfile::TempDir;
 
 use crate::support::*;
 
-const CONFIG: &str = r#"
-window = 2
-[step]
-rate = 0.1
-[gate]
-every = 20
-pairs = 4
-depth = 1
-exact-empties = 6
-[[phases]]
-generations = 4
-games = 128
-lambda = 0.9
-stage-plies = 6
-self-play = { depth = 1, exact-empties = 6, opening-plies = 30, exploration = 0.02, update = "td" }
-[[phases]]
-generations = 0
-games = 128
-lambda = 0.9
-stage-plies = 2
-self-play = { depth = 1, exact-empties = 6, opening-plies = 30, exploration = 0.02, update = "tdleaf" }
-"#;
+const CONFIG: &str = include_str!("../miniature.toml");
 
 /// A folder with a configuration and a pattern set, for runs.
 struct Lab(TempDir);
@@ -38,7 +17,7 @@ struct Lab(TempDir);
 impl Lab {
     fn new() -> Self {
         let folder = tempfile::tempdir().unwrap();
-        fs::write(folder.path().join("config.toml"), CONFIG).unwrap();
+        fs::write(folder.path().join("config.toml"), CONFIG.replace("games = 2100", "games = 128")).unwrap();
         fs::write(folder.path().join("small.toml"), SMALL_SET).unwrap();
         Self(folder)
     }
@@ -84,7 +63,7 @@ fn a_run_leaves_weights_metrics_and_its_configuration() {
     let values = stdout(&["eval", "-w", best.to_str().unwrap()], &format!("{START}\n"));
     assert!(values.trim().parse::<f64>().is_ok(), "{values}");
     let shown = stdout(&["inspect", best.to_str().unwrap()], "");
-    assert!(shown.contains("games        768") && shown.contains("stage-plies = 6"), "{shown}");
+    assert!(shown.contains("games        768") && shown.contains("stage-plies = 12"), "{shown}");
     let metrics = fs::read_to_string(lab.file("runs/one", "metrics.jsonl")).unwrap();
     let events: Vec<serde_json::Value> = metrics.lines().map(|line| serde_json::from_str(line).unwrap()).collect();
     assert_eq!(events.iter().filter(|event| event["event"] == "learned").count(), 6);

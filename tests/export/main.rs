@@ -6,7 +6,7 @@ mod naive;
 mod peers;
 mod transfer;
 
-use flipside::board::{Position, squares};
+use flipside::board::{Position, Transcript};
 use flipside::eval::{Model, StageMap};
 use flipside::export::{Engine, ImportError, decode};
 use flipside::pattern::PatternSet;
@@ -16,17 +16,7 @@ use rand_chacha::ChaCha8Rng;
 /// The positions of two random games that go to the last square or nearly so.
 fn positions() -> Vec<Position> {
     let mut random = ChaCha8Rng::seed_from_u64(3);
-    let mut found = Vec::new();
-    for _ in 0..2 {
-        let mut position = Position::START;
-        while !position.is_game_over() {
-            found.push(position);
-            let moves = position.moves();
-            let to = squares(moves).nth(random.random_range(0..moves.count_ones().max(1) as usize));
-            position = to.map_or_else(|| position.pass(), |to| position.play(to));
-        }
-    }
-    found
+    (0..2).flat_map(|_| Transcript::random(&mut random).steps()).map(|(diagram, _)| diagram.position).collect()
 }
 
 fn words(seed: u64, count: usize, limit: i16) -> Vec<i16> {

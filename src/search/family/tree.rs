@@ -87,16 +87,15 @@ impl<E: Evaluator> Tree for OthelloTree<'_, E> {
     }
 
     fn successors(&self, node: &Self::Node) -> Vec<Successor<Self::Node>> {
-        let moves = node.position.moves();
-        if moves == 0 && node.position.opponent_moves() != 0 {
+        if node.moves == 0 && node.position.opponent_moves() != 0 {
             return vec![Successor { name: PASS, node: node.pass(self.evaluator), plies: 0 }];
         }
-        let play = |to: Square| Successor {
-            name: to.index() as u8,
-            node: node.play(self.evaluator, to, node.position.flips(to)),
-            plies: 1,
+        let play = |to: Square| {
+            let flips = node.position.flips(to);
+            let replies = node.position.play_unchecked(to, flips).moves();
+            Successor { name: to.index() as u8, node: node.play(self.evaluator, to, flips, replies), plies: 1 }
         };
-        squares(moves).map(play).collect()
+        squares(node.moves).map(play).collect()
     }
 
     fn hash(&self, node: &Self::Node) -> u64 {
@@ -104,6 +103,6 @@ impl<E: Evaluator> Tree for OthelloTree<'_, E> {
     }
 
     fn promise(&self, successor: &Successor<Self::Node>) -> i32 {
-        Self::square(successor.name).map_or(0, |to| promise(to, successor.node.position))
+        Self::square(successor.name).map_or(0, |to| promise(to, successor.node.moves))
     }
 }

@@ -1,0 +1,142 @@
+//! What every reader must stand, whatever the bytes: fuzz targets call these without end, `tests/fuzz.rs` a bounded number of
+//! times.
+
+use std::io::Cursor;
+
+use flipside::arena::parse_openings;
+use flipside::board::{Diagram, ScoredDiagram, Square, Transcript, parse_scored_diagrams};
+use flipside::export::{Engine as Owner, decode};
+use flipside::pattern::{Layout, PatternSet};
+use flipside::protocol::{Engine, ExternalSpec, Limit, Opinion, gtp, nboard, sgf};
+use flipside::record::{Format, Labeller, convert, read};
+use flipside::train::TrainConfig;
+use flipside::weights::WeightFile;
+use sha2::{Digest, Sha256};
+
+/// Recorded games and positions, read as each format: what is understood and written is understood again.
+pub fn records(bytes: &[u8]) {
+    let positions = [Format::Obf, Format::Egaroucid];
+    let games = [Format::Ggf, Format::Wthor, Format::F5d6];
+    for from in positions.into_iter().chain(games).chain([Format::detect(bytes)]) {
+        let to = if positions.contains(&from) { Format::Obf } else { Format::Ggf };
+        let mut written = Vec::new();
+        if convert(bytes, from, to, &mut written, &mut |_| Ok(())).is_ok() {
+            assert!(read(&written, to).unwrap().all(|record| record.is_ok()));
+        }
+        let mut labeller = Labeller::new(2);
+        for record in read(bytes, from).into_iter().flatten().flatten() {
+            let values = labeller.label(&record).unwrap_or_default();
+            assert!(values.iter().all(|(_, value)| (-64..=64).contains(value)));
+        }
+    }
+}
+
+/// Plays the lowest legal square.
+struct Plain;
+
+impl Engine for Plain {
+    fn name(&self) -> &str {
+        "plain"
+    }
+
+    fn version(&self) -> &str {
+        "1"
+    }
+
+    fn default_depth(&self) -> u32 {
+        1
+    }
+
+    fn new_game(&mut self) {}
+
+    fn think(&mut self, diagram: &Diagram, _: &Limit<'_>) -> Opinion {
+        let line = vec![Square::lowest(diagram.position.moves())];
+        Opinion { line, discs: 0.0, depth: 1, exact: false, nodes: 1 }
+    }
+}
+
+/// What a stranger may send: commands to our servers, answers to our clients, the text of an SGF file, a player's description.
+pub fn protocols(bytes: &[u8]) {
+    let text = String::from_utf8_lossy(bytes);
+    // A file's content is tried below; which file is not the input's to choose here.
+    if !text.contains("loadsgf") {
+        let mut answers = Vec::new();
+        gtp::serve(&mut Plain, bytes, &mut answers).unwrap();
+        let answers = String::from_utf8(answers).unwrap();
+        assert!(answers.is_empty() || answers.ends_with("\n\n"));
+        assert!(
+            answers.split_terminator("\n\n").all(|answer| gtp::parse_answer(answer.lines().next().unwrap()).is_some())
+        );
+        nboard::serve(&mut Plain, Cursor::new(bytes.to_vec()), Vec::new()).unwrap();
+    }
+    for line in text.lines() {
+        let _ = gtp::parse_answer(line);
+        if let Some((_, Some(evaluation))) = nboard::parse_answer(line) {
+            assert!(evaluation.is_finite());
+        }
+    }
+    let _ = sgf::main_line(&text);
+    let _ = text.parse::<ExternalSpec>();
+}
+
+/// What users write: positions, games, openings, pattern sets, configurations.
+pub fn texts(bytes: &[u8]) {
+    let text = String::from_utf8_lossy(bytes);
+    if let Ok(diagram) = text.parse::<Diagram>() {
+        assert_eq!(diagram.to_string().parse(), Ok(diagram));
+    }
+    if let Ok(transcript) = text.parse::<Transcript>() {
+        assert_eq!(transcript.to_string().parse(), Ok(transcript));
+    }
+    let _ = text.parse::<ScoredDiagram>();
+    let _ = parse_scored_diagrams(&text);
+    if let Ok(openings) = parse_openings(&text) {
+        assert!(openings.iter().all(|opening| !opening.last().position.is_game_over()));
+    }
+    if let Ok(set) = PatternSet::from_toml(&text) {
+        let _ = Layout::new(&set);
+    }
+    if let Some(config) = text.parse().ok().and_then(|table| TrainConfig::from_layers(&[table]).ok()) {
+        let again = TrainConfig::from_layers(&[config.to_toml().parse().unwrap()]).unwrap();
+        assert_eq!(again, config);
+    }
+}
+
+/// Weight files: any bytes, and any payload in a header that fits it. What is read must come back the same.
+pub fn weight_file(bytes: &[u8]) {
+    let _ = WeightFile::from_bytes(bytes);
+    let mut sealed = b"\x89FSW\r\n\x1a\n\x01\x00\x00\x00".to_vec();
+    sealed.extend_from_slice(&(bytes.len() as u64).to_le_bytes());
+    sealed.extend_from_slice(&Sha256::digest(bytes));
+    sealed.extend_from_slice(bytes);
+    if let Ok(file) = WeightFile::from_bytes(&sealed) {
+        assert_eq!(file.to_bytes(), sealed);
+    }
+}
+
+/// Other engines' weight files. The first byte chooses the engine and whether the rest is repeated up to the engine's file size.
+pub fn engine_files(bytes: &[u8]) {
+    let Some((&choice, content)) = bytes.split_first() else { return };
+    let engine = Owner::ALL[usize::from(choice) % 4];
+    let (header, size) = match engine {
+        Owner::Edax => (28, 13_952_436),
+        Owner::Ntest => (8, 574_628),
+        // One stage.
+        Owner::Zebra => (8, 2 * (4 + 113_879)),
+        Owner::Egaroucid => (0, 0),
+    };
+    let whole = choice & 0x80 != 0 && content.len() > header;
+    let content: Vec<u8> = if whole && size > 0 {
+        let body = content[header..].iter().cycle();
+        content[..header].iter().chain(body).copied().take(size).collect()
+    } else {
+        content.to_vec()
+    };
+    let (names, contents) = match engine {
+        Owner::Ntest => (('a'..='j').map(|file| format!("JA{file}.cof").into()).collect(), vec![content; 10]),
+        _ => (vec!["file".into()], vec![content]),
+    };
+    if let Ok(model) = decode(engine, &names, &contents) {
+        model.check(&Layout::new(&model.set).unwrap()).unwrap();
+    }
+}

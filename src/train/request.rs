@@ -1,0 +1,44 @@
+//! What is asked of a run, and how it ends.
+
+use std::path::Path;
+use std::sync::atomic::AtomicBool;
+
+use super::config::TrainConfig;
+use crate::weights::WeightFile;
+
+/// A run that is wanted.
+#[derive(Clone, Copy, Debug)]
+pub struct TrainRequest<'r> {
+    /// Everything that decides the weights.
+    pub config: &'r TrainConfig,
+    /// The run's directory; it is made where there is none.
+    pub directory: &'r Path,
+    /// When the run is finished.
+    pub budget: Budget,
+    /// Whether a run that is in the directory already may be gone on with.
+    pub resume: bool,
+    /// Weights to start a new run from; else it starts from nothing.
+    pub from: Option<&'r WeightFile>,
+    /// Set when the run is to stop soon.
+    pub stop: &'r AtomicBool,
+}
+
+/// When a run is finished; the first limit reached counts. Time and games of earlier sessions count too.
+#[derive(Clone, Copy, PartialEq, Debug, Default)]
+pub struct Budget {
+    /// Working time.
+    pub seconds: Option<f64>,
+    /// Generations.
+    pub generations: Option<u32>,
+    /// Games.
+    pub games: Option<u64>,
+}
+
+/// How a run ended.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum Outcome {
+    /// The budget is used up.
+    Finished,
+    /// It was told to stop and can be resumed.
+    Stopped,
+}

@@ -1,0 +1,115 @@
+//! What fuzzing does without end, seeded and bounded: no bytes make a reader panic.
+
+#[path = "../fuzz/checks.rs"]
+mod checks;
+
+use flipside::eval::{Model, StageMap};
+use flipside::pattern::PatternSet;
+use flipside::weights::{Provenance, WeightFile};
+use rand::{RngExt, SeedableRng};
+use rand_chacha::ChaCha8Rng;
+
+/// Changes some bytes: sets, flips, cuts, drops and doubles, now and then with bytes that mean something.
+fn mutate(rng: &mut ChaCha8Rng, bytes: &mut Vec<u8>, meaningful: &[u8]) {
+    for _ in 0..rng.random_range(1..6) {
+        if bytes.is_empty() {
+            return;
+        }
+        let (a, b) = (rng.random_range(0..bytes.len()), rng.random_range(0..bytes.len()));
+        let range = a.min(b)..a.max(b);
+        match rng.random_range(0..6) {
+            0 => bytes[a] = rng.random(),
+            1 => bytes[a] ^= 1 << rng.random_range(0..8),
+            2 if rng.random_bool(0.3) => bytes.truncate(a),
+            3 => drop(bytes.drain(range)),
+            4 => bytes[a] = meaningful[b % meaningful.len()],
+            _ if bytes.len() < 4096 => {
+                let part = bytes[range].to_vec();
+                bytes.splice(a..a, part);
+            }
+            _ => {}
+        }
+    }
+}
+
+/// Runs a check on mutations of good inputs.
+fn run(check: fn(&[u8]), rounds: usize, meaningful: &[u8], seeds: &[Vec<u8>]) {
+    let mut rng = ChaCha8Rng::seed_from_u64(4);
+    seeds.iter().for_each(|seed| check(seed));
+    for round in 0..rounds {
+        let mut bytes = seeds[round % seeds.len()].clone();
+        mutate(&mut rng, &mut bytes, meaningful);
+        check(&bytes);
+    }
+}
+
+const BOARD: &str = "---------------------------OX------XO---------------------------";
+
+#[test]
+fn records() {
+    let mut wthor = vec![20, 4, 1, 2, 2, 0, 0, 0, 0, 0, 0xce, 0x07, 8, 0, 22, 0];
+    for moves in [[56, 64, 33], [56, 66, 65]] {
+        wthor.extend([7, 0, 1, 2, 3, 0, 40, 40]);
+        wthor.extend(moves.into_iter().chain([0; 57]));
+    }
+    let ggf = "(;GM[Othello]PC[GGS/os]PB[one]PW[two]RE[+2.000:r]TI[05:00//02:00]TY[8]BO[8 -------- -------- -------- ---O*--- \
+        ---*O--- -------- -------- -------- *]B[d3//0.01]W[c5/2.39/0.01]B[f6/-1.5]W[PA];)\n";
+    let seeds = [
+        ggf.repeat(2).into_bytes(),
+        wthor,
+        b"f5d6c3d3c4\nf5f6e6f4\n".to_vec(),
+        format!("{BOARD} X; F5:+2; D3:-4;\n{BOARD} O 12 % here\n").into_bytes(),
+        format!("{BOARD} 12\n{BOARD} -6\n").into_bytes(),
+        (0..=255).cycle().take(500).collect(),
+    ];
+    run(checks::records, 6000, b"[]();/*O-XPAB8+ \n", &seeds);
+}
+
+#[test]
+fn protocols() {
+    let seeds = [
+        &b"1 play b f5\nplay w d6\ngenmove b\nundo\ntime_settings 60 0 0\ntime_left b 10 0\nshowboard\nquit\n"[..],
+        b"nboard 2\nset game (;GM[Othello]BO[8 -------- -------- -------- ---O*--- ---*O--- -------- -------- -------- *]B[F5];)\n\
+          move d6/1.2/0.5\nset depth 3\nhint 2\ngo\nping 3\n",
+        b"(;GM[2]SZ[8]PB[a\\]b];B[f5];W[d6](;B[c3])(;B[c5]))",
+        b"= 12 d6\n? illegal move\n=== d6/1.00/0.0\nd6 1.0 0\n",
+        b"nboard:engine --level '5'",
+    ];
+    run(checks::protocols, 3000, b"=?#/\n ;()[]-9bw", &seeds.map(<[u8]>::to_vec));
+}
+
+#[test]
+fn texts() {
+    let seeds = [
+        format!("{BOARD} X"),
+        format!("{BOARD} O -12\n# no\n{BOARD} X; F5:+2; d3:-64"),
+        "f5d6c3d3c4f4\nF5F6\n".into(),
+        include_str!("miniature.toml").into(),
+        include_str!("../data/patterns/classic.toml").into(),
+    ];
+    run(checks::texts, 3000, b"XO-.;:+\"[]={}#\n059afh ", &seeds.map(String::into_bytes));
+}
+
+#[test]
+fn weight_files() {
+    let set = PatternSet::from_toml("name = 's'\nscalars = ['parity']\npatterns = { edge = 'a1 b1 c1' }").unwrap();
+    let model = Model::zero(&set, &StageMap::grouped(|empties| empties % 2), 100).unwrap();
+    let file = WeightFile::new(model, Provenance::of_this_program("nowhere")).to_bytes();
+    // The check seals a payload in a header of its own.
+    let payload = file[52..].to_vec();
+    run(checks::weight_file, 10_000, &[0, 1, 0x7f, 0x80, 0xff], &[file, payload]);
+}
+
+#[test]
+fn engine_files() {
+    // The first byte chooses Edax, Egaroucid, NTest or Zebra; with the highest bit, at full length.
+    let seeds = [
+        b"\x00XADELAVE0123456789012345678901234".to_vec(),
+        vec![1, 3, 0, 0, 0, 5, 0, 0x10, 0x12, 0, 0x10],
+        vec![2, 1, 0, 0, 0, 100, 0, 0, 0, 7, 7],
+        vec![3, 0x14, 0xee, 0x26, 0x41, 0, 2, 0, 8, 1, 1, 1, 1],
+        vec![0x82, 1, 0, 0, 0, 100, 0, 0, 0, 7, 7],
+        vec![0x83, 0x14, 0xee, 0x26, 0x41, 0, 2, 0, 8, 1, 1, 1, 1],
+    ];
+    run(checks::engine_files, 200, &[0, 1, 0x10, 0x7f, 0xff], &seeds);
+}
