@@ -43,7 +43,7 @@ impl DepthPair {
             Err("its depths are not 1 to 60 plies, the shallow one smaller")
         } else if !(slope > 0.0 && slope <= Self::MOST_SLOPE) {
             Err("its slope is not above 0 and at most 100")
-        } else if !(offset.abs() <= Self::MOST_DISCS) {
+        } else if !(-Self::MOST_DISCS..=Self::MOST_DISCS).contains(&offset) {
             Err("its offset is not within 128 discs")
         } else if !(0.0..=Self::MOST_DISCS).contains(&deviation) {
             Err("its deviation is not 0 to 128 discs")
