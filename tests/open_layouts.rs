@@ -39,7 +39,7 @@ fn weights() -> WeightFile {
     let mut model = Model::zero(&set, &StageMap::from_starts(&[60, 41, 12]).unwrap(), 100).unwrap();
     model.weights.iter_mut().flatten().for_each(|weight| *weight = random.random_range(-600..600));
     let provenance = Provenance { program: "a */ \n b".into(), origin: "x\\".into(), ..Provenance::default() };
-    WeightFile { model, provenance }
+    WeightFile::new(model, provenance)
 }
 
 /// Positions of random games, and for each the value in discs by our own evaluator's sum.

@@ -17,7 +17,7 @@ use flipside::protocol::{
 use rand::{RngExt, SeedableRng};
 use rand_chacha::ChaCha8Rng;
 
-const SETTINGS: SearchSettings = SearchSettings { depth: 1, exact_empties: 6, log2_table: 10 };
+const SETTINGS: SearchSettings = SearchSettings { depth: 1, exact_empties: 6, log2_table: 10, selectivity: None };
 
 fn engine_player() -> SearchPlayer<'static, MobilityEvaluator> {
     SearchPlayer::new(&MobilityEvaluator, SETTINGS)
@@ -310,7 +310,10 @@ fn servers_tell_which_side_of_the_line_is_broken() {
 #[test]
 fn our_engine_stops_at_once_with_a_move() {
     let player = |exact_empties| {
-        SearchPlayer::new(&MobilityEvaluator, SearchSettings { depth: 4, exact_empties, log2_table: 12 })
+        SearchPlayer::new(
+            &MobilityEvaluator,
+            SearchSettings { depth: 4, exact_empties, log2_table: 12, selectivity: None },
+        )
     };
     // Deep searches and long solves of positions with many empty squares would take hours.
     for (exact_empties, threads) in [(0, 1), (60, 1), (60, 2)] {

@@ -1,10 +1,11 @@
 //! Weight files: golden bytes, a reader by offsets that is not ours, and everything that must be refused.
 
 use std::fs;
-use std::path::Path;
+use std::path::{Path, PathBuf};
 
 use flipside::eval::{Model, StageMap};
 use flipside::pattern::{Pattern, PatternSet, Scalar};
+use flipside::search::{Calibration, DepthPair};
 use flipside::weights::{Container, FileError, FormatError, Provenance, WeightFile, blob};
 use rand::{Rng, RngExt, SeedableRng};
 use rand_chacha::ChaCha8Rng;
@@ -37,7 +38,22 @@ fn tiny() -> WeightFile {
         date: None,
         parent: None,
     };
-    WeightFile { model, provenance }
+    WeightFile::new(model, provenance)
+}
+
+/// The same with parameters of selective search.
+fn calibrated() -> WeightFile {
+    let late = DepthPair {
+        least_empties: 13,
+        most_empties: 18,
+        shallow: 1,
+        deep: 3,
+        slope: 1.25,
+        offset: -0.5,
+        deviation: 4.0,
+    };
+    let early = DepthPair { least_empties: 19, most_empties: 60, shallow: 2, deep: 4, deviation: 2.5, ..late };
+    WeightFile { calibration: Some(Calibration::new(vec![late, early]).unwrap()), ..tiny() }
 }
 
 fn classic(seed: u64) -> WeightFile {
@@ -45,7 +61,7 @@ fn classic(seed: u64) -> WeightFile {
     let set = PatternSet::built_in("classic").unwrap();
     let mut model = Model::zero(&set, &StageMap::uniform(2), 128).unwrap();
     model.weights.iter_mut().flatten().for_each(|weight| *weight = random.random());
-    WeightFile { model, provenance: Provenance::of_this_program("random") }
+    WeightFile::new(model, Provenance::of_this_program("random"))
 }
 
 /// Gives changed bytes the header that fits them.
@@ -56,14 +72,20 @@ fn reseal(bytes: &mut [u8]) {
     bytes[20..52].copy_from_slice(&hash);
 }
 
+fn golden(name: &str) -> PathBuf {
+    Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/golden").join(name)
+}
+
 #[test]
 fn the_bytes_are_golden() {
-    let path = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/golden/tiny.fsw");
-    if std::env::var_os("FLIPSIDE_BLESS").is_some() {
-        tiny().save(&path).unwrap();
+    for (name, file) in [("tiny.fsw", tiny()), ("calibrated.fsw", calibrated())] {
+        let path = golden(name);
+        if std::env::var_os("FLIPSIDE_BLESS").is_some() {
+            file.save(&path).unwrap();
+        }
+        assert_eq!(file.to_bytes(), fs::read(&path).unwrap(), "the format changed: that needs a new version number");
+        assert_eq!(WeightFile::load(&path).unwrap(), file);
     }
-    assert_eq!(tiny().to_bytes(), fs::read(&path).unwrap(), "the file format changed: that needs a new version number");
-    assert_eq!(WeightFile::load(&path).unwrap(), tiny());
 }
 
 /// Reads the golden file as `docs/FILES.md` says, without a line of the library.
@@ -94,7 +116,7 @@ fn a_reader_by_offsets_finds_everything() {
             }
         }
     }
-    let file = fs::read(Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/golden/tiny.fsw")).unwrap();
+    let file = fs::read(golden("tiny.fsw")).unwrap();
     assert_eq!(file[..8], [0x89, b'F', b'S', b'W', b'\r', b'\n', 0x1a, b'\n']);
     assert_eq!(u32::from_le_bytes(file[8..12].try_into().unwrap()), 1);
     assert_eq!(u64::from_le_bytes(file[12..20].try_into().unwrap()) as usize, file.len() - 52);
@@ -129,6 +151,58 @@ fn a_reader_by_offsets_finds_everything() {
         }
     }
     assert!(payload.0.is_empty());
+
+    // A calibration follows what a file without one has.
+    let with = fs::read(golden("calibrated.fsw")).unwrap();
+    assert_eq!(with[8..12], [2, 0, 0, 0]);
+    let mut tail = Reader(with[52..].strip_prefix(&file[52..]).unwrap());
+    assert_eq!(tail.u64(), 2);
+    for (counts, numbers) in [([13, 18, 1, 3], [1.25, -0.5, 4.0]), ([19, 60, 2, 4], [1.25, -0.5, 2.5])] {
+        assert_eq!(tail.take(4), counts);
+        assert_eq!([(); 3].map(|()| f32::from_le_bytes(tail.take(4).try_into().unwrap())), numbers);
+    }
+    assert!(tail.0.is_empty());
+}
+
+#[test]
+fn a_calibration_is_kept_and_named_by_the_hash() {
+    let file = calibrated();
+    assert_eq!(WeightFile::from_bytes(&file.to_bytes()).unwrap(), file);
+    assert_ne!(file.hash(), tiny().hash());
+    assert_eq!(WeightFile::new(file.model, file.provenance).hash(), tiny().hash());
+}
+
+#[test]
+fn calibrations_that_make_no_sense_are_refused() {
+    let good = calibrated().to_bytes();
+    let pairs = tiny().to_bytes().len();
+    let sealed = |change: &dyn Fn(&mut Vec<u8>)| {
+        let mut bytes = good.clone();
+        change(&mut bytes);
+        reseal(&mut bytes);
+        WeightFile::from_bytes(&bytes).unwrap_err().to_string()
+    };
+    let number = |b: &mut Vec<u8>, field: usize, value: f32| {
+        b[pairs + 8 + 4 + 4 * field..][..4].copy_from_slice(&value.to_le_bytes());
+    };
+    assert!(sealed(&|b| number(b, 0, f32::NAN)).contains("depth pair 0 (1 for 3 plies): its slope"));
+    assert!(sealed(&|b| number(b, 0, -1.0)).contains("slope"));
+    assert!(sealed(&|b| number(b, 1, f32::INFINITY)).contains("offset"));
+    assert!(sealed(&|b| number(b, 2, -1.0)).contains("deviation"));
+    assert!(sealed(&|b| b[pairs + 8 + 1] = 61).contains("empty squares"));
+    assert!(sealed(&|b| b[pairs + 8 + 2] = 3).contains("depths"));
+    assert!(sealed(&|b| b[pairs] = 1).contains("16 bytes are left over"));
+    assert!(sealed(&|b| b[pairs] = 3).contains("missing"));
+    // 2^63 pairs and more.
+    assert!(sealed(&|b| b[pairs + 7] = 0xff).contains("missing"));
+    let none = |b: &mut Vec<u8>| {
+        b.truncate(pairs + 8);
+        b[pairs] = 0;
+    };
+    assert!(sealed(&none).contains("0 depth pairs"));
+    assert!(sealed(&|b| b[8] = 1).contains("left over"));
+    assert!(sealed(&|b| b[8] = 3).contains("version 3"));
+    assert!(sealed(&|b| b.truncate(pairs)).contains("missing"));
 }
 
 #[test]
@@ -157,7 +231,7 @@ fn damaged_files_are_refused_with_the_reason_and_the_name() {
     assert!(matches!(changed(&|b| b.truncate(51)), FormatError::TooShort { found: 51, .. }));
     assert!(matches!(changed(&|b| b[1] = b'f'), FormatError::Magic { .. }));
     assert!(matches!(changed(&|b| b[..8].reverse()), FormatError::Magic { .. }));
-    assert!(matches!(changed(&|b| b[8] = 2), FormatError::Version { found: 2, expected: 1, .. }));
+    assert!(matches!(changed(&|b| b[8] = 3), FormatError::Version { found: 3, expected: 2, .. }));
     assert!(matches!(changed(&|b| b[8..12].reverse()), FormatError::Version { found: 0x0100_0000, .. }));
     assert!(matches!(changed(&|b| b[19] = 0xff), FormatError::Length { .. }));
     assert!(matches!(changed(&|b| b.push(0)), FormatError::Length { .. }));
@@ -225,7 +299,7 @@ fn well_sealed_nonsense_is_refused() {
 #[test]
 fn random_and_mutated_bytes_never_panic() {
     let mut random = ChaCha8Rng::seed_from_u64(4);
-    let good = tiny().to_bytes();
+    let good = calibrated().to_bytes();
     for round in 0..20_000 {
         let mut bytes = good.clone();
         for _ in 0..random.random_range(1..6) {

@@ -8,10 +8,10 @@ use super::player::{Player, PlayerError};
 use crate::board::{Diagram, Position, Square};
 use crate::eval::{Evaluator, Score};
 use crate::record::MoveNote;
-use crate::search::{EndgameSolver, SearchResult, Searcher};
+use crate::search::{EndgameSolver, SearchResult, Searcher, Selectivity};
 
 /// How a [`SearchPlayer`] thinks.
-#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+#[derive(Clone, PartialEq, Debug)]
 pub struct SearchSettings {
     /// Plies to look ahead, at least 1.
     pub depth: u32,
@@ -19,12 +19,14 @@ pub struct SearchSettings {
     pub exact_empties: u32,
     /// Both hash tables have 2^this entries.
     pub log2_table: u32,
+    /// What the search cuts by before positions are solved exactly; none searches with full width.
+    pub selectivity: Option<Selectivity>,
 }
 
 impl Default for SearchSettings {
-    /// Depth 4, exact from 12 empties, tables that fit the second-level cache.
+    /// Depth 4, exact from 12 empties, tables that fit the second-level cache, full width.
     fn default() -> Self {
-        Self { depth: 4, exact_empties: 12, log2_table: 12 }
+        Self { depth: 4, exact_empties: 12, log2_table: 12, selectivity: None }
     }
 }
 
@@ -39,8 +41,9 @@ pub struct SearchPlayer<'e, E: Evaluator> {
 impl<'e, E: Evaluator> SearchPlayer<'e, E> {
     /// A player with tables of its own.
     pub fn new(evaluator: &'e E, settings: SearchSettings) -> Self {
-        let (searcher, solver) =
+        let (mut searcher, solver) =
             (Searcher::new(evaluator, settings.log2_table), EndgameSolver::guided(evaluator, settings.log2_table));
+        searcher.set_selectivity(settings.selectivity.clone());
         Self { settings, searcher, solver, score: None }
     }
 
@@ -54,8 +57,8 @@ impl<'e, E: Evaluator> SearchPlayer<'e, E> {
     }
 
     /// How it thinks.
-    pub fn settings(&self) -> SearchSettings {
-        self.settings
+    pub fn settings(&self) -> &SearchSettings {
+        &self.settings
     }
 
     /// What it thinks of a position with a legal move: exact from `exact_empties` on, else by a search to `depth`. Soon after

@@ -8,7 +8,9 @@ use std::str::FromStr;
 use clap::Args;
 
 use super::error::{CliError, Context};
+use super::selectivity::SelectivityChoice;
 use crate::eval::{MobilityEvaluator, PatternEvaluator, SquareEvaluator};
+use crate::search::Selectivity;
 use crate::weights::WeightFile;
 
 /// An evaluation as typed.
@@ -99,18 +101,42 @@ impl EvaluatorChoice {
     /// # Errors
     /// What is wrong with the weight file.
     pub fn load(&self) -> Result<AnyEvaluator, CliError> {
-        Ok(match self {
-            Self::Squares => AnyEvaluator::Squares(SquareEvaluator::default()),
-            Self::Mobility => AnyEvaluator::Mobility(MobilityEvaluator),
+        self.load_selective(SelectivityChoice::Off).map(|(evaluator, _)| evaluator)
+    }
+
+    /// The evaluator, ready for use, and what a search with it cuts by.
+    ///
+    /// # Errors
+    /// What is wrong with the weight file, or that it is not calibrated and a selective search is wanted.
+    pub fn load_selective(
+        &self,
+        selectivity: SelectivityChoice,
+    ) -> Result<(AnyEvaluator, Option<Selectivity>), CliError> {
+        let (evaluator, calibration) = match self {
+            Self::Squares => (AnyEvaluator::Squares(SquareEvaluator::default()), None),
+            Self::Mobility => (AnyEvaluator::Mobility(MobilityEvaluator), None),
             Self::Default | Self::File(_) => {
-                let evaluator = PatternEvaluator::new(&self.weight_file()?.model);
-                AnyEvaluator::Patterns(evaluator.context(|| format!("cannot use the weights `{self}`"))?)
+                let file = self.weight_file()?;
+                let evaluator = PatternEvaluator::new(&file.model);
+                let evaluator = evaluator.context(|| format!("cannot use the weights `{self}`"))?;
+                (AnyEvaluator::Patterns(evaluator), file.calibration)
             }
-        })
+        };
+        let SelectivityChoice::Deviations(deviations) = selectivity else { return Ok((evaluator, None)) };
+        let calibration = calibration.ok_or_else(|| {
+            CliError::failure(format!("`{self}` is not calibrated for a selective search"))
+                .hint("`flipside calibrate WEIGHTS -o FILE` measures what it takes.")
+        })?;
+        Ok((evaluator, Some(Selectivity::new(&calibration, deviations))))
     }
 }
 
 impl WeightsArgument {
+    /// What was typed.
+    pub fn choice(&self) -> &EvaluatorChoice {
+        &self.weights
+    }
+
     /// The evaluator, ready for use.
     ///
     /// # Errors

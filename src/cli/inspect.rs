@@ -46,6 +46,11 @@ impl InspectArguments {
         let numbers = self.patterns(&file.model)?;
         write_provenance(&self.weights, &file, out)?;
         write_sizes(&file.model, &layout, out)?;
+        if let Some(calibration) = &file.calibration {
+            let deep = || calibration.pairs().iter().map(|pair| pair.deep);
+            let (count, least, most) = (deep().count(), deep().min().unwrap_or(0), deep().max().unwrap_or(0));
+            writeln!(out, "  {:<12} {count} depth pairs, deep searches of {least} to {most} plies", "calibration")?;
+        }
         for number in numbers {
             self.write_strongest(&file.model, &layout, number, out)?;
         }

@@ -23,7 +23,8 @@ use crate::protocol::Limits;
 /// Play two players against each other: pairs of games from equal openings, colours swapped
 ///
 /// A player is a weight file, `default`, `squares` or `mobility` (our own search with that evaluation), or another program as
-/// `gtp:COMMAND` or `nboard:COMMAND`. Prints the first player's results, a name and values a line, separated by tabs: Elo and
+/// `gtp:COMMAND` or `nboard:COMMAND`. Our own search may have a depth, exact and selectivity of its own, as in
+/// `default:depth=8,selectivity=1.5`. Prints the first player's results, a name and values a line, separated by tabs: Elo and
 /// mean discs a game come with the ends of their 95% intervals. Illegal moves, crashes and time-outs of other programs lose the
 /// game and are told on standard error.
 #[derive(Args, Debug)]
@@ -63,6 +64,10 @@ pub struct MatchArguments {
     #[arg(long, value_name = "N", value_parser = clap::value_parser!(u32).range(1..=60))]
     nboard_depth: Option<u32>,
 
+    /// Tell the seconds that either player thought in a game, in the mean
+    #[arg(long)]
+    times: bool,
+
     /// Seconds another program may take for a move
     #[arg(long, value_name = "SECONDS", default_value_t = 60, value_parser = clap::value_parser!(u64).range(1..))]
     move_time: u64,
@@ -81,10 +86,6 @@ impl FromStr for SprtArgument {
     }
 }
 
-/// Hash tables of our own players: what a game at small depths fills, within the second-level cache.
-const SMALL_LOG2_TABLE: u32 = 12;
-const DEEP_LOG2_TABLE: u32 = 18;
-
 impl MatchArguments {
     /// Runs the command.
     pub fn run(self, session: &Session, out: &mut dyn Write) -> Result<(), CliError> {
@@ -94,10 +95,8 @@ impl MatchArguments {
         }
         let (per_move, depth) = (Duration::from_secs(self.move_time), self.nboard_depth);
         let limits = Limits { per_move, depth, ..Limits::default() };
-        let settings =
-            self.thinking.settings(if self.thinking.depth <= 6 { SMALL_LOG2_TABLE } else { DEEP_LOG2_TABLE });
-        let first = self.first.load(settings, limits)?;
-        let second = self.second.load(settings, limits)?;
+        let first = self.first.load(self.thinking, limits)?;
+        let second = self.second.load(self.thinking, limits)?;
         let openings = self.openings()?;
         let (log, played) = self.log(&openings)?;
         if !played.is_empty() {
@@ -119,6 +118,9 @@ impl MatchArguments {
         }
         let report = report.context(|| "the match cannot be played".to_owned())?;
         self.write_report(&report, out)?;
+        if self.times {
+            writeln!(out, "seconds\t{:.3}\t{:.3}", first.seconds_a_game(), second.seconds_a_game())?;
+        }
         self.ending(&report)
     }
 

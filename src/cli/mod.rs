@@ -6,6 +6,7 @@
 
 mod accuracy;
 mod bench;
+mod calibrate;
 mod convert;
 mod error;
 mod eval;
@@ -22,6 +23,7 @@ mod play;
 mod player;
 mod progress;
 mod search;
+mod selectivity;
 mod serve;
 mod session;
 mod signals;
@@ -58,6 +60,7 @@ enum Command {
     Search(search::SearchArguments),
     Solve(solve::SolveArguments),
     Accuracy(accuracy::AccuracyArguments),
+    Calibrate(calibrate::CalibrateArguments),
     Inspect(inspect::InspectArguments),
     Import(import::ImportArguments),
     Export(export::ExportArguments),
@@ -78,6 +81,7 @@ impl Command {
             Self::Search(arguments) => arguments.run(session, out),
             Self::Solve(arguments) => arguments.run(session, out),
             Self::Accuracy(arguments) => arguments.run(session, out),
+            Self::Calibrate(arguments) => arguments.run(session, out),
             Self::Inspect(arguments) => arguments.run(session, out),
             Self::Import(arguments) => arguments.run(session, out),
             Self::Export(arguments) => arguments.run(session, out),

@@ -44,11 +44,11 @@ enum Colour {
 impl PlayArguments {
     /// Runs the command.
     pub fn run(self, session: &Session, out: &mut dyn Write) -> Result<(), CliError> {
-        let evaluator = self.engine.weights.load()?;
+        let (evaluator, settings) = self.engine.load()?;
         let human = if self.colour == Colour::Black { Side::Black } else { Side::White };
         let time = self.time.map(|seconds| Duration::from_secs(seconds.into()));
         with_evaluator!(&evaluator, evaluator => {
-            let engine = &mut self.engine.engine(evaluator, session)?;
+            let engine = &mut self.engine.engine(evaluator, settings, session)?;
             let game = Game::new(Diagram::START);
             Sitting { engine, game, human, time, must_pass: false, out }.run(&mut io::stdin().lock())
         })

@@ -2,11 +2,14 @@
 
 use std::fmt;
 use std::str::FromStr;
+use std::sync::atomic::{AtomicU64, Ordering::Relaxed};
+use std::time::Instant;
 
 use clap::Args;
 
 use super::error::CliError;
 use super::evaluator::{AnyEvaluator, EvaluatorChoice, WeightsArgument, with_evaluator};
+use super::selectivity::{SelectivityArgument, SelectivityChoice};
 use super::session::{Session, start_threads};
 use crate::arena::{Player, PlayerError, SearchPlayer, SearchSettings};
 use crate::board::{Diagram, Square};
@@ -15,51 +18,110 @@ use crate::protocol::{Dialect, ExternalPlayer, ExternalSpec, Limits, SearchEngin
 use crate::record::MoveNote;
 
 /// A player as typed.
-#[derive(Clone, PartialEq, Eq, Debug)]
+#[derive(Clone, PartialEq, Debug)]
 pub enum PlayerChoice {
     /// Our own search with an evaluation.
-    Own(EvaluatorChoice),
+    Own(OwnPlayer),
     /// Another program.
     External(ExternalSpec),
 }
 
-impl FromStr for PlayerChoice {
-    type Err = SpecError;
+/// Our own search as typed: an evaluation, and options that win over the command's own, like `default:depth=8,selectivity=1.5`.
+#[derive(Clone, PartialEq, Debug)]
+pub struct OwnPlayer {
+    typed: String,
+    evaluator: EvaluatorChoice,
+    depth: Option<u32>,
+    exact: Option<u32>,
+    selectivity: Option<SelectivityChoice>,
+}
 
-    fn from_str(text: &str) -> Result<Self, SpecError> {
+impl FromStr for PlayerChoice {
+    type Err = String;
+
+    fn from_str(text: &str) -> Result<Self, String> {
         if text.starts_with("gtp:") || text.starts_with("nboard:") {
-            return text.parse().map(Self::External);
+            return text.parse().map(Self::External).map_err(|error: SpecError| error.to_string());
         }
-        let Ok(choice) = text.parse();
-        Ok(Self::Own(choice))
+        text.parse().map(Self::Own)
+    }
+}
+
+impl FromStr for OwnPlayer {
+    type Err = String;
+
+    fn from_str(text: &str) -> Result<Self, String> {
+        // Without a `=` a colon is part of a file's name.
+        let (name, options) = text.rsplit_once(':').filter(|(_, options)| options.contains('=')).unwrap_or((text, ""));
+        let Ok(evaluator) = name.parse();
+        let mut player = Self { typed: text.to_owned(), evaluator, depth: None, exact: None, selectivity: None };
+        for option in options.split_terminator(',') {
+            let unknown = || format!("`{option}` is none of depth=N, exact=N and selectivity=T");
+            let (name, value) = option.split_once('=').ok_or_else(unknown)?;
+            let number = |least: u32, most: u32| {
+                let number = value.parse().ok().filter(|number| (least..=most).contains(number));
+                number.ok_or_else(|| format!("`{option}`: expected a number from {least} to {most}"))
+            };
+            match name {
+                "depth" => player.depth = Some(number(1, MOST_DEPTH)?),
+                "exact" => player.exact = Some(number(0, MOST_EXACT)?),
+                "selectivity" => player.selectivity = Some(value.parse()?),
+                _ => return Err(unknown()),
+            }
+        }
+        Ok(player)
     }
 }
 
 impl fmt::Display for PlayerChoice {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
-            Self::Own(choice) => choice.fmt(f),
+            Self::Own(player) => f.write_str(&player.typed),
             Self::External(spec) => spec.fmt(f),
         }
     }
 }
 
+const MOST_DEPTH: u32 = 60;
+const MOST_EXACT: u32 = 30;
+
 /// How our own search plays.
 #[derive(Args, Clone, Copy, Debug)]
 pub struct ThinkingArguments {
     /// Plies to look ahead
-    #[arg(short, long, default_value_t = 4, value_name = "N", value_parser = clap::value_parser!(u32).range(1..=60))]
+    #[arg(short, long, default_value_t = 4, value_name = "N")]
+    #[arg(value_parser = clap::value_parser!(u32).range(1..=i64::from(MOST_DEPTH)))]
     pub depth: u32,
 
     /// Play exactly from so many empty squares on
-    #[arg(long, default_value_t = 12, value_name = "N", value_parser = clap::value_parser!(u32).range(0..=30))]
-    pub exact: u32,
+    #[arg(long, default_value_t = 12, value_name = "N")]
+    #[arg(value_parser = clap::value_parser!(u32).range(0..=i64::from(MOST_EXACT)))]
+    exact: u32,
+
+    #[command(flatten)]
+    selectivity: SelectivityArgument,
 }
 
+/// Hash tables of our own players: what a game at small depths fills, within the second-level cache.
+const SMALL_LOG2_TABLE: u32 = 12;
+const DEEP_LOG2_TABLE: u32 = 18;
+
 impl ThinkingArguments {
-    /// The search player's settings, its hash tables having 2^`log2_table` entries.
-    pub fn settings(&self, log2_table: u32) -> SearchSettings {
-        SearchSettings { depth: self.depth, exact_empties: self.exact, log2_table }
+    /// An evaluation as typed, ready for use, and the settings of a search player with it. Its hash tables have 2^`log2_table`
+    /// entries, or as many as suit the depth.
+    ///
+    /// # Errors
+    /// What is wrong with the weight file.
+    pub fn load(
+        &self,
+        evaluator: &EvaluatorChoice,
+        log2_table: Option<u32>,
+    ) -> Result<(AnyEvaluator, SearchSettings), CliError> {
+        let (evaluator, selectivity) = evaluator.load_selective(self.selectivity.choice())?;
+        let suitable = if self.depth <= 6 { SMALL_LOG2_TABLE } else { DEEP_LOG2_TABLE };
+        let log2_table = log2_table.unwrap_or(suitable);
+        let settings = SearchSettings { depth: self.depth, exact_empties: self.exact, log2_table, selectivity };
+        Ok((evaluator, settings))
     }
 }
 
@@ -67,7 +129,7 @@ impl ThinkingArguments {
 #[derive(Args, Debug)]
 pub struct EngineArguments {
     #[command(flatten)]
-    pub weights: WeightsArgument,
+    weights: WeightsArgument,
 
     #[command(flatten)]
     pub thinking: ThinkingArguments,
@@ -78,6 +140,14 @@ pub struct EngineArguments {
 }
 
 impl EngineArguments {
+    /// The evaluator of the weights, and how it is searched with.
+    ///
+    /// # Errors
+    /// What is wrong with the weight file.
+    pub fn load(&self) -> Result<(AnyEvaluator, SearchSettings), CliError> {
+        self.thinking.load(self.weights.choice(), Some(self.log2_hash))
+    }
+
     /// The engine, with an evaluator of the weights.
     ///
     /// # Errors
@@ -85,20 +155,33 @@ impl EngineArguments {
     pub fn engine<'e, E: Evaluator>(
         &self,
         evaluator: &'e E,
+        settings: SearchSettings,
         session: &Session,
     ) -> Result<SearchEngine<'e, E>, CliError> {
-        let player = SearchPlayer::new(evaluator, self.thinking.settings(self.log2_hash));
+        let player = SearchPlayer::new(evaluator, settings);
         let player = start_threads(session.threads, |threads| player.with_threads(threads))?;
         Ok(SearchEngine::new(player, "flipside"))
     }
 }
 
 /// What every thread makes its player from.
-pub enum PlayerMaker {
+pub struct PlayerMaker {
+    kind: PlayerKind,
+    clock: Clock,
+}
+
+enum PlayerKind {
     /// Searches with an evaluator.
     Own(AnyEvaluator, SearchSettings),
     /// Starts a program.
     External(ExternalSpec, Limits),
+}
+
+/// How long the players of a maker thought, all threads together.
+#[derive(Default)]
+struct Clock {
+    nanoseconds: AtomicU64,
+    games: AtomicU64,
 }
 
 impl PlayerChoice {
@@ -111,11 +194,20 @@ impl PlayerChoice {
     ///
     /// # Errors
     /// What is wrong with the weight file.
-    pub fn load(&self, settings: SearchSettings, limits: Limits) -> Result<PlayerMaker, CliError> {
-        Ok(match self {
-            Self::Own(choice) => PlayerMaker::Own(choice.load()?, settings),
-            Self::External(spec) => PlayerMaker::External(spec.clone(), limits),
-        })
+    pub fn load(&self, thinking: ThinkingArguments, limits: Limits) -> Result<PlayerMaker, CliError> {
+        let kind = match self {
+            Self::Own(player) => {
+                let thinking = ThinkingArguments {
+                    depth: player.depth.unwrap_or(thinking.depth),
+                    exact: player.exact.unwrap_or(thinking.exact),
+                    selectivity: player.selectivity.map_or(thinking.selectivity, SelectivityArgument::from),
+                };
+                let (evaluator, settings) = thinking.load(&player.evaluator, None)?;
+                PlayerKind::Own(evaluator, settings)
+            }
+            Self::External(spec) => PlayerKind::External(spec.clone(), limits),
+        };
+        Ok(PlayerMaker { kind, clock: Clock::default() })
     }
 }
 
@@ -125,32 +217,72 @@ impl PlayerMaker {
     /// # Errors
     /// The program does not start.
     pub fn make(&self) -> Result<AnyPlayer<'_>, PlayerError> {
-        Ok(AnyPlayer(match self {
-            Self::Own(evaluator, settings) => {
-                with_evaluator!(evaluator, evaluator => Box::new(SearchPlayer::new(evaluator, *settings)))
+        let player: Box<dyn Player> = match &self.kind {
+            PlayerKind::Own(evaluator, settings) => {
+                with_evaluator!(evaluator, evaluator => Box::new(SearchPlayer::new(evaluator, settings.clone())))
             }
-            Self::External(spec, limits) => Box::new(ExternalPlayer::start(spec, *limits)?),
-        }))
+            PlayerKind::External(spec, limits) => Box::new(ExternalPlayer::start(spec, *limits)?),
+        };
+        Ok(AnyPlayer { player, clock: &self.clock })
+    }
+
+    /// Seconds that its players thought in a game, in the mean.
+    pub fn seconds_a_game(&self) -> f64 {
+        let Clock { nanoseconds, games } = &self.clock;
+        nanoseconds.load(Relaxed) as f64 * 1e-9 / games.load(Relaxed).max(1) as f64
     }
 }
 
 /// A player of any kind.
-pub struct AnyPlayer<'e>(Box<dyn Player + 'e>);
+pub struct AnyPlayer<'m> {
+    player: Box<dyn Player + 'm>,
+    clock: &'m Clock,
+}
 
 impl Player for AnyPlayer<'_> {
     fn new_game(&mut self) {
-        self.0.new_game();
+        self.clock.games.fetch_add(1, Relaxed);
+        self.player.new_game();
     }
 
     fn choose(&mut self, diagram: &Diagram) -> Result<Square, PlayerError> {
-        self.0.choose(diagram)
+        let begin = Instant::now();
+        let chosen = self.player.choose(diagram);
+        self.clock.nanoseconds.fetch_add(begin.elapsed().as_nanos() as u64, Relaxed);
+        chosen
     }
 
     fn observe(&mut self, diagram: &Diagram, square: Square) {
-        self.0.observe(diagram, square);
+        self.player.observe(diagram, square);
     }
 
     fn note(&self) -> MoveNote {
-        self.0.note()
+        self.player.note()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_player_may_have_options_of_its_own() {
+        let own = |text: &str| match text.parse() {
+            Ok(PlayerChoice::Own(player)) => player,
+            other => panic!("{other:?}"),
+        };
+        let player = own("squares:depth=9,selectivity=1.5");
+        assert_eq!((player.depth, player.exact), (Some(9), None));
+        assert_eq!(player.selectivity, Some(SelectivityChoice::Deviations(1.5)));
+        assert_eq!(player.evaluator, EvaluatorChoice::Squares);
+        assert_eq!(PlayerChoice::Own(player).to_string(), "squares:depth=9,selectivity=1.5");
+        assert_eq!(own("squares:selectivity=off").selectivity, Some(SelectivityChoice::Off));
+        assert_eq!(own("a:b=c/w.fsw:exact=4").evaluator, EvaluatorChoice::File("a:b=c/w.fsw".into()));
+        assert_eq!(own("C:w.fsw").evaluator, EvaluatorChoice::File("C:w.fsw".into()));
+        let refused = |text: &str| text.parse::<PlayerChoice>().unwrap_err();
+        assert!(refused("squares:depht=9").contains("`depht=9` is none of"));
+        assert!(refused("squares:depth=9,exact").contains("`exact` is none of"));
+        assert!(refused("squares:depth=61").contains("0 to 60"));
+        assert!(refused("squares:selectivity=-1").contains("off"));
     }
 }

@@ -29,9 +29,9 @@ pub struct NboardArguments {
 impl GtpArguments {
     /// Runs the command.
     pub fn run(self, session: &Session, out: &mut dyn Write) -> Result<(), CliError> {
-        let evaluator = self.engine.weights.load()?;
+        let (evaluator, settings) = self.engine.load()?;
         with_evaluator!(&evaluator, evaluator => {
-            Ok(gtp::serve(&mut self.engine.engine(evaluator, session)?, io::stdin().lock(), out)?)
+            Ok(gtp::serve(&mut self.engine.engine(evaluator, settings, session)?, io::stdin().lock(), out)?)
         })
     }
 }
@@ -39,9 +39,9 @@ impl GtpArguments {
 impl NboardArguments {
     /// Runs the command.
     pub fn run(self, session: &Session, out: &mut dyn Write) -> Result<(), CliError> {
-        let evaluator = self.engine.weights.load()?;
+        let (evaluator, settings) = self.engine.load()?;
         with_evaluator!(&evaluator, evaluator => {
-            Ok(nboard::serve(&mut self.engine.engine(evaluator, session)?, BufReader::new(io::stdin()), out)?)
+            Ok(nboard::serve(&mut self.engine.engine(evaluator, settings, session)?, BufReader::new(io::stdin()), out)?)
         })
     }
 }

@@ -88,7 +88,7 @@ pub fn import(engine: Engine, files: &[PathBuf]) -> Result<WeightFile, ImportErr
     let model = decode(engine, &files, &contents?)?;
     let names: Vec<_> = files.iter().filter_map(|path| path.file_name()).map(|name| name.to_string_lossy()).collect();
     let provenance = Provenance::of_this_program(&format!("imported from {engine}: {}", names.join(" ")));
-    Ok(WeightFile { model, provenance })
+    Ok(WeightFile::new(model, provenance))
 }
 
 /// The model of an engine's files whose contents are at hand, in the order of [`import`]; `names` are for errors, and tell

@@ -4,14 +4,17 @@
 //! [`family`] holds the classic searches in their textbook forms, to compare and to check against.
 
 mod brothers;
+pub mod calibrate;
 pub mod endgame;
 pub mod family;
 mod node;
 mod pvs;
 mod searcher;
+mod selective;
 mod stop;
 mod table;
 
 pub use endgame::EndgameSolver;
 pub use searcher::{SearchResult, Searcher};
+pub use selective::{Calibration, CalibrationError, DepthPair, Selectivity};
 pub use table::{Bound, Table};

@@ -6,6 +6,7 @@ use arrayvec::ArrayVec;
 
 use super::brothers::Brothers;
 use super::node::{BESIDE_CORNERS, CORNERS, Node, promise};
+use super::selective::{Probe, Selectivity};
 use super::stop::Stop;
 use super::table::Table;
 use crate::board::{Bitboard, Square, squares};
@@ -35,6 +36,10 @@ pub(super) struct Search<'a, E: Evaluator> {
     pub threads: usize,
     /// The last move that was too good for the opponent on the last ply: often so for the next sibling too.
     pub killer: Bitboard,
+    /// What subtrees may be cut by; none is a full-width search.
+    pub selectivity: Option<&'a Selectivity>,
+    /// Whether a shallow search of a selective cut is going on.
+    pub probing: bool,
     pub nodes: u64,
     /// Looked at by nodes with [`STOPPABLE`] plies to go or more.
     pub stop: Stop<'a>,
@@ -153,6 +158,9 @@ impl<E: Evaluator> Search<'_, E> {
                 return bound.upper;
             }
         }
+        if let Some(value) = self.selective_cut(node, depth, alpha) {
+            return value;
+        }
         let mut candidates = self.candidates(node, moves, depth, known.and_then(|bound| bound.best));
         if depth >= MIN_DEPTH_TO_ORDER_BY_EVALUATION
             && let Some(value) = self.known_refutation(node, &candidates, depth, alpha)
@@ -168,6 +176,31 @@ impl<E: Evaluator> Search<'_, E> {
             self.table.store(hash, depth, alpha, Score(alpha.0 + 1), best, best_move.map(index));
         }
         best
+    }
+
+    /// Which side of `alpha` the value is on, as `alpha` or one more, if a shallow search is sure enough of it. Within a
+    /// shallow search nothing is cut: that its errors are those that were measured is what the cuts rest on.
+    fn selective_cut(&mut self, node: &Node<E::State>, depth: u32, alpha: Score) -> Option<Score> {
+        let selectivity = self.selectivity.filter(|_| !self.probing)?;
+        self.probing = true;
+        let mut probes = selectivity.probes(node.position.empties(), depth).iter();
+        let cut = probes.find_map(|probe| self.probe(node, probe, alpha));
+        self.probing = false;
+        cut
+    }
+
+    fn probe(&mut self, node: &Node<E::State>, probe: &Probe, alpha: Score) -> Option<Score> {
+        if let Some(bound) = probe.high(alpha)
+            && self.zero_window(node, probe.shallow, bound - Score(1)) >= bound
+        {
+            return Some(alpha + Score(1));
+        }
+        if let Some(bound) = probe.low(alpha)
+            && self.zero_window(node, probe.shallow, bound) <= bound
+        {
+            return Some(alpha);
+        }
+        None
     }
 
     /// Looks at the stop flags; once true, it stays true.

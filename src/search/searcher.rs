@@ -7,6 +7,7 @@ use rayon::{ThreadPool, ThreadPoolBuildError};
 use super::brothers::team;
 use super::node::Node;
 use super::pvs::{Line, Search};
+use super::selective::Selectivity;
 use super::stop::{NEVER, Stop};
 use super::table::Table;
 use crate::board::{Bitboard, Position, Square};
@@ -35,6 +36,7 @@ pub struct Searcher<'e, E: Evaluator> {
     killer: Bitboard,
     /// The threads, where there are several.
     pool: Option<ThreadPool>,
+    selectivity: Option<Selectivity>,
 }
 
 /// A table of 2^this entries, 1 MB, still fits the second-level cache.
@@ -45,7 +47,7 @@ impl<'e, E: Evaluator> Searcher<'e, E> {
     pub fn new(evaluator: &'e E, log2_entries: u32) -> Self {
         // Where the table does not fit the cache, two plies are searched again in the time that memory takes to answer.
         let least_stored = if log2_entries > LOG2_CACHED { 3 } else { 2 };
-        Self { evaluator, table: Table::new(log2_entries), least_stored, killer: 0, pool: None }
+        Self { evaluator, table: Table::new(log2_entries), least_stored, killer: 0, pool: None, selectivity: None }
     }
 
     /// Lets so many threads work on a position together. The value of a position does not depend on their number as long as
@@ -63,6 +65,12 @@ impl<'e, E: Evaluator> Searcher<'e, E> {
     pub fn forget(&mut self) {
         self.table.forget();
         self.killer = 0;
+    }
+
+    /// Searches selectively from here on, or with full width again, and forgets all earlier positions.
+    pub fn set_selectivity(&mut self, selectivity: Option<Selectivity>) {
+        self.selectivity = selectivity;
+        self.forget();
     }
 
     /// Searches a position to `depth` plies (0 is the static evaluation). A pass is no ply. Depths beyond the end of
@@ -88,6 +96,8 @@ impl<'e, E: Evaluator> Searcher<'e, E> {
             least_stored: self.least_stored,
             threads: self.pool.as_ref().map_or(1, ThreadPool::current_num_threads),
             killer: self.killer,
+            selectivity: self.selectivity.as_ref(),
+            probing: false,
             nodes: 0,
             stop: Stop { flag: stop, outer: None },
             stopped: false,

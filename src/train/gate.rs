@@ -22,8 +22,9 @@ fn play<A: Evaluator, B: Evaluator>(
     let plan = Match { openings, sprt: None, played: Vec::new() };
     // A gate takes seconds and its outcome decides what comes after: it is always played to its end.
     let never = AtomicBool::new(false);
-    let report =
-        plan.run(|| Ok(SearchPlayer::new(first, settings)), || Ok(SearchPlayer::new(second, settings)), &never, |_| ());
+    let first = || Ok(SearchPlayer::new(first, settings.clone()));
+    let second = || Ok(SearchPlayer::new(second, settings.clone()));
+    let report = plan.run(first, second, &never, |_| ());
     GateMatch::of(&report.expect("built-in players always start"))
 }
 

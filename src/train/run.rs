@@ -345,7 +345,7 @@ impl Run {
             parent: self.state.parent.clone(),
             ..Provenance::of_this_program("trained")
         };
-        WeightFile { model: self.config.model(&self.learner), provenance }
+        WeightFile::new(self.config.model(&self.learner), provenance)
     }
 
     /// Writes `last.fsw` and the checkpoint.

@@ -173,6 +173,11 @@ impl Container {
         read_bounded(path, self.what, self.limit.min(LARGEST as u64))
     }
 
+    /// Whether the header announces this container's version, whatever else is wrong with the file.
+    pub(super) fn is_version_of(&self, bytes: &[u8]) -> bool {
+        bytes.get(8..12) == Some(&self.version.to_le_bytes())
+    }
+
     /// The checksum in the header of a whole file.
     pub(super) fn checksum<'a>(&self, bytes: &'a [u8]) -> &'a [u8] {
         &bytes[20..HEADER]

@@ -10,10 +10,14 @@ use super::container::{Container, FileError, FormatError, write_whole};
 use crate::board::Square;
 use crate::eval::{Model, StageMap};
 use crate::pattern::{Layout, Pattern, PatternSet, Scalar};
+use crate::search::{Calibration, DepthPair};
 
-/// Weight files, `.fsw`.
-const CONTAINER: Container =
+/// Weight files, `.fsw`, without a calibration.
+const PLAIN: Container =
     Container { what: "flipside weight file", magic: *b"\x89FSW\r\n\x1a\n", version: 1, limit: 1 << 28 };
+
+/// Weight files with a calibration, which follows the fields of version 1.
+const CALIBRATED: Container = Container { version: 2, ..PLAIN };
 
 /// Where weights came from.
 #[derive(Clone, PartialEq, Eq, Debug, Default, Serialize)]
@@ -55,12 +59,14 @@ impl Provenance {
 }
 
 /// A model with its provenance, as it stands in an `.fsw` file (`docs/FILES.md`).
-#[derive(Clone, PartialEq, Eq, Debug)]
+#[derive(Clone, PartialEq, Debug)]
 pub struct WeightFile {
     /// What evaluates.
     pub model: Model,
     /// Where it came from.
     pub provenance: Provenance,
+    /// The parameters of selective search, where they were measured. They fit this model and no other.
+    pub calibration: Option<Calibration>,
 }
 
 /// The payload as it is written. A structure of its own, so that the file does not change when the program's types do.
@@ -88,6 +94,18 @@ struct Payload<'a> {
     weights: Vec<Blob<'a, i16>>,
 }
 
+/// A pair of depths as it is written.
+#[derive(Serialize, Deserialize)]
+struct PairRecord {
+    least_empties: u8,
+    most_empties: u8,
+    shallow: u8,
+    deep: u8,
+    slope: f32,
+    offset: f32,
+    deviation: f32,
+}
+
 /// `weights/default.fsw`, in the program itself: it is at hand wherever the program is.
 const DEFAULT: &[u8] = include_bytes!("../../weights/default.fsw");
 
@@ -97,14 +115,30 @@ impl WeightFile {
         Self::from_bytes(DEFAULT).expect("tested: the weights in the program are good")
     }
 
-    /// The whole file. Equal models and provenances give equal bytes.
+    /// A model with its provenance, not calibrated.
+    pub fn new(model: Model, provenance: Provenance) -> Self {
+        Self { model, provenance, calibration: None }
+    }
+
+    /// The whole file, of version 2 if there is a calibration, else of version 1. Equal content gives equal bytes.
     pub fn to_bytes(&self) -> Vec<u8> {
-        let Self { model, provenance } = self;
+        let payload = self.payload();
+        match &self.calibration {
+            None => PLAIN.to_bytes(&payload),
+            Some(calibration) => {
+                let pairs: Vec<PairRecord> = calibration.pairs().iter().map(PairRecord::from).collect();
+                CALIBRATED.to_bytes(&(payload, pairs))
+            }
+        }
+    }
+
+    fn payload(&self) -> Payload<'_> {
+        let Self { model, provenance, .. } = self;
         let patterns = model.set.patterns.iter().map(|pattern| {
             let squares: Vec<u8> = pattern.squares().map(|square| square.index() as u8).collect();
             (pattern.name.as_str(), Blob(squares.into()))
         });
-        CONTAINER.to_bytes(&Payload {
+        Payload {
             program: &provenance.program,
             commit: provenance.commit.as_deref(),
             origin: &provenance.origin,
@@ -121,7 +155,7 @@ impl WeightFile {
             stages: Blob((0..=60).map(|empties| model.stages.of_empties(empties) as u8).collect()),
             scale: model.scale,
             weights: model.weights.iter().map(|weights| Blob(weights.into())).collect(),
-        })
+        }
     }
 
     /// The weights of a whole file.
@@ -129,7 +163,12 @@ impl WeightFile {
     /// # Errors
     /// The first thing that is wrong; whatever is returned fits together and can be evaluated.
     pub fn from_bytes(bytes: &[u8]) -> Result<Self, FormatError> {
-        let payload: Payload = CONTAINER.from_bytes(bytes)?;
+        let (payload, pairs): (Payload, Option<Vec<PairRecord>>) = if PLAIN.is_version_of(bytes) {
+            (PLAIN.from_bytes(bytes)?, None)
+        } else {
+            let (payload, pairs) = CALIBRATED.from_bytes(bytes)?;
+            (payload, Some(pairs))
+        };
         let owned = str::to_owned;
         let provenance = Provenance {
             program: payload.program.to_owned(),
@@ -143,8 +182,10 @@ impl WeightFile {
             date: payload.date.map(owned),
             parent: payload.parent.map(owned),
         };
-        let model = payload.model().map_err(|reason| FormatError::Payload { what: CONTAINER.what, reason })?;
-        Ok(Self { model, provenance })
+        let error = |reason| FormatError::Payload { what: PLAIN.what, reason };
+        let model = payload.model().map_err(error)?;
+        let calibration = pairs.map(|pairs| Calibration::new(pairs.iter().map(DepthPair::from).collect())).transpose();
+        Ok(Self { model, provenance, calibration: calibration.map_err(|reason| error(reason.to_string()))? })
     }
 
     /// Reads a file.
@@ -152,7 +193,7 @@ impl WeightFile {
     /// # Errors
     /// The file system's, or the first thing that is wrong with the content.
     pub fn load(path: &Path) -> Result<Self, FileError> {
-        Self::from_bytes(&CONTAINER.bytes_of(path)?).map_err(FileError::format(path))
+        Self::from_bytes(&PLAIN.bytes_of(path)?).map_err(FileError::format(path))
     }
 
     /// Replaces a file atomically.
@@ -167,7 +208,21 @@ impl WeightFile {
     /// the file's header too.
     pub fn hash(&self) -> String {
         let bytes = self.to_bytes();
-        CONTAINER.checksum(&bytes).iter().map(|byte| format!("{byte:02x}")).collect()
+        PLAIN.checksum(&bytes).iter().map(|byte| format!("{byte:02x}")).collect()
+    }
+}
+
+impl From<&DepthPair> for PairRecord {
+    fn from(pair: &DepthPair) -> Self {
+        let &DepthPair { least_empties, most_empties, shallow, deep, slope, offset, deviation } = pair;
+        Self { least_empties, most_empties, shallow, deep, slope, offset, deviation }
+    }
+}
+
+impl From<&PairRecord> for DepthPair {
+    fn from(record: &PairRecord) -> Self {
+        let &PairRecord { least_empties, most_empties, shallow, deep, slope, offset, deviation } = record;
+        Self { least_empties, most_empties, shallow, deep, slope, offset, deviation }
     }
 }
 

@@ -5,5 +5,6 @@ mod matches;
 mod play;
 mod positions;
 mod search;
+mod selective;
 mod support;
 mod train;

@@ -72,7 +72,7 @@ pub fn constant_weights(folder: &Path, discs: i16) -> PathBuf {
     // The only scalar is the constant; its weight is the last.
     model.weights.iter_mut().for_each(|weights| *weights.last_mut().unwrap() = 128 * discs);
     let path = folder.join(format!("constant{discs}.fsw"));
-    WeightFile { model, provenance: Provenance::of_this_program("made by a test") }.save(&path).unwrap();
+    WeightFile::new(model, Provenance::of_this_program("made by a test")).save(&path).unwrap();
     path
 }
 

@@ -13,10 +13,10 @@ use super::{random_model, zebra_file};
 #[test]
 fn files_are_written_whole_or_not_at_all() {
     let folder = tempfile::tempdir().unwrap();
-    let file = WeightFile {
-        model: random_model(&Engine::Ntest.set(), &[60, 53], 100, 300, 1),
-        provenance: Provenance::of_this_program("random"),
-    };
+    let file = WeightFile::new(
+        random_model(&Engine::Ntest.set(), &[60, 53], 100, 300, 1),
+        Provenance::of_this_program("random"),
+    );
     let entries = |path: &Path| fs::read_dir(path).unwrap().count();
     let refused = export(&file, Target::Engine(Engine::Zebra), &folder.path().join("coeffs2.bin"), false);
     assert!(refused.is_err() && entries(folder.path()) == 0);

@@ -8,13 +8,19 @@ use crate::cli::error::CliError;
 use crate::cli::session::start_threads;
 use crate::eval::Evaluator;
 use crate::search::family::{Algorithm, Explorer, Options, OthelloTree};
-use crate::search::{SearchResult, Searcher};
+use crate::search::{SearchResult, Searcher, Selectivity};
 
 /// A search with a name for the table.
 pub(super) struct Contender {
     pub(super) name: String,
-    /// The textbook search; none is the program's own.
-    textbook: Option<(Algorithm, Options)>,
+    kind: Kind,
+}
+
+#[derive(Clone)]
+enum Kind {
+    Textbook(Algorithm, Options),
+    /// The program's own.
+    Own(Option<Selectivity>),
 }
 
 /// Searches a position to a depth.
@@ -22,12 +28,12 @@ pub(super) type Search<'t> = dyn FnMut(&Position, u32) -> SearchResult + 't;
 
 impl Contender {
     /// The program's own search.
-    pub(super) fn own() -> Self {
-        Self { name: "flipside".to_owned(), textbook: None }
+    pub(super) fn own(selectivity: Option<Selectivity>) -> Self {
+        Self { name: "flipside".to_owned(), kind: Kind::Own(selectivity) }
     }
 
     pub(super) fn new(algorithm: Algorithm, options: Options) -> Self {
-        Self { name: algorithm.name().to_owned(), textbook: Some((algorithm, options)) }
+        Self { name: algorithm.name().to_owned(), kind: Kind::Textbook(algorithm, options) }
     }
 
     /// All algorithms, minimax plain as the yardstick, and the program's own search.
@@ -36,14 +42,14 @@ impl Contender {
             let plain = algorithm == Algorithm::Minimax;
             Self::new(algorithm, if plain { Options::PLAIN } else { options })
         };
-        Algorithm::ALL.into_iter().map(with_options).chain([Self::own()]).collect()
+        Algorithm::ALL.into_iter().map(with_options).chain([Self::own(None)]).collect()
     }
 
     /// One algorithm without ordering, with each way to order alone, with those of `together`, and with these but each.
     pub(super) fn orderings(algorithm: Algorithm, options: Options, together: &[Heuristic]) -> Vec<Self> {
         let with = |name: String, heuristics: &[Heuristic]| Self {
             name,
-            textbook: Some((algorithm, Options { ordering: ordering(heuristics), ..options })),
+            kind: Kind::Textbook(algorithm, Options { ordering: ordering(heuristics), ..options }),
         };
         let name = |heuristic: &Heuristic| heuristic.to_possible_value().expect("none is hidden").get_name().to_owned();
         let mut contenders = vec![with("none".to_owned(), &[])];
@@ -58,7 +64,10 @@ impl Contender {
 
     /// Whether its nodes grow like minimax's.
     pub(super) fn prunes(&self) -> bool {
-        self.textbook.is_none_or(|(algorithm, _)| algorithm.prunes())
+        match self.kind {
+            Kind::Textbook(algorithm, _) => algorithm.prunes(),
+            Kind::Own(_) => true,
+        }
     }
 
     /// The search itself; each position is searched as if it were the first. So many threads work on it together, where it is
@@ -71,12 +80,17 @@ impl Contender {
         tree: &'t OthelloTree<'_, E>,
         threads: usize,
     ) -> Result<Box<Search<'t>>, CliError> {
-        let Some((algorithm, options)) = self.textbook else {
-            let mut searcher = start_threads(threads, |n| Searcher::new(tree.evaluator(), LOG2_TABLE).with_threads(n))?;
-            return Ok(Box::new(move |position, depth| {
-                searcher.forget();
-                searcher.search(position, depth)
-            }));
+        let (algorithm, options) = match &self.kind {
+            Kind::Textbook(algorithm, options) => (*algorithm, *options),
+            Kind::Own(selectivity) => {
+                let mut searcher =
+                    start_threads(threads, |n| Searcher::new(tree.evaluator(), LOG2_TABLE).with_threads(n))?;
+                searcher.set_selectivity(selectivity.clone());
+                return Ok(Box::new(move |position, depth| {
+                    searcher.forget();
+                    searcher.search(position, depth)
+                }));
+            }
         };
         let mut explorer = Explorer::new(tree, algorithm, options);
         Ok(Box::new(move |position, depth| {

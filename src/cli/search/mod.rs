@@ -15,9 +15,11 @@ use super::error::CliError;
 use super::evaluator::{WeightsArgument, with_evaluator};
 use super::input::read_positions;
 use super::jobs::in_order;
+use super::selectivity::{SelectivityArgument, SelectivityChoice};
 use super::session::Session;
 use crate::board::Position;
 use crate::eval::{Evaluator, Score};
+use crate::search::Selectivity;
 use crate::search::family::{Algorithm, Options, Ordering, OthelloTree};
 use compare::Comparison;
 use contender::{Contender, Search};
@@ -51,6 +53,9 @@ pub struct SearchArguments {
     /// Plies to look ahead; from the number of empty squares on, the result is exact
     #[arg(short, long, default_value_t = 8, value_parser = clap::value_parser!(u32).range(0..=60))]
     depth: u32,
+
+    #[command(flatten)]
+    selectivity: SelectivityArgument,
 
     #[command(flatten)]
     family: FamilyArguments,
@@ -182,8 +187,13 @@ impl FamilyArguments {
 impl SearchArguments {
     /// Runs the command.
     pub fn run(self, session: &Session, out: &mut dyn Write) -> Result<(), CliError> {
+        let literature = self.family.algorithm.is_some() || self.family.compare.is_some();
+        if literature && self.selectivity.choice() != SelectivityChoice::Off {
+            let message = "--selectivity is for the program's own search; leave --algorithm and --compare out";
+            return Err(CliError::Usage(message.to_owned()));
+        }
         let contenders = self.family.compare.map(|compared| self.family.contenders(compared)).transpose()?;
-        let evaluator = self.weights.load()?;
+        let (evaluator, selectivity) = self.weights.choice().load_selective(self.selectivity.choice())?;
         let positions: Vec<_> =
             read_positions(&self.file, session)?.iter().map(|scored| scored.diagram.position).collect();
         with_evaluator!(&evaluator, evaluator => match contenders {
@@ -191,20 +201,22 @@ impl SearchArguments {
                 let comparison = Comparison { evaluator, positions: &positions, contenders };
                 comparison.run(self.depth, self.family.plot.as_deref(), session, out)
             }
-            None => self.search(evaluator, &positions, session, out),
+            None => self.search(evaluator, selectivity, &positions, session, out),
         })
     }
 
     fn search<E: Evaluator>(
         &self,
         evaluator: &E,
+        selectivity: Option<Selectivity>,
         positions: &[Position],
         session: &Session,
         out: &mut dyn Write,
     ) -> Result<(), CliError> {
-        let options = self.family.options();
-        let contender =
-            self.family.algorithm.map_or_else(Contender::own, |algorithm| Contender::new(algorithm, options));
+        let contender = match self.family.algorithm {
+            Some(algorithm) => Contender::new(algorithm, self.family.options()),
+            None => Contender::own(selectivity),
+        };
         let tree = OthelloTree::new(evaluator);
         let together = self.depth >= TOGETHER && self.family.algorithm.is_none();
         let (at_once, threads) = if together { (1, session.threads) } else { (session.threads, 1) };

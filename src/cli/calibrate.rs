@@ -1,0 +1,148 @@
+//! `flipside calibrate`.
+
+use std::collections::HashSet;
+use std::io::Write;
+use std::path::PathBuf;
+use std::sync::Mutex;
+use std::sync::atomic::AtomicBool;
+
+use clap::Args;
+use rand::SeedableRng;
+use rand::seq::IndexedRandom;
+use rand_chacha::ChaCha8Rng;
+
+use super::error::{CliError, Context};
+use super::evaluator::EvaluatorChoice;
+use super::input::{name_of, read_positions};
+use super::meter::Meter;
+use super::session::Session;
+use crate::board::Position;
+use crate::eval::PatternEvaluator;
+use crate::search::Calibration;
+use crate::search::calibrate::{Measurement, fit_pairs, groups, search_all};
+use crate::selfplay::{SelfPlay, SelfPlayConfig, UpdateTarget};
+
+/// Measure how well shallow searches with some weights predict deep ones, for selective search (--selectivity)
+///
+/// Searches the same positions to all depths, fits for each pair of depths and each six numbers of empty squares a line (deep
+/// value = slope x shallow value + offset), and writes the weights with these parameters. They fit these weights only: training
+/// leaves them out of the weights that it makes, so calibrate last. Where the weights are calibrated already, the new
+/// parameters replace the old ones; the output may be the input.
+///
+/// Prints a table, separated by tabs: empty squares, depths in plies, slope, offset and standard deviation in discs, correlation,
+/// and number of positions.
+#[derive(Args, Debug)]
+#[command(after_help = "Example:\n  flipside calibrate best.fsw -o best.fsw\n  \
+    flipside match best.fsw:selectivity=1.5,depth=10 best.fsw:depth=8 --pairs 100")]
+pub struct CalibrateArguments {
+    /// A weight file, or `default`
+    #[arg(value_name = "WEIGHTS")]
+    weights: EvaluatorChoice,
+
+    /// The weight file to write
+    #[arg(short, long, value_name = "FILE")]
+    output: PathBuf,
+
+    /// Measure on these positions, one a line (`-` is standard input), instead of positions of self-play games
+    #[arg(long, value_name = "FILE", conflicts_with_all = ["positions_per_stage", "seed"])]
+    positions: Option<PathBuf>,
+
+    /// Positions of self-play for each six numbers of empty squares
+    #[arg(long, value_name = "N", default_value_t = 200, value_parser = clap::value_parser!(u32).range(30..=1_000_000))]
+    positions_per_stage: u32,
+
+    /// The deepest search in plies; each ply more takes two to three times as long
+    #[arg(short, long, value_name = "N", default_value_t = 11, value_parser = clap::value_parser!(u32).range(3..=20))]
+    depth: u32,
+
+    /// Seed of the self-play games
+    #[arg(long, env = "FLIPSIDE_SEED", hide_env_values = true, value_name = "N", default_value_t = 1)]
+    seed: u64,
+}
+
+/// How the games are played whose positions are measured: quickly, and varied.
+const GAMES: SelfPlayConfig =
+    SelfPlayConfig { depth: 2, exact_empties: 6, opening_plies: 20, exploration: 0.05, update: UpdateTarget::Td };
+/// Games played at once.
+const BATCH: u32 = 256;
+/// Games played at most for each position wanted: early in the game there are only so many different ones.
+const MOST_GAMES: usize = 8;
+
+impl CalibrateArguments {
+    /// Runs the command.
+    pub fn run(self, session: &Session, out: &mut dyn Write) -> Result<(), CliError> {
+        let mut file = self.weights.weight_file()?;
+        let evaluator = PatternEvaluator::new(&file.model);
+        let evaluator = evaluator.context(|| format!("cannot use the weights `{}`", self.weights))?;
+        let (positions, source) = match &self.positions {
+            Some(path) => {
+                let positions = read_positions(path, session)?.into_iter().map(|scored| scored.diagram.position);
+                (positions.filter(|position| position.moves() != 0).collect(), name_of(path))
+            }
+            None => {
+                session.say("playing the games that the positions are taken from");
+                (self_play_positions(&evaluator, self.seed, self.positions_per_stage as usize), "self-play".to_owned())
+            }
+        };
+        let meter = Mutex::new((Meter::new(session, positions.len() as u64, "positions"), 0));
+        let values = search_all(&evaluator, &positions, self.depth, || {
+            let (meter, searched) = &mut *meter.lock().expect("showing progress does not panic");
+            *searched += 1;
+            meter.show(*searched, || format!("searched to depth {}", self.depth));
+        });
+        meter.into_inner().expect("showing progress does not panic").0.finish();
+        let measured = fit_pairs(&positions, &values);
+        write_table(&measured, out)?;
+        let calibration = Calibration::new(measured.iter().map(|measurement| measurement.pair).collect());
+        let calibration = calibration.context(|| format!("cannot calibrate by the positions of {source}"));
+        let calibration = calibration.map_err(|error| {
+            error.hint(
+                "It takes 30 positions or more with about as many empty squares, and weights that mean something.",
+            )
+        })?;
+        file.calibration = Some(calibration);
+        file.save(&self.output).context(|| "cannot write the weights".to_owned())?;
+        session.say(format_args!("written to `{}`", self.output.display()));
+        Ok(())
+    }
+}
+
+/// Positions of self-play, `count` different ones for each group of numbers of empty squares (fewer where the games do not have
+/// them), at most one of a group from a game. They depend on the weights and the seed alone.
+fn self_play_positions(evaluator: &PatternEvaluator, seed: u64, count: usize) -> Vec<Position> {
+    let players = SelfPlay::new(evaluator, GAMES);
+    let mut rng = ChaCha8Rng::seed_from_u64(seed);
+    let mut wanted: Vec<_> = groups().map(|group| (group, Vec::new())).collect();
+    let mut seen = HashSet::new();
+    for first in (0..(MOST_GAMES * count) as u32).step_by(BATCH as usize) {
+        let games = players.play_games(seed, 0, first, BATCH, &AtomicBool::new(false));
+        for game in games.expect("nothing stops these games") {
+            for ((least, most), positions) in &mut wanted {
+                let of_group: Vec<_> = game
+                    .plies
+                    .iter()
+                    .map(|ply| ply.position)
+                    .filter(|position| (*least..=*most).contains(&position.empties()))
+                    .collect();
+                let Some(&position) = of_group.choose(&mut rng) else { continue };
+                if positions.len() < count && seen.insert(position) {
+                    positions.push(position);
+                }
+            }
+        }
+        if wanted.iter().all(|(_, positions)| positions.len() == count) {
+            break;
+        }
+    }
+    wanted.into_iter().flat_map(|(_, positions)| positions).collect()
+}
+
+fn write_table(measured: &[Measurement], out: &mut dyn Write) -> Result<(), CliError> {
+    writeln!(out, "empties\tshallow\tdeep\tslope\toffset\tdeviation\tr\tcount")?;
+    for Measurement { pair, fit } in measured {
+        write!(out, "{}-{}\t{}\t{}\t", pair.least_empties, pair.most_empties, pair.shallow, pair.deep)?;
+        let fit = (fit.slope, fit.offset, fit.deviation, fit.correlation, fit.count);
+        writeln!(out, "{:.3}\t{:+.2}\t{:.2}\t{:.3}\t{}", fit.0, fit.1, fit.2, fit.3, fit.4)?;
+    }
+    Ok(())
+}

@@ -1,0 +1,215 @@
+//! Measuring the parameters of [`super::selective`]: the same positions searched shallowly and deeply, and a line fitted through
+//! the values.
+
+use rayon::prelude::*;
+
+use super::searcher::Searcher;
+use super::selective::DepthPair;
+use crate::board::Position;
+use crate::eval::{Evaluator, Score};
+
+/// Positions within so many numbers of empty squares share parameters.
+const GROUP: u32 = 6;
+/// The first group begins here: with fewer empty squares, whole searches cost less than their cuts would save.
+const LEAST_EMPTIES: u32 = 7;
+/// The smallest depth that is worth a shallow search.
+pub const LEAST_DEEP: u32 = 3;
+/// Fewer positions say too little about a deviation.
+const LEAST_COUNT: usize = 30;
+/// The table of each search has 2^this entries.
+const LOG2_TABLE: u32 = 18;
+
+/// The numbers of empty squares that share parameters: smallest and largest of each group, in rising order.
+pub fn groups() -> impl Iterator<Item = (u32, u32)> {
+    (LEAST_EMPTIES..=60).step_by(GROUP as usize).map(|least| (least, (least + GROUP - 1).min(60)))
+}
+
+/// The depth of the shallow search that predicts a deep one: about half as deep, and of the same parity, because odd and even
+/// depths see the tempo differently.
+pub fn shallow_depth(deep: u32) -> u32 {
+    let half = deep / 2;
+    half - (deep - half) % 2
+}
+
+/// A position's values by full-width searches to 0, 1, 2, ... plies, for the player to move.
+pub type Values = Vec<Score>;
+
+/// Searches positions on the threads of the current rayon pool, each to all depths up to `deepest` that end before the game can.
+/// `on_searched` is told of every position, from whichever thread searched it.
+pub fn search_all<E: Evaluator>(
+    evaluator: &E,
+    positions: &[Position],
+    deepest: u32,
+    on_searched: impl Fn() + Sync,
+) -> Vec<Values> {
+    let search = |searcher: &mut Searcher<'_, E>, position: &Position| {
+        searcher.forget();
+        let depths = 0..=deepest.min(position.empties().saturating_sub(1));
+        let values = depths.map(|depth| searcher.search(position, depth).score).collect();
+        on_searched();
+        values
+    };
+    positions.par_iter().map_init(|| Searcher::new(evaluator, LOG2_TABLE), search).collect()
+}
+
+/// A line through points by least squares.
+#[derive(Clone, Copy, PartialEq, Debug)]
+pub struct Fit {
+    /// Change of y for a unit of x.
+    pub slope: f64,
+    /// y where x is 0.
+    pub offset: f64,
+    /// Standard deviation of y from the line.
+    pub deviation: f64,
+    /// Pearson's correlation of x and y, -1 to 1.
+    pub correlation: f64,
+    /// Number of points.
+    pub count: usize,
+}
+
+impl Fit {
+    /// The line of least squares through points `(x, y)`. None where there are fewer than three, or all x are equal.
+    pub fn of(points: &[(f64, f64)]) -> Option<Self> {
+        let count = points.len();
+        let mean = |of: &dyn Fn(f64, f64) -> f64| points.iter().map(|&(x, y)| of(x, y)).sum::<f64>() / count as f64;
+        let (x, y) = (mean(&|x, _| x), mean(&|_, y| y));
+        let xx = mean(&|one, _| (one - x) * (one - x));
+        let yy = mean(&|_, one| (one - y) * (one - y));
+        let xy = mean(&|one, other| (one - x) * (other - y));
+        if count < 3 || xx <= 0.0 {
+            return None;
+        }
+        let (slope, unexplained) = (xy / xx, (yy - xy * xy / xx).max(0.0));
+        // Two degrees of freedom went into the line.
+        let deviation = (unexplained * count as f64 / (count - 2) as f64).sqrt();
+        let correlation = if yy > 0.0 { xy / (xx * yy).sqrt() } else { 0.0 };
+        Some(Self { slope, offset: y - slope * x, deviation, correlation, count })
+    }
+}
+
+/// A measured pair of depths, with what does not stand in weight files.
+#[derive(Clone, Copy, PartialEq, Debug)]
+pub struct Measurement {
+    /// The parameters.
+    pub pair: DepthPair,
+    /// What they were made from, in discs.
+    pub fit: Fit,
+}
+
+/// Fits the parameters of every group and pair of depths with thirty positions or more; a pair whose shallow value does not rise
+/// with the deep one predicts nothing and is left out. `values` are those of the positions, as [`search_all`] gives them.
+///
+/// # Panics
+/// If there are not as many values as positions.
+pub fn fit_pairs(positions: &[Position], values: &[Values]) -> Vec<Measurement> {
+    assert_eq!(positions.len(), values.len(), "values of other positions");
+    let deepest = values.iter().map(Vec::len).max().unwrap_or(0) as u32;
+    let mut measured = Vec::new();
+    for (least, most) in groups() {
+        let of_group: Vec<_> = positions
+            .iter()
+            .zip(values)
+            .filter(|(position, _)| (least..=most).contains(&position.empties()))
+            .map(|(_, values)| values)
+            .collect();
+        let pairs = (LEAST_DEEP..deepest).map(|deep| (shallow_depth(deep), deep));
+        measured.extend(pairs.filter_map(|(shallow, deep)| {
+            let discs = |score: Score| f64::from(score.discs());
+            let point = |values: &&Values| Some((discs(values[shallow as usize]), discs(*values.get(deep as usize)?)));
+            let points: Vec<_> = of_group.iter().filter_map(point).collect();
+            let fit = Fit::of(&points).filter(|fit| fit.count >= LEAST_COUNT && fit.slope > 0.0)?;
+            let pair = DepthPair {
+                least_empties: least as u8,
+                most_empties: most as u8,
+                shallow: shallow as u8,
+                deep: deep as u8,
+                slope: fit.slope as f32,
+                offset: fit.offset as f32,
+                deviation: fit.deviation as f32,
+            };
+            Some(Measurement { pair, fit })
+        }));
+    }
+    measured
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use rand::{RngExt, SeedableRng};
+    use rand_chacha::ChaCha8Rng;
+
+    /// Something like a normal variable of deviation 1: twelve uniform ones.
+    fn normal(rng: &mut ChaCha8Rng) -> f64 {
+        (0..12).map(|_| rng.random::<f64>()).sum::<f64>() - 6.0
+    }
+
+    #[test]
+    fn a_fit_finds_the_line_behind_noise() {
+        let mut rng = ChaCha8Rng::seed_from_u64(1);
+        let points: Vec<_> = (0..20_000)
+            .map(|_| {
+                let x = 10.0 * normal(&mut rng);
+                (x, 0.9 * x - 1.5 + 3.0 * normal(&mut rng))
+            })
+            .collect();
+        let fit = Fit::of(&points).unwrap();
+        assert!((fit.slope - 0.9).abs() < 0.01, "{fit:?}");
+        assert!((fit.offset + 1.5).abs() < 0.1, "{fit:?}");
+        assert!((fit.deviation - 3.0).abs() < 0.1, "{fit:?}");
+        // Of the variance of y, 81 + 9, the line explains 81.
+        assert!((fit.correlation - (81.0f64 / 90.0).sqrt()).abs() < 0.01, "{fit:?}");
+        assert_eq!(fit.count, 20_000);
+    }
+
+    #[test]
+    fn exact_lines_and_points_without_a_line() {
+        let fit = Fit::of(&[(0.0, 1.0), (1.0, 3.0), (2.0, 5.0)]).unwrap();
+        assert_eq!((fit.slope, fit.offset, fit.deviation, fit.correlation), (2.0, 1.0, 0.0, 1.0));
+        // Sums of squares by hand: slope 1/2, residuals -1/6, 1/3, -1/6, one degree of freedom.
+        let fit = Fit::of(&[(0.0, 0.0), (1.0, 1.0), (2.0, 1.0)]).unwrap();
+        assert!((fit.slope - 0.5).abs() < 1e-12 && (fit.deviation - (1.0f64 / 6.0).sqrt()).abs() < 1e-12);
+        assert_eq!(Fit::of(&[(0.0, 1.0), (1.0, 3.0)]), None);
+        assert_eq!(Fit::of(&[(4.0, 1.0), (4.0, 3.0), (4.0, 2.0)]), None);
+    }
+
+    #[test]
+    fn shallow_depths_are_half_as_deep_and_of_equal_parity() {
+        let depths: Vec<_> = (LEAST_DEEP..=14).map(shallow_depth).collect();
+        assert_eq!(depths, [1, 2, 1, 2, 3, 4, 3, 4, 5, 6, 5, 6]);
+    }
+
+    #[test]
+    fn groups_follow_each_other_up_to_60() {
+        let all: Vec<_> = groups().collect();
+        assert_eq!((all[0].0, all[all.len() - 1].1), (LEAST_EMPTIES, 60));
+        assert!(all.windows(2).all(|pair| pair[1].0 == pair[0].1 + 1));
+    }
+
+    #[test]
+    fn pairs_of_known_parameters_are_found_group_by_group() {
+        let mut rng = ChaCha8Rng::seed_from_u64(2);
+        let (mut positions, mut all) = (Vec::new(), Vec::new());
+        for i in 0..3000u32 {
+            let empties = if i % 2 == 0 { 20 } else { 30 };
+            positions.push(Position { player: 1, opponent: !1 << empties });
+            let shallow = 8.0 * normal(&mut rng);
+            let (offset, deviation) = if empties == 20 { (2.0, 1.0) } else { (-2.0, 4.0) };
+            let deep = 0.8 * shallow + offset + deviation * normal(&mut rng);
+            let score = |discs: f64| Score((discs * 128.0).round() as i32);
+            all.push([0.0, shallow, 0.0, deep].map(score).to_vec());
+        }
+        // A third group with too few positions.
+        positions.extend([Position { player: 1, opponent: !1 << 40 }; 29]);
+        all.extend(vec![all[0].clone(); 29]);
+        let measured = fit_pairs(&positions, &all);
+        assert_eq!(measured.len(), 2);
+        for (Measurement { pair, fit }, (offset, deviation)) in measured.iter().zip([(2.0, 1.0), (-2.0, 4.0)]) {
+            assert_eq!((pair.shallow, pair.deep, fit.count), (1, 3, 1500));
+            assert!((pair.slope - 0.8).abs() < 0.05, "{pair:?}");
+            assert!((pair.offset - offset).abs() < 0.3 && (pair.deviation - deviation).abs() < 0.3, "{pair:?}");
+        }
+        assert!((measured[0].pair.least_empties..=measured[0].pair.most_empties).contains(&20));
+        assert!((measured[1].pair.least_empties..=measured[1].pair.most_empties).contains(&30));
+    }
+}

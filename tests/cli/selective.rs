@@ -1,0 +1,105 @@
+//! Calibrating weights and searching selectively.
+
+use std::fs;
+use std::path::Path;
+
+use flipside::weights::WeightFile;
+
+use crate::support::*;
+
+fn calibrate(folder: &Path, name: &str, arguments: &[&str]) -> (String, String) {
+    let path = folder.join(name).to_str().unwrap().to_owned();
+    let table = stdout(&[&["calibrate", "default", "-o", &path, "-q", "--depth", "4"], arguments].concat(), "");
+    (path, table)
+}
+
+#[test]
+fn the_parameters_are_printed_and_kept_with_the_weights() {
+    let folder = tempfile::tempdir().unwrap();
+    let few = |threads| ["--positions-per-stage", "40", "--threads", threads];
+    let (path, table) = calibrate(folder.path(), "one.fsw", &few("1"));
+    let rows: Vec<_> = table.lines().map(columns).collect();
+    assert_eq!(rows[0], ["empties", "shallow", "deep", "slope", "offset", "deviation", "r", "count"]);
+    let kept = WeightFile::load(path.as_ref()).unwrap();
+    let pairs = kept.calibration.as_ref().unwrap().pairs();
+    assert_eq!(pairs.len(), rows.len() - 1);
+    for (pair, row) in pairs.iter().zip(&rows[1..]) {
+        assert_eq!(row[0], format!("{}-{}", pair.least_empties, pair.most_empties));
+        assert_eq!([row[1], row[2]], [pair.shallow.to_string(), pair.deep.to_string()]);
+        assert_eq!(row[5], format!("{:.2}", pair.deviation));
+        assert!(row[6].parse::<f32>().unwrap() > 0.8 && row[7].parse::<u32>().unwrap() >= 30, "{row:?}");
+    }
+    // The weights themselves are as they were.
+    let default = WeightFile::embedded();
+    assert!(kept.model == default.model && kept.provenance == default.provenance);
+
+    // Any number of threads gives the same bytes; another seed does not.
+    let bytes = fs::read(&path).unwrap();
+    assert_eq!(fs::read(calibrate(folder.path(), "three.fsw", &few("3")).0).unwrap(), bytes);
+    let other = [&few("3")[..], &["--seed", "2"]].concat();
+    assert_ne!(fs::read(calibrate(folder.path(), "other.fsw", &other).0).unwrap(), bytes);
+
+    // What is calibrated can be calibrated again, in place.
+    stdout(&["calibrate", &path, "-o", &path, "-q", "--depth", "3", "--positions-per-stage", "30"], "");
+    let again = WeightFile::load(path.as_ref()).unwrap();
+    assert!(again.calibration.unwrap().pairs().iter().all(|pair| pair.deep == 3));
+    let shown = stdout(&["inspect", &path, "--top", "0"], "");
+    assert!(shown.contains("deep searches of 3 to 3 plies"), "{shown}");
+}
+
+#[test]
+fn positions_of_a_file_are_measured() {
+    let folder = tempfile::tempdir().unwrap();
+    let all = fs::read_to_string(data("bench/midgame.txt")).unwrap();
+    let file = folder.path().join("positions.txt");
+    // Forty positions, at 50, 44, 38 and 32 empties: four times over they are forty a stage.
+    fs::write(&file, all.repeat(4)).unwrap();
+    let (_, table) = calibrate(folder.path(), "file.fsw", &["--positions", file.to_str().unwrap()]);
+    let rows: Vec<_> = table.lines().skip(1).map(columns).collect();
+    assert_eq!(rows.len(), 8, "{table}");
+    assert!(rows.iter().all(|row| row[7] == "40"), "{table}");
+    let output = run_with(&["calibrate", "default", "-o", "/dev/null", "--positions", "-"], START);
+    assert_eq!(output.status.code(), Some(1));
+    assert!(String::from_utf8_lossy(&output.stderr).contains("0 depth pairs"));
+    let error = refusal(&["calibrate", "squares", "-o", "x.fsw"], "", 1);
+    assert!(error.contains("without weights"), "{error}");
+}
+
+#[test]
+fn searches_and_matches_are_selective_on_demand() {
+    let folder = tempfile::tempdir().unwrap();
+    let (path, _) = calibrate(folder.path(), "w.fsw", &["--positions-per-stage", "40"]);
+    let midgame = data("bench/midgame.txt");
+    let nodes = |selectivity: &str| {
+        let table = stdout(&["search", "-w", &path, "--depth", "6", "--selectivity", selectivity, &midgame], "");
+        table.lines().skip(1).map(|line| columns(line)[2].parse::<u64>().unwrap()).sum::<u64>()
+    };
+    let (full, sure, bold) = (nodes("off"), nodes("2"), nodes("1"));
+    assert!(bold < sure && sure < full, "{bold} {sure} {full}");
+    assert_eq!(nodes("100"), full);
+
+    let selective = format!("{path}:depth=5,selectivity=1");
+    let results = stdout(&["match", &selective, &path, "--depth", "1", "--pairs", "10", "--times", "-q"], "");
+    assert!(results.starts_with(&format!("first\t{selective}\nsecond\t{path}\n")), "{results}");
+    let line = |name: &str| columns(results.lines().find(|line| line.starts_with(name)).unwrap());
+    assert!(line("score")[1].trim_end_matches('%').parse::<f32>().unwrap() > 60.0, "{results}");
+    let seconds: Vec<f64> = line("seconds")[1..].iter().map(|text| text.parse().unwrap()).collect();
+    assert!(seconds.len() == 2 && seconds[0] > seconds[1], "{results}");
+    let moves = "genmove b\ngenmove w\nquit\n";
+    assert!(stdout(&["gtp", "-w", &path, "--selectivity", "1.5", "--depth", "6"], moves).starts_with("= "));
+}
+
+#[test]
+fn selectivity_without_parameters_is_refused() {
+    let folder = tempfile::tempdir().unwrap();
+    let plain = constant_weights(folder.path(), 1).display().to_string();
+    for weights in [&plain, "squares"] {
+        let error = refusal(&["search", "-w", weights, "--selectivity", "1.5"], START, 1);
+        assert!(error.contains("is not calibrated") && error.contains("flipside calibrate"), "{error}");
+    }
+    let error = refusal(&["match", "squares:selectivity=1", "mobility"], "", 1);
+    assert!(error.contains("is not calibrated"), "{error}");
+    assert!(refusal(&["search", "--selectivity=-1"], START, 2).contains("--selectivity"));
+    assert!(refusal(&["match", "squares:speed=1", "mobility"], "", 2).contains("`speed=1` is none of"));
+    assert!(refusal(&["search", "--compare", "--selectivity", "1"], START, 2).contains("own search"));
+}

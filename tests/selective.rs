@@ -1,0 +1,157 @@
+//! Selective search: what it must not change, and what it may.
+
+use flipside::board::{Bitboard, Position, Square, parse_scored_diagrams, squares};
+use flipside::eval::{Evaluator, MobilityEvaluator, Score};
+use flipside::search::calibrate::{Values, fit_pairs, search_all, shallow_depth};
+use flipside::search::{Calibration, DepthPair, EndgameSolver, Searcher, Selectivity};
+use rand::{RngExt, SeedableRng};
+use rand_chacha::ChaCha8Rng;
+
+/// Every deep value is `offset` above the shallow one, in discs, give or take `deviation`: at 1 to 60 empties, to depth 10.
+fn calibration(offset: f32, deviation: f32) -> Calibration {
+    let pair = |deep: u32| DepthPair {
+        least_empties: 1,
+        most_empties: 60,
+        shallow: shallow_depth(deep) as u8,
+        deep: deep as u8,
+        slope: 1.0,
+        offset,
+        deviation,
+    };
+    Calibration::new((3..=10).map(pair).collect()).unwrap()
+}
+
+fn midgame() -> Vec<Position> {
+    let text = std::fs::read_to_string(concat!(env!("CARGO_MANIFEST_DIR"), "/data/bench/midgame.txt")).unwrap();
+    parse_scored_diagrams(&text).unwrap().iter().map(|scored| scored.diagram.position).collect()
+}
+
+/// Positions of random games, passes and all.
+fn random_positions(seed: u64, empties: u32, count: usize) -> Vec<Position> {
+    let mut rng = ChaCha8Rng::seed_from_u64(seed);
+    let mut found = Vec::new();
+    while found.len() < count {
+        let mut position = Position::START;
+        while position.empties() > empties && !position.is_game_over() {
+            let moves = position.moves();
+            position = match moves.count_ones() {
+                0 => position.pass(),
+                n => position.play(squares(moves).nth(rng.random_range(0..n as usize)).unwrap()),
+            };
+        }
+        found.extend((position.empties() == empties).then_some(position));
+    }
+    found
+}
+
+fn selective<'e, E: Evaluator>(evaluator: &'e E, calibration: &Calibration, deviations: f32) -> Searcher<'e, E> {
+    let mut searcher = Searcher::new(evaluator, 14);
+    searcher.set_selectivity(Some(Selectivity::new(calibration, deviations)));
+    searcher
+}
+
+#[test]
+fn cuts_that_must_be_sure_beyond_measure_are_none() {
+    let calibration = calibration(0.0, 2.0);
+    for position in midgame() {
+        for depth in [3, 6, 7] {
+            let full = Searcher::new(&MobilityEvaluator, 14).search(&position, depth);
+            // No value is 200 discs away.
+            assert_eq!(selective(&MobilityEvaluator, &calibration, 100.0).search(&position, depth), full);
+        }
+    }
+}
+
+#[test]
+fn switching_off_gives_back_the_full_search_node_for_node() {
+    let mut searcher = selective(&MobilityEvaluator, &calibration(0.0, 1.0), 1.0);
+    let mut fewer = 0;
+    for position in midgame() {
+        let full = Searcher::new(&MobilityEvaluator, 14).search(&position, 7);
+        searcher.set_selectivity(Some(Selectivity::new(&calibration(0.0, 1.0), 1.0)));
+        fewer += u32::from(searcher.search(&position, 7).nodes < full.nodes);
+        searcher.set_selectivity(None);
+        assert_eq!(searcher.search(&position, 7), full);
+    }
+    assert!(fewer > 35, "only {fewer} of 40 searches were smaller");
+}
+
+/// Says of every position that it is even: deep searches find what shallow ones do.
+struct Even;
+
+impl Evaluator for Even {
+    type State = ();
+    fn state(&self, _: &Position) {}
+    fn play(&self, (): &(), _: Square, _: Bitboard) {}
+    fn pass(&self, (): &()) {}
+    fn evaluate(&self, _: &Position, (): &()) -> Score {
+        Score(0)
+    }
+}
+
+#[test]
+fn predictions_that_are_right_leave_values_alone() {
+    for position in random_positions(1, 36, 40) {
+        for depth in [5, 6, 8] {
+            let full = Searcher::new(&Even, 14).search(&position, depth);
+            let found = selective(&Even, &calibration(0.0, 0.0), 1.0).search(&position, depth);
+            assert_eq!((found.score, full.score), (Score(0), Score(0)));
+            assert!(found.nodes < full.nodes, "{} nodes of {}", found.nodes, full.nodes);
+        }
+    }
+}
+
+#[test]
+fn predictions_that_are_wrong_change_values() {
+    // Forty discs too high for the side to move at every node: the cuts must show, or they are not there.
+    let differs = |position: &Position| {
+        let full = Searcher::new(&MobilityEvaluator, 14).search(position, 7).score;
+        selective(&MobilityEvaluator, &calibration(40.0, 0.5), 1.0).search(position, 7).score != full
+    };
+    let differing = midgame().iter().filter(|&position| differs(position)).count();
+    assert!(differing > 20, "only {differing} of 40 values are different");
+}
+
+#[test]
+fn exact_results_stay_exact() {
+    let mut solver = EndgameSolver::new(14);
+    let calibration = calibration(0.0, 0.1);
+    for position in random_positions(2, 9, 60) {
+        let exact = Score::from_discs(solver.solve(position, -64, 64).score);
+        let mut searcher = selective(&MobilityEvaluator, &calibration, 0.0);
+        assert_eq!(searcher.search(&position, 9).score, exact);
+        assert_eq!(searcher.search(&position, 60).score, exact);
+    }
+}
+
+#[test]
+fn the_values_that_are_fitted_are_those_of_full_searches() {
+    let mut positions = midgame();
+    positions.extend(random_positions(3, 5, 10));
+    let values = search_all(&MobilityEvaluator, &positions, 6, || ());
+    for (position, values) in positions.iter().zip(&values) {
+        let depths = 0..=6.min(position.empties() - 1);
+        let alone: Values =
+            depths.map(|depth| Searcher::new(&MobilityEvaluator, 12).search(position, depth).score).collect();
+        assert_eq!(values, &alone);
+    }
+}
+
+#[test]
+fn a_calibrated_search_is_smaller_and_close_to_the_full_one() {
+    let positions: Vec<_> = (3..10).flat_map(|group| random_positions(4, 6 * group, 60)).collect();
+    let values = search_all(&MobilityEvaluator, &positions, 6, || ());
+    let measured = fit_pairs(&positions, &values);
+    let calibration = Calibration::new(measured.iter().map(|one| one.pair).collect()).unwrap();
+    let (mut nodes, mut full_nodes, mut error, mut spread) = (0, 0, 0.0, 0.0);
+    for position in midgame() {
+        let full = Searcher::new(&MobilityEvaluator, 14).search(&position, 6);
+        let found = selective(&MobilityEvaluator, &calibration, 1.0).search(&position, 6);
+        nodes += found.nodes;
+        full_nodes += full.nodes;
+        error += (found.score - full.score).discs().powi(2);
+        spread += full.score.discs().powi(2);
+    }
+    assert!(nodes * 10 < full_nodes * 9, "{nodes} nodes of {full_nodes}");
+    assert!(error * 20.0 < spread, "squares of errors {error}, of values {spread}");
+}
