@@ -282,7 +282,7 @@ mod tests {
         let refused = |text: &str| text.parse::<PlayerChoice>().unwrap_err();
         assert!(refused("squares:depht=9").contains("`depht=9` is none of"));
         assert!(refused("squares:depth=9,exact").contains("`exact` is none of"));
-        assert!(refused("squares:depth=61").contains("0 to 60"));
+        assert!(refused("squares:depth=61").contains("1 to 60"));
         assert!(refused("squares:selectivity=-1").contains("off"));
     }
 }
