@@ -9,6 +9,7 @@ use std::time::Duration;
 use flipside::board::Transcript;
 use flipside::export::{Engine, encode};
 use flipside::record::{Format, convert};
+use flipside::search::{Calibration, DepthPair};
 use flipside::train::{Budget, Outcome, RecordsConfig, TrainConfig, TrainError, TrainEvent, TrainRequest, train};
 use flipside::weights::WeightFile;
 use rand::SeedableRng;
@@ -64,6 +65,22 @@ fn undisturbed(config: &TrainConfig, threads: usize) -> (Vec<u8>, Vec<u8>) {
     let outcome = pool.install(|| train(&request(config, directory.path(), &stop), &mut |_| ()));
     assert_eq!(outcome.unwrap(), Outcome::Finished);
     weights(directory.path())
+}
+
+#[test]
+fn training_goes_on_from_calibrated_weights_and_leaves_their_calibration_behind() {
+    let pair =
+        DepthPair { least_empties: 7, most_empties: 60, shallow: 1, deep: 3, slope: 1.0, offset: 0.0, deviation: 3.0 };
+    let plain = WeightFile::embedded();
+    let calibrated = WeightFile { calibration: Some(Calibration::new(vec![pair]).unwrap()), ..plain.clone() };
+    let config = small(config());
+    let (directory, stop) = (tempfile::tempdir().unwrap(), AtomicBool::new(false));
+    let budget = Budget { generations: Some(1), ..BUDGET };
+    let request = TrainRequest { budget, from: Some(&calibrated), ..request(&config, directory.path(), &stop) };
+    assert_eq!(train(&request, &mut |_| ()).unwrap(), Outcome::Finished);
+    let learned = WeightFile::load(&directory.path().join("last.fsw")).unwrap();
+    assert_eq!(learned.calibration, None);
+    assert_eq!(learned.provenance.parent, Some(calibrated.hash()));
 }
 
 #[test]
