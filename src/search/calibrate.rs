@@ -1,5 +1,5 @@
-//! Measuring the parameters of [`super::selective`]: the same positions searched shallowly and deeply, and a line fitted through
-//! the values.
+//! Measuring the parameters of selective search ([`super::Calibration`]): the same positions searched shallowly and deeply, and a
+//! line fitted through the values.
 
 use rayon::prelude::*;
 
