@@ -2,7 +2,7 @@
 
 use std::collections::BTreeMap;
 use std::sync::atomic::{AtomicUsize, Ordering::Relaxed};
-use std::sync::mpsc::{Sender, channel};
+use std::sync::mpsc::{SyncSender, sync_channel};
 use std::thread;
 
 use super::error::CliError;
@@ -20,7 +20,7 @@ pub fn in_order<T: Sync, W, R: Send>(
     mut take: impl FnMut(&T, R) -> Result<(), CliError>,
 ) -> Result<(), CliError> {
     let next = AtomicUsize::new(0);
-    let run = |sender: Sender<Result<(usize, R), CliError>>| {
+    let run = |sender: SyncSender<Result<(usize, R), CliError>>| {
         let mut worker = match worker() {
             Ok(worker) => worker,
             Err(error) => return drop(sender.send(Err(error))),
@@ -33,7 +33,8 @@ pub fn in_order<T: Sync, W, R: Send>(
         }
     };
     thread::scope(|scope| {
-        let (sender, results) = channel();
+        // No longer than the threads are many: they wait for `take` rather than run ahead of an error.
+        let (sender, results) = sync_channel(threads);
         for _ in 0..threads.min(items.len()) {
             let sender = sender.clone();
             scope.spawn(|| run(sender));
