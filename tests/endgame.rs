@@ -1,5 +1,7 @@
 //! The endgame solver against a naive search, the FFO suite, and its promises on purity, lines and symmetry.
 
+mod random;
+
 use std::sync::atomic::{AtomicBool, Ordering::Relaxed};
 
 use flipside::board::{Bitboard, Position, ScoredDiagram, Square, Symmetry, parse_scored_diagrams, squares};
@@ -7,6 +9,7 @@ use flipside::eval::{Evaluator, Score, SquareEvaluator};
 use flipside::search::endgame::EndgameSolver;
 use rand::{RngExt, SeedableRng};
 use rand_chacha::ChaCha8Rng;
+use random::random_positions;
 
 /// Minimax without any cleverness.
 fn naive_value(position: Position) -> i32 {
@@ -15,26 +18,6 @@ fn naive_value(position: Position) -> i32 {
         return if position.opponent_moves() == 0 { position.final_score() } else { -naive_value(position.pass()) };
     }
     squares(moves).map(|to| -naive_value(position.play(to))).max().unwrap()
-}
-
-/// Positions with the given number of empty squares from games of random moves; games that end before are skipped.
-fn random_positions(seed: u64, empties: u32, count: usize) -> Vec<Position> {
-    let mut rng = ChaCha8Rng::seed_from_u64(seed);
-    let mut found = Vec::new();
-    while found.len() < count {
-        let mut position = Position::START;
-        while position.empties() > empties && !position.is_game_over() {
-            let moves = position.moves();
-            position = match moves.count_ones() {
-                0 => position.pass(),
-                n => position.play(squares(moves).nth(rng.random_range(0..n as usize)).unwrap()),
-            };
-        }
-        if position.empties() == empties {
-            found.push(position);
-        }
-    }
-    found
 }
 
 /// Boards no game leads to: random discs with a bias, so that passes, wipe-outs and early ends of games abound.

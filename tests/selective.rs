@@ -1,11 +1,12 @@
 //! Selective search: what it must not change, and what it may.
 
-use flipside::board::{Bitboard, Position, Square, parse_scored_diagrams, squares};
+mod random;
+
+use flipside::board::{Bitboard, Position, Square, parse_scored_diagrams};
 use flipside::eval::{Evaluator, MobilityEvaluator, Score};
 use flipside::search::calibrate::{Values, fit_pairs, search_all, shallow_depth};
 use flipside::search::{Calibration, DepthPair, EndgameSolver, Searcher, Selectivity};
-use rand::{RngExt, SeedableRng};
-use rand_chacha::ChaCha8Rng;
+use random::random_positions;
 
 /// Every deep value is `offset` above the shallow one, in discs, give or take `deviation`: at 1 to 60 empties, to depth 10.
 fn calibration(offset: f32, deviation: f32) -> Calibration {
@@ -24,24 +25,6 @@ fn calibration(offset: f32, deviation: f32) -> Calibration {
 fn midgame() -> Vec<Position> {
     let text = std::fs::read_to_string(concat!(env!("CARGO_MANIFEST_DIR"), "/data/bench/midgame.txt")).unwrap();
     parse_scored_diagrams(&text).unwrap().iter().map(|scored| scored.diagram.position).collect()
-}
-
-/// Positions of random games, passes and all.
-fn random_positions(seed: u64, empties: u32, count: usize) -> Vec<Position> {
-    let mut rng = ChaCha8Rng::seed_from_u64(seed);
-    let mut found = Vec::new();
-    while found.len() < count {
-        let mut position = Position::START;
-        while position.empties() > empties && !position.is_game_over() {
-            let moves = position.moves();
-            position = match moves.count_ones() {
-                0 => position.pass(),
-                n => position.play(squares(moves).nth(rng.random_range(0..n as usize)).unwrap()),
-            };
-        }
-        found.extend((position.empties() == empties).then_some(position));
-    }
-    found
 }
 
 fn selective<'e, E: Evaluator>(evaluator: &'e E, calibration: &Calibration, deviations: f32) -> Searcher<'e, E> {
