@@ -3,6 +3,8 @@
 //! Null-window nodes end early by what the table knows of them or of their children (enhanced transposition cutoffs,
 //! J. Schaeffer and A. Plaat, "New advances in alpha-beta searching", 1996) and by the opponent's stable discs.
 
+use arrayvec::ArrayVec;
+
 use super::Search;
 use super::guided::{GUIDED, probe_depth};
 use super::last::NO_VALUE;
@@ -158,9 +160,12 @@ impl<'a, E: Evaluator> Search<'a, E> {
         alpha: i32,
         trust: Trust,
     ) -> Option<i32> {
-        moves.as_slice().iter().find_map(|child| {
-            let next = position.play_unchecked(child.to, child.flips);
-            let theirs = table.probe(table.slot(next))?.for_trust(trust);
+        let slot_of = |child: &Move| table.slot(position.play_unchecked(child.to, child.flips));
+        // All are fetched before the first is waited for.
+        let slots: ArrayVec<Slot, MOST> =
+            moves.as_slice().iter().map(slot_of).inspect(|&slot| table.prefetch(slot)).collect();
+        slots.into_iter().find_map(|slot| {
+            let theirs = table.probe(slot)?.for_trust(trust);
             let bound = -theirs.upper as i32;
             (bound > alpha).then_some(bound)
         })
