@@ -12,13 +12,23 @@ use crate::eval::{Evaluator, Score};
 pub(super) type Trust = u8;
 
 /// Proved.
-pub(super) const EXACT: Trust = 3;
+pub(super) const EXACT: Trust = 7;
 
-/// For positions with so many empty squares or more, a search with this trust comes first.
-const PRECEDING: [(u32, Trust); 2] = [(18, 1), (24, 2)];
+/// A search that precedes the exact one.
+struct Preceding {
+    trust: Trust,
+    /// It is made of positions with so many empty squares or more.
+    from: u32,
+    /// The size of the margin in standard deviations of the probe's error.
+    deviations: f32,
+}
 
-/// By trust, the size of the margin in standard deviations of the probe's error.
-const DEVIATIONS: [f32; EXACT as usize] = [0.0, 1.0, 1.7];
+/// By trust, from 1 on.
+const PRECEDING: [Preceding; 3] = [
+    Preceding { trust: 1, from: 18, deviations: 1.0 },
+    Preceding { trust: 2, from: 24, deviations: 1.7 },
+    Preceding { trust: 3, from: 26, deviations: 3.0 },
+];
 
 /// The value is at first assumed to differ from the preceding search's by less than this.
 const NARROW: i32 = 2;
@@ -47,7 +57,7 @@ impl<E: Evaluator> Search<'_, E> {
             return None;
         }
         let depth = depth(empties);
-        let margin = (DEVIATIONS[self.trust as usize] * deviation(depth) * Score::DISC as f32) as i32;
+        let margin = (PRECEDING[self.trust as usize - 1].deviations * deviation(depth) * Score::DISC as f32) as i32;
         let middle = alpha * Score::DISC + Score::DISC / 2;
         if self.evaluator.evaluate(&position, state).0 >= middle {
             let beta = middle + margin;
@@ -63,8 +73,8 @@ impl<E: Evaluator> Search<'_, E> {
     pub(super) fn search_all(&mut self, position: Position, bounds: (i32, i32)) -> (i32, Option<Square>) {
         let empties = position.empties();
         let mut likely = bounds;
-        for (_, trust) in PRECEDING.into_iter().filter(|&(from, _)| empties >= from) {
-            self.trust = trust;
+        for preceding in PRECEDING.iter().filter(|preceding| empties >= preceding.from) {
+            self.trust = preceding.trust;
             let (guess, _) = self.within(position, bounds, likely);
             likely = window(guess - NARROW, guess + NARROW, bounds);
         }

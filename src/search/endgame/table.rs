@@ -56,10 +56,10 @@ impl Known {
     }
 }
 
-const GENERATION_BITS: u32 = 24;
+const GENERATION_BITS: u32 = 23;
 const COST_BITS: u32 = 6;
 
-/// Layout of the data word, low to high: generation 24, cost 6, trust 2, moves 8 + 8, upper 8, lower 8.
+/// Layout of the data word, low to high: generation 23, cost 6, trust 3, moves 8 + 8, upper 8, lower 8.
 fn pack(known: Known, cost: u8, generation: u64) -> u64 {
     let bytes = u32::from_le_bytes([known.moves[0], known.moves[1], known.upper as u8, known.lower as u8]);
     let work = (known.trust as u64) << COST_BITS | cost as u64;
@@ -132,7 +132,7 @@ impl Table {
         (self.buckets.len() * WAYS).trailing_zeros()
     }
 
-    /// Forgets everything: entries of earlier generations count as empty. Once in 16 million calls it really wipes.
+    /// Forgets everything: entries of earlier generations count as empty. Once in 8 million calls it really wipes.
     pub fn forget(&mut self) {
         self.generation += 1;
         if self.generation >> GENERATION_BITS != 0 {
