@@ -172,11 +172,11 @@ impl Evaluator for PatternEvaluator {
     }
 }
 
-/// A sum in 1/`scale` disc as a score, rounded to the nearest.
+/// A sum in 1/`scale` disc as a score, rounded to the nearest, halves away from zero. A sum of 64 patterns and 7 scalars, an
+/// `i16` each, leaves room for the factor.
 fn rescale(sum: i32, scale: i32) -> i32 {
-    let scaled = i64::from(sum) * i64::from(Score::DISC);
-    let half = i64::from(scale / 2) * scaled.signum();
-    ((scaled + half) / i64::from(scale)) as i32
+    let scaled = sum * Score::DISC;
+    (scaled + scale / 2 * scaled.signum()) / scale
 }
 
 #[cfg(test)]
@@ -207,6 +207,21 @@ mod tests {
         };
         let patterns: i32 = (0..layout.instances()).map(of_lane).sum();
         patterns + layout.scalars().iter().map(|(scalar, first)| weight(first + scalar.of(position))).sum::<i32>()
+    }
+
+    #[test]
+    fn every_possible_sum_is_rescaled_to_the_nearest() {
+        // As many features as a set may have, each with the largest weight.
+        let most = (LANES as i32 + 7) << 15;
+        for scale in [1, 2, 99, 100, 127, 1000, 65_535] {
+            for sum in -most..=most {
+                let (exact, scale) = (i64::from(sum) * 128, i64::from(scale));
+                let score = i64::from(rescale(sum, scale as i32));
+                // The distance from the exact value, and the side of it where two scores are equally near.
+                let over = (score * scale - exact) * exact.signum();
+                assert!((1 - scale..=scale).contains(&(2 * over)), "{sum} at {scale}");
+            }
+        }
     }
 
     #[test]
