@@ -88,7 +88,8 @@ impl<E: Evaluator> Search<'_, E> {
         }
         let hash = node.position.hash64();
         let known = self.table.probe(hash);
-        let mut candidates = self.candidates(node, moves, depth, known.and_then(|bound| bound.best));
+        let mut candidates = Candidates::new();
+        self.rank(&mut candidates, node, moves, depth, known.and_then(|bound| bound.best));
         let (mut best, mut best_move, mut lower) = (-Score::INFINITY, None, alpha);
         let mut below = Line::new();
         let mut taken = 0;
@@ -140,7 +141,8 @@ impl<E: Evaluator> Search<'_, E> {
             return self.frontier(node, moves, alpha);
         }
         if depth < self.least_stored {
-            let mut candidates = self.candidates(node, moves, depth, None);
+            let mut candidates = Candidates::new();
+            self.rank(&mut candidates, node, moves, depth, None);
             return self.refute(node, &mut candidates, depth, alpha).0;
         }
         if depth >= STOPPABLE && self.should_stop() {
@@ -161,7 +163,8 @@ impl<E: Evaluator> Search<'_, E> {
         if let Some(value) = self.selective_cut(node, depth, alpha) {
             return value;
         }
-        let mut candidates = self.candidates(node, moves, depth, known.and_then(|bound| bound.best));
+        let mut candidates = Candidates::new();
+        self.rank(&mut candidates, node, moves, depth, known.and_then(|bound| bound.best));
         if depth >= MIN_DEPTH_TO_ORDER_BY_EVALUATION
             && let Some(value) = self.known_refutation(node, &candidates, depth, alpha)
         {
@@ -320,10 +323,16 @@ impl<E: Evaluator> Search<'_, E> {
         go_on(self, &passed)
     }
 
-    /// The legal moves with their keys: the table's move first, then by the static value of the position they lead to
-    /// and the number of replies; near the frontier by the replies alone, which is cheaper.
-    fn candidates(&self, node: &Node<E::State>, moves: Bitboard, depth: u32, hash_move: Option<u8>) -> Candidates {
-        let mut candidates = Candidates::new();
+    /// Fills in the legal moves with their keys: the table's move first, then by the static value of the position they lead
+    /// to and the number of replies; near the frontier by the replies alone, which is cheaper.
+    fn rank(
+        &self,
+        candidates: &mut Candidates,
+        node: &Node<E::State>,
+        moves: Bitboard,
+        depth: u32,
+        hash_move: Option<u8>,
+    ) {
         for to in squares(moves) {
             let flips = node.position.flips(to);
             let after = node.position.play_unchecked(to, flips);
@@ -340,7 +349,6 @@ impl<E: Evaluator> Search<'_, E> {
             };
             candidates.push(Candidate { to, flips, replies, key });
         }
-        candidates
     }
 }
 
@@ -373,6 +381,11 @@ fn next(candidates: &mut Candidates, taken: usize) -> Option<Candidate> {
     if taken >= SORTED {
         return candidates.pop();
     }
-    let best = (0..candidates.len()).max_by_key(|&i| candidates[i].key)?;
+    let (mut best, mut key) = (0, candidates.first()?.key);
+    for (i, candidate) in candidates.iter().enumerate() {
+        if candidate.key >= key {
+            (best, key) = (i, candidate.key);
+        }
+    }
     Some(candidates.swap_remove(best))
 }
