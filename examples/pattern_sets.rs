@@ -16,8 +16,14 @@ use flipside::pattern::{Layout, PatternSet};
 use flipside::selfplay::{SelfPlay, SelfPlayConfig, UpdateTarget};
 use flipside::weights::WeightFile;
 
-const GAMES: SelfPlayConfig =
-    SelfPlayConfig { depth: 2, exact_empties: 10, opening_plies: 30, exploration: 0.02, update: UpdateTarget::Td };
+const GAMES: SelfPlayConfig = SelfPlayConfig {
+    depth: 2,
+    selectivity: None,
+    exact_empties: 10,
+    opening_plies: 30,
+    exploration: 0.02,
+    update: UpdateTarget::Td,
+};
 const LAMBDA: f32 = 0.5;
 const STEP: StepRule = StepRule::Decayed { rate: 1.0, half: 100.0, floor: 0.01 };
 

@@ -7,8 +7,14 @@ use flipside::eval::{MobilityEvaluator, Score};
 use flipside::search::{EndgameSolver, Searcher};
 use flipside::selfplay::{GameRecord, PlyKind, SelfPlay, SelfPlayConfig, UpdateTarget};
 
-const CONFIG: SelfPlayConfig =
-    SelfPlayConfig { depth: 2, exact_empties: 8, opening_plies: 20, exploration: 0.05, update: UpdateTarget::Td };
+const CONFIG: SelfPlayConfig = SelfPlayConfig {
+    depth: 2,
+    selectivity: None,
+    exact_empties: 8,
+    opening_plies: 20,
+    exploration: 0.05,
+    update: UpdateTarget::Td,
+};
 
 fn games(config: SelfPlayConfig, generation: u32, first: u32, count: u32) -> Vec<GameRecord> {
     let never = AtomicBool::new(false);
@@ -24,6 +30,19 @@ fn a_game_is_the_same_in_any_company() {
     let pool = rayon::ThreadPoolBuilder::new().num_threads(3).build().unwrap();
     assert_eq!(pool.install(|| games(CONFIG, 3, 0, 100)), all);
     assert_ne!(games(CONFIG, 4, 0, 100), all);
+}
+
+#[test]
+fn selective_games_are_the_same_in_any_company_and_not_those_of_full_width() {
+    let full = SelfPlayConfig { depth: 5, ..CONFIG };
+    let selective = SelfPlayConfig { selectivity: Some(1.0), ..full };
+    let all = games(selective, 0, 0, 10);
+    assert_eq!(games(selective, 0, 3, 2), all[3..5]);
+    let pool = rayon::ThreadPoolBuilder::new().num_threads(3).build().unwrap();
+    assert_eq!(pool.install(|| games(selective, 0, 0, 10)), all);
+    assert_ne!(games(full, 0, 0, 10), all);
+    // Cuts so sure never happen.
+    assert_eq!(games(SelfPlayConfig { selectivity: Some(100.0), ..full }, 0, 0, 10), games(full, 0, 0, 10));
 }
 
 #[test]

@@ -62,8 +62,14 @@ const SOLVER_LOG2_TABLE: u32 = 16;
 const GAMES: u32 = 2000;
 /// Positions of each endgame section.
 const ENDGAMES: [(Section, u32, usize); 2] = [(Section::Endgame12, 12, 1000), (Section::Endgame16, 16, 50)];
-const SELF_PLAY: SelfPlayConfig =
-    SelfPlayConfig { depth: 4, exact_empties: 12, opening_plies: 20, exploration: 0.02, update: UpdateTarget::Td };
+const SELF_PLAY: SelfPlayConfig = SelfPlayConfig {
+    depth: 4,
+    selectivity: None,
+    exact_empties: 12,
+    opening_plies: 20,
+    exploration: 0.02,
+    update: UpdateTarget::Td,
+};
 const PASSES: usize = 4;
 
 impl BenchArguments {

@@ -1,26 +1,20 @@
 //! `flipside calibrate`.
 
-use std::collections::HashSet;
 use std::io::Write;
 use std::path::PathBuf;
 use std::sync::Mutex;
-use std::sync::atomic::AtomicBool;
 
 use clap::Args;
-use rand::SeedableRng;
-use rand::seq::IndexedRandom;
-use rand_chacha::ChaCha8Rng;
 
 use super::error::{CliError, Context};
 use super::evaluator::EvaluatorChoice;
 use super::input::{name_of, read_positions};
 use super::meter::Meter;
 use super::session::Session;
-use crate::board::Position;
 use crate::eval::PatternEvaluator;
 use crate::search::Calibration;
-use crate::search::calibrate::{Measurement, fit_pairs, groups, search_all};
-use crate::selfplay::{SelfPlay, SelfPlayConfig, UpdateTarget};
+use crate::search::calibrate::{Measurement, fit_pairs, search_all};
+use crate::selfplay::varied_positions;
 
 /// Measure how well shallow searches with some weights predict deep ones, for selective search (--selectivity)
 ///
@@ -60,14 +54,6 @@ pub struct CalibrateArguments {
     seed: u64,
 }
 
-/// How the games are played whose positions are measured: quickly, and varied.
-const GAMES: SelfPlayConfig =
-    SelfPlayConfig { depth: 2, exact_empties: 6, opening_plies: 20, exploration: 0.05, update: UpdateTarget::Td };
-/// Games played at once.
-const BATCH: u32 = 256;
-/// Games played at most for each position wanted: early in the game there are only so many different ones.
-const MOST_GAMES: usize = 8;
-
 impl CalibrateArguments {
     /// Runs the command.
     pub fn run(self, session: &Session, out: &mut dyn Write) -> Result<(), CliError> {
@@ -81,7 +67,7 @@ impl CalibrateArguments {
             }
             None => {
                 session.say("playing the games that the positions are taken from");
-                (self_play_positions(&evaluator, self.seed, self.positions_per_stage as usize), "self-play".to_owned())
+                (varied_positions(&evaluator, self.seed, self.positions_per_stage as usize), "self-play".to_owned())
             }
         };
         let meter = Mutex::new((Meter::new(session, positions.len() as u64, "positions"), 0));
@@ -105,36 +91,6 @@ impl CalibrateArguments {
         session.say(format_args!("written to `{}`", self.output.display()));
         Ok(())
     }
-}
-
-/// Positions of self-play, `count` different ones for each group of numbers of empty squares (fewer where the games do not have
-/// them), at most one of a group from a game. They depend on the weights and the seed alone.
-fn self_play_positions(evaluator: &PatternEvaluator, seed: u64, count: usize) -> Vec<Position> {
-    let players = SelfPlay::new(evaluator, GAMES);
-    let mut rng = ChaCha8Rng::seed_from_u64(seed);
-    let mut wanted: Vec<_> = groups().map(|group| (group, Vec::new())).collect();
-    let mut seen = HashSet::new();
-    for first in (0..(MOST_GAMES * count) as u32).step_by(BATCH as usize) {
-        let games = players.play_games(seed, 0, first, BATCH, &AtomicBool::new(false));
-        for game in games.expect("nothing stops these games") {
-            for ((least, most), positions) in &mut wanted {
-                let of_group: Vec<_> = game
-                    .plies
-                    .iter()
-                    .map(|ply| ply.position)
-                    .filter(|position| (*least..=*most).contains(&position.empties()))
-                    .collect();
-                let Some(&position) = of_group.choose(&mut rng) else { continue };
-                if positions.len() < count && seen.insert(position) {
-                    positions.push(position);
-                }
-            }
-        }
-        if wanted.iter().all(|(_, positions)| positions.len() == count) {
-            break;
-        }
-    }
-    wanted.into_iter().flat_map(|(_, positions)| positions).collect()
 }
 
 fn write_table(measured: &[Measurement], out: &mut dyn Write) -> Result<(), CliError> {

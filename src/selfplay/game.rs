@@ -8,9 +8,10 @@ use rand_chacha::ChaCha8Rng;
 use rayon::prelude::*;
 use serde::{Deserialize, Serialize};
 
+use super::calibration;
 use crate::board::{Diagram, Position, Side, Square, squares};
 use crate::eval::{Evaluator, Score};
-use crate::search::{EndgameSolver, Searcher};
+use crate::search::{EndgameSolver, Searcher, Selectivity};
 
 /// How self-play games are played.
 #[derive(Clone, Copy, PartialEq, Debug, Serialize, Deserialize)]
@@ -18,6 +19,10 @@ use crate::search::{EndgameSolver, Searcher};
 pub struct SelfPlayConfig {
     /// Plies of the search behind every move and label.
     pub depth: u32,
+    /// Where it is given, searches are selective, and cut what is so many standard deviations beyond the window; see
+    /// [`Selectivity`].
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub selectivity: Option<f32>,
     /// From so many empties on, positions are solved exactly.
     pub exact_empties: u32,
     /// A game begins with 0 to this many random plies, every number equally likely. They are not labelled.
@@ -110,11 +115,17 @@ const SEARCH_TABLE: u32 = 12;
 const SOLVER_TABLE: u32 = 13;
 
 impl<'e, E: Evaluator> SelfPlay<'e, E> {
-    /// Players for all threads of the current rayon pool.
+    /// Players for all threads of the current rayon pool. Before selective ones play, it is measured on all threads how far
+    /// shallow searches with this evaluator can be relied upon: with so little that it does not know yet, they search full width.
     pub fn new(evaluator: &'e E, config: SelfPlayConfig) -> Self {
-        let worker = || Worker {
-            searcher: Searcher::new(evaluator, SEARCH_TABLE),
-            solver: EndgameSolver::guided(evaluator, SOLVER_TABLE),
+        let selectivity = config.selectivity.and_then(|deviations| {
+            let calibration = calibration::measure(evaluator, config.depth)?;
+            Some(Selectivity::new(&calibration, deviations))
+        });
+        let worker = || {
+            let mut searcher = Searcher::new(evaluator, SEARCH_TABLE);
+            searcher.set_selectivity(selectivity.clone());
+            Worker { searcher, solver: EndgameSolver::guided(evaluator, SOLVER_TABLE) }
         };
         let workers = (0..rayon::current_num_threads()).map(|_| Mutex::new(worker())).collect();
         Self { config, workers }

@@ -216,6 +216,10 @@ impl TrainConfig {
             let stage_plies = phase.stage_plies;
             require((1..=60).contains(&stage_plies), "stage-plies", stage_plies.to_string(), "1 to 60")?;
             require((1..=20).contains(&play.depth), "depth", play.depth.to_string(), "1 to 20 plies")?;
+            if let Some(deviations) = play.selectivity {
+                let expected = "0 to 100 standard deviations, or left out for full width";
+                require((0.0..=100.0).contains(&deviations), "selectivity", deviations.to_string(), expected)?;
+            }
             let exact = play.exact_empties;
             require(exact <= 24, "exact-empties", exact.to_string(), "at most 24 (more would take for ever)")?;
             require(play.opening_plies <= 59, "opening-plies", play.opening_plies.to_string(), "at most 59")?;

@@ -1,0 +1,70 @@
+//! What selective search is measured on: positions of quick and varied self-play.
+
+use std::collections::HashSet;
+use std::sync::atomic::AtomicBool;
+
+use rand::SeedableRng;
+use rand::seq::IndexedRandom;
+use rand_chacha::ChaCha8Rng;
+
+use super::game::{SelfPlay, SelfPlayConfig, UpdateTarget};
+use crate::board::Position;
+use crate::eval::Evaluator;
+use crate::search::Calibration;
+use crate::search::calibrate::{fit_pairs, groups, search_all};
+
+/// How the games are played whose positions are measured.
+const GAMES: SelfPlayConfig = SelfPlayConfig {
+    depth: 2,
+    selectivity: None,
+    exact_empties: 6,
+    opening_plies: 20,
+    exploration: 0.05,
+    update: UpdateTarget::Td,
+};
+/// Games played at once.
+const BATCH: u32 = 256;
+/// Games played at most for each position wanted: early in the game there are only so many different ones.
+const MOST_GAMES: usize = 8;
+
+/// Positions of self-play, `count` different ones for each of the [`groups`] of numbers of empty squares (fewer where the games
+/// do not have them), at most one of a group from a game. They depend on the weights and the seed alone.
+pub fn varied_positions<E: Evaluator>(evaluator: &E, seed: u64, count: usize) -> Vec<Position> {
+    let players = SelfPlay::new(evaluator, GAMES);
+    let mut rng = ChaCha8Rng::seed_from_u64(seed);
+    let mut wanted: Vec<_> = groups().map(|group| (group, Vec::new())).collect();
+    let mut seen = HashSet::new();
+    for first in (0..(MOST_GAMES * count) as u32).step_by(BATCH as usize) {
+        let games = players.play_games(seed, 0, first, BATCH, &AtomicBool::new(false));
+        for game in games.expect("nothing stops these games") {
+            for ((least, most), positions) in &mut wanted {
+                let of_group: Vec<_> = game
+                    .plies
+                    .iter()
+                    .map(|ply| ply.position)
+                    .filter(|position| (*least..=*most).contains(&position.empties()))
+                    .collect();
+                let Some(&position) = of_group.choose(&mut rng) else { continue };
+                if positions.len() < count && seen.insert(position) {
+                    positions.push(position);
+                }
+            }
+        }
+        if wanted.iter().all(|(_, positions)| positions.len() == count) {
+            break;
+        }
+    }
+    wanted.into_iter().flat_map(|(_, positions)| positions).collect()
+}
+
+/// Positions of each group that self-play measures its own searches on: a deviation is known to some 6 in a hundred.
+const POSITIONS: usize = 128;
+
+/// The parameters of searches to `depth` plies and less. None where shallow values say nothing about deep ones, as with weights
+/// that have learned nothing yet.
+pub(super) fn measure<E: Evaluator>(evaluator: &E, depth: u32) -> Option<Calibration> {
+    let positions = varied_positions(evaluator, 0, POSITIONS);
+    let values = search_all(evaluator, &positions, depth, || {});
+    let pairs = fit_pairs(&positions, &values).into_iter().map(|measurement| measurement.pair);
+    Calibration::new(pairs.collect()).ok()
+}
