@@ -3,7 +3,9 @@
 
 use std::sync::Arc;
 
-use super::model::{Model, ModelError, StageMap};
+use wide::i32x8;
+
+use super::model::{Model, ModelError};
 use super::{Evaluator, Score};
 use crate::board::{Bitboard, Position, Square};
 use crate::pattern::{Indices, LANES, Layout, Scalar};
@@ -11,26 +13,39 @@ use crate::pattern::{Indices, LANES, Layout, Scalar};
 /// Unused entries before and after the table, so that a centre plus any `i16` whatever stays inside.
 const MARGIN: usize = 1 << 15;
 
+/// What the number of empty squares alone decides.
+#[derive(Clone, Copy, Debug)]
+struct Phase {
+    /// Where the stage's entries, with a margin on either side, start in the table.
+    at: usize,
+    /// The sum of the weights of [`Scalar::Constant`] and [`Scalar::Parity`].
+    base: i32,
+}
+
 /// Evaluates positions by a [`Model`]: for each stage a flat table with an entry for every slot of the layout.
 #[derive(Clone, Debug)]
 pub struct PatternEvaluator {
     layout: Arc<Layout>,
-    stages: StageMap,
     scale: i32,
+    /// By the number of empty squares.
+    phases: Box<[Phase; 65]>,
     /// [`MARGIN`] unused entries, `stride` entries a stage, [`MARGIN`] unused entries.
     table: Vec<i16>,
     /// Entries of a stage: one for each slot, and a 0 for lanes without a pattern.
     stride: usize,
     /// [`MARGIN`] and the entry in its stage that a lane's index counts from, below `stride`.
-    origins: Box<[u32; LANES]>,
+    origins: Box<[i32x8; LANES / WIDTH]>,
     /// The first entries of the scalars [`Scalar::Mobility`] and [`Scalar::OpponentMobility`], where the set has both.
     mobilities: Option<[usize; 2]>,
-    /// The first entries of the other scalars.
+    /// The first entries of the scalars that neither `mobilities` nor `phases` cover.
     scalars: Vec<(Scalar, usize)>,
 }
 
-/// Lanes that sets of up to this many instances get by with.
-const FEW_LANES: usize = 48;
+/// Lanes of a vector of entries.
+const WIDTH: usize = 8;
+
+/// Vectors that most sets get by with.
+const FEW: usize = 6;
 
 /// The pattern indices of a position.
 #[derive(Clone, Debug)]
@@ -64,17 +79,26 @@ impl PatternEvaluator {
         }
         table.resize(table.len() + MARGIN, 0);
 
-        let mut origins = Box::new([(MARGIN + slots) as u32; LANES]);
-        for (origin, centre) in origins.iter_mut().zip(&layout.centres()[..layout.instances()]) {
-            *origin = MARGIN as u32 + centre;
+        let mut origins = [(MARGIN + slots) as i32; LANES];
+        for (origin, &centre) in origins.iter_mut().zip(&layout.centres()[..layout.instances()]) {
+            *origin = MARGIN as i32 + centre as i32;
         }
         let first = |scalar| layout.scalars().iter().find(|&&(other, _)| other == scalar).map(|&(_, first)| first);
         let mobilities = first(Scalar::Mobility).zip(first(Scalar::OpponentMobility)).map(|(own, other)| [own, other]);
-        let is_mobility = |scalar| matches!(scalar, Scalar::Mobility | Scalar::OpponentMobility);
         let mut scalars = layout.scalars().to_vec();
-        scalars.retain(|&(scalar, _)| mobilities.is_none() || !is_mobility(scalar));
-        let (stages, scale) = (model.stages.clone(), i32::from(model.scale));
-        Ok(Self { layout, stages, scale, table, stride, origins, mobilities, scalars })
+        scalars.retain(|&(scalar, _)| match scalar {
+            Scalar::Constant | Scalar::Parity => false,
+            Scalar::Mobility | Scalar::OpponentMobility => mobilities.is_none(),
+            _ => true,
+        });
+        let phase = |empties: usize| {
+            let at = stride * model.stages.of_empties(empties as u32);
+            let weight = |scalar, value| first(scalar).map_or(0, |first| i32::from(table[at + MARGIN + first + value]));
+            Phase { at, base: weight(Scalar::Constant, 0) + weight(Scalar::Parity, empties % 2) }
+        };
+        let phases = Box::new(std::array::from_fn(phase));
+        let (origins, scale) = (Box::new(bytemuck::cast(origins)), i32::from(model.scale));
+        Ok(Self { layout, scale, phases, table, stride, origins, mobilities, scalars })
     }
 
     /// The layout of its pattern set.
@@ -85,22 +109,21 @@ impl PatternEvaluator {
     /// The sum of the position's weights in the model's own units, before scaling and clamping.
     #[inline]
     pub fn sum(&self, position: &Position, state: &PatternState) -> i32 {
-        if self.layout.instances() <= FEW_LANES {
-            self.sum_lanes::<FEW_LANES>(position, &state.0)
+        if self.layout.instances() <= FEW * WIDTH {
+            self.sum_lanes::<FEW>(position, &state.0)
         } else {
-            self.sum_lanes::<LANES>(position, &state.0)
+            self.sum_lanes::<{ LANES / WIDTH }>(position, &state.0)
         }
     }
 
+    /// The sum with [`WIDTH`] lanes for each of `USED` vectors.
     #[inline(always)]
     fn sum_lanes<const USED: usize>(&self, position: &Position, indices: &Indices) -> i32 {
-        let first = self.stages.of(position) * self.stride;
-        let table = &self.table[first..first + self.stride + 2 * MARGIN];
-        let mut entries = [0u32; USED];
-        for (lane, entry) in entries.iter_mut().enumerate() {
-            *entry = self.origins[lane].wrapping_add_signed(i32::from(indices.lanes()[lane]));
-        }
-        let weight_of = |entry: u32| {
+        let Phase { at, base } = self.phases[position.empties() as usize];
+        let table = &self.table[at..at + self.stride + 2 * MARGIN];
+        let indices = indices.vectors();
+        let entries: [i32x8; USED] = std::array::from_fn(|i| self.origins[i] + i32x8::from_i16x8(indices[i]));
+        let weight_of = |entry: i32| {
             debug_assert!((MARGIN..MARGIN + self.stride).contains(&(entry as usize)));
             // SAFETY: an origin is MARGIN or more and below `MARGIN + stride`; an `i16` is at least -MARGIN and below MARGIN.
             // So `entry` is below `stride + 2 * MARGIN`, the length of `table`, whatever state or position came in. The read
@@ -108,11 +131,11 @@ impl PatternEvaluator {
             i32::from(unsafe { table.as_ptr().add(entry as usize).read_volatile() })
         };
         // From memory, each entry is at hand with one load more; out of the vectors' lanes it would take two or three steps.
-        let entries = std::hint::black_box(&entries);
-        let (mut sum, mut other) = (0, 0);
-        for lane in (0..USED).step_by(2) {
-            sum += weight_of(entries[lane]);
-            other += weight_of(entries[lane + 1]);
+        let entries: &[i32x8; USED] = std::hint::black_box(&entries);
+        let (mut sum, mut other) = (base, 0);
+        for &[a, b, c, d, e, f, g, h] in entries.iter().map(i32x8::as_array) {
+            sum += weight_of(a) + weight_of(b) + weight_of(c) + weight_of(d);
+            other += weight_of(e) + weight_of(f) + weight_of(g) + weight_of(h);
         }
         sum += other;
         if let Some(firsts) = self.mobilities {
@@ -159,10 +182,10 @@ impl Evaluator for PatternEvaluator {
 
     #[inline]
     fn evaluate_move(&self, before: &PatternState, to: Square, flips: Bitboard, after: &Position) -> Score {
-        let sum = if self.layout.instances() <= FEW_LANES {
-            self.sum_lanes::<FEW_LANES>(after, &self.layout.play(&before.0, to, flips))
+        let sum = if self.layout.instances() <= FEW * WIDTH {
+            self.sum_lanes::<FEW>(after, &self.layout.play(&before.0, to, flips))
         } else {
-            self.sum_lanes::<LANES>(after, &self.layout.play(&before.0, to, flips))
+            self.sum_lanes::<{ LANES / WIDTH }>(after, &self.layout.play(&before.0, to, flips))
         };
         self.score(sum).clamp_eval()
     }
@@ -172,11 +195,11 @@ impl Evaluator for PatternEvaluator {
     }
 }
 
-/// A sum in 1/`scale` disc as a score, rounded to the nearest.
+/// A sum in 1/`scale` disc as a score, rounded to the nearest, halves away from zero. A sum of 64 patterns and 7 scalars, an
+/// `i16` each, leaves room for the factor.
 fn rescale(sum: i32, scale: i32) -> i32 {
-    let scaled = i64::from(sum) * i64::from(Score::DISC);
-    let half = i64::from(scale / 2) * scaled.signum();
-    ((scaled + half) / i64::from(scale)) as i32
+    let scaled = sum * Score::DISC;
+    (scaled + scale / 2 * scaled.signum()) / scale
 }
 
 #[cfg(test)]
@@ -186,6 +209,7 @@ mod tests {
 
     use super::*;
     use crate::board::squares;
+    use crate::eval::StageMap;
     use crate::pattern::{BUILT_IN, PatternSet};
 
     fn random_model(set: &PatternSet, rng: &mut ChaCha8Rng) -> Model {
@@ -207,6 +231,21 @@ mod tests {
         };
         let patterns: i32 = (0..layout.instances()).map(of_lane).sum();
         patterns + layout.scalars().iter().map(|(scalar, first)| weight(first + scalar.of(position))).sum::<i32>()
+    }
+
+    #[test]
+    fn every_possible_sum_is_rescaled_to_the_nearest() {
+        // As many features as a set may have, each with the largest weight.
+        let most = (LANES as i32 + 7) << 15;
+        for scale in [1, 2, 99, 100, 127, 1000, 65_535] {
+            for sum in -most..=most {
+                let (exact, scale) = (i64::from(sum) * 128, i64::from(scale));
+                let score = i64::from(rescale(sum, scale as i32));
+                // The distance from the exact value, and the side of it where two scores are equally near.
+                let over = (score * scale - exact) * exact.signum();
+                assert!((1 - scale..=scale).contains(&(2 * over)), "{sum} at {scale}");
+            }
+        }
     }
 
     #[test]

@@ -1,6 +1,6 @@
 //! A pattern set made ready for use: lanes, slots, canonical weights, and the incremental indices.
 
-use wide::i16x16;
+use wide::{i16x8, i16x16};
 
 use super::scalar::Scalar;
 use super::set::{Pattern, PatternSet, PatternSetError};
@@ -26,6 +26,12 @@ impl Indices {
     /// The numbers, lane by lane.
     #[inline]
     pub fn lanes(&self) -> &[i16; LANES] {
+        bytemuck::cast_ref(&self.0)
+    }
+
+    /// The numbers, eight a vector.
+    #[inline]
+    pub(crate) fn vectors(&self) -> &[i16x8; LANES / 8] {
         bytemuck::cast_ref(&self.0)
     }
 

@@ -26,6 +26,9 @@ struct Candidate {
 
 type Candidates = ArrayVec<Candidate, 64>;
 
+/// The best value among the moves tried so far, and its move.
+type Best = (Score, Option<Square>);
+
 /// One search: what it works with and what it counts.
 pub(super) struct Search<'a, E: Evaluator> {
     pub evaluator: &'a E,
@@ -34,8 +37,8 @@ pub(super) struct Search<'a, E: Evaluator> {
     pub least_stored: u32,
     /// Threads of the pool this runs in.
     pub threads: usize,
-    /// The last move that was too good for the opponent on the last ply: often so for the next sibling too.
-    pub killer: Bitboard,
+    /// The last move that was too good for the opponent with one ply to go, and with two: often so in the next sibling too.
+    pub killers: [Bitboard; 2],
     /// What subtrees may be cut by; none is a full-width search.
     pub selectivity: Option<&'a Selectivity>,
     /// Whether a shallow search of a selective cut is going on.
@@ -88,7 +91,12 @@ impl<E: Evaluator> Search<'_, E> {
         }
         let hash = node.position.hash64();
         let known = self.table.probe(hash);
-        let mut candidates = self.candidates(node, moves, depth, known.and_then(|bound| bound.best));
+        let mut candidates = Candidates::new();
+        self.rank(&mut candidates, node, moves, depth);
+        let hash_move = known.map_or(0, |bound| bound.best_move(moves));
+        if let Some(known) = candidates.iter_mut().find(|candidate| candidate.to.bit() == hash_move) {
+            known.key = i32::MAX;
+        }
         let (mut best, mut best_move, mut lower) = (-Score::INFINITY, None, alpha);
         let mut below = Line::new();
         let mut taken = 0;
@@ -140,8 +148,7 @@ impl<E: Evaluator> Search<'_, E> {
             return self.frontier(node, moves, alpha);
         }
         if depth < self.least_stored {
-            let mut candidates = self.candidates(node, moves, depth, None);
-            return self.refute(node, &mut candidates, depth, alpha).0;
+            return self.refute(node, moves, 0, depth, alpha).0;
         }
         if depth >= STOPPABLE && self.should_stop() {
             return alpha;
@@ -161,17 +168,8 @@ impl<E: Evaluator> Search<'_, E> {
         if let Some(value) = self.selective_cut(node, depth, alpha) {
             return value;
         }
-        let mut candidates = self.candidates(node, moves, depth, known.and_then(|bound| bound.best));
-        if depth >= MIN_DEPTH_TO_ORDER_BY_EVALUATION
-            && let Some(value) = self.known_refutation(node, &candidates, depth, alpha)
-        {
-            return value;
-        }
-        let (best, best_move) = if self.threads > 1 && depth >= SPLIT {
-            self.split(node, &mut candidates, depth, alpha)
-        } else {
-            self.refute(node, &mut candidates, depth, alpha)
-        };
+        let hash_move = known.map_or(0, |bound| bound.best_move(moves));
+        let (best, best_move) = self.refute(node, moves, hash_move, depth, alpha);
         if !self.stopped {
             self.table.store(hash, depth, alpha, Score(alpha.0 + 1), best, best_move.map(index));
         }
@@ -209,28 +207,70 @@ impl<E: Evaluator> Search<'_, E> {
         self.stopped
     }
 
-    /// Tries moves until one is worth more than `alpha`.
+    /// Tries moves until one is worth more than `alpha`. The table's move, or with two plies to go the killer, comes alone: where
+    /// it is good enough, the others need not be ranked.
     #[inline]
     fn refute(
         &mut self,
         node: &Node<E::State>,
-        candidates: &mut Candidates,
+        moves: Bitboard,
+        hash_move: Bitboard,
         depth: u32,
         alpha: Score,
-    ) -> (Score, Option<Square>) {
-        let (mut best, mut best_move) = (-Score::INFINITY, None);
+    ) -> Best {
+        let first = if hash_move == 0 && depth == 2 { moves & self.killers[1] } else { hash_move };
+        let mut best = (-Score::INFINITY, None);
+        if first != 0 {
+            let to = Square::lowest(first);
+            let flips = node.position.flips(to);
+            let replies = node.position.play_unchecked(to, flips).moves();
+            let value = self.zero_window_child(node, &Candidate { to, flips, replies, key: 0 }, depth, alpha);
+            best = (value, Some(to));
+        }
+        if best.0 <= alpha && moves != first {
+            best = self.refute_ranked(node, moves & !first, depth, alpha, best);
+        }
+        if depth == 2
+            && best.0 > alpha
+            && let Some(to) = best.1
+        {
+            self.killers[1] = to.bit();
+        }
+        best
+    }
+
+    /// Goes on with the moves that were not tried yet.
+    #[inline]
+    fn refute_ranked(
+        &mut self,
+        node: &Node<E::State>,
+        moves: Bitboard,
+        depth: u32,
+        alpha: Score,
+        mut best: Best,
+    ) -> Best {
+        let mut candidates = Candidates::new();
+        self.rank(&mut candidates, node, moves, depth);
+        if depth >= MIN_DEPTH_TO_ORDER_BY_EVALUATION
+            && let Some((value, to)) = self.known_refutation(node, &candidates, depth, alpha)
+        {
+            return (value, Some(to));
+        }
+        if self.threads > 1 && depth >= SPLIT {
+            return self.split(node, &mut candidates, depth, alpha, best);
+        }
         let mut taken = 0;
-        while let Some(candidate) = next(candidates, taken) {
+        while let Some(candidate) = next(&mut candidates, taken) {
             taken += 1;
             let value = self.zero_window_child(node, &candidate, depth, alpha);
-            if value > best {
-                (best, best_move) = (value, Some(candidate.to));
+            if value > best.0 {
+                best = (value, Some(candidate.to));
                 if value > alpha {
                     break;
                 }
             }
         }
-        (best, best_move)
+        best
     }
 
     /// The value of a null-window node's move.
@@ -240,21 +280,28 @@ impl<E: Evaluator> Search<'_, E> {
         -self.zero_window(&child, depth - 1, Score(-alpha.0 - 1))
     }
 
-    /// Does what [`Self::refute`] does, all threads taking part after the first move.
+    /// Does what [`Self::refute_ranked`] does, all threads taking part once a move has been tried.
     fn split(
         &mut self,
         node: &Node<E::State>,
         candidates: &mut Candidates,
         depth: u32,
         alpha: Score,
-    ) -> (Score, Option<Square>) {
-        let ranked: ArrayVec<_, 64> = (0..).map_while(|taken| next(candidates, taken)).collect();
-        let (first, rest) = ranked.split_first().expect("a position with moves");
-        let best = self.zero_window_child(node, first, depth, alpha);
-        if best > alpha || rest.is_empty() {
-            return (best, Some(first.to));
+        mut best: Best,
+    ) -> Best {
+        let mut taken = 0;
+        if best.1.is_none()
+            && let Some(first) = next(candidates, taken)
+        {
+            taken += 1;
+            best = (self.zero_window_child(node, &first, depth, alpha), Some(first.to));
         }
-        let outcome = Brothers::new(rest, alpha.0, (best.0, first.to), &self.stop).share(self.threads, |brothers| {
+        let rest: ArrayVec<_, 64> = (taken..).map_while(|taken| next(candidates, taken)).collect();
+        let (value, Some(to)) = best else { return best };
+        if value > alpha || rest.is_empty() {
+            return best;
+        }
+        let outcome = Brothers::new(&rest, alpha.0, (value.0, to), &self.stop).share(self.threads, |brothers| {
             let mut worker = Search { nodes: 0, stop: brothers.stop(), ..*self };
             while let Some(candidate) = brothers.next() {
                 let value = worker.zero_window_child(node, candidate, depth, alpha);
@@ -270,7 +317,7 @@ impl<E: Evaluator> Search<'_, E> {
         (Score(outcome.best.0), Some(outcome.best.1))
     }
 
-    /// The value of a move that the table knows to be worth more than `alpha` (Aske Plaat, Jonathan Schaeffer, Wim
+    /// A move that the table knows to be worth more than `alpha`, with its value (Aske Plaat, Jonathan Schaeffer, Wim
     /// Pijls and Arie de Bruin, "Exploiting graph properties of game trees", 1996: enhanced transposition cutoffs).
     fn known_refutation(
         &self,
@@ -278,13 +325,13 @@ impl<E: Evaluator> Search<'_, E> {
         candidates: &Candidates,
         depth: u32,
         alpha: Score,
-    ) -> Option<Score> {
+    ) -> Option<(Score, Square)> {
         let value = |candidate: &Candidate| {
             let after = node.position.play_unchecked(candidate.to, candidate.flips);
             let bound = self.table.probe(after.hash64()).filter(|bound| bound.depth >= depth - 1)?;
-            Some(-bound.upper)
+            Some((-bound.upper, candidate.to))
         };
-        candidates.iter().filter_map(value).find(|&value| value > alpha)
+        candidates.iter().filter_map(value).find(|&(value, _)| value > alpha)
     }
 
     /// The last ply, where most of the time goes: every child is a leaf.
@@ -293,7 +340,7 @@ impl<E: Evaluator> Search<'_, E> {
         let mut rest = moves;
         while rest != 0 {
             let mut first = rest;
-            for better in [!BESIDE_CORNERS, CORNERS, self.killer] {
+            for better in [!BESIDE_CORNERS, CORNERS, self.killers[0]] {
                 first = if rest & better != 0 { rest & better } else { first };
             }
             let to = squares(first).next().expect("the rest is not empty");
@@ -303,7 +350,7 @@ impl<E: Evaluator> Search<'_, E> {
             if value > best {
                 best = value;
                 if value > alpha {
-                    self.killer = to.bit();
+                    self.killers[0] = to.bit();
                     return best;
                 }
             }
@@ -320,10 +367,9 @@ impl<E: Evaluator> Search<'_, E> {
         go_on(self, &passed)
     }
 
-    /// The legal moves with their keys: the table's move first, then by the static value of the position they lead to
-    /// and the number of replies; near the frontier by the replies alone, which is cheaper.
-    fn candidates(&self, node: &Node<E::State>, moves: Bitboard, depth: u32, hash_move: Option<u8>) -> Candidates {
-        let mut candidates = Candidates::new();
+    /// Fills in `moves` with their keys: the static value of the position they lead to and the number of replies; near the
+    /// frontier the replies alone, which is cheaper.
+    fn rank(&self, candidates: &mut Candidates, node: &Node<E::State>, moves: Bitboard, depth: u32) {
         for to in squares(moves) {
             let flips = node.position.flips(to);
             let after = node.position.play_unchecked(to, flips);
@@ -331,16 +377,13 @@ impl<E: Evaluator> Search<'_, E> {
                 self.table.prefetch(after.hash64());
             }
             let replies = after.moves();
-            let key = if Some(index(to)) == hash_move {
-                i32::MAX
-            } else if depth >= MIN_DEPTH_TO_ORDER_BY_EVALUATION {
+            let key = if depth >= MIN_DEPTH_TO_ORDER_BY_EVALUATION {
                 PROMISE * promise(to, replies) - node.leaf_after(self.evaluator, to, flips).0
             } else {
                 promise(to, replies)
             };
             candidates.push(Candidate { to, flips, replies, key });
         }
-        candidates
     }
 }
 
@@ -373,6 +416,11 @@ fn next(candidates: &mut Candidates, taken: usize) -> Option<Candidate> {
     if taken >= SORTED {
         return candidates.pop();
     }
-    let best = (0..candidates.len()).max_by_key(|&i| candidates[i].key)?;
+    let (mut best, mut key) = (0, candidates.first()?.key);
+    for (i, candidate) in candidates.iter().enumerate() {
+        if candidate.key >= key {
+            (best, key) = (i, candidate.key);
+        }
+    }
     Some(candidates.swap_remove(best))
 }

@@ -33,7 +33,7 @@ pub struct Searcher<'e, E: Evaluator> {
     evaluator: &'e E,
     table: Table,
     least_stored: u32,
-    killer: Bitboard,
+    killers: [Bitboard; 2],
     /// The threads, where there are several.
     pool: Option<ThreadPool>,
     selectivity: Option<Selectivity>,
@@ -47,7 +47,14 @@ impl<'e, E: Evaluator> Searcher<'e, E> {
     pub fn new(evaluator: &'e E, log2_entries: u32) -> Self {
         // Where the table does not fit the cache, two plies are searched again in the time that memory takes to answer.
         let least_stored = if log2_entries > LOG2_CACHED { 3 } else { 2 };
-        Self { evaluator, table: Table::new(log2_entries), least_stored, killer: 0, pool: None, selectivity: None }
+        Self {
+            evaluator,
+            table: Table::new(log2_entries),
+            least_stored,
+            killers: [0; 2],
+            pool: None,
+            selectivity: None,
+        }
     }
 
     /// Lets so many threads work on a position together. The value of a position does not depend on their number as long as
@@ -64,7 +71,7 @@ impl<'e, E: Evaluator> Searcher<'e, E> {
     /// Forgets all earlier positions: from here on results are those of a new searcher.
     pub fn forget(&mut self) {
         self.table.forget();
-        self.killer = 0;
+        self.killers = [0; 2];
     }
 
     /// Searches selectively from here on, or with full width again, and forgets all earlier positions.
@@ -95,7 +102,7 @@ impl<'e, E: Evaluator> Searcher<'e, E> {
             table: &self.table,
             least_stored: self.least_stored,
             threads: self.pool.as_ref().map_or(1, ThreadPool::current_num_threads),
-            killer: self.killer,
+            killers: self.killers,
             selectivity: self.selectivity.as_ref(),
             probing: false,
             nodes: 0,
@@ -107,7 +114,7 @@ impl<'e, E: Evaluator> Searcher<'e, E> {
             Some(pool) => pool.install(deepen),
             None => deepen(),
         };
-        self.killer = search.killer;
+        self.killers = search.killers;
         let best = if position.moves() == 0 { None } else { line.first().copied() };
         SearchResult { score, best, line: line.to_vec(), depth, nodes: search.nodes }
     }

@@ -7,6 +7,7 @@
 
 use std::sync::atomic::{AtomicU64, Ordering::Relaxed};
 
+use crate::board::Bitboard;
 use crate::eval::Score;
 
 /// What a table knows of a position: its value at a depth lies between two bounds.
@@ -20,6 +21,14 @@ pub struct Bound {
     pub depth: u32,
     /// The best move found, where one was: the index of a square, or another number below 255.
     pub best: Option<u8>,
+}
+
+impl Bound {
+    /// The best move found as a bitboard: none unless it is one of `moves`.
+    #[inline]
+    pub fn best_move(&self, moves: Bitboard) -> Bitboard {
+        self.best.filter(|&best| best < 64).map_or(0, |best| 1 << best) & moves
+    }
 }
 
 /// What an entry's second word holds, as bits from the lowest: generation 16, move 8, depth 8, upper 16, lower 16.
