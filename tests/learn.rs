@@ -139,7 +139,7 @@ fn the_learner_equals_a_naive_one() {
         let loss = learner.pass(&samples).unwrap();
         let mut squared = 0.0;
         for stage in 0..stages.count() {
-            for sample in samples.of_stage(&stages, stage) {
+            for sample in samples.of_stage(&stages, stage, 0) {
                 let features = Naive::features(&set, stage, &sample.position);
                 let error = naive.learn(&features, f64::from(sample.target.discs()), 0.8, 20.0, 0.1);
                 squared += error * error;
@@ -158,6 +158,27 @@ fn the_learner_equals_a_naive_one() {
             // Weights are stored in 1/128 disc: half a unit for each of the features.
             assert!((found - value).abs() < 0.5 / 128.0 * features.len() as f64 + 1e-3, "{found} {value}");
         }
+    }
+}
+
+#[test]
+fn overlapping_stages_learn_some_of_their_neighbours_samples() {
+    let samples = random_samples(2_000, 4);
+    let count = |empties: u32| samples.with_empties(empties).len();
+    let stages = StageMap::uniform(10);
+    let stage = stages.of_empties(35);
+    assert_eq!(stages.empties_of(stage), (31..=40).rev().collect::<Vec<_>>());
+    let own: usize = (31..=40).map(count).sum();
+    let halves = count(41).div_ceil(2) + count(30).div_ceil(2);
+    let thirds = count(42).div_ceil(3) + count(29).div_ceil(3);
+    assert!(halves > 30 && thirds > 20, "{halves} {thirds}");
+    let layout = Arc::new(Layout::new(&small_set()).unwrap());
+    for (overlap, expected) in [(0, own), (1, own + halves), (2, own + halves + thirds)] {
+        assert_eq!(samples.of_stage(&stages, stage, overlap).count(), expected);
+        let mut learner = Learner::new(layout.clone(), stages.clone(), StepRule::Fixed { rate: 0.1 });
+        learner.set_overlap(overlap);
+        let of_all_stages = (0..stages.count()).map(|stage| samples.of_stage(&stages, stage, overlap).count());
+        assert_eq!(learner.pass(&samples).unwrap().samples, of_all_stages.sum::<usize>() as u64);
     }
 }
 

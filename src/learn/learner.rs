@@ -68,6 +68,8 @@ pub struct LearnerState {
 pub struct Learner {
     layout: Arc<Layout>,
     stages: StageMap,
+    /// See [`Self::set_overlap`].
+    overlap: u32,
     rule: StepRule,
     /// By stage, `rule.numbers()` floats a weight, its value in discs first.
     cells: Vec<Vec<f32>>,
@@ -77,7 +79,7 @@ impl Learner {
     /// A learner that knows nothing: all weights are zero.
     pub fn new(layout: Arc<Layout>, stages: StageMap, rule: StepRule) -> Self {
         let cells = vec![vec![0.0; rule.numbers() * layout.weights()]; stages.count()];
-        Self { layout, stages, rule, cells }
+        Self { layout, stages, overlap: 0, rule, cells }
     }
 
     /// A learner that starts from a model's weights. Weights other than zero count as learned already: they move in small steps.
@@ -98,7 +100,7 @@ impl Learner {
             cells
         };
         let cells = model.weights.iter().map(learn_stage).collect();
-        Ok(Self { layout, stages: model.stages.clone(), rule, cells })
+        Ok(Self { layout, stages: model.stages.clone(), overlap: 0, rule, cells })
     }
 
     /// The stage map.
@@ -114,6 +116,13 @@ impl Learner {
         };
         self.cells = (0..stages.count()).map(|stage| self.cells[source(stage)].clone()).collect();
         self.stages = stages;
+    }
+
+    /// Lets each stage also learn samples from so many plies before and after it, one in d + 1 of those d plies away: the values
+    /// of neighbouring stages are much alike, and a weight that is seldom met gains more from more samples than it loses by the
+    /// difference. 0, as at first, is its own samples only.
+    pub fn set_overlap(&mut self, plies: u32) {
+        self.overlap = plies;
     }
 
     /// One pass over samples: the stages in parallel, each stage's samples in order. The result does not depend on the number of
@@ -138,12 +147,12 @@ impl Learner {
         samples: &SampleSet,
         step: impl Step<NUMBERS>,
     ) -> Result<PassLoss, Diverged> {
-        let (layout, stages) = (&*self.layout, &self.stages);
+        let (layout, stages, overlap) = (&*self.layout, &self.stages, self.overlap);
         let learn_stage = |(stage, cells): (usize, &mut Vec<f32>)| {
             let cells = cells.as_chunks_mut::<NUMBERS>().0;
             let mut squared = 0.0;
             let mut count = 0;
-            for sample in samples.of_stage(stages, stage) {
+            for sample in samples.of_stage(stages, stage, overlap) {
                 let error = learn_sample(layout, cells, sample, step);
                 squared += f64::from(error * error);
                 count += 1;
@@ -188,7 +197,7 @@ impl Learner {
         if state.cells.len() != state.stages.count() || !state.cells.iter().all(fits) {
             return None;
         }
-        Some(Self { layout, stages: state.stages, rule, cells: state.cells })
+        Some(Self { layout, stages: state.stages, overlap: 0, rule, cells: state.cells })
     }
 }
 

@@ -56,9 +56,19 @@ impl SampleSet {
         &self.by_empties[empties as usize]
     }
 
-    /// The samples of a stage: those of its largest number of empties first, the oldest of each first.
-    pub fn of_stage<'s>(&'s self, stages: &'s StageMap, stage: usize) -> impl Iterator<Item = &'s Sample> {
-        let of_stage = (0..=60u32).rev().filter(move |&empties| stages.of_empties(empties) == stage);
-        of_stage.flat_map(|empties| self.with_empties(empties))
+    /// What a stage learns: the samples of its numbers of empties, and of those up to `overlap` away every second, third, ... one,
+    /// the fewer the farther. Those of the largest number of empties come first, the oldest of each first.
+    pub fn of_stage<'s>(
+        &'s self,
+        stages: &'s StageMap,
+        stage: usize,
+        overlap: u32,
+    ) -> impl Iterator<Item = &'s Sample> {
+        let own = stages.empties_of(stage);
+        (0..=60u32).rev().flat_map(move |empties| {
+            let distance = own.iter().map(|&other| other.abs_diff(empties)).min().unwrap_or(u32::MAX);
+            let samples = if distance <= overlap { self.with_empties(empties) } else { &[] };
+            samples.iter().step_by(distance.saturating_add(1) as usize)
+        })
     }
 }

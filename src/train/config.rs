@@ -70,8 +70,15 @@ pub struct Phase {
     pub lambda: f32,
     /// Plies to a stage: wide stages spread value quickly, stages of one ply are the most exact. See [`TrainConfig::stages`].
     pub stage_plies: u32,
+    /// Plies before and after a stage whose samples it learns too, less of them the farther they are. 0, or left out, for none.
+    #[serde(default, skip_serializing_if = "is_zero")]
+    pub overlap: u32,
     /// How games are played.
     pub self_play: SelfPlayConfig,
+}
+
+fn is_zero(number: &u32) -> bool {
+    *number == 0
 }
 
 /// When and how strength is measured. The newest weights become the best if they beat the best so far.
@@ -215,6 +222,7 @@ impl TrainConfig {
             require((0.0..=1.0).contains(&phase.lambda), "lambda", phase.lambda.to_string(), "0 to 1")?;
             let stage_plies = phase.stage_plies;
             require((1..=60).contains(&stage_plies), "stage-plies", stage_plies.to_string(), "1 to 60")?;
+            require(phase.overlap <= 60, "overlap", phase.overlap.to_string(), "at most 60 plies")?;
             require((1..=20).contains(&play.depth), "depth", play.depth.to_string(), "1 to 20 plies")?;
             if let Some(deviations) = play.selectivity {
                 let expected = "0 to 100 standard deviations, or left out for full width";

@@ -226,6 +226,7 @@ impl Run {
         if &stages != self.learner.stages() {
             self.learner.set_stages(stages);
         }
+        self.learner.set_overlap(phase.overlap);
         let Some(newest) = self.play(generation, &phase, stop, sink)? else { return Ok(false) };
         let positions = newest.len() as u64;
         self.window.push_back(newest);
