@@ -30,7 +30,7 @@ pub struct TrainArguments {
     #[arg(long, value_enum, default_value_t = Preset::Evening)]
     preset: Preset,
 
-    /// A TOML file with keys that replace the preset's (see config.toml in any run directory)
+    /// A TOML file with keys that replace the preset's (see config.toml in any run directory, and the README)
     #[arg(long, env = "FLIPSIDE_CONFIG", hide_env_values = true, value_name = "FILE")]
     config: Option<PathBuf>,
 

@@ -33,7 +33,7 @@ pub struct Diverged {
 /// The errors of a pass, each taken before the sample was learned.
 #[derive(Clone, Copy, PartialEq, Debug, Default)]
 pub struct PassLoss {
-    /// Samples seen.
+    /// Samples learned; one that several stages learn counts for each.
     pub samples: u64,
     /// Sum of squared errors, in square discs.
     pub squared: f64,
@@ -120,7 +120,7 @@ impl Learner {
 
     /// Lets each stage also learn samples from so many plies before and after it, one in d + 1 of those d plies away: the values
     /// of neighbouring stages are much alike, and a weight that is seldom met gains more from more samples than it loses by the
-    /// difference. 0, as at first, is its own samples only.
+    /// difference. 0, as at first, is its own samples only. Not part of [`Self::state`].
     pub fn set_overlap(&mut self, plies: u32) {
         self.overlap = plies;
     }

@@ -1,4 +1,4 @@
-//! Labelled positions, sorted by stage.
+//! Labelled positions, sorted by the number of empty squares.
 
 use crate::board::Position;
 use crate::eval::{Score, StageMap};
@@ -6,13 +6,13 @@ use crate::eval::{Score, StageMap};
 /// A position and the value its evaluation should move to.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct Sample {
-    /// The position, which also decides the stage.
+    /// The position; its number of empty squares decides which stages learn it.
     pub position: Position,
     /// The wanted value for the player to move.
     pub target: Score,
 }
 
-/// Samples in order of arrival, by number of empties: stages are ranges of these, whatever the stage map.
+/// Samples in order of arrival, by number of empties: a stage takes what it learns from these, whatever the stage map.
 #[derive(Clone, Debug)]
 pub struct SampleSet {
     by_empties: Vec<Vec<Sample>>,
@@ -56,8 +56,8 @@ impl SampleSet {
         &self.by_empties[empties as usize]
     }
 
-    /// What a stage learns: the samples of its numbers of empties, and of those up to `overlap` away every second, third, ... one,
-    /// the fewer the farther. Those of the largest number of empties come first, the oldest of each first.
+    /// What a stage learns: all samples of its own numbers of empties, and of a number d away, d up to `overlap`, one in d + 1.
+    /// Those of the largest number of empties come first, the oldest of each first.
     pub fn of_stage<'s>(
         &'s self,
         stages: &'s StageMap,

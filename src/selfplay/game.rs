@@ -20,7 +20,7 @@ pub struct SelfPlayConfig {
     /// Plies of the search behind every move and label.
     pub depth: u32,
     /// Where it is given, searches are selective, and cut what is so many standard deviations beyond the window; see
-    /// [`Selectivity`].
+    /// [`Selectivity`]. Only searches of 3 plies or more can be cut.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub selectivity: Option<f32>,
     /// From so many empties on, positions are solved exactly.
@@ -115,8 +115,9 @@ const SEARCH_TABLE: u32 = 12;
 const SOLVER_TABLE: u32 = 13;
 
 impl<'e, E: Evaluator> SelfPlay<'e, E> {
-    /// Players for all threads of the current rayon pool. Before selective ones play, it is measured on all threads how far
-    /// shallow searches with this evaluator can be relied upon: with so little that it does not know yet, they search full width.
+    /// Players for all threads of the current rayon pool. For selective ones it is first measured, on all threads and by searches
+    /// of full width, how far shallow searches with this evaluator can be relied upon: at depth 6 a second, at depth 10 some 20
+    /// seconds of a core. Where they cannot be at all, as with weights that have learned nothing yet, full width is searched.
     pub fn new(evaluator: &'e E, config: SelfPlayConfig) -> Self {
         let selectivity = config.selectivity.and_then(|deviations| {
             let calibration = calibration::measure(evaluator, config.depth)?;

@@ -70,7 +70,7 @@ pub struct Phase {
     pub lambda: f32,
     /// Plies to a stage: wide stages spread value quickly, stages of one ply are the most exact. See [`TrainConfig::stages`].
     pub stage_plies: u32,
-    /// Plies before and after a stage whose samples it learns too, less of them the farther they are. 0, or left out, for none.
+    /// Plies before and after a stage whose samples it learns too, less of them the farther they are. 0, or left out, for none. Records are learned without.
     #[serde(default, skip_serializing_if = "is_zero")]
     pub overlap: u32,
     /// How games are played.
@@ -227,6 +227,13 @@ impl TrainConfig {
             if let Some(deviations) = play.selectivity {
                 let expected = "0 to 100 standard deviations, or left out for full width";
                 require((0.0..=100.0).contains(&deviations), "selectivity", deviations.to_string(), expected)?;
+                // Shallower searches have nothing to cut; the measuring for deeper ones, at full width, would take for ever.
+                require(
+                    (3..=12).contains(&play.depth),
+                    "depth",
+                    play.depth.to_string(),
+                    "3 to 12 plies with selectivity",
+                )?;
             }
             let exact = play.exact_empties;
             require(exact <= 24, "exact-empties", exact.to_string(), "at most 24 (more would take for ever)")?;

@@ -274,7 +274,8 @@ impl Run {
         let mut journal = Journal::open(&path).map_err(io)?;
         let model = self.config.model(&self.learner);
         let evaluator = PatternEvaluator::with_layout(&model, self.layout.clone()).expect("the learner's model fits");
-        let self_play = SelfPlay::new(&evaluator, phase.self_play);
+        // Made when it is needed: before they play, selective players measure.
+        let mut players = None;
         let never = AtomicBool::new(false);
         let mut samples = SampleSet::default();
         for (first, count) in batches(phase) {
@@ -285,7 +286,8 @@ impl Run {
             let (batch, replayed) = match journal.next() {
                 Some(batch) => (batch, true),
                 None => {
-                    let games = self_play.play_games(self.config.seed, generation, first, count, &never);
+                    let players = players.get_or_insert_with(|| SelfPlay::new(&evaluator, phase.self_play));
+                    let games = players.play_games(self.config.seed, generation, first, count, &never);
                     let games = games.expect("a batch is played to its end");
                     let labelled: Vec<Vec<Sample>> =
                         games.par_iter().map(|game| lambda_returns(game, phase.lambda)).collect();
@@ -405,9 +407,26 @@ fn batches(phase: &Phase) -> impl Iterator<Item = (u32, u32)> + use<> {
     (0..games).step_by(BATCH as usize).map(move |first| (first, BATCH.min(games - first)))
 }
 
-/// The first line of a configuration that differs from another's.
+/// The first key of a configuration that another has otherwise or only one of them has.
 fn first_difference(old: &str, new: &str) -> Option<String> {
-    let differing = old.lines().zip(new.lines()).find(|(old, new)| old != new).map(|(old, _)| old);
-    let line = differing.or_else(|| (old != new).then_some("phases"))?;
-    Some(line.split('=').next().unwrap_or(line).trim().to_owned())
+    let parse = |text: &str| text.parse().map(toml::Value::Table);
+    match (parse(old), parse(new)) {
+        (Ok(old), Ok(new)) => differing_key(&old, &new, "configuration"),
+        _ => Some("configuration".to_owned()),
+    }
+}
+
+/// The key of the innermost values that differ; `key` is that of these two.
+fn differing_key(old: &toml::Value, new: &toml::Value, key: &str) -> Option<String> {
+    use toml::Value::{Array, Table};
+    match (old, new) {
+        (Table(old), Table(new)) => old.keys().chain(new.keys()).find_map(|key| match (old.get(key), new.get(key)) {
+            (Some(old), Some(new)) => differing_key(old, new, key),
+            _ => Some(key.clone()),
+        }),
+        (Array(old), Array(new)) if old.len() == new.len() => {
+            old.iter().zip(new).find_map(|(old, new)| differing_key(old, new, key))
+        }
+        _ => (old != new).then(|| key.to_owned()),
+    }
 }

@@ -12,11 +12,10 @@ use crate::eval::{Evaluator, Score};
 pub(super) type Trust = u8;
 
 /// Proved.
-pub(super) const EXACT: Trust = 7;
+pub(super) const EXACT: Trust = PRECEDING.len() as Trust + 1;
 
 /// A search that precedes the exact one.
 struct Preceding {
-    trust: Trust,
     /// It is made of positions with so many empty squares or more.
     from: u32,
     /// The size of the margin in standard deviations of the probe's error.
@@ -25,9 +24,9 @@ struct Preceding {
 
 /// By trust, from 1 on.
 const PRECEDING: [Preceding; 3] = [
-    Preceding { trust: 1, from: 18, deviations: 1.0 },
-    Preceding { trust: 2, from: 24, deviations: 1.7 },
-    Preceding { trust: 3, from: 26, deviations: 3.0 },
+    Preceding { from: 18, deviations: 1.0 },
+    Preceding { from: 24, deviations: 1.7 },
+    Preceding { from: 26, deviations: 3.0 },
 ];
 
 /// The value is at first assumed to differ from the preceding search's by less than this.
@@ -73,8 +72,8 @@ impl<E: Evaluator> Search<'_, E> {
     pub(super) fn search_all(&mut self, position: Position, bounds: (i32, i32)) -> (i32, Option<Square>) {
         let empties = position.empties();
         let mut likely = bounds;
-        for preceding in PRECEDING.iter().filter(|preceding| empties >= preceding.from) {
-            self.trust = preceding.trust;
+        for (trust, _) in (1..).zip(&PRECEDING).filter(|(_, preceding)| empties >= preceding.from) {
+            self.trust = trust;
             let (guess, _) = self.within(position, bounds, likely);
             likely = window(guess - NARROW, guess + NARROW, bounds);
         }

@@ -58,6 +58,8 @@ impl Known {
 
 const GENERATION_BITS: u32 = 23;
 const COST_BITS: u32 = 6;
+const TRUST_BITS: u32 = 3;
+const _: () = assert!(EXACT < 1 << TRUST_BITS && GENERATION_BITS + COST_BITS + TRUST_BITS == 32);
 
 /// Layout of the data word, low to high: generation 23, cost 6, trust 3, moves 8 + 8, upper 8, lower 8.
 fn pack(known: Known, cost: u8, generation: u64) -> u64 {
@@ -72,7 +74,7 @@ fn unpack(data: u64) -> Known {
         lower: lower as i8,
         upper: upper as i8,
         moves: [first, second],
-        trust: (data >> (GENERATION_BITS + COST_BITS)) as u8 & EXACT,
+        trust: (data >> (GENERATION_BITS + COST_BITS)) as u8 & ((1 << TRUST_BITS) - 1),
     }
 }
 
@@ -230,8 +232,10 @@ mod tests {
         let slot = table.slot(Position::START);
         assert_eq!(table.probe(slot), None);
         let known = Known { lower: -6, upper: 40, moves: [19, NO_MOVE], trust: 1 };
-        table.store(slot, known, 33);
-        assert_eq!(table.probe(slot), Some(known));
+        for trust in 1..=EXACT {
+            table.store(slot, Known { trust, ..known }, 33);
+            assert_eq!(table.probe(slot), Some(Known { trust, ..known }));
+        }
         assert_eq!(known.for_trust(1), known);
         assert_eq!(known.for_trust(EXACT), Known { moves: known.moves, ..Known::NOTHING });
         // What is proved serves those who ask for less; what they find out is not proved.
