@@ -209,6 +209,14 @@ fn a_directory_in_use_or_of_another_run_is_refused() {
     let other = TrainConfig { seed: 6, ..config.clone() };
     let error = train(&request(&other, directory.path(), &stop), &mut |_| ()).unwrap_err();
     assert!(matches!(&error, TrainError::OtherConfig { key, .. } if key == "seed"), "{error}");
+    let mut other = config.clone();
+    other.phases[1].overlap += 1;
+    let error = train(&request(&other, directory.path(), &stop), &mut |_| ()).unwrap_err();
+    assert!(matches!(&error, TrainError::OtherConfig { key, .. } if key == "overlap"), "{error}");
+    other.phases[1] = config.phases[1];
+    other.phases[1].self_play.selectivity = None;
+    let error = train(&request(&other, directory.path(), &stop), &mut |_| ()).unwrap_err();
+    assert!(matches!(&error, TrainError::OtherConfig { key, .. } if key == "selectivity"), "{error}");
     let never = TrainRequest { resume: false, ..request(&config, directory.path(), &stop) };
     let error = train(&never, &mut |_| ()).unwrap_err();
     assert!(matches!(error, TrainError::Exists(_)), "{error}");
