@@ -62,7 +62,8 @@ fn a_run_leaves_weights_metrics_and_its_configuration() {
     let best = lab.file("runs/one", "best.fsw");
     let values = stdout(&["eval", "-w", best.to_str().unwrap()], &format!("{START}\n"));
     assert!(values.trim().parse::<f64>().is_ok(), "{values}");
-    let shown = stdout(&["inspect", best.to_str().unwrap()], "");
+    let last = lab.file("runs/one", "last.fsw");
+    let shown = stdout(&["inspect", last.to_str().unwrap()], "");
     assert!(shown.contains("games        768") && shown.contains("stage-plies = 12"), "{shown}");
     let metrics = fs::read_to_string(lab.file("runs/one", "metrics.jsonl")).unwrap();
     let events: Vec<serde_json::Value> = metrics.lines().map(|line| serde_json::from_str(line).unwrap()).collect();
