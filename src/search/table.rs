@@ -3,10 +3,10 @@
 //! An entry is two words. The first holds the position's hash xored with the second (the trick of Robert Hyatt and Timothy
 //! Mann, "A lock-less transposition table implementation for parallel search chess engines", 2002): an entry torn by two
 //! threads writing at once matches no position.
-#![allow(unsafe_code)] // One prefetch, which the standard library counts as unsafe.
 
 use std::sync::atomic::{AtomicU64, Ordering::Relaxed};
 
+use super::prefetch::prefetch;
 use crate::board::Bitboard;
 use crate::eval::Score;
 
@@ -136,15 +136,7 @@ impl Table {
     /// Has the entry of a hash that will soon be probed fetched into the cache.
     #[inline]
     pub fn prefetch(&self, hash: u64) {
-        let entry = std::ptr::from_ref(self.entry(hash));
-        // SAFETY: every x86-64 processor has the instruction, and it changes nothing but the cache.
-        #[cfg(target_arch = "x86_64")]
-        unsafe {
-            use std::arch::x86_64::{_MM_HINT_T0, _mm_prefetch};
-            _mm_prefetch::<_MM_HINT_T0>(entry.cast());
-        }
-        #[cfg(not(target_arch = "x86_64"))]
-        let _ = entry;
+        prefetch(self.entry(hash));
     }
 
     #[inline]

@@ -70,7 +70,8 @@ pub struct Phase {
     pub lambda: f32,
     /// Plies to a stage: wide stages spread value quickly, stages of one ply are the most exact. See [`TrainConfig::stages`].
     pub stage_plies: u32,
-    /// Plies before and after a stage whose samples it learns too, less of them the farther they are. 0, or left out, for none. Records are learned without.
+    /// Plies before and after a stage whose samples it learns too, less of them the farther they are. 0, or left out, for none.
+    /// Records are learned without.
     #[serde(default, skip_serializing_if = "is_zero")]
     pub overlap: u32,
     /// How games are played.

@@ -3,13 +3,14 @@
 //! An entry is two words. The first holds the position's key xored with the second (the trick of R. Hyatt and T. Mann, "A
 //! lock-less transposition-table implementation for parallel search chess engines", 2002): an entry torn by two threads
 //! writing at once matches no key. Bits of the hash that choose the bucket are independent of the key.
-#![allow(unsafe_code)] // Two hints: about memory not used yet (`prefer_huge_pages`), and about memory soon used (`prefetch`).
+#![allow(unsafe_code)] // One hint to the system about memory not used yet: see `prefer_huge_pages`.
 
 use std::mem::MaybeUninit;
 use std::sync::atomic::{AtomicU64, Ordering::Relaxed};
 
 use super::selective::{EXACT, Trust};
 use crate::board::{Position, Square};
+use crate::search::prefetch::prefetch;
 
 /// What is known of a position's value, and the two moves that did best.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -155,15 +156,7 @@ impl Table {
     /// Begins to fetch what is known of the slot's position, which is soon to be asked for.
     #[inline]
     pub fn prefetch(&self, slot: Slot) {
-        let bucket = std::ptr::from_ref(&self.buckets[slot.bucket]);
-        // SAFETY: every x86-64 processor has the instruction, and it changes nothing but the cache.
-        #[cfg(target_arch = "x86_64")]
-        unsafe {
-            use std::arch::x86_64::{_MM_HINT_T0, _mm_prefetch};
-            _mm_prefetch::<_MM_HINT_T0>(bucket.cast());
-        }
-        #[cfg(not(target_arch = "x86_64"))]
-        let _ = bucket;
+        prefetch(&self.buckets[slot.bucket]);
     }
 
     /// What is known of the slot's position.
