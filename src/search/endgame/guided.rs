@@ -148,6 +148,7 @@ impl<E: Evaluator> Search<'_, E> {
         self.table.store(slot, known, log2(self.nodes - nodes_before));
         best
     }
+
     /// The value of a guided node's move; `state` is the evaluator's state after it.
     pub(super) fn guided_child(
         &mut self,
