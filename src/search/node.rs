@@ -60,9 +60,20 @@ impl<S: Clone> Node<S> {
     }
 }
 
-pub(super) const CORNERS: Bitboard = 0x8100_0000_0000_0081;
+const CORNERS: Bitboard = 0x8100_0000_0000_0081;
 /// Squares next to a corner, tried last where nothing better is known.
-pub(super) const BESIDE_CORNERS: Bitboard = 0x42c3_0000_0000_c342;
+const BESIDE_CORNERS: Bitboard = 0x42c3_0000_0000_c342;
+
+/// The move to try first where looking closer would cost more than it saves: one of the killers, a corner, or, while there is
+/// another, none beside a corner. `moves` must not be empty.
+#[inline]
+pub(super) fn most_promising(moves: Bitboard, killers: Bitboard) -> Square {
+    let mut first = moves;
+    for better in [!BESIDE_CORNERS, CORNERS, killers] {
+        first = if moves & better != 0 { moves & better } else { first };
+    }
+    Square::lowest(first)
+}
 
 /// How promising the move to `to` looks by the replies it leaves: the fewer the better, corners more, squares beside
 /// them less.

@@ -5,7 +5,7 @@
 use arrayvec::ArrayVec;
 
 use super::brothers::Brothers;
-use super::node::{BESIDE_CORNERS, CORNERS, Node, promise};
+use super::node::{Node, most_promising, promise};
 use super::selective::{Probe, Selectivity};
 use super::stop::Stop;
 use super::table::Table;
@@ -339,11 +339,7 @@ impl<E: Evaluator> Search<'_, E> {
         let mut best = -Score::INFINITY;
         let mut rest = moves;
         while rest != 0 {
-            let mut first = rest;
-            for better in [!BESIDE_CORNERS, CORNERS, self.killers[0]] {
-                first = if rest & better != 0 { rest & better } else { first };
-            }
-            let to = squares(first).next().expect("the rest is not empty");
+            let to = most_promising(rest, self.killers[0]);
             rest &= !to.bit();
             self.nodes += 1;
             let value = -node.leaf_after(self.evaluator, to, node.position.flips(to));

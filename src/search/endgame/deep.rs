@@ -15,6 +15,7 @@ use super::stability::stable_discs;
 use super::table::{Known, Slot, Table};
 use crate::board::{Bitboard, Position, Square};
 use crate::eval::Evaluator;
+use crate::search::node::Node;
 
 /// From this many empty squares on, nodes use the table and stability, and rank their moves.
 const RANKED: u32 = 6;
@@ -37,10 +38,7 @@ impl<'a, E: Evaluator> Search<'a, E> {
             0 => position.final_score(),
             empties @ 1..=4 => self.few(position, alpha, empties),
             empties @ 5..GUIDED => self.many(position, position.moves(), alpha, empties, odd_quadrants(empty)),
-            empties => {
-                let state = self.evaluator.state(&position);
-                self.guided(position, &state, position.moves(), alpha, empties, odd_quadrants(empty))
-            }
+            empties => self.guided(&Node::new(self.evaluator, &position), alpha, empties, odd_quadrants(empty)),
         }
     }
 
@@ -185,7 +183,7 @@ impl<'a, E: Evaluator> Search<'a, E> {
         let slot = table.slot(position);
         let mut known = table.probe(slot).unwrap_or(Known::NOTHING).for_trust(self.trust_at(position.empties()));
         let nodes_before = self.nodes;
-        let mut moves = self.ranked_moves(position, moves, known);
+        let mut moves = self.ranked_moves(position, moves, known, alpha);
         let (mut best, mut best_move) = (NO_VALUE, None);
         let mut lower = alpha;
         while let Some(Move { to, flips, .. }) = moves.pick() {
@@ -222,12 +220,12 @@ impl<'a, E: Evaluator> Search<'a, E> {
     }
 
     /// The moves of a node that is not on the fast path.
-    fn ranked_moves(&mut self, position: Position, moves: Bitboard, known: Known) -> Moves<MOST> {
+    fn ranked_moves(&mut self, position: Position, moves: Bitboard, known: Known, alpha: i32) -> Moves<MOST> {
         let mut moves = Moves::<MOST>::new(position, moves);
         let empties = position.empties();
         if empties >= GUIDED {
             let depth = probe_depth(empties) + DEEPER.min((empties - GUIDED) / 2);
-            self.guide(position, &self.evaluator.state(&position), &mut moves, known, depth);
+            self.guide(&Node::new(self.evaluator, &position), &mut moves, known, depth, alpha);
         } else {
             moves.rank(position, known, odd_quadrants(position.empty()), true);
         }
@@ -239,7 +237,7 @@ impl<'a, E: Evaluator> Search<'a, E> {
         self.nodes += 1;
         let table = self.table_for(position.empties());
         let known = table.probe(table.slot(position)).unwrap_or(Known::NOTHING);
-        let mut moves = self.ranked_moves(position, position.moves(), known);
+        let mut moves = self.ranked_moves(position, position.moves(), known, score - 1);
         while let Some(Move { to, flips, .. }) = moves.pick() {
             let next = position.play_unchecked(to, flips);
             if -self.null_window(next, -score) >= score {

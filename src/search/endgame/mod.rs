@@ -17,7 +17,7 @@ use std::sync::atomic::AtomicBool;
 
 use rayon::{ThreadPool, ThreadPoolBuildError};
 
-use crate::board::{Position, Square};
+use crate::board::{Bitboard, Position, Square};
 use crate::eval::{Evaluator, MobilityEvaluator};
 use crate::search::brothers::team;
 use crate::search::stop::{NEVER, Stop};
@@ -57,6 +57,8 @@ struct Search<'a, E: Evaluator> {
     nears: &'a [Table],
     near: &'a Table,
     nodes: u64,
+    /// The last move that ended a probe's last ply: often as good in the next sibling.
+    killer: Bitboard,
     trust: Trust,
     stop: Stop<'a>,
     stopped: bool,

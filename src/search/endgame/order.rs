@@ -16,8 +16,6 @@ pub(super) struct Move {
     /// Higher is tried earlier.
     pub rank: i32,
     pub to: Square,
-    /// Its place in the order of squares among the moves.
-    pub place: u8,
 }
 
 /// Up to `MOST` legal moves of a position, picked best first.
@@ -60,8 +58,8 @@ impl<const MOST: usize> Moves<MOST> {
     #[inline]
     pub fn new(position: Position, set: Bitboard) -> Self {
         let mut moves = ArrayVec::new();
-        for (place, to) in squares(set).enumerate() {
-            moves.push(Move { flips: position.flips(to), replies: 0, rank: 0, to, place: place as u8 });
+        for to in squares(set) {
+            moves.push(Move { flips: position.flips(to), replies: 0, rank: 0, to });
         }
         Self { moves, picked: 0 }
     }
@@ -71,10 +69,21 @@ impl<const MOST: usize> Moves<MOST> {
         &self.moves
     }
 
-    /// Ranks the moves: those known to be good, then by `rank_of` a move and the position after it.
+    /// Picks the move to a square, if it is one of these, before any is ranked.
+    #[inline]
+    pub fn pick_unranked(&mut self, position: Position, to: u8) -> Option<Move> {
+        let index = self.moves.iter().position(|entry| entry.to.index() == to as usize)?;
+        self.moves.swap(0, index);
+        self.picked = 1;
+        let entry = &mut self.moves[0];
+        entry.replies = position.play_unchecked(entry.to, entry.flips).moves();
+        Some(*entry)
+    }
+
+    /// Ranks the moves not picked yet: those known to be good, then by `rank_of` a move and the position after it.
     #[inline(always)]
     pub fn rank_by(&mut self, known: Known, position: Position, mut rank_of: impl FnMut(&Move, Position) -> i32) {
-        for entry in &mut self.moves {
+        for entry in &mut self.moves[self.picked..] {
             let next = position.play_unchecked(entry.to, entry.flips);
             entry.replies = next.moves();
             entry.rank = rank_of(entry, next);

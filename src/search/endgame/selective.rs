@@ -7,6 +7,7 @@ use super::Search;
 use super::guided::GUIDED;
 use crate::board::{Position, Square};
 use crate::eval::{Evaluator, Score};
+use crate::search::node::Node;
 
 /// How far what is known about a position can be relied upon, of a search as of an entry of the table: [`EXACT`], or less.
 pub(super) type Trust = u8;
@@ -51,19 +52,19 @@ impl<E: Evaluator> Search<'_, E> {
     }
 
     /// The bound of a guided node's value which, by a probe, very probably is on one side of (`alpha`, `alpha` + 1).
-    pub(super) fn foreseen(&mut self, position: Position, state: &E::State, alpha: i32, empties: u32) -> Option<i32> {
+    pub(super) fn foreseen(&mut self, node: &Node<E::State>, alpha: i32, empties: u32) -> Option<i32> {
         if self.trust == EXACT {
             return None;
         }
         let depth = depth(empties);
         let margin = (PRECEDING[self.trust as usize - 1].deviations * deviation(depth) * Score::DISC as f32) as i32;
         let middle = alpha * Score::DISC + Score::DISC / 2;
-        if self.evaluator.evaluate(&position, state).0 >= middle {
+        if node.leaf(self.evaluator).0 >= middle {
             let beta = middle + margin;
-            (self.probe(position, state, depth, beta - 1, beta) >= beta).then_some((alpha + 2) & !1)
+            (self.probe(node, depth, beta - 1, beta) >= beta).then_some((alpha + 2) & !1)
         } else {
             let alpha_of_probe = middle - margin;
-            let value = self.probe(position, state, depth, alpha_of_probe, alpha_of_probe + 1);
+            let value = self.probe(node, depth, alpha_of_probe, alpha_of_probe + 1);
             (value <= alpha_of_probe).then_some(alpha & !1)
         }
     }

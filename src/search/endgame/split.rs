@@ -2,13 +2,13 @@
 
 use super::Search;
 use super::deep::MOST;
-use super::guided::States;
 use super::order::Moves;
 use super::selective::Trust;
 use super::table::Table;
-use crate::board::{Bitboard, Position, Square};
+use crate::board::{Bitboard, Square};
 use crate::eval::Evaluator;
 use crate::search::brothers::Brothers;
+use crate::search::node::Node;
 use crate::search::stop::Stop;
 
 /// From this many empty squares on, moves are handed out to other threads.
@@ -24,8 +24,8 @@ impl<E: Evaluator> Search<'_, E> {
     /// Searches the moves not picked yet on all threads of the pool this runs in; `best` is what the picked ones gave.
     pub(super) fn split(
         &mut self,
-        position: Position,
-        (mut moves, states): (Moves<MOST>, States<E::State>),
+        node: &Node<E::State>,
+        mut moves: Moves<MOST>,
         alpha: i32,
         odd: Bitboard,
         best: (i32, Square),
@@ -35,7 +35,7 @@ impl<E: Evaluator> Search<'_, E> {
         let outcome = Brothers::new(&moves, alpha, best, &self.stop).share(self.nears.len(), |brothers| {
             let mut worker = shared.with_stop(brothers.stop());
             while let Some(entry) = brothers.next() {
-                let value = worker.guided_child(position, entry, &states[entry.place as usize], alpha, odd);
+                let value = worker.guided_child(node, entry, alpha, odd);
                 if worker.stopped {
                     break;
                 }
@@ -62,6 +62,6 @@ impl<'a, E: Evaluator> Shared<'a, E> {
     pub fn with_stop(&self, stop: Stop<'a>) -> Search<'a, E> {
         let thread = rayon::current_thread_index().unwrap_or(0) % self.nears.len();
         let Self { evaluator, table, nears, trust } = *self;
-        Search { evaluator, table, nears, near: &nears[thread], nodes: 0, trust, stop, stopped: false }
+        Search { evaluator, table, nears, near: &nears[thread], nodes: 0, killer: 0, trust, stop, stopped: false }
     }
 }
