@@ -60,7 +60,7 @@ impl<S: Clone> Node<S> {
     }
 }
 
-const CORNERS: Bitboard = 0x8100_0000_0000_0081;
+pub(super) const CORNERS: Bitboard = 0x8100_0000_0000_0081;
 /// Squares next to a corner, tried last where nothing better is known.
 const BESIDE_CORNERS: Bitboard = 0x42c3_0000_0000_c342;
 

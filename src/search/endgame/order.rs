@@ -5,6 +5,7 @@ use arrayvec::ArrayVec;
 use super::stability::stable_edges;
 use super::table::Known;
 use crate::board::{Bitboard, Position, Square, squares};
+use crate::search::node::CORNERS;
 
 /// A legal move, what the opponent can answer, and its rank.
 #[derive(Clone, Copy)]
@@ -23,8 +24,6 @@ pub(super) struct Moves<const MOST: usize> {
     moves: ArrayVec<Move, MOST>,
     picked: usize,
 }
-
-const CORNERS: u64 = 0x8100_0000_0000_0081;
 
 /// Where discs tend to be worth having: corners, then what does not give a corner away.
 static SQUARE_RANK: [i8; 64] = square_ranks();
