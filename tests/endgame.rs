@@ -5,8 +5,9 @@ mod random;
 use std::sync::atomic::{AtomicBool, Ordering::Relaxed};
 
 use flipside::board::{Bitboard, Position, ScoredDiagram, Square, Symmetry, parse_scored_diagrams, squares};
-use flipside::eval::{Evaluator, Score, SquareEvaluator};
+use flipside::eval::{Evaluator, PatternEvaluator, Score, SquareEvaluator};
 use flipside::search::endgame::EndgameSolver;
+use flipside::weights::WeightFile;
 use rand::{RngExt, SeedableRng};
 use rand_chacha::ChaCha8Rng;
 use random::random_positions;
@@ -89,7 +90,7 @@ fn every_window_tells_the_truth() {
 
 #[test]
 fn what_was_solved_before_changes_nothing() {
-    let positions = [random_positions(5, 13, 8), random_positions(6, 12, 30)].concat();
+    let positions = [random_positions(5, 13, 8), random_positions(6, 12, 30), random_positions(6, 18, 2)].concat();
     // A small table, so that replacement is at work.
     let mut used = EndgameSolver::new(10);
     let (mut line, mut fresh_line) = (Vec::new(), Vec::new());
@@ -151,9 +152,26 @@ fn the_ffo_suite_is_solved() {
 fn threads_and_guides_change_no_value() {
     let guide = SquareEvaluator::default();
     let mut solvers = [1, 2, 3].map(|threads| EndgameSolver::guided(&guide, 18).with_threads(threads).unwrap());
-    for scored in ffo("fforum-1-19.obf") {
+    // From 17 empty squares on, threads share the moves of a node.
+    let shared =
+        ffo("fforum-20-39.obf").into_iter().filter(|scored| (17..=18).contains(&scored.diagram.position.empties()));
+    for scored in ffo("fforum-1-19.obf").into_iter().chain(shared) {
         for solver in &mut solvers {
             solver.new_game();
+            let solution = solver.solve(scored.diagram.position, -64, 64);
+            assert_eq!(solution.score, scored.score.unwrap(), "{}", scored.diagram);
+            assert!(scored.moves.contains(&(solution.best.unwrap(), solution.score)), "{}", scored.diagram);
+        }
+    }
+}
+
+#[test]
+fn many_empties_are_solved_as_well_with_what_is_left_of_another_position() {
+    let evaluator = PatternEvaluator::new(&WeightFile::embedded().model).unwrap();
+    for threads in [1, 2] {
+        let mut solver = EndgameSolver::guided(&evaluator, 20).with_threads(threads).unwrap();
+        // 25 and 34 empty squares: two and three searches precede the exact one.
+        for scored in [7, 19, 7].map(|i| ffo("fforum-40-59.obf").swap_remove(i)) {
             let solution = solver.solve(scored.diagram.position, -64, 64);
             assert_eq!(solution.score, scored.score.unwrap(), "{}", scored.diagram);
             assert!(scored.moves.contains(&(solution.best.unwrap(), solution.score)), "{}", scored.diagram);

@@ -297,6 +297,17 @@ fn late_positions_are_searched_to_the_end() {
 }
 
 #[test]
+fn depths_beyond_the_end_of_the_game_add_no_work() {
+    for position in positions(9, 60).into_iter().filter(|position| position.empties() <= 9) {
+        let depth = position.empties();
+        let [to_the_end, beyond] =
+            [depth, 300 + depth % 2].map(|depth| Searcher::new(&MobilityEvaluator, 12).search(&position, depth));
+        assert_eq!(to_the_end, beyond);
+        assert_eq!(beyond.depth, depth);
+    }
+}
+
+#[test]
 fn windows_that_open_at_once_and_wide_ones_agree_too() {
     let tree = OthelloTree::new(&MobilityEvaluator);
     for position in positions(4, 20) {

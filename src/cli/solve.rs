@@ -42,7 +42,7 @@ pub struct SolveArguments {
     #[arg(long)]
     check: bool,
 
-    /// Size of the hash table: 2^N entries of 16 bytes, at most 2^18 for positions that are solved by one thread
+    /// Size of the hash table: 2^N entries of 16 bytes, at most 2^18 for those with up to 20 empty squares
     #[arg(long, value_name = "N", default_value_t = 22, value_parser = clap::value_parser!(u32).range(1..=34))]
     log2_hash: u32,
 }

@@ -115,7 +115,9 @@ pub fn fit_pairs(positions: &[Position], values: &[Values]) -> Vec<Measurement> 
         let pairs = (LEAST_DEEP..deepest).map(|deep| (shallow_depth(deep), deep));
         measured.extend(pairs.filter_map(|(shallow, deep)| {
             let discs = |score: Score| f64::from(score.discs());
-            let point = |values: &&Values| Some((discs(values[shallow as usize]), discs(*values.get(deep as usize)?)));
+            // Near the end of the game a position has no value of the deeper search, and perhaps none of the shallow one.
+            let value = |values: &Values, depth: u32| values.get(depth as usize).copied().map(discs);
+            let point = |values: &&Values| Some((value(values, shallow)?, value(values, deep)?));
             let points: Vec<_> = of_group.iter().filter_map(point).collect();
             let fit = Fit::of(&points).filter(|fit| fit.count >= LEAST_COUNT && fit.slope > 0.0)?;
             let pair = DepthPair {
@@ -184,6 +186,19 @@ mod tests {
         let all: Vec<_> = groups().collect();
         assert_eq!((all[0].0, all[all.len() - 1].1), (LEAST_EMPTIES, 60));
         assert!(all.windows(2).all(|pair| pair[1].0 == pair[0].1 + 1));
+    }
+
+    #[test]
+    fn positions_near_the_end_have_no_part_in_deep_pairs() {
+        let position = |empties: u32| Position { player: 1, opponent: !1 << empties };
+        let values = |depths: i32| (0..depths).map(|depth| Score(128 * depth)).collect::<Values>();
+        let positions = [vec![position(7); 40], vec![position(12); 40]].concat();
+        let all: Vec<_> =
+            [vec![values(7); 40], (0..40).map(|i| values(16).iter().map(|&v| v + Score(i)).collect()).collect()]
+                .concat();
+        let counts: Vec<_> =
+            fit_pairs(&positions, &all).iter().map(|measured| (measured.pair.deep, measured.fit.count)).collect();
+        assert!(counts.contains(&(3, 80)) && counts.contains(&(15, 40)), "{counts:?}");
     }
 
     #[test]

@@ -54,6 +54,31 @@ impl<S: Clone> Node<S> {
         evaluator.evaluate_move(&self.state, to, flips, &after)
     }
 
+    /// The value with one ply to go, every child a leaf; above `alpha`, that of the first move found to be, which becomes the
+    /// killer. Counts the leaves into `nodes`.
+    #[inline]
+    pub(super) fn frontier(
+        &self,
+        evaluator: &impl Evaluator<State = S>,
+        alpha: Score,
+        killer: &mut Bitboard,
+        nodes: &mut u64,
+    ) -> Score {
+        let mut best = -Score::INFINITY;
+        let mut rest = self.moves;
+        while rest != 0 {
+            let to = most_promising(rest, *killer);
+            rest &= !to.bit();
+            *nodes += 1;
+            best = best.max(-self.leaf_after(evaluator, to, self.position.flips(to)));
+            if best > alpha {
+                *killer = to.bit();
+                break;
+            }
+        }
+        best
+    }
+
     /// The exact value of a finished game.
     pub(super) fn result(&self) -> Score {
         Score::from_discs(self.position.final_score())
@@ -67,7 +92,7 @@ const BESIDE_CORNERS: Bitboard = 0x42c3_0000_0000_c342;
 /// The move to try first where looking closer would cost more than it saves: one of the killers, a corner, or, while there is
 /// another, none beside a corner. `moves` must not be empty.
 #[inline]
-pub(super) fn most_promising(moves: Bitboard, killers: Bitboard) -> Square {
+fn most_promising(moves: Bitboard, killers: Bitboard) -> Square {
     let mut first = moves;
     for better in [!BESIDE_CORNERS, CORNERS, killers] {
         first = if moves & better != 0 { moves & better } else { first };

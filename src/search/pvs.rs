@@ -5,7 +5,7 @@
 use arrayvec::ArrayVec;
 
 use super::brothers::Brothers;
-use super::node::{Node, most_promising, promise};
+use super::node::{Node, promise};
 use super::selective::{Probe, Selectivity};
 use super::stop::Stop;
 use super::table::Table;
@@ -33,7 +33,7 @@ type Best = (Score, Option<Square>);
 pub(super) struct Search<'a, E: Evaluator> {
     pub evaluator: &'a E,
     pub table: &'a Table,
-    /// With fewer plies to go the table is left alone.
+    /// With fewer plies to go null-window nodes leave the table alone.
     pub least_stored: u32,
     /// Threads of the pool this runs in.
     pub threads: usize,
@@ -145,7 +145,7 @@ impl<E: Evaluator> Search<'_, E> {
             return self.pass(node, |search, passed| -search.zero_window(passed, depth, Score(-alpha.0 - 1)));
         }
         if depth == 1 {
-            return self.frontier(node, moves, alpha);
+            return node.frontier(self.evaluator, alpha, &mut self.killers[0], &mut self.nodes);
         }
         if depth < self.least_stored {
             return self.refute(node, moves, 0, depth, alpha).0;
@@ -332,26 +332,6 @@ impl<E: Evaluator> Search<'_, E> {
             Some((-bound.upper, candidate.to))
         };
         candidates.iter().filter_map(value).find(|&(value, _)| value > alpha)
-    }
-
-    /// The last ply, where most of the time goes: every child is a leaf.
-    fn frontier(&mut self, node: &Node<E::State>, moves: Bitboard, alpha: Score) -> Score {
-        let mut best = -Score::INFINITY;
-        let mut rest = moves;
-        while rest != 0 {
-            let to = most_promising(rest, self.killers[0]);
-            rest &= !to.bit();
-            self.nodes += 1;
-            let value = -node.leaf_after(self.evaluator, to, node.position.flips(to));
-            if value > best {
-                best = value;
-                if value > alpha {
-                    self.killers[0] = to.bit();
-                    return best;
-                }
-            }
-        }
-        best
     }
 
     /// The position has no move: it is over, or the other side moves on.

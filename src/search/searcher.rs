@@ -18,11 +18,11 @@ use crate::eval::{Evaluator, Score};
 pub struct SearchResult {
     /// The value for the player to move.
     pub score: Score,
-    /// The best move; none where the player must pass or the game is over.
+    /// The best move; none where the player must pass, the game is over, or the depth is 0.
     pub best: Option<Square>,
     /// The principal variation, starting with `best` if there is one. Passes are left out.
     pub line: Vec<Square>,
-    /// Plies searched.
+    /// Plies searched: at most as many as there are empty squares.
     pub depth: u32,
     /// Positions visited, the root included.
     pub nodes: u64,
@@ -44,6 +44,9 @@ const LOG2_CACHED: u32 = 16;
 
 impl<'e, E: Evaluator> Searcher<'e, E> {
     /// A searcher with a table of 2^`log2_entries` entries.
+    ///
+    /// # Panics
+    /// If `log2_entries` is 0 or above 40.
     pub fn new(evaluator: &'e E, log2_entries: u32) -> Self {
         // Where the table does not fit the cache, two plies are searched again in the time that memory takes to answer.
         let least_stored = if log2_entries > LOG2_CACHED { 3 } else { 2 };
@@ -57,8 +60,8 @@ impl<'e, E: Evaluator> Searcher<'e, E> {
         }
     }
 
-    /// Lets so many threads work on a position together. The value of a position does not depend on their number as long as
-    /// nothing was searched before, or [`Self::forget`] was called; which of several best moves is found, the line and
+    /// Lets so many threads work on a position together. With full width the value of a position does not depend on their
+    /// number as long as nothing was searched before, or [`Self::forget`] was called; which of several best moves is found, the line and
     /// the count of nodes may vary from search to search.
     ///
     /// # Errors
@@ -90,6 +93,8 @@ impl<'e, E: Evaluator> Searcher<'e, E> {
     /// depth the depth of that. The iterations to less than five plies, which take no time to speak of, are always made.
     pub fn search_until(&mut self, position: &Position, depth: u32, stop: &AtomicBool) -> SearchResult {
         let root = Node::new(self.evaluator, position);
+        // Beyond the end of the game there is nothing to find.
+        let depth = depth.min(position.empties());
         // An earlier search that came by here has done the first iterations.
         let known =
             self.table.probe(position.hash64()).filter(|bound| bound.lower == bound.upper && bound.depth < depth);

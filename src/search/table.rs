@@ -113,8 +113,8 @@ impl Table {
         })
     }
 
-    /// Stores the outcome of a search with the window `(alpha, beta)`. Always replaces; bounds for the same position and depth
-    /// are intersected.
+    /// Stores the outcome of a search with the window `(alpha, beta)`. Always replaces; of the same position and depth the
+    /// bound on the other side is kept.
     #[inline]
     pub fn store(&self, hash: u64, depth: u32, alpha: Score, beta: Score, value: Score, best: Option<u8>) {
         let entry = self.entry(hash);

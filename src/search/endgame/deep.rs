@@ -192,7 +192,7 @@ impl<'a, E: Evaluator> Search<'a, E> {
             let open = beta - lower > 2;
             let first = open && best_move.is_none();
             let mut value = if first { beta } else { -self.null_window(next, -lower - 1) };
-            if first || (open && value > lower) {
+            if first || (open && value > lower && value < beta) {
                 value = -self.pvs(next, -beta, -lower).0;
             }
             if self.stopped {

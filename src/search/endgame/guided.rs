@@ -9,7 +9,7 @@ use super::stability::stable_edges;
 use super::table::Known;
 use crate::board::{Bitboard, Square};
 use crate::eval::{Evaluator, Score};
-use crate::search::node::{Node, most_promising};
+use crate::search::node::Node;
 
 /// From this many empty squares on, nodes are guided.
 pub(super) const GUIDED: u32 = 12;
@@ -24,7 +24,7 @@ const STOPPABLE_PROBE: u32 = 4;
 /// the best move but a good one that is quickly shown to be good.
 const DISCS_PER_REPLY: i32 = 3;
 
-/// Moves worse than alpha, or than the best one, by more than this are not told apart by their values.
+/// Of moves worse than alpha, or than the best one, by more than this it does not matter how much worse they are.
 const MARGIN: i32 = 12 * Score::DISC;
 
 /// How deep to search for the order of moves.
@@ -73,7 +73,7 @@ impl<E: Evaluator> Search<'_, E> {
             return if passed.moves == 0 { node.result().0 } else { -self.probe(&passed, depth, -beta, -alpha) };
         }
         if depth == 1 {
-            return self.probe_frontier(node, beta);
+            return node.frontier(self.evaluator, Score(beta - 1), &mut self.killer, &mut self.nodes).0;
         }
         let mut best = -Score::INFINITY.0;
         let mut moves = Moves::<MOST>::new(node.position, node.moves);
@@ -81,23 +81,6 @@ impl<E: Evaluator> Search<'_, E> {
         while let Some(entry) = moves.pick() {
             best = best.max(self.probe_move(node, &entry, depth - 1, alpha.max(best), beta));
             if best >= beta {
-                break;
-            }
-        }
-        best
-    }
-
-    /// [`Self::probe`] with one ply to go.
-    fn probe_frontier(&mut self, node: &Node<E::State>, beta: i32) -> i32 {
-        let mut best = -Score::INFINITY.0;
-        let mut rest = node.moves;
-        while rest != 0 {
-            let to = most_promising(rest, self.killer);
-            rest &= !to.bit();
-            self.nodes += 1;
-            best = best.max(-node.leaf_after(self.evaluator, to, node.position.flips(to)).0);
-            if best >= beta {
-                self.killer = to.bit();
                 break;
             }
         }
@@ -137,16 +120,15 @@ impl<E: Evaluator> Search<'_, E> {
         if best <= alpha {
             self.guide(node, &mut moves, known, probe_depth(empties), alpha);
         }
-        while best <= alpha
-            && let Some(entry) = moves.pick()
-        {
+        while best <= alpha {
+            if best > NO_VALUE && self.splits(empties) {
+                (best, best_move) = self.split(node, moves, alpha, odd, (best, best_move));
+                break;
+            }
+            let Some(entry) = moves.pick() else { break };
             let value = self.guided_child(node, &entry, alpha, odd);
             if value > best {
                 (best, best_move) = (value, entry.to);
-            }
-            if best <= alpha && self.splits(empties) {
-                (best, best_move) = self.split(node, moves, alpha, odd, (best, best_move));
-                break;
             }
         }
         if self.stopped {

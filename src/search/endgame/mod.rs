@@ -37,8 +37,8 @@ pub struct Solution {
     pub nodes: u64,
 }
 
-/// Solves endgames exactly. What it finds, by which move, and in how many nodes depends on the position, the window and the
-/// size of the table only, provided [`Self::new_game`] is called before and one thread is used. With several threads, values
+/// Solves endgames exactly. What it finds, by which move, and in how many nodes depends on the position, the window, the
+/// evaluator and the size of the table only, provided [`Self::new_game`] is called before and one thread is used. With several threads, values
 /// are as exact, but moves of equal worth may be chosen by chance, and node counts vary.
 pub struct EndgameSolver<'e, E: Evaluator = MobilityEvaluator> {
     evaluator: &'e E,
@@ -100,6 +100,9 @@ impl<'e, E: Evaluator> EndgameSolver<'e, E> {
     }
 
     /// The value of a position within the window (`alpha`, `beta`), -64 <= alpha < beta <= 64.
+    ///
+    /// # Panics
+    /// If the window is empty.
     pub fn solve(&mut self, position: Position, alpha: i32, beta: i32) -> Solution {
         self.solve_until(position, alpha, beta, &NEVER).expect("nothing stops this search")
     }

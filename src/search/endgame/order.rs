@@ -85,15 +85,16 @@ impl<const MOST: usize> Moves<MOST> {
         for entry in &mut self.moves[self.picked..] {
             let next = position.play_unchecked(entry.to, entry.flips);
             entry.replies = next.moves();
-            entry.rank = rank_of(entry, next);
             let index = entry.to.index() as u8;
-            if index == known.moves[0] {
-                entry.rank = i32::MAX;
+            entry.rank = if index == known.moves[0] {
+                i32::MAX
             } else if index == known.moves[1] {
-                entry.rank = i32::MAX - 1;
+                i32::MAX - 1
             } else if next.player == 0 {
-                entry.rank = i32::MAX - 2;
-            }
+                i32::MAX - 2
+            } else {
+                rank_of(entry, next)
+            };
         }
     }
 

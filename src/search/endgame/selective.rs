@@ -33,6 +33,10 @@ const PRECEDING: [Preceding; 3] = [
 /// The value is at first assumed to differ from the preceding search's by less than this.
 const NARROW: i32 = 2;
 
+/// After failing so often that steps are wider than this, a window has no second bound: selective searches may contradict each
+/// other, and could go to and fro between two windows for ever.
+const WIDEST: i32 = 64;
+
 /// How deep to probe: an even number, as the evaluation after odd numbers of plies leans to one side.
 fn depth(empties: u32) -> u32 {
     ((empties - 8) / 2) & !1
@@ -92,9 +96,9 @@ impl<E: Evaluator> Search<'_, E> {
             if self.stopped {
                 return found;
             } else if value <= low && low > alpha {
-                (low, high) = window(value - step, value + 2, bounds);
+                (low, high) = window(value - step, if step > WIDEST { beta } else { value + 2 }, bounds);
             } else if value >= high && high < beta {
-                (low, high) = window(value - 2, value + step, bounds);
+                (low, high) = window(if step > WIDEST { alpha } else { value - 2 }, value + step, bounds);
             } else {
                 return found;
             }
