@@ -29,7 +29,7 @@ const MARGIN: i32 = 12 * Score::DISC;
 
 /// How deep to search for the order of moves.
 pub(super) fn probe_depth(empties: u32) -> u32 {
-    (empties - GUIDED) / 3
+    empties.saturating_sub(13) / 3
 }
 
 impl<E: Evaluator> Search<'_, E> {
