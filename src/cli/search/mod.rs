@@ -26,13 +26,13 @@ use contender::{Contender, Search};
 
 /// Search positions to a depth: score, best move and principal variation
 ///
-/// Prints a table, separated by tabs: score in discs for the side to move, best move (`--` for a pass, a
-/// finished game, or depth 0), positions visited, seconds, and the principal variation with passes left out. With --algorithm a search of
-/// the literature in its textbook form takes the place of the program's own, and the line is the best move alone.
+/// Prints a table, separated by tabs: score in discs for the side to move, best move (`--` for a pass, a finished game, or
+/// depth 0), positions visited, seconds, and the principal variation with passes left out. With --algorithm a search of the
+/// literature in its textbook form takes the place of the program's own, and the line is the best move alone.
 ///
-/// Below depth 10 each thread searches positions of its own; from there on all threads search a position together. At full width
-/// the score never depends on their number; which of several best moves is found and the count of nodes then may, and may vary from run to
-/// run.
+/// Below depth 10 each thread searches positions of its own; from there on all threads search a position together. At full
+/// width the score never depends on their number; which of several best moves is found and the count of nodes then may, and
+/// may vary from run to run.
 ///
 /// With --compare, one table of all searches: value in discs, move, nodes, their share of the nodes of plain minimax,
 /// effective branching factor (of the uniform tree with as many nodes), seconds. With several positions the value is

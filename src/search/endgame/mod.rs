@@ -38,8 +38,8 @@ pub struct Solution {
 }
 
 /// Solves endgames exactly. What it finds, by which move, and in how many nodes depends on the position, the window, the
-/// evaluator and the size of the table only, provided [`Self::new_game`] is called before and one thread is used. With several threads, values
-/// are as exact, but moves of equal worth may be chosen by chance, and node counts vary.
+/// evaluator and the size of the table only, provided [`Self::new_game`] is called before and one thread is used. With several
+/// threads, values are as exact, but moves of equal worth may be chosen by chance, and node counts vary.
 pub struct EndgameSolver<'e, E: Evaluator = MobilityEvaluator> {
     evaluator: &'e E,
     table: Table,
