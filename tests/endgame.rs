@@ -168,10 +168,11 @@ fn threads_and_guides_change_no_value() {
 #[test]
 fn many_empties_are_solved_as_well_with_what_is_left_of_another_position() {
     let evaluator = PatternEvaluator::new(&WeightFile::embedded().model).unwrap();
+    let suite = ffo("fforum-40-59.obf");
     for threads in [1, 2] {
         let mut solver = EndgameSolver::guided(&evaluator, 20).with_threads(threads).unwrap();
         // 25 and 34 empty squares: two and three searches precede the exact one.
-        for scored in [7, 19, 7].map(|i| ffo("fforum-40-59.obf").swap_remove(i)) {
+        for scored in [7, 19, 7].map(|i| &suite[i]) {
             let solution = solver.solve(scored.diagram.position, -64, 64);
             assert_eq!(solution.score, scored.score.unwrap(), "{}", scored.diagram);
             assert!(scored.moves.contains(&(solution.best.unwrap(), solution.score)), "{}", scored.diagram);

@@ -24,5 +24,5 @@ pub use notation::{Diagram, NotationError, ScoredDiagram, Side, Transcript, pars
 pub use perft::perft;
 pub use picture::picture;
 pub use position::{IllegalMove, Position};
-pub use square::{Bitboard, ParseSquareError, Square, Squares, squares};
+pub use square::{Bitboard, CORNERS, ParseSquareError, Square, Squares, squares};
 pub use symmetry::Symmetry;

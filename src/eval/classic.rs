@@ -4,9 +4,8 @@
 //! the game; mobility, potential mobility and corners combined linearly). The numbers are ours, set by hand.
 
 use super::{Evaluator, Score};
-use crate::board::{Bitboard, Position, Square, Symmetry};
+use crate::board::{Bitboard, CORNERS, Position, Square, Symmetry};
 
-const CORNERS: Bitboard = 0x8100_0000_0000_0081;
 const A_FILE: Bitboard = 0x0101_0101_0101_0101;
 const H_FILE: Bitboard = A_FILE << 7;
 

@@ -1,6 +1,6 @@
 //! A position on the way through a search, with what the evaluator carries along.
 
-use crate::board::{Bitboard, Position, Square};
+use crate::board::{Bitboard, CORNERS, Position, Square};
 use crate::eval::{Evaluator, Score};
 
 /// A position, its moves, and the evaluator's state of it.
@@ -85,7 +85,6 @@ impl<S: Clone> Node<S> {
     }
 }
 
-pub(super) const CORNERS: Bitboard = 0x8100_0000_0000_0081;
 /// Squares next to a corner, tried last where nothing better is known.
 const BESIDE_CORNERS: Bitboard = 0x42c3_0000_0000_c342;
 

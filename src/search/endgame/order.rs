@@ -4,8 +4,7 @@ use arrayvec::ArrayVec;
 
 use super::stability::stable_edges;
 use super::table::Known;
-use crate::board::{Bitboard, Position, Square, squares};
-use crate::search::node::CORNERS;
+use crate::board::{Bitboard, CORNERS, Position, Square, squares};
 
 /// A legal move, what the opponent can answer, and its rank.
 #[derive(Clone, Copy)]
