@@ -11,7 +11,8 @@
 //! | [`search`] | looking ahead: [`Searcher`](search::Searcher), [`EndgameSolver`](search::EndgameSolver) |
 //! | [`selfplay`] | games of an evaluator against itself |
 //! | [`learn`] | temporal differences: samples in, weights out |
-//! | [`weights`] | weight files, and replacing files safely |
+//! | [`storage`] | files that are whole or say that they are not |
+//! | [`weights`] | weight files |
 //! | [`record`] | games and positions as other programs write them |
 //! | [`arena`] | is it stronger? Paired matches and their statistics |
 //! | [`export`] | weights from and for other engines, and open layouts |
@@ -56,6 +57,7 @@ pub mod protocol;
 pub mod record;
 pub mod search;
 pub mod selfplay;
+pub mod storage;
 pub mod train;
 pub mod weights;
 

@@ -9,7 +9,7 @@ use super::error::{CliError, Context};
 use super::input::{name_of, read_bytes};
 use super::session::Session;
 use crate::record::{ConvertError, Format, RecordError, convert};
-use crate::weights::atomic_write;
+use crate::storage::atomic_write;
 
 /// Convert records of games and positions from one format to another
 ///

@@ -25,7 +25,8 @@ pub use open::{OpenLayout, UnknownLayout, write_open};
 pub use transfer::{Quantisation, Refusal};
 
 use crate::eval::Model;
-use crate::weights::{FileError, Provenance, WeightFile, atomic_write, read_bounded};
+use crate::storage::{FileError, atomic_write, read_bounded};
+use crate::weights::{Provenance, WeightFile};
 use fault::Fault;
 
 /// The most bytes of any engine's file that are read; the largest known is half of it.

@@ -10,7 +10,7 @@ use super::error::TrainError;
 use super::journal;
 use crate::eval::{ModelError, StageMap};
 use crate::learn::LearnerState;
-use crate::weights::{Container, blob, remove_temporaries};
+use crate::storage::{Container, blob, remove_temporaries};
 
 /// The checkpoint of a run: all that is needed to go on after `generation` generations, but for the journals.
 #[derive(Serialize, Deserialize)]

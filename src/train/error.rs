@@ -8,7 +8,7 @@ use crate::eval::ModelError;
 use crate::learn::Diverged;
 use crate::pattern::LayoutError;
 use crate::record::{Format, RecordError};
-use crate::weights::FileError;
+use crate::storage::FileError;
 
 /// Why a run cannot go on. What was saved stays good.
 #[derive(Debug, thiserror::Error)]

@@ -13,7 +13,7 @@ use super::event::TrainEvent;
 use crate::eval::Score;
 use crate::learn::{Learner, PassLoss, Sample, SampleSet};
 use crate::record::{Fault, Format, Labelled, Labeller, Place, Record, RecordError, read};
-use crate::weights::read_bounded;
+use crate::storage::read_bounded;
 
 /// Most bytes of a file of records.
 const LARGEST: u64 = 1 << 30;

@@ -21,7 +21,8 @@ use crate::eval::PatternEvaluator;
 use crate::learn::{Learner, PassLoss, Sample, SampleSet, lambda_returns};
 use crate::pattern::Layout;
 use crate::selfplay::SelfPlay;
-use crate::weights::{Provenance, WeightFile, atomic_write};
+use crate::storage::atomic_write;
+use crate::weights::{Provenance, WeightFile};
 
 /// Games of a batch: what a signal waits for, and what a crash costs.
 const BATCH: u32 = 2048;

@@ -5,12 +5,12 @@ use std::path::Path;
 use serde::de::IntoDeserializer;
 use serde::{Deserialize, Serialize};
 
-use super::blob::Blob;
-use super::container::{Container, FileError, FormatError, write_whole};
 use crate::board::Square;
 use crate::eval::{Model, StageMap};
 use crate::pattern::{Layout, Pattern, PatternSet, Scalar};
 use crate::search::{Calibration, DepthPair};
+use crate::storage::blob::Blob;
+use crate::storage::{Container, FileError, FormatError, write_whole};
 
 /// Weight files, `.fsw`, without a calibration.
 const PLAIN: Container =

@@ -11,7 +11,7 @@ use crate::cli::error::{CliError, Context};
 use crate::cli::session::Session;
 use crate::eval::{Evaluator, Score};
 use crate::search::family::{OthelloTree, SizeEstimate, branching_factor, estimate_size};
-use crate::weights::atomic_write;
+use crate::storage::atomic_write;
 
 /// Searches that visit every node are run where the trees have no more nodes than this together.
 const MOST_NODES: f64 = 2e7;

@@ -1,4 +1,4 @@
-//! Long vectors of numbers as one run of little-endian bytes: [`Blob`], or `#[serde(with = "weights::blob")]` on a `Vec<f32>`.
+//! Long vectors of numbers as one run of little-endian bytes: [`Blob`], or `#[serde(with = "storage::blob")]` on a `Vec<f32>`.
 //!
 //! In a bincode file that is a u64 number of *bytes*, then the numbers. Reading and writing is a copy instead of a call for each
 //! number, and a claimed length is checked against what is there before anything is allocated.
@@ -92,7 +92,7 @@ impl<N: Number> Visitor<'_> for Bytes<N> {
     }
 }
 
-/// The same for a vector of vectors: `#[serde(with = "weights::blob::each")]`.
+/// The same for a vector of vectors: `#[serde(with = "storage::blob::each")]`.
 pub mod each {
     use serde::de::{Deserialize, Deserializer};
     use serde::ser::Serializer;

@@ -169,17 +169,17 @@ impl Container {
     }
 
     /// The bytes of a file, if they are not too many.
-    pub(super) fn bytes_of(&self, path: &Path) -> Result<Vec<u8>, FileError> {
+    pub fn bytes_of(&self, path: &Path) -> Result<Vec<u8>, FileError> {
         read_bounded(path, self.what, self.limit.min(LARGEST as u64))
     }
 
     /// Whether the header announces this container's version, whatever else is wrong with the file.
-    pub(super) fn is_version_of(&self, bytes: &[u8]) -> bool {
+    pub fn is_version_of(&self, bytes: &[u8]) -> bool {
         bytes.get(8..12) == Some(&self.version.to_le_bytes())
     }
 
     /// The checksum in the header of a whole file.
-    pub(super) fn checksum<'a>(&self, bytes: &'a [u8]) -> &'a [u8] {
+    pub fn checksum<'a>(&self, bytes: &'a [u8]) -> &'a [u8] {
         &bytes[20..HEADER]
     }
 
@@ -237,7 +237,7 @@ const fn config<const LIMIT: usize>() -> impl bincode::config::Config {
 }
 
 /// Replaces a file atomically with these bytes.
-pub(super) fn write_whole(path: &Path, bytes: &[u8]) -> Result<(), FileError> {
+pub fn write_whole(path: &Path, bytes: &[u8]) -> Result<(), FileError> {
     atomic_write(path, |writer| writer.write_all(bytes)).map_err(FileError::io(path))
 }
 
