@@ -9,6 +9,10 @@ use crate::export::Engine;
 use crate::learn::{Learner, StepRule};
 use crate::pattern::{PatternSet, PatternSetError};
 use crate::selfplay::SelfPlayConfig;
+use crate::storage::read_text;
+
+/// Most bytes of a configuration or a pattern set as TOML text.
+pub const MAX_TOML_BYTES: u64 = 1 << 20;
 
 /// Everything that decides a run's weights. [`TrainConfig::to_toml`] is what stands in the run directory and in weight files.
 #[derive(Clone, PartialEq, Debug, Serialize, Deserialize)]
@@ -170,8 +174,8 @@ impl TrainConfig {
             return Ok(set);
         }
         let error = |reason: String| ConfigError::Patterns { name: self.patterns.clone(), reason };
-        let text = std::fs::read_to_string(Path::new(&self.patterns))
-            .map_err(|io| error(format!("neither built in nor a file that can be read ({io})")))?;
+        let text = read_text(Path::new(&self.patterns), "pattern set", MAX_TOML_BYTES)
+            .map_err(|file| error(format!("neither built in nor a file that can be read ({file})")))?;
         PatternSet::from_toml(&text).map_err(|reason: PatternSetError| error(reason.to_string()))
     }
 
