@@ -37,7 +37,7 @@ fn main() -> Result<(), Box<dyn Error>> {
     let played = SelfPlay::new(&teacher, GAMES).play_games(1, 0, 0, games, &AtomicBool::new(false));
     let mut samples = SampleSet::default();
     for game in &played.expect("nothing stops it") {
-        lambda_returns(game, LAMBDA).into_iter().for_each(|sample| samples.push(sample));
+        lambda_returns(&game.replay(), LAMBDA).into_iter().for_each(|sample| samples.push(sample));
     }
     println!("{games} games, {} positions; root mean square error less bias, in discs, by empties", samples.len());
 

@@ -51,6 +51,7 @@ pub mod board;
 pub mod cli;
 pub mod eval;
 pub mod export;
+pub mod games;
 pub mod learn;
 pub mod pattern;
 pub mod protocol;

@@ -11,7 +11,7 @@ const LAYERS: [&[&str]; 13] = [
     &["eval"],
     &["search"],
     &["selfplay"],
-    &["learn"],
+    &["games", "learn"],
     &["weights"],
     &["export", "record"],
     &["arena"],

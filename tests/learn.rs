@@ -7,7 +7,7 @@ use flipside::board::{Position, Side, Symmetry, Transcript};
 use flipside::eval::{Evaluator, PatternEvaluator, Score, StageMap};
 use flipside::learn::{Learner, Sample, SampleSet, StepRule, lambda_returns};
 use flipside::pattern::{Layout, Pattern, PatternSet, Scalar};
-use flipside::selfplay::{GameRecord, Ply, PlyKind};
+use flipside::selfplay::{Ply, PlyKind, Replay};
 use rand::{RngExt, SeedableRng};
 use rand_chacha::ChaCha8Rng;
 
@@ -16,7 +16,7 @@ fn ply(side: Side, discs: i32, kind: PlyKind) -> Ply {
 }
 
 fn targets(plies: Vec<Ply>, result: i32, lambda: f32) -> Vec<f32> {
-    let game = GameRecord { plies, result: Score::from_discs(result), moves: Vec::new() };
+    let game = Replay { plies, result: Score::from_discs(result) };
     lambda_returns(&game, lambda).iter().map(|sample| sample.target.discs()).collect()
 }
 
@@ -43,7 +43,7 @@ fn a_principal_leaf_is_learned_with_the_sign_of_its_side() {
     let leaf = |side| Some((Position::START.play("f5".parse().unwrap()), side));
     for (side, sign) in [(Side::Black, 1.0), (Side::White, -1.0)] {
         let plies = vec![Ply { leaf: leaf(side), ..ply(Side::Black, 6, PlyKind::Greedy) }];
-        let game = GameRecord { plies, result: Score::from_discs(6), moves: Vec::new() };
+        let game = Replay { plies, result: Score::from_discs(6) };
         let samples = lambda_returns(&game, 0.0);
         assert_eq!(samples[0].position, leaf(side).unwrap().0);
         assert_eq!(samples[0].target.discs(), sign * 6.0);

@@ -291,7 +291,7 @@ impl Run {
                     let games = players.play_games(self.config.seed, generation, first, count, &never);
                     let games = games.expect("a batch is played to its end");
                     let labelled: Vec<Vec<Sample>> =
-                        games.par_iter().map(|game| lambda_returns(game, phase.lambda)).collect();
+                        games.par_iter().map(|game| lambda_returns(&game.replay(), phase.lambda)).collect();
                     let labelled = labelled.concat();
                     journal.append(&labelled).map_err(io)?;
                     let mut batch = SampleSet::default();
