@@ -53,6 +53,7 @@ pub mod eval;
 pub mod export;
 pub mod games;
 pub mod learn;
+mod memory;
 pub mod pattern;
 pub mod protocol;
 pub mod record;

@@ -6,7 +6,7 @@ use std::path::{Path, PathBuf};
 
 /// The modules in layers, each layer free to use those before it.
 const LAYERS: [&[&str]; 13] = [
-    &["board", "storage"],
+    &["board", "memory", "storage"],
     &["pattern"],
     &["eval"],
     &["search"],

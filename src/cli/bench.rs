@@ -12,7 +12,7 @@ use super::evaluator::{WeightsArgument, with_evaluator};
 use super::session::Session;
 use crate::board::{Position, parse_scored_diagrams, perft};
 use crate::eval::{Evaluator, StageMap};
-use crate::learn::{Learner, SampleSet, StepRule, lambda_returns};
+use crate::learn::{Learner, SampleSet, StepRule, TemporalCoherence, lambda_returns};
 use crate::pattern::{Layout, PatternSet};
 use crate::search::{EndgameSolver, Searcher};
 use crate::selfplay::{GameRecord, SelfPlay, SelfPlayConfig, UpdateTarget};
@@ -144,10 +144,12 @@ fn learn(bench: &mut Bench, games: &[GameRecord]) -> Result<(), CliError> {
     let layout = Arc::new(Layout::new(&set).expect("built-in sets have a layout"));
     let mut samples = SampleSet::default();
     games.iter().flat_map(|game| lambda_returns(&game.replay(), 0.9)).for_each(|sample| samples.push(sample));
-    let rule = StepRule::TemporalCoherence { rate: 0.5 };
+    let rule = StepRule::TemporalCoherence(TemporalCoherence { rate: 0.5 });
     let mut learner = Learner::new(layout, StageMap::uniform(2), rule);
     bench.measure("learning", "updates", || {
-        (0..PASSES).map(|_| learner.pass(&samples).expect("a few passes over real games do not diverge").samples).sum()
+        (0..PASSES)
+            .map(|_| learner.pass(&samples, 1.0).expect("a few passes over real games do not diverge").samples)
+            .sum()
     })?;
     Ok(())
 }

@@ -242,12 +242,11 @@ impl TrainConfig {
             let exploration = play.exploration;
             require((0.0..=1.0).contains(&exploration), "exploration", exploration.to_string(), "a chance, 0 to 1")?;
         }
-        if let StepRule::Decayed { half, floor, .. } = self.step {
-            require(half.is_finite() && half > 0.0, "step.half", half.to_string(), "above 0")?;
-            require(floor.is_finite() && floor >= 0.0, "step.floor", floor.to_string(), "0 or above")?;
-        }
-        let rate = self.step.rate();
-        require(rate.is_finite() && rate > 0.0, "step.rate", rate.to_string(), "above 0")
+        self.step.check().map_err(|(key, value, expected)| ConfigError::Value {
+            key,
+            value: value.to_string(),
+            expected,
+        })
     }
 }
 

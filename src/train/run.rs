@@ -237,11 +237,11 @@ impl Run {
 
         let began = Instant::now();
         let newest = self.window.back().expect("just put there");
-        let loss = self.learner.pass(newest)?;
+        let loss = self.learner.pass(newest, 1.0)?;
         let mut updates = loss.samples;
         for _ in 1..self.config.passes {
             for samples in &self.window {
-                let PassLoss { samples, .. } = self.learner.pass(samples)?;
+                let PassLoss { samples, .. } = self.learner.pass(samples, 1.0)?;
                 updates += samples;
             }
         }
