@@ -51,6 +51,7 @@ pub mod board;
 pub mod cli;
 pub mod eval;
 pub mod export;
+pub mod fit;
 pub mod games;
 pub mod learn;
 mod memory;

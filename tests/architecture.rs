@@ -5,7 +5,7 @@ use std::fs;
 use std::path::{Path, PathBuf};
 
 /// The modules in layers, each layer free to use those before it.
-const LAYERS: [&[&str]; 13] = [
+const LAYERS: [&[&str]; 14] = [
     &["board", "memory", "storage"],
     &["pattern"],
     &["eval"],
@@ -14,6 +14,7 @@ const LAYERS: [&[&str]; 13] = [
     &["games", "learn"],
     &["weights"],
     &["export", "record"],
+    &["fit"],
     &["arena"],
     &["protocol"],
     &["train"],

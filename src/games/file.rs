@@ -191,6 +191,11 @@ impl Block {
         self.count == 0
     }
 
+    /// Its bytes, deflated.
+    pub fn bytes(&self) -> &[u8] {
+        &self.bytes
+    }
+
     /// The games.
     ///
     /// # Errors

@@ -32,7 +32,7 @@ pub struct Diverged {
 }
 
 /// The errors of a pass, each taken before the sample was learned.
-#[derive(Clone, Copy, PartialEq, Debug, Default)]
+#[derive(Clone, Copy, PartialEq, Debug, Default, Serialize, Deserialize)]
 pub struct PassLoss {
     /// Samples learned; one that several stages learn counts for each.
     pub samples: u64,

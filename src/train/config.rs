@@ -1,7 +1,5 @@
 //! What a run is told to do.
 
-use std::path::Path;
-
 use serde::{Deserialize, Serialize};
 
 use crate::eval::{Model, StageMap};
@@ -119,14 +117,9 @@ pub enum ConfigError {
         /// What it should be.
         expected: &'static str,
     },
-    /// A pattern set that is neither built in nor a file.
-    #[error("pattern set `{name}`: {reason}")]
-    Patterns {
-        /// What was asked for.
-        name: String,
-        /// What went wrong.
-        reason: String,
-    },
+    /// A pattern set that is neither built in nor a file, or malformed.
+    #[error(transparent)]
+    Patterns(#[from] PatternSetError),
 }
 
 impl TrainConfig {
@@ -166,13 +159,7 @@ impl TrainConfig {
     /// # Errors
     /// Neither, or a malformed file.
     pub fn pattern_set(&self) -> Result<PatternSet, ConfigError> {
-        if let Some(set) = PatternSet::built_in(&self.patterns) {
-            return Ok(set);
-        }
-        let error = |reason: String| ConfigError::Patterns { name: self.patterns.clone(), reason };
-        let text = std::fs::read_to_string(Path::new(&self.patterns))
-            .map_err(|io| error(format!("neither built in nor a file that can be read ({io})")))?;
-        PatternSet::from_toml(&text).map_err(|reason: PatternSetError| error(reason.to_string()))
+        Ok(PatternSet::load(&self.patterns)?)
     }
 
     /// The engine whose own pattern set is trained. Its weights are learned in the engine's stages and units, so that they go into
