@@ -5,15 +5,16 @@ use std::fs;
 use std::path::{Path, PathBuf};
 
 /// The modules in layers, each layer free to use those before it.
-const LAYERS: [&[&str]; 13] = [
-    &["board", "storage"],
+const LAYERS: [&[&str]; 14] = [
+    &["board", "memory", "storage"],
     &["pattern"],
     &["eval"],
     &["search"],
     &["selfplay"],
-    &["learn"],
+    &["games", "learn"],
     &["weights"],
     &["export", "record"],
+    &["fit"],
     &["arena"],
     &["protocol"],
     &["train"],

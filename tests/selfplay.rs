@@ -51,13 +51,14 @@ fn labels_are_what_search_and_solver_say() {
     let mut solver = EndgameSolver::new(10);
     let (mut exact, mut searched, mut explored) = (0, 0, 0);
     for game in games(CONFIG, 0, 0, 60) {
+        let replay = game.replay();
         // The moves are a whole legal game.
-        let transcript = Transcript::from_moves(&game.moves).unwrap();
+        let transcript = Transcript::from_moves(game.moves()).unwrap();
         assert!(transcript.last().position.is_game_over());
         let steps = transcript.steps();
-        let unlabelled = steps.len() - game.plies.len();
+        let unlabelled = game.opening();
         assert!(unlabelled <= CONFIG.opening_plies as usize);
-        for (ply, (diagram, played)) in game.plies.iter().zip(&steps[unlabelled..]) {
+        for (ply, (diagram, played)) in replay.plies.iter().zip(&steps[unlabelled..]) {
             assert_eq!((ply.position, ply.side), (diagram.position, diagram.side));
             if ply.position.empties() <= CONFIG.exact_empties {
                 solver.new_game();
@@ -76,9 +77,9 @@ fn labels_are_what_search_and_solver_say() {
                 explored += i32::from(ply.kind == PlyKind::Exploratory);
             }
         }
-        if let (Some(ply), diagram) = (game.plies.last(), transcript.last()) {
+        if let (Some(ply), diagram) = (replay.plies.last(), transcript.last()) {
             let score = diagram.position.final_score();
-            assert_eq!(game.result, Score::from_discs(if ply.side == diagram.side { score } else { -score }));
+            assert_eq!(replay.result, Score::from_discs(if ply.side == diagram.side { score } else { -score }));
         }
     }
     assert!(exact > 300 && searched > 1_000 && explored > 30, "{exact} {searched} {explored}");
@@ -89,7 +90,7 @@ fn the_leaf_of_tdleaf_has_the_value_of_the_search() {
     use flipside::eval::Evaluator;
     let config = SelfPlayConfig { update: UpdateTarget::Tdleaf, exploration: 0.0, ..CONFIG };
     let mut leaves = 0;
-    for ply in games(config, 0, 0, 20).iter().flat_map(|game| &game.plies) {
+    for ply in games(config, 0, 0, 20).iter().flat_map(|game| game.replay().plies) {
         if let Some((leaf, side)) = ply.leaf
             && !leaf.is_game_over()
         {

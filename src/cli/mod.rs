@@ -13,6 +13,7 @@ mod escape;
 mod eval;
 mod evaluator;
 mod export;
+mod fit;
 mod import;
 mod input;
 mod inspect;
@@ -58,6 +59,7 @@ struct Arguments {
 #[derive(Subcommand, Debug)]
 enum Command {
     Train(train::TrainArguments),
+    Fit(fit::FitArguments),
     Match(match_::MatchArguments),
     Eval(eval::EvalArguments),
     Search(search::SearchArguments),
@@ -79,6 +81,7 @@ impl Command {
     fn run(self, session: &Session, out: &mut dyn Write) -> Result<(), CliError> {
         match self {
             Self::Train(arguments) => arguments.run(session, out),
+            Self::Fit(arguments) => arguments.run(session, out),
             Self::Match(arguments) => arguments.run(session, out),
             Self::Eval(arguments) => arguments.run(session, out),
             Self::Search(arguments) => arguments.run(session, out),

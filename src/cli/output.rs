@@ -71,6 +71,16 @@ impl Output {
         self.to == Destination::StandardOutput
     }
 
+    /// Where the state of unfinished work on the result is kept: beside it, or in the working folder where it is no file.
+    pub fn unfinished(&self) -> PathBuf {
+        let mut path = match self.to {
+            Destination::File if !self.path.exists() || self.path.is_file() => self.path.clone().into_os_string(),
+            _ => "flipside".into(),
+        };
+        path.push(".part");
+        path.into()
+    }
+
     /// Writes the result; `out` is standard output.
     ///
     /// # Errors

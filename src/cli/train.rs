@@ -10,8 +10,8 @@ use super::evaluator::EvaluatorChoice;
 use super::progress::TrainProgress;
 use super::session::Session;
 use super::signals::stop_on_signals;
-use crate::storage::read_text;
-use crate::train::{Budget, MAX_TOML_BYTES, Outcome, PRESETS, TrainConfig, TrainError, TrainRequest, train};
+use crate::storage::{MAX_TOML_BYTES, read_text};
+use crate::train::{Budget, Outcome, PRESETS, TrainConfig, TrainError, TrainRequest, train};
 
 /// Learn weights from self-play: the main job
 ///

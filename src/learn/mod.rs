@@ -11,4 +11,4 @@ mod step;
 pub use learner::{Diverged, Learner, LearnerState, PassLoss, StartError};
 pub use returns::lambda_returns;
 pub use samples::{Sample, SampleSet};
-pub use step::StepRule;
+pub use step::{AdaGrad, Decayed, Fixed, StepRule, TemporalCoherence};

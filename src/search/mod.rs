@@ -8,7 +8,6 @@ pub mod calibrate;
 pub mod endgame;
 pub mod family;
 mod node;
-mod prefetch;
 mod pvs;
 mod searcher;
 mod selective;

@@ -37,9 +37,9 @@ pub fn varied_positions<E: Evaluator>(evaluator: &E, seed: u64, count: usize) ->
     for first in (0..(MOST_GAMES * count) as u32).step_by(BATCH as usize) {
         let games = players.play_games(seed, 0, first, BATCH, &AtomicBool::new(false));
         for game in games.expect("nothing stops these games") {
+            let plies = game.replay().plies;
             for ((least, most), positions) in &mut wanted {
-                let of_group: Vec<_> = game
-                    .plies
+                let of_group: Vec<_> = plies
                     .iter()
                     .map(|ply| ply.position)
                     .filter(|position| (*least..=*most).contains(&position.empties()))

@@ -9,7 +9,8 @@ use rayon::prelude::*;
 use serde::{Deserialize, Serialize};
 
 use super::calibration;
-use crate::board::{Diagram, Position, Side, Square, squares};
+use super::record::{GameRecord, Label, PlyKind};
+use crate::board::{Diagram, Square, squares};
 use crate::eval::{Evaluator, Score};
 use crate::search::{EndgameSolver, Searcher, Selectivity};
 
@@ -43,43 +44,6 @@ pub enum UpdateTarget {
     Tdleaf,
 }
 
-/// How a ply came to be, which decides its label.
-#[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub enum PlyKind {
-    /// The best move of a search was played.
-    Greedy,
-    /// A random move was played.
-    Exploratory,
-    /// The value is exact.
-    Exact,
-}
-
-/// A labelled position of a game.
-#[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub struct Ply {
-    /// The position.
-    pub position: Position,
-    /// The side to move.
-    pub side: Side,
-    /// Its value by search, for the side to move.
-    pub value: Score,
-    /// How the move was chosen.
-    pub kind: PlyKind,
-    /// With [`UpdateTarget::Tdleaf`]: the leaf of the principal variation and the side to move there.
-    pub leaf: Option<(Position, Side)>,
-}
-
-/// A game of self-play: its labelled plies, and the moves with the random opening.
-#[derive(Clone, PartialEq, Eq, Debug)]
-pub struct GameRecord {
-    /// Labelled plies in order. Random openings and positions without a move are left out.
-    pub plies: Vec<Ply>,
-    /// The result for the side of the last labelled ply.
-    pub result: Score,
-    /// All moves from the start position.
-    pub moves: Vec<Square>,
-}
-
 /// Plays self-play games, keeping a searcher and a solver for each thread.
 ///
 /// A thread plays 32 games at once, a ply of each in turn: all these positions have the same number of empties, so the
@@ -104,7 +68,8 @@ struct Game {
     /// The rest of an optimal game, last move first, and its value in discs for the side to move; empty if not known.
     line: Vec<Square>,
     exact: i32,
-    record: GameRecord,
+    moves: Vec<Square>,
+    labels: Vec<Label>,
 }
 
 /// Games that a thread plays in step.
@@ -154,7 +119,7 @@ impl<'e, E: Evaluator> SelfPlay<'e, E> {
         };
         let steps: Vec<u32> = (first..first + count).step_by(LOCKSTEP as usize).collect();
         let played: Option<Vec<Vec<GameRecord>>> = steps.into_par_iter().with_max_len(1).map(play).collect();
-        Some(played?.concat())
+        Some(played?.into_iter().flatten().collect())
     }
 }
 
@@ -168,9 +133,8 @@ fn game_rng(seed: u64, generation: u32, game: u32) -> ChaCha8Rng {
 impl Game {
     fn new(config: &SelfPlayConfig, mut rng: ChaCha8Rng) -> Self {
         let opening = rng.random_range(0..=config.opening_plies) as usize;
-        let record =
-            GameRecord { plies: Vec::with_capacity(60), result: Score::default(), moves: Vec::with_capacity(60) };
-        Self { rng, diagram: Diagram::START, opening, line: Vec::new(), exact: 0, record }
+        let (moves, labels) = (Vec::with_capacity(60), Vec::with_capacity(60));
+        Self { rng, diagram: Diagram::START, opening, line: Vec::new(), exact: 0, moves, labels }
     }
 
     fn random_move(&mut self) -> Square {
@@ -180,25 +144,18 @@ impl Game {
     }
 
     fn play(&mut self, to: Square) {
-        self.record.moves.push(to);
+        self.moves.push(to);
         self.diagram = self.diagram.try_play(to).expect("players choose legal moves");
         self.exact = -self.exact;
-        if self.diagram.position.moves() == 0 && self.diagram.position.opponent_moves() != 0 {
-            self.diagram = self.diagram.pass();
+        let next = self.diagram.pass_if_needed();
+        if next != self.diagram {
+            self.diagram = next;
             self.exact = -self.exact;
         }
     }
 
     fn label(&mut self, value: Score, kind: PlyKind) {
-        let Diagram { position, side } = self.diagram;
-        self.record.plies.push(Ply { position, side, value, kind, leaf: None });
-    }
-
-    fn finish(mut self) -> GameRecord {
-        let result = Score::from_discs(self.diagram.position.final_score());
-        let last_side = self.record.plies.last().map_or(self.diagram.side, |ply| ply.side);
-        self.record.result = if last_side == self.diagram.side { result } else { -result };
-        self.record
+        self.labels.push(Label { value, kind, line: Vec::new() });
     }
 }
 
@@ -215,12 +172,15 @@ impl<E: Evaluator> Worker<'_, E> {
                 }
             }
         }
-        games.into_iter().map(Game::finish).collect()
+        games
+            .into_iter()
+            .map(|game| GameRecord::new(game.moves, game.labels).expect("players choose legal moves"))
+            .collect()
     }
 
     /// Labels the position of a game, unless it is still in its random opening, and plays a move.
     fn step(&mut self, config: &SelfPlayConfig, game: &mut Game) {
-        if game.record.moves.len() < game.opening {
+        if game.moves.len() < game.opening {
             let to = game.random_move();
             return game.play(to);
         }
@@ -254,20 +214,8 @@ impl<E: Evaluator> Worker<'_, E> {
         let found = self.searcher.search(&game.diagram.position, config.depth);
         game.label(found.score, if explore { PlyKind::Exploratory } else { PlyKind::Greedy });
         if config.update == UpdateTarget::Tdleaf {
-            let ply = game.record.plies.last_mut().expect("just labelled");
-            ply.leaf = Some(leaf(game.diagram, &found.line));
+            game.labels.last_mut().expect("just labelled").line.clone_from(&found.line);
         }
         found.best.expect("a position with moves has a best one")
     }
-}
-
-/// The position at the end of a principal variation.
-fn leaf(mut diagram: Diagram, line: &[Square]) -> (Position, Side) {
-    for &to in line {
-        if diagram.position.moves() == 0 {
-            diagram = diagram.pass();
-        }
-        diagram = diagram.try_play(to).expect("principal variations are legal");
-    }
-    (diagram.position, diagram.side)
 }

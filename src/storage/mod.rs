@@ -11,4 +11,4 @@ mod read;
 
 pub use atomic::{atomic_write, check_folder, remove_temporaries};
 pub use container::{Container, FileError, FormatError, write_whole};
-pub use read::{decode_text, read_bounded, read_stream, read_text};
+pub use read::{MAX_TOML_BYTES, decode_text, read_bounded, read_stream, read_text};

@@ -1,7 +1,5 @@
 //! What a run is told to do.
 
-use std::path::Path;
-
 use serde::{Deserialize, Serialize};
 
 use crate::eval::{Model, StageMap};
@@ -9,10 +7,6 @@ use crate::export::Engine;
 use crate::learn::{Learner, StepRule};
 use crate::pattern::{PatternSet, PatternSetError};
 use crate::selfplay::SelfPlayConfig;
-use crate::storage::read_text;
-
-/// Most bytes of a configuration or a pattern set as TOML text.
-pub const MAX_TOML_BYTES: u64 = 1 << 20;
 
 /// Everything that decides a run's weights. [`TrainConfig::to_toml`] is what stands in the run directory and in weight files.
 #[derive(Clone, PartialEq, Debug, Serialize, Deserialize)]
@@ -123,14 +117,9 @@ pub enum ConfigError {
         /// What it should be.
         expected: &'static str,
     },
-    /// A pattern set that is neither built in nor a file.
-    #[error("pattern set `{name}`: {reason}")]
-    Patterns {
-        /// What was asked for.
-        name: String,
-        /// What went wrong.
-        reason: String,
-    },
+    /// A pattern set that is neither built in nor a file, or malformed.
+    #[error(transparent)]
+    Patterns(#[from] PatternSetError),
 }
 
 impl TrainConfig {
@@ -170,13 +159,7 @@ impl TrainConfig {
     /// # Errors
     /// Neither, or a malformed file.
     pub fn pattern_set(&self) -> Result<PatternSet, ConfigError> {
-        if let Some(set) = PatternSet::built_in(&self.patterns) {
-            return Ok(set);
-        }
-        let error = |reason: String| ConfigError::Patterns { name: self.patterns.clone(), reason };
-        let text = read_text(Path::new(&self.patterns), "pattern set", MAX_TOML_BYTES)
-            .map_err(|file| error(format!("neither built in nor a file that can be read ({file})")))?;
-        PatternSet::from_toml(&text).map_err(|reason: PatternSetError| error(reason.to_string()))
+        Ok(PatternSet::load(&self.patterns)?)
     }
 
     /// The engine whose own pattern set is trained. Its weights are learned in the engine's stages and units, so that they go into
@@ -246,12 +229,11 @@ impl TrainConfig {
             let exploration = play.exploration;
             require((0.0..=1.0).contains(&exploration), "exploration", exploration.to_string(), "a chance, 0 to 1")?;
         }
-        if let StepRule::Decayed { half, floor, .. } = self.step {
-            require(half.is_finite() && half > 0.0, "step.half", half.to_string(), "above 0")?;
-            require(floor.is_finite() && floor >= 0.0, "step.floor", floor.to_string(), "0 or above")?;
-        }
-        let rate = self.step.rate();
-        require(rate.is_finite() && rate > 0.0, "step.rate", rate.to_string(), "above 0")
+        self.step.check().map_err(|(key, value, expected)| ConfigError::Value {
+            key,
+            value: value.to_string(),
+            expected,
+        })
     }
 }
 

@@ -20,7 +20,7 @@ mod records;
 mod request;
 mod run;
 
-pub use config::{ConfigError, GateConfig, MAX_TOML_BYTES, PRESETS, Phase, RecordsConfig, TrainConfig};
+pub use config::{ConfigError, GateConfig, PRESETS, Phase, RecordsConfig, TrainConfig};
 pub use error::TrainError;
 pub use event::{GateMatch, TrainEvent};
 pub use request::{Budget, Outcome, TrainRequest};

@@ -104,9 +104,9 @@ fn learn_file(
         }
         if at_end || block.len() >= BLOCK {
             positions += block.len() as u64;
-            loss = loss + learner.pass(&block)?;
+            loss = loss + learner.pass(&block, 1.0)?;
             for _ in 1..config.passes {
-                learner.pass(&block)?;
+                learner.pass(&block, 1.0)?;
             }
             updates += u64::from(config.passes) * block.len() as u64;
             block = SampleSet::default();

@@ -237,11 +237,11 @@ impl Run {
 
         let began = Instant::now();
         let newest = self.window.back().expect("just put there");
-        let loss = self.learner.pass(newest)?;
+        let loss = self.learner.pass(newest, 1.0)?;
         let mut updates = loss.samples;
         for _ in 1..self.config.passes {
             for samples in &self.window {
-                let PassLoss { samples, .. } = self.learner.pass(samples)?;
+                let PassLoss { samples, .. } = self.learner.pass(samples, 1.0)?;
                 updates += samples;
             }
         }
@@ -291,7 +291,7 @@ impl Run {
                     let games = players.play_games(self.config.seed, generation, first, count, &never);
                     let games = games.expect("a batch is played to its end");
                     let labelled: Vec<Vec<Sample>> =
-                        games.par_iter().map(|game| lambda_returns(game, phase.lambda)).collect();
+                        games.par_iter().map(|game| lambda_returns(&game.replay(), phase.lambda)).collect();
                     let labelled = labelled.concat();
                     journal.append(&labelled).map_err(io)?;
                     let mut batch = SampleSet::default();

@@ -10,7 +10,7 @@ use std::sync::atomic::{AtomicU64, Ordering::Relaxed};
 
 use super::selective::{EXACT, Trust};
 use crate::board::{Position, Square};
-use crate::search::prefetch::prefetch;
+use crate::memory::prefetch;
 
 /// What is known of a position's value, and the two moves that did best.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

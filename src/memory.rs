@@ -1,9 +1,9 @@
-//! Fetching what will soon be read.
+//! Hints to the memory system.
 #![allow(unsafe_code)] // One hint to the processor, which the standard library counts as unsafe.
 
 /// Has the beginning of a value that is soon to be read fetched into the cache.
 #[inline]
-pub(super) fn prefetch<T>(value: &T) {
+pub(crate) fn prefetch<T>(value: &T) {
     // SAFETY: every x86-64 processor has the instruction, and it changes nothing but the cache.
     #[cfg(target_arch = "x86_64")]
     unsafe {
