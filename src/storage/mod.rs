@@ -7,8 +7,9 @@
 mod atomic;
 pub mod blob;
 mod container;
+mod deflated;
 mod read;
 
 pub use atomic::{atomic_write, check_folder, remove_temporaries};
-pub use container::{Container, FileError, FormatError, write_whole};
+pub use container::{Container, FileError, FormatError, Packing, write_whole};
 pub use read::{MAX_TOML_BYTES, decode_text, read_bounded, read_stream, read_text};

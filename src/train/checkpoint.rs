@@ -10,7 +10,7 @@ use super::error::TrainError;
 use super::journal;
 use crate::eval::{ModelError, StageMap};
 use crate::learn::LearnerState;
-use crate::storage::{Container, blob, remove_temporaries};
+use crate::storage::{Container, Packing, blob, remove_temporaries};
 
 /// The checkpoint of a run: all that is needed to go on after `generation` generations, but for the journals.
 #[derive(Serialize, Deserialize)]
@@ -40,8 +40,13 @@ pub(super) struct Checkpoint {
     pub cells: Vec<Vec<f32>>,
 }
 
-const CONTAINER: Container =
-    Container { what: "flipside checkpoint", magic: *b"\x89FSC\r\n\x1a\n", version: 1, limit: 1 << 31 };
+const CONTAINER: Container = Container {
+    what: "flipside checkpoint",
+    magic: *b"\x89FSC\r\n\x1a\n",
+    version: 1,
+    limit: 1 << 31,
+    packing: Packing::Plain,
+};
 
 impl Checkpoint {
     /// Takes the learner's part out.
