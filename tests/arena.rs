@@ -217,9 +217,19 @@ fn the_built_in_openings_are_distinct_and_choices_nest() {
     assert_eq!(short, long[..50]);
     assert_eq!(long.iter().collect::<std::collections::HashSet<_>>().len(), 500);
     assert_ne!(short, select_openings(&openings, 50, 4));
-    let few = &openings[..3];
-    let cycled = select_openings(few, 7, 3);
-    assert!(cycled.iter().eq(few.iter().cycle().take(7)));
+    let all = select_openings(&openings, 20_000, 3);
+    assert!(all[..500] == long && all.len() == openings.len());
+    assert_eq!(all.iter().collect::<std::collections::HashSet<_>>().len(), all.len());
+}
+
+#[test]
+fn openings_that_come_to_the_same_count_once() {
+    // A line, the line again, another order of its moves, its images in two diagonals, and another line.
+    let lines = "f5d6c3d3c4\nf5d6c3d3c4\nf5d6c4d3c3\ne6f4c3c4d3\nd3c5f6f5e6\nf5d6";
+    let lines = parse_openings(lines).unwrap();
+    let different = select_openings(&lines, 100, 1);
+    assert_eq!(different.len(), 2);
+    assert_eq!(different.iter().filter(|opening| opening.moves().len() == 2).count(), 1);
 }
 
 #[test]

@@ -44,6 +44,25 @@ fn equal_players_come_out_equal() {
 }
 
 #[test]
+fn openings_that_repeat_count_once() {
+    let folder = tempfile::tempdir().unwrap();
+    let file = folder.path().join("openings.txt");
+    fs::write(&file, "f5d6c3d3c4\nf5f6\nf5d6c4d3c3\nf5f6\n").unwrap();
+    let openings = file.to_str().unwrap();
+    let play = |more: &[&str]| {
+        let common = ["match", "mobility", "squares", "--openings", openings, "--depth", "2"];
+        let output = run_with(&[&common, more].concat(), "");
+        assert_eq!(output.status.code(), Some(0));
+        (String::from_utf8(output.stdout).unwrap(), String::from_utf8(output.stderr).unwrap())
+    };
+    let (twice, talk) = play(&["--pairs", "400", "--sprt", "-900,-800"]);
+    assert_eq!((value(&twice, "pairs"), value(&twice, "sprt")[0]), (vec!["2"], "undecided"));
+    assert!(talk.contains("2 pairs instead of 400"), "{talk}");
+    let (once, talk) = play(&["--pairs", "2"]);
+    assert_eq!((value(&once, "elo"), talk.as_str()), (value(&twice, "elo"), ""));
+}
+
+#[test]
 fn sequential_tests_end_matches() {
     let arguments = ["match", "mobility", "squares", "--pairs", "1000", "--depth", "2", "-q", "--sprt", "-300,-200"];
     let results = stdout(&arguments, "");
