@@ -14,7 +14,7 @@ use super::player::{PlayerChoice, ThinkingArguments};
 use super::session::Session;
 use super::signals::stop_on_signals;
 use crate::arena::{
-    Ending, Estimate, GameLog, GameLogError, Hypothesis, Match, MatchReport, Pair, PairEvent, Sprt, Tally,
+    Ending, Estimate, GameLog, GameLogError, HeldPair, Hypothesis, Match, MatchReport, Pair, PairEvent, Sprt, Tally,
     parse_openings, select_openings, xot_openings,
 };
 use crate::board::{Side, Transcript};
@@ -110,8 +110,9 @@ impl MatchArguments {
             stop: &stop,
             failure: None,
         };
-        let plan = Match { openings, sprt: self.sprt.map(|argument| argument.0), played };
-        let report = plan.run(|| first.make(), || second.make(), &stop, |event| recorder.pair(&event));
+        let held = played.into_iter().map(|pair| HeldPair { games: pair.games.map(Some) }).collect();
+        let plan = Match { openings, sprt: self.sprt.map(|argument| argument.0), held };
+        let report = plan.run(|| first.make(&stop), || second.make(&stop), &stop, |event| recorder.pair(&event));
         recorder.meter.finish();
         if let Some(error) = recorder.failure {
             return Err(error).context(|| "cannot keep the games".to_owned());
