@@ -61,7 +61,7 @@ pub fn protocols(bytes: &[u8]) {
     // A file's content is tried below; which file is not the input's to choose here.
     if !text.contains("loadsgf") {
         let mut answers = Vec::new();
-        gtp::serve(&mut Plain, bytes, &mut answers).unwrap();
+        gtp::serve(&mut Plain, Cursor::new(bytes.to_vec()), &mut answers).unwrap();
         let answers = String::from_utf8(answers).unwrap();
         assert!(answers.is_empty() || answers.ends_with("\n\n"));
         assert!(

@@ -2,7 +2,7 @@
 
 use std::fmt;
 use std::str::FromStr;
-use std::sync::atomic::{AtomicU64, Ordering::Relaxed};
+use std::sync::atomic::{AtomicBool, AtomicU64, Ordering::Relaxed};
 use std::time::Instant;
 
 use clap::Args;
@@ -212,16 +212,16 @@ impl PlayerChoice {
 }
 
 impl PlayerMaker {
-    /// A player.
+    /// A player. A program that is slow to start is not waited for after `stop` is set.
     ///
     /// # Errors
     /// The program does not start.
-    pub fn make(&self) -> Result<AnyPlayer<'_>, PlayerError> {
+    pub fn make(&self, stop: &AtomicBool) -> Result<AnyPlayer<'_>, PlayerError> {
         let player: Box<dyn Player> = match &self.kind {
             PlayerKind::Own(evaluator, settings) => {
                 with_evaluator!(evaluator, evaluator => Box::new(SearchPlayer::new(evaluator, settings.clone())))
             }
-            PlayerKind::External(spec, limits) => Box::new(ExternalPlayer::start(spec, *limits)?),
+            PlayerKind::External(spec, limits) => Box::new(ExternalPlayer::start(spec, *limits, stop)?),
         };
         Ok(AnyPlayer { player, clock: &self.clock })
     }
@@ -245,9 +245,9 @@ impl Player for AnyPlayer<'_> {
         self.player.new_game();
     }
 
-    fn choose(&mut self, diagram: &Diagram) -> Result<Square, PlayerError> {
+    fn choose(&mut self, diagram: &Diagram, stop: &AtomicBool) -> Result<Square, PlayerError> {
         let begin = Instant::now();
-        let chosen = self.player.choose(diagram);
+        let chosen = self.player.choose(diagram, stop);
         self.clock.nanoseconds.fetch_add(begin.elapsed().as_nanos() as u64, Relaxed);
         chosen
     }

@@ -9,6 +9,7 @@ mod convert;
 mod game;
 pub mod ggf;
 pub mod lines;
+mod printable;
 mod read;
 pub mod wthor;
 
@@ -16,6 +17,7 @@ use crate::board::NotationError;
 
 pub use convert::{ConvertError, Converted, Format, UnknownFormat, convert};
 pub use game::{Finish, Game, GameResult, MoveNote};
+pub use printable::printable;
 pub use read::{Labelled, Labeller, Record, Records, read};
 
 /// Something in a record that cannot be read, and where it stands.

@@ -19,7 +19,7 @@ fn play<A: Evaluator, B: Evaluator>(
 ) -> GateMatch {
     let settings =
         SearchSettings { depth: config.depth, exact_empties: config.exact_empties, ..SearchSettings::default() };
-    let plan = Match { openings, sprt: None, played: Vec::new() };
+    let plan = Match { openings, sprt: None, held: Vec::new() };
     // A gate takes seconds and its outcome decides what comes after: it is always played to its end.
     let never = AtomicBool::new(false);
     let first = || Ok(SearchPlayer::new(first, settings.clone()));
