@@ -5,14 +5,13 @@ use std::fs;
 use std::path::{Path, PathBuf};
 
 /// The modules in layers, each layer free to use those before it.
-const LAYERS: [&[&str]; 13] = [
+const LAYERS: [&[&str]; 12] = [
     &["board", "storage"],
     &["pattern"],
     &["eval"],
-    &["search"],
+    &["search", "weights"],
     &["selfplay"],
     &["learn"],
-    &["weights"],
     &["export", "record"],
     &["arena"],
     &["protocol"],

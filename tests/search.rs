@@ -5,11 +5,12 @@ use std::sync::atomic::{AtomicBool, Ordering::Relaxed};
 use std::time::Duration;
 
 use flipside::board::{Position, Square, squares};
-use flipside::eval::{Evaluator, MobilityEvaluator, Score, SquareEvaluator};
+use flipside::eval::{Evaluator, MobilityEvaluator, PatternEvaluator, Score, SquareEvaluator};
 use flipside::search::Searcher;
 use flipside::search::family::{
     Algorithm, Explorer, Found, Options, Ordering, OthelloTree, Successor, Tree, branching_factor, estimate_size,
 };
+use flipside::weights::WeightFile;
 use rand::{RngExt, SeedableRng};
 use rand_chacha::ChaCha8Rng;
 
@@ -200,15 +201,10 @@ fn check_move(tree: &Drawn, found: &Found, depth: u32) {
 
 /// Minimax on positions, sharing nothing with the searches. A pass is no ply.
 fn naive_othello<E: Evaluator>(evaluator: &E, position: Position, depth: u32) -> Score {
-    if depth == 0 {
-        let decided = position.player == 0 || position.opponent == 0 || position.empties() == 0;
-        return if decided {
-            Score::from_discs(position.final_score())
-        } else {
-            evaluator.evaluate_position(&position)
-        };
-    }
     let moves = position.moves();
+    if moves != 0 && depth == 0 {
+        return evaluator.evaluate_position(&position);
+    }
     if moves != 0 {
         return squares(moves).map(|to| -naive_othello(evaluator, position.play(to), depth - 1)).max().unwrap();
     }
@@ -287,6 +283,7 @@ fn othello_values_and_moves_equal_minimax() {
     // Square values are whole eighths of a disc: many moves are equally good.
     agree(&SquareEvaluator::default(), &positions, 3);
     agree(&SquareEvaluator::default(), &positions[..8], 4);
+    agree(&PatternEvaluator::new(&WeightFile::embedded().model).unwrap(), &positions, 2);
 }
 
 #[test]

@@ -17,5 +17,5 @@ mod table;
 
 pub use endgame::EndgameSolver;
 pub use searcher::{SearchResult, Searcher};
-pub use selective::{Calibration, CalibrationError, DepthPair, Selectivity};
+pub use selective::Selectivity;
 pub use table::{Bound, Table};

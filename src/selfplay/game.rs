@@ -65,7 +65,8 @@ pub struct Ply {
     pub value: Score,
     /// How the move was chosen.
     pub kind: PlyKind,
-    /// With [`UpdateTarget::Tdleaf`]: the leaf of the principal variation and the side to move there.
+    /// With [`UpdateTarget::Tdleaf`]: the leaf of the principal variation and the side to move there, after a pass where one is
+    /// due. None where the game is over at the leaf: there is nothing to evaluate.
     pub leaf: Option<(Position, Side)>,
 }
 
@@ -255,19 +256,18 @@ impl<E: Evaluator> Worker<'_, E> {
         game.label(found.score, if explore { PlyKind::Exploratory } else { PlyKind::Greedy });
         if config.update == UpdateTarget::Tdleaf {
             let ply = game.record.plies.last_mut().expect("just labelled");
-            ply.leaf = Some(leaf(game.diagram, &found.line));
+            ply.leaf = leaf(game.diagram, &found.line);
         }
         found.best.expect("a position with moves has a best one")
     }
 }
 
-/// The position at the end of a principal variation.
-fn leaf(mut diagram: Diagram, line: &[Square]) -> (Position, Side) {
+/// The position at the end of a principal variation whose evaluation is the variation's value.
+fn leaf(mut diagram: Diagram, line: &[Square]) -> Option<(Position, Side)> {
+    let after_pass = |diagram: Diagram| if diagram.position.moves() == 0 { diagram.pass() } else { diagram };
     for &to in line {
-        if diagram.position.moves() == 0 {
-            diagram = diagram.pass();
-        }
-        diagram = diagram.try_play(to).expect("principal variations are legal");
+        diagram = after_pass(diagram).try_play(to).expect("principal variations are legal");
     }
-    (diagram.position, diagram.side)
+    let Diagram { position, side } = after_pass(diagram);
+    (position.moves() != 0).then_some((position, side))
 }
