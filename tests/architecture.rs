@@ -9,7 +9,7 @@ const LAYERS: [&[&str]; 12] = [
     &["board", "storage"],
     &["pattern"],
     &["eval"],
-    &["search", "weights"],
+    &["search", "textbook", "weights"],
     &["selfplay"],
     &["learn"],
     &["export", "record"],

@@ -1,4 +1,4 @@
-//! The searches of the family against naive minimax: on trees of the literature, on random ones, and on Othello.
+//! The searches of textbooks against naive minimax: on trees of the literature, on random ones, and on Othello.
 
 use std::cell::Cell;
 use std::sync::atomic::{AtomicBool, Ordering::Relaxed};
@@ -7,8 +7,8 @@ use std::time::Duration;
 use flipside::board::{Position, Square, squares};
 use flipside::eval::{Evaluator, MobilityEvaluator, PatternEvaluator, Score, SquareEvaluator};
 use flipside::search::Searcher;
-use flipside::search::family::{
-    Algorithm, Explorer, Found, Options, Ordering, OthelloTree, Successor, Tree, branching_factor, estimate_size,
+use flipside::textbook::{
+    Algorithm, Explorer, Options, Ordering, OthelloTree, Outcome, Successor, Tree, branching_factor, estimate_size,
 };
 use flipside::weights::WeightFile;
 use rand::{RngExt, SeedableRng};
@@ -25,13 +25,13 @@ struct Drawn {
 impl Tree for Drawn {
     type Node = usize;
 
-    fn estimate(&self, &node: &usize) -> Score {
+    fn evaluate(&self, &node: &usize) -> Score {
         self.leaves_visited.set(self.leaves_visited.get() + u32::from(self.nodes[node].1.is_empty()));
         Score(self.nodes[node].0)
     }
 
     fn result(&self, node: &usize) -> Score {
-        self.estimate(node)
+        self.evaluate(node)
     }
 
     fn successors(&self, &node: &usize) -> Vec<Successor<usize>> {
@@ -72,7 +72,7 @@ fn naive(tree: &Drawn, node: usize, depth: u32) -> i32 {
     if depth == 0 { *value } else { values.max().unwrap_or(*value) }
 }
 
-fn explore<T: Tree>(tree: &T, algorithm: Algorithm, options: Options, root: &T::Node, depth: u32) -> Found {
+fn explore<T: Tree>(tree: &T, algorithm: Algorithm, options: Options, root: &T::Node, depth: u32) -> Outcome {
     Explorer::new(tree, algorithm, options).search(root, depth)
 }
 
@@ -191,7 +191,7 @@ fn random_trees_and_graphs_agree() {
     }
 }
 
-fn check_move(tree: &Drawn, found: &Found, depth: u32) {
+fn check_move(tree: &Drawn, found: &Outcome, depth: u32) {
     let successors = &tree.nodes[0].1;
     match found.best {
         Some(name) => assert_eq!(Score(-naive(tree, successors[usize::from(name)], depth - 1)), found.score),
@@ -347,13 +347,13 @@ struct Restless {
 impl Tree for Restless {
     type Node = bool;
 
-    fn estimate(&self, _: &bool) -> Score {
+    fn evaluate(&self, _: &bool) -> Score {
         self.looks.set(self.looks.get() + 1);
         Score(if self.looks.get() % 2 == 0 { 10 } else { -10 } + self.looks.get() % 3)
     }
 
     fn result(&self, node: &bool) -> Score {
-        self.estimate(node)
+        self.evaluate(node)
     }
 
     fn successors(&self, &root: &bool) -> Vec<Successor<bool>> {

@@ -1,6 +1,6 @@
 //! A position on the way through a search, with what the evaluator carries along.
 
-use crate::board::{Bitboard, CORNERS, Position, Square};
+use crate::board::{Bitboard, C_SQUARES, CORNERS, Position, Square, X_SQUARES};
 use crate::eval::{Evaluator, Score};
 
 /// A position, its moves, and the evaluator's state of it.
@@ -90,7 +90,7 @@ impl<S: Clone> Node<S> {
 }
 
 /// Squares next to a corner, tried last where nothing better is known.
-const BESIDE_CORNERS: Bitboard = 0x42c3_0000_0000_c342;
+const BESIDE_CORNERS: Bitboard = C_SQUARES | X_SQUARES;
 
 /// The move to try first where looking closer would cost more than it saves: one of the killers, a corner, or, while there is
 /// another, none beside a corner. `moves` must not be empty.
