@@ -11,8 +11,7 @@ use super::evaluator::EvaluatorChoice;
 use super::input::{name_of, read_positions};
 use super::meter::Meter;
 use super::session::Session;
-use crate::eval::PatternEvaluator;
-use crate::search::Calibration;
+use crate::eval::{Calibration, PatternEvaluator};
 use crate::search::calibrate::{Measurement, fit_pairs, search_all};
 use crate::selfplay::varied_positions;
 
@@ -96,7 +95,7 @@ impl CalibrateArguments {
 fn write_table(measured: &[Measurement], out: &mut dyn Write) -> Result<(), CliError> {
     writeln!(out, "empties\tshallow\tdeep\tslope\toffset\tdeviation\tr\tcount")?;
     for Measurement { pair, fit } in measured {
-        write!(out, "{}-{}\t{}\t{}\t", pair.least_empties, pair.most_empties, pair.shallow, pair.deep)?;
+        write!(out, "{}-{}\t{}\t{}\t", pair.min_empties, pair.max_empties, pair.shallow, pair.deep)?;
         let fit = (fit.slope, fit.offset, fit.deviation, fit.correlation, fit.count);
         writeln!(out, "{:.3}\t{:+.2}\t{:.2}\t{:.3}\t{}", fit.0, fit.1, fit.2, fit.3, fit.4)?;
     }

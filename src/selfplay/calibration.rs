@@ -9,8 +9,7 @@ use rand_chacha::ChaCha8Rng;
 
 use super::game::{SelfPlay, SelfPlayConfig, UpdateTarget};
 use crate::board::Position;
-use crate::eval::Evaluator;
-use crate::search::Calibration;
+use crate::eval::{Calibration, Evaluator};
 use crate::search::calibrate::{fit_pairs, groups, search_all};
 
 /// How the games are played whose positions are measured.
