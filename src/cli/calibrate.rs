@@ -1,6 +1,6 @@
 //! `flipside calibrate`.
 
-use std::io::Write;
+use std::io::{self, Write};
 use std::path::PathBuf;
 use std::sync::Mutex;
 
@@ -10,6 +10,7 @@ use super::error::{CliError, Context};
 use super::evaluator::EvaluatorChoice;
 use super::input::{name_of, read_positions};
 use super::meter::Meter;
+use super::output::Output;
 use super::session::Session;
 use crate::eval::{Calibration, PatternEvaluator};
 use crate::search::calibrate::{Measurement, fit_pairs, search_all};
@@ -20,19 +21,19 @@ use crate::selfplay::varied_positions;
 /// Searches the same positions to all depths, fits for each pair of depths and each six numbers of empty squares a line (deep
 /// value = slope x shallow value + offset), and writes the weights with these parameters. They fit these weights only: training
 /// leaves them out of the weights that it makes, so calibrate last. Where the weights are calibrated already, the new
-/// parameters replace the old ones; the output may be the input.
+/// parameters replace the old ones.
 ///
 /// Prints a table, separated by tabs: empty squares, depths in plies, slope, offset and standard deviation in discs, correlation,
 /// and number of positions.
 #[derive(Args, Debug)]
-#[command(after_help = "Example:\n  flipside calibrate best.fsw -o best.fsw\n  \
-    flipside match best.fsw:selectivity=1.5,depth=10 best.fsw:depth=8 --pairs 100")]
+#[command(after_help = "Example:\n  flipside calibrate best.fsw -o strong.fsw\n  \
+    flipside match strong.fsw:selectivity=1.5,depth=10 strong.fsw:depth=8 --pairs 100")]
 pub struct CalibrateArguments {
     /// A weight file, or `default`
     #[arg(value_name = "WEIGHTS")]
     weights: EvaluatorChoice,
 
-    /// The weight file to write
+    /// The weight file to write; `-` is standard output, and the table then goes to standard error
     #[arg(short, long, value_name = "FILE")]
     output: PathBuf,
 
@@ -56,6 +57,7 @@ pub struct CalibrateArguments {
 impl CalibrateArguments {
     /// Runs the command.
     pub fn run(self, session: &Session, out: &mut dyn Write) -> Result<(), CliError> {
+        let output = Output::check(&self.output, self.weights.path().into_iter().chain(self.positions.as_deref()))?;
         let mut file = self.weights.weight_file()?;
         let evaluator = PatternEvaluator::new(&file.model);
         let evaluator = evaluator.context(|| format!("cannot use the weights `{}`", self.weights))?;
@@ -77,7 +79,11 @@ impl CalibrateArguments {
         });
         meter.into_inner().expect("showing progress does not panic").0.finish();
         let measured = fit_pairs(&positions, &values);
-        write_table(&measured, out)?;
+        if output.is_standard_output() {
+            write_table(&measured, &mut io::stderr())?;
+        } else {
+            write_table(&measured, out)?;
+        }
         let calibration = Calibration::new(measured.iter().map(|measurement| measurement.pair).collect());
         let calibration = calibration.context(|| format!("cannot calibrate by the positions of {source}"));
         let calibration = calibration.map_err(|error| {
@@ -86,8 +92,10 @@ impl CalibrateArguments {
             )
         })?;
         file.calibration = Some(calibration);
-        file.save(&self.output).context(|| "cannot write the weights".to_owned())?;
-        session.say(format_args!("written to `{}`", self.output.display()));
+        output.write(out, |writer| writer.write_all(&file.to_bytes()))?;
+        if !output.is_standard_output() {
+            session.say(format_args!("written to `{}`", self.output.display()));
+        }
         Ok(())
     }
 }

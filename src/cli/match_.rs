@@ -19,6 +19,10 @@ use crate::arena::{
 };
 use crate::board::{Side, Transcript};
 use crate::protocol::Limits;
+use crate::storage::read_text;
+
+/// Most bytes of a file of openings.
+const MAX_OPENINGS_BYTES: u64 = 1 << 26;
 
 /// Play two players against each other: pairs of games from equal openings, colours swapped
 ///
@@ -129,9 +133,9 @@ impl MatchArguments {
         let all = match &self.openings {
             None => xot_openings(),
             Some(path) => {
-                let cannot = || format!("cannot read openings from `{}`", path.display());
-                let text = std::fs::read_to_string(path).context(cannot)?;
-                parse_openings(&text).context(cannot)?
+                let text = read_text(path, "list of openings", MAX_OPENINGS_BYTES);
+                let text = text.context(|| "cannot read the openings".to_owned())?;
+                parse_openings(&text).context(|| format!("cannot read openings from `{}`", path.display()))?
             }
         };
         let openings = select_openings(&all, self.pairs as usize, self.seed);

@@ -9,6 +9,7 @@ use clap::Args;
 
 use super::error::CliError;
 use super::evaluator::{AnyEvaluator, EvaluatorChoice, WeightsArgument, with_evaluator};
+use super::memory::check_tables;
 use super::selectivity::{SelectivityArgument, SelectivityChoice};
 use super::session::{Session, start_threads};
 use crate::arena::{Player, PlayerError, SearchPlayer, SearchSettings};
@@ -143,8 +144,10 @@ impl EngineArguments {
     /// The evaluator of the weights, and how it is searched with.
     ///
     /// # Errors
-    /// What is wrong with the weight file.
+    /// What is wrong with the weight file, or hash tables that do not fit into memory.
     pub fn load(&self) -> Result<(AnyEvaluator, SearchSettings), CliError> {
+        // One for searching, one for solving.
+        check_tables(2, self.log2_hash)?;
         self.thinking.load(self.weights.choice(), Some(self.log2_hash))
     }
 

@@ -11,10 +11,10 @@ use std::time::Instant;
 use super::checkpoint::Checkpoint;
 use super::config::{FitConfig, FitConfigError};
 use super::games::{GameFiles, GameFilesError, Reader, add_samples};
-use crate::eval::{ModelError, StageMap};
+use crate::eval::StageMap;
 use crate::export::Engine;
 use crate::games::MAX_GAMES;
-use crate::learn::{Diverged, Learner, LearnerState, PassLoss, SampleSet};
+use crate::learn::{Diverged, Learner, LearnerState, PassLoss, SampleSet, StartError};
 use crate::pattern::{Layout, LayoutError, PatternSet, PatternSetError};
 use crate::storage::FileError;
 use crate::weights::{Provenance, WeightFile};
@@ -100,7 +100,7 @@ pub enum FitError {
     Layout(#[from] LayoutError),
     /// The weights to begin with.
     #[error("cannot begin with these weights: {0}")]
-    From(ModelError),
+    From(StartError),
     /// The games.
     #[error(transparent)]
     Games(#[from] GameFilesError),

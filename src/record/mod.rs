@@ -20,6 +20,9 @@ pub use game::{Finish, Game, GameResult, MoveNote};
 pub use printable::printable;
 pub use read::{Labelled, Labeller, Record, Records, read};
 
+/// Most bytes of a file of records that are read.
+pub const MAX_BYTES: u64 = 1 << 30;
+
 /// Something in a record that cannot be read, and where it stands.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 #[error("{place}: {fault}")]

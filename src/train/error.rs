@@ -4,8 +4,7 @@ use std::io;
 use std::path::{Path, PathBuf};
 
 use super::config::ConfigError;
-use crate::eval::ModelError;
-use crate::learn::Diverged;
+use crate::learn::{Diverged, StartError};
 use crate::pattern::LayoutError;
 use crate::record::{Format, RecordError};
 use crate::storage::FileError;
@@ -21,7 +20,7 @@ pub enum TrainError {
     Layout(#[from] LayoutError),
     /// The weights to start from.
     #[error("cannot start from these weights: {0}")]
-    From(ModelError),
+    From(StartError),
     /// Weights to start from for a run that began already.
     #[error("the run in {0} has begun already; weights to start from are for new runs")]
     FromOnResume(PathBuf),
