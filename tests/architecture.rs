@@ -5,14 +5,13 @@ use std::fs;
 use std::path::{Path, PathBuf};
 
 /// The modules in layers, each layer free to use those before it.
-const LAYERS: [&[&str]; 14] = [
+const LAYERS: [&[&str]; 13] = [
     &["board", "memory", "storage"],
     &["pattern"],
     &["eval"],
-    &["search"],
+    &["search", "textbook", "weights"],
     &["selfplay"],
     &["games", "learn"],
-    &["weights"],
     &["export", "record"],
     &["fit"],
     &["arena"],

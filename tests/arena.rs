@@ -3,16 +3,23 @@
 use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 
 use flipside::arena::{
-    Ending, ForfeitReason, GameLog, GameLogError, Hypothesis, Match, MatchReport, OpeningsError, Pair, PairEvent,
-    Player, PlayerError, Sprt, SprtError, Tally, parse_openings, play_game, select_openings, xot_openings,
+    Ending, ForfeitReason, GameLog, GameLogError, HeldPair, Hypothesis, Match, MatchReport, OpeningsError, Pair,
+    PairEvent, PlayedGame, Player, PlayerError, Sprt, SprtError, Tally, parse_openings, play_game, select_openings,
+    xot_openings,
 };
 use flipside::board::{Diagram, Side, Square, Transcript, squares};
+
+static NEVER: AtomicBool = AtomicBool::new(false);
+
+fn played(black: &mut dyn Player, white: &mut dyn Player, opening: &Transcript) -> PlayedGame {
+    play_game(black, white, opening, &NEVER).unwrap()
+}
 
 /// Plays a legal move that a hash of the position and the seed picks.
 struct Hashed(u64);
 
 impl Player for Hashed {
-    fn choose(&mut self, diagram: &Diagram) -> Result<Square, PlayerError> {
+    fn choose(&mut self, diagram: &Diagram, _: &AtomicBool) -> Result<Square, PlayerError> {
         let moves: Vec<_> = squares(diagram.position.moves()).collect();
         let hash = diagram.position.hash64().wrapping_add(self.0).wrapping_mul(0x9e37_79b9_7f4a_7c15) >> 32;
         Ok(moves[hash as usize % moves.len()])
@@ -23,7 +30,7 @@ impl Player for Hashed {
 struct Greedy;
 
 impl Player for Greedy {
-    fn choose(&mut self, diagram: &Diagram) -> Result<Square, PlayerError> {
+    fn choose(&mut self, diagram: &Diagram, _: &AtomicBool) -> Result<Square, PlayerError> {
         let position = diagram.position;
         let best = squares(position.moves()).min_by_key(|&to| position.play(to).moves().count_ones());
         best.ok_or_else(|| PlayerError::Failed("no move".into()))
@@ -48,10 +55,10 @@ impl Player for Faulty {
         self.asked = 0;
     }
 
-    fn choose(&mut self, diagram: &Diagram) -> Result<Square, PlayerError> {
+    fn choose(&mut self, diagram: &Diagram, _: &AtomicBool) -> Result<Square, PlayerError> {
         self.asked += 1;
         match self.fault {
-            _ if self.asked <= self.after => Hashed(1).choose(diagram),
+            _ if self.asked <= self.after => Hashed(1).choose(diagram, &NEVER),
             Fault::Illegal => Ok(Square::new(27)),
             Fault::Error => Err(PlayerError::Failed("out of ideas".into())),
         }
@@ -69,10 +76,10 @@ impl Player for Witness {
         *self = Witness { expected: Diagram::START, told: 0 };
     }
 
-    fn choose(&mut self, diagram: &Diagram) -> Result<Square, PlayerError> {
+    fn choose(&mut self, diagram: &Diagram, _: &AtomicBool) -> Result<Square, PlayerError> {
         assert!(diagram.position.moves() != 0);
         assert!(*diagram == self.expected || *diagram == self.expected.pass());
-        Hashed(9).choose(diagram)
+        Hashed(9).choose(diagram, &NEVER)
     }
 
     fn observe(&mut self, diagram: &Diagram, square: Square) {
@@ -87,8 +94,12 @@ fn run_on(threads: usize, plan: &Match, stop: &AtomicBool, mut log: impl FnMut(P
     pool.install(|| plan.run(|| Ok(Greedy), || Ok(Hashed(5)), stop, &mut log).unwrap())
 }
 
+fn held(pair: Pair) -> HeldPair {
+    HeldPair { games: pair.games.map(Some) }
+}
+
 fn plan(pairs: usize, sprt: Option<Sprt>) -> Match {
-    Match { openings: select_openings(&xot_openings(), pairs, 7), sprt, played: Vec::new() }
+    Match { openings: select_openings(&xot_openings(), pairs, 7), sprt, held: Vec::new() }
 }
 
 fn tally_of(pairs: [u64; 5]) -> Tally {
@@ -217,9 +228,19 @@ fn the_built_in_openings_are_distinct_and_choices_nest() {
     assert_eq!(short, long[..50]);
     assert_eq!(long.iter().collect::<std::collections::HashSet<_>>().len(), 500);
     assert_ne!(short, select_openings(&openings, 50, 4));
-    let few = &openings[..3];
-    let cycled = select_openings(few, 7, 3);
-    assert!(cycled.iter().eq(few.iter().cycle().take(7)));
+    let all = select_openings(&openings, 20_000, 3);
+    assert!(all[..500] == long && all.len() == openings.len());
+    assert_eq!(all.iter().collect::<std::collections::HashSet<_>>().len(), all.len());
+}
+
+#[test]
+fn openings_that_come_to_the_same_count_once() {
+    // A line, the line again, another order of its moves, its images in two diagonals, and another line.
+    let lines = "f5d6c3d3c4\nf5d6c3d3c4\nf5d6c4d3c3\ne6f4c3c4d3\nd3c5f6f5e6\nf5d6";
+    let lines = parse_openings(lines).unwrap();
+    let different = select_openings(&lines, 100, 1);
+    assert_eq!(different.len(), 2);
+    assert_eq!(different.iter().filter(|opening| opening.moves().len() == 2).count(), 1);
 }
 
 #[test]
@@ -237,7 +258,7 @@ fn bad_opening_lists_say_where() {
 fn games_end_by_the_rules_and_are_told_in_order() {
     for opening in select_openings(&xot_openings(), 40, 1) {
         let mut witness = Witness { expected: Diagram::START, told: 0 };
-        let game = play_game(&mut Hashed(2), &mut witness, &opening);
+        let game = played(&mut Hashed(2), &mut witness, &opening);
         assert!(game.forfeit.is_none());
         assert_eq!(witness.told, game.moves.len());
         assert_eq!(game.notes.len(), game.moves.len());
@@ -253,14 +274,14 @@ fn broken_off_games_are_lost_with_the_reason() {
     let opening: Transcript = "f5d6".parse().unwrap();
     for (fault, after) in [(Fault::Illegal, 0), (Fault::Illegal, 3), (Fault::Error, 0), (Fault::Error, 5)] {
         let mut faulty = Faulty { fault, after, asked: 0 };
-        let game = play_game(&mut Greedy, &mut faulty, &opening);
+        let game = played(&mut Greedy, &mut faulty, &opening);
         let forfeit = game.forfeit.expect("it broke off");
         assert_eq!((game.discs, forfeit.side), (64, Side::White));
         match fault {
             Fault::Illegal => assert!(matches!(forfeit.reason, ForfeitReason::Illegal(_))),
             Fault::Error => assert_eq!(forfeit.reason.to_string(), "out of ideas"),
         }
-        let game = play_game(&mut faulty, &mut Greedy, &opening);
+        let game = played(&mut faulty, &mut Greedy, &opening);
         assert_eq!((game.discs, game.forfeit.unwrap().side), (-64, Side::Black));
         assert_eq!(game.moves.len(), game.notes.len());
     }
@@ -312,7 +333,7 @@ fn a_stopped_match_goes_on_where_it_was() {
     assert_eq!(report.ending, Ending::Stopped);
     assert!((10..50).contains(&played.len()));
     let before = played.len();
-    plan.played = played;
+    plan.held = played.into_iter().map(held).collect();
     let made = AtomicUsize::new(0);
     let mut told = 0;
     let first = || {
@@ -335,7 +356,7 @@ fn a_player_that_cannot_be_made_fails_the_match() {
 fn logged(path: &std::path::Path, plan: &mut Match, threads: usize, pairs: usize) -> Result<Vec<Pair>, GameLogError> {
     let (mut log, played) = GameLog::open(path, ["greedy [1]", "faulty"], &plan.openings)?;
     let before = played.len();
-    plan.played = played.clone();
+    plan.held = played.iter().cloned().map(held).collect();
     let (stop, mut all) = (AtomicBool::new(false), Vec::new());
     let second = || Ok(Faulty { fault: Fault::Error, after: 25, asked: 0 });
     let pool = rayon::ThreadPoolBuilder::new().num_threads(threads).build().unwrap();
@@ -376,7 +397,7 @@ fn an_interrupted_match_goes_on_and_leaves_the_same_file() {
         torn.extend(&lines[15][..20]);
         std::fs::write(&parts, &torn).unwrap();
         let resumed = logged(&parts, &mut plan, 2, 30).unwrap();
-        assert_eq!(plan.played.len(), 7);
+        assert_eq!(plan.held.len(), 7);
         assert_eq!(std::fs::read(&parts).unwrap(), bytes);
         assert!(resumed.iter().map(Pair::discs).eq(games.iter().map(Pair::discs)));
         let forfeits = |pairs: &[Pair]| {
@@ -387,7 +408,7 @@ fn an_interrupted_match_goes_on_and_leaves_the_same_file() {
 
         // A finished match has nothing left to play, and a shorter one takes what it needs.
         logged(&parts, &mut plan, 2, 30).unwrap();
-        assert_eq!((plan.played.len(), std::fs::read(&parts).unwrap()), (30, bytes.clone()));
+        assert_eq!((plan.held.len(), std::fs::read(&parts).unwrap()), (30, bytes.clone()));
         plan.openings.truncate(4);
         assert_eq!(logged(&parts, &mut plan, 2, 4).unwrap().len(), 4);
         assert_eq!(std::fs::read(&parts).unwrap(), bytes);

@@ -5,16 +5,16 @@ mod random;
 use std::sync::atomic::AtomicBool;
 
 use flipside::board::{Bitboard, Position, Square, parse_scored_diagrams};
-use flipside::eval::{Evaluator, MobilityEvaluator, Score};
+use flipside::eval::{Calibration, DepthPair, Evaluator, MobilityEvaluator, Score};
 use flipside::search::calibrate::{Values, fit_pairs, search_all, shallow_depth};
-use flipside::search::{Calibration, DepthPair, EndgameSolver, Searcher, Selectivity};
+use flipside::search::{EndgameSolver, Searcher, Selectivity};
 use random::random_positions;
 
 /// Every deep value is `offset` above the shallow one, in discs, give or take `deviation`: at 1 to 60 empties, to depth 10.
 fn calibration(offset: f32, deviation: f32) -> Calibration {
     let pair = |deep: u32| DepthPair {
-        least_empties: 1,
-        most_empties: 60,
+        min_empties: 1,
+        max_empties: 60,
         shallow: shallow_depth(deep) as u8,
         deep: deep as u8,
         slope: 1.0,

@@ -137,9 +137,8 @@ fn the_leaf_of_tdleaf_has_the_value_of_the_search() {
     let config = SelfPlayConfig { update: UpdateTarget::Tdleaf, exploration: 0.0, ..CONFIG };
     let mut leaves = 0;
     for ply in games(config, 0, 0, 20).iter().flat_map(|game| game.replay().plies) {
-        if let Some((leaf, side)) = ply.leaf
-            && !leaf.is_game_over()
-        {
+        if let Some((leaf, side)) = ply.leaf {
+            assert_ne!(leaf.moves(), 0);
             let value = MobilityEvaluator.evaluate_position(&leaf);
             assert_eq!(if side == ply.side { value } else { -value }, ply.value);
             leaves += 1;

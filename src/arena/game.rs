@@ -1,5 +1,7 @@
 //! The referee: one game between two players.
 
+use std::sync::atomic::{AtomicBool, Ordering::Relaxed};
+
 use super::player::{Player, PlayerError};
 use crate::board::{Diagram, IllegalMove, Side, Square, Transcript};
 use crate::record::MoveNote;
@@ -41,7 +43,15 @@ pub enum ForfeitReason {
 }
 
 /// Plays a game from an opening to its end.
-pub fn play_game(black: &mut dyn Player, white: &mut dyn Player, opening: &Transcript) -> PlayedGame {
+///
+/// # Errors
+/// [`PlayerError::Stopped`] soon after `stop` is set.
+pub fn play_game(
+    black: &mut dyn Player,
+    white: &mut dyn Player,
+    opening: &Transcript,
+    stop: &AtomicBool,
+) -> Result<PlayedGame, PlayerError> {
     let mut moves = Vec::with_capacity(60);
     let mut notes = Vec::with_capacity(60);
     black.new_game();
@@ -65,7 +75,11 @@ pub fn play_game(black: &mut dyn Player, white: &mut dyn Player, opening: &Trans
             Side::White => &mut *white,
         };
         let forfeit = |reason| Some(Forfeit { side: diagram.side, reason });
-        let square = match mover.choose(&diagram) {
+        let chosen = mover.choose(&diagram, stop);
+        if stop.load(Relaxed) {
+            return Err(PlayerError::Stopped);
+        }
+        let square = match chosen {
             Ok(square) => square,
             Err(error) => break forfeit(error.into()),
         };
@@ -84,7 +98,7 @@ pub fn play_game(black: &mut dyn Player, white: &mut dyn Player, opening: &Trans
         Some(Forfeit { side: Side::White, .. }) => 64,
         None => black_score(&diagram),
     };
-    PlayedGame { moves, notes, discs, forfeit }
+    Ok(PlayedGame { moves, notes, discs, forfeit })
 }
 
 /// The result of a finished game in discs for black.

@@ -13,11 +13,12 @@ mod match_;
 mod openings;
 mod player;
 mod search_player;
+mod series;
 pub mod stats;
 
 pub use game::{Forfeit, ForfeitReason, PlayedGame, play_game};
 pub use log::{GameLog, GameLogError};
-pub use match_::{Ending, Match, MatchReport, Pair, PairEvent};
+pub use match_::{Ending, HeldPair, Match, MatchReport, Pair, PairEvent};
 pub use openings::{OpeningsError, parse_openings, select_openings, xot_openings};
 pub use player::{Player, PlayerError};
 pub use search_player::{SearchPlayer, SearchSettings};

@@ -1,6 +1,6 @@
 //! The program's own player: a search to a fixed depth, and exact endgames.
 
-use std::sync::atomic::{AtomicBool, Ordering::Relaxed};
+use std::sync::atomic::AtomicBool;
 
 use rayon::ThreadPoolBuildError;
 
@@ -36,11 +36,7 @@ pub struct SearchPlayer<'e, E: Evaluator> {
     searcher: Searcher<'e, E>,
     solver: EndgameSolver<'e, E>,
     score: Option<Score>,
-    stop: &'e AtomicBool,
 }
-
-/// A flag that is never set.
-static NEVER: AtomicBool = AtomicBool::new(false);
 
 impl<'e, E: Evaluator> SearchPlayer<'e, E> {
     /// A player with tables of its own.
@@ -48,7 +44,7 @@ impl<'e, E: Evaluator> SearchPlayer<'e, E> {
         let (mut searcher, solver) =
             (Searcher::new(evaluator, settings.log2_table), EndgameSolver::guided(evaluator, settings.log2_table));
         searcher.set_selectivity(settings.selectivity.clone());
-        Self { settings, searcher, solver, score: None, stop: &NEVER }
+        Self { settings, searcher, solver, score: None }
     }
 
     /// Lets so many threads think about a position together.
@@ -58,12 +54,6 @@ impl<'e, E: Evaluator> SearchPlayer<'e, E> {
     pub fn with_threads(self, threads: usize) -> Result<Self, ThreadPoolBuildError> {
         let (searcher, solver) = (self.searcher.with_threads(threads)?, self.solver.with_threads(threads)?);
         Ok(Self { searcher, solver, ..self })
-    }
-
-    /// Lets the player give up its game soon after `stop` is set: [`Player::choose`] then fails.
-    #[must_use]
-    pub fn with_stop(self, stop: &'e AtomicBool) -> Self {
-        Self { stop, ..self }
     }
 
     /// How it thinks.
@@ -91,18 +81,15 @@ impl<E: Evaluator> Player for SearchPlayer<'_, E> {
         self.solver.new_game();
     }
 
-    fn choose(&mut self, diagram: &Diagram) -> Result<Square, PlayerError> {
+    fn choose(&mut self, diagram: &Diagram, stop: &AtomicBool) -> Result<Square, PlayerError> {
         let (best, score) = if diagram.position.empties() <= self.settings.exact_empties {
-            let solution = self.solver.solve_until(diagram.position, -64, 64, self.stop);
-            solution.map_or((None, None), |solution| (solution.best, Some(Score::from_discs(solution.score))))
+            let solution = self.solver.solve_until(diagram.position, -64, 64, stop).ok_or(PlayerError::Stopped)?;
+            (solution.best, Score::from_discs(solution.score))
         } else {
-            let found = self.searcher.search_until(&diagram.position, self.settings.depth, self.stop);
-            (found.best, Some(found.score))
+            let found = self.searcher.search_until(&diagram.position, self.settings.depth, stop);
+            (found.best, found.score)
         };
-        if self.stop.load(Relaxed) {
-            return Err(PlayerError::Failed("told to stop".to_owned()));
-        }
-        self.score = score;
+        self.score = Some(score);
         best.ok_or_else(|| PlayerError::Failed(format!("the search found no move in {diagram}")))
     }
 

@@ -2,7 +2,7 @@
 
 use std::convert::Infallible;
 use std::fmt;
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use std::str::FromStr;
 
 use clap::Args;
@@ -79,6 +79,14 @@ macro_rules! with_evaluator {
 pub(super) use with_evaluator;
 
 impl EvaluatorChoice {
+    /// The weight file's path, if it is one.
+    pub fn path(&self) -> Option<&Path> {
+        match self {
+            Self::File(path) => Some(path),
+            Self::Default | Self::Squares | Self::Mobility => None,
+        }
+    }
+
     /// The weight file.
     ///
     /// # Errors

@@ -8,9 +8,11 @@ use clap::Args;
 use super::error::{CliError, Context};
 use super::evaluator::EvaluatorChoice;
 use super::meter::Meter;
+use super::output::Output;
 use super::session::Session;
 use super::signals::stop_on_signals;
 use crate::fit::{FitConfig, FitEvent, FitOutcome, FitRequest, GameFiles, fit};
+use crate::storage::{MAX_TOML_BYTES, read_text};
 
 /// Learn weights from kept games, without playing
 ///
@@ -71,6 +73,13 @@ impl FitArguments {
         let config = self.config()?;
         config.check().context(|| "cannot use the configuration".to_owned())?;
         let from = self.from.as_ref().map(EvaluatorChoice::weight_file).transpose()?;
+        let inputs = self.games.iter().map(PathBuf::as_path).chain(self.from.as_ref().and_then(EvaluatorChoice::path));
+        let output = Output::check(&self.output, inputs)?;
+        if !output.is_file() {
+            return Err(CliError::Usage(
+                "-o must be a file: what is needed to go on after a stop is kept beside it".into(),
+            ));
+        }
         let stop = stop_on_signals()?;
         let mut counted = Meter::new(session, 0, "games checked");
         let games = GameFiles::open(&self.games, &stop, |games| counted.show(games, String::new));
@@ -87,11 +96,7 @@ impl FitArguments {
         meter.finish();
         match outcome.context(|| "cannot fit".to_owned())? {
             FitOutcome::Stopped => Err(stopped()),
-            FitOutcome::Finished(weights) => {
-                weights.save(&self.output).context(|| "cannot write the weights".to_owned())?;
-                writeln!(out, "{}", self.output.display())?;
-                Ok(())
-            }
+            FitOutcome::Finished(weights) => output.write_and_name(out, |file| file.write_all(&weights.to_bytes())),
         }
     }
 
@@ -100,7 +105,8 @@ impl FitArguments {
         let mut config = match &self.config {
             None => FitConfig::default(),
             Some(path) => {
-                let text = std::fs::read_to_string(path).context(|| format!("cannot read {}", path.display()))?;
+                let text = read_text(path, "configuration", MAX_TOML_BYTES);
+                let text = text.context(|| "cannot read the configuration".to_owned())?;
                 toml::from_str(&text).context(|| format!("cannot use {}", path.display()))?
             }
         };

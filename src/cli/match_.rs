@@ -14,11 +14,15 @@ use super::player::{PlayerChoice, ThinkingArguments};
 use super::session::Session;
 use super::signals::stop_on_signals;
 use crate::arena::{
-    Ending, Estimate, GameLog, GameLogError, Hypothesis, Match, MatchReport, Pair, PairEvent, Sprt, Tally,
+    Ending, Estimate, GameLog, GameLogError, HeldPair, Hypothesis, Match, MatchReport, Pair, PairEvent, Sprt, Tally,
     parse_openings, select_openings, xot_openings,
 };
 use crate::board::{Side, Transcript};
 use crate::protocol::Limits;
+use crate::storage::read_text;
+
+/// Most bytes of a file of openings.
+const MAX_OPENINGS_BYTES: u64 = 1 << 26;
 
 /// Play two players against each other: pairs of games from equal openings, colours swapped
 ///
@@ -40,7 +44,7 @@ pub struct MatchArguments {
     #[command(flatten)]
     thinking: ThinkingArguments,
 
-    /// Pairs of games
+    /// Pairs of games, as far as there are different openings: one that is played again proves nothing twice
     #[arg(long, value_name = "N", default_value_t = 200, value_parser = clap::value_parser!(u32).range(1..=1_000_000))]
     pairs: u32,
 
@@ -97,7 +101,7 @@ impl MatchArguments {
         let limits = Limits { per_move, depth, ..Limits::default() };
         let first = self.first.load(self.thinking, limits)?;
         let second = self.second.load(self.thinking, limits)?;
-        let openings = self.openings()?;
+        let openings = self.openings(session)?;
         let (log, played) = self.log(&openings)?;
         if !played.is_empty() {
             session.say(format_args!("{} pairs are there already", played.len()));
@@ -110,8 +114,9 @@ impl MatchArguments {
             stop: &stop,
             failure: None,
         };
-        let plan = Match { openings, sprt: self.sprt.map(|argument| argument.0), played };
-        let report = plan.run(|| first.make(), || second.make(), &stop, |event| recorder.pair(&event));
+        let held = played.into_iter().map(|pair| HeldPair { games: pair.games.map(Some) }).collect();
+        let plan = Match { openings, sprt: self.sprt.map(|argument| argument.0), held };
+        let report = plan.run(|| first.make(&stop), || second.make(&stop), &stop, |event| recorder.pair(&event));
         recorder.meter.finish();
         if let Some(error) = recorder.failure {
             return Err(error).context(|| "cannot keep the games".to_owned());
@@ -124,16 +129,21 @@ impl MatchArguments {
         self.ending(&report)
     }
 
-    fn openings(&self) -> Result<Vec<Transcript>, CliError> {
+    fn openings(&self, session: &Session) -> Result<Vec<Transcript>, CliError> {
         let all = match &self.openings {
             None => xot_openings(),
             Some(path) => {
-                let cannot = || format!("cannot read openings from `{}`", path.display());
-                let text = std::fs::read_to_string(path).context(cannot)?;
-                parse_openings(&text).context(cannot)?
+                let text = read_text(path, "list of openings", MAX_OPENINGS_BYTES);
+                let text = text.context(|| "cannot read the openings".to_owned())?;
+                parse_openings(&text).context(|| format!("cannot read openings from `{}`", path.display()))?
             }
         };
-        Ok(select_openings(&all, self.pairs as usize, self.seed))
+        let openings = select_openings(&all, self.pairs as usize, self.seed);
+        let (found, wanted) = (openings.len(), self.pairs);
+        if found < wanted as usize {
+            session.say(format_args!("{found} pairs instead of {wanted}: there are only so many different openings"));
+        }
+        Ok(openings)
     }
 
     fn log(&self, openings: &[Transcript]) -> Result<(Option<GameLog>, Vec<Pair>), CliError> {

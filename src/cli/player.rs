@@ -2,13 +2,14 @@
 
 use std::fmt;
 use std::str::FromStr;
-use std::sync::atomic::{AtomicU64, Ordering::Relaxed};
+use std::sync::atomic::{AtomicBool, AtomicU64, Ordering::Relaxed};
 use std::time::Instant;
 
 use clap::Args;
 
 use super::error::CliError;
 use super::evaluator::{AnyEvaluator, EvaluatorChoice, WeightsArgument, with_evaluator};
+use super::memory::check_tables;
 use super::selectivity::{SelectivityArgument, SelectivityChoice};
 use super::session::{Session, start_threads};
 use crate::arena::{Player, PlayerError, SearchPlayer, SearchSettings};
@@ -143,8 +144,10 @@ impl EngineArguments {
     /// The evaluator of the weights, and how it is searched with.
     ///
     /// # Errors
-    /// What is wrong with the weight file.
+    /// What is wrong with the weight file, or hash tables that do not fit into memory.
     pub fn load(&self) -> Result<(AnyEvaluator, SearchSettings), CliError> {
+        // One for searching, one for solving.
+        check_tables(2, self.log2_hash)?;
         self.thinking.load(self.weights.choice(), Some(self.log2_hash))
     }
 
@@ -212,16 +215,16 @@ impl PlayerChoice {
 }
 
 impl PlayerMaker {
-    /// A player.
+    /// A player. A program that is slow to start is not waited for after `stop` is set.
     ///
     /// # Errors
     /// The program does not start.
-    pub fn make(&self) -> Result<AnyPlayer<'_>, PlayerError> {
+    pub fn make(&self, stop: &AtomicBool) -> Result<AnyPlayer<'_>, PlayerError> {
         let player: Box<dyn Player> = match &self.kind {
             PlayerKind::Own(evaluator, settings) => {
                 with_evaluator!(evaluator, evaluator => Box::new(SearchPlayer::new(evaluator, settings.clone())))
             }
-            PlayerKind::External(spec, limits) => Box::new(ExternalPlayer::start(spec, *limits)?),
+            PlayerKind::External(spec, limits) => Box::new(ExternalPlayer::start(spec, *limits, stop)?),
         };
         Ok(AnyPlayer { player, clock: &self.clock })
     }
@@ -245,9 +248,9 @@ impl Player for AnyPlayer<'_> {
         self.player.new_game();
     }
 
-    fn choose(&mut self, diagram: &Diagram) -> Result<Square, PlayerError> {
+    fn choose(&mut self, diagram: &Diagram, stop: &AtomicBool) -> Result<Square, PlayerError> {
         let begin = Instant::now();
-        let chosen = self.player.choose(diagram);
+        let chosen = self.player.choose(diagram, stop);
         self.clock.nanoseconds.fetch_add(begin.elapsed().as_nanos() as u64, Relaxed);
         chosen
     }

@@ -4,6 +4,7 @@ use std::time::Instant;
 
 use indicatif::{MultiProgress, ProgressBar, ProgressStyle};
 
+use super::escape::on_lines;
 use super::meter::LINE_EVERY;
 use super::session::{Progress, Session};
 use crate::train::{Budget, GateMatch, TrainEvent};
@@ -179,7 +180,7 @@ impl<'s> TrainProgress<'s> {
     /// A line that stays.
     fn say(&self, line: &str) {
         match &self.bars {
-            Some(bars) => drop(bars.all.println(line)),
+            Some(bars) => drop(bars.all.println(on_lines(line))),
             None => self.session.say(line),
         }
     }

@@ -10,6 +10,7 @@ use super::evaluator::EvaluatorChoice;
 use super::progress::TrainProgress;
 use super::session::Session;
 use super::signals::{outlive_terminal, stop_on_signals};
+use crate::storage::{MAX_TOML_BYTES, read_text};
 use crate::train::{Budget, Outcome, PRESETS, TrainConfig, TrainError, TrainRequest, train};
 
 /// Learn weights from self-play: the main job
@@ -139,7 +140,8 @@ impl TrainArguments {
         let (name, text, minutes) = PRESETS[self.preset as usize];
         let mut layers = vec![text.parse().context(|| format!("the preset `{name}` is damaged"))?];
         if let Some(path) = &self.config {
-            let text = std::fs::read_to_string(path).context(|| format!("cannot read {}", path.display()))?;
+            let text = read_text(path, "configuration", MAX_TOML_BYTES);
+            let text = text.context(|| "cannot read the configuration".to_owned())?;
             layers.push(text.parse().context(|| format!("cannot use {}", path.display()))?);
         }
         let mut flags = toml::Table::new();

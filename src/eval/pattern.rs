@@ -109,16 +109,17 @@ impl PatternEvaluator {
     /// The sum of the position's weights in the model's own units, before scaling and clamping.
     #[inline]
     pub fn sum(&self, position: &Position, state: &PatternState) -> i32 {
+        let mobilities = if self.mobilities.is_some() { position.mobilities() } else { [0; 2] };
         if self.layout.instances() <= FEW * WIDTH {
-            self.sum_lanes::<FEW>(position, &state.0)
+            self.sum_lanes::<FEW>(position, &state.0, mobilities)
         } else {
-            self.sum_lanes::<{ LANES / WIDTH }>(position, &state.0)
+            self.sum_lanes::<{ LANES / WIDTH }>(position, &state.0, mobilities)
         }
     }
 
-    /// The sum with [`WIDTH`] lanes for each of `USED` vectors.
+    /// The sum with [`WIDTH`] lanes for each of `USED` vectors. The numbers of moves are only looked at where the set has both.
     #[inline(always)]
-    fn sum_lanes<const USED: usize>(&self, position: &Position, indices: &Indices) -> i32 {
+    fn sum_lanes<const USED: usize>(&self, position: &Position, indices: &Indices, mobilities: [u32; 2]) -> i32 {
         let Phase { at, base } = self.phases[position.empties() as usize];
         let table = &self.table[at..at + self.stride + 2 * MARGIN];
         let indices = indices.vectors();
@@ -139,7 +140,7 @@ impl PatternEvaluator {
         }
         sum += other;
         if let Some(firsts) = self.mobilities {
-            for (first, moves) in firsts.into_iter().zip(position.mobilities()) {
+            for (first, moves) in firsts.into_iter().zip(mobilities) {
                 sum += i32::from(table[MARGIN + first + (moves as usize).min(63)]);
             }
         }
@@ -181,13 +182,17 @@ impl Evaluator for PatternEvaluator {
     }
 
     #[inline]
-    fn evaluate_move(&self, before: &PatternState, to: Square, flips: Bitboard, after: &Position) -> Score {
+    fn evaluate_move(&self, before: &PatternState, to: Square, flips: Bitboard, after: &Position) -> Option<Score> {
+        let mobilities = if self.mobilities.is_some() { after.mobilities() } else { [after.moves().count_ones(), 0] };
+        if mobilities[0] == 0 {
+            return None;
+        }
         let sum = if self.layout.instances() <= FEW * WIDTH {
-            self.sum_lanes::<FEW>(after, &self.layout.play(&before.0, to, flips))
+            self.sum_lanes::<FEW>(after, &self.layout.play(&before.0, to, flips), mobilities)
         } else {
-            self.sum_lanes::<{ LANES / WIDTH }>(after, &self.layout.play(&before.0, to, flips))
+            self.sum_lanes::<{ LANES / WIDTH }>(after, &self.layout.play(&before.0, to, flips), mobilities)
         };
-        self.score(sum).clamp_eval()
+        Some(self.score(sum).clamp_eval())
     }
 
     fn evaluate_unlimited(&self, position: &Position) -> Score {
@@ -273,7 +278,8 @@ mod tests {
                     let flips = position.flips(to);
                     let after = position.play_unchecked(to, flips);
                     let value = Score(naive_sum(&model, layout, &after)).clamp_eval();
-                    assert_eq!(evaluator.evaluate_move(&state, to, flips, &after), value, "{}", set.name);
+                    let movable = (after.moves() != 0).then_some(value);
+                    assert_eq!(evaluator.evaluate_move(&state, to, flips, &after), movable, "{}", set.name);
                     assert_eq!(evaluator.evaluate(&after, &evaluator.play(&state, to, flips)), value, "{}", set.name);
                 }
                 let choice = rng.random_range(0..moves.count_ones() as usize);

@@ -12,9 +12,6 @@ use crate::games::{Block, GamesError, GamesReader, MAX_GAMES};
 use crate::learn::{Sample, SampleSet, lambda_returns};
 use crate::selfplay::GameRecord;
 
-/// Games that are decoded at once, by all threads.
-const AT_ONCE: usize = MAX_GAMES;
-
 /// Files of games, checked from beginning to end.
 #[derive(Clone, Debug)]
 pub struct GameFiles {
@@ -79,7 +76,7 @@ impl GameFiles {
         }
         let mut found = Self { files, games: 0, positions: 0, sha256: String::new() };
         let mut hash = Sha256::new();
-        let mut reader = found.reader();
+        let mut reader = found.reader(MAX_GAMES);
         while let Some((_, games)) = reader.next(Some(&mut hash))? {
             if stop.load(Relaxed) {
                 return Ok(None);
@@ -92,9 +89,9 @@ impl GameFiles {
         if found.positions == 0 { Err(GameFilesError::Empty) } else { Ok(Some(found)) }
     }
 
-    /// Reads all games, in their order.
-    pub(super) fn reader(&self) -> Reader {
-        Reader { files: self.files.clone().into_iter(), open: None, before: 0 }
+    /// Reads all games, in their order, `at_once` or a frame more at a time.
+    pub(super) fn reader(&self, at_once: usize) -> Reader {
+        Reader { at_once, files: self.files.clone().into_iter(), open: None, before: 0 }
     }
 }
 
@@ -113,8 +110,9 @@ fn of_run(directory: &Path) -> Result<Vec<PathBuf>, GameFilesError> {
     if files.is_empty() { Err(none()) } else { Ok(files) }
 }
 
-/// Reads games, some ten thousand at a time.
+/// Reads games.
 pub(super) struct Reader {
+    at_once: usize,
     files: std::vec::IntoIter<PathBuf>,
     open: Option<(PathBuf, GamesReader)>,
     /// Games read before.
@@ -126,7 +124,7 @@ impl Reader {
     pub fn next(&mut self, mut hash: Option<&mut Sha256>) -> Result<Option<(u64, Vec<GameRecord>)>, GameFilesError> {
         let mut blocks: Vec<(PathBuf, Block)> = Vec::new();
         let mut count = 0;
-        while count < AT_ONCE {
+        while count < self.at_once {
             let Some((path, reader)) = &mut self.open else {
                 let Some(path) = self.files.next() else { break };
                 let reader = GamesReader::open(&path);

@@ -11,9 +11,10 @@ use std::time::Instant;
 use super::checkpoint::Checkpoint;
 use super::config::{FitConfig, FitConfigError};
 use super::games::{GameFiles, GameFilesError, Reader, add_samples};
-use crate::eval::{ModelError, StageMap};
+use crate::eval::StageMap;
 use crate::export::Engine;
-use crate::learn::{Diverged, Learner, LearnerState, PassLoss, SampleSet};
+use crate::games::MAX_GAMES;
+use crate::learn::{Diverged, Learner, LearnerState, PassLoss, SampleSet, StartError};
 use crate::pattern::{Layout, LayoutError, PatternSet, PatternSetError};
 use crate::storage::FileError;
 use crate::weights::{Provenance, WeightFile};
@@ -99,7 +100,7 @@ pub enum FitError {
     Layout(#[from] LayoutError),
     /// The weights to begin with.
     #[error("cannot begin with these weights: {0}")]
-    From(ModelError),
+    From(StartError),
     /// The games.
     #[error(transparent)]
     Games(#[from] GameFilesError),
@@ -134,7 +135,7 @@ pub fn fit(request: &FitRequest, sink: &mut dyn FnMut(&FitEvent)) -> Result<FitO
     let (began, mut saved, before) = (Instant::now(), Instant::now(), work.state.positions);
     while work.epoch() < config.epochs {
         let epoch = work.epoch() + 1;
-        let mut reader = request.games.reader();
+        let mut reader = request.games.reader(work.games_at_once());
         let mut blocks = 0;
         let first = work.blocks_of_epoch();
         while let Some((samples, positions)) = work.next_block(&mut reader, blocks >= first)? {
@@ -257,6 +258,11 @@ impl<'r> Work<'r> {
         self.state.positions as f64 / (self.request.games.positions as f64 * f64::from(self.request.config.epochs))
     }
 
+    /// Games that are decoded together: a part of a block.
+    fn games_at_once(&self) -> usize {
+        (self.request.config.block as usize / 64).clamp(1, MAX_GAMES)
+    }
+
     fn is_held_out(&self, game: u64) -> bool {
         let every = u64::from(self.request.config.hold_out);
         every > 0 && game % every == every - 1
@@ -268,7 +274,7 @@ impl<'r> Work<'r> {
         if self.request.config.hold_out == 0 {
             return Ok(Some(set));
         }
-        let mut reader = self.request.games.reader();
+        let mut reader = self.request.games.reader(self.games_at_once());
         while let Some((first, games)) = reader.next(None)? {
             if self.request.stop.load(Relaxed) {
                 return Ok(None);

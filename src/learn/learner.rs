@@ -35,6 +35,27 @@ pub struct Diverged {
     pub value: f32,
 }
 
+/// Weights that a learner cannot start from.
+#[derive(Debug, Clone, PartialEq, thiserror::Error)]
+pub enum StartError {
+    /// They do not fit together.
+    #[error(transparent)]
+    Model(#[from] ModelError),
+    /// A weight beyond all sense.
+    #[error(
+        "weight {weight} of stage {stage} is {value:.2} discs, and learning keeps weights within {LIMIT} discs either way. No \
+         configuration is worth as much: the weights may be damaged, or imported as another engine's than they are"
+    )]
+    TooLarge {
+        /// The stage.
+        stage: usize,
+        /// The weight's number in the stage.
+        weight: usize,
+        /// Its value in discs.
+        value: f32,
+    },
+}
+
 /// The errors of a pass, each taken before the sample was learned.
 #[derive(Clone, Copy, PartialEq, Debug, Default, Serialize, Deserialize)]
 pub struct PassLoss {
@@ -90,17 +111,23 @@ impl Learner {
     /// A learner that starts from a model's weights. Weights other than zero count as learned already: they move in small steps.
     ///
     /// # Errors
-    /// A model that does not fit the layout.
-    pub fn from_model(layout: Arc<Layout>, model: &Model, rule: StepRule) -> Result<Self, ModelError> {
+    /// A model that does not fit the layout, or that has weights beyond all sense.
+    pub fn from_model(layout: Arc<Layout>, model: &Model, rule: StepRule) -> Result<Self, StartError> {
         model.check(&layout)?;
         let learned: Vec<f32> = with_step!(rule, rule => rule.learned().to_vec());
+        let discs = |weight: i16| f32::from(weight) / f32::from(model.scale);
+        for (stage, weights) in model.weights.iter().enumerate() {
+            if let Some(weight) = weights.iter().position(|&weight| discs(weight).abs() > LIMIT) {
+                return Err(StartError::TooLarge { stage, weight, value: discs(weights[weight]) });
+            }
+        }
         let learn_stage = |weights: &Vec<i16>| {
             let mut cells = vec![0.0; rule.numbers() * weights.len()];
             for (cell, &weight) in
                 cells.chunks_exact_mut(rule.numbers()).zip(weights).filter(|(_, weight)| **weight != 0)
             {
                 cell.copy_from_slice(&learned);
-                cell[0] = f32::from(weight) / f32::from(model.scale);
+                cell[0] = discs(weight);
             }
             cells
         };

@@ -1,11 +1,13 @@
 //! A pattern set: what the evaluation looks at.
 
 use std::collections::BTreeMap;
+use std::path::Path;
 
 use serde::{Deserialize, Serialize};
 
 use super::scalar::Scalar;
 use crate::board::{Bitboard, Square};
+use crate::storage::{MAX_TOML_BYTES, read_text};
 
 /// Largest number of squares of a pattern: balanced ternary numbers of 10 digits fit an `i16`.
 pub(super) const MAX_SQUARES: usize = 10;
@@ -122,8 +124,8 @@ impl PatternSet {
             return Ok(set);
         }
         let error = |reason: &dyn std::fmt::Display| PatternSetError::new(name, &reason.to_string());
-        let text = std::fs::read_to_string(name)
-            .map_err(|io| error(&format_args!("neither built in nor a file that can be read ({io})")))?;
+        let text = read_text(Path::new(name), "pattern set", MAX_TOML_BYTES)
+            .map_err(|file| error(&format_args!("neither built in nor a file that can be read ({file})")))?;
         Self::from_toml(&text).map_err(|reason| error(&reason))
     }
 

@@ -1,4 +1,4 @@
-//! Measuring the parameters of selective search ([`super::Calibration`]): the same positions searched shallowly and deeply, and a
+//! Measuring the parameters of selective search ([`Calibration`](crate::eval::Calibration)): the same positions searched shallowly and deeply, and a
 //! line fitted through the values.
 
 use std::sync::atomic::{AtomicBool, Ordering::Relaxed};
@@ -6,9 +6,8 @@ use std::sync::atomic::{AtomicBool, Ordering::Relaxed};
 use rayon::prelude::*;
 
 use super::searcher::Searcher;
-use super::selective::DepthPair;
 use crate::board::Position;
-use crate::eval::{Evaluator, Score};
+use crate::eval::{DepthPair, Evaluator, Score};
 
 /// Positions within so many numbers of empty squares share parameters.
 const GROUP: u32 = 6;
@@ -124,8 +123,8 @@ pub fn fit_pairs(positions: &[Position], values: &[Values]) -> Vec<Measurement> 
             let points: Vec<_> = of_group.iter().filter_map(point).collect();
             let fit = Fit::of(&points).filter(|fit| fit.count >= LEAST_COUNT && fit.slope > 0.0)?;
             let pair = DepthPair {
-                least_empties: least as u8,
-                most_empties: most as u8,
+                min_empties: least as u8,
+                max_empties: most as u8,
                 shallow: shallow as u8,
                 deep: deep as u8,
                 slope: fit.slope as f32,
@@ -227,7 +226,7 @@ mod tests {
             assert!((pair.slope - 0.8).abs() < 0.05, "{pair:?}");
             assert!((pair.offset - offset).abs() < 0.3 && (pair.deviation - deviation).abs() < 0.3, "{pair:?}");
         }
-        assert!((measured[0].pair.least_empties..=measured[0].pair.most_empties).contains(&20));
-        assert!((measured[1].pair.least_empties..=measured[1].pair.most_empties).contains(&30));
+        assert!((measured[0].pair.min_empties..=measured[0].pair.max_empties).contains(&20));
+        assert!((measured[1].pair.min_empties..=measured[1].pair.max_empties).contains(&30));
     }
 }

@@ -9,9 +9,9 @@ use rand_chacha::ChaCha8Rng;
 
 use super::game::{SelfPlay, SelfPlayConfig, Stopped, UpdateTarget};
 use crate::board::Position;
-use crate::eval::Evaluator;
+use crate::eval::{Calibration, Evaluator};
+use crate::search::Selectivity;
 use crate::search::calibrate::{fit_pairs, groups, search_all};
-use crate::search::{Calibration, Selectivity};
 
 /// How the games are played whose positions are measured.
 const GAMES: SelfPlayConfig = SelfPlayConfig {

@@ -5,8 +5,7 @@ use std::path::{Path, PathBuf};
 
 use super::config::ConfigError;
 use super::identity::Difference;
-use crate::eval::ModelError;
-use crate::learn::Diverged;
+use crate::learn::{Diverged, StartError};
 use crate::pattern::LayoutError;
 use crate::record::{Format, RecordError};
 use crate::storage::FileError;
@@ -22,7 +21,7 @@ pub enum TrainError {
     Layout(#[from] LayoutError),
     /// The weights to start from.
     #[error("cannot start from these weights: {0}")]
-    From(ModelError),
+    From(StartError),
     /// Other weights to start from than those that the run began with.
     #[error(
         "the run in {0} began with other weights, or from nothing. Give it the same --from as at first, or use another --run \

@@ -25,11 +25,10 @@ fn play<A: Evaluator, B: Evaluator>(
 ) -> Result<GateMatch, Stopped> {
     let settings =
         SearchSettings { depth: config.depth, exact_empties: config.exact_empties, ..SearchSettings::default() };
-    let plan = Match { openings, sprt: None, played: Vec::new() };
-    let first = || Ok(SearchPlayer::new(first, settings.clone()).with_stop(stop));
-    let second = || Ok(SearchPlayer::new(second, settings.clone()).with_stop(stop));
+    let plan = Match { openings, sprt: None, held: Vec::new() };
+    let first = || Ok(SearchPlayer::new(first, settings.clone()));
+    let second = || Ok(SearchPlayer::new(second, settings.clone()));
     let report = plan.run(first, second, stop, |_| ()).expect("built-in players always start");
-    // Games that were broken off count as lost: nothing of a match that was told to stop can be believed.
     if stop.load(Relaxed) { Err(Stopped) } else { Ok(GateMatch::of(&report)) }
 }
 

@@ -12,12 +12,9 @@ use super::identity::hex;
 use super::keeper::Halt;
 use crate::eval::Score;
 use crate::learn::{Sample, SampleSet};
-use crate::record::{Fault, Format, Labelled, Labeller, Place, Record, RecordError, read};
+use crate::record::{Fault, Format, Labelled, Labeller, MAX_BYTES, Place, Record, RecordError, read};
 use crate::selfplay::Stopped;
 use crate::storage::read_bounded;
-
-/// Most bytes of a file of records.
-const LARGEST: u64 = 1 << 30;
 
 /// Records that are read and labelled at a time.
 const CHUNK: usize = 1 << 12;
@@ -44,7 +41,7 @@ pub(super) fn sealed(config: &TrainConfig) -> Result<TrainConfig, TrainError> {
 }
 
 fn contents(path: &Path) -> Result<Vec<u8>, TrainError> {
-    Ok(read_bounded(path, "file of records", LARGEST)?)
+    Ok(read_bounded(path, "file of records", MAX_BYTES)?)
 }
 
 /// The SHA-256 of a file in lower-case hexadecimal.

@@ -1,6 +1,7 @@
 //! Matches, servers, and converting games.
 
 use std::fs;
+use std::process::Stdio;
 
 use crate::support::*;
 
@@ -41,6 +42,25 @@ fn equal_players_come_out_equal() {
     assert_eq!(value(&results, "wins"), value(&results, "losses"));
     assert_eq!(value(&results, "score"), ["50.00%"]);
     assert_eq!(value(&results, "elo")[0], "+0.0");
+}
+
+#[test]
+fn openings_that_repeat_count_once() {
+    let folder = tempfile::tempdir().unwrap();
+    let file = folder.path().join("openings.txt");
+    fs::write(&file, "f5d6c3d3c4\nf5f6\nf5d6c4d3c3\nf5f6\n").unwrap();
+    let openings = file.to_str().unwrap();
+    let play = |more: &[&str]| {
+        let common = ["match", "mobility", "squares", "--openings", openings, "--depth", "2"];
+        let output = run_with(&[&common, more].concat(), "");
+        assert_eq!(output.status.code(), Some(0));
+        (String::from_utf8(output.stdout).unwrap(), String::from_utf8(output.stderr).unwrap())
+    };
+    let (twice, talk) = play(&["--pairs", "400", "--sprt", "-900,-800"]);
+    assert_eq!((value(&twice, "pairs"), value(&twice, "sprt")[0]), (vec!["2"], "undecided"));
+    assert!(talk.contains("2 pairs instead of 400"), "{talk}");
+    let (once, talk) = play(&["--pairs", "2"]);
+    assert_eq!((value(&once, "elo"), talk.as_str()), (value(&twice, "elo"), ""));
 }
 
 #[test]
@@ -113,6 +133,64 @@ fn players_that_fail_are_told() {
     assert!(refusal(&arguments, "", 1).contains("line 2"));
 }
 
+/// Waits until something holds; a test that waits in vain does not end.
+#[cfg(unix)]
+fn wait_until(holds: impl Fn() -> bool) {
+    while !holds() {
+        std::thread::sleep(std::time::Duration::from_millis(5));
+    }
+}
+
+#[cfg(unix)]
+#[test]
+fn engines_die_with_the_match_however_it_ends() {
+    use rustix::process::{Pid, Signal, kill_process, test_kill_process};
+    for signal in [Signal::KILL, Signal::HUP, Signal::TERM] {
+        let folder = tempfile::tempdir().unwrap();
+        let note = folder.path().join("pids");
+        // An engine that says nothing and has a child of its own; neither ever looks at its input.
+        let script = format!("sleep 3600 & echo $! $$ > {0}.new; mv {0}.new {0}; wait", note.display());
+        let mut program = program();
+        program.args(["match", "squares", &format!("gtp:sh -c '{script}'"), "--pairs", "1", "-q"]);
+        let mut program = program.stdout(Stdio::null()).stderr(Stdio::null()).spawn().unwrap();
+        wait_until(|| note.exists());
+        let pids = fs::read_to_string(&note).unwrap();
+        kill_process(Pid::from_child(&program), signal).unwrap();
+        program.wait().unwrap();
+        for pid in pids.split_whitespace() {
+            let pid = Pid::from_raw(pid.parse().unwrap()).unwrap();
+            // Whoever adopts it may take its time, or leave a zombie.
+            let is_zombie = || {
+                let status = fs::read_to_string(format!("/proc/{}/stat", pid.as_raw_pid()));
+                status.is_ok_and(|status| status.contains(") Z "))
+            };
+            wait_until(|| test_kill_process(pid).is_err() || is_zombie());
+        }
+    }
+}
+
+#[cfg(target_os = "linux")]
+#[test]
+fn threads_that_the_system_refuses_are_an_error() {
+    // More and more room for stacks, until a match works.
+    let engine = format!("gtp:{PROGRAM} gtp -w squares --threads 1 --log2-hash 1");
+    let (mut works, mut refused) = (false, 0);
+    for kilobytes in (16_000..400_000).step_by(500) {
+        let mut shell = std::process::Command::new("sh");
+        shell.args(["-c", &format!("ulimit -v {kilobytes}; exec \"$@\""), "sh", PROGRAM]);
+        shell.args(["match", "squares", &engine, "--pairs", "1", "--depth", "1", "--threads", "1", "-q"]);
+        let output = finish(shell, "");
+        let error = String::from_utf8_lossy(&output.stderr);
+        assert!(!error.contains("panicked"), "{kilobytes}: {error}");
+        refused += usize::from(error.contains("cannot listen to it"));
+        works = output.status.success();
+        if works {
+            break;
+        }
+    }
+    assert!(works && refused > 0, "{refused}");
+}
+
 #[test]
 fn servers_answer_until_the_input_ends() {
     let gtp = stdout(&["gtp", "-w", "squares", "--depth", "2"], "1 name\nplay b f5\ngenmove w\nfly\n");
@@ -120,6 +198,9 @@ fn servers_answer_until_the_input_ends() {
     assert!(gtp.contains("? "), "{gtp}");
     let nboard = stdout(&["nboard", "-w", "squares"], "nboard 2\nping 7\nset depth 3\ngo\n");
     assert!(nboard.contains("pong 7") && nboard.contains("=== "), "{nboard}");
+    // Nobody is left to stop a search that would take for ever.
+    assert!(stdout(&["nboard", "-w", "squares"], "set depth 60\ngo\n").contains("=== "));
+    assert!(stdout(&["gtp", "-w", "squares", "--depth", "60"], "genmove b\n").starts_with("= "));
     // A folder can be opened for reading, but not read.
     let mut program = program();
     program.args(["gtp", "-w", "squares"]).stdin(fs::File::open(env!("CARGO_MANIFEST_DIR")).unwrap());

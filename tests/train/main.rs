@@ -12,9 +12,9 @@ use std::sync::atomic::{AtomicBool, Ordering::Relaxed};
 use std::time::Duration;
 
 use flipside::board::Transcript;
+use flipside::eval::{Calibration, DepthPair};
 use flipside::export::{Engine, encode};
 use flipside::record::{Format, convert};
-use flipside::search::{Calibration, DepthPair};
 use flipside::train::{Budget, Outcome, RecordsConfig, TrainConfig, TrainError, TrainEvent, TrainRequest, train};
 use flipside::weights::WeightFile;
 use rand::SeedableRng;
@@ -41,7 +41,7 @@ fn config_with_records(folder: &Path) -> TrainConfig {
 #[test]
 fn training_goes_on_from_calibrated_weights_and_leaves_their_calibration_behind() {
     let pair =
-        DepthPair { least_empties: 7, most_empties: 60, shallow: 1, deep: 3, slope: 1.0, offset: 0.0, deviation: 3.0 };
+        DepthPair { min_empties: 7, max_empties: 60, shallow: 1, deep: 3, slope: 1.0, offset: 0.0, deviation: 3.0 };
     let plain = WeightFile::embedded();
     let calibrated = WeightFile { calibration: Some(Calibration::new(vec![pair]).unwrap()), ..plain.clone() };
     let config = small(config());
