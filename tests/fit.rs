@@ -20,7 +20,7 @@ const GAMES: SelfPlayConfig = SelfPlayConfig {
 };
 
 fn games(seed: u64, count: u32) -> Vec<GameRecord> {
-    SelfPlay::new(&MobilityEvaluator, GAMES).play_games(seed, 0, 0, count, &AtomicBool::new(false)).unwrap()
+    SelfPlay::new(&MobilityEvaluator, GAMES, None).play_games(seed, 0, 0, count, &AtomicBool::new(false)).unwrap()
 }
 
 /// A run of two generations with kept games.

@@ -101,7 +101,7 @@ fn with_games<E: Evaluator>(evaluator: &E, bench: &mut Bench, asked: impl Fn(Sec
         };
         bench.nodes("midgame", || positions.iter().map(|scored| search(&scored.diagram.position)).sum())?;
     }
-    let players = SelfPlay::new(evaluator, SELF_PLAY);
+    let players = SelfPlay::new(evaluator, SELF_PLAY, None);
     let play = || players.play_games(1, 0, 0, GAMES, &AtomicBool::new(false)).expect("nothing stops these games");
     let mut games = Vec::new();
     if asked(Section::Selfplay) {

@@ -3,6 +3,7 @@
 use std::io::{self, Write};
 use std::path::PathBuf;
 use std::sync::Mutex;
+use std::sync::atomic::AtomicBool;
 
 use clap::Args;
 
@@ -61,6 +62,8 @@ impl CalibrateArguments {
         let mut file = self.weights.weight_file()?;
         let evaluator = PatternEvaluator::new(&file.model);
         let evaluator = evaluator.context(|| format!("cannot use the weights `{}`", self.weights))?;
+        // A signal ends the program; there is nothing to finish.
+        let never = AtomicBool::new(false);
         let (positions, source) = match &self.positions {
             Some(path) => {
                 let positions = read_positions(path, session)?.into_iter().map(|scored| scored.diagram.position);
@@ -68,15 +71,17 @@ impl CalibrateArguments {
             }
             None => {
                 session.say("playing the games that the positions are taken from");
-                (varied_positions(&evaluator, self.seed, self.positions_per_stage as usize), "self-play".to_owned())
+                let positions = varied_positions(&evaluator, self.seed, self.positions_per_stage as usize, &never);
+                (positions.expect("nothing stops these games"), "self-play".to_owned())
             }
         };
         let meter = Mutex::new((Meter::new(session, positions.len() as u64, "positions"), 0));
-        let values = search_all(&evaluator, &positions, self.depth, || {
+        let values = search_all(&evaluator, &positions, self.depth, &never, || {
             let (meter, searched) = &mut *meter.lock().expect("showing progress does not panic");
             *searched += 1;
             meter.show(*searched, || format!("searched to depth {}", self.depth));
         });
+        let values = values.expect("nothing stops these searches");
         meter.into_inner().expect("showing progress does not panic").0.finish();
         let measured = fit_pairs(&positions, &values);
         if output.is_standard_output() {

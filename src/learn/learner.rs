@@ -2,6 +2,7 @@
 
 use std::ops::{Add, RangeInclusive};
 use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering::Relaxed};
 
 use rayon::prelude::*;
 use serde::{Deserialize, Serialize};
@@ -15,6 +16,9 @@ use crate::pattern::{LANES, Layout};
 
 /// Weights may not leave plus and minus this many discs: beyond any sense, and near the end of the stored range.
 const LIMIT: f32 = 250.0;
+
+/// Samples between two looks at the flag to stop: some ten milliseconds.
+const STOP_EVERY: usize = 1 << 14;
 
 /// Learning went wrong: a weight is not a number or has run away.
 #[derive(Debug, Clone, PartialEq, thiserror::Error)]
@@ -159,7 +163,21 @@ impl Learner {
     /// # Errors
     /// Weights that are not numbers or have run away; the learner is of no use then.
     pub fn pass(&mut self, samples: &SampleSet, scale: f32) -> Result<PassLoss, Diverged> {
-        with_step!(self.rule, rule => self.pass_with(samples, rule.prepared(self.features(), scale)))
+        let loss = self.pass_until(samples, scale, &AtomicBool::new(false))?;
+        Ok(loss.expect("nothing stops this pass"))
+    }
+
+    /// [`Self::pass`], given up with `None` soon after `stop` is set; the learner is of no use then.
+    ///
+    /// # Errors
+    /// As of [`Self::pass`].
+    pub fn pass_until(
+        &mut self,
+        samples: &SampleSet,
+        scale: f32,
+        stop: &AtomicBool,
+    ) -> Result<Option<PassLoss>, Diverged> {
+        with_step!(self.rule, rule => self.pass_with(samples, rule.prepared(self.features(), scale), stop))
     }
 
     /// Features of a position: pattern instances and scalars.
@@ -171,11 +189,14 @@ impl Learner {
         &mut self,
         samples: &SampleSet,
         step: impl Step<NUMBERS>,
-    ) -> Result<PassLoss, Diverged> {
+        stop: &AtomicBool,
+    ) -> Result<Option<PassLoss>, Diverged> {
         let (layout, stages, overlap) = (&*self.layout, &self.stages, self.overlap);
         let learn_stage = |(stage, cells): (usize, &mut Vec<f32>)| {
             let cells = cells.as_chunks_mut::<NUMBERS>().0;
-            let loss = learn_samples(layout, cells, samples.of_stage(stages, stage, overlap), step);
+            let samples = samples.of_stage(stages, stage, overlap).enumerate();
+            let samples = samples.take_while(|(i, _)| i % STOP_EVERY != 0 || !stop.load(Relaxed));
+            let loss = learn_samples(layout, cells, samples.map(|(_, sample)| sample), step);
             match cells.iter().position(|cell| cell[0].is_nan() || cell[0].abs() > LIMIT) {
                 Some(weight) => Err(Diverged { stage, weight, value: cells[weight][0] }),
                 None => Ok(loss),
@@ -184,7 +205,8 @@ impl Learner {
         // The slowest stages have the most samples; one task each lets the threads share them out.
         let losses: Result<Vec<_>, _> =
             self.cells.par_iter_mut().with_max_len(1).enumerate().map(learn_stage).collect();
-        Ok(losses?.into_iter().fold(PassLoss::default(), PassLoss::add))
+        let loss = losses?.into_iter().fold(PassLoss::default(), PassLoss::add);
+        Ok((!stop.load(Relaxed)).then_some(loss))
     }
 
     /// The loss on samples that are not learned, by number of empties, 0 to 60. The result does not depend on the number of threads.

@@ -24,6 +24,9 @@ pub struct TrainConfig {
     pub step: StepRule,
     /// When and how strength is measured.
     pub gate: GateConfig,
+    /// Whether the games of all generations are kept, and not only those of the window.
+    #[serde(default = "yes", skip_serializing_if = "is_yes")]
+    pub keep_games: bool,
     /// What is learned before the first generation.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub records: Option<RecordsConfig>,
@@ -46,6 +49,14 @@ pub struct RecordsConfig {
     /// The SHA-256 of each file in hexadecimal: other contents are refused. A run fills it in where it is left out.
     #[serde(default)]
     pub sha256: Vec<String>,
+}
+
+fn yes() -> bool {
+    true
+}
+
+fn is_yes(is: &bool) -> bool {
+    *is
 }
 
 fn two_passes() -> u32 {
