@@ -18,6 +18,7 @@ mod inspect;
 mod jobs;
 mod match_;
 mod meter;
+mod openings;
 mod perft;
 mod play;
 mod player;
