@@ -24,6 +24,7 @@ mod config;
 mod directory;
 mod error;
 mod event;
+mod fitting;
 mod gate;
 mod identity;
 mod journal;
