@@ -90,6 +90,11 @@ impl<'s> TrainProgress<'s> {
             TrainEvent::Waiting { file, reason } => {
                 self.say(&format!("cannot write `{file}` ({reason}); trying again for some minutes"));
             }
+            TrainEvent::LowRoom { needed, room } => self.say(&format!(
+                "the games will need some {} MB and the disk has {} MB: make room, or begin anew with `keep-games = false`",
+                needed / 1_000_000,
+                room / 1_000_000
+            )),
             TrainEvent::BadRecord { file, reason } => self.say(&format!("left out: `{file}`: {reason}")),
             TrainEvent::Records { file, read, left_out, positions, loss, seconds } => {
                 let seconds = duration(*seconds);

@@ -247,6 +247,12 @@ impl Learner {
         }
     }
 
+    /// Bytes of its [`state`](Self::state), and of a model's weights.
+    pub fn bytes(&self) -> (u64, u64) {
+        let numbers: usize = self.cells.iter().map(Vec::len).sum();
+        (size_of::<f32>() as u64 * numbers as u64, (size_of::<i16>() * numbers / self.rule.numbers()) as u64)
+    }
+
     /// All that the learner knows.
     pub fn state(&self) -> LearnerState {
         LearnerState { stages: self.stages.clone(), cells: self.cells.clone() }

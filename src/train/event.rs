@@ -46,6 +46,13 @@ pub enum TrainEvent {
         /// What the system said.
         reason: String,
     },
+    /// At the run's pace the games that it keeps will not fit on the disk.
+    LowRoom {
+        /// Bytes they will need until the budget is used up.
+        needed: u64,
+        /// Bytes there are.
+        room: u64,
+    },
     /// A new run cannot learn from a record; after the first twenty of a file they are only counted.
     BadRecord {
         /// The file.

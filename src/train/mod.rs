@@ -16,7 +16,7 @@
 //! | `run` | the loop of generations |
 //! | `open` | what is checked before, and what is brought in order |
 //! | `state`, `checkpoint`, `journal`, `directory` | how far a run has come, in memory and on disk |
-//! | `keeper` | writing with patience, and telling of events |
+//! | `keeper`, `room` | writing with patience, telling of events, and whether the disk has room |
 //! | `source`, `records`, `gate` | where games and records come from, and how strength is measured |
 
 mod checkpoint;
@@ -32,6 +32,7 @@ mod keeper;
 mod open;
 mod records;
 mod request;
+mod room;
 mod run;
 mod source;
 mod state;

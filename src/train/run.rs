@@ -17,8 +17,9 @@ use super::keeper::{Halt, Keeper, Sink};
 use super::open::open;
 use super::records;
 use super::request::{Budget, Outcome, TrainRequest};
+use super::room;
 use super::source::{GameJob, GameSource, Played};
-use super::state::{self, RecordsProgress, RunState};
+use super::state::{self, Progress, RecordsProgress, RunState};
 use crate::learn::{PassLoss, SampleSet};
 use crate::pattern::Layout;
 use crate::selfplay::Stopped;
@@ -354,7 +355,10 @@ impl Run<'_> {
         self.save()?;
         let seconds = began.elapsed().as_secs_f64();
         self.state.progress.pace.checkpoint = seconds;
-        self.keeper.tell(&TrainEvent::Checkpoint { generation: self.state.progress.generation, seconds })
+        self.keeper.tell(&TrainEvent::Checkpoint { generation: self.state.progress.generation, seconds })?;
+        let Progress { generation, pace, .. } = self.state.progress;
+        let left = self.budget.seconds.map_or(0.0, |limit| limit - self.clock.elapsed());
+        self.keeper.look_at_room(room::of_seconds(&self.config, &pace, generation, left))
     }
 
     /// Writes the checkpoint, keeping the one before, then `last.fsw`, and removes the games that neither checkpoint needs unless

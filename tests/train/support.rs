@@ -92,11 +92,13 @@ pub struct FailingDisk<F> {
     pub fault: F,
     /// What was waited in all.
     pub waited: Mutex<Duration>,
+    /// Bytes there are room for.
+    pub room: u64,
 }
 
 impl<F: Fn(Step, &Path) -> Option<i32> + Sync> FailingDisk<F> {
     pub fn new(fault: F) -> Self {
-        Self { fault, waited: Mutex::default() }
+        Self { fault, waited: Mutex::default(), room: u64::MAX }
     }
 
     fn check(&self, step: Step, path: &Path) -> io::Result<()> {
@@ -132,6 +134,10 @@ impl<F: Fn(Step, &Path) -> Option<i32> + Sync> Disk for FailingDisk<F> {
     fn remove(&self, path: &Path) -> io::Result<()> {
         self.check(Step::Remove, path)?;
         LocalDisk.remove(path)
+    }
+
+    fn room(&self, _folder: &Path) -> io::Result<u64> {
+        Ok(self.room)
     }
 
     fn pause(&self, time: Duration) {
