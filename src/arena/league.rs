@@ -1,6 +1,7 @@
 //! Games between many players, all pairs of them or one against the rest.
 
 use std::collections::HashMap;
+use std::collections::hash_map::Entry;
 use std::ops::ControlFlow;
 use std::sync::atomic::AtomicBool;
 
@@ -75,8 +76,8 @@ impl League {
             let held = self.held.get(&index).cloned().unwrap_or_default();
             let mut pair = held.complete(&self.openings[opening], stop, || {
                 for number in players {
-                    if !made.contains_key(&number) {
-                        made.insert(number, player(number)?);
+                    if let Entry::Vacant(place) = made.entry(number) {
+                        place.insert(player(number)?);
                     }
                 }
                 let found = made.get_disjoint_mut([&players[0], &players[1]]);

@@ -121,9 +121,9 @@ fn reached_from(start: usize, count: usize, step: impl Fn(usize, usize) -> bool)
     let (mut reached, mut waiting) = (vec![false; count], vec![start]);
     reached[start] = true;
     while let Some(from) = waiting.pop() {
-        for to in 0..count {
-            if !reached[to] && step(from, to) {
-                reached[to] = true;
+        for (to, reached) in reached.iter_mut().enumerate() {
+            if !*reached && step(from, to) {
+                *reached = true;
                 waiting.push(to);
             }
         }

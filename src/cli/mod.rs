@@ -12,10 +12,12 @@ mod error;
 mod eval;
 mod evaluator;
 mod export;
+mod external;
 mod import;
 mod input;
 mod inspect;
 mod jobs;
+mod league;
 mod match_;
 mod meter;
 mod openings;
@@ -57,6 +59,7 @@ struct Arguments {
 enum Command {
     Train(train::TrainArguments),
     Match(match_::MatchArguments),
+    League(league::LeagueArguments),
     Eval(eval::EvalArguments),
     Search(search::SearchArguments),
     Solve(solve::SolveArguments),
@@ -78,6 +81,7 @@ impl Command {
         match self {
             Self::Train(arguments) => arguments.run(session, out),
             Self::Match(arguments) => arguments.run(session, out),
+            Self::League(arguments) => arguments.run(session, out),
             Self::Eval(arguments) => arguments.run(session, out),
             Self::Search(arguments) => arguments.run(session, out),
             Self::Solve(arguments) => arguments.run(session, out),

@@ -1,6 +1,7 @@
 //! The program as its users meet it: output, exit codes, errors.
 
 mod general;
+mod league;
 mod matches;
 mod play;
 mod positions;
