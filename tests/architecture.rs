@@ -6,14 +6,14 @@ use std::path::{Path, PathBuf};
 
 /// The modules in layers, each layer free to use those before it.
 const LAYERS: [&[&str]; 13] = [
-    &["board", "storage"],
+    &["board", "memory", "storage"],
     &["pattern"],
     &["eval"],
-    &["search"],
+    &["search", "textbook", "weights"],
     &["selfplay"],
-    &["learn"],
-    &["weights"],
+    &["games", "learn"],
     &["export", "record"],
+    &["fit"],
     &["arena"],
     &["protocol"],
     &["train"],

@@ -8,7 +8,7 @@ use std::process::{Command, Stdio};
 
 use flipside::board::{Diagram, Position, Side, Transcript};
 use flipside::eval::{Evaluator, Model, PatternEvaluator, StageMap};
-use flipside::export::{OpenLayout, Target, export, write_open};
+use flipside::export::{OpenLayout, write_open};
 use flipside::pattern::{Pattern, PatternSet, Scalar};
 use flipside::weights::{Provenance, WeightFile};
 use rand::{RngExt, SeedableRng};
@@ -24,6 +24,7 @@ fn weights() -> WeightFile {
             pattern("corner", "b2 a1 c1 d1"),
             pattern("diag8", "a1 b2 c3 d4 e5 f6 g7 h8"),
             pattern("ecke ß 'x' \"y\"", "a1 b1 a2"),
+            pattern("../../up/\\nul:\u{1b}", "c1 c2"),
             pattern("centre", "d4 e4 d5 e5"),
         ],
         scalars: vec![
@@ -42,16 +43,27 @@ fn weights() -> WeightFile {
     WeightFile::new(model, provenance)
 }
 
-/// Positions of random games, and for each the value in discs by our own evaluator's sum.
+/// Positions of random games and for each the value in discs: by our own evaluator's sum where the player has a move, by rule at
+/// passes and where the game is over.
 fn questions(file: &WeightFile) -> Vec<(Position, f64)> {
     let evaluator = PatternEvaluator::new(&file.model).unwrap();
     let mut random = ChaCha8Rng::seed_from_u64(12);
-    let positions = (0..5).flat_map(|_| Transcript::random(&mut random).steps()).map(|(diagram, _)| diagram.position);
-    let answer = |position: Position| {
+    let games: Vec<_> = (0..40).map(|_| Transcript::random(&mut random)).collect();
+    let positions = games[..5].iter().flat_map(Transcript::steps).map(|(diagram, _)| diagram.position);
+    // A position in which a game's opponent has just passed, seen by the one who passed; and each game's end.
+    let passes = games.iter().flat_map(Transcript::steps).map(|(diagram, _)| diagram.position.pass());
+    let passes = passes.filter(|position| position.moves() == 0).take(10);
+    let ends = games.iter().map(|game| game.last().position);
+    let value = |position: Position| {
         let sum = evaluator.sum(&position, &evaluator.state(&position));
-        (position, (f64::from(sum) / f64::from(file.model.scale)).clamp(-64.0, 64.0))
+        (f64::from(sum) / f64::from(file.model.scale)).clamp(-64.0, 64.0)
     };
-    positions.map(answer).collect()
+    let answer = |position: Position| match (position.moves(), position.opponent_moves()) {
+        (0, 0) => f64::from(position.final_score()),
+        (0, _) => -value(position.pass()),
+        _ => value(position),
+    };
+    positions.chain(passes).chain(ends).map(|position| (position, answer(position))).collect()
 }
 
 /// Whether a program can be run at all.
@@ -93,9 +105,7 @@ fn diagram(position: &Position) -> String {
 
 fn written(folder: &Path, name: &str, layout: OpenLayout) -> PathBuf {
     let path = folder.join(name);
-    let done = export(&weights(), Target::Open(layout), &path, false).unwrap();
-    assert_eq!(done.files, [path.as_path()]);
-    assert_eq!(done.quantisation, None);
+    write_open(layout, &weights(), &mut fs::File::create(&path).unwrap()).unwrap();
     path
 }
 
@@ -187,6 +197,17 @@ fn a_rust_compiler_takes_the_module_without_a_warning() {
         run(Command::new("rustc").args([edition, "-O", "-D", "warnings", "main.rs"]).current_dir(&folder));
         ask(&mut Command::new(folder.path().join("main")), &weights(), line);
     }
+}
+
+#[test]
+fn no_name_leads_out_of_the_folder_of_an_archive() {
+    let mut bytes = Vec::new();
+    write_open(OpenLayout::Npz, &weights(), &mut bytes).unwrap();
+    let archive = zip::ZipArchive::new(std::io::Cursor::new(bytes)).unwrap();
+    let names: Vec<_> = archive.file_names().map(|name| name.unwrap().into_owned()).collect();
+    let plain = |name: &String| name.bytes().all(|byte| byte.is_ascii_alphanumeric() || b"-._~%".contains(&byte));
+    assert!(names.iter().all(plain) && names.iter().all(|name| !name.starts_with('.')), "{names:?}");
+    assert!(names.contains(&"pattern...%2F..%2Fup%2F%5Cnul%3A%1B.weights.npy".to_owned()), "{names:?}");
 }
 
 #[test]

@@ -2,15 +2,15 @@
 
 use std::convert::Infallible;
 use std::fmt;
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use std::str::FromStr;
 
 use clap::Args;
 
 use super::error::{CliError, Context};
 use super::selectivity::SelectivityChoice;
-use crate::eval::{MobilityEvaluator, PatternEvaluator, SquareEvaluator};
-use crate::search::{Calibration, Selectivity};
+use crate::eval::{Calibration, MobilityEvaluator, PatternEvaluator, SquareEvaluator};
+use crate::search::Selectivity;
 use crate::weights::WeightFile;
 
 /// An evaluation as typed.
@@ -79,6 +79,14 @@ macro_rules! with_evaluator {
 pub(super) use with_evaluator;
 
 impl EvaluatorChoice {
+    /// The weight file's path, if it is one.
+    pub fn path(&self) -> Option<&Path> {
+        match self {
+            Self::File(path) => Some(path),
+            Self::Default | Self::Squares | Self::Mobility => None,
+        }
+    }
+
     /// The weight file.
     ///
     /// # Errors

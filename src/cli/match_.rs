@@ -9,6 +9,7 @@ use std::sync::atomic::{AtomicBool, Ordering::Relaxed};
 use clap::Args;
 
 use super::error::{CliError, Context};
+use super::escape::on_one_line;
 use super::external::ExternalArguments;
 use super::meter::Meter;
 use super::openings::OpeningsArguments;
@@ -20,7 +21,6 @@ use crate::arena::{
 };
 use crate::board::{Side, Transcript};
 use crate::record::log::{PlayerCard, Settings};
-use crate::record::printable;
 
 /// Play two players against each other: pairs of games from equal openings, colours swapped
 ///
@@ -127,7 +127,7 @@ impl MatchArguments {
     fn write_report(&self, report: &MatchReport, out: &mut dyn Write) -> Result<(), CliError> {
         let tally = &report.tally;
         let [first, second] = [&self.first, &self.second].map(ToString::to_string);
-        writeln!(out, "first\t{}\nsecond\t{}", printable(&first), printable(&second))?;
+        writeln!(out, "first\t{}\nsecond\t{}", on_one_line(&first), on_one_line(&second))?;
         writeln!(out, "pairs\t{}", tally.pair_count())?;
         writeln!(out, "wins\t{}\ndraws\t{}\nlosses\t{}", tally.wins, tally.draws, tally.losses)?;
         writeln!(out, "score\t{:.2}%", 100.0 * tally.score())?;
@@ -212,7 +212,7 @@ impl Forfeits {
         let lost = |loser| self.0.iter().filter(|((other, _), _)| *other == loser).map(|(_, count)| count).sum::<u64>();
         writeln!(out, "forfeits\t{}\t{}", lost(0), lost(1))?;
         for ((loser, reason), count) in &self.0 {
-            writeln!(out, "forfeit\t{}\t{count}\t{reason}", SEATS[*loser])?;
+            writeln!(out, "forfeit\t{}\t{count}\t{}", SEATS[*loser], on_one_line(reason))?;
         }
         Ok(())
     }

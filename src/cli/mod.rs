@@ -9,18 +9,22 @@ mod bench;
 mod calibrate;
 mod convert;
 mod error;
+mod escape;
 mod eval;
 mod evaluator;
 mod export;
 mod external;
+mod fit;
 mod import;
 mod input;
 mod inspect;
 mod jobs;
 mod league;
 mod match_;
+mod memory;
 mod meter;
 mod openings;
+mod output;
 mod perft;
 mod play;
 mod player;
@@ -58,6 +62,7 @@ struct Arguments {
 #[derive(Subcommand, Debug)]
 enum Command {
     Train(train::TrainArguments),
+    Fit(fit::FitArguments),
     Match(match_::MatchArguments),
     League(league::LeagueArguments),
     Eval(eval::EvalArguments),
@@ -80,6 +85,7 @@ impl Command {
     fn run(self, session: &Session, out: &mut dyn Write) -> Result<(), CliError> {
         match self {
             Self::Train(arguments) => arguments.run(session, out),
+            Self::Fit(arguments) => arguments.run(session, out),
             Self::Match(arguments) => arguments.run(session, out),
             Self::League(arguments) => arguments.run(session, out),
             Self::Eval(arguments) => arguments.run(session, out),

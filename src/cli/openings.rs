@@ -9,6 +9,10 @@ use super::session::Session;
 use crate::arena::{hash_openings, parse_openings, select_openings, xot_openings};
 use crate::board::Transcript;
 use crate::record::log::Settings;
+use crate::storage::read_text;
+
+/// Most bytes of a file of openings.
+const MAX_OPENINGS_BYTES: u64 = 1 << 26;
 
 /// The options on openings.
 #[derive(Args, Debug)]
@@ -48,7 +52,7 @@ impl OpeningsArguments {
     fn all(&self) -> Result<Vec<Transcript>, CliError> {
         let Some(path) = &self.openings else { return Ok(xot_openings()) };
         let cannot = || format!("cannot read openings from `{}`", path.display());
-        let text = std::fs::read_to_string(path).context(cannot)?;
+        let text = read_text(path, "list of openings", MAX_OPENINGS_BYTES).context(cannot)?;
         parse_openings(&text).context(cannot)
     }
 }

@@ -12,15 +12,16 @@ use serde_json::Value;
 use super::error::CliError;
 use super::evaluator::{AnyEvaluator, EvaluatorChoice, WeightsArgument, with_evaluator};
 use super::external::ExternalChoice;
+use super::memory::check_tables;
 use super::selectivity::{SelectivityArgument, SelectivityChoice};
 use super::session::{Session, start_threads};
 use crate::arena::{Player, PlayerError, SearchPlayer, SearchSettings};
 use crate::board::{Diagram, Square};
-use crate::eval::Evaluator;
+use crate::eval::{Calibration, Evaluator};
 use crate::protocol::{ExternalPlayer, ExternalSpec, Limits, SearchEngine};
 use crate::record::MoveNote;
 use crate::record::log::{PlayerCard, Settings};
-use crate::search::{Calibration, Selectivity};
+use crate::search::Selectivity;
 use crate::weights::WeightFile;
 
 /// A player as typed.
@@ -162,8 +163,10 @@ impl EngineArguments {
     /// The evaluator of the weights, and how it is searched with.
     ///
     /// # Errors
-    /// What is wrong with the weight file.
+    /// What is wrong with the weight file, or hash tables that do not fit into memory.
     pub fn load(&self) -> Result<(AnyEvaluator, SearchSettings), CliError> {
+        // One for searching, one for solving.
+        check_tables(2, self.log2_hash)?;
         self.thinking.load(self.weights.choice(), Some(self.log2_hash))
     }
 

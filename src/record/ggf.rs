@@ -234,17 +234,19 @@ pub fn write(out: &mut impl Write, game: &Game) -> io::Result<()> {
     if let Some(clock) = &game.clock {
         write!(out, "TI[{}]", clean(clock))?;
     }
-    write!(out, "TY[8]BO[8")?;
-    let (black, white) = game.start().black_and_white();
+    let mut board = Vec::with_capacity(72);
     for square in Square::all() {
-        let gap = if square.index() % 8 == 0 { " " } else { "" };
-        let cell = match (black & square.bit() != 0, white & square.bit() != 0) {
-            (true, _) => '*',
-            (_, true) => 'O',
-            _ => '-',
-        };
-        write!(out, "{gap}{cell}")?;
+        if square.index() % 8 == 0 {
+            board.push(b' ');
+        }
+        board.push(match game.start().disc(square) {
+            Some(Side::Black) => b'*',
+            Some(Side::White) => b'O',
+            None => b'-',
+        });
     }
+    write!(out, "TY[8]BO[8")?;
+    out.write_all(&board)?;
     let mut side = game.start().side;
     write!(out, " {}]", if side == Side::Black { '*' } else { 'O' })?;
     for ((diagram, square), (_, note)) in game.steps().zip(game.moves()) {

@@ -10,7 +10,6 @@ mod game;
 pub mod ggf;
 pub mod lines;
 pub mod log;
-mod printable;
 mod read;
 pub mod wthor;
 
@@ -18,8 +17,10 @@ use crate::board::NotationError;
 
 pub use convert::{ConvertError, Converted, Format, UnknownFormat, convert};
 pub use game::{Finish, Game, GameResult, MoveNote};
-pub use printable::printable;
 pub use read::{Labelled, Labeller, Record, Records, read};
+
+/// Most bytes of a file of records that are read.
+pub const MAX_BYTES: u64 = 1 << 30;
 
 /// Something in a record that cannot be read, and where it stands.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]

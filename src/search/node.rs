@@ -1,6 +1,6 @@
 //! A position on the way through a search, with what the evaluator carries along.
 
-use crate::board::{Bitboard, CORNERS, Position, Square};
+use crate::board::{Bitboard, C_SQUARES, CORNERS, Position, Square, X_SQUARES};
 use crate::eval::{Evaluator, Score};
 
 /// A position, its moves, and the evaluator's state of it.
@@ -34,12 +34,12 @@ impl<S: Clone> Node<S> {
         Self { position, moves: position.moves(), state: evaluator.pass(&self.state) }
     }
 
-    /// The value where the search ends: exact where the board is full or a side has no discs left.
+    /// The value at the horizon, by rule where the mover has no move: the passed position's, negated, or the result where neither
+    /// side can move.
     #[inline]
     pub(super) fn leaf(&self, evaluator: &impl Evaluator<State = S>) -> Score {
-        let Position { player, opponent } = self.position;
-        if player == 0 || opponent == 0 || player | opponent == !0 {
-            return self.result();
+        if self.moves == 0 {
+            return self.leaf_at_pass(evaluator);
         }
         evaluator.evaluate(&self.position, &self.state)
     }
@@ -48,10 +48,14 @@ impl<S: Clone> Node<S> {
     #[inline]
     pub(super) fn leaf_after(&self, evaluator: &impl Evaluator<State = S>, to: Square, flips: Bitboard) -> Score {
         let after = self.position.play_unchecked(to, flips);
-        if after.player == 0 || after.empty() == 0 {
-            return Score::from_discs(after.final_score());
-        }
-        evaluator.evaluate_move(&self.state, to, flips, &after)
+        let value = evaluator.evaluate_move(&self.state, to, flips, &after);
+        value.unwrap_or_else(|| self.play(evaluator, to, flips, 0).leaf_at_pass(evaluator))
+    }
+
+    #[cold]
+    fn leaf_at_pass(&self, evaluator: &impl Evaluator<State = S>) -> Score {
+        let passed = self.pass(evaluator);
+        if passed.moves == 0 { self.result() } else { -evaluator.evaluate(&passed.position, &passed.state) }
     }
 
     /// The value with one ply to go, every child a leaf; above `alpha`, that of the first move found to be, which becomes the
@@ -86,7 +90,7 @@ impl<S: Clone> Node<S> {
 }
 
 /// Squares next to a corner, tried last where nothing better is known.
-const BESIDE_CORNERS: Bitboard = 0x42c3_0000_0000_c342;
+const BESIDE_CORNERS: Bitboard = C_SQUARES | X_SQUARES;
 
 /// The move to try first where looking closer would cost more than it saves: one of the killers, a corner, or, while there is
 /// another, none beside a corner. `moves` must not be empty.

@@ -6,9 +6,9 @@
 
 use std::sync::atomic::{AtomicU64, Ordering::Relaxed};
 
-use super::prefetch::prefetch;
 use crate::board::Bitboard;
 use crate::eval::Score;
+use crate::memory::prefetch;
 
 /// What a table knows of a position: its value at a depth lies between two bounds.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]

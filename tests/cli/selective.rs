@@ -24,7 +24,7 @@ fn the_parameters_are_printed_and_kept_with_the_weights() {
     let pairs = kept.calibration.as_ref().unwrap().pairs();
     assert_eq!(pairs.len(), rows.len() - 1);
     for (pair, row) in pairs.iter().zip(&rows[1..]) {
-        assert_eq!(row[0], format!("{}-{}", pair.least_empties, pair.most_empties));
+        assert_eq!(row[0], format!("{}-{}", pair.min_empties, pair.max_empties));
         assert_eq!([row[1], row[2]], [pair.shallow.to_string(), pair.deep.to_string()]);
         assert_eq!(row[5], format!("{:.2}", pair.deviation));
         assert!(row[6].parse::<f32>().unwrap() > 0.8 && row[7].parse::<u32>().unwrap() >= 30, "{row:?}");
@@ -39,8 +39,9 @@ fn the_parameters_are_printed_and_kept_with_the_weights() {
     let other = [&few("3")[..], &["--seed", "2"]].concat();
     assert_ne!(fs::read(calibrate(folder.path(), "other.fsw", &other).0).unwrap(), bytes);
 
-    // What is calibrated can be calibrated again, in place.
-    stdout(&["calibrate", &path, "-o", &path, "-q", "--depth", "3", "--positions-per-stage", "30"], "");
+    // What is calibrated can be calibrated again.
+    let (calibrated, path) = (path, folder.path().join("again.fsw").display().to_string());
+    stdout(&["calibrate", &calibrated, "-o", &path, "-q", "--depth", "3", "--positions-per-stage", "30"], "");
     let again = WeightFile::load(path.as_ref()).unwrap();
     assert!(again.calibration.unwrap().pairs().iter().all(|pair| pair.deep == 3));
     let shown = stdout(&["inspect", &path, "--top", "0"], "");

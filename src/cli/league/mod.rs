@@ -22,7 +22,6 @@ use crate::arena::{
     GameLog, GameLogError, Guests, League, LeagueEvent, Pair, PairPoints, Tally, gauntlet, round_robin,
 };
 use crate::board::{Side, Transcript};
-use crate::record::printable;
 use table::Table;
 
 /// Rate any number of players by games of each against each: pairs of games from equal openings, colours swapped
@@ -182,7 +181,7 @@ impl Roster {
 }
 
 fn tell_left_out(log: &GameLog, session: &Session) {
-    let others: Vec<_> = log.left_out().iter().map(|name| format!("`{}`", printable(name))).collect();
+    let others: Vec<_> = log.left_out().iter().map(|name| format!("`{name}`")).collect();
     if !others.is_empty() {
         session.say(format_args!("left out of the log, as they do not take part: {}", others.join(", ")));
     }
@@ -285,7 +284,7 @@ impl<'a> Recorder<'a> {
             score.forfeits[loser] += 1;
             if !self.held[index] {
                 let name = &self.roster.makers[players[loser]].card.name;
-                self.meter.say(format_args!("lost by `{}`: {}", printable(name), forfeit.reason));
+                self.meter.say(format_args!("lost by `{name}`: {}", forfeit.reason));
             }
         }
     }

@@ -4,10 +4,10 @@ use std::io::{self, Write};
 
 use serde::Serialize;
 
+use super::super::escape::on_one_line;
 use super::{Recorder, Score};
 use crate::arena::{Estimate, PairPoints, Ratings};
 use crate::record::log::Settings;
-use crate::record::printable;
 
 /// The results of one league.
 #[derive(Serialize)]
@@ -119,7 +119,7 @@ impl Table {
     pub fn best(&self) -> Option<String> {
         let best = &self.players[self.ranking[0]];
         let Interval { value, low, high } = best.elo?;
-        Some(format!("depth {}: {} {value:+.0} [{low:+.0}, {high:+.0}]", self.depth, printable(&best.name)))
+        Some(format!("depth {}: {} {value:+.0} [{low:+.0}, {high:+.0}]", self.depth, on_one_line(&best.name)))
     }
 
     /// Writes names and values, separated by tabs: the ranking, and all against all.
@@ -156,7 +156,7 @@ impl Table {
     }
 
     fn name(&self, player: usize) -> String {
-        printable(&self.players[player].name).into_owned()
+        on_one_line(&self.players[player].name)
     }
 
     /// The share of the points that a player took from another, in the games between them.

@@ -5,7 +5,7 @@
 
 use std::sync::LazyLock;
 
-use crate::board::{Bitboard, Position};
+use crate::board::{Bitboard, FILE_A, Position};
 
 /// For each configuration of an edge, by [`edge_index`], the player's stable discs.
 static EDGES: LazyLock<Box<[u8; 6561]>> = LazyLock::new(all_edges);
@@ -62,8 +62,6 @@ fn edge_flips(player: u8, opponent: u8, place: i32) -> u8 {
     }
     all
 }
-
-const FILE_A: u64 = 0x0101_0101_0101_0101;
 
 /// The eight squares of the a-file as a byte, a1 lowest.
 #[inline]
