@@ -13,10 +13,9 @@ use super::event::TrainEvent;
 use super::gate;
 use super::identity::Identity;
 use super::journal::{Journal, samples_of};
-use super::keeper::{Halt, Keeper, Sink};
-use super::open::open;
+use super::keeper::{Halt, Keeper};
 use super::records;
-use super::request::{Budget, Outcome, TrainRequest};
+use super::request::Budget;
 use super::room;
 use super::source::{GameJob, GameSource, Played};
 use super::state::{self, Progress, RecordsProgress, RunState};
@@ -28,28 +27,6 @@ use crate::weights::{Provenance, WeightFile};
 /// A checkpoint is written at the end of a generation if the last is older than this. The journal makes good for the time
 /// between: what follows the checkpoint is only learned again.
 const CHECKPOINT_EVERY: Duration = Duration::from_secs(30);
-
-/// Trains in a run directory, on the threads of the current rayon pool, until the budget is used up or the request's `stop` is
-/// set. A directory that holds a run of the same configuration is resumed. The sink hears of every event as it happens.
-///
-/// # Errors
-/// See [`TrainError`]. The files in the directory are whole whatever happens, and as they were if the run cannot be resumed.
-pub fn train(request: &TrainRequest, sink: Sink) -> Result<Outcome, TrainError> {
-    let mut run = match open(request, sink) {
-        Ok(run) => run,
-        Err(Halt::Stopped) => return Ok(Outcome::Stopped),
-        Err(Halt::Failed(error)) => return Err(error),
-    };
-    match run.work() {
-        Ok(()) => Ok(Outcome::Finished),
-        Err(Halt::Stopped) => {
-            // A disk that fails now has nothing to take that matters.
-            let _ = run.tell_end(false);
-            Ok(Outcome::Stopped)
-        }
-        Err(Halt::Failed(error)) => Err(error),
-    }
-}
 
 /// A run at work.
 pub(super) struct Run<'r> {
@@ -90,7 +67,7 @@ pub(super) struct Saved {
 
 impl Run<'_> {
     /// The whole run, from where it is.
-    fn work(&mut self) -> Result<(), Halt> {
+    pub(super) fn work(&mut self) -> Result<(), Halt> {
         self.learn_records()?;
         while self.has_budget() && self.refit_if_due()? && self.generation()? {
             if self.is_gate_due() {
@@ -384,7 +361,7 @@ impl Run<'_> {
         Ok(())
     }
 
-    fn tell_end(&mut self, finished: bool) -> Result<(), Halt> {
+    pub(super) fn tell_end(&mut self, finished: bool) -> Result<(), Halt> {
         let (generation, elapsed) = (self.state.progress.generation, self.clock.elapsed());
         self.keeper.tell(&TrainEvent::End { generation, finished, elapsed })
     }
