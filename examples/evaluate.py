@@ -54,8 +54,16 @@ SCALARS = {
 
 
 def evaluate(arrays, player, opponent):
-    """The value in discs for the player to move, from the sets of the player's and the opponent's squares."""
+    """The value in discs for the player to move, from the sets of the player's and the opponent's squares.
+
+    A player without a move passes: the value is the opponent's, negated; where neither has a move, it is the result.
+    """
     empty = set(range(64)) - player - opponent
+    if mobility(player, opponent) == 0:
+        if mobility(opponent, player) != 0:
+            return -evaluate(arrays, opponent, player)
+        lead = len(player) - len(opponent)
+        return lead + (lead > 0) * len(empty) - (lead < 0) * len(empty)
     stage = int(arrays["stage_of_empties"][min(len(empty), 60)])
     total = 0
     for name in arrays:

@@ -34,7 +34,7 @@ fn main() -> Result<(), Box<dyn Error>> {
     let positions = parse_scored_diagrams(&std::fs::read_to_string(arguments.next().ok_or(usage)?)?)?;
 
     let teacher = PatternEvaluator::new(&WeightFile::embedded().model)?;
-    let played = SelfPlay::new(&teacher, GAMES).play_games(1, 0, 0, games, &AtomicBool::new(false));
+    let played = SelfPlay::new(&teacher, GAMES, None).play_games(1, 0, 0, games, &AtomicBool::new(false));
     let mut samples = SampleSet::default();
     for game in &played.expect("nothing stops it") {
         lambda_returns(&game.replay(), LAMBDA).into_iter().for_each(|sample| samples.push(sample));

@@ -17,7 +17,7 @@ use zip::ZipArchive;
 /// Recorded games and positions, read as each format: what is understood and written is understood again.
 pub fn records(bytes: &[u8]) {
     let positions = [Format::Obf, Format::Egaroucid];
-    let games = [Format::Ggf, Format::Wthor, Format::F5d6];
+    let games = [Format::Ggf, Format::Wthor, Format::F5d6, Format::Log];
     for from in positions.into_iter().chain(games).chain([Format::detect(bytes)]) {
         let to = if positions.contains(&from) { Format::Obf } else { Format::Ggf };
         let mut written = Vec::new();
@@ -62,7 +62,7 @@ pub fn protocols(bytes: &[u8]) {
     // A file's content is tried below; which file is not the input's to choose here.
     if !text.contains("loadsgf") {
         let mut answers = Vec::new();
-        gtp::serve(&mut Plain, bytes, &mut answers).unwrap();
+        gtp::serve(&mut Plain, Cursor::new(bytes.to_vec()), &mut answers).unwrap();
         let answers = String::from_utf8(answers).unwrap();
         assert!(answers.is_empty() || answers.ends_with("\n\n"));
         assert!(

@@ -9,6 +9,7 @@
 //! | [`pattern`] | pattern sets as data, and the indices of a position's patterns |
 //! | [`eval`] | static evaluation: the [`Evaluator`](eval::Evaluator) interface, [`Model`](eval::Model)s, baselines |
 //! | [`search`] | looking ahead: [`Searcher`](search::Searcher), [`EndgameSolver`](search::EndgameSolver) |
+//! | [`textbook`] | the searches of the literature, to check and to compare with |
 //! | [`selfplay`] | games of an evaluator against itself |
 //! | [`learn`] | temporal differences: samples in, weights out |
 //! | [`storage`] | files that are whole or say that they are not |
@@ -61,6 +62,7 @@ pub mod record;
 pub mod search;
 pub mod selfplay;
 pub mod storage;
+pub mod textbook;
 pub mod train;
 pub mod weights;
 

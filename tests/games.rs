@@ -19,7 +19,7 @@ const CONFIG: SelfPlayConfig = SelfPlayConfig {
 };
 
 fn games(config: SelfPlayConfig, count: u32) -> Vec<GameRecord> {
-    SelfPlay::new(&MobilityEvaluator, config).play_games(5, 0, 0, count, &AtomicBool::new(false)).unwrap()
+    SelfPlay::new(&MobilityEvaluator, config, None).play_games(5, 0, 0, count, &AtomicBool::new(false)).unwrap()
 }
 
 const HEADER: GamesHeader = GamesHeader { run: [7; 16], generation: 3 };

@@ -43,16 +43,27 @@ fn weights() -> WeightFile {
     WeightFile::new(model, provenance)
 }
 
-/// Positions of random games, and for each the value in discs by our own evaluator's sum.
+/// Positions of random games and for each the value in discs: by our own evaluator's sum where the player has a move, by rule at
+/// passes and where the game is over.
 fn questions(file: &WeightFile) -> Vec<(Position, f64)> {
     let evaluator = PatternEvaluator::new(&file.model).unwrap();
     let mut random = ChaCha8Rng::seed_from_u64(12);
-    let positions = (0..5).flat_map(|_| Transcript::random(&mut random).steps()).map(|(diagram, _)| diagram.position);
-    let answer = |position: Position| {
+    let games: Vec<_> = (0..40).map(|_| Transcript::random(&mut random)).collect();
+    let positions = games[..5].iter().flat_map(Transcript::steps).map(|(diagram, _)| diagram.position);
+    // A position in which a game's opponent has just passed, seen by the one who passed; and each game's end.
+    let passes = games.iter().flat_map(Transcript::steps).map(|(diagram, _)| diagram.position.pass());
+    let passes = passes.filter(|position| position.moves() == 0).take(10);
+    let ends = games.iter().map(|game| game.last().position);
+    let value = |position: Position| {
         let sum = evaluator.sum(&position, &evaluator.state(&position));
-        (position, (f64::from(sum) / f64::from(file.model.scale)).clamp(-64.0, 64.0))
+        (f64::from(sum) / f64::from(file.model.scale)).clamp(-64.0, 64.0)
     };
-    positions.map(answer).collect()
+    let answer = |position: Position| match (position.moves(), position.opponent_moves()) {
+        (0, 0) => f64::from(position.final_score()),
+        (0, _) => -value(position.pass()),
+        _ => value(position),
+    };
+    positions.chain(passes).chain(ends).map(|position| (position, answer(position))).collect()
 }
 
 /// Whether a program can be run at all.

@@ -1,15 +1,16 @@
-//! The searches of the family against naive minimax: on trees of the literature, on random ones, and on Othello.
+//! The searches of textbooks against naive minimax: on trees of the literature, on random ones, and on Othello.
 
 use std::cell::Cell;
 use std::sync::atomic::{AtomicBool, Ordering::Relaxed};
 use std::time::Duration;
 
 use flipside::board::{Position, Square, squares};
-use flipside::eval::{Evaluator, MobilityEvaluator, Score, SquareEvaluator};
+use flipside::eval::{Evaluator, MobilityEvaluator, PatternEvaluator, Score, SquareEvaluator};
 use flipside::search::Searcher;
-use flipside::search::family::{
-    Algorithm, Explorer, Found, Options, Ordering, OthelloTree, Successor, Tree, branching_factor, estimate_size,
+use flipside::textbook::{
+    Algorithm, Explorer, Options, Ordering, OthelloTree, Outcome, Successor, Tree, branching_factor, estimate_size,
 };
+use flipside::weights::WeightFile;
 use rand::{RngExt, SeedableRng};
 use rand_chacha::ChaCha8Rng;
 
@@ -24,13 +25,13 @@ struct Drawn {
 impl Tree for Drawn {
     type Node = usize;
 
-    fn estimate(&self, &node: &usize) -> Score {
+    fn evaluate(&self, &node: &usize) -> Score {
         self.leaves_visited.set(self.leaves_visited.get() + u32::from(self.nodes[node].1.is_empty()));
         Score(self.nodes[node].0)
     }
 
     fn result(&self, node: &usize) -> Score {
-        self.estimate(node)
+        self.evaluate(node)
     }
 
     fn successors(&self, &node: &usize) -> Vec<Successor<usize>> {
@@ -71,7 +72,7 @@ fn naive(tree: &Drawn, node: usize, depth: u32) -> i32 {
     if depth == 0 { *value } else { values.max().unwrap_or(*value) }
 }
 
-fn explore<T: Tree>(tree: &T, algorithm: Algorithm, options: Options, root: &T::Node, depth: u32) -> Found {
+fn explore<T: Tree>(tree: &T, algorithm: Algorithm, options: Options, root: &T::Node, depth: u32) -> Outcome {
     Explorer::new(tree, algorithm, options).search(root, depth)
 }
 
@@ -190,7 +191,7 @@ fn random_trees_and_graphs_agree() {
     }
 }
 
-fn check_move(tree: &Drawn, found: &Found, depth: u32) {
+fn check_move(tree: &Drawn, found: &Outcome, depth: u32) {
     let successors = &tree.nodes[0].1;
     match found.best {
         Some(name) => assert_eq!(Score(-naive(tree, successors[usize::from(name)], depth - 1)), found.score),
@@ -200,15 +201,10 @@ fn check_move(tree: &Drawn, found: &Found, depth: u32) {
 
 /// Minimax on positions, sharing nothing with the searches. A pass is no ply.
 fn naive_othello<E: Evaluator>(evaluator: &E, position: Position, depth: u32) -> Score {
-    if depth == 0 {
-        let decided = position.player == 0 || position.opponent == 0 || position.empties() == 0;
-        return if decided {
-            Score::from_discs(position.final_score())
-        } else {
-            evaluator.evaluate_position(&position)
-        };
-    }
     let moves = position.moves();
+    if moves != 0 && depth == 0 {
+        return evaluator.evaluate_position(&position);
+    }
     if moves != 0 {
         return squares(moves).map(|to| -naive_othello(evaluator, position.play(to), depth - 1)).max().unwrap();
     }
@@ -287,6 +283,7 @@ fn othello_values_and_moves_equal_minimax() {
     // Square values are whole eighths of a disc: many moves are equally good.
     agree(&SquareEvaluator::default(), &positions, 3);
     agree(&SquareEvaluator::default(), &positions[..8], 4);
+    agree(&PatternEvaluator::new(&WeightFile::embedded().model).unwrap(), &positions, 2);
 }
 
 #[test]
@@ -350,13 +347,13 @@ struct Restless {
 impl Tree for Restless {
     type Node = bool;
 
-    fn estimate(&self, _: &bool) -> Score {
+    fn evaluate(&self, _: &bool) -> Score {
         self.looks.set(self.looks.get() + 1);
         Score(if self.looks.get() % 2 == 0 { 10 } else { -10 } + self.looks.get() % 3)
     }
 
     fn result(&self, node: &bool) -> Score {
-        self.estimate(node)
+        self.evaluate(node)
     }
 
     fn successors(&self, &root: &bool) -> Vec<Successor<bool>> {

@@ -1,11 +1,12 @@
 //! Self-play games: what is labelled, with what, and that a game depends on nothing but its number.
 
-use std::sync::atomic::AtomicBool;
+use std::ops::ControlFlow;
+use std::sync::atomic::{AtomicBool, Ordering::Relaxed};
 
 use flipside::board::Transcript;
 use flipside::eval::{MobilityEvaluator, Score};
 use flipside::search::{EndgameSolver, Searcher};
-use flipside::selfplay::{GameRecord, PlyKind, SelfPlay, SelfPlayConfig, UpdateTarget};
+use flipside::selfplay::{GameRecord, PlyKind, SelfPlay, SelfPlayConfig, Stopped, UpdateTarget, measured_selectivity};
 
 const CONFIG: SelfPlayConfig = SelfPlayConfig {
     depth: 2,
@@ -18,7 +19,10 @@ const CONFIG: SelfPlayConfig = SelfPlayConfig {
 
 fn games(config: SelfPlayConfig, generation: u32, first: u32, count: u32) -> Vec<GameRecord> {
     let never = AtomicBool::new(false);
-    SelfPlay::new(&MobilityEvaluator, config).play_games(9, generation, first, count, &never).unwrap()
+    let selectivity = measured_selectivity(&MobilityEvaluator, &config, &never).unwrap();
+    SelfPlay::new(&MobilityEvaluator, config, selectivity.as_ref())
+        .play_games(9, generation, first, count, &never)
+        .unwrap()
 }
 
 #[test]
@@ -43,6 +47,48 @@ fn selective_games_are_the_same_in_any_company_and_not_those_of_full_width() {
     assert_ne!(games(full, 0, 0, 10), all);
     // Cuts so sure never happen.
     assert_eq!(games(SelfPlayConfig { selectivity: Some(100.0), ..full }, 0, 0, 10), games(full, 0, 0, 10));
+}
+
+#[test]
+fn games_stopped_anywhere_are_the_first_ones_and_whole() {
+    let all = games(CONFIG, 3, 0, 200);
+    let players = SelfPlay::new(&MobilityEvaluator, CONFIG, None);
+    for most in [1, 40, 100] {
+        let stop = AtomicBool::new(false);
+        let mut played = Vec::new();
+        players.play_in_order(
+            9,
+            3,
+            10..200,
+            &stop,
+            |_, games| games,
+            |games: Vec<_>| {
+                played.extend(games);
+                stop.store(played.len() >= most, Relaxed);
+                ControlFlow::Continue(())
+            },
+        );
+        assert!((most..190).contains(&played.len()), "{}", played.len());
+        assert_eq!(played, all[10..10 + played.len()]);
+
+        let mut played = Vec::new();
+        players.play_in_order(
+            9,
+            3,
+            10..200,
+            &AtomicBool::new(false),
+            |_, games| games,
+            |games: Vec<_>| {
+                played.extend(games);
+                if played.len() < most { ControlFlow::Continue(()) } else { ControlFlow::Break(()) }
+            },
+        );
+        assert!((most..most + 32).contains(&played.len()), "{}", played.len());
+    }
+    let stop = AtomicBool::new(true);
+    assert_eq!(players.play_games(9, 3, 0, 200, &stop), Err(Stopped));
+    let selective = SelfPlayConfig { depth: 5, selectivity: Some(1.0), ..CONFIG };
+    assert!(measured_selectivity(&MobilityEvaluator, &selective, &stop).is_err());
 }
 
 #[test]
@@ -91,9 +137,8 @@ fn the_leaf_of_tdleaf_has_the_value_of_the_search() {
     let config = SelfPlayConfig { update: UpdateTarget::Tdleaf, exploration: 0.0, ..CONFIG };
     let mut leaves = 0;
     for ply in games(config, 0, 0, 20).iter().flat_map(|game| game.replay().plies) {
-        if let Some((leaf, side)) = ply.leaf
-            && !leaf.is_game_over()
-        {
+        if let Some((leaf, side)) = ply.leaf {
+            assert_ne!(leaf.moves(), 0);
             let value = MobilityEvaluator.evaluate_position(&leaf);
             assert_eq!(if side == ply.side { value } else { -value }, ply.value);
             leaves += 1;

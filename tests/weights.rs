@@ -4,9 +4,8 @@ use std::fs;
 use std::io::{Read, Write};
 use std::path::{Path, PathBuf};
 
-use flipside::eval::{Model, StageMap};
+use flipside::eval::{Calibration, DepthPair, Model, StageMap};
 use flipside::pattern::{Pattern, PatternSet, Scalar};
-use flipside::search::{Calibration, DepthPair};
 use flipside::storage::{Container, FileError, FormatError, Packing, blob};
 use flipside::weights::{Provenance, WeightFile};
 use rand::{Rng, RngExt, SeedableRng};
@@ -45,16 +44,9 @@ fn tiny() -> WeightFile {
 
 /// The same with parameters of selective search.
 fn calibrated() -> WeightFile {
-    let late = DepthPair {
-        least_empties: 13,
-        most_empties: 18,
-        shallow: 1,
-        deep: 3,
-        slope: 1.25,
-        offset: -0.5,
-        deviation: 4.0,
-    };
-    let early = DepthPair { least_empties: 19, most_empties: 60, shallow: 2, deep: 4, deviation: 2.5, ..late };
+    let late =
+        DepthPair { min_empties: 13, max_empties: 18, shallow: 1, deep: 3, slope: 1.25, offset: -0.5, deviation: 4.0 };
+    let early = DepthPair { min_empties: 19, max_empties: 60, shallow: 2, deep: 4, deviation: 2.5, ..late };
     WeightFile { calibration: Some(Calibration::new(vec![late, early]).unwrap()), ..tiny() }
 }
 

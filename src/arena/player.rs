@@ -1,5 +1,7 @@
 //! What can play in a match.
 
+use std::sync::atomic::AtomicBool;
+
 use crate::board::{Diagram, Square};
 use crate::record::MoveNote;
 
@@ -15,9 +17,11 @@ pub trait Player {
 
     /// A move in the position of `diagram`, in which the player is to move and has a legal move.
     ///
+    /// Soon after `stop` is set it answers, whatever it may be: the game will not be finished.
+    ///
     /// # Errors
     /// The player cannot go on; the game is lost for it. It is asked again in the next game.
-    fn choose(&mut self, diagram: &Diagram) -> Result<Square, PlayerError>;
+    fn choose(&mut self, diagram: &Diagram, stop: &AtomicBool) -> Result<Square, PlayerError>;
 
     /// Learns that `square` was played in `diagram`.
     fn observe(&mut self, _diagram: &Diagram, _square: Square) {}
@@ -56,14 +60,24 @@ pub enum PlayerError {
         detail: String,
     },
     /// It answered something that is no move.
-    #[error("answered `{request}` with `{answer}`")]
+    #[error("answered `{request}` with `{}`", shown(.answer))]
     Answer {
         /// What it was asked.
         request: String,
         /// What it said.
         answer: String,
     },
+    /// It was told to stop before it had an answer.
+    #[error("stopped")]
+    Stopped,
     /// A built-in player failed.
     #[error("{0}")]
     Failed(String),
+}
+
+/// As much of what a program said as is worth showing.
+fn shown(text: &str) -> String {
+    let start: String = text.chars().take(200).collect();
+    let more = if start.len() < text.len() { "..." } else { "" };
+    start + more
 }

@@ -41,8 +41,10 @@ pub struct SearchPlayer<'e, E: Evaluator> {
 impl<'e, E: Evaluator> SearchPlayer<'e, E> {
     /// A player with tables of its own.
     pub fn new(evaluator: &'e E, settings: SearchSettings) -> Self {
-        let (mut searcher, solver) =
-            (Searcher::new(evaluator, settings.log2_table), EndgameSolver::guided(evaluator, settings.log2_table));
+        let (mut searcher, solver) = (
+            Searcher::new(evaluator, settings.log2_table),
+            EndgameSolver::with_evaluator(evaluator, settings.log2_table),
+        );
         searcher.set_selectivity(settings.selectivity.clone());
         Self { settings, searcher, solver, score: None }
     }
@@ -81,12 +83,12 @@ impl<E: Evaluator> Player for SearchPlayer<'_, E> {
         self.solver.new_game();
     }
 
-    fn choose(&mut self, diagram: &Diagram) -> Result<Square, PlayerError> {
+    fn choose(&mut self, diagram: &Diagram, stop: &AtomicBool) -> Result<Square, PlayerError> {
         let (best, score) = if diagram.position.empties() <= self.settings.exact_empties {
-            let solution = self.solver.solve(diagram.position, -64, 64);
+            let solution = self.solver.solve_until(diagram.position, -64, 64, stop).ok_or(PlayerError::Stopped)?;
             (solution.best, Score::from_discs(solution.score))
         } else {
-            let found = self.searcher.search(&diagram.position, self.settings.depth);
+            let found = self.searcher.search_until(&diagram.position, self.settings.depth, stop);
             (found.best, found.score)
         };
         self.score = Some(score);

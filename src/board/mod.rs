@@ -12,6 +12,7 @@ mod flip;
 #[cfg(all(target_arch = "x86_64", target_feature = "bmi2"))]
 #[path = "lines.rs"]
 mod flip;
+mod masks;
 mod moves;
 mod notation;
 mod perft;
@@ -20,9 +21,10 @@ mod position;
 mod square;
 mod symmetry;
 
+pub use masks::{C_SQUARES, CORNERS, FILE_A, FILE_H, X_SQUARES};
 pub use notation::{Diagram, NotationError, ScoredDiagram, Side, Transcript, parse_scored_diagrams};
 pub use perft::perft;
 pub use picture::picture;
 pub use position::{IllegalMove, Position};
-pub use square::{Bitboard, CORNERS, ParseSquareError, Square, Squares, squares};
+pub use square::{Bitboard, ParseSquareError, Square, Squares, squares};
 pub use symmetry::Symmetry;

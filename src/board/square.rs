@@ -6,9 +6,6 @@ use std::str::FromStr;
 /// A set of squares, one bit each: bit 0 is a1, bit 7 is h1, bit 63 is h8.
 pub type Bitboard = u64;
 
-/// a1, h1, a8 and h8.
-pub const CORNERS: Bitboard = 0x8100_0000_0000_0081;
-
 /// One of the 64 squares; its index is 8 x row + column, a1 = 0, h1 = 7, a2 = 8, h8 = 63.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct Square(u8);

@@ -101,7 +101,7 @@ fn with_games<E: Evaluator>(evaluator: &E, bench: &mut Bench, asked: impl Fn(Sec
         };
         bench.nodes("midgame", || positions.iter().map(|scored| search(&scored.diagram.position)).sum())?;
     }
-    let players = SelfPlay::new(evaluator, SELF_PLAY);
+    let players = SelfPlay::new(evaluator, SELF_PLAY, None);
     let play = || players.play_games(1, 0, 0, GAMES, &AtomicBool::new(false)).expect("nothing stops these games");
     let mut games = Vec::new();
     if asked(Section::Selfplay) {
@@ -129,7 +129,7 @@ fn solve<E: Evaluator>(
 ) -> Result<(), CliError> {
     let plies = games.iter().flat_map(|game| game.replay().plies).map(|ply| ply.position);
     let positions: Vec<_> = plies.filter(|position| position.empties() == empties).take(most).collect();
-    let mut solver = EndgameSolver::guided(evaluator, SOLVER_LOG2_TABLE);
+    let mut solver = EndgameSolver::with_evaluator(evaluator, SOLVER_LOG2_TABLE);
     let mut solve = |position: &Position| {
         solver.new_game();
         solver.solve(*position, -64, 64).nodes

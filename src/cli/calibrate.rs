@@ -3,6 +3,7 @@
 use std::io::{self, Write};
 use std::path::PathBuf;
 use std::sync::Mutex;
+use std::sync::atomic::AtomicBool;
 
 use clap::Args;
 
@@ -12,8 +13,7 @@ use super::input::{name_of, read_positions};
 use super::meter::Meter;
 use super::output::Output;
 use super::session::Session;
-use crate::eval::PatternEvaluator;
-use crate::search::Calibration;
+use crate::eval::{Calibration, PatternEvaluator};
 use crate::search::calibrate::{Measurement, fit_pairs, search_all};
 use crate::selfplay::varied_positions;
 
@@ -62,6 +62,8 @@ impl CalibrateArguments {
         let mut file = self.weights.weight_file()?;
         let evaluator = PatternEvaluator::new(&file.model);
         let evaluator = evaluator.context(|| format!("cannot use the weights `{}`", self.weights))?;
+        // A signal ends the program; there is nothing to finish.
+        let never = AtomicBool::new(false);
         let (positions, source) = match &self.positions {
             Some(path) => {
                 let positions = read_positions(path, session)?.into_iter().map(|scored| scored.diagram.position);
@@ -69,15 +71,17 @@ impl CalibrateArguments {
             }
             None => {
                 session.say("playing the games that the positions are taken from");
-                (varied_positions(&evaluator, self.seed, self.positions_per_stage as usize), "self-play".to_owned())
+                let positions = varied_positions(&evaluator, self.seed, self.positions_per_stage as usize, &never);
+                (positions.expect("nothing stops these games"), "self-play".to_owned())
             }
         };
         let meter = Mutex::new((Meter::new(session, positions.len() as u64, "positions"), 0));
-        let values = search_all(&evaluator, &positions, self.depth, || {
+        let values = search_all(&evaluator, &positions, self.depth, &never, || {
             let (meter, searched) = &mut *meter.lock().expect("showing progress does not panic");
             *searched += 1;
             meter.show(*searched, || format!("searched to depth {}", self.depth));
         });
+        let values = values.expect("nothing stops these searches");
         meter.into_inner().expect("showing progress does not panic").0.finish();
         let measured = fit_pairs(&positions, &values);
         if output.is_standard_output() {
@@ -104,7 +108,7 @@ impl CalibrateArguments {
 fn write_table(measured: &[Measurement], out: &mut dyn Write) -> Result<(), CliError> {
     writeln!(out, "empties\tshallow\tdeep\tslope\toffset\tdeviation\tr\tcount")?;
     for Measurement { pair, fit } in measured {
-        write!(out, "{}-{}\t{}\t{}\t", pair.least_empties, pair.most_empties, pair.shallow, pair.deep)?;
+        write!(out, "{}-{}\t{}\t{}\t", pair.min_empties, pair.max_empties, pair.shallow, pair.deep)?;
         let fit = (fit.slope, fit.offset, fit.deviation, fit.correlation, fit.count);
         writeln!(out, "{:.3}\t{:+.2}\t{:.2}\t{:.3}\t{}", fit.0, fit.1, fit.2, fit.3, fit.4)?;
     }

@@ -43,6 +43,9 @@ impl From<ServeError> for CliError {
                 Self::Failure { message: "cannot read standard input".into(), source: Some(error.into()), hint: None }
             }
             ServeError::Output(error) => Self::Output(error),
+            other @ ServeError::Thread(_) => {
+                Self::Failure { message: "cannot serve the engine".into(), source: Some(other.into()), hint: None }
+            }
         }
     }
 }

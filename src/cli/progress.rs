@@ -24,7 +24,8 @@ pub struct TrainProgress<'s> {
     /// Games of the generation at hand: played so far, and in all.
     at_hand: (u32, u32),
     loss: Option<f64>,
-    elo: Option<f64>,
+    /// What the last gate measured against `mobility`.
+    baseline: Option<GateMatch>,
     /// Seconds of earlier sessions.
     earlier: f64,
 }
@@ -65,7 +66,7 @@ impl<'s> TrainProgress<'s> {
             learned: (0, 0),
             at_hand: (0, 1),
             loss: None,
-            elo: None,
+            baseline: None,
             earlier: 0.0,
         }
     }
@@ -73,12 +74,27 @@ impl<'s> TrainProgress<'s> {
     /// Shows an event.
     pub fn show(&mut self, event: &TrainEvent) {
         match event {
-            TrainEvent::Start { generation, resumed, threads, patterns, weights, elo } => {
-                self.elo = *elo;
-                self.learned.0 = *generation;
+            TrainEvent::Start { generation, resumed, threads, patterns, weights, games, elapsed, baseline } => {
+                self.baseline = *baseline;
+                self.learned = (*generation, *games);
+                self.earlier = elapsed - self.began.elapsed().as_secs_f64();
                 let how = if *resumed { format!("resuming after {generation} generations") } else { "new run".into() };
                 self.say(&format!("{how}: pattern set {patterns}, {weights} weights a stage, {threads} threads"));
             }
+            TrainEvent::FellBack { reason, generation } => {
+                self.say(&format!("going on from the checkpoint after {generation} generations, since {reason}"));
+            }
+            TrainEvent::Restored { file } => {
+                self.say(&format!("`{file}` was not the run's, or missing: written anew from the checkpoint"));
+            }
+            TrainEvent::Waiting { file, reason } => {
+                self.say(&format!("cannot write `{file}` ({reason}); trying again for some minutes"));
+            }
+            TrainEvent::LowRoom { needed, room } => self.say(&format!(
+                "the games will need some {} MB and the disk has {} MB: make room, or begin anew with `keep-games = false`",
+                needed / 1_000_000,
+                room / 1_000_000
+            )),
             TrainEvent::BadRecord { file, reason } => self.say(&format!("left out: `{file}`: {reason}")),
             TrainEvent::Records { file, read, left_out, positions, loss, seconds } => {
                 let seconds = duration(*seconds);
@@ -101,9 +117,24 @@ impl<'s> TrainProgress<'s> {
                 self.at_hand.0 = 0;
                 self.refresh();
             }
-            TrainEvent::Gate { best, baseline, promoted, elo, .. } => {
-                self.elo = Some(*elo);
-                let verdict = if *promoted { "new best" } else { "best stays" };
+            TrainEvent::Fitting { done, loss } => {
+                let summary = format!("fitting to all kept games  {:.0}%  loss {loss:.3}", 100.0 * done);
+                self.draw(summary);
+            }
+            TrainEvent::Fitted { games, positions, loss, held_out, seconds, .. } => {
+                let held_out = held_out.map_or(String::new(), |held_out| format!(", on games held out {held_out:.3}"));
+                let seconds = duration(*seconds);
+                self.say(&format!(
+                    "fitted to {games} games, {positions} positions: loss {loss:.3}{held_out}, {seconds}"
+                ));
+            }
+            TrainEvent::Gate { best, baseline, promoted, .. } => {
+                self.baseline = Some(*baseline);
+                let verdict = match (promoted, best) {
+                    (true, _) => "new best".to_owned(),
+                    (false, Some(best)) => format!("best stays, {:.0}% sure is too little", 100.0 * best.superiority),
+                    (false, None) => "best stays".to_owned(),
+                };
                 let against_best =
                     best.map_or(String::new(), |result| format!("against the best {}; ", points(&result)));
                 let baseline = points(baseline);
@@ -120,18 +151,22 @@ impl<'s> TrainProgress<'s> {
 
     /// Draws the bars, or says a line if the last one is some time ago.
     fn refresh(&mut self) {
+        self.draw(self.summary());
+    }
+
+    fn draw(&mut self, summary: String) {
         if let Some(bars) = &self.bars {
             bars.run.set_position((1000.0 * self.share()) as u64);
-            bars.run.set_message(self.summary());
+            bars.run.set_message(summary);
             bars.generation.set_length(self.at_hand.1.into());
             bars.generation.set_position(self.at_hand.0.into());
         } else if self.last_line.elapsed() >= LINE_EVERY {
             self.last_line = Instant::now();
-            self.say(&self.summary());
+            self.say(&summary);
         }
     }
 
-    /// How much of the budget is used. The games of earlier sessions are known from the first generation learned on.
+    /// How much of the budget is used.
     fn share(&self) -> f64 {
         let (played, of) = self.at_hand;
         let generations = f64::from(self.learned.0) + f64::from(played) / f64::from(of.max(1));
@@ -154,10 +189,11 @@ impl<'s> TrainProgress<'s> {
         let share = self.share();
         let left = if share > 0.0 { duration(self.elapsed() * (1.0 / share - 1.0)) } else { "?".into() };
         let loss = self.loss.map_or("-".into(), |loss| format!("{loss:.2}"));
-        let elo = self.elo.map_or("-".into(), |elo| format!("{elo:+.0}"));
+        let elo = self.baseline.map_or("-".into(), |result| elo(&result));
         let generation = self.learned.0 + 1;
         format!(
-            "generation {generation}  {games:.0} games/s  {positions:.0} positions/s  loss {loss}  Elo {elo}  {left} left"
+            "generation {generation}  {games:.0} games/s  {positions:.0} positions/s  loss {loss}  {left} left  \
+             Elo over mobility {elo}"
         )
     }
 
@@ -179,8 +215,14 @@ impl<'s> TrainProgress<'s> {
 }
 
 fn points(result: &GateMatch) -> String {
-    let GateMatch { wins, draws, losses, score, elo: [elo, low, high], .. } = result;
-    format!("+{wins} ={draws} -{losses} ({:.1}%, Elo {elo:+.0} [{low:+.0}, {high:+.0}])", 100.0 * score)
+    let GateMatch { wins, draws, losses, score, .. } = result;
+    format!("+{wins} ={draws} -{losses} ({:.1}%, Elo {})", 100.0 * score, elo(result))
+}
+
+/// The difference with the ends of its 95% interval.
+fn elo(result: &GateMatch) -> String {
+    let [elo, low, high] = result.elo;
+    format!("{elo:+.0} [{low:+.0}, {high:+.0}]")
 }
 
 /// Hours, minutes and seconds, the two largest that matter.

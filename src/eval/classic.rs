@@ -4,10 +4,7 @@
 //! the game; mobility, potential mobility and corners combined linearly). The numbers are ours, set by hand.
 
 use super::{Evaluator, Score};
-use crate::board::{Bitboard, CORNERS, Position, Square, Symmetry};
-
-const A_FILE: Bitboard = 0x0101_0101_0101_0101;
-const H_FILE: Bitboard = A_FILE << 7;
+use crate::board::{Bitboard, CORNERS, FILE_A, FILE_H, Position, Square, Symmetry, X_SQUARES};
 
 /// The ten classes of squares that the symmetries leave apart, by one square of each, and their value in 1/8 disc for each
 /// third of the game: corners lose importance and ordinary squares gain it as the end comes near.
@@ -102,18 +99,15 @@ impl Evaluator for MobilityEvaluator {
     }
 }
 
-/// b2, g2, b7 and g7.
-const X_SQUARES: Bitboard = 0x0042_0000_0000_4200;
-
 /// Squares next to any of a set, in all eight directions.
 fn neighbours(set: Bitboard) -> Bitboard {
-    let beside = ((set & !H_FILE) << 1) | ((set & !A_FILE) >> 1);
+    let beside = ((set & !FILE_H) << 1) | ((set & !FILE_A) >> 1);
     let columns = set | beside;
     beside | columns << 8 | columns >> 8
 }
 
 fn diagonal_neighbours(set: Bitboard) -> Bitboard {
-    let beside = ((set & !H_FILE) << 1) | ((set & !A_FILE) >> 1);
+    let beside = ((set & !FILE_H) << 1) | ((set & !FILE_A) >> 1);
     beside << 8 | beside >> 8
 }
 

@@ -7,6 +7,7 @@
 
 mod accuracy;
 mod by_empties;
+mod calibration;
 mod classic;
 mod model;
 mod pattern;
@@ -16,6 +17,7 @@ mod strongest;
 
 pub use accuracy::{Accuracy, accuracy, static_value, unlimited_static_value};
 pub use by_empties::ByEmpties;
+pub use calibration::{Calibration, CalibrationError, DepthPair};
 pub use classic::{MobilityEvaluator, SquareEvaluator};
 pub use model::{Model, ModelError, StageMap};
 pub use pattern::PatternEvaluator;
@@ -39,16 +41,18 @@ pub trait Evaluator: Sync {
     /// The state after a pass.
     fn pass(&self, before: &Self::State) -> Self::State;
 
-    /// The value for the player to move. `state` must be the state of `position`. Always within [`Score::EVAL_LIMIT`].
+    /// The value for the player to move, who has a legal move. `state` must be the state of `position`. Always within
+    /// [`Score::EVAL_LIMIT`].
     fn evaluate(&self, position: &Position, state: &Self::State) -> Score;
 
-    /// [`Self::evaluate`] of the position after a move, from the state before it: where a search ends no state goes on.
+    /// [`Self::evaluate`] of the position after a move, from the state before it: where a search ends no state goes on. `None`
+    /// where the opponent, who is to move then, has no legal move: the rules say what such a position is worth.
     #[inline]
-    fn evaluate_move(&self, before: &Self::State, to: Square, flips: Bitboard, after: &Position) -> Score {
-        self.evaluate(after, &self.play(before, to, flips))
+    fn evaluate_move(&self, before: &Self::State, to: Square, flips: Bitboard, after: &Position) -> Option<Score> {
+        (after.moves() != 0).then(|| self.evaluate(after, &self.play(before, to, flips)))
     }
 
-    /// The value of a position met outside a search.
+    /// [`Self::evaluate`] of a position met outside a search.
     fn evaluate_position(&self, position: &Position) -> Score {
         self.evaluate(position, &self.state(position))
     }

@@ -8,6 +8,7 @@ use wide::i32x8;
 use super::model::{Model, ModelError};
 use super::{Evaluator, Score};
 use crate::board::{Bitboard, Position, Square};
+use crate::memory::prefer_huge_pages;
 use crate::pattern::{Indices, LANES, Layout, Scalar};
 
 /// Unused entries before and after the table, so that a centre plus any `i16` whatever stays inside.
@@ -71,8 +72,9 @@ impl PatternEvaluator {
         assert_eq!(layout.set(), &model.set, "the layout belongs to the model's set");
         model.check(&layout)?;
         let (slots, stride) = (layout.slots(), layout.slots() + 1);
-        let mut table = vec![0; MARGIN];
-        table.reserve_exact(stride * model.weights.len() + MARGIN);
+        let mut table = Vec::with_capacity(MARGIN + stride * model.weights.len() + MARGIN);
+        prefer_huge_pages(table.spare_capacity_mut());
+        table.resize(MARGIN, 0);
         for weights in &model.weights {
             table.extend(layout.weight_of_slot().iter().map(|&weight| weights[weight as usize]));
             table.push(0);
@@ -109,16 +111,17 @@ impl PatternEvaluator {
     /// The sum of the position's weights in the model's own units, before scaling and clamping.
     #[inline]
     pub fn sum(&self, position: &Position, state: &PatternState) -> i32 {
+        let mobilities = if self.mobilities.is_some() { position.mobilities() } else { [0; 2] };
         if self.layout.instances() <= FEW * WIDTH {
-            self.sum_lanes::<FEW>(position, &state.0)
+            self.sum_lanes::<FEW>(position, &state.0, mobilities)
         } else {
-            self.sum_lanes::<{ LANES / WIDTH }>(position, &state.0)
+            self.sum_lanes::<{ LANES / WIDTH }>(position, &state.0, mobilities)
         }
     }
 
-    /// The sum with [`WIDTH`] lanes for each of `USED` vectors.
+    /// The sum with [`WIDTH`] lanes for each of `USED` vectors. The numbers of moves are only looked at where the set has both.
     #[inline(always)]
-    fn sum_lanes<const USED: usize>(&self, position: &Position, indices: &Indices) -> i32 {
+    fn sum_lanes<const USED: usize>(&self, position: &Position, indices: &Indices, mobilities: [u32; 2]) -> i32 {
         let Phase { at, base } = self.phases[position.empties() as usize];
         let table = &self.table[at..at + self.stride + 2 * MARGIN];
         let indices = indices.vectors();
@@ -139,7 +142,7 @@ impl PatternEvaluator {
         }
         sum += other;
         if let Some(firsts) = self.mobilities {
-            for (first, moves) in firsts.into_iter().zip(position.mobilities()) {
+            for (first, moves) in firsts.into_iter().zip(mobilities) {
                 sum += i32::from(table[MARGIN + first + (moves as usize).min(63)]);
             }
         }
@@ -181,13 +184,17 @@ impl Evaluator for PatternEvaluator {
     }
 
     #[inline]
-    fn evaluate_move(&self, before: &PatternState, to: Square, flips: Bitboard, after: &Position) -> Score {
+    fn evaluate_move(&self, before: &PatternState, to: Square, flips: Bitboard, after: &Position) -> Option<Score> {
+        let mobilities = if self.mobilities.is_some() { after.mobilities() } else { [after.moves().count_ones(), 0] };
+        if mobilities[0] == 0 {
+            return None;
+        }
         let sum = if self.layout.instances() <= FEW * WIDTH {
-            self.sum_lanes::<FEW>(after, &self.layout.play(&before.0, to, flips))
+            self.sum_lanes::<FEW>(after, &self.layout.play(&before.0, to, flips), mobilities)
         } else {
-            self.sum_lanes::<{ LANES / WIDTH }>(after, &self.layout.play(&before.0, to, flips))
+            self.sum_lanes::<{ LANES / WIDTH }>(after, &self.layout.play(&before.0, to, flips), mobilities)
         };
-        self.score(sum).clamp_eval()
+        Some(self.score(sum).clamp_eval())
     }
 
     fn evaluate_unlimited(&self, position: &Position) -> Score {
@@ -273,7 +280,8 @@ mod tests {
                     let flips = position.flips(to);
                     let after = position.play_unchecked(to, flips);
                     let value = Score(naive_sum(&model, layout, &after)).clamp_eval();
-                    assert_eq!(evaluator.evaluate_move(&state, to, flips, &after), value, "{}", set.name);
+                    let movable = (after.moves() != 0).then_some(value);
+                    assert_eq!(evaluator.evaluate_move(&state, to, flips, &after), movable, "{}", set.name);
                     assert_eq!(evaluator.evaluate(&after, &evaluator.play(&state, to, flips)), value, "{}", set.name);
                 }
                 let choice = rng.random_range(0..moves.count_ones() as usize);

@@ -12,9 +12,6 @@ use crate::games::{Block, GamesError, GamesReader, MAX_GAMES};
 use crate::learn::{Sample, SampleSet, lambda_returns};
 use crate::selfplay::GameRecord;
 
-/// Games that are decoded at once, by all threads.
-const AT_ONCE: usize = MAX_GAMES;
-
 /// Files of games, checked from beginning to end.
 #[derive(Clone, Debug)]
 pub struct GameFiles {
@@ -58,13 +55,14 @@ pub enum GameFilesError {
 }
 
 impl GameFiles {
-    /// The games of runs (the files in their folder `games`, in the order of the generations) and of files. All is read and checked;
-    /// where a crash cut off the last frame of a file, the frames before it count. `None` if `stop` was set before the end.
+    /// The games of runs (the files in their folder `games`, in the order of the generations) and of files, but for those of generations
+    /// before `first_generation`. All is read and checked; where a crash cut off the last frame of a file, the frames before it count. `None` if `stop` was set before the end.
     ///
     /// # Errors
     /// A file that cannot be read or is damaged, or no game at all.
     pub fn open(
         paths: &[PathBuf],
+        first_generation: u32,
         stop: &AtomicBool,
         mut tell: impl FnMut(u64),
     ) -> Result<Option<Self>, GameFilesError> {
@@ -77,9 +75,21 @@ impl GameFiles {
                 files.push(path.clone());
             }
         }
-        let mut found = Self { files, games: 0, positions: 0, sha256: String::new() };
+        let mut late = Vec::new();
+        for path in files {
+            let generation = match GamesReader::open(&path) {
+                Ok(reader) => reader.header().generation,
+                // A crash at the beginning of a generation: there is nothing in it.
+                Err(GamesError::Torn { .. }) => continue,
+                Err(source) => return Err(GameFilesError::Games { path, source }),
+            };
+            if generation >= first_generation {
+                late.push(path);
+            }
+        }
+        let mut found = Self { files: late, games: 0, positions: 0, sha256: String::new() };
         let mut hash = Sha256::new();
-        let mut reader = found.reader();
+        let mut reader = found.reader(MAX_GAMES);
         while let Some((_, games)) = reader.next(Some(&mut hash))? {
             if stop.load(Relaxed) {
                 return Ok(None);
@@ -92,9 +102,9 @@ impl GameFiles {
         if found.positions == 0 { Err(GameFilesError::Empty) } else { Ok(Some(found)) }
     }
 
-    /// Reads all games, in their order.
-    pub(super) fn reader(&self) -> Reader {
-        Reader { files: self.files.clone().into_iter(), open: None, before: 0 }
+    /// Reads all games, in their order, `at_once` or a frame more at a time.
+    pub(super) fn reader(&self, at_once: usize) -> Reader {
+        Reader { at_once, files: self.files.clone().into_iter(), open: None, before: 0 }
     }
 }
 
@@ -113,8 +123,9 @@ fn of_run(directory: &Path) -> Result<Vec<PathBuf>, GameFilesError> {
     if files.is_empty() { Err(none()) } else { Ok(files) }
 }
 
-/// Reads games, some ten thousand at a time.
+/// Reads games.
 pub(super) struct Reader {
+    at_once: usize,
     files: std::vec::IntoIter<PathBuf>,
     open: Option<(PathBuf, GamesReader)>,
     /// Games read before.
@@ -126,7 +137,7 @@ impl Reader {
     pub fn next(&mut self, mut hash: Option<&mut Sha256>) -> Result<Option<(u64, Vec<GameRecord>)>, GameFilesError> {
         let mut blocks: Vec<(PathBuf, Block)> = Vec::new();
         let mut count = 0;
-        while count < AT_ONCE {
+        while count < self.at_once {
             let Some((path, reader)) = &mut self.open else {
                 let Some(path) = self.files.next() else { break };
                 let reader = GamesReader::open(&path);

@@ -72,7 +72,8 @@ pub enum GamesError {
 }
 
 impl GamesHeader {
-    fn to_bytes(self) -> [u8; HEADER] {
+    /// The header as bytes, with its checksum: what a file of games begins with.
+    pub fn to_bytes(self) -> [u8; HEADER] {
         let mut bytes = [0; HEADER];
         bytes[..8].copy_from_slice(&MAGIC);
         bytes[8..12].copy_from_slice(&VERSION.to_le_bytes());

@@ -2,6 +2,7 @@
 
 use std::ops::{Add, RangeInclusive};
 use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering::Relaxed};
 
 use rayon::prelude::*;
 use serde::{Deserialize, Serialize};
@@ -10,11 +11,14 @@ use super::samples::{Sample, SampleSet};
 use super::step::{Step, StepRule, with_step};
 use crate::board::Position;
 use crate::eval::{Model, ModelError, Score, StageMap};
-use crate::memory::prefetch;
+use crate::memory::{prefer_huge_pages, prefetch};
 use crate::pattern::{LANES, Layout};
 
 /// Weights may not leave plus and minus this many discs: beyond any sense, and near the end of the stored range.
 const LIMIT: f32 = 250.0;
+
+/// Samples between two looks at the flag to stop: some ten milliseconds.
+const STOP_EVERY: usize = 1 << 14;
 
 /// Learning went wrong: a weight is not a number or has run away.
 #[derive(Debug, Clone, PartialEq, thiserror::Error)]
@@ -100,7 +104,7 @@ pub struct Learner {
 impl Learner {
     /// A learner that knows nothing: all weights are zero.
     pub fn new(layout: Arc<Layout>, stages: StageMap, rule: StepRule) -> Self {
-        let cells = vec![vec![0.0; rule.numbers() * layout.weights()]; stages.count()];
+        let cells = (0..stages.count()).map(|_| zeros(rule.numbers() * layout.weights())).collect();
         Self { layout, stages, overlap: 0, rule, cells }
     }
 
@@ -110,15 +114,15 @@ impl Learner {
     /// A model that does not fit the layout, or that has weights beyond all sense.
     pub fn from_model(layout: Arc<Layout>, model: &Model, rule: StepRule) -> Result<Self, StartError> {
         model.check(&layout)?;
+        let learned: Vec<f32> = with_step!(rule, rule => rule.learned().to_vec());
         let discs = |weight: i16| f32::from(weight) / f32::from(model.scale);
         for (stage, weights) in model.weights.iter().enumerate() {
             if let Some(weight) = weights.iter().position(|&weight| discs(weight).abs() > LIMIT) {
                 return Err(StartError::TooLarge { stage, weight, value: discs(weights[weight]) });
             }
         }
-        let learned: Vec<f32> = with_step!(rule, rule => rule.learned().to_vec());
         let learn_stage = |weights: &Vec<i16>| {
-            let mut cells = vec![0.0; rule.numbers() * weights.len()];
+            let mut cells = zeros(rule.numbers() * weights.len());
             for (cell, &weight) in
                 cells.chunks_exact_mut(rule.numbers()).zip(weights).filter(|(_, weight)| **weight != 0)
             {
@@ -159,7 +163,21 @@ impl Learner {
     /// # Errors
     /// Weights that are not numbers or have run away; the learner is of no use then.
     pub fn pass(&mut self, samples: &SampleSet, scale: f32) -> Result<PassLoss, Diverged> {
-        with_step!(self.rule, rule => self.pass_with(samples, rule.prepared(self.features(), scale)))
+        let loss = self.pass_until(samples, scale, &AtomicBool::new(false))?;
+        Ok(loss.expect("nothing stops this pass"))
+    }
+
+    /// [`Self::pass`], given up with `None` soon after `stop` is set; the learner is of no use then.
+    ///
+    /// # Errors
+    /// As of [`Self::pass`].
+    pub fn pass_until(
+        &mut self,
+        samples: &SampleSet,
+        scale: f32,
+        stop: &AtomicBool,
+    ) -> Result<Option<PassLoss>, Diverged> {
+        with_step!(self.rule, rule => self.pass_with(samples, rule.prepared(self.features(), scale), stop))
     }
 
     /// Features of a position: pattern instances and scalars.
@@ -171,11 +189,14 @@ impl Learner {
         &mut self,
         samples: &SampleSet,
         step: impl Step<NUMBERS>,
-    ) -> Result<PassLoss, Diverged> {
+        stop: &AtomicBool,
+    ) -> Result<Option<PassLoss>, Diverged> {
         let (layout, stages, overlap) = (&*self.layout, &self.stages, self.overlap);
         let learn_stage = |(stage, cells): (usize, &mut Vec<f32>)| {
             let cells = cells.as_chunks_mut::<NUMBERS>().0;
-            let loss = learn_samples(layout, cells, samples.of_stage(stages, stage, overlap), step);
+            let samples = samples.of_stage(stages, stage, overlap).enumerate();
+            let samples = samples.take_while(|(i, _)| i % STOP_EVERY != 0 || !stop.load(Relaxed));
+            let loss = learn_samples(layout, cells, samples.map(|(_, sample)| sample), step);
             match cells.iter().position(|cell| cell[0].is_nan() || cell[0].abs() > LIMIT) {
                 Some(weight) => Err(Diverged { stage, weight, value: cells[weight][0] }),
                 None => Ok(loss),
@@ -184,7 +205,8 @@ impl Learner {
         // The slowest stages have the most samples; one task each lets the threads share them out.
         let losses: Result<Vec<_>, _> =
             self.cells.par_iter_mut().with_max_len(1).enumerate().map(learn_stage).collect();
-        Ok(losses?.into_iter().fold(PassLoss::default(), PassLoss::add))
+        let loss = losses?.into_iter().fold(PassLoss::default(), PassLoss::add);
+        Ok((!stop.load(Relaxed)).then_some(loss))
     }
 
     /// The loss on samples that are not learned, by number of empties, 0 to 60. The result does not depend on the number of threads.
@@ -225,6 +247,12 @@ impl Learner {
         }
     }
 
+    /// Bytes of its [`state`](Self::state), and of a model's weights.
+    pub fn bytes(&self) -> (u64, u64) {
+        let numbers: usize = self.cells.iter().map(Vec::len).sum();
+        (size_of::<f32>() as u64 * numbers as u64, (size_of::<i16>() * numbers / self.rule.numbers()) as u64)
+    }
+
     /// All that the learner knows.
     pub fn state(&self) -> LearnerState {
         LearnerState { stages: self.stages.clone(), cells: self.cells.clone() }
@@ -238,6 +266,13 @@ impl Learner {
         }
         Some(Self { layout, stages: state.stages, overlap: 0, rule, cells: state.cells })
     }
+}
+
+/// So many zeros, in large pages.
+fn zeros(count: usize) -> Vec<f32> {
+    let mut zeros = vec![0.0; count];
+    prefer_huge_pages(&mut zeros);
+    zeros
 }
 
 /// Most features of a position: pattern instances and scalars.

@@ -1,6 +1,7 @@
 //! A pattern set: what the evaluation looks at.
 
 use std::collections::BTreeMap;
+use std::path::Path;
 
 use serde::{Deserialize, Serialize};
 
@@ -123,7 +124,7 @@ impl PatternSet {
             return Ok(set);
         }
         let error = |reason: &dyn std::fmt::Display| PatternSetError::new(name, &reason.to_string());
-        let text = read_text(name.as_ref(), "pattern set", MAX_TOML_BYTES)
+        let text = read_text(Path::new(name), "pattern set", MAX_TOML_BYTES)
             .map_err(|file| error(&format_args!("neither built in nor a file that can be read ({file})")))?;
         Self::from_toml(&text).map_err(|reason| error(&reason))
     }

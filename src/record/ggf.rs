@@ -119,7 +119,11 @@ impl Builder {
         if is_pass(square) {
             // A game passes on its own; what is left to check is that the pass was due.
             let moves = if side == to_move { position.moves() } else { position.opponent_moves() };
-            return if moves == 0 { Ok(()) } else { Err(fault("a pass is only allowed without a legal move")) };
+            if moves != 0 {
+                return Err(fault("a pass is only allowed without a legal move"));
+            }
+            self.game.note_pass();
+            return Ok(());
         }
         if side != to_move {
             return Err(fault("it is the other side's turn"));
@@ -253,6 +257,9 @@ pub fn write(out: &mut impl Write, game: &Game) -> io::Result<()> {
         write_note(out, note)?;
         write!(out, "]")?;
         side = diagram.side.other();
+    }
+    if game.last().side != side && !game.pass_is_due() {
+        write!(out, "{}[PA]", colour_letter(side))?;
     }
     writeln!(out, ";)")
 }

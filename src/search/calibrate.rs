@@ -1,12 +1,13 @@
-//! Measuring the parameters of selective search ([`super::Calibration`]): the same positions searched shallowly and deeply, and a
+//! Measuring the parameters of selective search ([`Calibration`](crate::eval::Calibration)): the same positions searched shallowly and deeply, and a
 //! line fitted through the values.
+
+use std::sync::atomic::{AtomicBool, Ordering::Relaxed};
 
 use rayon::prelude::*;
 
 use super::searcher::Searcher;
-use super::selective::DepthPair;
 use crate::board::Position;
-use crate::eval::{Evaluator, Score};
+use crate::eval::{DepthPair, Evaluator, Score};
 
 /// Positions within so many numbers of empty squares share parameters.
 const GROUP: u32 = 6;
@@ -35,19 +36,20 @@ pub fn shallow_depth(deep: u32) -> u32 {
 pub type Values = Vec<Score>;
 
 /// Searches positions on the threads of the current rayon pool, each to all depths up to `deepest` that end before the game can.
-/// `on_searched` is told of every position, from whichever thread searched it.
+/// `on_searched` is told of every position, from whichever thread searched it. `None` if `stop` was set before all were searched.
 pub fn search_all<E: Evaluator>(
     evaluator: &E,
     positions: &[Position],
     deepest: u32,
+    stop: &AtomicBool,
     on_searched: impl Fn() + Sync,
-) -> Vec<Values> {
+) -> Option<Vec<Values>> {
     let search = |searcher: &mut Searcher<'_, E>, position: &Position| {
         searcher.forget();
         let depths = 0..=deepest.min(position.empties().saturating_sub(1));
-        let values = depths.map(|depth| searcher.search(position, depth).score).collect();
+        let values = depths.map(|depth| searcher.search_until(position, depth, stop).score).collect();
         on_searched();
-        values
+        (!stop.load(Relaxed)).then_some(values)
     };
     positions.par_iter().map_init(|| Searcher::new(evaluator, LOG2_TABLE), search).collect()
 }
@@ -121,8 +123,8 @@ pub fn fit_pairs(positions: &[Position], values: &[Values]) -> Vec<Measurement> 
             let points: Vec<_> = of_group.iter().filter_map(point).collect();
             let fit = Fit::of(&points).filter(|fit| fit.count >= LEAST_COUNT && fit.slope > 0.0)?;
             let pair = DepthPair {
-                least_empties: least as u8,
-                most_empties: most as u8,
+                min_empties: least as u8,
+                max_empties: most as u8,
                 shallow: shallow as u8,
                 deep: deep as u8,
                 slope: fit.slope as f32,
@@ -224,7 +226,7 @@ mod tests {
             assert!((pair.slope - 0.8).abs() < 0.05, "{pair:?}");
             assert!((pair.offset - offset).abs() < 0.3 && (pair.deviation - deviation).abs() < 0.3, "{pair:?}");
         }
-        assert!((measured[0].pair.least_empties..=measured[0].pair.most_empties).contains(&20));
-        assert!((measured[1].pair.least_empties..=measured[1].pair.most_empties).contains(&30));
+        assert!((measured[0].pair.min_empties..=measured[0].pair.max_empties).contains(&20));
+        assert!((measured[1].pair.min_empties..=measured[1].pair.max_empties).contains(&30));
     }
 }

@@ -1,20 +1,19 @@
 //! Searching: what a position is worth when both sides look ahead.
 //!
-//! [`Searcher`] is the search that self-play and play use; [`EndgameSolver`] solves positions with few empty squares;
-//! [`family`] holds the classic searches in their textbook forms, to compare and to check against.
+//! [`Searcher`] is the search that self-play and play use; [`EndgameSolver`] solves positions with few empty squares.
 
-mod brothers;
 pub mod calibrate;
 pub mod endgame;
-pub mod family;
 mod node;
+mod ordering;
+mod probcut;
 mod pvs;
 mod searcher;
-mod selective;
+mod split;
 mod stop;
 mod table;
+mod tunables;
 
 pub use endgame::EndgameSolver;
+pub use probcut::Selectivity;
 pub use searcher::{SearchResult, Searcher};
-pub use selective::{Calibration, CalibrationError, DepthPair, Selectivity};
-pub use table::{Bound, Table};

@@ -1,6 +1,7 @@
 //! A position on the way through a search, with what the evaluator carries along.
 
-use crate::board::{Bitboard, CORNERS, Position, Square};
+use super::ordering::likely_best;
+use crate::board::{Bitboard, Position, Square};
 use crate::eval::{Evaluator, Score};
 
 /// A position, its moves, and the evaluator's state of it.
@@ -34,12 +35,12 @@ impl<S: Clone> Node<S> {
         Self { position, moves: position.moves(), state: evaluator.pass(&self.state) }
     }
 
-    /// The value where the search ends: exact where the board is full or a side has no discs left.
+    /// The value at the horizon, by rule where the mover has no move: the passed position's, negated, or the result where neither
+    /// side can move.
     #[inline]
     pub(super) fn leaf(&self, evaluator: &impl Evaluator<State = S>) -> Score {
-        let Position { player, opponent } = self.position;
-        if player == 0 || opponent == 0 || player | opponent == !0 {
-            return self.result();
+        if self.moves == 0 {
+            return self.leaf_at_pass(evaluator);
         }
         evaluator.evaluate(&self.position, &self.state)
     }
@@ -48,10 +49,14 @@ impl<S: Clone> Node<S> {
     #[inline]
     pub(super) fn leaf_after(&self, evaluator: &impl Evaluator<State = S>, to: Square, flips: Bitboard) -> Score {
         let after = self.position.play_unchecked(to, flips);
-        if after.player == 0 || after.empty() == 0 {
-            return Score::from_discs(after.final_score());
-        }
-        evaluator.evaluate_move(&self.state, to, flips, &after)
+        let value = evaluator.evaluate_move(&self.state, to, flips, &after);
+        value.unwrap_or_else(|| self.play(evaluator, to, flips, 0).leaf_at_pass(evaluator))
+    }
+
+    #[cold]
+    fn leaf_at_pass(&self, evaluator: &impl Evaluator<State = S>) -> Score {
+        let passed = self.pass(evaluator);
+        if passed.moves == 0 { self.result() } else { -evaluator.evaluate(&passed.position, &passed.state) }
     }
 
     /// The value with one ply to go, every child a leaf; above `alpha`, that of the first move found to be, which becomes the
@@ -67,7 +72,7 @@ impl<S: Clone> Node<S> {
         let mut best = -Score::INFINITY;
         let mut rest = self.moves;
         while rest != 0 {
-            let to = most_promising(rest, *killer);
+            let to = likely_best(rest, *killer);
             rest &= !to.bit();
             *nodes += 1;
             best = best.max(-self.leaf_after(evaluator, to, self.position.flips(to)));
@@ -83,27 +88,4 @@ impl<S: Clone> Node<S> {
     pub(super) fn result(&self) -> Score {
         Score::from_discs(self.position.final_score())
     }
-}
-
-/// Squares next to a corner, tried last where nothing better is known.
-const BESIDE_CORNERS: Bitboard = 0x42c3_0000_0000_c342;
-
-/// The move to try first where looking closer would cost more than it saves: one of the killers, a corner, or, while there is
-/// another, none beside a corner. `moves` must not be empty.
-#[inline]
-fn most_promising(moves: Bitboard, killers: Bitboard) -> Square {
-    let mut first = moves;
-    for better in [!BESIDE_CORNERS, CORNERS, killers] {
-        first = if moves & better != 0 { moves & better } else { first };
-    }
-    Square::lowest(first)
-}
-
-/// How promising the move to `to` looks by the replies it leaves: the fewer the better, corners more, squares beside
-/// them less.
-#[inline]
-pub(super) fn promise(to: Square, replies: Bitboard) -> i32 {
-    let corner = if to.bit() & CORNERS != 0 { 16 } else { 0 };
-    let beside = if to.bit() & BESIDE_CORNERS != 0 { -4 } else { 0 };
-    corner + beside - 2 * replies.count_ones() as i32
 }

@@ -1,14 +1,14 @@
 //! Self-play games.
 
-use std::sync::Mutex;
-use std::sync::atomic::{AtomicBool, Ordering::Relaxed};
+use std::collections::BTreeMap;
+use std::ops::{ControlFlow, Range};
+use std::sync::atomic::{AtomicBool, AtomicU32, Ordering::Relaxed};
+use std::sync::{Mutex, PoisonError};
 
 use rand::{RngExt, SeedableRng};
 use rand_chacha::ChaCha8Rng;
-use rayon::prelude::*;
 use serde::{Deserialize, Serialize};
 
-use super::calibration;
 use super::record::{GameRecord, Label, PlyKind};
 use crate::board::{Diagram, Square, squares};
 use crate::eval::{Evaluator, Score};
@@ -80,25 +80,23 @@ const SEARCH_TABLE: u32 = 12;
 const SOLVER_TABLE: u32 = 13;
 
 impl<'e, E: Evaluator> SelfPlay<'e, E> {
-    /// Players for all threads of the current rayon pool. For selective ones it is first measured, on all threads and by searches
-    /// of full width, how far shallow searches with this evaluator can be relied upon: at depth 6 a second, at depth 10 some 20
-    /// seconds of a core. Where they cannot be at all, as with weights that have learned nothing yet, full width is searched.
-    pub fn new(evaluator: &'e E, config: SelfPlayConfig) -> Self {
-        let selectivity = config.selectivity.and_then(|deviations| {
-            let calibration = calibration::measure(evaluator, config.depth)?;
-            Some(Selectivity::new(&calibration, deviations))
-        });
+    /// Players for all threads of the current rayon pool. Where the configuration asks for selective searches, `selectivity` is what
+    /// they cut by ([`measured_selectivity`](super::measured_selectivity)); without one they are of full width.
+    pub fn new(evaluator: &'e E, config: SelfPlayConfig, selectivity: Option<&Selectivity>) -> Self {
         let worker = || {
             let mut searcher = Searcher::new(evaluator, SEARCH_TABLE);
-            searcher.set_selectivity(selectivity.clone());
-            Worker { searcher, solver: EndgameSolver::guided(evaluator, SOLVER_TABLE) }
+            searcher.set_selectivity(selectivity.cloned());
+            Worker { searcher, solver: EndgameSolver::with_evaluator(evaluator, SOLVER_TABLE) }
         };
         let workers = (0..rayon::current_num_threads()).map(|_| Mutex::new(worker())).collect();
         Self { config, workers }
     }
 
     /// Plays games `first..first + count` of a generation on all threads; game k is the same whatever is played with it and
-    /// wherever. Answers `None` if `stop` was set before all were played.
+    /// wherever.
+    ///
+    /// # Errors
+    /// `stop` was set before all were played.
     pub fn play_games(
         &self,
         seed: u64,
@@ -106,20 +104,74 @@ impl<'e, E: Evaluator> SelfPlay<'e, E> {
         first: u32,
         count: u32,
         stop: &AtomicBool,
-    ) -> Option<Vec<GameRecord>> {
-        let play = |first_in_step: u32| {
-            if stop.load(Relaxed) {
-                return None;
-            }
+    ) -> Result<Vec<GameRecord>, Stopped> {
+        let mut all = Vec::with_capacity(count as usize);
+        let as_they_are = |_, games: Vec<GameRecord>| games;
+        self.play_in_order(seed, generation, first..first + count, stop, as_they_are, |games| {
+            all.extend(games);
+            ControlFlow::Continue(())
+        });
+        if all.len() == count as usize { Ok(all) } else { Err(Stopped) }
+    }
+
+    /// Plays games of a generation on all threads and hands them over, 32 at a time, in the order of their numbers. `prepare` makes
+    /// of the games from a number on what is handed over, on the thread that played them; `on_games` is called by one thread at a
+    /// time. Soon after `stop` is set, or `on_games` breaks off, playing ends; what was handed over are the first games.
+    ///
+    /// `on_games` must not wait for the rayon pool, whose threads wait for it.
+    pub fn play_in_order<T: Send>(
+        &self,
+        seed: u64,
+        generation: u32,
+        numbers: Range<u32>,
+        stop: &AtomicBool,
+        prepare: impl Fn(u32, Vec<GameRecord>) -> T + Sync,
+        on_games: impl FnMut(T) -> ControlFlow<()> + Send,
+    ) {
+        let next = AtomicU32::new(numbers.start);
+        let broken = AtomicBool::new(false);
+        let queue = Mutex::new(InOrder { next: numbers.start, early: BTreeMap::new(), on_games });
+        let play = || {
             let thread = rayon::current_thread_index().unwrap_or(0);
-            let mut worker = self.workers[thread].lock().expect("a worker that panicked stopped the run");
-            let numbers = first_in_step..(first_in_step + LOCKSTEP).min(first + count);
-            let games = numbers.map(|game| Game::new(&self.config, game_rng(seed, generation, game))).collect();
-            Some(worker.play(&self.config, games))
+            let mut worker = self.workers[thread].lock().unwrap_or_else(PoisonError::into_inner);
+            while !broken.load(Relaxed) {
+                let first = next.fetch_add(LOCKSTEP, Relaxed);
+                if first >= numbers.end {
+                    break;
+                }
+                let step = first..(first + LOCKSTEP).min(numbers.end);
+                let games = step.map(|game| Game::new(&self.config, game_rng(seed, generation, game))).collect();
+                let Ok(games) = worker.play(&self.config, games, stop) else { break };
+                let prepared = prepare(first, games);
+                let mut queue = queue.lock().unwrap_or_else(PoisonError::into_inner);
+                if !broken.load(Relaxed) && queue.add(first, prepared).is_break() {
+                    broken.store(true, Relaxed);
+                }
+            }
         };
-        let steps: Vec<u32> = (first..first + count).step_by(LOCKSTEP as usize).collect();
-        let played: Option<Vec<Vec<GameRecord>>> = steps.into_par_iter().with_max_len(1).map(play).collect();
-        Some(played?.into_iter().flatten().collect())
+        rayon::scope(|scope| self.workers.iter().for_each(|_| scope.spawn(|_| play())));
+    }
+}
+
+/// What was asked for was not done, because the flag to stop was set before.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub struct Stopped;
+
+/// Hands over what comes of each 32 games in the order of their numbers, whatever the order it arrives in.
+struct InOrder<T, F> {
+    next: u32,
+    early: BTreeMap<u32, T>,
+    on_games: F,
+}
+
+impl<T, F: FnMut(T) -> ControlFlow<()>> InOrder<T, F> {
+    fn add(&mut self, first: u32, games: T) -> ControlFlow<()> {
+        self.early.insert(first, games);
+        while let Some(games) = self.early.remove(&self.next) {
+            self.next += LOCKSTEP;
+            (self.on_games)(games)?;
+        }
+        ControlFlow::Continue(())
     }
 }
 
@@ -161,61 +213,79 @@ impl Game {
 
 impl<E: Evaluator> Worker<'_, E> {
     /// Plays games to their ends, a ply of each in turn.
-    fn play(&mut self, config: &SelfPlayConfig, mut games: Vec<Game>) -> Vec<GameRecord> {
+    fn play(
+        &mut self,
+        config: &SelfPlayConfig,
+        mut games: Vec<Game>,
+        stop: &AtomicBool,
+    ) -> Result<Vec<GameRecord>, Stopped> {
         let mut going = true;
         while going {
             going = false;
             for game in &mut games {
                 if game.diagram.position.moves() != 0 {
-                    self.step(config, game);
+                    self.step(config, game, stop)?;
                     going = true;
                 }
             }
         }
-        games
-            .into_iter()
-            .map(|game| GameRecord::new(game.moves, game.labels).expect("players choose legal moves"))
-            .collect()
+        let record = |game: Game| GameRecord::new(game.moves, game.labels).expect("players choose legal moves");
+        Ok(games.into_iter().map(record).collect())
     }
 
     /// Labels the position of a game, unless it is still in its random opening, and plays a move.
-    fn step(&mut self, config: &SelfPlayConfig, game: &mut Game) {
+    fn step(&mut self, config: &SelfPlayConfig, game: &mut Game, stop: &AtomicBool) -> Result<(), Stopped> {
         if game.moves.len() < game.opening {
             let to = game.random_move();
-            return game.play(to);
+            game.play(to);
+            return Ok(());
         }
         let explore = config.exploration > 0.0 && game.rng.random_bool(config.exploration);
         let best = if game.diagram.position.empties() <= config.exact_empties {
-            self.solve(game)
+            self.solve(game, stop)?
         } else {
-            self.search(config, game, explore)
+            self.search(config, game, explore, stop)?
         };
         let to = if explore { game.random_move() } else { best };
         if game.line.pop() != Some(to) {
             game.line.clear();
         }
         game.play(to);
+        Ok(())
     }
 
     /// Labels a position exactly and gives its best move, which is the last of the game's line.
-    fn solve(&mut self, game: &mut Game) -> Square {
+    fn solve(&mut self, game: &mut Game, stop: &AtomicBool) -> Result<Square, Stopped> {
         if game.line.is_empty() {
             self.solver.new_game();
-            game.exact = self.solver.solve_line(game.diagram.position, &mut game.line).score;
+            let solution = self.solver.solve_line_until(game.diagram.position, &mut game.line, stop);
+            game.exact = unless_stopped(solution, stop)?.score;
             game.line.reverse();
         }
         game.label(Score::from_discs(game.exact), PlyKind::Exact);
-        *game.line.last().expect("a position with moves has an optimal line")
+        Ok(*game.line.last().expect("a position with moves has an optimal line"))
     }
 
     /// Labels a position by search and gives its best move.
-    fn search(&mut self, config: &SelfPlayConfig, game: &mut Game, explore: bool) -> Square {
+    fn search(
+        &mut self,
+        config: &SelfPlayConfig,
+        game: &mut Game,
+        explore: bool,
+        stop: &AtomicBool,
+    ) -> Result<Square, Stopped> {
         self.searcher.forget();
-        let found = self.searcher.search(&game.diagram.position, config.depth);
+        let found = self.searcher.search_until(&game.diagram.position, config.depth, stop);
+        let found = unless_stopped(Some(found), stop)?;
         game.label(found.score, if explore { PlyKind::Exploratory } else { PlyKind::Greedy });
         if config.update == UpdateTarget::Tdleaf {
             game.labels.last_mut().expect("just labelled").line.clone_from(&found.line);
         }
-        found.best.expect("a position with moves has a best one")
+        Ok(found.best.expect("a position with moves has a best one"))
     }
+}
+
+/// What a search answered, unless it may have been cut short.
+fn unless_stopped<T>(found: Option<T>, stop: &AtomicBool) -> Result<T, Stopped> {
+    found.filter(|_| !stop.load(Relaxed)).ok_or(Stopped)
 }

@@ -44,7 +44,8 @@ pub struct Ply {
     pub value: Score,
     /// How the move was chosen.
     pub kind: PlyKind,
-    /// The leaf of the principal variation and the side to move there, where the label is learned there.
+    /// The leaf of the principal variation and the side to move there, where the label is learned there. None where the game is
+    /// over at the leaf: there is nothing to evaluate.
     pub leaf: Option<(Position, Side)>,
 }
 
@@ -135,7 +136,7 @@ impl GameRecord {
             let number = i + 1;
             if let Some(Label { value, kind, line }) = i.checked_sub(self.opening()).map(|label| &self.labels[label]) {
                 let Diagram { position, side } = diagram;
-                let leaf = if line.is_empty() { Ok(None) } else { leaf(diagram, line).map(Some) };
+                let leaf = if line.is_empty() { Ok(None) } else { leaf(diagram, line) };
                 let leaf = leaf.map_err(|reason| GameError::Line { number, reason })?;
                 each(Ply { position, side, value: *value, kind: *kind, leaf });
             }
@@ -146,10 +147,11 @@ impl GameRecord {
     }
 }
 
-/// The position at the end of a principal variation.
-fn leaf(mut diagram: Diagram, line: &[Square]) -> Result<(Position, Side), IllegalMove> {
+/// The position at the end of a principal variation whose evaluation is the variation's value; none where the game is over there.
+fn leaf(mut diagram: Diagram, line: &[Square]) -> Result<Option<(Position, Side)>, IllegalMove> {
     for &to in line {
-        diagram = diagram.pass_if_needed().try_play(to)?;
+        diagram = diagram.try_play(to)?.pass_if_needed();
     }
-    Ok((diagram.position, diagram.side))
+    let Diagram { position, side } = diagram;
+    Ok((position.moves() != 0).then_some((position, side)))
 }

@@ -75,12 +75,16 @@ const SUFFIX: &str = ".tmp";
 pub fn remove_temporaries(folder: &Path) -> io::Result<()> {
     for entry in fs::read_dir(folder)? {
         let entry = entry?;
-        let name = entry.file_name();
-        if name.to_str().is_some_and(|name| name.starts_with(PREFIX) && name.ends_with(SUFFIX)) {
+        if entry.file_name().to_str().is_some_and(is_temporary) {
             fs::remove_file(entry.path())?;
         }
     }
     Ok(())
+}
+
+/// Whether a file's name is that of a temporary file of [`atomic_write`].
+pub fn is_temporary(name: &str) -> bool {
+    name.starts_with(PREFIX) && name.ends_with(SUFFIX)
 }
 
 /// A temporary file with the permissions a new file would have.

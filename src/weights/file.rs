@@ -8,9 +8,8 @@ use serde::{Deserialize, Serialize};
 use sha2::{Digest, Sha256};
 
 use crate::board::Square;
-use crate::eval::{Model, StageMap};
+use crate::eval::{Calibration, DepthPair, Model, StageMap};
 use crate::pattern::{Layout, Pattern, PatternSet, Scalar};
-use crate::search::{Calibration, DepthPair};
 use crate::storage::blob::Blob;
 use crate::storage::{Container, FileError, FormatError, Packing, write_whole};
 
@@ -110,8 +109,8 @@ struct Payload<'a> {
 /// A pair of depths as it is written.
 #[derive(Serialize, Deserialize)]
 struct PairRecord {
-    least_empties: u8,
-    most_empties: u8,
+    min_empties: u8,
+    max_empties: u8,
     shallow: u8,
     deep: u8,
     slope: f32,
@@ -241,15 +240,15 @@ impl WeightFile {
 
 impl From<&DepthPair> for PairRecord {
     fn from(pair: &DepthPair) -> Self {
-        let &DepthPair { least_empties, most_empties, shallow, deep, slope, offset, deviation } = pair;
-        Self { least_empties, most_empties, shallow, deep, slope, offset, deviation }
+        let &DepthPair { min_empties, max_empties, shallow, deep, slope, offset, deviation } = pair;
+        Self { min_empties, max_empties, shallow, deep, slope, offset, deviation }
     }
 }
 
 impl From<&PairRecord> for DepthPair {
     fn from(record: &PairRecord) -> Self {
-        let &PairRecord { least_empties, most_empties, shallow, deep, slope, offset, deviation } = record;
-        Self { least_empties, most_empties, shallow, deep, slope, offset, deviation }
+        let &PairRecord { min_empties, max_empties, shallow, deep, slope, offset, deviation } = record;
+        Self { min_empties, max_empties, shallow, deep, slope, offset, deviation }
     }
 }
 

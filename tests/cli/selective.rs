@@ -24,7 +24,7 @@ fn the_parameters_are_printed_and_kept_with_the_weights() {
     let pairs = kept.calibration.as_ref().unwrap().pairs();
     assert_eq!(pairs.len(), rows.len() - 1);
     for (pair, row) in pairs.iter().zip(&rows[1..]) {
-        assert_eq!(row[0], format!("{}-{}", pair.least_empties, pair.most_empties));
+        assert_eq!(row[0], format!("{}-{}", pair.min_empties, pair.max_empties));
         assert_eq!([row[1], row[2]], [pair.shallow.to_string(), pair.deep.to_string()]);
         assert_eq!(row[5], format!("{:.2}", pair.deviation));
         assert!(row[6].parse::<f32>().unwrap() > 0.8 && row[7].parse::<u32>().unwrap() >= 30, "{row:?}");

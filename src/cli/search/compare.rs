@@ -3,25 +3,25 @@
 use std::io::{self, Write};
 use std::time::Instant;
 
-use super::contender::Contender;
+use super::named::NamedSearch;
 use super::plot::{Curve, plot};
 use crate::board::{Position, Square};
 use crate::cli::error::CliError;
 use crate::cli::output::Output;
 use crate::cli::session::Session;
 use crate::eval::{Evaluator, Score};
-use crate::search::family::{OthelloTree, SizeEstimate, branching_factor, estimate_size};
+use crate::textbook::{OthelloTree, SizeEstimate, branching_factor, estimate_size};
 
 /// Searches that visit every node are run where the trees have no more nodes than this together.
-const MOST_NODES: f64 = 2e7;
-/// Random walks for the size of a tree, all positions together.
+const MAX_MINIMAX_NODES: f64 = 2e7;
+/// Random walks that estimate the size of the trees, all positions together.
 const WALKS: u32 = 200_000;
 
 /// Searches side by side on the same positions.
 pub(super) struct Comparison<'a, E> {
     pub(super) evaluator: &'a E,
     pub(super) positions: &'a [Position],
-    pub(super) contenders: Vec<Contender>,
+    pub(super) searches: Vec<NamedSearch>,
 }
 
 /// What a search found on all positions.
@@ -48,8 +48,7 @@ impl<E: Evaluator> Comparison<'_, E> {
             None => self.table(depth, tree, &outcomes, session, out)?,
         }
         let Some(svg) = svg else { return Ok(()) };
-        let mut curves: Vec<_> =
-            self.contenders.iter().map(|c| Curve { name: c.name.clone(), points: vec![] }).collect();
+        let mut curves: Vec<_> = self.searches.iter().map(|c| Curve { name: c.name.clone(), points: vec![] }).collect();
         for depth in 1..=depth {
             let tree = self.tree_size(depth);
             for (curve, outcome) in curves.iter_mut().zip(self.outcomes(depth, tree)?) {
@@ -77,15 +76,13 @@ impl<E: Evaluator> Comparison<'_, E> {
 
     /// What each search finds; nothing for those that would visit too large trees.
     fn outcomes(&self, depth: u32, tree: SizeEstimate) -> Result<Vec<Option<Outcome>>, CliError> {
-        let feasible = |contender: &&Contender| contender.prunes() || tree.nodes <= MOST_NODES;
+        let feasible = |search: &&NamedSearch| search.prunes() || tree.nodes <= MAX_MINIMAX_NODES;
         let outcomes: Vec<_> = self
-            .contenders
+            .searches
             .iter()
-            .map(|contender| {
-                Some(contender).filter(feasible).map(|contender| self.measure(contender, depth)).transpose()
-            })
+            .map(|search| Some(search).filter(feasible).map(|search| self.measure(search, depth)).transpose())
             .collect::<Result<_, _>>()?;
-        let mut ran = self.contenders.iter().zip(&outcomes).filter_map(|(c, o)| Some((&c.name, &o.as_ref()?.values)));
+        let mut ran = self.searches.iter().zip(&outcomes).filter_map(|(c, o)| Some((&c.name, &o.as_ref()?.values)));
         let Some((first, values)) = ran.next() else { return Ok(outcomes) };
         match ran.find(|(_, others)| *others != values) {
             None => Ok(outcomes),
@@ -96,10 +93,10 @@ impl<E: Evaluator> Comparison<'_, E> {
         }
     }
 
-    fn measure(&self, contender: &Contender, depth: u32) -> Result<Outcome, CliError> {
+    fn measure(&self, search: &NamedSearch, depth: u32) -> Result<Outcome, CliError> {
         let mut outcome = Outcome { values: vec![], moves: vec![], nodes: 0, seconds: 0.0 };
         let tree = OthelloTree::new(self.evaluator);
-        let mut search = contender.searcher(&tree, 1)?;
+        let mut search = search.searcher(&tree, 1)?;
         for position in self.positions {
             let begin = Instant::now();
             let found = search(position, depth);
@@ -120,7 +117,7 @@ impl<E: Evaluator> Comparison<'_, E> {
         out: &mut dyn Write,
     ) -> Result<(), CliError> {
         let measured =
-            self.contenders.iter().zip(outcomes).find(|(c, _)| c.name == "minimax").and_then(|(_, o)| o.as_ref());
+            self.searches.iter().zip(outcomes).find(|(c, _)| c.name == "minimax").and_then(|(_, o)| o.as_ref());
         let minimax = measured.map_or(tree.nodes, |minimax| minimax.nodes as f64);
         if measured.is_none() {
             session.say(format_args!(
@@ -132,8 +129,8 @@ impl<E: Evaluator> Comparison<'_, E> {
         let reference = outcomes.iter().flatten().next();
         let mean_branching = |nodes: f64| branching_factor(nodes / self.positions.len() as f64, depth);
         writeln!(out, "search\tvalue\tmove\tnodes\tshare\tbranching\tseconds")?;
-        for (contender, outcome) in self.contenders.iter().zip(outcomes) {
-            let name = &contender.name;
+        for (search, outcome) in self.searches.iter().zip(outcomes) {
+            let name = &search.name;
             let (Some(outcome), Some(reference)) = (outcome, reference) else {
                 if name == "minimax" {
                     writeln!(out, "{name}\t-\t-\t~{minimax:.0}\t100%\t{:.2}\t-", mean_branching(minimax))?;

@@ -1,7 +1,7 @@
 //! `flipside search`.
 
 mod compare;
-mod contender;
+mod named;
 mod plot;
 
 use std::io::Write;
@@ -21,9 +21,9 @@ use super::session::Session;
 use crate::board::Position;
 use crate::eval::{Evaluator, Score};
 use crate::search::Selectivity;
-use crate::search::family::{Algorithm, Options, Ordering, OthelloTree};
+use crate::textbook::{Algorithm, Options, Ordering, OthelloTree};
 use compare::Comparison;
-use contender::{Contender, Search};
+use named::{NamedSearch, Search};
 
 /// Search positions to a depth: score, best move and principal variation
 ///
@@ -59,20 +59,20 @@ pub struct SearchArguments {
     selectivity: SelectivityArgument,
 
     #[command(flatten)]
-    family: FamilyArguments,
+    textbook: TextbookArguments,
 }
 
 /// The options of the textbook searches, as typed.
 #[derive(Args, Debug)]
-#[command(next_help_heading = "Searches of the literature", group(ArgGroup::new("family").multiple(true)))]
-struct FamilyArguments {
+#[command(next_help_heading = "Searches of the literature", group(ArgGroup::new("textbook").multiple(true)))]
+struct TextbookArguments {
     /// Search with this algorithm instead of the program's own search; with --compare=orderings, order moves for it
     /// [default: pvs]
-    #[arg(long, value_name = "NAME", group = "family", value_parser = algorithm_parser())]
+    #[arg(long, value_name = "NAME", group = "textbook", value_parser = algorithm_parser())]
     algorithm: Option<Algorithm>,
 
     /// Compare all algorithms, or what each way to order moves saves
-    #[arg(long, value_enum, value_name = "WHAT", group = "family", num_args = 0..=1, require_equals = true)]
+    #[arg(long, value_enum, value_name = "WHAT", group = "textbook", num_args = 0..=1, require_equals = true)]
     #[arg(default_missing_value = "algorithms")]
     compare: Option<Compared>,
 
@@ -82,28 +82,28 @@ struct FamilyArguments {
     plot: Option<PathBuf>,
 
     /// Search to the full depth at once
-    #[arg(long, requires = "family")]
+    #[arg(long, requires = "textbook")]
     no_deepening: bool,
 
     /// Search without a transposition table
-    #[arg(long, requires = "family")]
+    #[arg(long, requires = "textbook")]
     no_table: bool,
 
     /// Try moves in the order of their squares
-    #[arg(long, requires = "family", conflicts_with = "ordering")]
+    #[arg(long, requires = "textbook", conflicts_with = "ordering")]
     no_ordering: bool,
 
     /// How to order moves
-    #[arg(long, requires = "family", value_enum, value_delimiter = ',', value_name = "HOW")]
+    #[arg(long, requires = "textbook", value_enum, value_delimiter = ',', value_name = "HOW")]
     #[arg(default_value = "hash,evaluation,mobility,cutoffs")]
     ordering: Vec<Heuristic>,
 
     /// Aspiration windows begin so many discs below and above the guess
-    #[arg(long, requires = "family", value_name = "DISCS", default_value_t = 3.0, value_parser = parse_width)]
+    #[arg(long, requires = "textbook", value_name = "DISCS", default_value_t = 3.0, value_parser = parse_width)]
     aspiration: f32,
 
     /// A failed aspiration window's distance from the guess grows by this factor
-    #[arg(long, requires = "family", value_name = "FACTOR", default_value_t = 4)]
+    #[arg(long, requires = "textbook", value_name = "FACTOR", default_value_t = 4)]
     #[arg(value_parser = clap::value_parser!(u32).range(2..=10_000))]
     widening: u32,
 }
@@ -155,13 +155,13 @@ fn ordering(heuristics: &[Heuristic]) -> Ordering {
     }
 }
 
-/// From this depth on all threads work on a position together; before, each on one of its own.
-const TOGETHER: u32 = 10;
+/// From this depth on all threads search one position together; below it each thread searches positions of its own.
+const TOGETHER_MIN_DEPTH: u32 = 10;
 
 /// The hash table has 2^20 entries, 16 MB.
 const LOG2_TABLE: u32 = 20;
 
-impl FamilyArguments {
+impl TextbookArguments {
     fn options(&self) -> Options {
         Options {
             deepening: !self.no_deepening,
@@ -172,15 +172,15 @@ impl FamilyArguments {
         }
     }
 
-    fn contenders(&self, compared: Compared) -> Result<Vec<Contender>, CliError> {
+    fn searches(&self, compared: Compared) -> Result<Vec<NamedSearch>, CliError> {
         match (compared, self.algorithm) {
-            (Compared::Algorithms, None) => Ok(Contender::algorithms(self.options())),
+            (Compared::Algorithms, None) => Ok(NamedSearch::algorithms(self.options())),
             (Compared::Algorithms, Some(_)) => {
                 Err(CliError::Usage("--compare compares all algorithms; leave --algorithm out".to_owned()))
             }
             (Compared::Orderings, algorithm) => {
                 let heuristics = if self.no_ordering { &[][..] } else { &self.ordering };
-                Ok(Contender::orderings(algorithm.unwrap_or(Algorithm::Pvs), self.options(), heuristics))
+                Ok(NamedSearch::orderings(algorithm.unwrap_or(Algorithm::Pvs), self.options(), heuristics))
             }
         }
     }
@@ -189,21 +189,21 @@ impl FamilyArguments {
 impl SearchArguments {
     /// Runs the command.
     pub fn run(self, session: &Session, out: &mut dyn Write) -> Result<(), CliError> {
-        let literature = self.family.algorithm.is_some() || self.family.compare.is_some();
+        let literature = self.textbook.algorithm.is_some() || self.textbook.compare.is_some();
         if literature && self.selectivity.choice() != SelectivityChoice::Off {
             let message = "--selectivity is for the program's own search; leave --algorithm and --compare out";
             return Err(CliError::Usage(message.to_owned()));
         }
         let inputs = [Some(&*self.file), self.weights.choice().path()];
         let plot =
-            self.family.plot.as_deref().map(|path| Output::check(path, inputs.into_iter().flatten())).transpose()?;
-        let contenders = self.family.compare.map(|compared| self.family.contenders(compared)).transpose()?;
+            self.textbook.plot.as_deref().map(|path| Output::check(path, inputs.into_iter().flatten())).transpose()?;
+        let searches = self.textbook.compare.map(|compared| self.textbook.searches(compared)).transpose()?;
         let (evaluator, selectivity) = self.weights.choice().load_selective(self.selectivity.choice())?;
         let positions: Vec<_> =
             read_positions(&self.file, session)?.iter().map(|scored| scored.diagram.position).collect();
-        with_evaluator!(&evaluator, evaluator => match contenders {
-            Some(contenders) => {
-                let comparison = Comparison { evaluator, positions: &positions, contenders };
+        with_evaluator!(&evaluator, evaluator => match searches {
+            Some(searches) => {
+                let comparison = Comparison { evaluator, positions: &positions, searches };
                 comparison.run(self.depth, plot.as_ref(), session, out)
             }
             None => self.search(evaluator, selectivity, &positions, session, out),
@@ -218,12 +218,12 @@ impl SearchArguments {
         session: &Session,
         out: &mut dyn Write,
     ) -> Result<(), CliError> {
-        let contender = match self.family.algorithm {
-            Some(algorithm) => Contender::new(algorithm, self.family.options()),
-            None => Contender::own(selectivity),
+        let named = match self.textbook.algorithm {
+            Some(algorithm) => NamedSearch::new(algorithm, self.textbook.options()),
+            None => NamedSearch::own(selectivity),
         };
         let tree = OthelloTree::new(evaluator);
-        let together = self.depth >= TOGETHER && self.family.algorithm.is_none();
+        let together = self.depth >= TOGETHER_MIN_DEPTH && self.textbook.algorithm.is_none();
         let (at_once, threads) = if together { (1, session.threads) } else { (session.threads, 1) };
         writeln!(out, "score\tmove\tnodes\tseconds\tline")?;
         let search = |search: &mut Box<Search<'_>>, position: &Position| {
@@ -233,7 +233,7 @@ impl SearchArguments {
         in_order(
             positions,
             at_once,
-            || contender.searcher(&tree, threads),
+            || named.searcher(&tree, threads),
             search,
             |_, (found, seconds)| {
                 let best = found.best.map_or("--".to_owned(), |square| square.to_string());

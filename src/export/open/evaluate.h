@@ -100,9 +100,21 @@ static inline int32_t flipside_sum(uint64_t player, uint64_t opponent)
     return sum;
 }
 
-/* The static evaluation in discs, -64 to 64, for the player to move. */
+/* The value of a finished game, in discs for the player: empty squares go to the winner. */
+static inline int flipside_result(uint64_t player, uint64_t opponent)
+{
+    int own = flipside_count(player), other = flipside_count(opponent);
+    return own > other ? 64 - 2 * other : own < other ? 2 * own - 64 : 0;
+}
+
+/* The static evaluation in discs, -64 to 64, for the player to move. A player without a move passes: the value is the opponent's,
+ * negated; where neither has a move, it is the result. */
 static inline double flipside_evaluate(uint64_t player, uint64_t opponent)
 {
-    double discs = flipside_sum(player, opponent) / (double)FLIPSIDE_SCALE;
+    int passes = flipside_mobility(player, opponent) == 0;
+    double discs;
+    if (passes && flipside_mobility(opponent, player) == 0)
+        return flipside_result(player, opponent);
+    discs = (passes ? -flipside_sum(opponent, player) : flipside_sum(player, opponent)) / (double)FLIPSIDE_SCALE;
     return discs > 64 ? 64 : discs < -64 ? -64 : discs;
 }

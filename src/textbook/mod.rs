@@ -1,4 +1,5 @@
-//! The family of game-tree searches, each in its textbook form, on any [`Tree`].
+//! The game-tree searches of the literature, each in its textbook form, on any [`Tree`]. They share nothing with the engine's own
+//! search ([`crate::search`]): tests check it against them, and `flipside search --compare` measures it beside them.
 //!
 //! All of them find the value that [`Algorithm::Minimax`] defines; they differ in how much of the tree they visit for
 //! it. [`Explorer`] runs one of them: with iterative deepening, a transposition table and ordered moves, or without any
@@ -15,10 +16,11 @@ mod algorithms;
 mod explorer;
 mod ordering;
 mod size;
+mod table;
 mod tree;
 
 pub use algorithms::{Algorithm, UnknownAlgorithm};
-pub use explorer::{Explorer, Found, Options};
+pub use explorer::{Explorer, Options, Outcome};
 pub use ordering::Ordering;
 pub use size::{SizeEstimate, branching_factor, estimate_size};
-pub use tree::{OthelloTree, Successor, Tree};
+pub use tree::{OthelloNode, OthelloTree, Successor, Tree};

@@ -7,7 +7,7 @@ use super::explorer::Explorer;
 use super::tree::Tree;
 use crate::eval::Score;
 
-/// A search of the family. All find the same value.
+/// A search of the literature. All find the same value.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Hash)]
 pub enum Algorithm {
     /// Every node is visited; one player takes the maximum, the other the minimum (John von Neumann, "Zur Theorie der
@@ -24,7 +24,7 @@ pub enum Algorithm {
     /// Fail-soft alpha-beta with a window around the guess, wider after each failure (Gerard Baudet, "The design and
     /// analysis of algorithms for asynchronous multiprocessors", 1978).
     Aspiration,
-    /// Halving the range of values by zero-window searches (Kevin Coplan, "A special-purpose machine for an improved
+    /// Halving the range of values by null-window searches (Kevin Coplan, "A special-purpose machine for an improved
     /// search algorithm for deep chess combinations", 1982: C*).
     Bisection,
     /// Zero-window searches, each next to the value the one before came back with, until that comes back again; with a
@@ -33,7 +33,7 @@ pub enum Algorithm {
     /// The same between a lower and an upper bound, which cannot oscillate (Aske Plaat, Jonathan Schaeffer, Wim Pijls
     /// and Arie de Bruin, "Best-first fixed-depth minimax algorithms", 1996: MTD(f)).
     MtdF,
-    /// Principal variation search: the first move with the window, the others with a zero window, and again with the
+    /// Principal variation search: the first move with the window, the others with a null window, and again with the
     /// window where they turn out better (Tony Marsland and Murray Campbell, "Parallel search of strongly ordered game
     /// trees", 1982; Alexander Reinefeld, "An improvement to the Scout tree search algorithm", 1983: NegaScout).
     Pvs,
@@ -97,8 +97,8 @@ impl FromStr for Algorithm {
 const LOW: Score = Score(-Score::INFINITY.0);
 const HIGH: Score = Score::INFINITY;
 
-/// So many zero-window searches without an end, and plain MTD(f) takes an open window.
-const MTD_GUARD: u32 = 100;
+/// Null-window searches after which plain MTD(f) gives up and opens the window.
+const MTD_MAX_SEARCHES: u32 = 100;
 
 impl<T: Tree> Explorer<'_, T> {
     /// One search to a depth, which a guess of the value may speed up.
@@ -221,7 +221,7 @@ impl<T: Tree> Explorer<'_, T> {
     }
 
     /// Whether the value is above `alpha`: if so, the answer is a lower bound above `alpha`, else an upper bound.
-    fn zero_window(&mut self, root: &T::Node, depth: u32, alpha: Score) -> Score {
+    fn null_window(&mut self, root: &T::Node, depth: u32, alpha: Score) -> Score {
         self.fail_soft(root, depth, alpha, above(alpha))
     }
 
@@ -250,7 +250,7 @@ impl<T: Tree> Explorer<'_, T> {
         let (mut lower, mut upper) = (LOW, HIGH);
         while lower < upper {
             let middle = Score((lower.0 + upper.0).div_euclid(2));
-            let value = self.zero_window(root, depth, middle);
+            let value = self.null_window(root, depth, middle);
             if value > middle {
                 lower = value;
             } else {
@@ -265,8 +265,8 @@ impl<T: Tree> Explorer<'_, T> {
     /// value, and a value that comes back twice is both a lower and an upper bound.
     fn mtd_plain(&mut self, root: &T::Node, depth: u32, guess: Score) -> Score {
         let (mut alpha, mut before) = (guess, None);
-        for _ in 0..MTD_GUARD {
-            let value = self.zero_window(root, depth, alpha);
+        for _ in 0..MTD_MAX_SEARCHES {
+            let value = self.null_window(root, depth, alpha);
             if before == Some(value) {
                 return value;
             }
@@ -281,7 +281,7 @@ impl<T: Tree> Explorer<'_, T> {
         let mut value = guess;
         while lower < upper {
             let beta = if value == lower { above(value) } else { value };
-            value = self.zero_window(root, depth, below(beta));
+            value = self.null_window(root, depth, below(beta));
             if value < beta {
                 upper = value;
             } else {

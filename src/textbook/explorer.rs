@@ -1,13 +1,13 @@
-//! What all searches of the family share: deepening at the root, and at each node the horizon, the table and the order
+//! What all these searches share: deepening at the root, and at each node the horizon, the table and the order
 //! of moves.
 
 use super::algorithms::Algorithm;
 use super::ordering::{Ordering, Refutations};
+use super::table::{Entry, Table};
 use super::tree::{Successor, Tree};
 use crate::eval::Score;
-use crate::search::table::{Bound, Table};
 
-/// How a search of the family is run.
+/// How a search is run.
 #[derive(Clone, Copy, PartialEq, Debug)]
 pub struct Options {
     /// Search to smaller depths first, two plies apart: their values are first guesses, their best moves come first.
@@ -40,9 +40,9 @@ impl Options {
     };
 }
 
-/// What a search of the family found.
+/// What a search found.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub struct Found {
+pub struct Outcome {
     /// The value for the player to move.
     pub score: Score,
     /// The name of the best move; none where there is no move, or no depth to look ahead.
@@ -56,7 +56,7 @@ pub struct Found {
 /// ```
 /// use flipside::board::Position;
 /// use flipside::eval::MobilityEvaluator;
-/// use flipside::search::family::{Algorithm, Explorer, Options, OthelloTree};
+/// use flipside::textbook::{Algorithm, Explorer, Options, OthelloTree};
 ///
 /// let tree = OthelloTree::new(&MobilityEvaluator);
 /// let root = tree.node(&Position::START);
@@ -87,8 +87,8 @@ impl<'t, T: Tree> Explorer<'t, T> {
         Self { tree, algorithm, options, table, refutations: Refutations::new(), nodes: 0, ply: 0, best: None }
     }
 
-    /// Searches to `depth` plies; 0 is the estimate of the node itself. Earlier searches have no influence.
-    pub fn search(&mut self, root: &T::Node, depth: u32) -> Found {
+    /// Searches to `depth` plies; 0 is the static value of the node itself. Earlier searches have no influence.
+    pub fn search(&mut self, root: &T::Node, depth: u32) -> Outcome {
         self.table.iter_mut().for_each(Table::forget);
         self.refutations = Refutations::new();
         (self.nodes, self.best) = (0, None);
@@ -99,7 +99,7 @@ impl<'t, T: Tree> Explorer<'t, T> {
             }
         }
         let score = self.search_once(self.algorithm, root, depth, guess);
-        Found { score, best: self.best, nodes: self.nodes }
+        Outcome { score, best: self.best, nodes: self.nodes }
     }
 
     /// Visits a node: looks no further at the horizon, at the end of the game and where the table suffices; else has
@@ -114,28 +114,28 @@ impl<'t, T: Tree> Explorer<'t, T> {
     ) -> Score {
         self.nodes += 1;
         if depth == 0 {
-            return self.tree.estimate(node);
+            return self.tree.evaluate(node);
         }
         let hash = self.tree.hash(node);
         let known = self.table.as_ref().and_then(|table| table.probe(hash));
-        if let Some(value) = known.and_then(|bound| sufficient(bound, depth, alpha, beta)) {
+        if let Some(value) = known.and_then(|entry| table_cutoff(&entry, depth, alpha, beta)) {
             return value;
         }
         let mut successors = self.tree.successors(node);
         if successors.is_empty() {
             return self.tree.result(node);
         }
-        if let Some(value) = self.known_refutation(&successors, depth, beta) {
+        if let Some(value) = self.enhanced_transposition_cutoff(&successors, depth, beta) {
             return value;
         }
-        let hash_move = known.and_then(|bound| bound.best);
+        let hash_move = known.and_then(|entry| entry.best);
         let how = (self.tree, &self.options.ordering);
         self.refutations.sort(how, &mut successors, (self.ply, depth), hash_move);
         self.ply += 1;
         let (value, best) = search(self, &successors);
         self.ply -= 1;
-        if let Some(table) = &self.table {
-            table.store(hash, depth, alpha, beta, value, best);
+        if let Some(table) = &mut self.table {
+            table.store(hash, depth, (alpha, beta), value, best);
         }
         if value >= beta
             && let Some(name) = best
@@ -150,26 +150,31 @@ impl<'t, T: Tree> Explorer<'t, T> {
     }
 
     /// The value of a successor that the table knows to be good enough. Not at the root, which has to name its move.
-    fn known_refutation(&self, successors: &[Successor<T::Node>], depth: u32, beta: Score) -> Option<Score> {
+    fn enhanced_transposition_cutoff(
+        &self,
+        successors: &[Successor<T::Node>],
+        depth: u32,
+        beta: Score,
+    ) -> Option<Score> {
         let table = self.table.as_ref().filter(|_| self.options.ordering.transposition_cutoffs && self.ply > 0)?;
         if depth < 2 {
             return None;
         }
         let value = |successor: &Successor<T::Node>| {
-            let bound = table.probe(self.tree.hash(&successor.node))?;
-            (bound.depth == depth - successor.plies).then_some(-bound.upper)
+            let entry = table.probe(self.tree.hash(&successor.node))?;
+            (entry.depth == depth - successor.plies).then_some(-entry.upper)
         };
         successors.iter().filter_map(value).find(|&value| value >= beta)
     }
 }
 
 /// The value that a table's entry makes certain for a window, if its depth is the one asked for.
-fn sufficient(bound: Bound, depth: u32, alpha: Score, beta: Score) -> Option<Score> {
-    if bound.depth != depth {
+fn table_cutoff(entry: &Entry, depth: u32, alpha: Score, beta: Score) -> Option<Score> {
+    if entry.depth != depth {
         None
-    } else if bound.lower >= beta || bound.lower == bound.upper {
-        Some(bound.lower)
+    } else if entry.lower >= beta || entry.lower == entry.upper {
+        Some(entry.lower)
     } else {
-        (bound.upper <= alpha).then_some(bound.upper)
+        (entry.upper <= alpha).then_some(entry.upper)
     }
 }

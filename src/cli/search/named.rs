@@ -7,11 +7,11 @@ use crate::board::Position;
 use crate::cli::error::CliError;
 use crate::cli::session::start_threads;
 use crate::eval::Evaluator;
-use crate::search::family::{Algorithm, Explorer, Options, OthelloTree};
 use crate::search::{SearchResult, Searcher, Selectivity};
+use crate::textbook::{Algorithm, Explorer, Options, OthelloTree};
 
 /// A search with a name for the table.
-pub(super) struct Contender {
+pub(super) struct NamedSearch {
     pub(super) name: String,
     kind: Kind,
 }
@@ -26,7 +26,7 @@ enum Kind {
 /// Searches a position to a depth.
 pub(super) type Search<'t> = dyn FnMut(&Position, u32) -> SearchResult + 't;
 
-impl Contender {
+impl NamedSearch {
     /// The program's own search.
     pub(super) fn own(selectivity: Option<Selectivity>) -> Self {
         Self { name: "flipside".to_owned(), kind: Kind::Own(selectivity) }
@@ -52,14 +52,14 @@ impl Contender {
             kind: Kind::Textbook(algorithm, Options { ordering: ordering(heuristics), ..options }),
         };
         let name = |heuristic: &Heuristic| heuristic.to_possible_value().expect("none is hidden").get_name().to_owned();
-        let mut contenders = vec![with("none".to_owned(), &[])];
-        contenders.extend(Heuristic::value_variants().iter().map(|one| with(name(one), &[*one])));
-        contenders.push(with(together.iter().map(name).collect::<Vec<_>>().join("+"), together));
+        let mut searches = vec![with("none".to_owned(), &[])];
+        searches.extend(Heuristic::value_variants().iter().map(|one| with(name(one), &[*one])));
+        searches.push(with(together.iter().map(name).collect::<Vec<_>>().join("+"), together));
         for left_out in together {
             let rest: Vec<_> = together.iter().copied().filter(|one| one != left_out).collect();
-            contenders.push(with(format!("without {}", name(left_out)), &rest));
+            searches.push(with(format!("without {}", name(left_out)), &rest));
         }
-        contenders
+        searches
     }
 
     /// Whether its nodes grow like minimax's.
@@ -70,8 +70,8 @@ impl Contender {
         }
     }
 
-    /// The search itself; each position is searched as if it were the first. So many threads work on it together, where it is
-    /// the program's own search.
+    /// The search itself; each position is searched as if it were the first. The program's own search uses `threads` threads on a
+    /// position.
     ///
     /// # Errors
     /// Threads the system does not provide.

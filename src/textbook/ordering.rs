@@ -13,9 +13,9 @@ pub struct Ordering {
     /// the killer heuristic", 1977).
     pub killers: bool,
     /// By the static value of the position a move leads to, from two plies above the horizon on (at one ply the
-    /// estimate is the search itself).
+    /// static value is the search itself).
     pub evaluation: bool,
-    /// By [`Tree::promise`]: few replies for the other player. Adds to the static value where both are asked for.
+    /// By [`Tree::move_score`]: few replies for the other player. Adds to the static value where both are asked for.
     pub mobility: bool,
     /// Where all this is equal, by how often a move cut elsewhere, weighed by 2^depth (Jonathan Schaeffer, "The history
     /// heuristic", 1983).
@@ -51,8 +51,8 @@ pub(super) struct Refutations {
 
 const NO_MOVE: u8 = u8::MAX;
 
-/// What a point of [`Tree::promise`] is worth beside a static value.
-const PROMISE: i32 = Score::DISC / 2;
+/// What a point of [`Tree::move_score`] is worth beside a static value.
+const MOVE_SCORE_UNIT: i32 = Score::DISC / 2;
 
 impl Refutations {
     pub(super) fn new() -> Self {
@@ -91,10 +91,10 @@ impl Refutations {
             let killer = !(ordering.killers && killers.contains(&name));
             let mut worth = 0;
             if ordering.evaluation && depth > successor.plies {
-                worth -= tree.estimate(&successor.node).0;
+                worth -= tree.evaluate(&successor.node).0;
             }
             if ordering.mobility {
-                worth += PROMISE * tree.promise(successor);
+                worth += MOVE_SCORE_UNIT * tree.move_score(successor);
             }
             let history = if ordering.history { self.history[ply % 2][usize::from(name)] } else { 0 };
             (first, killer, -worth, u32::MAX - history)

@@ -1,0 +1,14 @@
+//! Sets of squares that several modules look at.
+
+use super::Bitboard;
+
+/// a1, h1, a8 and h8.
+pub const CORNERS: Bitboard = 0x8100_0000_0000_0081;
+/// b2, g2, b7 and g7, diagonally next to the corners.
+pub const X_SQUARES: Bitboard = 0x0042_0000_0000_4200;
+/// The squares next to the corners along the edges.
+pub const C_SQUARES: Bitboard = 0x4281_0000_0000_8142;
+/// The a-file.
+pub const FILE_A: Bitboard = 0x0101_0101_0101_0101;
+/// The h-file.
+pub const FILE_H: Bitboard = FILE_A << 7;

@@ -1,0 +1,146 @@
+//! What shallow searches say about deep ones: the parameters of selective search.
+//!
+//! A deep value is about `slope` x the shallow value + `offset`, with a normal error of the standard deviation `deviation` (Michael
+//! Buro, "ProbCut: an effective selective extension of the alpha-beta algorithm", 1995). The parameters belong to an evaluation, are
+//! stored with its weights, and are measured by searches.
+
+/// How well the value of a shallow search predicts that of a deep one, over positions of some numbers of empty squares.
+#[derive(Clone, Copy, PartialEq, Debug)]
+pub struct DepthPair {
+    /// Smallest number of empty squares it holds for.
+    pub min_empties: u8,
+    /// Largest number of empty squares it holds for, at most 60.
+    pub max_empties: u8,
+    /// Plies of the shallow search, at least 1.
+    pub shallow: u8,
+    /// Plies of the deep search, more than `shallow` and at most 60.
+    pub deep: u8,
+    /// Discs of the deep value for a disc of the shallow one, above 0 and at most [`Self::MAX_SLOPE`].
+    pub slope: f32,
+    /// The deep value in discs where the shallow one is 0, at most [`Self::MAX_DISCS`] either way.
+    pub offset: f32,
+    /// Standard deviation of the deep value from what the shallow one predicts, in discs, 0 to [`Self::MAX_DISCS`].
+    pub deviation: f32,
+}
+
+impl DepthPair {
+    /// The largest slope that is accepted.
+    pub const MAX_SLOPE: f32 = 100.0;
+    /// The largest offset and deviation that are accepted, in discs.
+    pub const MAX_DISCS: f32 = 128.0;
+
+    fn check(&self) -> Result<(), &'static str> {
+        let Self { min_empties, max_empties, shallow, deep, slope, offset, deviation } = *self;
+        if min_empties > max_empties || max_empties > 60 {
+            Err("its numbers of empty squares are no range within 0 to 60")
+        } else if shallow < 1 || deep <= shallow || deep > 60 {
+            Err("its depths are not 1 to 60 plies, the shallow one smaller")
+        } else if !(slope > 0.0 && slope <= Self::MAX_SLOPE) {
+            Err("its slope is not above 0 and at most 100")
+        } else if !(-Self::MAX_DISCS..=Self::MAX_DISCS).contains(&offset) {
+            Err("its offset is not within 128 discs")
+        } else if !(0.0..=Self::MAX_DISCS).contains(&deviation) {
+            Err("its deviation is not 0 to 128 discs")
+        } else {
+            Ok(())
+        }
+    }
+
+    fn overlaps(&self, other: &Self) -> bool {
+        (self.shallow, self.deep) == (other.shallow, other.deep)
+            && self.min_empties <= other.max_empties
+            && other.min_empties <= self.max_empties
+    }
+}
+
+/// Parameters that cannot be used.
+#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+pub enum CalibrationError {
+    /// None, or more than there is use for.
+    #[error("{0} depth pairs where 1 to {most} are expected", most = Calibration::MAX_PAIRS)]
+    Count(usize),
+    /// A value that no measurement gives.
+    #[error("depth pair {number} ({shallow} for {deep} plies): {reason}")]
+    Pair {
+        /// The pair's number, from 0.
+        number: usize,
+        /// Its shallow depth.
+        shallow: u8,
+        /// Its deep depth.
+        deep: u8,
+        /// What is wrong.
+        reason: &'static str,
+    },
+}
+
+/// The parameters of a set of weights: depth pairs that can be used together.
+#[derive(Clone, PartialEq, Debug)]
+pub struct Calibration(Vec<DepthPair>);
+
+impl Calibration {
+    /// Most pairs there may be.
+    pub const MAX_PAIRS: usize = 1024;
+
+    /// Checks the pairs.
+    ///
+    /// # Errors
+    /// None, too many, one with a value out of its range, or two for the same depths and number of empty squares.
+    pub fn new(pairs: Vec<DepthPair>) -> Result<Self, CalibrationError> {
+        if pairs.is_empty() || pairs.len() > Self::MAX_PAIRS {
+            return Err(CalibrationError::Count(pairs.len()));
+        }
+        for (number, pair) in pairs.iter().enumerate() {
+            let twice = || if pairs[..number].iter().any(|other| pair.overlaps(other)) { Err(TWICE) } else { Ok(()) };
+            pair.check().and_then(|()| twice()).map_err(|reason| {
+                let &DepthPair { shallow, deep, .. } = pair;
+                CalibrationError::Pair { number, shallow, deep, reason }
+            })?;
+        }
+        Ok(Self(pairs))
+    }
+
+    /// The pairs.
+    pub fn pairs(&self) -> &[DepthPair] {
+        &self.0
+    }
+}
+
+const TWICE: &str = "an earlier pair is for the same depths and empty squares";
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const PAIR: DepthPair =
+        DepthPair { min_empties: 20, max_empties: 29, shallow: 2, deep: 4, slope: 1.0, offset: 0.5, deviation: 2.0 };
+
+    #[test]
+    fn what_cannot_have_been_measured_is_refused() {
+        let refused = |pair: DepthPair| Calibration::new(vec![PAIR, pair]).unwrap_err().to_string();
+        let next = DepthPair { min_empties: 30, max_empties: 39, ..PAIR };
+        assert!(Calibration::new(vec![PAIR, next]).is_ok());
+        for (pair, reason) in [
+            (PAIR, "an earlier pair"),
+            (DepthPair { min_empties: 29, ..next }, "an earlier pair"),
+            (DepthPair { min_empties: 40, ..next }, "no range"),
+            (DepthPair { max_empties: 61, ..next }, "no range"),
+            (DepthPair { shallow: 0, ..next }, "depths"),
+            (DepthPair { shallow: 4, ..next }, "depths"),
+            (DepthPair { deep: 61, ..next }, "depths"),
+            (DepthPair { slope: 0.0, ..next }, "slope"),
+            (DepthPair { slope: -1.0, ..next }, "slope"),
+            (DepthPair { slope: f32::NAN, ..next }, "slope"),
+            (DepthPair { slope: f32::INFINITY, ..next }, "slope"),
+            (DepthPair { offset: f32::NAN, ..next }, "offset"),
+            (DepthPair { offset: f32::NEG_INFINITY, ..next }, "offset"),
+            (DepthPair { deviation: -0.1, ..next }, "deviation"),
+            (DepthPair { deviation: f32::NAN, ..next }, "deviation"),
+            (DepthPair { deviation: 129.0, ..next }, "deviation"),
+        ] {
+            let message = refused(pair);
+            assert!(message.starts_with("depth pair 1 (") && message.contains(reason), "{pair:?}: {message}");
+        }
+        assert_eq!(Calibration::new(vec![]), Err(CalibrationError::Count(0)));
+        assert_eq!(Calibration::new(vec![PAIR; 1025]), Err(CalibrationError::Count(1025)));
+    }
+}

@@ -1,0 +1,145 @@
+//! Multi-ProbCut: cutting subtrees whose value a shallow search predicts well enough (Michael Buro, "ProbCut: an effective
+//! selective extension of the alpha-beta algorithm", 1995; "Experiments with Multi-ProbCut and a new high-quality evaluation
+//! function for Othello", 1997).
+//!
+//! Where a shallow search says that the deep value is on one side of a bound by more than so many standard deviations, the deep
+//! search is left out. A [`Calibration`] holds the parameters, which [`super::calibrate`] measures; [`Selectivity`] is what searches
+//! by them.
+
+use std::sync::Arc;
+
+use crate::eval::{Calibration, DepthPair, Score};
+
+/// How selectively to search: the parameters of the weights, and how sure a cut has to be. Cheap to clone.
+#[derive(Clone, PartialEq, Debug)]
+pub struct Selectivity {
+    /// By number of empty squares, 0 to 60, and depth, 0 to 60.
+    probes: Arc<[Vec<Probe>]>,
+    /// The smallest depth with probes.
+    min_depth: u32,
+}
+
+/// A shallow search that may replace a deep one, in units of [`Score`].
+#[derive(Clone, Copy, PartialEq, Debug)]
+pub(super) struct Probe {
+    /// Plies to search.
+    pub(super) shallow: u32,
+    slope: f32,
+    offset: f32,
+    margin: f32,
+}
+
+impl Selectivity {
+    /// Cuts where the predicted value is `deviations` standard deviations beyond the bound: 1 cuts much and errs now and then, 2
+    /// cuts little and seldom errs.
+    ///
+    /// # Panics
+    /// If `deviations` is negative or not a number.
+    pub fn new(calibration: &Calibration, deviations: f32) -> Self {
+        assert!(deviations >= 0.0, "a number of standard deviations, not {deviations}");
+        let mut probes = vec![Vec::new(); 61 * 61];
+        let mut pairs = calibration.pairs().to_vec();
+        pairs.sort_by_key(|pair| pair.shallow);
+        for pair in pairs {
+            let probe = Probe::new(&pair, deviations);
+            for empties in pair.min_empties..=pair.max_empties {
+                probes[slot(empties.into(), pair.deep.into())].push(probe);
+            }
+        }
+        let min_depth = calibration.pairs().iter().map(|pair| u32::from(pair.deep)).min().unwrap_or(u32::MAX);
+        Self { probes: probes.into(), min_depth }
+    }
+
+    /// Whether a search to `depth` may cut anywhere in its tree.
+    #[inline]
+    pub(super) fn cuts(&self, empties: u32, depth: u32) -> bool {
+        (self.min_depth..empties).contains(&depth)
+    }
+
+    /// The shallow searches to try before a search to `depth`, the shallowest first. None where the search reaches the end of the
+    /// game: exact results stay exact.
+    #[inline]
+    pub(super) fn probes(&self, empties: u32, depth: u32) -> &[Probe] {
+        if depth >= empties { &[] } else { &self.probes[slot(empties, depth)] }
+    }
+}
+
+fn slot(empties: u32, depth: u32) -> usize {
+    (empties * 61 + depth) as usize
+}
+
+impl Probe {
+    /// The probe of a pair of depths, with a margin of so many standard deviations.
+    pub(super) fn new(pair: &DepthPair, deviations: f32) -> Self {
+        let &DepthPair { shallow, slope, offset, deviation, .. } = pair;
+        let unit = Score::DISC as f32;
+        Self { shallow: shallow.into(), slope, offset: offset * unit, margin: deviations * deviation * unit }
+    }
+
+    /// A shallow value of this or more says that the deep one is above `alpha`; none if no value does.
+    #[inline]
+    pub(super) fn high(&self, alpha: Score) -> Option<Score> {
+        let bound = ((alpha.0 as f32 + 1.0 + self.margin - self.offset) / self.slope).ceil();
+        (bound <= Score::MAX.0 as f32).then(|| Score(bound as i32).max(Score::MIN))
+    }
+
+    /// A shallow value of this or less says that the deep one is at most `alpha`; none if no value does.
+    #[inline]
+    pub(super) fn low(&self, alpha: Score) -> Option<Score> {
+        let bound = ((alpha.0 as f32 - self.margin - self.offset) / self.slope).floor();
+        (bound >= Score::MIN.0 as f32).then(|| Score(bound as i32).min(Score::MAX))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const PAIR: DepthPair =
+        DepthPair { min_empties: 20, max_empties: 29, shallow: 2, deep: 4, slope: 1.0, offset: 0.5, deviation: 2.0 };
+
+    #[test]
+    fn bounds_are_deviations_away_from_the_window() {
+        let calibration = Calibration::new(vec![PAIR]).unwrap();
+        let selectivity = Selectivity::new(&calibration, 1.5);
+        let [probe] = selectivity.probes(20, 4) else { panic!("one pair") };
+        assert_eq!(probe.shallow, 2);
+        // 3 discs of margin, half a disc of offset.
+        assert_eq!(probe.high(Score(127)), Some(Score::from_discs(1) + Score::from_discs(3) - Score(64)));
+        assert_eq!(probe.low(Score::from_discs(1)), Some(Score::from_discs(1) - Score::from_discs(3) - Score(64)));
+        assert_eq!(probe.high(Score::from_discs(62)), None);
+        assert_eq!(probe.low(Score::from_discs(-61)), None);
+        for (empties, depth) in [(19, 4), (30, 4), (25, 3), (25, 5), (25, 2), (0, 0), (60, 60)] {
+            assert!(selectivity.probes(empties, depth).is_empty());
+        }
+    }
+
+    #[test]
+    fn predictions_that_are_beyond_the_bounds_are_beyond_the_window() {
+        let pair = DepthPair { slope: 1.3, offset: -0.7, ..PAIR };
+        let selectivity = Selectivity::new(&Calibration::new(vec![pair]).unwrap(), 1.0);
+        let probe = selectivity.probes(25, 4)[0];
+        let predicted = |shallow: Score| 1.3 * f64::from(shallow.0) - 0.7 * 128.0;
+        for alpha in (-40 * 128..40 * 128).step_by(37) {
+            let (high, low) = (probe.high(Score(alpha)).unwrap(), probe.low(Score(alpha)).unwrap());
+            let alpha = f64::from(alpha);
+            assert!(predicted(high) - 256.0 >= alpha + 0.99 && predicted(high - Score(1)) - 256.0 < alpha + 1.01);
+            assert!(predicted(low) + 256.0 <= alpha + 0.01 && predicted(low + Score(1)) + 256.0 > alpha - 0.01);
+        }
+    }
+
+    #[test]
+    fn searches_to_the_end_of_the_game_are_never_cut() {
+        let pair = DepthPair { min_empties: 0, max_empties: 60, ..PAIR };
+        let selectivity = Selectivity::new(&Calibration::new(vec![pair]).unwrap(), 0.0);
+        assert!(selectivity.probes(4, 4).is_empty());
+        assert_eq!(selectivity.probes(5, 4).len(), 1);
+    }
+
+    #[test]
+    fn shallow_searches_come_first() {
+        let deeper = DepthPair { shallow: 3, ..PAIR };
+        let selectivity = Selectivity::new(&Calibration::new(vec![deeper, PAIR]).unwrap(), 1.0);
+        assert_eq!(selectivity.probes(29, 4).iter().map(|probe| probe.shallow).collect::<Vec<_>>(), [2, 3]);
+    }
+}

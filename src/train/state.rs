@@ -1,0 +1,140 @@
+//! How far a run has come.
+
+use std::collections::VecDeque;
+
+use serde::{Deserialize, Serialize};
+
+use super::event::GateMatch;
+use crate::learn::{Learner, PassLoss, SampleSet};
+use crate::weights::WeightFile;
+
+/// All that a run knows and would lose if it ended now, but for what its configuration says.
+pub(super) struct RunState {
+    /// Counters and measurements.
+    pub progress: Progress,
+    /// The newest weights, and what the step rule remembers.
+    pub learner: Learner,
+    /// The best weights so far, if a gate has been.
+    pub best: Option<Saved>,
+    /// The weights fitted to all games at the end, if the run has ended and nothing was played since.
+    pub fitted: Option<Saved>,
+    /// Samples of the generations in the window, oldest first.
+    pub window: VecDeque<SampleSet>,
+}
+
+/// Weights with the bytes of their file.
+pub(super) struct Saved {
+    pub weights: WeightFile,
+    pub bytes: Vec<u8>,
+}
+
+impl From<WeightFile> for Saved {
+    fn from(weights: WeightFile) -> Self {
+        Self { bytes: weights.to_bytes(), weights }
+    }
+}
+
+/// Counters and measurements of a run.
+#[derive(Clone, Copy, PartialEq, Debug, Default, Serialize, Deserialize)]
+pub(super) struct Progress {
+    /// Generations learned.
+    pub generation: u32,
+    /// Games played in these.
+    pub games: u64,
+    /// Labelled positions of these games.
+    pub positions: u64,
+    /// Sample updates, those of records included.
+    pub updates: u64,
+    /// Seconds the run has taken.
+    pub elapsed: f64,
+    /// What was learned of the records.
+    pub records: RecordsProgress,
+    /// Generations played when weights were last fitted to all games in the course of the run, if they have been.
+    pub refitted: Option<u32>,
+    /// What the last gate measured, if one has been.
+    pub gated: Option<Stand>,
+    /// What the last gate measured against `mobility`.
+    pub baseline: Option<GateMatch>,
+    /// How long things took the last time.
+    pub pace: Pace,
+}
+
+/// Which weights of a run.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Serialize, Deserialize)]
+pub(super) struct Stand {
+    /// Generations played before them.
+    pub generation: u32,
+    /// Whether they were then fitted to all kept games.
+    pub fitted: bool,
+}
+
+impl RunState {
+    /// Which the newest weights are.
+    pub fn stand(&self) -> Stand {
+        let generation = self.progress.generation;
+        Stand { generation, fitted: self.fitted.is_some() || self.progress.refitted == Some(generation) }
+    }
+}
+
+/// How far the records of a new run are learned.
+#[derive(Clone, Copy, PartialEq, Debug, Default, Serialize, Deserialize)]
+pub(super) struct RecordsProgress {
+    /// Files that are learned.
+    pub files: u32,
+    /// Records of the next file that are read.
+    pub read: u64,
+    /// Those of them that could not be learned from.
+    pub left_out: u64,
+    /// Errors on the others' positions, each before it was learned.
+    pub loss: PassLoss,
+    /// Seconds it took.
+    pub seconds: f64,
+}
+
+/// How long things took the last time, in seconds.
+#[derive(Clone, Copy, PartialEq, Debug, Default, Serialize, Deserialize)]
+pub(super) struct Pace {
+    /// Playing, for each game.
+    pub game: f64,
+    /// Learning a generation.
+    pub learning: f64,
+    /// The matches of a gate; 0 before the first.
+    pub gate: f64,
+    /// Writing a checkpoint.
+    pub checkpoint: f64,
+    /// Fitting, for each position, all epochs together; 0 before the first fit.
+    pub fit: f64,
+    /// The fit at the end, as far as can be said.
+    pub last_fit: f64,
+}
+
+/// Seconds of one thread for fitting a position, all epochs together, before a fit has been timed.
+const UNKNOWN_FIT: f64 = 1e-5;
+
+/// What is kept free for the last gate before one has been timed, as a share of the budget.
+const UNKNOWN_GATE: f64 = 0.05;
+
+impl Pace {
+    /// Whether there is time for a generation of so many games and, after it, for the last gate and checkpoint, in what is left of a
+    /// budget of `limit` seconds.
+    pub fn has_time_for(&self, games: u32, elapsed: f64, limit: f64) -> bool {
+        elapsed + self.game * f64::from(games) + self.after_play(limit) <= limit
+    }
+
+    /// What fitting so many positions takes.
+    pub fn fit_of(&self, positions: u64) -> f64 {
+        let each = if self.fit > 0.0 { self.fit } else { UNKNOWN_FIT / rayon::current_num_threads() as f64 };
+        each * positions as f64
+    }
+
+    /// Whether games have to stop now for the rest to end in time.
+    pub fn is_time_up(&self, elapsed: f64, limit: f64) -> bool {
+        elapsed + self.after_play(limit) >= limit
+    }
+
+    /// What comes after the last game: learning, the last fit, the last gate, and the last checkpoint.
+    fn after_play(&self, limit: f64) -> f64 {
+        let gate = if self.gate > 0.0 { self.gate } else { UNKNOWN_GATE * limit };
+        self.learning + self.last_fit + gate + self.checkpoint
+    }
+}
