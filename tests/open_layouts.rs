@@ -36,6 +36,7 @@ fn weights() -> WeightFile {
             Scalar::Parity,
             Scalar::Constant,
         ],
+        engine: None,
     };
     let mut model = Model::zero(&set, &StageMap::from_starts(&[60, 41, 12]).unwrap(), 100).unwrap();
     model.weights.iter_mut().flatten().for_each(|weight| *weight = random.random_range(-600..600));
