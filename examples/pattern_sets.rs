@@ -11,7 +11,7 @@ use std::sync::atomic::AtomicBool;
 
 use flipside::board::parse_scored_diagrams;
 use flipside::eval::{PatternEvaluator, StageMap, accuracy};
-use flipside::learn::{Learner, SampleSet, StepRule, lambda_returns};
+use flipside::learn::{Decayed, Learner, SampleSet, StepRule, lambda_returns};
 use flipside::pattern::{Layout, PatternSet};
 use flipside::selfplay::{SelfPlay, SelfPlayConfig, UpdateTarget};
 use flipside::weights::WeightFile;
@@ -25,7 +25,7 @@ const GAMES: SelfPlayConfig = SelfPlayConfig {
     update: UpdateTarget::Td,
 };
 const LAMBDA: f32 = 0.5;
-const STEP: StepRule = StepRule::Decayed { rate: 1.0, half: 100.0, floor: 0.01 };
+const STEP: StepRule = StepRule::Decayed(Decayed { rate: 1.0, half: 100.0, floor: 0.01 });
 
 fn main() -> Result<(), Box<dyn Error>> {
     let mut arguments = std::env::args().skip(1);
@@ -34,10 +34,10 @@ fn main() -> Result<(), Box<dyn Error>> {
     let positions = parse_scored_diagrams(&std::fs::read_to_string(arguments.next().ok_or(usage)?)?)?;
 
     let teacher = PatternEvaluator::new(&WeightFile::embedded().model)?;
-    let played = SelfPlay::new(&teacher, GAMES).play_games(1, 0, 0, games, &AtomicBool::new(false));
+    let played = SelfPlay::new(&teacher, GAMES, None).play_games(1, 0, 0, games, &AtomicBool::new(false));
     let mut samples = SampleSet::default();
     for game in &played.expect("nothing stops it") {
-        lambda_returns(game, LAMBDA).into_iter().for_each(|sample| samples.push(sample));
+        lambda_returns(&game.replay(), LAMBDA).into_iter().for_each(|sample| samples.push(sample));
     }
     println!("{games} games, {} positions; root mean square error less bias, in discs, by empties", samples.len());
 
@@ -49,13 +49,13 @@ fn main() -> Result<(), Box<dyn Error>> {
         let layout = Arc::new(Layout::new(&set)?);
         let mut learner = Learner::new(layout.clone(), StageMap::uniform(1), STEP);
         for _ in 0..2 {
-            learner.pass(&samples)?;
+            learner.pass(&samples, 1.0)?;
         }
         let evaluator = PatternEvaluator::with_layout(&learner.model(), layout.clone())?;
         print!("{name} ({} instances)", layout.instances());
         let known = positions.iter().filter_map(|known| Some((known.diagram.position, known.score?)));
-        for row in accuracy(&evaluator, known) {
-            print!("  {}: {:.2}", row.empties, (row.rmse.powi(2) - row.bias.powi(2)).sqrt());
+        for (empties, row) in accuracy(&evaluator, known).into_iter().flat_map(|table| table.rows) {
+            print!("  {empties}: {:.2}", row.sd);
         }
         println!();
     }

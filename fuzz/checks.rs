@@ -5,13 +5,14 @@ use std::io::Cursor;
 
 use flipside::arena::parse_openings;
 use flipside::board::{Diagram, ScoredDiagram, Square, Transcript, parse_scored_diagrams};
-use flipside::export::{Engine as Owner, decode};
+use flipside::export::{Engine as Owner, OpenLayout, decode, write_open};
 use flipside::pattern::{Layout, PatternSet};
 use flipside::protocol::{Engine, ExternalSpec, Limit, Opinion, gtp, nboard, sgf};
 use flipside::record::{Format, Labeller, convert, read};
 use flipside::train::TrainConfig;
 use flipside::weights::WeightFile;
 use sha2::{Digest, Sha256};
+use zip::ZipArchive;
 
 /// Recorded games and positions, read as each format: what is understood and written is understood again.
 pub fn records(bytes: &[u8]) {
@@ -61,7 +62,7 @@ pub fn protocols(bytes: &[u8]) {
     // A file's content is tried below; which file is not the input's to choose here.
     if !text.contains("loadsgf") {
         let mut answers = Vec::new();
-        gtp::serve(&mut Plain, bytes, &mut answers).unwrap();
+        gtp::serve(&mut Plain, Cursor::new(bytes.to_vec()), &mut answers).unwrap();
         let answers = String::from_utf8(answers).unwrap();
         assert!(answers.is_empty() || answers.ends_with("\n\n"));
         assert!(
@@ -111,6 +112,25 @@ pub fn weight_file(bytes: &[u8]) {
     sealed.extend_from_slice(bytes);
     if let Ok(file) = WeightFile::from_bytes(&sealed) {
         assert_eq!(file.to_bytes(), sealed);
+        exports(&file);
+    }
+}
+
+/// What is made of a weight file for others: whatever its names are, entries of an archive stay within one folder, and source code
+/// stays text.
+fn exports(file: &WeightFile) {
+    let written = |layout| {
+        let mut bytes = Vec::new();
+        write_open(layout, file, &mut bytes).map(|()| bytes)
+    };
+    if let Ok(archive) = written(OpenLayout::Npz) {
+        let archive = ZipArchive::new(Cursor::new(archive)).unwrap();
+        let plain = |name: &str| name.bytes().all(|byte| byte.is_ascii_alphanumeric() || b"-._~%".contains(&byte));
+        assert!(archive.file_names().all(|name| plain(&name.unwrap())));
+    }
+    for layout in [OpenLayout::C, OpenLayout::Rust] {
+        let text = written(layout).map(|bytes| String::from_utf8(bytes).unwrap()).unwrap_or_default();
+        assert!(!text.chars().any(|c| c.is_control() && c != '\n'));
     }
 }
 

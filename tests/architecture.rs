@@ -5,14 +5,15 @@ use std::fs;
 use std::path::{Path, PathBuf};
 
 /// The modules in layers, each layer free to use those before it.
-const LAYERS: [&[&str]; 12] = [
-    &["board", "storage"],
+const LAYERS: [&[&str]; 13] = [
+    &["board", "memory", "storage"],
     &["pattern"],
     &["eval"],
     &["search", "textbook", "weights"],
     &["selfplay"],
-    &["learn"],
+    &["games", "learn"],
     &["export", "record"],
+    &["fit"],
     &["arena"],
     &["protocol"],
     &["train"],

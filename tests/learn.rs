@@ -5,9 +5,11 @@ use std::sync::Arc;
 
 use flipside::board::{Position, Side, Symmetry, Transcript};
 use flipside::eval::{Evaluator, PatternEvaluator, Score, StageMap};
-use flipside::learn::{Learner, Sample, SampleSet, StepRule, lambda_returns};
+use flipside::learn::{
+    AdaGrad, Decayed, Fixed, Learner, Sample, SampleSet, StepRule, TemporalCoherence, lambda_returns,
+};
 use flipside::pattern::{Layout, Pattern, PatternSet, Scalar};
-use flipside::selfplay::{GameRecord, Ply, PlyKind};
+use flipside::selfplay::{Ply, PlyKind, Replay};
 use rand::{RngExt, SeedableRng};
 use rand_chacha::ChaCha8Rng;
 
@@ -16,7 +18,7 @@ fn ply(side: Side, discs: i32, kind: PlyKind) -> Ply {
 }
 
 fn targets(plies: Vec<Ply>, result: i32, lambda: f32) -> Vec<f32> {
-    let game = GameRecord { plies, result: Score::from_discs(result), moves: Vec::new() };
+    let game = Replay { plies, result: Score::from_discs(result) };
     lambda_returns(&game, lambda).iter().map(|sample| sample.target.discs()).collect()
 }
 
@@ -43,7 +45,7 @@ fn a_principal_leaf_is_learned_with_the_sign_of_its_side() {
     let leaf = |side| Some((Position::START.play("f5".parse().unwrap()), side));
     for (side, sign) in [(Side::Black, 1.0), (Side::White, -1.0)] {
         let plies = vec![Ply { leaf: leaf(side), ..ply(Side::Black, 6, PlyKind::Greedy) }];
-        let game = GameRecord { plies, result: Score::from_discs(6), moves: Vec::new() };
+        let game = Replay { plies, result: Score::from_discs(6) };
         let samples = lambda_returns(&game, 0.0);
         assert_eq!(samples[0].position, leaf(side).unwrap().0);
         assert_eq!(samples[0].target.discs(), sign * 6.0);
@@ -132,11 +134,11 @@ fn the_learner_equals_a_naive_one() {
     let (set, stages) = (small_set(), StageMap::uniform(10));
     let samples = random_samples(4_000, 1);
     let layout = Arc::new(Layout::new(&set).unwrap());
-    let rule = StepRule::Decayed { rate: 0.8, half: 20.0, floor: 0.1 };
+    let rule = StepRule::Decayed(Decayed { rate: 0.8, half: 20.0, floor: 0.1 });
     let mut learner = Learner::new(layout, stages.clone(), rule);
     let mut naive = Naive::default();
     for _ in 0..2 {
-        let loss = learner.pass(&samples).unwrap();
+        let loss = learner.pass(&samples, 1.0).unwrap();
         let mut squared = 0.0;
         for stage in 0..stages.count() {
             for sample in samples.of_stage(&stages, stage, 0) {
@@ -175,10 +177,10 @@ fn overlapping_stages_learn_some_of_their_neighbours_samples() {
     let layout = Arc::new(Layout::new(&small_set()).unwrap());
     for (overlap, expected) in [(0, own), (1, own + halves), (2, own + halves + thirds)] {
         assert_eq!(samples.of_stage(&stages, stage, overlap).count(), expected);
-        let mut learner = Learner::new(layout.clone(), stages.clone(), StepRule::Fixed { rate: 0.1 });
+        let mut learner = Learner::new(layout.clone(), stages.clone(), StepRule::Fixed(Fixed { rate: 0.1 }));
         learner.set_overlap(overlap);
         let of_all_stages = (0..stages.count()).map(|stage| samples.of_stage(&stages, stage, overlap).count());
-        assert_eq!(learner.pass(&samples).unwrap().samples, of_all_stages.sum::<usize>() as u64);
+        assert_eq!(learner.pass(&samples, 1.0).unwrap().samples, of_all_stages.sum::<usize>() as u64);
     }
 }
 
@@ -198,14 +200,14 @@ fn every_rule_learns_a_linear_truth() {
         }
     }
     for rule in [
-        StepRule::Fixed { rate: 0.5 },
-        StepRule::Decayed { rate: 1.0, half: 30.0, floor: 0.01 },
-        StepRule::TemporalCoherence { rate: 1.0 },
-        StepRule::AdaGrad { rate: 0.5 },
+        StepRule::Fixed(Fixed { rate: 0.5 }),
+        StepRule::Decayed(Decayed { rate: 1.0, half: 30.0, floor: 0.01 }),
+        StepRule::TemporalCoherence(TemporalCoherence { rate: 1.0 }),
+        StepRule::AdaGrad(AdaGrad { rate: 0.5 }),
     ] {
         let mut learner = Learner::new(layout.clone(), stages.clone(), rule);
-        let first = learner.pass(&samples).unwrap().rmse();
-        let losses: Vec<f64> = (0..4).map(|_| learner.pass(&samples).unwrap().rmse()).collect();
+        let first = learner.pass(&samples, 1.0).unwrap().rmse();
+        let losses: Vec<f64> = (0..4).map(|_| learner.pass(&samples, 1.0).unwrap().rmse()).collect();
         assert!(losses[3] < 0.25 && losses[3] < first / 3.0, "{rule:?}: {first} {losses:?}");
     }
 }
@@ -213,9 +215,9 @@ fn every_rule_learns_a_linear_truth() {
 #[test]
 fn splitting_stages_keeps_what_was_learned() {
     let layout = Arc::new(Layout::new(&small_set()).unwrap());
-    let rule = StepRule::TemporalCoherence { rate: 1.0 };
+    let rule = StepRule::TemporalCoherence(TemporalCoherence { rate: 1.0 });
     let mut learner = Learner::new(layout, StageMap::uniform(10), rule);
-    learner.pass(&random_samples(3_000, 3)).unwrap();
+    learner.pass(&random_samples(3_000, 3), 1.0).unwrap();
     let before = PatternEvaluator::new(&learner.model()).unwrap();
     learner.set_stages(StageMap::uniform(1));
     let after = PatternEvaluator::new(&learner.model()).unwrap();

@@ -8,7 +8,7 @@ use std::process::{Command, Stdio};
 
 use flipside::board::{Diagram, Position, Side, Transcript};
 use flipside::eval::{Evaluator, Model, PatternEvaluator, StageMap};
-use flipside::export::{OpenLayout, Target, export, write_open};
+use flipside::export::{OpenLayout, write_open};
 use flipside::pattern::{Pattern, PatternSet, Scalar};
 use flipside::weights::{Provenance, WeightFile};
 use rand::{RngExt, SeedableRng};
@@ -24,6 +24,7 @@ fn weights() -> WeightFile {
             pattern("corner", "b2 a1 c1 d1"),
             pattern("diag8", "a1 b2 c3 d4 e5 f6 g7 h8"),
             pattern("ecke ß 'x' \"y\"", "a1 b1 a2"),
+            pattern("../../up/\\nul:\u{1b}", "c1 c2"),
             pattern("centre", "d4 e4 d5 e5"),
         ],
         scalars: vec![
@@ -104,9 +105,7 @@ fn diagram(position: &Position) -> String {
 
 fn written(folder: &Path, name: &str, layout: OpenLayout) -> PathBuf {
     let path = folder.join(name);
-    let done = export(&weights(), Target::Open(layout), &path, false).unwrap();
-    assert_eq!(done.files, [path.as_path()]);
-    assert_eq!(done.quantisation, None);
+    write_open(layout, &weights(), &mut fs::File::create(&path).unwrap()).unwrap();
     path
 }
 
@@ -198,6 +197,17 @@ fn a_rust_compiler_takes_the_module_without_a_warning() {
         run(Command::new("rustc").args([edition, "-O", "-D", "warnings", "main.rs"]).current_dir(&folder));
         ask(&mut Command::new(folder.path().join("main")), &weights(), line);
     }
+}
+
+#[test]
+fn no_name_leads_out_of_the_folder_of_an_archive() {
+    let mut bytes = Vec::new();
+    write_open(OpenLayout::Npz, &weights(), &mut bytes).unwrap();
+    let archive = zip::ZipArchive::new(std::io::Cursor::new(bytes)).unwrap();
+    let names: Vec<_> = archive.file_names().map(|name| name.unwrap().into_owned()).collect();
+    let plain = |name: &String| name.bytes().all(|byte| byte.is_ascii_alphanumeric() || b"-._~%".contains(&byte));
+    assert!(names.iter().all(plain) && names.iter().all(|name| !name.starts_with('.')), "{names:?}");
+    assert!(names.contains(&"pattern...%2F..%2Fup%2F%5Cnul%3A%1B.weights.npy".to_owned()), "{names:?}");
 }
 
 #[test]

@@ -1,23 +1,32 @@
 //! The servers against scripts and rubbish, the clients against our own servers and against engines that misbehave.
 #![cfg(unix)]
 
-use std::io::{self, BufRead, BufReader, Cursor, Read, Write, stdin, stdout};
+use std::io::{self, BufRead, BufReader, Cursor, PipeReader, PipeWriter, Read, Write, stdin, stdout};
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::{Duration, Instant};
 
+mod naive_rules;
+
 use flipside::arena::{
-    Ending, ForfeitReason, Match, Player, PlayerError, SearchPlayer, SearchSettings, play_game, select_openings,
-    xot_openings,
+    Ending, ForfeitReason, Match, PlayedGame, Player, PlayerError, SearchPlayer, SearchSettings, play_game,
+    select_openings, xot_openings,
 };
 use flipside::board::{Diagram, Side, Square, Transcript, squares};
 use flipside::eval::MobilityEvaluator;
 use flipside::protocol::{
     Engine, ExternalPlayer, ExternalSpec, Limit, Limits, Opinion, SearchEngine, ServeError, gtp, nboard,
 };
+use naive_rules::Board;
 use rand::{RngExt, SeedableRng};
 use rand_chacha::ChaCha8Rng;
 
 const SETTINGS: SearchSettings = SearchSettings { depth: 1, exact_empties: 6, log2_table: 10, selectivity: None };
+
+static NEVER: AtomicBool = AtomicBool::new(false);
+
+fn played(black: &mut dyn Player, white: &mut dyn Player, opening: &Transcript) -> PlayedGame {
+    play_game(black, white, opening, &NEVER).unwrap()
+}
 
 fn engine_player() -> SearchPlayer<'static, MobilityEvaluator> {
     SearchPlayer::new(&MobilityEvaluator, SETTINGS)
@@ -57,7 +66,7 @@ impl Engine for Plain {
 
 fn gtp_talk(input: &[u8]) -> String {
     let mut output = Vec::new();
-    gtp::serve(&mut Plain::default(), input, &mut output).unwrap();
+    gtp::serve(&mut Plain::default(), Cursor::new(input.to_vec()), &mut output).unwrap();
     String::from_utf8(output).unwrap()
 }
 
@@ -186,7 +195,7 @@ fn gtp_loads_games() {
 fn gtp_keeps_to_the_time_it_is_given() {
     let limits = |commands: &str| {
         let mut engine = Plain::default();
-        gtp::serve(&mut engine, commands.as_bytes(), Vec::new()).unwrap();
+        gtp::serve(&mut engine, Cursor::new(commands.to_owned()), Vec::new()).unwrap();
         engine.limits.iter().map(|(_, time)| time.map(|time| time.as_secs_f64())).collect::<Vec<_>>()
     };
     assert_eq!(limits("genmove b\ntime_settings 0 10 0\ngenmove w"), [None, None]);
@@ -246,36 +255,50 @@ fn nboard_complains_in_status_lines_and_stays() {
     assert_eq!(answers[0], "analysis 9 -64.00");
 }
 
+/// Thinks until it is told to stop.
+struct Thinker(AtomicBool);
+impl Engine for Thinker {
+    fn name(&self) -> &str {
+        "thinker"
+    }
+    fn version(&self) -> &str {
+        "0"
+    }
+    fn default_depth(&self) -> u32 {
+        60
+    }
+    fn new_game(&mut self) {}
+    fn think(&mut self, diagram: &Diagram, limit: &Limit<'_>) -> Opinion {
+        while !limit.stop.load(Ordering::SeqCst) {
+            std::thread::yield_now();
+        }
+        self.0.store(true, Ordering::SeqCst);
+        let line = vec![Square::lowest(diagram.position.moves())];
+        Opinion { line, discs: 0.0, depth: 1, exact: false, nodes: 1 }
+    }
+}
+
 #[test]
 fn a_ping_ends_the_thinking() {
-    /// Thinks until it is told to stop.
-    struct Thinker(AtomicBool);
-    impl Engine for Thinker {
-        fn name(&self) -> &str {
-            "thinker"
-        }
-        fn version(&self) -> &str {
-            "0"
-        }
-        fn default_depth(&self) -> u32 {
-            60
-        }
-        fn new_game(&mut self) {}
-        fn think(&mut self, diagram: &Diagram, limit: &Limit<'_>) -> Opinion {
-            while !limit.stop.load(Ordering::SeqCst) {
-                std::thread::yield_now();
-            }
-            self.0.store(true, Ordering::SeqCst);
-            let line = vec![Square::lowest(diagram.position.moves())];
-            Opinion { line, discs: 0.0, depth: 1, exact: false, nodes: 1 }
-        }
-    }
     let mut engine = Thinker(AtomicBool::new(false));
     let mut output = Vec::new();
     nboard::serve(&mut engine, Cursor::new(b"hint 3\nping 1\ngo\nping 2\n".to_vec()), &mut output).unwrap();
     let output = String::from_utf8(output).unwrap();
     assert!(output.contains("pong 1\n") && output.contains("=== d3") && output.ends_with("pong 2\n"), "{output}");
     assert!(engine.0.into_inner());
+}
+
+#[test]
+fn the_end_of_the_input_ends_the_thinking() {
+    // Both would think for ever.
+    let (mut engine, mut output) = (Thinker(AtomicBool::new(false)), Vec::new());
+    let commands = "set depth 60\ngo\nhint 2\nanalyze\n";
+    nboard::serve(&mut engine, Cursor::new(commands), &mut output).unwrap();
+    let output = String::from_utf8(output).unwrap();
+    assert!(output.contains("=== d3") && output.ends_with("status\nanalysis 0 0.00\nstatus\n"), "{output}");
+    let mut output = Vec::new();
+    gtp::serve(&mut engine, Cursor::new("genmove b\ngenmove w\n"), &mut output).unwrap();
+    assert_eq!(String::from_utf8(output).unwrap(), "= d3\n\n= c3\n\n");
 }
 
 /// Gives one command, then no more; takes no answer.
@@ -400,7 +423,7 @@ fn engine() {
     println!();
     let ours = || SearchEngine::new(engine_player(), "ours");
     match kind.as_str() {
-        "gtp" => gtp::serve(&mut ours(), stdin().lock(), stdout().lock()).unwrap(),
+        "gtp" => gtp::serve(&mut ours(), BufReader::new(stdin()), stdout().lock()).unwrap(),
         "nboard" => nboard::serve(&mut ours(), BufReader::new(stdin()), stdout().lock()).unwrap(),
         rude => rude_engine(rude),
     }
@@ -410,6 +433,7 @@ fn engine() {
 fn rude_engine(kind: &str) {
     let mut diagram = Diagram::START;
     let mut moves = 0;
+    let mut game = Board::start();
     for line in stdin().lock().lines() {
         let line = line.unwrap();
         let words: Vec<_> = line.split(' ').collect();
@@ -418,6 +442,8 @@ fn rude_engine(kind: &str) {
         }
         match words.as_slice() {
             _ if kind == "silent" => {}
+            ["set", "game", ..] if kind == "strict" => game = board_after(&line),
+            ["go"] if kind == "strict" => println!("=== {}", game.moves().first().map_or("PA", String::as_str)),
             ["play", _, square] => {
                 diagram = square.parse().map_or(diagram.pass(), |square| diagram.try_play(square).unwrap());
                 println!("=\n");
@@ -462,6 +488,18 @@ fn rude_engine(kind: &str) {
     }
 }
 
+/// The position after the moves of a game in GGF, each of which must be legal: with the passes, without anything left out.
+fn board_after(text: &str) -> Board {
+    let mut board = Board::start();
+    let (_, moves) = text.split_once("BO[").and_then(|(_, rest)| rest.split_once(']')).expect("a board");
+    for played in moves.strip_suffix(";)").expect("an end").split_terminator(']') {
+        let (side, square) = played.split_once('[').unwrap();
+        assert_eq!(side, if board.side == 1 { "B" } else { "W" }, "{text}");
+        board.play(square.split('/').next().unwrap()).unwrap();
+    }
+    board
+}
+
 fn spec(dialect: &str, kind: &str) -> ExternalSpec {
     let program = std::env::current_exe().unwrap();
     let program = program.to_str().expect("a path in UTF-8").to_owned();
@@ -475,7 +513,7 @@ fn limits(per_move: f64) -> Limits {
 }
 
 fn rude(dialect: &str, kind: &str, per_move: f64) -> ExternalPlayer {
-    ExternalPlayer::start(&spec(dialect, kind), limits(per_move)).unwrap()
+    ExternalPlayer::start(&spec(dialect, kind), limits(per_move), &NEVER).unwrap()
 }
 
 #[test]
@@ -485,10 +523,10 @@ fn our_engine_plays_the_same_moves_in_a_process_of_its_own() {
         assert_eq!(external.name(), "ours");
         for opening in select_openings(&xot_openings(), 4, 1) {
             let (mut ours, mut opponent) = (engine_player(), engine_player());
-            let inside = play_game(&mut ours, &mut opponent, &opening);
-            let outside = play_game(&mut external, &mut opponent, &opening);
+            let inside = played(&mut ours, &mut opponent, &opening);
+            let outside = played(&mut external, &mut opponent, &opening);
             assert_eq!((inside.moves, inside.discs, None), (outside.moves, outside.discs, outside.forfeit));
-            let swapped = play_game(&mut opponent, &mut external, &opening);
+            let swapped = played(&mut opponent, &mut external, &opening);
             assert_eq!((swapped.forfeit, swapped.discs), (None, inside.discs));
         }
     }
@@ -496,16 +534,16 @@ fn our_engine_plays_the_same_moves_in_a_process_of_its_own() {
 
 #[test]
 fn matches_run_on_several_processes() {
-    let plan = Match { openings: select_openings(&xot_openings(), 6, 2), sprt: None, played: Vec::new() };
+    let plan = Match { openings: select_openings(&xot_openings(), 6, 2), sprt: None, held: Vec::new() };
     let pool = rayon::ThreadPoolBuilder::new().num_threads(3).build().unwrap();
-    let start = |dialect| move || ExternalPlayer::start(&spec(dialect, dialect), limits(60.0));
+    let start = |dialect| move || ExternalPlayer::start(&spec(dialect, dialect), limits(60.0), &NEVER);
     let report = pool.install(|| plan.run(start("gtp"), start("nboard"), &AtomicBool::new(false), |_| ())).unwrap();
     assert_eq!((report.ending, report.tally.pairs), (Ending::Complete, [0, 0, 6, 0, 0]));
 }
 
 #[test]
 fn chatter_is_ignored() {
-    let game = play_game(&mut rude("gtp", "chatty", 60.0), &mut engine_player(), &Transcript::default());
+    let game = played(&mut rude("gtp", "chatty", 60.0), &mut engine_player(), &Transcript::default());
     assert_eq!(game.forfeit, None);
 }
 
@@ -515,7 +553,7 @@ fn rudeness_loses_the_game_with_the_reason_and_the_next_game_starts_afresh() {
     for (dialect, kind, reason) in [
         ("gtp", "illegal", "illegal move: a1 turns no disc over"),
         ("gtp", "passing", "answered `genmove w` with `pass`"),
-        ("gtp", "garbage", "answered `genmove w` with `\u{1b}[1mf5?`"),
+        ("gtp", "garbage", "answered `genmove w` with `\\u{1b}[1mf5?`"),
         ("gtp", "failing", "answered `genmove w` with `cannot think`"),
         ("gtp", "dying", "the engine ended while asked `genmove w` (exit status: 3), saying `out of cheese`"),
         ("gtp", "stuck", "no answer to `genmove w` within 0.5 s"),
@@ -529,7 +567,7 @@ fn rudeness_loses_the_game_with_the_reason_and_the_next_game_starts_afresh() {
         let per_move = if reason.starts_with("no answer") { 0.5 } else { 60.0 };
         let mut engine = rude(dialect, kind, per_move);
         for _ in 0..2 {
-            let game = play_game(&mut engine_player(), &mut engine, &opening);
+            let game = played(&mut engine_player(), &mut engine, &opening);
             let forfeit = game.forfeit.expect(kind);
             assert_eq!((forfeit.side, game.discs), (Side::White, 64), "{kind}");
             // A busy machine may need its half second for the answer before, too.
@@ -543,7 +581,7 @@ fn rudeness_loses_the_game_with_the_reason_and_the_next_game_starts_afresh() {
 fn engines_that_do_not_start_are_an_error() {
     let start = |text: &str, limit: f64| {
         let limits = Limits { start: Duration::from_secs_f64(limit), ..limits(1.0) };
-        ExternalPlayer::start(&text.parse().unwrap(), limits).map(|_| ()).unwrap_err().to_string()
+        ExternalPlayer::start(&text.parse().unwrap(), limits, &NEVER).map(|_| ()).unwrap_err().to_string()
     };
     let error = start("gtp:/no/such/engine --fast", 60.0);
     assert!(error.starts_with("could not start `/no/such/engine --fast`: No such file"), "{error}");
@@ -564,8 +602,11 @@ fn what_was_started_is_killed_with_all_it_started() {
     let note = directory.path().join("pid");
     let script =
         format!("sleep 3600 & echo $! > {}; while read line; do echo '= x'; echo pong 1; done", note.display());
-    let player =
-        ExternalPlayer::start(&format!("gtp:sh -c \"{}\"", script.replace('$', "\\$")).parse().unwrap(), limits(60.0));
+    let player = ExternalPlayer::start(
+        &format!("gtp:sh -c \"{}\"", script.replace('$', "\\$")).parse().unwrap(),
+        limits(60.0),
+        &NEVER,
+    );
     let pid: i32 = std::fs::read_to_string(&note).unwrap().trim().parse().unwrap();
     let pid = Pid::from_raw(pid).unwrap();
     assert!(test_kill_process(pid).is_ok());
@@ -580,6 +621,18 @@ fn what_was_started_is_killed_with_all_it_started() {
         std::thread::sleep(Duration::from_millis(5));
     }
     assert!(gone());
+}
+
+#[test]
+fn a_game_that_is_stopped_is_given_up_in_the_middle_of_a_thought() {
+    let (mut stuck, stop) = (rude("gtp", "stuck", 3600.0), AtomicBool::new(false));
+    std::thread::scope(|scope| {
+        let stop = &stop;
+        let game = scope.spawn(move || play_game(&mut stuck, &mut engine_player(), &Transcript::default(), stop));
+        std::thread::sleep(Duration::from_millis(300));
+        stop.store(true, Ordering::SeqCst);
+        assert_eq!(game.join().unwrap(), Err(PlayerError::Stopped));
+    });
 }
 
 #[test]
@@ -604,7 +657,7 @@ fn the_referee_hears_of_passes_over_gtp() {
     // An opponent that plays at random soon leaves somebody without a move; a wrong turn would be an illegal move.
     struct Random(ChaCha8Rng);
     impl Player for Random {
-        fn choose(&mut self, diagram: &Diagram) -> Result<Square, PlayerError> {
+        fn choose(&mut self, diagram: &Diagram, _: &AtomicBool) -> Result<Square, PlayerError> {
             let moves: Vec<_> = squares(diagram.position.moves()).collect();
             Ok(moves[self.0.random_range(0..moves.len())])
         }
@@ -614,8 +667,8 @@ fn the_referee_hears_of_passes_over_gtp() {
     let mut passes = 0;
     for _ in 0..12 {
         for game in [
-            play_game(&mut random, &mut gtp, &Transcript::default()),
-            play_game(&mut nboard, &mut random, &Transcript::default()),
+            played(&mut random, &mut gtp, &Transcript::default()),
+            played(&mut nboard, &mut random, &Transcript::default()),
         ] {
             assert_eq!(game.forfeit, None);
             let sides: Vec<_> =
@@ -624,4 +677,135 @@ fn the_referee_hears_of_passes_over_gtp() {
         }
     }
     assert!(passes > 5, "{passes}");
+}
+
+/// Picks moves by a hash of the position; weak enough to run out of them now and then.
+struct Scatterbrain;
+
+impl Player for Scatterbrain {
+    fn choose(&mut self, diagram: &Diagram, _: &AtomicBool) -> Result<Square, PlayerError> {
+        let moves: Vec<_> = squares(diagram.position.moves()).collect();
+        Ok(moves[(diagram.position.hash64() >> 32) as usize % moves.len()])
+    }
+}
+
+/// How often a game passed just before a move of the second player's.
+fn passes_before_second(game: &PlayedGame, second: Side) -> usize {
+    let steps = Transcript::from_moves(&game.moves).unwrap().steps();
+    steps.windows(2).filter(|two| two[0].0.side == second && two[1].0.side == second).count()
+}
+
+#[test]
+fn an_engine_that_takes_the_game_at_its_word_is_told_of_every_pass() {
+    let plan = Match { openings: select_openings(&xot_openings(), 200, 5), sprt: None, held: Vec::new() };
+    let strict = || ExternalPlayer::start(&spec("nboard", "strict"), limits(60.0), &NEVER);
+    let mut passes = 0;
+    let report = plan.run(
+        || Ok(Scatterbrain),
+        strict,
+        &NEVER,
+        |event| {
+            for (game, second) in event.pair.games.iter().zip([Side::White, Side::Black]) {
+                assert_eq!(game.forfeit, None);
+                let mut board = Board::start();
+                for square in &game.moves {
+                    if board.moves().is_empty() {
+                        board.play("pa").unwrap();
+                    }
+                    board.play(&square.to_string()).unwrap();
+                }
+                assert!(board.is_over());
+                assert_eq!(board.score(), game.discs);
+                passes += passes_before_second(game, second);
+            }
+        },
+    );
+    assert_eq!(report.unwrap().tally.pair_count(), 200);
+    assert!(passes > 60, "{passes}");
+}
+
+/// The other end of a server's conversation.
+struct Conversation {
+    to: PipeWriter,
+    from: BufReader<PipeReader>,
+}
+
+impl Conversation {
+    fn say(&mut self, line: &str) {
+        writeln!(self.to, "{line}").unwrap();
+    }
+
+    /// The move that `go` brings.
+    fn go(&mut self) -> String {
+        self.say("go");
+        loop {
+            let mut line = String::new();
+            assert!(self.from.read_line(&mut line).unwrap() > 0, "the server has gone");
+            if let Some(answer) = line.strip_prefix("=== ") {
+                return answer.trim().split('/').next().unwrap().to_owned();
+            }
+        }
+    }
+}
+
+/// Plays a game of the server, which has a colour, against random moves. Counts the passes that the server says.
+fn referee_a_game(server: &mut Conversation, server_side: i8, by_moves: bool, random: &mut ChaCha8Rng) -> usize {
+    const HEAD: &str = "(;GM[Othello]PB[a]PW[b]RE[?]TY[8]\
+        BO[8 -------- -------- -------- ---O*--- ---*O--- -------- -------- -------- *]";
+    let (mut board, mut text, mut said) = (Board::start(), HEAD.to_owned(), 0);
+    server.say(&format!("set game {text};)"));
+    while !board.is_over() {
+        let moves = board.moves();
+        let chosen = if board.side == server_side {
+            if !by_moves {
+                server.say(&format!("set game {text};)"));
+            }
+            let answer = server.go();
+            said += usize::from(answer.eq_ignore_ascii_case("pa"));
+            answer
+        } else if moves.is_empty() {
+            "PA".to_owned()
+        } else {
+            moves[random.random_range(0..moves.len())].clone()
+        };
+        text += &format!("{}[{chosen}]", if board.side == 1 { "B" } else { "W" });
+        board.play(&chosen).unwrap();
+        if by_moves {
+            server.say(&format!("move {chosen}"));
+        }
+    }
+    said
+}
+
+#[test]
+fn the_nboard_server_says_its_own_passes_and_no_others() {
+    let (input, to) = io::pipe().unwrap();
+    let (from, output) = io::pipe().unwrap();
+    let serve = move || nboard::serve(&mut Plain::default(), BufReader::new(input), output);
+    let server = std::thread::spawn(serve);
+    let mut conversation = Conversation { to, from: BufReader::new(from) };
+    let (mut random, mut passes) = (ChaCha8Rng::seed_from_u64(4), 0);
+    for pair in 0..200 {
+        for server_side in [1, -1] {
+            passes += referee_a_game(&mut conversation, server_side, pair % 2 == 0, &mut random);
+        }
+    }
+    assert!(passes > 60, "{passes}");
+    drop(conversation.to);
+    server.join().unwrap().unwrap();
+}
+
+#[test]
+fn the_nboard_server_waits_for_a_pass_to_be_said() {
+    // A game that comes to a pass, cut off there.
+    let mut random = ChaCha8Rng::seed_from_u64(1);
+    let moves = std::iter::repeat_with(|| Transcript::random(&mut random).steps()).find_map(|steps| {
+        let pass = steps.windows(2).position(|two| two[0].0.side == two[1].0.side)?;
+        Some(steps[..=pass].to_vec())
+    });
+    let moves: String = moves.unwrap().iter().map(|(_, square)| format!("move {square}\n")).collect();
+    let answers = |more: &str| nboard_talk(&mut Plain::default(), format!("{moves}{more}\n").as_bytes());
+    assert_eq!(answers("go"), ["=== PA"]);
+    assert!(answers("move PA\ngo")[2].starts_with("=== ") && !answers("move PA\ngo")[2].starts_with("=== PA"));
+    assert!(answers("hint 2")[1].starts_with("search PA") && !answers("move PA\nhint 2")[1].starts_with("search PA"));
 }

@@ -142,6 +142,37 @@ fn bad_ggf_says_what_and_where_and_the_reader_goes_on() {
     assert_eq!(ggf::read(b"no game here (; nor here").filter(Result::is_ok).count(), 0);
 }
 
+/// Texts that are nothing but beginnings: a reader that looked far ahead at each would never end.
+#[test]
+fn many_small_games_are_read_in_one_go() {
+    const MANY: usize = 1 << 20;
+    for (game, good) in [("(;;)", true), ("(;", false), ("(;A", false), ("(;A[", false), ("(;A[]", false)] {
+        let text = game.repeat(MANY);
+        let read = ggf::read(text.as_bytes());
+        let (games, errors): (Vec<bool>, Vec<bool>) = read.map(|game| game.is_ok()).partition(|&ok| ok);
+        assert_eq!(games.len(), if good { MANY } else { 0 }, "{game}");
+        // An open value takes all the rest with it.
+        assert_eq!(
+            errors.len(),
+            if good {
+                0
+            } else if game.ends_with('[') {
+                1
+            } else {
+                MANY
+            },
+            "{game}"
+        );
+    }
+    let text = "(;;)".repeat(MANY);
+    let mut games = 0;
+    let done = convert(text.as_bytes(), Format::Ggf, Format::Obf, &mut std::io::sink(), &mut |_| {
+        games += 1;
+        Ok(())
+    });
+    assert_eq!((done.unwrap().skipped, games), (MANY, MANY));
+}
+
 #[test]
 fn wthor_files_are_read() {
     let bytes = wthor_bytes(&[(33, "f5d6c3"), (20, "f5f6e6f4")]);

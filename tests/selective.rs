@@ -2,6 +2,8 @@
 
 mod random;
 
+use std::sync::atomic::AtomicBool;
+
 use flipside::board::{Bitboard, Position, Square, parse_scored_diagrams};
 use flipside::eval::{Calibration, DepthPair, Evaluator, MobilityEvaluator, Score};
 use flipside::search::calibrate::{Values, fit_pairs, search_all, shallow_depth};
@@ -111,7 +113,7 @@ fn exact_results_stay_exact() {
 fn the_values_that_are_fitted_are_those_of_full_searches() {
     let mut positions = midgame();
     positions.extend(random_positions(3, 5, 10));
-    let values = search_all(&MobilityEvaluator, &positions, 6, || ());
+    let values = search_all(&MobilityEvaluator, &positions, 6, &AtomicBool::new(false), || ()).unwrap();
     for (position, values) in positions.iter().zip(&values) {
         let depths = 0..=6.min(position.empties() - 1);
         let alone: Values =
@@ -123,7 +125,7 @@ fn the_values_that_are_fitted_are_those_of_full_searches() {
 #[test]
 fn a_calibrated_search_is_smaller_and_close_to_the_full_one() {
     let positions: Vec<_> = (3..10).flat_map(|group| random_positions(4, 6 * group, 60)).collect();
-    let values = search_all(&MobilityEvaluator, &positions, 6, || ());
+    let values = search_all(&MobilityEvaluator, &positions, 6, &AtomicBool::new(false), || ()).unwrap();
     let measured = fit_pairs(&positions, &values);
     let calibration = Calibration::new(measured.iter().map(|one| one.pair).collect()).unwrap();
     let (mut nodes, mut full_nodes, mut error, mut spread) = (0, 0, 0.0, 0.0);

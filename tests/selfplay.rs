@@ -1,11 +1,12 @@
 //! Self-play games: what is labelled, with what, and that a game depends on nothing but its number.
 
-use std::sync::atomic::AtomicBool;
+use std::ops::ControlFlow;
+use std::sync::atomic::{AtomicBool, Ordering::Relaxed};
 
 use flipside::board::Transcript;
 use flipside::eval::{MobilityEvaluator, Score};
 use flipside::search::{EndgameSolver, Searcher};
-use flipside::selfplay::{GameRecord, PlyKind, SelfPlay, SelfPlayConfig, UpdateTarget};
+use flipside::selfplay::{GameRecord, PlyKind, SelfPlay, SelfPlayConfig, Stopped, UpdateTarget, measured_selectivity};
 
 const CONFIG: SelfPlayConfig = SelfPlayConfig {
     depth: 2,
@@ -18,7 +19,10 @@ const CONFIG: SelfPlayConfig = SelfPlayConfig {
 
 fn games(config: SelfPlayConfig, generation: u32, first: u32, count: u32) -> Vec<GameRecord> {
     let never = AtomicBool::new(false);
-    SelfPlay::new(&MobilityEvaluator, config).play_games(9, generation, first, count, &never).unwrap()
+    let selectivity = measured_selectivity(&MobilityEvaluator, &config, &never).unwrap();
+    SelfPlay::new(&MobilityEvaluator, config, selectivity.as_ref())
+        .play_games(9, generation, first, count, &never)
+        .unwrap()
 }
 
 #[test]
@@ -46,18 +50,61 @@ fn selective_games_are_the_same_in_any_company_and_not_those_of_full_width() {
 }
 
 #[test]
+fn games_stopped_anywhere_are_the_first_ones_and_whole() {
+    let all = games(CONFIG, 3, 0, 200);
+    let players = SelfPlay::new(&MobilityEvaluator, CONFIG, None);
+    for most in [1, 40, 100] {
+        let stop = AtomicBool::new(false);
+        let mut played = Vec::new();
+        players.play_in_order(
+            9,
+            3,
+            10..200,
+            &stop,
+            |_, games| games,
+            |games: Vec<_>| {
+                played.extend(games);
+                stop.store(played.len() >= most, Relaxed);
+                ControlFlow::Continue(())
+            },
+        );
+        assert!((most..190).contains(&played.len()), "{}", played.len());
+        assert_eq!(played, all[10..10 + played.len()]);
+
+        let mut played = Vec::new();
+        players.play_in_order(
+            9,
+            3,
+            10..200,
+            &AtomicBool::new(false),
+            |_, games| games,
+            |games: Vec<_>| {
+                played.extend(games);
+                if played.len() < most { ControlFlow::Continue(()) } else { ControlFlow::Break(()) }
+            },
+        );
+        assert!((most..most + 32).contains(&played.len()), "{}", played.len());
+    }
+    let stop = AtomicBool::new(true);
+    assert_eq!(players.play_games(9, 3, 0, 200, &stop), Err(Stopped));
+    let selective = SelfPlayConfig { depth: 5, selectivity: Some(1.0), ..CONFIG };
+    assert!(measured_selectivity(&MobilityEvaluator, &selective, &stop).is_err());
+}
+
+#[test]
 fn labels_are_what_search_and_solver_say() {
     let mut searcher = Searcher::new(&MobilityEvaluator, 10);
     let mut solver = EndgameSolver::new(10);
     let (mut exact, mut searched, mut explored) = (0, 0, 0);
     for game in games(CONFIG, 0, 0, 60) {
+        let replay = game.replay();
         // The moves are a whole legal game.
-        let transcript = Transcript::from_moves(&game.moves).unwrap();
+        let transcript = Transcript::from_moves(game.moves()).unwrap();
         assert!(transcript.last().position.is_game_over());
         let steps = transcript.steps();
-        let unlabelled = steps.len() - game.plies.len();
+        let unlabelled = game.opening();
         assert!(unlabelled <= CONFIG.opening_plies as usize);
-        for (ply, (diagram, played)) in game.plies.iter().zip(&steps[unlabelled..]) {
+        for (ply, (diagram, played)) in replay.plies.iter().zip(&steps[unlabelled..]) {
             assert_eq!((ply.position, ply.side), (diagram.position, diagram.side));
             if ply.position.empties() <= CONFIG.exact_empties {
                 solver.new_game();
@@ -76,9 +123,9 @@ fn labels_are_what_search_and_solver_say() {
                 explored += i32::from(ply.kind == PlyKind::Exploratory);
             }
         }
-        if let (Some(ply), diagram) = (game.plies.last(), transcript.last()) {
+        if let (Some(ply), diagram) = (replay.plies.last(), transcript.last()) {
             let score = diagram.position.final_score();
-            assert_eq!(game.result, Score::from_discs(if ply.side == diagram.side { score } else { -score }));
+            assert_eq!(replay.result, Score::from_discs(if ply.side == diagram.side { score } else { -score }));
         }
     }
     assert!(exact > 300 && searched > 1_000 && explored > 30, "{exact} {searched} {explored}");
@@ -89,7 +136,7 @@ fn the_leaf_of_tdleaf_has_the_value_of_the_search() {
     use flipside::eval::Evaluator;
     let config = SelfPlayConfig { update: UpdateTarget::Tdleaf, exploration: 0.0, ..CONFIG };
     let mut leaves = 0;
-    for ply in games(config, 0, 0, 20).iter().flat_map(|game| &game.plies) {
+    for ply in games(config, 0, 0, 20).iter().flat_map(|game| game.replay().plies) {
         if let Some((leaf, side)) = ply.leaf {
             assert_ne!(leaf.moves(), 0);
             let value = MobilityEvaluator.evaluate_position(&leaf);

@@ -1,15 +1,18 @@
 //! The referee: one game between two players.
 
+use std::sync::atomic::{AtomicBool, Ordering::Relaxed};
+
 use super::player::{Player, PlayerError};
 use crate::board::{Diagram, IllegalMove, Side, Square, Transcript};
 use crate::record::MoveNote;
+use crate::record::log::End;
 
 /// A finished game.
 #[derive(Clone, PartialEq, Debug)]
 pub struct PlayedGame {
     /// All moves, the opening's included, passes left out.
     pub moves: Vec<Square>,
-    /// What the players said of their moves; nothing for the opening's.
+    /// What the players said of their moves; nothing for the opening's. Empty in a saved game without notes.
     pub notes: Vec<MoveNote>,
     /// The result in discs for black, -64 to 64, empty squares going to the winner; a forfeit loses all 64.
     pub discs: i32,
@@ -35,13 +38,38 @@ pub enum ForfeitReason {
     /// The player failed.
     #[error(transparent)]
     Player(#[from] PlayerError),
-    /// A saved game ends before the position does.
-    #[error("broken off in an earlier run")]
-    Recorded,
+    /// It was in an earlier run, and this is what was kept.
+    #[error("{reason}")]
+    Recorded {
+        /// The kind of reason.
+        end: End,
+        /// The reason in words.
+        reason: String,
+    },
+}
+
+impl ForfeitReason {
+    /// How the game ended, in a word.
+    pub fn end(&self) -> End {
+        match self {
+            Self::Illegal(_) => End::Illegal,
+            Self::Player(PlayerError::TimedOut { .. }) => End::Time,
+            Self::Player(_) => End::Failure,
+            Self::Recorded { end, .. } => *end,
+        }
+    }
 }
 
 /// Plays a game from an opening to its end.
-pub fn play_game(black: &mut dyn Player, white: &mut dyn Player, opening: &Transcript) -> PlayedGame {
+///
+/// # Errors
+/// [`PlayerError::Stopped`] soon after `stop` is set.
+pub fn play_game(
+    black: &mut dyn Player,
+    white: &mut dyn Player,
+    opening: &Transcript,
+    stop: &AtomicBool,
+) -> Result<PlayedGame, PlayerError> {
     let mut moves = Vec::with_capacity(60);
     let mut notes = Vec::with_capacity(60);
     black.new_game();
@@ -65,7 +93,11 @@ pub fn play_game(black: &mut dyn Player, white: &mut dyn Player, opening: &Trans
             Side::White => &mut *white,
         };
         let forfeit = |reason| Some(Forfeit { side: diagram.side, reason });
-        let square = match mover.choose(&diagram) {
+        let chosen = mover.choose(&diagram, stop);
+        if stop.load(Relaxed) {
+            return Err(PlayerError::Stopped);
+        }
+        let square = match chosen {
             Ok(square) => square,
             Err(error) => break forfeit(error.into()),
         };
@@ -84,7 +116,7 @@ pub fn play_game(black: &mut dyn Player, white: &mut dyn Player, opening: &Trans
         Some(Forfeit { side: Side::White, .. }) => 64,
         None => black_score(&diagram),
     };
-    PlayedGame { moves, notes, discs, forfeit }
+    Ok(PlayedGame { moves, notes, discs, forfeit })
 }
 
 /// The result of a finished game in discs for black.

@@ -1,11 +1,11 @@
 //! Pairs of games on all threads, counted in order.
 
-use std::collections::BTreeMap;
-use std::sync::Mutex;
-use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
+use std::ops::ControlFlow;
+use std::sync::atomic::AtomicBool;
 
 use super::game::{PlayedGame, play_game};
 use super::player::{Player, PlayerError};
+use super::series::in_order;
 use super::stats::{Hypothesis, Sprt, Tally};
 use crate::board::Transcript;
 
@@ -16,8 +16,8 @@ pub struct Match {
     pub openings: Vec<Transcript>,
     /// A test that may end the match early.
     pub sprt: Option<Sprt>,
-    /// The first pairs where they were played before; the match goes on after them.
-    pub played: Vec<Pair>,
+    /// What is held already of the first pairs; the match plays what is missing.
+    pub held: Vec<HeldPair>,
 }
 
 /// Two games from one opening: the first player has black in the first game, white in the second.
@@ -25,6 +25,13 @@ pub struct Match {
 pub struct Pair {
     /// The games.
     pub games: [PlayedGame; 2],
+}
+
+/// As much of a pair as there is from an earlier run.
+#[derive(Clone, PartialEq, Debug, Default)]
+pub struct HeldPair {
+    /// The games, in the order of a [`Pair`]'s.
+    pub games: [Option<PlayedGame>; 2],
 }
 
 impl Pair {
@@ -72,9 +79,9 @@ pub struct MatchReport {
 impl Match {
     /// Plays the match on the threads of the current rayon pool.
     ///
-    /// `first` and `second` make a player each for every thread that takes part. `on_pair` hears of each pair in order, from
-    /// whichever thread completed it; pairs of [`Self::played`] come first. Setting `stop` (from anywhere, `on_pair`
-    /// included) ends the match when the pairs being played are over.
+    /// `first` and `second` make a player each for every thread that has a game to play. `on_pair` hears of each pair in order,
+    /// from whichever thread completed it, those of [`Self::held`] included. Setting `stop` (from anywhere, also from `on_pair`)
+    /// ends the match; games under way are given up.
     ///
     /// # Errors
     /// The first failure to make a player.
@@ -86,96 +93,85 @@ impl Match {
         on_pair: impl FnMut(PairEvent<'_>) + Send,
     ) -> Result<MatchReport, PlayerError> {
         let mut ledger = Ledger::new(self, on_pair);
-        for (index, pair) in self.played.iter().take(self.openings.len()).enumerate() {
-            ledger.add(index, pair.clone());
-        }
-        let next = AtomicUsize::new(ledger.counted);
-        let workers = rayon::current_num_threads().min(self.openings.len() - ledger.counted);
-        let ledger = Mutex::new(ledger);
-        let over = || stop.load(Ordering::Relaxed) || lock(&ledger).is_over();
-        let worker = || -> Result<(), PlayerError> {
-            if over() {
-                return Ok(());
-            }
-            let (mut first, mut second) = (first()?, second()?);
-            while !over() {
-                let index = next.fetch_add(1, Ordering::Relaxed);
-                let Some(opening) = self.openings.get(index) else { break };
-                let games = [play_game(&mut first, &mut second, opening), play_game(&mut second, &mut first, opening)];
-                lock(&ledger).add(index, Pair { games });
-            }
-            Ok(())
+        let work = |players: &mut Option<(A, B)>, index: usize| {
+            let held = self.held.get(index).cloned().unwrap_or_default();
+            held.complete(&self.openings[index], stop, || {
+                if players.is_none() {
+                    *players = Some((first()?, second()?));
+                }
+                let (first, second) = players.as_mut().expect("just made");
+                Ok([first, second])
+            })
         };
-        rayon::scope(|scope| {
-            for _ in 0..workers {
-                scope.spawn(|_| {
-                    if let Err(error) = worker() {
-                        lock(&ledger).fail(error);
-                    }
-                });
-            }
-        });
-        ledger.into_inner().unwrap_or_else(|poisoned| poisoned.into_inner()).report()
+        in_order(self.openings.len(), stop, work, |index, pair| ledger.add(index, &pair))?;
+        Ok(ledger.report())
     }
 }
 
-/// A panic of another thread is passed on by rayon; until then the ledger is as good as it was.
-fn lock<T>(mutex: &Mutex<T>) -> std::sync::MutexGuard<'_, T> {
-    mutex.lock().unwrap_or_else(|poisoned| poisoned.into_inner())
+impl HeldPair {
+    /// Whether both games are there.
+    pub fn is_whole(&self) -> bool {
+        self.games.iter().all(Option::is_some)
+    }
+
+    /// The whole pair, with the games that are missing played by the players that `players` gives.
+    pub(super) fn complete<'p>(
+        self,
+        opening: &Transcript,
+        stop: &AtomicBool,
+        players: impl FnOnce() -> Result<[&'p mut dyn Player; 2], PlayerError>,
+    ) -> Result<Pair, PlayerError> {
+        let Self { games: [first_game, second_game] } = self;
+        let games = match (first_game, second_game) {
+            (Some(first_game), Some(second_game)) => [first_game, second_game],
+            (first_game, second_game) => {
+                let [first, second] = players()?;
+                let first_game = match first_game {
+                    Some(game) => game,
+                    None => play_game(first, second, opening, stop)?,
+                };
+                let second_game = match second_game {
+                    Some(game) => game,
+                    None => play_game(second, first, opening, stop)?,
+                };
+                [first_game, second_game]
+            }
+        };
+        Ok(Pair { games })
+    }
 }
 
-/// Counts pairs in order, whatever the order they arrive in.
+/// Counts pairs.
 struct Ledger<'a, F> {
     plan: &'a Match,
     on_pair: F,
-    early: BTreeMap<usize, Pair>,
-    counted: usize,
     tally: Tally,
     llr: Option<f64>,
     decision: Option<Hypothesis>,
-    failure: Option<PlayerError>,
 }
 
 impl<'a, F: FnMut(PairEvent<'_>)> Ledger<'a, F> {
     fn new(plan: &'a Match, on_pair: F) -> Self {
-        let llr = plan.sprt.map(|_| 0.0);
-        let (early, tally) = (BTreeMap::new(), Tally::default());
-        Self { plan, on_pair, early, counted: 0, tally, llr, decision: None, failure: None }
+        Self { plan, on_pair, tally: Tally::default(), llr: plan.sprt.map(|_| 0.0), decision: None }
     }
 
-    fn add(&mut self, index: usize, pair: Pair) {
-        self.early.insert(index, pair);
-        while self.decision.is_none() {
-            let Some(pair) = self.early.remove(&self.counted) else { break };
-            self.tally.add(pair.discs());
-            if let Some(sprt) = &self.plan.sprt {
-                let llr = sprt.llr(&self.tally);
-                self.llr = Some(llr);
-                self.decision = sprt.decide(llr);
-            }
-            let event = PairEvent { index: self.counted, pair: &pair, tally: &self.tally, llr: self.llr };
-            (self.on_pair)(event);
-            self.counted += 1;
+    fn add(&mut self, index: usize, pair: &Pair) -> ControlFlow<()> {
+        self.tally.add(pair.discs());
+        if let Some(sprt) = &self.plan.sprt {
+            let llr = sprt.llr(&self.tally);
+            self.llr = Some(llr);
+            self.decision = sprt.decide(llr);
         }
+        (self.on_pair)(PairEvent { index, pair, tally: &self.tally, llr: self.llr });
+        if self.decision.is_some() { ControlFlow::Break(()) } else { ControlFlow::Continue(()) }
     }
 
-    fn fail(&mut self, error: PlayerError) {
-        self.failure.get_or_insert(error);
-    }
-
-    fn is_over(&self) -> bool {
-        self.decision.is_some() || self.failure.is_some()
-    }
-
-    fn report(self) -> Result<MatchReport, PlayerError> {
-        if let Some(error) = self.failure {
-            return Err(error);
-        }
+    fn report(self) -> MatchReport {
         let ending = match self.decision {
             Some(hypothesis) => Ending::Decided(hypothesis),
-            None if self.counted == self.plan.openings.len() => Ending::Complete,
+            None if self.tally.pair_count() == self.plan.openings.len() as u64 => Ending::Complete,
             None => Ending::Stopped,
         };
-        Ok(MatchReport { tally: self.tally, llr: self.llr, ending })
+        MatchReport { tally: self.tally, llr: self.llr, ending }
     }
 }

@@ -13,12 +13,13 @@ mod match_;
 mod openings;
 mod player;
 mod search_player;
+mod series;
 pub mod stats;
 
 pub use game::{Forfeit, ForfeitReason, PlayedGame, play_game};
-pub use log::{GameLog, GameLogError};
-pub use match_::{Ending, Match, MatchReport, Pair, PairEvent};
-pub use openings::{OpeningsError, parse_openings, select_openings, xot_openings};
+pub use log::{GameLog, GameLogError, Guests};
+pub use match_::{Ending, HeldPair, Match, MatchReport, Pair, PairEvent};
+pub use openings::{OpeningsError, hash_openings, parse_openings, select_openings, xot_openings};
 pub use player::{Player, PlayerError};
 pub use search_player::{SearchPlayer, SearchSettings};
 pub use stats::{Estimate, Hypothesis, Sprt, SprtError, Tally};

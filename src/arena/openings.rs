@@ -1,10 +1,13 @@
 //! The openings a match is played from.
 
+use std::collections::HashSet;
+
 use rand::SeedableRng;
 use rand::seq::SliceRandom;
 use rand_chacha::ChaCha8Rng;
+use sha2::{Digest, Sha256};
 
-use crate::board::{NotationError, Transcript};
+use crate::board::{Bitboard, NotationError, Position, Symmetry, Transcript};
 
 const XOT: &str = include_str!("../../data/openings/xot.txt");
 
@@ -51,13 +54,30 @@ pub fn parse_openings(text: &str) -> Result<Vec<Transcript>, OpeningsError> {
     if openings.is_empty() { Err(OpeningsError::Empty) } else { Ok(openings) }
 }
 
-/// An opening for each pair of a match: a choice without repetition where there are more openings than pairs, drawn by
-/// `seed` (a longer choice begins with the shorter one); else all of them in order, again and again.
+/// An opening for each pair of a match, drawn by `seed`: `pairs` of them, or as many as differ (a longer choice begins with the
+/// shorter one).
+///
+/// Openings that end in the same position, turned or mirrored, count as one: players that are functions of the position would
+/// play the same games again, which prove nothing twice.
 pub fn select_openings(openings: &[Transcript], pairs: usize, seed: u64) -> Vec<Transcript> {
-    if pairs >= openings.len() {
-        return openings.iter().cycle().take(pairs).cloned().collect();
+    let mut seen = HashSet::with_capacity(openings.len());
+    let mut different: Vec<&Transcript> =
+        openings.iter().filter(|opening| seen.insert(canonical(opening.last().position))).collect();
+    different.shuffle(&mut ChaCha8Rng::seed_from_u64(seed));
+    different.into_iter().take(pairs).cloned().collect()
+}
+
+/// A name for a list of openings: the SHA-256 of its transcripts, one a line, in hexadecimal.
+pub fn hash_openings(openings: &[Transcript]) -> String {
+    let mut hash = Sha256::new();
+    for opening in openings {
+        hash.update(format!("{opening}\n"));
     }
-    let mut order: Vec<usize> = (0..openings.len()).collect();
-    order.shuffle(&mut ChaCha8Rng::seed_from_u64(seed));
-    order[..pairs].iter().map(|&i| openings[i].clone()).collect()
+    hash.finalize().iter().map(|byte| format!("{byte:02x}")).collect()
+}
+
+/// The least of a position's eight images.
+fn canonical(position: Position) -> (Bitboard, Bitboard) {
+    let images = Symmetry::ALL.map(|symmetry| symmetry.position(position));
+    images.map(|image| (image.player, image.opponent)).into_iter().min().expect("there are eight")
 }

@@ -1,7 +1,9 @@
 //! What can play in a match.
 
+use std::sync::atomic::AtomicBool;
+
 use crate::board::{Diagram, Square};
-use crate::record::MoveNote;
+use crate::record::{MoveNote, printable};
 
 /// Something that plays Othello, one game at a time.
 ///
@@ -15,9 +17,11 @@ pub trait Player {
 
     /// A move in the position of `diagram`, in which the player is to move and has a legal move.
     ///
+    /// Soon after `stop` is set it answers, whatever it may be: the game will not be finished.
+    ///
     /// # Errors
     /// The player cannot go on; the game is lost for it. It is asked again in the next game.
-    fn choose(&mut self, diagram: &Diagram) -> Result<Square, PlayerError>;
+    fn choose(&mut self, diagram: &Diagram, stop: &AtomicBool) -> Result<Square, PlayerError>;
 
     /// Learns that `square` was played in `diagram`.
     fn observe(&mut self, _diagram: &Diagram, _square: Square) {}
@@ -32,7 +36,7 @@ pub trait Player {
 #[derive(Debug, Clone, PartialEq, thiserror::Error)]
 pub enum PlayerError {
     /// It did not start, or is not what it was said to be.
-    #[error("could not start `{command}`: {reason}")]
+    #[error("could not start `{}`: {}", printable(.command), shown(.reason))]
     Start {
         /// The command.
         command: String,
@@ -48,7 +52,7 @@ pub enum PlayerError {
         seconds: f64,
     },
     /// It ended, or closed its output.
-    #[error("the engine ended while asked `{request}`{detail}")]
+    #[error("the engine ended while asked `{request}`{}", printable(.detail))]
     Ended {
         /// What it was asked.
         request: String,
@@ -56,14 +60,24 @@ pub enum PlayerError {
         detail: String,
     },
     /// It answered something that is no move.
-    #[error("answered `{request}` with `{answer}`")]
+    #[error("answered `{request}` with `{}`", shown(.answer))]
     Answer {
         /// What it was asked.
         request: String,
         /// What it said.
         answer: String,
     },
+    /// It was told to stop before it had an answer.
+    #[error("stopped")]
+    Stopped,
     /// A built-in player failed.
     #[error("{0}")]
     Failed(String),
+}
+
+/// As much of what a program said as is worth showing.
+fn shown(text: &str) -> String {
+    let start: String = text.chars().take(200).collect();
+    let more = if start.len() < text.len() { "..." } else { "" };
+    printable(&start).into_owned() + more
 }

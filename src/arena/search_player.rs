@@ -83,12 +83,12 @@ impl<E: Evaluator> Player for SearchPlayer<'_, E> {
         self.solver.new_game();
     }
 
-    fn choose(&mut self, diagram: &Diagram) -> Result<Square, PlayerError> {
+    fn choose(&mut self, diagram: &Diagram, stop: &AtomicBool) -> Result<Square, PlayerError> {
         let (best, score) = if diagram.position.empties() <= self.settings.exact_empties {
-            let solution = self.solver.solve(diagram.position, -64, 64);
+            let solution = self.solver.solve_until(diagram.position, -64, 64, stop).ok_or(PlayerError::Stopped)?;
             (solution.best, Score::from_discs(solution.score))
         } else {
-            let found = self.searcher.search(&diagram.position, self.settings.depth);
+            let found = self.searcher.search_until(&diagram.position, self.settings.depth, stop);
             (found.best, found.score)
         };
         self.score = Some(score);

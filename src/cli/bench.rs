@@ -12,7 +12,7 @@ use super::evaluator::{WeightsArgument, with_evaluator};
 use super::session::Session;
 use crate::board::{Position, parse_scored_diagrams, perft};
 use crate::eval::{Evaluator, StageMap};
-use crate::learn::{Learner, SampleSet, StepRule, lambda_returns};
+use crate::learn::{Learner, SampleSet, StepRule, TemporalCoherence, lambda_returns};
 use crate::pattern::{Layout, PatternSet};
 use crate::search::{EndgameSolver, Searcher};
 use crate::selfplay::{GameRecord, SelfPlay, SelfPlayConfig, UpdateTarget};
@@ -101,13 +101,13 @@ fn with_games<E: Evaluator>(evaluator: &E, bench: &mut Bench, asked: impl Fn(Sec
         };
         bench.nodes("midgame", || positions.iter().map(|scored| search(&scored.diagram.position)).sum())?;
     }
-    let players = SelfPlay::new(evaluator, SELF_PLAY);
+    let players = SelfPlay::new(evaluator, SELF_PLAY, None);
     let play = || players.play_games(1, 0, 0, GAMES, &AtomicBool::new(false)).expect("nothing stops these games");
     let mut games = Vec::new();
     if asked(Section::Selfplay) {
         bench.measure("selfplay", "positions", || {
             games = play();
-            games.iter().map(|game| game.plies.len() as u64).sum()
+            games.iter().map(|game| game.labels().len() as u64).sum()
         })?;
     } else if asked(Section::Learning) || ENDGAMES.iter().any(|&(section, ..)| asked(section)) {
         games = play();
@@ -127,7 +127,7 @@ fn solve<E: Evaluator>(
     empties: u32,
     most: usize,
 ) -> Result<(), CliError> {
-    let plies = games.iter().flat_map(|game| &game.plies).map(|ply| ply.position);
+    let plies = games.iter().flat_map(|game| game.replay().plies).map(|ply| ply.position);
     let positions: Vec<_> = plies.filter(|position| position.empties() == empties).take(most).collect();
     let mut solver = EndgameSolver::with_evaluator(evaluator, SOLVER_LOG2_TABLE);
     let mut solve = |position: &Position| {
@@ -143,11 +143,13 @@ fn learn(bench: &mut Bench, games: &[GameRecord]) -> Result<(), CliError> {
     let set = PatternSet::built_in("classic").expect("a built-in set");
     let layout = Arc::new(Layout::new(&set).expect("built-in sets have a layout"));
     let mut samples = SampleSet::default();
-    games.iter().flat_map(|game| lambda_returns(game, 0.9)).for_each(|sample| samples.push(sample));
-    let rule = StepRule::TemporalCoherence { rate: 0.5 };
+    games.iter().flat_map(|game| lambda_returns(&game.replay(), 0.9)).for_each(|sample| samples.push(sample));
+    let rule = StepRule::TemporalCoherence(TemporalCoherence { rate: 0.5 });
     let mut learner = Learner::new(layout, StageMap::uniform(2), rule);
     bench.measure("learning", "updates", || {
-        (0..PASSES).map(|_| learner.pass(&samples).expect("a few passes over real games do not diverge").samples).sum()
+        (0..PASSES)
+            .map(|_| learner.pass(&samples, 1.0).expect("a few passes over real games do not diverge").samples)
+            .sum()
     })?;
     Ok(())
 }

@@ -1,8 +1,9 @@
 //! `flipside calibrate`.
 
-use std::io::Write;
+use std::io::{self, Write};
 use std::path::PathBuf;
 use std::sync::Mutex;
+use std::sync::atomic::AtomicBool;
 
 use clap::Args;
 
@@ -10,6 +11,7 @@ use super::error::{CliError, Context};
 use super::evaluator::EvaluatorChoice;
 use super::input::{name_of, read_positions};
 use super::meter::Meter;
+use super::output::Output;
 use super::session::Session;
 use crate::eval::{Calibration, PatternEvaluator};
 use crate::search::calibrate::{Measurement, fit_pairs, search_all};
@@ -20,19 +22,19 @@ use crate::selfplay::varied_positions;
 /// Searches the same positions to all depths, fits for each pair of depths and each six numbers of empty squares a line (deep
 /// value = slope x shallow value + offset), and writes the weights with these parameters. They fit these weights only: training
 /// leaves them out of the weights that it makes, so calibrate last. Where the weights are calibrated already, the new
-/// parameters replace the old ones; the output may be the input.
+/// parameters replace the old ones.
 ///
 /// Prints a table, separated by tabs: empty squares, depths in plies, slope, offset and standard deviation in discs, correlation,
 /// and number of positions.
 #[derive(Args, Debug)]
-#[command(after_help = "Example:\n  flipside calibrate best.fsw -o best.fsw\n  \
-    flipside match best.fsw:selectivity=1.5,depth=10 best.fsw:depth=8 --pairs 100")]
+#[command(after_help = "Example:\n  flipside calibrate best.fsw -o strong.fsw\n  \
+    flipside match strong.fsw:selectivity=1.5,depth=10 strong.fsw:depth=8 --pairs 100")]
 pub struct CalibrateArguments {
     /// A weight file, or `default`
     #[arg(value_name = "WEIGHTS")]
     weights: EvaluatorChoice,
 
-    /// The weight file to write
+    /// The weight file to write; `-` is standard output, and the table then goes to standard error
     #[arg(short, long, value_name = "FILE")]
     output: PathBuf,
 
@@ -56,9 +58,12 @@ pub struct CalibrateArguments {
 impl CalibrateArguments {
     /// Runs the command.
     pub fn run(self, session: &Session, out: &mut dyn Write) -> Result<(), CliError> {
+        let output = Output::check(&self.output, self.weights.path().into_iter().chain(self.positions.as_deref()))?;
         let mut file = self.weights.weight_file()?;
         let evaluator = PatternEvaluator::new(&file.model);
         let evaluator = evaluator.context(|| format!("cannot use the weights `{}`", self.weights))?;
+        // A signal ends the program; there is nothing to finish.
+        let never = AtomicBool::new(false);
         let (positions, source) = match &self.positions {
             Some(path) => {
                 let positions = read_positions(path, session)?.into_iter().map(|scored| scored.diagram.position);
@@ -66,18 +71,24 @@ impl CalibrateArguments {
             }
             None => {
                 session.say("playing the games that the positions are taken from");
-                (varied_positions(&evaluator, self.seed, self.positions_per_stage as usize), "self-play".to_owned())
+                let positions = varied_positions(&evaluator, self.seed, self.positions_per_stage as usize, &never);
+                (positions.expect("nothing stops these games"), "self-play".to_owned())
             }
         };
         let meter = Mutex::new((Meter::new(session, positions.len() as u64, "positions"), 0));
-        let values = search_all(&evaluator, &positions, self.depth, || {
+        let values = search_all(&evaluator, &positions, self.depth, &never, || {
             let (meter, searched) = &mut *meter.lock().expect("showing progress does not panic");
             *searched += 1;
             meter.show(*searched, || format!("searched to depth {}", self.depth));
         });
+        let values = values.expect("nothing stops these searches");
         meter.into_inner().expect("showing progress does not panic").0.finish();
         let measured = fit_pairs(&positions, &values);
-        write_table(&measured, out)?;
+        if output.is_standard_output() {
+            write_table(&measured, &mut io::stderr())?;
+        } else {
+            write_table(&measured, out)?;
+        }
         let calibration = Calibration::new(measured.iter().map(|measurement| measurement.pair).collect());
         let calibration = calibration.context(|| format!("cannot calibrate by the positions of {source}"));
         let calibration = calibration.map_err(|error| {
@@ -86,8 +97,10 @@ impl CalibrateArguments {
             )
         })?;
         file.calibration = Some(calibration);
-        file.save(&self.output).context(|| "cannot write the weights".to_owned())?;
-        session.say(format_args!("written to `{}`", self.output.display()));
+        output.write(out, |writer| writer.write_all(&file.to_bytes()))?;
+        if !output.is_standard_output() {
+            session.say(format_args!("written to `{}`", self.output.display()));
+        }
         Ok(())
     }
 }

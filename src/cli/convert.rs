@@ -1,20 +1,20 @@
 //! `flipside convert`.
 
-use std::io::Write;
+use std::io::{self, Write};
 use std::path::PathBuf;
 
 use clap::Args;
 
 use super::error::{CliError, Context};
-use super::input::{name_of, read_bytes};
+use super::input::{STANDARD_STREAM, name_of, read_bytes};
+use super::output::Output;
 use super::session::Session;
-use crate::record::{ConvertError, Format, RecordError, convert};
-use crate::storage::atomic_write;
+use crate::record::{ConvertError, Converted, Format, RecordError, convert};
 
 /// Convert records of games and positions from one format to another
 ///
-/// Formats: ggf, wthor (only read), f5d6 (games); obf, egaroucid (positions). Games become positions by giving each
-/// of their positions the game's result.
+/// Formats: ggf, f5d6, and only to be read wthor and log, which `match --games` keeps (games); obf, egaroucid (positions). Games
+/// become positions by giving each of their positions the game's result.
 #[derive(Args, Debug)]
 #[command(after_help = "Example:\n  flipside convert WTH_2024.wtb --to f5d6 -o games.txt")]
 pub struct ConvertArguments {
@@ -29,9 +29,9 @@ pub struct ConvertArguments {
     #[arg(long, value_name = "FORMAT")]
     to: Format,
 
-    /// The file to write [default: standard output]
-    #[arg(short, long, value_name = "FILE")]
-    output: Option<PathBuf>,
+    /// The file to write; `-` is standard output
+    #[arg(short, long, value_name = "FILE", default_value = STANDARD_STREAM)]
+    output: PathBuf,
 
     /// Leave out records that cannot be read or written, instead of stopping at the first
     #[arg(long)]
@@ -41,25 +41,34 @@ pub struct ConvertArguments {
 impl ConvertArguments {
     /// Runs the command.
     pub fn run(self, session: &Session, out: &mut dyn Write) -> Result<(), CliError> {
+        let output = Output::check(&self.output, [&*self.file])?;
         let name = name_of(&self.file);
         let bytes = read_bytes(&self.file, session).context(|| format!("cannot read {name}"))?;
         let from = self.from.unwrap_or_else(|| Format::detect(&bytes));
-        let mut on_bad = |error: RecordError| {
-            if self.skip_bad {
-                session.say(format_args!("left out: {error}"));
-                Ok(())
-            } else {
-                Err(error)
-            }
-        };
-        let mut text = Vec::new();
-        let done =
-            convert(&bytes, from, self.to, &mut text, &mut on_bad).map_err(|error| explain(error, &name, from))?;
-        match &self.output {
-            None => out.write_all(&text)?,
-            Some(path) => atomic_write(path, |writer| writer.write_all(&text))
-                .context(|| format!("cannot write `{}`", path.display()))?,
+        if !self.skip_bad {
+            // Before anything is written: what stands on standard output cannot be taken back.
+            convert(&bytes, from, self.to, &mut io::sink(), &mut Err).map_err(|error| explain(error, &name, from))?;
         }
+        let mut on_bad = |error: RecordError| {
+            session.say(format_args!("left out: {error}"));
+            Ok(())
+        };
+        let (mut done, mut input_fault) = (Converted::default(), None);
+        let written = output.write(out, |mut writer| match convert(&bytes, from, self.to, &mut writer, &mut on_bad) {
+            Ok(converted) => {
+                done = converted;
+                Ok(())
+            }
+            Err(ConvertError::Output(error)) => Err(error),
+            Err(error) => {
+                input_fault = Some(error);
+                Err(io::ErrorKind::InvalidData.into())
+            }
+        });
+        if let Some(error) = input_fault {
+            return Err(explain(error, &name, from));
+        }
+        written?;
         session.say(format_args!(
             "{from} to {}: {} read, {} written, {} left out",
             self.to, done.read, done.written, done.skipped

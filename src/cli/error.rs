@@ -4,6 +4,7 @@ use std::error::Error;
 use std::fmt::Write;
 use std::io;
 
+use super::escape::on_lines;
 use crate::protocol::ServeError;
 
 type Cause = Box<dyn Error + Send + Sync>;
@@ -42,6 +43,9 @@ impl From<ServeError> for CliError {
                 Self::Failure { message: "cannot read standard input".into(), source: Some(error.into()), hint: None }
             }
             ServeError::Output(error) => Self::Output(error),
+            other @ ServeError::Thread(_) => {
+                Self::Failure { message: "cannot serve the engine".into(), source: Some(other.into()), hint: None }
+            }
         }
     }
 }
@@ -76,7 +80,7 @@ impl CliError {
         }
     }
 
-    /// The message with the chain of its causes in a line, and the hint in another.
+    /// The message with the chain of its causes, and the hint on a line of its own.
     pub fn report(&self) -> String {
         let mut report = format!("flipside: {self}");
         let mut cause = self.source();
@@ -88,6 +92,7 @@ impl CliError {
             }
             cause = error.source();
         }
+        let report = on_lines(&report);
         match self {
             Self::Failure { hint: Some(hint), .. } => report + "\n  " + hint,
             Self::Usage(_) => report + "\n  For more information, add `--help`.",

@@ -1,20 +1,31 @@
 //! `flipside export`.
 
-use std::io::Write;
-use std::path::PathBuf;
+use std::fs;
+use std::io::{self, Write};
+use std::path::{Path, PathBuf};
 
 use clap::Args;
 
 use super::error::{CliError, Context};
 use super::evaluator::EvaluatorChoice;
+use super::input::STANDARD_STREAM;
+use super::output::Output;
 use super::session::Session;
-use crate::export::{Quantisation, Target, export};
+use crate::export::{Engine, Quantisation, Target, encode, write_open};
+use crate::storage::{atomic_write, read_bounded};
+use crate::weights::WeightFile;
+
+/// Most bytes of a file of NTest's that is copied.
+const LIMIT: u64 = 1 << 26;
 
 /// Write weights as another engine's file, or in an open layout for any program
 ///
 /// Engines: edax, egaroucid, ntest (a folder of ten files), zebra. They take weights whose patterns they know; `train --patterns` with
 /// the engine's name makes such. Open layouts take any: npz (NumPy), safetensors, json, c (a C99 header with an evaluator), rust
 /// (a module with an evaluator). Prints the files written.
+///
+/// NTest checks its own weights when it starts, so the files for it are a set besides, JBa.cof to JBj.cof; in its folder of
+/// coefficients the parameters of its selective search are copied for them.
 #[derive(Args, Debug)]
 #[command(after_help = "Example:\n  flipside export --to edax best.fsw -o eval.dat")]
 pub struct ExportArguments {
@@ -26,7 +37,7 @@ pub struct ExportArguments {
     #[arg(value_name = "WEIGHTS")]
     weights: EvaluatorChoice,
 
-    /// The file or folder to write
+    /// The file to write (for ntest the folder); `-` is standard output
     #[arg(short, long, value_name = "FILE")]
     output: PathBuf,
 
@@ -38,17 +49,75 @@ pub struct ExportArguments {
 impl ExportArguments {
     /// Runs the command.
     pub fn run(self, session: &Session, out: &mut dyn Write) -> Result<(), CliError> {
+        if self.to == Target::Engine(Engine::Ntest) {
+            return self.run_for_ntest(session, out);
+        }
+        let output = self.check(&self.output)?;
         let file = self.weights.weight_file()?;
-        let exported = export(&file, self.to, &self.output, self.merge_stages);
-        let exported = exported.context(|| format!("cannot export `{}` to {}", self.weights, self.to))?;
-        if let Some(quantisation) = &exported.quantisation {
-            session.say(account(quantisation));
+        match self.to {
+            Target::Open(layout) => output.write_and_name(out, |writer| write_open(layout, &file, writer)),
+            Target::Engine(engine) => {
+                let encoded = self.encode(engine, &file, session)?;
+                let [(_, content)] = &encoded[..] else { unreachable!("but for NTest, engines have one file") };
+                output.write_and_name(out, |writer| writer.write_all(content))
+            }
         }
-        for path in &exported.files {
-            writeln!(out, "{}", path.display())?;
+    }
+
+    fn run_for_ntest(&self, session: &Session, out: &mut dyn Write) -> Result<(), CliError> {
+        let folder = &self.output;
+        if folder == Path::new(STANDARD_STREAM) {
+            return Err(CliError::Usage("ntest has ten files: name a folder for them with -o".to_owned()));
         }
+        let encoded = self.encode(Engine::Ntest, &self.weights.weight_file()?, session)?;
+        let cannot = || format!("cannot write to `{}`", folder.display());
+        fs::create_dir_all(folder).context(cannot)?;
+        let outputs = encoded.iter().map(|(name, _)| self.check(&folder.join(name)));
+        let outputs: Vec<Output> = outputs.collect::<Result<_, _>>()?;
+        for (output, (_, content)) in outputs.iter().zip(&encoded) {
+            output.write_and_name(out, |writer| writer.write_all(content))?;
+        }
+        for copy in copy_probcut(folder).context(cannot)? {
+            writeln!(out, "{}", copy.display())?;
+        }
+        session.say(NTEST_ADVICE);
         Ok(())
     }
+
+    fn check(&self, path: &Path) -> Result<Output, CliError> {
+        Output::check(path, self.weights.path())
+    }
+
+    /// An engine's files, and an account of what they changed.
+    fn encode(&self, engine: Engine, file: &WeightFile, session: &Session) -> Result<Vec<(String, Vec<u8>)>, CliError> {
+        let encoded = encode(engine, &file.model, self.merge_stages);
+        let encoded = encoded.context(|| format!("cannot export `{}` to {engine}", self.weights))?;
+        session.say(account(&encoded.quantisation));
+        Ok(encoded.files)
+    }
+}
+
+const NTEST_ADVICE: &str = "To have NTest play by them: put these files into its folder `coefficients`, copy each mpcJA_*.txt there to \
+    mpcJB_*.txt where that was not done here (without, it searches at full width), and begin the line of parameters.txt with JB \
+    where it has JA.";
+
+/// Copies the parameters of NTest's selective search with its own set of weights, where the folder has them, for the exported
+/// set: the copies made.
+fn copy_probcut(folder: &Path) -> io::Result<Vec<PathBuf>> {
+    let mut copies = Vec::new();
+    for entry in fs::read_dir(folder)? {
+        let name = entry?.file_name();
+        let Some(rest) = name.to_str().and_then(|name| name.strip_prefix("mpcJA_")) else { continue };
+        let copy = folder.join(format!("mpcJB_{rest}"));
+        if fs::symlink_metadata(&copy).is_err() {
+            let content =
+                read_bounded(&folder.join(&name), "file of parameters of NTest's", LIMIT).map_err(io::Error::other)?;
+            atomic_write(&copy, |writer| writer.write_all(&content))?;
+            copies.push(copy);
+        }
+    }
+    copies.sort();
+    Ok(copies)
 }
 
 /// What rounding changed, in a sentence.

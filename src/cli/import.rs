@@ -6,6 +6,7 @@ use std::path::PathBuf;
 use clap::Args;
 
 use super::error::{CliError, Context};
+use super::output::Output;
 use super::session::Session;
 use crate::export::{Engine, import};
 
@@ -20,11 +21,11 @@ pub struct ImportArguments {
     #[arg(long, value_name = "ENGINE")]
     from: Engine,
 
-    /// Its file; for ntest the ten files JAa.cof to JAj.cof, or their folder
+    /// Its file; for ntest the ten files of a set, such as JAa.cof to JAj.cof, or their folder
     #[arg(required = true)]
     files: Vec<PathBuf>,
 
-    /// The weight file to write
+    /// The weight file to write; `-` is standard output
     #[arg(short, long, value_name = "FILE")]
     output: PathBuf,
 }
@@ -32,15 +33,15 @@ pub struct ImportArguments {
 impl ImportArguments {
     /// Runs the command.
     pub fn run(self, session: &Session, out: &mut dyn Write) -> Result<(), CliError> {
+        let output = Output::check(&self.output, self.files.iter().map(PathBuf::as_path))?;
         let file = import(self.from, &self.files).context(|| format!("cannot import weights of {}", self.from))?;
-        file.save(&self.output).context(|| "cannot write the weights".to_owned())?;
+        output.write_and_name(out, |writer| writer.write_all(&file.to_bytes()))?;
         let model = &file.model;
         session.say(format_args!(
             "{} weights in {} stages",
             model.weights.iter().map(Vec::len).sum::<usize>(),
             model.stages.count()
         ));
-        writeln!(out, "{}", self.output.display())?;
         Ok(())
     }
 }

@@ -1,12 +1,17 @@
 //! Positions from files and from standard input.
 
-use std::fs;
-use std::io::{self, IsTerminal, Read};
+use std::fs::File;
+use std::io::{self, IsTerminal};
 use std::path::Path;
 
 use super::error::{CliError, Context};
 use super::session::Session;
 use crate::board::{ScoredDiagram, parse_scored_diagrams};
+use crate::record::MAX_BYTES;
+use crate::storage::{decode_text, read_stream};
+
+/// Standard input or output, in the place of a file's name.
+pub const STANDARD_STREAM: &str = "-";
 
 /// What a file of positions looks like.
 pub const FORMAT: &str = "Expected a position a line: 64 characters (X black, O white, - or . empty), a space, the side to move \
@@ -14,23 +19,24 @@ pub const FORMAT: &str = "Expected a position a line: 64 characters (X black, O 
 
 /// What messages call a path that may be standard input.
 pub fn name_of(path: &Path) -> String {
-    if path == Path::new("-") { "standard input".to_owned() } else { format!("`{}`", path.display()) }
+    if path == Path::new(STANDARD_STREAM) { "standard input".to_owned() } else { format!("`{}`", path.display()) }
 }
 
-/// The content of a file, or of standard input where the path is `-`.
+/// The content of a file of positions or games, or of standard input where the path is `-`.
 ///
 /// # Errors
-/// The file system's.
+/// The file system's, or more than [`MAX_BYTES`].
 pub fn read_bytes(path: &Path, session: &Session) -> io::Result<Vec<u8>> {
-    if path != Path::new("-") {
-        return fs::read(path);
+    const WHAT: &str = "file of records";
+    if path != Path::new(STANDARD_STREAM) {
+        let file = File::open(path)?;
+        let length = file.metadata()?.len();
+        return read_stream(file, length, WHAT, MAX_BYTES);
     }
     if io::stdin().is_terminal() {
         session.say("Reading from the terminal; end with Ctrl-D on a line of its own.");
     }
-    let mut bytes = Vec::new();
-    io::stdin().read_to_end(&mut bytes)?;
-    Ok(bytes)
+    read_stream(io::stdin(), 0, WHAT, MAX_BYTES)
 }
 
 /// The positions of a file, or of standard input where the path is `-`.
@@ -39,10 +45,10 @@ pub fn read_bytes(path: &Path, session: &Session) -> io::Result<Vec<u8>> {
 /// What cannot be read, what is not a position (with its line), and input without any position.
 pub fn read_positions(path: &Path, session: &Session) -> Result<Vec<ScoredDiagram>, CliError> {
     let name = name_of(path);
-    let text = read_bytes(path, session)
-        .and_then(|bytes| String::from_utf8(bytes).map_err(|_| io::Error::other("it is not UTF-8 text")));
-    let text = text.context(|| format!("cannot read positions from {name}"))?;
-    let positions = parse_scored_diagrams(&text).context(|| format!("cannot read positions from {name}"));
+    let unreadable = || format!("cannot read positions from {name}");
+    let bytes = read_bytes(path, session).context(unreadable)?;
+    let text = decode_text(bytes, "text").context(unreadable)?;
+    let positions = parse_scored_diagrams(&text).context(unreadable);
     let positions = positions.map_err(|error| error.hint(FORMAT))?;
     if positions.is_empty() {
         return Err(CliError::failure(format!("there are no positions in {name}")).hint(FORMAT));

@@ -5,6 +5,7 @@ use std::io::Write;
 use clap::Args;
 
 use super::error::{CliError, Context};
+use super::escape::on_one_line;
 use super::evaluator::EvaluatorChoice;
 use super::session::Session;
 use crate::board::{Position, Square};
@@ -63,7 +64,7 @@ impl InspectArguments {
         let Some(name) = &self.pattern else { return Ok((0..patterns.len()).collect()) };
         let number = patterns.iter().position(|pattern| pattern.name == *name);
         number.map(|number| vec![number]).ok_or_else(|| {
-            let names: Vec<_> = patterns.iter().map(|pattern| pattern.name.as_str()).collect();
+            let names: Vec<_> = patterns.iter().map(|pattern| on_one_line(&pattern.name)).collect();
             CliError::Usage(format!("there is no pattern `{name}` in `{}`; it has {}", self.weights, names.join(", ")))
         })
     }
@@ -87,7 +88,8 @@ impl InspectArguments {
             ref apart => apart.iter().rev().map(u32::to_string).collect::<Vec<_>>().join(", "),
         };
         let pattern = &model.set.patterns[pattern];
-        writeln!(out, "\n{}, {empties} empties, strongest configurations in discs for X:", pattern.name)?;
+        let name = on_one_line(&pattern.name);
+        writeln!(out, "\n{name}, {empties} empties, strongest configurations in discs for X:")?;
         for row in strongest.chunks(IN_A_ROW) {
             for line in pictures(row, pattern.mask()) {
                 writeln!(out, "  {}", line.trim_end())?;
@@ -114,12 +116,12 @@ fn write_provenance(choice: &EvaluatorChoice, file: &WeightFile, out: &mut dyn W
     ];
     for (name, value) in rows {
         if let Some(value) = value {
-            writeln!(out, "  {name:<12} {value}")?;
+            writeln!(out, "  {name:<12} {}", on_one_line(&value))?;
         }
     }
     if !from.config.is_empty() {
         writeln!(out, "  configuration")?;
-        from.config.lines().try_for_each(|line| writeln!(out, "    {line}"))?;
+        from.config.lines().try_for_each(|line| writeln!(out, "    {}", on_one_line(line)))?;
     }
     Ok(())
 }
@@ -128,10 +130,16 @@ fn write_sizes(model: &Model, layout: &Layout, out: &mut dyn Write) -> Result<()
     let all = || model.weights.iter().flatten();
     let (total, used) = (all().count(), all().filter(|&&weight| weight != 0).count());
     let largest = all().map(|weight| weight.unsigned_abs()).max().unwrap_or(0);
-    writeln!(out, "  {:<12} {}, {} instances on the board", "pattern set", model.set.name, layout.instances())?;
+    writeln!(
+        out,
+        "  {:<12} {}, {} instances on the board",
+        "pattern set",
+        on_one_line(&model.set.name),
+        layout.instances()
+    )?;
     for pattern in &model.set.patterns {
         let squares: Vec<_> = pattern.squares().map(|square| square.to_string()).collect();
-        writeln!(out, "    {:<11} {}", pattern.name, squares.join(" "))?;
+        writeln!(out, "    {:<11} {}", on_one_line(&pattern.name), squares.join(" "))?;
     }
     for scalar in &model.set.scalars {
         writeln!(out, "    {:<11} {} values", scalar.name(), scalar.values())?;

@@ -5,14 +5,26 @@ use std::sync::atomic::{AtomicUsize, Ordering::Relaxed};
 use std::sync::mpsc::{SyncSender, sync_channel};
 use std::thread;
 
-use super::error::CliError;
+use super::error::{CliError, Context};
 
 /// Does `work` for each item on so many threads, each with a worker of its own, and hands the results to `take` in the order of
 /// the items, each as soon as it and those before it are there.
 ///
 /// # Errors
-/// What `worker` and `take` report; what is not begun then is left.
+/// What `worker` and `take` report, and threads the system does not provide; what is not begun then is left.
 pub fn in_order<T: Sync, W, R: Send>(
+    items: &[T],
+    threads: usize,
+    worker: impl Fn() -> Result<W, CliError> + Sync,
+    work: impl Fn(&mut W, &T) -> R + Sync,
+    take: impl FnMut(&T, R) -> Result<(), CliError>,
+) -> Result<(), CliError> {
+    in_order_by(thread::Builder::new, items, threads, worker, work, take)
+}
+
+/// [`in_order`] on threads of a kind.
+fn in_order_by<T: Sync, W, R: Send>(
+    kind: impl Fn() -> thread::Builder,
     items: &[T],
     threads: usize,
     worker: impl Fn() -> Result<W, CliError> + Sync,
@@ -37,7 +49,9 @@ pub fn in_order<T: Sync, W, R: Send>(
         let (sender, results) = sync_channel(threads);
         for _ in 0..threads.min(items.len()) {
             let sender = sender.clone();
-            scope.spawn(|| run(sender));
+            let spawned = kind().spawn_scoped(scope, || run(sender));
+            let spawned = spawned.map(drop).context(|| format!("cannot start {threads} threads"));
+            spawned.map_err(|error| error.hint("Try a smaller --threads."))?;
         }
         drop(sender);
         let mut early = BTreeMap::new();
@@ -89,5 +103,13 @@ mod tests {
         let error = in_order(&items, 2, no_worker, |(), _| (), |_, ()| Ok(())).unwrap_err();
         assert_eq!(error.to_string(), "no worker");
         assert!(done.into_inner() < items.len());
+    }
+
+    #[test]
+    #[cfg(target_os = "linux")]
+    fn threads_that_cannot_be_had_are_an_error() {
+        let kind = || thread::Builder::new().stack_size(1 << 50);
+        let error = in_order_by(kind, &[1, 2], 2, || Ok(()), |(), _| (), |_, ()| Ok(())).unwrap_err();
+        assert!(error.report().starts_with("flipside: cannot start 2 threads: "), "{}", error.report());
     }
 }

@@ -9,15 +9,20 @@ mod bench;
 mod calibrate;
 mod convert;
 mod error;
+mod escape;
 mod eval;
 mod evaluator;
 mod export;
+mod fit;
 mod import;
 mod input;
 mod inspect;
 mod jobs;
 mod match_;
+mod memory;
 mod meter;
+mod openings;
+mod output;
 mod perft;
 mod play;
 mod player;
@@ -55,6 +60,7 @@ struct Arguments {
 #[derive(Subcommand, Debug)]
 enum Command {
     Train(train::TrainArguments),
+    Fit(fit::FitArguments),
     Match(match_::MatchArguments),
     Eval(eval::EvalArguments),
     Search(search::SearchArguments),
@@ -76,6 +82,7 @@ impl Command {
     fn run(self, session: &Session, out: &mut dyn Write) -> Result<(), CliError> {
         match self {
             Self::Train(arguments) => arguments.run(session, out),
+            Self::Fit(arguments) => arguments.run(session, out),
             Self::Match(arguments) => arguments.run(session, out),
             Self::Eval(arguments) => arguments.run(session, out),
             Self::Search(arguments) => arguments.run(session, out),

@@ -4,6 +4,7 @@ use std::time::Instant;
 
 use indicatif::{MultiProgress, ProgressBar, ProgressStyle};
 
+use super::escape::on_lines;
 use super::meter::LINE_EVERY;
 use super::session::{Progress, Session};
 use crate::train::{Budget, GateMatch, TrainEvent};
@@ -23,7 +24,8 @@ pub struct TrainProgress<'s> {
     /// Games of the generation at hand: played so far, and in all.
     at_hand: (u32, u32),
     loss: Option<f64>,
-    elo: Option<f64>,
+    /// What the last gate measured against `mobility`.
+    baseline: Option<GateMatch>,
     /// Seconds of earlier sessions.
     earlier: f64,
 }
@@ -64,7 +66,7 @@ impl<'s> TrainProgress<'s> {
             learned: (0, 0),
             at_hand: (0, 1),
             loss: None,
-            elo: None,
+            baseline: None,
             earlier: 0.0,
         }
     }
@@ -72,11 +74,21 @@ impl<'s> TrainProgress<'s> {
     /// Shows an event.
     pub fn show(&mut self, event: &TrainEvent) {
         match event {
-            TrainEvent::Start { generation, resumed, threads, patterns, weights, elo } => {
-                self.elo = *elo;
-                self.learned.0 = *generation;
+            TrainEvent::Start { generation, resumed, threads, patterns, weights, games, elapsed, baseline } => {
+                self.baseline = *baseline;
+                self.learned = (*generation, *games);
+                self.earlier = elapsed - self.began.elapsed().as_secs_f64();
                 let how = if *resumed { format!("resuming after {generation} generations") } else { "new run".into() };
                 self.say(&format!("{how}: pattern set {patterns}, {weights} weights a stage, {threads} threads"));
+            }
+            TrainEvent::FellBack { reason, generation } => {
+                self.say(&format!("going on from the checkpoint after {generation} generations, since {reason}"));
+            }
+            TrainEvent::Restored { file } => {
+                self.say(&format!("`{file}` was not the run's, or missing: written anew from the checkpoint"));
+            }
+            TrainEvent::Waiting { file, reason } => {
+                self.say(&format!("cannot write `{file}` ({reason}); trying again for some minutes"));
             }
             TrainEvent::BadRecord { file, reason } => self.say(&format!("left out: `{file}`: {reason}")),
             TrainEvent::Records { file, read, left_out, positions, loss, seconds } => {
@@ -100,9 +112,13 @@ impl<'s> TrainProgress<'s> {
                 self.at_hand.0 = 0;
                 self.refresh();
             }
-            TrainEvent::Gate { best, baseline, promoted, elo, .. } => {
-                self.elo = Some(*elo);
-                let verdict = if *promoted { "new best" } else { "best stays" };
+            TrainEvent::Gate { best, baseline, promoted, .. } => {
+                self.baseline = Some(*baseline);
+                let verdict = match (promoted, best) {
+                    (true, _) => "new best".to_owned(),
+                    (false, Some(best)) => format!("best stays, {:.0}% sure is too little", 100.0 * best.superiority),
+                    (false, None) => "best stays".to_owned(),
+                };
                 let against_best =
                     best.map_or(String::new(), |result| format!("against the best {}; ", points(&result)));
                 let baseline = points(baseline);
@@ -130,7 +146,7 @@ impl<'s> TrainProgress<'s> {
         }
     }
 
-    /// How much of the budget is used. The games of earlier sessions are known from the first generation learned on.
+    /// How much of the budget is used.
     fn share(&self) -> f64 {
         let (played, of) = self.at_hand;
         let generations = f64::from(self.learned.0) + f64::from(played) / f64::from(of.max(1));
@@ -153,17 +169,18 @@ impl<'s> TrainProgress<'s> {
         let share = self.share();
         let left = if share > 0.0 { duration(self.elapsed() * (1.0 / share - 1.0)) } else { "?".into() };
         let loss = self.loss.map_or("-".into(), |loss| format!("{loss:.2}"));
-        let elo = self.elo.map_or("-".into(), |elo| format!("{elo:+.0}"));
+        let elo = self.baseline.map_or("-".into(), |result| elo(&result));
         let generation = self.learned.0 + 1;
         format!(
-            "generation {generation}  {games:.0} games/s  {positions:.0} positions/s  loss {loss}  Elo {elo}  {left} left"
+            "generation {generation}  {games:.0} games/s  {positions:.0} positions/s  loss {loss}  {left} left  \
+             Elo over mobility {elo}"
         )
     }
 
     /// A line that stays.
     fn say(&self, line: &str) {
         match &self.bars {
-            Some(bars) => drop(bars.all.println(line)),
+            Some(bars) => drop(bars.all.println(on_lines(line))),
             None => self.session.say(line),
         }
     }
@@ -178,8 +195,14 @@ impl<'s> TrainProgress<'s> {
 }
 
 fn points(result: &GateMatch) -> String {
-    let GateMatch { wins, draws, losses, score, elo: [elo, low, high], .. } = result;
-    format!("+{wins} ={draws} -{losses} ({:.1}%, Elo {elo:+.0} [{low:+.0}, {high:+.0}])", 100.0 * score)
+    let GateMatch { wins, draws, losses, score, .. } = result;
+    format!("+{wins} ={draws} -{losses} ({:.1}%, Elo {})", 100.0 * score, elo(result))
+}
+
+/// The difference with the ends of its 95% interval.
+fn elo(result: &GateMatch) -> String {
+    let [elo, low, high] = result.elo;
+    format!("{elo:+.0} [{low:+.0}, {high:+.0}]")
 }
 
 /// Hours, minutes and seconds, the two largest that matter.

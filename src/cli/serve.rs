@@ -31,7 +31,7 @@ impl GtpArguments {
     pub fn run(self, session: &Session, out: &mut dyn Write) -> Result<(), CliError> {
         let (evaluator, settings) = self.engine.load()?;
         with_evaluator!(&evaluator, evaluator => {
-            Ok(gtp::serve(&mut self.engine.engine(evaluator, settings, session)?, io::stdin().lock(), out)?)
+            Ok(gtp::serve(&mut self.engine.engine(evaluator, settings, session)?, BufReader::new(io::stdin()), out)?)
         })
     }
 }

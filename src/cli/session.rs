@@ -9,6 +9,7 @@ use console::Term;
 use indicatif::ProgressDrawTarget;
 
 use super::error::{CliError, Context};
+use super::escape::on_lines;
 
 /// The options of every command, as typed.
 #[derive(Args, Debug)]
@@ -103,7 +104,7 @@ impl Session {
     /// Says a line on standard error, unless told to be quiet. A closed standard error is nobody's loss.
     pub fn say(&self, text: impl Display) {
         if self.progress != Progress::Silent {
-            let _ = writeln!(io::stderr(), "{text}");
+            let _ = writeln!(io::stderr(), "{}", on_lines(&text.to_string()));
         }
     }
 }

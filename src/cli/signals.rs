@@ -8,8 +8,6 @@ use crate::protocol::kill_all;
 
 /// A flag that the first SIGINT or SIGTERM sets; the second kills the engines started here and ends the program, with 75.
 ///
-/// SIGHUP stays what it was: under `nohup` it is ignored, and a run must go on when its terminal closes.
-///
 /// # Errors
 /// The system lets us not listen.
 pub fn stop_on_signals() -> Result<Arc<AtomicBool>, CliError> {
@@ -23,6 +21,20 @@ pub fn stop_on_signals() -> Result<Arc<AtomicBool>, CliError> {
     });
     listening.context(|| "cannot listen for signals".to_owned())?;
     Ok(stop)
+}
+
+/// Lets the program go on when its terminal closes, under `nohup` or without: SIGHUP does nothing from here on.
+///
+/// # Errors
+/// The system lets us not listen.
+pub fn outlive_terminal() -> Result<(), CliError> {
+    #[cfg(unix)]
+    {
+        let heard = Arc::new(AtomicBool::new(false));
+        let registered = signal_hook::flag::register(signal_hook::consts::SIGHUP, heard);
+        registered.context(|| "cannot listen for signals".to_owned())?;
+    }
+    Ok(())
 }
 
 /// Calls a function at each SIGINT or SIGTERM, in a thread of its own.

@@ -10,6 +10,7 @@ use super::error::CliError;
 use super::evaluator::{WeightsArgument, with_evaluator};
 use super::input::read_positions;
 use super::jobs::in_order;
+use super::memory::check_tables;
 use super::session::{Session, start_threads};
 use crate::board::ScoredDiagram;
 use crate::eval::Evaluator;
@@ -56,6 +57,7 @@ const EASY_LOG2_HASH: u32 = 18;
 impl SolveArguments {
     /// Runs the command.
     pub fn run(self, session: &Session, out: &mut dyn Write) -> Result<(), CliError> {
+        check_tables(1, self.log2_hash)?;
         let evaluator = self.weights.load()?;
         let positions = read_positions(&self.file, session)?;
         with_evaluator!(&evaluator, evaluator => self.solve(evaluator, &positions, session, out))

@@ -1,7 +1,7 @@
 //! `flipside train`.
 
-use std::io::Write;
-use std::path::PathBuf;
+use std::io::{self, IsTerminal, Write};
+use std::path::{Path, PathBuf};
 
 use clap::{Args, ValueEnum};
 
@@ -9,15 +9,16 @@ use super::error::{CliError, Context};
 use super::evaluator::EvaluatorChoice;
 use super::progress::TrainProgress;
 use super::session::Session;
-use super::signals::stop_on_signals;
+use super::signals::{outlive_terminal, stop_on_signals};
+use crate::storage::{MAX_TOML_BYTES, read_text};
 use crate::train::{Budget, Outcome, PRESETS, TrainConfig, TrainError, TrainRequest, train};
 
 /// Learn weights from self-play: the main job
 ///
 /// Plays generations of games against itself, learns from them, measures its strength, and leaves `best.fsw` (the last weights to
 /// beat the best before) and `last.fsw` (the newest) in the run directory. A run that was stopped goes on where it was when the
-/// same command is given again. SIGINT or SIGTERM finishes the batch of games at hand and exits with 75; a second one exits at
-/// once.
+/// same command is given again. SIGINT or SIGTERM stops it within a second or two, with nothing lost, and exits with 75; a second
+/// one exits at once. A terminal that is closed does not stop it.
 #[derive(Args, Debug)]
 #[command(after_help = "Example:\n  flipside train --preset overnight --run runs/tonight\n  \
     flipside train --run runs/long --hours 8 --patterns my.toml --seed 7")]
@@ -112,19 +113,18 @@ impl TrainArguments {
         let budget = self.budget.resolve(preset_minutes);
         let from = self.from.as_ref().map(EvaluatorChoice::weight_file).transpose()?;
         let stop = stop_on_signals()?;
+        outlive_terminal()?;
+        let has_terminal = io::stdout().is_terminal();
         let mut progress = TrainProgress::new(session, budget);
-        let request = TrainRequest {
-            config: &config,
-            directory: &self.run,
-            budget,
-            resume: self.resume == Resume::Auto,
-            from: from.as_ref(),
-            stop: &stop,
-        };
+        let resume = self.resume == Resume::Auto;
+        let request =
+            TrainRequest { budget, resume, from: from.as_ref(), ..TrainRequest::new(&config, &self.run, &stop) };
         let outcome = train(&request, &mut |event| progress.show(event));
         progress.finish();
         let shown = self.run.display();
-        match outcome.map_err(hinted)? {
+        match outcome.map_err(|error| told(error, &self.run))? {
+            // A terminal that was closed meanwhile is no terminal any more, and nobody is there to read.
+            Outcome::Finished if has_terminal && !io::stdout().is_terminal() => Ok(()),
             Outcome::Finished => {
                 writeln!(out, "{}", self.run.join("best.fsw").display())?;
                 Ok(())
@@ -140,7 +140,8 @@ impl TrainArguments {
         let (name, text, minutes) = PRESETS[self.preset as usize];
         let mut layers = vec![text.parse().context(|| format!("the preset `{name}` is damaged"))?];
         if let Some(path) = &self.config {
-            let text = std::fs::read_to_string(path).context(|| format!("cannot read {}", path.display()))?;
+            let text = read_text(path, "configuration", MAX_TOML_BYTES);
+            let text = text.context(|| "cannot read the configuration".to_owned())?;
             layers.push(text.parse().context(|| format!("cannot use {}", path.display()))?);
         }
         let mut flags = toml::Table::new();
@@ -170,12 +171,20 @@ impl BudgetArguments {
     }
 }
 
-fn hinted(error: TrainError) -> CliError {
+/// What ended a run, and what to do about it.
+fn told(error: TrainError, run: &Path) -> CliError {
     let hint = match &error {
-        TrainError::Exists(_) | TrainError::OtherConfig { .. } => Some("Name another directory with --run."),
-        TrainError::Io { .. } | TrainError::File(_) => {
-            Some("What was saved is whole; mend the cause and give the same command again.")
+        TrainError::OutOfPatience { .. } => {
+            let shown = run.display();
+            return CliError::Stopped(format!(
+                "{error}; what was saved is whole, and the same command goes on with the run in {shown}"
+            ));
         }
+        TrainError::Exists(_) => Some("Name another directory with --run."),
+        TrainError::OtherConfig { .. } => Some(
+            "Name another directory with --run; or to go on with this run, give the options and the --config that it was begun with.",
+        ),
+        TrainError::Io { .. } => Some("What was saved is whole; mend the cause and give the same command again."),
         _ => None,
     };
     let failure = CliError::Failure { message: "training ended".into(), source: Some(error.into()), hint: None };

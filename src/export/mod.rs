@@ -1,8 +1,8 @@
 //! Weights from and for other engines, and open layouts for everybody else.
 //!
-//! [`import`] makes an ordinary [`WeightFile`] of an [`Engine`]'s own files, without loss. [`export`] writes a weight file for
-//! an engine, exactly where the engine's patterns allow it, with an account of the rounding ([`Quantisation`]); or in one of
-//! the open layouts, which take any pattern set. `docs/FILES.md` describes the layouts.
+//! [`import`] makes an ordinary [`WeightFile`] of an [`Engine`]'s own files, without loss. [`encode`] makes an engine's files of a
+//! model, exactly where the engine's patterns allow it, with an account of the rounding ([`Quantisation`]); [`write_open`] writes
+//! one of the open layouts, which take any pattern set. `docs/FILES.md` describes the layouts.
 
 mod edax;
 mod egaroucid;
@@ -15,8 +15,6 @@ mod transfer;
 mod zebra;
 
 use std::fmt;
-use std::fs;
-use std::io::{self, Write};
 use std::path::{Path, PathBuf};
 use std::str::FromStr;
 
@@ -25,7 +23,7 @@ pub use open::{OpenLayout, UnknownLayout, write_open};
 pub use transfer::{Quantisation, Refusal};
 
 use crate::eval::Model;
-use crate::storage::{FileError, atomic_write, read_bounded};
+use crate::storage::{FileError, read_bounded};
 use crate::weights::{Provenance, WeightFile};
 use fault::Fault;
 
@@ -58,17 +56,12 @@ pub enum ImportError {
         /// Files given.
         given: usize,
     },
-}
-
-/// Why weights could not be exported.
-#[derive(Debug, thiserror::Error)]
-pub enum ExportError {
-    /// The target cannot hold the weights.
-    #[error(transparent)]
-    Refused(#[from] Refusal),
-    /// A file could not be written.
-    #[error(transparent)]
-    File(#[from] FileError),
+    /// A folder with more than one set of NTest's files.
+    #[error("{} holds several sets of weights: name the ten files of one of them, JAa.cof to JAj.cof", folder.display())]
+    Sets {
+        /// The folder.
+        folder: PathBuf,
+    },
 }
 
 /// Reads an engine's weights: one file, or for NTest ten files or the folder that holds them.
@@ -76,11 +69,15 @@ pub enum ExportError {
 /// The model evaluates as the engine does, up to the engine's own rounding of the sum to its units (`docs/FILES.md`).
 ///
 /// # Errors
-/// Files that cannot be read or are not the engine's, with the offset and the reason.
+/// Files that cannot be read or are not the engine's, with the offset and the reason; a folder with two sets of weights.
 pub fn import(engine: Engine, files: &[PathBuf]) -> Result<WeightFile, ImportError> {
     let files = match files {
         [folder] if engine == Engine::Ntest && folder.is_dir() => {
-            (0..ntest::FILES).map(|file| folder.join(ntest::file_name(file))).collect()
+            let files = ntest::files_in(folder).map_err(FileError::io(folder))?;
+            if files.len() > ntest::FILES {
+                return Err(ImportError::Sets { folder: folder.clone() });
+            }
+            files
         }
         _ => files.to_vec(),
     };
@@ -99,7 +96,7 @@ pub fn import(engine: Engine, files: &[PathBuf]) -> Result<WeightFile, ImportErr
 /// Contents that are not the engine's.
 pub fn decode(engine: Engine, names: &[PathBuf], contents: &[Vec<u8>]) -> Result<Model, ImportError> {
     let needed = match engine {
-        Engine::Ntest => "the ten files JAa.cof to JAj.cof, each once, or their folder",
+        Engine::Ntest => "the ten files of a set, such as JAa.cof to JAj.cof, each once, or their folder",
         _ => "one file",
     };
     let files = |given| ImportError::Files { engine, needed, given };
@@ -110,9 +107,10 @@ pub fn decode(engine: Engine, names: &[PathBuf], contents: &[Vec<u8>]) -> Result
     let stages = match (engine, names, contents) {
         (Engine::Ntest, ..) => {
             let mut stages = Vec::new();
+            let set = names.first().and_then(|path| ntest::set_and_number(path)).map(|(set, _)| set);
             for file in 0..ntest::FILES {
                 let is_it = |path: &Path| {
-                    path.file_name().is_some_and(|name| name.eq_ignore_ascii_case(ntest::file_name(file)))
+                    ntest::set_and_number(path).is_some_and(|found| Some(found) == set.map(|set| (set, file)))
                 };
                 let found: Vec<_> = names.iter().zip(contents).filter(|(path, _)| is_it(path)).collect();
                 let [(path, bytes)] = found[..] else { return Err(files(names.len())) };
@@ -203,44 +201,5 @@ impl FromStr for Target {
     fn from_str(name: &str) -> Result<Self, UnknownTarget> {
         let engine = name.parse().map(Self::Engine);
         engine.or_else(|_| name.parse().map(Self::Open)).map_err(|_| UnknownTarget(name.to_owned()))
-    }
-}
-
-/// What [`export`] has done.
-#[derive(Clone, PartialEq, Debug)]
-pub struct Exported {
-    /// The files that were written.
-    pub files: Vec<PathBuf>,
-    /// What rounding to the engine's units changed; open layouts round nothing.
-    pub quantisation: Option<Quantisation>,
-}
-
-/// Writes weights for an engine or in an open layout to the file `output`; NTest's ten files go into `output` as a folder, which
-/// is made where it does not exist. Files are replaced atomically, and none is touched where the target refuses.
-/// `merge_stages` is that of [`encode`].
-///
-/// # Errors
-/// Weights that the target cannot hold, and what to do about it; files that cannot be written.
-pub fn export(file: &WeightFile, target: Target, output: &Path, merge_stages: bool) -> Result<Exported, ExportError> {
-    let save = |path: PathBuf, write: &dyn Fn(&mut dyn Write) -> io::Result<()>| match atomic_write(&path, write) {
-        Ok(()) => Ok(path),
-        Err(error) => Err(FileError::io(&path)(error)),
-    };
-    match target {
-        Target::Open(layout) => {
-            let written = save(output.to_owned(), &|writer| write_open(layout, file, writer))?;
-            Ok(Exported { files: vec![written], quantisation: None })
-        }
-        Target::Engine(engine) => {
-            let encoded = encode(engine, &file.model, merge_stages)?;
-            if engine == Engine::Ntest {
-                fs::create_dir_all(output).map_err(FileError::io(output))?;
-            }
-            let files = encoded.files.into_iter().map(|(name, bytes)| {
-                let path = if engine == Engine::Ntest { output.join(name) } else { output.to_owned() };
-                save(path, &|writer| writer.write_all(&bytes))
-            });
-            Ok(Exported { files: files.collect::<Result<_, _>>()?, quantisation: Some(encoded.quantisation) })
-        }
     }
 }

@@ -1,4 +1,7 @@
-//! NTest's `JAa.cof` to `JAj.cof`.
+//! NTest's `JAa.cof` to `JAj.cof`: evaluator J, set A of its coefficients, ten files.
+
+use std::io;
+use std::path::{Path, PathBuf};
 
 use super::engine::Engine;
 use super::fault::{Fault, fault, place, words};
@@ -23,9 +26,29 @@ fn added_to_parity(file: usize) -> i16 {
     }
 }
 
-/// The name of a file, 0 to 9.
+/// The name of a file, 0 to 9, that is written. Not one of set A: NTest compares that with values of its own when it starts, and
+/// ends where they differ.
 pub(super) fn file_name(file: usize) -> String {
-    format!("JA{}.cof", char::from(b'a' + file as u8))
+    format!("JB{}.cof", char::from(b'a' + file as u8))
+}
+
+/// The set and the number of a file, by its name; `None` where that is none of NTest's.
+pub(super) fn set_and_number(path: &Path) -> Option<(u8, usize)> {
+    let name = path.file_name()?.to_str()?.to_ascii_lowercase();
+    match name.as_bytes() {
+        [b'j', set, file @ b'a'..=b'j', b'.', b'c', b'o', b'f'] if set.is_ascii_alphanumeric() => {
+            Some((*set, usize::from(file - b'a')))
+        }
+        _ => None,
+    }
+}
+
+/// The files of a folder that are NTest's by their names, in order.
+pub(super) fn files_in(folder: &Path) -> io::Result<Vec<PathBuf>> {
+    let paths: io::Result<Vec<_>> = folder.read_dir()?.map(|entry| Ok(entry?.path())).collect();
+    let mut files: Vec<_> = paths?.into_iter().filter(|path| set_and_number(path).is_some()).collect();
+    files.sort();
+    Ok(files)
 }
 
 /// The two stages of one file, as NTest evaluates them.

@@ -122,13 +122,42 @@ fn full_board(layout: &Layout) -> Vec<i16> {
     weights
 }
 
-/// The plain file's content, compressed: a stage for each number of discs played from 1 to 59. Weights are within
-/// [`Engine::range`].
+/// The numbers of discs played to list, so that [`decode`] finds all of these stages (1 to 59 discs played) again: the stage that
+/// can stand for the beginning, and from each on the farthest that those between are interpolated from. So a file that was imported
+/// gets its own stages back.
+fn stages_to_list(stages: &[Vec<i16>], layout: &Layout) -> Vec<usize> {
+    let of = |played: usize| &stages[played - 1];
+    let full = (LAST, full_board(layout));
+    let mut listed: Vec<usize> = Vec::new();
+    // What is found again if `next` is listed after those listed so far.
+    let is_found = |before: Option<usize>, next: usize| {
+        let ends = before.into_iter().chain([next]).map(|played| match played {
+            LAST => full.clone(),
+            _ => (played, of(played).clone()),
+        });
+        let ends: Vec<_> = ends.collect();
+        (before.unwrap_or(0) + 1..next).all(|played| at(&ends, played) == *of(played))
+    };
+    while listed.last() != Some(&LAST) {
+        let before = listed.last().copied();
+        // A file lists one stage at least.
+        let farthest = if before.is_some() { LAST } else { LAST - 1 };
+        let next = (before.unwrap_or(0) + 1..=farthest).rev().find(|&next| is_found(before, next));
+        listed.push(next.expect("the next one has nothing before it to be found"));
+    }
+    listed.pop();
+    listed
+}
+
+/// The plain file's content, compressed, for the stages of 1 to 59 discs played. Weights are within [`Engine::range`].
 pub(super) fn encode(stages: &[Vec<i16>]) -> Vec<u8> {
-    let order = order(&layout());
+    let layout = layout();
+    let order = order(&layout);
+    let listed = stages_to_list(stages, &layout);
     let mut zipped = GzEncoder::new(Vec::new(), Compression::default());
-    let header = MAGIC.into_iter().chain([stages.len() as i16 + 1]).chain(1..=stages.len() as i16);
-    let values = stages.iter().flat_map(|weights| order.iter().map(|&weight| weights[weight as usize] * FILE_SCALE));
+    let header = MAGIC.into_iter().chain([listed.len() as i16 + 1]).chain(listed.iter().map(|&played| played as i16));
+    let listed = listed.iter().map(|played| &stages[played - 1]);
+    let values = listed.flat_map(|weights| order.iter().map(|&weight| weights[weight as usize] * FILE_SCALE));
     let bytes: Vec<u8> = header.chain(values).flat_map(i16::to_be_bytes).collect();
     zipped.write_all(&bytes).and_then(|()| zipped.finish()).expect("writing to memory does not fail")
 }

@@ -2,18 +2,23 @@
 
 use std::ops::{Add, RangeInclusive};
 use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering::Relaxed};
 
 use rayon::prelude::*;
 use serde::{Deserialize, Serialize};
 
 use super::samples::{Sample, SampleSet};
-use super::step::{AdaGrad, Decayed, Fixed, Step, StepRule, TemporalCoherence};
+use super::step::{Step, StepRule, with_step};
 use crate::board::Position;
 use crate::eval::{Model, ModelError, Score, StageMap};
+use crate::memory::{prefer_huge_pages, prefetch};
 use crate::pattern::{LANES, Layout};
 
 /// Weights may not leave plus and minus this many discs: beyond any sense, and near the end of the stored range.
 const LIMIT: f32 = 250.0;
+
+/// Samples between two looks at the flag to stop: some ten milliseconds.
+const STOP_EVERY: usize = 1 << 14;
 
 /// Learning went wrong: a weight is not a number or has run away.
 #[derive(Debug, Clone, PartialEq, thiserror::Error)]
@@ -30,8 +35,29 @@ pub struct Diverged {
     pub value: f32,
 }
 
+/// Weights that a learner cannot start from.
+#[derive(Debug, Clone, PartialEq, thiserror::Error)]
+pub enum StartError {
+    /// They do not fit together.
+    #[error(transparent)]
+    Model(#[from] ModelError),
+    /// A weight beyond all sense.
+    #[error(
+        "weight {weight} of stage {stage} is {value:.2} discs, and learning keeps weights within {LIMIT} discs either way. No \
+         configuration is worth as much: the weights may be damaged, or imported as another engine's than they are"
+    )]
+    TooLarge {
+        /// The stage.
+        stage: usize,
+        /// The weight's number in the stage.
+        weight: usize,
+        /// Its value in discs.
+        value: f32,
+    },
+}
+
 /// The errors of a pass, each taken before the sample was learned.
-#[derive(Clone, Copy, PartialEq, Debug, Default)]
+#[derive(Clone, Copy, PartialEq, Debug, Default, Serialize, Deserialize)]
 pub struct PassLoss {
     /// Samples learned; one that several stages learn counts for each.
     pub samples: u64,
@@ -78,24 +104,30 @@ pub struct Learner {
 impl Learner {
     /// A learner that knows nothing: all weights are zero.
     pub fn new(layout: Arc<Layout>, stages: StageMap, rule: StepRule) -> Self {
-        let cells = vec![vec![0.0; rule.numbers() * layout.weights()]; stages.count()];
+        let cells = (0..stages.count()).map(|_| zeros(rule.numbers() * layout.weights())).collect();
         Self { layout, stages, overlap: 0, rule, cells }
     }
 
     /// A learner that starts from a model's weights. Weights other than zero count as learned already: they move in small steps.
     ///
     /// # Errors
-    /// A model that does not fit the layout.
-    pub fn from_model(layout: Arc<Layout>, model: &Model, rule: StepRule) -> Result<Self, ModelError> {
+    /// A model that does not fit the layout, or that has weights beyond all sense.
+    pub fn from_model(layout: Arc<Layout>, model: &Model, rule: StepRule) -> Result<Self, StartError> {
         model.check(&layout)?;
-        let history = &rule.seasoned()[..rule.numbers() - 1];
+        let learned: Vec<f32> = with_step!(rule, rule => rule.learned().to_vec());
+        let discs = |weight: i16| f32::from(weight) / f32::from(model.scale);
+        for (stage, weights) in model.weights.iter().enumerate() {
+            if let Some(weight) = weights.iter().position(|&weight| discs(weight).abs() > LIMIT) {
+                return Err(StartError::TooLarge { stage, weight, value: discs(weights[weight]) });
+            }
+        }
         let learn_stage = |weights: &Vec<i16>| {
-            let mut cells = vec![0.0; rule.numbers() * weights.len()];
+            let mut cells = zeros(rule.numbers() * weights.len());
             for (cell, &weight) in
                 cells.chunks_exact_mut(rule.numbers()).zip(weights).filter(|(_, weight)| **weight != 0)
             {
-                cell[0] = f32::from(weight) / f32::from(model.scale);
-                cell[1..].copy_from_slice(history);
+                cell.copy_from_slice(&learned);
+                cell[0] = discs(weight);
             }
             cells
         };
@@ -125,47 +157,76 @@ impl Learner {
         self.overlap = plies;
     }
 
-    /// One pass over samples: the stages in parallel, each stage's samples in order. The result does not depend on the number of
-    /// threads.
+    /// One pass over samples: the stages in parallel, each stage's samples in order, with steps `scale` times as large as the rule's. The
+    /// result does not depend on the number of threads.
     ///
     /// # Errors
     /// Weights that are not numbers or have run away; the learner is of no use then.
-    pub fn pass(&mut self, samples: &SampleSet) -> Result<PassLoss, Diverged> {
-        let share = 1.0 / (self.layout.instances() + self.layout.scalars().len()) as f32;
-        match self.rule {
-            StepRule::Fixed { rate } => self.pass_with(samples, Fixed { step: rate * share }),
-            StepRule::Decayed { rate, half, floor } => {
-                self.pass_with(samples, Decayed { step: rate * share, per_visit: 1.0 / half, floor: floor * share })
-            }
-            StepRule::TemporalCoherence { rate } => self.pass_with(samples, TemporalCoherence { step: rate * share }),
-            StepRule::AdaGrad { rate } => self.pass_with(samples, AdaGrad { rate }),
-        }
+    pub fn pass(&mut self, samples: &SampleSet, scale: f32) -> Result<PassLoss, Diverged> {
+        let loss = self.pass_until(samples, scale, &AtomicBool::new(false))?;
+        Ok(loss.expect("nothing stops this pass"))
+    }
+
+    /// [`Self::pass`], given up with `None` soon after `stop` is set; the learner is of no use then.
+    ///
+    /// # Errors
+    /// As of [`Self::pass`].
+    pub fn pass_until(
+        &mut self,
+        samples: &SampleSet,
+        scale: f32,
+        stop: &AtomicBool,
+    ) -> Result<Option<PassLoss>, Diverged> {
+        with_step!(self.rule, rule => self.pass_with(samples, rule.prepared(self.features(), scale), stop))
+    }
+
+    /// Features of a position: pattern instances and scalars.
+    fn features(&self) -> usize {
+        self.layout.instances() + self.layout.scalars().len()
     }
 
     fn pass_with<const NUMBERS: usize>(
         &mut self,
         samples: &SampleSet,
         step: impl Step<NUMBERS>,
-    ) -> Result<PassLoss, Diverged> {
+        stop: &AtomicBool,
+    ) -> Result<Option<PassLoss>, Diverged> {
         let (layout, stages, overlap) = (&*self.layout, &self.stages, self.overlap);
         let learn_stage = |(stage, cells): (usize, &mut Vec<f32>)| {
             let cells = cells.as_chunks_mut::<NUMBERS>().0;
-            let mut squared = 0.0;
-            let mut count = 0;
-            for sample in samples.of_stage(stages, stage, overlap) {
-                let error = learn_sample(layout, cells, sample, step);
-                squared += f64::from(error * error);
-                count += 1;
-            }
+            let samples = samples.of_stage(stages, stage, overlap).enumerate();
+            let samples = samples.take_while(|(i, _)| i % STOP_EVERY != 0 || !stop.load(Relaxed));
+            let loss = learn_samples(layout, cells, samples.map(|(_, sample)| sample), step);
             match cells.iter().position(|cell| cell[0].is_nan() || cell[0].abs() > LIMIT) {
                 Some(weight) => Err(Diverged { stage, weight, value: cells[weight][0] }),
-                None => Ok(PassLoss { samples: count, squared }),
+                None => Ok(loss),
             }
         };
         // The slowest stages have the most samples; one task each lets the threads share them out.
         let losses: Result<Vec<_>, _> =
             self.cells.par_iter_mut().with_max_len(1).enumerate().map(learn_stage).collect();
-        Ok(losses?.into_iter().fold(PassLoss::default(), PassLoss::add))
+        let loss = losses?.into_iter().fold(PassLoss::default(), PassLoss::add);
+        Ok((!stop.load(Relaxed)).then_some(loss))
+    }
+
+    /// The loss on samples that are not learned, by number of empties, 0 to 60. The result does not depend on the number of threads.
+    pub fn loss(&self, samples: &SampleSet) -> Vec<PassLoss> {
+        let numbers = self.rule.numbers();
+        let of_empties = |empties: u32| {
+            let cells = &self.cells[self.stages.of_empties(empties)];
+            let mut weights = [0; FEATURES];
+            let mut squared = 0.0;
+            let samples = samples.with_empties(empties);
+            for sample in samples {
+                slots(&self.layout, &sample.position, &mut weights);
+                let slots = &weights[..self.features()];
+                let value =
+                    slots.iter().map(|&slot| cells[numbers * self.layout.weight_of_slot()[slot as usize] as usize]);
+                squared += f64::from(sample.target.discs() - value.sum::<f32>()).powi(2);
+            }
+            PassLoss { samples: samples.len() as u64, squared }
+        };
+        (0..=60u32).into_par_iter().map(of_empties).collect()
     }
 
     /// The weights as a model, in 1/128 disc.
@@ -201,30 +262,74 @@ impl Learner {
     }
 }
 
+/// So many zeros, in large pages.
+fn zeros(count: usize) -> Vec<f32> {
+    let mut zeros = vec![0.0; count];
+    prefer_huge_pages(&mut zeros);
+    zeros
+}
+
 /// Most features of a position: pattern instances and scalars.
 const FEATURES: usize = LANES + 8;
+
+/// Samples that are on their way at once: while one is learned, the memory brings what the next ones need.
+const BATCH: usize = 16;
+
+/// Moves the weights for each sample in turn. Returns the errors before each.
+fn learn_samples<'s, const NUMBERS: usize>(
+    layout: &Layout,
+    cells: &mut [[f32; NUMBERS]],
+    mut samples: impl Iterator<Item = &'s Sample>,
+    step: impl Step<NUMBERS>,
+) -> PassLoss {
+    let features = layout.instances() + layout.scalars().len();
+    let weight_of_slot = layout.weight_of_slot();
+    let mut batch = [([0u32; FEATURES], 0f32); BATCH];
+    let mut loss = PassLoss::default();
+    loop {
+        let mut filled = 0;
+        for ((slots_of, target), sample) in batch.iter_mut().zip(&mut samples) {
+            slots(layout, &sample.position, slots_of);
+            slots_of[..features].iter().for_each(|&slot| prefetch(&weight_of_slot[slot as usize]));
+            *target = sample.target.discs();
+            filled += 1;
+        }
+        let batch = &mut batch[..filled];
+        for (weights, _) in batch.iter_mut() {
+            for weight in &mut weights[..features] {
+                *weight = weight_of_slot[*weight as usize];
+                prefetch(&cells[*weight as usize]);
+            }
+        }
+        for (weights, target) in batch.iter() {
+            let error = learn_sample(cells, &weights[..features], *target, step);
+            loss.squared += f64::from(error * error);
+        }
+        loss.samples += filled as u64;
+        if filled < BATCH {
+            return loss;
+        }
+    }
+}
 
 /// Moves the weights of one sample and returns its error before, in discs. A weight that the position has twice, in mirrored
 /// places, counts twice in the value and moves once.
 #[inline]
 fn learn_sample<const NUMBERS: usize>(
-    layout: &Layout,
     cells: &mut [[f32; NUMBERS]],
-    sample: &Sample,
+    weights: &[u32],
+    target: f32,
     step: impl Step<NUMBERS>,
 ) -> f32 {
-    let mut weights = [0u32; FEATURES];
-    let features = features(layout, &sample.position, &mut weights);
-    let weights = &weights[..features];
     let mut copies = [[0f32; NUMBERS]; FEATURES];
-    let copies = &mut copies[..features];
+    let copies = &mut copies[..weights.len()];
     // Four partial sums, always the same four: quick, and the same result everywhere.
     let mut partial = [0f32; 4];
     for (i, (copy, &weight)) in copies.iter_mut().zip(weights).enumerate() {
         *copy = cells[weight as usize];
         partial[i % 4] += copy[0];
     }
-    let error = sample.target.discs() - ((partial[0] + partial[1]) + (partial[2] + partial[3]));
+    let error = target - ((partial[0] + partial[1]) + (partial[2] + partial[3]));
     for copy in copies.iter_mut() {
         step.apply(copy, error);
     }
@@ -234,17 +339,15 @@ fn learn_sample<const NUMBERS: usize>(
     error
 }
 
-/// The numbers of a position's weights, and how many they are.
+/// The slots of a position's features: patterns first, then scalars.
 #[inline]
-fn features(layout: &Layout, position: &Position, weights: &mut [u32; FEATURES]) -> usize {
-    let weight_of_slot = layout.weight_of_slot();
+fn slots(layout: &Layout, position: &Position, slots: &mut [u32; FEATURES]) {
     let indices = layout.indices(position);
     let lanes = &indices.lanes()[..layout.instances()];
-    for ((weight, &index), &centre) in weights.iter_mut().zip(lanes).zip(layout.centres()) {
-        *weight = weight_of_slot[centre.wrapping_add_signed(i32::from(index)) as usize];
+    for ((slot, &index), &centre) in slots.iter_mut().zip(lanes).zip(layout.centres()) {
+        *slot = centre.wrapping_add_signed(i32::from(index));
     }
-    for (weight, (scalar, first)) in weights[lanes.len()..].iter_mut().zip(layout.scalars()) {
-        *weight = weight_of_slot[first + scalar.of(position)];
+    for (slot, (scalar, first)) in slots[lanes.len()..].iter_mut().zip(layout.scalars()) {
+        *slot = (first + scalar.of(position)) as u32;
     }
-    lanes.len() + layout.scalars().len()
 }

@@ -8,7 +8,7 @@ mod returns;
 mod samples;
 mod step;
 
-pub use learner::{Diverged, Learner, LearnerState, PassLoss};
+pub use learner::{Diverged, Learner, LearnerState, PassLoss, StartError};
 pub use returns::lambda_returns;
 pub use samples::{Sample, SampleSet};
-pub use step::StepRule;
+pub use step::{AdaGrad, Decayed, Fixed, StepRule, TemporalCoherence};

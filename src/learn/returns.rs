@@ -2,7 +2,7 @@
 
 use super::samples::Sample;
 use crate::eval::Score;
-use crate::selfplay::{GameRecord, PlyKind};
+use crate::selfplay::{PlyKind, Replay};
 
 /// The samples of a game: for each labelled ply the lambda-return, backwards through the game (Richard Sutton, "Learning to
 /// predict by the methods of temporal differences", 1988).
@@ -13,7 +13,7 @@ use crate::selfplay::{GameRecord, PlyKind};
 ///
 /// A ply with a principal leaf is learned there, with the sign of the side to move at the leaf (TDLeaf: Jonathan Baxter, Andrew
 /// Tridgell and Lex Weaver, "KnightCap", 1998).
-pub fn lambda_returns(game: &GameRecord, lambda: f32) -> Vec<Sample> {
+pub fn lambda_returns(game: &Replay, lambda: f32) -> Vec<Sample> {
     let mut samples = Vec::with_capacity(game.plies.len());
     // The return of the following ply with the side it belongs to; before any there is the result.
     let mut following = (game.result.0 as f32, game.plies.last().map(|ply| ply.side));

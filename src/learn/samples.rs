@@ -56,19 +56,25 @@ impl SampleSet {
         &self.by_empties[empties as usize]
     }
 
-    /// What a stage learns: all samples of its own numbers of empties, and of a number d away, d up to `overlap`, one in d + 1.
-    /// Those of the largest number of empties come first, the oldest of each first.
-    pub fn of_stage<'s>(
-        &'s self,
-        stages: &'s StageMap,
-        stage: usize,
-        overlap: u32,
-    ) -> impl Iterator<Item = &'s Sample> {
+    /// What a stage learns: all samples of its own numbers of empties, and of a number d away, d up to `overlap`, one in d + 1. The
+    /// oldest come first, those of different numbers of empties in turns, so that no number has the last word.
+    pub fn of_stage<'s>(&'s self, stages: &StageMap, stage: usize, overlap: u32) -> impl Iterator<Item = &'s Sample> {
         let own = stages.empties_of(stage);
-        (0..=60u32).rev().flat_map(move |empties| {
-            let distance = own.iter().map(|&other| other.abs_diff(empties)).min().unwrap_or(u32::MAX);
-            let samples = if distance <= overlap { self.with_empties(empties) } else { &[] };
-            samples.iter().step_by(distance.saturating_add(1) as usize)
-        })
+        let distance = |empties: u32| own.iter().map(|&other| other.abs_diff(empties)).min().unwrap_or(u32::MAX);
+        let sources: Vec<(&[Sample], usize)> = (0..=60)
+            .rev()
+            .filter(|&empties| distance(empties) <= overlap)
+            .map(|empties| (self.with_empties(empties), distance(empties) as usize + 1))
+            .collect();
+        (0..TURNS).flat_map(move |turn| sources.clone().into_iter().flat_map(move |source| in_turn(source, turn)))
     }
+}
+
+/// How often the samples of different numbers of empties take turns.
+const TURNS: usize = 64;
+
+/// The part of every `step`-th sample that comes in one turn.
+fn in_turn((samples, step): (&[Sample], usize), turn: usize) -> impl Iterator<Item = &Sample> {
+    let end = |turn| samples.len() * turn / TURNS;
+    (end(turn).next_multiple_of(step)..end(turn + 1)).step_by(step).map(|i| &samples[i])
 }

@@ -1,11 +1,13 @@
 //! A pattern set: what the evaluation looks at.
 
 use std::collections::BTreeMap;
+use std::path::Path;
 
 use serde::{Deserialize, Serialize};
 
 use super::scalar::Scalar;
 use crate::board::{Bitboard, Square};
+use crate::storage::{MAX_TOML_BYTES, read_text};
 
 /// Largest number of squares of a pattern: balanced ternary numbers of 10 digits fit an `i16`.
 pub(super) const MAX_SQUARES: usize = 10;
@@ -87,10 +89,11 @@ impl PatternSetError {
 }
 
 /// The sets that come with the program: name and TOML text.
-pub const BUILT_IN: [(&str, &str); 5] = [
+pub const BUILT_IN: [(&str, &str); 6] = [
     ("classic", include_str!("../../data/patterns/classic.toml")),
     ("edax", include_str!("../../data/patterns/edax.toml")),
     ("egaroucid", include_str!("../../data/patterns/egaroucid.toml")),
+    ("night", include_str!("../../data/patterns/night.toml")),
     ("ntest", include_str!("../../data/patterns/ntest.toml")),
     ("zebra", include_str!("../../data/patterns/zebra.toml")),
 ];
@@ -110,6 +113,20 @@ impl PatternSet {
     pub fn built_in(name: &str) -> Option<Self> {
         let (_, text) = BUILT_IN.iter().find(|(known, _)| *known == name)?;
         Some(Self::from_toml(text).expect("built-in sets are tested"))
+    }
+
+    /// A built-in set by its name, or the set in a TOML file.
+    ///
+    /// # Errors
+    /// Neither, or a malformed file.
+    pub fn load(name: &str) -> Result<Self, PatternSetError> {
+        if let Some(set) = Self::built_in(name) {
+            return Ok(set);
+        }
+        let error = |reason: &dyn std::fmt::Display| PatternSetError::new(name, &reason.to_string());
+        let text = read_text(Path::new(name), "pattern set", MAX_TOML_BYTES)
+            .map_err(|file| error(&format_args!("neither built in nor a file that can be read ({file})")))?;
+        Self::from_toml(&text).map_err(|reason| error(&reason))
     }
 
     /// A set from the text of a TOML file: `name`, `scalars`, and a table `[patterns]` of name = "squares".

@@ -2,6 +2,7 @@
 
 use std::fmt;
 use std::str::FromStr;
+use std::sync::atomic::AtomicBool;
 use std::time::Duration;
 
 use super::gtp_client::GtpPlayer;
@@ -88,15 +89,15 @@ enum Client {
 }
 
 impl ExternalPlayer {
-    /// Starts the engine and waits for its first answer.
+    /// Starts the engine and waits for its first answer, or until `stop` is set.
     ///
     /// # Errors
     /// It does not start, or does not answer as the protocol has it.
-    pub fn start(spec: &ExternalSpec, limits: Limits) -> Result<Self, PlayerError> {
+    pub fn start(spec: &ExternalSpec, limits: Limits, stop: &AtomicBool) -> Result<Self, PlayerError> {
         let command = spec.command.clone();
         Ok(Self(match spec.dialect {
-            Dialect::Gtp => Client::Gtp(GtpPlayer::start(command, limits)?),
-            Dialect::NBoard => Client::NBoard(NBoardPlayer::start(command, limits)?),
+            Dialect::Gtp => Client::Gtp(GtpPlayer::start(command, limits, stop)?),
+            Dialect::NBoard => Client::NBoard(NBoardPlayer::start(command, limits, stop)?),
         }))
     }
 
@@ -121,8 +122,8 @@ impl Player for ExternalPlayer {
         self.player().new_game();
     }
 
-    fn choose(&mut self, diagram: &Diagram) -> Result<Square, PlayerError> {
-        self.player().choose(diagram)
+    fn choose(&mut self, diagram: &Diagram, stop: &AtomicBool) -> Result<Square, PlayerError> {
+        self.player().choose(diagram, stop)
     }
 
     fn observe(&mut self, diagram: &Diagram, square: Square) {
@@ -140,7 +141,7 @@ impl Player for ExternalPlayer {
 /// Says which command failed to start where the first exchange with an engine failed.
 pub(super) fn start_error(command: &str, error: PlayerError) -> PlayerError {
     match error {
-        PlayerError::Start { .. } => error,
+        PlayerError::Start { .. } | PlayerError::Stopped => error,
         other => PlayerError::Start { command: command.to_owned(), reason: other.to_string() },
     }
 }

@@ -2,11 +2,12 @@
 
 use std::fs::File;
 use std::io::{BufRead, Read, Write};
-use std::sync::atomic::AtomicBool;
+use std::sync::Arc;
 use std::time::{Duration, Instant};
 
 use super::engine::{Engine, Limit};
-use super::line::{ServeError, read_line};
+use super::line::ServeError;
+use super::listener::{Hurry, Listener};
 use super::sgf;
 use crate::board::{Diagram, Side, Square, picture};
 
@@ -42,15 +43,23 @@ pub fn parse_answer(line: &str) -> Option<(bool, &str)> {
     Some((line.starts_with('='), line.strip_prefix(['=', '?'])?.trim()))
 }
 
-/// Answers commands until `quit` or the end of the input.
+/// Answers commands until `quit` or the end of the input; after that, what is asked already is answered, but not thought about
+/// for longer than a second each.
 ///
 /// # Errors
 /// What the reader or the writer reports. Whatever stands in the input, the answer is a GTP error at worst.
-pub fn serve(engine: &mut impl Engine, mut input: impl BufRead, mut output: impl Write) -> Result<(), ServeError> {
-    let mut session = Session { engine, history: vec![Diagram::START], clock: Clock::default() };
+pub fn serve(
+    engine: &mut impl Engine,
+    input: impl BufRead + Send + 'static,
+    mut output: impl Write,
+) -> Result<(), ServeError> {
+    // Nothing interrupts: a referee that has sent several commands wants each of them answered in full.
+    let listener = Listener::start(input, |_| false)?;
+    let hurry = listener.hurry();
+    let mut session = Session { engine, history: vec![Diagram::START], clock: Clock::default(), hurry };
     session.engine.new_game();
-    while let Some(line) = read_line(&mut input)? {
-        let line: String = line.chars().map(|c| if c == '\t' { ' ' } else { c }).filter(|c| !c.is_control()).collect();
+    while let Some(line) = listener.next() {
+        let line: String = line?.chars().map(|c| if c == '\t' { ' ' } else { c }).filter(|c| !c.is_control()).collect();
         let mut words = line.split('#').next().unwrap_or_default().split_whitespace().peekable();
         let id = words.next_if(|word| word.parse::<u64>().is_ok()).unwrap_or_default();
         let Some(command) = words.next() else { continue };
@@ -76,6 +85,7 @@ struct Session<'a, E: Engine> {
     /// Each position of the game, the current one last; passes are steps of their own.
     history: Vec<Diagram>,
     clock: Clock,
+    hurry: Arc<Hurry>,
 }
 
 impl<E: Engine> Session<'_, E> {
@@ -145,7 +155,7 @@ impl<E: Engine> Session<'_, E> {
             None
         } else {
             let time = if play { self.clock.allowance(side, diagram.position.empties()) } else { None };
-            let limit = Limit { depth: None, time, stop: &AtomicBool::new(false) };
+            let limit = Limit { depth: None, time, stop: self.hurry.flag() };
             self.engine.think(&diagram, &limit).line.first().copied()
         };
         if play {

@@ -1,5 +1,6 @@
 //! A player that speaks GTP.
 
+use std::sync::atomic::AtomicBool;
 use std::time::{Duration, Instant};
 
 use super::external::{Limits, start_error};
@@ -25,11 +26,11 @@ pub struct GtpPlayer {
 }
 
 impl GtpPlayer {
-    pub(super) fn start(command: String, limits: Limits) -> Result<Self, PlayerError> {
+    pub(super) fn start(command: String, limits: Limits, stop: &AtomicBool) -> Result<Self, PlayerError> {
         let (name, pending) = (String::new(), Vec::new());
         let mut player =
             Self { command, limits, process: None, name, pending, to_move: Side::Black, own: None, seconds: None };
-        player.restart()?;
+        player.restart(stop)?;
         Ok(player)
     }
 
@@ -37,27 +38,27 @@ impl GtpPlayer {
         &self.name
     }
 
-    fn restart(&mut self) -> Result<(), PlayerError> {
+    fn restart(&mut self, stop: &AtomicBool) -> Result<(), PlayerError> {
         let command = self.command.clone();
         let failed = |error| start_error(&command, error);
         self.process = Some(EngineProcess::start(&command)?);
-        self.name = self.ask("name", self.limits.start).map_err(failed)?;
+        self.name = self.ask("name", self.limits.start, stop).map_err(failed)?;
         // Engines for several games want to be told which; others may not know the command.
-        match self.ask("set_game Othello", self.limits.start) {
+        match self.ask("set_game Othello", self.limits.start, stop) {
             Err(PlayerError::Answer { .. }) | Ok(_) => {}
             Err(error) => return Err(failed(error)),
         }
-        self.ask("boardsize 8", self.limits.start).map_err(failed)?;
+        self.ask("boardsize 8", self.limits.start, stop).map_err(failed)?;
         Ok(())
     }
 
     /// The text of the answer to a command; an error ends the process, as nobody knows what it would do next.
-    fn ask(&mut self, request: &str, limit: Duration) -> Result<String, PlayerError> {
+    fn ask(&mut self, request: &str, limit: Duration, stop: &AtomicBool) -> Result<String, PlayerError> {
         let Some(process) = &mut self.process else {
             return Err(PlayerError::Ended { request: request.to_owned(), detail: String::new() });
         };
         let answer = process.send(request).and_then(|()| {
-            process.receive(request, limit, |line| {
+            process.receive(request, limit, stop, |line| {
                 let (done, text) = parse_answer(line)?;
                 Some((done, text.to_owned()))
             })
@@ -79,17 +80,17 @@ impl GtpPlayer {
         }
     }
 
-    fn try_choose(&mut self, diagram: &Diagram) -> Result<Square, PlayerError> {
+    fn try_choose(&mut self, diagram: &Diagram, stop: &AtomicBool) -> Result<Square, PlayerError> {
         if self.process.is_none() {
-            self.restart()?;
+            self.restart(stop)?;
         }
         self.catch_up_with_pass(diagram);
         for request in std::mem::take(&mut self.pending) {
-            self.ask(&request, self.limits.start)?;
+            self.ask(&request, self.limits.start, stop)?;
         }
         let request = format!("genmove {}", colour(diagram.side));
         let begin = Instant::now();
-        let answer = self.ask(&request, self.limits.per_move)?;
+        let answer = self.ask(&request, self.limits.per_move, stop)?;
         self.seconds = Some(begin.elapsed().as_secs_f32());
         let square = answer.parse().map_err(|_| PlayerError::Answer { request, answer })?;
         self.own = Some(square);
@@ -103,8 +104,8 @@ impl Player for GtpPlayer {
         (self.to_move, self.own) = (Side::Black, None);
     }
 
-    fn choose(&mut self, diagram: &Diagram) -> Result<Square, PlayerError> {
-        let chosen = self.try_choose(diagram);
+    fn choose(&mut self, diagram: &Diagram, stop: &AtomicBool) -> Result<Square, PlayerError> {
+        let chosen = self.try_choose(diagram, stop);
         if chosen.is_err() {
             // Whatever state it is in, the next game starts with a fresh process.
             self.process = None;

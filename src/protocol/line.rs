@@ -8,6 +8,9 @@ pub enum ServeError {
     /// The other side cannot be heard.
     #[error("cannot read the input")]
     Input(#[source] io::Error),
+    /// There is no thread to listen with.
+    #[error("cannot start a thread that reads the input")]
+    Thread(#[source] io::Error),
     /// The other side cannot be answered.
     #[error("cannot write the output")]
     Output(#[from] io::Error),

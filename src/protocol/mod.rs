@@ -7,7 +7,9 @@ mod engine;
 mod external;
 pub mod gtp;
 mod gtp_client;
+mod guard;
 mod line;
+mod listener;
 pub mod nboard;
 mod nboard_client;
 mod process;
@@ -15,5 +17,5 @@ pub mod sgf;
 
 pub use engine::{Engine, Limit, Opinion, SearchEngine};
 pub use external::{Dialect, ExternalPlayer, ExternalSpec, Limits, SpecError};
+pub use guard::kill_all;
 pub use line::{ServeError, read_line};
-pub use process::kill_all;

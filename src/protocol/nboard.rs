@@ -1,20 +1,22 @@
 //! An NBoard server: C. Welty, "NBoard Protocol", version 2.
 //!
 //! A second thread reads the input, so that a command that changes the position, and `ping` before it, ends the thinking.
+//!
+//! The players say their passes: after a move that leaves the other side without one, that side is to move until the game that
+//! was set has its pass or `move PA` comes.
 
 use std::io::{self, BufRead, Write};
-use std::sync::atomic::{AtomicBool, Ordering};
-use std::sync::mpsc::{Receiver, sync_channel};
-use std::sync::{Arc, Mutex, PoisonError};
-use std::thread;
+use std::sync::Arc;
 use std::time::Instant;
 
 use super::engine::Engine;
-use super::line::{ServeError, read_line};
+use super::line::ServeError;
+use super::listener::{Hurry, Listener};
 use crate::board::{Diagram, Square, squares};
 use crate::record::{Game, MoveNote, ggf};
 
-/// Answers commands until `quit` or the end of the input. Commands it does not know are ignored, as the protocol demands;
+/// Answers commands until `quit` or the end of the input; after that, what is asked already is answered, but not thought about
+/// for longer than a second each. Commands it does not know are ignored, as the protocol demands;
 /// others that make no sense are answered by a `status` line.
 ///
 /// # Errors
@@ -24,16 +26,12 @@ pub fn serve(
     input: impl BufRead + Send + 'static,
     output: impl Write,
 ) -> Result<(), ServeError> {
-    let interruptions = Arc::new(Interruptions::default());
-    let lines = read_ahead(input, Arc::clone(&interruptions));
-    let depth = engine.default_depth();
-    let mut session = Session { engine, output, game: Game::new(Diagram::START), depth, interruptions };
+    let listener = Listener::start(input, interrupts)?;
+    let (depth, hurry) = (engine.default_depth(), listener.hurry());
+    let mut session = Session { engine, output, game: Game::new(Diagram::START), depth, hurry };
     session.engine.new_game();
-    for line in lines {
+    while let Some(line) = listener.next() {
         let line = line?;
-        if interrupts(&line) {
-            session.interruptions.taken();
-        }
         let (command, argument) = split_word(line.trim());
         if command == "quit" {
             break;
@@ -52,54 +50,9 @@ pub fn parse_answer(text: &str) -> Option<(Square, Option<f32>)> {
     Some((square, fields.next().and_then(|text| text.parse().ok()).filter(|value: &f32| value.is_finite())))
 }
 
-/// Reads lines on a thread of their own, counting those that interrupt. It ends with the input, or at the first line that
-/// nobody wants any more.
-fn read_ahead(
-    mut input: impl BufRead + Send + 'static,
-    interruptions: Arc<Interruptions>,
-) -> Receiver<Result<String, ServeError>> {
-    let (sender, receiver) = sync_channel(1024);
-    thread::spawn(move || {
-        while let Some(line) = read_line(&mut input).transpose() {
-            let failed = line.is_err();
-            if line.as_ref().is_ok_and(|line| interrupts(line)) {
-                interruptions.arrived();
-            }
-            if sender.send(line).is_err() || failed {
-                break;
-            }
-        }
-    });
-    receiver
-}
-
 fn interrupts(line: &str) -> bool {
     let (command, argument) = split_word(line.trim());
     matches!(command, "ping" | "quit" | "move") || (command == "set" && split_word(argument).0 == "game")
-}
-
-/// Counts lines that have arrived and must end the thinking, until they are answered.
-#[derive(Default)]
-struct Interruptions {
-    waiting: Mutex<usize>,
-    /// Whether any is waiting.
-    stop: AtomicBool,
-}
-
-impl Interruptions {
-    fn arrived(&self) {
-        self.count(|waiting| waiting + 1);
-    }
-
-    fn taken(&self) {
-        self.count(|waiting| waiting - 1);
-    }
-
-    fn count(&self, change: impl FnOnce(usize) -> usize) {
-        let mut waiting = self.waiting.lock().unwrap_or_else(PoisonError::into_inner);
-        *waiting = change(*waiting);
-        self.stop.store(*waiting > 0, Ordering::SeqCst);
-    }
 }
 
 struct Session<'a, E: Engine, W: Write> {
@@ -107,7 +60,7 @@ struct Session<'a, E: Engine, W: Write> {
     output: W,
     game: Game,
     depth: u32,
-    interruptions: Arc<Interruptions>,
+    hurry: Arc<Hurry>,
 }
 
 impl<E: Engine, W: Write> Session<'_, E, W> {
@@ -172,7 +125,7 @@ impl<E: Engine, W: Write> Session<'_, E, W> {
     fn play(&mut self, text: &str) -> io::Result<()> {
         let square = text.split('/').next().unwrap_or_default().trim();
         if ggf::is_pass(square) {
-            // The game passes by itself.
+            self.game.note_pass();
             return Ok(());
         }
         let played = match square.parse::<Square>() {
@@ -184,12 +137,12 @@ impl<E: Engine, W: Write> Session<'_, E, W> {
 
     fn go(&mut self) -> io::Result<()> {
         let diagram = self.game.last();
-        if diagram.position.is_game_over() {
+        if diagram.position.is_game_over() || self.game.pass_is_due() {
             return self.say("=== PA");
         }
         self.say(&format!("status {} is thinking", self.engine.name()))?;
         let begin = Instant::now();
-        let opinion = self.engine.think_of_any(&diagram, self.depth, &self.interruptions.stop);
+        let opinion = self.engine.think_of_any(&diagram, self.depth, self.hurry.flag());
         let seconds = begin.elapsed().as_secs_f64();
         self.say(&format!("nodestats {} {seconds:.2}", opinion.nodes))?;
         let square = opinion.line.first().map_or("PA".into(), ToString::to_string);
@@ -207,18 +160,21 @@ impl<E: Engine, W: Write> Session<'_, E, W> {
         }
         let (begin, mut nodes) = (Instant::now(), 0);
         self.say(&format!("status {} is analyzing", self.engine.name()))?;
+        if self.game.pass_is_due() {
+            return self.hint_pass(&diagram.pass());
+        }
         for depth in 1..=self.depth {
             let mut opinions = Vec::with_capacity(moves.len());
             for &square in &moves {
-                if self.interruptions.stop.load(Ordering::SeqCst) {
+                if self.hurry.is_on() {
                     break;
                 }
-                let opinion = self.engine.think_of_move(&diagram, square, depth, &self.interruptions.stop);
+                let opinion = self.engine.think_of_move(&diagram, square, depth, self.hurry.flag());
                 nodes += opinion.nodes;
                 opinions.push(opinion);
             }
             // After the first round, only what all moves were searched to counts.
-            if opinions.len() < moves.len() || (depth > 1 && self.interruptions.stop.load(Ordering::SeqCst)) {
+            if opinions.len() < moves.len() || (depth > 1 && self.hurry.is_on()) {
                 break;
             }
             opinions.sort_by(|a, b| b.discs.total_cmp(&a.discs));
@@ -231,6 +187,14 @@ impl<E: Engine, W: Write> Session<'_, E, W> {
             }
         }
         self.say(&format!("nodestats {nodes} {:.2}", begin.elapsed().as_secs_f64()))?;
+        self.say("status")
+    }
+
+    /// The only choice where the side to move has no move.
+    fn hint_pass(&mut self, diagram: &Diagram) -> io::Result<()> {
+        let opinion = self.engine.think_of_any(diagram, self.depth, self.hurry.flag());
+        let line: String = opinion.line.iter().map(ToString::to_string).collect();
+        self.say(&format!("search PA{line} {:.2} 0 {}", opinion.discs, opinion.depth))?;
         self.say("status")
     }
 
@@ -247,10 +211,10 @@ impl<E: Engine, W: Write> Session<'_, E, W> {
             side = diagram.side.other();
         }
         for (number, diagram) in numbered.into_iter().rev() {
-            if self.interruptions.stop.load(Ordering::SeqCst) {
+            if self.hurry.is_on() {
                 break;
             }
-            let discs = self.engine.think_of_any(&diagram, self.depth, &self.interruptions.stop).discs;
+            let discs = self.engine.think_of_any(&diagram, self.depth, self.hurry.flag()).discs;
             self.say(&format!("analysis {number} {discs:.2}"))?;
         }
         self.say("status")

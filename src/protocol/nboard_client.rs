@@ -1,5 +1,6 @@
 //! A player that speaks NBoard.
 
+use std::sync::atomic::AtomicBool;
 use std::time::Instant;
 
 use super::external::{Limits, start_error};
@@ -21,10 +22,10 @@ pub struct NBoardPlayer {
 }
 
 impl NBoardPlayer {
-    pub(super) fn start(command: String, limits: Limits) -> Result<Self, PlayerError> {
+    pub(super) fn start(command: String, limits: Limits, stop: &AtomicBool) -> Result<Self, PlayerError> {
         let (name, game, note) = (String::new(), Game::new(Diagram::START), MoveNote::default());
         let mut player = Self { command, limits, process: None, name, game, pings: 0, note };
-        player.restart()?;
+        player.restart(stop)?;
         Ok(player)
     }
 
@@ -32,28 +33,28 @@ impl NBoardPlayer {
         &self.name
     }
 
-    fn restart(&mut self) -> Result<(), PlayerError> {
+    fn restart(&mut self, stop: &AtomicBool) -> Result<(), PlayerError> {
         let mut process = EngineProcess::start(&self.command)?;
-        self.greet(&mut process).map_err(|error| start_error(&self.command, error))?;
+        self.greet(&mut process, stop).map_err(|error| start_error(&self.command, error))?;
         self.process = Some(process);
         Ok(())
     }
 
-    fn greet(&mut self, process: &mut EngineProcess) -> Result<(), PlayerError> {
+    fn greet(&mut self, process: &mut EngineProcess, stop: &AtomicBool) -> Result<(), PlayerError> {
         process.send("nboard 2")?;
         if let Some(depth) = self.limits.depth {
             process.send(&format!("set depth {depth}"))?;
         }
-        self.synchronise(process)
+        self.synchronise(process, stop)
     }
 
     /// Waits until the engine has read everything sent.
-    fn synchronise(&mut self, process: &mut EngineProcess) -> Result<(), PlayerError> {
+    fn synchronise(&mut self, process: &mut EngineProcess, stop: &AtomicBool) -> Result<(), PlayerError> {
         self.pings += 1;
         let (ping, pong) = (format!("ping {}", self.pings), format!("pong {}", self.pings));
         process.send(&ping)?;
         let name = &mut self.name;
-        process.receive(&ping, self.limits.start, |line| {
+        process.receive(&ping, self.limits.start, stop, |line| {
             if let Some(text) = line.trim().strip_prefix("set myname ") {
                 text.trim().clone_into(name);
             }
@@ -61,18 +62,20 @@ impl NBoardPlayer {
         })
     }
 
-    fn try_choose(&mut self) -> Result<Square, PlayerError> {
+    fn try_choose(&mut self, stop: &AtomicBool) -> Result<Square, PlayerError> {
         if self.process.is_none() {
-            self.restart()?;
+            self.restart(stop)?;
         }
         let mut process = self.process.take().expect("just started");
+        // The referee asks the side that can move, so a pass before has been made.
+        self.game.note_pass();
         let mut text = Vec::new();
         ggf::write(&mut text, &self.game).expect("writing to memory");
         process.send(&format!("set game {}", String::from_utf8_lossy(&text).trim_end()))?;
-        self.synchronise(&mut process)?;
+        self.synchronise(&mut process, stop)?;
         let begin = Instant::now();
         process.send("go")?;
-        let answer = process.receive("go", self.limits.per_move, |line| {
+        let answer = process.receive("go", self.limits.per_move, stop, |line| {
             line.trim().strip_prefix("===").map(|text| text.trim().to_owned())
         })?;
         let seconds = begin.elapsed().as_secs_f32();
@@ -91,8 +94,8 @@ impl Player for NBoardPlayer {
     }
 
     /// After an error the process is gone, and the next game starts a fresh one.
-    fn choose(&mut self, _diagram: &Diagram) -> Result<Square, PlayerError> {
-        self.try_choose()
+    fn choose(&mut self, _diagram: &Diagram, stop: &AtomicBool) -> Result<Square, PlayerError> {
+        self.try_choose(stop)
     }
 
     fn observe(&mut self, _diagram: &Diagram, square: Square) {

@@ -1,12 +1,14 @@
 //! Another program in a process of its own, line by line, with time limits.
 
-use std::io::{BufReader, Read, Write};
+use std::io::{self, BufReader, Read, Write};
 use std::process::{Child, ChildStdin, Command, Stdio};
+use std::sync::atomic::{AtomicBool, Ordering::Relaxed};
 use std::sync::mpsc::{Receiver, RecvTimeoutError, sync_channel};
 use std::sync::{Arc, Mutex, PoisonError};
 use std::thread;
 use std::time::{Duration, Instant};
 
+use super::guard;
 use super::line::read_line;
 use crate::arena::PlayerError;
 
@@ -24,8 +26,8 @@ const QUEUE: usize = 1024;
 /// How long a program that has closed its output gets to tell its exit status and its last words.
 const FAREWELL: Duration = Duration::from_secs(1);
 
-/// The groups of all programs running, for [`kill_all`].
-static RUNNING: Mutex<Vec<u32>> = Mutex::new(Vec::new());
+/// How often a stop is looked for while a program thinks.
+const GLANCE: Duration = Duration::from_millis(50);
 
 impl EngineProcess {
     /// Starts a command: words as in a shell, without a shell's other features.
@@ -36,13 +38,25 @@ impl EngineProcess {
         let mut child = Command::new(program);
         child.args(arguments).stdin(Stdio::piped()).stdout(Stdio::piped()).stderr(Stdio::piped());
         own_group(&mut child);
-        let mut child = child.spawn().map_err(|reason| error(reason.to_string()))?;
-        RUNNING.lock().unwrap_or_else(PoisonError::into_inner).push(child.id());
+        let child = child.spawn().map_err(|reason| error(reason.to_string()))?;
+        Self::listen_to(child).map_err(|reason| error(format!("cannot listen to it: {reason}")))
+    }
+
+    /// Takes over a program that was just started; one that cannot be taken over is killed.
+    fn listen_to(mut child: Child) -> io::Result<Self> {
         let pipe = "a piped stream is there once";
         let input = child.stdin.take().expect(pipe);
-        let lines = read_lines(child.stdout.take().expect(pipe));
-        let last_words = read_last_words(child.stderr.take().expect(pipe));
-        Ok(Self { child, input, lines, last_words })
+        let (output, errors) = (child.stdout.take().expect(pipe), child.stderr.take().expect(pipe));
+        let (sender, lines) = sync_channel(QUEUE);
+        let last_words = Arc::default();
+        // From here on dropping it kills it.
+        let process = Self { child, input, lines, last_words: Arc::clone(&last_words) };
+        guard::add(process.child.id())?;
+        spawn("engine's output", move || {
+            read_lines(output, |line| sender.send(line).is_ok());
+        })?;
+        spawn("engine's errors", move || read_lines(errors, |line| keep_last_words(&last_words, &line)))?;
+        Ok(process)
     }
 
     /// Sends a line.
@@ -51,23 +65,29 @@ impl EngineProcess {
         sent.map_err(|_| self.ended(line))
     }
 
-    /// The first line for which `wanted` has an answer, until `limit` after now. Other lines are skipped.
+    /// The first line for which `wanted` has an answer, until `limit` after now, or until `stop` is set. Other lines are skipped.
     pub(super) fn receive<T>(
         &mut self,
         request: &str,
         limit: Duration,
+        stop: &AtomicBool,
         mut wanted: impl FnMut(&str) -> Option<T>,
     ) -> Result<T, PlayerError> {
         let deadline = Instant::now() + limit;
         loop {
+            if stop.load(Relaxed) {
+                return Err(PlayerError::Stopped);
+            }
             // A program that never stops talking must not get more time than one that says nothing.
-            match self.lines.recv_timeout(deadline.saturating_duration_since(Instant::now())) {
+            let left = deadline.saturating_duration_since(Instant::now());
+            match self.lines.recv_timeout(left.min(GLANCE)) {
                 Ok(line) if Instant::now() <= deadline => {
                     if let Some(answer) = wanted(&line) {
                         return Ok(answer);
                     }
                 }
                 Err(RecvTimeoutError::Disconnected) => return Err(self.ended(request)),
+                Err(RecvTimeoutError::Timeout) if Instant::now() < deadline => {}
                 Ok(_) | Err(RecvTimeoutError::Timeout) => {
                     return Err(PlayerError::TimedOut { request: request.to_owned(), seconds: limit.as_secs_f64() });
                 }
@@ -96,67 +116,42 @@ impl EngineProcess {
 impl Drop for EngineProcess {
     fn drop(&mut self) {
         let id = self.child.id();
-        kill_group(id);
+        guard::kill_group(id);
         let _ = self.child.kill();
         let _ = self.child.wait();
-        RUNNING.lock().unwrap_or_else(PoisonError::into_inner).retain(|&running| running != id);
-    }
-}
-
-/// Kills every program started here that still runs: for a process that is about to exit without cleaning up.
-pub fn kill_all() {
-    for &id in RUNNING.lock().unwrap_or_else(PoisonError::into_inner).iter() {
-        kill_group(id);
+        guard::remove(id);
     }
 }
 
 /// Puts a program into a process group of its own: the terminal's Ctrl-C is for us, and killing the group reaches whatever
 /// the program started.
 #[cfg(unix)]
-fn own_group(command: &mut Command) {
+pub(super) fn own_group(command: &mut Command) {
     std::os::unix::process::CommandExt::process_group(command, 0);
 }
 
 #[cfg(not(unix))]
-fn own_group(_command: &mut Command) {}
+pub(super) fn own_group(_command: &mut Command) {}
 
-#[cfg(unix)]
-fn kill_group(id: u32) {
-    use rustix::process::{Pid, Signal, kill_process_group};
-    if let Some(group) = i32::try_from(id).ok().and_then(Pid::from_raw) {
-        // An error means that nobody is left in the group.
-        let _ = kill_process_group(group, Signal::KILL);
+fn spawn(name: &str, work: impl FnOnce() + Send + 'static) -> io::Result<()> {
+    thread::Builder::new().name(name.to_owned()).spawn(work).map(drop)
+}
+
+/// Hands over lines until they end or nobody wants them any more.
+fn read_lines(source: impl Read, mut take: impl FnMut(String) -> bool) {
+    let mut source = BufReader::new(source);
+    while let Ok(Some(line)) = read_line(&mut source) {
+        if !take(line) {
+            break;
+        }
     }
 }
 
-#[cfg(not(unix))]
-fn kill_group(_id: u32) {}
-
-fn read_lines(output: impl Read + Send + 'static) -> Receiver<String> {
-    let (sender, receiver) = sync_channel(QUEUE);
-    thread::spawn(move || {
-        let mut output = BufReader::new(output);
-        while let Ok(Some(line)) = read_line(&mut output) {
-            if sender.send(line).is_err() {
-                break;
-            }
-        }
-    });
-    receiver
-}
-
-/// Keeps the last line of a stream, as far as it is worth showing.
-fn read_last_words(errors: impl Read + Send + 'static) -> Arc<Mutex<String>> {
-    let words = Arc::new(Mutex::new(String::new()));
-    let kept = Arc::clone(&words);
-    thread::spawn(move || {
-        let mut errors = BufReader::new(errors);
-        while let Ok(Some(line)) = read_line(&mut errors) {
-            let line: String = line.trim().chars().filter(|c| !c.is_control()).take(200).collect();
-            if !line.is_empty() {
-                *kept.lock().unwrap_or_else(PoisonError::into_inner) = line;
-            }
-        }
-    });
-    words
+/// Keeps a line, as far as it is worth showing.
+fn keep_last_words(words: &Mutex<String>, line: &str) -> bool {
+    let line: String = line.trim().chars().filter(|c| !c.is_control()).take(200).collect();
+    if !line.is_empty() {
+        *words.lock().unwrap_or_else(PoisonError::into_inner) = line;
+    }
+    true
 }

@@ -40,6 +40,7 @@ pub struct Game {
     start: Diagram,
     moves: Vec<(Square, MoveNote)>,
     last: Diagram,
+    pass_due: bool,
     /// Black's name, empty where unknown.
     pub black: String,
     /// White's name, empty where unknown.
@@ -58,14 +59,33 @@ impl Game {
     /// A game without moves, without names.
     pub fn new(start: Diagram) -> Self {
         let (black, white) = (String::new(), String::new());
-        let last = start.pass_if_needed();
-        Self { start, moves: Vec::new(), last, black, white, place: None, date: None, clock: None, result: None }
+        let mut game = Self {
+            start,
+            moves: Vec::new(),
+            last: start,
+            pass_due: false,
+            black,
+            white,
+            place: None,
+            date: None,
+            clock: None,
+            result: None,
+        };
+        game.arrive(start);
+        game
     }
 
     /// Forgets the moves and begins elsewhere; names and the like stay.
     pub(super) fn restart(&mut self, start: Diagram) {
         self.moves.clear();
-        (self.start, self.last) = (start, start.pass_if_needed());
+        self.start = start;
+        self.arrive(start);
+    }
+
+    /// Makes a position the last one, after the pass that may be due in it.
+    fn arrive(&mut self, diagram: Diagram) {
+        self.last = diagram.pass_if_needed();
+        self.pass_due = self.last.side != diagram.side;
     }
 
     /// A game from the start position. Where it is over, its result is set.
@@ -86,7 +106,7 @@ impl Game {
         let ply = self.moves.len() + 1;
         let next = self.last.try_play(square);
         let next = next.map_err(|reason| NotationError::Illegal { ply, square, reason })?;
-        self.last = next.pass_if_needed();
+        self.arrive(next);
         self.moves.push((square, note));
         Ok(())
     }
@@ -94,12 +114,19 @@ impl Game {
     /// Takes the last move back; `None` where there is none.
     pub fn pop(&mut self) -> Option<Square> {
         let (square, _) = self.moves.pop()?;
-        self.last = self
-            .steps()
-            .last()
-            .map_or(self.start, |(before, to)| before.try_play(to).expect("the moves before were legal"));
-        self.last = self.last.pass_if_needed();
+        let last = self.steps().last();
+        self.arrive(last.map_or(self.start, |(before, to)| before.try_play(to).expect("the moves before were legal")));
         Some(square)
+    }
+
+    /// Whether the pass before [`Self::last`] is yet to be said: the record ends without it.
+    pub fn pass_is_due(&self) -> bool {
+        self.pass_due
+    }
+
+    /// Notes that the record has the pass before [`Self::last`].
+    pub fn note_pass(&mut self) {
+        self.pass_due = false;
     }
 
     /// The position the game started from.

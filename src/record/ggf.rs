@@ -119,7 +119,11 @@ impl Builder {
         if is_pass(square) {
             // A game passes on its own; what is left to check is that the pass was due.
             let moves = if side == to_move { position.moves() } else { position.opponent_moves() };
-            return if moves == 0 { Ok(()) } else { Err(fault("a pass is only allowed without a legal move")) };
+            if moves != 0 {
+                return Err(fault("a pass is only allowed without a legal move"));
+            }
+            self.game.note_pass();
+            return Ok(());
         }
         if side != to_move {
             return Err(fault("it is the other side's turn"));
@@ -230,17 +234,19 @@ pub fn write(out: &mut impl Write, game: &Game) -> io::Result<()> {
     if let Some(clock) = &game.clock {
         write!(out, "TI[{}]", clean(clock))?;
     }
-    write!(out, "TY[8]BO[8")?;
-    let (black, white) = game.start().black_and_white();
+    let mut board = Vec::with_capacity(72);
     for square in Square::all() {
-        let gap = if square.index() % 8 == 0 { " " } else { "" };
-        let cell = match (black & square.bit() != 0, white & square.bit() != 0) {
-            (true, _) => '*',
-            (_, true) => 'O',
-            _ => '-',
-        };
-        write!(out, "{gap}{cell}")?;
+        if square.index() % 8 == 0 {
+            board.push(b' ');
+        }
+        board.push(match game.start().disc(square) {
+            Some(Side::Black) => b'*',
+            Some(Side::White) => b'O',
+            None => b'-',
+        });
     }
+    write!(out, "TY[8]BO[8")?;
+    out.write_all(&board)?;
     let mut side = game.start().side;
     write!(out, " {}]", if side == Side::Black { '*' } else { 'O' })?;
     for ((diagram, square), (_, note)) in game.steps().zip(game.moves()) {
@@ -251,6 +257,9 @@ pub fn write(out: &mut impl Write, game: &Game) -> io::Result<()> {
         write_note(out, note)?;
         write!(out, "]")?;
         side = diagram.side.other();
+    }
+    if game.last().side != side && !game.pass_is_due() {
+        write!(out, "{}[PA]", colour_letter(side))?;
     }
     writeln!(out, ";)")
 }

@@ -2,7 +2,7 @@
 
 use super::convert::Format;
 use super::game::{Finish, Game};
-use super::{Fault, RecordError, ggf, lines, wthor};
+use super::{Fault, RecordError, ggf, lines, log, wthor};
 use crate::board::{Position, ScoredDiagram, Side};
 use crate::search::EndgameSolver;
 
@@ -27,6 +27,7 @@ pub fn read(bytes: &[u8], format: Format) -> Result<Records<'_>, RecordError> {
         Format::Ggf => Box::new(ggf::read(bytes).map(|game| game.map(Record::Game))),
         Format::Wthor => Box::new(wthor::read(bytes)?.map(|game| game.map(Record::Game))),
         Format::F5d6 => Box::new(lines::read_transcripts(bytes).map(|game| game.map(Record::Game))),
+        Format::Log => Box::new(log::read(bytes).map(|game| game.map(Record::Game))),
         Format::Obf => Box::new(lines::read_positions(bytes).map(|position| position.map(Record::Position))),
         Format::Egaroucid => Box::new(lines::read_egaroucid(bytes).map(|position| position.map(Record::Position))),
     })

@@ -1,6 +1,8 @@
 //! Measuring the parameters of selective search ([`Calibration`](crate::eval::Calibration)): the same positions searched shallowly and deeply, and a
 //! line fitted through the values.
 
+use std::sync::atomic::{AtomicBool, Ordering::Relaxed};
+
 use rayon::prelude::*;
 
 use super::searcher::Searcher;
@@ -34,19 +36,20 @@ pub fn shallow_depth(deep: u32) -> u32 {
 pub type Values = Vec<Score>;
 
 /// Searches positions on the threads of the current rayon pool, each to all depths up to `deepest` that end before the game can.
-/// `on_searched` is told of every position, from whichever thread searched it.
+/// `on_searched` is told of every position, from whichever thread searched it. `None` if `stop` was set before all were searched.
 pub fn search_all<E: Evaluator>(
     evaluator: &E,
     positions: &[Position],
     deepest: u32,
+    stop: &AtomicBool,
     on_searched: impl Fn() + Sync,
-) -> Vec<Values> {
+) -> Option<Vec<Values>> {
     let search = |searcher: &mut Searcher<'_, E>, position: &Position| {
         searcher.forget();
         let depths = 0..=deepest.min(position.empties().saturating_sub(1));
-        let values = depths.map(|depth| searcher.search(position, depth).score).collect();
+        let values = depths.map(|depth| searcher.search_until(position, depth, stop).score).collect();
         on_searched();
-        values
+        (!stop.load(Relaxed)).then_some(values)
     };
     positions.par_iter().map_init(|| Searcher::new(evaluator, LOG2_TABLE), search).collect()
 }

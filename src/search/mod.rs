@@ -6,7 +6,6 @@ pub mod calibrate;
 pub mod endgame;
 mod node;
 mod ordering;
-mod prefetch;
 mod probcut;
 mod pvs;
 mod searcher;

@@ -3,16 +3,14 @@
 //! An entry is two words. The first holds the position's key xored with the second (Robert Hyatt and Timothy Mann, "A lock-less
 //! transposition table implementation for parallel search chess engines", 2002): an entry torn by two threads writing at once
 //! matches no key. The bits of the hash that choose the bucket of a position are independent of the key.
-#![allow(unsafe_code)] // One hint to the system about memory not used yet: see `prefer_huge_pages`.
 
-use std::mem::MaybeUninit;
 use std::sync::atomic::{AtomicU64, Ordering::Relaxed};
 
 use arrayvec::ArrayVec;
 
 use super::ordering::{MoveList, ScoredMove};
-use super::prefetch::prefetch;
 use crate::board::{Bitboard, Position, Square};
+use crate::memory::{prefer_huge_pages, prefetch};
 
 /// How far the bounds of an entry can be relied upon, and what a search asks of them: the higher the better.
 pub(super) type Trust = u8;
@@ -279,24 +277,6 @@ impl<B: Bucket> Table<B> {
         })
     }
 }
-
-/// Asks for few large pages instead of many small ones: a look into a large table then seldom has to find its page first.
-#[cfg(target_os = "linux")]
-fn prefer_huge_pages<B>(memory: &mut [MaybeUninit<B>]) {
-    use rustix::mm::{Advice, madvise};
-
-    const HUGE_PAGE: usize = 1 << 21;
-    let before = memory.as_mut_ptr().align_offset(HUGE_PAGE).min(memory.len());
-    let inside = &mut memory[before..];
-    let length = size_of_val(inside) / HUGE_PAGE * HUGE_PAGE;
-    // SAFETY: whole pages of a vector's memory, with nothing in them yet; the advice changes no contents.
-    let advised = unsafe { madvise(inside.as_mut_ptr().cast(), length, Advice::LinuxHugepage) };
-    // A system without large pages is only slower.
-    advised.ok();
-}
-
-#[cfg(not(target_os = "linux"))]
-fn prefer_huge_pages<B>(_: &mut [MaybeUninit<B>]) {}
 
 #[cfg(test)]
 mod tests {

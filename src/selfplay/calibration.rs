@@ -7,9 +7,10 @@ use rand::SeedableRng;
 use rand::seq::IndexedRandom;
 use rand_chacha::ChaCha8Rng;
 
-use super::game::{SelfPlay, SelfPlayConfig, UpdateTarget};
+use super::game::{SelfPlay, SelfPlayConfig, Stopped, UpdateTarget};
 use crate::board::Position;
 use crate::eval::{Calibration, Evaluator};
+use crate::search::Selectivity;
 use crate::search::calibrate::{fit_pairs, groups, search_all};
 
 /// How the games are played whose positions are measured.
@@ -28,17 +29,24 @@ const MOST_GAMES: usize = 8;
 
 /// Positions of self-play, `count` different ones for each of the [`groups`] of numbers of empty squares (fewer where the games
 /// do not have them), at most one of a group from a game. They depend on the weights and the seed alone.
-pub fn varied_positions<E: Evaluator>(evaluator: &E, seed: u64, count: usize) -> Vec<Position> {
-    let players = SelfPlay::new(evaluator, GAMES);
+///
+/// # Errors
+/// `stop` was set before.
+pub fn varied_positions<E: Evaluator>(
+    evaluator: &E,
+    seed: u64,
+    count: usize,
+    stop: &AtomicBool,
+) -> Result<Vec<Position>, Stopped> {
+    let players = SelfPlay::new(evaluator, GAMES, None);
     let mut rng = ChaCha8Rng::seed_from_u64(seed);
     let mut wanted: Vec<_> = groups().map(|group| (group, Vec::new())).collect();
     let mut seen = HashSet::new();
     for first in (0..(MOST_GAMES * count) as u32).step_by(BATCH as usize) {
-        let games = players.play_games(seed, 0, first, BATCH, &AtomicBool::new(false));
-        for game in games.expect("nothing stops these games") {
+        for game in players.play_games(seed, 0, first, BATCH, stop)? {
+            let plies = game.replay().plies;
             for ((least, most), positions) in &mut wanted {
-                let of_group: Vec<_> = game
-                    .plies
+                let of_group: Vec<_> = plies
                     .iter()
                     .map(|ply| ply.position)
                     .filter(|position| (*least..=*most).contains(&position.empties()))
@@ -53,17 +61,27 @@ pub fn varied_positions<E: Evaluator>(evaluator: &E, seed: u64, count: usize) ->
             break;
         }
     }
-    wanted.into_iter().flat_map(|(_, positions)| positions).collect()
+    Ok(wanted.into_iter().flat_map(|(_, positions)| positions).collect())
 }
 
 /// Positions of each group that self-play measures its own searches on: a deviation is known to some 6 in a hundred.
 const POSITIONS: usize = 128;
 
-/// The parameters of searches to `depth` plies and less. None where shallow values say nothing about deep ones, as with weights
-/// that have learned nothing yet.
-pub(super) fn measure<E: Evaluator>(evaluator: &E, depth: u32) -> Option<Calibration> {
-    let positions = varied_positions(evaluator, 0, POSITIONS);
-    let values = search_all(evaluator, &positions, depth, || {});
+/// What self-play's searches cut by, where the configuration wants them selective. It is measured, on all threads and by searches of
+/// full width, how far shallow searches with this evaluator can be relied upon: at depth 6 a second, at depth 10 some 20 seconds of
+/// a core. None where they cannot be at all, as with weights that have learned nothing yet.
+///
+/// # Errors
+/// `stop` was set before.
+pub fn measured_selectivity<E: Evaluator>(
+    evaluator: &E,
+    config: &SelfPlayConfig,
+    stop: &AtomicBool,
+) -> Result<Option<Selectivity>, Stopped> {
+    let Some(deviations) = config.selectivity else { return Ok(None) };
+    let positions = varied_positions(evaluator, 0, POSITIONS, stop)?;
+    let values = search_all(evaluator, &positions, config.depth, stop, || {}).ok_or(Stopped)?;
     let pairs = fit_pairs(&positions, &values).into_iter().map(|measurement| measurement.pair);
-    Calibration::new(pairs.collect()).ok()
+    let calibration = Calibration::new(pairs.collect()).ok();
+    Ok(calibration.map(|calibration| Selectivity::new(&calibration, deviations)))
 }

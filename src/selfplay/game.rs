@@ -1,15 +1,16 @@
 //! Self-play games.
 
-use std::sync::Mutex;
-use std::sync::atomic::{AtomicBool, Ordering::Relaxed};
+use std::collections::BTreeMap;
+use std::ops::{ControlFlow, Range};
+use std::sync::atomic::{AtomicBool, AtomicU32, Ordering::Relaxed};
+use std::sync::{Mutex, PoisonError};
 
 use rand::{RngExt, SeedableRng};
 use rand_chacha::ChaCha8Rng;
-use rayon::prelude::*;
 use serde::{Deserialize, Serialize};
 
-use super::calibration;
-use crate::board::{Diagram, Position, Side, Square, squares};
+use super::record::{GameRecord, Label, PlyKind};
+use crate::board::{Diagram, Square, squares};
 use crate::eval::{Evaluator, Score};
 use crate::search::{EndgameSolver, Searcher, Selectivity};
 
@@ -43,44 +44,6 @@ pub enum UpdateTarget {
     Tdleaf,
 }
 
-/// How a ply came to be, which decides its label.
-#[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub enum PlyKind {
-    /// The best move of a search was played.
-    Greedy,
-    /// A random move was played.
-    Exploratory,
-    /// The value is exact.
-    Exact,
-}
-
-/// A labelled position of a game.
-#[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub struct Ply {
-    /// The position.
-    pub position: Position,
-    /// The side to move.
-    pub side: Side,
-    /// Its value by search, for the side to move.
-    pub value: Score,
-    /// How the move was chosen.
-    pub kind: PlyKind,
-    /// With [`UpdateTarget::Tdleaf`]: the leaf of the principal variation and the side to move there, after a pass where one is
-    /// due. None where the game is over at the leaf: there is nothing to evaluate.
-    pub leaf: Option<(Position, Side)>,
-}
-
-/// A game of self-play: its labelled plies, and the moves with the random opening.
-#[derive(Clone, PartialEq, Eq, Debug)]
-pub struct GameRecord {
-    /// Labelled plies in order. Random openings and positions without a move are left out.
-    pub plies: Vec<Ply>,
-    /// The result for the side of the last labelled ply.
-    pub result: Score,
-    /// All moves from the start position.
-    pub moves: Vec<Square>,
-}
-
 /// Plays self-play games, keeping a searcher and a solver for each thread.
 ///
 /// A thread plays 32 games at once, a ply of each in turn: all these positions have the same number of empties, so the
@@ -105,7 +68,8 @@ struct Game {
     /// The rest of an optimal game, last move first, and its value in discs for the side to move; empty if not known.
     line: Vec<Square>,
     exact: i32,
-    record: GameRecord,
+    moves: Vec<Square>,
+    labels: Vec<Label>,
 }
 
 /// Games that a thread plays in step.
@@ -116,17 +80,12 @@ const SEARCH_TABLE: u32 = 12;
 const SOLVER_TABLE: u32 = 13;
 
 impl<'e, E: Evaluator> SelfPlay<'e, E> {
-    /// Players for all threads of the current rayon pool. For selective ones it is first measured, on all threads and by searches
-    /// of full width, how far shallow searches with this evaluator can be relied upon: at depth 6 a second, at depth 10 some 20
-    /// seconds of a core. Where they cannot be at all, as with weights that have learned nothing yet, full width is searched.
-    pub fn new(evaluator: &'e E, config: SelfPlayConfig) -> Self {
-        let selectivity = config.selectivity.and_then(|deviations| {
-            let calibration = calibration::measure(evaluator, config.depth)?;
-            Some(Selectivity::new(&calibration, deviations))
-        });
+    /// Players for all threads of the current rayon pool. Where the configuration asks for selective searches, `selectivity` is what
+    /// they cut by ([`measured_selectivity`](super::measured_selectivity)); without one they are of full width.
+    pub fn new(evaluator: &'e E, config: SelfPlayConfig, selectivity: Option<&Selectivity>) -> Self {
         let worker = || {
             let mut searcher = Searcher::new(evaluator, SEARCH_TABLE);
-            searcher.set_selectivity(selectivity.clone());
+            searcher.set_selectivity(selectivity.cloned());
             Worker { searcher, solver: EndgameSolver::with_evaluator(evaluator, SOLVER_TABLE) }
         };
         let workers = (0..rayon::current_num_threads()).map(|_| Mutex::new(worker())).collect();
@@ -134,7 +93,10 @@ impl<'e, E: Evaluator> SelfPlay<'e, E> {
     }
 
     /// Plays games `first..first + count` of a generation on all threads; game k is the same whatever is played with it and
-    /// wherever. Answers `None` if `stop` was set before all were played.
+    /// wherever.
+    ///
+    /// # Errors
+    /// `stop` was set before all were played.
     pub fn play_games(
         &self,
         seed: u64,
@@ -142,20 +104,74 @@ impl<'e, E: Evaluator> SelfPlay<'e, E> {
         first: u32,
         count: u32,
         stop: &AtomicBool,
-    ) -> Option<Vec<GameRecord>> {
-        let play = |first_in_step: u32| {
-            if stop.load(Relaxed) {
-                return None;
-            }
+    ) -> Result<Vec<GameRecord>, Stopped> {
+        let mut all = Vec::with_capacity(count as usize);
+        let as_they_are = |_, games: Vec<GameRecord>| games;
+        self.play_in_order(seed, generation, first..first + count, stop, as_they_are, |games| {
+            all.extend(games);
+            ControlFlow::Continue(())
+        });
+        if all.len() == count as usize { Ok(all) } else { Err(Stopped) }
+    }
+
+    /// Plays games of a generation on all threads and hands them over, 32 at a time, in the order of their numbers. `prepare` makes
+    /// of the games from a number on what is handed over, on the thread that played them; `on_games` is called by one thread at a
+    /// time. Soon after `stop` is set, or `on_games` breaks off, playing ends; what was handed over are the first games.
+    ///
+    /// `on_games` must not wait for the rayon pool, whose threads wait for it.
+    pub fn play_in_order<T: Send>(
+        &self,
+        seed: u64,
+        generation: u32,
+        numbers: Range<u32>,
+        stop: &AtomicBool,
+        prepare: impl Fn(u32, Vec<GameRecord>) -> T + Sync,
+        on_games: impl FnMut(T) -> ControlFlow<()> + Send,
+    ) {
+        let next = AtomicU32::new(numbers.start);
+        let broken = AtomicBool::new(false);
+        let queue = Mutex::new(InOrder { next: numbers.start, early: BTreeMap::new(), on_games });
+        let play = || {
             let thread = rayon::current_thread_index().unwrap_or(0);
-            let mut worker = self.workers[thread].lock().expect("a worker that panicked stopped the run");
-            let numbers = first_in_step..(first_in_step + LOCKSTEP).min(first + count);
-            let games = numbers.map(|game| Game::new(&self.config, game_rng(seed, generation, game))).collect();
-            Some(worker.play(&self.config, games))
+            let mut worker = self.workers[thread].lock().unwrap_or_else(PoisonError::into_inner);
+            while !broken.load(Relaxed) {
+                let first = next.fetch_add(LOCKSTEP, Relaxed);
+                if first >= numbers.end {
+                    break;
+                }
+                let step = first..(first + LOCKSTEP).min(numbers.end);
+                let games = step.map(|game| Game::new(&self.config, game_rng(seed, generation, game))).collect();
+                let Ok(games) = worker.play(&self.config, games, stop) else { break };
+                let prepared = prepare(first, games);
+                let mut queue = queue.lock().unwrap_or_else(PoisonError::into_inner);
+                if !broken.load(Relaxed) && queue.add(first, prepared).is_break() {
+                    broken.store(true, Relaxed);
+                }
+            }
         };
-        let steps: Vec<u32> = (first..first + count).step_by(LOCKSTEP as usize).collect();
-        let played: Option<Vec<Vec<GameRecord>>> = steps.into_par_iter().with_max_len(1).map(play).collect();
-        Some(played?.concat())
+        rayon::scope(|scope| self.workers.iter().for_each(|_| scope.spawn(|_| play())));
+    }
+}
+
+/// What was asked for was not done, because the flag to stop was set before.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub struct Stopped;
+
+/// Hands over what comes of each 32 games in the order of their numbers, whatever the order it arrives in.
+struct InOrder<T, F> {
+    next: u32,
+    early: BTreeMap<u32, T>,
+    on_games: F,
+}
+
+impl<T, F: FnMut(T) -> ControlFlow<()>> InOrder<T, F> {
+    fn add(&mut self, first: u32, games: T) -> ControlFlow<()> {
+        self.early.insert(first, games);
+        while let Some(games) = self.early.remove(&self.next) {
+            self.next += LOCKSTEP;
+            (self.on_games)(games)?;
+        }
+        ControlFlow::Continue(())
     }
 }
 
@@ -169,9 +185,8 @@ fn game_rng(seed: u64, generation: u32, game: u32) -> ChaCha8Rng {
 impl Game {
     fn new(config: &SelfPlayConfig, mut rng: ChaCha8Rng) -> Self {
         let opening = rng.random_range(0..=config.opening_plies) as usize;
-        let record =
-            GameRecord { plies: Vec::with_capacity(60), result: Score::default(), moves: Vec::with_capacity(60) };
-        Self { rng, diagram: Diagram::START, opening, line: Vec::new(), exact: 0, record }
+        let (moves, labels) = (Vec::with_capacity(60), Vec::with_capacity(60));
+        Self { rng, diagram: Diagram::START, opening, line: Vec::new(), exact: 0, moves, labels }
     }
 
     fn random_move(&mut self) -> Square {
@@ -181,93 +196,96 @@ impl Game {
     }
 
     fn play(&mut self, to: Square) {
-        self.record.moves.push(to);
+        self.moves.push(to);
         self.diagram = self.diagram.try_play(to).expect("players choose legal moves");
         self.exact = -self.exact;
-        if self.diagram.position.moves() == 0 && self.diagram.position.opponent_moves() != 0 {
-            self.diagram = self.diagram.pass();
+        let next = self.diagram.pass_if_needed();
+        if next != self.diagram {
+            self.diagram = next;
             self.exact = -self.exact;
         }
     }
 
     fn label(&mut self, value: Score, kind: PlyKind) {
-        let Diagram { position, side } = self.diagram;
-        self.record.plies.push(Ply { position, side, value, kind, leaf: None });
-    }
-
-    fn finish(mut self) -> GameRecord {
-        let result = Score::from_discs(self.diagram.position.final_score());
-        let last_side = self.record.plies.last().map_or(self.diagram.side, |ply| ply.side);
-        self.record.result = if last_side == self.diagram.side { result } else { -result };
-        self.record
+        self.labels.push(Label { value, kind, line: Vec::new() });
     }
 }
 
 impl<E: Evaluator> Worker<'_, E> {
     /// Plays games to their ends, a ply of each in turn.
-    fn play(&mut self, config: &SelfPlayConfig, mut games: Vec<Game>) -> Vec<GameRecord> {
+    fn play(
+        &mut self,
+        config: &SelfPlayConfig,
+        mut games: Vec<Game>,
+        stop: &AtomicBool,
+    ) -> Result<Vec<GameRecord>, Stopped> {
         let mut going = true;
         while going {
             going = false;
             for game in &mut games {
                 if game.diagram.position.moves() != 0 {
-                    self.step(config, game);
+                    self.step(config, game, stop)?;
                     going = true;
                 }
             }
         }
-        games.into_iter().map(Game::finish).collect()
+        let record = |game: Game| GameRecord::new(game.moves, game.labels).expect("players choose legal moves");
+        Ok(games.into_iter().map(record).collect())
     }
 
     /// Labels the position of a game, unless it is still in its random opening, and plays a move.
-    fn step(&mut self, config: &SelfPlayConfig, game: &mut Game) {
-        if game.record.moves.len() < game.opening {
+    fn step(&mut self, config: &SelfPlayConfig, game: &mut Game, stop: &AtomicBool) -> Result<(), Stopped> {
+        if game.moves.len() < game.opening {
             let to = game.random_move();
-            return game.play(to);
+            game.play(to);
+            return Ok(());
         }
         let explore = config.exploration > 0.0 && game.rng.random_bool(config.exploration);
         let best = if game.diagram.position.empties() <= config.exact_empties {
-            self.solve(game)
+            self.solve(game, stop)?
         } else {
-            self.search(config, game, explore)
+            self.search(config, game, explore, stop)?
         };
         let to = if explore { game.random_move() } else { best };
         if game.line.pop() != Some(to) {
             game.line.clear();
         }
         game.play(to);
+        Ok(())
     }
 
     /// Labels a position exactly and gives its best move, which is the last of the game's line.
-    fn solve(&mut self, game: &mut Game) -> Square {
+    fn solve(&mut self, game: &mut Game, stop: &AtomicBool) -> Result<Square, Stopped> {
         if game.line.is_empty() {
             self.solver.new_game();
-            game.exact = self.solver.solve_line(game.diagram.position, &mut game.line).score;
+            let solution = self.solver.solve_line_until(game.diagram.position, &mut game.line, stop);
+            game.exact = unless_stopped(solution, stop)?.score;
             game.line.reverse();
         }
         game.label(Score::from_discs(game.exact), PlyKind::Exact);
-        *game.line.last().expect("a position with moves has an optimal line")
+        Ok(*game.line.last().expect("a position with moves has an optimal line"))
     }
 
     /// Labels a position by search and gives its best move.
-    fn search(&mut self, config: &SelfPlayConfig, game: &mut Game, explore: bool) -> Square {
+    fn search(
+        &mut self,
+        config: &SelfPlayConfig,
+        game: &mut Game,
+        explore: bool,
+        stop: &AtomicBool,
+    ) -> Result<Square, Stopped> {
         self.searcher.forget();
-        let found = self.searcher.search(&game.diagram.position, config.depth);
+        let found = self.searcher.search_until(&game.diagram.position, config.depth, stop);
+        let found = unless_stopped(Some(found), stop)?;
         game.label(found.score, if explore { PlyKind::Exploratory } else { PlyKind::Greedy });
         if config.update == UpdateTarget::Tdleaf {
-            let ply = game.record.plies.last_mut().expect("just labelled");
-            ply.leaf = leaf(game.diagram, &found.line);
+            game.labels.last_mut().expect("just labelled").line.clone_from(&found.line);
         }
-        found.best.expect("a position with moves has a best one")
+        Ok(found.best.expect("a position with moves has a best one"))
     }
 }
 
-/// The position at the end of a principal variation whose evaluation is the variation's value.
-fn leaf(mut diagram: Diagram, line: &[Square]) -> Option<(Position, Side)> {
-    let after_pass = |diagram: Diagram| if diagram.position.moves() == 0 { diagram.pass() } else { diagram };
-    for &to in line {
-        diagram = after_pass(diagram).try_play(to).expect("principal variations are legal");
-    }
-    let Diagram { position, side } = after_pass(diagram);
-    (position.moves() != 0).then_some((position, side))
+/// What a search answered, unless it may have been cut short.
+fn unless_stopped<T>(found: Option<T>, stop: &AtomicBool) -> Result<T, Stopped> {
+    found.filter(|_| !stop.load(Relaxed)).ok_or(Stopped)
 }

@@ -2,6 +2,8 @@
 
 mod calibration;
 mod game;
+mod record;
 
-pub use calibration::varied_positions;
-pub use game::{GameRecord, Ply, PlyKind, SelfPlay, SelfPlayConfig, UpdateTarget};
+pub use calibration::{measured_selectivity, varied_positions};
+pub use game::{SelfPlay, SelfPlayConfig, Stopped, UpdateTarget};
+pub use record::{GameError, GameRecord, Label, Ply, PlyKind, Replay};

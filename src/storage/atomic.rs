@@ -1,12 +1,15 @@
 //! Replacing a file at once or not at all.
 
-use std::fs::{self, File};
+use std::fs::{self, File, OpenOptions};
 use std::io::{self, BufWriter, Write};
-use std::path::Path;
+use std::path::{Path, PathBuf};
 
 /// Writes a file through a temporary one in the same folder: write, fsync, rename over `path`, fsync of the folder. Whatever
 /// happens (an error of `write`, a full disk, a killed process, a power cut) `path` holds either what it held before or all of
-/// the new content. A symbolic link stays one: the file it points to is replaced.
+/// the new content.
+///
+/// A symbolic link stays one: the file it points to is replaced, or made where there is none yet. A file that is replaced
+/// leaves its permissions to the new one. What is no regular file (a pipe, a device) cannot be replaced and is written straight.
 ///
 /// # Errors
 /// Whatever `write` returns or the file system reports; the temporary file is then removed.
@@ -14,19 +17,51 @@ pub fn atomic_write<R, E: From<io::Error>>(
     path: &Path,
     write: impl FnOnce(&mut dyn Write) -> Result<R, E>,
 ) -> Result<R, E> {
-    let target = fs::canonicalize(path).unwrap_or_else(|_| path.to_owned());
-    let folder = match target.parent() {
-        Some(parent) if parent != Path::new("") => parent,
-        _ => Path::new("."),
-    };
+    let replaced = fs::metadata(path).ok();
+    if replaced.as_ref().is_some_and(|metadata| !metadata.is_file()) {
+        let mut writer = BufWriter::new(OpenOptions::new().write(true).open(path)?);
+        let result = write(&mut writer)?;
+        writer.flush()?;
+        return Ok(result);
+    }
+    let target = follow_links(path)?;
+    let folder = folder_of(&target);
     let temporary = new_temporary(folder)?;
     let mut writer = BufWriter::with_capacity(1 << 16, temporary);
     let result = write(&mut writer)?;
     let temporary = writer.into_inner().map_err(io::IntoInnerError::into_error)?;
+    if let Some(metadata) = replaced {
+        temporary.as_file().set_permissions(metadata.permissions())?;
+    }
     temporary.as_file().sync_all()?;
     temporary.persist(&target).map_err(|error| error.error)?;
     sync_folder(folder)?;
     Ok(result)
+}
+
+/// Whether [`atomic_write`] will find the folder of a new file there and open to us; leaves nothing behind.
+///
+/// # Errors
+/// Why not.
+pub fn check_folder(path: &Path) -> io::Result<()> {
+    new_temporary(folder_of(&follow_links(path)?)).map(drop)
+}
+
+/// The path that symbolic links lead to, also where nothing is there.
+fn follow_links(path: &Path) -> io::Result<PathBuf> {
+    const LONGEST: usize = 40;
+    let mut path = path.to_owned();
+    for _ in 0..LONGEST {
+        match fs::read_link(&path) {
+            Ok(next) => path = folder_of(&path).join(next),
+            Err(_) => return Ok(path),
+        }
+    }
+    Err(io::Error::other("symbolic links that lead to each other"))
+}
+
+fn folder_of(path: &Path) -> &Path {
+    path.parent().filter(|parent| *parent != Path::new("")).unwrap_or(Path::new("."))
 }
 
 const PREFIX: &str = ".flipside-";
@@ -40,12 +75,16 @@ const SUFFIX: &str = ".tmp";
 pub fn remove_temporaries(folder: &Path) -> io::Result<()> {
     for entry in fs::read_dir(folder)? {
         let entry = entry?;
-        let name = entry.file_name();
-        if name.to_str().is_some_and(|name| name.starts_with(PREFIX) && name.ends_with(SUFFIX)) {
+        if entry.file_name().to_str().is_some_and(is_temporary) {
             fs::remove_file(entry.path())?;
         }
     }
     Ok(())
+}
+
+/// Whether a file's name is that of a temporary file of [`atomic_write`].
+pub fn is_temporary(name: &str) -> bool {
+    name.starts_with(PREFIX) && name.ends_with(SUFFIX)
 }
 
 /// A temporary file with the permissions a new file would have.
@@ -111,5 +150,30 @@ mod tests {
         assert_eq!(fs::read(&path).unwrap(), b"new");
         let mode = |path| fs::metadata(path).unwrap().permissions().mode();
         assert_eq!(mode(&path), mode(&plain));
+        fs::set_permissions(&path, fs::Permissions::from_mode(0o640)).unwrap();
+        atomic_write(&link, |w| w.write_all(b"newer")).unwrap();
+        assert_eq!(mode(&path) & 0o777, 0o640, "a replaced file's permissions are kept");
+
+        let (dangling, behind) = (folder.path().join("dangling"), folder.path().join("behind"));
+        std::os::unix::fs::symlink("behind", &dangling).unwrap();
+        atomic_write(&dangling, |w| w.write_all(b"new")).unwrap();
+        assert!(fs::symlink_metadata(&dangling).unwrap().is_symlink());
+        assert_eq!(fs::read(&behind).unwrap(), b"new");
+        let circle = folder.path().join("circle");
+        std::os::unix::fs::symlink("circle", &circle).unwrap();
+        assert!(atomic_write(&circle, |w| w.write_all(b"new")).is_err());
+    }
+
+    #[cfg(unix)]
+    #[test]
+    fn what_is_no_file_is_written_straight() {
+        use std::os::unix::fs::FileTypeExt;
+        let folder = tempfile::tempdir().unwrap();
+        let null = folder.path().join("null");
+        std::os::unix::fs::symlink("/dev/null", &null).unwrap();
+        atomic_write(&null, |w| w.write_all(b"x")).unwrap();
+        assert!(fs::metadata("/dev/null").unwrap().file_type().is_char_device());
+        assert_eq!(names(folder.path()), ["null"]);
+        assert!(atomic_write(folder.path(), |w| w.write_all(b"x")).is_err(), "a folder takes no content");
     }
 }

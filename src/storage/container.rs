@@ -1,14 +1,13 @@
 //! The envelope of every binary file: magic, version, length, checksum, then a bincode payload.
 
-use std::fs::File;
-use std::io::{self, Read};
+use std::io;
 use std::path::{Path, PathBuf};
 
 use bincode::error::DecodeError;
 use serde::{Deserialize, Serialize};
 use sha2::{Digest, Sha256};
 
-use super::atomic_write;
+use super::{atomic_write, read_bounded};
 
 /// Bytes before the payload: magic 8, version 4, payload length 8, SHA-256 of the payload 32.
 const HEADER: usize = 52;
@@ -76,6 +75,14 @@ pub enum FormatError {
     /// The payload is not the one that was written.
     #[error("the payload's SHA-256 is not the one in the header (byte 20): the file is damaged; take another copy")]
     Checksum,
+    /// Bytes that are no text.
+    #[error("byte {offset} is not UTF-8: this is no {what}")]
+    NotText {
+        /// What it should be.
+        what: &'static str,
+        /// The first byte that is not.
+        offset: usize,
+    },
     /// Too many bytes.
     #[error("more than {limit} bytes, the most that a {what} may have")]
     TooLarge {
@@ -239,23 +246,4 @@ const fn config<const LIMIT: usize>() -> impl bincode::config::Config {
 /// Replaces a file atomically with these bytes.
 pub fn write_whole(path: &Path, bytes: &[u8]) -> Result<(), FileError> {
     atomic_write(path, |writer| writer.write_all(bytes)).map_err(FileError::io(path))
-}
-
-/// The bytes of a file, if they are at most `limit`; of a larger one nothing is read. `what` says what it should be.
-///
-/// # Errors
-/// The file system's, or [`FormatError::TooLarge`].
-pub fn read_bounded(path: &Path, what: &'static str, limit: u64) -> Result<Vec<u8>, FileError> {
-    let file = File::open(path).map_err(FileError::io(path))?;
-    let length = file.metadata().map_err(FileError::io(path))?.len();
-    let mut bytes = Vec::new();
-    if length <= limit {
-        bytes.reserve_exact(length as usize);
-        // One more byte than allowed, should the file grow or not know its length.
-        file.take(limit + 1).read_to_end(&mut bytes).map_err(FileError::io(path))?;
-    }
-    if length.max(bytes.len() as u64) > limit {
-        return Err(FileError::format(path)(FormatError::TooLarge { what, limit }));
-    }
-    Ok(bytes)
 }

@@ -1,12 +1,17 @@
 //! Files that hold what they should or say that they do not.
 //!
 //! [`atomic_write`] replaces a file at once or not at all, [`Container`] is the checked envelope of every binary file,
-//! [`read_bounded`] reads no more than a file of its kind may have, and [`blob`] stores long vectors of numbers at the speed of
-//! memory. `docs/FILES.md` describes the bytes for readers in other languages.
+//! [`read_bounded`] and [`read_text`] read no more than a file of its kind may have, [`blob`] stores long vectors of numbers at the
+//! speed of memory, and a [`Disk`] is what a long job changes its files by. `docs/FILES.md` describes the bytes for readers in other
+//! languages.
 
 mod atomic;
 pub mod blob;
 mod container;
+mod disk;
+mod read;
 
-pub use atomic::{atomic_write, remove_temporaries};
-pub use container::{Container, FileError, FormatError, read_bounded, write_whole};
+pub use atomic::{atomic_write, check_folder, is_temporary, remove_temporaries};
+pub use container::{Container, FileError, FormatError, write_whole};
+pub use disk::{Disk, LocalDisk, is_transient};
+pub use read::{MAX_TOML_BYTES, decode_text, read_bounded, read_stream, read_text};

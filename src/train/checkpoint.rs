@@ -1,106 +1,122 @@
-//! The run directory: its lock, its files, and the checkpoint.
+//! Checkpoints: a run's state in a file.
 
-use std::fs::{self, File, TryLockError};
-use std::io;
-use std::path::{Path, PathBuf};
+use std::sync::Arc;
 
 use serde::{Deserialize, Serialize};
 
+use super::config::TrainConfig;
+use super::directory::{CHECKPOINT, PREVIOUS_CHECKPOINT, RunDirectory};
 use super::error::TrainError;
+use super::identity::Identity;
 use super::journal;
-use crate::eval::{ModelError, StageMap};
-use crate::learn::LearnerState;
-use crate::storage::{Container, blob, remove_temporaries};
-
-/// The checkpoint of a run: all that is needed to go on after `generation` generations, but for the journals.
-#[derive(Serialize, Deserialize)]
-pub(super) struct Checkpoint {
-    /// The configuration as TOML: a run goes on with what it began with.
-    pub config: String,
-    /// Generations learned.
-    pub generation: u32,
-    /// Games played in these.
-    pub games: u64,
-    /// Labelled positions of these games.
-    pub positions: u64,
-    /// Sample updates.
-    pub updates: u64,
-    /// Elo gained by all promotions.
-    pub elo: f64,
-    /// Generations learned by the best weights so far.
-    pub best: Option<u32>,
-    /// Hash of the weights the run began from, if it did not begin from zero.
-    pub parent: Option<String>,
-    /// Seconds the run has taken.
-    pub elapsed: f64,
-    /// Stage by number of empties, 0 to 60.
-    pub stages: Vec<u8>,
-    /// By stage, each weight's numbers.
-    #[serde(with = "blob::each")]
-    pub cells: Vec<Vec<f32>>,
-}
+use super::state::{Best, Progress, RunState};
+use crate::eval::StageMap;
+use crate::learn::{Learner, LearnerState};
+use crate::pattern::Layout;
+use crate::storage::{Container, FormatError, blob};
+use crate::weights::WeightFile;
 
 const CONTAINER: Container =
-    Container { what: "flipside checkpoint", magic: *b"\x89FSC\r\n\x1a\n", version: 1, limit: 1 << 31 };
+    Container { what: "flipside checkpoint", magic: *b"\x89FSC\r\n\x1a\n", version: 2, limit: 1 << 31 };
+
+/// All that is needed to go on with a run, but for the journals.
+#[derive(Serialize, Deserialize)]
+pub(super) struct Checkpoint {
+    /// Which run it is.
+    pub identity: Identity,
+    /// How far it has come.
+    pub progress: Progress,
+    /// The file of the best weights so far; empty before the first gate.
+    #[serde(with = "blob")]
+    best: Vec<u8>,
+    /// Stage by number of empties, 0 to 60.
+    #[serde(with = "blob")]
+    stages: Vec<u8>,
+    /// By stage, each weight's numbers.
+    #[serde(with = "blob::each")]
+    cells: Vec<Vec<f32>>,
+}
 
 impl Checkpoint {
-    /// Takes the learner's part out.
-    pub fn take_learner(&mut self) -> Result<LearnerState, ModelError> {
-        Ok(LearnerState { stages: StageMap::from_table(&self.stages)?, cells: std::mem::take(&mut self.cells) })
+    /// The whole file of a run's checkpoint.
+    pub fn to_bytes(identity: &Identity, state: &RunState) -> Vec<u8> {
+        let LearnerState { stages, cells } = state.learner.state();
+        CONTAINER.to_bytes(&Self {
+            identity: identity.clone(),
+            progress: state.progress,
+            best: state.best.as_ref().map_or(Vec::new(), |best| best.bytes.clone()),
+            stages: (0..=60).map(|empties| stages.of_empties(empties) as u8).collect(),
+            cells,
+        })
+    }
+
+    /// The run's state at the checkpoint, the replay window read from the journals.
+    fn into_state(
+        self,
+        name: &str,
+        config: &TrainConfig,
+        layout: &Arc<Layout>,
+        directory: &RunDirectory,
+    ) -> Result<RunState, TrainError> {
+        let damaged = |reason: &dyn ToString| TrainError::damaged(&directory.file(name), reason.to_string());
+        let stages = StageMap::from_table(&self.stages).map_err(|error| damaged(&error))?;
+        let learner = LearnerState { stages, cells: self.cells };
+        let learner = Learner::from_state(layout.clone(), config.step, learner)
+            .ok_or_else(|| damaged(&"its weights do not fit the pattern set"))?;
+        let best = match &self.best[..] {
+            [] => None,
+            bytes => {
+                let weights = WeightFile::from_bytes(bytes).map_err(|error| damaged(&error))?;
+                Some(Best { weights, bytes: self.best })
+            }
+        };
+        let window = journal::window(directory, &self.identity, config, self.progress.generation)?;
+        Ok(RunState { progress: self.progress, learner, best, window })
     }
 }
 
-/// A run directory, locked for as long as this exists.
-pub(super) struct RunDirectory {
-    path: PathBuf,
-    _lock: File,
+/// What a run directory has to go on from.
+pub(super) struct Resumed {
+    pub state: RunState,
+    /// Whether that is the newest checkpoint, and not the one before.
+    pub is_newest: bool,
+    /// What is wrong with the newest, if it is there and could not be taken.
+    pub fault: Option<String>,
 }
 
-impl RunDirectory {
-    /// Makes the directory if there is none, and locks it.
-    pub fn open(path: &Path) -> Result<Self, TrainError> {
-        let io = |error: io::Error| TrainError::io(path, error);
-        fs::create_dir_all(path.join("journal")).map_err(io)?;
-        let lock_path = path.join("lock");
-        let lock = File::options().create(true).truncate(false).write(true).open(&lock_path).map_err(io)?;
-        match lock.try_lock() {
-            Ok(()) => {
-                remove_temporaries(path).map_err(io)?;
-                Ok(Self { path: path.to_owned(), _lock: lock })
+/// The newest of the directory's checkpoints that is whole and whose journals are there; none if there is no checkpoint.
+/// `check` says whether it is the run that is wanted.
+///
+/// # Errors
+/// What is wrong with the newest, if the one before it is of no use either; [`TrainError::File`] where a checkpoint cannot be read,
+/// which does not mean that there is none.
+pub(super) fn load(
+    directory: &RunDirectory,
+    config: &TrainConfig,
+    layout: &Arc<Layout>,
+    check: impl Fn(&Identity) -> Result<(), TrainError>,
+) -> Result<Option<Resumed>, TrainError> {
+    let mut bad: Option<TrainError> = None;
+    for name in [CHECKPOINT, PREVIOUS_CHECKPOINT] {
+        let Some(bytes) = directory.read(name, CONTAINER.what, CONTAINER.limit)? else { continue };
+        let state = match CONTAINER.from_bytes::<Checkpoint>(&bytes) {
+            Ok(checkpoint) => {
+                check(&checkpoint.identity)?;
+                checkpoint.into_state(name, config, layout, directory)
             }
-            Err(TryLockError::WouldBlock) => Err(TrainError::Locked(path.to_owned())),
-            Err(TryLockError::Error(error)) => Err(io(error)),
+            Err(reason @ FormatError::Version { .. }) => {
+                return Err(TrainError::damaged(&directory.file(name), reason));
+            }
+            Err(reason) => Err(TrainError::damaged(&directory.file(name), reason)),
+        };
+        match state {
+            Ok(state) => {
+                let fault = bad.map(|error| error.to_string());
+                return Ok(Some(Resumed { state, is_newest: name == CHECKPOINT, fault }));
+            }
+            Err(error @ TrainError::Damaged { .. }) => bad = bad.or(Some(error)),
+            Err(error) => return Err(error),
         }
     }
-
-    /// A file of the directory.
-    pub fn file(&self, name: &str) -> PathBuf {
-        self.path.join(name)
-    }
-
-    /// A generation's journal.
-    pub fn journal(&self, generation: u32) -> PathBuf {
-        journal::path(&self.file("journal"), generation)
-    }
-
-    /// The checkpoint, if there is one.
-    pub fn checkpoint(&self) -> Result<Option<Checkpoint>, TrainError> {
-        let path = self.file("checkpoint");
-        if path.exists() { Ok(Some(CONTAINER.read(&path)?)) } else { Ok(None) }
-    }
-
-    /// Replaces the checkpoint, then removes the journals of generations before `oldest`, which no resume will need.
-    pub fn save_checkpoint(&self, checkpoint: &Checkpoint, oldest: u32) -> Result<(), TrainError> {
-        CONTAINER.write(&self.file("checkpoint"), checkpoint)?;
-        let folder = self.file("journal");
-        let io = |error| TrainError::io(&folder, error);
-        for entry in fs::read_dir(&folder).map_err(io)? {
-            let path = entry.map_err(io)?.path();
-            let generation = path.file_stem().and_then(|stem| stem.to_str()).and_then(|stem| stem.parse::<u32>().ok());
-            if generation.is_some_and(|generation| generation < oldest) {
-                fs::remove_file(&path).map_err(io)?;
-            }
-        }
-        Ok(())
-    }
+    bad.map_or(Ok(None), Err)
 }

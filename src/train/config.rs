@@ -1,7 +1,5 @@
 //! What a run is told to do.
 
-use std::path::Path;
-
 use serde::{Deserialize, Serialize};
 
 use crate::eval::{Model, StageMap};
@@ -26,6 +24,9 @@ pub struct TrainConfig {
     pub step: StepRule,
     /// When and how strength is measured.
     pub gate: GateConfig,
+    /// Whether the games of all generations are kept, and not only those of the window.
+    #[serde(default = "yes", skip_serializing_if = "is_yes")]
+    pub keep_games: bool,
     /// What is learned before the first generation.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub records: Option<RecordsConfig>,
@@ -48,6 +49,14 @@ pub struct RecordsConfig {
     /// The SHA-256 of each file in hexadecimal: other contents are refused. A run fills it in where it is left out.
     #[serde(default)]
     pub sha256: Vec<String>,
+}
+
+fn yes() -> bool {
+    true
+}
+
+fn is_yes(is: &bool) -> bool {
+    *is
 }
 
 fn two_passes() -> u32 {
@@ -119,14 +128,9 @@ pub enum ConfigError {
         /// What it should be.
         expected: &'static str,
     },
-    /// A pattern set that is neither built in nor a file.
-    #[error("pattern set `{name}`: {reason}")]
-    Patterns {
-        /// What was asked for.
-        name: String,
-        /// What went wrong.
-        reason: String,
-    },
+    /// A pattern set that is neither built in nor a file, or malformed.
+    #[error(transparent)]
+    Patterns(#[from] PatternSetError),
 }
 
 impl TrainConfig {
@@ -166,13 +170,7 @@ impl TrainConfig {
     /// # Errors
     /// Neither, or a malformed file.
     pub fn pattern_set(&self) -> Result<PatternSet, ConfigError> {
-        if let Some(set) = PatternSet::built_in(&self.patterns) {
-            return Ok(set);
-        }
-        let error = |reason: String| ConfigError::Patterns { name: self.patterns.clone(), reason };
-        let text = std::fs::read_to_string(Path::new(&self.patterns))
-            .map_err(|io| error(format!("neither built in nor a file that can be read ({io})")))?;
-        PatternSet::from_toml(&text).map_err(|reason: PatternSetError| error(reason.to_string()))
+        Ok(PatternSet::load(&self.patterns)?)
     }
 
     /// The engine whose own pattern set is trained. Its weights are learned in the engine's stages and units, so that they go into
@@ -242,12 +240,11 @@ impl TrainConfig {
             let exploration = play.exploration;
             require((0.0..=1.0).contains(&exploration), "exploration", exploration.to_string(), "a chance, 0 to 1")?;
         }
-        if let StepRule::Decayed { half, floor, .. } = self.step {
-            require(half.is_finite() && half > 0.0, "step.half", half.to_string(), "above 0")?;
-            require(floor.is_finite() && floor >= 0.0, "step.floor", floor.to_string(), "0 or above")?;
-        }
-        let rate = self.step.rate();
-        require(rate.is_finite() && rate > 0.0, "step.rate", rate.to_string(), "above 0")
+        self.step.check().map_err(|(key, value, expected)| ConfigError::Value {
+            key,
+            value: value.to_string(),
+            expected,
+        })
     }
 }
 

@@ -4,13 +4,13 @@ use std::io;
 use std::path::{Path, PathBuf};
 
 use super::config::ConfigError;
-use crate::eval::ModelError;
-use crate::learn::Diverged;
+use super::identity::Difference;
+use crate::learn::{Diverged, StartError};
 use crate::pattern::LayoutError;
 use crate::record::{Format, RecordError};
 use crate::storage::FileError;
 
-/// Why a run cannot go on. What was saved stays good.
+/// Why a run cannot begin, or cannot go on. A run that cannot go on leaves its directory as it was.
 #[derive(Debug, thiserror::Error)]
 pub enum TrainError {
     /// The configuration.
@@ -21,20 +21,55 @@ pub enum TrainError {
     Layout(#[from] LayoutError),
     /// The weights to start from.
     #[error("cannot start from these weights: {0}")]
-    From(ModelError),
-    /// Weights to start from for a run that began already.
-    #[error("the run in {0} has begun already; weights to start from are for new runs")]
-    FromOnResume(PathBuf),
-    /// A run of another configuration.
+    From(StartError),
+    /// Other weights to start from than those that the run began with.
     #[error(
-        "the run in {directory} was begun with another configuration: `{key}` differs. Use another --run directory, or the \
-         configuration in {directory}/config.toml"
+        "the run in {0} began with other weights, or from nothing. Give it the same --from as at first, or use another --run \
+         directory"
     )]
+    OtherParent(PathBuf),
+    /// A run of another configuration.
+    #[error("the run in {directory} was begun with another configuration: {}", listed(.differences))]
     OtherConfig {
         /// The run directory.
         directory: PathBuf,
-        /// The first line that differs.
-        key: String,
+        /// What differs.
+        differences: Vec<Difference>,
+    },
+    /// The configuration in the run directory is not the one that was written there.
+    #[error(
+        "{path} was changed after the run had begun: {}. A run goes on with what it began with: change it back, or remove the \
+         file and it is written anew. For a run with these values, give a copy of the file to --config and another directory to \
+         --run",
+        listed(.differences)
+    )]
+    ConfigEdited {
+        /// The file.
+        path: PathBuf,
+        /// What differs.
+        differences: Vec<Difference>,
+    },
+    /// The configuration in the run directory is no TOML any more.
+    #[error(
+        "{path} cannot be read any more: {reason}. A run goes on with what it began with: mend the file, or remove it and it is \
+         written anew"
+    )]
+    ConfigBroken {
+        /// The file.
+        path: PathBuf,
+        /// What is wrong.
+        reason: String,
+    },
+    /// A pattern file that was edited after the run had begun.
+    #[error(
+        "the pattern set `{name}` is not the one that the run in {directory} was begun with: its patterns or scalars have \
+         changed. Bring the old file back, or use another --run directory"
+    )]
+    PatternsChanged {
+        /// The set as the configuration names it.
+        name: String,
+        /// The run directory.
+        directory: PathBuf,
     },
     /// Records that are not those the configuration's checksums are of.
     #[error(
@@ -71,16 +106,62 @@ pub enum TrainError {
     /// A new run was asked for where one exists.
     #[error("{0} holds a run already, and --resume never was asked for. Use another directory or remove it")]
     Exists(PathBuf),
+    /// Something else is in the directory.
+    #[error(
+        "{directory} is not empty and no run directory: it holds `{found}`. Use a directory that is empty or does not exist yet"
+    )]
+    NotARun {
+        /// The directory.
+        directory: PathBuf,
+        /// One of the names in it.
+        found: String,
+    },
     /// Another process works in the directory.
     #[error("another process is training in {0}")]
     Locked(PathBuf),
+    /// A run without its checkpoints.
+    #[error(
+        "the checkpoint of the run in {directory} is gone, but {} there. Bring `checkpoint` back to go on with the run; or begin \
+         a new one in another directory, if you like --from the last.fsw of this one",
+        present(.found)
+    )]
+    LostCheckpoint {
+        /// The run directory.
+        directory: PathBuf,
+        /// What is left of the run.
+        found: Vec<String>,
+    },
+    /// A link that leads nowhere in the place of a file of the run.
+    #[error("{0} is a link that leads nowhere. Bring back what it points to, or the file itself")]
+    Dangling(PathBuf),
     /// A file that the checkpoint relies on, or the checkpoint itself.
     #[error(
-        "{0} is damaged, missing, or of another state of the run. The run cannot go on, but its weights can: start a new run \
-         --from its last.fsw"
+        "{path}: {reason}. The run cannot go on without it, and nothing was changed: bring a copy back if you have one; or begin a \
+         new run in another directory --from the last.fsw of this one"
     )]
-    Damaged(PathBuf),
-    /// Reading or writing.
+    Damaged {
+        /// The file.
+        path: PathBuf,
+        /// What is wrong with it.
+        reason: String,
+    },
+    /// Games of another run where this run's should be.
+    #[error(
+        "{0} holds games of another run, or of another generation. Move it out of the way; games that are missing are played \
+         again where that is possible"
+    )]
+    ForeignGames(PathBuf),
+    /// A file system that did not recover for minutes. What was saved is whole.
+    #[error("{path}: {error}, for {minutes} minutes")]
+    OutOfPatience {
+        /// The file.
+        path: PathBuf,
+        /// What the system said last.
+        error: io::Error,
+        /// How long it was tried.
+        minutes: u64,
+    },
+    /// Reading or writing. What was saved is whole.
     #[error("{path}: {error}")]
     Io {
         /// File or folder.
@@ -97,7 +178,27 @@ pub enum TrainError {
 }
 
 impl TrainError {
-    pub(super) fn io(path: &Path, error: io::Error) -> Self {
-        Self::Io { path: path.to_owned(), error }
+    /// Puts a file's name before what the system said.
+    pub(super) fn io(path: &Path) -> impl FnOnce(io::Error) -> Self {
+        move |error| Self::Io { path: path.to_owned(), error }
     }
+
+    pub(super) fn damaged(path: &Path, reason: impl ToString) -> Self {
+        Self::Damaged { path: path.to_owned(), reason: reason.to_string() }
+    }
+}
+
+/// The first differences, and how many more there are.
+fn listed(differences: &[Difference]) -> String {
+    const SHOWN: usize = 3;
+    let mut text: Vec<_> = differences.iter().take(SHOWN).map(ToString::to_string).collect();
+    if differences.len() > SHOWN {
+        text.push(format!("{} more", differences.len() - SHOWN));
+    }
+    text.join("; ")
+}
+
+fn present(names: &[String]) -> String {
+    let verb = if names.len() == 1 { "is" } else { "are" };
+    format!("{} {verb}", names.join(", "))
 }

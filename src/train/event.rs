@@ -1,12 +1,12 @@
 //! What happens in a run, for whoever wants to show or keep it.
 
-use serde::Serialize;
+use serde::{Deserialize, Serialize};
 
 use crate::arena::MatchReport;
 
-/// An event of a run. `metrics.jsonl` holds one a line.
-#[derive(Clone, PartialEq, Debug, Serialize)]
-#[serde(tag = "event", rename_all = "kebab-case")]
+/// An event of a run. `metrics.jsonl` holds one a line, but for those that are [only shown](Self::is_only_shown).
+#[derive(Clone, PartialEq, Debug, Serialize, Deserialize)]
+#[serde(tag = "event", rename_all = "kebab-case", deny_unknown_fields)]
 pub enum TrainEvent {
     /// The run begins, or goes on after `generation` generations.
     Start {
@@ -20,8 +20,31 @@ pub enum TrainEvent {
         patterns: String,
         /// Weights of one stage.
         weights: usize,
-        /// Sum of the Elo gained by all promotions before; none before the first gate.
-        elo: Option<f64>,
+        /// Games learned before.
+        games: u64,
+        /// Seconds the run has taken before.
+        elapsed: f64,
+        /// What the last gate measured against `mobility`; none before the first.
+        baseline: Option<GateMatch>,
+    },
+    /// The newest checkpoint cannot be used; the run goes on from the one before it, and does again what came after.
+    FellBack {
+        /// What is wrong with the newest.
+        reason: String,
+        /// Generations learned at the one before.
+        generation: u32,
+    },
+    /// A weight file of the run was missing or held something else, and was written anew from the checkpoint.
+    Restored {
+        /// Its name.
+        file: String,
+    },
+    /// A file cannot be written for now; it is tried again for some minutes.
+    Waiting {
+        /// The file.
+        file: String,
+        /// What the system said.
+        reason: String,
     },
     /// A new run cannot learn from a record; after the first twenty of a file they are only counted.
     BadRecord {
@@ -72,6 +95,8 @@ pub enum TrainEvent {
         positions: u64,
         /// Sample updates of this generation.
         updates: u64,
+        /// Seconds this session played for it.
+        playing: f64,
         /// Seconds learning took.
         seconds: f64,
         /// Seconds the run has taken in all, earlier sessions included.
@@ -83,12 +108,10 @@ pub enum TrainEvent {
         generation: u32,
         /// Against the best weights so far; none the first time.
         best: Option<GateMatch>,
-        /// Against the built-in `mobility`.
+        /// Against the built-in `mobility`, which is the same in every run and at any time.
         baseline: GateMatch,
         /// Whether these weights are the best now.
         promoted: bool,
-        /// Sum of the Elo gained by all promotions.
-        elo: f64,
         /// Seconds it took.
         seconds: f64,
     },
@@ -110,8 +133,35 @@ pub enum TrainEvent {
     },
 }
 
+impl TrainEvent {
+    /// Whether the event is of the moment, and is not kept in `metrics.jsonl`.
+    pub fn is_only_shown(&self) -> bool {
+        matches!(self, Self::Batch { .. } | Self::Waiting { .. })
+    }
+
+    /// What an event is known by that happens once in a run, or again when a killed run is resumed.
+    pub(super) fn key(&self) -> Option<String> {
+        match self {
+            Self::BadRecord { file, reason } => Some(format!("bad {file} {reason}")),
+            Self::Records { file, .. } => Some(format!("records {file}")),
+            Self::Learned { generation, .. } => Some(format!("learned {generation}")),
+            Self::Gate { generation, .. } => Some(format!("gate {generation}")),
+            _ => None,
+        }
+    }
+
+    /// Seconds that the run has taken in all, if the event tells them.
+    pub(super) fn elapsed(&self) -> Option<f64> {
+        match self {
+            Self::Start { elapsed, .. } | Self::Learned { elapsed, .. } | Self::End { elapsed, .. } => Some(*elapsed),
+            _ => None,
+        }
+    }
+}
+
 /// The outcome of a match of the newest weights.
-#[derive(Clone, Copy, PartialEq, Debug, Serialize)]
+#[derive(Clone, Copy, PartialEq, Debug, Serialize, Deserialize)]
+#[serde(from = "GateMatchRecord", into = "GateMatchRecord")]
 pub struct GateMatch {
     /// Games won.
     pub wins: u64,
@@ -125,6 +175,39 @@ pub struct GateMatch {
     pub elo: [f64; 3],
     /// Mean disc difference.
     pub discs: f64,
+    /// Likelihood that these weights are the stronger ones, 0 to 1.
+    pub superiority: f64,
+}
+
+/// A [`GateMatch`] as it is written: JSON knows no infinite numbers.
+#[derive(Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+struct GateMatchRecord {
+    wins: u64,
+    draws: u64,
+    losses: u64,
+    score: f64,
+    elo: [Option<f64>; 3],
+    discs: f64,
+    superiority: f64,
+}
+
+impl From<GateMatch> for GateMatchRecord {
+    fn from(result: GateMatch) -> Self {
+        let GateMatch { wins, draws, losses, score, elo, discs, superiority } = result;
+        let elo = elo.map(|elo| elo.is_finite().then_some(elo));
+        Self { wins, draws, losses, score, elo, discs, superiority }
+    }
+}
+
+impl From<GateMatchRecord> for GateMatch {
+    fn from(record: GateMatchRecord) -> Self {
+        let GateMatchRecord { wins, draws, losses, score, elo, discs, superiority } = record;
+        // What is infinite lies at the side where it can: the value at that of the score, the interval's ends at theirs.
+        let infinite = [f64::INFINITY.copysign(score - 0.5), f64::NEG_INFINITY, f64::INFINITY];
+        let elo = std::array::from_fn(|i| elo[i].unwrap_or(infinite[i]));
+        Self { wins, draws, losses, score, elo, discs, superiority }
+    }
 }
 
 impl GateMatch {
@@ -138,6 +221,7 @@ impl GateMatch {
             score: tally.score(),
             elo: [elo.value, elo.low, elo.high],
             discs: tally.discs().0,
+            superiority: tally.los(),
         }
     }
 }

@@ -1,7 +1,7 @@
 //! The gate: matches that measure the newest weights.
 
 use std::sync::Arc;
-use std::sync::atomic::AtomicBool;
+use std::sync::atomic::{AtomicBool, Ordering::Relaxed};
 
 use super::config::GateConfig;
 use super::event::GateMatch;
@@ -9,6 +9,11 @@ use crate::arena::{Match, SearchPlayer, SearchSettings, select_openings, xot_ope
 use crate::board::Transcript;
 use crate::eval::{Evaluator, MobilityEvaluator, Model, PatternEvaluator};
 use crate::pattern::Layout;
+use crate::selfplay::Stopped;
+
+/// New weights become the best where they are the stronger ones with at least this likelihood: weights of equal strength do so in
+/// one gate of twenty.
+pub(super) const SUPERIORITY: f64 = 0.95;
 
 /// Plays a match of `first` against `second`, a pair of games from each opening.
 fn play<A: Evaluator, B: Evaluator>(
@@ -16,16 +21,15 @@ fn play<A: Evaluator, B: Evaluator>(
     second: &B,
     config: &GateConfig,
     openings: Vec<Transcript>,
-) -> GateMatch {
+    stop: &AtomicBool,
+) -> Result<GateMatch, Stopped> {
     let settings =
         SearchSettings { depth: config.depth, exact_empties: config.exact_empties, ..SearchSettings::default() };
-    let plan = Match { openings, sprt: None, played: Vec::new() };
-    // A gate takes seconds and its outcome decides what comes after: it is always played to its end.
-    let never = AtomicBool::new(false);
+    let plan = Match { openings, sprt: None, held: Vec::new() };
     let first = || Ok(SearchPlayer::new(first, settings.clone()));
     let second = || Ok(SearchPlayer::new(second, settings.clone()));
-    let report = plan.run(first, second, &never, |_| ());
-    GateMatch::of(&report.expect("built-in players always start"))
+    let report = plan.run(first, second, stop, |_| ()).expect("built-in players always start");
+    if stop.load(Relaxed) { Err(Stopped) } else { Ok(GateMatch::of(&report)) }
 }
 
 /// The newest model against the best so far, if any, and against `mobility`, from the same openings, drawn by `seed`.
@@ -35,12 +39,13 @@ pub(super) fn measure(
     layout: &Arc<Layout>,
     config: &GateConfig,
     seed: u64,
-) -> (Option<GateMatch>, GateMatch) {
+    stop: &AtomicBool,
+) -> Result<(Option<GateMatch>, GateMatch), Stopped> {
     let evaluator = |model: &Model| {
         PatternEvaluator::with_layout(model, layout.clone()).expect("the learner's models fit the layout")
     };
     let newest = evaluator(newest);
     let openings = select_openings(&xot_openings(), config.pairs as usize, seed);
-    let against_best = best.map(|best| play(&newest, &evaluator(best), config, openings.clone()));
-    (against_best, play(&newest, &MobilityEvaluator, config, openings))
+    let against_best = best.map(|best| play(&newest, &evaluator(best), config, openings.clone(), stop)).transpose()?;
+    Ok((against_best, play(&newest, &MobilityEvaluator, config, openings, stop)?))
 }

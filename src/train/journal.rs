@@ -1,139 +1,191 @@
-//! The journal of a generation: its samples, batch by batch, as they were played.
+//! Journals: the games of each generation, as they are played. `RUN/games/NNNNNNNN.fsg` holds those of generation N.
 //!
-//! A batch is a frame: the magic, the batch's number, the number of samples (u32 each, little-endian), 18 bytes a sample
-//! (player's discs, opponent's discs, target in 1/128 disc), and the first 8 bytes of the SHA-256 of all before. A frame that
-//! was cut off by a crash is not taken and is written anew.
+//! A journal grows by frames of games. What a crash cut off is played again: a game depends on nothing but its number, so the file
+//! ends up the same.
 
-use std::fs::{File, OpenOptions};
-use std::io::{self, Write};
+use std::collections::VecDeque;
+use std::io;
 use std::path::{Path, PathBuf};
+use std::time::{Duration, Instant};
 
-use sha2::{Digest, Sha256};
+use rayon::prelude::*;
 
-use crate::board::Position;
-use crate::eval::Score;
-use crate::learn::{Sample, SampleSet};
+use super::config::TrainConfig;
+use super::directory::RunDirectory;
+use super::error::TrainError;
+use super::identity::Identity;
+use super::keeper::{Halt, Keeper};
+use super::source::Played;
+use crate::games::{Block, GamesError, GamesHeader, GamesReader};
+use crate::learn::{Sample, SampleSet, lambda_returns};
+use crate::selfplay::GameRecord;
 
-const MAGIC: &[u8; 4] = b"FSJ1";
-const HEADER: usize = 12;
-const SAMPLE: usize = 18;
-const CHECKSUM: usize = 8;
-
-/// The journal of one generation, open for reading what there is and appending what comes.
+/// The journal of one generation, open for appending.
 pub(super) struct Journal {
-    file: File,
-    /// Frames that were found whole and are not yet taken, as bytes from `at` on.
-    found: Vec<u8>,
-    at: usize,
-    batch: u32,
+    path: PathBuf,
+    /// Bytes of the header and the whole frames; 0 before the first is written.
+    length: u64,
+    /// Games in these frames and in `pending`.
+    played: u32,
+    /// Why no more games were found in it.
+    ending: &'static str,
+    /// What is to be appended next.
+    pending: Vec<u8>,
+    written: Instant,
 }
 
-/// Where a generation's journal is.
-pub(super) fn path(directory: &Path, generation: u32) -> PathBuf {
-    directory.join(format!("{generation:08}.fsj"))
-}
+/// Frames wait in memory until they are so many bytes, or so much time has passed.
+const PENDING_BYTES: usize = 1 << 16;
+const PENDING_TIME: Duration = Duration::from_secs(1);
 
 impl Journal {
-    /// Opens a generation's journal, making it where there is none. What follows the last whole frame is cut off.
-    pub(super) fn open(path: &Path) -> io::Result<Self> {
-        let mut found = match std::fs::read(path) {
-            Ok(bytes) => bytes,
-            Err(error) if error.kind() == io::ErrorKind::NotFound => Vec::new(),
-            Err(error) => return Err(error),
-        };
-        let mut whole = 0;
-        let mut batch = 0;
-        while let Some(length) = frame_length(&found[whole..], batch) {
-            whole += length;
-            batch += 1;
+    /// The journal of a generation as far as it goes, and the samples of its games. Nothing is changed; what follows the last whole
+    /// frame is overwritten by the next one.
+    ///
+    /// # Errors
+    /// A file that cannot be read, or that holds other games.
+    pub fn open(
+        directory: &RunDirectory,
+        identity: &Identity,
+        config: &TrainConfig,
+        generation: u32,
+    ) -> Result<(Self, SampleSet), TrainError> {
+        let path = directory.journal(generation);
+        let header = GamesHeader { run: identity.run(), generation };
+        let found = read(&path, header)?;
+        let lambda = config.phase(generation).lambda;
+        let mut samples = SampleSet::default();
+        let (length, ending) = (found.header_length, found.ending);
+        let pending = if length == 0 { header.to_bytes().to_vec() } else { Vec::new() };
+        let mut journal = Self { path, length, played: 0, ending, pending, written: Instant::now() };
+        // Decoding takes longer than reading.
+        let decoded = found.blocks.into_par_iter().map(|(block, end): (Block, u64)| {
+            let frame = block.decode().ok()?;
+            let samples: Vec<Sample> = samples_of(&frame.games, lambda).collect();
+            Some((frame.first, frame.games.len() as u32, samples, end))
+        });
+        for frame in decoded.collect::<Vec<_>>() {
+            let Some((first, games, new, end)) = frame.filter(|frame| frame.0 == journal.played) else { break };
+            new.into_iter().for_each(|sample| samples.push(sample));
+            journal.played = first + games;
+            journal.length = end;
         }
-        found.truncate(whole);
-        let file = OpenOptions::new().create(true).append(true).open(path)?;
-        file.set_len(whole as u64)?;
-        Ok(Self { file, found, at: 0, batch: 0 })
+        Ok((journal, samples))
     }
 
-    /// The next batch, if it was played before.
-    pub(super) fn next(&mut self) -> Option<SampleSet> {
-        let length = frame_length(&self.found[self.at..], self.batch)?;
-        let samples = &self.found[self.at + HEADER..self.at + length - CHECKSUM];
-        let mut set = SampleSet::default();
-        for bytes in samples.chunks_exact(SAMPLE) {
-            let word = |at: usize| u64::from_le_bytes(bytes[at..at + 8].try_into().expect("eight bytes"));
-            let target = i16::from_le_bytes([bytes[16], bytes[17]]);
-            let position = Position { player: word(0), opponent: word(8) };
-            set.push(Sample { position, target: Score(i32::from(target)) });
-        }
-        self.at += length;
-        self.batch += 1;
-        Some(set)
+    /// Games that it has.
+    pub fn played(&self) -> u32 {
+        self.played
     }
 
-    /// Appends the next batch, given in the order of play.
-    pub(super) fn append(&mut self, samples: &[Sample]) -> io::Result<()> {
-        let mut frame = Vec::with_capacity(HEADER + SAMPLE * samples.len() + CHECKSUM);
-        frame.extend_from_slice(MAGIC);
-        frame.extend_from_slice(&self.batch.to_le_bytes());
-        frame.extend_from_slice(&(samples.len() as u32).to_le_bytes());
-        for sample in samples {
-            frame.extend_from_slice(&sample.position.player.to_le_bytes());
-            frame.extend_from_slice(&sample.position.opponent.to_le_bytes());
-            frame.extend_from_slice(&(sample.target.0 as i16).to_le_bytes());
+    /// Adds games, which are written sooner or later. True if they were written.
+    pub fn append(&mut self, played: &Played, keeper: &mut Keeper) -> Result<bool, Halt> {
+        self.pending.extend(&played.frame);
+        self.played += played.games.len() as u32;
+        if self.pending.len() < PENDING_BYTES && self.written.elapsed() < PENDING_TIME {
+            return Ok(false);
         }
-        let checksum = Sha256::digest(&frame);
-        frame.extend_from_slice(&checksum[..CHECKSUM]);
-        self.file.write_all(&frame)?;
-        self.batch += 1;
+        self.flush(keeper).map(|()| true)
+    }
+
+    /// Writes what waits to be written.
+    pub fn flush(&mut self, keeper: &mut Keeper) -> Result<(), Halt> {
+        if !self.pending.is_empty() {
+            let Self { path, length, pending, .. } = self;
+            let new_length = keeper.patiently(path, |disk| disk.append(path, *length, pending))?;
+            *length += pending.len() as u64;
+            if new_length != *length {
+                let error =
+                    io::Error::other("cut off or removed by another program; what it lacks can be played again");
+                return Err(TrainError::io(path)(error).into());
+            }
+            pending.clear();
+        }
+        self.written = Instant::now();
         Ok(())
     }
 
-    /// Makes sure that a checkpoint which relies on the journal finds it even after a power cut.
-    pub(super) fn sync(&self) -> io::Result<()> {
-        self.file.sync_data()
+    /// Writes what waits, and makes sure that a checkpoint which relies on the journal finds it even after a power cut.
+    pub fn finish(mut self, keeper: &mut Keeper) -> Result<(), Halt> {
+        self.flush(keeper)?;
+        keeper.patiently(&self.path, |disk| disk.sync(&self.path))
     }
 }
 
-/// The length of the frame at the front, if it is the batch wanted, whole, and undamaged.
-fn frame_length(bytes: &[u8], batch: u32) -> Option<usize> {
-    let header = bytes.get(..HEADER)?;
-    let word = |at: usize| u32::from_le_bytes(header[at..at + 4].try_into().expect("four bytes"));
-    if &header[..4] != MAGIC || word(4) != batch {
-        return None;
-    }
-    let body = HEADER + SAMPLE * word(8) as usize;
-    let frame = bytes.get(..body + CHECKSUM)?;
-    (Sha256::digest(&frame[..body])[..CHECKSUM] == frame[body..]).then_some(body + CHECKSUM)
+/// Samples of games, in order.
+pub(super) fn samples_of(games: &[GameRecord], lambda: f32) -> impl Iterator<Item = Sample> {
+    games.iter().flat_map(move |game| lambda_returns(&game.replay(), lambda))
 }
 
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    fn samples(n: i32) -> Vec<Sample> {
-        (0..n).map(|i| Sample { position: Position::START, target: Score(100 * i - 500) }).collect()
-    }
-
-    #[test]
-    fn a_torn_frame_is_cut_off_and_written_anew() {
-        let directory = tempfile::tempdir().unwrap();
-        let path = path(directory.path(), 3);
-        let mut journal = Journal::open(&path).unwrap();
-        assert!(journal.next().is_none());
-        journal.append(&samples(5)).unwrap();
-        journal.append(&samples(7)).unwrap();
-        let whole = std::fs::read(&path).unwrap();
-        // However much of the second frame is missing, the first stays and the second can be appended again.
-        for cut in [1, 8, 60, 7 * SAMPLE + HEADER + CHECKSUM - 1] {
-            std::fs::write(&path, &whole[..whole.len() - cut]).unwrap();
-            let mut journal = Journal::open(&path).unwrap();
-            assert_eq!(journal.next().unwrap().with_empties(60), samples(5));
-            assert!(journal.next().is_none());
-            journal.append(&samples(7)).unwrap();
-            assert_eq!(std::fs::read(&path).unwrap(), whole);
+/// The replay window of a run that has learned so many generations, oldest first.
+///
+/// # Errors
+/// A journal that lacks games, whatever the reason.
+pub(super) fn window(
+    directory: &RunDirectory,
+    identity: &Identity,
+    config: &TrainConfig,
+    generations: u32,
+) -> Result<VecDeque<SampleSet>, TrainError> {
+    let first = generations.saturating_sub(config.window - 1);
+    let samples = |generation| {
+        let (journal, samples) = Journal::open(directory, identity, config, generation)?;
+        let wanted = config.phase(generation).games;
+        if journal.played != wanted {
+            let reason = format!("{} of {wanted} games are there, then {}", journal.played, journal.ending);
+            return Err(TrainError::damaged(&journal.path, reason));
         }
-        let mut damaged = whole.clone();
-        damaged[20] ^= 1;
-        std::fs::write(&path, damaged).unwrap();
-        assert!(Journal::open(&path).unwrap().next().is_none());
+        Ok(samples)
+    };
+    (first..generations).map(samples).collect()
+}
+
+/// Makes sure that no journal from a generation on is another run's.
+pub(super) fn check_owner(directory: &RunDirectory, identity: &Identity, first: u32) -> Result<(), TrainError> {
+    for generation in directory.journals()?.into_iter().filter(|&generation| generation >= first) {
+        let path = directory.journal(generation);
+        open(&path, GamesHeader { run: identity.run(), generation }).map(drop)?;
+    }
+    Ok(())
+}
+
+/// What a journal holds up to the first frame that is not whole.
+struct Found {
+    /// 0 without a header.
+    header_length: u64,
+    /// Frames, each with the offset of its end.
+    blocks: Vec<(Block, u64)>,
+    /// Why there are no more.
+    ending: &'static str,
+}
+
+fn read(path: &Path, header: GamesHeader) -> Result<Found, TrainError> {
+    let mut reader = match open(path, header)? {
+        Ok(reader) => reader,
+        Err(ending) => return Ok(Found { header_length: 0, blocks: Vec::new(), ending }),
+    };
+    let header_length = reader.offset();
+    let mut blocks = Vec::new();
+    let ending = loop {
+        match reader.next_block() {
+            Ok(Some(block)) => blocks.push((block, reader.offset())),
+            Ok(None) => break "the file ends",
+            Err(GamesError::Io(error)) => return Err(TrainError::io(path)(error)),
+            Err(GamesError::Torn { .. }) => break "the file is cut off",
+            Err(_) => break "it is damaged",
+        }
+    };
+    Ok(Found { header_length, blocks, ending })
+}
+
+/// Opens a journal of this run and generation, or says why it has no games at all.
+fn open(path: &Path, header: GamesHeader) -> Result<Result<GamesReader, &'static str>, TrainError> {
+    match GamesReader::open(path) {
+        Ok(reader) if reader.header() == header => Ok(Ok(reader)),
+        Ok(_) => Err(TrainError::ForeignGames(path.to_owned())),
+        Err(GamesError::Io(error)) if error.kind() == io::ErrorKind::NotFound => Ok(Err("the file is missing")),
+        Err(GamesError::Io(error)) => Err(TrainError::io(path)(error)),
+        Err(GamesError::Torn { .. }) => Ok(Err("the file is cut off")),
+        Err(_) => Ok(Err("its header is damaged")),
     }
 }

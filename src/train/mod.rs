@@ -6,22 +6,40 @@
 //!
 //! A new run first learns its records, if it has any. Their checksums are part of the configuration as resolved.
 //!
-//! A generation is self-play with frozen weights, in batches; then passes of the learner over the newest samples and over a
-//! replay window. Every batch goes to the generation's journal as soon as it is played; the learner's state goes to the
-//! checkpoint between generations. Resuming reads the checkpoint and takes batches from the journals as long as there are any.
+//! A generation is self-play with frozen weights; then passes of the learner over the newest samples and over a replay window.
+//! A [`GameSource`] plays the games; they go to the generation's journal as they are played, and the run's state goes to the
+//! checkpoint between generations. Resuming reads the checkpoint, and takes games from the journals as long as there are any. A run
+//! can be told to stop at any time, and whatever it was doing is given up at once: what was not saved is done again.
+//!
+//! | file | what it has |
+//! |---|---|
+//! | `run` | the loop of generations |
+//! | `open` | what is checked before, and what is brought in order |
+//! | `state`, `checkpoint`, `journal`, `directory` | how far a run has come, in memory and on disk |
+//! | `keeper` | writing with patience, and telling of events |
+//! | `source`, `records`, `gate` | where games and records come from, and how strength is measured |
 
 mod checkpoint;
 mod config;
+mod directory;
 mod error;
 mod event;
 mod gate;
+mod identity;
 mod journal;
+mod keeper;
+mod open;
 mod records;
 mod request;
 mod run;
+mod source;
+mod state;
 
 pub use config::{ConfigError, GateConfig, PRESETS, Phase, RecordsConfig, TrainConfig};
 pub use error::TrainError;
 pub use event::{GateMatch, TrainEvent};
+pub use identity::Difference;
+pub use keeper::Sink;
 pub use request::{Budget, Outcome, TrainRequest};
 pub use run::train;
+pub use source::{GameJob, GameSource, LocalGames, Played};

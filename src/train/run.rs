@@ -1,433 +1,356 @@
 //! The loop of generations.
 
-use std::collections::VecDeque;
-use std::fs::{File, OpenOptions};
-use std::io::{self, Write};
+use std::ops::ControlFlow;
 use std::sync::Arc;
-use std::sync::atomic::{AtomicBool, Ordering::Relaxed};
-use std::time::Instant;
+use std::sync::atomic::AtomicBool;
+use std::time::{Duration, Instant};
 
-use rayon::prelude::*;
-
-use super::checkpoint::{Checkpoint, RunDirectory};
+use super::checkpoint::Checkpoint;
 use super::config::{Phase, TrainConfig};
+use super::directory::{BEST, CHECKPOINT, LAST, PREVIOUS_CHECKPOINT};
 use super::error::TrainError;
 use super::event::TrainEvent;
 use super::gate;
-use super::journal::Journal;
+use super::identity::Identity;
+use super::journal::{Journal, samples_of};
+use super::keeper::{Halt, Keeper, Sink};
+use super::open::open;
 use super::records;
 use super::request::{Budget, Outcome, TrainRequest};
-use crate::eval::PatternEvaluator;
-use crate::learn::{Learner, PassLoss, Sample, SampleSet, lambda_returns};
+use super::source::{GameJob, GameSource, Played};
+use super::state::{Best, RecordsProgress, RunState};
+use crate::learn::SampleSet;
 use crate::pattern::Layout;
-use crate::selfplay::SelfPlay;
-use crate::storage::atomic_write;
+use crate::selfplay::Stopped;
 use crate::weights::{Provenance, WeightFile};
-
-/// Games of a batch: what a signal waits for, and what a crash costs.
-const BATCH: u32 = 2048;
 
 /// A checkpoint is written at the end of a generation if the last is older than this. The journal makes good for the time
 /// between: what follows the checkpoint is only learned again.
-const CHECKPOINT_SECONDS: f64 = 30.0;
+const CHECKPOINT_EVERY: Duration = Duration::from_secs(30);
 
 /// Trains in a run directory, on the threads of the current rayon pool, until the budget is used up or the request's `stop` is
 /// set. A directory that holds a run of the same configuration is resumed. The sink hears of every event as it happens.
 ///
 /// # Errors
-/// See [`TrainError`]. The files in the directory are whole whatever happens.
-pub fn train(request: &TrainRequest, sink: &mut dyn FnMut(&TrainEvent)) -> Result<Outcome, TrainError> {
-    let TrainRequest { budget, stop, .. } = request;
-    let mut run = Run::open(request)?;
-    if !run.start(stop, sink)? {
-        run.end(false, sink)?;
-        return Ok(Outcome::Stopped);
-    }
-    let mut over = run.is_over(budget);
-    if over && run.best.is_none() {
-        run.gate(sink)?;
-    }
-    while !over {
-        if !run.generation(stop, sink)? {
-            run.end(false, sink)?;
-            return Ok(Outcome::Stopped);
+/// See [`TrainError`]. The files in the directory are whole whatever happens, and as they were if the run cannot be resumed.
+pub fn train(request: &TrainRequest, sink: Sink) -> Result<Outcome, TrainError> {
+    let mut run = match open(request, sink) {
+        Ok(run) => run,
+        Err(Halt::Stopped) => return Ok(Outcome::Stopped),
+        Err(Halt::Failed(error)) => return Err(error),
+    };
+    match run.work() {
+        Ok(()) => Ok(Outcome::Finished),
+        Err(Halt::Stopped) => {
+            // A disk that fails now has nothing to take that matters.
+            let _ = run.tell_end(false);
+            Ok(Outcome::Stopped)
         }
-        let gate_due = run.config.gate.every > 0 && run.state.generation.is_multiple_of(run.config.gate.every);
-        // Asked once: a time that runs out during a checkpoint leaves one more generation, not a run without its last gate.
-        over = run.is_over(budget);
-        if gate_due || over {
-            run.gate(sink)?;
-        } else if stop.load(Relaxed) || run.since_checkpoint.elapsed().as_secs_f64() >= CHECKPOINT_SECONDS {
-            run.checkpoint(sink)?;
-        }
+        Err(Halt::Failed(error)) => Err(error),
     }
-    run.end(true, sink)?;
-    Ok(Outcome::Finished)
 }
 
 /// A run at work.
-struct Run {
-    config: TrainConfig,
-    toml: String,
-    layout: Arc<Layout>,
-    directory: RunDirectory,
-    learner: Learner,
-    best: Option<WeightFile>,
-    /// Samples of the generations in the window, oldest first.
-    window: VecDeque<SampleSet>,
-    /// Counters; its cells stay empty until it is written.
-    state: Checkpoint,
-    resumed: bool,
-    started: Instant,
-    /// Seconds of earlier sessions.
-    earlier: f64,
-    since_checkpoint: Instant,
-    metrics: File,
+pub(super) struct Run<'r> {
+    pub config: TrainConfig,
+    pub identity: Identity,
+    pub layout: Arc<Layout>,
+    pub budget: Budget,
+    pub source: &'r dyn GameSource,
+    pub stop: &'r AtomicBool,
+    pub keeper: Keeper<'r>,
+    pub state: RunState,
+    pub clock: Clock,
+    pub saved: Saved,
 }
 
-impl Run {
-    fn open(request: &TrainRequest) -> Result<Self, TrainError> {
-        let &TrainRequest { resume, from, .. } = request;
-        let layout = Arc::new(Layout::new(&request.config.pattern_set()?)?);
-        let config = records::sealed(request.config)?;
-        let directory = RunDirectory::open(request.directory)?;
-        let toml = config.to_toml();
-        let checkpoint = directory.checkpoint()?;
-        let root = directory.file("");
-        let resumed = checkpoint.is_some();
-        let (learner, state) = match checkpoint {
-            Some(_) if !resume => return Err(TrainError::Exists(root)),
-            Some(_) if from.is_some() => return Err(TrainError::FromOnResume(root)),
-            Some(mut state) => {
-                match first_difference(&state.config, &toml) {
-                    Some(key) if key == "sha256" => return Err(TrainError::RecordsChanged(root)),
-                    Some(key) => return Err(TrainError::OtherConfig { directory: root, key }),
-                    None => {}
-                }
-                let broken = || TrainError::Damaged(directory.file("checkpoint"));
-                let learner = state.take_learner().map_err(|_| broken())?;
-                (Learner::from_state(layout.clone(), config.step, learner).ok_or_else(broken)?, state)
-            }
-            None => {
-                let learner = match from {
-                    Some(from) => {
-                        Learner::from_model(layout.clone(), &from.model, config.step).map_err(TrainError::From)?
-                    }
-                    None => Learner::new(layout.clone(), config.stages(config.phase(0)), config.step),
-                };
-                (learner, new_state(toml.clone(), from.map(WeightFile::hash)))
-            }
-        };
-        let config_path = directory.file("config.toml");
-        atomic_write(&config_path, |file| file.write_all(toml.as_bytes()))
-            .map_err(|error: io::Error| TrainError::io(&config_path, error))?;
-        let metrics_path = directory.file("metrics.jsonl");
-        let metrics = OpenOptions::new().create(true).append(true).open(&metrics_path);
-        let mut run = Self {
-            config,
-            toml,
-            layout,
-            best: None,
-            learner,
-            window: VecDeque::new(),
-            earlier: state.elapsed,
-            state,
-            resumed,
-            started: Instant::now(),
-            since_checkpoint: Instant::now(),
-            metrics: metrics.map_err(|error| TrainError::io(&metrics_path, error))?,
-            directory,
-        };
-        run.load_best()?;
-        run.load_window()?;
-        Ok(run)
-    }
+/// The time of a run.
+pub(super) struct Clock {
+    pub started: Instant,
+    /// Seconds of earlier sessions.
+    pub earlier: f64,
+}
 
-    /// The best weights as the checkpoint knows them. Those of the checkpoint's own generation may not have been saved yet.
-    fn load_best(&mut self) -> Result<(), TrainError> {
-        let path = self.directory.file("best.fsw");
-        self.best = match self.state.best {
-            None => None,
-            Some(generation) if generation == self.state.generation => {
-                let best = self.weights();
-                best.save(&path)?;
-                Some(best)
-            }
-            Some(generation) => match WeightFile::load(&path)? {
-                best if best.provenance.generations == u64::from(generation) => Some(best),
-                _ => return Err(TrainError::Damaged(path)),
-            },
-        };
-        Ok(())
-    }
-
-    /// The replay window as it was at the checkpoint.
-    fn load_window(&mut self) -> Result<(), TrainError> {
-        let first = self.state.generation.saturating_sub(self.config.window - 1);
-        for generation in first..self.state.generation {
-            let path = self.directory.journal(generation);
-            let mut journal = Journal::open(&path).map_err(|error| TrainError::io(&path, error))?;
-            let mut samples = SampleSet::default();
-            for _ in batches(self.config.phase(generation)) {
-                let batch = journal.next().ok_or_else(|| TrainError::Damaged(path.clone()))?;
-                samples.append(&batch);
-            }
-            self.window.push_back(samples);
-        }
-        Ok(())
-    }
-
+impl Clock {
+    /// Seconds the run has taken in all.
     fn elapsed(&self) -> f64 {
         self.earlier + self.started.elapsed().as_secs_f64()
     }
+}
 
-    fn is_over(&self, budget: &Budget) -> bool {
-        budget.seconds.is_some_and(|seconds| self.elapsed() >= seconds)
-            || budget.generations.is_some_and(|generations| self.state.generation >= generations)
-            || budget.games.is_some_and(|games| self.state.games >= games)
-    }
+/// The newest checkpoint of use in the directory.
+pub(super) struct Saved {
+    pub at: Instant,
+    /// Generations learned then.
+    pub generation: u32,
+    /// Whether it is the one called newest, and not the one before.
+    pub newest_is_good: bool,
+}
 
-    fn tell(&mut self, sink: &mut dyn FnMut(&TrainEvent), event: &TrainEvent) -> Result<(), TrainError> {
-        tell(&mut self.metrics, &self.directory, sink, event)
-    }
-
-    /// Says how the run begins; a new one learns its records and writes its first checkpoint. False if it was stopped before
-    /// that: it will begin anew.
-    fn start(&mut self, stop: &AtomicBool, sink: &mut dyn FnMut(&TrainEvent)) -> Result<bool, TrainError> {
-        let event = TrainEvent::Start {
-            generation: self.state.generation,
-            resumed: self.resumed,
-            threads: rayon::current_num_threads(),
-            patterns: self.layout.set().name.clone(),
-            weights: self.layout.weights(),
-            elo: self.state.best.map(|_| self.state.elo),
-        };
-        self.tell(sink, &event)?;
-        if self.resumed {
-            return Ok(true);
-        }
-        if let Some(config) = &self.config.records {
-            let tell = &mut |event: &TrainEvent| tell(&mut self.metrics, &self.directory, sink, event);
-            let Some(updates) = records::learn(config, &mut self.learner, stop, tell)? else { return Ok(false) };
-            self.state.updates += updates;
-        }
-        self.checkpoint(sink).map(|()| true)
-    }
-
-    fn end(&mut self, finished: bool, sink: &mut dyn FnMut(&TrainEvent)) -> Result<(), TrainError> {
-        let event = TrainEvent::End { generation: self.state.generation, finished, elapsed: self.elapsed() };
-        self.tell(sink, &event)
-    }
-
-    /// Plays and learns one generation. False if it was stopped before all games were played; the journal keeps those that were.
-    fn generation(&mut self, stop: &AtomicBool, sink: &mut dyn FnMut(&TrainEvent)) -> Result<bool, TrainError> {
-        let generation = self.state.generation;
-        let phase = *self.config.phase(generation);
-        let stages = self.config.stages(&phase);
-        if &stages != self.learner.stages() {
-            self.learner.set_stages(stages);
-        }
-        self.learner.set_overlap(phase.overlap);
-        let Some(newest) = self.play(generation, &phase, stop, sink)? else { return Ok(false) };
-        let positions = newest.len() as u64;
-        self.window.push_back(newest);
-        while self.window.len() > self.config.window as usize {
-            self.window.pop_front();
-        }
-
-        let began = Instant::now();
-        let newest = self.window.back().expect("just put there");
-        let loss = self.learner.pass(newest)?;
-        let mut updates = loss.samples;
-        for _ in 1..self.config.passes {
-            for samples in &self.window {
-                let PassLoss { samples, .. } = self.learner.pass(samples)?;
-                updates += samples;
+impl Run<'_> {
+    /// The whole run, from where it is.
+    fn work(&mut self) -> Result<(), Halt> {
+        self.learn_records()?;
+        while self.has_budget() && self.generation()? {
+            let every = self.config.gate.every;
+            if every > 0 && self.state.progress.generation.is_multiple_of(every) {
+                self.gate()?;
+            } else {
+                self.checkpoint_if_due()?;
             }
         }
-        self.state.generation += 1;
-        self.state.games += u64::from(phase.games);
-        self.state.positions += positions;
-        self.state.updates += updates;
-        let event = TrainEvent::Learned {
-            generation,
-            loss: loss.rmse(),
-            games: self.state.games,
-            positions: self.state.positions,
-            updates,
-            seconds: began.elapsed().as_secs_f64(),
-            elapsed: self.elapsed(),
-        };
-        self.tell(sink, &event)?;
-        Ok(true)
+        if self.state.progress.gated != Some(self.state.progress.generation) {
+            self.gate()?;
+        }
+        self.tell_end(true)
     }
 
-    /// The games of a generation, from its journal as far as it goes.
-    fn play(
-        &mut self,
-        generation: u32,
-        phase: &Phase,
-        stop: &AtomicBool,
-        sink: &mut dyn FnMut(&TrainEvent),
-    ) -> Result<Option<SampleSet>, TrainError> {
-        let path = self.directory.journal(generation);
-        let io = |error| TrainError::io(&path, error);
-        let mut journal = Journal::open(&path).map_err(io)?;
-        let model = self.config.model(&self.learner);
-        let evaluator = PatternEvaluator::with_layout(&model, self.layout.clone()).expect("the learner's model fits");
-        // Made when it is needed: before they play, selective players measure.
-        let mut players = None;
-        let never = AtomicBool::new(false);
-        let mut samples = SampleSet::default();
-        for (first, count) in batches(phase) {
-            if stop.load(Relaxed) {
-                return Ok(None);
+    /// Whether the budget allows for another generation.
+    fn has_budget(&self) -> bool {
+        let progress = &self.state.progress;
+        let Budget { seconds, generations, games } = self.budget;
+        let next = self.config.phase(progress.generation).games;
+        let in_time = |limit| progress.generation == 0 || progress.pace.has_time_for(next, self.clock.elapsed(), limit);
+        seconds.is_none_or(in_time)
+            && generations.is_none_or(|most| progress.generation < most)
+            && games.is_none_or(|most| progress.games < most)
+    }
+
+    /// What is left to do of the records of a new run.
+    fn learn_records(&mut self) -> Result<(), Halt> {
+        let Some(config) = self.config.records.clone() else { return Ok(()) };
+        let done = self.state.progress.records.files as usize;
+        for file in &config.files[done..] {
+            let first = self.state.progress.records.read;
+            let mut began = Instant::now();
+            let format = records::read_lessons(file, &config, first, self.stop, |lesson| {
+                self.learn_lesson(file, config.passes, lesson)?;
+                self.state.progress.records.seconds += began.elapsed().as_secs_f64();
+                began = Instant::now();
+                self.checkpoint_if_due()
+            })?;
+            let RecordsProgress { files, read, left_out, loss, seconds } = self.state.progress.records;
+            let positions = loss.samples;
+            if positions == 0 {
+                return Err(TrainError::NoRecords { path: file.into(), format }.into());
             }
-            let began = Instant::now();
-            let (batch, replayed) = match journal.next() {
-                Some(batch) => (batch, true),
-                None => {
-                    let players = players.get_or_insert_with(|| SelfPlay::new(&evaluator, phase.self_play));
-                    let games = players.play_games(self.config.seed, generation, first, count, &never);
-                    let games = games.expect("a batch is played to its end");
-                    let labelled: Vec<Vec<Sample>> =
-                        games.par_iter().map(|game| lambda_returns(game, phase.lambda)).collect();
-                    let labelled = labelled.concat();
-                    journal.append(&labelled).map_err(io)?;
-                    let mut batch = SampleSet::default();
-                    labelled.into_iter().for_each(|sample| batch.push(sample));
-                    (batch, false)
-                }
-            };
-            samples.append(&batch);
-            let event = TrainEvent::Batch {
-                generation,
-                played: first + count,
-                games: phase.games,
-                positions: batch.len() as u64,
-                replayed,
-                seconds: began.elapsed().as_secs_f64(),
-            };
-            self.tell(sink, &event)?;
-        }
-        journal.sync().map_err(io)?;
-        Ok(Some(samples))
-    }
-
-    /// Measures the newest weights and keeps them as the best if they are.
-    fn gate(&mut self, sink: &mut dyn FnMut(&TrainEvent)) -> Result<(), TrainError> {
-        let began = Instant::now();
-        let generation = self.state.generation.saturating_sub(1);
-        let newest = self.weights();
-        let seed = self.config.seed.wrapping_add(u64::from(generation));
-        let best_model = self.best.as_ref().map(|best| &best.model);
-        let (best, baseline) = gate::measure(&newest.model, best_model, &self.layout, &self.config.gate, seed);
-        let promoted = best.is_none_or(|result| result.score > 0.5);
-        if promoted {
-            self.state.best = Some(self.state.generation);
-            // A whitewash has no finite Elo; it counts as a thousand.
-            self.state.elo += best.map_or(0.0, |result| result.elo[0].min(1000.0));
-        }
-        let seconds = began.elapsed().as_secs_f64();
-        self.tell(sink, &TrainEvent::Gate { generation, best, baseline, promoted, elo: self.state.elo, seconds })?;
-        // The checkpoint first: it can make these weights again, should best.fsw not be written any more.
-        self.checkpoint(sink)?;
-        if promoted {
-            newest.save(&self.directory.file("best.fsw"))?;
-            self.best = Some(newest);
+            self.state.progress.records = RecordsProgress { files: files + 1, ..RecordsProgress::default() };
+            let (file, loss) = (file.clone(), loss.rmse());
+            self.keeper.tell(&TrainEvent::Records { file, read, left_out, positions, loss, seconds })?;
+            self.checkpoint()?;
         }
         Ok(())
     }
 
-    fn weights(&self) -> WeightFile {
+    fn learn_lesson(&mut self, file: &str, passes: u32, lesson: records::Lesson) -> Result<(), Halt> {
+        let progress = &mut self.state.progress;
+        for fault in lesson.faults {
+            progress.records.left_out += 1;
+            if progress.records.left_out <= records::TOLD {
+                self.keeper.tell(&TrainEvent::BadRecord { file: file.to_owned(), reason: fault.to_string() })?;
+            }
+        }
+        progress.records.read += lesson.read;
+        for pass in 0..passes {
+            let loss = self.state.learner.pass_until(&lesson.samples, 1.0, self.stop)?.ok_or(Stopped)?;
+            progress.updates += loss.samples;
+            if pass == 0 {
+                progress.records.loss = progress.records.loss + loss;
+            }
+        }
+        Ok(())
+    }
+
+    /// Plays and learns one generation. False if the time of the budget ran out before all games were played; the journal keeps
+    /// those that were.
+    fn generation(&mut self) -> Result<bool, Halt> {
+        let generation = self.state.progress.generation;
+        let phase = *self.config.phase(generation);
+        let stages = self.config.stages(&phase);
+        if &stages != self.state.learner.stages() {
+            self.state.learner.set_stages(stages);
+        }
+        self.state.learner.set_overlap(phase.overlap);
+        let began = Instant::now();
+        let Some(newest) = self.play(generation, &phase)? else { return Ok(false) };
+        let playing = began.elapsed().as_secs_f64();
+        self.learn(generation, &phase, newest, playing).map(|()| true)
+    }
+
+    /// Learns the newest samples and the replay window.
+    fn learn(&mut self, generation: u32, phase: &Phase, newest: SampleSet, playing: f64) -> Result<(), Halt> {
+        let RunState { progress, learner, window, .. } = &mut self.state;
+        progress.positions += newest.len() as u64;
+        window.push_back(newest);
+        while window.len() > self.config.window as usize {
+            window.pop_front();
+        }
+        let began = Instant::now();
+        let newest = window.back().expect("just put there");
+        let loss = learner.pass_until(newest, 1.0, self.stop)?.ok_or(Stopped)?;
+        let mut updates = loss.samples;
+        for _ in 1..self.config.passes {
+            for samples in window.iter() {
+                updates += learner.pass_until(samples, 1.0, self.stop)?.ok_or(Stopped)?.samples;
+            }
+        }
+        progress.generation += 1;
+        progress.games += u64::from(phase.games);
+        progress.updates += updates;
+        progress.pace.learning = began.elapsed().as_secs_f64();
+        let event = TrainEvent::Learned {
+            generation,
+            loss: loss.rmse(),
+            games: progress.games,
+            positions: progress.positions,
+            updates,
+            playing,
+            seconds: progress.pace.learning,
+            elapsed: self.clock.elapsed(),
+        };
+        self.keeper.tell(&event)
+    }
+
+    /// The samples of a generation's games: from its journal as far as it goes, then from the source. None if the time of the
+    /// budget ran out before.
+    fn play(&mut self, generation: u32, phase: &Phase) -> Result<Option<SampleSet>, Halt> {
+        let mut began = Instant::now();
+        let batch = |played, positions, replayed, began: &mut Instant| {
+            let seconds = std::mem::replace(began, Instant::now()).elapsed().as_secs_f64();
+            TrainEvent::Batch { generation, played, games: phase.games, positions, replayed, seconds }
+        };
+        let (mut journal, mut samples) =
+            Journal::open(&self.keeper.directory, &self.identity, &self.config, generation)?;
+        let replayed = journal.played();
+        if replayed > 0 {
+            self.keeper.tell(&batch(replayed, samples.len() as u64, true, &mut began))?;
+        }
+        if self.keeper.is_stopped() {
+            return Err(Halt::Stopped);
+        }
+        let (clock, pace) = (&self.clock, self.state.progress.pace);
+        let is_time_up =
+            || generation > 0 && self.budget.seconds.is_some_and(|limit| pace.is_time_up(clock.elapsed(), limit));
+        let (keeper, mut told) = (&mut self.keeper, samples.len());
+        let mut failure = None;
+        let mut on_games = |played: Played| -> ControlFlow<()> {
+            samples_of(&played.games, phase.lambda).for_each(|sample| samples.push(sample));
+            let written = journal.append(&played, keeper).and_then(|written| {
+                if written {
+                    let positions = samples.len() - std::mem::replace(&mut told, samples.len());
+                    keeper.tell(&batch(journal.played(), positions as u64, false, &mut began))?;
+                }
+                Ok(())
+            });
+            failure = written.err();
+            if failure.is_some() || is_time_up() { ControlFlow::Break(()) } else { ControlFlow::Continue(()) }
+        };
+        let playing = Instant::now();
+        if replayed < phase.games {
+            let model = self.config.model(&self.state.learner);
+            let job = GameJob {
+                model: &model,
+                layout: &self.layout,
+                play: &phase.self_play,
+                seed: self.config.seed,
+                generation,
+                games: replayed..phase.games,
+            };
+            self.source.play(&job, self.stop, &mut on_games);
+        }
+        if let Some(halt) = failure {
+            return Err(halt);
+        }
+        let played = journal.played();
+        if played < phase.games {
+            journal.flush(keeper)?;
+            return if keeper.is_stopped() { Err(Halt::Stopped) } else { Ok(None) };
+        }
+        journal.finish(keeper)?;
+        if replayed < played {
+            keeper.tell(&batch(played, (samples.len() - told) as u64, false, &mut began))?;
+            self.state.progress.pace.game = playing.elapsed().as_secs_f64() / f64::from(played - replayed);
+        }
+        Ok(Some(samples))
+    }
+
+    /// Measures the newest weights, and keeps them as the best if they are.
+    fn gate(&mut self) -> Result<(), Halt> {
+        let began = Instant::now();
+        let generation = self.state.progress.generation.saturating_sub(1);
+        let newest = self.weights();
+        let seed = self.config.seed.wrapping_add(u64::from(generation));
+        let best = self.state.best.as_ref().map(|best| &best.weights.model);
+        let (best, baseline) = gate::measure(&newest.model, best, &self.layout, &self.config.gate, seed, self.stop)?;
+        let promoted = best.is_none_or(|result| result.superiority >= gate::SUPERIORITY);
+        let progress = &mut self.state.progress;
+        progress.gated = Some(progress.generation);
+        progress.baseline = Some(baseline);
+        progress.pace.gate = began.elapsed().as_secs_f64();
+        let seconds = progress.pace.gate;
+        self.keeper.tell(&TrainEvent::Gate { generation, best, baseline, promoted, seconds })?;
+        if promoted {
+            self.state.best = Some(Best::from(newest));
+        }
+        // The checkpoint first: the best weights are part of it, should their file not be written any more.
+        self.checkpoint()?;
+        match &self.state.best {
+            Some(best) if promoted => self.keeper.replace(BEST, &best.bytes),
+            _ => Ok(()),
+        }
+    }
+
+    pub(super) fn weights(&self) -> WeightFile {
+        let progress = &self.state.progress;
         let provenance = Provenance {
-            config: self.toml.clone(),
+            config: self.identity.config.clone(),
             seed: Some(self.config.seed),
-            generations: u64::from(self.state.generation),
-            games: self.state.games,
-            samples: self.state.updates,
-            parent: self.state.parent.clone(),
+            generations: u64::from(progress.generation),
+            games: progress.games,
+            samples: progress.updates,
+            parent: self.identity.parent.clone(),
             ..Provenance::of_this_program("trained")
         };
-        WeightFile::new(self.config.model(&self.learner), provenance)
+        WeightFile::new(self.config.model(&self.state.learner), provenance)
     }
 
-    /// Writes `last.fsw` and the checkpoint.
-    fn checkpoint(&mut self, sink: &mut dyn FnMut(&TrainEvent)) -> Result<(), TrainError> {
+    fn checkpoint_if_due(&mut self) -> Result<(), Halt> {
+        if self.saved.at.elapsed() >= CHECKPOINT_EVERY { self.checkpoint() } else { Ok(()) }
+    }
+
+    fn checkpoint(&mut self) -> Result<(), Halt> {
         let began = Instant::now();
-        self.weights().save(&self.directory.file("last.fsw"))?;
-        let learner = self.learner.state();
-        self.state.elapsed = self.elapsed();
-        self.state.stages = (0..=60).map(|empties| learner.stages.of_empties(empties) as u8).collect();
-        self.state.cells = learner.cells;
-        // Before the first generation, journals can only be left over from something else.
-        let oldest = match self.state.generation {
-            0 => u32::MAX,
-            generation => generation.saturating_sub(self.config.window - 1),
-        };
-        self.directory.save_checkpoint(&self.state, oldest)?;
-        self.state.cells = Vec::new();
-        self.since_checkpoint = Instant::now();
+        self.save()?;
         let seconds = began.elapsed().as_secs_f64();
-        self.tell(sink, &TrainEvent::Checkpoint { generation: self.state.generation, seconds })
+        self.state.progress.pace.checkpoint = seconds;
+        self.keeper.tell(&TrainEvent::Checkpoint { generation: self.state.progress.generation, seconds })
     }
-}
 
-/// Tells the sink of an event, and adds it to the directory's metrics.
-fn tell(
-    metrics: &mut File,
-    directory: &RunDirectory,
-    sink: &mut dyn FnMut(&TrainEvent),
-    event: &TrainEvent,
-) -> Result<(), TrainError> {
-    sink(event);
-    let mut line = serde_json::to_string(event).expect("events are plain data");
-    line.push('\n');
-    metrics.write_all(line.as_bytes()).map_err(|error| TrainError::io(&directory.file("metrics.jsonl"), error))
-}
-
-fn new_state(config: String, parent: Option<String>) -> Checkpoint {
-    Checkpoint {
-        config,
-        generation: 0,
-        games: 0,
-        positions: 0,
-        updates: 0,
-        elo: 0.0,
-        best: None,
-        parent,
-        elapsed: 0.0,
-        stages: Vec::new(),
-        cells: Vec::new(),
-    }
-}
-
-/// First game and number of games of each batch of a generation.
-fn batches(phase: &Phase) -> impl Iterator<Item = (u32, u32)> + use<> {
-    let games = phase.games;
-    (0..games).step_by(BATCH as usize).map(move |first| (first, BATCH.min(games - first)))
-}
-
-/// The first key of a configuration that another has otherwise or only one of them has.
-fn first_difference(old: &str, new: &str) -> Option<String> {
-    let parse = |text: &str| text.parse().map(toml::Value::Table);
-    match (parse(old), parse(new)) {
-        (Ok(old), Ok(new)) => differing_key(&old, &new, "configuration"),
-        _ => Some("configuration".to_owned()),
-    }
-}
-
-/// The key of the innermost values that differ; `key` is that of these two.
-fn differing_key(old: &toml::Value, new: &toml::Value, key: &str) -> Option<String> {
-    use toml::Value::{Array, Table};
-    match (old, new) {
-        (Table(old), Table(new)) => old.keys().chain(new.keys()).find_map(|key| match (old.get(key), new.get(key)) {
-            (Some(old), Some(new)) => differing_key(old, new, key),
-            _ => Some(key.clone()),
-        }),
-        (Array(old), Array(new)) if old.len() == new.len() => {
-            old.iter().zip(new).find_map(|(old, new)| differing_key(old, new, key))
+    /// Writes the checkpoint, keeping the one before, then `last.fsw`, and removes the games that neither checkpoint needs unless
+    /// they are to be kept.
+    pub(super) fn save(&mut self) -> Result<(), Halt> {
+        self.state.progress.elapsed = self.clock.elapsed();
+        let bytes = Checkpoint::to_bytes(&self.identity, &self.state);
+        if self.saved.newest_is_good {
+            self.keeper.rename(CHECKPOINT, PREVIOUS_CHECKPOINT)?;
+            self.saved.newest_is_good = false;
         }
-        _ => (old != new).then(|| key.to_owned()),
+        self.keeper.replace(CHECKPOINT, &bytes)?;
+        let needed = self.saved.generation.saturating_sub(self.config.window - 1);
+        let generation = self.state.progress.generation;
+        self.saved = Saved { at: Instant::now(), generation, newest_is_good: true };
+        self.keeper.replace(LAST, &self.weights().to_bytes())?;
+        if !self.config.keep_games {
+            for generation in self.keeper.directory.journals()?.into_iter().filter(|&generation| generation < needed) {
+                let path = self.keeper.directory.journal(generation);
+                self.keeper.patiently(&path, |disk| disk.remove(&path))?;
+            }
+        }
+        Ok(())
+    }
+
+    fn tell_end(&mut self, finished: bool) -> Result<(), Halt> {
+        let (generation, elapsed) = (self.state.progress.generation, self.clock.elapsed());
+        self.keeper.tell(&TrainEvent::End { generation, finished, elapsed })
     }
 }

@@ -1,5 +1,6 @@
 //! The program as its users meet it: output, exit codes, errors.
 
+mod files;
 mod general;
 mod matches;
 mod play;

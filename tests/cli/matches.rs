@@ -1,6 +1,7 @@
 //! Matches, servers, and converting games.
 
 use std::fs;
+use std::process::Stdio;
 
 use crate::support::*;
 
@@ -44,6 +45,25 @@ fn equal_players_come_out_equal() {
 }
 
 #[test]
+fn openings_that_repeat_count_once() {
+    let folder = tempfile::tempdir().unwrap();
+    let file = folder.path().join("openings.txt");
+    fs::write(&file, "f5d6c3d3c4\nf5f6\nf5d6c4d3c3\nf5f6\n").unwrap();
+    let openings = file.to_str().unwrap();
+    let play = |more: &[&str]| {
+        let common = ["match", "mobility", "squares", "--openings", openings, "--depth", "2"];
+        let output = run_with(&[&common, more].concat(), "");
+        assert_eq!(output.status.code(), Some(0));
+        (String::from_utf8(output.stdout).unwrap(), String::from_utf8(output.stderr).unwrap())
+    };
+    let (twice, talk) = play(&["--pairs", "400", "--sprt", "-900,-800"]);
+    assert_eq!((value(&twice, "pairs"), value(&twice, "sprt")[0]), (vec!["2"], "undecided"));
+    assert!(talk.contains("2 pairs instead of 400"), "{talk}");
+    let (once, talk) = play(&["--pairs", "2"]);
+    assert_eq!((value(&once, "elo"), talk.as_str()), (value(&twice, "elo"), ""));
+}
+
+#[test]
 fn sequential_tests_end_matches() {
     let arguments = ["match", "mobility", "squares", "--pairs", "1000", "--depth", "2", "-q", "--sprt", "-300,-200"];
     let results = stdout(&arguments, "");
@@ -56,7 +76,7 @@ fn sequential_tests_end_matches() {
 #[test]
 fn a_match_with_another_program_is_kept_and_gone_on_with() {
     let folder = tempfile::tempdir().unwrap();
-    let games = folder.path().join("games.ggf");
+    let games = folder.path().join("games.jsonl");
     let games = games.to_str().unwrap();
     for dialect in ["gtp", "nboard"] {
         let _ = fs::remove_file(games);
@@ -66,14 +86,74 @@ fn a_match_with_another_program_is_kept_and_gone_on_with() {
         };
         play("2");
         let kept = fs::read_to_string(games).unwrap();
-        assert_eq!(kept.matches("(;GM[Othello]").count(), 4, "{kept}");
+        assert_eq!(kept.matches("{\"game\"").count(), 4, "{kept}");
         let results = play("3");
-        assert_eq!(value(&results, "pairs"), ["3"]);
+        assert_eq!((value(&results, "pairs"), value(&results, "forfeits")), (vec!["3"], vec!["0", "0"]));
         assert!(fs::read_to_string(games).unwrap().starts_with(&kept));
         // The same players without a process in between.
         let inside = stdout(&["match", "mobility", "squares", "--depth", "2", "--pairs", "3", "-q"], "");
         assert_eq!(value(&results, "discs"), value(&inside, "discs"), "{dialect}");
+        let ggf = stdout(&["convert", games, "--to", "ggf", "-q"], "");
+        assert_eq!((ggf.lines().count(), ggf.matches("PB[mobility]").count()), (6, 3), "{ggf}");
     }
+}
+
+#[test]
+fn a_match_goes_on_only_with_what_its_players_were() {
+    let folder = tempfile::tempdir().unwrap();
+    let games = folder.path().join("games.jsonl");
+    let games = games.to_str().unwrap();
+    let weights = constant_weights(folder.path(), 3);
+    let (weights, copy) = (weights.to_str().unwrap(), folder.path().join("copy.fsw"));
+    fs::copy(weights, &copy).unwrap();
+    let call = |first: &str, depth: &str, more: &[&str]| {
+        let call = ["match", first, "squares", "--depth", depth, "--games", games, "--pairs", "2"];
+        run_with(&[&call, more].concat(), "")
+    };
+    let refused = |first: &str, depth: &str, more: &[&str]| {
+        let output = call(first, depth, more);
+        assert_eq!((output.status.code(), output.stdout.len()), (Some(1), 0));
+        String::from_utf8(output.stderr).unwrap()
+    };
+    let plays = |first: &str| String::from_utf8(call(first, "1", &[]).stdout).unwrap();
+    let results = plays(weights);
+    let kept = fs::read(games).unwrap();
+    for (depth, more, difference) in [
+        ("2", &[][..], "depth is 1 there and 2 here"),
+        ("1", &["--exact", "9"], "exact is 12 there and 9 here"),
+        ("1", &["--seed", "2"], "seed is 1 there and 2 here"),
+    ] {
+        let error = refused(weights, depth, more);
+        assert!(error.contains(difference), "{error}");
+    }
+    assert!(refused("mobility", "1", &[]).contains("its first player is"));
+    // The same file under another name is the same player, another one under the same name is not.
+    let copied = copy.to_str().unwrap();
+    assert_eq!(value(&plays(copied), "discs"), value(&results, "discs"));
+    fs::copy(constant_weights(folder.path(), 5), weights).unwrap();
+    let error = refused(weights, "1", &[]);
+    assert!(error.contains("weights is "), "{error}");
+    assert_eq!(fs::read(games).unwrap(), kept);
+    // Nothing but a log is touched.
+    fs::write(games, "f5d6c3\n").unwrap();
+    assert!(refused(copied, "1", &[]).contains("left as it is"));
+    assert_eq!(fs::read(games).unwrap(), b"f5d6c3\n");
+}
+
+#[test]
+fn forfeits_are_told_with_the_results_and_what_was_answered_is_no_command_to_the_terminal() {
+    let script = "while read -r line; do case $line in genmove*) printf \"= \\033[2Jx\\n\\n\";; *) printf \"= x\\n\\n\";; esac; done";
+    let other = format!("gtp:sh -c '{script}'");
+    let results = run_with(&["match", "squares", &other, "--pairs", "2", "--depth", "1"], "");
+    let (out, talk) = (String::from_utf8(results.stdout).unwrap(), String::from_utf8(results.stderr).unwrap());
+    assert_eq!(value(&out, "forfeits"), ["0", "4"]);
+    let reasons: Vec<_> = out.lines().filter(|line| line.starts_with("forfeit\t")).map(columns).collect();
+    assert_eq!(reasons.len(), 2);
+    assert!(reasons.iter().all(|reason| reason[1..3] == ["second", "2"] && reason[3].contains("\\u{1b}[2Jx")), "{out}");
+    assert!(
+        !out.contains('\u{1b}') && !talk.contains('\u{1b}') && talk.contains("lost by the second player"),
+        "{talk}"
+    );
 }
 
 #[test]
@@ -113,6 +193,88 @@ fn players_that_fail_are_told() {
     assert!(refusal(&arguments, "", 1).contains("line 2"));
 }
 
+/// Waits until something holds; a test that waits in vain does not end.
+#[cfg(unix)]
+fn wait_until(holds: impl Fn() -> bool) {
+    while !holds() {
+        std::thread::sleep(std::time::Duration::from_millis(5));
+    }
+}
+
+#[cfg(unix)]
+#[test]
+fn engines_die_with_the_match_however_it_ends() {
+    use rustix::process::{Pid, Signal, kill_process, test_kill_process};
+    for signal in [Signal::KILL, Signal::HUP, Signal::TERM] {
+        let folder = tempfile::tempdir().unwrap();
+        let note = folder.path().join("pids");
+        // An engine that says nothing and has a child of its own; neither ever looks at its input.
+        let script = format!("sleep 3600 & echo $! $$ > {0}.new; mv {0}.new {0}; wait", note.display());
+        let mut program = program();
+        program.args(["match", "squares", &format!("gtp:sh -c '{script}'"), "--pairs", "1", "-q"]);
+        let mut program = program.stdout(Stdio::null()).stderr(Stdio::null()).spawn().unwrap();
+        wait_until(|| note.exists());
+        let pids = fs::read_to_string(&note).unwrap();
+        kill_process(Pid::from_child(&program), signal).unwrap();
+        program.wait().unwrap();
+        for pid in pids.split_whitespace() {
+            let pid = Pid::from_raw(pid.parse().unwrap()).unwrap();
+            // Whoever adopts it may take its time, or leave a zombie.
+            let is_zombie = || {
+                let status = fs::read_to_string(format!("/proc/{}/stat", pid.as_raw_pid()));
+                status.is_ok_and(|status| status.contains(") Z "))
+            };
+            wait_until(|| test_kill_process(pid).is_err() || is_zombie());
+        }
+    }
+}
+
+#[cfg(unix)]
+#[test]
+fn a_match_stops_within_a_thought_and_goes_on() {
+    use rustix::process::{Pid, Signal, kill_process};
+    let folder = tempfile::tempdir().unwrap();
+    let (note, games) = (folder.path().join("note"), folder.path().join("games.jsonl"));
+    // Its first move takes an hour, unless somebody has waited for it before.
+    let script = format!(
+        "while read -r line; do case $line in genmove*) [ -e {0} ] || {{ touch {0}; sleep 3600; }}; echo = pass;; *) echo =;; esac; done",
+        note.display()
+    );
+    let engine = format!("gtp:sh -c \"{}\"", script.replace('$', "\\$"));
+    let arguments =
+        ["match", "squares", &engine, "--pairs", "2", "--depth", "1", "-q", "--threads", "1", "--move-time"];
+    let arguments = [&arguments[..], &["3600", "--games", games.to_str().unwrap()]].concat();
+    let mut program = program();
+    let mut program = program.args(&arguments).stdout(Stdio::null()).stderr(Stdio::null()).spawn().unwrap();
+    wait_until(|| note.exists());
+    kill_process(Pid::from_child(&program), Signal::TERM).unwrap();
+    assert_eq!(program.wait().unwrap().code(), Some(75));
+    let results = stdout(&arguments, "");
+    assert_eq!((value(&results, "pairs"), value(&results, "forfeits")), (vec!["2"], vec!["0", "4"]));
+}
+
+#[cfg(target_os = "linux")]
+#[test]
+fn threads_that_the_system_refuses_are_an_error() {
+    // More and more room for stacks, until a match works.
+    let engine = format!("gtp:{PROGRAM} gtp -w squares --threads 1 --log2-hash 1");
+    let (mut works, mut refused) = (false, 0);
+    for kilobytes in (16_000..400_000).step_by(500) {
+        let mut shell = std::process::Command::new("sh");
+        shell.args(["-c", &format!("ulimit -v {kilobytes}; exec \"$@\""), "sh", PROGRAM]);
+        shell.args(["match", "squares", &engine, "--pairs", "1", "--depth", "1", "--threads", "1", "-q"]);
+        let output = finish(shell, "");
+        let error = String::from_utf8_lossy(&output.stderr);
+        assert!(!error.contains("panicked"), "{kilobytes}: {error}");
+        refused += usize::from(error.contains("cannot listen to it"));
+        works = output.status.success();
+        if works {
+            break;
+        }
+    }
+    assert!(works && refused > 0, "{refused}");
+}
+
 #[test]
 fn servers_answer_until_the_input_ends() {
     let gtp = stdout(&["gtp", "-w", "squares", "--depth", "2"], "1 name\nplay b f5\ngenmove w\nfly\n");
@@ -120,6 +282,9 @@ fn servers_answer_until_the_input_ends() {
     assert!(gtp.contains("? "), "{gtp}");
     let nboard = stdout(&["nboard", "-w", "squares"], "nboard 2\nping 7\nset depth 3\ngo\n");
     assert!(nboard.contains("pong 7") && nboard.contains("=== "), "{nboard}");
+    // Nobody is left to stop a search that would take for ever.
+    assert!(stdout(&["nboard", "-w", "squares"], "set depth 60\ngo\n").contains("=== "));
+    assert!(stdout(&["gtp", "-w", "squares", "--depth", "60"], "genmove b\n").starts_with("= "));
     // A folder can be opened for reading, but not read.
     let mut program = program();
     program.args(["gtp", "-w", "squares"]).stdin(fs::File::open(env!("CARGO_MANIFEST_DIR")).unwrap());

@@ -39,8 +39,9 @@ fn the_parameters_are_printed_and_kept_with_the_weights() {
     let other = [&few("3")[..], &["--seed", "2"]].concat();
     assert_ne!(fs::read(calibrate(folder.path(), "other.fsw", &other).0).unwrap(), bytes);
 
-    // What is calibrated can be calibrated again, in place.
-    stdout(&["calibrate", &path, "-o", &path, "-q", "--depth", "3", "--positions-per-stage", "30"], "");
+    // What is calibrated can be calibrated again.
+    let (calibrated, path) = (path, folder.path().join("again.fsw").display().to_string());
+    stdout(&["calibrate", &calibrated, "-o", &path, "-q", "--depth", "3", "--positions-per-stage", "30"], "");
     let again = WeightFile::load(path.as_ref()).unwrap();
     assert!(again.calibration.unwrap().pairs().iter().all(|pair| pair.deep == 3));
     let shown = stdout(&["inspect", &path, "--top", "0"], "");

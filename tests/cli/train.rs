@@ -5,6 +5,7 @@ use std::path::{Path, PathBuf};
 use std::process::{Child, Command, Stdio};
 use std::time::Duration;
 
+use flipside::weights::WeightFile;
 use tempfile::TempDir;
 
 use crate::support::*;
@@ -116,4 +117,21 @@ fn other_configurations_are_refused() {
     fs::write(lab.0.path().join("config.toml"), "window = 0").unwrap();
     assert!(refusal(lab.train("other", &[]), 1).contains("`window` is 0"));
     assert!(!lab.file("other", "").exists(), "a refused run leaves nothing behind");
+}
+
+#[test]
+fn weights_beyond_all_sense_are_named_before_anything_is_begun() {
+    let lab = Lab::new();
+    let weights = constant_weights(lab.0.path(), 250);
+    let mut file = WeightFile::load(&weights).unwrap();
+    file.model.weights[3][7] = -32_768;
+    file.save(&weights).unwrap();
+    let output = finish(lab.train("run", &["--from", weights.to_str().unwrap()]), "");
+    let error = String::from_utf8(output.stderr).unwrap();
+    assert_eq!(output.status.code(), Some(1), "{error}");
+    assert!(error.contains("weight 7 of stage 3 is -256.00 discs") && !error.contains("rate"), "{error}");
+    file.model.weights[3][7] = 0;
+    file.save(&weights).unwrap();
+    let output = finish(lab.train("run", &["--from", weights.to_str().unwrap(), "--generations", "0"]), "");
+    assert_eq!(output.status.code(), Some(0), "{}", String::from_utf8_lossy(&output.stderr));
 }

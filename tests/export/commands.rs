@@ -5,39 +5,10 @@ use std::io::Write;
 use std::path::Path;
 use std::process::{Command, Stdio};
 
-use flipside::export::{Engine, Target, export, import};
+use flipside::export::{Engine, Target, import};
 use flipside::weights::{Provenance, WeightFile};
 
 use super::{random_model, zebra_file};
-
-#[test]
-fn files_are_written_whole_or_not_at_all() {
-    let folder = tempfile::tempdir().unwrap();
-    let file = WeightFile::new(
-        random_model(&Engine::Ntest.set(), &[60, 53], 100, 300, 1),
-        Provenance::of_this_program("random"),
-    );
-    let entries = |path: &Path| fs::read_dir(path).unwrap().count();
-    let refused = export(&file, Target::Engine(Engine::Zebra), &folder.path().join("coeffs2.bin"), false);
-    assert!(refused.is_err() && entries(folder.path()) == 0);
-    let missing = export(&file, "npz".parse().unwrap(), &folder.path().join("none").join("w.npz"), false).unwrap_err();
-    assert!(missing.to_string().contains("w.npz") && entries(folder.path()) == 0);
-
-    let out = folder.path().join("ntest");
-    let done = export(&file, "ntest".parse().unwrap(), &out, false).unwrap();
-    assert_eq!((done.files.len(), entries(&out), entries(folder.path())), (10, 10, 1));
-    assert!(done.quantisation.unwrap().is_exact());
-    let back = import(Engine::Ntest, std::slice::from_ref(&out)).unwrap();
-    assert_eq!(
-        back.provenance.origin,
-        "imported from ntest: JAa.cof JAb.cof JAc.cof JAd.cof JAe.cof JAf.cof JAg.cof JAh.cof JAi.cof JAj.cof"
-    );
-    assert_eq!(import(Engine::Ntest, &done.files).unwrap(), back);
-    let message = import(Engine::Zebra, &[out.join("JAa.cof")]).unwrap_err().to_string();
-    assert!(message.contains("JAa.cof: byte 0: "), "{message}");
-    assert!(import(Engine::Edax, &[folder.path().join("none")]).unwrap_err().to_string().contains("none: "));
-    assert!("edaks".parse::<Target>().unwrap_err().to_string().contains("edax"));
-}
 
 /// Runs the program on some input; its standard output and standard error.
 fn flipside(folder: &Path, arguments: &[&str], input: &str) -> (bool, String, String) {
@@ -49,6 +20,68 @@ fn flipside(folder: &Path, arguments: &[&str], input: &str) -> (bool, String, St
     let output = child.wait_with_output().unwrap();
     let text = |bytes| String::from_utf8(bytes).unwrap();
     (output.status.success(), text(output.stdout), text(output.stderr))
+}
+
+#[test]
+fn files_are_written_whole_or_not_at_all() {
+    let folder = tempfile::tempdir().unwrap();
+    let run = |arguments: &[&str]| flipside(folder.path(), arguments, "");
+    let model = random_model(&Engine::Ntest.set(), &[60, 53], 100, 300, 1);
+    let file = WeightFile::new(model, Provenance::of_this_program("random"));
+    file.save(&folder.path().join("w.fsw")).unwrap();
+    let entries = |path: &Path| fs::read_dir(path).unwrap().count();
+    let (done, ..) = run(&["export", "--to", "zebra", "w.fsw", "-o", "coeffs2.bin"]);
+    assert!(!done && entries(folder.path()) == 1);
+    let (done, _, talk) = run(&["export", "--to", "npz", "w.fsw", "-o", "none/w.npz"]);
+    assert!(!done && talk.contains("w.npz") && entries(folder.path()) == 1, "{talk}");
+    assert!("edaks".parse::<Target>().unwrap_err().to_string().contains("edax"));
+    let missing = import(Engine::Edax, &[folder.path().join("none")]).unwrap_err();
+    assert!(missing.to_string().contains("none: "), "{missing}");
+}
+
+#[test]
+fn ntests_files_are_a_set_beside_its_own() {
+    let folder = tempfile::tempdir().unwrap();
+    let run = |arguments: &[&str]| flipside(folder.path(), arguments, "");
+    let model = random_model(&Engine::Ntest.set(), &[60, 53], 100, 300, 1);
+    let file = WeightFile::new(model, Provenance::of_this_program("random"));
+    file.save(&folder.path().join("w.fsw")).unwrap();
+    // The folder of an NTest: its own weights, which are not touched, and what its selective search needs with them.
+    let out = folder.path().join("coefficients");
+    fs::create_dir(&out).unwrap();
+    let own: Vec<String> = ('a'..='j').map(|file| format!("JA{file}.cof")).collect();
+    own.iter().for_each(|name| fs::write(out.join(name), name).unwrap());
+    fs::write(out.join("mpcJA_11.txt"), "eleven").unwrap();
+    fs::write(out.join("mpcJA_25.txt"), "twenty-five").unwrap();
+    fs::write(out.join("mpcJB_25.txt"), "of the user").unwrap();
+    let (done, written, talk) = run(&["export", "--to", "ntest", "w.fsw", "-o", "coefficients"]);
+    assert!(done && talk.contains("exact: ") && talk.contains("parameters.txt with JB"), "{talk}");
+    let mut expected: Vec<String> = ('a'..='j').map(|file| format!("coefficients/JB{file}.cof\n")).collect();
+    expected.push("coefficients/mpcJB_11.txt\n".into());
+    assert_eq!(written, expected.concat());
+    assert!(own.iter().all(|name| fs::read_to_string(out.join(name)).unwrap() == *name));
+    assert_eq!(fs::read_to_string(out.join("mpcJB_11.txt")).unwrap(), "eleven");
+    assert_eq!(fs::read_to_string(out.join("mpcJB_25.txt")).unwrap(), "of the user");
+
+    // Which of the two sets?
+    let (done, _, talk) = run(&["import", "--from", "ntest", "coefficients", "-o", "back.fsw"]);
+    assert!(!done && talk.contains("several sets"), "{talk}");
+    own.iter().for_each(|name| fs::remove_file(out.join(name)).unwrap());
+    let (done, ..) = run(&["import", "--from", "ntest", "coefficients", "-o", "back.fsw"]);
+    let back = WeightFile::load(&folder.path().join("back.fsw")).unwrap();
+    assert!(done && back.model == file.model);
+    let names: Vec<String> = ('a'..='j').map(|file| format!("JB{file}.cof")).collect();
+    assert_eq!(back.provenance.origin, format!("imported from ntest: {}", names.join(" ")));
+    let mut files: Vec<_> = names.iter().map(|name| out.join(name)).collect();
+    assert_eq!(import(Engine::Ntest, &files).unwrap(), back);
+    // One file of another set.
+    fs::rename(&files[3], out.join("JCd.cof")).unwrap();
+    files[3] = out.join("JCd.cof");
+    assert!(import(Engine::Ntest, &files).unwrap_err().to_string().contains("ten files of a set"));
+    let message = import(Engine::Zebra, &[out.join("JBa.cof")]).unwrap_err().to_string();
+    assert!(message.contains("JBa.cof: byte 0: "), "{message}");
+    let (done, _, talk) = run(&["export", "--to", "ntest", "w.fsw", "-o", "-"]);
+    assert!(!done && talk.contains("folder"), "{talk}");
 }
 
 #[test]

@@ -1,7 +1,7 @@
 //! Files made and evaluated by the facts about each format alone.
 
 use std::io::Read;
-use std::path::{Path, PathBuf};
+use std::path::PathBuf;
 
 use flate2::read::GzDecoder;
 use flipside::board::{Bitboard, Position, Square, Symmetry};
@@ -205,7 +205,8 @@ fn ntest_files_mean_what_ntest_means_by_them() {
     let Encoded { files, quantisation } = encode(Engine::Ntest, &model, false).unwrap();
     assert!(quantisation.is_exact());
     for ((name, bytes), (expected, content)) in files.iter().zip(names.iter().zip(&contents)) {
-        assert_eq!(Path::new(name), expected);
+        // NTest's own set is A; what is written for it is B.
+        assert_eq!(name.replace("JB", "JA"), expected.display().to_string());
         assert!(bytes == content, "the export of an import is the same file");
     }
 }

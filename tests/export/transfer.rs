@@ -1,12 +1,13 @@
 //! Models that go to an engine's files and come back, and models that do not fit.
 
+use std::io::Read;
 use std::path::PathBuf;
 
 use flipside::eval::{Evaluator, Model, PatternEvaluator};
 use flipside::export::{Encoded, Engine, Refusal, decode, encode};
 use flipside::pattern::{Layout, PatternSet, Scalar};
 
-use super::{positions, random_model, read};
+use super::{positions, random_model, read, words, zebra_file};
 
 /// The model again, with all weights of some patterns and scalars set to 0.
 fn without(mut model: Model, names: &[&str]) -> Model {
@@ -119,4 +120,28 @@ fn weights_beyond_an_engines_range_are_cut_and_reported() {
     assert!(!quantisation.is_exact());
     let back = read(Engine::Zebra, &files[0].1).unwrap();
     assert_eq!(back.weights[0][5], 8191);
+}
+
+#[test]
+fn zebras_file_keeps_its_stages() {
+    let shipped = [8, 14, 20, 26, 32, 36, 40, 44, 48, 52, 56];
+    for stages in [&shipped[..], &[13, 14, 29, 33, 59], &[31]] {
+        let values: Vec<i16> = (0..stages.len() as u64)
+            .flat_map(|stage| {
+                let mut values = words(stage, 113_879, 900);
+                // Constant and parity differ from stage to stage, and symmetric tables are equal to their mirror images.
+                values[2..].fill(0);
+                values
+            })
+            .collect();
+        let model = read(Engine::Zebra, &zebra_file(stages, &values)).unwrap();
+        let Encoded { files, quantisation } = encode(Engine::Zebra, &model, false).unwrap();
+        assert!(quantisation.is_exact());
+        let mut plain = Vec::new();
+        flate2::read::GzDecoder::new(&files[0].1[..]).read_to_end(&mut plain).unwrap();
+        let word = |at: usize| i16::from_be_bytes([plain[2 * at], plain[2 * at + 1]]);
+        assert_eq!(word(2), stages.len() as i16 + 1);
+        assert_eq!((0..stages.len()).map(|stage| word(3 + stage)).collect::<Vec<_>>(), stages);
+        assert_eq!(read(Engine::Zebra, &files[0].1).unwrap(), model);
+    }
 }

@@ -1,16 +1,15 @@
 //! `flipside search --compare`.
 
-use std::io::Write;
-use std::path::Path;
+use std::io::{self, Write};
 use std::time::Instant;
 
 use super::named::NamedSearch;
 use super::plot::{Curve, plot};
 use crate::board::{Position, Square};
-use crate::cli::error::{CliError, Context};
+use crate::cli::error::CliError;
+use crate::cli::output::Output;
 use crate::cli::session::Session;
 use crate::eval::{Evaluator, Score};
-use crate::storage::atomic_write;
 use crate::textbook::{OthelloTree, SizeEstimate, branching_factor, estimate_size};
 
 /// Searches that visit every node are run where the trees have no more nodes than this together.
@@ -38,14 +37,17 @@ impl<E: Evaluator> Comparison<'_, E> {
     pub(super) fn run(
         &self,
         depth: u32,
-        svg: Option<&Path>,
+        svg: Option<&Output>,
         session: &Session,
         out: &mut dyn Write,
     ) -> Result<(), CliError> {
         let tree = self.tree_size(depth);
         let outcomes = self.outcomes(depth, tree)?;
-        self.table(depth, tree, &outcomes, session, out)?;
-        let Some(path) = svg else { return Ok(()) };
+        match svg.filter(|svg| svg.is_standard_output()) {
+            Some(_) => self.table(depth, tree, &outcomes, session, &mut io::stderr())?,
+            None => self.table(depth, tree, &outcomes, session, out)?,
+        }
+        let Some(svg) = svg else { return Ok(()) };
         let mut curves: Vec<_> = self.searches.iter().map(|c| Curve { name: c.name.clone(), points: vec![] }).collect();
         for depth in 1..=depth {
             let tree = self.tree_size(depth);
@@ -55,9 +57,7 @@ impl<E: Evaluator> Comparison<'_, E> {
                 curve.points.extend(nodes.map(|nodes| (depth, nodes / self.positions.len() as f64)));
             }
         }
-        let image = plot(&curves);
-        let written = atomic_write(path, |file| file.write_all(image.as_bytes()));
-        written.context(|| format!("cannot write `{}`", path.display()))
+        svg.write(out, |file| file.write_all(plot(&curves).as_bytes()))
     }
 
     /// The nodes of all positions' trees together.

@@ -15,6 +15,7 @@ use super::error::CliError;
 use super::evaluator::{WeightsArgument, with_evaluator};
 use super::input::read_positions;
 use super::jobs::in_order;
+use super::output::Output;
 use super::selectivity::{SelectivityArgument, SelectivityChoice};
 use super::session::Session;
 use crate::board::Position;
@@ -75,7 +76,8 @@ struct TextbookArguments {
     #[arg(default_missing_value = "algorithms")]
     compare: Option<Compared>,
 
-    /// Plot the nodes of the compared searches at all depths up to --depth, as an SVG file
+    /// Plot the nodes of the compared searches at all depths up to --depth, as an SVG file; `-` is standard output, and the table
+    /// then goes to standard error
     #[arg(long, value_name = "FILE", requires = "compare")]
     plot: Option<PathBuf>,
 
@@ -192,6 +194,9 @@ impl SearchArguments {
             let message = "--selectivity is for the program's own search; leave --algorithm and --compare out";
             return Err(CliError::Usage(message.to_owned()));
         }
+        let inputs = [Some(&*self.file), self.weights.choice().path()];
+        let plot =
+            self.textbook.plot.as_deref().map(|path| Output::check(path, inputs.into_iter().flatten())).transpose()?;
         let searches = self.textbook.compare.map(|compared| self.textbook.searches(compared)).transpose()?;
         let (evaluator, selectivity) = self.weights.choice().load_selective(self.selectivity.choice())?;
         let positions: Vec<_> =
@@ -199,7 +204,7 @@ impl SearchArguments {
         with_evaluator!(&evaluator, evaluator => match searches {
             Some(searches) => {
                 let comparison = Comparison { evaluator, positions: &positions, searches };
-                comparison.run(self.depth, self.textbook.plot.as_deref(), session, out)
+                comparison.run(self.depth, plot.as_ref(), session, out)
             }
             None => self.search(evaluator, selectivity, &positions, session, out),
         })

@@ -20,6 +20,16 @@ pub(super) struct Tensor {
     pub(super) bytes: Vec<u8>,
 }
 
+/// A pattern's name within an array's, quoted as in URLs (RFC 3986: what is no letter, digit or one of `-._~` as `%` and the
+/// hexadecimal byte): arrays become files, and no name may lead out of their folder.
+fn quoted(name: &str) -> String {
+    let quote = |byte: u8| match byte {
+        b'A'..=b'Z' | b'a'..=b'z' | b'0'..=b'9' | b'-' | b'.' | b'_' | b'~' => char::from(byte).to_string(),
+        _ => format!("%{byte:02X}"),
+    };
+    name.bytes().map(quote).collect()
+}
+
 /// The arrays of a model: every configuration of every pattern has an entry of its own.
 pub(super) fn tensors(file: &WeightFile, layout: &Layout) -> Vec<Tensor> {
     let model = &file.model;
@@ -46,13 +56,14 @@ pub(super) fn tensors(file: &WeightFile, layout: &Layout) -> Vec<Tensor> {
     ];
     for (number, (pattern, first)) in model.set.patterns.iter().zip(first_slots(layout)).enumerate() {
         let places = places(layout, number);
+        let name = quoted(&pattern.name);
         tensors.push(Tensor {
-            name: format!("pattern.{}.places", pattern.name),
+            name: format!("pattern.{name}.places"),
             element: Element::U8,
             shape: vec![places.len(), pattern.squares().len()],
             bytes: places.concat(),
         });
-        tensors.push(table(format!("pattern.{}.weights", pattern.name), first..first + pattern.configurations()));
+        tensors.push(table(format!("pattern.{name}.weights"), first..first + pattern.configurations()));
     }
     for &(scalar, first) in layout.scalars() {
         tensors.push(table(format!("scalar.{}.weights", scalar.name()), first..first + scalar.values()));

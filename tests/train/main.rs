@@ -1,5 +1,10 @@
 //! Training as its users meet it: same seed, same bytes, whatever happens on the way.
 
+mod directory;
+mod disk;
+mod events;
+mod support;
+
 use std::fs;
 use std::path::{Path, PathBuf};
 use std::process::{Child, Command, Stdio};
@@ -15,27 +20,7 @@ use flipside::weights::WeightFile;
 use rand::SeedableRng;
 use rand_chacha::ChaCha8Rng;
 
-const CONFIG: &str = include_str!("miniature.toml");
-
-fn config() -> TrainConfig {
-    TrainConfig::from_layers(&[CONFIG.parse().unwrap()]).unwrap()
-}
-
-const BUDGET: Budget = Budget { seconds: None, generations: Some(4), games: None };
-
-/// One batch a generation, and a small one.
-fn small(mut config: TrainConfig) -> TrainConfig {
-    config.phases.iter_mut().for_each(|phase| phase.games = 200);
-    config
-}
-
-fn request<'r>(config: &'r TrainConfig, directory: &'r Path, stop: &'r AtomicBool) -> TrainRequest<'r> {
-    TrainRequest { config, directory, budget: BUDGET, resume: true, from: None, stop }
-}
-
-fn run(directory: &Path, stop: &AtomicBool, sink: &mut (dyn FnMut(&TrainEvent) + Send)) -> Result<Outcome, TrainError> {
-    train(&request(&config(), directory, stop), sink)
-}
+use support::*;
 
 /// A configuration with two files of records in a folder: random games, and positions with the scores that a game gives them.
 /// One line of each is no record.
@@ -51,20 +36,6 @@ fn config_with_records(folder: &Path) -> TrainConfig {
     fs::write(&files[1], positions).unwrap();
     let files = files.map(|file| file.to_str().unwrap().to_owned()).to_vec();
     TrainConfig { records: Some(RecordsConfig { files, passes: 2, exact_empties: 6, sha256: Vec::new() }), ..config() }
-}
-
-fn weights(directory: &Path) -> (Vec<u8>, Vec<u8>) {
-    (fs::read(directory.join("last.fsw")).unwrap(), fs::read(directory.join("best.fsw")).unwrap())
-}
-
-/// The weights of a run that nothing disturbs.
-fn undisturbed(config: &TrainConfig, threads: usize) -> (Vec<u8>, Vec<u8>) {
-    let directory = tempfile::tempdir().unwrap();
-    let pool = rayon::ThreadPoolBuilder::new().num_threads(threads).build().unwrap();
-    let stop = AtomicBool::new(false);
-    let outcome = pool.install(|| train(&request(config, directory.path(), &stop), &mut |_| ()));
-    assert_eq!(outcome.unwrap(), Outcome::Finished);
-    weights(directory.path())
 }
 
 #[test]
@@ -179,16 +150,17 @@ fn records_are_learned_first_and_belong_to_the_run() {
 fn records_alone_make_weights() {
     let folder = tempfile::tempdir().unwrap();
     let config = small(config_with_records(folder.path()));
+    let directory = folder.path().join("run");
     let budget = Budget { generations: Some(0), ..BUDGET };
     let stop = AtomicBool::new(false);
-    let request = TrainRequest { budget, ..request(&config, folder.path(), &stop) };
+    let request = TrainRequest { budget, ..request(&config, &directory, &stop) };
     assert_eq!(train(&request, &mut |_| ()).unwrap(), Outcome::Finished);
-    let best = WeightFile::load(&folder.path().join("best.fsw")).unwrap();
+    let best = WeightFile::load(&directory.join("best.fsw")).unwrap();
     assert!(best.provenance.samples > 0 && best.model.weights.iter().flatten().any(|&weight| weight != 0));
     // Going on from there gives what a run gives that never paused.
     let request = TrainRequest { budget: BUDGET, ..request };
     train(&request, &mut |_| ()).unwrap();
-    assert_eq!(fs::read(folder.path().join("last.fsw")).unwrap(), undisturbed(&config, 2).0);
+    assert_eq!(fs::read(directory.join("last.fsw")).unwrap(), undisturbed(&config, 2).0);
 }
 
 #[test]
@@ -208,33 +180,23 @@ fn a_directory_in_use_or_of_another_run_is_refused() {
     let config = config();
     let other = TrainConfig { seed: 6, ..config.clone() };
     let error = train(&request(&other, directory.path(), &stop), &mut |_| ()).unwrap_err();
-    assert!(matches!(&error, TrainError::OtherConfig { key, .. } if key == "seed"), "{error}");
+    assert_eq!(differing_keys(error), ["seed"]);
     let mut other = config.clone();
     other.phases[1].overlap += 1;
     let error = train(&request(&other, directory.path(), &stop), &mut |_| ()).unwrap_err();
-    assert!(matches!(&error, TrainError::OtherConfig { key, .. } if key == "overlap"), "{error}");
+    assert_eq!(differing_keys(error), ["phases[2].overlap"]);
     other.phases[1] = config.phases[1];
     other.phases[1].self_play.selectivity = None;
     let error = train(&request(&other, directory.path(), &stop), &mut |_| ()).unwrap_err();
-    assert!(matches!(&error, TrainError::OtherConfig { key, .. } if key == "selectivity"), "{error}");
+    assert_eq!(differing_keys(error), ["phases[2].self-play.selectivity"]);
     let never = TrainRequest { resume: false, ..request(&config, directory.path(), &stop) };
     let error = train(&never, &mut |_| ()).unwrap_err();
     assert!(matches!(error, TrainError::Exists(_)), "{error}");
 }
 
-#[test]
-fn a_damaged_checkpoint_is_refused_and_left_alone() {
-    let directory = tempfile::tempdir().unwrap();
-    let stop = AtomicBool::new(false);
-    run(directory.path(), &stop, &mut |_| stop.store(true, Relaxed)).unwrap();
-    let path = directory.path().join("checkpoint");
-    let mut bytes = fs::read(&path).unwrap();
-    let middle = bytes.len() / 2;
-    bytes[middle] ^= 1;
-    fs::write(&path, &bytes).unwrap();
-    let error = run(directory.path(), &AtomicBool::new(false), &mut |_| ()).unwrap_err();
-    assert!(error.to_string().contains("checkpoint"), "{error}");
-    assert_eq!(fs::read(&path).unwrap(), bytes);
+fn differing_keys(error: TrainError) -> Vec<String> {
+    let TrainError::OtherConfig { differences, .. } = error else { panic!("{error}") };
+    differences.into_iter().map(|difference| difference.key).collect()
 }
 
 #[test]

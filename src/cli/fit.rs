@@ -1,0 +1,136 @@
+//! `flipside fit`.
+
+use std::io::Write;
+use std::path::PathBuf;
+
+use clap::Args;
+
+use super::error::{CliError, Context};
+use super::evaluator::EvaluatorChoice;
+use super::meter::Meter;
+use super::output::Output;
+use super::session::Session;
+use super::signals::stop_on_signals;
+use crate::fit::{FitConfig, FitEvent, FitOutcome, FitRequest, GameFiles, fit};
+use crate::storage::{MAX_TOML_BYTES, read_text};
+
+/// Learn weights from kept games, without playing
+///
+/// Takes the games that runs have kept (RUN/games) and learns any pattern set from them, so one night of games serves every engine.
+/// Same games and options, same bytes. Memory does not grow with the games. SIGINT or SIGTERM stops in good order with exit code
+/// 75, and the same command goes on where it was.
+#[derive(Args, Debug)]
+#[command(after_help = "Example:\n  flipside fit runs/tonight -o tonight.fsw\n  \
+    flipside fit runs/monday runs/tuesday --patterns edax --epochs 2 -o edax.fsw")]
+pub struct FitArguments {
+    /// Runs that kept their games, or files of games (.fsg)
+    #[arg(required = true, value_name = "RUN|FILE")]
+    games: Vec<PathBuf>,
+
+    /// The weight file to write; `-` is standard output
+    #[arg(short, long, value_name = "FILE")]
+    output: PathBuf,
+
+    /// Pattern set: a built-in one's name, or a TOML file [default: classic]
+    #[arg(long, env = "FLIPSIDE_PATTERNS", hide_env_values = true, value_name = "SET")]
+    patterns: Option<String>,
+
+    /// How far labels trust the result of a game (1) rather than the search (0) [default: 0.9]
+    #[arg(long, value_name = "L")]
+    lambda: Option<f32>,
+
+    /// Passes over all games [default: 3]
+    #[arg(long, value_name = "N")]
+    epochs: Option<u32>,
+
+    /// Plies to a stage [default: 1]
+    #[arg(long, value_name = "N")]
+    stage_plies: Option<u32>,
+
+    /// Plies before and after a stage that it learns from too [default: 2]
+    #[arg(long, value_name = "N")]
+    overlap: Option<u32>,
+
+    /// Megabytes for the positions that are in memory at a time; it decides which are learned together [default: 400]
+    #[arg(long, value_name = "MB", value_parser = clap::value_parser!(u32).range(1..=25_000))]
+    memory: Option<u32>,
+
+    /// Begin with these weights instead of from nothing
+    #[arg(long, value_name = "FILE")]
+    from: Option<EvaluatorChoice>,
+
+    /// A TOML file with any keys of a fit; options win over it
+    #[arg(long, value_name = "FILE")]
+    config: Option<PathBuf>,
+}
+
+/// Positions in a megabyte.
+const POSITIONS_PER_MB: u32 = (1 << 20) / 25;
+
+impl FitArguments {
+    /// Runs the command.
+    pub fn run(self, session: &Session, out: &mut dyn Write) -> Result<(), CliError> {
+        let from = self.from.as_ref().and_then(EvaluatorChoice::path);
+        let inputs = self.games.iter().map(PathBuf::as_path).chain(from).chain(self.config.as_deref());
+        let output = Output::check(&self.output, inputs)?;
+        let config = self.config()?;
+        config.check().context(|| "cannot use the configuration".to_owned())?;
+        let from = self.from.as_ref().map(EvaluatorChoice::weight_file).transpose()?;
+        let stop = stop_on_signals()?;
+        let mut counted = Meter::new(session, 0, "games checked");
+        let games = GameFiles::open(&self.games, &stop, |games| counted.show(games, String::new));
+        counted.finish();
+        let stopped = || CliError::Stopped("stopped; the same command goes on".into());
+        let games = games.context(|| "cannot use the games".to_owned())?.ok_or_else(stopped)?;
+        let checkpoint = output.unfinished();
+        let request =
+            FitRequest { config: &config, games: &games, from: from.as_ref(), checkpoint: &checkpoint, stop: &stop };
+        let mut meter = Meter::new(session, 1000, "thousandths");
+        let outcome = fit(&request, &mut |event| show(&mut meter, event));
+        meter.finish();
+        match outcome.context(|| "cannot fit".to_owned())? {
+            FitOutcome::Stopped => Err(stopped()),
+            FitOutcome::Finished(weights) => output.write_and_name(out, |writer| writer.write_all(&weights.to_bytes())),
+        }
+    }
+
+    /// The configuration: options win over the file, that over the defaults.
+    fn config(&self) -> Result<FitConfig, CliError> {
+        let mut config = match &self.config {
+            None => FitConfig::default(),
+            Some(path) => {
+                let text = read_text(path, "configuration", MAX_TOML_BYTES);
+                let text = text.context(|| "cannot read the configuration".to_owned())?;
+                toml::from_str(&text).context(|| format!("cannot use {}", path.display()))?
+            }
+        };
+        if let Some(patterns) = &self.patterns {
+            config.patterns.clone_from(patterns);
+        }
+        config.lambda = self.lambda.unwrap_or(config.lambda);
+        config.epochs = self.epochs.unwrap_or(config.epochs);
+        config.stage_plies = self.stage_plies.unwrap_or(config.stage_plies);
+        config.overlap = self.overlap.unwrap_or(config.overlap);
+        config.block = self.memory.map_or(config.block, |megabytes| megabytes * POSITIONS_PER_MB);
+        Ok(config)
+    }
+}
+
+fn show(meter: &mut Meter, event: &FitEvent) {
+    match event {
+        FitEvent::Start { games, positions, weights, done } => {
+            let done = if *done > 0.0 { format!(", {:.0}% done before", 100.0 * done) } else { String::new() };
+            meter.say(format_args!("{games} games, {positions} positions, {weights} weights a stage{done}"));
+        }
+        FitEvent::Block { epoch, done, loss, positions, seconds } => {
+            let rate = *positions as f64 / seconds;
+            meter.show((1000.0 * done) as u64, || format!("epoch {epoch}  loss {loss:.3}  {rate:.0} positions/s"));
+        }
+        FitEvent::Epoch { epoch, loss, held_out, held_out_by_empties } => {
+            let held_out = held_out.map_or(String::new(), |held_out| format!(", on games held out {held_out:.3}"));
+            let at = |empties: usize| format!("{empties}: {:.2}", held_out_by_empties[empties]);
+            let some = [10, 20, 30, 40, 50].map(at).join("  ");
+            meter.say(format_args!("epoch {epoch}: loss {loss:.3}{held_out}  (by empties {some})"));
+        }
+    }
+}

@@ -1,0 +1,134 @@
+//! Where a command writes its result: `-o`.
+
+use std::fs::{self, OpenOptions};
+use std::io::{self, Write};
+use std::path::{Path, PathBuf};
+
+use super::error::{CliError, Context};
+use super::input::{STANDARD_STREAM, name_of};
+use crate::storage::{atomic_write, check_folder};
+
+/// The output that an option names, checked before the work begins: `-` is standard output, a file is replaced once the whole
+/// result is there, and what is no regular file (a pipe, a device) is written straight.
+pub struct Output {
+    path: PathBuf,
+    to: Destination,
+}
+
+/// The system's names for open files. Such a file may be a regular one, and what it holds already is not ours to replace.
+const OPEN_FILES: [&str; 4] = ["/dev/fd", "/dev/stdout", "/dev/stderr", "/proc/self/fd"];
+
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum Destination {
+    StandardOutput,
+    /// See [`atomic_write`].
+    File,
+    /// One of [`OPEN_FILES`], written at its end.
+    OpenFile,
+}
+
+impl Output {
+    /// Checks that a result can be written to `path`, and that this is none of the `inputs` (paths as typed).
+    ///
+    /// # Errors
+    /// A path that is an input (also by another name or a link), a folder, in no folder, or not ours to write.
+    pub fn check<'p>(path: &Path, inputs: impl IntoIterator<Item = &'p Path>) -> Result<Self, CliError> {
+        let id = file_id(path);
+        let is_standard_output = || id.is_some() && id == file_id(Path::new("/dev/stdout"));
+        let to = if path == Path::new(STANDARD_STREAM) || is_standard_output() {
+            Destination::StandardOutput
+        } else if OPEN_FILES.iter().any(|names| path.starts_with(names)) {
+            Destination::OpenFile
+        } else {
+            Destination::File
+        };
+        let output = Self { path: path.to_owned(), to };
+        if to == Destination::File {
+            let stdin = |input| if input == Path::new(STANDARD_STREAM) { Path::new("/dev/stdin") } else { input };
+            output.check_file(inputs.into_iter().find(|input| id.is_some() && id == file_id(stdin(input))))?;
+        }
+        Ok(output)
+    }
+
+    fn check_file(&self, same_input: Option<&Path>) -> Result<(), CliError> {
+        let there = fs::metadata(&self.path);
+        if there.as_ref().is_ok_and(|there| !there.is_file() && !there.is_dir()) {
+            return Ok(());
+        }
+        if let Some(input) = same_input {
+            let (shown, input) = (self.path.display(), name_of(input));
+            return Err(CliError::Usage(format!(
+                "the output `{shown}` is the input {input} too: write to another file"
+            )));
+        }
+        // A folder, or a file that is locked against writing, is not replaced.
+        let open = |_| OpenOptions::new().write(true).open(&self.path).map(drop);
+        there.map_or(Ok(()), open).and_then(|()| check_folder(&self.path)).context(|| self.failure())
+    }
+
+    /// Whether it is standard output, where nothing else may be written then.
+    pub fn is_standard_output(&self) -> bool {
+        self.to == Destination::StandardOutput
+    }
+
+    /// Where the state of unfinished work on the result is kept: beside it, or in the working folder where it is no file.
+    pub fn unfinished(&self) -> PathBuf {
+        let mut path = match self.to {
+            Destination::File if !self.path.exists() || self.path.is_file() => self.path.clone().into_os_string(),
+            _ => "flipside".into(),
+        };
+        path.push(".part");
+        path.into()
+    }
+
+    /// Writes the result; `out` is standard output.
+    ///
+    /// # Errors
+    /// The system's, with the output's name.
+    pub fn write(
+        &self,
+        out: &mut dyn Write,
+        result: impl FnOnce(&mut dyn Write) -> io::Result<()>,
+    ) -> Result<(), CliError> {
+        match self.to {
+            Destination::StandardOutput => Ok(result(out)?),
+            Destination::File => atomic_write(&self.path, result).context(|| self.failure()),
+            Destination::OpenFile => {
+                let file = OpenOptions::new().append(true).open(&self.path);
+                file.and_then(|mut file| result(&mut file)).context(|| self.failure())
+            }
+        }
+    }
+
+    /// Writes the result and then the file's name to standard output, unless the result stands there.
+    ///
+    /// # Errors
+    /// As of [`Self::write`].
+    pub fn write_and_name(
+        &self,
+        out: &mut dyn Write,
+        result: impl FnOnce(&mut dyn Write) -> io::Result<()>,
+    ) -> Result<(), CliError> {
+        self.write(out, result)?;
+        if !self.is_standard_output() {
+            writeln!(out, "{}", self.path.display())?;
+        }
+        Ok(())
+    }
+
+    fn failure(&self) -> String {
+        format!("cannot write `{}`", self.path.display())
+    }
+}
+
+/// What tells a file from all others, whatever name or link it was given by; `None` where there is none.
+#[cfg(unix)]
+fn file_id(path: &Path) -> Option<(u64, u64)> {
+    use std::os::unix::fs::MetadataExt;
+    fs::metadata(path).ok().map(|metadata| (metadata.dev(), metadata.ino()))
+}
+
+#[cfg(not(unix))]
+fn file_id(path: &Path) -> Option<PathBuf> {
+    fs::canonicalize(path).ok()
+}

@@ -1,0 +1,45 @@
+//! Where a fit stands, to go on from.
+
+use std::path::Path;
+
+use serde::{Deserialize, Serialize};
+
+use crate::learn::PassLoss;
+use crate::storage::{Container, FileError, blob};
+
+/// All that is needed to go on with a fit of the same games by the same configuration.
+#[derive(Serialize, Deserialize)]
+pub(super) struct Checkpoint {
+    /// The configuration as TOML.
+    pub config: String,
+    /// SHA-256 of the games.
+    pub games_sha256: String,
+    /// Hash of the weights it began from, if it did not begin from zero.
+    pub parent: Option<String>,
+    /// Blocks learned, of all epochs.
+    pub blocks: u64,
+    /// Blocks of an epoch, once the first is over.
+    pub blocks_an_epoch: Option<u64>,
+    /// Positions learned, each as often as it was learned.
+    pub positions: u64,
+    /// Sample updates.
+    pub updates: u64,
+    /// The loss of the epoch so far.
+    pub loss: PassLoss,
+    /// By stage, each weight's numbers.
+    #[serde(with = "blob::each")]
+    pub cells: Vec<Vec<f32>>,
+}
+
+const CONTAINER: Container =
+    Container { what: "flipside fit in progress", magic: *b"\x89FSP\r\n\x1a\n", version: 1, limit: 1 << 30 };
+
+impl Checkpoint {
+    pub fn save(&self, path: &Path) -> Result<(), FileError> {
+        CONTAINER.write(path, self)
+    }
+
+    pub fn load(path: &Path) -> Result<Self, FileError> {
+        CONTAINER.read(path)
+    }
+}

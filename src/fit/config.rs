@@ -1,0 +1,81 @@
+//! What a fit is told to do.
+
+use serde::{Deserialize, Serialize};
+
+use crate::learn::{Decayed, StepRule};
+
+/// Everything that decides the weights beside the games. [`FitConfig::to_toml`] is what stands in the weight file.
+#[derive(Clone, PartialEq, Debug, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case", deny_unknown_fields, default)]
+pub struct FitConfig {
+    /// A built-in pattern set's name, or the path of a TOML file.
+    pub patterns: String,
+    /// How far labels trust the game's outcome (1) rather than the search (0).
+    pub lambda: f32,
+    /// Passes over all games.
+    pub epochs: u32,
+    /// Plies to a stage.
+    pub stage_plies: u32,
+    /// Plies before and after a stage whose samples it learns too, less of them the farther they are.
+    pub overlap: u32,
+    /// The share of the work, at its end, over which steps shrink to nothing.
+    pub anneal: f32,
+    /// Positions that are learned together: blocks come in the order of the games, stages learn a block each by itself.
+    pub block: u32,
+    /// One game in this many is not learned: the loss on these is the one to believe. 0 for none.
+    pub hold_out: u32,
+    /// How far weights move.
+    pub step: StepRule,
+}
+
+impl Default for FitConfig {
+    fn default() -> Self {
+        Self {
+            patterns: "classic".into(),
+            lambda: 0.9,
+            epochs: 3,
+            stage_plies: 1,
+            overlap: 2,
+            anneal: 0.3,
+            block: 1 << 24,
+            hold_out: 200,
+            step: StepRule::Decayed(Decayed { rate: 1.0, half: 100.0, floor: 0.0003 }),
+        }
+    }
+}
+
+/// A value that makes no sense.
+#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+#[error("`{key}` is {value}: {expected}")]
+pub struct FitConfigError {
+    key: &'static str,
+    value: String,
+    expected: &'static str,
+}
+
+impl FitConfig {
+    /// The configuration as TOML.
+    pub fn to_toml(&self) -> String {
+        toml::to_string(self).expect("a configuration is a TOML table")
+    }
+
+    /// Whether all values make sense.
+    ///
+    /// # Errors
+    /// The first that does not.
+    pub fn check(&self) -> Result<(), FitConfigError> {
+        let require = |holds: bool, key, value: String, expected| {
+            if holds { Ok(()) } else { Err(FitConfigError { key, value, expected }) }
+        };
+        require((0.0..=1.0).contains(&self.lambda), "lambda", self.lambda.to_string(), "0 to 1")?;
+        require((1..=1000).contains(&self.epochs), "epochs", self.epochs.to_string(), "1 to 1000")?;
+        require((1..=60).contains(&self.stage_plies), "stage-plies", self.stage_plies.to_string(), "1 to 60")?;
+        require(self.overlap <= 60, "overlap", self.overlap.to_string(), "at most 60 plies")?;
+        require((0.0..=1.0).contains(&self.anneal), "anneal", self.anneal.to_string(), "0 to 1")?;
+        let block = (1 << 12)..=(1 << 30);
+        require(block.contains(&self.block), "block", self.block.to_string(), "4,096 to 2^30 positions")?;
+        require(self.hold_out != 1, "hold-out", self.hold_out.to_string(), "2 or more, or 0 for none")?;
+        let step = self.step.check();
+        step.map_err(|(key, value, expected)| FitConfigError { key, value: value.to_string(), expected })
+    }
+}

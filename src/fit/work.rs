@@ -1,0 +1,355 @@
+//! The loop of epochs and blocks.
+
+use std::fs;
+use std::io;
+use std::ops::Add;
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering::Relaxed};
+use std::time::Instant;
+
+use super::checkpoint::Checkpoint;
+use super::config::{FitConfig, FitConfigError};
+use super::games::{GameFiles, GameFilesError, Reader, add_samples};
+use crate::eval::StageMap;
+use crate::export::Engine;
+use crate::games::MAX_GAMES;
+use crate::learn::{Diverged, Learner, LearnerState, PassLoss, SampleSet, StartError};
+use crate::pattern::{Layout, LayoutError, PatternSet, PatternSetError};
+use crate::storage::FileError;
+use crate::weights::{Provenance, WeightFile};
+
+/// Seconds between checkpoints: writing one takes a second or two, and this is what a crash costs.
+const CHECKPOINT_SECONDS: f64 = 120.0;
+
+/// A fit that is wanted.
+#[derive(Clone, Copy, Debug)]
+pub struct FitRequest<'r> {
+    /// How to learn.
+    pub config: &'r FitConfig,
+    /// What to learn from.
+    pub games: &'r GameFiles,
+    /// Weights to begin with; else it begins from nothing.
+    pub from: Option<&'r WeightFile>,
+    /// Where to keep what is needed to go on after a stop. The file is removed at the end.
+    pub checkpoint: &'r Path,
+    /// Set when the work is to stop soon.
+    pub stop: &'r AtomicBool,
+}
+
+/// What happens in a fit.
+#[derive(Clone, PartialEq, Debug)]
+pub enum FitEvent {
+    /// It begins, or goes on.
+    Start {
+        /// Games, those held out included.
+        games: u64,
+        /// Positions of an epoch.
+        positions: u64,
+        /// Weights of one stage.
+        weights: usize,
+        /// Share done before.
+        done: f64,
+    },
+    /// A block was learned.
+    Block {
+        /// The epoch, from 1.
+        epoch: u32,
+        /// Share of all the work done.
+        done: f64,
+        /// Root mean square error in discs over the epoch so far, each sample before it was learned.
+        loss: f64,
+        /// Positions learned in this session.
+        positions: u64,
+        /// Seconds of this session.
+        seconds: f64,
+    },
+    /// An epoch is over.
+    Epoch {
+        /// The epoch, from 1.
+        epoch: u32,
+        /// Root mean square error in discs, each sample before it was learned.
+        loss: f64,
+        /// The same on the games held out; none where there are none.
+        held_out: Option<f64>,
+        /// The same by number of empties, 0 to 60; not a number where no position has so many.
+        held_out_by_empties: Vec<f64>,
+    },
+}
+
+/// How a fit ended.
+#[derive(Debug)]
+pub enum FitOutcome {
+    /// The weights.
+    Finished(Box<WeightFile>),
+    /// It was told to stop, and the same request goes on.
+    Stopped,
+}
+
+/// Why a fit cannot be made.
+#[derive(Debug, thiserror::Error)]
+pub enum FitError {
+    /// The configuration.
+    #[error(transparent)]
+    Config(#[from] FitConfigError),
+    /// The pattern set.
+    #[error(transparent)]
+    Patterns(#[from] PatternSetError),
+    /// The pattern set has no layout.
+    #[error(transparent)]
+    Layout(#[from] LayoutError),
+    /// The weights to begin with.
+    #[error("cannot begin with these weights: {0}")]
+    From(StartError),
+    /// The games.
+    #[error(transparent)]
+    Games(#[from] GameFilesError),
+    /// The checkpoint of another fit.
+    #[error(
+        "{} belongs to a fit of other games, by another configuration or from other weights: remove it to begin anew, or give \
+         the command it belongs to", .0.display()
+    )]
+    OtherFit(PathBuf),
+    /// Reading or writing the checkpoint.
+    #[error(transparent)]
+    File(#[from] FileError),
+    /// Learning.
+    #[error(transparent)]
+    Diverged(#[from] Diverged),
+}
+
+/// Learns weights from games, on the threads of the current rayon pool. A request whose checkpoint is there goes on from it.
+///
+/// # Errors
+/// See [`FitError`].
+pub fn fit(request: &FitRequest, sink: &mut dyn FnMut(&FitEvent)) -> Result<FitOutcome, FitError> {
+    let mut work = Work::open(request)?;
+    let config = request.config;
+    sink(&FitEvent::Start {
+        games: request.games.games,
+        positions: request.games.positions,
+        weights: work.layout.weights(),
+        done: work.share(),
+    });
+    let Some(held_out) = work.held_out()? else { return Ok(FitOutcome::Stopped) };
+    let (began, mut saved, before) = (Instant::now(), Instant::now(), work.state.positions);
+    while work.epoch() < config.epochs {
+        let epoch = work.epoch() + 1;
+        let mut reader = request.games.reader(work.games_at_once());
+        let mut blocks = 0;
+        let first = work.blocks_of_epoch();
+        while let Some((samples, positions)) = work.next_block(&mut reader, blocks >= first)? {
+            blocks += 1;
+            if blocks <= first {
+                continue;
+            }
+            if request.stop.load(Relaxed) {
+                work.save()?;
+                return Ok(FitOutcome::Stopped);
+            }
+            work.learn(&samples, positions)?;
+            sink(&FitEvent::Block {
+                epoch,
+                done: work.share(),
+                loss: work.state.loss.rmse(),
+                positions: work.state.positions - before,
+                seconds: began.elapsed().as_secs_f64(),
+            });
+            if saved.elapsed().as_secs_f64() >= CHECKPOINT_SECONDS {
+                work.save()?;
+                saved = Instant::now();
+            }
+        }
+        if work.state.blocks_an_epoch.is_some_and(|known| known != blocks) {
+            return Err(GameFilesError::Changed.into());
+        }
+        work.state.blocks_an_epoch = Some(blocks);
+        let losses = work.learner.loss(&held_out);
+        let all = losses.iter().copied().fold(PassLoss::default(), PassLoss::add);
+        let rmse = |loss: &PassLoss| if loss.samples == 0 { f64::NAN } else { loss.rmse() };
+        sink(&FitEvent::Epoch {
+            epoch,
+            loss: work.state.loss.rmse(),
+            held_out: (all.samples > 0).then(|| all.rmse()),
+            held_out_by_empties: losses.iter().map(rmse).collect(),
+        });
+        work.state.loss = PassLoss::default();
+    }
+    let weights = work.weights();
+    match fs::remove_file(request.checkpoint) {
+        Err(error) if error.kind() != io::ErrorKind::NotFound => Err(FileError::io(request.checkpoint)(error).into()),
+        _ => Ok(FitOutcome::Finished(Box::new(weights))),
+    }
+}
+
+/// A fit at work.
+struct Work<'r> {
+    request: &'r FitRequest<'r>,
+    layout: Arc<Layout>,
+    learner: Learner,
+    /// Its cells stay empty until it is written.
+    state: Checkpoint,
+}
+
+impl<'r> Work<'r> {
+    fn open(request: &'r FitRequest<'r>) -> Result<Self, FitError> {
+        let &FitRequest { config, games, from, checkpoint, .. } = request;
+        config.check()?;
+        let layout = Arc::new(Layout::new(&PatternSet::load(&config.patterns)?)?);
+        let parent = from.map(WeightFile::hash);
+        let begun = match Checkpoint::load(checkpoint) {
+            Ok(state) => Some(state),
+            Err(FileError::Io { source, .. }) if source.kind() == io::ErrorKind::NotFound => None,
+            Err(error) => return Err(error.into()),
+        };
+        let stages = stages(config);
+        let (mut learner, state) = match begun {
+            Some(mut state) => {
+                let other = || FitError::OtherFit(checkpoint.to_owned());
+                let same =
+                    state.config == config.to_toml() && state.games_sha256 == games.sha256 && state.parent == parent;
+                if !same {
+                    return Err(other());
+                }
+                let cells = std::mem::take(&mut state.cells);
+                let learner = Learner::from_state(layout.clone(), config.step, LearnerState { stages, cells });
+                (learner.ok_or_else(other)?, state)
+            }
+            None => {
+                let learner = match from {
+                    Some(from) => {
+                        let mut learner =
+                            Learner::from_model(layout.clone(), &from.model, config.step).map_err(FitError::From)?;
+                        learner.set_stages(stages);
+                        learner
+                    }
+                    None => Learner::new(layout.clone(), stages, config.step),
+                };
+                let state = Checkpoint {
+                    config: config.to_toml(),
+                    games_sha256: games.sha256.clone(),
+                    parent,
+                    blocks: 0,
+                    blocks_an_epoch: None,
+                    positions: 0,
+                    updates: 0,
+                    loss: PassLoss::default(),
+                    cells: Vec::new(),
+                };
+                (learner, state)
+            }
+        };
+        learner.set_overlap(config.overlap);
+        Ok(Self { request, layout, learner, state })
+    }
+
+    /// Epochs that are over.
+    fn epoch(&self) -> u32 {
+        self.state.blocks_an_epoch.map_or(0, |blocks| (self.state.blocks / blocks) as u32)
+    }
+
+    /// Blocks learned of the present epoch.
+    fn blocks_of_epoch(&self) -> u64 {
+        self.state.blocks_an_epoch.map_or(self.state.blocks, |blocks| self.state.blocks % blocks)
+    }
+
+    /// The share of all the work that is done.
+    fn share(&self) -> f64 {
+        self.state.positions as f64 / (self.request.games.positions as f64 * f64::from(self.request.config.epochs))
+    }
+
+    /// Games that are decoded together: a part of a block.
+    fn games_at_once(&self) -> usize {
+        (self.request.config.block as usize / 64).clamp(1, MAX_GAMES)
+    }
+
+    fn is_held_out(&self, game: u64) -> bool {
+        let every = u64::from(self.request.config.hold_out);
+        every > 0 && game % every == every - 1
+    }
+
+    /// The samples of the games held out; none if it was told to stop.
+    fn held_out(&self) -> Result<Option<SampleSet>, FitError> {
+        let mut set = SampleSet::default();
+        if self.request.config.hold_out == 0 {
+            return Ok(Some(set));
+        }
+        let mut reader = self.request.games.reader(self.games_at_once());
+        while let Some((first, games)) = reader.next(None)? {
+            if self.request.stop.load(Relaxed) {
+                return Ok(None);
+            }
+            add_samples(&mut set, &games, self.request.config.lambda, |i| self.is_held_out(first + i as u64));
+        }
+        Ok(Some(set))
+    }
+
+    /// The next block and the number of its positions, those held out included; without samples if they are not `wanted`. None at
+    /// the end of the games.
+    fn next_block(&self, reader: &mut Reader, wanted: bool) -> Result<Option<(SampleSet, u64)>, FitError> {
+        let (mut samples, mut positions) = (SampleSet::default(), 0);
+        while positions < u64::from(self.request.config.block) {
+            let Some((first, games)) = reader.next(None)? else { break };
+            positions += games.iter().map(|game| game.labels().len() as u64).sum::<u64>();
+            if wanted {
+                let is_learned = |i| !self.is_held_out(first + i as u64);
+                add_samples(&mut samples, &games, self.request.config.lambda, is_learned);
+            }
+        }
+        Ok((positions > 0).then_some((samples, positions)))
+    }
+
+    /// Learns a block. Towards the end of all the work steps shrink to nothing.
+    fn learn(&mut self, samples: &SampleSet, positions: u64) -> Result<(), FitError> {
+        let left = 1.0 - self.share() as f32;
+        let scale = (left / self.request.config.anneal).min(1.0);
+        let loss = self.learner.pass(samples, scale)?;
+        self.state.loss = self.state.loss + loss;
+        self.state.updates += loss.samples;
+        self.state.positions += positions;
+        self.state.blocks += 1;
+        Ok(())
+    }
+
+    fn save(&mut self) -> Result<(), FitError> {
+        self.state.cells = self.learner.state().cells;
+        self.state.save(self.request.checkpoint)?;
+        self.state.cells = Vec::new();
+        Ok(())
+    }
+
+    /// What was learned, with where it came from.
+    fn weights(&self) -> WeightFile {
+        let FitRequest { config, games, .. } = self.request;
+        let provenance = Provenance {
+            config: format!(
+                "{}\n[games]\nsha256 = \"{}\"\npositions = {}\n",
+                config.to_toml(),
+                games.sha256,
+                games.positions
+            ),
+            games: games.games,
+            samples: self.state.updates,
+            parent: self.state.parent.clone(),
+            ..Provenance::of_this_program("fitted to kept games")
+        };
+        let model = match engine(config) {
+            Some(engine) => self.learner.model_in(engine.scale(), engine.range()),
+            None => self.learner.model(),
+        };
+        WeightFile::new(model, provenance)
+    }
+}
+
+/// The engine whose own pattern set is fitted, in its own stages and units.
+fn engine(config: &FitConfig) -> Option<Engine> {
+    config.patterns.parse().ok()
+}
+
+fn stages(config: &FitConfig) -> StageMap {
+    let uniform = StageMap::uniform(config.stage_plies);
+    match engine(config) {
+        Some(engine) => uniform.merged(|empties| engine.stage_of(empties)),
+        None => uniform,
+    }
+}

@@ -1,0 +1,179 @@
+//! A block of games as bytes: moves and labels in columns, deflated.
+
+use std::io::Read;
+
+use flate2::Compression;
+use flate2::read::{DeflateDecoder, DeflateEncoder};
+
+use crate::board::Square;
+use crate::eval::Score;
+use crate::selfplay::{GameError, GameRecord, Label, PlyKind};
+
+/// Most games of a block.
+pub const MAX_GAMES: usize = 1 << 16;
+
+/// Most bytes of a block before it is deflated, for each game: 60 moves, as many kinds, values of 16 bits and lengths of lines, 20
+/// moves a line, and the two lengths.
+const MAX_GAME_BYTES: usize = 2 + 60 * (1 + 1 + 2 + 1 + 20);
+
+/// How hard zlib tries: harder takes twice the time for a hundredth of the bytes.
+const LEVEL: Compression = Compression::new(6);
+
+/// Why bytes are not a block of games.
+#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+pub enum BlockError {
+    /// They cannot be inflated, or not to what games take.
+    #[error("the games cannot be inflated: {0}")]
+    Inflate(String),
+    /// A column ends too early, or something follows the last.
+    #[error("{found} bytes where {games} games take {expected}")]
+    Length {
+        /// Bytes there are.
+        found: usize,
+        /// Bytes the lengths in them ask for.
+        expected: usize,
+        /// Number of games.
+        games: usize,
+    },
+    /// A byte that stands for no square, or no kind of label.
+    #[error("byte {at}, {found}, stands for no {what}")]
+    Value {
+        /// Offset in the inflated bytes.
+        at: usize,
+        /// What is there.
+        found: u8,
+        /// What should be.
+        what: &'static str,
+    },
+    /// Moves that are no game.
+    #[error("game {game} of the block: {reason}")]
+    Game {
+        /// Number in the block, from 1.
+        game: usize,
+        /// What is wrong with it.
+        reason: GameError,
+    },
+}
+
+/// Games as bytes. By columns, since like follows like: of all games the number of moves, of all games the number of labels, all
+/// moves (0 to 63), all kinds, all values, the lengths of all lines, and the moves of the lines.
+///
+/// Values are in 1/128 disc, seen from one side of the board, and each less the one before it in its game: where the labels of a game
+/// agree, most are near 0. Two columns hold the low and the high bytes of these differences.
+///
+/// # Panics
+/// If there are more than [`MAX_GAMES`], or a value beyond 16 bits.
+pub fn encode(games: &[GameRecord]) -> Vec<u8> {
+    assert!(games.len() <= MAX_GAMES, "{} games in a block", games.len());
+    let labels = || games.iter().flat_map(GameRecord::labels);
+    let mut bytes: Vec<u8> = games.iter().map(|game| game.moves().len() as u8).collect();
+    bytes.extend(games.iter().map(|game| game.labels().len() as u8));
+    bytes.extend(games.iter().flat_map(GameRecord::moves).map(|square| square.index() as u8));
+    bytes.extend(labels().map(|label| label.kind as u8));
+    let differences: Vec<u16> = games.iter().flat_map(differences).collect();
+    bytes.extend(differences.iter().map(|&difference| difference as u8));
+    bytes.extend(differences.iter().map(|&difference| (difference >> 8) as u8));
+    bytes.extend(labels().map(|label| label.line.len() as u8));
+    bytes.extend(labels().flat_map(|label| &label.line).map(|square| square.index() as u8));
+    let mut deflated = Vec::new();
+    DeflateEncoder::new(&bytes[..], LEVEL).read_to_end(&mut deflated).expect("memory can be read");
+    deflated
+}
+
+/// What each value of a game adds to the one before it. Signs as if the turn passed over at every ply: at a pass the difference is
+/// large, and right all the same.
+fn differences(game: &GameRecord) -> impl Iterator<Item = u16> {
+    let mut before = 0i16;
+    game.labels().iter().enumerate().map(move |(i, label)| {
+        let value = i16::try_from(label.value.0).expect("values are within 64 discs");
+        let value = if i % 2 == 0 { value } else { value.wrapping_neg() };
+        let difference = value.wrapping_sub(before);
+        before = value;
+        // Small differences of either sign become small numbers.
+        ((difference << 1) ^ (difference >> 15)) as u16
+    })
+}
+
+/// The games of a block of `count` games.
+///
+/// # Errors
+/// The first thing that is wrong. No more is allocated than so many games take.
+pub fn decode(deflated: &[u8], count: usize) -> Result<Vec<GameRecord>, BlockError> {
+    let most = count.min(MAX_GAMES) * MAX_GAME_BYTES;
+    let mut bytes = Vec::new();
+    let inflated = DeflateDecoder::new(deflated).take(most as u64 + 1).read_to_end(&mut bytes);
+    inflated.map_err(|error| BlockError::Inflate(error.to_string()))?;
+    let mut columns = Columns { bytes: &bytes, at: 0, games: count };
+    let moves = columns.take(count)?;
+    let labels = columns.take(count)?;
+    let sum = |lengths: &[u8]| lengths.iter().map(|&length| usize::from(length)).sum::<usize>();
+    let all_labels = sum(labels);
+    let squares_at = columns.at;
+    let squares = columns.take(sum(moves))?;
+    let kinds_at = columns.at;
+    let kinds = columns.take(all_labels)?;
+    let (low, high) = (columns.take(all_labels)?, columns.take(all_labels)?);
+    let lengths = columns.take(all_labels)?;
+    let lines_at = columns.at;
+    let lines = columns.take(sum(lengths))?;
+    columns.end()?;
+    check(squares, squares_at, 64, "square")?;
+    check(kinds, kinds_at, KINDS.len() as u8, "kind of label")?;
+    check(lines, lines_at, 64, "square")?;
+
+    let mut squares = squares.iter().map(|&square| Square::new(square));
+    let mut lines = lines.iter().map(|&square| Square::new(square));
+    let differences = low.iter().zip(high).map(|(&low, &high)| u16::from_le_bytes([low, high]));
+    let mut parts = kinds.iter().zip(differences).zip(lengths);
+    let mut games = Vec::with_capacity(count);
+    for (game, (&moves, &labels)) in moves.iter().zip(labels).enumerate() {
+        let mut before = 0i16;
+        let label = |(i, ((&kind, difference), &length)): (usize, ((&u8, u16), &u8))| {
+            before = before.wrapping_add((difference >> 1) as i16 ^ -((difference & 1) as i16));
+            let value = if i % 2 == 0 { before } else { before.wrapping_neg() };
+            Label {
+                value: Score(i32::from(value)),
+                kind: KINDS[usize::from(kind)],
+                line: lines.by_ref().take(usize::from(length)).collect(),
+            }
+        };
+        let labels = parts.by_ref().take(usize::from(labels)).enumerate().map(label).collect();
+        let moves = squares.by_ref().take(usize::from(moves)).collect();
+        let reason = |reason| BlockError::Game { game: game + 1, reason };
+        games.push(GameRecord::new(moves, labels).map_err(reason)?);
+    }
+    Ok(games)
+}
+
+/// The kinds of labels by their number.
+const KINDS: [PlyKind; 3] = [PlyKind::Greedy, PlyKind::Exploratory, PlyKind::Exact];
+
+fn check(column: &[u8], start: usize, end: u8, what: &'static str) -> Result<(), BlockError> {
+    match column.iter().position(|&value| value >= end) {
+        Some(i) => Err(BlockError::Value { at: start + i, found: column[i], what }),
+        None => Ok(()),
+    }
+}
+
+/// What is still to be read of a block.
+struct Columns<'b> {
+    bytes: &'b [u8],
+    at: usize,
+    games: usize,
+}
+
+impl<'b> Columns<'b> {
+    fn take(&mut self, length: usize) -> Result<&'b [u8], BlockError> {
+        let column = self.bytes.get(self.at..self.at + length).ok_or_else(|| self.wrong(self.at + length))?;
+        self.at += length;
+        Ok(column)
+    }
+
+    fn end(&self) -> Result<(), BlockError> {
+        if self.at == self.bytes.len() { Ok(()) } else { Err(self.wrong(self.at)) }
+    }
+
+    fn wrong(&self, expected: usize) -> BlockError {
+        BlockError::Length { found: self.bytes.len(), expected, games: self.games }
+    }
+}

@@ -1,0 +1,284 @@
+//! Files of games, `.fsg`: a header, then frames, each a block of games with its checksum.
+
+use std::fs::{File, OpenOptions};
+use std::io::{self, BufReader, Read, Write};
+use std::path::Path;
+
+use sha2::{Digest, Sha256};
+
+use super::block::{self, BlockError, MAX_GAMES};
+use crate::selfplay::GameRecord;
+
+const MAGIC: [u8; 8] = *b"\x89FSG\r\n\x1a\n";
+const VERSION: u32 = 1;
+const CHECKSUM: usize = 8;
+/// Magic 8, version 4, generation 4, run 16, and the checksum of these.
+const HEADER: usize = 32 + CHECKSUM;
+/// Magic 4, first game 4, number of games 4, bytes of the block 4.
+const FRAME_HEADER: usize = 16;
+const FRAME_MAGIC: [u8; 4] = *b"FSGB";
+/// Most bytes of a frame's block: what [`MAX_GAMES`] games take that cannot be deflated, and a tenth more.
+const MAX_BLOCK: usize = 1 << 28;
+
+/// Whose games a file holds.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
+pub struct GamesHeader {
+    /// The run that played them.
+    pub run: [u8; 16],
+    /// The generation, from 0.
+    pub generation: u32,
+}
+
+/// The games of a frame.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub struct Frame {
+    /// Number of its first game in the generation, from 0.
+    pub first: u32,
+    /// The games, in order.
+    pub games: Vec<GameRecord>,
+}
+
+/// What is wrong with a file of games.
+#[derive(Debug, thiserror::Error)]
+pub enum GamesError {
+    /// The file system's fault.
+    #[error(transparent)]
+    Io(#[from] io::Error),
+    /// The file does not begin as it should.
+    #[error("bytes 0 to 39 are not the header of a file of games: {0}")]
+    Header(&'static str),
+    /// A frame that ends before its end, as a crash leaves it.
+    #[error("the frame at byte {at} was cut off")]
+    Torn {
+        /// Offset of the frame.
+        at: u64,
+    },
+    /// A frame that is not the one that was written.
+    #[error("the frame at byte {at} is damaged: {reason}")]
+    Damaged {
+        /// Offset of the frame.
+        at: u64,
+        /// What is wrong.
+        reason: String,
+    },
+    /// A frame with the right checksum that holds no games.
+    #[error("the frame at byte {at}: {reason}")]
+    Block {
+        /// Offset of the frame.
+        at: u64,
+        /// What is wrong.
+        reason: BlockError,
+    },
+}
+
+impl GamesHeader {
+    /// The header as bytes, with its checksum: what a file of games begins with.
+    pub fn to_bytes(self) -> [u8; HEADER] {
+        let mut bytes = [0; HEADER];
+        bytes[..8].copy_from_slice(&MAGIC);
+        bytes[8..12].copy_from_slice(&VERSION.to_le_bytes());
+        bytes[12..16].copy_from_slice(&self.generation.to_le_bytes());
+        bytes[16..32].copy_from_slice(&self.run);
+        let checksum = Sha256::digest(&bytes[..32]);
+        bytes[32..].copy_from_slice(&checksum[..CHECKSUM]);
+        bytes
+    }
+
+    fn from_bytes(bytes: &[u8; HEADER]) -> Result<Self, GamesError> {
+        if bytes[..8] != MAGIC {
+            return Err(GamesError::Header("this is another kind of file, or a transfer in text mode damaged it"));
+        }
+        if bytes[8..12] != VERSION.to_le_bytes() {
+            return Err(GamesError::Header("it is of another version; use the program that wrote it"));
+        }
+        if bytes[32..] != Sha256::digest(&bytes[..32])[..CHECKSUM] {
+            return Err(GamesError::Header("its checksum is wrong: the file is damaged"));
+        }
+        let generation = u32::from_le_bytes(bytes[12..16].try_into().expect("four bytes"));
+        Ok(Self { run: bytes[16..32].try_into().expect("sixteen bytes"), generation })
+    }
+}
+
+/// Whether bytes begin as a file of games does.
+pub fn is_games_file(bytes: &[u8]) -> bool {
+    bytes.starts_with(&MAGIC)
+}
+
+/// Reads a file of games frame by frame, in memory for one frame.
+pub struct GamesReader {
+    file: BufReader<File>,
+    header: GamesHeader,
+    at: u64,
+}
+
+impl GamesReader {
+    /// Opens a file and checks its header.
+    ///
+    /// # Errors
+    /// The file system's, or no header; [`GamesError::Torn`] where the file ends within it.
+    pub fn open(path: &Path) -> Result<Self, GamesError> {
+        let mut file = BufReader::with_capacity(1 << 16, File::open(path)?);
+        let mut header = [0; HEADER];
+        if !fill(&mut file, &mut header)? {
+            return Err(GamesError::Torn { at: 0 });
+        }
+        Ok(Self { file, header: GamesHeader::from_bytes(&header)?, at: HEADER as u64 })
+    }
+
+    /// Whose games these are.
+    pub fn header(&self) -> GamesHeader {
+        self.header
+    }
+
+    /// Bytes of the header and the frames read so far, all whole: where the next frame begins.
+    pub fn offset(&self) -> u64 {
+        self.at
+    }
+
+    /// The next frame, its checksum checked, not yet decoded; none at the end of the file.
+    ///
+    /// # Errors
+    /// [`GamesError::Torn`] where the file ends within the frame, [`GamesError::Damaged`] where the frame is not what was written.
+    pub fn next_block(&mut self) -> Result<Option<Block>, GamesError> {
+        let at = self.at;
+        let mut header = [0; FRAME_HEADER];
+        if self.file.by_ref().take(1).read(&mut header[..1])? == 0 {
+            return Ok(None);
+        }
+        if !fill(&mut self.file, &mut header[1..])? {
+            return Err(GamesError::Torn { at });
+        }
+        let word = |at: usize| u32::from_le_bytes(header[at..at + 4].try_into().expect("four bytes"));
+        let damaged = |reason: &str| GamesError::Damaged { at, reason: reason.to_owned() };
+        let (first, count, length) = (word(4), word(8) as usize, word(12) as usize);
+        if header[..4] != FRAME_MAGIC {
+            return Err(damaged("no frame begins there"));
+        }
+        if count > MAX_GAMES || length > MAX_BLOCK {
+            return Err(damaged("it claims to be larger than frames are"));
+        }
+        // By what is there, not by what is claimed.
+        let mut bytes = Vec::new();
+        self.file.by_ref().take((length + CHECKSUM) as u64).read_to_end(&mut bytes)?;
+        if bytes.len() < length + CHECKSUM {
+            return Err(GamesError::Torn { at });
+        }
+        let checksum = bytes.split_off(length);
+        if checksum[..] != Sha256::new_with_prefix(header).chain_update(&bytes).finalize()[..CHECKSUM] {
+            return Err(damaged("its checksum is wrong"));
+        }
+        self.at += (FRAME_HEADER + length + CHECKSUM) as u64;
+        Ok(Some(Block { at, first, count, bytes }))
+    }
+}
+
+/// A frame as it stands in the file, whole and undamaged.
+#[derive(Clone, Debug)]
+pub struct Block {
+    at: u64,
+    first: u32,
+    count: usize,
+    bytes: Vec<u8>,
+}
+
+impl Block {
+    /// Number of games.
+    pub fn len(&self) -> usize {
+        self.count
+    }
+
+    /// Whether it has no games.
+    pub fn is_empty(&self) -> bool {
+        self.count == 0
+    }
+
+    /// Its bytes, deflated.
+    pub fn bytes(&self) -> &[u8] {
+        &self.bytes
+    }
+
+    /// The games.
+    ///
+    /// # Errors
+    /// What is wrong with them.
+    pub fn decode(&self) -> Result<Frame, GamesError> {
+        let error = |reason| GamesError::Block { at: self.at, reason };
+        Ok(Frame { first: self.first, games: block::decode(&self.bytes, self.count).map_err(error)? })
+    }
+}
+
+/// Reads until the buffer is full; false where the file ends before.
+fn fill(file: &mut impl Read, buffer: &mut [u8]) -> io::Result<bool> {
+    match file.read_exact(buffer) {
+        Ok(()) => Ok(true),
+        Err(error) if error.kind() == io::ErrorKind::UnexpectedEof => Ok(false),
+        Err(error) => Err(error),
+    }
+}
+
+/// Appends to a file of games.
+#[derive(Debug)]
+pub struct GamesWriter {
+    file: File,
+    length: u64,
+}
+
+impl GamesWriter {
+    /// Makes a file with nothing but a header, replacing one that is there.
+    ///
+    /// # Errors
+    /// The file system's.
+    pub fn create(path: &Path, header: GamesHeader) -> io::Result<Self> {
+        std::fs::write(path, header.to_bytes())?;
+        Self::append_at(path, HEADER as u64)
+    }
+
+    /// Goes on with a file at the end of its last whole frame, as [`GamesReader::offset`] tells it; what follows is cut off.
+    ///
+    /// # Errors
+    /// The file system's.
+    pub fn append_at(path: &Path, offset: u64) -> io::Result<Self> {
+        let file = OpenOptions::new().append(true).open(path)?;
+        file.set_len(offset)?;
+        Ok(Self { file, length: offset })
+    }
+
+    /// Appends a frame: games from number `first` of the generation on. A write that fails leaves the file as it was before it, as
+    /// far as the file system lets it.
+    ///
+    /// # Errors
+    /// The file system's.
+    pub fn append(&mut self, first: u32, games: &[GameRecord]) -> io::Result<()> {
+        let frame = frame(first, games);
+        match self.file.write_all(&frame) {
+            Ok(()) => self.length += frame.len() as u64,
+            Err(error) => {
+                self.file.set_len(self.length)?;
+                return Err(error);
+            }
+        }
+        Ok(())
+    }
+
+    /// Makes sure that all frames are there even after a power cut.
+    ///
+    /// # Errors
+    /// The file system's.
+    pub fn sync(&self) -> io::Result<()> {
+        self.file.sync_data()
+    }
+}
+
+/// A frame as bytes: what a file holds, and what goes from machine to machine.
+pub fn frame(first: u32, games: &[GameRecord]) -> Vec<u8> {
+    let block = block::encode(games);
+    let mut bytes = Vec::with_capacity(FRAME_HEADER + block.len() + CHECKSUM);
+    bytes.extend_from_slice(&FRAME_MAGIC);
+    for word in [first, games.len() as u32, block.len() as u32] {
+        bytes.extend_from_slice(&word.to_le_bytes());
+    }
+    bytes.extend_from_slice(&block);
+    let checksum = Sha256::digest(&bytes);
+    bytes.extend_from_slice(&checksum[..CHECKSUM]);
+    bytes
+}

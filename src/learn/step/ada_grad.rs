@@ -1,0 +1,34 @@
+//! Steps by the size of the errors met.
+
+use serde::{Deserialize, Serialize};
+
+use super::{Step, check_rate};
+
+/// `rate` / sqrt(sum of squared errors), in discs (John Duchi, Elad Hazan and Yoram Singer, "Adaptive subgradient methods", 2011).
+#[derive(Clone, Copy, PartialEq, Debug, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct AdaGrad {
+    /// Movement of a weight, in discs, at its first visit.
+    pub rate: f32,
+}
+
+impl Step<2> for AdaGrad {
+    #[inline]
+    fn apply(self, [weight, squares]: &mut [f32; 2], error: f32) {
+        *squares += error * error;
+        *weight += self.rate * error / (*squares + 1e-6).sqrt();
+    }
+
+    fn prepared(self, _: usize, scale: f32) -> Self {
+        Self { rate: self.rate * scale }
+    }
+
+    /// A hundred visits with errors of 8 discs, which is usual.
+    fn learned(self) -> [f32; 2] {
+        [0.0, 100.0 * 64.0]
+    }
+
+    fn check(self) -> Result<(), (&'static str, f32, &'static str)> {
+        check_rate(self.rate)
+    }
+}

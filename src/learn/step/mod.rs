@@ -1,0 +1,77 @@
+//! How far a weight moves: the step rules, each in a file of its own.
+
+mod ada_grad;
+mod decayed;
+mod fixed;
+mod temporal_coherence;
+
+use serde::{Deserialize, Serialize};
+
+pub use ada_grad::AdaGrad;
+pub use decayed::Decayed;
+pub use fixed::Fixed;
+pub use temporal_coherence::TemporalCoherence;
+
+/// A rule for the step of each weight. A weight in learning is `NUMBERS` floats: its value in discs, then what the rule keeps of its
+/// history, all zeros at first.
+pub trait Step<const NUMBERS: usize>: Copy + Sync {
+    /// Moves a weight for a sample whose value was too low by `error` discs.
+    fn apply(self, weight: &mut [f32; NUMBERS], error: f32);
+
+    /// The rule for the weights of a position that has `features` of them, its steps `scale` times as large as they would be.
+    #[must_use]
+    fn prepared(self, features: usize, scale: f32) -> Self;
+
+    /// The history of a weight that comes learned from elsewhere: its steps are a tenth of a new weight's.
+    fn learned(self) -> [f32; NUMBERS];
+
+    /// Whether its parameters make sense: the key that does not, its value, and what it should be.
+    ///
+    /// # Errors
+    /// The first parameter that does not.
+    fn check(self) -> Result<(), (&'static str, f32, &'static str)>;
+}
+
+/// Whether a rate is one.
+fn check_rate(rate: f32) -> Result<(), (&'static str, f32, &'static str)> {
+    if rate.is_finite() && rate > 0.0 { Ok(()) } else { Err(("step.rate", rate, "above 0")) }
+}
+
+/// The list of rules: a rule is a file and a line here.
+macro_rules! step_rules {
+    ($($rule:ident)*) => {
+        /// The rules by their names in configurations. `rate` is a share of the error: 1 would remove a sample's whole error at once,
+        /// were all its weights to move alike.
+        #[derive(Clone, Copy, PartialEq, Debug, Serialize, Deserialize)]
+        #[serde(tag = "rule", rename_all = "kebab-case")]
+        pub enum StepRule {
+            $(#[doc = concat!("See [`", stringify!($rule), "`].")] $rule($rule),)*
+        }
+
+        /// Compiles an expression for each rule.
+        macro_rules! with_step {
+            ($value:expr, $name:ident => $work:expr) => {
+                match $value { $($crate::learn::step::StepRule::$rule($name) => $work,)* }
+            };
+        }
+    };
+}
+
+step_rules! { Fixed Decayed TemporalCoherence AdaGrad }
+
+pub(super) use with_step;
+
+impl StepRule {
+    /// Floats kept for a weight: its value and what the rule remembers of its history.
+    pub(super) fn numbers(&self) -> usize {
+        with_step!(*self, rule => rule.learned().len())
+    }
+
+    /// Whether its parameters make sense: the key that does not, its value, and what it should be.
+    ///
+    /// # Errors
+    /// The first parameter that does not.
+    pub fn check(&self) -> Result<(), (&'static str, f32, &'static str)> {
+        with_step!(*self, rule => rule.check())
+    }
+}

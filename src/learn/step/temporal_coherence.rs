@@ -1,0 +1,36 @@
+//! Steps as large as errors agree.
+
+use serde::{Deserialize, Serialize};
+
+use super::{Step, check_rate};
+
+/// `rate` x |sum of errors| / sum of |errors|: full steps while errors agree, small ones when they only scatter (Don Beal and Martin
+/// Smith, "Temporal coherence and prediction decay in TD learning", 1999).
+#[derive(Clone, Copy, PartialEq, Debug, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct TemporalCoherence {
+    /// Share of the error while all errors agree.
+    pub rate: f32,
+}
+
+impl Step<3> for TemporalCoherence {
+    #[inline]
+    fn apply(self, [weight, sum, sum_of_sizes]: &mut [f32; 3], error: f32) {
+        let coherence = if *sum_of_sizes > 0.0 { sum.abs() / *sum_of_sizes } else { 1.0 };
+        *weight += self.rate * coherence * error;
+        *sum += error;
+        *sum_of_sizes += error.abs();
+    }
+
+    fn prepared(self, features: usize, scale: f32) -> Self {
+        Self { rate: self.rate * scale / features as f32 }
+    }
+
+    fn learned(self) -> [f32; 3] {
+        [0.0, 1.0, 10.0]
+    }
+
+    fn check(self) -> Result<(), (&'static str, f32, &'static str)> {
+        check_rate(self.rate)
+    }
+}

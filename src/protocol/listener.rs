@@ -1,0 +1,135 @@
+//! Listening for commands while an engine thinks.
+
+use std::io::BufRead;
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::mpsc::{Receiver, sync_channel};
+use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
+use std::thread;
+use std::time::Duration;
+
+use super::line::{ServeError, read_line};
+
+/// How long a command may take once the input has ended: nobody is left who could stop the thinking.
+const GRACE: Duration = Duration::from_secs(1);
+
+/// Commands that may wait for their turn.
+const QUEUE: usize = 1024;
+
+/// Commands, read on a thread of their own.
+pub(super) struct Listener {
+    lines: Receiver<Result<String, ServeError>>,
+    hurry: Arc<Hurry>,
+    interrupts: fn(&str) -> bool,
+}
+
+impl Listener {
+    /// Listens to the input. Lines that `interrupts` knows end the thinking about those before them.
+    ///
+    /// # Errors
+    /// The system has no thread for it.
+    pub(super) fn start(
+        input: impl BufRead + Send + 'static,
+        interrupts: fn(&str) -> bool,
+    ) -> Result<Self, ServeError> {
+        let (sender, lines) = sync_channel(QUEUE);
+        let hurry = Arc::new(Hurry::default());
+        let listener = Self { lines, hurry: Arc::clone(&hurry), interrupts };
+        let listen = move || {
+            let mut input = input;
+            while let Some(line) = read_line(&mut input).transpose() {
+                let failed = line.is_err();
+                if line.as_ref().is_ok_and(|line| interrupts(line)) {
+                    hurry.change(|state| state.interrupting += 1);
+                }
+                if sender.send(line).is_err() || failed {
+                    break;
+                }
+            }
+            drop(sender);
+            hurry.watch_the_clock();
+        };
+        thread::Builder::new().name("commands".into()).spawn(listen).map_err(ServeError::Thread)?;
+        Ok(listener)
+    }
+
+    /// The next command; `None` at the end of the input.
+    pub(super) fn next(&self) -> Option<Result<String, ServeError>> {
+        let line = self.lines.recv().ok()?;
+        let interrupting = line.as_ref().is_ok_and(|line| (self.interrupts)(line));
+        self.hurry.change(|state| {
+            state.interrupting -= usize::from(interrupting);
+            state.begun += 1;
+            state.overdue = false;
+        });
+        Some(line)
+    }
+
+    /// What tells when an answer is wanted at once.
+    pub(super) fn hurry(&self) -> Arc<Hurry> {
+        Arc::clone(&self.hurry)
+    }
+}
+
+impl Drop for Listener {
+    fn drop(&mut self) {
+        self.hurry.change(|state| state.over = true);
+    }
+}
+
+/// Whether the command at hand is to be answered at once.
+#[derive(Default)]
+pub(super) struct Hurry {
+    state: Mutex<State>,
+    changed: Condvar,
+    flag: AtomicBool,
+}
+
+#[derive(Default)]
+struct State {
+    /// Commands that have arrived, not begun yet, and end the thinking about those before.
+    interrupting: usize,
+    /// Commands begun.
+    begun: u64,
+    /// The input has ended and the command at hand has had its time.
+    overdue: bool,
+    /// Nobody takes commands any more.
+    over: bool,
+}
+
+impl Hurry {
+    /// A flag that is set while an answer is wanted at once.
+    pub(super) fn flag(&self) -> &AtomicBool {
+        &self.flag
+    }
+
+    /// Whether an answer is wanted at once.
+    pub(super) fn is_on(&self) -> bool {
+        self.flag.load(Ordering::SeqCst)
+    }
+
+    fn lock(&self) -> MutexGuard<'_, State> {
+        self.state.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    fn change(&self, change: impl FnOnce(&mut State)) {
+        let mut state = self.lock();
+        change(&mut state);
+        self.flag.store(state.interrupting > 0 || state.overdue, Ordering::SeqCst);
+        self.changed.notify_all();
+    }
+
+    /// After the end of the input: hurries every command that takes too long.
+    fn watch_the_clock(&self) {
+        let mut state = self.lock();
+        while !state.over {
+            let begun = state.begun;
+            let same = |state: &mut State| !state.over && state.begun == begun;
+            state = self.changed.wait_timeout_while(state, GRACE, same).unwrap_or_else(PoisonError::into_inner).0;
+            if same(&mut state) {
+                state.overdue = true;
+                self.flag.store(true, Ordering::SeqCst);
+                state = self.changed.wait_while(state, same).unwrap_or_else(PoisonError::into_inner);
+            }
+        }
+    }
+}

@@ -1,0 +1,157 @@
+//! Games of self-play as they are kept: moves and labels. The positions follow from the moves.
+
+use crate::board::{Diagram, IllegalMove, Position, Side, Square};
+use crate::eval::Score;
+
+/// How a ply came to be, which decides its label.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum PlyKind {
+    /// The best move of a search was played.
+    Greedy,
+    /// A random move was played.
+    Exploratory,
+    /// The value is exact.
+    Exact,
+}
+
+/// What self-play says of a position.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub struct Label {
+    /// Its value by search, for the side to move.
+    pub value: Score,
+    /// How the move was chosen.
+    pub kind: PlyKind,
+    /// The principal variation, where the label is learned at its end ([`UpdateTarget::Tdleaf`](super::UpdateTarget)); else
+    /// empty. Passes are left out.
+    pub line: Vec<Square>,
+}
+
+/// A whole game of self-play: its moves, and a label for each position after the random opening.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub struct GameRecord {
+    moves: Vec<Square>,
+    labels: Vec<Label>,
+}
+
+/// A labelled position of a game.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub struct Ply {
+    /// The position.
+    pub position: Position,
+    /// The side to move.
+    pub side: Side,
+    /// Its value by search, for the side to move.
+    pub value: Score,
+    /// How the move was chosen.
+    pub kind: PlyKind,
+    /// The leaf of the principal variation and the side to move there, where the label is learned there. None where the game is
+    /// over at the leaf: there is nothing to evaluate.
+    pub leaf: Option<(Position, Side)>,
+}
+
+/// A game with its positions.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub struct Replay {
+    /// The labelled positions in order.
+    pub plies: Vec<Ply>,
+    /// The result for the side of the last labelled ply.
+    pub result: Score,
+}
+
+/// Why moves and labels are not a game.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, thiserror::Error)]
+pub enum GameError {
+    /// A move against the rules.
+    #[error("move {number}: {reason}")]
+    Illegal {
+        /// Number of the move, from 1.
+        number: usize,
+        /// What is wrong with it.
+        reason: IllegalMove,
+    },
+    /// A principal variation against the rules.
+    #[error("the principal variation at move {number}: {reason}")]
+    Line {
+        /// Number of the move, from 1.
+        number: usize,
+        /// What is wrong with it.
+        reason: IllegalMove,
+    },
+    /// More labels than moves.
+    #[error("{labels} labels for {moves} moves")]
+    Labels {
+        /// Labels.
+        labels: usize,
+        /// Moves.
+        moves: usize,
+    },
+    /// The game stops before its end.
+    #[error("the game stops after {0} moves, before its end")]
+    Unfinished(usize),
+}
+
+impl GameRecord {
+    /// A game from all its moves, passes left out, and the labels of the positions before the last of them; the moves without a
+    /// label are the random opening.
+    ///
+    /// # Errors
+    /// The first thing that makes it no game.
+    pub fn new(moves: Vec<Square>, labels: Vec<Label>) -> Result<Self, GameError> {
+        if labels.len() > moves.len() {
+            return Err(GameError::Labels { labels: labels.len(), moves: moves.len() });
+        }
+        let game = Self { moves, labels };
+        game.play_through(|_| ())?;
+        Ok(game)
+    }
+
+    /// All moves from the start position. Passes are left out.
+    pub fn moves(&self) -> &[Square] {
+        &self.moves
+    }
+
+    /// The labels of the positions before the last moves.
+    pub fn labels(&self) -> &[Label] {
+        &self.labels
+    }
+
+    /// Number of random moves at the beginning, which have no label.
+    pub fn opening(&self) -> usize {
+        self.moves.len() - self.labels.len()
+    }
+
+    /// The game with its positions.
+    pub fn replay(&self) -> Replay {
+        let mut plies: Vec<Ply> = Vec::with_capacity(self.labels.len());
+        let end = self.play_through(|ply| plies.push(ply)).expect("checked when it was made");
+        let result = Score::from_discs(end.position.final_score());
+        let last_side = plies.last().map_or(end.side, |ply| ply.side);
+        Replay { plies, result: if last_side == end.side { result } else { -result } }
+    }
+
+    /// Plays the game to its end and hands out the labelled plies.
+    fn play_through(&self, mut each: impl FnMut(Ply)) -> Result<Diagram, GameError> {
+        let mut diagram = Diagram::START;
+        for (i, &to) in self.moves.iter().enumerate() {
+            let number = i + 1;
+            if let Some(Label { value, kind, line }) = i.checked_sub(self.opening()).map(|label| &self.labels[label]) {
+                let Diagram { position, side } = diagram;
+                let leaf = if line.is_empty() { Ok(None) } else { leaf(diagram, line) };
+                let leaf = leaf.map_err(|reason| GameError::Line { number, reason })?;
+                each(Ply { position, side, value: *value, kind: *kind, leaf });
+            }
+            let next = diagram.try_play(to).map_err(|reason| GameError::Illegal { number, reason })?;
+            diagram = next.pass_if_needed();
+        }
+        if diagram.position.moves() == 0 { Ok(diagram) } else { Err(GameError::Unfinished(self.moves.len())) }
+    }
+}
+
+/// The position at the end of a principal variation whose evaluation is the variation's value; none where the game is over there.
+fn leaf(mut diagram: Diagram, line: &[Square]) -> Result<Option<(Position, Side)>, IllegalMove> {
+    for &to in line {
+        diagram = diagram.try_play(to)?.pass_if_needed();
+    }
+    let Diagram { position, side } = diagram;
+    Ok((position.moves() != 0).then_some((position, side)))
+}

@@ -1,0 +1,74 @@
+//! Reading no more than a file of its kind may have.
+
+use std::fs::File;
+use std::io::{self, Read};
+use std::path::Path;
+
+use super::{FileError, FormatError};
+
+/// Most bytes of a configuration or a pattern set as TOML text.
+pub const MAX_TOML_BYTES: u64 = 1 << 20;
+
+/// The bytes of a file, if they are at most `limit`; of a larger one nothing is read. `what` says what it should be.
+///
+/// # Errors
+/// The file system's, or [`FormatError::TooLarge`].
+pub fn read_bounded(path: &Path, what: &'static str, limit: u64) -> Result<Vec<u8>, FileError> {
+    let file = File::open(path).map_err(FileError::io(path))?;
+    let length = file.metadata().map_err(FileError::io(path))?.len();
+    if length > limit {
+        return Err(FileError::format(path)(FormatError::TooLarge { what, limit }));
+    }
+    read_stream(file, length, what, limit).map_err(FileError::io(path))
+}
+
+/// The bytes of a stream, about `expected` of them, if they are at most `limit`. `what` says what they should be.
+///
+/// # Errors
+/// The stream's, too little memory, or [`FormatError::TooLarge`] inside an error of kind [`io::ErrorKind::FileTooLarge`].
+pub fn read_stream(stream: impl Read, expected: u64, what: &'static str, limit: u64) -> io::Result<Vec<u8>> {
+    let mut bytes = Vec::new();
+    bytes.try_reserve_exact(expected.min(limit) as usize)?;
+    // One more byte than allowed tells a stream that goes on.
+    stream.take(limit + 1).read_to_end(&mut bytes)?;
+    if bytes.len() as u64 > limit {
+        return Err(io::Error::new(io::ErrorKind::FileTooLarge, FormatError::TooLarge { what, limit }));
+    }
+    Ok(bytes)
+}
+
+/// The text of a file of at most `limit` bytes. `what` says what it should be.
+///
+/// # Errors
+/// The file system's, [`FormatError::TooLarge`], or [`FormatError::NotText`].
+pub fn read_text(path: &Path, what: &'static str, limit: u64) -> Result<String, FileError> {
+    decode_text(read_bounded(path, what, limit)?, what).map_err(FileError::format(path))
+}
+
+/// Bytes as text. `what` says what it should be.
+///
+/// # Errors
+/// [`FormatError::NotText`].
+pub fn decode_text(bytes: Vec<u8>, what: &'static str) -> Result<String, FormatError> {
+    let offset = |error: std::string::FromUtf8Error| error.utf8_error().valid_up_to();
+    String::from_utf8(bytes).map_err(|error| FormatError::NotText { what, offset: offset(error) })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn no_more_is_read_than_allowed() {
+        let folder = tempfile::tempdir().unwrap();
+        let path = folder.path().join("f");
+        std::fs::write(&path, "abcd").unwrap();
+        assert_eq!(read_text(&path, "text", 4).unwrap(), "abcd");
+        let message = |limit| read_text(&path, "text", limit).unwrap_err().to_string();
+        assert!(message(3).ends_with("f: more than 3 bytes, the most that a text may have"), "{}", message(3));
+        std::fs::write(&path, b"ab\xff").unwrap();
+        assert!(message(3).ends_with("f: byte 2 is not UTF-8: this is no text"), "{}", message(3));
+        // A stream that does not say how long it is, and does not end.
+        assert_eq!(read_stream(io::repeat(0), 0, "text", 1000).unwrap_err().kind(), io::ErrorKind::FileTooLarge);
+    }
+}

@@ -1,0 +1,147 @@
+//! The run directory: what is in it, whether it is a run, and its lock.
+//!
+//! Nothing here changes a file of a run. A directory is ours if it has a marker, and in it only files of the names below are
+//! touched.
+
+use std::fs::{self, File, TryLockError};
+use std::io;
+use std::path::{Path, PathBuf};
+
+use super::error::TrainError;
+use crate::storage::{FileError, is_temporary, read_bounded};
+
+/// The marker: what makes a directory a run directory.
+pub(super) const MARKER: &str = "flipside-run.json";
+pub(super) const LOCK: &str = "lock";
+pub(super) const CONFIG: &str = "config.toml";
+pub(super) const METRICS: &str = "metrics.jsonl";
+pub(super) const BEST: &str = "best.fsw";
+pub(super) const LAST: &str = "last.fsw";
+pub(super) const CHECKPOINT: &str = "checkpoint";
+pub(super) const PREVIOUS_CHECKPOINT: &str = "checkpoint.previous";
+/// The folder of the journals.
+pub(super) const GAMES: &str = "games";
+
+/// A run directory, locked for as long as this exists.
+#[derive(Debug)]
+pub(super) struct RunDirectory {
+    path: PathBuf,
+    is_marked: bool,
+    _lock: File,
+}
+
+impl RunDirectory {
+    /// Locks a directory that is a run's, or empty, or not there yet.
+    ///
+    /// # Errors
+    /// [`TrainError::NotARun`], [`TrainError::Locked`], or the file system's.
+    pub fn open(path: &Path) -> Result<Self, TrainError> {
+        let io = |error| TrainError::io(path)(error);
+        // Before anything is made in it, a directory must be ours or empty.
+        check(path)?;
+        fs::create_dir_all(path).map_err(io)?;
+        let lock = File::options().create(true).truncate(false).write(true).open(path.join(LOCK)).map_err(io)?;
+        match lock.try_lock() {
+            Ok(()) => {}
+            Err(TryLockError::WouldBlock) => return Err(TrainError::Locked(path.to_owned())),
+            Err(TryLockError::Error(error)) => return Err(io(error)),
+        }
+        // Another process may have begun a run before we had the lock.
+        Ok(Self { path: path.to_owned(), is_marked: check(path)?, _lock: lock })
+    }
+
+    /// The directory.
+    pub fn path(&self) -> &Path {
+        &self.path
+    }
+
+    /// A file of the directory.
+    pub fn file(&self, name: &str) -> PathBuf {
+        self.path.join(name)
+    }
+
+    /// Whether it was a run's when it was opened.
+    pub fn is_marked(&self) -> bool {
+        self.is_marked
+    }
+
+    /// A generation's journal.
+    pub fn journal(&self, generation: u32) -> PathBuf {
+        self.file(GAMES).join(format!("{generation:08}.fsg"))
+    }
+
+    /// The generations that have a journal, in order.
+    pub fn journals(&self) -> Result<Vec<u32>, TrainError> {
+        let folder = self.file(GAMES);
+        let generation = |name: &str| name.strip_suffix(".fsg").filter(|digits| digits.len() == 8)?.parse().ok();
+        let mut generations: Vec<u32> = names(&folder)?.iter().filter_map(|name| generation(name)).collect();
+        // A name like `+0000001.fsg` is a number too, but none of ours.
+        generations.retain(|&generation| fs::symlink_metadata(self.journal(generation)).is_ok());
+        generations.sort_unstable();
+        generations.dedup();
+        Ok(generations)
+    }
+
+    /// What only a run that has had a checkpoint leaves.
+    pub fn leftovers(&self) -> Result<Vec<String>, TrainError> {
+        let mut found: Vec<_> =
+            names(&self.path)?.into_iter().filter(|name| [BEST, LAST, METRICS].contains(&&**name)).collect();
+        found.sort();
+        if !self.journals()?.is_empty() {
+            found.push(format!("{GAMES}/"));
+        }
+        Ok(found)
+    }
+
+    /// The bytes of a file, if it has no more than `limit`; none if there is no such file. `what` says what it should be.
+    ///
+    /// # Errors
+    /// Whatever is not plainly "there is no such file".
+    pub fn read(&self, name: &str, what: &'static str, limit: u64) -> Result<Option<Vec<u8>>, TrainError> {
+        let path = self.file(name);
+        match read_bounded(&path, what, limit) {
+            Ok(bytes) => Ok(Some(bytes)),
+            Err(FileError::Io { source, .. }) if source.kind() == io::ErrorKind::NotFound => {
+                absent(&path).map(|()| None)
+            }
+            Err(error) => Err(error.into()),
+        }
+    }
+}
+
+/// Makes sure that a file which cannot be opened for want of it is not a link to something that is missing for now.
+fn absent(path: &Path) -> Result<(), TrainError> {
+    match fs::symlink_metadata(path) {
+        Err(error) if error.kind() == io::ErrorKind::NotFound => Ok(()),
+        Err(error) => Err(TrainError::io(path)(error)),
+        Ok(_) => Err(TrainError::Dangling(path.to_owned())),
+    }
+}
+
+/// Whether a directory is marked; one that is not must be empty, but for what a start leaves that was killed at once.
+fn check(path: &Path) -> Result<bool, TrainError> {
+    let names = names(path)?;
+    if names.iter().any(|name| name == MARKER) {
+        return Ok(true);
+    }
+    match names.into_iter().find(|name| name != LOCK && !is_temporary(name)) {
+        None => Ok(false),
+        Some(found) => Err(TrainError::NotARun { directory: path.to_owned(), found }),
+    }
+}
+
+/// The names in a folder, in order; none if there is no such folder.
+fn names(folder: &Path) -> Result<Vec<String>, TrainError> {
+    let io = |error| TrainError::io(folder)(error);
+    let entries = match fs::read_dir(folder) {
+        Ok(entries) => entries,
+        Err(error) if error.kind() == io::ErrorKind::NotFound => return absent(folder).map(|()| Vec::new()),
+        Err(error) => return Err(io(error)),
+    };
+    let mut names = Vec::new();
+    for entry in entries {
+        names.push(entry.map_err(io)?.file_name().to_string_lossy().into_owned());
+    }
+    names.sort();
+    Ok(names)
+}

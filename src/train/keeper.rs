@@ -1,0 +1,163 @@
+//! The run's one hand for everything it writes and tells: what fails for a while is tried again for some minutes.
+
+use std::collections::HashSet;
+use std::io;
+use std::path::{Path, PathBuf};
+use std::sync::atomic::{AtomicBool, Ordering::Relaxed};
+use std::time::Duration;
+
+use super::directory::{METRICS, RunDirectory};
+use super::error::TrainError;
+use super::event::TrainEvent;
+use crate::learn::Diverged;
+use crate::selfplay::Stopped;
+use crate::storage::{Disk, is_transient};
+
+/// Where the events of a run go as they happen.
+pub type Sink<'r> = &'r mut (dyn FnMut(&TrainEvent) + Send);
+
+/// Why a run ends before its budget does.
+pub(super) enum Halt {
+    /// It was told to stop.
+    Stopped,
+    /// It cannot go on.
+    Failed(TrainError),
+}
+
+impl From<Stopped> for Halt {
+    fn from(_: Stopped) -> Self {
+        Self::Stopped
+    }
+}
+
+impl From<TrainError> for Halt {
+    fn from(error: TrainError) -> Self {
+        Self::Failed(error)
+    }
+}
+
+impl From<Diverged> for Halt {
+    fn from(error: Diverged) -> Self {
+        Self::Failed(error.into())
+    }
+}
+
+/// The pauses between attempts begin with this many seconds and double, up to the longest.
+const FIRST_PAUSE: u64 = 1;
+const LONGEST_PAUSE: u64 = 30;
+
+/// Minutes of pauses after which a run gives up.
+const PATIENCE: u64 = 5;
+
+/// Most time that passes until a pause hears of a stop.
+const MOMENT: Duration = Duration::from_millis(100);
+
+/// Writes the run's files and tells of its events.
+pub(super) struct Keeper<'r> {
+    pub directory: RunDirectory,
+    disk: &'r dyn Disk,
+    stop: &'r AtomicBool,
+    sink: Sink<'r>,
+    metrics: Metrics,
+}
+
+/// What `metrics.jsonl` holds already.
+#[derive(Default)]
+pub(super) struct Metrics {
+    /// Bytes of its whole lines.
+    length: u64,
+    /// The keys of events that happen once in a run.
+    told: HashSet<String>,
+    /// The most seconds that an event tells of, over all sessions.
+    pub elapsed: f64,
+}
+
+impl<'r> Keeper<'r> {
+    pub fn new(
+        directory: RunDirectory,
+        disk: &'r dyn Disk,
+        stop: &'r AtomicBool,
+        sink: Sink<'r>,
+        metrics: Metrics,
+    ) -> Self {
+        Self { directory, disk, stop, sink, metrics }
+    }
+
+    /// Whether the run is to stop soon.
+    pub fn is_stopped(&self) -> bool {
+        self.stop.load(Relaxed)
+    }
+
+    /// Tells the sink of an event, and adds it to the metrics unless they have it already: after a kill some things happen again.
+    pub fn tell(&mut self, event: &TrainEvent) -> Result<(), Halt> {
+        (self.sink)(event);
+        let is_new = event.key().is_none_or(|key| self.metrics.told.insert(key));
+        if event.is_only_shown() || !is_new {
+            return Ok(());
+        }
+        let mut line = serde_json::to_string(event).expect("events are plain data");
+        line.push('\n');
+        let (path, at) = (self.directory.file(METRICS), self.metrics.length);
+        self.metrics.length = self.patiently(&path, |disk| disk.append(&path, at, line.as_bytes()))?;
+        Ok(())
+    }
+
+    /// Replaces a file of the run directory.
+    pub fn replace(&mut self, name: &str, bytes: &[u8]) -> Result<(), Halt> {
+        let path = self.directory.file(name);
+        self.patiently(&path, |disk| disk.replace(&path, bytes))
+    }
+
+    /// Renames a file of the run directory.
+    pub fn rename(&mut self, from: &str, to: &str) -> Result<(), Halt> {
+        let (from, to) = (self.directory.file(from), self.directory.file(to));
+        self.patiently(&from, |disk| disk.rename(&from, &to))
+    }
+
+    /// Takes a step until it succeeds. An error that may pass is told once and waited for; one that will not, or that has not
+    /// passed after [`PATIENCE`] minutes, ends the run.
+    pub fn patiently<T>(&mut self, path: &Path, mut step: impl FnMut(&dyn Disk) -> io::Result<T>) -> Result<T, Halt> {
+        let mut waited = Duration::ZERO;
+        let mut pause = Duration::from_secs(FIRST_PAUSE);
+        loop {
+            let error = match step(self.disk) {
+                Ok(done) => return Ok(done),
+                Err(error) if is_transient(&error) => error,
+                Err(error) => return Err(TrainError::io(path)(error).into()),
+            };
+            if waited.is_zero() {
+                (self.sink)(&TrainEvent::Waiting { file: path.display().to_string(), reason: error.to_string() });
+            }
+            if waited >= Duration::from_secs(60 * PATIENCE) {
+                let path = PathBuf::from(path);
+                return Err(TrainError::OutOfPatience { path, error, minutes: PATIENCE }.into());
+            }
+            let mut left = pause;
+            while !left.is_zero() {
+                if self.is_stopped() {
+                    return Err(Halt::Stopped);
+                }
+                let moment = left.min(MOMENT);
+                self.disk.pause(moment);
+                left -= moment;
+            }
+            waited += pause;
+            pause = (2 * pause).min(Duration::from_secs(LONGEST_PAUSE));
+        }
+    }
+}
+
+impl Metrics {
+    /// What the bytes of `metrics.jsonl` hold. A last line that was cut off does not count, and is overwritten by the next event;
+    /// lines that are no events are left alone.
+    pub fn of(bytes: &[u8]) -> Self {
+        let whole = bytes.iter().rposition(|&byte| byte == b'\n').map_or(0, |at| at + 1);
+        let mut metrics = Self { length: whole as u64, ..Self::default() };
+        for line in bytes[..whole].split(|&byte| byte == b'\n') {
+            let Ok(event) = serde_json::from_slice::<TrainEvent>(line) else { continue };
+            metrics.told.extend(event.key());
+            metrics.elapsed = metrics.elapsed.max(event.elapsed().unwrap_or(0.0));
+        }
+        metrics
+    }
+}

@@ -1,0 +1,106 @@
+//! How far a run has come.
+
+use std::collections::VecDeque;
+
+use serde::{Deserialize, Serialize};
+
+use super::event::GateMatch;
+use crate::learn::{Learner, PassLoss, SampleSet};
+use crate::weights::WeightFile;
+
+/// All that a run knows and would lose if it ended now, but for what its configuration says.
+pub(super) struct RunState {
+    /// Counters and measurements.
+    pub progress: Progress,
+    /// The newest weights, and what the step rule remembers.
+    pub learner: Learner,
+    /// The best weights so far, if a gate has been.
+    pub best: Option<Best>,
+    /// Samples of the generations in the window, oldest first.
+    pub window: VecDeque<SampleSet>,
+}
+
+/// The best weights so far, with the bytes of their file.
+pub(super) struct Best {
+    pub weights: WeightFile,
+    pub bytes: Vec<u8>,
+}
+
+impl From<WeightFile> for Best {
+    fn from(weights: WeightFile) -> Self {
+        Self { bytes: weights.to_bytes(), weights }
+    }
+}
+
+/// Counters and measurements of a run.
+#[derive(Clone, Copy, PartialEq, Debug, Default, Serialize, Deserialize)]
+pub(super) struct Progress {
+    /// Generations learned.
+    pub generation: u32,
+    /// Games played in these.
+    pub games: u64,
+    /// Labelled positions of these games.
+    pub positions: u64,
+    /// Sample updates, those of records included.
+    pub updates: u64,
+    /// Seconds the run has taken.
+    pub elapsed: f64,
+    /// What was learned of the records.
+    pub records: RecordsProgress,
+    /// Generations learned at the last gate, if one has been.
+    pub gated: Option<u32>,
+    /// What the last gate measured against `mobility`.
+    pub baseline: Option<GateMatch>,
+    /// How long things took the last time.
+    pub pace: Pace,
+}
+
+/// How far the records of a new run are learned.
+#[derive(Clone, Copy, PartialEq, Debug, Default, Serialize, Deserialize)]
+pub(super) struct RecordsProgress {
+    /// Files that are learned.
+    pub files: u32,
+    /// Records of the next file that are read.
+    pub read: u64,
+    /// Those of them that could not be learned from.
+    pub left_out: u64,
+    /// Errors on the others' positions, each before it was learned.
+    pub loss: PassLoss,
+    /// Seconds it took.
+    pub seconds: f64,
+}
+
+/// How long things took the last time, in seconds.
+#[derive(Clone, Copy, PartialEq, Debug, Default, Serialize, Deserialize)]
+pub(super) struct Pace {
+    /// Playing, for each game.
+    pub game: f64,
+    /// Learning a generation.
+    pub learning: f64,
+    /// The matches of a gate; 0 before the first.
+    pub gate: f64,
+    /// Writing a checkpoint.
+    pub checkpoint: f64,
+}
+
+/// What is kept free for the last gate before one has been timed, as a share of the budget.
+const UNKNOWN_GATE: f64 = 0.05;
+
+impl Pace {
+    /// Whether there is time for a generation of so many games and, after it, for the last gate and checkpoint, in what is left of a
+    /// budget of `limit` seconds.
+    pub fn has_time_for(&self, games: u32, elapsed: f64, limit: f64) -> bool {
+        elapsed + self.game * f64::from(games) + self.after_play(limit) <= limit
+    }
+
+    /// Whether games have to stop now for the rest to end in time.
+    pub fn is_time_up(&self, elapsed: f64, limit: f64) -> bool {
+        elapsed + self.after_play(limit) >= limit
+    }
+
+    /// What comes after the last game: learning, the last gate, and the last checkpoint.
+    fn after_play(&self, limit: f64) -> f64 {
+        let gate = if self.gate > 0.0 { self.gate } else { UNKNOWN_GATE * limit };
+        self.learning + gate + self.checkpoint
+    }
+}

@@ -1,0 +1,218 @@
+//! What commands read and write: outputs that are inputs, links, pipes and devices; files without end; names that mean mischief.
+
+use std::fs;
+use std::path::Path;
+
+use flipside::eval::{Model, StageMap};
+use flipside::pattern::{Pattern, PatternSet};
+use flipside::weights::{Provenance, WeightFile};
+
+use crate::support::*;
+
+const GAMES: &str = "f5d6c3\nf5f6e6f4\n";
+
+/// A folder with `games.txt`.
+fn folder_with_games() -> (tempfile::TempDir, impl Fn(&str) -> String) {
+    let folder = tempfile::tempdir().unwrap();
+    fs::write(folder.path().join("games.txt"), GAMES).unwrap();
+    let root = folder.path().to_owned();
+    (folder, move |name: &str| root.join(name).display().to_string())
+}
+
+#[test]
+#[cfg(unix)]
+fn an_output_that_is_the_input_is_refused() {
+    let (folder, path) = folder_with_games();
+    std::os::unix::fs::symlink("games.txt", path("link")).unwrap();
+    fs::hard_link(path("games.txt"), path("hard")).unwrap();
+    fs::create_dir(path("sub")).unwrap();
+    let to_ggf = ["convert", "--to", "ggf"];
+    for output in ["games.txt", "link", "hard", "sub/../games.txt"] {
+        for input in ["games.txt", "link"] {
+            let error = refusal(&[&to_ggf[..], &[&path(input), "-o", &path(output)]].concat(), "", 2);
+            assert!(error.contains("is the input") && error.contains(input), "{error}");
+        }
+    }
+    let mut command = program();
+    command.args(to_ggf).args(["-", "-o", &path("hard")]).stdin(fs::File::open(path("link")).unwrap());
+    let output = command.output().unwrap();
+    assert_eq!(output.status.code(), Some(2));
+    assert!(String::from_utf8_lossy(&output.stderr).contains("is the input standard input"));
+    assert_eq!(fs::read_to_string(path("games.txt")).unwrap(), GAMES);
+
+    let weights = constant_weights(folder.path(), 1).display().to_string();
+    let bytes = fs::read(&weights).unwrap();
+    for command in [
+        &["calibrate", &weights, "-o", &weights][..],
+        &["calibrate", "default", "--positions", &weights, "-o", &weights],
+        &["export", "--to", "json", &weights, "-o", &weights],
+        &["import", "--from", "edax", &weights, "-o", &weights],
+        &["search", "--compare", "--plot", &weights, &weights],
+    ] {
+        assert!(refusal(command, "", 2).contains("is the input"), "{command:?}");
+    }
+    assert_eq!(fs::read(&weights).unwrap(), bytes);
+}
+
+#[test]
+#[cfg(unix)]
+fn outputs_go_through_links_and_straight_into_what_is_no_file() {
+    use std::os::unix::fs::{FileTypeExt, PermissionsExt};
+    let (_folder, path) = folder_with_games();
+    let convert = |output: &str| stdout(&["convert", "--to", "f5d6", "-q", &path("games.txt"), "-o", output], "");
+    std::os::unix::fs::symlink("new.txt", path("link")).unwrap();
+    assert_eq!(convert(&path("link")), "");
+    assert!(fs::symlink_metadata(path("link")).unwrap().is_symlink());
+    assert_eq!(fs::read_to_string(path("new.txt")).unwrap(), GAMES);
+    fs::set_permissions(path("new.txt"), fs::Permissions::from_mode(0o604)).unwrap();
+    convert(&path("new.txt"));
+    assert_eq!(fs::metadata(path("new.txt")).unwrap().permissions().mode() & 0o777, 0o604);
+
+    assert_eq!(convert("/dev/null"), "");
+    assert!(fs::metadata("/dev/null").unwrap().file_type().is_char_device());
+    for standard_output in ["-", "/dev/stdout", "/dev/fd/1"] {
+        assert_eq!(convert(standard_output), GAMES, "{standard_output}");
+    }
+    // Standard output that is a file is written on, not replaced.
+    fs::write(path("all.txt"), "before\n").unwrap();
+    let all = fs::OpenOptions::new().append(true).open(path("all.txt")).unwrap();
+    let status =
+        program().args(["convert", "--to", "f5d6", "-q", &path("games.txt"), "-o", "/dev/stdout"]).stdout(all).status();
+    assert!(status.unwrap().success());
+    assert_eq!(fs::read_to_string(path("all.txt")).unwrap(), format!("before\n{GAMES}"));
+
+    let fifo = path("fifo");
+    assert!(std::process::Command::new("mkfifo").arg(&fifo).status().unwrap().success());
+    let reader = std::thread::spawn({
+        let fifo = fifo.clone();
+        move || fs::read_to_string(fifo).unwrap()
+    });
+    convert(&fifo);
+    assert_eq!(reader.join().unwrap(), GAMES);
+    assert!(fs::metadata(&fifo).unwrap().file_type().is_fifo());
+    assert!(!Path::new("-").exists());
+}
+
+#[test]
+fn weights_go_to_standard_output_alone() {
+    let folder = tempfile::tempdir().unwrap();
+    let weights = constant_weights(folder.path(), 1).display().to_string();
+    let json = stdout(&["export", "--to", "json", &weights, "-o", "-"], "");
+    assert!(serde_json::from_str::<serde_json::Value>(&json).unwrap().is_object());
+    let few = ["--depth", "3", "--positions-per-stage", "30"];
+    let output = run_with(&[&["calibrate", "default", "-o", "-"], &few[..]].concat(), "");
+    assert!(WeightFile::from_bytes(&output.stdout).unwrap().calibration.is_some());
+    assert!(String::from_utf8_lossy(&output.stderr).contains("empties\tshallow\tdeep"));
+    let svg = stdout(&["search", "-w", "squares", "--depth", "2", "--compare", "--plot", "-"], START);
+    assert!(svg.starts_with("<svg"), "{svg}");
+}
+
+#[test]
+fn outputs_are_checked_before_the_work() {
+    let folder = tempfile::tempdir().unwrap();
+    let path = |name: &str| folder.path().join(name).display().to_string();
+    // Deep enough that nobody waits for its end.
+    let deep = ["calibrate", "default", "--depth", "20", "--positions-per-stage", "1000000", "-o"];
+    assert!(refusal(&[&deep[..], &[&path("none/w.fsw")]].concat(), "", 1).contains("none/w.fsw"));
+    assert!(refusal(&[&deep[..], &[&path("")]].concat(), "", 1).contains("directory"));
+    fs::write(path("locked.fsw"), "").unwrap();
+    let mut locked = fs::metadata(path("locked.fsw")).unwrap().permissions();
+    locked.set_readonly(true);
+    fs::set_permissions(path("locked.fsw"), locked).unwrap();
+    if fs::OpenOptions::new().write(true).open(path("locked.fsw")).is_ok() {
+        eprintln!("skipped: nothing is locked for this user");
+        return;
+    }
+    assert!(refusal(&[&deep[..], &[&path("locked.fsw")]].concat(), "", 1).contains("locked.fsw"));
+}
+
+#[test]
+fn files_without_end_are_refused() {
+    let folder = tempfile::tempdir().unwrap();
+    let path = folder.path().join("long");
+    // Sparse: nothing is on disk, and nothing of it may be read.
+    fs::File::create(&path).unwrap().set_len(1 << 40).unwrap();
+    let long = path.to_str().unwrap();
+    let run = folder.path().join("run").display().to_string();
+    for command in [
+        &["eval", long][..],
+        &["search", long],
+        &["solve", long],
+        &["accuracy", "squares", long],
+        &["convert", long, "--to", "obf"],
+        &["calibrate", "default", "-o", "/dev/null", "--positions", long],
+        &["import", "--from", "zebra", long, "-o", "/dev/null"],
+        &["inspect", long],
+        &["match", "squares", "mobility", "--openings", long],
+        &["train", "--run", &run, "--config", long],
+        &["train", "--run", &run, "--patterns", long],
+        &["train", "--run", &run, "--records", long],
+    ] {
+        let error = refusal(command, "", 1);
+        assert!(error.contains("long") && error.contains("more than "), "{command:?}: {error}");
+    }
+    if cfg!(target_os = "linux") {
+        for command in
+            [["train", "--run", &run, "--config", "/dev/zero"], ["train", "--run", &run, "--patterns", "/dev/zero"]]
+        {
+            assert!(refusal(&command, "", 1).contains("more than "), "{command:?}");
+        }
+    }
+}
+
+#[test]
+fn names_from_files_do_not_reach_the_terminal_as_they_are() {
+    let hostile = "\u{1b}]0;owned\u{7}\nflipside: all is well\u{9b}2J";
+    let folder = tempfile::tempdir().unwrap();
+    let path = folder.path().join("w.fsw");
+    let patterns = vec![Pattern::new(hostile, "a1 b1").unwrap()];
+    let set = PatternSet { name: hostile.into(), patterns, scalars: vec![] };
+    let mut model = Model::zero(&set, &StageMap::uniform(60), 128).unwrap();
+    model.weights[0][0] = 100;
+    let provenance = Provenance { origin: hostile.into(), config: hostile.into(), ..Provenance::default() };
+    WeightFile::new(model, provenance).save(&path).unwrap();
+    let weights = path.to_str().unwrap();
+    let calls: [(&[&str], &str); 4] = [
+        (&["inspect", weights], ""),
+        (&["inspect", weights, "--pattern", "none"], ""),
+        (&["export", "--to", "edax", weights, "-o", "/dev/null"], ""),
+        (&["convert", "-", "--to", "f5d6", "--skip-bad"], "(;GM[\u{1b}[31m\u{9b}x];)"),
+    ];
+    for (arguments, input) in calls {
+        let output = run_with(arguments, input);
+        for stream in [output.stdout, output.stderr] {
+            let text = String::from_utf8(stream).unwrap();
+            assert!(!text.chars().any(|c| c.is_control() && c != '\n'), "{arguments:?}: {text:?}");
+            assert!(!text.contains("\nflipside: all is well"), "{arguments:?}: {text}");
+        }
+    }
+}
+
+#[test]
+#[cfg(target_os = "linux")]
+fn tables_that_do_not_fit_into_memory_are_an_error() {
+    let limited = |arguments: &str, input: &str| {
+        let mut command = std::process::Command::new("sh");
+        command.args(["-c", &format!("ulimit -v 4000000; exec {PROGRAM} {arguments} --log2-hash 30 --threads 1 -q")]);
+        finish(command, input)
+    };
+    for arguments in ["solve", "gtp", "nboard", "play"] {
+        let output = limited(arguments, START);
+        let error = String::from_utf8_lossy(&output.stderr);
+        assert_eq!(output.status.code(), Some(1), "{arguments}: {error}");
+        assert!(error.contains("2^30 entries take") && error.contains("--log2-hash"), "{error}");
+    }
+}
+
+#[test]
+fn a_conversion_writes_everything_or_nothing() {
+    let (_folder, path) = folder_with_games();
+    let bad = format!("{GAMES}f5a1\n");
+    assert!(refusal(&["convert", "-", "--to", "ggf"], &bad, 1).contains("line 3"));
+    fs::write(path("out.txt"), "old").unwrap();
+    refusal(&["convert", "-", "--to", "ggf", "-o", &path("out.txt")], &bad, 1);
+    refusal(&["convert", "-", "--to", "wthor", "-o", &path("out.txt"), "--skip-bad"], GAMES, 2);
+    assert_eq!(fs::read_to_string(path("out.txt")).unwrap(), "old");
+    let games = stdout(&["convert", "-", "--to", "ggf", "--skip-bad", "-q"], &bad);
+    assert_eq!(games.lines().count(), 2);
+}

@@ -1,0 +1,180 @@
+//! Fits: the same bytes whatever the threads and interruptions, sound weights, and clear refusals.
+
+use std::fs;
+use std::path::{Path, PathBuf};
+use std::sync::atomic::{AtomicBool, Ordering::Relaxed};
+
+use flipside::eval::{Evaluator, MobilityEvaluator, PatternEvaluator};
+use flipside::fit::{FitConfig, FitError, FitEvent, FitOutcome, FitRequest, GameFiles, GameFilesError, fit};
+use flipside::games::{GamesHeader, GamesWriter};
+use flipside::selfplay::{GameRecord, SelfPlay, SelfPlayConfig, UpdateTarget};
+use flipside::weights::WeightFile;
+
+const GAMES: SelfPlayConfig = SelfPlayConfig {
+    depth: 1,
+    selectivity: None,
+    exact_empties: 6,
+    opening_plies: 30,
+    exploration: 0.05,
+    update: UpdateTarget::Td,
+};
+
+fn games(seed: u64, count: u32) -> Vec<GameRecord> {
+    SelfPlay::new(&MobilityEvaluator, GAMES, None).play_games(seed, 0, 0, count, &AtomicBool::new(false)).unwrap()
+}
+
+/// A run of two generations with kept games.
+fn kept(directory: &Path) -> PathBuf {
+    let run = directory.join("run");
+    fs::create_dir_all(run.join("games")).unwrap();
+    for generation in 0..2 {
+        let path = run.join(format!("games/{generation:08}.fsg"));
+        let mut writer = GamesWriter::create(&path, GamesHeader { run: [1; 16], generation }).unwrap();
+        for (part, games) in games(u64::from(generation), 1_500).chunks(500).enumerate() {
+            writer.append(500 * part as u32, games).unwrap();
+        }
+    }
+    run
+}
+
+fn config() -> FitConfig {
+    FitConfig { patterns: "zebra".into(), epochs: 2, block: 1 << 14, hold_out: 10, ..FitConfig::default() }
+}
+
+fn open(paths: &[PathBuf]) -> Result<GameFiles, GameFilesError> {
+    GameFiles::open(paths, &AtomicBool::new(false), |_| ()).map(|games| games.expect("nothing stops it"))
+}
+
+/// Fits until `stop_after` blocks are learned.
+fn run(
+    config: &FitConfig,
+    games: &GameFiles,
+    directory: &Path,
+    stop_after: usize,
+) -> Result<Option<WeightFile>, FitError> {
+    let stop = AtomicBool::new(false);
+    let checkpoint = directory.join("w.fsw.part");
+    let request = FitRequest { config, games, from: None, checkpoint: &checkpoint, stop: &stop };
+    let mut blocks = 0;
+    let outcome = fit(&request, &mut |event| {
+        blocks += usize::from(matches!(event, FitEvent::Block { .. }));
+        stop.store(blocks >= stop_after, Relaxed);
+    })?;
+    match outcome {
+        FitOutcome::Finished(weights) => {
+            assert!(!checkpoint.exists(), "nothing is left behind");
+            Ok(Some(*weights))
+        }
+        FitOutcome::Stopped => Ok(None),
+    }
+}
+
+#[test]
+fn threads_and_interruptions_change_nothing() {
+    let folder = tempfile::tempdir().unwrap();
+    let games = open(&[kept(folder.path())]).unwrap();
+    assert_eq!(games.games, 3_000);
+    let whole = run(&config(), &games, folder.path(), usize::MAX).unwrap().unwrap().to_bytes();
+    for threads in [1, 3] {
+        let pool = rayon::ThreadPoolBuilder::new().num_threads(threads).build().unwrap();
+        let again = pool.install(|| run(&config(), &games, folder.path(), usize::MAX)).unwrap().unwrap();
+        assert_eq!(again.to_bytes(), whole, "{threads} threads");
+    }
+    // Stopped after every block, and once after three.
+    for stop_after in [1, 3] {
+        let mut starts = 0;
+        let stopped = loop {
+            starts += 1;
+            if let Some(weights) = run(&config(), &games, folder.path(), stop_after).unwrap() {
+                break weights;
+            }
+        };
+        assert!(starts > 3, "{starts}");
+        assert_eq!(stopped.to_bytes(), whole, "stopped every {stop_after}");
+    }
+}
+
+#[test]
+fn a_fit_learns_what_the_games_say_and_knows_what_it_did_not_see() {
+    let folder = tempfile::tempdir().unwrap();
+    let games = open(&[kept(folder.path())]).unwrap();
+    let stop = AtomicBool::new(false);
+    let request = FitRequest {
+        config: &FitConfig { epochs: 4, ..config() },
+        games: &games,
+        from: None,
+        checkpoint: &folder.path().join("w.part"),
+        stop: &stop,
+    };
+    let mut epochs = Vec::new();
+    let mut last_share = 0.0;
+    let outcome = fit(&request, &mut |event| match event {
+        FitEvent::Epoch { held_out, held_out_by_empties, .. } => {
+            assert!(held_out_by_empties[5].is_finite() && held_out_by_empties.len() == 61);
+            epochs.push(held_out.unwrap());
+        }
+        FitEvent::Block { done, .. } => {
+            assert!(*done > last_share);
+            last_share = *done;
+        }
+        FitEvent::Start { .. } => {}
+    });
+    let FitOutcome::Finished(weights) = outcome.unwrap() else { panic!("nothing stops it") };
+    assert!((last_share - 1.0).abs() < 1e-9);
+    assert_eq!((epochs.len(), weights.provenance.games), (4, 3_000));
+    assert!(epochs[3] < epochs[0], "{epochs:?}");
+    // A position with three corners more is worth more.
+    let evaluator = PatternEvaluator::new(&weights.model).unwrap();
+    let value =
+        |text: &str| evaluator.evaluate_position(&text.parse::<flipside::board::Diagram>().unwrap().position).discs();
+    let quiet = "--------------------------XXXX----OXXO-----OO------------------- X";
+    let corners = "X------X------------------XXXX----OXXO-----OO-----------X------- X";
+    assert!(value(corners) > value(quiet) + 2.0, "{} {}", value(corners), value(quiet));
+}
+
+#[test]
+fn other_games_or_another_configuration_do_not_go_on_with_a_fit() {
+    let folder = tempfile::tempdir().unwrap();
+    let run_directory = kept(folder.path());
+    let games = open(&[run_directory.clone()]).unwrap();
+    assert!(run(&config(), &games, folder.path(), 2).unwrap().is_none());
+    let fewer = open(&[run_directory.join("games/00000001.fsg")]).unwrap();
+    let error = run(&config(), &fewer, folder.path(), 2).unwrap_err();
+    assert!(matches!(error, FitError::OtherFit(_)), "{error}");
+    let other = FitConfig { lambda: 0.5, ..config() };
+    assert!(matches!(run(&other, &games, folder.path(), 2).unwrap_err(), FitError::OtherFit(_)));
+    // A damaged checkpoint is named, and is still there.
+    let part = folder.path().join("w.fsw.part");
+    let mut bytes = fs::read(&part).unwrap();
+    bytes[100] ^= 1;
+    fs::write(&part, &bytes).unwrap();
+    let error = run(&config(), &games, folder.path(), 2).unwrap_err().to_string();
+    assert!(error.contains("w.fsw.part") && error.contains("damaged"), "{error}");
+    assert_eq!(fs::read(&part).unwrap(), bytes);
+}
+
+#[test]
+fn games_that_are_none_are_told() {
+    let folder = tempfile::tempdir().unwrap();
+    let missing = open(&[folder.path().join("nothing")]).unwrap_err().to_string();
+    assert!(missing.contains("nothing"), "{missing}");
+    assert!(matches!(open(&[folder.path().to_owned()]), Err(GameFilesError::NoGames(_))));
+    let foreign = folder.path().join("games.txt");
+    fs::write(&foreign, "f5d6c3d3c4f4f6f3e6e7d7c5".repeat(10)).unwrap();
+    let error = open(&[foreign]).unwrap_err().to_string();
+    assert!(error.contains("games.txt") && error.contains("another kind of file"), "{error}");
+    let empty = folder.path().join("empty.fsg");
+    GamesWriter::create(&empty, GamesHeader::default()).unwrap();
+    assert!(matches!(open(&[empty]), Err(GameFilesError::Empty)));
+    // The last frame was cut off: the others count. A bit flipped within: an error with its place.
+    let run_directory = kept(folder.path());
+    let file = run_directory.join("games/00000001.fsg");
+    let bytes = fs::read(&file).unwrap();
+    fs::write(&file, &bytes[..bytes.len() - 1]).unwrap();
+    assert_eq!(open(&[run_directory.clone()]).unwrap().games, 2_500);
+    let mut damaged = bytes;
+    damaged[5_000] ^= 1;
+    fs::write(&file, damaged).unwrap();
+    let error = open(&[run_directory]).unwrap_err().to_string();
+    assert!(error.contains("00000001.fsg") && error.contains("byte 40"), "{error}");
+}

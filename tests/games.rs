@@ -1,0 +1,128 @@
+//! Kept games: what is read is what was written, and nothing damaged is taken for games.
+
+use std::fs;
+use std::sync::atomic::AtomicBool;
+
+use flipside::eval::MobilityEvaluator;
+use flipside::games::{GamesError, GamesHeader, GamesReader, GamesWriter, decode, encode};
+use flipside::selfplay::{GameRecord, SelfPlay, SelfPlayConfig, UpdateTarget};
+use rand::{RngExt, SeedableRng};
+use rand_chacha::ChaCha8Rng;
+
+const CONFIG: SelfPlayConfig = SelfPlayConfig {
+    depth: 2,
+    selectivity: None,
+    exact_empties: 8,
+    opening_plies: 20,
+    exploration: 0.05,
+    update: UpdateTarget::Td,
+};
+
+fn games(config: SelfPlayConfig, count: u32) -> Vec<GameRecord> {
+    SelfPlay::new(&MobilityEvaluator, config, None).play_games(5, 0, 0, count, &AtomicBool::new(false)).unwrap()
+}
+
+const HEADER: GamesHeader = GamesHeader { run: [7; 16], generation: 3 };
+
+#[test]
+fn games_come_back_as_they_were_and_take_little_room() {
+    let all = games(CONFIG, 300);
+    let bytes = encode(&all);
+    assert_eq!(decode(&bytes, all.len()).unwrap(), all);
+    assert!(bytes.len() < 130 * all.len(), "{} bytes a game", bytes.len() / all.len());
+    let leaves = games(SelfPlayConfig { update: UpdateTarget::Tdleaf, ..CONFIG }, 50);
+    assert!(leaves.iter().any(|game| game.replay().plies.iter().any(|ply| ply.leaf.is_some())));
+    assert_eq!(decode(&encode(&leaves), leaves.len()).unwrap(), leaves);
+    assert_eq!(decode(&encode(&[]), 0).unwrap(), []);
+    assert!(decode(&bytes, all.len() - 1).is_err() && decode(&bytes, all.len() + 1).is_err());
+}
+
+/// The frames of a file and why reading stopped, if not at the end.
+fn read(path: &std::path::Path) -> (Vec<(u32, Vec<GameRecord>)>, u64, Option<GamesError>) {
+    let mut frames = Vec::new();
+    let mut reader = match GamesReader::open(path) {
+        Ok(reader) => reader,
+        Err(error) => return (frames, 0, Some(error)),
+    };
+    assert_eq!(reader.header(), HEADER);
+    loop {
+        match reader.next_block().and_then(|block| block.map(|block| block.decode()).transpose()) {
+            Ok(Some(frame)) => frames.push((frame.first, frame.games)),
+            Ok(None) => return (frames, reader.offset(), None),
+            Err(error) => return (frames, reader.offset(), Some(error)),
+        }
+    }
+}
+
+#[test]
+fn a_file_that_was_cut_off_is_read_up_to_there_and_gone_on_with() {
+    let folder = tempfile::tempdir().unwrap();
+    let path = folder.path().join("games.fsg");
+    let all = games(CONFIG, 40);
+    let mut writer = GamesWriter::create(&path, HEADER).unwrap();
+    let empty = fs::metadata(&path).unwrap().len();
+    writer.append(0, &all[..25]).unwrap();
+    let one = fs::metadata(&path).unwrap().len();
+    writer.append(25, &all[25..]).unwrap();
+    let whole = fs::read(&path).unwrap();
+    let frames = vec![(0, all[..25].to_vec()), (25, all[25..].to_vec())];
+    assert_eq!(read(&path).0, frames);
+    for length in 0..whole.len() {
+        fs::write(&path, &whole[..length]).unwrap();
+        let (found, offset, error) = read(&path);
+        let length = length as u64;
+        let whole_frames = usize::from(length >= one);
+        assert_eq!(found, frames[..whole_frames], "{length}");
+        match error {
+            None => assert!(length == empty || length == one, "{length}"),
+            Some(GamesError::Torn { at }) => assert_eq!(at, offset),
+            Some(other) => panic!("{length}: {other}"),
+        }
+        if length >= empty {
+            let mut writer = GamesWriter::append_at(&path, offset).unwrap();
+            for (first, games) in &frames[whole_frames..] {
+                writer.append(*first, games).unwrap();
+            }
+            assert_eq!(fs::read(&path).unwrap(), whole);
+        }
+    }
+}
+
+#[test]
+fn a_flipped_bit_is_found_and_named() {
+    let folder = tempfile::tempdir().unwrap();
+    let path = folder.path().join("games.fsg");
+    let all = games(CONFIG, 10);
+    GamesWriter::create(&path, HEADER).unwrap().append(0, &all).unwrap();
+    let whole = fs::read(&path).unwrap();
+    for at in 0..whole.len() {
+        let mut damaged = whole.clone();
+        damaged[at] ^= 1 << (at % 8);
+        fs::write(&path, damaged).unwrap();
+        let (found, _, error) = read(&path);
+        assert!(found.is_empty() && error.is_some(), "byte {at}");
+    }
+}
+
+#[test]
+fn damaged_blocks_are_errors_and_never_more_than_they_can_hold() {
+    let all = games(CONFIG, 20);
+    let bytes = encode(&all);
+    let mut rng = ChaCha8Rng::seed_from_u64(1);
+    let mut refused = 0;
+    for _ in 0..3_000 {
+        let mut damaged = bytes.clone();
+        for _ in 0..rng.random_range(1..4) {
+            let at = rng.random_range(0..damaged.len());
+            damaged[at] = rng.random();
+        }
+        // Without a checksum some damage gives other games; all of them legal.
+        refused += i32::from(decode(&damaged, all.len()).is_err());
+    }
+    assert!(refused > 2_000, "{refused}");
+    // A megabyte of nothing, deflated to a thousand bytes.
+    use std::io::Read;
+    let mut bomb = Vec::new();
+    flate2::read::DeflateEncoder::new(&[0; 1 << 20][..], flate2::Compression::best()).read_to_end(&mut bomb).unwrap();
+    assert!(decode(&bomb, 1).is_err());
+}

@@ -1,0 +1,245 @@
+//! The run directory: what is refused, what is put right, and that nothing is changed before it is known to be whole.
+
+use std::fs;
+use std::path::Path;
+use std::sync::atomic::{AtomicBool, Ordering::Relaxed};
+
+use flipside::train::{Budget, Outcome, TrainConfig, TrainError, TrainEvent, TrainRequest, train};
+use flipside::weights::WeightFile;
+use tempfile::TempDir;
+
+use crate::support::*;
+
+/// A run of small generations that has learned `generations`.
+fn learned(config: &TrainConfig, generations: u32) -> TempDir {
+    let directory = tempfile::tempdir().unwrap();
+    go_on(config, directory.path(), generations).unwrap();
+    directory
+}
+
+fn go_on(config: &TrainConfig, directory: &Path, generations: u32) -> Result<Vec<TrainEvent>, TrainError> {
+    let stop = AtomicBool::new(false);
+    let budget = Budget { generations: Some(generations), ..Budget::default() };
+    let mut events = Vec::new();
+    let request = TrainRequest { budget, ..TrainRequest::new(config, directory, &stop) };
+    train(&request, &mut |event| events.push(event.clone())).map(|_| events)
+}
+
+/// The error of going on with a run, which leaves everything as it was.
+fn refused(config: &TrainConfig, directory: &Path) -> TrainError {
+    let before = snapshot(directory);
+    let error = go_on(config, directory, 4).unwrap_err();
+    assert_eq!(snapshot(directory), before, "{error}");
+    error
+}
+
+fn flip(path: &Path, at: usize) {
+    let mut bytes = fs::read(path).unwrap();
+    bytes[at] ^= 4;
+    fs::write(path, bytes).unwrap();
+}
+
+fn has(events: &[TrainEvent], is: impl Fn(&TrainEvent) -> bool) -> bool {
+    events.iter().any(is)
+}
+
+#[test]
+fn a_run_without_its_checkpoint_is_refused_and_not_begun_anew() {
+    let config = tiny();
+    let directory = learned(&config, 2);
+    let file = |name: &str| directory.path().join(name);
+    fs::rename(file("checkpoint"), file("elsewhere")).unwrap();
+    fs::rename(file("checkpoint.previous"), file("checkpoint.old")).unwrap();
+    let error = refused(&config, directory.path()).to_string();
+    for name in ["best.fsw", "last.fsw", "metrics.jsonl", "games/", "checkpoint` back"] {
+        assert!(error.contains(name), "{error}");
+    }
+    // Any one of them is enough.
+    for name in ["best.fsw", "last.fsw", "metrics.jsonl"] {
+        fs::remove_file(file(name)).unwrap();
+        assert!(matches!(refused(&config, directory.path()), TrainError::LostCheckpoint { .. }));
+    }
+    #[cfg(unix)]
+    {
+        std::os::unix::fs::symlink("nowhere", file("checkpoint")).unwrap();
+        assert!(matches!(refused(&config, directory.path()), TrainError::Dangling(path) if path == file("checkpoint")));
+        fs::remove_file(file("checkpoint")).unwrap();
+    }
+    // What cannot be read is there.
+    fs::create_dir(file("checkpoint")).unwrap();
+    assert!(matches!(refused(&config, directory.path()), TrainError::File(_)));
+    fs::remove_dir(file("checkpoint")).unwrap();
+    fs::rename(file("elsewhere"), file("checkpoint")).unwrap();
+    go_on(&config, directory.path(), 4).unwrap();
+    assert_eq!(weights(directory.path()), undisturbed(&config, 2));
+}
+
+#[test]
+fn the_checkpoint_before_the_newest_takes_its_place() {
+    let config = tiny();
+    let expected = undisturbed(&config, 2);
+    let damaged = |damage: &dyn Fn(&Path)| {
+        let directory = learned(&config, 4);
+        let file = |name: &str| directory.path().join(name);
+        // Both checkpoints are of a gate; the one before has learned two generations.
+        damage(directory.path());
+        let events = go_on(&config, directory.path(), 4).unwrap();
+        assert!(has(&events, |event| matches!(event, TrainEvent::FellBack { generation: 2, .. })), "{events:?}");
+        assert!(has(&events, |event| matches!(event, TrainEvent::Learned { generation: 3, .. })));
+        assert_eq!(weights(directory.path()), expected);
+        // What was mended is told once, and the metrics do not tell anything twice.
+        assert!(!has(&go_on(&config, directory.path(), 4).unwrap(), |event| matches!(
+            event,
+            TrainEvent::FellBack { .. }
+        )));
+        let metrics = fs::read_to_string(file("metrics.jsonl")).unwrap();
+        assert_eq!(metrics.matches(r#""event":"learned""#).count(), 4, "{metrics}");
+        assert_eq!(metrics.matches(r#""event":"gate""#).count(), 2, "{metrics}");
+    };
+    damaged(&|directory| flip(&directory.join("checkpoint"), 1000));
+    damaged(&|directory| fs::write(directory.join("checkpoint"), "").unwrap());
+    // A journal that only the newest checkpoint needs.
+    damaged(&|directory| flip(&directory.join("games/00000003.fsg"), 100));
+    damaged(&|directory| fs::remove_file(directory.join("games/00000003.fsg")).unwrap());
+
+    let directory = learned(&config, 4);
+    for name in ["checkpoint", "checkpoint.previous"] {
+        flip(&directory.path().join(name), 1000);
+    }
+    let error = refused(&config, directory.path());
+    assert!(matches!(&error, TrainError::Damaged { path, .. } if path.ends_with("checkpoint")), "{error}");
+    // As after a kill between the two steps of writing one.
+    let directory = learned(&config, 4);
+    fs::remove_file(directory.path().join("checkpoint")).unwrap();
+    go_on(&config, directory.path(), 4).unwrap();
+    assert_eq!(weights(directory.path()), expected);
+}
+
+#[test]
+fn a_directory_of_something_else_is_refused_and_names_of_others_are_left_alone() {
+    let config = TrainConfig { keep_games: false, ..tiny() };
+    let other = tempfile::tempdir().unwrap();
+    for name in ["games/2023.txt", "config.toml", "best.fsw"] {
+        let path = other.path().join(name);
+        fs::create_dir_all(path.parent().unwrap()).unwrap();
+        fs::write(&path, "mine").unwrap();
+        let error = refused(&config, other.path());
+        assert!(matches!(error, TrainError::NotARun { .. }), "{error}");
+    }
+
+    let directory = learned(&config, 1);
+    let kept = ["games/2023.txt", "games/+0000000.fsg", "games/0.fsg", "games/000000000.fsg", "notes.txt"];
+    for name in kept {
+        fs::write(directory.path().join(name), "mine").unwrap();
+    }
+    go_on(&config, directory.path(), 4).unwrap();
+    go_on(&config, directory.path(), 6).unwrap();
+    for name in kept {
+        assert_eq!(fs::read(directory.path().join(name)).unwrap(), b"mine", "{name}");
+    }
+    let journals = |directory: &Path| fs::read_dir(directory.join("games")).unwrap().count();
+    // Of generations 3 to 5: those in the windows of the two checkpoints.
+    assert_eq!(journals(directory.path()), 3 + 4);
+    let kept = learned(&tiny(), 4);
+    assert_eq!(journals(kept.path()), 4);
+}
+
+#[test]
+fn files_of_other_runs_are_not_believed() {
+    let config = tiny();
+    let directory = learned(&config, 2);
+    let other = learned(&TrainConfig { seed: 6, ..config.clone() }, 3);
+    let copy = |name: &str| fs::copy(other.path().join(name), directory.path().join(name)).unwrap();
+    copy("games/00000002.fsg");
+    let error = refused(&config, directory.path());
+    assert!(matches!(&error, TrainError::ForeignGames(path) if path.ends_with("00000002.fsg")), "{error}");
+    fs::remove_file(directory.path().join("games/00000002.fsg")).unwrap();
+    copy("best.fsw");
+    let events = go_on(&config, directory.path(), 4).unwrap();
+    assert!(has(&events, |event| matches!(event, TrainEvent::Restored { file } if file == "best.fsw")), "{events:?}");
+    assert_eq!(weights(directory.path()), undisturbed(&config, 2));
+}
+
+#[test]
+fn an_edited_pattern_file_is_refused() {
+    let folder = tempfile::tempdir().unwrap();
+    let path = folder.path().join("set.toml");
+    let set =
+        "name = 'small'\nscalars = ['constant']\n[patterns]\nedge = 'a1 b1 c1 d1 e1 f1 g1 h1'\nstar = 'b2 c2 d2'\n";
+    fs::write(&path, set).unwrap();
+    let config = TrainConfig { patterns: path.display().to_string(), ..tiny() };
+    let directory = learned(&config, 2);
+    // As many weights as before.
+    fs::write(&path, set.replace("b2 c2 d2", "b3 c3 d3")).unwrap();
+    let error = refused(&config, directory.path());
+    assert!(matches!(error, TrainError::PatternsChanged { .. }), "{error}");
+    fs::write(&path, format!("# The same set.\n{set}")).unwrap();
+    go_on(&config, directory.path(), 4).unwrap();
+}
+
+#[test]
+fn edits_of_the_configuration_are_refused_with_what_differs() {
+    let config = tiny();
+    let directory = learned(&config, 2);
+    let path = directory.path().join("config.toml");
+    let written = fs::read_to_string(&path).unwrap();
+    fs::write(&path, written.replace("pairs = 3", "pairs = 30")).unwrap();
+    let error = refused(&config, directory.path()).to_string();
+    assert!(error.contains("`gate.pairs` was 3 and is 30"), "{error}");
+    fs::write(&path, "[gate").unwrap();
+    assert!(matches!(refused(&config, directory.path()), TrainError::ConfigBroken { .. }));
+    let commented = format!("# tonight\n{written}");
+    fs::write(&path, &commented).unwrap();
+    go_on(&config, directory.path(), 3).unwrap();
+    assert_eq!(fs::read_to_string(&path).unwrap(), commented);
+    fs::remove_file(&path).unwrap();
+    go_on(&config, directory.path(), 4).unwrap();
+    assert_eq!(fs::read_to_string(&path).unwrap(), written);
+    assert_eq!(weights(directory.path()), undisturbed(&config, 2));
+}
+
+#[test]
+fn a_run_from_weights_goes_on_by_the_same_command() {
+    let config = tiny();
+    let parent = learned(&config, 1);
+    let from = WeightFile::load(&parent.path().join("last.fsw")).unwrap();
+    let stop = AtomicBool::new(false);
+    let directory = tempfile::tempdir().unwrap();
+    let request = TrainRequest { from: Some(&from), ..request(&config, directory.path(), &stop) };
+    let outcome = train(&request, &mut |event| {
+        stop.fetch_or(matches!(event, TrainEvent::Learned { .. }), Relaxed);
+    });
+    assert_eq!(outcome.unwrap(), Outcome::Stopped);
+    stop.store(false, Relaxed);
+    let error = train(&TrainRequest { from: None, ..request }, &mut |_| ()).unwrap_err();
+    assert!(matches!(error, TrainError::OtherParent(_)), "{error}");
+    assert_eq!(train(&request, &mut |_| ()).unwrap(), Outcome::Finished);
+    let whole = tempfile::tempdir().unwrap();
+    train(&TrainRequest { directory: whole.path(), ..request }, &mut |_| ()).unwrap();
+    assert_eq!(weights(directory.path()), weights(whole.path()));
+}
+
+#[test]
+fn metrics_hold_whole_events_and_each_once() {
+    let config = tiny();
+    let directory = learned(&config, 1);
+    let path = directory.path().join("metrics.jsonl");
+    let whole = fs::read_to_string(&path).unwrap();
+    // As a kill leaves it in the middle of a line.
+    fs::write(&path, format!(r#"{whole}{{"event":"learned","gener"#)).unwrap();
+    go_on(&config, directory.path(), 2).unwrap();
+    let metrics = fs::read_to_string(&path).unwrap();
+    assert!(metrics.starts_with(&whole));
+    let events: Vec<TrainEvent> = metrics.lines().map(|line| serde_json::from_str(line).unwrap()).collect();
+    for generation in 0..2 {
+        let learned =
+            |event: &&TrainEvent| matches!(event, TrainEvent::Learned { generation: g, .. } if *g == generation);
+        assert_eq!(events.iter().filter(learned).count(), 1);
+    }
+    let Some(TrainEvent::Start { generation: 1, resumed: true, games: 200, elapsed, baseline: Some(_), .. }) =
+        events.iter().rfind(|event| matches!(event, TrainEvent::Start { .. }))
+    else {
+        panic!("{metrics}")
+    };
+    assert!(*elapsed > 0.0);
+}

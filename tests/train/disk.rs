@@ -1,0 +1,96 @@
+//! Disks that fail for a while, or for good.
+
+use std::sync::atomic::{AtomicBool, AtomicU32, Ordering::Relaxed};
+use std::time::Duration;
+
+use flipside::train::{Outcome, TrainError, TrainEvent, TrainRequest, train};
+
+use crate::support::*;
+
+const EIO: i32 = 5;
+const EACCES: i32 = 13;
+const ENOSPC: i32 = 28;
+
+#[test]
+fn errors_that_pass_are_waited_for_and_change_nothing() {
+    let config = tiny();
+    let directory = tempfile::tempdir().unwrap();
+    let steps = AtomicU32::new(0);
+    // Of every ten steps four in a row fail, whatever they are.
+    let disk = FailingDisk::new(|step, _| match steps.fetch_add(1, Relaxed) % 10 {
+        2..6 => Some(if step == Step::Append { ENOSPC } else { EIO }),
+        _ => None,
+    });
+    let stop = AtomicBool::new(false);
+    let (mut waits, mut kept) = (0, 0);
+    let request = TrainRequest { disk: &disk, ..request(&config, directory.path(), &stop) };
+    let outcome = train(&request, &mut |event| match event {
+        TrainEvent::Waiting { .. } => waits += 1,
+        event => kept += usize::from(!event.is_only_shown()),
+    });
+    assert_eq!(outcome.unwrap(), Outcome::Finished);
+    assert_eq!(weights(directory.path()), undisturbed(&config, 2));
+    // Once for each trouble, not for each attempt: pauses of 1, 2, 4 and 8 seconds each time.
+    assert!(waits >= 3, "{waits}");
+    assert_eq!(*disk.waited.lock().unwrap(), Duration::from_secs(15 * waits));
+    let metrics = std::fs::read_to_string(directory.path().join("metrics.jsonl")).unwrap();
+    assert_eq!(metrics.lines().count(), kept);
+    assert!(metrics.lines().all(|line| serde_json::from_str::<TrainEvent>(line).is_ok()), "{metrics}");
+}
+
+#[test]
+fn a_disk_that_stays_full_ends_the_run_whole() {
+    let config = tiny();
+    let expected = undisturbed(&config, 2);
+    // Full from the first, third, ... step on.
+    for good in (1..60).step_by(9) {
+        let directory = tempfile::tempdir().unwrap();
+        let steps = AtomicU32::new(0);
+        let disk = FailingDisk::new(|_, _| (steps.fetch_add(1, Relaxed) >= good).then_some(ENOSPC));
+        let stop = AtomicBool::new(false);
+        let request = request(&config, directory.path(), &stop);
+        let error = match train(&TrainRequest { disk: &disk, ..request }, &mut |_| ()) {
+            Err(error) => error,
+            // The run takes fewer steps.
+            Ok(outcome) => {
+                assert!(outcome == Outcome::Finished && good > 20, "{good}");
+                continue;
+            }
+        };
+        assert!(matches!(error, TrainError::OutOfPatience { minutes: 5, .. }), "{good}: {error}");
+        assert!(*disk.waited.lock().unwrap() >= Duration::from_secs(300));
+        assert_eq!(train(&request, &mut |_| ()).unwrap(), Outcome::Finished);
+        assert_eq!(weights(directory.path()), expected, "{good}");
+    }
+}
+
+#[test]
+fn missing_rights_are_told_at_once() {
+    let config = tiny();
+    let directory = tempfile::tempdir().unwrap();
+    let disk = FailingDisk::new(|step, _| (step == Step::Append).then_some(EACCES));
+    let stop = AtomicBool::new(false);
+    let request = request(&config, directory.path(), &stop);
+    let error = train(&TrainRequest { disk: &disk, ..request }, &mut |_| ()).unwrap_err();
+    assert!(matches!(&error, TrainError::Io { path, .. } if path.ends_with("metrics.jsonl")), "{error}");
+    assert_eq!(*disk.waited.lock().unwrap(), Duration::ZERO);
+    train(&request, &mut |_| ()).unwrap();
+    assert_eq!(weights(directory.path()), undisturbed(&config, 2));
+}
+
+#[test]
+fn a_run_that_waits_for_its_disk_can_be_stopped() {
+    let config = tiny();
+    let directory = tempfile::tempdir().unwrap();
+    let stop = AtomicBool::new(false);
+    let request = request(&config, directory.path(), &stop);
+    let disk = FailingDisk::new(|_, path| path.extension().is_some_and(|fsg| fsg == "fsg").then_some(EIO));
+    let outcome = train(&TrainRequest { disk: &disk, ..request }, &mut |event| {
+        stop.fetch_or(matches!(event, TrainEvent::Waiting { .. }), Relaxed);
+    });
+    assert_eq!(outcome.unwrap(), Outcome::Stopped);
+    assert_eq!(*disk.waited.lock().unwrap(), Duration::ZERO);
+    stop.store(false, Relaxed);
+    assert_eq!(train(&request, &mut |_| ()).unwrap(), Outcome::Finished);
+    assert_eq!(weights(directory.path()), undisturbed(&config, 2));
+}

@@ -1,0 +1,57 @@
+//! Events as they stand in `metrics.jsonl`.
+
+use flipside::train::{GateMatch, TrainEvent};
+
+fn result(score: f64, elo: [f64; 3]) -> GateMatch {
+    GateMatch { wins: 7, draws: 1, losses: 2, score, elo, discs: 3.25, superiority: 0.1 + 0.2 }
+}
+
+#[test]
+fn every_event_is_read_back_as_it_was() {
+    let infinite = f64::INFINITY;
+    let file = || "WTH_2023.wtb \"x\"\n".to_owned();
+    let finite = result(0.75, [190.848_501_887_864_97, 1.0 / 3.0, 400.0]);
+    let events = [
+        TrainEvent::Start {
+            generation: 3,
+            resumed: true,
+            threads: 2,
+            patterns: "classic".into(),
+            weights: 143_850,
+            games: 6_144,
+            elapsed: 12.5,
+            baseline: Some(finite),
+        },
+        TrainEvent::FellBack { reason: "checkpoint: damaged".into(), generation: 2 },
+        TrainEvent::Restored { file: "best.fsw".into() },
+        TrainEvent::Waiting { file: file(), reason: "No space left on device".into() },
+        TrainEvent::BadRecord { file: file(), reason: "line 3: no game".into() },
+        TrainEvent::Records { file: file(), read: 9, left_out: 1, positions: 300, loss: 11.1, seconds: 0.7 },
+        TrainEvent::Batch { generation: 0, played: 64, games: 128, positions: 99, replayed: true, seconds: 0.1 },
+        TrainEvent::Learned {
+            generation: 7,
+            loss: 0.1 + 0.7,
+            games: u64::MAX,
+            positions: 1 << 53,
+            updates: 5,
+            playing: 1e-9,
+            seconds: 3e300,
+            elapsed: 0.0,
+        },
+        TrainEvent::Gate { generation: 7, best: Some(finite), baseline: finite, promoted: false, seconds: 2.0 },
+        TrainEvent::Gate {
+            generation: 8,
+            best: Some(result(1.0, [infinite, 120.0, infinite])),
+            baseline: result(0.0, [-infinite, -infinite, -90.0]),
+            promoted: true,
+            seconds: 2.0,
+        },
+        TrainEvent::Checkpoint { generation: 7, seconds: 0.25 },
+        TrainEvent::End { generation: 7, finished: true, elapsed: 61.5 },
+    ];
+    for event in events {
+        let line = serde_json::to_string(&event).unwrap();
+        assert!(!line.contains('\n'), "{line}");
+        assert_eq!(serde_json::from_str::<TrainEvent>(&line).unwrap(), event, "{line}");
+    }
+}

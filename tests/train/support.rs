@@ -1,0 +1,138 @@
+//! Runs in miniature, and disks that fail.
+
+use std::fs;
+use std::io;
+use std::path::Path;
+use std::sync::Mutex;
+use std::sync::atomic::AtomicBool;
+use std::time::Duration;
+
+use flipside::storage::{Disk, LocalDisk};
+use flipside::train::{Budget, Outcome, TrainConfig, TrainError, TrainEvent, TrainRequest, train};
+
+pub const CONFIG: &str = include_str!("../miniature.toml");
+
+pub fn config() -> TrainConfig {
+    TrainConfig::from_layers(&[CONFIG.parse().unwrap()]).unwrap()
+}
+
+pub const BUDGET: Budget = Budget { seconds: None, generations: Some(4), games: None };
+
+/// Few games a generation.
+pub fn small(mut config: TrainConfig) -> TrainConfig {
+    config.phases.iter_mut().for_each(|phase| phase.games = 200);
+    config
+}
+
+/// Few games a generation and few weights: what matters is the files.
+pub fn tiny() -> TrainConfig {
+    let patterns = concat!(env!("CARGO_MANIFEST_DIR"), "/tests/train/small_set.toml").to_owned();
+    TrainConfig { patterns, ..small(config()) }
+}
+
+pub fn request<'r>(config: &'r TrainConfig, directory: &'r Path, stop: &'r AtomicBool) -> TrainRequest<'r> {
+    TrainRequest { budget: BUDGET, ..TrainRequest::new(config, directory, stop) }
+}
+
+pub fn run(
+    directory: &Path,
+    stop: &AtomicBool,
+    sink: &mut (dyn FnMut(&TrainEvent) + Send),
+) -> Result<Outcome, TrainError> {
+    train(&request(&config(), directory, stop), sink)
+}
+
+/// `last.fsw` and `best.fsw`.
+pub fn weights(directory: &Path) -> (Vec<u8>, Vec<u8>) {
+    (fs::read(directory.join("last.fsw")).unwrap(), fs::read(directory.join("best.fsw")).unwrap())
+}
+
+/// The weights of a run that nothing disturbs.
+pub fn undisturbed(config: &TrainConfig, threads: usize) -> (Vec<u8>, Vec<u8>) {
+    let directory = tempfile::tempdir().unwrap();
+    let pool = rayon::ThreadPoolBuilder::new().num_threads(threads).build().unwrap();
+    let stop = AtomicBool::new(false);
+    let outcome = pool.install(|| train(&request(config, directory.path(), &stop), &mut |_| ()));
+    assert_eq!(outcome.unwrap(), Outcome::Finished);
+    weights(directory.path())
+}
+
+/// All files below a folder with their bytes, by name; links as what they point to.
+pub fn snapshot(folder: &Path) -> Vec<(String, Vec<u8>)> {
+    let mut files = Vec::new();
+    for entry in fs::read_dir(folder).unwrap() {
+        let path = entry.unwrap().path();
+        if path.is_dir() {
+            files.extend(snapshot(&path));
+        } else {
+            let bytes = fs::read_link(&path)
+                .map_or_else(|_| fs::read(&path).unwrap(), |target| target.into_os_string().into_encoded_bytes());
+            files.push((path.display().to_string(), bytes));
+        }
+    }
+    files.sort();
+    files
+}
+
+/// A step that a run takes with its files.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum Step {
+    Replace,
+    Append,
+    Sync,
+    Rename,
+    Remove,
+}
+
+/// A disk that fails where it is told to, before or in the middle of a step. Time passes at once.
+pub struct FailingDisk<F> {
+    /// The error of a step on a file, if it is to fail.
+    pub fault: F,
+    /// What was waited in all.
+    pub waited: Mutex<Duration>,
+}
+
+impl<F: Fn(Step, &Path) -> Option<i32> + Sync> FailingDisk<F> {
+    pub fn new(fault: F) -> Self {
+        Self { fault, waited: Mutex::default() }
+    }
+
+    fn check(&self, step: Step, path: &Path) -> io::Result<()> {
+        (self.fault)(step, path).map_or(Ok(()), |code| Err(io::Error::from_raw_os_error(code)))
+    }
+}
+
+impl<F: Fn(Step, &Path) -> Option<i32> + Sync> Disk for FailingDisk<F> {
+    fn replace(&self, path: &Path, bytes: &[u8]) -> io::Result<()> {
+        self.check(Step::Replace, path)?;
+        LocalDisk.replace(path, bytes)
+    }
+
+    fn append(&self, path: &Path, at: u64, bytes: &[u8]) -> io::Result<u64> {
+        if let Err(error) = self.check(Step::Append, path) {
+            // As a disk that is full in the middle of it.
+            LocalDisk.append(path, at, &bytes[..bytes.len() / 2])?;
+            return Err(error);
+        }
+        LocalDisk.append(path, at, bytes)
+    }
+
+    fn sync(&self, path: &Path) -> io::Result<()> {
+        self.check(Step::Sync, path)?;
+        LocalDisk.sync(path)
+    }
+
+    fn rename(&self, from: &Path, to: &Path) -> io::Result<()> {
+        self.check(Step::Rename, from)?;
+        LocalDisk.rename(from, to)
+    }
+
+    fn remove(&self, path: &Path) -> io::Result<()> {
+        self.check(Step::Remove, path)?;
+        LocalDisk.remove(path)
+    }
+
+    fn pause(&self, time: Duration) {
+        *self.waited.lock().unwrap() += time;
+    }
+}
