@@ -54,8 +54,8 @@ fn main() -> Result<(), Box<dyn Error>> {
         let evaluator = PatternEvaluator::with_layout(&learner.model(), layout.clone())?;
         print!("{name} ({} instances)", layout.instances());
         let known = positions.iter().filter_map(|known| Some((known.diagram.position, known.score?)));
-        for row in accuracy(&evaluator, known) {
-            print!("  {}: {:.2}", row.empties, (row.rmse.powi(2) - row.bias.powi(2)).sqrt());
+        for (empties, row) in accuracy(&evaluator, known).into_iter().flat_map(|table| table.rows) {
+            print!("  {empties}: {:.2}", row.sd);
         }
         println!();
     }

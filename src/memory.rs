@@ -1,5 +1,5 @@
 //! Hints to the memory system.
-#![allow(unsafe_code)] // One hint to the processor, which the standard library counts as unsafe.
+#![allow(unsafe_code)] // Hints to processor and system, which change no contents but count as unsafe.
 
 /// Has the beginning of a value that is soon to be read fetched into the cache.
 #[inline]
@@ -13,3 +13,25 @@ pub(crate) fn prefetch<T>(value: &T) {
     #[cfg(not(target_arch = "x86_64"))]
     let _ = value;
 }
+
+/// Asks for few large pages instead of many small ones: a look into a large table then seldom has to find its page first. To be
+/// called before anything is written.
+#[cfg(target_os = "linux")]
+pub(crate) fn prefer_huge_pages<T>(memory: &mut [T]) {
+    use rustix::mm::{Advice, madvise};
+
+    const HUGE_PAGE: usize = 1 << 21;
+    let start = memory.as_mut_ptr().cast::<u8>();
+    let before = start.align_offset(HUGE_PAGE).min(size_of_val(memory));
+    let length = (size_of_val(memory) - before) / HUGE_PAGE * HUGE_PAGE;
+    if length == 0 {
+        return;
+    }
+    // SAFETY: whole pages within the slice; the advice changes no contents.
+    let advised = unsafe { madvise(start.add(before).cast(), length, Advice::LinuxHugepage) };
+    // A system without large pages is only slower.
+    advised.ok();
+}
+
+#[cfg(not(target_os = "linux"))]
+pub(crate) fn prefer_huge_pages<T>(_: &mut [T]) {}

@@ -1,13 +1,16 @@
 //! Matches: the referee, determinism over threads, tests that stop them, and the statistics against published figures.
 
+use std::path::Path;
 use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 
 use flipside::arena::{
-    Ending, ForfeitReason, GameLog, GameLogError, HeldPair, Hypothesis, Match, MatchReport, OpeningsError, Pair,
-    PairEvent, PlayedGame, Player, PlayerError, Sprt, SprtError, Tally, parse_openings, play_game, select_openings,
-    xot_openings,
+    Ending, ForfeitReason, GameLog, GameLogError, Guests, HeldPair, Hypothesis, Match, MatchReport, OpeningsError,
+    Pair, PairEvent, PlayedGame, Player, PlayerError, Sprt, SprtError, Tally, parse_openings, play_game,
+    select_openings, xot_openings,
 };
 use flipside::board::{Diagram, Side, Square, Transcript, squares};
+use flipside::record::log::{PlayerCard, Settings};
+use flipside::record::{Finish, Format, GameResult, Record, convert, read};
 
 static NEVER: AtomicBool = AtomicBool::new(false);
 
@@ -352,91 +355,220 @@ fn a_player_that_cannot_be_made_fails_the_match() {
     assert_eq!(report, Err(PlayerError::Failed("no such file".into())));
 }
 
+fn card(name: &str, settings: &[(&str, &str)]) -> PlayerCard {
+    let settings = settings.iter().map(|&(name, value)| (name.to_owned(), value.into())).collect();
+    PlayerCard { name: name.to_owned(), settings }
+}
+
+fn greedy_and_faulty() -> [PlayerCard; 2] {
+    [card("greedy [1]", &[("engine", "greedy")]), card("faulty", &[("engine", "faulty"), ("after", "25")])]
+}
+
+fn open(path: &Path, players: &[PlayerCard]) -> Result<GameLog, GameLogError> {
+    GameLog::open(path, Settings::from([("seed".into(), 7.into())]), players, Guests::Refused)
+}
+
 /// Plays a match between players of which the second breaks some games off, keeping the games, up to `pairs` of them.
-fn logged(path: &std::path::Path, plan: &mut Match, threads: usize, pairs: usize) -> Result<Vec<Pair>, GameLogError> {
-    let (mut log, played) = GameLog::open(path, ["greedy [1]", "faulty"], &plan.openings)?;
-    let before = played.len();
-    plan.held = played.iter().cloned().map(held).collect();
+fn logged(path: &Path, plan: &mut Match, threads: usize, pairs: usize) -> Result<Vec<Pair>, GameLogError> {
+    let mut log = open(path, &greedy_and_faulty())?;
+    let openings = plan.openings.clone();
+    plan.held = openings.iter().map(|opening| log.pair([0, 1], opening)).collect();
     let (stop, mut all) = (AtomicBool::new(false), Vec::new());
     let second = || Ok(Faulty { fault: Fault::Error, after: 25, asked: 0 });
+    let on_pair = |event: PairEvent<'_>| {
+        if event.index < pairs {
+            log.add([0, 1], &openings[event.index], event.pair).unwrap();
+        }
+        all.push(event.pair.clone());
+        stop.store(event.index + 1 >= pairs, Ordering::Relaxed);
+    };
     let pool = rayon::ThreadPoolBuilder::new().num_threads(threads).build().unwrap();
-    pool.install(|| {
-        plan.run(
-            || Ok(Greedy),
-            second,
-            &stop,
-            |event| {
-                if event.index >= before && event.index < pairs {
-                    log.add(event.pair).unwrap();
-                }
-                all.push(event.pair.clone());
-                stop.store(event.index + 1 >= pairs, Ordering::Relaxed);
-            },
-        )
-    })
-    .unwrap();
+    pool.install(|| plan.run(|| Ok(Greedy), second, &stop, on_pair)).unwrap();
     Ok(all)
+}
+
+fn whole_pairs(plan: &Match) -> usize {
+    plan.held.iter().filter(|pair| pair.is_whole()).count()
 }
 
 #[test]
 fn an_interrupted_match_goes_on_and_leaves_the_same_file() {
     let directory = tempfile::tempdir().unwrap();
-    for extension in ["ggf", "txt"] {
-        let (whole, parts) = (directory.path().join("whole").with_extension(extension), directory.path().join("parts"));
-        let parts = parts.with_extension(extension);
-        let mut plan = plan(30, None);
-        let games = logged(&whole, &mut plan, 1, 30).unwrap();
-        let forfeits = games.iter().flat_map(|pair| &pair.games).filter(|game| game.forfeit.is_some()).count();
-        assert!((5..60).contains(&forfeits), "{forfeits}");
-        let bytes = std::fs::read(&whole).unwrap();
+    let (whole, parts) = (directory.path().join("whole"), directory.path().join("parts"));
+    let mut plan = plan(30, None);
+    let games = logged(&whole, &mut plan, 1, 30).unwrap();
+    let forfeits = games.iter().flat_map(|pair| &pair.games).filter(|game| game.forfeit.is_some()).count();
+    assert!((5..60).contains(&forfeits), "{forfeits}");
+    let bytes = std::fs::read(&whole).unwrap();
+    assert_eq!(bytes.split(|&byte| byte == b'\n').count(), 1 + 2 + 60 + 1);
 
-        logged(&parts, &mut plan, 3, 7).unwrap();
-        // Killed while writing: a whole game more, and half a line.
-        let lines: Vec<_> = bytes.split_inclusive(|&byte| byte == b'\n').collect();
-        let mut torn = lines[..15].concat();
-        torn.extend(&lines[15][..20]);
-        std::fs::write(&parts, &torn).unwrap();
-        let resumed = logged(&parts, &mut plan, 2, 30).unwrap();
-        assert_eq!(plan.held.len(), 7);
-        assert_eq!(std::fs::read(&parts).unwrap(), bytes);
-        assert!(resumed.iter().map(Pair::discs).eq(games.iter().map(Pair::discs)));
-        let forfeits = |pairs: &[Pair]| {
-            let games = pairs.iter().flat_map(|pair| pair.games.clone());
-            games.map(|game| game.forfeit.map(|forfeit| forfeit.side)).collect::<Vec<_>>()
-        };
-        assert_eq!(forfeits(&resumed), forfeits(&games));
+    logged(&parts, &mut plan, 3, 7).unwrap();
+    assert!(bytes.starts_with(&std::fs::read(&parts).unwrap()));
+    let resumed = logged(&parts, &mut plan, 2, 30).unwrap();
+    assert_eq!(whole_pairs(&plan), 7);
+    assert_eq!(std::fs::read(&parts).unwrap(), bytes);
+    let told = |pairs: &[Pair]| {
+        let games = pairs.iter().flat_map(|pair| pair.games.clone());
+        games
+            .map(|game| (game.moves, game.discs, game.forfeit.map(|f| (f.side, f.reason.to_string()))))
+            .collect::<Vec<_>>()
+    };
+    assert_eq!(told(&resumed), told(&games));
 
-        // A finished match has nothing left to play, and a shorter one takes what it needs.
-        logged(&parts, &mut plan, 2, 30).unwrap();
-        assert_eq!((plan.held.len(), std::fs::read(&parts).unwrap()), (30, bytes.clone()));
-        plan.openings.truncate(4);
-        assert_eq!(logged(&parts, &mut plan, 2, 4).unwrap().len(), 4);
-        assert_eq!(std::fs::read(&parts).unwrap(), bytes);
+    // A finished match has nothing left to play, and a shorter one takes what it needs.
+    logged(&parts, &mut plan, 2, 30).unwrap();
+    assert_eq!((whole_pairs(&plan), std::fs::read(&parts).unwrap()), (30, bytes.clone()));
+    plan.openings.truncate(4);
+    assert_eq!(logged(&parts, &mut plan, 2, 4).unwrap().len(), 4);
+    assert_eq!(std::fs::read(&parts).unwrap(), bytes);
+}
+
+#[test]
+fn a_log_cut_off_anywhere_loses_its_last_line_alone() {
+    let directory = tempfile::tempdir().unwrap();
+    let (whole, torn) = (directory.path().join("whole"), directory.path().join("torn"));
+    let mut plan = plan(3, None);
+    logged(&whole, &mut plan, 1, 3).unwrap();
+    let bytes = std::fs::read(&whole).unwrap();
+    for length in 0..bytes.len() {
+        std::fs::write(&torn, &bytes[..length]).unwrap();
+        let log = open(&torn, &greedy_and_faulty()).unwrap();
+        let games = plan.openings.iter().flat_map(|opening| log.pair([0, 1], opening).games).flatten().count();
+        let kept = bytes[..length].iter().filter(|&&byte| byte == b'\n').count();
+        // A line of which only the end is missing is whole.
+        let kept = kept + usize::from(length > 0 && bytes[length] == b'\n');
+        assert_eq!(games, kept.saturating_sub(3), "{length}");
+        let cut = bytes[..length].split(|&byte| byte == b'\n').next_back().unwrap().len();
+        assert_eq!(log.dropped(), if bytes[length] == b'\n' { 0 } else { cut });
+        drop(log);
+        let after = std::fs::read(&torn).unwrap();
+        assert!(bytes.starts_with(&after) && after.len() + 200 > length.min(after.len()), "{length}");
+        if length % 97 == 0 {
+            logged(&torn, &mut plan, 2, 3).unwrap();
+            assert_eq!(std::fs::read(&torn).unwrap(), bytes, "{length}");
+        }
     }
+    // What a power cut may leave behind the last line.
+    std::fs::write(&torn, [&bytes[..], &[0; 300]].concat()).unwrap();
+    assert_eq!(open(&torn, &greedy_and_faulty()).unwrap().dropped(), 300);
+    assert_eq!(std::fs::read(&torn).unwrap(), bytes);
 }
 
 #[test]
 fn a_file_of_something_else_is_left_alone() {
     let directory = tempfile::tempdir().unwrap();
-    let plan = plan(3, None);
-    let open = |name: &str, text: &str, names: [&str; 2]| {
-        let path = directory.path().join(name);
-        std::fs::write(&path, text).unwrap();
-        let error = GameLog::open(&path, names, &plan.openings).unwrap_err();
-        assert_eq!(std::fs::read_to_string(&path).unwrap(), text);
+    let path = directory.path().join("log");
+    let mut plan = plan(10, None);
+    logged(&path, &mut plan, 1, 10).unwrap();
+    let log = std::fs::read(&path).unwrap();
+    let refused = |bytes: &[u8]| {
+        std::fs::write(&path, bytes).unwrap();
+        let error = open(&path, &greedy_and_faulty()).unwrap_err();
+        assert_eq!(std::fs::read(&path).unwrap(), bytes);
         error
     };
-    assert!(matches!(open("a.txt", "my diary\n", ["a", "b"]), GameLogError::Record { line: 1, .. }));
-    assert!(matches!(open("a.ggf", "my diary\n", ["a", "b"]), GameLogError::OtherMatch { line: 1, .. }));
-    let other = format!("{}\n{}\n", plan.openings[0], plan.openings[1]);
-    assert!(matches!(open("a.txt", &other, ["a", "b"]), GameLogError::OtherMatch { line: 2, .. }));
-    let moves = plan.openings[0].moves().iter().zip(["B", "W"].iter().cycle());
-    let moves: String = moves.map(|(square, colour)| format!("{colour}[{square}]")).collect();
-    let game = format!("(;GM[Othello]PB[a]PW[b]{moves};)\n");
-    assert!(matches!(open("a.ggf", &game, ["b", "a"]), GameLogError::OtherMatch { line: 1, .. }));
+    let games = plan.openings.iter().map(|opening| format!("{opening}\n")).collect::<String>();
+    for text in
+        ["my diary\n", "my diary", "\n", &games, "(;GM[Othello]PB[a]PW[b]B[f5];)\n", "{\"a\":1}", &"x".repeat(1 << 20)]
+    {
+        assert!(matches!(refused(text.as_bytes()), GameLogError::NoLog(_)), "{text:.20}");
+    }
+    assert!(refused(games.as_bytes()).to_string().contains("do not say enough"));
+    // Logs that say something wrong, and what stands behind a log but is none of its lines.
+    let text = String::from_utf8(log).unwrap();
+    let lines: Vec<_> = text.lines().collect();
+    let with = |number: usize, line: &str| {
+        let mut lines = lines.clone();
+        lines[number - 1] = line;
+        lines.join("\n") + "\n"
+    };
+    let (played, broken_off) = (
+        lines[3..].iter().find(|line| !line.contains("end")).unwrap(),
+        lines.iter().find(|line| line.contains("end")).unwrap(),
+    );
+    for (number, line) in [
+        (1, lines[0].replace("\"version\":1", "\"version\":2")),
+        (4, "{".to_owned()),
+        (4, lines[0].to_owned()),
+        (5, String::new()),
+        (5, played.replace("\"discs\":", "\"discs\":1")),
+        (5, played.replace("\"moves\":\"", "\"moves\":\"a1")),
+        (5, played.replace("\"black\":", "\"black\":7")),
+        (5, broken_off.replace("\"end\":\"failure\",", "")),
+        (5, played.replace("\"opening\":8", "\"opening\":61")),
+        (6, "x".repeat(1 << 17)),
+    ] {
+        let error = refused(with(number, &line).as_bytes());
+        assert!(matches!(error, GameLogError::Line { line, .. } if line == number), "{line:.200}: {error}");
+    }
+    assert!(matches!(refused((text.clone() + "my diary").as_bytes()), GameLogError::Line { line: 24, .. }));
 
-    let path = directory.path().join("locked.txt");
-    let _first = GameLog::open(&path, ["a", "b"], &plan.openings).unwrap();
-    assert!(matches!(GameLog::open(&path, ["a", "b"], &plan.openings), Err(GameLogError::Locked(_))));
-    assert!(matches!(GameLog::open(directory.path(), ["a", "b"], &plan.openings), Err(GameLogError::File { .. })));
+    assert!(matches!(open(directory.path(), &greedy_and_faulty()), Err(GameLogError::File { .. })));
+    std::fs::write(&path, &text).unwrap();
+    let _first = open(&path, &greedy_and_faulty()).unwrap();
+    assert!(matches!(open(&path, &greedy_and_faulty()), Err(GameLogError::Locked(_))));
+}
+
+#[test]
+fn a_log_of_other_games_is_refused_with_the_difference() {
+    let directory = tempfile::tempdir().unwrap();
+    let path = directory.path().join("log");
+    let [a, b] = [card("a", &[("weights", "w"), ("depth", "4")]), card("b", &[("weights", "v")])];
+    let opened = |seed: u64, players: &[PlayerCard], guests| {
+        GameLog::open(&path, Settings::from([("seed".into(), seed.into())]), players, guests).map(drop)
+    };
+    opened(1, &[a.clone(), b.clone()], Guests::Refused).unwrap();
+    let bytes = std::fs::read(&path).unwrap();
+    let refused = |seed, players: &[PlayerCard], guests| {
+        let error = opened(seed, players, guests).unwrap_err();
+        assert_eq!(std::fs::read(&path).unwrap(), bytes);
+        error.to_string()
+    };
+    let deeper = card("a", &[("weights", "w"), ("depth", "6")]);
+    let c = card("c", &[("weights", "u")]);
+    for guests in [Guests::Refused, Guests::Welcome] {
+        assert!(refused(2, &[a.clone(), b.clone()], guests).contains("seed is 1 there and 2 here"));
+        let error = refused(1, &[deeper.clone(), b.clone()], guests);
+        assert!(error.contains("depth is `4` there and `6` here") && !error.contains("weights"), "{error}");
+        let error = refused(1, &[card("a", &[("weights", "new")]), b.clone()], guests);
+        assert!(
+            error.contains("weights is `w` there and `new` here") && error.contains("depth is `4` there and none here")
+        );
+    }
+    assert!(refused(1, &[b.clone(), a.clone()], Guests::Refused).contains("its first player is `a`, not `b`"));
+    assert!(refused(1, &[a.clone(), c.clone()], Guests::Refused).contains("its second player is `b`, not `c`"));
+    // What a player is called does not matter, and in a league others may join.
+    opened(1, &[PlayerCard { name: "A".into(), ..a.clone() }, b.clone()], Guests::Refused).unwrap();
+    assert_eq!(std::fs::read(&path).unwrap(), bytes);
+    opened(1, &[c.clone(), b.clone()], Guests::Welcome).unwrap();
+    let joined = std::fs::read(&path).unwrap();
+    assert!(joined.starts_with(&bytes));
+    opened(1, &[a.clone(), c], Guests::Welcome).unwrap();
+    assert_eq!(std::fs::read(&path).unwrap(), joined);
+    assert!(opened(1, &[a, b], Guests::Refused).unwrap_err().to_string().contains("3 players"));
+}
+
+#[test]
+fn logs_are_records() {
+    let directory = tempfile::tempdir().unwrap();
+    let path = directory.path().join("log");
+    let games = logged(&path, &mut plan(10, None), 1, 10).unwrap();
+    let bytes = std::fs::read(&path).unwrap();
+    assert_eq!(Format::detect(&bytes), Format::Log);
+    let records: Vec<_> = read(&bytes, Format::Log).unwrap().map(|record| record.unwrap()).collect();
+    assert_eq!(records.len(), 20);
+    for (record, game) in records.into_iter().zip(games.iter().flat_map(|pair| &pair.games)) {
+        let Record::Game(found) = record else { panic!("{record:?}") };
+        assert!(found.moves().iter().map(|(square, _)| square).eq(&game.moves));
+        let finish = if game.forfeit.is_some() { Finish::Resigned } else { Finish::Played };
+        assert_eq!(found.result, Some(GameResult { discs: game.discs, finish }));
+    }
+    let mut ggf = Vec::new();
+    let done = convert(&bytes, Format::Log, Format::Ggf, &mut ggf, &mut Err).unwrap();
+    assert_eq!((done.written, done.skipped), (20, 0));
+    assert!(String::from_utf8(ggf).unwrap().contains("PB[greedy  1]PW[faulty]"));
+    assert!(convert(&bytes, Format::Log, Format::Log, &mut Vec::new(), &mut Err).is_err());
+    let mut damaged = bytes.clone();
+    damaged.extend(b"rubbish\n");
+    assert_eq!(read(&damaged, Format::Log).unwrap().filter(Result::is_err).count(), 1);
 }

@@ -5,13 +5,14 @@ use std::sync::atomic::{AtomicBool, Ordering::Relaxed};
 use super::player::{Player, PlayerError};
 use crate::board::{Diagram, IllegalMove, Side, Square, Transcript};
 use crate::record::MoveNote;
+use crate::record::log::End;
 
 /// A finished game.
 #[derive(Clone, PartialEq, Debug)]
 pub struct PlayedGame {
     /// All moves, the opening's included, passes left out.
     pub moves: Vec<Square>,
-    /// What the players said of their moves; nothing for the opening's.
+    /// What the players said of their moves; nothing for the opening's. Empty in a saved game without notes.
     pub notes: Vec<MoveNote>,
     /// The result in discs for black, -64 to 64, empty squares going to the winner; a forfeit loses all 64.
     pub discs: i32,
@@ -37,9 +38,26 @@ pub enum ForfeitReason {
     /// The player failed.
     #[error(transparent)]
     Player(#[from] PlayerError),
-    /// A saved game ends before the position does.
-    #[error("broken off in an earlier run")]
-    Recorded,
+    /// It was in an earlier run, and this is what was kept.
+    #[error("{reason}")]
+    Recorded {
+        /// The kind of reason.
+        end: End,
+        /// The reason in words.
+        reason: String,
+    },
+}
+
+impl ForfeitReason {
+    /// How the game ended, in a word.
+    pub fn end(&self) -> End {
+        match self {
+            Self::Illegal(_) => End::Illegal,
+            Self::Player(PlayerError::TimedOut { .. }) => End::Time,
+            Self::Player(_) => End::Failure,
+            Self::Recorded { end, .. } => *end,
+        }
+    }
 }
 
 /// Plays a game from an opening to its end.

@@ -1,27 +1,41 @@
 //! Games on disk as they are played, and going on from there.
 
-use std::fs::{File, OpenOptions};
-use std::io::{self, Read, Seek, SeekFrom, Write};
-use std::path::{Path, PathBuf};
+use std::collections::{BTreeSet, HashMap};
+use std::fs::{File, OpenOptions, TryLockError};
+use std::io::{self, BufRead, BufReader, Read, Seek, SeekFrom, Write};
+use std::path::Path;
 
 use super::game::{Forfeit, ForfeitReason, PlayedGame};
-use super::match_::Pair;
-use super::player::PlayerError;
-use crate::board::{Diagram, Side, Transcript};
-use crate::record::{Finish, Game, GameResult, RecordError, ggf, lines};
+use super::match_::{HeldPair, Pair};
+use crate::board::{Side, Square, Transcript};
+use crate::record::log::{self, End, GameLine, Header, LONGEST_LINE, Line, PlayerCard, Settings};
 
-/// A file of a match's games, two lines a pair in the order of the pairs: GGF where its name ends in `.ggf`, else f5d6.
+/// A file of games between players that are known by what they are: `docs/FILES.md`.
 ///
-/// An f5d6 line that ends before its game does was lost by the side to move: nobody else can break a game off.
+/// Nothing but a log is ever written to, and nothing of a log is lost but a last line that a kill or a full disk cut off.
 #[derive(Debug)]
 pub struct GameLog {
-    path: PathBuf,
+    path: String,
     file: File,
-    ggf: bool,
-    names: [String; 2],
+    /// The numbers in the file of the players it was opened for.
+    numbers: Vec<usize>,
+    held: HashMap<Key, PlayedGame>,
+    torn: usize,
 }
 
-/// Why a file cannot take a match's games.
+/// Black's and white's number in the file, and the opening.
+type Key = (usize, usize, Vec<Square>);
+
+/// Who may play in a log.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum Guests {
+    /// The players it was begun with, in the same order.
+    Refused,
+    /// Any: a player the log does not know yet joins. Only one that has the name of a known one is refused.
+    Welcome,
+}
+
+/// Why a file cannot take games.
 #[derive(Debug, thiserror::Error)]
 pub enum GameLogError {
     /// The file cannot be read or written.
@@ -32,156 +46,268 @@ pub enum GameLogError {
         /// What the system says.
         source: io::Error,
     },
-    /// Another match is writing to it.
-    #[error("{0}: another match is writing to it")]
+    /// Another program is writing to it.
+    #[error("{0}: another match or league is writing to it")]
     Locked(String),
-    /// Something that is no game.
-    #[error("{path}, line {line}: {reason}")]
-    Record {
+    /// It holds something else. Nothing of it was changed.
+    #[error(
+        "{0} is no log of games with their players and settings (games in f5d6 or GGF do not say enough to be gone on with); \
+         it is left as it is: give another file"
+    )]
+    NoLog(String),
+    /// A line that makes no sense.
+    #[error("{path}, line {line}: {reason}; nothing of the file was changed")]
+    Line {
         /// The file.
         path: String,
         /// Line number, from 1.
         line: usize,
         /// What is wrong with it.
-        reason: RecordError,
+        reason: String,
     },
-    /// A game of another match.
-    #[error("{path}, line {line}: {what}; give the options of the match it holds, or another file")]
-    OtherMatch {
+    /// The log of other players or openings.
+    #[error("{path} holds other games: {what}; give the options it was begun with, or another file")]
+    Other {
         /// The file.
         path: String,
-        /// Line number, from 1.
-        line: usize,
-        /// How that shows.
+        /// What differs.
         what: String,
     },
 }
 
+/// What stands in a log.
+#[derive(Default)]
+struct Content {
+    header: Option<Header>,
+    players: Vec<PlayerCard>,
+    held: HashMap<Key, PlayedGame>,
+    /// Bytes of whole lines.
+    whole: u64,
+    /// Whether the last of them lacks its end.
+    unended: bool,
+    /// Bytes of a cut-off line behind them.
+    torn: usize,
+}
+
 impl GameLog {
-    /// Opens or makes the file of a match between players of these names from these openings. Gives the pairs it holds; half a
-    /// pair or half a line at its end, left by a match that was killed, is cut off.
+    /// Opens the file of games between these players that have `settings` in common, or makes it.
     ///
     /// # Errors
-    /// The file cannot be used, or it holds something else than the beginning of this match.
-    pub fn open(path: &Path, names: [&str; 2], openings: &[Transcript]) -> Result<(Self, Vec<Pair>), GameLogError> {
-        let shown = || path.display().to_string();
-        let error = |source| GameLogError::File { path: shown(), source };
-        let file = OpenOptions::new().read(true).write(true).create(true).truncate(false).open(path).map_err(error)?;
+    /// The file cannot be used, or it is no log, or one of other games. Then it is as it was before.
+    pub fn open(path: &Path, settings: Settings, players: &[PlayerCard], guests: Guests) -> Result<Self, GameLogError> {
+        let shown = path.display().to_string();
+        let error = |source| GameLogError::File { path: shown.clone(), source };
+        let mut file =
+            OpenOptions::new().read(true).write(true).create(true).truncate(false).open(path).map_err(error)?;
+        if !file.metadata().map_err(error)?.is_file() {
+            return Err(GameLogError::NoLog(shown));
+        }
         match file.try_lock() {
             Ok(()) => {}
-            Err(std::fs::TryLockError::WouldBlock) => return Err(GameLogError::Locked(shown())),
-            Err(std::fs::TryLockError::Error(source)) => return Err(error(source)),
+            Err(TryLockError::WouldBlock) => return Err(GameLogError::Locked(shown)),
+            Err(TryLockError::Error(source)) => return Err(error(source)),
         }
-        let ggf = path.extension().is_some_and(|extension| extension.eq_ignore_ascii_case("ggf"));
-        let mut log = Self { path: path.to_owned(), file, ggf, names: names.map(ggf::clean) };
-        let pairs = log.resume(openings)?;
-        Ok((log, pairs))
+        let header = Header::new(settings);
+        let content = Content::read(&mut file, &shown, &header)?;
+        let joined = content.join(&header, players, guests);
+        let (numbers, new) = joined.map_err(|what| GameLogError::Other { path: shown.clone(), what })?;
+        let mut log = Self { path: shown, file, numbers, held: content.held, torn: content.torn };
+        log.file.set_len(content.whole).map_err(|source| log.error(source))?;
+        log.file.seek(SeekFrom::Start(content.whole)).map_err(|source| log.error(source))?;
+        if content.unended {
+            log.file.write_all(b"\n").map_err(|source| log.error(source))?;
+        }
+        let header = content.header.is_none().then_some(Line::Log(header));
+        log.write(header.into_iter().chain(new.into_iter().map(Line::Player)))?;
+        Ok(log)
     }
 
-    /// Appends a pair.
+    /// Bytes of a cut-off last line that were dropped when the file was opened.
+    pub fn dropped(&self) -> usize {
+        self.torn
+    }
+
+    /// The games of a pair that are held: the first player of the log's has black in the first of them.
+    pub fn pair(&self, players: [usize; 2], opening: &Transcript) -> HeldPair {
+        HeldPair { games: self.keys(players, opening).map(|key| self.held.get(&key).cloned()) }
+    }
+
+    /// Appends those games of a pair that are not held yet.
     ///
     /// # Errors
     /// What the system says.
-    pub fn add(&mut self, pair: &Pair) -> Result<(), GameLogError> {
+    pub fn add(&mut self, players: [usize; 2], opening: &Transcript, pair: &Pair) -> Result<(), GameLogError> {
+        let mut lines = Vec::with_capacity(2);
+        for (key, game) in self.keys(players, opening).into_iter().zip(&pair.games) {
+            if !self.held.contains_key(&key) {
+                lines.push(Line::Game(game_line(&key, game)));
+            }
+        }
+        self.write(lines)
+    }
+
+    fn keys(&self, players: [usize; 2], opening: &Transcript) -> [Key; 2] {
+        let [first, second] = players.map(|player| self.numbers[player]);
+        [(first, second, opening.moves().to_vec()), (second, first, opening.moves().to_vec())]
+    }
+
+    fn write(&mut self, lines: impl IntoIterator<Item = Line>) -> Result<(), GameLogError> {
         let mut text = Vec::new();
-        for (i, game) in pair.games.iter().enumerate() {
-            let record = self.record(game, i == 0);
-            let written = match record.transcript().filter(|_| !self.ggf) {
-                Some(transcript) => writeln!(text, "{transcript}"),
-                None => ggf::write(&mut text, &record),
-            };
-            written.map_err(|source| self.error(source))?;
+        for line in lines {
+            serde_json::to_writer(&mut text, &line).expect("plain data can be written as JSON");
+            text.push(b'\n');
         }
         self.file.write_all(&text).map_err(|source| self.error(source))
     }
 
     fn error(&self, source: io::Error) -> GameLogError {
-        GameLogError::File { path: self.path.display().to_string(), source }
+        GameLogError::File { path: self.path.clone(), source }
     }
+}
 
-    fn resume(&mut self, openings: &[Transcript]) -> Result<Vec<Pair>, GameLogError> {
-        let mut bytes = Vec::new();
-        self.file.read_to_end(&mut bytes).map_err(|source| self.error(source))?;
-        let (mut pairs, mut half, mut at, mut kept) = (Vec::new(), None, 0, 0);
-        for (i, line) in bytes.split_inclusive(|&byte| byte == b'\n').enumerate() {
-            if !line.ends_with(b"\n") {
+impl Content {
+    /// Reads a file. What is no log, and was not about to become one with this header, is an error.
+    fn read(file: &mut File, path: &str, header: &Header) -> Result<Self, GameLogError> {
+        let mut content = Self::default();
+        let mut reader = BufReader::new(file);
+        for number in 1.. {
+            let mut line = Vec::new();
+            let read = (&mut reader).take(LONGEST_LINE as u64).read_until(b'\n', &mut line);
+            read.map_err(|source| GameLogError::File { path: path.to_owned(), source })?;
+            if number == 1 && !log::looks_like(&line) && !log::is_start(header, &line) {
+                return Err(GameLogError::NoLog(path.to_owned()));
+            }
+            let fault = |reason: String| GameLogError::Line { path: path.to_owned(), line: number, reason };
+            let is_last = line.last() != Some(&b'\n');
+            match content.add(&line) {
+                _ if line.is_empty() => break,
+                _ if line.len() == LONGEST_LINE => return Err(fault("it is too long".to_owned())),
+                Ok(()) => content.whole += line.len() as u64,
+                Err(_) if is_last && content.header.is_none() && log::is_start(header, &line) => {
+                    content.torn = line.len()
+                }
+                Err(_) if is_last && content.header.is_some() && log::is_cut_off(&line) => content.torn = line.len(),
+                Err(reason) => return Err(fault(reason)),
+            }
+            if is_last {
+                content.unended = content.torn == 0;
                 break;
             }
-            at += line.len();
-            let game = self.game_of_line(line, i + 1)?;
-            if let Some(opening) = openings.get(i / 2) {
-                self.check(&game, i, opening)?;
-            }
-            match half.take() {
-                None => half = Some(played_game(&game)),
-                Some(first) => {
-                    pairs.push(Pair { games: [first, played_game(&game)] });
-                    kept = at;
+        }
+        Ok(content)
+    }
+
+    fn add(&mut self, line: &[u8]) -> Result<(), String> {
+        match (Line::parse(line)?, &self.header) {
+            (Line::Log(header), None) => self.header = Some(header),
+            (_, None) => return Err("it is no header".to_owned()),
+            (Line::Log(_), Some(_)) => return Err("a second header".to_owned()),
+            (Line::Player(card), _) => self.players.push(card),
+            (Line::Game(game), _) => {
+                if game.black.max(game.white) >= self.players.len() || game.black == game.white {
+                    return Err("a game of a player that was not introduced".to_owned());
                 }
+                self.held.insert((game.black, game.white, game.opening().to_vec()), played_game(game));
             }
-        }
-        self.file.set_len(kept as u64).map_err(|source| self.error(source))?;
-        self.file.seek(SeekFrom::End(0)).map_err(|source| self.error(source))?;
-        Ok(pairs)
-    }
-
-    fn game_of_line(&self, text: &[u8], line: usize) -> Result<Game, GameLogError> {
-        let path = || self.path.display().to_string();
-        let game = if self.ggf { ggf::read(text).next() } else { lines::read_transcripts(text).next() };
-        match game {
-            Some(Ok(game)) => Ok(game),
-            Some(Err(reason)) => Err(GameLogError::Record { path: path(), line, reason }),
-            None => Err(GameLogError::OtherMatch { path: path(), line, what: "it is no game".into() }),
-        }
-    }
-
-    /// Whether a game is the `index`th of this match.
-    fn check(&self, game: &Game, index: usize, opening: &Transcript) -> Result<(), GameLogError> {
-        let other = |what| GameLogError::OtherMatch { path: self.path.display().to_string(), line: index + 1, what };
-        let begins = game.start() == Diagram::START
-            && game.moves().len() >= opening.moves().len()
-            && game.moves().iter().zip(opening.moves()).all(|((played, _), wanted)| played == wanted);
-        if !begins {
-            return Err(other(format!("the game does not begin with this match's opening {opening}")));
-        }
-        let [black, white] = self.names_by_colour(index.is_multiple_of(2));
-        if self.ggf && (game.black != *black || game.white != *white) {
-            let found = format!("`{}` plays `{}` where this match has `{black}` and `{white}`", game.black, game.white);
-            return Err(other(found));
         }
         Ok(())
     }
 
-    fn names_by_colour(&self, first_is_black: bool) -> [&String; 2] {
-        let [first, second] = &self.names;
-        if first_is_black { [first, second] } else { [second, first] }
+    /// The numbers of the players, and those that are new.
+    fn join(
+        &self,
+        header: &Header,
+        players: &[PlayerCard],
+        guests: Guests,
+    ) -> Result<(Vec<usize>, Vec<PlayerCard>), String> {
+        if let Some(held) = &self.header
+            && held.settings != header.settings
+        {
+            return Err(difference(&held.settings, &header.settings));
+        }
+        if guests == Guests::Refused {
+            return self.same(players).map(|new| ((0..players.len()).collect(), new));
+        }
+        let mut all = self.players.clone();
+        let mut numbers = Vec::with_capacity(players.len());
+        for player in players {
+            let known = all.iter().position(|known| known.settings == player.settings);
+            if known.is_none()
+                && let Some(namesake) = all.iter().find(|known| known.name == player.name)
+            {
+                return Err(format!("its `{}`: {}", player.name, difference(&namesake.settings, &player.settings)));
+            }
+            numbers.push(known.unwrap_or(all.len()));
+            if known.is_none() {
+                all.push(player.clone());
+            }
+        }
+        Ok((numbers, all.split_off(self.players.len())))
     }
 
-    fn record(&self, played: &PlayedGame, first_is_black: bool) -> Game {
-        let mut game = Game::new(Diagram::START);
-        for (&square, &note) in played.moves.iter().zip(&played.notes) {
-            game.push(square, note).expect("the referee lets legal moves through only");
+    /// Those of the players that a log of exactly these does not have yet: all, or the last ones where a kill came in between.
+    fn same(&self, players: &[PlayerCard]) -> Result<Vec<PlayerCard>, String> {
+        if self.players.len() > players.len() {
+            return Err(format!("it has {} players", self.players.len()));
         }
-        let [black, white] = self.names_by_colour(first_is_black);
-        (game.black, game.white) = (black.clone(), white.clone());
-        game.place = Some("flipside".to_owned());
-        let finish = match played.forfeit.as_ref().map(|forfeit| &forfeit.reason) {
-            None => Finish::Played,
-            Some(ForfeitReason::Player(PlayerError::TimedOut { .. })) => Finish::TimedOut,
-            Some(_) => Finish::Resigned,
-        };
-        game.result = Some(GameResult { discs: played.discs, finish });
-        game
+        for (i, (held, player)) in self.players.iter().zip(players).enumerate() {
+            if held.settings != player.settings {
+                let which = ["first", "second"][i.min(1)];
+                let difference = difference(&held.settings, &player.settings);
+                return Err(format!("its {which} player is `{}`, not `{}`: {difference}", held.name, player.name));
+            }
+        }
+        Ok(players[self.players.len()..].to_vec())
+    }
+}
+
+/// Characters of a reason that are kept.
+const LONGEST_REASON: usize = 1000;
+
+/// Which settings differ.
+fn difference(held: &Settings, wanted: &Settings) -> String {
+    let names: BTreeSet<_> = held.keys().chain(wanted.keys()).collect();
+    let differs = names.into_iter().filter(|&name| held.get(name) != wanted.get(name));
+    let value = |settings: &Settings, name: &String| settings.get(name).map_or("none".to_owned(), short);
+    let told = differs.map(|name| format!("{name} is {} there and {} here", value(held, name), value(wanted, name)));
+    told.collect::<Vec<_>>().join(", ")
+}
+
+/// A value, of a hash its beginning.
+fn short(value: &serde_json::Value) -> String {
+    match value.as_str() {
+        Some(text) if text.len() == 64 && text.bytes().all(|byte| byte.is_ascii_hexdigit()) => text[..12].to_owned(),
+        Some(text) => format!("`{text}`"),
+        None => value.to_string(),
+    }
+}
+
+fn game_line(key: &Key, game: &PlayedGame) -> GameLine {
+    let (black, white, opening) = key;
+    let column = |of: fn(&crate::record::MoveNote) -> Option<f32>| -> Vec<Option<f64>> {
+        let rounded = game.notes.iter().map(|note| of(note).map(|number| (f64::from(number) * 100.0).round() / 100.0));
+        let column: Vec<_> = rounded.collect();
+        if column.iter().all(Option::is_none) { Vec::new() } else { column }
+    };
+    GameLine {
+        black: *black,
+        white: *white,
+        opening: opening.len(),
+        moves: Transcript::from_moves(&game.moves).expect("the referee lets legal moves through only"),
+        discs: game.discs,
+        end: game.forfeit.as_ref().map_or(End::Played, |forfeit| forfeit.reason.end()),
+        reason: game.forfeit.as_ref().map(|forfeit| forfeit.reason.to_string().chars().take(LONGEST_REASON).collect()),
+        evaluations: column(|note| note.evaluation),
+        seconds: column(|note| note.seconds),
     }
 }
 
 /// A saved game as the referee would have given it.
-fn played_game(game: &Game) -> PlayedGame {
-    let (moves, notes) = game.moves().iter().copied().unzip();
-    let side = game.last().side;
-    let (discs, forfeit) = match game.score_on_board() {
-        Some(result) => (result.discs, None),
-        None => (if side == Side::Black { -64 } else { 64 }, Some(Forfeit { side, reason: ForfeitReason::Recorded })),
-    };
-    PlayedGame { moves, notes, discs, forfeit }
+fn played_game(line: GameLine) -> PlayedGame {
+    let notes = line.notes();
+    let forfeit = (line.end != End::Played).then(|| Forfeit {
+        side: if line.discs < 0 { Side::Black } else { Side::White },
+        reason: ForfeitReason::Recorded { end: line.end, reason: line.reason.unwrap_or_default() },
+    });
+    PlayedGame { moves: line.moves.moves().to_vec(), notes, discs: line.discs, forfeit }
 }

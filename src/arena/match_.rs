@@ -109,6 +109,11 @@ impl Match {
 }
 
 impl HeldPair {
+    /// Whether both games are there.
+    pub fn is_whole(&self) -> bool {
+        self.games.iter().all(Option::is_some)
+    }
+
     /// The whole pair, with the games that are missing played by the players that `players` gives.
     pub(super) fn complete<'p>(
         self,

@@ -17,9 +17,9 @@ mod series;
 pub mod stats;
 
 pub use game::{Forfeit, ForfeitReason, PlayedGame, play_game};
-pub use log::{GameLog, GameLogError};
+pub use log::{GameLog, GameLogError, Guests};
 pub use match_::{Ending, HeldPair, Match, MatchReport, Pair, PairEvent};
-pub use openings::{OpeningsError, parse_openings, select_openings, xot_openings};
+pub use openings::{OpeningsError, hash_openings, parse_openings, select_openings, xot_openings};
 pub use player::{Player, PlayerError};
 pub use search_player::{SearchPlayer, SearchSettings};
 pub use stats::{Estimate, Hypothesis, Sprt, SprtError, Tally};

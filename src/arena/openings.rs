@@ -5,6 +5,7 @@ use std::collections::HashSet;
 use rand::SeedableRng;
 use rand::seq::SliceRandom;
 use rand_chacha::ChaCha8Rng;
+use sha2::{Digest, Sha256};
 
 use crate::board::{Bitboard, NotationError, Position, Symmetry, Transcript};
 
@@ -64,6 +65,15 @@ pub fn select_openings(openings: &[Transcript], pairs: usize, seed: u64) -> Vec<
         openings.iter().filter(|opening| seen.insert(canonical(opening.last().position))).collect();
     different.shuffle(&mut ChaCha8Rng::seed_from_u64(seed));
     different.into_iter().take(pairs).cloned().collect()
+}
+
+/// A name for a list of openings: the SHA-256 of its transcripts, one a line, in hexadecimal.
+pub fn hash_openings(openings: &[Transcript]) -> String {
+    let mut hash = Sha256::new();
+    for opening in openings {
+        hash.update(format!("{opening}\n"));
+    }
+    hash.finalize().iter().map(|byte| format!("{byte:02x}")).collect()
 }
 
 /// The least of a position's eight images.

@@ -36,7 +36,7 @@ pub trait Player {
 #[derive(Debug, Clone, PartialEq, thiserror::Error)]
 pub enum PlayerError {
     /// It did not start, or is not what it was said to be.
-    #[error("could not start `{}`: {}", printable(.command), printable(.reason))]
+    #[error("could not start `{}`: {}", printable(.command), shown(.reason))]
     Start {
         /// The command.
         command: String,
@@ -60,7 +60,7 @@ pub enum PlayerError {
         detail: String,
     },
     /// It answered something that is no move.
-    #[error("answered `{request}` with `{}`", printable(.answer))]
+    #[error("answered `{request}` with `{}`", shown(.answer))]
     Answer {
         /// What it was asked.
         request: String,
@@ -73,4 +73,11 @@ pub enum PlayerError {
     /// A built-in player failed.
     #[error("{0}")]
     Failed(String),
+}
+
+/// As much of what a program said as is worth showing.
+fn shown(text: &str) -> String {
+    let start: String = text.chars().take(200).collect();
+    let more = if start.len() < text.len() { "..." } else { "" };
+    printable(&start).into_owned() + more
 }

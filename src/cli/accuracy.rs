@@ -1,5 +1,6 @@
 //! `flipside accuracy`.
 
+use std::fmt::Display;
 use std::io::Write;
 use std::path::{Path, PathBuf};
 
@@ -9,18 +10,32 @@ use rayon::prelude::*;
 use super::error::{CliError, Context};
 use super::evaluator::{EvaluatorChoice, with_evaluator};
 use super::input::{FORMAT, name_of, read_bytes};
+use super::jobs::in_order;
+use super::meter::Meter;
+use super::selectivity::{SelectivityArgument, SelectivityChoice};
 use super::session::Session;
-use crate::eval::{Accuracy, accuracy};
-use crate::record::{Format, Labelled, Labeller, read};
+use crate::board::ScoredDiagram;
+use crate::eval::{Accuracy, ByEmpties, Evaluator, Regret, accuracy, discs_lost, has_all_scores, regret};
+use crate::record::{Format, Labelled, Labeller, Record, read};
+use crate::search::{Searcher, Selectivity};
 
 /// Compare static evaluations with known scores, by number of empty squares
 ///
 /// Takes positions with scores (OBF, a bare score, Egaroucid's training lines) and recorded games (GGF, WTHOR, f5d6), whose
-/// positions are scored by the result. Prints a table, separated by tabs: empty squares, positions, root mean square error, mean
-/// absolute error, and bias (mean of evaluation minus score), in discs for the side to move.
+/// positions are scored by the result. Prints a table, separated by tabs, in discs for the side to move: empty squares,
+/// positions, root mean square error, mean absolute error, bias (mean of evaluation minus score), standard deviation of the
+/// error (rmse less bias), slope of the line that predicts the score best from the evaluation, and standard deviation of the scores
+/// from that line. The last row is of all positions together.
+///
+/// To a search an evaluation is the same times any factor, so weights are compared by the last column: a slope above 1 says
+/// that the evaluation's discs are too small, not that the weights are worse.
+///
+/// With --regret, on positions with the scores of all their moves (OBF), it searches and prints what the moves chosen lose: empty
+/// squares, positions, discs lost in the mean, and the share of positions in which none of the moves is better.
 #[derive(Args, Debug)]
 #[command(after_help = "Example:\n  flipside accuracy best.fsw scored-positions.txt\n  \
-    flipside accuracy best.fsw WTH_2024.wtb --solve-empties 14")]
+    flipside accuracy best.fsw WTH_2024.wtb --solve-empties 14\n  \
+    flipside accuracy default --regret --depth 4 data/ffo/fforum-20-39.obf")]
 pub struct AccuracyArguments {
     /// A weight file, `default`, `squares` or `mobility`
     #[arg(value_name = "WEIGHTS")]
@@ -38,39 +53,125 @@ pub struct AccuracyArguments {
     /// Leave out records that cannot be read, instead of stopping at the first
     #[arg(long)]
     skip_bad: bool,
+
+    /// Count the discs that the moves chosen lose
+    #[arg(long, conflicts_with = "solve_empties")]
+    regret: bool,
+
+    /// Plies to look ahead for a move
+    #[arg(short, long, value_name = "N", default_value_t = 1, requires = "regret")]
+    #[arg(value_parser = clap::value_parser!(u32).range(1..=60))]
+    depth: u32,
+
+    #[command(flatten)]
+    selectivity: SelectivityArgument,
 }
+
+/// Records that are read and labelled at a time.
+const CHUNK: usize = 1 << 13;
+
+/// Hash table of the searches of --regret, 1 MB.
+const LOG2_TABLE: u32 = 16;
 
 impl AccuracyArguments {
     /// Runs the command.
     pub fn run(self, session: &Session, out: &mut dyn Write) -> Result<(), CliError> {
+        if self.regret {
+            return self.print_regret(session, out);
+        }
+        if self.selectivity.choice() != SelectivityChoice::Off {
+            return Err(CliError::Usage("--selectivity is for the searches of --regret".to_owned()));
+        }
         let evaluator = self.weights.load()?;
         let (mut known, mut unscored) = (Vec::new(), 0);
-        for file in &self.files {
-            for labelled in self.labelled(file, session)? {
-                unscored += usize::from(labelled.is_none());
-                known.extend(labelled.into_iter().flatten());
-            }
-        }
-        if known.is_empty() {
-            let names: Vec<_> = self.files.iter().map(|file| name_of(file)).collect();
-            return Err(CliError::failure(format!("no position in {} has a score", names.join(", "))).hint(
-                "Write the score in discs for the side to move after it (`<64 squares> X +4`), take games with results, or \
-                 have positions solved: --solve-empties.",
-            ));
-        }
-        if unscored > 0 {
+        self.read(session, |records| {
+            let label = |labeller: &mut Labeller, record| labeller.label(record).ok();
+            let labelled: Vec<Option<Labelled>> =
+                records.par_iter().map_init(|| Labeller::new(self.solve_empties), label).collect();
+            unscored += labelled.iter().filter(|labelled| labelled.is_none()).count();
+            known.extend(labelled.into_iter().flatten().flatten());
+        })?;
+        if unscored > 0 && !known.is_empty() {
             session.say(format_args!("left out, without a score: {unscored}"));
         }
-        writeln!(out, "empties\tpositions\trmse\tmae\tbias")?;
-        for row in with_evaluator!(&evaluator, evaluator => accuracy(evaluator, known)) {
-            let Accuracy { empties, positions, rmse, mae, bias } = row;
-            writeln!(out, "{empties}\t{positions}\t{rmse:.3}\t{mae:.3}\t{bias:+.3}")?;
-        }
-        Ok(())
+        let table = with_evaluator!(&evaluator, evaluator => accuracy(evaluator, known)).ok_or_else(|| {
+            self.nothing("has a score").hint(
+                "Write the score in discs for the side to move after it (`<64 squares> X +4`), take games with results, or \
+                 have positions solved: --solve-empties.",
+            )
+        })?;
+        writeln!(out, "empties\tpositions\trmse\tmae\tbias\tsd\tslope\tsd-after-slope")?;
+        write_rows(out, &table, |row| {
+            let &Accuracy { positions, rmse, mae, bias, sd, slope, sd_after_slope } = row;
+            let slope = slope.map_or("-".to_owned(), |slope| format!("{slope:.3}"));
+            format!("{positions}\t{rmse:.3}\t{mae:.3}\t{bias:+.3}\t{sd:.3}\t{slope}\t{sd_after_slope:.3}")
+        })
     }
 
-    /// The positions of each record of a file with their scores; `None` for a record without.
-    fn labelled(&self, file: &Path, session: &Session) -> Result<Vec<Option<Labelled>>, CliError> {
+    fn print_regret(&self, session: &Session, out: &mut dyn Write) -> Result<(), CliError> {
+        let (evaluator, selectivity) = self.weights.load_selective(self.selectivity.choice())?;
+        let (mut positions, mut unscored) = (Vec::new(), 0);
+        self.read(session, |records| {
+            for record in records {
+                match record {
+                    Record::Position(scored) if has_all_scores(&scored) => positions.push(scored),
+                    _ => unscored += 1,
+                }
+            }
+        })?;
+        let lost = with_evaluator!(&evaluator, evaluator => {
+            self.discs_lost(evaluator, selectivity.as_ref(), &positions, session)
+        })?;
+        if unscored > 0 && !lost.is_empty() {
+            session.say(format_args!("left out, without the scores of all moves: {unscored}"));
+        }
+        let table = regret(lost).ok_or_else(|| {
+            self.nothing("has the scores of all its moves")
+                .hint("Take OBF with a score for each legal move, such as `<64 squares> X; G8:+18; H1:+12;`.")
+        })?;
+        writeln!(out, "empties\tpositions\tlost\tbest")?;
+        write_rows(out, &table, |row| {
+            let &Regret { positions, lost, best } = row;
+            format!("{positions}\t{lost:.3}\t{:.1}%", 100.0 * best)
+        })
+    }
+
+    /// For each position its number of empty squares, and what the move chosen loses.
+    fn discs_lost<E: Evaluator>(
+        &self,
+        evaluator: &E,
+        selectivity: Option<&Selectivity>,
+        positions: &[ScoredDiagram],
+        session: &Session,
+    ) -> Result<Vec<(u32, i32)>, CliError> {
+        let mut meter = Meter::new(session, positions.len() as u64, "positions");
+        let mut lost = Vec::with_capacity(positions.len());
+        let searcher = || {
+            let mut searcher = Searcher::new(evaluator, LOG2_TABLE);
+            searcher.set_selectivity(selectivity.cloned());
+            Ok(searcher)
+        };
+        let choose = |searcher: &mut Searcher<'_, E>, scored: &ScoredDiagram| {
+            searcher.forget();
+            searcher.search(&scored.diagram.position, self.depth).best
+        };
+        in_order(positions, session.threads, searcher, choose, |scored, chosen| {
+            lost.extend(
+                chosen.and_then(|chosen| Some((scored.diagram.position.empties(), discs_lost(scored, chosen)?))),
+            );
+            meter.show(lost.len() as u64, || format!("searched to depth {}", self.depth));
+            Ok(())
+        })?;
+        meter.finish();
+        Ok(lost)
+    }
+
+    /// Hands over the records of all files, some at a time.
+    fn read(&self, session: &Session, mut take: impl FnMut(Vec<Record>)) -> Result<(), CliError> {
+        self.files.iter().try_for_each(|file| self.read_file(file, session, &mut take))
+    }
+
+    fn read_file(&self, file: &Path, session: &Session, take: &mut impl FnMut(Vec<Record>)) -> Result<(), CliError> {
         let name = name_of(file);
         let bytes = read_bytes(file, session).context(|| format!("cannot read {name}"))?;
         let format = Format::detect(&bytes);
@@ -89,8 +190,28 @@ impl AccuracyArguments {
                     });
                 }
             }
+            if records.len() == CHUNK {
+                take(std::mem::take(&mut records));
+            }
         }
-        let label = |labeller: &mut Labeller, record| labeller.label(record).ok();
-        Ok(records.par_iter().map_init(|| Labeller::new(self.solve_empties), label).collect())
+        take(records);
+        Ok(())
     }
+
+    fn nothing(&self, what: &str) -> CliError {
+        let names: Vec<_> = self.files.iter().map(|file| name_of(file)).collect();
+        CliError::failure(format!("no position in {} {what}", names.join(", ")))
+    }
+}
+
+/// The rows of a table, by number of empty squares, and the one of all positions.
+fn write_rows<T, D: Display>(
+    out: &mut dyn Write,
+    table: &ByEmpties<T>,
+    columns: impl Fn(&T) -> D,
+) -> Result<(), CliError> {
+    for (empties, row) in &table.rows {
+        writeln!(out, "{empties}\t{}", columns(row))?;
+    }
+    Ok(writeln!(out, "all\t{}", columns(&table.all))?)
 }

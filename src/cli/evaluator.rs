@@ -9,7 +9,7 @@ use clap::Args;
 
 use super::error::{CliError, Context};
 use super::selectivity::SelectivityChoice;
-use crate::eval::{MobilityEvaluator, PatternEvaluator, SquareEvaluator};
+use crate::eval::{Calibration, MobilityEvaluator, PatternEvaluator, SquareEvaluator};
 use crate::search::Selectivity;
 use crate::weights::WeightFile;
 
@@ -120,22 +120,43 @@ impl EvaluatorChoice {
         &self,
         selectivity: SelectivityChoice,
     ) -> Result<(AnyEvaluator, Option<Selectivity>), CliError> {
-        let (evaluator, calibration) = match self {
+        let (evaluator, file) = self.load_with_file()?;
+        let calibration = file.as_ref().and_then(|file| file.calibration.as_ref());
+        Ok((evaluator, self.selectivity(calibration, selectivity)?))
+    }
+
+    /// The evaluator, ready for use, and the weight file it was made from, if any.
+    ///
+    /// # Errors
+    /// What is wrong with the weight file.
+    pub fn load_with_file(&self) -> Result<(AnyEvaluator, Option<WeightFile>), CliError> {
+        Ok(match self {
             Self::Squares => (AnyEvaluator::Squares(SquareEvaluator::default()), None),
             Self::Mobility => (AnyEvaluator::Mobility(MobilityEvaluator), None),
             Self::Default | Self::File(_) => {
                 let file = self.weight_file()?;
                 let evaluator = PatternEvaluator::new(&file.model);
                 let evaluator = evaluator.context(|| format!("cannot use the weights `{self}`"))?;
-                (AnyEvaluator::Patterns(evaluator), file.calibration)
+                (AnyEvaluator::Patterns(evaluator), Some(file))
             }
-        };
-        let SelectivityChoice::Deviations(deviations) = selectivity else { return Ok((evaluator, None)) };
+        })
+    }
+
+    /// What a search with the weights cuts by.
+    ///
+    /// # Errors
+    /// They are not calibrated and a selective search is wanted.
+    pub fn selectivity(
+        &self,
+        calibration: Option<&Calibration>,
+        selectivity: SelectivityChoice,
+    ) -> Result<Option<Selectivity>, CliError> {
+        let SelectivityChoice::Deviations(deviations) = selectivity else { return Ok(None) };
         let calibration = calibration.ok_or_else(|| {
             CliError::failure(format!("`{self}` is not calibrated for a selective search"))
                 .hint("`flipside calibrate WEIGHTS -o FILE` measures what it takes.")
         })?;
-        Ok((evaluator, Some(Selectivity::new(&calibration, deviations))))
+        Ok(Some(Selectivity::new(calibration, deviations)))
     }
 }
 

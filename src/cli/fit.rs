@@ -27,7 +27,7 @@ pub struct FitArguments {
     #[arg(required = true, value_name = "RUN|FILE")]
     games: Vec<PathBuf>,
 
-    /// The weight file to write
+    /// The weight file to write; `-` is standard output
     #[arg(short, long, value_name = "FILE")]
     output: PathBuf,
 
@@ -70,25 +70,19 @@ const POSITIONS_PER_MB: u32 = (1 << 20) / 25;
 impl FitArguments {
     /// Runs the command.
     pub fn run(self, session: &Session, out: &mut dyn Write) -> Result<(), CliError> {
+        let from = self.from.as_ref().and_then(EvaluatorChoice::path);
+        let inputs = self.games.iter().map(PathBuf::as_path).chain(from).chain(self.config.as_deref());
+        let output = Output::check(&self.output, inputs)?;
         let config = self.config()?;
         config.check().context(|| "cannot use the configuration".to_owned())?;
         let from = self.from.as_ref().map(EvaluatorChoice::weight_file).transpose()?;
-        let inputs = self.games.iter().map(PathBuf::as_path).chain(self.from.as_ref().and_then(EvaluatorChoice::path));
-        let output = Output::check(&self.output, inputs)?;
-        if !output.is_file() {
-            return Err(CliError::Usage(
-                "-o must be a file: what is needed to go on after a stop is kept beside it".into(),
-            ));
-        }
         let stop = stop_on_signals()?;
         let mut counted = Meter::new(session, 0, "games checked");
         let games = GameFiles::open(&self.games, &stop, |games| counted.show(games, String::new));
         counted.finish();
         let stopped = || CliError::Stopped("stopped; the same command goes on".into());
         let games = games.context(|| "cannot use the games".to_owned())?.ok_or_else(stopped)?;
-        let mut checkpoint = self.output.clone().into_os_string();
-        checkpoint.push(".part");
-        let checkpoint = PathBuf::from(checkpoint);
+        let checkpoint = output.unfinished();
         let request =
             FitRequest { config: &config, games: &games, from: from.as_ref(), checkpoint: &checkpoint, stop: &stop };
         let mut meter = Meter::new(session, 1000, "thousandths");
@@ -96,7 +90,7 @@ impl FitArguments {
         meter.finish();
         match outcome.context(|| "cannot fit".to_owned())? {
             FitOutcome::Stopped => Err(stopped()),
-            FitOutcome::Finished(weights) => output.write_and_name(out, |file| file.write_all(&weights.to_bytes())),
+            FitOutcome::Finished(weights) => output.write_and_name(out, |writer| writer.write_all(&weights.to_bytes())),
         }
     }
 

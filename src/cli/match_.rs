@@ -1,7 +1,8 @@
 //! `flipside match`.
 
-use std::io::Write;
-use std::path::PathBuf;
+use std::collections::BTreeMap;
+use std::io::{self, Write};
+use std::path::{Path, PathBuf};
 use std::str::FromStr;
 use std::sync::atomic::{AtomicBool, Ordering::Relaxed};
 use std::time::Duration;
@@ -10,19 +11,17 @@ use clap::Args;
 
 use super::error::{CliError, Context};
 use super::meter::Meter;
-use super::player::{PlayerChoice, ThinkingArguments};
+use super::openings::OpeningsArguments;
+use super::player::{PlayerChoice, Shelf, ThinkingArguments};
 use super::session::Session;
 use super::signals::stop_on_signals;
 use crate::arena::{
-    Ending, Estimate, GameLog, GameLogError, HeldPair, Hypothesis, Match, MatchReport, Pair, PairEvent, Sprt, Tally,
-    parse_openings, select_openings, xot_openings,
+    Ending, Estimate, Forfeit, GameLog, GameLogError, Guests, Hypothesis, Match, MatchReport, PairEvent, Sprt, Tally,
 };
 use crate::board::{Side, Transcript};
 use crate::protocol::Limits;
-use crate::storage::read_text;
-
-/// Most bytes of a file of openings.
-const MAX_OPENINGS_BYTES: u64 = 1 << 26;
+use crate::record::log::{PlayerCard, Settings};
+use crate::record::printable;
 
 /// Play two players against each other: pairs of games from equal openings, colours swapped
 ///
@@ -33,7 +32,7 @@ const MAX_OPENINGS_BYTES: u64 = 1 << 26;
 /// game and are told on standard error.
 #[derive(Args, Debug)]
 #[command(after_help = "Example:\n  flipside match runs/latest/best.fsw mobility --pairs 500\n  \
-    flipside match default 'gtp:edax -gtp -l 5' --pairs 100 --games games.ggf")]
+    flipside match default 'gtp:edax -gtp -l 5' --pairs 100 --games games.jsonl")]
 pub struct MatchArguments {
     /// The player whose results are shown
     first: PlayerChoice,
@@ -48,19 +47,14 @@ pub struct MatchArguments {
     #[arg(long, value_name = "N", default_value_t = 200, value_parser = clap::value_parser!(u32).range(1..=1_000_000))]
     pairs: u32,
 
-    /// Openings, one f5d6 game a line [default: the 10,784 XOT openings]
-    #[arg(long, value_name = "FILE")]
-    openings: Option<PathBuf>,
-
-    /// Seed of the choice of openings
-    #[arg(long, env = "FLIPSIDE_SEED", hide_env_values = true, value_name = "N", default_value_t = 1)]
-    seed: u64,
+    #[command(flatten)]
+    openings: OpeningsArguments,
 
     /// End as soon as a sequential test (both errors 5%) tells an Elo difference of at most ELO0 from one of at least ELO1
     #[arg(long, value_name = "ELO0,ELO1", allow_hyphen_values = true)]
     sprt: Option<SprtArgument>,
 
-    /// Keep the games in this file as they finish (GGF if it ends in .ggf, else f5d6), and go on after those it holds
+    /// Keep the games in this file as they finish, and go on after those it holds (`convert` makes GGF or f5d6 of it)
     #[arg(long, value_name = "FILE")]
     games: Option<PathBuf>,
 
@@ -99,23 +93,34 @@ impl MatchArguments {
         }
         let (per_move, depth) = (Duration::from_secs(self.move_time), self.nboard_depth);
         let limits = Limits { per_move, depth, ..Limits::default() };
-        let first = self.first.load(self.thinking, limits)?;
-        let second = self.second.load(self.thinking, limits)?;
-        let openings = self.openings(session)?;
-        let (log, played) = self.log(&openings)?;
-        if !played.is_empty() {
-            session.say(format_args!("{} pairs are there already", played.len()));
+        let mut shelf = Shelf::default();
+        let first = self.first.load(self.thinking, limits, &mut shelf)?;
+        let second = self.second.load(self.thinking, limits, &mut shelf)?;
+        let openings = self.openings.select(self.pairs, session)?;
+        let log = match &self.games {
+            None => None,
+            Some(path) => {
+                let players = [first.card.clone(), second.card.clone()];
+                Some(open_log(path, self.openings.settings()?, &players, Guests::Refused, session)?)
+            }
+        };
+        let held: Vec<_> =
+            log.iter().flat_map(|log| openings.iter().map(|opening| log.pair([0, 1], opening))).collect();
+        let already = held.iter().take_while(|pair| pair.is_whole()).count();
+        if already > 0 {
+            session.say(format_args!("{already} pairs are there already"));
         }
         let stop = stop_on_signals()?;
+        let plan = Match { openings, sprt: self.sprt.map(|argument| argument.0), held };
         let mut recorder = Recorder {
-            meter: Meter::new(session, openings.len() as u64, "pairs"),
+            meter: Meter::new(session, plan.openings.len() as u64, "pairs"),
+            openings: &plan.openings,
             log,
-            already: played.len(),
+            already,
+            forfeits: Forfeits::default(),
             stop: &stop,
             failure: None,
         };
-        let held = played.into_iter().map(|pair| HeldPair { games: pair.games.map(Some) }).collect();
-        let plan = Match { openings, sprt: self.sprt.map(|argument| argument.0), held };
         let report = plan.run(|| first.make(&stop), || second.make(&stop), &stop, |event| recorder.pair(&event));
         recorder.meter.finish();
         if let Some(error) = recorder.failure {
@@ -123,40 +128,17 @@ impl MatchArguments {
         }
         let report = report.context(|| "the match cannot be played".to_owned())?;
         self.write_report(&report, out)?;
+        recorder.forfeits.write(out)?;
         if self.times {
             writeln!(out, "seconds\t{:.3}\t{:.3}", first.seconds_a_game(), second.seconds_a_game())?;
         }
         self.ending(&report)
     }
 
-    fn openings(&self, session: &Session) -> Result<Vec<Transcript>, CliError> {
-        let all = match &self.openings {
-            None => xot_openings(),
-            Some(path) => {
-                let text = read_text(path, "list of openings", MAX_OPENINGS_BYTES);
-                let text = text.context(|| "cannot read the openings".to_owned())?;
-                parse_openings(&text).context(|| format!("cannot read openings from `{}`", path.display()))?
-            }
-        };
-        let openings = select_openings(&all, self.pairs as usize, self.seed);
-        let (found, wanted) = (openings.len(), self.pairs);
-        if found < wanted as usize {
-            session.say(format_args!("{found} pairs instead of {wanted}: there are only so many different openings"));
-        }
-        Ok(openings)
-    }
-
-    fn log(&self, openings: &[Transcript]) -> Result<(Option<GameLog>, Vec<Pair>), CliError> {
-        let Some(path) = &self.games else { return Ok((None, Vec::new())) };
-        let names = [self.first.to_string(), self.second.to_string()];
-        let opened =
-            GameLog::open(path, [&names[0], &names[1]], openings).context(|| "cannot keep the games".to_owned());
-        opened.map(|(log, played)| (Some(log), played))
-    }
-
     fn write_report(&self, report: &MatchReport, out: &mut dyn Write) -> Result<(), CliError> {
         let tally = &report.tally;
-        writeln!(out, "first\t{}\nsecond\t{}", self.first, self.second)?;
+        let [first, second] = [&self.first, &self.second].map(ToString::to_string);
+        writeln!(out, "first\t{}\nsecond\t{}", printable(&first), printable(&second))?;
         writeln!(out, "pairs\t{}", tally.pair_count())?;
         writeln!(out, "wins\t{}\ndraws\t{}\nlosses\t{}", tally.wins, tally.draws, tally.losses)?;
         writeln!(out, "score\t{:.2}%", 100.0 * tally.score())?;
@@ -196,30 +178,54 @@ const Z95: f64 = 1.96;
 /// Keeps and shows pairs as they are counted.
 struct Recorder<'s> {
     meter: Meter,
+    openings: &'s [Transcript],
     log: Option<GameLog>,
     /// Pairs that the log held at the beginning.
     already: usize,
+    forfeits: Forfeits,
     stop: &'s AtomicBool,
     failure: Option<GameLogError>,
 }
 
 impl Recorder<'_> {
     fn pair(&mut self, event: &PairEvent<'_>) {
-        if event.index >= self.already {
-            if let Some(Err(error)) = self.log.as_mut().map(|log| log.add(event.pair)) {
-                self.failure.get_or_insert(error);
-                self.stop.store(true, Relaxed);
-            }
-            for (game, forfeit) in
-                event.pair.games.iter().enumerate().filter_map(|(i, game)| Some((i, game.forfeit.as_ref()?)))
-            {
-                let loser = if (forfeit.side == Side::Black) == (game == 0) { "first" } else { "second" };
-                let (pair, game) = (event.index + 1, game + 1);
+        let PairEvent { index, pair, .. } = *event;
+        if let Some(Err(error)) = self.log.as_mut().map(|log| log.add([0, 1], &self.openings[index], pair)) {
+            self.failure.get_or_insert(error);
+            self.stop.store(true, Relaxed);
+        }
+        for (game, forfeit) in pair.games.iter().enumerate().filter_map(|(i, game)| Some((i, game.forfeit.as_ref()?))) {
+            let loser = usize::from((forfeit.side == Side::Black) != (game == 0));
+            self.forfeits.add(loser, forfeit);
+            if index >= self.already {
+                let (pair, game, loser) = (index + 1, game + 1, SEATS[loser]);
                 self.meter
                     .say(format_args!("pair {pair}, game {game}: lost by the {loser} player: {}", forfeit.reason));
             }
         }
-        self.meter.show(event.index as u64 + 1, || summary(event.tally));
+        self.meter.show(index as u64 + 1, || summary(event.tally));
+    }
+}
+
+const SEATS: [&str; 2] = ["first", "second"];
+
+/// Games lost without having been played out, by loser and reason.
+#[derive(Default)]
+struct Forfeits(BTreeMap<(usize, String), u64>);
+
+impl Forfeits {
+    fn add(&mut self, loser: usize, forfeit: &Forfeit) {
+        *self.0.entry((loser, forfeit.reason.to_string())).or_default() += 1;
+    }
+
+    /// The number of games that either player lost so, and a line for each reason.
+    fn write(&self, out: &mut dyn Write) -> io::Result<()> {
+        let lost = |loser| self.0.iter().filter(|((other, _), _)| *other == loser).map(|(_, count)| count).sum::<u64>();
+        writeln!(out, "forfeits\t{}\t{}", lost(0), lost(1))?;
+        for ((loser, reason), count) in &self.0 {
+            writeln!(out, "forfeit\t{}\t{count}\t{reason}", SEATS[*loser])?;
+        }
+        Ok(())
     }
 }
 
@@ -227,4 +233,23 @@ fn summary(tally: &Tally) -> String {
     let Estimate { value, low, high } = tally.elo();
     let Tally { wins, draws, losses, .. } = tally;
     format!("+{wins} ={draws} -{losses}  Elo {value:+.0} [{low:+.0}, {high:+.0}]")
+}
+
+/// Opens a log of games, and says what was lost of it.
+///
+/// # Errors
+/// It is none, or one of other games.
+pub fn open_log(
+    path: &Path,
+    settings: Settings,
+    players: &[PlayerCard],
+    guests: Guests,
+    session: &Session,
+) -> Result<GameLog, CliError> {
+    let log = GameLog::open(path, settings, players, guests).context(|| "cannot keep the games".to_owned())?;
+    if log.dropped() > 0 {
+        let (path, bytes) = (path.display(), log.dropped());
+        session.say(format_args!("`{path}`: the last line was cut off; its {bytes} bytes are dropped"));
+    }
+    Ok(log)
 }

@@ -21,6 +21,7 @@ mod jobs;
 mod match_;
 mod memory;
 mod meter;
+mod openings;
 mod output;
 mod perft;
 mod play;

@@ -71,9 +71,14 @@ impl Output {
         self.to == Destination::StandardOutput
     }
 
-    /// Whether it is a regular file or will be one, not standard output, a pipe or a device.
-    pub fn is_file(&self) -> bool {
-        self.to == Destination::File && !fs::metadata(&self.path).is_ok_and(|there| !there.is_file())
+    /// Where the state of unfinished work on the result is kept: beside it, or in the working folder where it is no file.
+    pub fn unfinished(&self) -> PathBuf {
+        let mut path = match self.to {
+            Destination::File if !self.path.exists() || self.path.is_file() => self.path.clone().into_os_string(),
+            _ => "flipside".into(),
+        };
+        path.push(".part");
+        path.into()
     }
 
     /// Writes the result; `out` is standard output.

@@ -2,10 +2,12 @@
 
 use std::fmt;
 use std::str::FromStr;
+use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering::Relaxed};
 use std::time::Instant;
 
 use clap::Args;
+use serde_json::Value;
 
 use super::error::CliError;
 use super::evaluator::{AnyEvaluator, EvaluatorChoice, WeightsArgument, with_evaluator};
@@ -14,9 +16,12 @@ use super::selectivity::{SelectivityArgument, SelectivityChoice};
 use super::session::{Session, start_threads};
 use crate::arena::{Player, PlayerError, SearchPlayer, SearchSettings};
 use crate::board::{Diagram, Square};
-use crate::eval::Evaluator;
+use crate::eval::{Calibration, Evaluator};
 use crate::protocol::{Dialect, ExternalPlayer, ExternalSpec, Limits, SearchEngine, SpecError};
 use crate::record::MoveNote;
+use crate::record::log::{PlayerCard, Settings};
+use crate::search::Selectivity;
+use crate::weights::WeightFile;
 
 /// A player as typed.
 #[derive(Clone, PartialEq, Debug)]
@@ -119,10 +124,13 @@ impl ThinkingArguments {
         log2_table: Option<u32>,
     ) -> Result<(AnyEvaluator, SearchSettings), CliError> {
         let (evaluator, selectivity) = evaluator.load_selective(self.selectivity.choice())?;
+        Ok((evaluator, self.settings(selectivity, log2_table)))
+    }
+
+    fn settings(&self, selectivity: Option<Selectivity>, log2_table: Option<u32>) -> SearchSettings {
         let suitable = if self.depth <= 6 { SMALL_LOG2_TABLE } else { DEEP_LOG2_TABLE };
         let log2_table = log2_table.unwrap_or(suitable);
-        let settings = SearchSettings { depth: self.depth, exact_empties: self.exact, log2_table, selectivity };
-        Ok((evaluator, settings))
+        SearchSettings { depth: self.depth, exact_empties: self.exact, log2_table, selectivity }
     }
 }
 
@@ -167,15 +175,41 @@ impl EngineArguments {
     }
 }
 
+/// Evaluations ready for use, each loaded once.
+#[derive(Default)]
+pub struct Shelf(Vec<(EvaluatorChoice, Arc<Loaded>)>);
+
+struct Loaded {
+    evaluator: AnyEvaluator,
+    calibration: Option<Calibration>,
+    /// The hash of the weights, or the name of an evaluation without.
+    identity: String,
+}
+
+impl Shelf {
+    fn get(&mut self, choice: &EvaluatorChoice) -> Result<Arc<Loaded>, CliError> {
+        if let Some((_, loaded)) = self.0.iter().find(|(known, _)| known == choice) {
+            return Ok(Arc::clone(loaded));
+        }
+        let (evaluator, file) = choice.load_with_file()?;
+        let identity = file.as_ref().map_or_else(|| choice.to_string(), WeightFile::hash);
+        let loaded = Arc::new(Loaded { evaluator, calibration: file.and_then(|file| file.calibration), identity });
+        self.0.push((choice.clone(), Arc::clone(&loaded)));
+        Ok(loaded)
+    }
+}
+
 /// What every thread makes its player from.
 pub struct PlayerMaker {
+    /// What the player is, for a log of games.
+    pub card: PlayerCard,
     kind: PlayerKind,
     clock: Clock,
 }
 
 enum PlayerKind {
     /// Searches with an evaluator.
-    Own(AnyEvaluator, SearchSettings),
+    Own(Arc<Loaded>, SearchSettings),
     /// Starts a program.
     External(ExternalSpec, Limits),
 }
@@ -193,24 +227,50 @@ impl PlayerChoice {
         matches!(self, Self::External(spec) if spec.dialect == Dialect::NBoard)
     }
 
-    /// Loads what the player needs.
+    /// Loads what the player needs, as far as it does not stand on the shelf.
     ///
     /// # Errors
     /// What is wrong with the weight file.
-    pub fn load(&self, thinking: ThinkingArguments, limits: Limits) -> Result<PlayerMaker, CliError> {
-        let kind = match self {
-            Self::Own(player) => {
-                let thinking = ThinkingArguments {
-                    depth: player.depth.unwrap_or(thinking.depth),
-                    exact: player.exact.unwrap_or(thinking.exact),
-                    selectivity: player.selectivity.map_or(thinking.selectivity, SelectivityArgument::from),
-                };
-                let (evaluator, settings) = thinking.load(&player.evaluator, None)?;
-                PlayerKind::Own(evaluator, settings)
+    pub fn load(
+        &self,
+        thinking: ThinkingArguments,
+        limits: Limits,
+        shelf: &mut Shelf,
+    ) -> Result<PlayerMaker, CliError> {
+        let (kind, settings) = match self {
+            Self::Own(player) => player.load(thinking, shelf)?,
+            Self::External(spec) => {
+                let settings = Settings::from([
+                    ("engine".into(), spec.to_string().into()),
+                    ("move-time".into(), limits.per_move.as_secs_f64().into()),
+                    ("nboard-depth".into(), limits.depth.filter(|_| self.speaks_nboard()).into()),
+                ]);
+                (PlayerKind::External(spec.clone(), limits), settings)
             }
-            Self::External(spec) => PlayerKind::External(spec.clone(), limits),
         };
-        Ok(PlayerMaker { kind, clock: Clock::default() })
+        let card = PlayerCard { name: self.to_string(), settings };
+        Ok(PlayerMaker { card, kind, clock: Clock::default() })
+    }
+}
+
+impl OwnPlayer {
+    fn load(&self, thinking: ThinkingArguments, shelf: &mut Shelf) -> Result<(PlayerKind, Settings), CliError> {
+        let thinking = ThinkingArguments {
+            depth: self.depth.unwrap_or(thinking.depth),
+            exact: self.exact.unwrap_or(thinking.exact),
+            selectivity: self.selectivity.map_or(thinking.selectivity, SelectivityArgument::from),
+        };
+        let loaded = shelf.get(&self.evaluator)?;
+        let choice = thinking.selectivity.choice();
+        let selectivity = self.evaluator.selectivity(loaded.calibration.as_ref(), choice)?;
+        let settings = Settings::from([
+            ("program".into(), concat!("flipside ", env!("CARGO_PKG_VERSION")).into()),
+            ("weights".into(), loaded.identity.clone().into()),
+            ("depth".into(), thinking.depth.into()),
+            ("exact".into(), thinking.exact.into()),
+            ("selectivity".into(), choice.deviations().map_or(Value::from("off"), Value::from)),
+        ]);
+        Ok((PlayerKind::Own(loaded, thinking.settings(selectivity, None)), settings))
     }
 }
 
@@ -221,8 +281,8 @@ impl PlayerMaker {
     /// The program does not start.
     pub fn make(&self, stop: &AtomicBool) -> Result<AnyPlayer<'_>, PlayerError> {
         let player: Box<dyn Player> = match &self.kind {
-            PlayerKind::Own(evaluator, settings) => {
-                with_evaluator!(evaluator, evaluator => Box::new(SearchPlayer::new(evaluator, settings.clone())))
+            PlayerKind::Own(loaded, settings) => {
+                with_evaluator!(&loaded.evaluator, evaluator => Box::new(SearchPlayer::new(evaluator, settings.clone())))
             }
             PlayerKind::External(spec, limits) => Box::new(ExternalPlayer::start(spec, *limits, stop)?),
         };

@@ -36,6 +36,16 @@ impl FromStr for SelectivityChoice {
     }
 }
 
+impl SelectivityChoice {
+    /// The number of deviations; none for full width.
+    pub fn deviations(self) -> Option<f32> {
+        match self {
+            Self::Off => None,
+            Self::Deviations(deviations) => Some(deviations),
+        }
+    }
+}
+
 impl SelectivityArgument {
     /// What was typed.
     pub fn choice(self) -> SelectivityChoice {

@@ -1,16 +1,12 @@
 //! How far static evaluations are from known values.
 
-use std::collections::BTreeMap;
-
+use super::by_empties::ByEmpties;
 use super::{Evaluator, Score};
 use crate::board::Position;
 
-/// Errors of an evaluator over positions with one number of empty squares. An error is evaluation minus known value, both in
-/// discs for the player to move.
+/// Errors of an evaluator over some positions. An error is evaluation minus known value, both in discs for the player to move.
 #[derive(Clone, Copy, PartialEq, Debug)]
 pub struct Accuracy {
-    /// Number of empty squares.
-    pub empties: u32,
     /// Number of positions.
     pub positions: usize,
     /// Root mean square error, in discs.
@@ -19,6 +15,14 @@ pub struct Accuracy {
     pub mae: f64,
     /// Mean error, in discs: above 0 where the evaluator is too hopeful.
     pub bias: f64,
+    /// Standard deviation of the error, in discs: the root mean square error less the bias.
+    pub sd: f64,
+    /// The slope of the line that predicts the known value best (least squares) from the evaluation. A search is the same whatever
+    /// factor its evaluation has: above 1 the evaluator's discs are worth more than a disc. `None` where it says the same of all
+    /// positions.
+    pub slope: Option<f64>,
+    /// Standard deviation of the known values from that line, in discs: the error that no factor and no bias explains.
+    pub sd_after_slope: f64,
 }
 
 /// The value of a position by rule and evaluation, for the player to move: the result where the game is over, the opponent's
@@ -43,25 +47,41 @@ fn by_rule(position: &Position, evaluate: impl Fn(&Position) -> Score) -> Score 
     -evaluate(&passed)
 }
 
-/// The accuracy of [`static_value`] against known values (in discs for the player to move), for each number of empty squares
-/// that occurs, in rising order. The result does not depend on the order of the positions but for rounding.
-pub fn accuracy<E: Evaluator>(evaluator: &E, known: impl IntoIterator<Item = (Position, i32)>) -> Vec<Accuracy> {
-    let mut errors: BTreeMap<u32, Vec<f64>> = BTreeMap::new();
-    for (position, value) in known {
-        let error = f64::from(static_value(evaluator, &position).discs()) - f64::from(value);
-        errors.entry(position.empties()).or_default().push(error);
-    }
-    errors.into_iter().map(|(empties, errors)| summary(empties, &errors)).collect()
+/// The accuracy of [`static_value`] against known values (in discs for the player to move). The result does not depend on the order
+/// of the positions but for rounding. `None` without positions.
+pub fn accuracy<E: Evaluator>(
+    evaluator: &E,
+    known: impl IntoIterator<Item = (Position, i32)>,
+) -> Option<ByEmpties<Accuracy>> {
+    let pairs = known.into_iter().map(|(position, value)| {
+        let evaluation = f64::from(static_value(evaluator, &position).discs());
+        (position.empties(), Pair { evaluation, known: f64::from(value) })
+    });
+    ByEmpties::of(pairs, summary)
 }
 
-fn summary(empties: u32, errors: &[f64]) -> Accuracy {
-    let mean = |of: fn(f64) -> f64| errors.iter().map(|&error| of(error)).sum::<f64>() / errors.len() as f64;
+#[derive(Clone, Copy)]
+struct Pair {
+    evaluation: f64,
+    known: f64,
+}
+
+fn summary(pairs: &[Pair]) -> Accuracy {
+    let mean = |of: &dyn Fn(&Pair) -> f64| pairs.iter().map(of).sum::<f64>() / pairs.len() as f64;
+    let error = |pair: &Pair| pair.evaluation - pair.known;
+    let (bias, evaluation, known) = (mean(&error), mean(&|pair| pair.evaluation), mean(&|pair| pair.known));
+    let variance = mean(&|pair| (pair.evaluation - evaluation).powi(2));
+    let covariance = mean(&|pair| (pair.evaluation - evaluation) * (pair.known - known));
+    let slope = (variance > 0.0).then(|| covariance / variance);
+    let from_line = |pair: &Pair| pair.known - known - slope.unwrap_or(0.0) * (pair.evaluation - evaluation);
     Accuracy {
-        empties,
-        positions: errors.len(),
-        rmse: mean(|error| error * error).sqrt(),
-        mae: mean(f64::abs),
-        bias: mean(|error| error),
+        positions: pairs.len(),
+        rmse: mean(&|pair| error(pair).powi(2)).sqrt(),
+        mae: mean(&|pair| error(pair).abs()),
+        bias,
+        sd: mean(&|pair| (error(pair) - bias).powi(2)).sqrt(),
+        slope,
+        sd_after_slope: mean(&|pair| from_line(pair).powi(2)).sqrt(),
     }
 }
 
@@ -87,13 +107,41 @@ mod tests {
     fn errors_are_summed_by_empties() {
         let after = |moves: &str| moves.parse::<Transcript>().unwrap().last().position;
         let (early, late) = (after("f5"), after("f5d6c3"));
-        let table = accuracy(&Always(2), [(early, 1), (late, 5), (early, -1), (early, 6)]);
-        assert_eq!(table.len(), 2);
-        assert_eq!(table[0], Accuracy { empties: 57, positions: 1, rmse: 3.0, mae: 3.0, bias: -3.0 });
-        // Errors 1, 3 and -4.
-        assert_eq!((table[1].empties, table[1].positions, table[1].bias), (59, 3, 0.0));
-        assert!((table[1].rmse - (26.0f64 / 3.0).sqrt()).abs() < 1e-12);
-        assert!((table[1].mae - 8.0 / 3.0).abs() < 1e-12);
+        let table = accuracy(&Always(2), [(early, 1), (late, 5), (early, -1), (early, 6)]).unwrap();
+        assert_eq!(table.rows.keys().copied().collect::<Vec<_>>(), [57, 59]);
+        let Accuracy { positions, rmse, mae, bias, sd, slope, sd_after_slope } = table.rows[&57];
+        assert_eq!((positions, rmse, mae, bias, sd, slope, sd_after_slope), (1, 3.0, 3.0, -3.0, 0.0, None, 0.0));
+        // Errors 1, 3 and -4; with the other -3.
+        let row = table.rows[&59];
+        assert_eq!((row.positions, row.bias), (3, 0.0));
+        let near = |value: f64, expected: f64| assert!((value - expected).abs() < 1e-12, "{value} {expected}");
+        near(row.rmse, (26.0f64 / 3.0).sqrt());
+        near(row.mae, 8.0 / 3.0);
+        near(row.sd, row.rmse);
+        near(table.all.bias, -0.75);
+        near(table.all.rmse, (35.0f64 / 4.0).sqrt());
+        near(table.all.sd, (35.0f64 / 4.0 - 0.75 * 0.75).sqrt());
+        // A constant cannot be scaled; what is left is the spread of the values.
+        assert_eq!(table.all.slope, None);
+        near(table.all.sd_after_slope, table.all.sd);
+        assert!(accuracy(&Always(2), []).is_none());
+    }
+
+    #[test]
+    fn a_factor_and_a_bias_are_explained() {
+        let pairs = |factor: f64, offset: f64| -> Vec<Pair> {
+            let values = [(-3.0, -8.0), (1.0, 2.0), (4.0, 5.0), (10.0, 21.0)];
+            values.iter().map(|&(evaluation, known)| Pair { evaluation: factor * evaluation + offset, known }).collect()
+        };
+        let plain = summary(&pairs(1.0, 0.0));
+        // Means 3 and 5; deviations -6 -2 1 7 and -13 -3 0 16: the slope is 196 / 90.
+        assert!((plain.slope.unwrap() - 196.0 / 90.0).abs() < 1e-12);
+        let residuals = 434.0 - 196.0 * 196.0 / 90.0;
+        assert!((plain.sd_after_slope - f64::sqrt(residuals / 4.0)).abs() < 1e-12);
+        let scaled = summary(&pairs(0.25, 7.0));
+        assert!((scaled.slope.unwrap() - 4.0 * plain.slope.unwrap()).abs() < 1e-12);
+        assert!((scaled.sd_after_slope - plain.sd_after_slope).abs() < 1e-12);
+        assert!(scaled.sd > plain.sd);
     }
 
     #[test]

@@ -2,21 +2,26 @@
 //!
 //! [`Score`] is the unit, [`Evaluator`] the interface that searching uses. [`PatternEvaluator`] is the real thing, made from a
 //! [`Model`] (a pattern set, stages, and weights). [`SquareEvaluator`] and [`MobilityEvaluator`] are the classic simpler ones,
-//! baselines to measure against. [`accuracy`](fn@accuracy) compares either with known values.
+//! baselines to measure against. [`accuracy`](fn@accuracy) compares any of them with known values, [`regret`](fn@regret) counts what
+//! the moves chosen by them lose.
 
 mod accuracy;
+mod by_empties;
 mod calibration;
 mod classic;
 mod model;
 mod pattern;
+mod regret;
 mod score;
 mod strongest;
 
 pub use accuracy::{Accuracy, accuracy, static_value, unlimited_static_value};
+pub use by_empties::ByEmpties;
 pub use calibration::{Calibration, CalibrationError, DepthPair};
 pub use classic::{MobilityEvaluator, SquareEvaluator};
 pub use model::{Model, ModelError, StageMap};
 pub use pattern::PatternEvaluator;
+pub use regret::{Regret, discs_lost, has_all_scores, regret};
 pub use score::Score;
 pub use strongest::{ValuedConfiguration, strongest_configurations};
 

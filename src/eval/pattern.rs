@@ -8,6 +8,7 @@ use wide::i32x8;
 use super::model::{Model, ModelError};
 use super::{Evaluator, Score};
 use crate::board::{Bitboard, Position, Square};
+use crate::memory::prefer_huge_pages;
 use crate::pattern::{Indices, LANES, Layout, Scalar};
 
 /// Unused entries before and after the table, so that a centre plus any `i16` whatever stays inside.
@@ -71,8 +72,9 @@ impl PatternEvaluator {
         assert_eq!(layout.set(), &model.set, "the layout belongs to the model's set");
         model.check(&layout)?;
         let (slots, stride) = (layout.slots(), layout.slots() + 1);
-        let mut table = vec![0; MARGIN];
-        table.reserve_exact(stride * model.weights.len() + MARGIN);
+        let mut table = Vec::with_capacity(MARGIN + stride * model.weights.len() + MARGIN);
+        prefer_huge_pages(table.spare_capacity_mut());
+        table.resize(MARGIN, 0);
         for weights in &model.weights {
             table.extend(layout.weight_of_slot().iter().map(|&weight| weights[weight as usize]));
             table.push(0);

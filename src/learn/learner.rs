@@ -11,7 +11,7 @@ use super::samples::{Sample, SampleSet};
 use super::step::{Step, StepRule, with_step};
 use crate::board::Position;
 use crate::eval::{Model, ModelError, Score, StageMap};
-use crate::memory::prefetch;
+use crate::memory::{prefer_huge_pages, prefetch};
 use crate::pattern::{LANES, Layout};
 
 /// Weights may not leave plus and minus this many discs: beyond any sense, and near the end of the stored range.
@@ -104,7 +104,7 @@ pub struct Learner {
 impl Learner {
     /// A learner that knows nothing: all weights are zero.
     pub fn new(layout: Arc<Layout>, stages: StageMap, rule: StepRule) -> Self {
-        let cells = vec![vec![0.0; rule.numbers() * layout.weights()]; stages.count()];
+        let cells = (0..stages.count()).map(|_| zeros(rule.numbers() * layout.weights())).collect();
         Self { layout, stages, overlap: 0, rule, cells }
     }
 
@@ -122,7 +122,7 @@ impl Learner {
             }
         }
         let learn_stage = |weights: &Vec<i16>| {
-            let mut cells = vec![0.0; rule.numbers() * weights.len()];
+            let mut cells = zeros(rule.numbers() * weights.len());
             for (cell, &weight) in
                 cells.chunks_exact_mut(rule.numbers()).zip(weights).filter(|(_, weight)| **weight != 0)
             {
@@ -266,6 +266,13 @@ impl Learner {
         }
         Some(Self { layout, stages: state.stages, overlap: 0, rule, cells: state.cells })
     }
+}
+
+/// So many zeros, in large pages.
+fn zeros(count: usize) -> Vec<f32> {
+    let mut zeros = vec![0.0; count];
+    prefer_huge_pages(&mut zeros);
+    zeros
 }
 
 /// Most features of a position: pattern instances and scalars.

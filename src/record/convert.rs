@@ -6,7 +6,7 @@ use std::str::FromStr;
 
 use super::game::Game;
 use super::read::{Record, read};
-use super::{Fault, Place, RecordError, ggf, lines, wthor};
+use super::{Fault, Place, RecordError, ggf, lines, log, wthor};
 use crate::board::ScoredDiagram;
 
 /// A record format.
@@ -18,6 +18,8 @@ pub enum Format {
     Wthor,
     /// Games as f5d6 transcripts, one a line.
     F5d6,
+    /// Games as `match` and `league` keep them (only read).
+    Log,
     /// Positions, with OBF data or a bare score.
     Obf,
     /// Positions as Egaroucid's training data.
@@ -25,10 +27,11 @@ pub enum Format {
 }
 
 /// The names that [`Format`] parses, in the order of its variants.
-const NAMES: [(&str, Format); 5] = [
+const NAMES: [(&str, Format); 6] = [
     ("ggf", Format::Ggf),
     ("wthor", Format::Wthor),
     ("f5d6", Format::F5d6),
+    ("log", Format::Log),
     ("obf", Format::Obf),
     ("egaroucid", Format::Egaroucid),
 ];
@@ -38,6 +41,9 @@ impl Format {
     pub fn detect(bytes: &[u8]) -> Self {
         if wthor::looks_like(bytes) {
             return Self::Wthor;
+        }
+        if log::looks_like(bytes) {
+            return Self::Log;
         }
         let data = bytes.split(|&byte| byte == b'\n').map(<[u8]>::trim_ascii);
         let first =
@@ -61,7 +67,7 @@ impl Format {
 
 /// A name that is no record format's.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
-#[error("`{0}` is no record format; there are ggf, wthor, f5d6, obf and egaroucid")]
+#[error("`{0}` is no record format; there are ggf, wthor, f5d6, log, obf and egaroucid")]
 pub struct UnknownFormat(pub String);
 
 impl fmt::Display for Format {
@@ -121,7 +127,7 @@ pub fn convert(
     out: &mut impl Write,
     on_bad: &mut dyn FnMut(RecordError) -> Result<(), RecordError>,
 ) -> Result<Converted, ConvertError> {
-    if to == Format::Wthor {
+    if matches!(to, Format::Wthor | Format::Log) {
         return Err(ConvertError::OnlyRead(to));
     }
     if from.is_of_positions() && !to.is_of_positions() {

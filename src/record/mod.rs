@@ -1,6 +1,6 @@
 //! Games and positions as other programs write them down.
 //!
-//! [`Game`] is one game with all a record may say of it. [`ggf`], [`wthor`] and [`lines`] read and write the formats;
+//! [`Game`] is one game with all a record may say of it. [`ggf`], [`wthor`], [`lines`] and [`log`] read and write the formats;
 //! [`convert`](convert()) goes from one to another, and a [`Labeller`] says what the positions of [`Record`]s are worth. Readers
 //! are iterators: a bad game is an error with its place, and the reader goes on after it. They trust no length that a file
 //! claims.
@@ -9,6 +9,7 @@ mod convert;
 mod game;
 pub mod ggf;
 pub mod lines;
+pub mod log;
 mod printable;
 mod read;
 pub mod wthor;
@@ -92,6 +93,9 @@ pub enum Fault {
         /// The file's length.
         found: usize,
     },
+    /// A line of a log of games.
+    #[error("{0}")]
+    Log(String),
     /// A game that cannot be written as a transcript.
     #[error("the game does not begin at the start position, and an f5d6 line cannot say so")]
     NotFromStart,

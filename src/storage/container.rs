@@ -15,9 +15,6 @@ const HEADER: usize = 52;
 /// Most bytes of any file.
 const LARGEST: usize = 1 << 30;
 
-/// Most bytes of a TOML file: a configuration, a pattern set.
-pub const MAX_TOML_BYTES: u64 = 1 << 20;
-
 /// A kind of file: what its header says and how large it may be.
 ///
 /// The payload is bincode 2 with fixed-width little-endian integers: lengths are u64, an option is a byte 0 or a byte 1 and the

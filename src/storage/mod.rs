@@ -12,6 +12,6 @@ mod disk;
 mod read;
 
 pub use atomic::{atomic_write, check_folder, is_temporary, remove_temporaries};
-pub use container::{Container, FileError, FormatError, MAX_TOML_BYTES, write_whole};
+pub use container::{Container, FileError, FormatError, write_whole};
 pub use disk::{Disk, LocalDisk, is_transient};
-pub use read::{decode_text, read_bounded, read_stream, read_text};
+pub use read::{MAX_TOML_BYTES, decode_text, read_bounded, read_stream, read_text};

@@ -76,7 +76,7 @@ fn sequential_tests_end_matches() {
 #[test]
 fn a_match_with_another_program_is_kept_and_gone_on_with() {
     let folder = tempfile::tempdir().unwrap();
-    let games = folder.path().join("games.ggf");
+    let games = folder.path().join("games.jsonl");
     let games = games.to_str().unwrap();
     for dialect in ["gtp", "nboard"] {
         let _ = fs::remove_file(games);
@@ -86,14 +86,74 @@ fn a_match_with_another_program_is_kept_and_gone_on_with() {
         };
         play("2");
         let kept = fs::read_to_string(games).unwrap();
-        assert_eq!(kept.matches("(;GM[Othello]").count(), 4, "{kept}");
+        assert_eq!(kept.matches("{\"game\"").count(), 4, "{kept}");
         let results = play("3");
-        assert_eq!(value(&results, "pairs"), ["3"]);
+        assert_eq!((value(&results, "pairs"), value(&results, "forfeits")), (vec!["3"], vec!["0", "0"]));
         assert!(fs::read_to_string(games).unwrap().starts_with(&kept));
         // The same players without a process in between.
         let inside = stdout(&["match", "mobility", "squares", "--depth", "2", "--pairs", "3", "-q"], "");
         assert_eq!(value(&results, "discs"), value(&inside, "discs"), "{dialect}");
+        let ggf = stdout(&["convert", games, "--to", "ggf", "-q"], "");
+        assert_eq!((ggf.lines().count(), ggf.matches("PB[mobility]").count()), (6, 3), "{ggf}");
     }
+}
+
+#[test]
+fn a_match_goes_on_only_with_what_its_players_were() {
+    let folder = tempfile::tempdir().unwrap();
+    let games = folder.path().join("games.jsonl");
+    let games = games.to_str().unwrap();
+    let weights = constant_weights(folder.path(), 3);
+    let (weights, copy) = (weights.to_str().unwrap(), folder.path().join("copy.fsw"));
+    fs::copy(weights, &copy).unwrap();
+    let call = |first: &str, depth: &str, more: &[&str]| {
+        let call = ["match", first, "squares", "--depth", depth, "--games", games, "--pairs", "2"];
+        run_with(&[&call, more].concat(), "")
+    };
+    let refused = |first: &str, depth: &str, more: &[&str]| {
+        let output = call(first, depth, more);
+        assert_eq!((output.status.code(), output.stdout.len()), (Some(1), 0));
+        String::from_utf8(output.stderr).unwrap()
+    };
+    let plays = |first: &str| String::from_utf8(call(first, "1", &[]).stdout).unwrap();
+    let results = plays(weights);
+    let kept = fs::read(games).unwrap();
+    for (depth, more, difference) in [
+        ("2", &[][..], "depth is 1 there and 2 here"),
+        ("1", &["--exact", "9"], "exact is 12 there and 9 here"),
+        ("1", &["--seed", "2"], "seed is 1 there and 2 here"),
+    ] {
+        let error = refused(weights, depth, more);
+        assert!(error.contains(difference), "{error}");
+    }
+    assert!(refused("mobility", "1", &[]).contains("its first player is"));
+    // The same file under another name is the same player, another one under the same name is not.
+    let copied = copy.to_str().unwrap();
+    assert_eq!(value(&plays(copied), "discs"), value(&results, "discs"));
+    fs::copy(constant_weights(folder.path(), 5), weights).unwrap();
+    let error = refused(weights, "1", &[]);
+    assert!(error.contains("weights is "), "{error}");
+    assert_eq!(fs::read(games).unwrap(), kept);
+    // Nothing but a log is touched.
+    fs::write(games, "f5d6c3\n").unwrap();
+    assert!(refused(copied, "1", &[]).contains("left as it is"));
+    assert_eq!(fs::read(games).unwrap(), b"f5d6c3\n");
+}
+
+#[test]
+fn forfeits_are_told_with_the_results_and_what_was_answered_is_no_command_to_the_terminal() {
+    let script = "while read -r line; do case $line in genmove*) printf \"= \\033[2Jx\\n\\n\";; *) printf \"= x\\n\\n\";; esac; done";
+    let other = format!("gtp:sh -c '{script}'");
+    let results = run_with(&["match", "squares", &other, "--pairs", "2", "--depth", "1"], "");
+    let (out, talk) = (String::from_utf8(results.stdout).unwrap(), String::from_utf8(results.stderr).unwrap());
+    assert_eq!(value(&out, "forfeits"), ["0", "4"]);
+    let reasons: Vec<_> = out.lines().filter(|line| line.starts_with("forfeit\t")).map(columns).collect();
+    assert_eq!(reasons.len(), 2);
+    assert!(reasons.iter().all(|reason| reason[1..3] == ["second", "2"] && reason[3].contains("\\u{1b}[2Jx")), "{out}");
+    assert!(
+        !out.contains('\u{1b}') && !talk.contains('\u{1b}') && talk.contains("lost by the second player"),
+        "{talk}"
+    );
 }
 
 #[test]
@@ -167,6 +227,30 @@ fn engines_die_with_the_match_however_it_ends() {
             wait_until(|| test_kill_process(pid).is_err() || is_zombie());
         }
     }
+}
+
+#[cfg(unix)]
+#[test]
+fn a_match_stops_within_a_thought_and_goes_on() {
+    use rustix::process::{Pid, Signal, kill_process};
+    let folder = tempfile::tempdir().unwrap();
+    let (note, games) = (folder.path().join("note"), folder.path().join("games.jsonl"));
+    // Its first move takes an hour, unless somebody has waited for it before.
+    let script = format!(
+        "while read -r line; do case $line in genmove*) [ -e {0} ] || {{ touch {0}; sleep 3600; }}; echo = pass;; *) echo =;; esac; done",
+        note.display()
+    );
+    let engine = format!("gtp:sh -c \"{}\"", script.replace('$', "\\$"));
+    let arguments =
+        ["match", "squares", &engine, "--pairs", "2", "--depth", "1", "-q", "--threads", "1", "--move-time"];
+    let arguments = [&arguments[..], &["3600", "--games", games.to_str().unwrap()]].concat();
+    let mut program = program();
+    let mut program = program.args(&arguments).stdout(Stdio::null()).stderr(Stdio::null()).spawn().unwrap();
+    wait_until(|| note.exists());
+    kill_process(Pid::from_child(&program), Signal::TERM).unwrap();
+    assert_eq!(program.wait().unwrap().code(), Some(75));
+    let results = stdout(&arguments, "");
+    assert_eq!((value(&results, "pairs"), value(&results, "forfeits")), (vec!["2"], vec!["0", "4"]));
 }
 
 #[cfg(target_os = "linux")]

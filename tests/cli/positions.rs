@@ -73,8 +73,11 @@ fn accuracy_prints_a_line_for_each_number_of_empties() {
     let other = START.replacen('-', "X", 1);
     let input = format!("{START} 1\n{other} -1\n{START} 6\n{START}\n{START}; F5:-1; D3:-2\n");
     let output = run_with(&["accuracy", weights.to_str().unwrap(), "-"], &input);
-    // Errors at 60 empties: 1, -4 and 3; at 59: 3.
-    let expected = "empties\tpositions\trmse\tmae\tbias\n59\t1\t3.000\t3.000\t+3.000\n60\t3\t2.944\t2.667\t+0.000\n";
+    // Errors at 60 empties: 1, -4 and 3; at 59: 3. A constant has no slope.
+    let expected = "empties\tpositions\trmse\tmae\tbias\tsd\tslope\tsd-after-slope\n\
+        59\t1\t3.000\t3.000\t+3.000\t0.000\t-\t0.000\n\
+        60\t3\t2.944\t2.667\t+0.000\t2.944\t-\t2.944\n\
+        all\t4\t2.958\t2.750\t+0.750\t2.861\t-\t2.861\n";
     assert_eq!(String::from_utf8(output.stdout).unwrap(), expected);
     assert!(String::from_utf8_lossy(&output.stderr).contains("without a score: 1"));
     assert!(refusal(&["accuracy", "squares", "-"], START, 1).contains("no position in standard input has a score"));
@@ -95,13 +98,65 @@ fn accuracy_takes_recorded_games() {
     // Two discs where the result says +6 for white, then -6 for black.
     assert_eq!(
         table,
-        "empties\tpositions\trmse\tmae\tbias\n59\t1\t4.000\t4.000\t-4.000\n60\t1\t8.000\t8.000\t+8.000\n"
+        "empties\tpositions\trmse\tmae\tbias\tsd\tslope\tsd-after-slope\n\
+        59\t1\t4.000\t4.000\t-4.000\t0.000\t-\t0.000\n60\t1\t8.000\t8.000\t+8.000\t0.000\t-\t0.000\n\
+        all\t2\t6.325\t6.000\t+2.000\t6.000\t-\t6.000\n"
     );
     let position = late_position(8, 1);
     let solved = stdout(&["accuracy", arguments[1], "-", "--solve-empties", "8"], &position.to_string());
     let known = stdout(&["solve", "-q"], &position.to_string());
     let score: f64 = columns(known.lines().nth(1).unwrap())[1].parse().unwrap();
-    assert!(solved.lines().nth(1).unwrap().ends_with(&format!("{:+.3}", 2.0 - score)), "{solved} {known}");
+    assert_eq!(columns(solved.lines().nth(1).unwrap())[4], format!("{:+.3}", 2.0 - score), "{solved} {known}");
+}
+
+#[test]
+fn a_scaled_evaluation_is_as_accurate_after_the_best_slope() {
+    let folder = tempfile::tempdir().unwrap();
+    let mut file = WeightFile::embedded();
+    file.model.scale *= 2;
+    let path = folder.path().join("half.fsw");
+    file.save(&path).unwrap();
+    let positions: String = (0..40).map(|seed| format!("{}\n", late_position(10, seed))).collect::<Vec<_>>().concat();
+    let row = |weights: &str| -> Vec<f64> {
+        let table = stdout(&["accuracy", weights, "-", "--solve-empties", "10", "-q"], &positions);
+        columns(table.lines().last().unwrap())[1..].iter().map(|text| text.parse().unwrap()).collect()
+    };
+    let (whole, half) = (row("default"), row(path.to_str().unwrap()));
+    assert_eq!((whole[0], half[0]), (40.0, 40.0));
+    let (slopes, after) = ([whole[5], half[5]], [whole[6], half[6]]);
+    assert!((0.5..2.0).contains(&slopes[0]) && (slopes[1] / slopes[0] - 2.0).abs() < 0.02, "{slopes:?}");
+    assert!((after[0] - after[1]).abs() < 0.02 && whole[4] > after[0] && half[4] > whole[4], "{whole:?} {half:?}");
+}
+
+#[test]
+fn regret_is_what_the_moves_chosen_lose() {
+    let board = "---------------------------OX------XO---------------------------";
+    // Symmetric moves, told apart by their scores alone; the first of equals is what the search answers.
+    let chosen =
+        columns(stdout(&["search", "-w", "squares", "--depth", "1"], START).lines().nth(1).unwrap())[1].to_owned();
+    let scores = |of_chosen: i32| -> String {
+        let score = |square: &str| if square == chosen { of_chosen } else { 4 };
+        ["d3", "c4", "f5", "e6"].map(|square| format!(" {square}:{:+};", score(square))).concat()
+    };
+    let lines = format!("{board} X;{}\n{board} X;{}\n{board} X; D3:+2;\n{START} 3\n", scores(-3), scores(6));
+    let output = run_with(&["accuracy", "squares", "-", "--regret"], &lines);
+    assert_eq!(
+        String::from_utf8(output.stdout).unwrap(),
+        "empties\tpositions\tlost\tbest\n60\t2\t3.500\t50.0%\nall\t2\t3.500\t50.0%\n"
+    );
+    assert!(String::from_utf8_lossy(&output.stderr).contains("without the scores of all moves: 2"));
+    assert!(refusal(&["accuracy", "squares", "-", "--regret"], START, 1).contains("scores of all its moves"));
+    assert!(refusal(&["accuracy", "squares", "-", "--depth", "3"], START, 2).contains("--regret"));
+    assert!(refusal(&["accuracy", "default", "-", "--selectivity", "1"], START, 2).contains("--regret"));
+
+    // A search to the end loses nothing, whatever the weights.
+    let (suite, depth) = (data("ffo/fforum-1-19.obf"), "14");
+    let table = stdout(&["accuracy", "mobility", &suite, "--regret", "--depth", depth, "-q"], "");
+    let row = |empties: &str| columns(table.lines().find(|line| line.starts_with(empties)).unwrap())[2..].to_vec();
+    assert_eq!(row("14\t"), ["0.000", "100.0%"], "{table}");
+    let all =
+        |threads: &str| stdout(&["accuracy", "default", &suite, "--regret", "--depth", "4", "--threads", threads], "");
+    assert_eq!(all("1"), all("3"));
 }
 
 /// A position with so many empty squares after random moves; not one where the side to move must pass.

@@ -3,14 +3,12 @@
 //! An entry is two words. The first holds the position's key xored with the second (the trick of R. Hyatt and T. Mann, "A
 //! lock-less transposition-table implementation for parallel search chess engines", 2002): an entry torn by two threads
 //! writing at once matches no key. Bits of the hash that choose the bucket are independent of the key.
-#![allow(unsafe_code)] // One hint to the system about memory not used yet: see `prefer_huge_pages`.
 
-use std::mem::MaybeUninit;
 use std::sync::atomic::{AtomicU64, Ordering::Relaxed};
 
 use super::selective::{EXACT, Trust};
 use crate::board::{Position, Square};
-use crate::memory::prefetch;
+use crate::memory::{prefer_huge_pages, prefetch};
 
 /// What is known of a position's value, and the two moves that did best.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -196,24 +194,6 @@ impl Table {
         victim.data.store(data, Relaxed);
     }
 }
-
-/// Asks for few large pages instead of many small ones: a look into a large table then seldom has to find its page first.
-#[cfg(target_os = "linux")]
-fn prefer_huge_pages(memory: &mut [MaybeUninit<Bucket>]) {
-    use rustix::mm::{Advice, madvise};
-
-    const HUGE_PAGE: usize = 1 << 21;
-    let before = memory.as_mut_ptr().align_offset(HUGE_PAGE).min(memory.len());
-    let inside = &mut memory[before..];
-    let length = size_of_val(inside) / HUGE_PAGE * HUGE_PAGE;
-    // SAFETY: whole pages of a vector's memory, with nothing in them yet; the advice changes no contents.
-    let advised = unsafe { madvise(inside.as_mut_ptr().cast(), length, Advice::LinuxHugepage) };
-    // A system without large pages is only slower.
-    advised.ok();
-}
-
-#[cfg(not(target_os = "linux"))]
-fn prefer_huge_pages(_: &mut [MaybeUninit<Bucket>]) {}
 
 #[cfg(test)]
 mod tests {

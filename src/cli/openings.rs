@@ -1,0 +1,58 @@
+//! What matches and leagues are played from.
+
+use std::path::PathBuf;
+
+use clap::Args;
+
+use super::error::{CliError, Context};
+use super::session::Session;
+use crate::arena::{hash_openings, parse_openings, select_openings, xot_openings};
+use crate::board::Transcript;
+use crate::record::log::Settings;
+use crate::storage::read_text;
+
+/// Most bytes of a file of openings.
+const MAX_OPENINGS_BYTES: u64 = 1 << 26;
+
+/// The options on openings.
+#[derive(Args, Debug)]
+pub struct OpeningsArguments {
+    /// Openings, one f5d6 game a line [default: the 10,784 XOT openings]
+    #[arg(long, value_name = "FILE")]
+    openings: Option<PathBuf>,
+
+    /// Seed of the choice of openings
+    #[arg(long, env = "FLIPSIDE_SEED", hide_env_values = true, value_name = "N", default_value_t = 1)]
+    seed: u64,
+}
+
+impl OpeningsArguments {
+    /// An opening for each of so many pairs, or of fewer where not as many differ, which is said.
+    ///
+    /// # Errors
+    /// What is wrong with the file.
+    pub fn select(&self, pairs: u32, session: &Session) -> Result<Vec<Transcript>, CliError> {
+        let openings = select_openings(&self.all()?, pairs as usize, self.seed);
+        if openings.len() < pairs as usize {
+            let found = openings.len();
+            session.say(format_args!("{found} pairs instead of {pairs}: there are only so many different openings"));
+        }
+        Ok(openings)
+    }
+
+    /// What a log of games says of them.
+    ///
+    /// # Errors
+    /// What is wrong with the file.
+    pub fn settings(&self) -> Result<Settings, CliError> {
+        let hash = hash_openings(&self.all()?);
+        Ok(Settings::from([("openings".into(), hash.into()), ("seed".into(), self.seed.into())]))
+    }
+
+    fn all(&self) -> Result<Vec<Transcript>, CliError> {
+        let Some(path) = &self.openings else { return Ok(xot_openings()) };
+        let cannot = || format!("cannot read openings from `{}`", path.display());
+        let text = read_text(path, "list of openings", MAX_OPENINGS_BYTES).context(cannot)?;
+        parse_openings(&text).context(cannot)
+    }
+}
