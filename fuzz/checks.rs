@@ -17,7 +17,7 @@ use zip::ZipArchive;
 /// Recorded games and positions, read as each format: what is understood and written is understood again.
 pub fn records(bytes: &[u8]) {
     let positions = [Format::Obf, Format::Egaroucid];
-    let games = [Format::Ggf, Format::Wthor, Format::F5d6];
+    let games = [Format::Ggf, Format::Wthor, Format::F5d6, Format::Log];
     for from in positions.into_iter().chain(games).chain([Format::detect(bytes)]) {
         let to = if positions.contains(&from) { Format::Obf } else { Format::Ggf };
         let mut written = Vec::new();

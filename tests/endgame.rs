@@ -151,7 +151,7 @@ fn the_ffo_suite_is_solved() {
 #[test]
 fn threads_and_guides_change_no_value() {
     let guide = SquareEvaluator::default();
-    let mut solvers = [1, 2, 3].map(|threads| EndgameSolver::guided(&guide, 18).with_threads(threads).unwrap());
+    let mut solvers = [1, 2, 3].map(|threads| EndgameSolver::with_evaluator(&guide, 18).with_threads(threads).unwrap());
     // From 17 empty squares on, threads share the moves of a node.
     let shared =
         ffo("fforum-20-39.obf").into_iter().filter(|scored| (17..=18).contains(&scored.diagram.position.empties()));
@@ -170,7 +170,7 @@ fn many_empties_are_solved_as_well_with_what_is_left_of_another_position() {
     let evaluator = PatternEvaluator::new(&WeightFile::embedded().model).unwrap();
     let suite = ffo("fforum-40-59.obf");
     for threads in [1, 2] {
-        let mut solver = EndgameSolver::guided(&evaluator, 20).with_threads(threads).unwrap();
+        let mut solver = EndgameSolver::with_evaluator(&evaluator, 20).with_threads(threads).unwrap();
         // 25 and 34 empty squares: two and three searches precede the exact one.
         for scored in [7, 19, 7].map(|i| &suite[i]) {
             let solution = solver.solve(scored.diagram.position, -64, 64);
@@ -200,7 +200,7 @@ impl Evaluator for Optimist {
 #[test]
 fn what_selective_searches_get_wrong_never_counts_as_proved() {
     for threads in [1, 2] {
-        let mut solver = EndgameSolver::guided(&Optimist, 18).with_threads(threads).unwrap();
+        let mut solver = EndgameSolver::with_evaluator(&Optimist, 18).with_threads(threads).unwrap();
         for scored in ffo("fforum-20-39.obf").iter().filter(|scored| scored.diagram.position.empties() == 18) {
             let position = scored.diagram.position;
             let score = scored.score.unwrap();

@@ -41,8 +41,10 @@ pub struct SearchPlayer<'e, E: Evaluator> {
 impl<'e, E: Evaluator> SearchPlayer<'e, E> {
     /// A player with tables of its own.
     pub fn new(evaluator: &'e E, settings: SearchSettings) -> Self {
-        let (mut searcher, solver) =
-            (Searcher::new(evaluator, settings.log2_table), EndgameSolver::guided(evaluator, settings.log2_table));
+        let (mut searcher, solver) = (
+            Searcher::new(evaluator, settings.log2_table),
+            EndgameSolver::with_evaluator(evaluator, settings.log2_table),
+        );
         searcher.set_selectivity(settings.selectivity.clone());
         Self { settings, searcher, solver, score: None }
     }

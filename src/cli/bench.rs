@@ -129,7 +129,7 @@ fn solve<E: Evaluator>(
 ) -> Result<(), CliError> {
     let plies = games.iter().flat_map(|game| game.replay().plies).map(|ply| ply.position);
     let positions: Vec<_> = plies.filter(|position| position.empties() == empties).take(most).collect();
-    let mut solver = EndgameSolver::guided(evaluator, SOLVER_LOG2_TABLE);
+    let mut solver = EndgameSolver::with_evaluator(evaluator, SOLVER_LOG2_TABLE);
     let mut solve = |position: &Position| {
         solver.new_game();
         solver.solve(*position, -64, 64).nodes

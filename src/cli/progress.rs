@@ -117,6 +117,17 @@ impl<'s> TrainProgress<'s> {
                 self.at_hand.0 = 0;
                 self.refresh();
             }
+            TrainEvent::Fitting { done, loss } => {
+                let summary = format!("fitting to all kept games  {:.0}%  loss {loss:.3}", 100.0 * done);
+                self.draw(summary);
+            }
+            TrainEvent::Fitted { games, positions, loss, held_out, seconds, .. } => {
+                let held_out = held_out.map_or(String::new(), |held_out| format!(", on games held out {held_out:.3}"));
+                let seconds = duration(*seconds);
+                self.say(&format!(
+                    "fitted to {games} games, {positions} positions: loss {loss:.3}{held_out}, {seconds}"
+                ));
+            }
             TrainEvent::Gate { best, baseline, promoted, .. } => {
                 self.baseline = Some(*baseline);
                 let verdict = match (promoted, best) {
@@ -140,14 +151,18 @@ impl<'s> TrainProgress<'s> {
 
     /// Draws the bars, or says a line if the last one is some time ago.
     fn refresh(&mut self) {
+        self.draw(self.summary());
+    }
+
+    fn draw(&mut self, summary: String) {
         if let Some(bars) = &self.bars {
             bars.run.set_position((1000.0 * self.share()) as u64);
-            bars.run.set_message(self.summary());
+            bars.run.set_message(summary);
             bars.generation.set_length(self.at_hand.1.into());
             bars.generation.set_position(self.at_hand.0.into());
         } else if self.last_line.elapsed() >= LINE_EVERY {
             self.last_line = Instant::now();
-            self.say(&self.summary());
+            self.say(&summary);
         }
     }
 

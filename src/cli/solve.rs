@@ -80,8 +80,11 @@ impl SolveArguments {
             } else {
                 (session.threads, 1, self.log2_hash.min(EASY_LOG2_HASH))
             };
-            let solver =
-                || start_threads(threads, |threads| EndgameSolver::guided(evaluator, log2_hash).with_threads(threads));
+            let solver = || {
+                start_threads(threads, |threads| {
+                    EndgameSolver::with_evaluator(evaluator, log2_hash).with_threads(threads)
+                })
+            };
             let solve = |solver: &mut EndgameSolver<'_, E>, scored: &ScoredDiagram| {
                 let begin = Instant::now();
                 solver.new_game();

@@ -2,17 +2,18 @@
 //!
 //! [`Searcher`] is the search that self-play and play use; [`EndgameSolver`] solves positions with few empty squares.
 
-mod brothers;
 pub mod calibrate;
 pub mod endgame;
 mod node;
+mod ordering;
+mod probcut;
 mod pvs;
 mod searcher;
-mod selective;
+mod split;
 mod stop;
 mod table;
+mod tunables;
 
 pub use endgame::EndgameSolver;
+pub use probcut::Selectivity;
 pub use searcher::{SearchResult, Searcher};
-pub use selective::Selectivity;
-pub use table::{Bound, Table};

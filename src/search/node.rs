@@ -1,6 +1,7 @@
 //! A position on the way through a search, with what the evaluator carries along.
 
-use crate::board::{Bitboard, C_SQUARES, CORNERS, Position, Square, X_SQUARES};
+use super::ordering::likely_best;
+use crate::board::{Bitboard, Position, Square};
 use crate::eval::{Evaluator, Score};
 
 /// A position, its moves, and the evaluator's state of it.
@@ -71,7 +72,7 @@ impl<S: Clone> Node<S> {
         let mut best = -Score::INFINITY;
         let mut rest = self.moves;
         while rest != 0 {
-            let to = most_promising(rest, *killer);
+            let to = likely_best(rest, *killer);
             rest &= !to.bit();
             *nodes += 1;
             best = best.max(-self.leaf_after(evaluator, to, self.position.flips(to)));
@@ -87,27 +88,4 @@ impl<S: Clone> Node<S> {
     pub(super) fn result(&self) -> Score {
         Score::from_discs(self.position.final_score())
     }
-}
-
-/// Squares next to a corner, tried last where nothing better is known.
-const BESIDE_CORNERS: Bitboard = C_SQUARES | X_SQUARES;
-
-/// The move to try first where looking closer would cost more than it saves: one of the killers, a corner, or, while there is
-/// another, none beside a corner. `moves` must not be empty.
-#[inline]
-fn most_promising(moves: Bitboard, killers: Bitboard) -> Square {
-    let mut first = moves;
-    for better in [!BESIDE_CORNERS, CORNERS, killers] {
-        first = if moves & better != 0 { moves & better } else { first };
-    }
-    Square::lowest(first)
-}
-
-/// How promising the move to `to` looks by the replies it leaves: the fewer the better, corners more, squares beside
-/// them less.
-#[inline]
-pub(super) fn promise(to: Square, replies: Bitboard) -> i32 {
-    let corner = if to.bit() & CORNERS != 0 { 16 } else { 0 };
-    let beside = if to.bit() & BESIDE_CORNERS != 0 { -4 } else { 0 };
-    corner + beside - 2 * replies.count_ones() as i32
 }

@@ -4,13 +4,14 @@ use std::sync::atomic::AtomicBool;
 
 use rayon::{ThreadPool, ThreadPoolBuildError};
 
-use super::brothers::team;
 use super::node::Node;
+use super::probcut::Selectivity;
 use super::pvs::{Line, Search};
-use super::selective::Selectivity;
+use super::split::thread_pool;
 use super::stop::{NEVER, Stop};
-use super::table::Table;
-use crate::board::{Bitboard, Position, Square};
+use super::table::{Single, Table};
+use super::tunables::{CACHED_LOG2_ENTRIES, TT_MIN_DEPTH};
+use crate::board::{Bitboard, Position, Square, squares};
 use crate::eval::{Evaluator, Score};
 
 /// What a search found.
@@ -31,29 +32,25 @@ pub struct SearchResult {
 /// Searches positions with one evaluator, keeping what it learned of earlier positions in its table.
 pub struct Searcher<'e, E: Evaluator> {
     evaluator: &'e E,
-    table: Table,
-    least_stored: u32,
+    table: Table<Single>,
+    tt_min_depth: u32,
     killers: [Bitboard; 2],
     /// The threads, where there are several.
     pool: Option<ThreadPool>,
     selectivity: Option<Selectivity>,
 }
 
-/// A table of 2^this entries, 1 MB, still fits the second-level cache.
-const LOG2_CACHED: u32 = 16;
-
 impl<'e, E: Evaluator> Searcher<'e, E> {
     /// A searcher with a table of 2^`log2_entries` entries.
     ///
     /// # Panics
-    /// If `log2_entries` is 0 or above 40.
+    /// If `log2_entries` is above 40.
     pub fn new(evaluator: &'e E, log2_entries: u32) -> Self {
-        // Where the table does not fit the cache, two plies are searched again in the time that memory takes to answer.
-        let least_stored = if log2_entries > LOG2_CACHED { 3 } else { 2 };
+        let tt_min_depth = TT_MIN_DEPTH[usize::from(log2_entries > CACHED_LOG2_ENTRIES)];
         Self {
             evaluator,
             table: Table::new(log2_entries),
-            least_stored,
+            tt_min_depth,
             killers: [0; 2],
             pool: None,
             selectivity: None,
@@ -67,7 +64,7 @@ impl<'e, E: Evaluator> Searcher<'e, E> {
     /// # Errors
     /// Threads the system does not provide.
     pub fn with_threads(mut self, threads: usize) -> Result<Self, ThreadPoolBuildError> {
-        self.pool = team(threads)?;
+        self.pool = thread_pool(threads)?;
         Ok(self)
     }
 
@@ -96,16 +93,11 @@ impl<'e, E: Evaluator> Searcher<'e, E> {
         // Beyond the end of the game there is nothing to find.
         let depth = depth.min(position.empties());
         // An earlier search that came by here has done the first iterations.
-        let known =
-            self.table.probe(position.hash64()).filter(|bound| bound.lower == bound.upper && bound.depth < depth);
-        let known = known.map(|bound| {
-            let line = bound.best.map(Square::new).into_iter().collect();
-            Iteration { depth: bound.depth, score: bound.lower, line }
-        });
+        let known = self.known_iteration(position, depth);
         let mut search = Search {
             evaluator: self.evaluator,
             table: &self.table,
-            least_stored: self.least_stored,
+            tt_min_depth: self.tt_min_depth,
             threads: self.pool.as_ref().map_or(1, ThreadPool::current_num_threads),
             killers: self.killers,
             selectivity: self.selectivity.as_ref(),
@@ -122,6 +114,15 @@ impl<'e, E: Evaluator> Searcher<'e, E> {
         self.killers = search.killers;
         let best = if position.moves() == 0 { None } else { line.first().copied() };
         SearchResult { score, best, line: line.to_vec(), depth, nodes: search.nodes }
+    }
+
+    /// What an earlier search that came by a position found out about it, to less than `depth`: with that, the first iterations are
+    /// done.
+    fn known_iteration(&self, position: &Position, depth: u32) -> Option<Iteration> {
+        let known = self.table.probe(self.table.slot(*position))?;
+        let line: Line = squares(known.hash_move(position.moves())).collect();
+        let useful = known.lower == known.upper && u32::from(known.draft) < depth && !line.is_empty();
+        useful.then_some(Iteration { depth: known.draft.into(), score: Score(known.lower), line })
     }
 }
 

@@ -1,153 +1,348 @@
-//! The transposition table of the searches that look ahead to a depth, shared by all threads of a search without locks.
+//! The transposition table, shared by the threads of a search without locks.
 //!
-//! An entry is two words. The first holds the position's hash xored with the second (the trick of Robert Hyatt and Timothy
-//! Mann, "A lock-less transposition table implementation for parallel search chess engines", 2002): an entry torn by two
-//! threads writing at once matches no position.
+//! An entry is two words. The first holds the position's key xored with the second (Robert Hyatt and Timothy Mann, "A lock-less
+//! transposition table implementation for parallel search chess engines", 2002): an entry torn by two threads writing at once
+//! matches no key. The bits of the hash that choose the bucket of a position are independent of the key.
 
 use std::sync::atomic::{AtomicU64, Ordering::Relaxed};
 
-use crate::board::Bitboard;
-use crate::eval::Score;
-use crate::memory::prefetch;
+use arrayvec::ArrayVec;
 
-/// What a table knows of a position: its value at a depth lies between two bounds.
-#[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub struct Bound {
+use super::ordering::{MoveList, ScoredMove};
+use crate::board::{Bitboard, Position, Square};
+use crate::memory::{prefer_huge_pages, prefetch};
+
+/// How far the bounds of an entry can be relied upon, and what a search asks of them: the higher the better.
+pub(super) type Trust = u8;
+
+/// Found by a search that never cuts by prediction.
+pub(super) const FULL_WIDTH: Trust = 7;
+
+/// What is known of a position. Bounds are in the unit of the search: 1/128 disc in the midgame, discs in the endgame.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) struct Entry {
     /// The value is at least this.
-    pub lower: Score,
+    pub lower: i32,
     /// The value is at most this.
-    pub upper: Score,
-    /// Plies it was searched to.
-    pub depth: u32,
-    /// The best move found, where one was: the index of a square, or another number below 255.
-    pub best: Option<u8>,
+    pub upper: i32,
+    /// The best move found and the one before it, as indices of squares, or [`NO_MOVE`].
+    pub moves: [u8; 2],
+    /// What went into it, below 64: plies searched in the midgame, the logarithm of the nodes visited in the endgame. Of a bucket's
+    /// entries that with the smallest draft is replaced.
+    pub draft: u8,
+    /// How far the bounds can be relied upon.
+    pub trust: Trust,
 }
 
-impl Bound {
+/// Stands for no square in [`Entry::moves`].
+pub(super) const NO_MOVE: u8 = 64;
+
+impl Entry {
+    /// Nothing is known.
+    pub const UNKNOWN: Self =
+        Self { lower: i16::MIN as i32, upper: i16::MAX as i32, moves: [NO_MOVE; 2], draft: 0, trust: FULL_WIDTH };
+
+    /// What is left of it for a search that asks for `trust`: bounds with less do not count.
+    #[inline]
+    pub fn for_trust(self, trust: Trust) -> Self {
+        if self.trust >= trust { Self { trust, ..self } } else { Self { moves: self.moves, trust, ..Self::UNKNOWN } }
+    }
+
+    /// The bound that decides on which side of `alpha` the value is, if one does.
+    #[inline]
+    pub fn cutoff(&self, alpha: i32) -> Option<i32> {
+        if self.lower > alpha {
+            Some(self.lower)
+        } else if self.upper <= alpha {
+            Some(self.upper)
+        } else {
+            None
+        }
+    }
+
+    /// Takes in the value that a search with the window (`alpha`, `beta`) found.
+    #[inline]
+    pub fn update(&mut self, value: i32, (alpha, beta): (i32, i32)) {
+        if value > alpha {
+            self.lower = self.lower.max(value);
+        }
+        if value < beta {
+            self.upper = self.upper.min(value);
+        }
+    }
+
+    /// Puts a move in front.
+    #[inline]
+    pub fn prefer(&mut self, best: Square) {
+        let best = best.index() as u8;
+        if self.moves[0] != best {
+            self.moves = [best, self.moves[0]];
+        }
+    }
+
     /// The best move found as a bitboard: none unless it is one of `moves`.
     #[inline]
-    pub fn best_move(&self, moves: Bitboard) -> Bitboard {
-        self.best.filter(|&best| best < 64).map_or(0, |best| 1 << best) & moves
+    pub fn hash_move(&self, moves: Bitboard) -> Bitboard {
+        if self.moves[0] == NO_MOVE { 0 } else { moves & 1 << self.moves[0] }
     }
-}
 
-/// What an entry's second word holds, as bits from the lowest: generation 16, move 8, depth 8, upper 16, lower 16.
-#[derive(Clone, Copy)]
-struct Data {
-    lower: i16,
-    upper: i16,
-    depth: u8,
-    best: u8,
-    generation: u16,
-}
-
-const NO_MOVE: u8 = u8::MAX;
-
-impl Data {
+    /// Layout of the data word, low to high: generation 9, draft 6, trust 3, moves 7 + 7, upper 16, lower 16.
     #[inline]
     fn pack(self) -> u64 {
-        let Self { lower, upper, depth, best, generation } = self;
-        (lower as u16 as u64) << 48
-            | (upper as u16 as u64) << 32
-            | (depth as u64) << 24
-            | (best as u64) << 16
-            | generation as u64
+        let work = (self.trust as u64) << DRAFT_BITS | self.draft as u64;
+        let moves = (self.moves[1] as u64) << 7 | self.moves[0] as u64;
+        let bounds = (self.lower as u16 as u64) << 16 | self.upper as u16 as u64;
+        bounds << 32 | moves << 18 | work << GENERATION_BITS
     }
 
     #[inline]
-    fn unpack(word: u64) -> Self {
+    fn unpack(data: u64) -> Self {
         Self {
-            lower: (word >> 48) as i16,
-            upper: (word >> 32) as i16,
-            depth: (word >> 24) as u8,
-            best: (word >> 16) as u8,
-            generation: word as u16,
+            lower: (data >> 48) as i16 as i32,
+            upper: (data >> 32) as i16 as i32,
+            moves: [(data >> 18) as u8 & 127, (data >> 25) as u8 & 127],
+            draft: draft_of(data),
+            trust: (data >> (GENERATION_BITS + DRAFT_BITS)) as u8 & 7,
         }
     }
 }
 
+const GENERATION_BITS: u32 = 9;
+const DRAFT_BITS: u32 = 6;
+
+#[inline]
+const fn generation_of(data: u64) -> u64 {
+    data & ((1 << GENERATION_BITS) - 1)
+}
+
+#[inline]
+const fn draft_of(data: u64) -> u8 {
+    (data >> GENERATION_BITS) as u8 & ((1 << DRAFT_BITS) - 1)
+}
+
+/// An entry in memory.
 #[derive(Default)]
-struct Entry {
+pub(super) struct Words {
     check: AtomicU64,
     data: AtomicU64,
 }
 
-/// A hash table from positions to bounds. What was stored before [`Table::forget`] is as if it had never been stored, so the
-/// results of a search never depend on the games played before it on the same thread.
-pub struct Table {
-    entries: Box<[Entry]>,
-    shift: u32,
-    /// Not 0, which is that of entries never written.
-    generation: u16,
+/// The entries among which a new one chooses its place.
+pub(super) trait Bucket: Default {
+    /// All of them.
+    fn entries(&self) -> &[Words];
 }
 
-impl Table {
-    /// A table of 2^`log2_entries` entries of 16 bytes each.
+/// One entry, replaced by every new one: for searches that are over before they fill the table.
+#[derive(Default)]
+pub(super) struct Single([Words; 1]);
+
+/// Four entries, a cache line: for searches that visit many times as many positions as the table has entries.
+#[derive(Default)]
+#[repr(align(64))]
+pub(super) struct CacheLine([Words; 4]);
+
+impl Bucket for Single {
+    #[inline]
+    fn entries(&self) -> &[Words] {
+        &self.0
+    }
+}
+
+impl Bucket for CacheLine {
+    #[inline]
+    fn entries(&self) -> &[Words] {
+        &self.0
+    }
+}
+
+/// Where a position belongs in a table.
+#[derive(Clone, Copy)]
+pub(super) struct Slot {
+    bucket: usize,
+    key: u64,
+}
+
+/// Multiplies to 128 bits and folds the halves: each bit of the result depends on most bits of both factors.
+#[inline]
+const fn fold(a: u64, b: u64) -> u64 {
+    let product = a as u128 * b as u128;
+    product as u64 ^ (product >> 64) as u64
+}
+
+/// A hash table from positions to entries. What was stored before [`Table::forget`] is as if it had never been stored.
+pub(super) struct Table<B> {
+    buckets: Box<[B]>,
+    /// Not 0, which is that of entries never written.
+    generation: u64,
+}
+
+impl<B: Bucket> Table<B> {
+    /// A table of 2^`log2_entries` entries of 16 bytes, at least one bucket.
     ///
     /// # Panics
-    /// If `log2_entries` is 0 or above 40.
+    /// If `log2_entries` is above 40.
     pub fn new(log2_entries: u32) -> Self {
-        assert!((1..=40).contains(&log2_entries), "a table has 2^1 to 2^40 entries");
-        let entries = (0..1usize << log2_entries).map(|_| Entry::default()).collect();
-        Self { entries, shift: 64 - log2_entries, generation: 1 }
+        assert!(log2_entries <= 40, "a table has at most 2^40 entries");
+        let ways = size_of::<B>() / size_of::<Words>();
+        let count = 1usize << log2_entries.saturating_sub(ways.trailing_zeros());
+        let mut buckets = Vec::with_capacity(count);
+        prefer_huge_pages(buckets.spare_capacity_mut());
+        buckets.resize_with(count, B::default);
+        Self { buckets: buckets.into_boxed_slice(), generation: 1 }
     }
 
-    /// Forgets everything, in constant time but for every 65,535th call.
+    /// The size it was made with, rounded up to a whole bucket.
+    pub fn log2_entries(&self) -> u32 {
+        (size_of_val(&self.buckets[..]) / size_of::<Words>()).trailing_zeros()
+    }
+
+    /// Forgets everything: entries of earlier generations count as empty. Once in 511 calls it really wipes.
     pub fn forget(&mut self) {
-        self.generation = self.generation.wrapping_add(1);
-        if self.generation == 0 {
-            self.entries.fill_with(Entry::default);
+        self.generation += 1;
+        if self.generation >> GENERATION_BITS != 0 {
+            self.buckets.fill_with(B::default);
             self.generation = 1;
         }
     }
 
-    /// What is known of the position with this well-mixed hash.
+    /// Where a position belongs.
     #[inline]
-    pub fn probe(&self, hash: u64) -> Option<Bound> {
-        let data = self.read(self.entry(hash), hash)?;
-        Some(Bound {
-            lower: Score(i32::from(data.lower)),
-            upper: Score(i32::from(data.upper)),
-            depth: u32::from(data.depth),
-            best: (data.best != NO_MOVE).then_some(data.best),
+    pub fn slot(&self, position: Position) -> Slot {
+        let (player, opponent) = (position.player, position.opponent.rotate_left(32));
+        let bucket = fold(player ^ 0x9e37_79b9_7f4a_7c15, opponent ^ 0xd6e8_feb8_6659_fd93);
+        let key = fold(player ^ 0xa076_1d64_78bd_642f, opponent ^ 0xe703_7ed1_a0b4_28db);
+        Slot { bucket: bucket as usize & (self.buckets.len() - 1), key }
+    }
+
+    /// Begins to fetch what is known of the slot's position, which is soon to be asked for.
+    #[inline]
+    pub fn prefetch(&self, slot: Slot) {
+        prefetch(&self.buckets[slot.bucket]);
+    }
+
+    /// What is known of the slot's position.
+    #[inline]
+    pub fn probe(&self, slot: Slot) -> Option<Entry> {
+        let entries = self.buckets[slot.bucket].entries();
+        for entry in entries {
+            let data = entry.data.load(Relaxed);
+            if entry.check.load(Relaxed) ^ data == slot.key && generation_of(data) == self.generation {
+                return Some(Entry::unpack(data));
+            }
+        }
+        None
+    }
+
+    /// Stores an entry, over the same position's, an empty one, or the one with the smallest draft, whichever is there.
+    #[inline]
+    pub fn store(&self, slot: Slot, entry: Entry) {
+        let entries = self.buckets[slot.bucket].entries();
+        let mut victim = &entries[0];
+        let mut least = u32::MAX;
+        for words in entries {
+            let data = words.data.load(Relaxed);
+            let alive = generation_of(data) == self.generation;
+            if alive && words.check.load(Relaxed) ^ data == slot.key {
+                victim = words;
+                break;
+            }
+            let price = if alive { 1 + draft_of(data) as u32 } else { 0 };
+            if price < least {
+                (least, victim) = (price, words);
+            }
+        }
+        let data = entry.pack() | self.generation;
+        victim.check.store(slot.key ^ data, Relaxed);
+        victim.data.store(data, Relaxed);
+    }
+
+    /// An enhanced transposition cutoff (Jonathan Schaeffer and Aske Plaat, "New advances in alpha-beta searching", 1996): a lower
+    /// bound above `alpha` on a position's value that the table knows by one of its moves, and that move. Entries of the positions
+    /// after the moves count if they have this draft and trust, or more.
+    #[inline]
+    pub fn etc<const N: usize>(
+        &self,
+        position: Position,
+        moves: &MoveList<N>,
+        (draft, trust): (u8, Trust),
+        alpha: i32,
+    ) -> Option<(i32, Square)> {
+        // All are fetched before the first is waited for.
+        let slot_of = |child: &ScoredMove| self.slot(position.play_unchecked(child.to, child.flips));
+        let slots: ArrayVec<Slot, N> = moves.left().iter().map(slot_of).inspect(|&slot| self.prefetch(slot)).collect();
+        moves.left().iter().zip(slots).find_map(|(child, slot)| {
+            let entry = self.probe(slot).filter(|entry| entry.draft >= draft && entry.trust >= trust)?;
+            (-entry.upper > alpha).then_some((-entry.upper, child.to))
         })
     }
+}
 
-    /// Stores the outcome of a search with the window `(alpha, beta)`. Always replaces; of the same position and depth the
-    /// bound on the other side is kept.
-    #[inline]
-    pub fn store(&self, hash: u64, depth: u32, alpha: Score, beta: Score, value: Score, best: Option<u8>) {
-        let entry = self.entry(hash);
-        let nothing =
-            Data { lower: -i16::MAX, upper: i16::MAX, depth: depth as u8, best: NO_MOVE, generation: self.generation };
-        let mut data = self.read(entry, hash).filter(|data| u32::from(data.depth) == depth).unwrap_or(nothing);
-        if value > alpha {
-            data.lower = value.0 as i16;
-            data.best = best.unwrap_or(NO_MOVE);
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const KNOWN: Entry = Entry { lower: -6, upper: 40, moves: [19, NO_MOVE], draft: 33, trust: 1 };
+
+    #[test]
+    fn every_field_comes_back_as_it_was_stored() {
+        let table = Table::<CacheLine>::new(6);
+        let slot = table.slot(Position::START);
+        assert_eq!(table.probe(slot), None);
+        let extremes = [(-8320, 8320), (i16::MIN.into(), i16::MAX.into()), (-1, 0)];
+        for (lower, upper) in extremes {
+            for moves in [[0, 63], [NO_MOVE, NO_MOVE], [63, 0]] {
+                for (draft, trust) in [(0, 0), (63, FULL_WIDTH), (17, 3)] {
+                    let entry = Entry { lower, upper, moves, draft, trust };
+                    table.store(slot, entry);
+                    assert_eq!(table.probe(slot), Some(entry));
+                }
+            }
         }
-        if value < beta {
-            data.upper = value.0 as i16;
+    }
+
+    #[test]
+    fn bounds_count_for_searches_that_ask_for_no_more_trust() {
+        assert_eq!(KNOWN.for_trust(1), KNOWN);
+        assert_eq!(KNOWN.for_trust(FULL_WIDTH), Entry { moves: KNOWN.moves, ..Entry::UNKNOWN });
+        // What a full search found serves those who ask for less; what they find out is worth no more than they are.
+        assert_eq!(Entry { trust: FULL_WIDTH, ..KNOWN }.for_trust(1), KNOWN);
+    }
+
+    #[test]
+    fn forgotten_entries_are_gone_also_after_generations_wrap() {
+        let mut table = Table::<CacheLine>::new(6);
+        let slot = table.slot(Position::START);
+        for _ in 0..3 << GENERATION_BITS {
+            table.store(slot, KNOWN);
+            assert_eq!(table.probe(slot), Some(KNOWN));
+            table.forget();
+            assert_eq!(table.probe(slot), None);
         }
-        let data = data.pack();
-        entry.check.store(hash ^ data, Relaxed);
-        entry.data.store(data, Relaxed);
     }
 
-    /// Has the entry of a hash that will soon be probed fetched into the cache.
-    #[inline]
-    pub fn prefetch(&self, hash: u64) {
-        prefetch(self.entry(hash));
+    #[test]
+    fn of_a_full_bucket_the_smallest_draft_goes() {
+        let table = Table::<CacheLine>::new(2);
+        let slot = |key| Slot { bucket: 0, key };
+        for (key, draft) in [(1, 9), (2, 63), (3, 2), (4, 10), (5, 4)] {
+            table.store(slot(key), Entry { draft, ..KNOWN });
+        }
+        let present = |key: u64| table.probe(slot(key)).is_some();
+        assert_eq!([1, 2, 3, 4, 5].map(present), [true, true, false, true, true]);
     }
 
-    #[inline]
-    fn entry(&self, hash: u64) -> &Entry {
-        &self.entries[(hash >> self.shift) as usize]
-    }
-
-    #[inline]
-    fn read(&self, entry: &Entry, hash: u64) -> Option<Data> {
-        let word = entry.data.load(Relaxed);
-        let data = Data::unpack(word);
-        (entry.check.load(Relaxed) ^ word == hash && data.generation == self.generation).then_some(data)
+    #[test]
+    fn an_etc_needs_draft_trust_and_a_bound_above_alpha() {
+        let table = Table::<CacheLine>::new(8);
+        let position = Position::START;
+        let mut moves = MoveList::<8>::new();
+        moves.generate(position, position.moves());
+        let child = moves.left()[2];
+        let slot = table.slot(position.play_unchecked(child.to, child.flips));
+        table.store(slot, Entry { upper: -5, draft: 4, trust: 2, ..KNOWN });
+        let etc = |draft, trust, alpha| table.etc(position, &moves, (draft, trust), alpha);
+        assert_eq!(etc(4, 2, 4), Some((5, child.to)));
+        assert_eq!([etc(5, 2, 4), etc(4, 3, 4), etc(4, 2, 5)], [None; 3]);
     }
 }

@@ -86,7 +86,7 @@ impl<'e, E: Evaluator> SelfPlay<'e, E> {
         let worker = || {
             let mut searcher = Searcher::new(evaluator, SEARCH_TABLE);
             searcher.set_selectivity(selectivity.cloned());
-            Worker { searcher, solver: EndgameSolver::guided(evaluator, SOLVER_TABLE) }
+            Worker { searcher, solver: EndgameSolver::with_evaluator(evaluator, SOLVER_TABLE) }
         };
         let workers = (0..rayon::current_num_threads()).map(|_| Mutex::new(worker())).collect();
         Self { config, workers }

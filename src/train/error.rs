@@ -5,6 +5,7 @@ use std::path::{Path, PathBuf};
 
 use super::config::ConfigError;
 use super::identity::Difference;
+use crate::fit::FitError;
 use crate::learn::{Diverged, StartError};
 use crate::pattern::LayoutError;
 use crate::record::{Format, RecordError};
@@ -187,6 +188,9 @@ pub enum TrainError {
     /// A file of ours.
     #[error(transparent)]
     File(#[from] FileError),
+    /// A fit to the kept games.
+    #[error("cannot fit weights to the kept games: {0}")]
+    Fit(#[from] FitError),
     /// Learning.
     #[error(transparent)]
     Diverged(#[from] Diverged),

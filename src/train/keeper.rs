@@ -89,6 +89,11 @@ impl<'r> Keeper<'r> {
         self.stop.load(Relaxed)
     }
 
+    /// Tells the sink of an event of the moment.
+    pub fn show(&mut self, event: &TrainEvent) {
+        (self.sink)(event);
+    }
+
     /// Tells the sink of an event, and adds it to the metrics unless they have it already: after a kill some things happen again.
     pub fn tell(&mut self, event: &TrainEvent) -> Result<(), Halt> {
         (self.sink)(event);

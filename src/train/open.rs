@@ -164,7 +164,7 @@ fn new_state(request: &TrainRequest, config: &TrainConfig, layout: &Arc<Layout>)
         Some(from) => Learner::from_model(layout, &from.model, config.step).map_err(TrainError::From)?,
         None => Learner::new(layout, config.stages(config.phase(0)), config.step),
     };
-    Ok(RunState { progress: Progress::default(), learner, best: None, window: Default::default() })
+    Ok(RunState { progress: Progress::default(), learner, best: None, fitted: None, window: Default::default() })
 }
 
 impl Run<'_> {

@@ -261,6 +261,7 @@ fn weights_of_an_engines_own_set_export_without_loss() {
     for (engine, stages) in [(Engine::Zebra, 59), (Engine::Ntest, 20)] {
         let text = CONFIG.replace("classic", engine.name());
         let text = text.replace("stage-plies = 12", "stage-plies = 6").replace("stage-plies = 2", "stage-plies = 1");
+        let text = text.replace("stage-plies = 6, first", "stage-plies = 1, first");
         let config = small(TrainConfig::from_layers(&[text.parse().unwrap()]).unwrap());
         let directory = tempfile::tempdir().unwrap();
         train(&request(&config, directory.path(), &AtomicBool::new(false)), &mut |_| ()).unwrap();

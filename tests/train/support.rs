@@ -24,10 +24,12 @@ pub fn small(mut config: TrainConfig) -> TrainConfig {
     config
 }
 
-/// Few games a generation and few weights: what matters is the files.
+/// Few games a generation and few weights, learned as they are played: what matters is the files.
 pub fn tiny() -> TrainConfig {
     let patterns = concat!(env!("CARGO_MANIFEST_DIR"), "/tests/train/small_set.toml").to_owned();
-    TrainConfig { patterns, ..small(config()) }
+    let mut config = TrainConfig { patterns, fit: None, ..small(config()) };
+    config.phases.iter_mut().for_each(|phase| (phase.refit, phase.learn) = (false, true));
+    config
 }
 
 pub fn request<'r>(config: &'r TrainConfig, directory: &'r Path, stop: &'r AtomicBool) -> TrainRequest<'r> {

@@ -27,7 +27,7 @@ impl<E: Evaluator> Search<'_, E> {
     /// The value with two empty squares.
     #[inline(always)]
     fn last2(&mut self, position: Position, alpha: i32, x1: Square, x2: Square) -> i32 {
-        self.nodes += 1;
+        self.endgame_nodes += 1;
         let mut best = NO_VALUE;
         let flips = position.flips(x1);
         if flips != 0 {
@@ -45,7 +45,7 @@ impl<E: Evaluator> Search<'_, E> {
 
     /// The value with three empty squares.
     fn last3(&mut self, position: Position, alpha: i32, odd: Bitboard) -> i32 {
-        self.nodes += 1;
+        self.endgame_nodes += 1;
         let empty = position.empty();
         let mut x = Square::lowest(empty & odd);
         let rest = empty ^ x.bit();
@@ -71,7 +71,7 @@ impl<E: Evaluator> Search<'_, E> {
 
     /// The value with four empty squares.
     pub(super) fn last4(&mut self, position: Position, alpha: i32, odd: Bitboard) -> i32 {
-        self.nodes += 1;
+        self.endgame_nodes += 1;
         let empty = position.empty();
         let mut best = NO_VALUE;
         for set in [empty & odd, empty & !odd] {
@@ -95,7 +95,7 @@ impl<E: Evaluator> Search<'_, E> {
 
     /// The value with five empty squares, the legal moves known.
     pub(super) fn last5(&mut self, position: Position, moves: Bitboard, alpha: i32, odd: Bitboard) -> i32 {
-        self.nodes += 1;
+        self.endgame_nodes += 1;
         if moves == 0 {
             let theirs = position.opponent_moves();
             return match theirs {

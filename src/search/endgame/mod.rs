@@ -2,28 +2,32 @@
 //!
 //! [`EndgameSolver::solve`] proves the value of a position within a window; [`EndgameSolver::solve_line`] also plays an
 //! optimal game to the end. Values are in discs for the player to move, -64 to 64, empty squares going to the winner.
+//!
+//! A null-window search goes through three kinds of nodes. With many empty squares (`deep`) moves are ordered by midgame searches,
+//! and ProbCut (`probcut`) makes the searches that precede the exact one selective; with few (`shallow`) moves are ordered by mobility
+//! and parity; the last five squares (`last`) have a function for each number of them. `pvs` has the nodes with an open window.
 
 mod deep;
-mod guided;
 mod last;
-mod order;
 mod parity;
-mod selective;
-mod split;
+mod probcut;
+mod pvs;
+mod shallow;
 mod stability;
-mod table;
 
 use std::sync::atomic::AtomicBool;
 
 use rayon::{ThreadPool, ThreadPoolBuildError};
 
-use crate::board::{Bitboard, Position, Square};
+use probcut::{Probes, probes};
+
+use super::pvs as midgame;
+use super::split::thread_pool;
+use super::stop::{NEVER, Stop};
+use super::table::{CacheLine, FULL_WIDTH, Single, Table, Trust};
+use super::tunables::{MIDGAME_LOG2_ENTRIES, NEAR_LOG2_ENTRIES, TT_MIN_DEPTH};
+use crate::board::{Position, Square};
 use crate::eval::{Evaluator, MobilityEvaluator};
-use crate::search::brothers::team;
-use crate::search::stop::{NEVER, Stop};
-use selective::{EXACT, Trust};
-use split::Shared;
-use table::Table;
 
 /// What a solve has found out.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -42,61 +46,75 @@ pub struct Solution {
 /// threads, values are as exact, but moves of equal worth may be chosen by chance, and node counts vary.
 pub struct EndgameSolver<'e, E: Evaluator = MobilityEvaluator> {
     evaluator: &'e E,
-    table: Table,
-    /// For positions so near the end, and so many, that the way to the large table would cost more than the search: a table
-    /// for each thread.
-    nears: Vec<Table>,
+    table: Table<CacheLine>,
+    /// For each thread.
+    own_tables: Vec<OwnTables>,
+    /// By selective pass.
+    probes: Box<[Probes]>,
     /// The threads, where there are several.
     pool: Option<ThreadPool>,
 }
 
-/// One search: the table and what is counted.
-struct Search<'a, E: Evaluator> {
-    evaluator: &'a E,
-    table: &'a Table,
-    nears: &'a [Table],
-    near: &'a Table,
-    nodes: u64,
-    /// The last move that ended a probe's last ply: often as good in the next sibling.
-    killer: Bitboard,
-    trust: Trust,
-    stop: Stop<'a>,
-    stopped: bool,
+/// The tables of one thread.
+struct OwnTables {
+    /// For positions so near the end, and so many, that the way to the shared table would cost more than the search.
+    near: Table<CacheLine>,
+    /// For the midgame searches that order moves and predict values.
+    midgame: Table<Single>,
 }
 
-/// A table of this size stays in the second-level cache.
-const NEAR_LOG2_ENTRIES: u32 = 14;
+/// What the threads of a search have in common.
+struct Shared<'a, E> {
+    evaluator: &'a E,
+    table: &'a Table<CacheLine>,
+    own_tables: &'a [OwnTables],
+    probes: &'a [Probes],
+    trust: Trust,
+}
+
+/// One search by one thread.
+struct Search<'a, E: Evaluator> {
+    shared: Shared<'a, E>,
+    near: &'a Table<CacheLine>,
+    /// The midgame search that orders moves and predicts values. It also has the stop flag.
+    midgame: midgame::Search<'a, E>,
+    /// Positions visited by the endgame search itself.
+    endgame_nodes: u64,
+}
 
 impl EndgameSolver<'static> {
-    /// A solver with a table of 2^`log2_entries` entries of 16 bytes, guided by mobility.
+    /// A solver with a table of 2^`log2_entries` entries of 16 bytes, ordering moves by [`MobilityEvaluator`].
     pub fn new(log2_entries: u32) -> Self {
-        Self::guided(&MobilityEvaluator, log2_entries)
+        Self::with_evaluator(&MobilityEvaluator, log2_entries)
     }
 }
 
 impl<'e, E: Evaluator> EndgameSolver<'e, E> {
-    /// A solver with a table of 2^`log2_entries` entries of 16 bytes. Where many squares are empty the evaluator says which
-    /// moves to try first; the better it is, the fewer nodes are needed.
-    pub fn guided(evaluator: &'e E, log2_entries: u32) -> Self {
-        let near = Table::new(log2_entries.min(NEAR_LOG2_ENTRIES));
-        Self { evaluator, table: Table::new(log2_entries), nears: vec![near], pool: None }
+    /// A solver with a table of 2^`log2_entries` entries of 16 bytes. Where many squares are empty, moves are ordered by searches
+    /// with the evaluator; the better it is, the fewer nodes are needed.
+    pub fn with_evaluator(evaluator: &'e E, log2_entries: u32) -> Self {
+        let own_tables = vec![OwnTables::new(log2_entries)];
+        Self { evaluator, table: Table::new(log2_entries), own_tables, probes: probes(), pool: None }
     }
 
-    /// Lets so many threads work on a position together.
+    /// Lets `threads` threads work on a position together.
     ///
     /// # Errors
     /// Threads the system does not provide.
     pub fn with_threads(mut self, threads: usize) -> Result<Self, ThreadPoolBuildError> {
-        let log2_entries = self.nears[0].log2_entries();
-        self.nears.resize_with(threads.max(1), || Table::new(log2_entries));
-        self.pool = team(threads)?;
+        let log2_entries = self.table.log2_entries();
+        self.own_tables.resize_with(threads.max(1), || OwnTables::new(log2_entries));
+        self.pool = thread_pool(threads)?;
         Ok(self)
     }
 
     /// Forgets everything found so far, in constant time.
     pub fn new_game(&mut self) {
         self.table.forget();
-        self.nears.iter_mut().for_each(Table::forget);
+        for tables in &mut self.own_tables {
+            tables.near.forget();
+            tables.midgame.forget();
+        }
     }
 
     /// The value of a position within the window (`alpha`, `beta`), -64 <= alpha < beta <= 64.
@@ -113,7 +131,7 @@ impl<'e, E: Evaluator> EndgameSolver<'e, E> {
     }
 
     /// The exact value, and the moves of an optimal game from the position to its end, into `line`, which is emptied before.
-    /// Passes are understood, not written.
+    /// Passes are left out.
     pub fn solve_line(&mut self, position: Position, line: &mut Vec<Square>) -> Solution {
         self.solve_line_until(position, line, &NEVER).expect("nothing stops this search")
     }
@@ -130,14 +148,15 @@ impl<'e, E: Evaluator> EndgameSolver<'e, E> {
         self.search(stop, |search| {
             let solution = search.solve(position, -64, 64)?;
             search.play_out(position, solution, line);
-            Some(Solution { nodes: search.nodes, ..solution })
+            Some(Solution { nodes: search.nodes(), ..solution })
         })
     }
 
     /// Runs a search on the solver's threads.
     fn search<R: Send>(&mut self, stop: &AtomicBool, task: impl FnOnce(&mut Search<'_, E>) -> R + Send) -> R {
-        let shared = Shared { evaluator: self.evaluator, table: &self.table, nears: &self.nears, trust: EXACT };
-        let task = || task(&mut shared.with_stop(Stop { flag: stop, outer: None }));
+        let (evaluator, table, own_tables) = (self.evaluator, &self.table, &self.own_tables[..]);
+        let shared = Shared { evaluator, table, own_tables, probes: &self.probes, trust: FULL_WIDTH };
+        let task = || task(&mut shared.search(Stop { flag: stop, outer: None }));
         match &self.pool {
             Some(pool) => pool.install(task),
             None => task(),
@@ -145,12 +164,41 @@ impl<'e, E: Evaluator> EndgameSolver<'e, E> {
     }
 }
 
+impl OwnTables {
+    /// Beside a shared table of 2^`log2_entries` entries.
+    fn new(log2_entries: u32) -> Self {
+        let near = Table::new(log2_entries.min(NEAR_LOG2_ENTRIES));
+        Self { near, midgame: Table::new(log2_entries.min(MIDGAME_LOG2_ENTRIES)) }
+    }
+}
+
+impl<'a, E: Evaluator> Shared<'a, E> {
+    /// A search by the current thread of the pool.
+    fn search(&self, stop: Stop<'a>) -> Search<'a, E> {
+        let thread = rayon::current_thread_index().unwrap_or(0) % self.own_tables.len();
+        let OwnTables { near, midgame } = &self.own_tables[thread];
+        let midgame = midgame::Search {
+            evaluator: self.evaluator,
+            table: midgame,
+            tt_min_depth: TT_MIN_DEPTH[0],
+            threads: 1,
+            killers: [0; 2],
+            selectivity: None,
+            probing: false,
+            nodes: 0,
+            stop,
+            stopped: false,
+        };
+        Search { shared: Self { ..*self }, near, midgame, endgame_nodes: 0 }
+    }
+}
+
 impl<E: Evaluator> Search<'_, E> {
     /// The value within a window, or `None` if stopped.
     fn solve(&mut self, position: Position, alpha: i32, beta: i32) -> Option<Solution> {
         // Values are even: the window between the even numbers around it asks the same.
-        let (score, best) = self.search_all(position, (alpha & !1, (beta + 1) & !1));
-        (!self.stopped).then_some(Solution { score, best, nodes: self.nodes })
+        let (score, best) = self.search_root(position, (alpha & !1, (beta + 1) & !1));
+        (!self.stopped()).then_some(Solution { score, best, nodes: self.nodes() })
     }
 
     /// Adds the moves of an optimal game to `line`, given the exact solution of its first position; if stopped, the first of
@@ -162,7 +210,7 @@ impl<E: Evaluator> Search<'_, E> {
                 (position, score, best) = (position.pass(), -score, None);
             } else {
                 let to = best.take().unwrap_or_else(|| self.move_reaching(position, score));
-                if self.stopped {
+                if self.stopped() {
                     break;
                 }
                 line.push(to);
@@ -171,14 +219,13 @@ impl<E: Evaluator> Search<'_, E> {
         }
     }
 
-    /// What other threads need to take part.
-    fn shared(&self) -> Shared<'_, E> {
-        Shared { evaluator: self.evaluator, table: self.table, nears: self.nears, trust: self.trust }
+    /// Positions visited.
+    fn nodes(&self) -> u64 {
+        self.endgame_nodes + self.midgame.nodes
     }
 
-    /// Looks at the stop flags; once true, it stays true.
-    fn should_stop(&mut self) -> bool {
-        self.stopped = self.stopped || self.stop.is_set();
-        self.stopped
+    /// Whether the search was given up: what it answers from then on means nothing.
+    fn stopped(&self) -> bool {
+        self.midgame.stopped
     }
 }

@@ -122,7 +122,7 @@ fn full_lines(empty: Bitboard) -> [Bitboard; 4] {
 const INNER: u64 = 0x007e_7e7e_7e7e_7e00;
 
 /// A lower bound on the number of the player's discs that no continuation turns over.
-pub(super) fn stable_discs(position: Position) -> u32 {
+fn stable_discs(position: Position) -> u32 {
     let full = full_lines(position.empty());
     let inner = position.player & INNER;
     let mut stable = stable_edges(position) | (inner & full[0] & full[1] & full[2] & full[3]);
@@ -134,4 +134,14 @@ pub(super) fn stable_discs(position: Position) -> u32 {
         }
         stable |= more;
     }
+}
+
+/// The best the player can still reach, where the opponent's stable discs hold it down to `alpha`.
+#[inline]
+pub(super) fn stability_bound(position: Position, alpha: i32) -> Option<i32> {
+    if alpha < 10 || position.opponent.count_ones() as i32 * 2 < 64 - alpha {
+        return None;
+    }
+    let bound = 64 - 2 * stable_discs(position.pass()) as i32;
+    (bound <= alpha).then_some(bound)
 }

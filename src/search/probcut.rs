@@ -15,6 +15,8 @@ use crate::eval::{Calibration, DepthPair, Score};
 pub struct Selectivity {
     /// By number of empty squares, 0 to 60, and depth, 0 to 60.
     probes: Arc<[Vec<Probe>]>,
+    /// The smallest depth with probes.
+    min_depth: u32,
 }
 
 /// A shallow search that may replace a deep one, in units of [`Score`].
@@ -36,18 +38,22 @@ impl Selectivity {
     pub fn new(calibration: &Calibration, deviations: f32) -> Self {
         assert!(deviations >= 0.0, "a number of standard deviations, not {deviations}");
         let mut probes = vec![Vec::new(); 61 * 61];
-        let unit = Score::DISC as f32;
         let mut pairs = calibration.pairs().to_vec();
         pairs.sort_by_key(|pair| pair.shallow);
         for pair in pairs {
-            let DepthPair { slope, offset, deviation, .. } = pair;
-            let margin = deviations * deviation * unit;
-            let probe = Probe { shallow: u32::from(pair.shallow), slope, offset: offset * unit, margin };
+            let probe = Probe::new(&pair, deviations);
             for empties in pair.min_empties..=pair.max_empties {
                 probes[slot(empties.into(), pair.deep.into())].push(probe);
             }
         }
-        Self { probes: probes.into() }
+        let min_depth = calibration.pairs().iter().map(|pair| u32::from(pair.deep)).min().unwrap_or(u32::MAX);
+        Self { probes: probes.into(), min_depth }
+    }
+
+    /// Whether a search to `depth` may cut anywhere in its tree.
+    #[inline]
+    pub(super) fn cuts(&self, empties: u32, depth: u32) -> bool {
+        (self.min_depth..empties).contains(&depth)
     }
 
     /// The shallow searches to try before a search to `depth`, the shallowest first. None where the search reaches the end of the
@@ -63,6 +69,13 @@ fn slot(empties: u32, depth: u32) -> usize {
 }
 
 impl Probe {
+    /// The probe of a pair of depths, with a margin of so many standard deviations.
+    pub(super) fn new(pair: &DepthPair, deviations: f32) -> Self {
+        let &DepthPair { shallow, slope, offset, deviation, .. } = pair;
+        let unit = Score::DISC as f32;
+        Self { shallow: shallow.into(), slope, offset: offset * unit, margin: deviations * deviation * unit }
+    }
+
     /// A shallow value of this or more says that the deep one is above `alpha`; none if no value does.
     #[inline]
     pub(super) fn high(&self, alpha: Score) -> Option<Score> {

@@ -1,0 +1,149 @@
+//! The root and the other nodes with an open window: principal variation search in discs.
+//!
+//! From some number of empties on, selective searches precede the exact one. What they find is not proved and never counts as such.
+//! It is where the exact search begins: it has the table's moves to try first at every node that matters, and a window around the
+//! value to expect.
+
+use super::Search;
+use super::deep::order_depth;
+use super::last::NO_VALUE;
+use super::parity::odd_quadrants;
+use super::shallow::{log2, score_fastest_first};
+use crate::board::{Bitboard, Position, Square};
+use crate::eval::Evaluator;
+use crate::search::node::Node;
+use crate::search::ordering::{MAX_MOVES, MoveList, ScoredMove};
+use crate::search::table::{Entry, FULL_WIDTH};
+use crate::search::tunables::{
+    ASPIRATION_DISCS, DEEP_MIN_EMPTIES, MAX_ASPIRATION_STEP, PV_EXTRA_ORDER_DEPTH, SELECTIVE_PASSES,
+};
+
+impl<E: Evaluator> Search<'_, E> {
+    /// The value within `bounds`, two even numbers, and a move that reaches it; anything once stopped.
+    pub(super) fn search_root(&mut self, position: Position, bounds: (i32, i32)) -> (i32, Option<Square>) {
+        let empties = position.empties();
+        let mut expected = bounds;
+        for (trust, pass) in (1..).zip(&SELECTIVE_PASSES) {
+            if empties >= pass.min_empties {
+                self.shared.trust = trust;
+                let (value, _) = self.aspire(position, bounds, expected);
+                expected = window(value - ASPIRATION_DISCS, value + ASPIRATION_DISCS, bounds);
+            }
+        }
+        self.shared.trust = FULL_WIDTH;
+        self.aspire(position, bounds, expected)
+    }
+
+    /// The value within `bounds`, which is expected within a narrower window.
+    fn aspire(&mut self, position: Position, bounds: (i32, i32), expected: (i32, i32)) -> (i32, Option<Square>) {
+        let (alpha, beta) = bounds;
+        let ((mut low, mut high), mut step) = (expected, ASPIRATION_DISCS);
+        loop {
+            let found @ (value, _) = self.pvs(position, low, high);
+            step *= 2;
+            // Selective searches may contradict each other, and could go to and fro between two windows for ever: after a while the
+            // other side is opened.
+            let open = step > MAX_ASPIRATION_STEP;
+            if self.stopped() {
+                return found;
+            } else if value <= low && low > alpha {
+                (low, high) = window(value - step, if open { beta } else { value + 2 }, bounds);
+            } else if value >= high && high < beta {
+                (low, high) = window(if open { alpha } else { value - 2 }, value + step, bounds);
+            } else {
+                return found;
+            }
+        }
+    }
+
+    /// The value within (`alpha`, `beta`), two even numbers, and a move that reaches it.
+    fn pvs(&mut self, position: Position, alpha: i32, beta: i32) -> (i32, Option<Square>) {
+        self.endgame_nodes += 1;
+        let moves = position.moves();
+        if moves == 0 {
+            if position.opponent_moves() == 0 {
+                return (position.final_score(), None);
+            }
+            return (-self.pvs(position.pass(), -beta, -alpha).0, None);
+        }
+        let table = self.table_for(position.empties());
+        let slot = table.slot(position);
+        let mut known = table.probe(slot).unwrap_or(Entry::UNKNOWN).for_trust(self.trust_at(position.empties()));
+        let nodes_before = self.nodes();
+        let mut list = MoveList::new();
+        self.pv_moves(&mut list, position, moves, known, alpha);
+        let (mut best, mut best_move) = (NO_VALUE, None);
+        let mut lower = alpha;
+        while let Some(ScoredMove { to, flips, .. }) = list.pick() {
+            let next = position.play_unchecked(to, flips);
+            // Values are even, so a window of two holds none: there is nothing to find out but on which side the value is.
+            let open = beta - lower > 2;
+            let first = best_move.is_none() && open;
+            let mut value = lower;
+            if !first {
+                value = -self.null_window(next, -lower - 1);
+            }
+            if first || (open && value > lower && value < beta) {
+                value = -self.pvs(next, -beta, -lower).0;
+            }
+            if self.stopped() {
+                return (NO_VALUE, None);
+            }
+            if value > best {
+                (best, best_move) = (value, Some(to));
+                lower = lower.max(value);
+                if value >= beta {
+                    break;
+                }
+            }
+        }
+        if let Some(to) = best_move {
+            known.prefer(to);
+            known.update(best, (alpha, beta));
+            table.store(slot, Entry { draft: log2(self.nodes() - nodes_before), ..known });
+        }
+        (best, best_move)
+    }
+
+    /// Generates and scores the moves of a node with an open window.
+    fn pv_moves(
+        &mut self,
+        list: &mut MoveList<MAX_MOVES>,
+        position: Position,
+        moves: Bitboard,
+        known: Entry,
+        alpha: i32,
+    ) {
+        list.generate(position, moves);
+        let empties = position.empties();
+        if empties >= DEEP_MIN_EMPTIES {
+            let extra = PV_EXTRA_ORDER_DEPTH.min((empties - DEEP_MIN_EMPTIES) / 2);
+            let node = Node::new(self.midgame.evaluator, &position);
+            self.score_by_search(&node, list, known, order_depth(empties) + extra, alpha);
+        } else {
+            score_fastest_first(list, position, known, odd_quadrants(position.empty()), empties);
+        }
+    }
+
+    /// A move of a position with legal moves that reaches `score`, the position's known value.
+    pub(super) fn move_reaching(&mut self, position: Position, score: i32) -> Square {
+        self.endgame_nodes += 1;
+        let table = self.table_for(position.empties());
+        let known = table.probe(table.slot(position)).unwrap_or(Entry::UNKNOWN);
+        let mut list = MoveList::new();
+        self.pv_moves(&mut list, position, position.moves(), known, score - 1);
+        while let Some(ScoredMove { to, flips, .. }) = list.pick() {
+            let next = position.play_unchecked(to, flips);
+            if -self.null_window(next, -score) >= score {
+                return to;
+            }
+        }
+        unreachable!("a position's value is reached by one of its moves")
+    }
+}
+
+/// The part of a window that lies within `bounds`, or what there is next to it.
+fn window(low: i32, high: i32, (alpha, beta): (i32, i32)) -> (i32, i32) {
+    let low = low.clamp(alpha, beta - 2);
+    (low, high.clamp(low + 2, beta))
+}

@@ -1,0 +1,192 @@
+//! Nodes from which the end of the game is near: moves are ordered by mobility, parity and stable edge discs (fastest first), and from
+//! [`TT_MIN_EMPTIES`] on nodes end early by the table, the opponent's stable discs and, from [`ETC_MIN_EMPTIES`] on, enhanced
+//! transposition cutoffs.
+
+use super::Search;
+use super::last::NO_VALUE;
+use super::parity::{odd_quadrants, quadrant};
+use super::stability::{stability_bound, stable_edges};
+use crate::board::{Bitboard, Position, Square, squares};
+use crate::eval::Evaluator;
+use crate::search::node::Node;
+use crate::search::ordering::{MAX_MOVES, MoveList, ScoredMove, weighted_mobility};
+use crate::search::table::{CacheLine, Entry, FULL_WIDTH, Slot, Table, Trust};
+use crate::search::tunables::{DEEP_MIN_EMPTIES, ETC_MIN_EMPTIES, SHARED_TT_MIN_EMPTIES, TT_MIN_EMPTIES};
+
+/// Room for the moves of a position with less than [`ETC_MIN_EMPTIES`] empty squares.
+const FEW_MOVES: usize = ETC_MIN_EMPTIES as usize - 1;
+
+impl<'a, E: Evaluator> Search<'a, E> {
+    /// The value with the null window (`alpha`, `alpha` + 1), any number of empty squares.
+    pub(super) fn null_window(&mut self, position: Position, alpha: i32) -> i32 {
+        let empty = position.empty();
+        match empty.count_ones() {
+            0 => position.final_score(),
+            empties @ 1..=4 => self.last_few(position, alpha, empties),
+            empties @ 5..DEEP_MIN_EMPTIES => {
+                self.shallow(position, position.moves(), alpha, empties, odd_quadrants(empty))
+            }
+            empties => {
+                let node = Node::new(self.midgame.evaluator, &position);
+                self.deep(&node, alpha, empties, odd_quadrants(empty))
+            }
+        }
+    }
+
+    /// Five empty squares or more, but less than [`DEEP_MIN_EMPTIES`]; `moves` are the legal moves.
+    #[inline]
+    pub(super) fn shallow(
+        &mut self,
+        position: Position,
+        moves: Bitboard,
+        alpha: i32,
+        empties: u32,
+        odd: Bitboard,
+    ) -> i32 {
+        if empties >= ETC_MIN_EMPTIES {
+            self.ordered::<MAX_MOVES>(position, moves, alpha, empties, odd)
+        } else if empties >= TT_MIN_EMPTIES {
+            self.ordered::<FEW_MOVES>(position, moves, alpha, empties, odd)
+        } else {
+            self.last5(position, moves, alpha, odd)
+        }
+    }
+
+    /// One to four empty squares met outside the fast path.
+    fn last_few(&mut self, position: Position, alpha: i32, empties: u32) -> i32 {
+        if empties == 4 {
+            return self.last4(position, alpha, odd_quadrants(position.empty()));
+        }
+        let moves = position.moves();
+        if moves == 0 {
+            let over = position.opponent_moves() == 0;
+            return if over { position.final_score() } else { -self.null_window(position.pass(), -alpha - 1) };
+        }
+        let values = squares(moves).map(|x| -self.null_window(position.play(x), -alpha - 1));
+        values.max().expect("there are moves")
+    }
+
+    fn ordered<const N: usize>(
+        &mut self,
+        position: Position,
+        moves: Bitboard,
+        alpha: i32,
+        empties: u32,
+        odd: Bitboard,
+    ) -> i32 {
+        self.endgame_nodes += 1;
+        if moves == 0 {
+            let theirs = position.opponent_moves();
+            if theirs == 0 {
+                return position.final_score();
+            }
+            return -self.ordered::<N>(position.pass(), theirs, -alpha - 1, empties, odd);
+        }
+        let table = self.table_for(empties);
+        let (slot, mut known) = match self.look_up(table, position, alpha, FULL_WIDTH) {
+            Ok(found) => found,
+            Err(bound) => return bound,
+        };
+        let nodes_before = self.endgame_nodes;
+        let mut list = MoveList::<N>::new();
+        list.generate(position, moves);
+        if empties >= ETC_MIN_EMPTIES
+            && let Some((bound, _)) = self.table_for(empties - 1).etc(position, &list, (0, FULL_WIDTH), alpha)
+        {
+            return bound;
+        }
+        score_fastest_first(&mut list, position, known, odd, empties);
+        let (mut best, mut best_move) = (NO_VALUE, Square::lowest(0));
+        while let Some(ScoredMove { to, flips, replies, .. }) = list.pick() {
+            let next = position.play_unchecked(to, flips);
+            let value = -self.shallow(next, replies, -alpha - 1, empties - 1, odd ^ quadrant(to));
+            if value > best {
+                (best, best_move) = (value, to);
+                if value > alpha {
+                    break;
+                }
+            }
+        }
+        if self.stopped() {
+            return NO_VALUE;
+        }
+        known.update(best, (alpha, alpha + 1));
+        known.prefer(best_move);
+        table.store(slot, Entry { draft: log2(self.endgame_nodes - nodes_before), ..known });
+        best
+    }
+
+    /// The table for positions with so many empty squares.
+    #[inline]
+    pub(super) fn table_for(&self, empties: u32) -> &'a Table<CacheLine> {
+        if empties >= SHARED_TT_MIN_EMPTIES { self.shared.table } else { self.near }
+    }
+
+    /// What the table knows of a position, or the bound, from there or from stable discs, that makes searching it needless.
+    #[inline]
+    pub(super) fn look_up(
+        &self,
+        table: &Table<CacheLine>,
+        position: Position,
+        alpha: i32,
+        trust: Trust,
+    ) -> Result<(Slot, Entry), i32> {
+        if let Some(bound) = stability_bound(position, alpha) {
+            return Err(bound);
+        }
+        let slot = table.slot(position);
+        let known = table.probe(slot).unwrap_or(Entry::UNKNOWN).for_trust(trust);
+        match known.cutoff(alpha) {
+            Some(bound) => Err(bound),
+            None => Ok((slot, known)),
+        }
+    }
+}
+
+/// What squares are worth where nothing else tells moves apart: corners, then those that do not give a corner away.
+static SQUARE_SCORES: [i8; 64] = square_scores();
+
+const fn square_scores() -> [i8; 64] {
+    let quarter = [[9, 2, 8, 6], [2, 1, 3, 4], [8, 3, 7, 5], [6, 4, 5, 0]];
+    let mut table = [0; 64];
+    let mut square = 0;
+    while square < 64 {
+        let (mut column, mut row) = (square % 8, square / 8);
+        if column > 3 {
+            column = 7 - column;
+        }
+        if row > 3 {
+            row = 7 - row;
+        }
+        table[square] = quarter[row][column];
+        square += 1;
+    }
+    table
+}
+
+/// Scores moves: the fewest replies first, corners counting double, with parity, stable edge discs and the kind of square to tell
+/// equals apart.
+#[inline]
+pub(super) fn score_fastest_first<const N: usize>(
+    moves: &mut MoveList<N>,
+    position: Position,
+    known: Entry,
+    odd: Bitboard,
+    empties: u32,
+) {
+    moves.score(position, known, |entry, next| {
+        let mut score = SQUARE_SCORES[entry.to.index()] as i32 - 32 * weighted_mobility(entry.replies);
+        if odd & entry.to.bit() != 0 {
+            score += 8;
+        }
+        if empties >= ETC_MIN_EMPTIES {
+            score += 8 * stable_edges(next.pass()).count_ones() as i32;
+        }
+        score
+    });
+}
+
+/// The draft of an entry: the number of bits of the nodes visited for it.
+pub(super) fn log2(nodes: u64) -> u8 {
+    (u64::BITS - nodes.leading_zeros()) as u8
+}

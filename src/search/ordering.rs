@@ -1,0 +1,132 @@
+//! Moves with scores, picked best first: the better the first one, the smaller the tree.
+
+use arrayvec::ArrayVec;
+
+use super::table::Entry;
+use crate::board::{Bitboard, C_SQUARES, CORNERS, Position, Square, X_SQUARES, squares};
+
+/// A legal move with what it takes to play it and its place in the order.
+#[derive(Clone, Copy)]
+pub(super) struct ScoredMove {
+    /// The discs it turns over.
+    pub flips: Bitboard,
+    /// The opponent's legal moves after it, once it has been scored.
+    pub replies: Bitboard,
+    /// The higher, the earlier it is searched. Of no meaning outside its list.
+    pub score: i32,
+    pub to: Square,
+}
+
+/// Room for the moves of any position.
+pub(super) const MAX_MOVES: usize = 64;
+
+/// Up to `N` legal moves of a position, picked best first.
+pub(super) struct MoveList<const N: usize> {
+    moves: ArrayVec<ScoredMove, N>,
+    picked: usize,
+}
+
+impl<const N: usize> MoveList<N> {
+    /// No moves yet.
+    #[inline]
+    pub const fn new() -> Self {
+        Self { moves: ArrayVec::new_const(), picked: 0 }
+    }
+
+    /// Adds the moves in `set`, at most `N`, not scored yet. A list is long: it is filled where it lies, not returned by value.
+    #[inline]
+    pub fn generate(&mut self, position: Position, set: Bitboard) {
+        for to in squares(set) {
+            self.moves.push(ScoredMove { flips: position.flips(to), replies: 0, score: 0, to });
+        }
+    }
+
+    /// The moves not picked yet, in no useful order.
+    #[inline]
+    pub fn left(&self) -> &[ScoredMove] {
+        &self.moves[self.picked..]
+    }
+
+    /// How many were picked.
+    #[inline]
+    pub fn picked(&self) -> usize {
+        self.picked
+    }
+
+    /// Scores the moves not picked yet by a function of the move and the position after it. The moves of the table's entry come
+    /// before all others, and after them one that leaves the opponent no disc.
+    #[inline(always)]
+    pub fn score(&mut self, position: Position, known: Entry, mut score: impl FnMut(&ScoredMove, Position) -> i32) {
+        for entry in &mut self.moves[self.picked..] {
+            let next = position.play_unchecked(entry.to, entry.flips);
+            entry.replies = next.moves();
+            let index = entry.to.index() as u8;
+            entry.score = if index == known.moves[0] {
+                i32::MAX
+            } else if index == known.moves[1] {
+                i32::MAX - 1
+            } else if next.player == 0 {
+                i32::MAX - 2
+            } else {
+                score(entry, next)
+            };
+        }
+    }
+
+    /// Picks the move to a square, if it is one of these, before any is scored.
+    #[inline]
+    pub fn pick_unscored(&mut self, position: Position, to: u8) -> Option<ScoredMove> {
+        let index = self.moves.iter().position(|entry| entry.to.index() == to as usize)?;
+        self.moves.swap(0, index);
+        self.picked = 1;
+        let entry = &mut self.moves[0];
+        entry.replies = position.play_unchecked(entry.to, entry.flips).moves();
+        Some(*entry)
+    }
+
+    /// Picks the move of the highest score.
+    #[inline]
+    pub fn pick(&mut self) -> Option<ScoredMove> {
+        let left = &mut self.moves[self.picked..];
+        let best = (0..left.len()).reduce(|best, i| if left[i].score > left[best].score { i } else { best })?;
+        left.swap(0, best);
+        self.picked += 1;
+        Some(left[0])
+    }
+
+    /// Picks any move.
+    #[inline]
+    pub fn pick_any(&mut self) -> Option<ScoredMove> {
+        let next = self.moves.get(self.picked)?;
+        self.picked += 1;
+        Some(*next)
+    }
+}
+
+/// Squares next to a corner.
+const BESIDE_CORNERS: Bitboard = C_SQUARES | X_SQUARES;
+
+/// The move to try first where scoring would cost more than it saves: a killer, a corner, or, while there is another, none beside
+/// a corner. `moves` must not be empty.
+#[inline]
+pub(super) fn likely_best(moves: Bitboard, killers: Bitboard) -> Square {
+    let mut first = moves;
+    for better in [!BESIDE_CORNERS, CORNERS, killers] {
+        first = if moves & better != 0 { moves & better } else { first };
+    }
+    Square::lowest(first)
+}
+
+/// The score of a move by the opponent's mobility after it: minus two for each reply; 16 for a corner, -4 for a square beside one.
+#[inline]
+pub(super) fn mobility_score(to: Square, replies: Bitboard) -> i32 {
+    let corner = if to.bit() & CORNERS != 0 { 16 } else { 0 };
+    let beside = if to.bit() & BESIDE_CORNERS != 0 { -4 } else { 0 };
+    corner + beside - 2 * replies.count_ones() as i32
+}
+
+/// The number of moves in a set, corners counting double.
+#[inline]
+pub(super) fn weighted_mobility(moves: Bitboard) -> i32 {
+    (moves.count_ones() + (moves & CORNERS).count_ones()) as i32
+}

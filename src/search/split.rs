@@ -1,0 +1,82 @@
+//! Several threads on one position: where the first move of a null-window node has failed low, the others are independent of each
+//! other and go to all threads (young brothers wait: Rainer Feldmann, Burkhard Monien, Peter Mysliwietz and Oliver Vornberger,
+//! "Distributed game-tree search", 1989). A move above alpha stops the others.
+
+use std::sync::Mutex;
+use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering::Relaxed};
+
+use rayon::{ThreadPool, ThreadPoolBuildError, ThreadPoolBuilder};
+
+use super::ordering::ScoredMove;
+use super::stop::Stop;
+use crate::board::Square;
+
+/// A null-window node whose moves are handed out to threads.
+pub(super) struct SplitPoint<'a> {
+    moves: &'a [ScoredMove],
+    next: AtomicUsize,
+    alpha: i32,
+    cutoff: AtomicBool,
+    outer: &'a Stop<'a>,
+    outcome: Mutex<Outcome>,
+}
+
+/// The best value and move so far, and the positions visited for it.
+pub(super) struct Outcome {
+    pub best: (i32, Square),
+    pub nodes: u64,
+}
+
+impl<'a> SplitPoint<'a> {
+    /// `best` is what the moves searched before gave; it does not exceed `alpha`. `outer` stops the node itself.
+    pub fn new(moves: &'a [ScoredMove], alpha: i32, best: (i32, Square), outer: &'a Stop<'a>) -> Self {
+        let outcome = Mutex::new(Outcome { best, nodes: 0 });
+        Self { moves, next: AtomicUsize::new(0), alpha, cutoff: AtomicBool::new(false), outer, outcome }
+    }
+
+    /// A reason to give up the search of any of these moves.
+    pub fn stop(&self) -> Stop<'_> {
+        Stop { flag: &self.cutoff, outer: Some(self.outer) }
+    }
+
+    /// A move for a thread to search, until none is left or the node is cut off.
+    pub fn next_move(&self) -> Option<&'a ScoredMove> {
+        if self.stop().is_set() { None } else { self.moves.get(self.next.fetch_add(1, Relaxed)) }
+    }
+
+    /// Takes in the value of a move that was searched to its end.
+    pub fn update(&self, value: i32, to: Square) {
+        let mut outcome = self.outcome.lock().expect("no thread panics with the lock");
+        if value > outcome.best.0 {
+            outcome.best = (value, to);
+        }
+        if value > self.alpha {
+            self.cutoff.store(true, Relaxed);
+        }
+    }
+
+    /// Has up to `threads` threads of the current pool run `worker`, which takes moves by [`Self::next_move`] and answers how many
+    /// positions it visited.
+    pub fn run(self, threads: usize, worker: impl Fn(&Self) -> u64 + Sync) -> Outcome {
+        let worker = || {
+            let nodes = worker(&self);
+            self.outcome.lock().expect("no thread panics with the lock").nodes += nodes;
+        };
+        rayon::scope(|scope| {
+            for _ in 1..threads.min(self.moves.len()) {
+                scope.spawn(|_| worker());
+            }
+            worker();
+        });
+        self.outcome.into_inner().expect("no thread panics with the lock")
+    }
+}
+
+/// Threads that search one position together; none where the calling one will do. A thread that waits at a split point searches
+/// moves of other nodes meanwhile, on top of its own stack, so that is a roomy one.
+pub(super) fn thread_pool(threads: usize) -> Result<Option<ThreadPool>, ThreadPoolBuildError> {
+    let pool = || ThreadPoolBuilder::new().num_threads(threads).stack_size(STACK_BYTES).build();
+    (threads > 1).then(pool).transpose()
+}
+
+const STACK_BYTES: usize = 16 << 20;
