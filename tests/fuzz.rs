@@ -102,9 +102,9 @@ fn weight_files() {
     let set = PatternSet::from_toml("name = 's'\nscalars = ['parity']\npatterns = { edge = 'a1 b1 c1' }").unwrap();
     let model = Model::zero(&set, &StageMap::grouped(|empties| empties % 2), 100).unwrap();
     let file = WeightFile::new(model, Provenance::of_this_program("nowhere")).to_bytes();
-    // The check seals a payload in a header of its own.
-    let payload = file[52..].to_vec();
-    run(checks::weight_file, 10_000, &[0, 1, 0x7f, 0x80, 0xff], &[file, payload]);
+    // The check seals a payload in a header of its own, and a deflated one in another.
+    let (payload, deflated) = (include_bytes!("golden/tiny.fsw")[52..].to_vec(), file[52..].to_vec());
+    run(checks::weight_file, 10_000, &[0, 1, 0x7f, 0x80, 0xff], &[file, payload, deflated]);
 }
 
 #[test]

@@ -47,6 +47,9 @@ pub enum FormatError {
         /// There.
         found: usize,
     },
+    /// A deflated payload that is none.
+    #[error("the payload {0}: the file is damaged; take another copy")]
+    Deflate(String),
     /// The payload is not the one that was written.
     #[error("the payload's SHA-256 is not the one in the header (byte 20): the file is damaged; take another copy")]
     Checksum,

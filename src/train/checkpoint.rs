@@ -13,11 +13,16 @@ use super::state::{Progress, RunState, Saved};
 use crate::eval::StageMap;
 use crate::learn::{Learner, LearnerState};
 use crate::pattern::Layout;
-use crate::storage::{Container, FormatError, blob};
+use crate::storage::{Container, FormatError, Packing, blob};
 use crate::weights::WeightFile;
 
-const CONTAINER: Container =
-    Container { what: "flipside checkpoint", magic: *b"\x89FSC\r\n\x1a\n", version: 3, limit: 1 << 31 };
+const CONTAINER: Container = Container {
+    what: "flipside checkpoint",
+    magic: *b"\x89FSC\r\n\x1a\n",
+    version: 3,
+    limit: 1 << 30,
+    packing: Packing::Plain,
+};
 
 /// All that is needed to go on with a run, but for the journals.
 #[derive(Serialize, Deserialize)]
