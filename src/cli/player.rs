@@ -7,7 +7,6 @@ use std::sync::atomic::{AtomicBool, AtomicU64, Ordering::Relaxed};
 use std::time::{Duration, Instant};
 
 use clap::Args;
-use serde_json::Value;
 
 use super::error::CliError;
 use super::evaluator::{AnyEvaluator, EvaluatorChoice, WeightsArgument, with_evaluator};
@@ -302,7 +301,7 @@ impl OwnPlayer {
             ("weights".into(), loaded.identity.clone().into()),
             ("depth".into(), thinking.depth.into()),
             ("exact".into(), thinking.more.exact.into()),
-            ("selectivity".into(), choice.deviations().map_or(Value::from("off"), Value::from)),
+            ("selectivity".into(), choice.setting()),
         ]);
         if let Some(time) = self.time {
             settings.insert("move-time".into(), time.as_secs_f64().into());
