@@ -234,3 +234,33 @@ fn duration(seconds: f64) -> String {
         (hours, minutes, _) => format!("{hours} h {minutes} min"),
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_resumed_run_knows_at_once_how_much_is_left() {
+        let session = Session { progress: Progress::Silent, threads: 1 };
+        let start = TrainEvent::Start {
+            generation: 30,
+            resumed: true,
+            threads: 1,
+            patterns: "classic".into(),
+            weights: 1,
+            games: 60_000,
+            elapsed: 7_000.0,
+            baseline: None,
+        };
+        let shown = |budget: Budget| {
+            let mut progress = TrainProgress::new(&session, budget);
+            progress.show(&start);
+            (progress.share(), progress.summary())
+        };
+        // Some time of the test's own is added; it is not an hour.
+        let (share, summary) = shown(Budget { seconds: Some(70_000.0), ..Budget::default() });
+        assert!((0.1..0.15).contains(&share) && summary.contains("left"), "{share} {summary}");
+        assert_eq!(shown(Budget { generations: Some(120), ..Budget::default() }).0, 0.25);
+        assert_eq!(shown(Budget { games: Some(120_000), ..Budget::default() }).0, 0.5);
+    }
+}

@@ -13,5 +13,5 @@ mod set;
 
 pub use engine::EngineTables;
 pub use layout::{Indices, LANES, Layout, LayoutError};
-pub use scalar::Scalar;
+pub use scalar::{Scalar, Seen};
 pub use set::{BUILT_IN, Pattern, PatternSet, PatternSetError};

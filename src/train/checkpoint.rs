@@ -20,7 +20,7 @@ const CONTAINER: Container = Container {
     what: "flipside checkpoint",
     magic: *b"\x89FSC\r\n\x1a\n",
     version: 3,
-    limit: 1 << 31,
+    limit: 1 << 30,
     packing: Packing::Plain,
 };
 
