@@ -4,10 +4,9 @@ use std::fmt;
 use std::str::FromStr;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering::Relaxed};
-use std::time::Instant;
+use std::time::{Duration, Instant};
 
 use clap::Args;
-use serde_json::Value;
 
 use super::error::CliError;
 use super::evaluator::{AnyEvaluator, EvaluatorChoice, WeightsArgument, with_evaluator};
@@ -15,7 +14,7 @@ use super::external::ExternalChoice;
 use super::memory::check_tables;
 use super::selectivity::{SelectivityArgument, SelectivityChoice};
 use super::session::{Session, start_threads};
-use crate::arena::{Player, PlayerError, SearchPlayer, SearchSettings};
+use crate::arena::{Player, PlayerError, SearchPlayer, SearchSettings, TimedPlayer};
 use crate::board::{Diagram, Square};
 use crate::eval::{Calibration, Evaluator};
 use crate::protocol::{ExternalPlayer, ExternalSpec, Limits, SearchEngine};
@@ -43,6 +42,8 @@ pub struct OwnPlayer {
     depth: Option<u32>,
     exact: Option<u32>,
     selectivity: Option<SelectivityChoice>,
+    /// For each move, instead of the command's depth.
+    time: Option<Duration>,
 }
 
 impl FromStr for PlayerChoice {
@@ -64,9 +65,10 @@ impl FromStr for OwnPlayer {
         let (name, options) = text.rsplit_once(':').filter(|(_, options)| options.contains('=')).unwrap_or((text, ""));
         let Ok(evaluator) = name.parse();
         let (typed, any) = (text.to_owned(), !options.is_empty());
-        let mut player = Self { typed, options: any, evaluator, depth: None, exact: None, selectivity: None };
+        let mut player =
+            Self { typed, options: any, evaluator, depth: None, exact: None, selectivity: None, time: None };
         for option in options.split_terminator(',') {
-            let unknown = || format!("`{option}` is none of depth=N, exact=N and selectivity=T");
+            let unknown = || format!("`{option}` is none of depth=N, exact=N, selectivity=T and time=Nms");
             let (name, value) = option.split_once('=').ok_or_else(unknown)?;
             let number = |least: u32, most: u32| {
                 let number = value.parse().ok().filter(|number| (least..=most).contains(number));
@@ -76,11 +78,23 @@ impl FromStr for OwnPlayer {
                 "depth" => player.depth = Some(number(1, MOST_DEPTH)?),
                 "exact" => player.exact = Some(number(0, MOST_EXACT)?),
                 "selectivity" => player.selectivity = Some(value.parse()?),
+                "time" => player.time = Some(parse_time(value)?),
                 _ => return Err(unknown()),
             }
         }
         Ok(player)
     }
+}
+
+/// A time for a move, like `50ms` or `2s`.
+fn parse_time(text: &str) -> Result<Duration, String> {
+    let milliseconds = match text.strip_suffix("ms") {
+        Some(number) => number.parse::<u64>().ok(),
+        None => text.strip_suffix('s').and_then(|number| number.parse::<u64>().ok()?.checked_mul(1000)),
+    };
+    let sensible = milliseconds.filter(|milliseconds| (1..=3_600_000).contains(milliseconds));
+    let time = sensible.map(Duration::from_millis);
+    time.ok_or_else(|| format!("`{text}`: expected a time from 1ms to 3600s, such as 50ms"))
 }
 
 impl fmt::Display for PlayerChoice {
@@ -220,7 +234,7 @@ pub struct PlayerMaker {
 
 enum PlayerKind {
     /// Searches with an evaluator.
-    Own(Arc<Loaded>, SearchSettings),
+    Own(Arc<Loaded>, SearchSettings, Option<Duration>),
     /// Starts a program.
     External(ExternalSpec, Limits),
 }
@@ -233,11 +247,12 @@ struct Clock {
 }
 
 impl PlayerChoice {
-    /// The player's name with its depth, which without one of its own is `depth`.
+    /// The player's name with its depth, which without one of its own (or a time) is `depth`.
     pub fn name_at(&self, depth: u32) -> String {
         match self {
-            Self::Own(OwnPlayer { depth: None, typed, options: false, .. }) => format!("{typed}:depth={depth}"),
-            Self::Own(OwnPlayer { depth: None, typed, .. }) => format!("{typed},depth={depth}"),
+            Self::Own(OwnPlayer { depth: None, time: None, typed, options, .. }) => {
+                format!("{typed}{}depth={depth}", if *options { ',' } else { ':' })
+            }
             _ => self.to_string(),
         }
     }
@@ -272,7 +287,7 @@ impl PlayerChoice {
 impl OwnPlayer {
     fn load(&self, thinking: ThinkingArguments, shelf: &mut Shelf) -> Result<(PlayerKind, Settings), CliError> {
         let thinking = ThinkingArguments {
-            depth: self.depth.unwrap_or(thinking.depth),
+            depth: self.depth.unwrap_or(if self.time.is_some() { MOST_DEPTH } else { thinking.depth }),
             more: MoreThinkingArguments {
                 exact: self.exact.unwrap_or(thinking.more.exact),
                 selectivity: self.selectivity.map_or(thinking.more.selectivity, SelectivityArgument::from),
@@ -281,14 +296,17 @@ impl OwnPlayer {
         let loaded = shelf.get(&self.evaluator)?;
         let choice = thinking.more.selectivity.choice();
         let selectivity = self.evaluator.selectivity(loaded.calibration.as_ref(), choice)?;
-        let settings = Settings::from([
+        let mut settings = Settings::from([
             ("program".into(), concat!("flipside ", env!("CARGO_PKG_VERSION")).into()),
             ("weights".into(), loaded.identity.clone().into()),
             ("depth".into(), thinking.depth.into()),
             ("exact".into(), thinking.more.exact.into()),
-            ("selectivity".into(), choice.deviations().map_or(Value::from("off"), Value::from)),
+            ("selectivity".into(), choice.setting()),
         ]);
-        Ok((PlayerKind::Own(loaded, thinking.settings(selectivity, None)), settings))
+        if let Some(time) = self.time {
+            settings.insert("move-time".into(), time.as_secs_f64().into());
+        }
+        Ok((PlayerKind::Own(loaded, thinking.settings(selectivity, None), self.time), settings))
     }
 }
 
@@ -299,9 +317,13 @@ impl PlayerMaker {
     /// The program does not start.
     pub fn make(&self, stop: &AtomicBool) -> Result<AnyPlayer<'_>, PlayerError> {
         let player: Box<dyn Player> = match &self.kind {
-            PlayerKind::Own(loaded, settings) => {
-                with_evaluator!(&loaded.evaluator, evaluator => Box::new(SearchPlayer::new(evaluator, settings.clone())))
-            }
+            PlayerKind::Own(loaded, settings, time) => with_evaluator!(&loaded.evaluator, evaluator => {
+                let player = SearchPlayer::new(evaluator, settings.clone());
+                match time {
+                    None => Box::new(player),
+                    Some(time) => Box::new(TimedPlayer::new(player, *time)),
+                }
+            }),
             PlayerKind::External(spec, limits) => Box::new(ExternalPlayer::start(spec, *limits, stop)?),
         };
         Ok(AnyPlayer { player, clock: &self.clock })
@@ -369,6 +391,12 @@ mod tests {
         assert_eq!(name_at("squares"), "squares:depth=7");
         assert_eq!(name_at("squares:exact=4"), "squares:exact=4,depth=7");
         assert_eq!(name_at("squares:depth=9"), "squares:depth=9");
+        assert_eq!(name_at("squares:time=5ms"), "squares:time=5ms");
+        assert_eq!(own("squares:time=5ms").time, Some(Duration::from_millis(5)));
+        assert_eq!(own("squares:time=2s").time, Some(Duration::from_secs(2)));
+        for wrong in ["5", "0ms", "-1s", "99999999999999999999s", "18446744073709551615s", "1.5s"] {
+            assert!(refused(&format!("squares:time={wrong}")).contains("expected a time"), "{wrong}");
+        }
     }
 
     #[test]

@@ -21,7 +21,7 @@ pub(super) fn probes() -> Box<[Probes]> {
 /// How a midgame search predicts exact values: the default, where the weights have not been calibrated. The deviation was
 /// measured with the program's own weights on 261 positions of human games with 20 empty squares.
 fn prediction(empties: u32) -> DepthPair {
-    let shallow = (empties.saturating_sub(8) / 2 & !1) as u8;
+    let shallow = ((empties.saturating_sub(8) / 2) & !1) as u8;
     let deviation = (7.5 - 0.4 * f32::from(shallow)).max(2.5);
     let empties = empties as u8;
     DepthPair { min_empties: empties, max_empties: empties, shallow, deep: empties, slope: 1.0, offset: 0.0, deviation }
