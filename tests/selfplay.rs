@@ -20,9 +20,7 @@ const CONFIG: SelfPlayConfig = SelfPlayConfig {
 fn games(config: SelfPlayConfig, generation: u32, first: u32, count: u32) -> Vec<GameRecord> {
     let never = AtomicBool::new(false);
     let selectivity = measured_selectivity(&MobilityEvaluator, &config, &never).unwrap();
-    SelfPlay::new(&MobilityEvaluator, config, selectivity.as_ref())
-        .play_games(9, generation, first, count, &never)
-        .unwrap()
+    SelfPlay::new(&MobilityEvaluator, config, selectivity).play_games(9, generation, first, count, &never).unwrap()
 }
 
 #[test]
