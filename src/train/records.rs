@@ -11,8 +11,8 @@ use super::error::TrainError;
 use super::identity::hex;
 use super::keeper::Halt;
 use crate::eval::Score;
-use crate::learn::{Sample, SampleSet};
-use crate::record::{Fault, Format, Labelled, Labeller, MAX_BYTES, Place, Record, RecordError, read};
+use crate::learn::{Labelled, Labeller, Sample, SampleSet};
+use crate::record::{Fault, Format, MAX_BYTES, Place, Record, RecordError, read};
 use crate::selfplay::Stopped;
 use crate::storage::read_bounded;
 

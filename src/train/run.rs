@@ -19,6 +19,7 @@ use super::request::Budget;
 use super::room;
 use super::source::{GameJob, GameSource, Played};
 use super::state::{self, Progress, RecordsProgress, RunState};
+use crate::eval::StageMap;
 use crate::learn::{PassLoss, SampleSet};
 use crate::pattern::Layout;
 use crate::selfplay::Stopped;
@@ -155,7 +156,7 @@ impl Run<'_> {
     fn generation(&mut self) -> Result<bool, Halt> {
         let generation = self.state.progress.generation;
         let phase = *self.config.phase(generation);
-        let stages = self.config.stages(&phase);
+        let stages = StageMap::for_set(phase.stage_plies, self.layout.set());
         if &stages != self.state.learner.stages() {
             self.state.learner.set_stages(stages);
         }
@@ -246,7 +247,7 @@ impl Run<'_> {
         };
         let playing = Instant::now();
         if replayed < phase.games {
-            let model = self.config.model(&self.state.learner);
+            let model = self.state.learner.model();
             let job = GameJob {
                 model: &model,
                 layout: &self.layout,
@@ -306,7 +307,7 @@ impl Run<'_> {
         if let Some(fitted) = &self.state.fitted {
             return fitted.weights.clone();
         }
-        WeightFile::new(self.config.model(&self.state.learner), self.provenance())
+        WeightFile::new(self.state.learner.model(), self.provenance())
     }
 
     /// Where weights come from that are made now.
