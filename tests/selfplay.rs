@@ -66,7 +66,8 @@ fn games_stopped_anywhere_are_the_first_ones_and_whole() {
                 ControlFlow::Continue(())
             },
         );
-        assert!((most..190).contains(&played.len()), "{}", played.len());
+        // How many more were under way depends on the threads.
+        assert!(played.len() >= most, "{}", played.len());
         assert_eq!(played, all[10..10 + played.len()]);
 
         let mut played = Vec::new();

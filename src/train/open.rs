@@ -16,6 +16,7 @@ use super::request::TrainRequest;
 use super::room;
 use super::run::{Clock, Run, Saved};
 use super::state::{Progress, RunState};
+use crate::eval::StageMap;
 use crate::learn::Learner;
 use crate::pattern::Layout;
 use crate::storage::remove_temporaries;
@@ -162,7 +163,10 @@ fn new_state(request: &TrainRequest, config: &TrainConfig, layout: &Arc<Layout>)
     let layout = layout.clone();
     let learner = match request.from {
         Some(from) => Learner::from_model(layout, &from.model, config.step).map_err(TrainError::From)?,
-        None => Learner::new(layout, config.stages(config.phase(0)), config.step),
+        None => {
+            let stages = StageMap::for_set(config.phase(0).stage_plies, layout.set());
+            Learner::new(layout, stages, config.step)
+        }
     };
     Ok(RunState { progress: Progress::default(), learner, best: None, fitted: None, window: Default::default() })
 }

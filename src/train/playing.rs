@@ -36,7 +36,7 @@ impl Run<'_> {
         };
         let playing = Instant::now();
         if replayed < phase.games {
-            let model = self.config.model(&self.state.learner);
+            let model = self.state.learner.model();
             let job = GameJob {
                 model: &model,
                 layout: &self.layout,

@@ -15,8 +15,8 @@ use super::keeper::Halt;
 use super::run::Run;
 use super::state::RecordsProgress;
 use crate::eval::Score;
-use crate::learn::{Sample, SampleSet};
-use crate::record::{Fault, Format, Labelled, Labeller, MAX_BYTES, Place, Record, RecordError, read};
+use crate::learn::{Labelled, Labeller, Sample, SampleSet};
+use crate::record::{Fault, Format, MAX_BYTES, Place, Record, RecordError, read};
 use crate::selfplay::Stopped;
 use crate::storage::read_bounded;
 

@@ -14,6 +14,7 @@ use super::keeper::{Halt, Keeper};
 use super::request::Budget;
 use super::source::GameSource;
 use super::state::{self, RunState};
+use crate::eval::StageMap;
 use crate::learn::{PassLoss, SampleSet};
 use crate::pattern::Layout;
 use crate::selfplay::Stopped;
@@ -100,7 +101,7 @@ impl Run<'_> {
     fn generation(&mut self) -> Result<bool, Halt> {
         let generation = self.state.progress.generation;
         let phase = *self.config.phase(generation);
-        let stages = self.config.stages(&phase);
+        let stages = StageMap::for_set(phase.stage_plies, self.layout.set());
         if &stages != self.state.learner.stages() {
             self.state.learner.set_stages(stages);
         }

@@ -21,7 +21,7 @@ impl Run<'_> {
         if let Some(fitted) = &self.state.fitted {
             return fitted.weights.clone();
         }
-        WeightFile::new(self.config.model(&self.state.learner), self.provenance())
+        WeightFile::new(self.state.learner.model(), self.provenance())
     }
 
     /// Where weights come from that are made now.
