@@ -6,7 +6,7 @@ use std::sync::atomic::{AtomicBool, Ordering::Relaxed};
 
 use flipside::eval::{Evaluator, MobilityEvaluator, PatternEvaluator};
 use flipside::fit::{FitConfig, FitError, FitEvent, FitOutcome, FitRequest, GameFiles, GameFilesError, fit};
-use flipside::games::{GamesHeader, GamesWriter};
+use flipside::games::{GamesHeader, frame};
 use flipside::pattern::PatternSet;
 use flipside::selfplay::{GameRecord, SelfPlay, SelfPlayConfig, UpdateTarget};
 use flipside::weights::WeightFile;
@@ -30,10 +30,11 @@ fn kept(directory: &Path) -> PathBuf {
     fs::create_dir_all(run.join("games")).unwrap();
     for generation in 0..2 {
         let path = run.join(format!("games/{generation:08}.fsg"));
-        let mut writer = GamesWriter::create(&path, GamesHeader { run: [1; 16], generation }).unwrap();
+        let mut bytes = GamesHeader { run: [1; 16], generation }.to_bytes().to_vec();
         for (part, games) in games(u64::from(generation), 1_500).chunks(500).enumerate() {
-            writer.append(500 * part as u32, games).unwrap();
+            bytes.extend(frame(500 * part as u32, games));
         }
+        fs::write(path, bytes).unwrap();
     }
     run
 }
@@ -139,7 +140,7 @@ fn a_fit_learns_what_the_games_say_and_knows_what_it_did_not_see() {
 fn other_games_or_another_configuration_do_not_go_on_with_a_fit() {
     let folder = tempfile::tempdir().unwrap();
     let run_directory = kept(folder.path());
-    let games = open(&[run_directory.clone()]).unwrap();
+    let games = open(std::slice::from_ref(&run_directory)).unwrap();
     assert!(run(&config(), &games, folder.path(), 2).unwrap().is_none());
     let fewer = open(&[run_directory.join("games/00000001.fsg")]).unwrap();
     let error = run(&config(), &fewer, folder.path(), 2).unwrap_err();
@@ -167,14 +168,14 @@ fn games_that_are_none_are_told() {
     let error = open(&[foreign]).unwrap_err().to_string();
     assert!(error.contains("games.txt") && error.contains("another kind of file"), "{error}");
     let empty = folder.path().join("empty.fsg");
-    GamesWriter::create(&empty, GamesHeader::default()).unwrap();
+    fs::write(&empty, GamesHeader::default().to_bytes()).unwrap();
     assert!(matches!(open(&[empty]), Err(GameFilesError::Empty)));
     // The last frame was cut off: the others count. A bit flipped within: an error with its place.
     let run_directory = kept(folder.path());
     let file = run_directory.join("games/00000001.fsg");
     let bytes = fs::read(&file).unwrap();
     fs::write(&file, &bytes[..bytes.len() - 1]).unwrap();
-    assert_eq!(open(&[run_directory.clone()]).unwrap().games, 2_500);
+    assert_eq!(open(std::slice::from_ref(&run_directory)).unwrap().games, 2_500);
     let mut damaged = bytes;
     damaged[5_000] ^= 1;
     fs::write(&file, damaged).unwrap();
