@@ -43,8 +43,8 @@ fn moves(bencher: Bencher) {
 }
 
 #[divan::bench]
-fn mobilities(bencher: Bencher) {
-    each(bencher, &positions(), |position| position.mobilities());
+fn both_moves(bencher: Bencher) {
+    each(bencher, &positions(), |position| position.both_moves());
 }
 
 #[divan::bench]

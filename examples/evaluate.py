@@ -18,8 +18,11 @@ def square(number, step, steps):
     return 8 * row + column if 0 <= column < 8 and 0 <= row < 8 else None
 
 
-def mobility(player, opponent):
-    """Number of legal moves of the player."""
+CORNERS = {0, 7, 56, 63}
+
+
+def moves(player, opponent):
+    """The squares the player may move to."""
 
     def turns(start, step):
         n = 1
@@ -27,7 +30,8 @@ def mobility(player, opponent):
             n += 1
         return n > 1 and square(start, step, n) in player
 
-    return sum(any(turns(s, step) for step in RAYS) for s in range(64) if s not in player and s not in opponent)
+    empty = set(range(64)) - player - opponent
+    return {start for start in empty if any(turns(start, step) for step in RAYS)}
 
 
 def potential_mobility(discs, empty):
@@ -42,14 +46,24 @@ def potential_mobility(discs, empty):
     return min(pairs // 2, 63)
 
 
+def odd_quadrants(empty):
+    """Quarters of the board with an odd number of empty squares."""
+    quarters = [(s % 8 // 4, s // 32) for s in empty]
+    return sum(quarters.count(quarter) % 2 for quarter in set(quarters))
+
+
 SCALARS = {
     "constant": lambda player, opponent, empty: 0,
     "parity": lambda player, opponent, empty: len(empty) % 2,
-    "mobility": lambda player, opponent, empty: mobility(player, opponent),
-    "opponent-mobility": lambda player, opponent, empty: mobility(opponent, player),
+    "mobility": lambda player, opponent, empty: len(moves(player, opponent)),
+    "opponent-mobility": lambda player, opponent, empty: len(moves(opponent, player)),
     "potential-mobility": lambda player, opponent, empty: potential_mobility(opponent, empty),
     "opponent-potential-mobility": lambda player, opponent, empty: potential_mobility(player, empty),
     "player-discs": lambda player, opponent, empty: len(player),
+    "corner-moves": lambda player, opponent, empty: (
+        5 * len(moves(player, opponent) & CORNERS) + len(moves(opponent, player) & CORNERS)
+    ),
+    "odd-quadrants": lambda player, opponent, empty: odd_quadrants(empty),
 }
 
 
@@ -59,8 +73,8 @@ def evaluate(arrays, player, opponent):
     A player without a move passes: the value is the opponent's, negated; where neither has a move, it is the result.
     """
     empty = set(range(64)) - player - opponent
-    if mobility(player, opponent) == 0:
-        if mobility(opponent, player) != 0:
+    if not moves(player, opponent):
+        if moves(opponent, player):
             return -evaluate(arrays, opponent, player)
         lead = len(player) - len(opponent)
         return lead + (lead > 0) * len(empty) - (lead < 0) * len(empty)

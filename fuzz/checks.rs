@@ -17,7 +17,7 @@ use zip::ZipArchive;
 /// Recorded games and positions, read as each format: what is understood and written is understood again.
 pub fn records(bytes: &[u8]) {
     let positions = [Format::Obf, Format::Egaroucid];
-    let games = [Format::Ggf, Format::Wthor, Format::F5d6];
+    let games = [Format::Ggf, Format::Wthor, Format::F5d6, Format::Log];
     for from in positions.into_iter().chain(games).chain([Format::detect(bytes)]) {
         let to = if positions.contains(&from) { Format::Obf } else { Format::Ggf };
         let mut written = Vec::new();
@@ -103,15 +103,17 @@ pub fn texts(bytes: &[u8]) {
     }
 }
 
-/// Weight files: any bytes, and any payload in a header that fits it. What is read must come back the same.
+/// Weight files: any bytes, any deflated payload, and any payload in a header that fits it. What is read must come back the same.
 pub fn weight_file(bytes: &[u8]) {
     let _ = WeightFile::from_bytes(bytes);
+    let deflated = [b"\x89FSW\r\n\x1a\n\x03\x00\x00\x00", &[0xff, 0, 0, 0, 0, 0, 0, 0][..], &[0; 32], bytes].concat();
+    assert!(WeightFile::from_bytes(&deflated).is_err());
     let mut sealed = b"\x89FSW\r\n\x1a\n\x01\x00\x00\x00".to_vec();
     sealed.extend_from_slice(&(bytes.len() as u64).to_le_bytes());
     sealed.extend_from_slice(&Sha256::digest(bytes));
     sealed.extend_from_slice(bytes);
     if let Ok(file) = WeightFile::from_bytes(&sealed) {
-        assert_eq!(file.to_bytes(), sealed);
+        assert_eq!(WeightFile::from_bytes(&file.to_bytes()).as_ref(), Ok(&file));
         exports(&file);
     }
 }

@@ -34,8 +34,8 @@ fn naive_moves(position: Position) -> u64 {
 
 fn check(position: Position) {
     assert_eq!(position.moves(), naive_moves(position), "{position:?}");
-    let counts = [position, position.pass()].map(|side| naive_moves(side).count_ones());
-    assert_eq!(position.mobilities(), counts, "{position:?}");
+    let both = [position, position.pass()].map(naive_moves);
+    assert_eq!(position.both_moves(), both, "{position:?}");
     for to in squares(position.empty()) {
         assert_eq!(position.flips(to), naive_flips(position, to), "{position:?} {to}");
     }

@@ -7,6 +7,7 @@ use std::sync::atomic::{AtomicBool, Ordering::Relaxed};
 use flipside::eval::{Evaluator, MobilityEvaluator, PatternEvaluator};
 use flipside::fit::{FitConfig, FitError, FitEvent, FitOutcome, FitRequest, GameFiles, GameFilesError, fit};
 use flipside::games::{GamesHeader, GamesWriter};
+use flipside::pattern::PatternSet;
 use flipside::selfplay::{GameRecord, SelfPlay, SelfPlayConfig, UpdateTarget};
 use flipside::weights::WeightFile;
 
@@ -38,11 +39,11 @@ fn kept(directory: &Path) -> PathBuf {
 }
 
 fn config() -> FitConfig {
-    FitConfig { patterns: "zebra".into(), epochs: 2, block: 1 << 14, hold_out: 10, ..FitConfig::default() }
+    FitConfig { epochs: 2, block: 1 << 14, hold_out: 10, ..FitConfig::default() }
 }
 
 fn open(paths: &[PathBuf]) -> Result<GameFiles, GameFilesError> {
-    GameFiles::open(paths, &AtomicBool::new(false), |_| ()).map(|games| games.expect("nothing stops it"))
+    GameFiles::open(paths, 0, &AtomicBool::new(false), |_| ()).map(|games| games.expect("nothing stops it"))
 }
 
 /// Fits until `stop_after` blocks are learned.
@@ -54,14 +55,15 @@ fn run(
 ) -> Result<Option<WeightFile>, FitError> {
     let stop = AtomicBool::new(false);
     let checkpoint = directory.join("w.fsw.part");
-    let request = FitRequest { config, games, from: None, checkpoint: &checkpoint, stop: &stop };
+    let patterns = PatternSet::built_in("zebra").unwrap();
+    let request = FitRequest { config, patterns: &patterns, games, from: None, checkpoint: &checkpoint, stop: &stop };
     let mut blocks = 0;
     let outcome = fit(&request, &mut |event| {
         blocks += usize::from(matches!(event, FitEvent::Block { .. }));
         stop.store(blocks >= stop_after, Relaxed);
     })?;
     match outcome {
-        FitOutcome::Finished(weights) => {
+        FitOutcome::Finished(weights, _) => {
             assert!(!checkpoint.exists(), "nothing is left behind");
             Ok(Some(*weights))
         }
@@ -101,6 +103,7 @@ fn a_fit_learns_what_the_games_say_and_knows_what_it_did_not_see() {
     let stop = AtomicBool::new(false);
     let request = FitRequest {
         config: &FitConfig { epochs: 4, ..config() },
+        patterns: &PatternSet::built_in("zebra").unwrap(),
         games: &games,
         from: None,
         checkpoint: &folder.path().join("w.part"),
@@ -117,9 +120,9 @@ fn a_fit_learns_what_the_games_say_and_knows_what_it_did_not_see() {
             assert!(*done > last_share);
             last_share = *done;
         }
-        FitEvent::Start { .. } => {}
+        FitEvent::Start { .. } | FitEvent::NotSaved { .. } => {}
     });
-    let FitOutcome::Finished(weights) = outcome.unwrap() else { panic!("nothing stops it") };
+    let FitOutcome::Finished(weights, _) = outcome.unwrap() else { panic!("nothing stops it") };
     assert!((last_share - 1.0).abs() < 1e-9);
     assert_eq!((epochs.len(), weights.provenance.games), (4, 3_000));
     assert!(epochs[3] < epochs[0], "{epochs:?}");

@@ -60,6 +60,13 @@ fn records() {
         b"f5d6c3d3c4\nf5f6e6f4\n".to_vec(),
         format!("{BOARD} X; F5:+2; D3:-4;\n{BOARD} O 12 % here\n").into_bytes(),
         format!("{BOARD} 12\n{BOARD} -6\n").into_bytes(),
+        br#"{"log":{"format":"flipside games","version":1,"settings":{"seed":1}}}
+{"player":{"name":"a","settings":{"depth":4}}}
+{"player":{"name":"b","settings":{"depth":6}}}
+{"game":{"black":0,"white":1,"opening":2,"moves":"f5d6c3","discs":64,"end":"time","reason":"late","evaluations":[null,0.5,1]}}
+{"game":{"black":1,"white":0,"opening":0,"moves":"e6f4e3f6g5d6e7f5c5","discs":64}}
+"#
+        .to_vec(),
         (0..=255).cycle().take(500).collect(),
     ];
     run(checks::records, 6000, b"[]();/*O-XPAB8+ \n", &seeds);
@@ -95,9 +102,9 @@ fn weight_files() {
     let set = PatternSet::from_toml("name = 's'\nscalars = ['parity']\npatterns = { edge = 'a1 b1 c1' }").unwrap();
     let model = Model::zero(&set, &StageMap::grouped(|empties| empties % 2), 100).unwrap();
     let file = WeightFile::new(model, Provenance::of_this_program("nowhere")).to_bytes();
-    // The check seals a payload in a header of its own.
-    let payload = file[52..].to_vec();
-    run(checks::weight_file, 10_000, &[0, 1, 0x7f, 0x80, 0xff], &[file, payload]);
+    // The check seals a payload in a header of its own, and a deflated one in another.
+    let (payload, deflated) = (include_bytes!("golden/tiny.fsw")[52..].to_vec(), file[52..].to_vec());
+    run(checks::weight_file, 10_000, &[0, 1, 0x7f, 0x80, 0xff], &[file, payload, deflated]);
 }
 
 #[test]

@@ -27,15 +27,12 @@ fn weights() -> WeightFile {
             pattern("../../up/\\nul:\u{1b}", "c1 c2"),
             pattern("centre", "d4 e4 d5 e5"),
         ],
-        scalars: vec![
-            Scalar::PlayerDiscs,
-            Scalar::Mobility,
-            Scalar::OpponentMobility,
-            Scalar::PotentialMobility,
-            Scalar::OpponentPotentialMobility,
-            Scalar::Parity,
-            Scalar::Constant,
-        ],
+        // Parity and constant last; see below.
+        scalars: {
+            let mut all = Scalar::ALL.to_vec();
+            all.reverse();
+            all
+        },
     };
     let mut model = Model::zero(&set, &StageMap::from_starts(&[60, 41, 12]).unwrap(), 100).unwrap();
     model.weights.iter_mut().flatten().for_each(|weight| *weight = random.random_range(-600..600));

@@ -553,7 +553,7 @@ fn rudeness_loses_the_game_with_the_reason_and_the_next_game_starts_afresh() {
     for (dialect, kind, reason) in [
         ("gtp", "illegal", "illegal move: a1 turns no disc over"),
         ("gtp", "passing", "answered `genmove w` with `pass`"),
-        ("gtp", "garbage", "answered `genmove w` with `\\u{1b}[1mf5?`"),
+        ("gtp", "garbage", "answered `genmove w` with `\u{1b}[1mf5?`"),
         ("gtp", "failing", "answered `genmove w` with `cannot think`"),
         ("gtp", "dying", "the engine ended while asked `genmove w` (exit status: 3), saying `out of cheese`"),
         ("gtp", "stuck", "no answer to `genmove w` within 0.5 s"),

@@ -1,11 +1,12 @@
 //! Weight files: golden bytes, a reader by offsets that is not ours, and everything that must be refused.
 
 use std::fs;
+use std::io::{Read, Write};
 use std::path::{Path, PathBuf};
 
 use flipside::eval::{Calibration, DepthPair, Model, StageMap};
 use flipside::pattern::{Pattern, PatternSet, Scalar};
-use flipside::storage::{Container, FileError, FormatError, blob};
+use flipside::storage::{Container, FileError, FormatError, Packing, blob};
 use flipside::weights::{Provenance, WeightFile};
 use rand::{Rng, RngExt, SeedableRng};
 use rand_chacha::ChaCha8Rng;
@@ -57,6 +58,18 @@ fn classic(seed: u64) -> WeightFile {
     WeightFile::new(model, Provenance::of_this_program("random"))
 }
 
+/// The file as it was written before payloads were deflated: of version 1 or 2.
+fn plain(file: &WeightFile) -> Vec<u8> {
+    let bytes = file.to_bytes();
+    let mut halves = Vec::new();
+    flate2::read::DeflateDecoder::new(&bytes[52..]).read_to_end(&mut halves).unwrap();
+    let (even, odd) = halves.split_at(halves.len().div_ceil(2));
+    let payload = (0..halves.len()).map(|i| if i % 2 == 0 { even[i / 2] } else { odd[i / 2] });
+    let mut plain: Vec<u8> = bytes[..52].iter().copied().chain(payload).collect();
+    plain[8] -= 2;
+    plain
+}
+
 /// Gives changed bytes the header that fits them.
 fn reseal(bytes: &mut [u8]) {
     let payload = bytes.len() as u64 - 52;
@@ -71,13 +84,19 @@ fn golden(name: &str) -> PathBuf {
 
 #[test]
 fn the_bytes_are_golden() {
-    for (name, file) in [("tiny.fsw", tiny()), ("calibrated.fsw", calibrated())] {
-        let path = golden(name);
+    let changed = "the format changed: that needs a new version number";
+    for (old, new, file) in
+        [("tiny.fsw", "tiny-deflated.fsw", tiny()), ("calibrated.fsw", "calibrated-deflated.fsw", calibrated())]
+    {
+        let (old, new) = (golden(old), golden(new));
+        assert_eq!(plain(&file), fs::read(&old).unwrap(), "{changed}");
         if std::env::var_os("FLIPSIDE_BLESS").is_some() {
-            file.save(&path).unwrap();
+            file.save(&new).unwrap();
         }
-        assert_eq!(file.to_bytes(), fs::read(&path).unwrap(), "the format changed: that needs a new version number");
-        assert_eq!(WeightFile::load(&path).unwrap(), file);
+        // Another compressor may write other bytes after the header; all of them must be read.
+        assert_eq!(file.to_bytes()[..52], fs::read(&new).unwrap()[..52], "{changed}");
+        assert_eq!(WeightFile::load(&old).unwrap(), file);
+        assert_eq!(WeightFile::load(&new).unwrap(), file);
     }
 }
 
@@ -167,8 +186,8 @@ fn a_calibration_is_kept_and_named_by_the_hash() {
 
 #[test]
 fn calibrations_that_make_no_sense_are_refused() {
-    let good = calibrated().to_bytes();
-    let pairs = tiny().to_bytes().len();
+    let good = plain(&calibrated());
+    let pairs = plain(&tiny()).len();
     let sealed = |change: &dyn Fn(&mut Vec<u8>)| {
         let mut bytes = good.clone();
         change(&mut bytes);
@@ -194,7 +213,7 @@ fn calibrations_that_make_no_sense_are_refused() {
     };
     assert!(sealed(&none).contains("0 depth pairs"));
     assert!(sealed(&|b| b[8] = 1).contains("left over"));
-    assert!(sealed(&|b| b[8] = 3).contains("version 3"));
+    assert!(sealed(&|b| b[8] = 5).contains("version 5"));
     assert!(sealed(&|b| b.truncate(pairs)).contains("missing"));
 }
 
@@ -214,7 +233,7 @@ fn files_come_back_as_they_were() {
 
 #[test]
 fn damaged_files_are_refused_with_the_reason_and_the_name() {
-    let good = tiny().to_bytes();
+    let good = plain(&tiny());
     let changed = |change: &dyn Fn(&mut Vec<u8>)| {
         let mut bytes = good.clone();
         change(&mut bytes);
@@ -224,7 +243,7 @@ fn damaged_files_are_refused_with_the_reason_and_the_name() {
     assert!(matches!(changed(&|b| b.truncate(51)), FormatError::TooShort { found: 51, .. }));
     assert!(matches!(changed(&|b| b[1] = b'f'), FormatError::Magic { .. }));
     assert!(matches!(changed(&|b| b[..8].reverse()), FormatError::Magic { .. }));
-    assert!(matches!(changed(&|b| b[8] = 3), FormatError::Version { found: 3, expected: 2, .. }));
+    assert!(matches!(changed(&|b| b[8] = 5), FormatError::Version { found: 5, expected: 4, .. }));
     assert!(matches!(changed(&|b| b[8..12].reverse()), FormatError::Version { found: 0x0100_0000, .. }));
     assert!(matches!(changed(&|b| b[19] = 0xff), FormatError::Length { .. }));
     assert!(matches!(changed(&|b| b.push(0)), FormatError::Length { .. }));
@@ -243,6 +262,56 @@ fn damaged_files_are_refused_with_the_reason_and_the_name() {
     fs::File::create(&path).unwrap().set_len(1 << 40).unwrap();
     let message = WeightFile::load(&path).unwrap_err().to_string();
     assert!(message.contains("more than 268435456 bytes"), "{message}");
+}
+
+#[test]
+fn damaged_deflated_files_are_refused_with_the_reason() {
+    let good = classic(1).to_bytes();
+    let changed = |change: &dyn Fn(&mut Vec<u8>)| {
+        let mut bytes = good.clone();
+        change(&mut bytes);
+        WeightFile::from_bytes(&bytes).unwrap_err()
+    };
+    let deflate = |error| matches!(error, FormatError::Deflate(_));
+    assert!(deflate(changed(&|b| b.truncate(52))));
+    assert!(deflate(changed(&|b| b.truncate(b.len() - 1))));
+    assert!(deflate(changed(&|b| b.push(0))));
+    assert!(deflate(changed(&|b| b[12] ^= 1)));
+    assert!(matches!(changed(&|b| b[19] = 0xff), FormatError::TooLarge { .. }));
+    assert!(matches!(changed(&|b| b[20] ^= 1), FormatError::Checksum));
+    let half = good.len() / 2;
+    assert!(matches!(changed(&|b| b[half] ^= 1), FormatError::Checksum | FormatError::Deflate(_)));
+    // The versions say how a payload is stored, and are not one another.
+    assert!(matches!(changed(&|b| b[8] = 1), FormatError::Length { .. }));
+    assert!(matches!(changed(&|b| b[8] = 4), FormatError::Payload { .. }));
+    // A little that inflates to more than any weight file has, whatever the header says of it.
+    let mut bomb = flate2::write::DeflateEncoder::new(good[..52].to_vec(), flate2::Compression::best());
+    (0..300).for_each(|_| bomb.write_all(&[0; 1 << 20]).unwrap());
+    let mut bomb = bomb.finish().unwrap();
+    for claimed in [1000u64, 1 << 28] {
+        bomb[12..20].copy_from_slice(&claimed.to_le_bytes());
+        assert!(deflate(WeightFile::from_bytes(&bomb).unwrap_err()));
+    }
+}
+
+#[test]
+fn the_hash_does_not_depend_on_how_a_file_is_stored() {
+    for file in [tiny(), calibrated(), classic(3)] {
+        let old = plain(&file);
+        let stored: String = old[20..52].iter().map(|byte| format!("{byte:02x}")).collect();
+        assert_eq!([&file.hash(), &WeightFile::from_bytes(&old).unwrap().hash()], [&stored, &stored]);
+    }
+}
+
+/// Loading them leaves this to the test.
+#[test]
+fn the_weights_in_the_program_are_whole_and_small() {
+    let bytes = fs::read(Path::new(env!("CARGO_MANIFEST_DIR")).join("weights/default.fsw")).unwrap();
+    let file = WeightFile::from_bytes(&bytes).unwrap();
+    assert_eq!(file, WeightFile::embedded());
+    assert_eq!(file.hash(), bytes[20..52].iter().map(|byte| format!("{byte:02x}")).collect::<String>());
+    // The whole package is to stay below 10 MB.
+    assert!(bytes.len() < 8 << 20 && bytes.len() < plain(&file).len() / 2, "{} bytes", bytes.len());
 }
 
 #[test]
@@ -271,7 +340,7 @@ fn well_sealed_nonsense_is_refused() {
     file.model.set.patterns = many.collect();
     assert!(reason(&file).contains("instances on the board; at most 64"));
 
-    let bytes = tiny().to_bytes();
+    let bytes = plain(&tiny());
     let find = |needle: &[u8]| bytes.windows(needle.len()).position(|window| window == needle).unwrap();
     let sealed = |change: &dyn Fn(&mut Vec<u8>)| {
         let mut bytes = bytes.clone();
@@ -292,9 +361,9 @@ fn well_sealed_nonsense_is_refused() {
 #[test]
 fn random_and_mutated_bytes_never_panic() {
     let mut random = ChaCha8Rng::seed_from_u64(4);
-    let good = calibrated().to_bytes();
+    let (good, deflated) = (plain(&calibrated()), calibrated().to_bytes());
     for round in 0..20_000 {
-        let mut bytes = good.clone();
+        let mut bytes = if round % 8 == 1 { deflated.clone() } else { good.clone() };
         for _ in 0..random.random_range(1..6) {
             let at = random.random_range(0..bytes.len());
             bytes[at] =
@@ -303,7 +372,7 @@ fn random_and_mutated_bytes_never_panic() {
         if random.random_range(0..4) == 0 {
             bytes.truncate(random.random_range(0..bytes.len()));
         }
-        if bytes.len() >= 52 && round % 4 != 0 {
+        if bytes.len() >= 52 && bytes[8] == good[8] && round % 4 != 0 {
             bytes[..12].copy_from_slice(&good[..12]);
             reseal(&mut bytes);
         }
@@ -329,8 +398,13 @@ fn containers_hold_other_things_too() {
         weights: Vec<Vec<i16>>,
         counters: (u64, u64),
     }
-    const CHECKPOINT: Container =
-        Container { what: "checkpoint", magic: *b"\x89FSC\r\n\x1a\n", version: 3, limit: 1000 };
+    const CHECKPOINT: Container = Container {
+        what: "checkpoint",
+        magic: *b"\x89FSC\r\n\x1a\n",
+        version: 3,
+        limit: 1000,
+        packing: Packing::Plain,
+    };
     let value = |n: usize| Checkpoint {
         config: "seed = 1".into(),
         step: (0..n).map(|i| i as f32 / 3.0).collect(),

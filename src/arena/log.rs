@@ -20,6 +20,7 @@ pub struct GameLog {
     /// The numbers in the file of the players it was opened for.
     numbers: Vec<usize>,
     held: HashMap<Key, PlayedGame>,
+    left_out: Vec<String>,
     torn: usize,
 }
 
@@ -111,7 +112,9 @@ impl GameLog {
         let content = Content::read(&mut file, &shown, &header)?;
         let joined = content.join(&header, players, guests);
         let (numbers, new) = joined.map_err(|what| GameLogError::Other { path: shown.clone(), what })?;
-        let mut log = Self { path: shown, file, numbers, held: content.held, torn: content.torn };
+        let others = content.players.iter().enumerate().filter(|(number, _)| !numbers.contains(number));
+        let left_out = others.map(|(_, player)| player.name.clone()).collect();
+        let mut log = Self { path: shown, file, numbers, held: content.held, left_out, torn: content.torn };
         log.file.set_len(content.whole).map_err(|source| log.error(source))?;
         log.file.seek(SeekFrom::Start(content.whole)).map_err(|source| log.error(source))?;
         if content.unended {
@@ -120,6 +123,11 @@ impl GameLog {
         let header = content.header.is_none().then_some(Line::Log(header));
         log.write(header.into_iter().chain(new.into_iter().map(Line::Player)))?;
         Ok(log)
+    }
+
+    /// The names of players that the log has and that it was not opened for.
+    pub fn left_out(&self) -> &[String] {
+        &self.left_out
     }
 
     /// Bytes of a cut-off last line that were dropped when the file was opened.

@@ -1,25 +1,32 @@
 //! Is it stronger? Paired matches between players, and what their results prove.
 //!
 //! A [`Player`] chooses moves; [`play_game`] is the referee; a [`Match`] plays colour-swapped pairs of games from openings on
-//! all threads and hands every pair to its caller in order; [`stats`] turns the results into Elo with error bars. A
-//! [`SearchPlayer`] plays with an evaluator; a [`GameLog`] keeps games on disk so that a match can go on after an interruption.
+//! all threads and hands every pair to its caller in order; [`stats`] turns the results into Elo with error bars. A [`League`] does
+//! that for many players at once, and [`Ratings`] are fitted to all its results together. A
+//! [`SearchPlayer`] plays with an evaluator to a depth, a [`TimedPlayer`] for a time; a [`GameLog`] keeps games on disk so that a match can go on after an interruption.
 //!
 //! The result of a match is a function of the players, the openings and the test, not of the number of threads: pairs count
 //! in the order of their openings, and what was played beyond the pair that decided a test is dropped.
 
 mod game;
+mod league;
 mod log;
 mod match_;
 mod openings;
 mod player;
+pub mod ratings;
 mod search_player;
 mod series;
 pub mod stats;
+mod timed;
 
 pub use game::{Forfeit, ForfeitReason, PlayedGame, play_game};
+pub use league::{League, LeagueEvent, gauntlet, round_robin};
 pub use log::{GameLog, GameLogError, Guests};
 pub use match_::{Ending, HeldPair, Match, MatchReport, Pair, PairEvent};
 pub use openings::{OpeningsError, hash_openings, parse_openings, select_openings, xot_openings};
 pub use player::{Player, PlayerError};
+pub use ratings::{PairPoints, Ratings};
 pub use search_player::{SearchPlayer, SearchSettings};
 pub use stats::{Estimate, Hypothesis, Sprt, SprtError, Tally};
+pub use timed::TimedPlayer;

@@ -3,7 +3,7 @@
 use std::sync::atomic::AtomicBool;
 
 use crate::board::{Diagram, Square};
-use crate::record::{MoveNote, printable};
+use crate::record::MoveNote;
 
 /// Something that plays Othello, one game at a time.
 ///
@@ -36,7 +36,7 @@ pub trait Player {
 #[derive(Debug, Clone, PartialEq, thiserror::Error)]
 pub enum PlayerError {
     /// It did not start, or is not what it was said to be.
-    #[error("could not start `{}`: {}", printable(.command), shown(.reason))]
+    #[error("could not start `{command}`: {reason}")]
     Start {
         /// The command.
         command: String,
@@ -52,7 +52,7 @@ pub enum PlayerError {
         seconds: f64,
     },
     /// It ended, or closed its output.
-    #[error("the engine ended while asked `{request}`{}", printable(.detail))]
+    #[error("the engine ended while asked `{request}`{detail}")]
     Ended {
         /// What it was asked.
         request: String,
@@ -79,5 +79,5 @@ pub enum PlayerError {
 fn shown(text: &str) -> String {
     let start: String = text.chars().take(200).collect();
     let more = if start.len() < text.len() { "..." } else { "" };
-    printable(&start).into_owned() + more
+    start + more
 }

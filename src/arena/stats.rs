@@ -18,7 +18,7 @@
 const PAIR_SCORES: [f64; 5] = [0.0, 0.25, 0.5, 0.75, 1.0];
 
 /// The 97.5% quantile of the normal distribution: two-sided 95% intervals.
-const Z95: f64 = 1.959_963_984_540_054;
+pub(super) const Z95: f64 = 1.959_963_984_540_054;
 
 /// A value with its 95% interval. Ends may be infinite where no game was lost, or none won.
 #[derive(Clone, Copy, PartialEq, Debug)]
@@ -97,7 +97,7 @@ impl Tally {
     pub fn los(&self) -> f64 {
         let Some(n) = self.effective_pairs() else { return 0.5 };
         let z = (self.score() - 0.5) * 2.0 * n.sqrt();
-        0.5 * libm::erfc(-z / std::f64::consts::SQRT_2)
+        normal_distribution(z)
     }
 
     /// Mean disc difference a game, and its standard error (infinite with fewer than two pairs).
@@ -122,6 +122,11 @@ impl Tally {
         let ratio = if coin == 0.0 { 1.0 } else { (squares.sum::<f64>() / coin + 1.0) / (n + 1.0) };
         Some(n / ratio)
     }
+}
+
+/// The probability that a normally distributed number is at most so many standard deviations above its mean.
+pub(super) fn normal_distribution(deviations: f64) -> f64 {
+    0.5 * libm::erfc(-deviations / std::f64::consts::SQRT_2)
 }
 
 /// Mean score a game of pentanomial counts, `None` where there are none.

@@ -18,10 +18,10 @@ pub(super) fn moves(player: Bitboard, opponent: Bitboard) -> Bitboard {
     fill(player, opponent)
 }
 
-/// The numbers of moves of the player and of the opponent: side by side the two take less time than one after the other.
+/// [`moves`] of the player and of the opponent: side by side the two take less time than one after the other.
 #[inline(never)]
-pub(super) fn mobilities(player: Bitboard, opponent: Bitboard) -> [u32; 2] {
-    [fill(player, opponent).count_ones(), fill(opponent, player).count_ones()]
+pub(super) fn both(player: Bitboard, opponent: Bitboard) -> [Bitboard; 2] {
+    [fill(player, opponent), fill(opponent, player)]
 }
 
 #[inline(always)]

@@ -65,10 +65,10 @@ impl Position {
         moves::moves(self.opponent, self.player)
     }
 
-    /// The numbers of moves of [`Self::moves`] and [`Self::opponent_moves`].
+    /// [`Self::moves`] and [`Self::opponent_moves`], in less time than one after the other.
     #[inline]
-    pub fn mobilities(self) -> [u32; 2] {
-        moves::mobilities(self.player, self.opponent)
+    pub fn both_moves(self) -> [Bitboard; 2] {
+        moves::both(self.player, self.opponent)
     }
 
     /// The discs a move to the empty square `to` turns over; 0 where the move is illegal.

@@ -19,12 +19,13 @@ use crate::selfplay::varied_positions;
 
 /// Measure how well shallow searches with some weights predict deep ones, for selective search (--selectivity)
 ///
-/// Searches the same positions to all depths, fits for each pair of depths and each six numbers of empty squares a line (deep
-/// value = slope x shallow value + offset), and writes the weights with these parameters. They fit these weights only: training
+/// Searches the same positions to all depths, solves those near the end, fits for each pair of depths and each six numbers of empty
+/// squares a line (deep value = slope x shallow value + offset), and writes the weights with these parameters. The endgame solver
+/// uses them too. They fit these weights only: training
 /// leaves them out of the weights that it makes, so calibrate last. Where the weights are calibrated already, the new
 /// parameters replace the old ones.
 ///
-/// Prints a table, separated by tabs: empty squares, depths in plies, slope, offset and standard deviation in discs, correlation,
+/// Prints a table, separated by tabs: empty squares, depths in plies (`end` is the end of the game), slope, offset and standard deviation in discs, correlation,
 /// and number of positions.
 #[derive(Args, Debug)]
 #[command(after_help = "Example:\n  flipside calibrate best.fsw -o strong.fsw\n  \

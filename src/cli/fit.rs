@@ -12,6 +12,7 @@ use super::output::Output;
 use super::session::Session;
 use super::signals::stop_on_signals;
 use crate::fit::{FitConfig, FitEvent, FitOutcome, FitRequest, GameFiles, fit};
+use crate::pattern::PatternSet;
 use crate::storage::{MAX_TOML_BYTES, read_text};
 
 /// Learn weights from kept games, without playing
@@ -31,9 +32,9 @@ pub struct FitArguments {
     #[arg(short, long, value_name = "FILE")]
     output: PathBuf,
 
-    /// Pattern set: a built-in one's name, or a TOML file [default: classic]
-    #[arg(long, env = "FLIPSIDE_PATTERNS", hide_env_values = true, value_name = "SET")]
-    patterns: Option<String>,
+    /// Pattern set: a built-in one's name, or a TOML file
+    #[arg(long, env = "FLIPSIDE_PATTERNS", hide_env_values = true, value_name = "SET", default_value = "night")]
+    patterns: String,
 
     /// How far labels trust the result of a game (1) rather than the search (0) [default: 0.9]
     #[arg(long, value_name = "L")]
@@ -51,9 +52,13 @@ pub struct FitArguments {
     #[arg(long, value_name = "N")]
     overlap: Option<u32>,
 
-    /// Megabytes for the positions that are in memory at a time; it decides which are learned together [default: 400]
+    /// Megabytes for the positions that are in memory at a time; it decides which are learned together [default: 100]
     #[arg(long, value_name = "MB", value_parser = clap::value_parser!(u32).range(1..=25_000))]
     memory: Option<u32>,
+
+    /// Leave out the games of earlier generations than this [default: 0]
+    #[arg(long, value_name = "N")]
+    first_generation: Option<u32>,
 
     /// Begin with these weights instead of from nothing
     #[arg(long, value_name = "FILE")]
@@ -75,22 +80,32 @@ impl FitArguments {
         let output = Output::check(&self.output, inputs)?;
         let config = self.config()?;
         config.check().context(|| "cannot use the configuration".to_owned())?;
+        let patterns = PatternSet::load(&self.patterns).context(|| "cannot use the pattern set".to_owned())?;
         let from = self.from.as_ref().map(EvaluatorChoice::weight_file).transpose()?;
         let stop = stop_on_signals()?;
         let mut counted = Meter::new(session, 0, "games checked");
-        let games = GameFiles::open(&self.games, &stop, |games| counted.show(games, String::new));
+        let games =
+            GameFiles::open(&self.games, config.first_generation, &stop, |games| counted.show(games, String::new));
         counted.finish();
         let stopped = || CliError::Stopped("stopped; the same command goes on".into());
         let games = games.context(|| "cannot use the games".to_owned())?.ok_or_else(stopped)?;
         let checkpoint = output.unfinished();
-        let request =
-            FitRequest { config: &config, games: &games, from: from.as_ref(), checkpoint: &checkpoint, stop: &stop };
+        let request = FitRequest {
+            config: &config,
+            patterns: &patterns,
+            games: &games,
+            from: from.as_ref(),
+            checkpoint: &checkpoint,
+            stop: &stop,
+        };
         let mut meter = Meter::new(session, 1000, "thousandths");
         let outcome = fit(&request, &mut |event| show(&mut meter, event));
         meter.finish();
         match outcome.context(|| "cannot fit".to_owned())? {
             FitOutcome::Stopped => Err(stopped()),
-            FitOutcome::Finished(weights) => output.write_and_name(out, |writer| writer.write_all(&weights.to_bytes())),
+            FitOutcome::Finished(weights, _) => {
+                output.write_and_name(out, |writer| writer.write_all(&weights.to_bytes()))
+            }
         }
     }
 
@@ -104,9 +119,7 @@ impl FitArguments {
                 toml::from_str(&text).context(|| format!("cannot use {}", path.display()))?
             }
         };
-        if let Some(patterns) = &self.patterns {
-            config.patterns.clone_from(patterns);
-        }
+        config.first_generation = self.first_generation.unwrap_or(config.first_generation);
         config.lambda = self.lambda.unwrap_or(config.lambda);
         config.epochs = self.epochs.unwrap_or(config.epochs);
         config.stage_plies = self.stage_plies.unwrap_or(config.stage_plies);
@@ -125,6 +138,9 @@ fn show(meter: &mut Meter, event: &FitEvent) {
         FitEvent::Block { epoch, done, loss, positions, seconds } => {
             let rate = *positions as f64 / seconds;
             meter.show((1000.0 * done) as u64, || format!("epoch {epoch}  loss {loss:.3}  {rate:.0} positions/s"));
+        }
+        FitEvent::NotSaved { reason } => {
+            meter.say(format_args!("what a stop would need cannot be saved for now: {reason}"))
         }
         FitEvent::Epoch { epoch, loss, held_out, held_out_by_empties } => {
             let held_out = held_out.map_or(String::new(), |held_out| format!(", on games held out {held_out:.3}"));

@@ -5,11 +5,12 @@ use std::io::{self, Write};
 use std::path::{Path, PathBuf};
 use std::str::FromStr;
 use std::sync::atomic::{AtomicBool, Ordering::Relaxed};
-use std::time::Duration;
 
 use clap::Args;
 
 use super::error::{CliError, Context};
+use super::escape::on_one_line;
+use super::external::ExternalArguments;
 use super::meter::Meter;
 use super::openings::OpeningsArguments;
 use super::player::{PlayerChoice, Shelf, ThinkingArguments};
@@ -19,17 +20,16 @@ use crate::arena::{
     Ending, Estimate, Forfeit, GameLog, GameLogError, Guests, Hypothesis, Match, MatchReport, PairEvent, Sprt, Tally,
 };
 use crate::board::{Side, Transcript};
-use crate::protocol::Limits;
 use crate::record::log::{PlayerCard, Settings};
-use crate::record::printable;
 
 /// Play two players against each other: pairs of games from equal openings, colours swapped
 ///
 /// A player is a weight file, `default`, `squares` or `mobility` (our own search with that evaluation), or another program as
 /// `gtp:COMMAND` or `nboard:COMMAND`. Our own search may have a depth, exact and selectivity of its own, as in
-/// `default:depth=8,selectivity=1.5`. Prints the first player's results, a name and values a line, separated by tabs: Elo and
+/// `default:depth=8,selectivity=1.5`, or a time for each move, as in `default:time=10ms`; an NBoard engine may have a depth, as in
+/// `nboard:COMMAND:depth=8`. Prints the first player's results, a name and values a line, separated by tabs: Elo and
 /// mean discs a game come with the ends of their 95% intervals. Illegal moves, crashes and time-outs of other programs lose the
-/// game and are told on standard error.
+/// game and are told.
 #[derive(Args, Debug)]
 #[command(after_help = "Example:\n  flipside match runs/latest/best.fsw mobility --pairs 500\n  \
     flipside match default 'gtp:edax -gtp -l 5' --pairs 100 --games games.jsonl")]
@@ -58,17 +58,12 @@ pub struct MatchArguments {
     #[arg(long, value_name = "FILE")]
     games: Option<PathBuf>,
 
-    /// Plies that NBoard engines are asked to look ahead (`set depth`) [default: their own]
-    #[arg(long, value_name = "N", value_parser = clap::value_parser!(u32).range(1..=60))]
-    nboard_depth: Option<u32>,
-
     /// Tell the seconds that either player thought in a game, in the mean
     #[arg(long)]
     times: bool,
 
-    /// Seconds another program may take for a move
-    #[arg(long, value_name = "SECONDS", default_value_t = 60, value_parser = clap::value_parser!(u64).range(1..))]
-    move_time: u64,
+    #[command(flatten)]
+    external: ExternalArguments,
 }
 
 #[derive(Clone, Copy, Debug)]
@@ -87,12 +82,7 @@ impl FromStr for SprtArgument {
 impl MatchArguments {
     /// Runs the command.
     pub fn run(self, session: &Session, out: &mut dyn Write) -> Result<(), CliError> {
-        if self.nboard_depth.is_some() && !self.first.speaks_nboard() && !self.second.speaks_nboard() {
-            let message = "--nboard-depth is for players of the form nboard:COMMAND, and there is none";
-            return Err(CliError::Usage(message.to_owned()));
-        }
-        let (per_move, depth) = (Duration::from_secs(self.move_time), self.nboard_depth);
-        let limits = Limits { per_move, depth, ..Limits::default() };
+        let limits = self.external.limits(self.first.speaks_nboard() || self.second.speaks_nboard())?;
         let mut shelf = Shelf::default();
         let first = self.first.load(self.thinking, limits, &mut shelf)?;
         let second = self.second.load(self.thinking, limits, &mut shelf)?;
@@ -138,7 +128,7 @@ impl MatchArguments {
     fn write_report(&self, report: &MatchReport, out: &mut dyn Write) -> Result<(), CliError> {
         let tally = &report.tally;
         let [first, second] = [&self.first, &self.second].map(ToString::to_string);
-        writeln!(out, "first\t{}\nsecond\t{}", printable(&first), printable(&second))?;
+        writeln!(out, "first\t{}\nsecond\t{}", on_one_line(&first), on_one_line(&second))?;
         writeln!(out, "pairs\t{}", tally.pair_count())?;
         writeln!(out, "wins\t{}\ndraws\t{}\nlosses\t{}", tally.wins, tally.draws, tally.losses)?;
         writeln!(out, "score\t{:.2}%", 100.0 * tally.score())?;
@@ -223,7 +213,7 @@ impl Forfeits {
         let lost = |loser| self.0.iter().filter(|((other, _), _)| *other == loser).map(|(_, count)| count).sum::<u64>();
         writeln!(out, "forfeits\t{}\t{}", lost(0), lost(1))?;
         for ((loser, reason), count) in &self.0 {
-            writeln!(out, "forfeit\t{}\t{count}\t{reason}", SEATS[*loser])?;
+            writeln!(out, "forfeit\t{}\t{count}\t{}", SEATS[*loser], on_one_line(reason))?;
         }
         Ok(())
     }

@@ -13,11 +13,13 @@ mod escape;
 mod eval;
 mod evaluator;
 mod export;
+mod external;
 mod fit;
 mod import;
 mod input;
 mod inspect;
 mod jobs;
+mod league;
 mod match_;
 mod memory;
 mod meter;
@@ -62,6 +64,7 @@ enum Command {
     Train(train::TrainArguments),
     Fit(fit::FitArguments),
     Match(match_::MatchArguments),
+    League(league::LeagueArguments),
     Eval(eval::EvalArguments),
     Search(search::SearchArguments),
     Solve(solve::SolveArguments),
@@ -84,6 +87,7 @@ impl Command {
             Self::Train(arguments) => arguments.run(session, out),
             Self::Fit(arguments) => arguments.run(session, out),
             Self::Match(arguments) => arguments.run(session, out),
+            Self::League(arguments) => arguments.run(session, out),
             Self::Eval(arguments) => arguments.run(session, out),
             Self::Search(arguments) => arguments.run(session, out),
             Self::Solve(arguments) => arguments.run(session, out),

@@ -4,20 +4,20 @@ use std::fmt;
 use std::str::FromStr;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering::Relaxed};
-use std::time::Instant;
+use std::time::{Duration, Instant};
 
 use clap::Args;
-use serde_json::Value;
 
 use super::error::CliError;
 use super::evaluator::{AnyEvaluator, EvaluatorChoice, WeightsArgument, with_evaluator};
+use super::external::ExternalChoice;
 use super::memory::check_tables;
 use super::selectivity::{SelectivityArgument, SelectivityChoice};
 use super::session::{Session, start_threads};
-use crate::arena::{Player, PlayerError, SearchPlayer, SearchSettings};
+use crate::arena::{Player, PlayerError, SearchPlayer, SearchSettings, TimedPlayer};
 use crate::board::{Diagram, Square};
 use crate::eval::{Calibration, Evaluator};
-use crate::protocol::{Dialect, ExternalPlayer, ExternalSpec, Limits, SearchEngine, SpecError};
+use crate::protocol::{ExternalPlayer, ExternalSpec, Limits, SearchEngine};
 use crate::record::MoveNote;
 use crate::record::log::{PlayerCard, Settings};
 use crate::search::Selectivity;
@@ -29,25 +29,29 @@ pub enum PlayerChoice {
     /// Our own search with an evaluation.
     Own(OwnPlayer),
     /// Another program.
-    External(ExternalSpec),
+    External(ExternalChoice),
 }
 
 /// Our own search as typed: an evaluation, and options that win over the command's own, like `default:depth=8,selectivity=1.5`.
 #[derive(Clone, PartialEq, Debug)]
 pub struct OwnPlayer {
     typed: String,
+    /// Whether any options were typed.
+    options: bool,
     evaluator: EvaluatorChoice,
     depth: Option<u32>,
     exact: Option<u32>,
     selectivity: Option<SelectivityChoice>,
+    /// For each move, instead of the command's depth.
+    time: Option<Duration>,
 }
 
 impl FromStr for PlayerChoice {
     type Err = String;
 
     fn from_str(text: &str) -> Result<Self, String> {
-        if text.starts_with("gtp:") || text.starts_with("nboard:") {
-            return text.parse().map(Self::External).map_err(|error: SpecError| error.to_string());
+        if ExternalChoice::is_meant(text) {
+            return text.parse().map(Self::External);
         }
         text.parse().map(Self::Own)
     }
@@ -60,9 +64,11 @@ impl FromStr for OwnPlayer {
         // Without a `=` a colon is part of a file's name.
         let (name, options) = text.rsplit_once(':').filter(|(_, options)| options.contains('=')).unwrap_or((text, ""));
         let Ok(evaluator) = name.parse();
-        let mut player = Self { typed: text.to_owned(), evaluator, depth: None, exact: None, selectivity: None };
+        let (typed, any) = (text.to_owned(), !options.is_empty());
+        let mut player =
+            Self { typed, options: any, evaluator, depth: None, exact: None, selectivity: None, time: None };
         for option in options.split_terminator(',') {
-            let unknown = || format!("`{option}` is none of depth=N, exact=N and selectivity=T");
+            let unknown = || format!("`{option}` is none of depth=N, exact=N, selectivity=T and time=Nms");
             let (name, value) = option.split_once('=').ok_or_else(unknown)?;
             let number = |least: u32, most: u32| {
                 let number = value.parse().ok().filter(|number| (least..=most).contains(number));
@@ -72,6 +78,7 @@ impl FromStr for OwnPlayer {
                 "depth" => player.depth = Some(number(1, MOST_DEPTH)?),
                 "exact" => player.exact = Some(number(0, MOST_EXACT)?),
                 "selectivity" => player.selectivity = Some(value.parse()?),
+                "time" => player.time = Some(parse_time(value)?),
                 _ => return Err(unknown()),
             }
         }
@@ -79,16 +86,27 @@ impl FromStr for OwnPlayer {
     }
 }
 
+/// A time for a move, like `50ms` or `2s`.
+fn parse_time(text: &str) -> Result<Duration, String> {
+    let milliseconds = match text.strip_suffix("ms") {
+        Some(number) => number.parse::<u64>().ok(),
+        None => text.strip_suffix('s').and_then(|number| number.parse::<u64>().ok()?.checked_mul(1000)),
+    };
+    let sensible = milliseconds.filter(|milliseconds| (1..=3_600_000).contains(milliseconds));
+    let time = sensible.map(Duration::from_millis);
+    time.ok_or_else(|| format!("`{text}`: expected a time from 1ms to 3600s, such as 50ms"))
+}
+
 impl fmt::Display for PlayerChoice {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
             Self::Own(player) => f.write_str(&player.typed),
-            Self::External(spec) => spec.fmt(f),
+            Self::External(choice) => choice.fmt(f),
         }
     }
 }
 
-const MOST_DEPTH: u32 = 60;
+pub const MOST_DEPTH: u32 = 60;
 const MOST_EXACT: u32 = 30;
 
 /// How our own search plays.
@@ -99,6 +117,13 @@ pub struct ThinkingArguments {
     #[arg(value_parser = clap::value_parser!(u32).range(1..=i64::from(MOST_DEPTH)))]
     pub depth: u32,
 
+    #[command(flatten)]
+    pub more: MoreThinkingArguments,
+}
+
+/// How our own search plays, whatever its depth.
+#[derive(Args, Clone, Copy, Debug)]
+pub struct MoreThinkingArguments {
     /// Play exactly from so many empty squares on
     #[arg(long, default_value_t = 12, value_name = "N")]
     #[arg(value_parser = clap::value_parser!(u32).range(0..=i64::from(MOST_EXACT)))]
@@ -123,14 +148,14 @@ impl ThinkingArguments {
         evaluator: &EvaluatorChoice,
         log2_table: Option<u32>,
     ) -> Result<(AnyEvaluator, SearchSettings), CliError> {
-        let (evaluator, selectivity) = evaluator.load_selective(self.selectivity.choice())?;
+        let (evaluator, selectivity) = evaluator.load_selective(self.more.selectivity.choice())?;
         Ok((evaluator, self.settings(selectivity, log2_table)))
     }
 
     fn settings(&self, selectivity: Option<Selectivity>, log2_table: Option<u32>) -> SearchSettings {
         let suitable = if self.depth <= 6 { SMALL_LOG2_TABLE } else { DEEP_LOG2_TABLE };
         let log2_table = log2_table.unwrap_or(suitable);
-        SearchSettings { depth: self.depth, exact_empties: self.exact, log2_table, selectivity }
+        SearchSettings { depth: self.depth, exact_empties: self.more.exact, log2_table, selectivity }
     }
 }
 
@@ -209,7 +234,7 @@ pub struct PlayerMaker {
 
 enum PlayerKind {
     /// Searches with an evaluator.
-    Own(Arc<Loaded>, SearchSettings),
+    Own(Arc<Loaded>, SearchSettings, Option<Duration>),
     /// Starts a program.
     External(ExternalSpec, Limits),
 }
@@ -222,9 +247,19 @@ struct Clock {
 }
 
 impl PlayerChoice {
+    /// The player's name with its depth, which without one of its own (or a time) is `depth`.
+    pub fn name_at(&self, depth: u32) -> String {
+        match self {
+            Self::Own(OwnPlayer { depth: None, time: None, typed, options, .. }) => {
+                format!("{typed}{}depth={depth}", if *options { ',' } else { ':' })
+            }
+            _ => self.to_string(),
+        }
+    }
+
     /// Whether it is a program driven over the NBoard protocol.
     pub fn speaks_nboard(&self) -> bool {
-        matches!(self, Self::External(spec) if spec.dialect == Dialect::NBoard)
+        matches!(self, Self::External(choice) if choice.speaks_nboard())
     }
 
     /// Loads what the player needs, as far as it does not stand on the shelf.
@@ -239,13 +274,9 @@ impl PlayerChoice {
     ) -> Result<PlayerMaker, CliError> {
         let (kind, settings) = match self {
             Self::Own(player) => player.load(thinking, shelf)?,
-            Self::External(spec) => {
-                let settings = Settings::from([
-                    ("engine".into(), spec.to_string().into()),
-                    ("move-time".into(), limits.per_move.as_secs_f64().into()),
-                    ("nboard-depth".into(), limits.depth.filter(|_| self.speaks_nboard()).into()),
-                ]);
-                (PlayerKind::External(spec.clone(), limits), settings)
+            Self::External(choice) => {
+                let (spec, limits, settings) = choice.load(limits);
+                (PlayerKind::External(spec, limits), settings)
             }
         };
         let card = PlayerCard { name: self.to_string(), settings };
@@ -256,21 +287,26 @@ impl PlayerChoice {
 impl OwnPlayer {
     fn load(&self, thinking: ThinkingArguments, shelf: &mut Shelf) -> Result<(PlayerKind, Settings), CliError> {
         let thinking = ThinkingArguments {
-            depth: self.depth.unwrap_or(thinking.depth),
-            exact: self.exact.unwrap_or(thinking.exact),
-            selectivity: self.selectivity.map_or(thinking.selectivity, SelectivityArgument::from),
+            depth: self.depth.unwrap_or(if self.time.is_some() { MOST_DEPTH } else { thinking.depth }),
+            more: MoreThinkingArguments {
+                exact: self.exact.unwrap_or(thinking.more.exact),
+                selectivity: self.selectivity.map_or(thinking.more.selectivity, SelectivityArgument::from),
+            },
         };
         let loaded = shelf.get(&self.evaluator)?;
-        let choice = thinking.selectivity.choice();
+        let choice = thinking.more.selectivity.choice();
         let selectivity = self.evaluator.selectivity(loaded.calibration.as_ref(), choice)?;
-        let settings = Settings::from([
+        let mut settings = Settings::from([
             ("program".into(), concat!("flipside ", env!("CARGO_PKG_VERSION")).into()),
             ("weights".into(), loaded.identity.clone().into()),
             ("depth".into(), thinking.depth.into()),
-            ("exact".into(), thinking.exact.into()),
-            ("selectivity".into(), choice.deviations().map_or(Value::from("off"), Value::from)),
+            ("exact".into(), thinking.more.exact.into()),
+            ("selectivity".into(), choice.setting()),
         ]);
-        Ok((PlayerKind::Own(loaded, thinking.settings(selectivity, None)), settings))
+        if let Some(time) = self.time {
+            settings.insert("move-time".into(), time.as_secs_f64().into());
+        }
+        Ok((PlayerKind::Own(loaded, thinking.settings(selectivity, None), self.time), settings))
     }
 }
 
@@ -281,9 +317,13 @@ impl PlayerMaker {
     /// The program does not start.
     pub fn make(&self, stop: &AtomicBool) -> Result<AnyPlayer<'_>, PlayerError> {
         let player: Box<dyn Player> = match &self.kind {
-            PlayerKind::Own(loaded, settings) => {
-                with_evaluator!(&loaded.evaluator, evaluator => Box::new(SearchPlayer::new(evaluator, settings.clone())))
-            }
+            PlayerKind::Own(loaded, settings, time) => with_evaluator!(&loaded.evaluator, evaluator => {
+                let player = SearchPlayer::new(evaluator, settings.clone());
+                match time {
+                    None => Box::new(player),
+                    Some(time) => Box::new(TimedPlayer::new(player, *time)),
+                }
+            }),
             PlayerKind::External(spec, limits) => Box::new(ExternalPlayer::start(spec, *limits, stop)?),
         };
         Ok(AnyPlayer { player, clock: &self.clock })
@@ -347,5 +387,31 @@ mod tests {
         assert!(refused("squares:depth=9,exact").contains("`exact` is none of"));
         assert!(refused("squares:depth=61").contains("1 to 60"));
         assert!(refused("squares:selectivity=-1").contains("off"));
+        let name_at = |text: &str| text.parse::<PlayerChoice>().unwrap().name_at(7);
+        assert_eq!(name_at("squares"), "squares:depth=7");
+        assert_eq!(name_at("squares:exact=4"), "squares:exact=4,depth=7");
+        assert_eq!(name_at("squares:depth=9"), "squares:depth=9");
+        assert_eq!(name_at("squares:time=5ms"), "squares:time=5ms");
+        assert_eq!(own("squares:time=5ms").time, Some(Duration::from_millis(5)));
+        assert_eq!(own("squares:time=2s").time, Some(Duration::from_secs(2)));
+        for wrong in ["5", "0ms", "-1s", "99999999999999999999s", "18446744073709551615s", "1.5s"] {
+            assert!(refused(&format!("squares:time={wrong}")).contains("expected a time"), "{wrong}");
+        }
+    }
+
+    #[test]
+    fn an_nboard_engine_may_have_a_depth_of_its_own() {
+        let load = |text: &str| match text.parse() {
+            Ok(PlayerChoice::External(choice)) => {
+                let (spec, limits, _) = choice.load(Limits { depth: Some(3), ..Limits::default() });
+                (spec.to_string(), limits.depth)
+            }
+            other => panic!("{other:?}"),
+        };
+        assert_eq!(load("nboard:engine -x:depth=9"), ("nboard:engine -x".to_owned(), Some(9)));
+        assert_eq!(load("nboard:engine --at:depth=all"), ("nboard:engine --at:depth=all".to_owned(), Some(3)));
+        assert_eq!(load("gtp:engine"), ("gtp:engine".to_owned(), None));
+        assert!("gtp:engine:depth=9".parse::<PlayerChoice>().unwrap_err().contains("GTP"));
+        assert!("nboard:engine:depth=0".parse::<PlayerChoice>().unwrap_err().contains("1 to 60"));
     }
 }

@@ -90,6 +90,11 @@ impl<'s> TrainProgress<'s> {
             TrainEvent::Waiting { file, reason } => {
                 self.say(&format!("cannot write `{file}` ({reason}); trying again for some minutes"));
             }
+            TrainEvent::LowRoom { needed, room } => self.say(&format!(
+                "the games will need some {} MB and the disk has {} MB: make room, or begin anew with `keep-games = false`",
+                needed / 1_000_000,
+                room / 1_000_000
+            )),
             TrainEvent::BadRecord { file, reason } => self.say(&format!("left out: `{file}`: {reason}")),
             TrainEvent::Records { file, read, left_out, positions, loss, seconds } => {
                 let seconds = duration(*seconds);
@@ -111,6 +116,17 @@ impl<'s> TrainProgress<'s> {
                 self.learned = (generation + 1, *games);
                 self.at_hand.0 = 0;
                 self.refresh();
+            }
+            TrainEvent::Fitting { done, loss } => {
+                let summary = format!("fitting to all kept games  {:.0}%  loss {loss:.3}", 100.0 * done);
+                self.draw(summary);
+            }
+            TrainEvent::Fitted { games, positions, loss, held_out, seconds, .. } => {
+                let held_out = held_out.map_or(String::new(), |held_out| format!(", on games held out {held_out:.3}"));
+                let seconds = duration(*seconds);
+                self.say(&format!(
+                    "fitted to {games} games, {positions} positions: loss {loss:.3}{held_out}, {seconds}"
+                ));
             }
             TrainEvent::Gate { best, baseline, promoted, .. } => {
                 self.baseline = Some(*baseline);
@@ -135,14 +151,18 @@ impl<'s> TrainProgress<'s> {
 
     /// Draws the bars, or says a line if the last one is some time ago.
     fn refresh(&mut self) {
+        self.draw(self.summary());
+    }
+
+    fn draw(&mut self, summary: String) {
         if let Some(bars) = &self.bars {
             bars.run.set_position((1000.0 * self.share()) as u64);
-            bars.run.set_message(self.summary());
+            bars.run.set_message(summary);
             bars.generation.set_length(self.at_hand.1.into());
             bars.generation.set_position(self.at_hand.0.into());
         } else if self.last_line.elapsed() >= LINE_EVERY {
             self.last_line = Instant::now();
-            self.say(&self.summary());
+            self.say(&summary);
         }
     }
 
@@ -212,5 +232,35 @@ fn duration(seconds: f64) -> String {
         (0, 0, seconds) => format!("{seconds} s"),
         (0, minutes, seconds) => format!("{minutes} min {seconds} s"),
         (hours, minutes, _) => format!("{hours} h {minutes} min"),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_resumed_run_knows_at_once_how_much_is_left() {
+        let session = Session { progress: Progress::Silent, threads: 1 };
+        let start = TrainEvent::Start {
+            generation: 30,
+            resumed: true,
+            threads: 1,
+            patterns: "classic".into(),
+            weights: 1,
+            games: 60_000,
+            elapsed: 7_000.0,
+            baseline: None,
+        };
+        let shown = |budget: Budget| {
+            let mut progress = TrainProgress::new(&session, budget);
+            progress.show(&start);
+            (progress.share(), progress.summary())
+        };
+        // Some time of the test's own is added; it is not an hour.
+        let (share, summary) = shown(Budget { seconds: Some(70_000.0), ..Budget::default() });
+        assert!((0.1..0.15).contains(&share) && summary.contains("left"), "{share} {summary}");
+        assert_eq!(shown(Budget { generations: Some(120), ..Budget::default() }).0, 0.25);
+        assert_eq!(shown(Budget { games: Some(120_000), ..Budget::default() }).0, 0.5);
     }
 }

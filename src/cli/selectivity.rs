@@ -3,6 +3,7 @@
 use std::str::FromStr;
 
 use clap::Args;
+use serde_json::Value;
 
 /// The option `--selectivity`.
 #[derive(Args, Clone, Copy, PartialEq, Debug)]
@@ -37,11 +38,13 @@ impl FromStr for SelectivityChoice {
 }
 
 impl SelectivityChoice {
-    /// The number of deviations; none for full width.
-    pub fn deviations(self) -> Option<f32> {
+    /// As it stands in a log of games: a number with the digits that were typed, or `off`.
+    pub fn setting(self) -> Value {
         match self {
-            Self::Off => None,
-            Self::Deviations(deviations) => Some(deviations),
+            Self::Off => Value::from("off"),
+            Self::Deviations(deviations) => {
+                Value::from(deviations.to_string().parse::<f64>().expect("a number is written as one"))
+            }
         }
     }
 }
@@ -56,5 +59,20 @@ impl SelectivityArgument {
 impl From<SelectivityChoice> for SelectivityArgument {
     fn from(selectivity: SelectivityChoice) -> Self {
         Self { selectivity }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn what_a_log_says_is_what_was_typed() {
+        assert_eq!("1.1".parse::<SelectivityChoice>().unwrap().setting().to_string(), "1.1");
+        for hundredths in 0..=10_000 {
+            let choice: SelectivityChoice = format!("{}", f64::from(hundredths) / 100.0).parse().unwrap();
+            let text = choice.setting().to_string();
+            assert_eq!(serde_json::from_str::<Value>(&text).unwrap(), choice.setting(), "{text}");
+        }
     }
 }

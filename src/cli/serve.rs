@@ -11,6 +11,8 @@ use super::session::Session;
 use crate::protocol::{gtp, nboard};
 
 /// Serve the engine to a referee or a GUI over the Go Text Protocol, on standard input and output
+///
+/// Once the input has ended, it thinks no longer than a second about each command that is left.
 #[derive(Args, Debug)]
 #[command(after_help = "Example:\n  printf 'genmove b\\nshowboard\\nquit\\n' | flipside gtp --depth 8")]
 pub struct GtpArguments {
@@ -19,6 +21,8 @@ pub struct GtpArguments {
 }
 
 /// Serve the engine to NBoard or a referee over the NBoard protocol, on standard input and output
+///
+/// Once the input has ended, it thinks no longer than a second about each command that is left.
 #[derive(Args, Debug)]
 #[command(after_help = "Example:\n  printf 'nboard 2\\nset depth 8\\ngo\\nquit\\n' | flipside nboard")]
 pub struct NboardArguments {

@@ -193,3 +193,21 @@ fn told(error: TrainError, run: &Path) -> CliError {
         None => failure,
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_disk_that_stays_full_is_a_stop_and_not_a_failure() {
+        let error = TrainError::OutOfPatience {
+            path: "run/checkpoint".into(),
+            error: io::ErrorKind::StorageFull.into(),
+            minutes: 5,
+        };
+        let error = told(error, Path::new("run"));
+        assert_eq!(error.exit_code(), 75);
+        let report = error.report();
+        assert!(report.contains("run/checkpoint") && report.contains("the same command"), "{report}");
+    }
+}

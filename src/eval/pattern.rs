@@ -9,7 +9,7 @@ use super::model::{Model, ModelError};
 use super::{Calibration, Evaluator, Score};
 use crate::board::{Bitboard, Position, Square};
 use crate::memory::prefer_huge_pages;
-use crate::pattern::{Indices, LANES, Layout, Scalar};
+use crate::pattern::{Indices, LANES, Layout, Scalar, Seen};
 
 /// Unused entries before and after the table, so that a centre plus any `i16` whatever stays inside.
 const MARGIN: usize = 1 << 15;
@@ -117,18 +117,24 @@ impl PatternEvaluator {
     /// The sum of the position's weights in the model's own units, before scaling and clamping.
     #[inline]
     pub fn sum(&self, position: &Position, state: &PatternState) -> i32 {
-        let mobilities = if self.mobilities.is_some() { position.mobilities() } else { [0; 2] };
+        let seen =
+            if self.looks_at_moves() { Seen::new(position) } else { Seen { position: *position, moves: [0; 2] } };
         if self.layout.instances() <= FEW * WIDTH {
-            self.sum_lanes::<FEW>(position, &state.0, mobilities)
+            self.sum_lanes::<FEW>(&seen, &state.0)
         } else {
-            self.sum_lanes::<{ LANES / WIDTH }>(position, &state.0, mobilities)
+            self.sum_lanes::<{ LANES / WIDTH }>(&seen, &state.0)
         }
     }
 
-    /// The sum with [`WIDTH`] lanes for each of `USED` vectors. The numbers of moves are only looked at where the set has both.
+    /// Whether the moves of a position count, beside its discs.
+    fn looks_at_moves(&self) -> bool {
+        self.mobilities.is_some() || !self.scalars.is_empty()
+    }
+
+    /// The sum with [`WIDTH`] lanes for each of `USED` vectors.
     #[inline(always)]
-    fn sum_lanes<const USED: usize>(&self, position: &Position, indices: &Indices, mobilities: [u32; 2]) -> i32 {
-        let Phase { at, base } = self.phases[position.empties() as usize];
+    fn sum_lanes<const USED: usize>(&self, seen: &Seen, indices: &Indices) -> i32 {
+        let Phase { at, base } = self.phases[seen.position.empties() as usize];
         let table = &self.table[at..at + self.stride + 2 * MARGIN];
         let indices = indices.vectors();
         let entries: [i32x8; USED] = std::array::from_fn(|i| self.origins[i] + i32x8::from_i16x8(indices[i]));
@@ -148,12 +154,12 @@ impl PatternEvaluator {
         }
         sum += other;
         if let Some(firsts) = self.mobilities {
-            for (first, moves) in firsts.into_iter().zip(mobilities) {
-                sum += i32::from(table[MARGIN + first + (moves as usize).min(63)]);
+            for (first, moves) in firsts.into_iter().zip(seen.moves) {
+                sum += i32::from(table[MARGIN + first + (moves.count_ones() as usize).min(63)]);
             }
         }
         for &(scalar, first) in &self.scalars {
-            sum += i32::from(table[MARGIN + first + scalar.of(position)]);
+            sum += i32::from(table[MARGIN + first + scalar.of(seen)]);
         }
         sum
     }
@@ -191,14 +197,15 @@ impl Evaluator for PatternEvaluator {
 
     #[inline]
     fn evaluate_move(&self, before: &PatternState, to: Square, flips: Bitboard, after: &Position) -> Option<Score> {
-        let mobilities = if self.mobilities.is_some() { after.mobilities() } else { [after.moves().count_ones(), 0] };
-        if mobilities[0] == 0 {
+        let seen =
+            if self.looks_at_moves() { Seen::new(after) } else { Seen { position: *after, moves: [after.moves(), 0] } };
+        if seen.moves[0] == 0 {
             return None;
         }
         let sum = if self.layout.instances() <= FEW * WIDTH {
-            self.sum_lanes::<FEW>(after, &self.layout.play(&before.0, to, flips), mobilities)
+            self.sum_lanes::<FEW>(&seen, &self.layout.play(&before.0, to, flips))
         } else {
-            self.sum_lanes::<{ LANES / WIDTH }>(after, &self.layout.play(&before.0, to, flips), mobilities)
+            self.sum_lanes::<{ LANES / WIDTH }>(&seen, &self.layout.play(&before.0, to, flips))
         };
         Some(self.score(sum).clamp_eval())
     }
@@ -212,7 +219,7 @@ impl Evaluator for PatternEvaluator {
     }
 }
 
-/// A sum in 1/`scale` disc as a score, rounded to the nearest, halves away from zero. A sum of 64 patterns and 7 scalars, an
+/// A sum in 1/`scale` disc as a score, rounded to the nearest, halves away from zero. A sum of 64 patterns and all scalars, an
 /// `i16` each, leaves room for the factor.
 fn rescale(sum: i32, scale: i32) -> i32 {
     let scaled = sum * Score::DISC;
@@ -247,13 +254,18 @@ mod tests {
             weight((layout.centres()[lane] as i32 + index) as usize)
         };
         let patterns: i32 = (0..layout.instances()).map(of_lane).sum();
-        patterns + layout.scalars().iter().map(|(scalar, first)| weight(first + scalar.of(position))).sum::<i32>()
+        patterns
+            + layout
+                .scalars()
+                .iter()
+                .map(|(scalar, first)| weight(first + scalar.of(&Seen::new(position))))
+                .sum::<i32>()
     }
 
     #[test]
     fn every_possible_sum_is_rescaled_to_the_nearest() {
         // As many features as a set may have, each with the largest weight.
-        let most = (LANES as i32 + 7) << 15;
+        let most = ((LANES + Scalar::ALL.len()) as i32) << 15;
         for scale in [1, 2, 99, 100, 127, 1000, 65_535] {
             for sum in -most..=most {
                 let (exact, scale) = (i64::from(sum) * 128, i64::from(scale));
@@ -271,7 +283,7 @@ mod tests {
         let mut sets: Vec<_> = BUILT_IN.iter().map(|(name, _)| PatternSet::built_in(name).unwrap()).collect();
         // One of the numbers of moves alone, and other scalars.
         let mut odd = PatternSet::built_in("classic").unwrap();
-        odd.scalars = vec![Scalar::PlayerDiscs, Scalar::OpponentMobility, Scalar::Parity];
+        odd.scalars = vec![Scalar::PlayerDiscs, Scalar::OpponentMobility, Scalar::CornerMoves, Scalar::Parity];
         sets.push(odd);
         for set in sets {
             let model = random_model(&set, &mut rng);

@@ -5,7 +5,7 @@ use std::path::Path;
 use serde::{Deserialize, Serialize};
 
 use crate::learn::PassLoss;
-use crate::storage::{Container, FileError, blob};
+use crate::storage::{Container, FileError, Packing, blob};
 
 /// All that is needed to go on with a fit of the same games by the same configuration.
 #[derive(Serialize, Deserialize)]
@@ -31,8 +31,13 @@ pub(super) struct Checkpoint {
     pub cells: Vec<Vec<f32>>,
 }
 
-const CONTAINER: Container =
-    Container { what: "flipside fit in progress", magic: *b"\x89FSP\r\n\x1a\n", version: 1, limit: 1 << 30 };
+const CONTAINER: Container = Container {
+    what: "flipside fit in progress",
+    magic: *b"\x89FSP\r\n\x1a\n",
+    version: 1,
+    limit: 1 << 30,
+    packing: Packing::Plain,
+};
 
 impl Checkpoint {
     pub fn save(&self, path: &Path) -> Result<(), FileError> {

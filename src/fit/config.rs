@@ -5,11 +5,9 @@ use serde::{Deserialize, Serialize};
 use crate::learn::{Decayed, StepRule};
 
 /// Everything that decides the weights beside the games. [`FitConfig::to_toml`] is what stands in the weight file.
-#[derive(Clone, PartialEq, Debug, Serialize, Deserialize)]
+#[derive(Clone, Copy, PartialEq, Debug, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case", deny_unknown_fields, default)]
 pub struct FitConfig {
-    /// A built-in pattern set's name, or the path of a TOML file.
-    pub patterns: String,
     /// How far labels trust the game's outcome (1) rather than the search (0).
     pub lambda: f32,
     /// Passes over all games.
@@ -22,6 +20,8 @@ pub struct FitConfig {
     pub anneal: f32,
     /// Positions that are learned together: blocks come in the order of the games, stages learn a block each by itself.
     pub block: u32,
+    /// Games of earlier generations are left out: the first ones of a run were played knowing nothing.
+    pub first_generation: u32,
     /// One game in this many is not learned: the loss on these is the one to believe. 0 for none.
     pub hold_out: u32,
     /// How far weights move.
@@ -31,13 +31,13 @@ pub struct FitConfig {
 impl Default for FitConfig {
     fn default() -> Self {
         Self {
-            patterns: "classic".into(),
             lambda: 0.9,
             epochs: 3,
             stage_plies: 1,
             overlap: 2,
             anneal: 0.3,
-            block: 1 << 24,
+            block: 1 << 22,
+            first_generation: 0,
             hold_out: 200,
             step: StepRule::Decayed(Decayed { rate: 1.0, half: 100.0, floor: 0.0003 }),
         }

@@ -55,13 +55,14 @@ pub enum GameFilesError {
 }
 
 impl GameFiles {
-    /// The games of runs (the files in their folder `games`, in the order of the generations) and of files. All is read and checked;
-    /// where a crash cut off the last frame of a file, the frames before it count. `None` if `stop` was set before the end.
+    /// The games of runs (the files in their folder `games`, in the order of the generations) and of files, but for those of generations
+    /// before `first_generation`. All is read and checked; where a crash cut off the last frame of a file, the frames before it count. `None` if `stop` was set before the end.
     ///
     /// # Errors
     /// A file that cannot be read or is damaged, or no game at all.
     pub fn open(
         paths: &[PathBuf],
+        first_generation: u32,
         stop: &AtomicBool,
         mut tell: impl FnMut(u64),
     ) -> Result<Option<Self>, GameFilesError> {
@@ -74,7 +75,19 @@ impl GameFiles {
                 files.push(path.clone());
             }
         }
-        let mut found = Self { files, games: 0, positions: 0, sha256: String::new() };
+        let mut late = Vec::new();
+        for path in files {
+            let generation = match GamesReader::open(&path) {
+                Ok(reader) => reader.header().generation,
+                // A crash at the beginning of a generation: there is nothing in it.
+                Err(GamesError::Torn { .. }) => continue,
+                Err(source) => return Err(GameFilesError::Games { path, source }),
+            };
+            if generation >= first_generation {
+                late.push(path);
+            }
+        }
+        let mut found = Self { files: late, games: 0, positions: 0, sha256: String::new() };
         let mut hash = Sha256::new();
         let mut reader = found.reader(MAX_GAMES);
         while let Some((_, games)) = reader.next(Some(&mut hash))? {

@@ -15,7 +15,7 @@ use crate::eval::StageMap;
 use crate::export::Engine;
 use crate::games::MAX_GAMES;
 use crate::learn::{Diverged, Learner, LearnerState, PassLoss, SampleSet, StartError};
-use crate::pattern::{Layout, LayoutError, PatternSet, PatternSetError};
+use crate::pattern::{Layout, LayoutError, PatternSet};
 use crate::storage::FileError;
 use crate::weights::{Provenance, WeightFile};
 
@@ -27,6 +27,8 @@ const CHECKPOINT_SECONDS: f64 = 120.0;
 pub struct FitRequest<'r> {
     /// How to learn.
     pub config: &'r FitConfig,
+    /// What to learn: the patterns.
+    pub patterns: &'r PatternSet,
     /// What to learn from.
     pub games: &'r GameFiles,
     /// Weights to begin with; else it begins from nothing.
@@ -64,6 +66,11 @@ pub enum FitEvent {
         /// Seconds of this session.
         seconds: f64,
     },
+    /// What is needed to go on after a stop cannot be written for now; the work goes on.
+    NotSaved {
+        /// Why.
+        reason: String,
+    },
     /// An epoch is over.
     Epoch {
         /// The epoch, from 1.
@@ -80,8 +87,8 @@ pub enum FitEvent {
 /// How a fit ended.
 #[derive(Debug)]
 pub enum FitOutcome {
-    /// The weights.
-    Finished(Box<WeightFile>),
+    /// The weights, and the learner that holds them.
+    Finished(Box<WeightFile>, Box<Learner>),
     /// It was told to stop, and the same request goes on.
     Stopped,
 }
@@ -92,9 +99,6 @@ pub enum FitError {
     /// The configuration.
     #[error(transparent)]
     Config(#[from] FitConfigError),
-    /// The pattern set.
-    #[error(transparent)]
-    Patterns(#[from] PatternSetError),
     /// The pattern set has no layout.
     #[error(transparent)]
     Layout(#[from] LayoutError),
@@ -156,7 +160,9 @@ pub fn fit(request: &FitRequest, sink: &mut dyn FnMut(&FitEvent)) -> Result<FitO
                 seconds: began.elapsed().as_secs_f64(),
             });
             if saved.elapsed().as_secs_f64() >= CHECKPOINT_SECONDS {
-                work.save()?;
+                if let Err(error) = work.save() {
+                    sink(&FitEvent::NotSaved { reason: error.to_string() });
+                }
                 saved = Instant::now();
             }
         }
@@ -178,7 +184,7 @@ pub fn fit(request: &FitRequest, sink: &mut dyn FnMut(&FitEvent)) -> Result<FitO
     let weights = work.weights();
     match fs::remove_file(request.checkpoint) {
         Err(error) if error.kind() != io::ErrorKind::NotFound => Err(FileError::io(request.checkpoint)(error).into()),
-        _ => Ok(FitOutcome::Finished(Box::new(weights))),
+        _ => Ok(FitOutcome::Finished(Box::new(weights), Box::new(work.learner))),
     }
 }
 
@@ -193,21 +199,21 @@ struct Work<'r> {
 
 impl<'r> Work<'r> {
     fn open(request: &'r FitRequest<'r>) -> Result<Self, FitError> {
-        let &FitRequest { config, games, from, checkpoint, .. } = request;
+        let &FitRequest { config, patterns, games, from, checkpoint, .. } = request;
         config.check()?;
-        let layout = Arc::new(Layout::new(&PatternSet::load(&config.patterns)?)?);
+        let layout = Arc::new(Layout::new(patterns)?);
         let parent = from.map(WeightFile::hash);
         let begun = match Checkpoint::load(checkpoint) {
             Ok(state) => Some(state),
             Err(FileError::Io { source, .. }) if source.kind() == io::ErrorKind::NotFound => None,
             Err(error) => return Err(error.into()),
         };
-        let stages = stages(config);
+        let stages = stages(request);
         let (mut learner, state) = match begun {
             Some(mut state) => {
                 let other = || FitError::OtherFit(checkpoint.to_owned());
                 let same =
-                    state.config == config.to_toml() && state.games_sha256 == games.sha256 && state.parent == parent;
+                    state.config == described(request) && state.games_sha256 == games.sha256 && state.parent == parent;
                 if !same {
                     return Err(other());
                 }
@@ -226,7 +232,7 @@ impl<'r> Work<'r> {
                     None => Learner::new(layout.clone(), stages, config.step),
                 };
                 let state = Checkpoint {
-                    config: config.to_toml(),
+                    config: described(request),
                     games_sha256: games.sha256.clone(),
                     parent,
                     blocks: 0,
@@ -311,19 +317,20 @@ impl<'r> Work<'r> {
         Ok(())
     }
 
-    fn save(&mut self) -> Result<(), FitError> {
+    fn save(&mut self) -> Result<(), FileError> {
         self.state.cells = self.learner.state().cells;
-        self.state.save(self.request.checkpoint)?;
+        let saved = self.state.save(self.request.checkpoint);
         self.state.cells = Vec::new();
-        Ok(())
+        saved
     }
 
     /// What was learned, with where it came from.
     fn weights(&self) -> WeightFile {
-        let FitRequest { config, games, .. } = self.request;
+        let FitRequest { config, patterns, games, .. } = self.request;
         let provenance = Provenance {
             config: format!(
-                "{}\n[games]\nsha256 = \"{}\"\npositions = {}\n",
+                "patterns = \"{}\"\n{}\n[games]\nsha256 = \"{}\"\npositions = {}\n",
+                patterns.name.escape_default(),
                 config.to_toml(),
                 games.sha256,
                 games.positions
@@ -333,7 +340,7 @@ impl<'r> Work<'r> {
             parent: self.state.parent.clone(),
             ..Provenance::of_this_program("fitted to kept games")
         };
-        let model = match engine(config) {
+        let model = match engine(patterns) {
             Some(engine) => self.learner.model_in(engine.scale(), engine.range()),
             None => self.learner.model(),
         };
@@ -342,13 +349,19 @@ impl<'r> Work<'r> {
 }
 
 /// The engine whose own pattern set is fitted, in its own stages and units.
-fn engine(config: &FitConfig) -> Option<Engine> {
-    config.patterns.parse().ok()
+fn engine(patterns: &PatternSet) -> Option<Engine> {
+    patterns.name.parse().ok()
 }
 
-fn stages(config: &FitConfig) -> StageMap {
-    let uniform = StageMap::uniform(config.stage_plies);
-    match engine(config) {
+/// What tells a fit from others of the same games.
+fn described(request: &FitRequest) -> String {
+    let patterns = serde_json::to_string(request.patterns).expect("pattern sets are plain data");
+    format!("{patterns}\n{}", request.config.to_toml())
+}
+
+fn stages(request: &FitRequest) -> StageMap {
+    let uniform = StageMap::uniform(request.config.stage_plies);
+    match engine(request.patterns) {
         Some(engine) => uniform.merged(|empties| engine.stage_of(empties)),
         None => uniform,
     }

@@ -12,7 +12,7 @@ use super::step::{Step, StepRule, with_step};
 use crate::board::Position;
 use crate::eval::{Model, ModelError, Score, StageMap};
 use crate::memory::{prefer_huge_pages, prefetch};
-use crate::pattern::{LANES, Layout};
+use crate::pattern::{LANES, Layout, Scalar, Seen};
 
 /// Weights may not leave plus and minus this many discs: beyond any sense, and near the end of the stored range.
 const LIMIT: f32 = 250.0;
@@ -247,6 +247,12 @@ impl Learner {
         }
     }
 
+    /// Bytes of its [`state`](Self::state), and of a model's weights.
+    pub fn bytes(&self) -> (u64, u64) {
+        let numbers: usize = self.cells.iter().map(Vec::len).sum();
+        (size_of::<f32>() as u64 * numbers as u64, (size_of::<i16>() * numbers / self.rule.numbers()) as u64)
+    }
+
     /// All that the learner knows.
     pub fn state(&self) -> LearnerState {
         LearnerState { stages: self.stages.clone(), cells: self.cells.clone() }
@@ -270,7 +276,7 @@ fn zeros(count: usize) -> Vec<f32> {
 }
 
 /// Most features of a position: pattern instances and scalars.
-const FEATURES: usize = LANES + 8;
+const FEATURES: usize = LANES + Scalar::ALL.len();
 
 /// Samples that are on their way at once: while one is learned, the memory brings what the next ones need.
 const BATCH: usize = 16;
@@ -347,7 +353,8 @@ fn slots(layout: &Layout, position: &Position, slots: &mut [u32; FEATURES]) {
     for ((slot, &index), &centre) in slots.iter_mut().zip(lanes).zip(layout.centres()) {
         *slot = centre.wrapping_add_signed(i32::from(index));
     }
+    let seen = Seen::new(position);
     for (slot, (scalar, first)) in slots[lanes.len()..].iter_mut().zip(layout.scalars()) {
-        *slot = (first + scalar.of(position)) as u32;
+        *slot = (first + scalar.of(&seen)) as u32;
     }
 }

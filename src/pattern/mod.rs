@@ -11,5 +11,5 @@ mod scalar;
 mod set;
 
 pub use layout::{Indices, LANES, Layout, LayoutError};
-pub use scalar::Scalar;
+pub use scalar::{Scalar, Seen};
 pub use set::{BUILT_IN, Pattern, PatternSet, PatternSetError};

@@ -10,7 +10,6 @@ mod game;
 pub mod ggf;
 pub mod lines;
 pub mod log;
-mod printable;
 mod read;
 pub mod wthor;
 
@@ -18,7 +17,6 @@ use crate::board::NotationError;
 
 pub use convert::{ConvertError, Converted, Format, UnknownFormat, convert};
 pub use game::{Finish, Game, GameResult, MoveNote};
-pub use printable::printable;
 pub use read::{Labelled, Labeller, Record, Records, read};
 
 /// Most bytes of a file of records that are read.

@@ -1,5 +1,7 @@
 //! Records of any format, one after the other, and what their positions are worth.
 
+use std::sync::atomic::AtomicBool;
+
 use super::convert::Format;
 use super::game::{Finish, Game};
 use super::{Fault, RecordError, ggf, lines, log, wthor};
@@ -60,17 +62,25 @@ impl Labeller {
     /// # Errors
     /// [`Fault::NoScore`] where there is nothing to go by.
     pub fn label(&mut self, record: &Record) -> Result<Labelled, Fault> {
+        self.label_until(record, &AtomicBool::new(false))
+    }
+
+    /// [`Self::label`], given up soon after `stop` is set: what it answers then means nothing.
+    ///
+    /// # Errors
+    /// As of [`Self::label`].
+    pub fn label_until(&mut self, record: &Record, stop: &AtomicBool) -> Result<Labelled, Fault> {
         let labelled = match record {
             Record::Position(ScoredDiagram { diagram, score, .. }) => {
-                let value = score.or_else(|| self.solve(&diagram.position));
+                let value = score.or_else(|| self.solve(&diagram.position, stop));
                 value.map(|value| (diagram.position, value)).into_iter().collect()
             }
-            Record::Game(game) => self.label_game(game),
+            Record::Game(game) => self.label_game(game, stop),
         };
         if labelled.is_empty() { Err(Fault::NoScore) } else { Ok(labelled) }
     }
 
-    fn label_game(&mut self, game: &Game) -> Labelled {
+    fn label_game(&mut self, game: &Game, stop: &AtomicBool) -> Labelled {
         let told = game.result.filter(|result| matches!(result.finish, Finish::Played | Finish::Agreed));
         // The value for black of what comes later.
         let mut for_black = game.score_on_board().or(told).map(|result| result.discs);
@@ -78,14 +88,17 @@ impl Labeller {
         let mut labelled = Vec::with_capacity(steps.len());
         for (diagram, _) in steps.into_iter().rev() {
             let sign = if diagram.side == Side::Black { 1 } else { -1 };
-            for_black = self.solve(&diagram.position).map(|value| sign * value).or(for_black);
+            for_black = self.solve(&diagram.position, stop).map(|value| sign * value).or(for_black);
             labelled.extend(for_black.map(|value| (diagram.position, sign * value)));
         }
         labelled.reverse();
         labelled
     }
 
-    fn solve(&mut self, position: &Position) -> Option<i32> {
-        (position.empties() <= self.exact_empties).then(|| self.solver.solve(*position, -64, 64).score)
+    fn solve(&mut self, position: &Position, stop: &AtomicBool) -> Option<i32> {
+        if position.empties() > self.exact_empties {
+            return None;
+        }
+        self.solver.solve_until(*position, -64, 64, stop).map(|solution| solution.score)
     }
 }

@@ -1,16 +1,16 @@
 //! The envelope of every binary file: magic, version, length, checksum, then a bincode payload.
 
-use std::io;
-use std::path::{Path, PathBuf};
+use std::borrow::Cow;
+use std::path::Path;
 
 use bincode::error::DecodeError;
+use serde::de::DeserializeOwned;
 use serde::{Deserialize, Serialize};
 use sha2::{Digest, Sha256};
 
+use super::deflated::{deflate, inflate};
+use super::error::{FileError, FormatError, HEADER};
 use super::{atomic_write, read_bounded};
-
-/// Bytes before the payload: magic 8, version 4, payload length 8, SHA-256 of the payload 32.
-const HEADER: usize = 52;
 
 /// Most bytes of any file.
 const LARGEST: usize = 1 << 30;
@@ -27,136 +27,56 @@ pub struct Container {
     pub magic: [u8; 8],
     /// The only version of the payload that is read.
     pub version: u32,
-    /// Most bytes a file may have, at most 2^30. More are refused unread.
+    /// Most bytes a file and its payload may have, at most 2^30. More are refused unread.
     pub limit: u64,
+    /// How the payload stands in the file.
+    pub packing: Packing,
 }
 
-/// What is wrong with the content of a file.
-#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
-pub enum FormatError {
-    /// Shorter than a header.
-    #[error("only {found} bytes: a {what} has a header of {HEADER}; the file is empty or was cut off")]
-    TooShort {
-        /// What it should be.
-        what: &'static str,
-        /// Bytes there are.
-        found: usize,
-    },
-    /// Another kind of file.
-    #[error(
-        "bytes 0 to 7 are not those of a {what}: this is another kind of file, or a transfer in text mode damaged it"
-    )]
-    Magic {
-        /// What it should be.
-        what: &'static str,
-    },
-    /// A version this program does not know.
-    #[error(
-        "{what} of version {found} (byte 8); this program reads version {expected}: use the program that wrote the file"
-    )]
-    Version {
-        /// What it should be.
-        what: &'static str,
-        /// The file's version.
-        found: u32,
-        /// The version that is read.
-        expected: u32,
-    },
-    /// The payload's length is not the one announced.
-    #[error(
-        "{found} bytes of payload where the header (byte 12) announces {claimed}: the file was cut off or has something appended"
-    )]
-    Length {
-        /// Announced.
-        claimed: u64,
-        /// There.
-        found: usize,
-    },
-    /// The payload is not the one that was written.
-    #[error("the payload's SHA-256 is not the one in the header (byte 20): the file is damaged; take another copy")]
-    Checksum,
-    /// Bytes that are no text.
-    #[error("byte {offset} is not UTF-8: this is no {what}")]
-    NotText {
-        /// What it should be.
-        what: &'static str,
-        /// The first byte that is not.
-        offset: usize,
-    },
-    /// Too many bytes.
-    #[error("more than {limit} bytes, the most that a {what} may have")]
-    TooLarge {
-        /// What it should be.
-        what: &'static str,
-        /// The limit.
-        limit: u64,
-    },
-    /// The payload has the right checksum and yet makes no sense.
-    #[error("the payload of this {what} cannot be decoded: {reason}")]
-    Payload {
-        /// What it should be.
-        what: &'static str,
-        /// Where decoding stopped.
-        reason: String,
-    },
-}
-
-/// A file that could not be read or written, and why.
-#[derive(Debug, thiserror::Error)]
-pub enum FileError {
-    /// The file system's fault.
-    #[error("{}: {source}", path.display())]
-    Io {
-        /// The file.
-        path: PathBuf,
-        /// What the system said.
-        source: io::Error,
-    },
-    /// The content's fault.
-    #[error("{}: {reason}", path.display())]
-    Format {
-        /// The file.
-        path: PathBuf,
-        /// What is wrong.
-        reason: FormatError,
-    },
-}
-
-impl FileError {
-    /// Puts a file's name before what the file system said.
-    pub fn io(path: &Path) -> impl FnOnce(io::Error) -> Self {
-        move |source| Self::Io { path: path.to_owned(), source }
-    }
-
-    /// Puts a file's name before what is wrong with its content.
-    pub fn format(path: &Path) -> impl FnOnce(FormatError) -> Self {
-        move |reason| Self::Format { path: path.to_owned(), reason }
-    }
+/// How a payload stands in a file. The header's length and checksum are those of the payload itself, so that they do not depend
+/// on it.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum Packing {
+    /// As it is.
+    Plain,
+    /// Its bytes at even offsets, then those at odd ones, deflated (RFC 1951).
+    Deflated,
 }
 
 impl Container {
-    /// The whole file of a value.
+    /// The payload of a value.
     ///
     /// # Panics
     /// If the value's own serialization fails, which derived ones do not.
+    pub fn encode(value: &impl Serialize) -> Vec<u8> {
+        bincode::serde::encode_to_vec(value, config::<LARGEST>()).expect("plain data can be serialized")
+    }
+
+    /// The whole file of a value.
+    ///
+    /// # Panics
+    /// As [`Self::encode`].
     pub fn to_bytes(&self, value: &impl Serialize) -> Vec<u8> {
-        let mut bytes = vec![0; HEADER];
-        bincode::serde::encode_into_std_write(value, &mut bytes, config::<LARGEST>())
-            .expect("plain data can be serialized");
-        let (header, payload) = bytes.split_at_mut(HEADER);
-        header[..8].copy_from_slice(&self.magic);
-        header[8..12].copy_from_slice(&self.version.to_le_bytes());
-        header[12..20].copy_from_slice(&(payload.len() as u64).to_le_bytes());
-        header[20..].copy_from_slice(&Sha256::digest(payload));
-        bytes
+        self.seal(Self::encode(value))
+    }
+
+    /// The whole file of a payload.
+    pub fn seal(&self, payload: Vec<u8>) -> Vec<u8> {
+        let length = (payload.len() as u64).to_le_bytes();
+        let header = [&self.magic[..], &self.version.to_le_bytes(), &length, &Sha256::digest(&payload)].concat();
+        let body = match self.packing {
+            Packing::Plain => payload,
+            Packing::Deflated => deflate(&payload),
+        };
+        [header, body].concat()
     }
 
     /// The value of a whole file. What the bytes claim is checked against what is there before it is believed.
     ///
     /// # Errors
     /// The first thing that is wrong.
-    pub fn from_bytes<'a, T: Deserialize<'a>>(&self, bytes: &'a [u8]) -> Result<T, FormatError> {
-        self.decode(self.payload(bytes)?)
+    pub fn from_bytes<T: DeserializeOwned>(&self, bytes: &[u8]) -> Result<T, FormatError> {
+        self.decode(&self.payload(bytes)?)
     }
 
     /// Replaces a file atomically with a value.
@@ -171,7 +91,7 @@ impl Container {
     ///
     /// # Errors
     /// The file system's, or the first thing that is wrong with the content.
-    pub fn read<T: for<'a> Deserialize<'a>>(&self, path: &Path) -> Result<T, FileError> {
+    pub fn read<T: DeserializeOwned>(&self, path: &Path) -> Result<T, FileError> {
         self.from_bytes(&self.bytes_of(path)?).map_err(FileError::format(path))
     }
 
@@ -185,15 +105,23 @@ impl Container {
         bytes.get(8..12) == Some(&self.version.to_le_bytes())
     }
 
-    /// The checksum in the header of a whole file.
-    pub fn checksum<'a>(&self, bytes: &'a [u8]) -> &'a [u8] {
-        &bytes[20..HEADER]
+    /// The payload of a whole file, its header checked.
+    ///
+    /// # Errors
+    /// The first thing that is wrong.
+    pub fn payload<'a>(&self, bytes: &'a [u8]) -> Result<Cow<'a, [u8]>, FormatError> {
+        let payload = self.payload_unchecked(bytes)?;
+        if bytes[20..HEADER] == Sha256::digest(&payload)[..] { Ok(payload) } else { Err(FormatError::Checksum) }
     }
 
-    /// The payload, its header checked.
-    fn payload<'a>(&self, bytes: &'a [u8]) -> Result<&'a [u8], FormatError> {
+    /// [`Self::payload`] without a look at the checksum, which takes half as long as all the rest: for bytes that a test has looked
+    /// at.
+    ///
+    /// # Errors
+    /// The first thing that is wrong otherwise.
+    pub fn payload_unchecked<'a>(&self, bytes: &'a [u8]) -> Result<Cow<'a, [u8]>, FormatError> {
         let what = self.what;
-        let Some((header, payload)) = bytes.split_first_chunk::<HEADER>() else {
+        let Some((header, body)) = bytes.split_first_chunk::<HEADER>() else {
             return Err(FormatError::TooShort { what, found: bytes.len() });
         };
         if header[..8] != self.magic {
@@ -204,18 +132,21 @@ impl Container {
             return Err(FormatError::Version { what, found, expected: self.version });
         }
         let claimed = u64::from_le_bytes(header[12..20].try_into().expect("eight bytes"));
-        if claimed != payload.len() as u64 {
-            return Err(FormatError::Length { claimed, found: payload.len() });
+        match self.packing {
+            Packing::Plain if claimed != body.len() as u64 => Err(FormatError::Length { claimed, found: body.len() }),
+            Packing::Plain => Ok(Cow::Borrowed(body)),
+            Packing::Deflated if claimed > self.limit => Err(FormatError::TooLarge { what, limit: self.limit }),
+            Packing::Deflated => inflate(body, claimed).map(Cow::Owned).map_err(FormatError::Deflate),
         }
-        if header[20..] != Sha256::digest(payload)[..] {
-            return Err(FormatError::Checksum);
-        }
-        Ok(payload)
     }
 
-    /// Decodes a payload to its last byte. bincode allocates a text by its claimed length, up to its limit, which is a constant:
-    /// the one chosen is at most 64 times what is really there (borrowed texts and [`super::blob`] do not allocate by claims).
-    fn decode<'a, T: Deserialize<'a>>(&self, payload: &'a [u8]) -> Result<T, FormatError> {
+    /// The value of a payload, decoded to its last byte. bincode allocates a text by its claimed length, up to its limit, which is
+    /// a constant: the one chosen is at most 64 times what is really there (borrowed texts and [`super::blob`] do not allocate by
+    /// claims).
+    ///
+    /// # Errors
+    /// Where decoding stopped.
+    pub fn decode<'a, T: Deserialize<'a>>(&self, payload: &'a [u8]) -> Result<T, FormatError> {
         let decoded = match payload.len() {
             ..0x1_0000 => bincode::serde::borrow_decode_from_slice(payload, config::<0x1_0000>()),
             0x1_0000..0x40_0000 => bincode::serde::borrow_decode_from_slice(payload, config::<0x40_0000>()),

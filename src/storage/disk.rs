@@ -62,6 +62,22 @@ pub trait Disk: Sync {
         }
     }
 
+    /// Bytes that can still be written to the file system of a folder.
+    ///
+    /// # Errors
+    /// The file system's.
+    #[cfg(unix)]
+    fn room(&self, folder: &Path) -> io::Result<u64> {
+        let system = rustix::fs::statvfs(folder)?;
+        Ok(system.f_bavail.saturating_mul(system.f_frsize))
+    }
+
+    /// Bytes that can still be written to the file system of a folder; as good as endless where the system is not asked.
+    #[cfg(not(unix))]
+    fn room(&self, _folder: &Path) -> io::Result<u64> {
+        Ok(u64::MAX)
+    }
+
     /// Waits before a step is tried again.
     fn pause(&self, time: Duration) {
         std::thread::sleep(time);

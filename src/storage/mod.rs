@@ -8,10 +8,13 @@
 mod atomic;
 pub mod blob;
 mod container;
+mod deflated;
 mod disk;
+mod error;
 mod read;
 
 pub use atomic::{atomic_write, check_folder, is_temporary, remove_temporaries};
-pub use container::{Container, FileError, FormatError, write_whole};
+pub use container::{Container, Packing, write_whole};
 pub use disk::{Disk, LocalDisk, is_transient};
+pub use error::{FileError, FormatError};
 pub use read::{MAX_TOML_BYTES, decode_text, read_bounded, read_stream, read_text};

@@ -9,15 +9,20 @@ use super::directory::{CHECKPOINT, PREVIOUS_CHECKPOINT, RunDirectory};
 use super::error::TrainError;
 use super::identity::Identity;
 use super::journal;
-use super::state::{Best, Progress, RunState};
+use super::state::{Progress, RunState, Saved};
 use crate::eval::StageMap;
 use crate::learn::{Learner, LearnerState};
 use crate::pattern::Layout;
-use crate::storage::{Container, FormatError, blob};
+use crate::storage::{Container, FormatError, Packing, blob};
 use crate::weights::WeightFile;
 
-const CONTAINER: Container =
-    Container { what: "flipside checkpoint", magic: *b"\x89FSC\r\n\x1a\n", version: 2, limit: 1 << 31 };
+const CONTAINER: Container = Container {
+    what: "flipside checkpoint",
+    magic: *b"\x89FSC\r\n\x1a\n",
+    version: 3,
+    limit: 1 << 30,
+    packing: Packing::Plain,
+};
 
 /// All that is needed to go on with a run, but for the journals.
 #[derive(Serialize, Deserialize)]
@@ -29,6 +34,9 @@ pub(super) struct Checkpoint {
     /// The file of the best weights so far; empty before the first gate.
     #[serde(with = "blob")]
     best: Vec<u8>,
+    /// The file of the weights fitted at the end; empty where there are none.
+    #[serde(with = "blob")]
+    fitted: Vec<u8>,
     /// Stage by number of empties, 0 to 60.
     #[serde(with = "blob")]
     stages: Vec<u8>,
@@ -41,10 +49,12 @@ impl Checkpoint {
     /// The whole file of a run's checkpoint.
     pub fn to_bytes(identity: &Identity, state: &RunState) -> Vec<u8> {
         let LearnerState { stages, cells } = state.learner.state();
+        let bytes = |saved: &Option<Saved>| saved.as_ref().map_or(Vec::new(), |saved| saved.bytes.clone());
         CONTAINER.to_bytes(&Self {
             identity: identity.clone(),
             progress: state.progress,
-            best: state.best.as_ref().map_or(Vec::new(), |best| best.bytes.clone()),
+            best: bytes(&state.best),
+            fitted: bytes(&state.fitted),
             stages: (0..=60).map(|empties| stages.of_empties(empties) as u8).collect(),
             cells,
         })
@@ -63,15 +73,16 @@ impl Checkpoint {
         let learner = LearnerState { stages, cells: self.cells };
         let learner = Learner::from_state(layout.clone(), config.step, learner)
             .ok_or_else(|| damaged(&"its weights do not fit the pattern set"))?;
-        let best = match &self.best[..] {
-            [] => None,
-            bytes => {
-                let weights = WeightFile::from_bytes(bytes).map_err(|error| damaged(&error))?;
-                Some(Best { weights, bytes: self.best })
-            }
+        let saved = |bytes: Vec<u8>| match &bytes[..] {
+            [] => Ok(None),
+            _ => match WeightFile::from_bytes(&bytes) {
+                Ok(weights) => Ok(Some(Saved { weights, bytes })),
+                Err(error) => Err(damaged(&error)),
+            },
         };
+        let (best, fitted) = (saved(self.best)?, saved(self.fitted)?);
         let window = journal::window(directory, &self.identity, config, self.progress.generation)?;
-        Ok(RunState { progress: self.progress, learner, best, window })
+        Ok(RunState { progress: self.progress, learner, best, fitted, window })
     }
 }
 

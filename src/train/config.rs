@@ -4,6 +4,7 @@ use serde::{Deserialize, Serialize};
 
 use crate::eval::{Model, StageMap};
 use crate::export::Engine;
+use crate::fit::{FitConfig, FitConfigError};
 use crate::learn::{Learner, StepRule};
 use crate::pattern::{PatternSet, PatternSetError};
 use crate::selfplay::SelfPlayConfig;
@@ -27,6 +28,9 @@ pub struct TrainConfig {
     /// Whether the games of all generations are kept, and not only those of the window.
     #[serde(default = "yes", skip_serializing_if = "is_yes")]
     pub keep_games: bool,
+    /// How weights are fitted to all kept games: at the end of the run, and before each phase that says so. Left out: not at all.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub fit: Option<FitConfig>,
     /// What is learned before the first generation.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub records: Option<RecordsConfig>,
@@ -83,8 +87,18 @@ pub struct Phase {
     /// Records are learned without.
     #[serde(default, skip_serializing_if = "is_zero")]
     pub overlap: u32,
+    /// Whether weights are fitted from nothing to all games kept so far before the phase begins; see [`TrainConfig::fit`].
+    #[serde(default, skip_serializing_if = "is_no")]
+    pub refit: bool,
+    /// Whether each generation is learned once it is played. If not, its games are kept for the next fit.
+    #[serde(default = "yes", skip_serializing_if = "is_yes")]
+    pub learn: bool,
     /// How games are played.
     pub self_play: SelfPlayConfig,
+}
+
+fn is_no(is: &bool) -> bool {
+    !*is
 }
 
 fn is_zero(number: &u32) -> bool {
@@ -128,6 +142,9 @@ pub enum ConfigError {
         /// What it should be.
         expected: &'static str,
     },
+    /// The part on fits.
+    #[error("fit: {0}")]
+    Fit(#[from] FitConfigError),
     /// A pattern set that is neither built in nor a file, or malformed.
     #[error(transparent)]
     Patterns(#[from] PatternSetError),
@@ -155,14 +172,27 @@ impl TrainConfig {
 
     /// What a generation does, counted from 0.
     pub fn phase(&self, generation: u32) -> &Phase {
+        self.phase_and_first(generation).0
+    }
+
+    /// Whether weights are fitted to all kept games before a generation.
+    pub fn is_refitted_before(&self, generation: u32) -> bool {
+        let (phase, first) = self.phase_and_first(generation);
+        phase.refit && first == generation
+    }
+
+    /// The phase of a generation, and its first generation.
+    fn phase_and_first(&self, generation: u32) -> (&Phase, u32) {
         let mut first = 0u32;
-        for phase in &self.phases[..self.phases.len() - 1] {
-            first = first.saturating_add(phase.generations);
-            if generation < first {
-                return phase;
+        let (last, others) = self.phases.split_last().expect("checked: there is a phase");
+        for phase in others {
+            let next = first.saturating_add(phase.generations);
+            if generation < next {
+                return (phase, first);
             }
+            first = next;
         }
-        self.phases.last().expect("checked: there is a phase")
+        (last, first)
     }
 
     /// The pattern set: built in, or read from a file.
@@ -207,6 +237,12 @@ impl TrainConfig {
         require((1..=100_000).contains(&pairs), "gate.pairs", pairs.to_string(), "1 to 100,000")?;
         require((1..=20).contains(&depth), "gate.depth", depth.to_string(), "1 to 20 plies")?;
         require(exact_empties <= 24, "gate.exact-empties", exact_empties.to_string(), "at most 24")?;
+        if let Some(fit) = &self.fit {
+            fit.check()?;
+            let same = fit.step.numbers() == self.step.numbers();
+            require(same, "fit.step", format!("{:?}", fit.step), "the same rule as `step`")?;
+            require(self.keep_games, "keep-games", "false".into(), "true, since weights are fitted to kept games")?;
+        }
         if let Some(records) = &self.records {
             let RecordsConfig { files, passes, exact_empties, sha256 } = records;
             require(!files.is_empty(), "records.files", "empty".into(), "at least one file")?;
@@ -215,7 +251,18 @@ impl TrainConfig {
             let one_each = sha256.is_empty() || sha256.len() == files.len();
             require(one_each, "records.sha256", format!("{} checksums", sha256.len()), "one for each file, or none")?;
         }
+        let mut before = 0u32;
         for phase in &self.phases {
+            let needs_fit = (phase.refit || !phase.learn) && self.fit.is_none();
+            require(!needs_fit, "fit", "left out".into(), "given where a phase has `refit = true` or `learn = false`")?;
+            let has_games = self.fit.is_none_or(|fit| before > fit.first_generation);
+            require(
+                has_games || !phase.refit,
+                "refit",
+                "true".into(),
+                "false where `fit.first-generation` is not yet played",
+            )?;
+            before = before.saturating_add(phase.generations);
             let play = &phase.self_play;
             require((1..=100_000_000).contains(&phase.games), "games", phase.games.to_string(), "1 to 100,000,000")?;
             require((0.0..=1.0).contains(&phase.lambda), "lambda", phase.lambda.to_string(), "0 to 1")?;

@@ -19,6 +19,8 @@ pub(super) const BEST: &str = "best.fsw";
 pub(super) const LAST: &str = "last.fsw";
 pub(super) const CHECKPOINT: &str = "checkpoint";
 pub(super) const PREVIOUS_CHECKPOINT: &str = "checkpoint.previous";
+/// What a fit needs to go on after a stop.
+pub(super) const FIT: &str = "fit.part";
 /// The folder of the journals.
 pub(super) const GAMES: &str = "games";
 

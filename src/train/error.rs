@@ -5,6 +5,7 @@ use std::path::{Path, PathBuf};
 
 use super::config::ConfigError;
 use super::identity::Difference;
+use crate::fit::FitError;
 use crate::learn::{Diverged, StartError};
 use crate::pattern::LayoutError;
 use crate::record::{Format, RecordError};
@@ -151,6 +152,21 @@ pub enum TrainError {
          again where that is possible"
     )]
     ForeignGames(PathBuf),
+    /// A file system without the room that the run will need.
+    #[error(
+        "the run in {directory} needs some {} and there is room for {}. Make room, or take another --run directory{}",
+        megabytes(*.needed), megabytes(*.room), if *.games { "; with `keep-games = false` it needs less" } else { "" }
+    )]
+    NoRoom {
+        /// The run directory.
+        directory: PathBuf,
+        /// Bytes it needs.
+        needed: u64,
+        /// Bytes there are.
+        room: u64,
+        /// Whether the games that are kept are a part of it.
+        games: bool,
+    },
     /// A file system that did not recover for minutes. What was saved is whole.
     #[error("{path}: {error}, for {minutes} minutes")]
     OutOfPatience {
@@ -172,6 +188,9 @@ pub enum TrainError {
     /// A file of ours.
     #[error(transparent)]
     File(#[from] FileError),
+    /// A fit to the kept games.
+    #[error("cannot fit weights to the kept games: {0}")]
+    Fit(#[from] FitError),
     /// Learning.
     #[error(transparent)]
     Diverged(#[from] Diverged),
@@ -186,6 +205,10 @@ impl TrainError {
     pub(super) fn damaged(path: &Path, reason: impl ToString) -> Self {
         Self::Damaged { path: path.to_owned(), reason: reason.to_string() }
     }
+}
+
+fn megabytes(bytes: u64) -> String {
+    format!("{} MB", bytes.div_ceil(1_000_000))
 }
 
 /// The first differences, and how many more there are.

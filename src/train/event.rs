@@ -46,6 +46,13 @@ pub enum TrainEvent {
         /// What the system said.
         reason: String,
     },
+    /// At the run's pace the games that it keeps will not fit on the disk.
+    LowRoom {
+        /// Bytes they will need until the budget is used up.
+        needed: u64,
+        /// Bytes there are.
+        room: u64,
+    },
     /// A new run cannot learn from a record; after the first twenty of a file they are only counted.
     BadRecord {
         /// The file.
@@ -102,10 +109,36 @@ pub enum TrainEvent {
         /// Seconds the run has taken in all, earlier sessions included.
         elapsed: f64,
     },
+    /// Weights are being fitted to all kept games.
+    Fitting {
+        /// Share of the work that is done.
+        done: f64,
+        /// Root mean square error in discs over the epoch so far, each sample before it was learned.
+        loss: f64,
+    },
+    /// Weights were fitted to all kept games.
+    Fitted {
+        /// Generations played before.
+        generation: u32,
+        /// Games, those held out included.
+        games: u64,
+        /// Labelled positions of these games.
+        positions: u64,
+        /// Root mean square error in discs of the last epoch, each sample before it was learned.
+        loss: f64,
+        /// The same after it on games that were not learned; none where no games are held out.
+        held_out: Option<f64>,
+        /// The same by number of empties, 0 to 60; none where no position has so many.
+        held_out_by_empties: Vec<Option<f64>>,
+        /// Seconds it took.
+        seconds: f64,
+    },
     /// Strength was measured.
     Gate {
         /// The generation, from 0.
         generation: u32,
+        /// Whether the weights were just fitted to all kept games.
+        fitted: bool,
         /// Against the best weights so far; none the first time.
         best: Option<GateMatch>,
         /// Against the built-in `mobility`, which is the same in every run and at any time.
@@ -136,7 +169,7 @@ pub enum TrainEvent {
 impl TrainEvent {
     /// Whether the event is of the moment, and is not kept in `metrics.jsonl`.
     pub fn is_only_shown(&self) -> bool {
-        matches!(self, Self::Batch { .. } | Self::Waiting { .. })
+        matches!(self, Self::Batch { .. } | Self::Fitting { .. } | Self::Waiting { .. })
     }
 
     /// What an event is known by that happens once in a run, or again when a killed run is resumed.
@@ -145,7 +178,8 @@ impl TrainEvent {
             Self::BadRecord { file, reason } => Some(format!("bad {file} {reason}")),
             Self::Records { file, .. } => Some(format!("records {file}")),
             Self::Learned { generation, .. } => Some(format!("learned {generation}")),
-            Self::Gate { generation, .. } => Some(format!("gate {generation}")),
+            Self::Fitted { generation, .. } => Some(format!("fitted {generation}")),
+            Self::Gate { generation, fitted, .. } => Some(format!("gate {generation} {fitted}")),
             _ => None,
         }
     }

@@ -59,6 +59,7 @@ pub(super) struct Keeper<'r> {
     stop: &'r AtomicBool,
     sink: Sink<'r>,
     metrics: Metrics,
+    low_room_told: bool,
 }
 
 /// What `metrics.jsonl` holds already.
@@ -80,12 +81,17 @@ impl<'r> Keeper<'r> {
         sink: Sink<'r>,
         metrics: Metrics,
     ) -> Self {
-        Self { directory, disk, stop, sink, metrics }
+        Self { directory, disk, stop, sink, metrics, low_room_told: false }
     }
 
     /// Whether the run is to stop soon.
     pub fn is_stopped(&self) -> bool {
         self.stop.load(Relaxed)
+    }
+
+    /// Tells the sink of an event of the moment.
+    pub fn show(&mut self, event: &TrainEvent) {
+        (self.sink)(event);
     }
 
     /// Tells the sink of an event, and adds it to the metrics unless they have it already: after a kill some things happen again.
@@ -112,6 +118,17 @@ impl<'r> Keeper<'r> {
     pub fn rename(&mut self, from: &str, to: &str) -> Result<(), Halt> {
         let (from, to) = (self.directory.file(from), self.directory.file(to));
         self.patiently(&from, |disk| disk.rename(&from, &to))
+    }
+
+    /// Tells, once, if the disk has no room for so many bytes of games.
+    pub fn look_at_room(&mut self, needed: u64) -> Result<(), Halt> {
+        match self.disk.room(self.directory.path()) {
+            Ok(room) if needed > room && !self.low_room_told => {
+                self.low_room_told = true;
+                self.tell(&TrainEvent::LowRoom { needed, room })
+            }
+            _ => Ok(()),
+        }
     }
 
     /// Takes a step until it succeeds. An error that may pass is told once and waited for; one that will not, or that has not

@@ -16,14 +16,15 @@
 //! | `run` | the loop of generations |
 //! | `open` | what is checked before, and what is brought in order |
 //! | `state`, `checkpoint`, `journal`, `directory` | how far a run has come, in memory and on disk |
-//! | `keeper` | writing with patience, and telling of events |
-//! | `source`, `records`, `gate` | where games and records come from, and how strength is measured |
+//! | `keeper`, `room` | writing with patience, telling of events, and whether the disk has room |
+//! | `source`, `records`, `fitting`, `gate` | where games and records come from, fits to all games, and how strength is measured |
 
 mod checkpoint;
 mod config;
 mod directory;
 mod error;
 mod event;
+mod fitting;
 mod gate;
 mod identity;
 mod journal;
@@ -31,6 +32,7 @@ mod keeper;
 mod open;
 mod records;
 mod request;
+mod room;
 mod run;
 mod source;
 mod state;
@@ -41,5 +43,28 @@ pub use event::{GateMatch, TrainEvent};
 pub use identity::Difference;
 pub use keeper::Sink;
 pub use request::{Budget, Outcome, TrainRequest};
-pub use run::train;
 pub use source::{GameJob, GameSource, LocalGames, Played};
+
+use keeper::Halt;
+
+/// Trains in a run directory, on the threads of the current rayon pool, until the budget is used up or the request's `stop` is
+/// set. A directory that holds a run of the same configuration is resumed. The sink hears of every event as it happens.
+///
+/// # Errors
+/// See [`TrainError`]. The files in the directory are whole whatever happens, and as they were if the run cannot be resumed.
+pub fn train(request: &TrainRequest, sink: Sink) -> Result<Outcome, TrainError> {
+    let mut run = match open::open(request, sink) {
+        Ok(run) => run,
+        Err(Halt::Stopped) => return Ok(Outcome::Stopped),
+        Err(Halt::Failed(error)) => return Err(error),
+    };
+    match run.work() {
+        Ok(()) => Ok(Outcome::Finished),
+        Err(Halt::Stopped) => {
+            // A disk that fails now has nothing to take that matters.
+            let _ = run.tell_end(false);
+            Ok(Outcome::Stopped)
+        }
+        Err(Halt::Failed(error)) => Err(error),
+    }
+}

@@ -13,6 +13,7 @@ use super::journal;
 use super::keeper::{Halt, Keeper, Metrics, Sink};
 use super::records;
 use super::request::TrainRequest;
+use super::room;
 use super::run::{Clock, Run, Saved};
 use super::state::{Progress, RunState};
 use crate::learn::Learner;
@@ -58,6 +59,7 @@ pub(super) fn open<'r>(request: &TrainRequest<'r>, sink: Sink<'r>) -> Result<Run
         Some(resumed) => resumed,
         None => Resumed { state: new_state(request, &config, &layout)?, is_newest: false, fault: None },
     };
+    check_room(request, &directory, &config, &state, is_new)?;
     let clock = Clock { started: began, earlier: state.progress.elapsed.max(metrics.elapsed) };
     let saved = Saved { at: Instant::now(), generation: state.progress.generation, newest_is_good: is_newest };
     let keeper = Keeper::new(directory, request.disk, request.stop, sink, metrics);
@@ -138,6 +140,23 @@ fn check_config(directory: &RunDirectory, identity: &Identity) -> Result<(), Tra
     if differences.is_empty() { Ok(()) } else { Err(TrainError::ConfigEdited { path, differences }) }
 }
 
+/// Makes sure that the disk has room for the run as far as that can be known. One that is resumed has most of it already.
+fn check_room(
+    request: &TrainRequest,
+    directory: &RunDirectory,
+    config: &TrainConfig,
+    state: &RunState,
+    is_new: bool,
+) -> Result<(), TrainError> {
+    let games = room::of_games(config, &request.budget, &state.progress);
+    let needed = games + room::of_state(&state.learner) / if is_new { 1 } else { 3 };
+    let room = request.disk.room(directory.path()).map_err(TrainError::io(directory.path()))?;
+    if needed > room {
+        return Err(TrainError::NoRoom { directory: directory.path().to_owned(), needed, room, games: games > 0 });
+    }
+    Ok(())
+}
+
 /// The state of a run that has learned nothing yet.
 fn new_state(request: &TrainRequest, config: &TrainConfig, layout: &Arc<Layout>) -> Result<RunState, TrainError> {
     let layout = layout.clone();
@@ -145,7 +164,7 @@ fn new_state(request: &TrainRequest, config: &TrainConfig, layout: &Arc<Layout>)
         Some(from) => Learner::from_model(layout, &from.model, config.step).map_err(TrainError::From)?,
         None => Learner::new(layout, config.stages(config.phase(0)), config.step),
     };
-    Ok(RunState { progress: Progress::default(), learner, best: None, window: Default::default() })
+    Ok(RunState { progress: Progress::default(), learner, best: None, fitted: None, window: Default::default() })
 }
 
 impl Run<'_> {

@@ -106,12 +106,14 @@ fn labelled(
     let before = last - records.len();
     let label = |labeller: &mut Labeller, (i, record): (usize, Result<Record, RecordError>)| {
         let bad = |fault| RecordError { place: Place::Item(before + i + 1), fault };
-        let mut labelled = labeller.label(&record?).map_err(bad)?;
+        let mut labelled = labeller.label_until(&record?, stop).map_err(bad)?;
         labelled.retain(|(position, _)| position.moves() != 0);
         if labelled.is_empty() { Err(bad(Fault::NoScore)) } else { Ok(labelled) }
     };
-    let label =
-        |labeller: &mut Labeller, record| if stop.load(Relaxed) { Err(Stopped) } else { Ok(label(labeller, record)) };
+    let label = |labeller: &mut Labeller, record| {
+        let labelled = label(labeller, record);
+        if stop.load(Relaxed) { Err(Stopped) } else { Ok(labelled) }
+    };
     let records = records.into_par_iter().enumerate().with_max_len(64);
     records.map_init(|| Labeller::new(exact_empties), label).collect()
 }

@@ -1,6 +1,6 @@
 //! The loop of generations.
 
-use std::ops::ControlFlow;
+use std::ops::{Add, ControlFlow};
 use std::sync::Arc;
 use std::sync::atomic::AtomicBool;
 use std::time::{Duration, Instant};
@@ -13,13 +13,13 @@ use super::event::TrainEvent;
 use super::gate;
 use super::identity::Identity;
 use super::journal::{Journal, samples_of};
-use super::keeper::{Halt, Keeper, Sink};
-use super::open::open;
+use super::keeper::{Halt, Keeper};
 use super::records;
-use super::request::{Budget, Outcome, TrainRequest};
+use super::request::Budget;
+use super::room;
 use super::source::{GameJob, GameSource, Played};
-use super::state::{Best, RecordsProgress, RunState};
-use crate::learn::SampleSet;
+use super::state::{self, Progress, RecordsProgress, RunState};
+use crate::learn::{PassLoss, SampleSet};
 use crate::pattern::Layout;
 use crate::selfplay::Stopped;
 use crate::weights::{Provenance, WeightFile};
@@ -27,28 +27,6 @@ use crate::weights::{Provenance, WeightFile};
 /// A checkpoint is written at the end of a generation if the last is older than this. The journal makes good for the time
 /// between: what follows the checkpoint is only learned again.
 const CHECKPOINT_EVERY: Duration = Duration::from_secs(30);
-
-/// Trains in a run directory, on the threads of the current rayon pool, until the budget is used up or the request's `stop` is
-/// set. A directory that holds a run of the same configuration is resumed. The sink hears of every event as it happens.
-///
-/// # Errors
-/// See [`TrainError`]. The files in the directory are whole whatever happens, and as they were if the run cannot be resumed.
-pub fn train(request: &TrainRequest, sink: Sink) -> Result<Outcome, TrainError> {
-    let mut run = match open(request, sink) {
-        Ok(run) => run,
-        Err(Halt::Stopped) => return Ok(Outcome::Stopped),
-        Err(Halt::Failed(error)) => return Err(error),
-    };
-    match run.work() {
-        Ok(()) => Ok(Outcome::Finished),
-        Err(Halt::Stopped) => {
-            // A disk that fails now has nothing to take that matters.
-            let _ = run.tell_end(false);
-            Ok(Outcome::Stopped)
-        }
-        Err(Halt::Failed(error)) => Err(error),
-    }
-}
 
 /// A run at work.
 pub(super) struct Run<'r> {
@@ -89,20 +67,31 @@ pub(super) struct Saved {
 
 impl Run<'_> {
     /// The whole run, from where it is.
-    fn work(&mut self) -> Result<(), Halt> {
+    pub(super) fn work(&mut self) -> Result<(), Halt> {
         self.learn_records()?;
-        while self.has_budget() && self.generation()? {
-            let every = self.config.gate.every;
-            if every > 0 && self.state.progress.generation.is_multiple_of(every) {
+        while self.has_budget() && self.refit_if_due()? && self.generation()? {
+            if self.is_gate_due() {
                 self.gate()?;
             } else {
                 self.checkpoint_if_due()?;
             }
         }
-        if self.state.progress.gated != Some(self.state.progress.generation) {
+        let has_games = self.config.fit.is_some_and(|fit| self.state.progress.generation > fit.first_generation);
+        if has_games && self.state.fitted.is_none() {
+            self.fit_at_end()?;
+        }
+        if self.state.progress.gated != Some(self.state.stand()) {
             self.gate()?;
         }
         self.tell_end(true)
+    }
+
+    /// Whether a gate comes between two generations. Weights that have not changed are not measured again, and those that are about
+    /// to be fitted anew are measured after it.
+    fn is_gate_due(&self) -> bool {
+        let (every, generation) = (self.config.gate.every, self.state.progress.generation);
+        let learned = self.config.phase(generation - 1).learn && !self.config.is_refitted_before(generation);
+        every > 0 && generation.is_multiple_of(every) && learned
     }
 
     /// Whether the budget allows for another generation.
@@ -177,9 +166,9 @@ impl Run<'_> {
         self.learn(generation, &phase, newest, playing).map(|()| true)
     }
 
-    /// Learns the newest samples and the replay window.
+    /// Keeps the newest samples in the replay window, and learns them and the window if the phase says so.
     fn learn(&mut self, generation: u32, phase: &Phase, newest: SampleSet, playing: f64) -> Result<(), Halt> {
-        let RunState { progress, learner, window, .. } = &mut self.state;
+        let RunState { progress, learner, window, fitted, .. } = &mut self.state;
         progress.positions += newest.len() as u64;
         window.push_back(newest);
         while window.len() > self.config.window as usize {
@@ -187,17 +176,27 @@ impl Run<'_> {
         }
         let began = Instant::now();
         let newest = window.back().expect("just put there");
-        let loss = learner.pass_until(newest, 1.0, self.stop)?.ok_or(Stopped)?;
-        let mut updates = loss.samples;
-        for _ in 1..self.config.passes {
-            for samples in window.iter() {
-                updates += learner.pass_until(samples, 1.0, self.stop)?.ok_or(Stopped)?.samples;
+        let mut updates = 0;
+        let loss = if phase.learn {
+            let loss = learner.pass_until(newest, 1.0, self.stop)?.ok_or(Stopped)?;
+            updates = loss.samples;
+            for _ in 1..self.config.passes {
+                for samples in window.iter() {
+                    updates += learner.pass_until(samples, 1.0, self.stop)?.ok_or(Stopped)?.samples;
+                }
             }
-        }
+            loss
+        } else {
+            learner.loss(newest).into_iter().fold(PassLoss::default(), PassLoss::add)
+        };
+        *fitted = None;
         progress.generation += 1;
         progress.games += u64::from(phase.games);
         progress.updates += updates;
         progress.pace.learning = began.elapsed().as_secs_f64();
+        if self.config.fit.is_some() {
+            progress.pace.last_fit = progress.pace.fit_of(progress.positions);
+        }
         let event = TrainEvent::Learned {
             generation,
             loss: loss.rmse(),
@@ -275,7 +274,7 @@ impl Run<'_> {
     }
 
     /// Measures the newest weights, and keeps them as the best if they are.
-    fn gate(&mut self) -> Result<(), Halt> {
+    pub(super) fn gate(&mut self) -> Result<(), Halt> {
         let began = Instant::now();
         let generation = self.state.progress.generation.saturating_sub(1);
         let newest = self.weights();
@@ -283,14 +282,16 @@ impl Run<'_> {
         let best = self.state.best.as_ref().map(|best| &best.weights.model);
         let (best, baseline) = gate::measure(&newest.model, best, &self.layout, &self.config.gate, seed, self.stop)?;
         let promoted = best.is_none_or(|result| result.superiority >= gate::SUPERIORITY);
+        let stand = self.state.stand();
         let progress = &mut self.state.progress;
-        progress.gated = Some(progress.generation);
+        progress.gated = Some(stand);
         progress.baseline = Some(baseline);
         progress.pace.gate = began.elapsed().as_secs_f64();
         let seconds = progress.pace.gate;
-        self.keeper.tell(&TrainEvent::Gate { generation, best, baseline, promoted, seconds })?;
+        let fitted = stand.fitted;
+        self.keeper.tell(&TrainEvent::Gate { generation, fitted, best, baseline, promoted, seconds })?;
         if promoted {
-            self.state.best = Some(Best::from(newest));
+            self.state.best = Some(state::Saved::from(newest));
         }
         // The checkpoint first: the best weights are part of it, should their file not be written any more.
         self.checkpoint()?;
@@ -300,9 +301,18 @@ impl Run<'_> {
         }
     }
 
+    /// The newest weights.
     pub(super) fn weights(&self) -> WeightFile {
+        if let Some(fitted) = &self.state.fitted {
+            return fitted.weights.clone();
+        }
+        WeightFile::new(self.config.model(&self.state.learner), self.provenance())
+    }
+
+    /// Where weights come from that are made now.
+    pub(super) fn provenance(&self) -> Provenance {
         let progress = &self.state.progress;
-        let provenance = Provenance {
+        Provenance {
             config: self.identity.config.clone(),
             seed: Some(self.config.seed),
             generations: u64::from(progress.generation),
@@ -310,8 +320,7 @@ impl Run<'_> {
             samples: progress.updates,
             parent: self.identity.parent.clone(),
             ..Provenance::of_this_program("trained")
-        };
-        WeightFile::new(self.config.model(&self.state.learner), provenance)
+        }
     }
 
     fn checkpoint_if_due(&mut self) -> Result<(), Halt> {
@@ -323,7 +332,10 @@ impl Run<'_> {
         self.save()?;
         let seconds = began.elapsed().as_secs_f64();
         self.state.progress.pace.checkpoint = seconds;
-        self.keeper.tell(&TrainEvent::Checkpoint { generation: self.state.progress.generation, seconds })
+        self.keeper.tell(&TrainEvent::Checkpoint { generation: self.state.progress.generation, seconds })?;
+        let Progress { generation, pace, .. } = self.state.progress;
+        let left = self.budget.seconds.map_or(0.0, |limit| limit - self.clock.elapsed());
+        self.keeper.look_at_room(room::of_seconds(&self.config, &pace, generation, left))
     }
 
     /// Writes the checkpoint, keeping the one before, then `last.fsw`, and removes the games that neither checkpoint needs unless
@@ -349,7 +361,7 @@ impl Run<'_> {
         Ok(())
     }
 
-    fn tell_end(&mut self, finished: bool) -> Result<(), Halt> {
+    pub(super) fn tell_end(&mut self, finished: bool) -> Result<(), Halt> {
         let (generation, elapsed) = (self.state.progress.generation, self.clock.elapsed());
         self.keeper.tell(&TrainEvent::End { generation, finished, elapsed })
     }

@@ -15,18 +15,20 @@ pub(super) struct RunState {
     /// The newest weights, and what the step rule remembers.
     pub learner: Learner,
     /// The best weights so far, if a gate has been.
-    pub best: Option<Best>,
+    pub best: Option<Saved>,
+    /// The weights fitted to all games at the end, if the run has ended and nothing was played since.
+    pub fitted: Option<Saved>,
     /// Samples of the generations in the window, oldest first.
     pub window: VecDeque<SampleSet>,
 }
 
-/// The best weights so far, with the bytes of their file.
-pub(super) struct Best {
+/// Weights with the bytes of their file.
+pub(super) struct Saved {
     pub weights: WeightFile,
     pub bytes: Vec<u8>,
 }
 
-impl From<WeightFile> for Best {
+impl From<WeightFile> for Saved {
     fn from(weights: WeightFile) -> Self {
         Self { bytes: weights.to_bytes(), weights }
     }
@@ -47,12 +49,31 @@ pub(super) struct Progress {
     pub elapsed: f64,
     /// What was learned of the records.
     pub records: RecordsProgress,
-    /// Generations learned at the last gate, if one has been.
-    pub gated: Option<u32>,
+    /// Generations played when weights were last fitted to all games in the course of the run, if they have been.
+    pub refitted: Option<u32>,
+    /// What the last gate measured, if one has been.
+    pub gated: Option<Stand>,
     /// What the last gate measured against `mobility`.
     pub baseline: Option<GateMatch>,
     /// How long things took the last time.
     pub pace: Pace,
+}
+
+/// Which weights of a run.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Serialize, Deserialize)]
+pub(super) struct Stand {
+    /// Generations played before them.
+    pub generation: u32,
+    /// Whether they were then fitted to all kept games.
+    pub fitted: bool,
+}
+
+impl RunState {
+    /// Which the newest weights are.
+    pub fn stand(&self) -> Stand {
+        let generation = self.progress.generation;
+        Stand { generation, fitted: self.fitted.is_some() || self.progress.refitted == Some(generation) }
+    }
 }
 
 /// How far the records of a new run are learned.
@@ -81,7 +102,14 @@ pub(super) struct Pace {
     pub gate: f64,
     /// Writing a checkpoint.
     pub checkpoint: f64,
+    /// Fitting, for each position, all epochs together; 0 before the first fit.
+    pub fit: f64,
+    /// The fit at the end, as far as can be said.
+    pub last_fit: f64,
 }
+
+/// Seconds of one thread for fitting a position, all epochs together, before a fit has been timed.
+const UNKNOWN_FIT: f64 = 1e-5;
 
 /// What is kept free for the last gate before one has been timed, as a share of the budget.
 const UNKNOWN_GATE: f64 = 0.05;
@@ -93,14 +121,38 @@ impl Pace {
         elapsed + self.game * f64::from(games) + self.after_play(limit) <= limit
     }
 
+    /// What fitting so many positions takes.
+    pub fn fit_of(&self, positions: u64) -> f64 {
+        let each = if self.fit > 0.0 { self.fit } else { UNKNOWN_FIT / rayon::current_num_threads() as f64 };
+        each * positions as f64
+    }
+
     /// Whether games have to stop now for the rest to end in time.
     pub fn is_time_up(&self, elapsed: f64, limit: f64) -> bool {
         elapsed + self.after_play(limit) >= limit
     }
 
-    /// What comes after the last game: learning, the last gate, and the last checkpoint.
+    /// What comes after the last game: learning, the last fit, the last gate, and the last checkpoint.
     fn after_play(&self, limit: f64) -> f64 {
         let gate = if self.gate > 0.0 { self.gate } else { UNKNOWN_GATE * limit };
-        self.learning + gate + self.checkpoint
+        self.learning + self.last_fit + gate + self.checkpoint
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_last_steps_are_part_of_the_time() {
+        // A generation of 100 games takes 10 seconds and 2 to learn; the end takes 5 and 1.
+        let pace = Pace { game: 0.1, learning: 2.0, gate: 5.0, checkpoint: 1.0, ..Pace::default() };
+        assert!(pace.has_time_for(100, 82.0, 100.0) && !pace.has_time_for(100, 82.1, 100.0));
+        assert!(!pace.is_time_up(91.9, 100.0) && pace.is_time_up(92.0, 100.0));
+        // Games of the next phase take longer if there are more of them.
+        assert!(pace.has_time_for(820, 10.0, 100.0) && !pace.has_time_for(830, 10.0, 100.0));
+        // Before any gate some time is kept for it.
+        let pace = Pace { gate: 0.0, ..pace };
+        assert!(!pace.is_time_up(91.9, 100.0) && pace.is_time_up(92.0, 100.0));
     }
 }

@@ -1,22 +1,35 @@
 //! The weight file: a model and where it came from.
 
+use std::borrow::Cow;
 use std::path::Path;
 
 use serde::de::IntoDeserializer;
 use serde::{Deserialize, Serialize};
+use sha2::{Digest, Sha256};
 
 use crate::board::Square;
 use crate::eval::{Calibration, DepthPair, Model, StageMap};
 use crate::pattern::{Layout, Pattern, PatternSet, Scalar};
 use crate::storage::blob::Blob;
-use crate::storage::{Container, FileError, FormatError, write_whole};
+use crate::storage::{Container, FileError, FormatError, Packing, write_whole};
 
-/// Weight files, `.fsw`, without a calibration.
-const PLAIN: Container =
-    Container { what: "flipside weight file", magic: *b"\x89FSW\r\n\x1a\n", version: 1, limit: 1 << 28 };
+/// Weight files, `.fsw`, as they were first: not calibrated, not deflated.
+const PLAIN: Container = Container {
+    what: "flipside weight file",
+    magic: *b"\x89FSW\r\n\x1a\n",
+    version: 1,
+    limit: 1 << 28,
+    packing: Packing::Plain,
+};
 
 /// Weight files with a calibration, which follows the fields of version 1.
-const CALIBRATED: Container = Container { version: 2, ..PLAIN };
+const PLAIN_CALIBRATED: Container = Container { version: 2, ..PLAIN };
+
+/// Weight files without a calibration, as they are written.
+const DEFLATED: Container = Container { version: 3, packing: Packing::Deflated, ..PLAIN };
+
+/// Weight files with a calibration, as they are written.
+const DEFLATED_CALIBRATED: Container = Container { version: 4, ..DEFLATED };
 
 /// Where weights came from.
 #[derive(Clone, PartialEq, Eq, Debug, Default, Serialize)]
@@ -111,7 +124,8 @@ const DEFAULT: &[u8] = include_bytes!("../../weights/default.fsw");
 impl WeightFile {
     /// The weights that come with the program: learned by it, from nothing (`weights/README.md`).
     pub fn embedded() -> Self {
-        Self::from_bytes(DEFAULT).expect("tested: the weights in the program are good")
+        let weights = Self::read(DEFAULT, Container::payload_unchecked);
+        weights.expect("tested: the weights in the program are good")
     }
 
     /// A model with its provenance, not calibrated.
@@ -119,14 +133,19 @@ impl WeightFile {
         Self { model, provenance, calibration: None }
     }
 
-    /// The whole file, of version 2 if there is a calibration, else of version 1. Equal content gives equal bytes.
+    /// The whole file, of version 4 if there is a calibration, else of version 3. Equal content gives equal bytes.
     pub fn to_bytes(&self) -> Vec<u8> {
+        let container = if self.calibration.is_some() { DEFLATED_CALIBRATED } else { DEFLATED };
+        container.seal(self.encode())
+    }
+
+    fn encode(&self) -> Vec<u8> {
         let payload = self.payload();
         match &self.calibration {
-            None => PLAIN.to_bytes(&payload),
+            None => Container::encode(&payload),
             Some(calibration) => {
                 let pairs: Vec<PairRecord> = calibration.pairs().iter().map(PairRecord::from).collect();
-                CALIBRATED.to_bytes(&(payload, pairs))
+                Container::encode(&(payload, pairs))
             }
         }
     }
@@ -162,11 +181,20 @@ impl WeightFile {
     /// # Errors
     /// The first thing that is wrong; whatever is returned fits together and can be evaluated.
     pub fn from_bytes(bytes: &[u8]) -> Result<Self, FormatError> {
-        let (payload, pairs): (Payload, Option<Vec<PairRecord>>) = if PLAIN.is_version_of(bytes) {
-            (PLAIN.from_bytes(bytes)?, None)
-        } else {
-            let (payload, pairs) = CALIBRATED.from_bytes(bytes)?;
-            (payload, Some(pairs))
+        Self::read(bytes, Container::payload)
+    }
+
+    fn read(
+        bytes: &[u8],
+        payload_of: impl for<'b> FnOnce(&Container, &'b [u8]) -> Result<Cow<'b, [u8]>, FormatError>,
+    ) -> Result<Self, FormatError> {
+        let containers = [PLAIN, PLAIN_CALIBRATED, DEFLATED];
+        let container = containers.into_iter().find(|container| container.is_version_of(bytes));
+        let container = container.unwrap_or(DEFLATED_CALIBRATED);
+        let content = payload_of(&container, bytes)?;
+        let (payload, pairs): (Payload, Option<Vec<PairRecord>>) = match container.version {
+            1 | 3 => (container.decode(&content)?, None),
+            _ => container.decode(&content).map(|(payload, pairs)| (payload, Some(pairs)))?,
         };
         let owned = str::to_owned;
         let provenance = Provenance {
@@ -203,11 +231,10 @@ impl WeightFile {
         write_whole(path, &self.to_bytes())
     }
 
-    /// The SHA-256 of the payload in lower-case hexadecimal: the name of these weights in other files' provenance. It stands in
-    /// the file's header too.
+    /// The SHA-256 of the payload before it is deflated, in lower-case hexadecimal: the name of these weights in other files'
+    /// provenance. It stands in the file's header too.
     pub fn hash(&self) -> String {
-        let bytes = self.to_bytes();
-        PLAIN.checksum(&bytes).iter().map(|byte| format!("{byte:02x}")).collect()
+        Sha256::digest(self.encode()).iter().map(|byte| format!("{byte:02x}")).collect()
     }
 }
 

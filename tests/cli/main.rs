@@ -2,6 +2,7 @@
 
 mod files;
 mod general;
+mod league;
 mod matches;
 mod play;
 mod positions;

@@ -118,6 +118,7 @@ fn a_match_goes_on_only_with_what_its_players_were() {
     let plays = |first: &str| String::from_utf8(call(first, "1", &[]).stdout).unwrap();
     let results = plays(weights);
     let kept = fs::read(games).unwrap();
+    assert_eq!((plays(weights), fs::read(games).unwrap() == kept), (results.clone(), true));
     for (depth, more, difference) in [
         ("2", &[][..], "depth is 1 there and 2 here"),
         ("1", &["--exact", "9"], "exact is 12 there and 9 here"),

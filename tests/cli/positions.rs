@@ -54,7 +54,7 @@ fn bad_weights_are_refused_with_the_reason() {
     let path = constant_weights(folder.path(), 1);
     let name = path.to_str().unwrap();
     let mut bytes = fs::read(&path).unwrap();
-    *bytes.last_mut().unwrap() ^= 1;
+    bytes[20] ^= 1;
     fs::write(&path, &bytes).unwrap();
     for arguments in [["eval", "-w", name], ["search", "-w", name], ["inspect", name, "-q"]] {
         let error = refusal(&arguments, START, 1);

@@ -1,8 +1,11 @@
 //! The main job in miniature, from the command line; `tests/train.rs` has the promises about bytes.
 
 use std::fs;
+use std::io::Read;
 use std::path::{Path, PathBuf};
 use std::process::{Child, Command, Stdio};
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering::Relaxed};
 use std::time::Duration;
 
 use flipside::weights::WeightFile;
@@ -97,6 +100,49 @@ fn a_run_under_nohup_outlives_its_terminal_and_locks_its_directory() {
 }
 
 #[test]
+#[cfg(unix)]
+fn a_run_outlives_its_terminal_without_nohup() {
+    use rustix::io::{FdFlags, fcntl_setfd};
+    use rustix::process::{Pid, Signal, kill_process};
+    use rustix::pty::{OpenptFlags, grantpt, openpt, ptsname, unlockpt};
+    use std::os::unix::ffi::OsStrExt;
+    let lab = Lab::new();
+    let master = openpt(OpenptFlags::RDWR | OpenptFlags::NOCTTY).unwrap();
+    fcntl_setfd(&master, FdFlags::CLOEXEC).unwrap();
+    grantpt(&master).unwrap();
+    unlockpt(&master).unwrap();
+    let name = ptsname(&master, Vec::new()).unwrap();
+    let path = Path::new(std::ffi::OsStr::from_bytes(name.as_bytes()));
+    let slave = fs::File::options().read(true).write(true).open(path).unwrap();
+    let mut command = lab.train("run", &["--generations", "400", "--progress", "always"]);
+    let end = || Stdio::from(slave.try_clone().unwrap());
+    let mut child = command.stdin(end()).stdout(end()).stderr(end()).spawn().unwrap();
+    drop((command, slave));
+    // A terminal reads what is written to it, until it is closed.
+    let (open, mut terminal) = (Arc::new(AtomicBool::new(true)), fs::File::from(master));
+    let is_open = Arc::clone(&open);
+    let terminal = std::thread::spawn(move || {
+        let mut buffer = [0; 1 << 12];
+        while is_open.load(Relaxed) && terminal.read(&mut buffer).is_ok() {}
+    });
+    let learned = |count: usize, child: &mut Child| {
+        let path = lab.file("run", "metrics.jsonl");
+        while fs::read_to_string(&path).map_or(0, |text| text.matches(r#""learned""#).count()) < count {
+            assert!(child.try_wait().unwrap().is_none(), "the run ended early");
+            std::thread::sleep(Duration::from_millis(2));
+        }
+    };
+    learned(6, &mut child);
+    // From here on every write to the terminal fails.
+    open.store(false, Relaxed);
+    terminal.join().unwrap();
+    kill_process(Pid::from_child(&child), Signal::HUP).unwrap();
+    learned(50, &mut child);
+    assert_eq!(child.wait().unwrap().code(), Some(0));
+    assert!(lab.file("run", "best.fsw").exists());
+}
+
+#[test]
 fn other_configurations_are_refused() {
     let lab = Lab::new();
     assert!(lab.train("run", &["--generations", "2", "-q"]).output().unwrap().status.success());
@@ -108,7 +154,7 @@ fn other_configurations_are_refused() {
         error
     };
     let error = refusal(lab.train("run", &["--seed", "9", "-q"]), 1);
-    assert!(error.contains("`seed") && error.contains("--run"), "{error}");
+    assert!(error.contains("`seed` was 5 and is 9") && error.contains("--run"), "{error}");
     assert!(refusal(lab.train("run", &["--resume", "never", "-q"]), 1).contains("holds a run already"));
     assert!(refusal(lab.train("other", &["--minutes", "1", "--hours", "1"]), 2).contains("--hours"));
     assert!(refusal(lab.train("other", &["--minutes", "0"]), 2).contains("above 0"));

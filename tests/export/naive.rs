@@ -7,7 +7,7 @@ use flate2::read::GzDecoder;
 use flipside::board::{Bitboard, Position, Square, Symmetry};
 use flipside::eval::{Evaluator, Model, PatternEvaluator};
 use flipside::export::{Encoded, Engine, decode, encode};
-use flipside::pattern::{Layout, Scalar};
+use flipside::pattern::{Layout, Scalar, Seen};
 
 use super::{egaroucid_file, little_endian, positions, read, words, zebra_file};
 
@@ -198,7 +198,7 @@ fn ntest_files_mean_what_ntest_means_by_them() {
         let stage = &values[143_655 * (2 * file + usize::from(empties.is_multiple_of(2)))..];
         let counts =
             [Scalar::Mobility, Scalar::OpponentMobility, Scalar::PotentialMobility, Scalar::OpponentPotentialMobility];
-        let maps = counts.iter().enumerate().map(|(map, scalar)| scalars + 64 * map + scalar.of(position));
+        let maps = counts.iter().enumerate().map(|(map, scalar)| scalars + 64 * map + scalar.of(&Seen::new(position)));
         let met = naive.words(position).into_iter().chain(maps).chain([scalars + 256 + empties % 2]);
         met.map(|word| i32::from(stage[word])).sum::<i32>() + [0, 33, 65][file.saturating_sub(5).min(2)]
     });

@@ -3,7 +3,7 @@
 use std::sync::atomic::{AtomicBool, AtomicU32, Ordering::Relaxed};
 use std::time::Duration;
 
-use flipside::train::{Outcome, TrainError, TrainEvent, TrainRequest, train};
+use flipside::train::{Budget, GateConfig, Outcome, TrainConfig, TrainError, TrainEvent, TrainRequest, train};
 
 use crate::support::*;
 
@@ -93,4 +93,40 @@ fn a_run_that_waits_for_its_disk_can_be_stopped() {
     stop.store(false, Relaxed);
     assert_eq!(train(&request, &mut |_| ()).unwrap(), Outcome::Finished);
     assert_eq!(weights(directory.path()), undisturbed(&config, 2));
+}
+
+#[test]
+fn a_disk_without_room_for_the_run_is_refused_before_it_begins() {
+    let config = tiny();
+    let (folder, stop) = (tempfile::tempdir().unwrap(), AtomicBool::new(false));
+    let directory = folder.path().join("run");
+    let request = request(&config, &directory, &stop);
+    // The games of a million generations of 200 games take some 30 GB, the rest a few megabytes.
+    let budget = Budget { generations: Some(1_000_000), ..Budget::default() };
+    let disk = FailingDisk { room: 20_000_000_000, ..FailingDisk::new(|_, _| None) };
+    let error = train(&TrainRequest { disk: &disk, budget, ..request }, &mut |_| ()).unwrap_err();
+    let TrainError::NoRoom { needed, room, games: true, .. } = error else { panic!("{error}") };
+    assert!(room == 20_000_000_000 && (25_000_000_000..40_000_000_000).contains(&needed), "{needed}");
+    assert!(error.to_string().contains("`keep-games = false`"), "{error}");
+    assert_eq!(snapshot(&directory).len(), 1, "only the lock is there");
+
+    let disk = FailingDisk { room: 100_000, ..disk };
+    let error = train(&TrainRequest { disk: &disk, ..request }, &mut |_| ()).unwrap_err();
+    assert!(matches!(error, TrainError::NoRoom { games: true, .. }), "{error}");
+    let disk = FailingDisk { room: 100_000_000, ..disk };
+    train(&TrainRequest { disk: &disk, ..request }, &mut |_| ()).unwrap();
+}
+
+#[test]
+fn games_that_will_not_fit_are_told_of_once() {
+    let config = TrainConfig { gate: GateConfig { every: 1, pairs: 1, ..tiny().gate }, ..tiny() };
+    let (directory, stop) = (tempfile::tempdir().unwrap(), AtomicBool::new(false));
+    // There is time for more games than there is room for.
+    let budget = Budget { seconds: Some(1e9), generations: Some(3), games: None };
+    let disk = FailingDisk { room: 100_000_000, ..FailingDisk::new(|_, _| None) };
+    let mut told = Vec::new();
+    let request = TrainRequest { disk: &disk, budget, ..request(&config, directory.path(), &stop) };
+    train(&request, &mut |event| told.push(event.clone())).unwrap();
+    let low = told.iter().filter(|event| matches!(event, TrainEvent::LowRoom { .. })).count();
+    assert_eq!(low, 1, "{told:?}");
 }

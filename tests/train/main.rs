@@ -3,6 +3,7 @@
 mod directory;
 mod disk;
 mod events;
+mod stop;
 mod support;
 
 use std::fs;
@@ -15,7 +16,9 @@ use flipside::board::Transcript;
 use flipside::eval::{Calibration, DepthPair};
 use flipside::export::{Engine, encode};
 use flipside::record::{Format, convert};
-use flipside::train::{Budget, Outcome, RecordsConfig, TrainConfig, TrainError, TrainEvent, TrainRequest, train};
+use flipside::train::{
+    Budget, GateConfig, Outcome, RecordsConfig, TrainConfig, TrainError, TrainEvent, TrainRequest, train,
+};
 use flipside::weights::WeightFile;
 use rand::SeedableRng;
 use rand_chacha::ChaCha8Rng;
@@ -73,7 +76,7 @@ fn a_run_stopped_after_every_event_and_resumed_gives_the_same_bytes() {
     loop {
         let stop = AtomicBool::new(false);
         let mut batches = 0;
-        // Stop in the first batch that had to be played: sessions end in all places where a run can be stopped.
+        // Stop at the first games that had to be played.
         let outcome = run(directory.path(), &stop, &mut |event| {
             if let TrainEvent::Batch { replayed: false, .. } = event {
                 batches += 1;
@@ -88,6 +91,49 @@ fn a_run_stopped_after_every_event_and_resumed_gives_the_same_bytes() {
     }
     assert!(sessions >= 4, "{sessions}");
     assert_eq!(weights(directory.path()), undisturbed(&config(), 2));
+}
+
+#[test]
+fn a_budget_of_time_has_its_gate_and_is_gone_on_with() {
+    let config = TrainConfig { gate: GateConfig { every: 0, ..tiny().gate }, ..tiny() };
+    let (directory, stop) = (tempfile::tempdir().unwrap(), AtomicBool::new(false));
+    let mut gates = Vec::new();
+    // Nothing can be done in so little time, but for a first generation.
+    for seconds in [1e-3, 1e-3, 2e-3] {
+        let budget = Budget { seconds: Some(seconds), ..Budget::default() };
+        let request = TrainRequest { budget, ..request(&config, directory.path(), &stop) };
+        let outcome = train(&request, &mut |event| match event {
+            TrainEvent::Gate { generation, .. } => gates.push(*generation),
+            TrainEvent::Learned { generation, .. } => assert_eq!(*generation, 0),
+            _ => {}
+        });
+        assert_eq!(outcome.unwrap(), Outcome::Finished);
+    }
+    assert_eq!(gates, [0]);
+    train(&request(&config, directory.path(), &stop), &mut |_| ()).unwrap();
+    assert_eq!(weights(directory.path()).0, undisturbed(&config, 2).0);
+}
+
+#[test]
+fn weights_are_promoted_only_if_they_are_surely_stronger() {
+    let config = TrainConfig { gate: GateConfig { every: 1, pairs: 20, ..tiny().gate }, ..tiny() };
+    let (directory, stop) = (tempfile::tempdir().unwrap(), AtomicBool::new(false));
+    let budget = Budget { generations: Some(8), ..BUDGET };
+    let request = TrainRequest { budget, ..request(&config, directory.path(), &stop) };
+    let mut newest_best = 0;
+    let (mut luck, mut promotions) = (0, 0);
+    train(&request, &mut |event| {
+        let TrainEvent::Gate { generation, best, promoted, .. } = event else { return };
+        let surely = best.is_none_or(|best| best.superiority >= 0.95);
+        assert_eq!(*promoted, surely, "{event:?}");
+        newest_best = if *promoted { generation + 1 } else { newest_best };
+        luck += u32::from(!promoted && best.unwrap().score > 0.5);
+        promotions += u32::from(*promoted);
+    })
+    .unwrap();
+    assert!(luck > 0 && promotions > 0, "{luck} {promotions}");
+    let best = WeightFile::load(&directory.path().join("best.fsw")).unwrap();
+    assert_eq!(best.provenance.generations, u64::from(newest_best));
 }
 
 #[test]
@@ -215,6 +261,7 @@ fn weights_of_an_engines_own_set_export_without_loss() {
     for (engine, stages) in [(Engine::Zebra, 59), (Engine::Ntest, 20)] {
         let text = CONFIG.replace("classic", engine.name());
         let text = text.replace("stage-plies = 12", "stage-plies = 6").replace("stage-plies = 2", "stage-plies = 1");
+        let text = text.replace("stage-plies = 6, first", "stage-plies = 1, first");
         let config = small(TrainConfig::from_layers(&[text.parse().unwrap()]).unwrap());
         let directory = tempfile::tempdir().unwrap();
         train(&request(&config, directory.path(), &AtomicBool::new(false)), &mut |_| ()).unwrap();

@@ -24,10 +24,12 @@ pub fn small(mut config: TrainConfig) -> TrainConfig {
     config
 }
 
-/// Few games a generation and few weights: what matters is the files.
+/// Few games a generation and few weights, learned as they are played: what matters is the files.
 pub fn tiny() -> TrainConfig {
     let patterns = concat!(env!("CARGO_MANIFEST_DIR"), "/tests/train/small_set.toml").to_owned();
-    TrainConfig { patterns, ..small(config()) }
+    let mut config = TrainConfig { patterns, fit: None, ..small(config()) };
+    config.phases.iter_mut().for_each(|phase| (phase.refit, phase.learn) = (false, true));
+    config
 }
 
 pub fn request<'r>(config: &'r TrainConfig, directory: &'r Path, stop: &'r AtomicBool) -> TrainRequest<'r> {
@@ -90,11 +92,13 @@ pub struct FailingDisk<F> {
     pub fault: F,
     /// What was waited in all.
     pub waited: Mutex<Duration>,
+    /// Bytes there are room for.
+    pub room: u64,
 }
 
 impl<F: Fn(Step, &Path) -> Option<i32> + Sync> FailingDisk<F> {
     pub fn new(fault: F) -> Self {
-        Self { fault, waited: Mutex::default() }
+        Self { fault, waited: Mutex::default(), room: u64::MAX }
     }
 
     fn check(&self, step: Step, path: &Path) -> io::Result<()> {
@@ -130,6 +134,10 @@ impl<F: Fn(Step, &Path) -> Option<i32> + Sync> Disk for FailingDisk<F> {
     fn remove(&self, path: &Path) -> io::Result<()> {
         self.check(Step::Remove, path)?;
         LocalDisk.remove(path)
+    }
+
+    fn room(&self, _folder: &Path) -> io::Result<u64> {
+        Ok(self.room)
     }
 
     fn pause(&self, time: Duration) {

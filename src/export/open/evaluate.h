@@ -20,10 +20,11 @@ static inline int flipside_has(uint64_t set, int square)
     return square >= 0 && (set >> square & 1) != 0;
 }
 
-/* Number of legal moves of the player. */
-static inline int flipside_mobility(uint64_t player, uint64_t opponent)
+/* The squares the player may move to. */
+static inline uint64_t flipside_moves(uint64_t player, uint64_t opponent)
 {
-    int square, direction, count = 0;
+    int square, direction;
+    uint64_t moves = 0;
     for (square = 0; square < 64; square++) {
         if (flipside_has(player | opponent, square))
             continue;
@@ -32,13 +33,11 @@ static inline int flipside_mobility(uint64_t player, uint64_t opponent)
             int x = square % 8 + dx, y = square / 8 + dy;
             for (; flipside_has(opponent, flipside_square(x, y)); x += dx, y += dy)
                 length++;
-            if (length > 0 && flipside_has(player, flipside_square(x, y))) {
-                count++;
-                break;
-            }
+            if (length > 0 && flipside_has(player, flipside_square(x, y)))
+                moves |= (uint64_t)1 << square;
         }
     }
-    return count;
+    return moves;
 }
 
 /* Pairs of an empty square and a neighbouring disc with one more square behind it, on lines of four squares or more; halved. */
@@ -64,17 +63,29 @@ static inline int flipside_potential_mobility(uint64_t discs, uint64_t empty)
     return pairs / 2 < 63 ? pairs / 2 : 63;
 }
 
-/* The value of a scalar feature by its number. */
-static inline int flipside_scalar(uint32_t scalar, uint64_t player, uint64_t opponent)
+/* Corners that the player may take, times 5, and corners that the opponent could take. */
+static inline int flipside_corner_moves(uint64_t player, uint64_t opponent)
+{
+    const uint64_t corners = 0x8100000000000081u;
+    return 5 * flipside_count(flipside_moves(player, opponent) & corners)
+        + flipside_count(flipside_moves(opponent, player) & corners);
+}
+
+/* Quarters of the board with an odd number of empty squares. */
+static inline int flipside_odd_quadrants(uint64_t empty)
+{
+    const uint64_t quadrant = 0x0f0f0f0fu;
+    return flipside_count(empty & quadrant) % 2 + flipside_count(empty & quadrant << 4) % 2
+        + flipside_count(empty & quadrant << 32) % 2 + flipside_count(empty & quadrant << 36) % 2;
+}
+
+/* The value of the scalar feature number so and so. */
+static inline int flipside_scalar(int scalar, uint64_t player, uint64_t opponent)
 {
     uint64_t empty = ~(player | opponent);
+    (void)empty;
     switch (scalar) {
-    case 1: return flipside_count(empty) % 2;
-    case 2: return flipside_mobility(player, opponent);
-    case 3: return flipside_mobility(opponent, player);
-    case 4: return flipside_potential_mobility(opponent, empty);
-    case 5: return flipside_potential_mobility(player, empty);
-    case 6: return flipside_count(player);
+    /* CASES */
     default: return 0;
     }
 }
@@ -96,7 +107,7 @@ static inline int32_t flipside_sum(uint64_t player, uint64_t opponent)
         sum += weights[flipside_weight_of_configuration[flipside_places[i][0] + configuration]];
     }
     for (i = 0; i < FLIPSIDE_SCALARS; i++)
-        sum += weights[flipside_scalars[i][1] + (uint32_t)flipside_scalar(flipside_scalars[i][0], player, opponent)];
+        sum += weights[flipside_scalars[i] + (uint32_t)flipside_scalar(i, player, opponent)];
     return sum;
 }
 
@@ -111,9 +122,9 @@ static inline int flipside_result(uint64_t player, uint64_t opponent)
  * negated; where neither has a move, it is the result. */
 static inline double flipside_evaluate(uint64_t player, uint64_t opponent)
 {
-    int passes = flipside_mobility(player, opponent) == 0;
+    int passes = flipside_moves(player, opponent) == 0;
     double discs;
-    if (passes && flipside_mobility(opponent, player) == 0)
+    if (passes && flipside_moves(opponent, player) == 0)
         return flipside_result(player, opponent);
     discs = (passes ? -flipside_sum(opponent, player) : flipside_sum(player, opponent)) / (double)FLIPSIDE_SCALE;
     return discs > 64 ? 64 : discs < -64 ? -64 : discs;

@@ -16,8 +16,8 @@ struct Tables {
     title: String,
     /// First slot, number of squares, and squares (0 beyond them) of each place of each pattern.
     places: Vec<Vec<usize>>,
-    /// Number and first weight of each scalar.
-    scalars: Vec<[usize; 2]>,
+    /// First weight of each scalar, and what it counts.
+    scalars: Vec<(usize, Scalar)>,
 }
 
 impl Tables {
@@ -37,25 +37,12 @@ impl Tables {
             place
         });
         let weight = |slot: usize| layout.weight_of_slot()[slot] as usize;
-        let scalars = layout.scalars().iter().map(|&(scalar, slot)| [number(scalar), weight(slot)]);
+        let scalars = layout.scalars().iter().map(|&(scalar, slot)| (weight(slot), scalar));
         Self {
             title: format!("{}; {}; pattern set {}; sha256 {}", title[0], title[1], title[2], file.hash()),
             places: places.collect(),
             scalars: scalars.collect(),
         }
-    }
-}
-
-/// The number of a scalar in the evaluators.
-const fn number(scalar: Scalar) -> usize {
-    match scalar {
-        Scalar::Constant => 0,
-        Scalar::Parity => 1,
-        Scalar::Mobility => 2,
-        Scalar::OpponentMobility => 3,
-        Scalar::PotentialMobility => 4,
-        Scalar::OpponentPotentialMobility => 5,
-        Scalar::PlayerDiscs => 6,
     }
 }
 
@@ -89,11 +76,9 @@ pub(super) fn write_c(file: &WeightFile, layout: &Layout, writer: &mut dyn Write
     for place in &tables.places {
         writeln!(writer, "{{{}}},", place.iter().map(usize::to_string).collect::<Vec<_>>().join(","))?;
     }
-    writeln!(writer, "}};\n\n/* Number and first weight; the last line is not used. */")?;
-    writeln!(writer, "static const uint32_t flipside_scalars[FLIPSIDE_SCALARS + 1][2] = {{")?;
-    for [number, weight] in tables.scalars.iter().copied().chain([[0, 0]]) {
-        writeln!(writer, "{{{number},{weight}}},")?;
-    }
+    writeln!(writer, "}};\n\n/* First weight of each scalar feature; the last number is not used. */")?;
+    writeln!(writer, "static const uint32_t flipside_scalars[FLIPSIDE_SCALARS + 1] = {{")?;
+    list(writer, tables.scalars.iter().map(|&(weight, _)| weight).chain([0]))?;
     writeln!(writer, "}};\n\nstatic const uint32_t flipside_weight_of_configuration[{}] = {{", layout.slots())?;
     list(writer, layout.weight_of_slot())?;
     writeln!(
@@ -107,21 +92,27 @@ pub(super) fn write_c(file: &WeightFile, layout: &Layout, writer: &mut dyn Write
         list(writer, weights)?;
         writeln!(writer, "}},")?;
     }
-    writeln!(writer, "}};\n\n{C}\n#endif")
+    let values = tables.scalars.iter().enumerate();
+    let cases: Vec<_> = values.map(|(i, (_, scalar))| format!("    case {i}: return {};\n", scalar.c())).collect();
+    writeln!(writer, "}};\n\n{}\n#endif", C.replace("    /* CASES */\n", &cases.concat()))
 }
 
 /// A Rust module.
 pub(super) fn write_rust(file: &WeightFile, layout: &Layout, writer: &mut dyn Write) -> io::Result<()> {
     let tables = Tables::new(file, layout);
     let model = &file.model;
-    writeln!(writer, "//! Othello evaluation weights. {}.\n\n{RUST}", tables.title)?;
+    let values = tables.scalars.iter().enumerate();
+    let cases: Vec<_> = values.map(|(i, (_, scalar))| format!("        {i} => {},\n", scalar.rust())).collect();
+    let evaluator = RUST.replace("        // CASES\n", &cases.concat());
+    writeln!(writer, "//! Othello evaluation weights. {}.\n\n{evaluator}", tables.title)?;
     writeln!(writer, "/// Units of a weight in a disc.\npub const SCALE: i32 = {};\n", model.scale)?;
     writeln!(writer, "/// Weights of a stage.\nconst WEIGHTS_OF_STAGE: usize = {};\n", layout.weights())?;
     writeln!(writer, "const STAGE_OF_EMPTIES: [u8; 61] = {:?};\n", stage_of_empties(file))?;
     writeln!(writer, "/// First configuration, number of squares, squares.")?;
     writeln!(writer, "const PLACES: [[u32; 12]; {}] = {:?};\n", tables.places.len(), tables.places)?;
-    writeln!(writer, "/// Number and first weight.")?;
-    writeln!(writer, "const SCALARS: [[u32; 2]; {}] = {:?};\n", tables.scalars.len(), tables.scalars)?;
+    let firsts: Vec<usize> = tables.scalars.iter().map(|&(weight, _)| weight).collect();
+    writeln!(writer, "/// First weight of each scalar feature.")?;
+    writeln!(writer, "const SCALARS: [u32; {}] = {firsts:?};\n", firsts.len())?;
     writeln!(writer, "/// Little-endian u32.\nstatic WEIGHT_OF_CONFIGURATION: &[u8] =")?;
     byte_string(writer, layout.weight_of_slot().iter().flat_map(|weight| weight.to_le_bytes()))?;
     writeln!(writer, "\n/// Little-endian i16, stage by stage.\nstatic WEIGHTS: &[u8] =")?;

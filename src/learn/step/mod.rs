@@ -63,7 +63,7 @@ pub(super) use with_step;
 
 impl StepRule {
     /// Floats kept for a weight: its value and what the rule remembers of its history.
-    pub(super) fn numbers(&self) -> usize {
+    pub fn numbers(&self) -> usize {
         with_step!(*self, rule => rule.learned().len())
     }
 

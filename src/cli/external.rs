@@ -1,0 +1,95 @@
+//! Other programs as players.
+
+use std::fmt;
+use std::str::FromStr;
+use std::time::Duration;
+
+use clap::Args;
+
+use super::error::CliError;
+use crate::protocol::{Dialect, ExternalSpec, Limits, SpecError};
+use crate::record::log::Settings;
+
+/// The options on players that are other programs.
+#[derive(Args, Debug)]
+pub struct ExternalArguments {
+    /// Plies that NBoard engines are asked to look ahead (`set depth`) [default: their own]
+    #[arg(long, value_name = "N", value_parser = clap::value_parser!(u32).range(1..=60))]
+    nboard_depth: Option<u32>,
+
+    /// Seconds another program may take for a move
+    #[arg(long, value_name = "SECONDS", default_value_t = 60, value_parser = clap::value_parser!(u64).range(1..))]
+    move_time: u64,
+}
+
+impl ExternalArguments {
+    /// What the programs are held to.
+    ///
+    /// # Errors
+    /// A depth for NBoard engines where there is none (`any_nboard`).
+    pub fn limits(&self, any_nboard: bool) -> Result<Limits, CliError> {
+        if self.nboard_depth.is_some() && !any_nboard {
+            let message = "--nboard-depth is for players of the form nboard:COMMAND, and there is none";
+            return Err(CliError::Usage(message.to_owned()));
+        }
+        let (per_move, depth) = (Duration::from_secs(self.move_time), self.nboard_depth);
+        Ok(Limits { per_move, depth, ..Limits::default() })
+    }
+}
+
+/// Another program as typed; an NBoard engine may have a depth of its own, as in `nboard:COMMAND:depth=8`.
+#[derive(Clone, PartialEq, Debug)]
+pub struct ExternalChoice {
+    typed: String,
+    spec: ExternalSpec,
+    depth: Option<u32>,
+}
+
+impl ExternalChoice {
+    /// Whether a text is meant to be one.
+    pub fn is_meant(text: &str) -> bool {
+        text.starts_with("gtp:") || text.starts_with("nboard:")
+    }
+
+    /// Whether it is driven over the NBoard protocol.
+    pub fn speaks_nboard(&self) -> bool {
+        self.spec.dialect == Dialect::NBoard
+    }
+
+    /// How to start the program, what it is held to, and both for a log of games.
+    pub fn load(&self, limits: Limits) -> (ExternalSpec, Limits, Settings) {
+        let depth = if self.speaks_nboard() { self.depth.or(limits.depth) } else { None };
+        let limits = Limits { depth, ..limits };
+        let settings = Settings::from([
+            ("engine".into(), self.spec.to_string().into()),
+            ("move-time".into(), limits.per_move.as_secs_f64().into()),
+            ("nboard-depth".into(), depth.into()),
+        ]);
+        (self.spec.clone(), limits, settings)
+    }
+}
+
+impl FromStr for ExternalChoice {
+    type Err = String;
+
+    fn from_str(text: &str) -> Result<Self, String> {
+        let own_depth = text.rsplit_once(":depth=").and_then(|(rest, depth)| Some((rest, depth.parse::<u32>().ok()?)));
+        let (rest, depth) = own_depth.map_or((text, None), |(rest, depth)| (rest, Some(depth)));
+        let spec: ExternalSpec = rest.parse().map_err(|error: SpecError| error.to_string())?;
+        match depth {
+            Some(_) if spec.dialect == Dialect::Gtp => {
+                Err("GTP has no command for a depth; give it in the engine's own options".to_owned())
+            }
+            Some(depth) if !(1..=60).contains(&depth) => {
+                Err(format!("`depth={depth}`: expected a number from 1 to 60"))
+            }
+            _ => Ok(Self { typed: text.to_owned(), spec, depth }),
+        }
+    }
+}
+
+impl fmt::Display for ExternalChoice {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(&self.typed)
+    }
+}

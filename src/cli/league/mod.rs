@@ -1,0 +1,319 @@
+//! `flipside league`.
+
+mod table;
+
+use std::io::Write;
+use std::ops::ControlFlow;
+use std::path::PathBuf;
+use std::time::{Duration, Instant};
+
+use clap::Args;
+use serde::Serialize;
+
+use super::error::{CliError, Context};
+use super::external::ExternalArguments;
+use super::match_::open_log;
+use super::meter::Meter;
+use super::openings::OpeningsArguments;
+use super::player::{MOST_DEPTH, MoreThinkingArguments, PlayerChoice, PlayerMaker, Shelf, ThinkingArguments};
+use super::session::Session;
+use super::signals::stop_on_signals;
+use crate::arena::{
+    GameLog, GameLogError, Guests, League, LeagueEvent, Pair, PairPoints, Tally, gauntlet, round_robin,
+};
+use crate::board::{Side, Transcript};
+use table::Table;
+
+/// Rate any number of players by games of each against each: pairs of games from equal openings, colours swapped
+///
+/// Players are those of `match`. One fit over all games gives every player a rating in Elo with its 95% interval, relative to the
+/// anchor (Bradley-Terry; the intervals respect that games from the same opening are not independent), and for every two players the
+/// probability that the one is stronger than the other. With several depths there is a table for each of them. Prints names and
+/// values separated by tabs.
+#[derive(Args, Debug)]
+#[command(after_help = "Example:\n  flipside league default mobility squares --depth 1,4 --pairs 100\n  \
+    flipside league runs/*/best.fsw default --anchor default --depth 1,4,6 --pairs 1000 --games league.jsonl")]
+pub struct LeagueArguments {
+    /// The players
+    #[arg(required = true, num_args = 2.., value_name = "PLAYER")]
+    players: Vec<PlayerChoice>,
+
+    /// Let only the first player meet the others
+    #[arg(long)]
+    gauntlet: bool,
+
+    /// The player whose rating is 0, as typed above [default: the first]
+    #[arg(long, value_name = "PLAYER")]
+    anchor: Option<PlayerChoice>,
+
+    /// Plies to look ahead; of several numbers, like 1,4,6, each makes a league
+    #[arg(short, long, value_name = "N,...", value_delimiter = ',', default_value = "4")]
+    #[arg(value_parser = clap::value_parser!(u32).range(1..=i64::from(MOST_DEPTH)))]
+    depth: Vec<u32>,
+
+    #[command(flatten)]
+    thinking: MoreThinkingArguments,
+
+    /// Pairs of games between every two players, as far as there are different openings
+    #[arg(long, value_name = "N", default_value_t = 200, value_parser = clap::value_parser!(u32).range(1..=1_000_000))]
+    pairs: u32,
+
+    #[command(flatten)]
+    openings: OpeningsArguments,
+
+    /// Keep the games in this file as they finish, and go on after those it holds. More players, depths and pairs may join later
+    #[arg(long, value_name = "FILE")]
+    games: Option<PathBuf>,
+
+    #[command(flatten)]
+    external: ExternalArguments,
+
+    /// Print the tables, with all there is to know of every pairing, as a JSON object
+    #[arg(long)]
+    json: bool,
+}
+
+/// Who plays, in which leagues.
+struct Roster {
+    /// All different players of all leagues.
+    makers: Vec<PlayerMaker>,
+    /// A league for each depth: the numbers of its players, in the order typed.
+    leagues: Vec<(u32, Vec<usize>)>,
+    /// Who meets, each pairing once, whatever leagues it belongs to.
+    pairings: Vec<[usize; 2]>,
+}
+
+impl LeagueArguments {
+    /// Runs the command.
+    pub fn run(self, session: &Session, out: &mut dyn Write) -> Result<(), CliError> {
+        let anchor = self.anchor()?;
+        let roster = self.roster()?;
+        let openings = self.openings.select(self.pairs, session)?;
+        let log = match &self.games {
+            None => None,
+            Some(path) => {
+                let cards: Vec<_> = roster.makers.iter().map(|maker| maker.card.clone()).collect();
+                Some(open_log(path, self.openings.settings()?, &cards, Guests::Welcome, session)?)
+            }
+        };
+        let mut league = League { openings, pairings: roster.pairings.clone(), ..League::default() };
+        if let Some(log) = &log {
+            tell_left_out(log, session);
+            hold(&mut league, log, session);
+        }
+        let stop = stop_on_signals()?;
+        let mut recorder = Recorder::new(&self, &roster, &league, anchor, log, session);
+        let player = |number: usize| roster.makers[number].make(&stop);
+        let played = league.run(player, &stop, |event| recorder.pair(&event));
+        recorder.meter.finish();
+        if let Some(error) = recorder.failure {
+            return Err(error).context(|| "cannot keep the games".to_owned());
+        }
+        played.context(|| "the league cannot be played".to_owned())?;
+        let complete = recorder.done == league.pair_count();
+        let tables = recorder.tables();
+        for table in tables.iter().filter(|table| table.one_sided) {
+            let depth = table.depth;
+            session.say(format_args!(
+                "depth {depth}: some won every game against others; half a point there keeps all ratings finite"
+            ));
+        }
+        write_tables(&tables, complete, self.json, out)?;
+        match (complete, &self.games) {
+            (true, _) => Ok(()),
+            (false, Some(_)) => Err(CliError::Stopped("stopped; the same command goes on with the league".into())),
+            (false, None) => {
+                Err(CliError::failure("stopped before the end").hint("With --games FILE a league can go on."))
+            }
+        }
+    }
+
+    /// The number of the anchor among the players as typed.
+    fn anchor(&self) -> Result<usize, CliError> {
+        let Some(anchor) = &self.anchor else { return Ok(0) };
+        let found = self.players.iter().position(|player| player == anchor);
+        found.ok_or_else(|| CliError::Usage(format!("--anchor `{anchor}` is none of the players")))
+    }
+
+    fn roster(&self) -> Result<Roster, CliError> {
+        let limits = self.external.limits(self.players.iter().any(PlayerChoice::speaks_nboard))?;
+        let mut shelf = Shelf::default();
+        let mut depths = self.depth.clone();
+        depths.sort_unstable();
+        depths.dedup();
+        let mut roster = Roster { makers: Vec::new(), leagues: Vec::new(), pairings: Vec::new() };
+        for depth in depths {
+            let mut numbers: Vec<usize> = Vec::with_capacity(self.players.len());
+            for (i, player) in self.players.iter().enumerate() {
+                let thinking = ThinkingArguments { depth, more: self.thinking };
+                let mut maker = player.load(thinking, limits, &mut shelf)?;
+                maker.card.name = player.name_at(depth);
+                let number = roster.number_of(maker);
+                if let Some(twin) = numbers.iter().position(|&other| other == number) {
+                    let (twin, player) = (&self.players[twin], &self.players[i]);
+                    return Err(CliError::Usage(format!(
+                        "`{twin}` and `{player}` are the same player at depth {depth}"
+                    )));
+                }
+                numbers.push(number);
+            }
+            let meetings = if self.gauntlet { gauntlet(numbers.len()) } else { round_robin(numbers.len()) };
+            for pairing in meetings.into_iter().map(|pairing| pairing.map(|i| numbers[i])) {
+                if !roster.pairings.contains(&pairing) {
+                    roster.pairings.push(pairing);
+                }
+            }
+            roster.leagues.push((depth, numbers));
+        }
+        Ok(roster)
+    }
+}
+
+impl Roster {
+    /// The number of a player that is the same, or of this one, now added.
+    fn number_of(&mut self, maker: PlayerMaker) -> usize {
+        let known = self.makers.iter().position(|known| known.card.settings == maker.card.settings);
+        known.unwrap_or_else(|| {
+            self.makers.push(maker);
+            self.makers.len() - 1
+        })
+    }
+}
+
+fn tell_left_out(log: &GameLog, session: &Session) {
+    let others: Vec<_> = log.left_out().iter().map(|name| format!("`{name}`")).collect();
+    if !others.is_empty() {
+        session.say(format_args!("left out of the log, as they do not take part: {}", others.join(", ")));
+    }
+}
+
+/// Takes over what the log has of the league's games.
+fn hold(league: &mut League, log: &GameLog, session: &Session) {
+    let mut whole = 0;
+    for index in 0..league.pair_count() {
+        let (players, opening) = league.pair_at(index);
+        let held = log.pair(players, &league.openings[opening]);
+        whole += usize::from(held.is_whole());
+        if held.games.iter().any(Option::is_some) {
+            league.held.insert(index, held);
+        }
+    }
+    if whole > 0 {
+        session.say(format_args!("{whole} of {} pairs are there already", league.pair_count()));
+    }
+}
+
+/// The summary is made anew so often.
+const SUMMARY_EVERY: Duration = Duration::from_secs(1);
+
+/// What a pairing has come to.
+#[derive(Clone, Default)]
+struct Score {
+    tally: Tally,
+    /// Games that either player lost without having played them out.
+    forfeits: [u64; 2],
+}
+
+/// Keeps and shows pairs as they are counted.
+struct Recorder<'a> {
+    meter: Meter,
+    roster: &'a Roster,
+    openings: &'a [Transcript],
+    typed: Vec<String>,
+    anchor: usize,
+    log: Option<GameLog>,
+    /// By pairing.
+    scores: Vec<Score>,
+    results: Vec<PairPoints>,
+    done: usize,
+    held: Vec<bool>,
+    summary: (Option<Instant>, String),
+    failure: Option<GameLogError>,
+}
+
+impl<'a> Recorder<'a> {
+    fn new(
+        arguments: &LeagueArguments,
+        roster: &'a Roster,
+        league: &'a League,
+        anchor: usize,
+        log: Option<GameLog>,
+        session: &Session,
+    ) -> Self {
+        let mut held = vec![false; league.pair_count()];
+        league.held.iter().for_each(|(&index, pair)| held[index] = pair.is_whole());
+        Self {
+            meter: Meter::new(session, league.pair_count() as u64, "pairs"),
+            roster,
+            openings: &league.openings,
+            typed: arguments.players.iter().map(ToString::to_string).collect(),
+            anchor,
+            log,
+            scores: vec![Score::default(); league.pairings.len()],
+            results: Vec::with_capacity(league.pair_count()),
+            done: 0,
+            held,
+            summary: (None, String::new()),
+            failure: None,
+        }
+    }
+
+    fn pair(&mut self, event: &LeagueEvent<'_>) -> ControlFlow<()> {
+        let LeagueEvent { index, players, opening, pair } = *event;
+        if let Some(Err(error)) = self.log.as_mut().map(|log| log.add(players, &self.openings[opening], pair)) {
+            self.failure = Some(error);
+            return ControlFlow::Break(());
+        }
+        self.count(index, players, opening, pair);
+        self.done = index + 1;
+        if self.summary.0.is_none_or(|made| made.elapsed() >= SUMMARY_EVERY) {
+            let best = self.tables().pop().and_then(|table| table.best());
+            self.summary = (Some(Instant::now()), best.unwrap_or_default());
+        }
+        self.meter.show(self.done as u64, || self.summary.1.clone());
+        ControlFlow::Continue(())
+    }
+
+    fn count(&mut self, index: usize, players: [usize; 2], opening: usize, pair: &Pair) {
+        let score = &mut self.scores[index % self.roster.pairings.len()];
+        score.tally.add(pair.discs());
+        let half_points = pair.discs().map(|discs| (discs.signum() + 1) as u32).into_iter().sum();
+        self.results.push(PairPoints { players, opening, half_points });
+        for (i, forfeit) in pair.games.iter().enumerate().filter_map(|(i, game)| Some((i, game.forfeit.as_ref()?))) {
+            let loser = usize::from((forfeit.side == Side::Black) != (i == 0));
+            score.forfeits[loser] += 1;
+            if !self.held[index] {
+                let name = &self.roster.makers[players[loser]].card.name;
+                self.meter.say(format_args!("lost by `{name}`: {}", forfeit.reason));
+            }
+        }
+    }
+
+    /// The table of each league.
+    fn tables(&self) -> Vec<Table> {
+        let tables = self.roster.leagues.iter();
+        tables.map(|(depth, numbers)| Table::new(*depth, numbers, self)).collect()
+    }
+}
+
+/// All there is to tell.
+#[derive(Serialize)]
+struct Report<'a> {
+    /// Whether all games were played.
+    complete: bool,
+    leagues: &'a [Table],
+}
+
+fn write_tables(tables: &[Table], complete: bool, json: bool, out: &mut dyn Write) -> Result<(), CliError> {
+    if json {
+        serde_json::to_writer(&mut *out, &Report { complete, leagues: tables }).map_err(std::io::Error::from)?;
+        return Ok(writeln!(out)?);
+    }
+    for (i, table) in tables.iter().enumerate() {
+        if i > 0 {
+            writeln!(out)?;
+        }
+        table.write(out)?;
+    }
+    Ok(())
+}

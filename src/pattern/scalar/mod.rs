@@ -1,0 +1,130 @@
+//! Scalar features: small counts of a position, each value with a weight of its own. A feature is a file and a line below.
+
+mod constant;
+mod corner_moves;
+mod mobility;
+mod odd_quadrants;
+mod parity;
+mod player_discs;
+mod potential_mobility;
+
+use serde::{Deserialize, Serialize};
+
+use crate::board::{Bitboard, Position};
+
+/// What scalar features look at.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub struct Seen {
+    /// The position.
+    pub position: Position,
+    /// The squares the player may move to, and those the opponent could, were it their turn.
+    pub moves: [Bitboard; 2],
+}
+
+impl Seen {
+    /// A position with the moves of both sides.
+    #[inline]
+    pub fn new(position: &Position) -> Self {
+        Self { position: *position, moves: position.both_moves() }
+    }
+}
+
+/// A scalar feature.
+trait Feature {
+    /// Its name in pattern set files.
+    const NAME: &'static str;
+    /// Number of values, and so of weights.
+    const VALUES: usize;
+    /// Its value in the exported C evaluator: an expression of `player`, `opponent`, `empty` and the functions in `evaluate.h`.
+    const C: &'static str;
+    /// The same in the exported Rust evaluator, `evaluate.rs.txt`.
+    const RUST: &'static str;
+
+    /// The value of a position, below [`Self::VALUES`].
+    fn of(seen: &Seen) -> usize;
+}
+
+macro_rules! scalars {
+    ($($module:ident::$feature:ident)*) => {
+        /// A count that the evaluation looks up in a table of its own: the features by their names.
+        #[derive(Clone, Copy, PartialEq, Eq, Debug, Serialize, Deserialize)]
+        #[serde(rename_all = "kebab-case")]
+        #[allow(missing_docs)] // `docs/FILES.md` has the table.
+        pub enum Scalar {
+            $($feature,)*
+        }
+
+        impl Scalar {
+            /// All of them.
+            pub const ALL: &[Self] = &[$(Self::$feature,)*];
+
+            /// Number of values, and so of weights.
+            pub const fn values(self) -> usize {
+                match self { $(Self::$feature => $module::$feature::VALUES,)* }
+            }
+
+            /// The value of a position, below [`Self::values`].
+            #[inline]
+            pub fn of(self, seen: &Seen) -> usize {
+                match self { $(Self::$feature => $module::$feature::of(seen),)* }
+            }
+
+            /// Its name in pattern set files.
+            pub const fn name(self) -> &'static str {
+                match self { $(Self::$feature => $module::$feature::NAME,)* }
+            }
+
+            /// Its value in an exported C evaluator.
+            pub const fn c(self) -> &'static str {
+                match self { $(Self::$feature => $module::$feature::C,)* }
+            }
+
+            /// Its value in an exported Rust evaluator.
+            pub const fn rust(self) -> &'static str {
+                match self { $(Self::$feature => $module::$feature::RUST,)* }
+            }
+        }
+    };
+}
+
+scalars! {
+    constant::Constant
+    parity::Parity
+    mobility::Mobility
+    mobility::OpponentMobility
+    potential_mobility::PotentialMobility
+    potential_mobility::OpponentPotentialMobility
+    player_discs::PlayerDiscs
+    corner_moves::CornerMoves
+    odd_quadrants::OddQuadrants
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn names_in_files_are_those_of_the_features() {
+        for scalar in Scalar::ALL {
+            assert_eq!(serde_json::to_string(scalar).unwrap(), format!("\"{}\"", scalar.name()));
+        }
+    }
+
+    #[test]
+    fn values_are_within_their_tables() {
+        let mut position = Position::START;
+        let mut choice = 5u32;
+        while !position.is_game_over() {
+            let seen = Seen::new(&position);
+            for scalar in Scalar::ALL {
+                assert!(scalar.of(&seen) < scalar.values(), "{}", scalar.name());
+            }
+            choice = choice.wrapping_mul(1_664_525).wrapping_add(1_013_904_223);
+            let moves: Vec<_> = crate::board::squares(position.moves()).collect();
+            position = match moves.len() {
+                0 => position.pass(),
+                count => position.play(moves[(choice >> 16) as usize % count]),
+            };
+        }
+    }
+}

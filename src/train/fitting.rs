@@ -1,0 +1,90 @@
+//! Fits to all kept games: before a phase that wants one, and at the end of the run.
+
+use std::time::Instant;
+
+use super::directory::FIT;
+use super::error::TrainError;
+use super::event::TrainEvent;
+use super::keeper::Halt;
+use super::run::Run;
+use super::state::Saved;
+use crate::fit::{FitError, FitEvent, FitOutcome, FitRequest, GameFiles, fit};
+use crate::learn::Learner;
+use crate::weights::{Provenance, WeightFile};
+
+impl Run<'_> {
+    /// Fits the weights that the next generation plays with, and measures them, if it is the first of a phase that wants that.
+    /// Always true.
+    pub(super) fn refit_if_due(&mut self) -> Result<bool, Halt> {
+        let generation = self.state.progress.generation;
+        if !self.config.is_refitted_before(generation) {
+            return Ok(true);
+        }
+        if self.state.progress.refitted != Some(generation) {
+            let (weights, learner) = self.fit()?;
+            self.state.learner = learner;
+            self.state.progress.updates = weights.provenance.samples;
+            self.state.progress.refitted = Some(generation);
+            self.save()?;
+        }
+        if self.state.progress.gated != Some(self.state.stand()) {
+            self.gate()?;
+        }
+        Ok(true)
+    }
+
+    /// Fits the weights that the run leaves.
+    pub(super) fn fit_at_end(&mut self) -> Result<(), Halt> {
+        let (weights, _) = self.fit()?;
+        self.state.fitted = Some(Saved::from(weights));
+        self.save()
+    }
+
+    /// Fits weights from nothing to all games kept so far.
+    fn fit(&mut self) -> Result<(WeightFile, Learner), Halt> {
+        let began = Instant::now();
+        let config = self.config.fit.expect("checked: whoever wants a fit says how");
+        let root = self.keeper.directory.path().to_owned();
+        let checkpoint = self.keeper.directory.file(FIT);
+        let games = GameFiles::open(&[root], config.first_generation, self.stop, |_| ());
+        let games = games.map_err(|error| TrainError::from(FitError::from(error)))?.ok_or(Halt::Stopped)?;
+        let request = FitRequest {
+            config: &config,
+            patterns: &self.layout.set().clone(),
+            games: &games,
+            from: None,
+            checkpoint: &checkpoint,
+            stop: self.stop,
+        };
+        let (keeper, generation) = (&mut self.keeper, self.state.progress.generation);
+        let mut last = None;
+        let outcome = fit(&request, &mut |event| match event {
+            FitEvent::Block { done, loss, .. } => keeper.show(&TrainEvent::Fitting { done: *done, loss: *loss }),
+            FitEvent::Epoch { loss, held_out, held_out_by_empties, .. } => {
+                last = Some((*loss, *held_out, held_out_by_empties.clone()));
+            }
+            FitEvent::NotSaved { reason } => {
+                let file = checkpoint.display().to_string();
+                keeper.show(&TrainEvent::Waiting { file, reason: reason.clone() });
+            }
+            FitEvent::Start { .. } => {}
+        });
+        let FitOutcome::Finished(mut weights, learner) = outcome.map_err(TrainError::from)? else {
+            return Err(Halt::Stopped);
+        };
+        let seconds = began.elapsed().as_secs_f64();
+        self.state.progress.pace.fit = seconds / games.positions as f64;
+        // What the fit was told stands in the run's configuration too.
+        let Provenance { origin, samples, .. } = weights.provenance;
+        let run = self.provenance();
+        weights.provenance = Provenance { origin, samples: run.samples + samples, ..run };
+        if let Some((loss, held_out, by_empties)) = last {
+            let held_out_by_empties = by_empties.iter().map(|&loss| loss.is_finite().then_some(loss)).collect();
+            let (games, positions) = (games.games, games.positions);
+            let fitted =
+                TrainEvent::Fitted { generation, games, positions, loss, held_out, held_out_by_empties, seconds };
+            self.keeper.tell(&fitted)?;
+        }
+        Ok((*weights, *learner))
+    }
+}

@@ -1,0 +1,144 @@
+//! `flipside league`.
+
+use std::fs;
+
+use serde_json::Value;
+
+use crate::support::*;
+
+fn json(arguments: &[&str]) -> Value {
+    serde_json::from_str(&stdout(&[&["league", "--json", "-q"], arguments].concat(), "")).unwrap()
+}
+
+/// The rows of a table that begin with a word, up to the next one.
+fn part<'t>(table: &'t str, title: &str) -> Vec<Vec<&'t str>> {
+    let rows = table.lines().map(columns).skip_while(|row| row[0] != title);
+    let rows =
+        rows.enumerate().take_while(|(i, row)| *i == 0 || !["superiority", "score", "", "depth"].contains(&row[0]));
+    rows.map(|(_, row)| row).collect()
+}
+
+#[test]
+fn a_league_is_the_same_on_any_number_of_threads_and_agrees_with_matches() {
+    let arguments = ["league", "mobility", "squares", "default", "--depth", "1,2", "--pairs", "15", "--threads"];
+    let table = |threads: &str| stdout(&[&arguments[..], &[threads, "-q"]].concat(), "");
+    let single = table("1");
+    assert_eq!(single, table("3"));
+    let tables: Vec<_> = single.split("\n\n").collect();
+    assert_eq!(tables.len(), 2);
+    for (depth, table) in ["1", "2"].iter().zip(tables) {
+        assert_eq!(columns(table.lines().next().unwrap()), ["depth", depth]);
+        let ranking = part(table, "rank");
+        assert_eq!(ranking[1][1], "default");
+        let elo: Vec<f64> = ranking[1..].iter().map(|row| row[2].parse().unwrap()).collect();
+        assert!(elo.is_sorted_by(|a, b| a >= b), "{elo:?}");
+        let mobility = ranking.iter().find(|row| row[1] == "mobility").unwrap();
+        assert_eq!(mobility[2..5], ["+0.0", "+0.0", "+0.0"]);
+        let found = stdout(&["match", "mobility", "squares", "--depth", depth, "--pairs", "15", "-q"], "");
+        let score = found.lines().map(columns).find(|line| line[0] == "score").unwrap()[1];
+        let scores = part(table, "score");
+        let place = scores[0].iter().position(|name| *name == "squares").unwrap();
+        let row = scores.iter().find(|row| row[0] == "mobility").unwrap();
+        assert_eq!(format!("{:.1}", score.trim_end_matches('%').parse::<f64>().unwrap()) + "%", row[place]);
+        let superiority = part(table, "superiority");
+        assert!(superiority.len() == 4 && (1..4).all(|i| superiority[i][i] == "-"), "{superiority:?}");
+    }
+}
+
+#[test]
+fn a_gauntlet_has_one_player_meet_the_others() {
+    let found =
+        json(&["mobility", "squares", "default", "--gauntlet", "--anchor", "squares", "--depth", "1", "--pairs", "10"]);
+    let league = &found["leagues"][0];
+    let players = |pairing: &Value| [pairing["players"][0].as_u64().unwrap(), pairing["players"][1].as_u64().unwrap()];
+    let pairings = league["pairings"].as_array().unwrap();
+    assert!(pairings.iter().map(players).eq([[0, 1], [0, 2]]));
+    assert!(found["complete"] == true && league["anchor"] == 1 && league["players"][1]["elo"]["value"] == 0.0);
+    for pairing in pairings {
+        let pairs: u64 = pairing["pairs"].as_array().unwrap().iter().map(|count| count.as_u64().unwrap()).sum();
+        let games: u64 = ["wins", "draws", "losses"].iter().map(|key| pairing[key].as_u64().unwrap()).sum();
+        assert_eq!((pairs, games), (10, 20));
+    }
+    let played = |i: usize| {
+        ["wins", "draws", "losses"].iter().map(|key| league["players"][i][key].as_u64().unwrap()).sum::<u64>()
+    };
+    assert_eq!((played(0), played(1), played(2)), (40, 20, 20));
+}
+
+#[test]
+fn a_league_is_gone_on_with_and_others_may_join() {
+    let folder = tempfile::tempdir().unwrap();
+    let path = |name: &str| folder.path().join(name).to_str().unwrap().to_owned();
+    let [whole, parts] = ["whole", "parts"].map(path);
+    let play = |log: &str, players: &[&str], more: &[&str]| {
+        let output = run_with(&[&["league"], players, &["--games", log, "--depth"], more].concat(), "");
+        assert_eq!(output.status.code(), Some(0), "{output:?}");
+        (String::from_utf8(output.stdout).unwrap(), String::from_utf8(output.stderr).unwrap())
+    };
+    let all = ["mobility", "squares", "default"];
+    let (table, _) = play(&whole, &all, &["1", "--pairs", "12"]);
+    let bytes = fs::read(&whole).unwrap();
+    // Killed at any place, it goes on to the same file and the same table.
+    for share in [3, 20, 500, 997] {
+        fs::write(&parts, &bytes[..bytes.len() * share / 1000]).unwrap();
+        let (again, _) = play(&parts, &all, &["1", "--pairs", "12", "--threads", "3"]);
+        assert!(again == table && fs::read(&parts).unwrap() == bytes, "{share}");
+    }
+    // Begun with fewer players, pairs and depths, only what is missing is played.
+    fs::remove_file(&parts).unwrap();
+    play(&parts, &all[..2], &["1", "--pairs", "5"]);
+    let (joined, talk) = play(&parts, &all, &["1", "--pairs", "12"]);
+    assert_eq!(joined, table);
+    assert!(talk.contains("5 of 36 pairs are there already"), "{talk}");
+    let lines = |log: &str| fs::read_to_string(log).unwrap().lines().count();
+    assert_eq!(lines(&parts), lines(&whole));
+    let (deeper, _) = play(&parts, &all, &["2,1", "--pairs", "12"]);
+    assert!(deeper.starts_with(&table));
+    let (_, talk) = play(&parts, &all[1..], &["1", "--pairs", "12"]);
+    assert!(talk.contains("`mobility:depth=1`, ") && talk.contains("12 of 12 pairs"), "{talk}");
+}
+
+#[test]
+fn a_changed_player_does_not_inherit_the_games_of_its_name() {
+    let folder = tempfile::tempdir().unwrap();
+    let log = folder.path().join("log");
+    let log = log.to_str().unwrap();
+    let weights = constant_weights(folder.path(), 3);
+    let weights = weights.to_str().unwrap();
+    let arguments = ["league", weights, "squares", "--depth", "1", "--pairs", "2", "-q", "--games", log];
+    stdout(&arguments, "");
+    let bytes = fs::read(log).unwrap();
+    fs::copy(constant_weights(folder.path(), 5), weights).unwrap();
+    let error = refusal(&arguments, "", 1);
+    assert!(error.contains("weights is ") && error.contains(weights), "{error}");
+    assert_eq!(fs::read(log).unwrap(), bytes);
+}
+
+#[test]
+fn other_programs_take_part_and_their_faults_are_told() {
+    let [gtp, nboard] =
+        ["gtp", "nboard"].map(|dialect| format!("{dialect}:'{PROGRAM}' {dialect} -w squares --threads 1"));
+    let nboard = nboard + ":depth=2";
+    let silent = "gtp:sh -c 'while read -r line; do case $line in genmove*) echo \"? no\";; *) echo =;; esac; done'";
+    let arguments = ["mobility", &gtp, &nboard, "squares", silent, "--depth", "2", "--pairs", "3"];
+    let found = json(&arguments);
+    let players = found["leagues"][0]["players"].as_array().unwrap();
+    assert_eq!(players[4]["forfeits"], 24);
+    assert!(players[..4].iter().all(|player| player["forfeits"] == 0));
+    // The same player in a process of its own is even with itself.
+    let even =
+        found["leagues"][0]["pairings"].as_array().unwrap().iter().find(|pairing| pairing["players"][0] == 2).unwrap();
+    assert!(even["players"][1] == 3 && even["pairs"][2] == 3, "{even}");
+}
+
+#[test]
+fn leagues_that_make_no_sense_are_refused() {
+    assert!(refusal(&["league", "squares"], "", 2).contains("PLAYER"));
+    assert!(refusal(&["league", "squares", "mobility", "--anchor", "default"], "", 2).contains("none of the players"));
+    let twins = ["league", "squares:depth=4", "mobility", "squares", "--depth", "2,4"];
+    assert!(refusal(&twins, "", 2).contains("`squares:depth=4` and `squares` are the same player at depth 4"));
+    assert!(refusal(&["league", "squares", "no/such.fsw", "-q"], "", 1).contains("no/such.fsw"));
+    assert!(refusal(&["league", "squares", "mobility", "--depth", "0"], "", 2).contains("--depth"));
+    let broken = ["league", "squares", "gtp:flipside-no-such-program", "--pairs", "1", "-q"];
+    assert!(refusal(&broken, "", 1).contains("flipside-no-such-program"));
+}

@@ -1,0 +1,100 @@
+//! A run stops wherever it is: each of these works on something that would take hours.
+
+use std::fs;
+use std::path::Path;
+use std::sync::atomic::{AtomicBool, Ordering::Relaxed};
+use std::time::Duration;
+
+use flipside::train::{GateConfig, Outcome, RecordsConfig, TrainConfig, TrainEvent, train};
+
+use crate::support::*;
+
+/// Runs until some time after the first event of a kind, when it is told to stop, and gives the events after that one.
+fn stopped_after(config: &TrainConfig, directory: &Path, is: fn(&TrainEvent) -> bool) -> Vec<TrainEvent> {
+    let stop = AtomicBool::new(false);
+    let (reached, over) = (AtomicBool::new(false), AtomicBool::new(false));
+    let mut after = Vec::new();
+    std::thread::scope(|scope| {
+        scope.spawn(|| {
+            while !reached.load(Relaxed) && !over.load(Relaxed) {
+                std::thread::sleep(Duration::from_millis(1));
+            }
+            std::thread::sleep(Duration::from_millis(100));
+            stop.store(true, Relaxed);
+        });
+        let outcome = train(&request(config, directory, &stop), &mut |event| {
+            if reached.load(Relaxed) {
+                after.push(event.clone());
+            }
+            reached.fetch_or(is(event), Relaxed);
+        });
+        over.store(true, Relaxed);
+        assert_eq!(outcome.unwrap(), Outcome::Stopped);
+    });
+    assert!(reached.load(Relaxed));
+    assert!(matches!(after.last(), Some(TrainEvent::End { finished: false, .. })), "{after:?}");
+    after
+}
+
+fn with_self_play(depth: u32, selectivity: Option<f32>, exact_empties: u32, opening_plies: u32) -> TrainConfig {
+    let mut config = tiny();
+    for phase in &mut config.phases {
+        let play = &mut phase.self_play;
+        (play.depth, play.selectivity, play.exact_empties) = (depth, selectivity, exact_empties);
+        play.opening_plies = opening_plies;
+    }
+    config
+}
+
+#[test]
+fn within_a_search_a_solution_and_what_selective_searches_measure() {
+    for config in
+        [with_self_play(20, None, 4, 10), with_self_play(1, None, 24, 59), with_self_play(12, Some(1.0), 4, 10)]
+    {
+        let directory = tempfile::tempdir().unwrap();
+        for _ in 0..2 {
+            let after = stopped_after(&config, directory.path(), |event| matches!(event, TrainEvent::Start { .. }));
+            assert!(!after.iter().any(|event| matches!(event, TrainEvent::Learned { .. })), "{after:?}");
+        }
+    }
+}
+
+#[test]
+fn within_a_gate_which_is_then_played_anew() {
+    let gate = GateConfig { every: 1, pairs: 1_000, depth: 16, exact_empties: 24 };
+    let config = TrainConfig { gate, ..tiny() };
+    let directory = tempfile::tempdir().unwrap();
+    for _ in 0..2 {
+        let after = stopped_after(&config, directory.path(), |event| matches!(event, TrainEvent::Learned { .. }));
+        assert_eq!(after.len(), 1, "{after:?}");
+    }
+    assert!(!directory.path().join("best.fsw").exists());
+}
+
+#[test]
+fn within_a_pass_over_samples_which_are_then_learned_anew() {
+    let mut config = TrainConfig { passes: 100, ..config() };
+    config.phases[0].games = 20_000;
+    let directory = tempfile::tempdir().unwrap();
+    let played = |event: &TrainEvent| matches!(event, TrainEvent::Batch { played: 20_000, .. });
+    for _ in 0..2 {
+        assert_eq!(stopped_after(&config, directory.path(), played).len(), 1);
+    }
+}
+
+#[test]
+fn within_a_record_that_is_solved() {
+    let folder = tempfile::tempdir().unwrap();
+    let file = folder.path().join("positions.obf");
+    let data = Path::new(env!("CARGO_MANIFEST_DIR")).join("data/ffo/fforum-20-39.obf");
+    let text = fs::read_to_string(data).unwrap();
+    // Without their scores.
+    let unsolved: String = text.lines().map(|line| line[..66].to_owned() + ";\n").collect();
+    fs::write(&file, unsolved.repeat(1_000)).unwrap();
+    let records =
+        RecordsConfig { files: vec![file.display().to_string()], passes: 1, exact_empties: 24, sha256: Vec::new() };
+    let config = TrainConfig { records: Some(records), ..tiny() };
+    let directory = folder.path().join("run");
+    let after = stopped_after(&config, &directory, |event| matches!(event, TrainEvent::Start { .. }));
+    assert_eq!(after.len(), 1, "{after:?}");
+}
