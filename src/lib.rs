@@ -63,6 +63,7 @@ pub mod search;
 pub mod selfplay;
 pub mod storage;
 pub mod textbook;
+mod threads;
 pub mod train;
 pub mod weights;
 

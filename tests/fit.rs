@@ -139,7 +139,7 @@ fn a_fit_learns_what_the_games_say_and_knows_what_it_did_not_see() {
 fn other_games_or_another_configuration_do_not_go_on_with_a_fit() {
     let folder = tempfile::tempdir().unwrap();
     let run_directory = kept(folder.path());
-    let games = open(&[run_directory.clone()]).unwrap();
+    let games = open(std::slice::from_ref(&run_directory)).unwrap();
     assert!(run(&config(), &games, folder.path(), 2).unwrap().is_none());
     let fewer = open(&[run_directory.join("games/00000001.fsg")]).unwrap();
     let error = run(&config(), &fewer, folder.path(), 2).unwrap_err();
@@ -174,7 +174,7 @@ fn games_that_are_none_are_told() {
     let file = run_directory.join("games/00000001.fsg");
     let bytes = fs::read(&file).unwrap();
     fs::write(&file, &bytes[..bytes.len() - 1]).unwrap();
-    assert_eq!(open(&[run_directory.clone()]).unwrap().games, 2_500);
+    assert_eq!(open(std::slice::from_ref(&run_directory)).unwrap().games, 2_500);
     let mut damaged = bytes;
     damaged[5_000] ^= 1;
     fs::write(&file, damaged).unwrap();

@@ -4,7 +4,7 @@ use std::collections::HashMap;
 use std::sync::Arc;
 
 use flipside::board::{Position, Side, Symmetry, Transcript};
-use flipside::eval::{Evaluator, PatternEvaluator, Score, StageMap};
+use flipside::eval::{Evaluator, Model, PatternEvaluator, Score, StageMap};
 use flipside::learn::{
     AdaGrad, Decayed, Fixed, Learner, Sample, SampleSet, StepRule, TemporalCoherence, lambda_returns,
 };
@@ -70,7 +70,31 @@ fn small_set() -> PatternSet {
         name: "small".into(),
         patterns: vec![pattern("edge", "a1 b1 c1 d1 e1 f1 g1 h1"), pattern("corner", "a1 b1 b2 c1")],
         scalars: vec![Scalar::Constant, Scalar::Mobility],
+        engine: None,
     }
+}
+
+#[test]
+fn weights_for_an_engine_are_learned_in_its_stages_and_units() {
+    let tables: Vec<u8> = (0..61).map(|played| if played < 20 { 0 } else { 1 + played % 2 }).collect();
+    let text = format!(
+        "name = 'own'\nscalars = ['constant']\npatterns = {{ corner = 'a1' }}\n\
+        [engine]\nscale = 10\nrange = [-50, 60]\ntables = {tables:?}"
+    );
+    let set = PatternSet::from_toml(&text).unwrap();
+    let stages = StageMap::for_set(1, &set);
+    assert_eq!(stages.count(), 3);
+    assert_eq!([60, 41, 40, 39, 38].map(|empties| stages.of_empties(empties)), [0, 0, 1, 2, 1]);
+    assert_eq!(StageMap::for_set(20, &set).count(), 2, "wider stages keep the engine's tables whole");
+
+    let layout = Arc::new(Layout::new(&set).unwrap());
+    let mut model = Model::zero(&set.without_engine(), &stages, 1).unwrap();
+    model.weights[1] = vec![-7, 3, 7, 2];
+    let learner = Learner::from_model(layout, &model, StepRule::Fixed(Fixed { rate: 1.0 })).unwrap();
+    let kept = learner.model();
+    assert_eq!((kept.scale, &kept.weights[1]), (10, &vec![-50, 30, 60, 20]));
+    // The model's own scale and stages say it all.
+    assert_eq!((kept.set, kept.stages), (set.without_engine(), stages));
 }
 
 /// What a learner should do, from the definitions: a weight is named by the smallest of the texts that its configuration gives

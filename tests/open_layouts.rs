@@ -33,6 +33,7 @@ fn weights() -> WeightFile {
             all.reverse();
             all
         },
+        engine: None,
     };
     let mut model = Model::zero(&set, &StageMap::from_starts(&[60, 41, 12]).unwrap(), 100).unwrap();
     model.weights.iter_mut().flatten().for_each(|weight| *weight = random.random_range(-600..600));

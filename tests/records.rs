@@ -1,8 +1,9 @@
 //! Game records: what is written is read back, what is wrong is refused with its place, and nothing makes a reader panic.
 
 use flipside::board::{Diagram, Position, ScoredDiagram, Side, Square, Transcript, squares};
+use flipside::learn::Labeller;
 use flipside::record::{
-    ConvertError, Converted, Fault, Finish, Format, Game, GameResult, Labeller, MoveNote, Place, Record, RecordError,
+    ConvertError, Converted, Fault, Finish, Format, Game, GameResult, MoveNote, Place, Record, RecordError,
     UnknownFormat, convert, ggf, lines, wthor,
 };
 use flipside::search::EndgameSolver;

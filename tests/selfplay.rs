@@ -20,9 +20,7 @@ const CONFIG: SelfPlayConfig = SelfPlayConfig {
 fn games(config: SelfPlayConfig, generation: u32, first: u32, count: u32) -> Vec<GameRecord> {
     let never = AtomicBool::new(false);
     let selectivity = measured_selectivity(&MobilityEvaluator, &config, &never).unwrap();
-    SelfPlay::new(&MobilityEvaluator, config, selectivity.as_ref())
-        .play_games(9, generation, first, count, &never)
-        .unwrap()
+    SelfPlay::new(&MobilityEvaluator, config, selectivity).play_games(9, generation, first, count, &never).unwrap()
 }
 
 #[test]
@@ -68,7 +66,8 @@ fn games_stopped_anywhere_are_the_first_ones_and_whole() {
                 ControlFlow::Continue(())
             },
         );
-        assert!((most..190).contains(&played.len()), "{}", played.len());
+        // How many more were under way depends on the threads.
+        assert!(played.len() >= most, "{}", played.len());
         assert_eq!(played, all[10..10 + played.len()]);
 
         let mut played = Vec::new();

@@ -6,9 +6,9 @@ use std::ops::ControlFlow;
 use std::sync::atomic::AtomicBool;
 
 use super::match_::{HeldPair, Pair};
-use super::player::{Player, PlayerError};
-use super::series::in_order;
+use super::player::{Player, PlayerError, unless_stopped};
 use crate::board::Transcript;
+use crate::threads::in_order;
 
 /// A league to play: a pair of games for each pairing from each opening.
 ///
@@ -74,7 +74,7 @@ impl League {
         let work = |made: &mut HashMap<usize, P>, index: usize| {
             let (players, opening) = self.pair_at(index);
             let held = self.held.get(&index).cloned().unwrap_or_default();
-            let mut pair = held.complete(&self.openings[opening], stop, || {
+            let pair = held.complete(&self.openings[opening], stop, || {
                 for number in players {
                     if let Entry::Vacant(place) = made.entry(number) {
                         place.insert(player(number)?);
@@ -82,8 +82,9 @@ impl League {
                 }
                 let found = made.get_disjoint_mut([&players[0], &players[1]]);
                 Ok(found.map(|player| player.expect("just made") as &mut dyn Player))
-            })?;
-            pair.games.iter_mut().for_each(|game| game.notes = Vec::new());
+            });
+            let mut pair = unless_stopped(pair)?;
+            pair.iter_mut().flat_map(|pair| &mut pair.games).for_each(|game| game.notes = Vec::new());
             Ok(pair)
         };
         in_order(self.pair_count(), stop, work, |index, pair: Pair| {

@@ -4,10 +4,10 @@ use std::ops::ControlFlow;
 use std::sync::atomic::AtomicBool;
 
 use super::game::{PlayedGame, play_game};
-use super::player::{Player, PlayerError};
-use super::series::in_order;
+use super::player::{Player, PlayerError, unless_stopped};
 use super::stats::{Hypothesis, Sprt, Tally};
 use crate::board::Transcript;
+use crate::threads::in_order;
 
 /// A match to play.
 #[derive(Clone, Debug)]
@@ -95,13 +95,14 @@ impl Match {
         let mut ledger = Ledger::new(self, on_pair);
         let work = |players: &mut Option<(A, B)>, index: usize| {
             let held = self.held.get(index).cloned().unwrap_or_default();
-            held.complete(&self.openings[index], stop, || {
+            let pair = held.complete(&self.openings[index], stop, || {
                 if players.is_none() {
                     *players = Some((first()?, second()?));
                 }
                 let (first, second) = players.as_mut().expect("just made");
                 Ok([first, second])
-            })
+            });
+            unless_stopped(pair)
         };
         in_order(self.openings.len(), stop, work, |index, pair| ledger.add(index, &pair))?;
         Ok(ledger.report())

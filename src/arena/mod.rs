@@ -16,7 +16,6 @@ mod openings;
 mod player;
 pub mod ratings;
 mod search_player;
-mod series;
 pub mod stats;
 mod timed;
 

@@ -75,6 +75,14 @@ pub enum PlayerError {
     Failed(String),
 }
 
+/// What came of something, none if it was told to stop before.
+pub(super) fn unless_stopped<T>(result: Result<T, PlayerError>) -> Result<Option<T>, PlayerError> {
+    match result {
+        Err(PlayerError::Stopped) => Ok(None),
+        result => result.map(Some),
+    }
+}
+
 /// As much of what a program said as is worth showing.
 fn shown(text: &str) -> String {
     let start: String = text.chars().take(200).collect();

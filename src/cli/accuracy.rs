@@ -16,7 +16,8 @@ use super::selectivity::{SelectivityArgument, SelectivityChoice};
 use super::session::Session;
 use crate::board::ScoredDiagram;
 use crate::eval::{Accuracy, ByEmpties, Evaluator, Regret, accuracy, discs_lost, has_all_scores, regret};
-use crate::record::{Format, Labelled, Labeller, Record, read};
+use crate::learn::{Labelled, Labeller};
+use crate::record::{Format, Record, read};
 use crate::search::{Searcher, Selectivity};
 
 /// Compare static evaluations with known scores, by number of empty squares

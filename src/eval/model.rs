@@ -38,6 +38,14 @@ impl StageMap {
         Self { of_empties }
     }
 
+    /// Stages of so many plies, but none finer than the tables of the engine that a pattern set is for.
+    pub fn for_set(plies: u32, set: &PatternSet) -> Self {
+        match &set.engine {
+            Some(engine) => Self::uniform(plies).merged(|empties| engine.table_of(empties)),
+            None => Self::uniform(plies),
+        }
+    }
+
     /// These stages as far as they keep whole the groups of another division: all numbers of empties of a group go where its
     /// largest is.
     pub fn merged<G: PartialEq>(&self, group: impl Fn(u32) -> G) -> Self {

@@ -70,7 +70,7 @@ impl PatternEvaluator {
     /// # Panics
     /// If the layout is that of another set.
     pub fn with_layout(model: &Model, layout: Arc<Layout>) -> Result<Self, ModelError> {
-        assert_eq!(layout.set(), &model.set, "the layout belongs to the model's set");
+        assert!(layout.set().is_like(&model.set), "the layout belongs to the model's set");
         model.check(&layout)?;
         let (slots, stride) = (layout.slots(), layout.slots() + 1);
         let mut table = Vec::with_capacity(MARGIN + stride * model.weights.len() + MARGIN);

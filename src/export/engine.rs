@@ -3,10 +3,11 @@
 use std::fmt;
 use std::ops::RangeInclusive;
 use std::str::FromStr;
+use std::sync::LazyLock;
 
 use super::order::{Digits, Table, file_order};
 use crate::eval::{Model, StageMap};
-use crate::pattern::{Layout, PatternSet, Scalar};
+use crate::pattern::{EngineTables, Layout, PatternSet, Scalar};
 
 /// An engine with weight files of its own.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Hash)]
@@ -56,47 +57,39 @@ impl Engine {
 
     /// What its files hold.
     pub fn set(self) -> PatternSet {
-        PatternSet::built_in(self.name()).expect("every engine's set is built in")
+        self.built_in().without_engine()
+    }
+
+    fn built_in(self) -> &'static PatternSet {
+        static SETS: LazyLock<[PatternSet; 4]> = LazyLock::new(|| {
+            Engine::ALL.map(|engine| PatternSet::built_in(engine.name()).expect("every engine's set is built in"))
+        });
+        &SETS[self as usize]
+    }
+
+    fn file_tables(self) -> &'static EngineTables {
+        self.built_in().engine.as_ref().expect("the built-in sets of engines say how they are kept")
     }
 
     /// Units of its weights in a disc.
-    pub const fn scale(self) -> u16 {
-        match self {
-            Self::Edax | Self::Zebra => 128,
-            Self::Ntest => 100,
-            Self::Egaroucid => 32,
-        }
+    pub fn scale(self) -> u16 {
+        self.file_tables().scale
     }
 
-    /// The weights its files can hold. Zebra's hold them times four; Egaroucid's own writer keeps to its bounds.
-    pub const fn range(self) -> RangeInclusive<i16> {
-        match self {
-            Self::Edax => i16::MIN..=i16::MAX,
-            Self::Egaroucid => -4091..=4091,
-            Self::Ntest => -16_383..=16_383,
-            Self::Zebra => -8192..=8191,
-        }
+    /// The weights its files can hold.
+    pub fn range(self) -> RangeInclusive<i16> {
+        let (smallest, largest) = self.file_tables().range;
+        smallest..=largest
     }
 
-    /// Number of table sets in its files (for Zebra: in those written here).
-    pub const fn stages(self) -> usize {
-        match self {
-            Self::Edax => 61,
-            Self::Egaroucid => 60,
-            Self::Ntest => 20,
-            Self::Zebra => 59,
-        }
+    /// Number of table sets in its files; for Zebra, which interpolates, the most that there can be.
+    pub fn stages(self) -> usize {
+        self.file_tables().count()
     }
 
     /// The table set it evaluates a position with so many empties by, or would if it ever did so.
     pub fn stage_of(self, empties: u32) -> usize {
-        let played = 60 - empties.min(60) as usize;
-        match self {
-            Self::Edax => played,
-            Self::Egaroucid => played.min(59),
-            Self::Ntest => 2 * (played.saturating_sub(1) / 6) + usize::from(empties.is_multiple_of(2)),
-            Self::Zebra => played.clamp(1, 59) - 1,
-        }
+        self.file_tables().table_of(empties)
     }
 
     /// The numbers of empties that its files have tables for. Beyond them there is only the starting position or a full board.

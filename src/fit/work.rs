@@ -12,7 +12,6 @@ use super::checkpoint::Checkpoint;
 use super::config::{FitConfig, FitConfigError};
 use super::games::{GameFiles, GameFilesError, Reader, add_samples};
 use crate::eval::StageMap;
-use crate::export::Engine;
 use crate::games::MAX_GAMES;
 use crate::learn::{Diverged, Learner, LearnerState, PassLoss, SampleSet, StartError};
 use crate::pattern::{Layout, LayoutError, PatternSet};
@@ -208,7 +207,7 @@ impl<'r> Work<'r> {
             Err(FileError::Io { source, .. }) if source.kind() == io::ErrorKind::NotFound => None,
             Err(error) => return Err(error.into()),
         };
-        let stages = stages(request);
+        let stages = StageMap::for_set(config.stage_plies, patterns);
         let (mut learner, state) = match begun {
             Some(mut state) => {
                 let other = || FitError::OtherFit(checkpoint.to_owned());
@@ -340,29 +339,12 @@ impl<'r> Work<'r> {
             parent: self.state.parent.clone(),
             ..Provenance::of_this_program("fitted to kept games")
         };
-        let model = match engine(patterns) {
-            Some(engine) => self.learner.model_in(engine.scale(), engine.range()),
-            None => self.learner.model(),
-        };
-        WeightFile::new(model, provenance)
+        WeightFile::new(self.learner.model(), provenance)
     }
-}
-
-/// The engine whose own pattern set is fitted, in its own stages and units.
-fn engine(patterns: &PatternSet) -> Option<Engine> {
-    patterns.name.parse().ok()
 }
 
 /// What tells a fit from others of the same games.
 fn described(request: &FitRequest) -> String {
     let patterns = serde_json::to_string(request.patterns).expect("pattern sets are plain data");
     format!("{patterns}\n{}", request.config.to_toml())
-}
-
-fn stages(request: &FitRequest) -> StageMap {
-    let uniform = StageMap::uniform(request.config.stage_plies);
-    match engine(request.patterns) {
-        Some(engine) => uniform.merged(|empties| engine.stage_of(empties)),
-        None => uniform,
-    }
 }

@@ -1,6 +1,6 @@
 //! The learner: every stage a linear model of its own, learned by one task in the order of its samples.
 
-use std::ops::{Add, RangeInclusive};
+use std::ops::Add;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering::Relaxed};
 
@@ -229,18 +229,17 @@ impl Learner {
         (0..=60u32).into_par_iter().map(of_empties).collect()
     }
 
-    /// The weights as a model, in 1/128 disc.
+    /// The weights as a model, rounded to the nearest of 1/128 disc; or in the units of the engine that the pattern set is for, and
+    /// cut to its range.
     pub fn model(&self) -> Model {
-        self.model_in(Score::DISC as u16, i16::MIN..=i16::MAX)
-    }
-
-    /// The weights as a model, in 1/`scale` disc, rounded to the nearest and cut to a range.
-    pub fn model_in(&self, scale: u16, range: RangeInclusive<i16>) -> Model {
-        let (low, high) = (f32::from(*range.start()), f32::from(*range.end()));
+        let engine = self.layout.set().engine.as_ref();
+        let (scale, range) =
+            engine.map_or((Score::DISC as u16, (i16::MIN, i16::MAX)), |engine| (engine.scale, engine.range));
+        let (low, high) = (f32::from(range.0), f32::from(range.1));
         let stored = |cell: &[f32]| (cell[0] * f32::from(scale)).round().clamp(low, high) as i16;
         let numbers = self.rule.numbers();
         Model {
-            set: self.layout.set().clone(),
+            set: self.layout.set().without_engine(),
             stages: self.stages.clone(),
             scale,
             weights: self.cells.par_iter().map(|cells| cells.chunks_exact(numbers).map(stored).collect()).collect(),

@@ -1,13 +1,15 @@
 //! Learning weights by temporal differences.
 //!
-//! [`lambda_returns`] turns a game record into [`Sample`]s; [`Learner`] moves the weights towards them, stage by stage, each
-//! weight by its own [`StepRule`]. No input or output, no search: samples in, weights out.
+//! [`lambda_returns`] turns a game of self-play into [`Sample`]s, and a [`Labeller`] says what the positions of recorded games are
+//! worth; [`Learner`] moves the weights towards them, stage by stage, each weight by its own [`StepRule`]. No input or output.
 
+mod labeller;
 mod learner;
 mod returns;
 mod samples;
 mod step;
 
+pub use labeller::{Labelled, Labeller};
 pub use learner::{Diverged, Learner, LearnerState, PassLoss, StartError};
 pub use returns::lambda_returns;
 pub use samples::{Sample, SampleSet};

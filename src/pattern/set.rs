@@ -5,6 +5,7 @@ use std::path::Path;
 
 use serde::{Deserialize, Serialize};
 
+use super::engine::EngineTables;
 use super::scalar::Scalar;
 use crate::board::{Bitboard, Square};
 use crate::storage::{MAX_TOML_BYTES, read_text};
@@ -72,6 +73,10 @@ pub struct PatternSet {
     pub patterns: Vec<Pattern>,
     /// The scalar features, each with one weight a value.
     pub scalars: Vec<Scalar>,
+    /// How the weights are kept, where they are meant for an engine's files; the sets of models, which have a scale and stages of
+    /// their own, leave it out.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub engine: Option<EngineTables>,
 }
 
 /// A pattern set that cannot be used, and why.
@@ -106,6 +111,7 @@ struct File {
     #[serde(default)]
     scalars: Vec<Scalar>,
     patterns: toml::Table,
+    engine: Option<EngineTables>,
 }
 
 impl PatternSet {
@@ -113,6 +119,17 @@ impl PatternSet {
     pub fn built_in(name: &str) -> Option<Self> {
         let (_, text) = BUILT_IN.iter().find(|(known, _)| *known == name)?;
         Some(Self::from_toml(text).expect("built-in sets are tested"))
+    }
+
+    /// Whether it is the same set, however the weights are kept.
+    pub fn is_like(&self, other: &Self) -> bool {
+        (&self.name, &self.patterns, &self.scalars) == (&other.name, &other.patterns, &other.scalars)
+    }
+
+    /// The set without [`engine`](Self::engine).
+    #[must_use]
+    pub fn without_engine(&self) -> Self {
+        Self { engine: None, ..self.clone() }
     }
 
     /// A built-in set by its name, or the set in a TOML file.
@@ -129,7 +146,8 @@ impl PatternSet {
         Self::from_toml(&text).map_err(|reason| error(&reason))
     }
 
-    /// A set from the text of a TOML file: `name`, `scalars`, and a table `[patterns]` of name = "squares".
+    /// A set from the text of a TOML file: `name`, `scalars`, a table `[patterns]` of name = "squares", and `[engine]` with
+    /// [`EngineTables`], where there are such.
     ///
     /// # Errors
     /// TOML that cannot be read, or a set that is not well-formed.
@@ -143,7 +161,7 @@ impl PatternSet {
                 None => Err(PatternSetError::new(name, "expected a string of squares, like \"a1 b1 c1\"")),
             })
             .collect();
-        let set = Self { name: file.name, patterns: patterns?, scalars: file.scalars };
+        let set = Self { name: file.name, patterns: patterns?, scalars: file.scalars, engine: file.engine };
         set.check()?;
         Ok(set)
     }
@@ -168,6 +186,7 @@ impl PatternSet {
                 return Err(PatternSetError::new(scalar.name(), "listed twice"));
             }
         }
-        Ok(())
+        let engine = self.engine.as_ref().map_or(Ok(()), EngineTables::check);
+        engine.map_err(|expected| PatternSetError::new("engine", expected))
     }
 }

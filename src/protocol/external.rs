@@ -3,10 +3,10 @@
 use std::fmt;
 use std::str::FromStr;
 use std::sync::atomic::AtomicBool;
-use std::time::Duration;
 
 use super::gtp_client::GtpPlayer;
 use super::nboard_client::NBoardPlayer;
+use super::process::Limits;
 use crate::arena::{Player, PlayerError};
 use crate::board::{Diagram, Square};
 use crate::record::MoveNote;
@@ -59,24 +59,6 @@ impl fmt::Display for ExternalSpec {
             Dialect::NBoard => "nboard",
         };
         write!(f, "{dialect}:{}", self.command)
-    }
-}
-
-/// What an external engine is held to.
-#[derive(Clone, Copy, PartialEq, Debug)]
-pub struct Limits {
-    /// For answering the first command, which may load files.
-    pub start: Duration,
-    /// For a move.
-    pub per_move: Duration,
-    /// Depth to ask for; only NBoard has a command for it.
-    pub depth: Option<u32>,
-}
-
-impl Default for Limits {
-    /// 10 seconds to start, 60 seconds a move, the engine's own depth.
-    fn default() -> Self {
-        Self { start: Duration::from_secs(10), per_move: Duration::from_secs(60), depth: None }
     }
 }
 
@@ -135,13 +117,5 @@ impl Player for ExternalPlayer {
             Client::Gtp(player) => player.note(),
             Client::NBoard(player) => player.note(),
         }
-    }
-}
-
-/// Says which command failed to start where the first exchange with an engine failed.
-pub(super) fn start_error(command: &str, error: PlayerError) -> PlayerError {
-    match error {
-        PlayerError::Start { .. } | PlayerError::Stopped => error,
-        other => PlayerError::Start { command: command.to_owned(), reason: other.to_string() },
     }
 }

@@ -8,8 +8,6 @@ use std::io;
 use std::process::{ChildStdin, Command, Stdio};
 use std::sync::{Mutex, MutexGuard, PoisonError};
 
-use super::process::own_group;
-
 /// What the guard does: `+ID` and `-ID` say which groups there are.
 const SCRIPT: &str = r#"
 trap '' HUP INT TERM
@@ -91,6 +89,16 @@ fn start() -> io::Result<ChildStdin> {
     let mut child = child.map_err(|error| io::Error::new(error.kind(), format!("/bin/sh does not start: {error}")))?;
     Ok(child.stdin.take().expect("a piped stream is there once"))
 }
+
+/// Puts a program into a process group of its own: the terminal's Ctrl-C is for us, and killing the group reaches whatever
+/// the program started.
+#[cfg(unix)]
+pub(super) fn own_group(command: &mut Command) {
+    std::os::unix::process::CommandExt::process_group(command, 0);
+}
+
+#[cfg(not(unix))]
+pub(super) fn own_group(_command: &mut Command) {}
 
 #[cfg(unix)]
 pub(super) fn kill_group(id: u32) {

@@ -3,9 +3,8 @@
 use std::sync::atomic::AtomicBool;
 use std::time::Instant;
 
-use super::external::{Limits, start_error};
 use super::nboard::parse_answer;
-use super::process::EngineProcess;
+use super::process::{EngineProcess, Limits, start_error};
 use crate::arena::{Player, PlayerError};
 use crate::board::{Diagram, Square};
 use crate::record::{Game, MoveNote, ggf};

@@ -12,6 +12,24 @@ use super::guard;
 use super::line::read_line;
 use crate::arena::PlayerError;
 
+/// What an external engine is held to.
+#[derive(Clone, Copy, PartialEq, Debug)]
+pub struct Limits {
+    /// For answering the first command, which may load files.
+    pub start: Duration,
+    /// For a move.
+    pub per_move: Duration,
+    /// Depth to ask for; only NBoard has a command for it.
+    pub depth: Option<u32>,
+}
+
+impl Default for Limits {
+    /// 10 seconds to start, 60 seconds a move, the engine's own depth.
+    fn default() -> Self {
+        Self { start: Duration::from_secs(10), per_move: Duration::from_secs(60), depth: None }
+    }
+}
+
 /// A running program. Dropping it kills it and what it started in turn.
 pub(super) struct EngineProcess {
     child: Child,
@@ -37,7 +55,7 @@ impl EngineProcess {
         let (program, arguments) = words.split_first().ok_or_else(|| error("no command given".into()))?;
         let mut child = Command::new(program);
         child.args(arguments).stdin(Stdio::piped()).stdout(Stdio::piped()).stderr(Stdio::piped());
-        own_group(&mut child);
+        guard::own_group(&mut child);
         let child = child.spawn().map_err(|reason| error(reason.to_string()))?;
         Self::listen_to(child).map_err(|reason| error(format!("cannot listen to it: {reason}")))
     }
@@ -123,16 +141,6 @@ impl Drop for EngineProcess {
     }
 }
 
-/// Puts a program into a process group of its own: the terminal's Ctrl-C is for us, and killing the group reaches whatever
-/// the program started.
-#[cfg(unix)]
-pub(super) fn own_group(command: &mut Command) {
-    std::os::unix::process::CommandExt::process_group(command, 0);
-}
-
-#[cfg(not(unix))]
-pub(super) fn own_group(_command: &mut Command) {}
-
 fn spawn(name: &str, work: impl FnOnce() + Send + 'static) -> io::Result<()> {
     thread::Builder::new().name(name.to_owned()).spawn(work).map(drop)
 }
@@ -154,4 +162,12 @@ fn keep_last_words(words: &Mutex<String>, line: &str) -> bool {
         *words.lock().unwrap_or_else(PoisonError::into_inner) = line;
     }
     true
+}
+
+/// Says which command failed to start where the first exchange with an engine failed.
+pub(super) fn start_error(command: &str, error: PlayerError) -> PlayerError {
+    match error {
+        PlayerError::Start { .. } | PlayerError::Stopped => error,
+        other => PlayerError::Start { command: command.to_owned(), reason: other.to_string() },
+    }
 }

@@ -1,90 +1,12 @@
 //! From one record format to another.
 
-use std::fmt;
 use std::io::{self, Write};
-use std::str::FromStr;
 
+use super::format::Format;
 use super::game::Game;
 use super::read::{Record, read};
-use super::{Fault, Place, RecordError, ggf, lines, log, wthor};
+use super::{Fault, Place, RecordError, ggf, lines};
 use crate::board::ScoredDiagram;
-
-/// A record format.
-#[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub enum Format {
-    /// Games in the Generic Game Format.
-    Ggf,
-    /// Games in the WTHOR database format (only read).
-    Wthor,
-    /// Games as f5d6 transcripts, one a line.
-    F5d6,
-    /// Games as `match` and `league` keep them (only read).
-    Log,
-    /// Positions, with OBF data or a bare score.
-    Obf,
-    /// Positions as Egaroucid's training data.
-    Egaroucid,
-}
-
-/// The names that [`Format`] parses, in the order of its variants.
-const NAMES: [(&str, Format); 6] = [
-    ("ggf", Format::Ggf),
-    ("wthor", Format::Wthor),
-    ("f5d6", Format::F5d6),
-    ("log", Format::Log),
-    ("obf", Format::Obf),
-    ("egaroucid", Format::Egaroucid),
-];
-
-impl Format {
-    /// The format that a file's content looks like; f5d6 where nothing else fits.
-    pub fn detect(bytes: &[u8]) -> Self {
-        if wthor::looks_like(bytes) {
-            return Self::Wthor;
-        }
-        if log::looks_like(bytes) {
-            return Self::Log;
-        }
-        let data = bytes.split(|&byte| byte == b'\n').map(<[u8]>::trim_ascii);
-        let first =
-            data.into_iter().find(|line| !line.is_empty() && !line.starts_with(b"#") && !line.starts_with(b"%"));
-        let first = first.unwrap_or_default();
-        if first.windows(2).any(|two| two == b"(;") {
-            Self::Ggf
-        } else if first.len() >= 64 && first[..64].iter().all(|byte| b"XxOo*-.".contains(byte)) {
-            let side_or_score = first[64..].trim_ascii_start().first();
-            if side_or_score.is_some_and(|byte| b"+-0123456789".contains(byte)) { Self::Egaroucid } else { Self::Obf }
-        } else {
-            Self::F5d6
-        }
-    }
-
-    /// Whether it has positions, not games.
-    fn is_of_positions(self) -> bool {
-        matches!(self, Self::Obf | Self::Egaroucid)
-    }
-}
-
-/// A name that is no record format's.
-#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
-#[error("`{0}` is no record format; there are ggf, wthor, f5d6, log, obf and egaroucid")]
-pub struct UnknownFormat(pub String);
-
-impl fmt::Display for Format {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let name = NAMES.iter().find(|(_, format)| format == self).map_or("", |(name, _)| name);
-        f.write_str(name)
-    }
-}
-
-impl FromStr for Format {
-    type Err = UnknownFormat;
-
-    fn from_str(text: &str) -> Result<Self, Self::Err> {
-        let found = NAMES.iter().find(|(name, _)| name.eq_ignore_ascii_case(text));
-        found.map(|&(_, format)| format).ok_or_else(|| UnknownFormat(text.to_owned()))
-    }
-}
 
 /// Why records could not be converted.
 #[derive(Debug, thiserror::Error)]

@@ -1,11 +1,11 @@
 //! Games and positions as other programs write them down.
 //!
 //! [`Game`] is one game with all a record may say of it. [`ggf`], [`wthor`], [`lines`] and [`log`] read and write the formats;
-//! [`convert`](convert()) goes from one to another, and a [`Labeller`] says what the positions of [`Record`]s are worth. Readers
-//! are iterators: a bad game is an error with its place, and the reader goes on after it. They trust no length that a file
-//! claims.
+//! [`convert`](convert()) goes from one to another. Readers are iterators of [`Record`]s: a bad game is an error with its place, and
+//! the reader goes on after it. They trust no length that a file claims.
 
 mod convert;
+mod format;
 mod game;
 pub mod ggf;
 pub mod lines;
@@ -15,9 +15,10 @@ pub mod wthor;
 
 use crate::board::NotationError;
 
-pub use convert::{ConvertError, Converted, Format, UnknownFormat, convert};
+pub use convert::{ConvertError, Converted, convert};
+pub use format::{Format, UnknownFormat};
 pub use game::{Finish, Game, GameResult, MoveNote};
-pub use read::{Labelled, Labeller, Record, Records, read};
+pub use read::{Record, Records, read};
 
 /// Most bytes of a file of records that are read.
 pub const MAX_BYTES: u64 = 1 << 30;

@@ -1,9 +1,8 @@
 //! Self-play games.
 
-use std::collections::BTreeMap;
+use std::convert::Infallible;
 use std::ops::{ControlFlow, Range};
-use std::sync::atomic::{AtomicBool, AtomicU32, Ordering::Relaxed};
-use std::sync::{Mutex, PoisonError};
+use std::sync::atomic::{AtomicBool, Ordering::Relaxed};
 
 use rand::{RngExt, SeedableRng};
 use rand_chacha::ChaCha8Rng;
@@ -13,6 +12,7 @@ use super::record::{GameRecord, Label, PlyKind};
 use crate::board::{Diagram, Square, squares};
 use crate::eval::{Evaluator, Score};
 use crate::search::{EndgameSolver, Searcher, Selectivity};
+use crate::threads::in_order;
 
 /// How self-play games are played.
 #[derive(Clone, Copy, PartialEq, Debug, Serialize, Deserialize)]
@@ -44,13 +44,14 @@ pub enum UpdateTarget {
     Tdleaf,
 }
 
-/// Plays self-play games, keeping a searcher and a solver for each thread.
+/// Plays self-play games, with a searcher and a solver for each thread.
 ///
 /// A thread plays 32 games at once, a ply of each in turn: all these positions have the same number of empties, so the
 /// tables of one stage serve them all from the second-level cache. That makes the search 1.4 times as fast as game after game.
 pub struct SelfPlay<'e, E: Evaluator> {
+    evaluator: &'e E,
     config: SelfPlayConfig,
-    workers: Vec<Mutex<Worker<'e, E>>>,
+    selectivity: Option<Selectivity>,
 }
 
 /// What one thread needs; it carries nothing from position to position.
@@ -80,19 +81,13 @@ const SEARCH_TABLE: u32 = 12;
 const SOLVER_TABLE: u32 = 13;
 
 impl<'e, E: Evaluator> SelfPlay<'e, E> {
-    /// Players for all threads of the current rayon pool. Where the configuration asks for selective searches, `selectivity` is what
-    /// they cut by ([`measured_selectivity`](super::measured_selectivity)); without one they are of full width.
-    pub fn new(evaluator: &'e E, config: SelfPlayConfig, selectivity: Option<&Selectivity>) -> Self {
-        let worker = || {
-            let mut searcher = Searcher::new(evaluator, SEARCH_TABLE);
-            searcher.set_selectivity(selectivity.cloned());
-            Worker { searcher, solver: EndgameSolver::with_evaluator(evaluator, SOLVER_TABLE) }
-        };
-        let workers = (0..rayon::current_num_threads()).map(|_| Mutex::new(worker())).collect();
-        Self { config, workers }
+    /// Players by an evaluator. Where the configuration asks for selective searches, `selectivity` is what they cut by
+    /// ([`measured_selectivity`](super::measured_selectivity)); without one they are of full width.
+    pub fn new(evaluator: &'e E, config: SelfPlayConfig, selectivity: Option<Selectivity>) -> Self {
+        Self { evaluator, config, selectivity }
     }
 
-    /// Plays games `first..first + count` of a generation on all threads; game k is the same whatever is played with it and
+    /// Plays games `first..first + count` of a generation on the threads of the current rayon pool; game k is the same whatever is played with it and
     /// wherever.
     ///
     /// # Errors
@@ -126,54 +121,29 @@ impl<'e, E: Evaluator> SelfPlay<'e, E> {
         numbers: Range<u32>,
         stop: &AtomicBool,
         prepare: impl Fn(u32, Vec<GameRecord>) -> T + Sync,
-        on_games: impl FnMut(T) -> ControlFlow<()> + Send,
+        mut on_games: impl FnMut(T) -> ControlFlow<()> + Send,
     ) {
-        let next = AtomicU32::new(numbers.start);
-        let broken = AtomicBool::new(false);
-        let queue = Mutex::new(InOrder { next: numbers.start, early: BTreeMap::new(), on_games });
-        let play = || {
-            let thread = rayon::current_thread_index().unwrap_or(0);
-            let mut worker = self.workers[thread].lock().unwrap_or_else(PoisonError::into_inner);
-            while !broken.load(Relaxed) {
-                let first = next.fetch_add(LOCKSTEP, Relaxed);
-                if first >= numbers.end {
-                    break;
-                }
-                let step = first..(first + LOCKSTEP).min(numbers.end);
-                let games = step.map(|game| Game::new(&self.config, game_rng(seed, generation, game))).collect();
-                let Ok(games) = worker.play(&self.config, games, stop) else { break };
-                let prepared = prepare(first, games);
-                let mut queue = queue.lock().unwrap_or_else(PoisonError::into_inner);
-                if !broken.load(Relaxed) && queue.add(first, prepared).is_break() {
-                    broken.store(true, Relaxed);
-                }
-            }
+        let steps = numbers.len().div_ceil(LOCKSTEP as usize);
+        let work = |worker: &mut Option<Worker<'e, E>>, step: usize| {
+            let first = numbers.start + LOCKSTEP * step as u32;
+            let step = first..(first + LOCKSTEP).min(numbers.end);
+            let games = step.map(|game| Game::new(&self.config, game_rng(seed, generation, game))).collect();
+            let played = worker.get_or_insert_with(|| self.worker()).play(&self.config, games, stop);
+            Ok::<_, Infallible>(played.ok().map(|games| prepare(first, games)))
         };
-        rayon::scope(|scope| self.workers.iter().for_each(|_| scope.spawn(|_| play())));
+        let Ok(()) = in_order(steps, stop, work, |_, games| on_games(games));
+    }
+
+    fn worker(&self) -> Worker<'e, E> {
+        let mut searcher = Searcher::new(self.evaluator, SEARCH_TABLE);
+        searcher.set_selectivity(self.selectivity.clone());
+        Worker { searcher, solver: EndgameSolver::with_evaluator(self.evaluator, SOLVER_TABLE) }
     }
 }
 
 /// What was asked for was not done, because the flag to stop was set before.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct Stopped;
-
-/// Hands over what comes of each 32 games in the order of their numbers, whatever the order it arrives in.
-struct InOrder<T, F> {
-    next: u32,
-    early: BTreeMap<u32, T>,
-    on_games: F,
-}
-
-impl<T, F: FnMut(T) -> ControlFlow<()>> InOrder<T, F> {
-    fn add(&mut self, first: u32, games: T) -> ControlFlow<()> {
-        self.early.insert(first, games);
-        while let Some(games) = self.early.remove(&self.next) {
-            self.next += LOCKSTEP;
-            (self.on_games)(games)?;
-        }
-        ControlFlow::Continue(())
-    }
-}
 
 /// The random numbers of one game: a stream of its own of the seed's generator.
 fn game_rng(seed: u64, generation: u32, game: u32) -> ChaCha8Rng {

@@ -12,26 +12,26 @@ pub const MAX_TOML_BYTES: u64 = 1 << 20;
 /// The bytes of a file, if they are at most `limit`; of a larger one nothing is read. `what` says what it should be.
 ///
 /// # Errors
-/// The file system's, or [`FormatError::TooLarge`].
+/// The file system's, or [`FormatError::TooLarge`] inside one of kind [`io::ErrorKind::FileTooLarge`].
 pub fn read_bounded(path: &Path, what: &'static str, limit: u64) -> Result<Vec<u8>, FileError> {
     let file = File::open(path).map_err(FileError::io(path))?;
     let length = file.metadata().map_err(FileError::io(path))?.len();
-    if length > limit {
-        return Err(FileError::format(path)(FormatError::TooLarge { what, limit }));
-    }
     read_stream(file, length, what, limit).map_err(FileError::io(path))
 }
 
-/// The bytes of a stream, about `expected` of them, if they are at most `limit`. `what` says what they should be.
+/// The bytes of a stream that says that it has `expected` or does not know (0), if they are at most `limit`. `what` says what they
+/// should be.
 ///
 /// # Errors
 /// The stream's, too little memory, or [`FormatError::TooLarge`] inside an error of kind [`io::ErrorKind::FileTooLarge`].
 pub fn read_stream(stream: impl Read, expected: u64, what: &'static str, limit: u64) -> io::Result<Vec<u8>> {
     let mut bytes = Vec::new();
-    bytes.try_reserve_exact(expected.min(limit) as usize)?;
-    // One more byte than allowed tells a stream that goes on.
-    stream.take(limit + 1).read_to_end(&mut bytes)?;
-    if bytes.len() as u64 > limit {
+    if expected <= limit {
+        bytes.try_reserve_exact(expected as usize)?;
+        // One more byte than allowed tells a stream that goes on.
+        stream.take(limit + 1).read_to_end(&mut bytes)?;
+    }
+    if expected.max(bytes.len() as u64) > limit {
         return Err(io::Error::new(io::ErrorKind::FileTooLarge, FormatError::TooLarge { what, limit }));
     }
     Ok(bytes)

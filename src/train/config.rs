@@ -2,10 +2,8 @@
 
 use serde::{Deserialize, Serialize};
 
-use crate::eval::{Model, StageMap};
-use crate::export::Engine;
 use crate::fit::{FitConfig, FitConfigError};
-use crate::learn::{Learner, StepRule};
+use crate::learn::StepRule;
 use crate::pattern::{PatternSet, PatternSetError};
 use crate::selfplay::SelfPlayConfig;
 
@@ -47,7 +45,7 @@ pub struct RecordsConfig {
     /// Passes over the samples.
     #[serde(default = "two_passes")]
     pub passes: u32,
-    /// Positions of games with at most so many empties are solved; see [`Labeller`](crate::record::Labeller).
+    /// Positions of games with at most so many empties are solved; see [`Labeller`](crate::learn::Labeller).
     #[serde(default = "solved_empties")]
     pub exact_empties: u32,
     /// The SHA-256 of each file in hexadecimal: other contents are refused. A run fills it in where it is left out.
@@ -81,7 +79,7 @@ pub struct Phase {
     pub games: u32,
     /// How far samples trust the game's outcome (1) rather than the search (0).
     pub lambda: f32,
-    /// Plies to a stage: wide stages spread value quickly, stages of one ply are the most exact. See [`TrainConfig::stages`].
+    /// Plies to a stage: wide stages spread value quickly, stages of one ply are the most exact. See [`StageMap::for_set`](crate::eval::StageMap::for_set).
     pub stage_plies: u32,
     /// Plies before and after a stage whose samples it learns too, less of them the farther they are. 0, or left out, for none.
     /// Records are learned without.
@@ -201,29 +199,6 @@ impl TrainConfig {
     /// Neither, or a malformed file.
     pub fn pattern_set(&self) -> Result<PatternSet, ConfigError> {
         Ok(PatternSet::load(&self.patterns)?)
-    }
-
-    /// The engine whose own pattern set is trained. Its weights are learned in the engine's stages and units, so that they go into
-    /// its files without loss.
-    pub fn engine(&self) -> Option<Engine> {
-        self.patterns.parse().ok()
-    }
-
-    /// The stages of a phase: of as many plies as it says, but none finer than the tables of the [`engine`](Self::engine).
-    pub fn stages(&self, phase: &Phase) -> StageMap {
-        let uniform = StageMap::uniform(phase.stage_plies);
-        match self.engine() {
-            Some(engine) => uniform.merged(|empties| engine.stage_of(empties)),
-            None => uniform,
-        }
-    }
-
-    /// What a learner has learned, in the units of the [`engine`](Self::engine).
-    pub(super) fn model(&self, learner: &Learner) -> Model {
-        match self.engine() {
-            Some(engine) => learner.model_in(engine.scale(), engine.range()),
-            None => learner.model(),
-        }
     }
 
     fn check(&self) -> Result<(), ConfigError> {

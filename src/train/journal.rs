@@ -106,7 +106,7 @@ impl Journal {
     }
 
     /// Writes what waits, and makes sure that a checkpoint which relies on the journal finds it even after a power cut.
-    pub fn finish(mut self, keeper: &mut Keeper) -> Result<(), Halt> {
+    pub fn finish(&mut self, keeper: &mut Keeper) -> Result<(), Halt> {
         self.flush(keeper)?;
         keeper.patiently(&self.path, |disk| disk.sync(&self.path))
     }

@@ -14,10 +14,11 @@
 //! | file | what it has |
 //! |---|---|
 //! | `run` | the loop of generations |
+//! | `records`, `playing`, `fitting`, `saving` | its steps: records of a new run, the games of a generation, fits to all games, checkpoints |
 //! | `open` | what is checked before, and what is brought in order |
 //! | `state`, `checkpoint`, `journal`, `directory` | how far a run has come, in memory and on disk |
 //! | `keeper`, `room` | writing with patience, telling of events, and whether the disk has room |
-//! | `source`, `records`, `fitting`, `gate` | where games and records come from, fits to all games, and how strength is measured |
+//! | `source`, `gate` | where games come from, and how strength is measured |
 
 mod checkpoint;
 mod config;
@@ -30,10 +31,12 @@ mod identity;
 mod journal;
 mod keeper;
 mod open;
+mod playing;
 mod records;
 mod request;
 mod room;
 mod run;
+mod saving;
 mod source;
 mod state;
 

@@ -16,6 +16,7 @@ use super::request::TrainRequest;
 use super::room;
 use super::run::{Clock, Run, Saved};
 use super::state::{Progress, RunState};
+use crate::eval::StageMap;
 use crate::learn::Learner;
 use crate::pattern::Layout;
 use crate::storage::remove_temporaries;
@@ -162,7 +163,10 @@ fn new_state(request: &TrainRequest, config: &TrainConfig, layout: &Arc<Layout>)
     let layout = layout.clone();
     let learner = match request.from {
         Some(from) => Learner::from_model(layout, &from.model, config.step).map_err(TrainError::From)?,
-        None => Learner::new(layout, config.stages(config.phase(0)), config.step),
+        None => {
+            let stages = StageMap::for_set(config.phase(0).stage_plies, layout.set());
+            Learner::new(layout, stages, config.step)
+        }
     };
     Ok(RunState { progress: Progress::default(), learner, best: None, fitted: None, window: Default::default() })
 }
@@ -191,14 +195,14 @@ impl Run<'_> {
             let generation = self.state.progress.generation;
             self.keeper.tell(&TrainEvent::FellBack { reason, generation })?;
         }
-        if !self.saved.newest_is_good {
+        if self.saved.newest_is_good {
+            self.restore(LAST, self.weights().to_bytes(), kept.last)?;
+        } else {
             self.save()?;
         }
-        if !is_new {
-            self.restore(LAST, self.weights().to_bytes(), kept.last)?;
-            if let Some(best) = &self.state.best {
-                self.restore(BEST, best.bytes.clone(), kept.best)?;
-            }
+        let best = self.state.best.as_ref().map(|best| best.bytes.clone());
+        if let Some(best) = best.filter(|_| !kept.best.as_ref().is_some_and(|kept| self.is_still_to_come(kept))) {
+            self.restore(BEST, best, kept.best)?;
         }
         let progress = &self.state.progress;
         self.keeper.tell(&TrainEvent::Start {
@@ -210,6 +214,15 @@ impl Run<'_> {
             games: progress.games,
             elapsed: self.clock.earlier,
             baseline: progress.baseline,
+        })
+    }
+
+    /// Whether a weight file is one that this run had reached before it went back to an earlier checkpoint.
+    fn is_still_to_come(&self, bytes: &[u8]) -> bool {
+        WeightFile::from_bytes(bytes).is_ok_and(|WeightFile { provenance, .. }| {
+            let Identity { config, parent, .. } = &self.identity;
+            let generation = u64::from(self.state.progress.generation);
+            provenance.config == *config && provenance.parent == *parent && provenance.generations > generation
         })
     }
 

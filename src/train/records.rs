@@ -1,18 +1,22 @@
-//! A new run's first lesson: recorded games and scored positions.
+//! A new run's first lessons: recorded games and scored positions.
 
 use std::path::{Path, PathBuf};
 use std::sync::atomic::{AtomicBool, Ordering::Relaxed};
+use std::time::Instant;
 
 use rayon::prelude::*;
 use sha2::{Digest, Sha256};
 
 use super::config::{RecordsConfig, TrainConfig};
 use super::error::TrainError;
+use super::event::TrainEvent;
 use super::identity::hex;
 use super::keeper::Halt;
+use super::run::Run;
+use super::state::RecordsProgress;
 use crate::eval::Score;
-use crate::learn::{Sample, SampleSet};
-use crate::record::{Fault, Format, Labelled, Labeller, MAX_BYTES, Place, Record, RecordError, read};
+use crate::learn::{Labelled, Labeller, Sample, SampleSet};
+use crate::record::{Fault, Format, MAX_BYTES, Place, Record, RecordError, read};
 use crate::selfplay::Stopped;
 use crate::storage::read_bounded;
 
@@ -23,7 +27,7 @@ const CHUNK: usize = 1 << 12;
 const BLOCK: usize = 1 << 18;
 
 /// Bad records of a file that are told of one by one.
-pub(super) const TOLD: u64 = 20;
+const TOLD: u64 = 20;
 
 /// The configuration with the checksums of its record files, by which a run knows its data again.
 pub(super) fn sealed(config: &TrainConfig) -> Result<TrainConfig, TrainError> {
@@ -49,17 +53,64 @@ fn sha256(path: &Path) -> Result<String, TrainError> {
     Ok(hex(&Sha256::digest(contents(path)?)))
 }
 
+impl Run<'_> {
+    /// What is left to do of the records of a new run.
+    pub(super) fn learn_records(&mut self) -> Result<(), Halt> {
+        let Some(config) = self.config.records.clone() else { return Ok(()) };
+        let done = self.state.progress.records.files as usize;
+        for file in &config.files[done..] {
+            let first = self.state.progress.records.read;
+            let mut began = Instant::now();
+            let format = read_lessons(file, &config, first, self.stop, |lesson| {
+                self.learn_lesson(file, config.passes, lesson)?;
+                self.state.progress.records.seconds += began.elapsed().as_secs_f64();
+                began = Instant::now();
+                self.checkpoint_if_due()
+            })?;
+            let RecordsProgress { files, read, left_out, loss, seconds } = self.state.progress.records;
+            let positions = loss.samples;
+            if positions == 0 {
+                return Err(TrainError::NoRecords { path: file.into(), format }.into());
+            }
+            self.state.progress.records = RecordsProgress { files: files + 1, ..RecordsProgress::default() };
+            let (file, loss) = (file.clone(), loss.rmse());
+            self.keeper.tell(&TrainEvent::Records { file, read, left_out, positions, loss, seconds })?;
+            self.checkpoint()?;
+        }
+        Ok(())
+    }
+
+    fn learn_lesson(&mut self, file: &str, passes: u32, lesson: Lesson) -> Result<(), Halt> {
+        let progress = &mut self.state.progress;
+        for fault in lesson.faults {
+            progress.records.left_out += 1;
+            if progress.records.left_out <= TOLD {
+                self.keeper.tell(&TrainEvent::BadRecord { file: file.to_owned(), reason: fault.to_string() })?;
+            }
+        }
+        progress.records.read += lesson.read;
+        for pass in 0..passes {
+            let loss = self.state.learner.pass_until(&lesson.samples, 1.0, self.stop)?.ok_or(Stopped)?;
+            progress.updates += loss.samples;
+            if pass == 0 {
+                progress.records.loss = progress.records.loss + loss;
+            }
+        }
+        Ok(())
+    }
+}
+
 /// Records that were read, the labelled positions of those that can be learned, and why others cannot.
 #[derive(Default)]
-pub(super) struct Lesson {
-    pub read: u64,
-    pub samples: SampleSet,
-    pub faults: Vec<RecordError>,
+struct Lesson {
+    read: u64,
+    samples: SampleSet,
+    faults: Vec<RecordError>,
 }
 
 /// Reads a file of records from record number `first` on and hands over lessons of some [`BLOCK`] samples until `on_lesson` breaks
 /// off. Each ends with a record, so that reading can begin again after it. Answers with what the file looks like.
-pub(super) fn read_lessons(
+fn read_lessons(
     file: &str,
     config: &RecordsConfig,
     first: u64,

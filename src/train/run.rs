@@ -1,32 +1,23 @@
 //! The loop of generations.
 
-use std::ops::{Add, ControlFlow};
+use std::ops::Add;
 use std::sync::Arc;
 use std::sync::atomic::AtomicBool;
-use std::time::{Duration, Instant};
+use std::time::Instant;
 
-use super::checkpoint::Checkpoint;
 use super::config::{Phase, TrainConfig};
-use super::directory::{BEST, CHECKPOINT, LAST, PREVIOUS_CHECKPOINT};
-use super::error::TrainError;
+use super::directory::BEST;
 use super::event::TrainEvent;
 use super::gate;
 use super::identity::Identity;
-use super::journal::{Journal, samples_of};
 use super::keeper::{Halt, Keeper};
-use super::records;
 use super::request::Budget;
-use super::room;
-use super::source::{GameJob, GameSource, Played};
-use super::state::{self, Progress, RecordsProgress, RunState};
+use super::source::GameSource;
+use super::state::{self, RunState};
+use crate::eval::StageMap;
 use crate::learn::{PassLoss, SampleSet};
 use crate::pattern::Layout;
 use crate::selfplay::Stopped;
-use crate::weights::{Provenance, WeightFile};
-
-/// A checkpoint is written at the end of a generation if the last is older than this. The journal makes good for the time
-/// between: what follows the checkpoint is only learned again.
-const CHECKPOINT_EVERY: Duration = Duration::from_secs(30);
 
 /// A run at work.
 pub(super) struct Run<'r> {
@@ -51,7 +42,7 @@ pub(super) struct Clock {
 
 impl Clock {
     /// Seconds the run has taken in all.
-    fn elapsed(&self) -> f64 {
+    pub fn elapsed(&self) -> f64 {
         self.earlier + self.started.elapsed().as_secs_f64()
     }
 }
@@ -105,57 +96,12 @@ impl Run<'_> {
             && games.is_none_or(|most| progress.games < most)
     }
 
-    /// What is left to do of the records of a new run.
-    fn learn_records(&mut self) -> Result<(), Halt> {
-        let Some(config) = self.config.records.clone() else { return Ok(()) };
-        let done = self.state.progress.records.files as usize;
-        for file in &config.files[done..] {
-            let first = self.state.progress.records.read;
-            let mut began = Instant::now();
-            let format = records::read_lessons(file, &config, first, self.stop, |lesson| {
-                self.learn_lesson(file, config.passes, lesson)?;
-                self.state.progress.records.seconds += began.elapsed().as_secs_f64();
-                began = Instant::now();
-                self.checkpoint_if_due()
-            })?;
-            let RecordsProgress { files, read, left_out, loss, seconds } = self.state.progress.records;
-            let positions = loss.samples;
-            if positions == 0 {
-                return Err(TrainError::NoRecords { path: file.into(), format }.into());
-            }
-            self.state.progress.records = RecordsProgress { files: files + 1, ..RecordsProgress::default() };
-            let (file, loss) = (file.clone(), loss.rmse());
-            self.keeper.tell(&TrainEvent::Records { file, read, left_out, positions, loss, seconds })?;
-            self.checkpoint()?;
-        }
-        Ok(())
-    }
-
-    fn learn_lesson(&mut self, file: &str, passes: u32, lesson: records::Lesson) -> Result<(), Halt> {
-        let progress = &mut self.state.progress;
-        for fault in lesson.faults {
-            progress.records.left_out += 1;
-            if progress.records.left_out <= records::TOLD {
-                self.keeper.tell(&TrainEvent::BadRecord { file: file.to_owned(), reason: fault.to_string() })?;
-            }
-        }
-        progress.records.read += lesson.read;
-        for pass in 0..passes {
-            let loss = self.state.learner.pass_until(&lesson.samples, 1.0, self.stop)?.ok_or(Stopped)?;
-            progress.updates += loss.samples;
-            if pass == 0 {
-                progress.records.loss = progress.records.loss + loss;
-            }
-        }
-        Ok(())
-    }
-
     /// Plays and learns one generation. False if the time of the budget ran out before all games were played; the journal keeps
     /// those that were.
     fn generation(&mut self) -> Result<bool, Halt> {
         let generation = self.state.progress.generation;
         let phase = *self.config.phase(generation);
-        let stages = self.config.stages(&phase);
+        let stages = StageMap::for_set(phase.stage_plies, self.layout.set());
         if &stages != self.state.learner.stages() {
             self.state.learner.set_stages(stages);
         }
@@ -210,69 +156,6 @@ impl Run<'_> {
         self.keeper.tell(&event)
     }
 
-    /// The samples of a generation's games: from its journal as far as it goes, then from the source. None if the time of the
-    /// budget ran out before.
-    fn play(&mut self, generation: u32, phase: &Phase) -> Result<Option<SampleSet>, Halt> {
-        let mut began = Instant::now();
-        let batch = |played, positions, replayed, began: &mut Instant| {
-            let seconds = std::mem::replace(began, Instant::now()).elapsed().as_secs_f64();
-            TrainEvent::Batch { generation, played, games: phase.games, positions, replayed, seconds }
-        };
-        let (mut journal, mut samples) =
-            Journal::open(&self.keeper.directory, &self.identity, &self.config, generation)?;
-        let replayed = journal.played();
-        if replayed > 0 {
-            self.keeper.tell(&batch(replayed, samples.len() as u64, true, &mut began))?;
-        }
-        if self.keeper.is_stopped() {
-            return Err(Halt::Stopped);
-        }
-        let (clock, pace) = (&self.clock, self.state.progress.pace);
-        let is_time_up =
-            || generation > 0 && self.budget.seconds.is_some_and(|limit| pace.is_time_up(clock.elapsed(), limit));
-        let (keeper, mut told) = (&mut self.keeper, samples.len());
-        let mut failure = None;
-        let mut on_games = |played: Played| -> ControlFlow<()> {
-            samples_of(&played.games, phase.lambda).for_each(|sample| samples.push(sample));
-            let written = journal.append(&played, keeper).and_then(|written| {
-                if written {
-                    let positions = samples.len() - std::mem::replace(&mut told, samples.len());
-                    keeper.tell(&batch(journal.played(), positions as u64, false, &mut began))?;
-                }
-                Ok(())
-            });
-            failure = written.err();
-            if failure.is_some() || is_time_up() { ControlFlow::Break(()) } else { ControlFlow::Continue(()) }
-        };
-        let playing = Instant::now();
-        if replayed < phase.games {
-            let model = self.config.model(&self.state.learner);
-            let job = GameJob {
-                model: &model,
-                layout: &self.layout,
-                play: &phase.self_play,
-                seed: self.config.seed,
-                generation,
-                games: replayed..phase.games,
-            };
-            self.source.play(&job, self.stop, &mut on_games);
-        }
-        if let Some(halt) = failure {
-            return Err(halt);
-        }
-        let played = journal.played();
-        if played < phase.games {
-            journal.flush(keeper)?;
-            return if keeper.is_stopped() { Err(Halt::Stopped) } else { Ok(None) };
-        }
-        journal.finish(keeper)?;
-        if replayed < played {
-            keeper.tell(&batch(played, (samples.len() - told) as u64, false, &mut began))?;
-            self.state.progress.pace.game = playing.elapsed().as_secs_f64() / f64::from(played - replayed);
-        }
-        Ok(Some(samples))
-    }
-
     /// Measures the newest weights, and keeps them as the best if they are.
     pub(super) fn gate(&mut self) -> Result<(), Halt> {
         let began = Instant::now();
@@ -299,66 +182,6 @@ impl Run<'_> {
             Some(best) if promoted => self.keeper.replace(BEST, &best.bytes),
             _ => Ok(()),
         }
-    }
-
-    /// The newest weights.
-    pub(super) fn weights(&self) -> WeightFile {
-        if let Some(fitted) = &self.state.fitted {
-            return fitted.weights.clone();
-        }
-        WeightFile::new(self.config.model(&self.state.learner), self.provenance())
-    }
-
-    /// Where weights come from that are made now.
-    pub(super) fn provenance(&self) -> Provenance {
-        let progress = &self.state.progress;
-        Provenance {
-            config: self.identity.config.clone(),
-            seed: Some(self.config.seed),
-            generations: u64::from(progress.generation),
-            games: progress.games,
-            samples: progress.updates,
-            parent: self.identity.parent.clone(),
-            ..Provenance::of_this_program("trained")
-        }
-    }
-
-    fn checkpoint_if_due(&mut self) -> Result<(), Halt> {
-        if self.saved.at.elapsed() >= CHECKPOINT_EVERY { self.checkpoint() } else { Ok(()) }
-    }
-
-    fn checkpoint(&mut self) -> Result<(), Halt> {
-        let began = Instant::now();
-        self.save()?;
-        let seconds = began.elapsed().as_secs_f64();
-        self.state.progress.pace.checkpoint = seconds;
-        self.keeper.tell(&TrainEvent::Checkpoint { generation: self.state.progress.generation, seconds })?;
-        let Progress { generation, pace, .. } = self.state.progress;
-        let left = self.budget.seconds.map_or(0.0, |limit| limit - self.clock.elapsed());
-        self.keeper.look_at_room(room::of_seconds(&self.config, &pace, generation, left))
-    }
-
-    /// Writes the checkpoint, keeping the one before, then `last.fsw`, and removes the games that neither checkpoint needs unless
-    /// they are to be kept.
-    pub(super) fn save(&mut self) -> Result<(), Halt> {
-        self.state.progress.elapsed = self.clock.elapsed();
-        let bytes = Checkpoint::to_bytes(&self.identity, &self.state);
-        if self.saved.newest_is_good {
-            self.keeper.rename(CHECKPOINT, PREVIOUS_CHECKPOINT)?;
-            self.saved.newest_is_good = false;
-        }
-        self.keeper.replace(CHECKPOINT, &bytes)?;
-        let needed = self.saved.generation.saturating_sub(self.config.window - 1);
-        let generation = self.state.progress.generation;
-        self.saved = Saved { at: Instant::now(), generation, newest_is_good: true };
-        self.keeper.replace(LAST, &self.weights().to_bytes())?;
-        if !self.config.keep_games {
-            for generation in self.keeper.directory.journals()?.into_iter().filter(|&generation| generation < needed) {
-                let path = self.keeper.directory.journal(generation);
-                self.keeper.patiently(&path, |disk| disk.remove(&path))?;
-            }
-        }
-        Ok(())
     }
 
     pub(super) fn tell_end(&mut self, finished: bool) -> Result<(), Halt> {

@@ -50,7 +50,7 @@ impl GameSource for LocalGames {
     fn play(&self, job: &GameJob<'_>, stop: &AtomicBool, on_games: &mut (dyn FnMut(Played) -> ControlFlow<()> + Send)) {
         let evaluator = PatternEvaluator::with_layout(job.model, job.layout.clone()).expect("the learner's model fits");
         let Ok(selectivity) = measured_selectivity(&evaluator, job.play, stop) else { return };
-        let players = SelfPlay::new(&evaluator, *job.play, selectivity.as_ref());
+        let players = SelfPlay::new(&evaluator, *job.play, selectivity);
         let prepare = |first, games: Vec<GameRecord>| Played { frame: frame(first, &games), games };
         players.play_in_order(job.seed, job.generation, job.games.clone(), stop, prepare, on_games);
     }

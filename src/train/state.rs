@@ -146,7 +146,7 @@ mod tests {
     #[test]
     fn the_last_steps_are_part_of_the_time() {
         // A generation of 100 games takes 10 seconds and 2 to learn; the end takes 5 and 1.
-        let pace = Pace { game: 0.1, learning: 2.0, gate: 5.0, checkpoint: 1.0, ..Pace::default() };
+        let pace = Pace { game: 0.1, learning: 1.5, gate: 5.0, checkpoint: 1.0, fit: 1e-5, last_fit: 0.5 };
         assert!(pace.has_time_for(100, 82.0, 100.0) && !pace.has_time_for(100, 82.1, 100.0));
         assert!(!pace.is_time_up(91.9, 100.0) && pace.is_time_up(92.0, 100.0));
         // Games of the next phase take longer if there are more of them.

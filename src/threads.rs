@@ -5,32 +5,33 @@ use std::ops::ControlFlow;
 use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering::Relaxed};
 use std::sync::{Mutex, MutexGuard, PoisonError};
 
-use super::player::PlayerError;
-
-/// Does `work` for each index below `count` on the threads of the current rayon pool, each with players of its own, and hands the
-/// results to `take` in order, from whichever thread completed one. Ends early where `take` breaks, or soon after `stop` is set.
+/// Does `work` for each index below `count` on the threads of the current rayon pool, each with what is its own, and hands the results
+/// to `take` in order, from whichever thread completed one. Ends early where `take` breaks, soon after `stop` is set, and where `work`
+/// has no result, because it was stopped itself. What was taken until then are the first results.
+///
+/// `take` must not wait for the pool, whose threads wait for it.
 ///
 /// # Errors
-/// The first failure of `work`; [`PlayerError::Stopped`] is none.
-pub(super) fn in_order<W: Default, R: Send>(
+/// The first failure of `work`.
+pub fn in_order<W: Default, R: Send, E: Send>(
     count: usize,
     stop: &AtomicBool,
-    work: impl Fn(&mut W, usize) -> Result<R, PlayerError> + Sync,
+    work: impl Fn(&mut W, usize) -> Result<Option<R>, E> + Sync,
     take: impl FnMut(usize, R) -> ControlFlow<()> + Send,
-) -> Result<(), PlayerError> {
+) -> Result<(), E> {
     let next = AtomicUsize::new(0);
     let queue = Mutex::new(Queue { early: BTreeMap::new(), taken: 0, over: false, take });
     let failure = Mutex::new(None);
     let worker = || {
-        let mut players = W::default();
+        let mut own = W::default();
         while !stop.load(Relaxed) && !lock(&queue).over {
             let index = next.fetch_add(1, Relaxed);
             if index >= count {
                 break;
             }
-            match work(&mut players, index) {
-                Ok(result) => lock(&queue).add(index, result),
-                Err(PlayerError::Stopped) => break,
+            match work(&mut own, index) {
+                Ok(Some(result)) => lock(&queue).add(index, result),
+                Ok(None) => break,
                 Err(error) => {
                     lock(&failure).get_or_insert(error);
                     lock(&queue).over = true;
@@ -48,7 +49,7 @@ pub(super) fn in_order<W: Default, R: Send>(
 }
 
 /// A panic of another thread is passed on by rayon; until then what is locked is as good as it was.
-fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
+pub fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
     mutex.lock().unwrap_or_else(PoisonError::into_inner)
 }
 

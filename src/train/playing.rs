@@ -1,0 +1,99 @@
+//! The games of a generation, as samples.
+
+use std::ops::ControlFlow;
+use std::time::Instant;
+
+use super::config::Phase;
+use super::event::TrainEvent;
+use super::journal::{Journal, samples_of};
+use super::keeper::{Halt, Keeper};
+use super::run::Run;
+use super::source::{GameJob, Played};
+use crate::learn::SampleSet;
+
+impl Run<'_> {
+    /// The samples of a generation's games: from its journal as far as it goes, then from the source. None if the time of the
+    /// budget ran out before.
+    pub(super) fn play(&mut self, generation: u32, phase: &Phase) -> Result<Option<SampleSet>, Halt> {
+        let began = Instant::now();
+        let (journal, samples) = Journal::open(&self.keeper.directory, &self.identity, &self.config, generation)?;
+        let replayed = journal.played();
+        let keeper = &mut self.keeper;
+        let mut intake = Intake { keeper, journal, samples, generation, games: phase.games, told: 0, began };
+        if replayed > 0 {
+            intake.tell(true)?;
+        }
+        if intake.keeper.is_stopped() {
+            return Err(Halt::Stopped);
+        }
+        let (clock, pace) = (&self.clock, self.state.progress.pace);
+        let is_time_up =
+            || generation > 0 && self.budget.seconds.is_some_and(|limit| pace.is_time_up(clock.elapsed(), limit));
+        let mut failure = None;
+        let mut on_games = |played: Played| {
+            failure = intake.take(&played, phase.lambda).err();
+            if failure.is_some() || is_time_up() { ControlFlow::Break(()) } else { ControlFlow::Continue(()) }
+        };
+        let playing = Instant::now();
+        if replayed < phase.games {
+            let model = self.state.learner.model();
+            let job = GameJob {
+                model: &model,
+                layout: &self.layout,
+                play: &phase.self_play,
+                seed: self.config.seed,
+                generation,
+                games: replayed..phase.games,
+            };
+            self.source.play(&job, self.stop, &mut on_games);
+        }
+        if let Some(halt) = failure {
+            return Err(halt);
+        }
+        let played = intake.journal.played();
+        if played < phase.games {
+            intake.journal.flush(intake.keeper)?;
+            return if intake.keeper.is_stopped() { Err(Halt::Stopped) } else { Ok(None) };
+        }
+        if replayed < played {
+            self.state.progress.pace.game = playing.elapsed().as_secs_f64() / f64::from(played - replayed);
+        }
+        intake.finish().map(Some)
+    }
+}
+
+/// Takes in the games of a generation as they come.
+struct Intake<'k, 'r> {
+    keeper: &'k mut Keeper<'r>,
+    journal: Journal,
+    samples: SampleSet,
+    generation: u32,
+    games: u32,
+    /// Samples at the last event, and when that was.
+    told: usize,
+    began: Instant,
+}
+
+impl Intake<'_, '_> {
+    fn take(&mut self, played: &Played, lambda: f32) -> Result<(), Halt> {
+        samples_of(&played.games, lambda).for_each(|sample| self.samples.push(sample));
+        if self.journal.append(played, self.keeper)? { self.tell(false) } else { Ok(()) }
+    }
+
+    /// Makes the journal last; all games are there.
+    fn finish(mut self) -> Result<SampleSet, Halt> {
+        self.journal.finish(self.keeper)?;
+        if self.told < self.samples.len() {
+            self.tell(false)?;
+        }
+        Ok(self.samples)
+    }
+
+    /// Tells of the games that came since it was told the last time.
+    fn tell(&mut self, replayed: bool) -> Result<(), Halt> {
+        let positions = (self.samples.len() - std::mem::replace(&mut self.told, self.samples.len())) as u64;
+        let seconds = std::mem::replace(&mut self.began, Instant::now()).elapsed().as_secs_f64();
+        let (generation, played, games) = (self.generation, self.journal.played(), self.games);
+        self.keeper.tell(&TrainEvent::Batch { generation, played, games, positions, replayed, seconds })
+    }
+}

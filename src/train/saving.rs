@@ -1,0 +1,78 @@
+//! What a run saves, and when.
+
+use std::time::{Duration, Instant};
+
+use super::checkpoint::Checkpoint;
+use super::directory::{CHECKPOINT, LAST, PREVIOUS_CHECKPOINT};
+use super::event::TrainEvent;
+use super::keeper::Halt;
+use super::room;
+use super::run::{Run, Saved};
+use super::state::Progress;
+use crate::weights::{Provenance, WeightFile};
+
+/// A checkpoint is written at the end of a generation if the last is older than this. The journal makes good for the time
+/// between: what follows the checkpoint is only learned again.
+const CHECKPOINT_EVERY: Duration = Duration::from_secs(30);
+
+impl Run<'_> {
+    /// The newest weights.
+    pub(super) fn weights(&self) -> WeightFile {
+        if let Some(fitted) = &self.state.fitted {
+            return fitted.weights.clone();
+        }
+        WeightFile::new(self.state.learner.model(), self.provenance())
+    }
+
+    /// Where weights come from that are made now.
+    pub(super) fn provenance(&self) -> Provenance {
+        let progress = &self.state.progress;
+        Provenance {
+            config: self.identity.config.clone(),
+            seed: Some(self.config.seed),
+            generations: u64::from(progress.generation),
+            games: progress.games,
+            samples: progress.updates,
+            parent: self.identity.parent.clone(),
+            ..Provenance::of_this_program("trained")
+        }
+    }
+
+    pub(super) fn checkpoint_if_due(&mut self) -> Result<(), Halt> {
+        if self.saved.at.elapsed() >= CHECKPOINT_EVERY { self.checkpoint() } else { Ok(()) }
+    }
+
+    pub(super) fn checkpoint(&mut self) -> Result<(), Halt> {
+        let began = Instant::now();
+        self.save()?;
+        let seconds = began.elapsed().as_secs_f64();
+        self.state.progress.pace.checkpoint = seconds;
+        self.keeper.tell(&TrainEvent::Checkpoint { generation: self.state.progress.generation, seconds })?;
+        let Progress { generation, pace, .. } = self.state.progress;
+        let left = self.budget.seconds.map_or(0.0, |limit| limit - self.clock.elapsed());
+        self.keeper.look_at_room(room::of_seconds(&self.config, &pace, generation, left))
+    }
+
+    /// Writes the checkpoint, keeping the one before, then `last.fsw`, and removes the games that neither checkpoint needs unless
+    /// they are to be kept.
+    pub(super) fn save(&mut self) -> Result<(), Halt> {
+        self.state.progress.elapsed = self.clock.elapsed();
+        let bytes = Checkpoint::to_bytes(&self.identity, &self.state);
+        if self.saved.newest_is_good {
+            self.keeper.rename(CHECKPOINT, PREVIOUS_CHECKPOINT)?;
+            self.saved.newest_is_good = false;
+        }
+        self.keeper.replace(CHECKPOINT, &bytes)?;
+        let needed = self.saved.generation.saturating_sub(self.config.window - 1);
+        let generation = self.state.progress.generation;
+        self.saved = Saved { at: Instant::now(), generation, newest_is_good: true };
+        self.keeper.replace(LAST, &self.weights().to_bytes())?;
+        if !self.config.keep_games {
+            for generation in self.keeper.directory.journals()?.into_iter().filter(|&generation| generation < needed) {
+                let path = self.keeper.directory.journal(generation);
+                self.keeper.patiently(&path, |disk| disk.remove(&path))?;
+            }
+        }
+        Ok(())
+    }
+}
