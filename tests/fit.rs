@@ -6,7 +6,7 @@ use std::sync::atomic::{AtomicBool, Ordering::Relaxed};
 
 use flipside::eval::{Evaluator, MobilityEvaluator, PatternEvaluator};
 use flipside::fit::{FitConfig, FitError, FitEvent, FitOutcome, FitRequest, GameFiles, GameFilesError, fit};
-use flipside::games::{GamesHeader, GamesWriter};
+use flipside::games::{GamesHeader, frame};
 use flipside::pattern::PatternSet;
 use flipside::search::Strength;
 use flipside::selfplay::{GameRecord, SelfPlay, SelfPlayConfig, UpdateTarget};
@@ -25,10 +25,11 @@ fn kept(directory: &Path) -> PathBuf {
     fs::create_dir_all(run.join("games")).unwrap();
     for generation in 0..2 {
         let path = run.join(format!("games/{generation:08}.fsg"));
-        let mut writer = GamesWriter::create(&path, GamesHeader { run: [1; 16], generation }).unwrap();
+        let mut bytes = GamesHeader { run: [1; 16], generation }.to_bytes().to_vec();
         for (part, games) in games(u64::from(generation), 1_500).chunks(500).enumerate() {
-            writer.append(500 * part as u32, games).unwrap();
+            bytes.extend(frame(500 * part as u32, games));
         }
+        fs::write(path, bytes).unwrap();
     }
     run
 }
@@ -162,7 +163,7 @@ fn games_that_are_none_are_told() {
     let error = open(&[foreign]).unwrap_err().to_string();
     assert!(error.contains("games.txt") && error.contains("another kind of file"), "{error}");
     let empty = folder.path().join("empty.fsg");
-    GamesWriter::create(&empty, GamesHeader::default()).unwrap();
+    fs::write(&empty, GamesHeader::default().to_bytes()).unwrap();
     assert!(matches!(open(&[empty]), Err(GameFilesError::Empty)));
     // The last frame was cut off: the others count. A bit flipped within: an error with its place.
     let run_directory = kept(folder.path());

@@ -1,7 +1,7 @@
 //! Files of games, `.fsg`: a header, then frames, each a block of games with its checksum.
 
-use std::fs::{File, OpenOptions};
-use std::io::{self, BufReader, Read, Write};
+use std::fs::File;
+use std::io::{self, BufReader, Read};
 use std::path::Path;
 
 use sha2::{Digest, Sha256};
@@ -213,59 +213,6 @@ fn fill(file: &mut impl Read, buffer: &mut [u8]) -> io::Result<bool> {
         Ok(()) => Ok(true),
         Err(error) if error.kind() == io::ErrorKind::UnexpectedEof => Ok(false),
         Err(error) => Err(error),
-    }
-}
-
-/// Appends to a file of games.
-#[derive(Debug)]
-pub struct GamesWriter {
-    file: File,
-    length: u64,
-}
-
-impl GamesWriter {
-    /// Makes a file with nothing but a header, replacing one that is there.
-    ///
-    /// # Errors
-    /// The file system's.
-    pub fn create(path: &Path, header: GamesHeader) -> io::Result<Self> {
-        std::fs::write(path, header.to_bytes())?;
-        Self::append_at(path, HEADER as u64)
-    }
-
-    /// Goes on with a file at the end of its last whole frame, as [`GamesReader::offset`] tells it; what follows is cut off.
-    ///
-    /// # Errors
-    /// The file system's.
-    pub fn append_at(path: &Path, offset: u64) -> io::Result<Self> {
-        let file = OpenOptions::new().append(true).open(path)?;
-        file.set_len(offset)?;
-        Ok(Self { file, length: offset })
-    }
-
-    /// Appends a frame: games from number `first` of the generation on. A write that fails leaves the file as it was before it, as
-    /// far as the file system lets it.
-    ///
-    /// # Errors
-    /// The file system's.
-    pub fn append(&mut self, first: u32, games: &[GameRecord]) -> io::Result<()> {
-        let frame = frame(first, games);
-        match self.file.write_all(&frame) {
-            Ok(()) => self.length += frame.len() as u64,
-            Err(error) => {
-                self.file.set_len(self.length)?;
-                return Err(error);
-            }
-        }
-        Ok(())
-    }
-
-    /// Makes sure that all frames are there even after a power cut.
-    ///
-    /// # Errors
-    /// The file system's.
-    pub fn sync(&self) -> io::Result<()> {
-        self.file.sync_data()
     }
 }
 
