@@ -13,17 +13,12 @@ use flipside::board::parse_scored_diagrams;
 use flipside::eval::{PatternEvaluator, StageMap, accuracy};
 use flipside::learn::{Decayed, Learner, SampleSet, StepRule, lambda_returns};
 use flipside::pattern::{Layout, PatternSet};
+use flipside::search::Strength;
 use flipside::selfplay::{SelfPlay, SelfPlayConfig, UpdateTarget};
 use flipside::weights::WeightFile;
 
-const GAMES: SelfPlayConfig = SelfPlayConfig {
-    depth: 2,
-    selectivity: None,
-    exact_empties: 10,
-    opening_plies: 30,
-    exploration: 0.02,
-    update: UpdateTarget::Td,
-};
+const GAMES: SelfPlayConfig =
+    SelfPlayConfig { strength: Strength::new(2, 10), opening_plies: 30, exploration: 0.02, update: UpdateTarget::Td };
 const LAMBDA: f32 = 0.5;
 const STEP: StepRule = StepRule::Decayed(Decayed { rate: 1.0, half: 100.0, floor: 0.01 });
 
@@ -34,7 +29,7 @@ fn main() -> Result<(), Box<dyn Error>> {
     let positions = parse_scored_diagrams(&std::fs::read_to_string(arguments.next().ok_or(usage)?)?)?;
 
     let teacher = PatternEvaluator::new(&WeightFile::embedded().model)?;
-    let played = SelfPlay::new(&teacher, GAMES, None).play_games(1, 0, 0, games, &AtomicBool::new(false));
+    let played = SelfPlay::new(&teacher, GAMES).play_games(1, 0, 0, games, &AtomicBool::new(false));
     let mut samples = SampleSet::default();
     for game in &played.expect("nothing stops it") {
         lambda_returns(&game.replay(), LAMBDA).into_iter().for_each(|sample| samples.push(sample));

@@ -5,11 +5,13 @@ use std::io::Cursor;
 
 use flipside::arena::parse_openings;
 use flipside::board::{Diagram, ScoredDiagram, Square, Transcript, parse_scored_diagrams};
+use flipside::eval::Score;
 use flipside::export::{Engine as Owner, OpenLayout, decode, write_open};
 use flipside::learn::Labeller;
 use flipside::pattern::{Layout, PatternSet};
-use flipside::protocol::{Engine, ExternalSpec, Limit, Opinion, gtp, nboard, sgf};
+use flipside::protocol::{Engine, ExternalSpec, gtp, nboard, sgf};
 use flipside::record::{Format, convert, read};
+use flipside::search::{Analysis, Limits};
 use flipside::train::TrainConfig;
 use flipside::weights::WeightFile;
 use sha2::{Digest, Sha256};
@@ -51,9 +53,10 @@ impl Engine for Plain {
 
     fn new_game(&mut self) {}
 
-    fn think(&mut self, diagram: &Diagram, _: &Limit<'_>) -> Opinion {
-        let line = vec![Square::lowest(diagram.position.moves())];
-        Opinion { line, discs: 0.0, depth: 1, exact: false, nodes: 1 }
+    fn think(&mut self, diagram: &Diagram, _: &Limits<'_>) -> Analysis {
+        let best = Square::lowest(diagram.position.moves());
+        let pv = [best].into_iter().collect();
+        Analysis { score: Score(0), best: Some(best), pv, depth: 1, nodes: 1, exact: false, selectivity: None }
     }
 }
 

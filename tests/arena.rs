@@ -6,13 +6,14 @@ use std::time::Duration;
 
 use flipside::arena::{
     Ending, ForfeitReason, GameLog, GameLogError, Guests, HeldPair, Hypothesis, Match, MatchReport, OpeningsError,
-    Pair, PairEvent, PlayedGame, Player, PlayerError, SearchPlayer, SearchSettings, Sprt, SprtError, Tally,
-    TimedPlayer, parse_openings, play_game, select_openings, xot_openings,
+    Pair, PairEvent, PlayedGame, Player, PlayerError, SearchPlayer, Sprt, SprtError, Tally, parse_openings, play_game,
+    select_openings, xot_openings,
 };
 use flipside::board::{Diagram, Side, Square, Transcript, squares};
 use flipside::eval::MobilityEvaluator;
 use flipside::record::log::{PlayerCard, Settings};
 use flipside::record::{Finish, Format, GameResult, Record, convert, read};
+use flipside::search::{Engine, Strength};
 
 static NEVER: AtomicBool = AtomicBool::new(false);
 
@@ -294,12 +295,12 @@ fn broken_off_games_are_lost_with_the_reason() {
 
 #[test]
 fn a_player_by_time_finds_what_there_is_time_for() {
-    let settings = |depth| SearchSettings { depth, exact_empties: 10, log2_table: 12, selectivity: None };
-    let timed = |depth, time| TimedPlayer::new(SearchPlayer::new(&MobilityEvaluator, settings(depth)), time);
+    let engine = |depth| Engine::new(&MobilityEvaluator, Strength::new(depth, 10), 12).unwrap();
+    let timed = |depth, time| SearchPlayer::new(engine(depth)).with_time(time);
     let (hour, moment) = (Duration::from_secs(3600), Duration::from_nanos(1));
     // With plenty of time it goes to its depth: the same moves as without a clock, exact endings included.
     for opening in select_openings(&xot_openings(), 3, 2) {
-        let mut by_depth = SearchPlayer::new(&MobilityEvaluator, settings(3));
+        let mut by_depth = SearchPlayer::new(engine(3));
         let games =
             [played(&mut timed(3, hour), &mut Hashed(1), &opening), played(&mut by_depth, &mut Hashed(1), &opening)];
         assert_eq!(games[0].moves, games[1].moves);

@@ -56,7 +56,7 @@ fn values_and_moves_equal_minimax() {
             let value = naive_value(position);
             solver.new_game();
             let solution = solver.solve(position, -64, 64);
-            assert_eq!(solution.score, value, "{position:?}");
+            assert_eq!(solution.discs(), value, "{position:?}");
             match solution.best {
                 Some(to) => assert_eq!(-naive_value(position.play(to)), value, "{position:?} {to}"),
                 None => assert_eq!(position.moves(), 0),
@@ -70,13 +70,15 @@ fn every_window_tells_the_truth() {
     let mut solver = EndgameSolver::new(12);
     let positions = [random_positions(3, 9, 40), random_boards(4, 7, 40)].concat();
     for position in positions {
-        let value = solver.solve(position, -64, 64).score;
+        let value = solver.solve(position, -64, 64).discs();
         for (alpha, beta) in
             [(-64, -63), (-1, 1), (0, 1), (value - 1, value), (value, value + 1), (value - 6, value + 2)]
         {
             let (alpha, beta) = (alpha.clamp(-64, 63), beta.clamp(-63, 64));
             solver.new_game();
-            let score = solver.solve(position, alpha, beta).score;
+            let score = solver.solve(position, alpha, beta).discs();
+            let exact = solver.solve(position, alpha, beta).exact;
+            assert_eq!(exact, (score > alpha || alpha == -64) && (score < beta || beta == 64));
             if score <= alpha {
                 assert!(value <= score, "{position:?} ({alpha}, {beta})");
             } else if score >= beta {
@@ -93,28 +95,29 @@ fn what_was_solved_before_changes_nothing() {
     let positions = [random_positions(5, 13, 8), random_positions(6, 12, 30), random_positions(6, 18, 2)].concat();
     // A small table, so that replacement is at work.
     let mut used = EndgameSolver::new(10);
-    let (mut line, mut fresh_line) = (Vec::new(), Vec::new());
     for &position in positions.iter().chain(positions.iter().rev()) {
         used.new_game();
         let mut fresh = EndgameSolver::new(10);
-        assert_eq!(used.solve_line(position, &mut line), fresh.solve_line(position, &mut fresh_line));
-        assert_eq!(line, fresh_line);
+        assert_eq!(used.solve_line(position), fresh.solve_line(position));
     }
 }
 
 #[test]
 fn lines_keep_the_value_to_the_end() {
     let mut solver = EndgameSolver::new(12);
-    let mut line = Vec::new();
     for start in [random_positions(7, 12, 40), random_boards(8, 10, 200)].concat() {
         solver.new_game();
-        let mut score = solver.solve_line(start, &mut line).score;
-        let (mut position, mut moves) = (start, line.iter());
+        let analysis = solver.solve_line(start);
+        assert_eq!(
+            (analysis.best, analysis.exact),
+            (analysis.pv.first().copied().filter(|_| start.moves() != 0), true)
+        );
+        let (mut position, mut moves, mut score) = (start, analysis.pv.iter(), analysis.discs());
         while !position.is_game_over() {
             position = if position.moves() == 0 { position.pass() } else { position.play(*moves.next().unwrap()) };
             score = -score;
             let mut fresh = EndgameSolver::new(8);
-            assert_eq!(fresh.solve(position, -64, 64).score, score, "{start:?} {line:?}");
+            assert_eq!(fresh.solve(position, -64, 64).discs(), score, "{start:?} {analysis:?}");
         }
         assert_eq!(position.final_score(), score);
         assert_eq!(moves.next(), None);
@@ -125,10 +128,10 @@ fn lines_keep_the_value_to_the_end() {
 fn values_are_the_same_under_symmetry() {
     let mut solver = EndgameSolver::new(12);
     for position in random_positions(9, 11, 20) {
-        let value = solver.solve(position, -64, 64).score;
+        let value = solver.solve(position, -64, 64).discs();
         for symmetry in Symmetry::ALL {
             solver.new_game();
-            assert_eq!(solver.solve(symmetry.position(position), -64, 64).score, value);
+            assert_eq!(solver.solve(symmetry.position(position), -64, 64).discs(), value);
         }
     }
 }
@@ -142,7 +145,7 @@ fn the_ffo_suite_is_solved() {
         solver.new_game();
         let solution = solver.solve(position, -64, 64);
         let score = scored.score.unwrap();
-        assert_eq!(solution.score, score, "{}", scored.diagram);
+        assert_eq!(solution.discs(), score, "{}", scored.diagram);
         let best = solution.best.unwrap();
         assert!(scored.moves.contains(&(best, score)), "{} {best}", scored.diagram);
     }
@@ -159,8 +162,8 @@ fn threads_and_guides_change_no_value() {
         for solver in &mut solvers {
             solver.new_game();
             let solution = solver.solve(scored.diagram.position, -64, 64);
-            assert_eq!(solution.score, scored.score.unwrap(), "{}", scored.diagram);
-            assert!(scored.moves.contains(&(solution.best.unwrap(), solution.score)), "{}", scored.diagram);
+            assert_eq!(solution.discs(), scored.score.unwrap(), "{}", scored.diagram);
+            assert!(scored.moves.contains(&(solution.best.unwrap(), solution.discs())), "{}", scored.diagram);
         }
     }
 }
@@ -174,8 +177,8 @@ fn many_empties_are_solved_as_well_with_what_is_left_of_another_position() {
         // 25 and 34 empty squares: two and three searches precede the exact one.
         for scored in [7, 19, 7].map(|i| &suite[i]) {
             let solution = solver.solve(scored.diagram.position, -64, 64);
-            assert_eq!(solution.score, scored.score.unwrap(), "{}", scored.diagram);
-            assert!(scored.moves.contains(&(solution.best.unwrap(), solution.score)), "{}", scored.diagram);
+            assert_eq!(solution.discs(), scored.score.unwrap(), "{}", scored.diagram);
+            assert!(scored.moves.contains(&(solution.best.unwrap(), solution.discs())), "{}", scored.diagram);
         }
     }
 }
@@ -222,11 +225,11 @@ fn what_selective_searches_get_wrong_never_counts_as_proved() {
             // The second time with a table that is full of the first one's entries.
             for _ in 0..2 {
                 let solution = solver.solve(position, -64, 64);
-                assert_eq!(solution.score, score, "{}", scored.diagram);
+                assert_eq!(solution.discs(), score, "{}", scored.diagram);
                 assert!(scored.moves.contains(&(solution.best.unwrap(), score)), "{}", scored.diagram);
             }
-            assert!(solver.solve(position, score - 10, score - 4).score >= score - 4);
-            assert!(solver.solve(position, score + 4, score + 10).score <= score + 4);
+            assert!(solver.solve(position, score - 10, score - 4).discs() >= score - 4);
+            assert!(solver.solve(position, score + 4, score + 10).discs() <= score + 4);
         }
     }
 }
@@ -238,7 +241,7 @@ fn every_scored_move_of_the_first_ffo_positions_is_right() {
         let position = scored.diagram.position;
         for &(to, score) in scored.moves.iter().filter(|_| position.empties() <= 15) {
             solver.new_game();
-            assert_eq!(-solver.solve(position.play(to), -64, 64).score, score, "{} {to}", scored.diagram);
+            assert_eq!(-solver.solve(position.play(to), -64, 64).discs(), score, "{} {to}", scored.diagram);
         }
     }
 }
@@ -250,9 +253,7 @@ fn a_set_stop_flag_ends_a_long_solve() {
     for threads in [1, 2] {
         let mut solver = EndgameSolver::new(12).with_threads(threads).unwrap();
         assert_eq!(solver.solve_until(hard, -64, 64, &stop), None);
-        let mut line = vec![Square::lowest(1)];
-        assert_eq!(solver.solve_line_until(hard, &mut line, &stop), None);
-        assert!(line.is_empty());
+        assert_eq!(solver.solve_line_until(hard, &stop), None);
     }
     // And one that is already deep in its work, on all its threads.
     stop.store(false, Relaxed);
@@ -271,22 +272,20 @@ fn a_set_stop_flag_ends_a_long_solve() {
 fn a_line_that_is_stopped_is_right_as_far_as_it_goes() {
     let mut solver = EndgameSolver::new(18);
     let scored = &ffo("fforum-1-19.obf")[18];
-    let mut whole = Vec::new();
-    solver.solve_line(scored.diagram.position, &mut whole);
+    let whole = solver.solve_line(scored.diagram.position).pv;
     for microseconds in [100, 1000, 5000, 10_000, 20_000, 40_000] {
-        let (stop, mut line) = (AtomicBool::new(false), Vec::new());
+        let stop = AtomicBool::new(false);
         solver.new_game();
         let solution = std::thread::scope(|scope| {
             scope.spawn(|| {
                 std::thread::sleep(std::time::Duration::from_micros(microseconds));
                 stop.store(true, Relaxed);
             });
-            solver.solve_line_until(scored.diagram.position, &mut line, &stop)
+            solver.solve_line_until(scored.diagram.position, &stop)
         });
-        assert_eq!(line, whole[..line.len()]);
-        match solution {
-            Some(solution) => assert_eq!((solution.score, solution.best), (scored.score.unwrap(), Some(line[0]))),
-            None => assert!(line.is_empty()),
+        if let Some(solution) = solution {
+            assert_eq!(solution.pv[..], whole[..solution.pv.len()]);
+            assert_eq!((solution.discs(), solution.best), (scored.score.unwrap(), Some(whole[0])));
         }
     }
 }
@@ -295,11 +294,9 @@ fn a_line_that_is_stopped_is_right_as_far_as_it_goes() {
 fn finished_games_and_passes_have_no_move() {
     let mut solver = EndgameSolver::new(4);
     let over = Position::new(!0, 0).unwrap();
-    assert_eq!(solver.solve(over, -64, 64).score, 64);
+    assert_eq!(solver.solve(over, -64, 64).discs(), 64);
     let only_whites = Position::new(0, 0xff).unwrap();
     let solution = solver.solve(only_whites, -64, 64);
-    assert_eq!((solution.score, solution.best), (-64, None));
-    let mut line = vec![Square::lowest(1)];
-    solver.solve_line(only_whites, &mut line);
-    assert!(line.is_empty());
+    assert_eq!((solution.discs(), solution.best), (-64, None));
+    assert!(solver.solve_line(only_whites).pv.is_empty());
 }

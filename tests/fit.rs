@@ -8,20 +8,15 @@ use flipside::eval::{Evaluator, MobilityEvaluator, PatternEvaluator};
 use flipside::fit::{FitConfig, FitError, FitEvent, FitOutcome, FitRequest, GameFiles, GameFilesError, fit};
 use flipside::games::{GamesHeader, frame};
 use flipside::pattern::PatternSet;
+use flipside::search::Strength;
 use flipside::selfplay::{GameRecord, SelfPlay, SelfPlayConfig, UpdateTarget};
 use flipside::weights::WeightFile;
 
-const GAMES: SelfPlayConfig = SelfPlayConfig {
-    depth: 1,
-    selectivity: None,
-    exact_empties: 6,
-    opening_plies: 30,
-    exploration: 0.05,
-    update: UpdateTarget::Td,
-};
+const GAMES: SelfPlayConfig =
+    SelfPlayConfig { strength: Strength::new(1, 6), opening_plies: 30, exploration: 0.05, update: UpdateTarget::Td };
 
 fn games(seed: u64, count: u32) -> Vec<GameRecord> {
-    SelfPlay::new(&MobilityEvaluator, GAMES, None).play_games(seed, 0, 0, count, &AtomicBool::new(false)).unwrap()
+    SelfPlay::new(&MobilityEvaluator, GAMES).play_games(seed, 0, 0, count, &AtomicBool::new(false)).unwrap()
 }
 
 /// A run of two generations with kept games.

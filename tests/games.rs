@@ -5,21 +5,16 @@ use std::sync::atomic::AtomicBool;
 
 use flipside::eval::MobilityEvaluator;
 use flipside::games::{GamesError, GamesHeader, GamesReader, decode, encode, frame};
+use flipside::search::Strength;
 use flipside::selfplay::{GameRecord, SelfPlay, SelfPlayConfig, UpdateTarget};
 use rand::{RngExt, SeedableRng};
 use rand_chacha::ChaCha8Rng;
 
-const CONFIG: SelfPlayConfig = SelfPlayConfig {
-    depth: 2,
-    selectivity: None,
-    exact_empties: 8,
-    opening_plies: 20,
-    exploration: 0.05,
-    update: UpdateTarget::Td,
-};
+const CONFIG: SelfPlayConfig =
+    SelfPlayConfig { strength: Strength::new(2, 8), opening_plies: 20, exploration: 0.05, update: UpdateTarget::Td };
 
 fn games(config: SelfPlayConfig, count: u32) -> Vec<GameRecord> {
-    SelfPlay::new(&MobilityEvaluator, config, None).play_games(5, 0, 0, count, &AtomicBool::new(false)).unwrap()
+    SelfPlay::new(&MobilityEvaluator, config).play_games(5, 0, 0, count, &AtomicBool::new(false)).unwrap()
 }
 
 const HEADER: GamesHeader = GamesHeader { run: [7; 16], generation: 3 };

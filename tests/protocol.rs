@@ -8,19 +8,18 @@ use std::time::{Duration, Instant};
 mod naive_rules;
 
 use flipside::arena::{
-    Ending, ForfeitReason, Match, PlayedGame, Player, PlayerError, SearchPlayer, SearchSettings, play_game,
-    select_openings, xot_openings,
+    Ending, ForfeitReason, Match, PlayedGame, Player, PlayerError, SearchPlayer, play_game, select_openings,
+    xot_openings,
 };
 use flipside::board::{Diagram, Side, Square, Transcript, squares};
-use flipside::eval::MobilityEvaluator;
-use flipside::protocol::{
-    Engine, ExternalPlayer, ExternalSpec, Limit, Limits, Opinion, SearchEngine, ServeError, gtp, nboard,
-};
+use flipside::eval::{MobilityEvaluator, Score};
+use flipside::protocol::{Engine, ExternalPlayer, ExternalSpec, Limits, SearchEngine, ServeError, gtp, nboard};
+use flipside::search::{self, Analysis, Strength};
 use naive_rules::Board;
 use rand::{RngExt, SeedableRng};
 use rand_chacha::ChaCha8Rng;
 
-const SETTINGS: SearchSettings = SearchSettings { depth: 1, exact_empties: 6, log2_table: 10, selectivity: None };
+const STRENGTH: Strength = Strength::new(1, 6);
 
 static NEVER: AtomicBool = AtomicBool::new(false);
 
@@ -28,8 +27,19 @@ fn played(black: &mut dyn Player, white: &mut dyn Player, opening: &Transcript) 
     play_game(black, white, opening, &NEVER).unwrap()
 }
 
+/// An analysis by one who takes the first move there is.
+fn first_move(diagram: &Diagram, score: Score, depth: u32, nodes: u64) -> Analysis {
+    let best = Square::lowest(diagram.position.moves());
+    let pv = [best].into_iter().collect();
+    Analysis { score, best: Some(best), pv, depth, nodes, exact: false, selectivity: None }
+}
+
+fn search_engine(strength: Strength) -> search::Engine<'static, MobilityEvaluator> {
+    search::Engine::new(&MobilityEvaluator, strength, 10).unwrap()
+}
+
 fn engine_player() -> SearchPlayer<'static, MobilityEvaluator> {
-    SearchPlayer::new(&MobilityEvaluator, SETTINGS)
+    SearchPlayer::new(search_engine(STRENGTH))
 }
 
 /// Plays the lowest legal square and records what it was asked.
@@ -56,11 +66,10 @@ impl Engine for Plain {
         self.games += 1;
     }
 
-    fn think(&mut self, diagram: &Diagram, limit: &Limit<'_>) -> Opinion {
+    fn think(&mut self, diagram: &Diagram, limits: &search::Limits<'_>) -> Analysis {
         assert!(diagram.position.moves() != 0);
-        self.limits.push((limit.depth, limit.time));
-        let line = vec![Square::lowest(diagram.position.moves())];
-        Opinion { line, discs: 1.5, depth: limit.depth.unwrap_or(3), exact: false, nodes: 7 }
+        self.limits.push((limits.depth, limits.time));
+        first_move(diagram, Score(192), limits.depth.unwrap_or(3), 7)
     }
 }
 
@@ -268,13 +277,12 @@ impl Engine for Thinker {
         60
     }
     fn new_game(&mut self) {}
-    fn think(&mut self, diagram: &Diagram, limit: &Limit<'_>) -> Opinion {
-        while !limit.stop.load(Ordering::SeqCst) {
+    fn think(&mut self, diagram: &Diagram, limits: &search::Limits<'_>) -> Analysis {
+        while !limits.stop.load(Ordering::SeqCst) {
             std::thread::yield_now();
         }
         self.0.store(true, Ordering::SeqCst);
-        let line = vec![Square::lowest(diagram.position.moves())];
-        Opinion { line, discs: 0.0, depth: 1, exact: false, nodes: 1 }
+        first_move(diagram, Score(0), 1, 1)
     }
 }
 
@@ -332,20 +340,15 @@ fn servers_tell_which_side_of_the_line_is_broken() {
 
 #[test]
 fn our_engine_stops_at_once_with_a_move() {
-    let player = |exact_empties| {
-        SearchPlayer::new(
-            &MobilityEvaluator,
-            SearchSettings { depth: 4, exact_empties, log2_table: 12, selectivity: None },
-        )
-    };
     // Deep searches and long solves of positions with many empty squares would take hours.
     for (exact_empties, threads) in [(0, 1), (60, 1), (60, 2)] {
-        let mut engine = SearchEngine::new(player(exact_empties).with_threads(threads).unwrap(), "ours");
+        let mut engine =
+            SearchEngine::new(search_engine(Strength::new(4, exact_empties)).with_threads(threads).unwrap(), "ours");
         for depth in [39, 40] {
-            let limit = Limit { depth: Some(depth), time: None, stop: &AtomicBool::new(true) };
-            let opinion = engine.think(&Diagram::START, &limit);
-            assert!((1..=4).contains(&opinion.depth) && !opinion.exact, "{opinion:?}");
-            assert_eq!(opinion.line.len(), opinion.depth as usize, "{opinion:?}");
+            let limits = search::Limits { depth: Some(depth), time: None, stop: &AtomicBool::new(true) };
+            let analysis = engine.think(&Diagram::START, &limits);
+            assert!((1..=4).contains(&analysis.depth) && !analysis.exact, "{analysis:?}");
+            assert_eq!(analysis.pv.len(), analysis.depth as usize, "{analysis:?}");
         }
     }
 }
@@ -421,7 +424,7 @@ fn engine() {
     let Ok(kind) = std::env::var("FLIPSIDE_TEST_ENGINE") else { return };
     // The test harness may have left a line unfinished.
     println!();
-    let ours = || SearchEngine::new(engine_player(), "ours");
+    let ours = || SearchEngine::new(search_engine(STRENGTH), "ours");
     match kind.as_str() {
         "gtp" => gtp::serve(&mut ours(), BufReader::new(stdin()), stdout().lock()).unwrap(),
         "nboard" => nboard::serve(&mut ours(), BufReader::new(stdin()), stdout().lock()).unwrap(),
@@ -637,19 +640,21 @@ fn a_game_that_is_stopped_is_given_up_in_the_middle_of_a_thought() {
 
 #[test]
 fn a_search_engine_thinks_within_its_limits() {
-    let mut engine = SearchEngine::new(engine_player(), "x");
+    let mut engine = SearchEngine::new(search_engine(STRENGTH), "x");
     let stop = AtomicBool::new(false);
     let start = Diagram::START;
-    let think =
-        |engine: &mut SearchEngine<'_, _>, depth, time| engine.think(&start, &Limit { depth, time, stop: &stop });
+    let think = |engine: &mut SearchEngine<'_, _>, depth, time| {
+        engine.think(&start, &search::Limits { depth, time, stop: &stop })
+    };
     assert_eq!(think(&mut engine, Some(5), None).depth, 5);
-    assert_eq!(think(&mut engine, None, None).depth, SETTINGS.depth);
-    assert_eq!(think(&mut engine, None, Some(Duration::ZERO)).depth, 2);
+    assert_eq!(think(&mut engine, None, None).depth, STRENGTH.depth);
+    // Four plies take no time to speak of.
+    assert_eq!(think(&mut engine, None, Some(Duration::ZERO)).depth, 4);
     assert_eq!(think(&mut engine, Some(0), None).depth, 0);
     stop.store(true, Ordering::SeqCst);
-    let opinion = engine.think(&start, &Limit { depth: Some(60), time: None, stop: &stop });
-    assert_eq!(opinion.depth, 2);
-    assert!(squares(start.position.moves()).any(|square| square == opinion.line[0]));
+    let analysis = engine.think(&start, &search::Limits { depth: Some(60), time: None, stop: &stop });
+    assert_eq!(analysis.depth, 4);
+    assert!(squares(start.position.moves()).any(|square| Some(square) == analysis.best));
 }
 
 #[test]

@@ -347,7 +347,7 @@ fn positions_of_records_are_labelled() {
         assert!(steps.iter().map(|diagram| (diagram.position, sign(diagram) * discs)).eq(by_result));
 
         // What is solved is exact; what comes before is worth what the first position solved is.
-        let mut solve = |diagram: &Diagram| solver.solve(diagram.position, -64, 64).score;
+        let mut solve = |diagram: &Diagram| solver.solve(diagram.position, -64, 64).discs();
         let first = steps.iter().find(|diagram| diagram.position.empties() <= 8).unwrap();
         let for_black = sign(first) * solve(first);
         let expected: Vec<_> = steps

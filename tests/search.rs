@@ -438,7 +438,7 @@ fn a_stopped_search_answers_with_its_last_complete_iteration() {
         let stopped = searcher.search_until(&position, depth, &stop);
         assert_eq!(stopped.depth, 4 - depth % 2, "{stopped:?}");
         let complete = Searcher::new(&MobilityEvaluator, 12).search(&position, stopped.depth);
-        assert_eq!((stopped.score, stopped.best, stopped.line), (complete.score, complete.best, complete.line));
+        assert_eq!((stopped.score, stopped.best, stopped.pv), (complete.score, complete.best, complete.pv));
 
         // Stopping at any time leaves nothing wrong in the table.
         let value = Searcher::new(&MobilityEvaluator, 12).search(&position, depth).score;
@@ -479,7 +479,7 @@ fn threads_change_no_value() {
                     let found = team.search(&position, depth);
                     assert_eq!((found.score, found.depth), (expected.score, depth), "{position:?} {threads} threads");
                     assert_eq!(found.best.is_some(), expected.best.is_some());
-                    assert_eq!(found.best, found.line.first().copied().filter(|_| position.moves() != 0));
+                    assert_eq!(found.best, found.pv.first().copied().filter(|_| position.moves() != 0));
                     // The move has the value.
                     if let Some(to) = found.best {
                         alone.forget();

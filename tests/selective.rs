@@ -7,7 +7,7 @@ use std::sync::atomic::AtomicBool;
 use flipside::board::{Bitboard, Position, Square, parse_scored_diagrams};
 use flipside::eval::{Calibration, DepthPair, Evaluator, MobilityEvaluator, Score};
 use flipside::search::calibrate::{Values, fit_exact_pairs, fit_pairs, search_all, shallow_depth, solve_all};
-use flipside::search::{EndgameSolver, Searcher, Selectivity};
+use flipside::search::{Analysis, EndgameSolver, Searcher, Selectivity};
 use random::random_positions;
 
 /// Every deep value is `offset` above the shallow one, in discs, give or take `deviation`: at 1 to 60 empties, to depth 10.
@@ -42,7 +42,9 @@ fn cuts_that_must_be_sure_beyond_measure_are_none() {
         for depth in [3, 6, 7] {
             let full = Searcher::new(&MobilityEvaluator, 14).search(&position, depth);
             // No value is 200 discs away.
-            assert_eq!(selective(&MobilityEvaluator, &calibration, 100.0).search(&position, depth), full);
+            let found = selective(&MobilityEvaluator, &calibration, 100.0).search(&position, depth);
+            assert_eq!(found.selectivity, Some(100.0));
+            assert_eq!(Analysis { selectivity: None, ..found }, full);
         }
     }
 }
@@ -102,7 +104,7 @@ fn exact_results_stay_exact() {
     let mut solver = EndgameSolver::new(14);
     let calibration = calibration(0.0, 0.1);
     for position in random_positions(2, 9, 60) {
-        let exact = Score::from_discs(solver.solve(position, -64, 64).score);
+        let exact = solver.solve(position, -64, 64).score;
         let mut searcher = selective(&MobilityEvaluator, &calibration, 0.0);
         assert_eq!(searcher.search(&position, 9).score, exact);
         assert_eq!(searcher.search(&position, 60).score, exact);
@@ -149,7 +151,7 @@ fn how_searches_predict_exact_values_is_measured_where_positions_are_solved() {
     let exact = solve_all(&MobilityEvaluator, &positions, 14, &never, || ()).unwrap();
     let mut solver = EndgameSolver::new(12);
     for (position, exact) in positions.iter().zip(&exact) {
-        let solved = (position.empties() <= 14).then(|| Score::from_discs(solver.solve(*position, -64, 64).score));
+        let solved = (position.empties() <= 14).then(|| solver.solve(*position, -64, 64).score);
         assert_eq!(*exact, solved);
     }
     let measured: Vec<_> = fit_exact_pairs(&positions, &values, &exact).iter().map(|one| one.pair).collect();

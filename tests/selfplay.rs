@@ -4,23 +4,17 @@ use std::ops::ControlFlow;
 use std::sync::atomic::{AtomicBool, Ordering::Relaxed};
 
 use flipside::board::Transcript;
-use flipside::eval::{MobilityEvaluator, Score};
-use flipside::search::{EndgameSolver, Searcher};
-use flipside::selfplay::{GameRecord, PlyKind, SelfPlay, SelfPlayConfig, Stopped, UpdateTarget, measured_selectivity};
+use flipside::eval::{MobilityEvaluator, PatternEvaluator, Score};
+use flipside::search::{EndgameSolver, Searcher, Strength};
+use flipside::selfplay::{GameRecord, PlyKind, SelfPlay, SelfPlayConfig, Stopped, UpdateTarget, measured_calibration};
+use flipside::weights::WeightFile;
 
-const CONFIG: SelfPlayConfig = SelfPlayConfig {
-    depth: 2,
-    selectivity: None,
-    exact_empties: 8,
-    opening_plies: 20,
-    exploration: 0.05,
-    update: UpdateTarget::Td,
-};
+const CONFIG: SelfPlayConfig =
+    SelfPlayConfig { strength: Strength::new(2, 8), opening_plies: 20, exploration: 0.05, update: UpdateTarget::Td };
 
 fn games(config: SelfPlayConfig, generation: u32, first: u32, count: u32) -> Vec<GameRecord> {
     let never = AtomicBool::new(false);
-    let selectivity = measured_selectivity(&MobilityEvaluator, &config, &never).unwrap();
-    SelfPlay::new(&MobilityEvaluator, config, selectivity).play_games(9, generation, first, count, &never).unwrap()
+    SelfPlay::new(&MobilityEvaluator, config).play_games(9, generation, first, count, &never).unwrap()
 }
 
 #[test]
@@ -36,21 +30,32 @@ fn a_game_is_the_same_in_any_company() {
 
 #[test]
 fn selective_games_are_the_same_in_any_company_and_not_those_of_full_width() {
-    let full = SelfPlayConfig { depth: 5, ..CONFIG };
-    let selective = SelfPlayConfig { selectivity: Some(1.0), ..full };
-    let all = games(selective, 0, 0, 10);
-    assert_eq!(games(selective, 0, 3, 2), all[3..5]);
+    let of_depth_5 = |selectivity| {
+        let strength = Strength { selectivity, ..Strength::new(5, 8) };
+        SelfPlayConfig { strength, ..CONFIG }
+    };
+    let (full, selective) = (of_depth_5(None), of_depth_5(Some(1.0)));
+    let evaluator = PatternEvaluator::new(&WeightFile::embedded().model).unwrap();
+    let never = AtomicBool::new(false);
+    let calibration = measured_calibration(&evaluator, &selective, &never).unwrap();
+    let calibrated = evaluator.clone().with_calibration(calibration);
+    let play =
+        |config, first, count| SelfPlay::new(&calibrated, config).play_games(9, 0, first, count, &never).unwrap();
+    let all = play(selective, 0, 10);
+    assert_eq!(play(selective, 3, 2), all[3..5]);
     let pool = rayon::ThreadPoolBuilder::new().num_threads(3).build().unwrap();
-    assert_eq!(pool.install(|| games(selective, 0, 0, 10)), all);
-    assert_ne!(games(full, 0, 0, 10), all);
-    // Cuts so sure never happen.
-    assert_eq!(games(SelfPlayConfig { selectivity: Some(100.0), ..full }, 0, 0, 10), games(full, 0, 0, 10));
+    assert_eq!(pool.install(|| play(selective, 0, 10)), all);
+    assert_ne!(play(full, 0, 10), all);
+    // Cuts so sure never happen, and without a calibration there are none.
+    assert_eq!(play(of_depth_5(Some(100.0)), 0, 10), play(full, 0, 10));
+    assert_eq!(SelfPlay::new(&evaluator, selective).play_games(9, 0, 0, 10, &never).unwrap(), play(full, 0, 10));
+    assert_eq!(measured_calibration(&evaluator, &full, &never), Ok(None));
 }
 
 #[test]
 fn games_stopped_anywhere_are_the_first_ones_and_whole() {
     let all = games(CONFIG, 3, 0, 200);
-    let players = SelfPlay::new(&MobilityEvaluator, CONFIG, None);
+    let players = SelfPlay::new(&MobilityEvaluator, CONFIG);
     for most in [1, 40, 100] {
         let stop = AtomicBool::new(false);
         let mut played = Vec::new();
@@ -86,8 +91,9 @@ fn games_stopped_anywhere_are_the_first_ones_and_whole() {
     }
     let stop = AtomicBool::new(true);
     assert_eq!(players.play_games(9, 3, 0, 200, &stop), Err(Stopped));
-    let selective = SelfPlayConfig { depth: 5, selectivity: Some(1.0), ..CONFIG };
-    assert!(measured_selectivity(&MobilityEvaluator, &selective, &stop).is_err());
+    let strength = Strength { selectivity: Some(1.0), ..Strength::new(5, 8) };
+    let selective = SelfPlayConfig { strength, ..CONFIG };
+    assert!(measured_calibration(&MobilityEvaluator, &selective, &stop).is_err());
 }
 
 #[test]
@@ -105,14 +111,14 @@ fn labels_are_what_search_and_solver_say() {
         assert!(unlabelled <= CONFIG.opening_plies as usize);
         for (ply, (diagram, played)) in replay.plies.iter().zip(&steps[unlabelled..]) {
             assert_eq!((ply.position, ply.side), (diagram.position, diagram.side));
-            if ply.position.empties() <= CONFIG.exact_empties {
+            if ply.position.empties() <= CONFIG.strength.exact_empties {
                 solver.new_game();
                 let solution = solver.solve(ply.position, -64, 64);
-                assert_eq!((ply.value, ply.kind), (Score::from_discs(solution.score), PlyKind::Exact));
+                assert_eq!((ply.value, ply.kind), (solution.score, PlyKind::Exact));
                 exact += 1;
             } else {
                 searcher.forget();
-                let found = searcher.search(&ply.position, CONFIG.depth);
+                let found = searcher.search(&ply.position, CONFIG.strength.depth);
                 assert_eq!(ply.value, found.score);
                 match ply.kind {
                     PlyKind::Greedy => assert_eq!(Some(*played), found.best),

@@ -3,7 +3,7 @@
 //! A [`Player`] chooses moves; [`play_game`] is the referee; a [`Match`] plays colour-swapped pairs of games from openings on
 //! all threads and hands every pair to its caller in order; [`stats`] turns the results into Elo with error bars. A [`League`] does
 //! that for many players at once, and [`Ratings`] are fitted to all its results together. A
-//! [`SearchPlayer`] plays with an evaluator to a depth, a [`TimedPlayer`] for a time; a [`GameLog`] keeps games on disk so that a match can go on after an interruption.
+//! [`SearchPlayer`] plays what the engine finds, to a depth or for a time; a [`GameLog`] keeps games on disk so that a match can go on after an interruption.
 //!
 //! The result of a match is a function of the players, the openings and the test, not of the number of threads: pairs count
 //! in the order of their openings, and what was played beyond the pair that decided a test is dropped.
@@ -17,7 +17,6 @@ mod player;
 pub mod ratings;
 mod search_player;
 pub mod stats;
-mod timed;
 
 pub use game::{Forfeit, ForfeitReason, PlayedGame, play_game};
 pub use league::{League, LeagueEvent, gauntlet, round_robin};
@@ -26,6 +25,5 @@ pub use match_::{Ending, HeldPair, Match, MatchReport, Pair, PairEvent};
 pub use openings::{OpeningsError, hash_openings, parse_openings, select_openings, xot_openings};
 pub use player::{Player, PlayerError};
 pub use ratings::{PairPoints, Ratings};
-pub use search_player::{SearchPlayer, SearchSettings};
+pub use search_player::SearchPlayer;
 pub use stats::{Estimate, Hypothesis, Sprt, SprtError, Tally};
-pub use timed::TimedPlayer;

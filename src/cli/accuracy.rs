@@ -12,13 +12,13 @@ use super::evaluator::{EvaluatorChoice, with_evaluator};
 use super::input::{FORMAT, name_of, read_bytes};
 use super::jobs::in_order;
 use super::meter::Meter;
-use super::selectivity::{SelectivityArgument, SelectivityChoice};
+use super::selectivity::SelectivityArgument;
 use super::session::Session;
 use crate::board::ScoredDiagram;
 use crate::eval::{Accuracy, ByEmpties, Evaluator, Regret, accuracy, discs_lost, has_all_scores, regret};
 use crate::learn::{Labelled, Labeller};
 use crate::record::{Format, Record, read};
-use crate::search::{Searcher, Selectivity};
+use crate::search::{Engine, Strength};
 
 /// Compare static evaluations with known scores, by number of empty squares
 ///
@@ -65,14 +65,14 @@ pub struct AccuracyArguments {
     depth: u32,
 
     #[command(flatten)]
-    selectivity: SelectivityArgument,
+    selective: SelectivityArgument,
 }
 
 /// Records that are read and labelled at a time.
 const CHUNK: usize = 1 << 13;
 
-/// Hash table of the searches of --regret, 1 MB.
-const LOG2_TABLE: u32 = 16;
+/// Tables of the searches of --regret have 2^this entries: 1 MB.
+const LOG2_ENTRIES: u32 = 16;
 
 impl AccuracyArguments {
     /// Runs the command.
@@ -80,7 +80,7 @@ impl AccuracyArguments {
         if self.regret {
             return self.print_regret(session, out);
         }
-        if self.selectivity.choice() != SelectivityChoice::Off {
+        if self.selective.selectivity.is_some() {
             return Err(CliError::Usage("--selectivity is for the searches of --regret".to_owned()));
         }
         let evaluator = self.weights.load()?;
@@ -110,7 +110,7 @@ impl AccuracyArguments {
     }
 
     fn print_regret(&self, session: &Session, out: &mut dyn Write) -> Result<(), CliError> {
-        let (evaluator, selectivity) = self.weights.load_selective(self.selectivity.choice())?;
+        let evaluator = self.weights.load_for(self.selective.selectivity)?;
         let (mut positions, mut unscored) = (Vec::new(), 0);
         self.read(session, |records| {
             for record in records {
@@ -121,7 +121,7 @@ impl AccuracyArguments {
             }
         })?;
         let lost = with_evaluator!(&evaluator, evaluator => {
-            self.discs_lost(evaluator, selectivity.as_ref(), &positions, session)
+            self.discs_lost(evaluator, &positions, session)
         })?;
         if unscored > 0 && !lost.is_empty() {
             session.say(format_args!("left out, without the scores of all moves: {unscored}"));
@@ -141,22 +141,19 @@ impl AccuracyArguments {
     fn discs_lost<E: Evaluator>(
         &self,
         evaluator: &E,
-        selectivity: Option<&Selectivity>,
         positions: &[ScoredDiagram],
         session: &Session,
     ) -> Result<Vec<(u32, i32)>, CliError> {
         let mut meter = Meter::new(session, positions.len() as u64, "positions");
         let mut lost = Vec::with_capacity(positions.len());
-        let searcher = || {
-            let mut searcher = Searcher::new(evaluator, LOG2_TABLE);
-            searcher.set_selectivity(selectivity.cloned());
-            Ok(searcher)
+        let strength = Strength { selectivity: self.selective.selectivity, ..Strength::new(self.depth, 0) };
+        let engine =
+            || Ok(Engine::new(evaluator, strength, LOG2_ENTRIES).expect("checked when the weights were loaded"));
+        let choose = |engine: &mut Engine<'_, E>, scored: &ScoredDiagram| {
+            engine.forget();
+            engine.analyse(&scored.diagram.position).best
         };
-        let choose = |searcher: &mut Searcher<'_, E>, scored: &ScoredDiagram| {
-            searcher.forget();
-            searcher.search(&scored.diagram.position, self.depth).best
-        };
-        in_order(positions, session.threads, searcher, choose, |scored, chosen| {
+        in_order(positions, session.threads, engine, choose, |scored, chosen| {
             lost.extend(
                 chosen.and_then(|chosen| Some((scored.diagram.position.empties(), discs_lost(scored, chosen)?))),
             );

@@ -14,7 +14,7 @@ use crate::board::{Position, parse_scored_diagrams, perft};
 use crate::eval::{Evaluator, StageMap};
 use crate::learn::{Learner, SampleSet, StepRule, TemporalCoherence, lambda_returns};
 use crate::pattern::{Layout, PatternSet};
-use crate::search::{EndgameSolver, Searcher};
+use crate::search::{EndgameSolver, Searcher, Strength};
 use crate::selfplay::{GameRecord, SelfPlay, SelfPlayConfig, UpdateTarget};
 
 /// Measure the engine's speed; the count of nodes is a signature of what it does
@@ -62,14 +62,8 @@ const SOLVER_LOG2_TABLE: u32 = 16;
 const GAMES: u32 = 2000;
 /// Positions of each endgame section.
 const ENDGAMES: [(Section, u32, usize); 2] = [(Section::Endgame12, 12, 1000), (Section::Endgame16, 16, 50)];
-const SELF_PLAY: SelfPlayConfig = SelfPlayConfig {
-    depth: 4,
-    selectivity: None,
-    exact_empties: 12,
-    opening_plies: 20,
-    exploration: 0.02,
-    update: UpdateTarget::Td,
-};
+const SELF_PLAY: SelfPlayConfig =
+    SelfPlayConfig { strength: Strength::new(4, 12), opening_plies: 20, exploration: 0.02, update: UpdateTarget::Td };
 const PASSES: usize = 4;
 
 impl BenchArguments {
@@ -101,7 +95,7 @@ fn with_games<E: Evaluator>(evaluator: &E, bench: &mut Bench, asked: impl Fn(Sec
         };
         bench.nodes("midgame", || positions.iter().map(|scored| search(&scored.diagram.position)).sum())?;
     }
-    let players = SelfPlay::new(evaluator, SELF_PLAY, None);
+    let players = SelfPlay::new(evaluator, SELF_PLAY);
     let play = || players.play_games(1, 0, 0, GAMES, &AtomicBool::new(false)).expect("nothing stops these games");
     let mut games = Vec::new();
     if asked(Section::Selfplay) {

@@ -8,9 +8,8 @@ use std::str::FromStr;
 use clap::Args;
 
 use super::error::{CliError, Context};
-use super::selectivity::SelectivityChoice;
-use crate::eval::{Calibration, MobilityEvaluator, PatternEvaluator, SquareEvaluator};
-use crate::search::Selectivity;
+use crate::eval::{Evaluator, MobilityEvaluator, PatternEvaluator, SquareEvaluator};
+use crate::search::Deviations;
 use crate::weights::WeightFile;
 
 /// An evaluation as typed.
@@ -109,20 +108,17 @@ impl EvaluatorChoice {
     /// # Errors
     /// What is wrong with the weight file.
     pub fn load(&self) -> Result<AnyEvaluator, CliError> {
-        self.load_selective(SelectivityChoice::Off).map(|(evaluator, _)| evaluator)
+        self.load_with_file().map(|(evaluator, _)| evaluator)
     }
 
-    /// The evaluator, ready for use, and what a search with it cuts by.
+    /// The evaluator, ready for searches of a selectivity.
     ///
     /// # Errors
-    /// What is wrong with the weight file, or that it is not calibrated and a selective search is wanted.
-    pub fn load_selective(
-        &self,
-        selectivity: SelectivityChoice,
-    ) -> Result<(AnyEvaluator, Option<Selectivity>), CliError> {
-        let (evaluator, file) = self.load_with_file()?;
-        let calibration = file.as_ref().and_then(|file| file.calibration.as_ref());
-        Ok((evaluator, self.selectivity(calibration, selectivity)?))
+    /// What is wrong with the weight file, or that it is not calibrated and selective searches are wanted.
+    pub fn load_for(&self, selectivity: Deviations) -> Result<AnyEvaluator, CliError> {
+        let evaluator = self.load()?;
+        self.check_calibrated(&evaluator, selectivity)?;
+        Ok(evaluator)
     }
 
     /// The evaluator, ready for use, and the weight file it was made from, if any.
@@ -142,21 +138,17 @@ impl EvaluatorChoice {
         })
     }
 
-    /// What a search with the weights cuts by.
+    /// Whether searches with the evaluator can be as selective as is wanted.
     ///
     /// # Errors
-    /// They are not calibrated and a selective search is wanted.
-    pub fn selectivity(
-        &self,
-        calibration: Option<&Calibration>,
-        selectivity: SelectivityChoice,
-    ) -> Result<Option<Selectivity>, CliError> {
-        let SelectivityChoice::Deviations(deviations) = selectivity else { return Ok(None) };
-        let calibration = calibration.ok_or_else(|| {
-            CliError::failure(format!("`{self}` is not calibrated for a selective search"))
-                .hint("`flipside calibrate WEIGHTS -o FILE` measures what it takes.")
-        })?;
-        Ok(Some(Selectivity::new(calibration, deviations)))
+    /// It is not calibrated and selective searches are wanted.
+    pub fn check_calibrated(&self, evaluator: &AnyEvaluator, selectivity: Deviations) -> Result<(), CliError> {
+        let calibration = with_evaluator!(evaluator, evaluator => evaluator.calibration());
+        if selectivity.is_none() || calibration.is_some() {
+            return Ok(());
+        }
+        Err(CliError::failure(format!("`{self}` is not calibrated for a selective search"))
+            .hint("`flipside calibrate WEIGHTS -o FILE` measures what it takes."))
     }
 }
 

@@ -13,7 +13,7 @@ use super::escape::on_one_line;
 use super::external::ExternalArguments;
 use super::meter::Meter;
 use super::openings::OpeningsArguments;
-use super::player::{PlayerChoice, Shelf, ThinkingArguments};
+use super::player::{PlayerChoice, Shelf};
 use super::session::Session;
 use super::signals::stop_on_signals;
 use crate::arena::{
@@ -21,6 +21,7 @@ use crate::arena::{
 };
 use crate::board::{Side, Transcript};
 use crate::record::log::{PlayerCard, Settings};
+use crate::search::Strength;
 
 /// Play two players against each other: pairs of games from equal openings, colours swapped
 ///
@@ -41,7 +42,7 @@ pub struct MatchArguments {
     second: PlayerChoice,
 
     #[command(flatten)]
-    thinking: ThinkingArguments,
+    strength: Strength,
 
     /// Pairs of games, as far as there are different openings: one that is played again proves nothing twice
     #[arg(long, value_name = "N", default_value_t = 200, value_parser = clap::value_parser!(u32).range(1..=1_000_000))]
@@ -84,8 +85,8 @@ impl MatchArguments {
     pub fn run(self, session: &Session, out: &mut dyn Write) -> Result<(), CliError> {
         let limits = self.external.limits(self.first.speaks_nboard() || self.second.speaks_nboard())?;
         let mut shelf = Shelf::default();
-        let first = self.first.load(self.thinking, limits, &mut shelf)?;
-        let second = self.second.load(self.thinking, limits, &mut shelf)?;
+        let first = self.first.load(self.strength, limits, &mut shelf)?;
+        let second = self.second.load(self.strength, limits, &mut shelf)?;
         let openings = self.openings.select(self.pairs, session)?;
         let log = match &self.games {
             None => None,

@@ -1,8 +1,8 @@
 //! `flipside play`.
 
+use std::cmp::Reverse;
 use std::io::{self, BufRead, Write};
 use std::ops::ControlFlow;
-use std::sync::atomic::AtomicBool;
 use std::time::Duration;
 
 use clap::{Args, ValueEnum};
@@ -13,8 +13,10 @@ use super::evaluator::with_evaluator;
 use super::player::EngineArguments;
 use super::session::Session;
 use crate::board::{Diagram, Side, Square, picture, squares};
-use crate::protocol::{Engine, Limit, Opinion, read_line};
+use crate::eval::Evaluator;
+use crate::protocol::read_line;
 use crate::record::{Game, MoveNote};
+use crate::search::{Analysis, Engine, Limits};
 
 /// Play against the weights in the terminal
 ///
@@ -44,22 +46,22 @@ enum Colour {
 impl PlayArguments {
     /// Runs the command.
     pub fn run(self, session: &Session, out: &mut dyn Write) -> Result<(), CliError> {
-        let (evaluator, settings) = self.engine.load()?;
+        let evaluator = self.engine.load()?;
         let human = if self.colour == Colour::Black { Side::Black } else { Side::White };
         let time = self.time.map(|seconds| Duration::from_secs(seconds.into()));
         with_evaluator!(&evaluator, evaluator => {
-            let engine = &mut self.engine.engine(evaluator, settings, session)?;
+            let engine = self.engine.engine(evaluator, session)?;
             let game = Game::new(Diagram::START);
-            Sitting { engine, game, human, time, must_pass: false, out }.run(&mut io::stdin().lock())
+            HumanGame { engine, game, human, time, must_pass: false, out }.run(&mut io::stdin().lock())
         })
     }
 }
 
 const HELP: &str = "f5: play there; pass: where you have no move; hint [N]: the best N moves (3); undo: take your last move back; quit";
 
-/// A game between a human and an engine, as it goes on.
-struct Sitting<'a, E> {
-    engine: &'a mut E,
+/// A game between a human and the engine, being played.
+struct HumanGame<'a, 'e, E: Evaluator> {
+    engine: Engine<'e, E>,
     game: Game,
     human: Side,
     time: Option<Duration>,
@@ -68,7 +70,7 @@ struct Sitting<'a, E> {
     out: &'a mut dyn Write,
 }
 
-impl<E: Engine> Sitting<'_, E> {
+impl<E: Evaluator> HumanGame<'_, '_, E> {
     /// Plays until the game or the input ends, or the human quits.
     fn run(&mut self, input: &mut impl BufRead) -> Result<(), CliError> {
         while !self.now().position.is_game_over() {
@@ -188,15 +190,14 @@ impl<E: Engine> Sitting<'_, E> {
         if self.must_pass {
             return Ok(writeln!(self.out, "You have no legal move: type pass.")?);
         }
-        let (now, depth) = (self.now(), self.engine.default_depth().max(1));
-        let never = AtomicBool::new(false);
-        let mut opinions: Vec<Opinion> = squares(now.position.moves())
-            .map(|square| self.engine.think_of_move(&now, square, depth, &never))
+        let position = self.now().position;
+        let mut analyses: Vec<Analysis> = squares(position.moves())
+            .map(|square| self.engine.analyse_move(&position, square, &Limits::NONE))
             .collect();
-        opinions.sort_by(|a, b| b.discs.total_cmp(&a.discs));
-        for opinion in opinions.iter().take(count) {
-            let line: Vec<_> = opinion.line.iter().map(ToString::to_string).collect();
-            writeln!(self.out, "{}: {}", line[0], estimate(opinion, &line[1..].join(" ")))?;
+        analyses.sort_by_key(|analysis| Reverse(analysis.score));
+        for analysis in analyses.iter().take(count) {
+            let line: Vec<_> = analysis.pv.iter().map(ToString::to_string).collect();
+            writeln!(self.out, "{}: {}", line[0], estimate(analysis, &line[1..].join(" ")))?;
         }
         Ok(())
     }
@@ -204,12 +205,11 @@ impl<E: Engine> Sitting<'_, E> {
     /// The engine's move.
     fn reply(&mut self) -> Result<(), CliError> {
         let now = self.now();
-        let limit = Limit { depth: None, time: self.time, stop: &AtomicBool::new(false) };
-        let opinion = self.engine.think(&now, &limit);
-        let square = *opinion.line.first().expect("an engine asked to look ahead finds a move");
+        let analysis = self.engine.analyse_within(&now.position, &Limits { time: self.time, ..Limits::NONE });
+        let square = analysis.best.expect("an engine asked to look ahead finds a move");
         self.game.push(square, MoveNote::default()).expect("the engine plays legal moves");
         let side = name(now.side);
-        writeln!(self.out, "{side} ({}) plays {square}: {}", now.side, estimate(&opinion, ""))?;
+        writeln!(self.out, "{side} ({}) plays {square}: {}", now.side, estimate(&analysis, ""))?;
         self.must_pass = self.now().side == now.side && !self.now().position.is_game_over();
         Ok(())
     }
@@ -241,8 +241,8 @@ fn name(side: Side) -> &'static str {
 }
 
 /// A value for the side that moves, how it came about, and what is expected to follow.
-fn estimate(opinion: &Opinion, line: &str) -> String {
-    let how = if opinion.exact { "exact".to_owned() } else { format!("{} plies", opinion.depth) };
+fn estimate(analysis: &Analysis, line: &str) -> String {
+    let how = if analysis.exact { "exact".to_owned() } else { format!("{} plies", analysis.depth) };
     let line = if line.is_empty() { String::new() } else { format!(", then {line}") };
-    format!("{:+.2} discs, {how}{line}", opinion.discs)
+    format!("{} discs, {how}{line}", analysis.score)
 }

@@ -12,15 +12,15 @@ use super::error::CliError;
 use super::evaluator::{AnyEvaluator, EvaluatorChoice, WeightsArgument, with_evaluator};
 use super::external::ExternalChoice;
 use super::memory::check_tables;
-use super::selectivity::{SelectivityArgument, SelectivityChoice};
+use super::selectivity::setting;
 use super::session::{Session, start_threads};
-use crate::arena::{Player, PlayerError, SearchPlayer, SearchSettings, TimedPlayer};
+use crate::arena::{Player, PlayerError, SearchPlayer};
 use crate::board::{Diagram, Square};
-use crate::eval::{Calibration, Evaluator};
+use crate::eval::Evaluator;
 use crate::protocol::{ExternalPlayer, ExternalSpec, Limits, SearchEngine};
 use crate::record::MoveNote;
 use crate::record::log::{PlayerCard, Settings};
-use crate::search::Selectivity;
+use crate::search::{Deviations, Engine, Strength, parse_selectivity};
 use crate::weights::WeightFile;
 
 /// A player as typed.
@@ -41,7 +41,7 @@ pub struct OwnPlayer {
     evaluator: EvaluatorChoice,
     depth: Option<u32>,
     exact: Option<u32>,
-    selectivity: Option<SelectivityChoice>,
+    selectivity: Option<Deviations>,
     /// For each move, instead of the command's depth.
     time: Option<Duration>,
 }
@@ -70,14 +70,14 @@ impl FromStr for OwnPlayer {
         for option in options.split_terminator(',') {
             let unknown = || format!("`{option}` is none of depth=N, exact=N, selectivity=T and time=Nms");
             let (name, value) = option.split_once('=').ok_or_else(unknown)?;
-            let number = |least: u32, most: u32| {
-                let number = value.parse().ok().filter(|number| (least..=most).contains(number));
-                number.ok_or_else(|| format!("`{option}`: expected a number from {least} to {most}"))
+            let number = |min: u32, max: u32| {
+                let number = value.parse().ok().filter(|number| (min..=max).contains(number));
+                number.ok_or_else(|| format!("`{option}`: expected a number from {min} to {max}"))
             };
             match name {
-                "depth" => player.depth = Some(number(1, MOST_DEPTH)?),
-                "exact" => player.exact = Some(number(0, MOST_EXACT)?),
-                "selectivity" => player.selectivity = Some(value.parse()?),
+                "depth" => player.depth = Some(number(1, Strength::MAX_DEPTH)?),
+                "exact" => player.exact = Some(number(0, Strength::MAX_EXACT_EMPTIES)?),
+                "selectivity" => player.selectivity = Some(parse_selectivity(value)?),
                 "time" => player.time = Some(parse_time(value)?),
                 _ => return Err(unknown()),
             }
@@ -106,57 +106,15 @@ impl fmt::Display for PlayerChoice {
     }
 }
 
-pub const MOST_DEPTH: u32 = 60;
-const MOST_EXACT: u32 = 30;
+/// The tables of our own players have 2^this entries at small depths, what a game fills there within the second-level cache, and beyond.
+const SMALL_LOG2_ENTRIES: u32 = 12;
+const DEEP_LOG2_ENTRIES: u32 = 18;
 
-/// How our own search plays.
-#[derive(Args, Clone, Copy, Debug)]
-pub struct ThinkingArguments {
-    /// Plies to look ahead
-    #[arg(short, long, default_value_t = 4, value_name = "N")]
-    #[arg(value_parser = clap::value_parser!(u32).range(1..=i64::from(MOST_DEPTH)))]
-    pub depth: u32,
+/// The largest depth with small tables.
+const SMALL_MAX_DEPTH: u32 = 6;
 
-    #[command(flatten)]
-    pub more: MoreThinkingArguments,
-}
-
-/// How our own search plays, whatever its depth.
-#[derive(Args, Clone, Copy, Debug)]
-pub struct MoreThinkingArguments {
-    /// Play exactly from so many empty squares on
-    #[arg(long, default_value_t = 12, value_name = "N")]
-    #[arg(value_parser = clap::value_parser!(u32).range(0..=i64::from(MOST_EXACT)))]
-    exact: u32,
-
-    #[command(flatten)]
-    selectivity: SelectivityArgument,
-}
-
-/// Hash tables of our own players: what a game at small depths fills, within the second-level cache.
-const SMALL_LOG2_TABLE: u32 = 12;
-const DEEP_LOG2_TABLE: u32 = 18;
-
-impl ThinkingArguments {
-    /// An evaluation as typed, ready for use, and the settings of a search player with it. Its hash tables have 2^`log2_table`
-    /// entries, or as many as suit the depth.
-    ///
-    /// # Errors
-    /// What is wrong with the weight file.
-    pub fn load(
-        &self,
-        evaluator: &EvaluatorChoice,
-        log2_table: Option<u32>,
-    ) -> Result<(AnyEvaluator, SearchSettings), CliError> {
-        let (evaluator, selectivity) = evaluator.load_selective(self.more.selectivity.choice())?;
-        Ok((evaluator, self.settings(selectivity, log2_table)))
-    }
-
-    fn settings(&self, selectivity: Option<Selectivity>, log2_table: Option<u32>) -> SearchSettings {
-        let suitable = if self.depth <= 6 { SMALL_LOG2_TABLE } else { DEEP_LOG2_TABLE };
-        let log2_table = log2_table.unwrap_or(suitable);
-        SearchSettings { depth: self.depth, exact_empties: self.more.exact, log2_table, selectivity }
-    }
+fn own_engine<E: Evaluator>(evaluator: &E, strength: Strength, log2_entries: u32) -> Engine<'_, E> {
+    Engine::new(evaluator, strength, log2_entries).expect("checked when the weights were loaded")
 }
 
 /// Our own engine, to play or to be served.
@@ -166,7 +124,7 @@ pub struct EngineArguments {
     weights: WeightsArgument,
 
     #[command(flatten)]
-    pub thinking: ThinkingArguments,
+    strength: Strength,
 
     /// Size of each hash table: 2^N entries of 16 bytes
     #[arg(long, value_name = "N", default_value_t = 18, value_parser = clap::value_parser!(u32).range(1..=34))]
@@ -174,29 +132,35 @@ pub struct EngineArguments {
 }
 
 impl EngineArguments {
-    /// The evaluator of the weights, and how it is searched with.
+    /// The evaluator of the weights.
     ///
     /// # Errors
     /// What is wrong with the weight file, or hash tables that do not fit into memory.
-    pub fn load(&self) -> Result<(AnyEvaluator, SearchSettings), CliError> {
+    pub fn load(&self) -> Result<AnyEvaluator, CliError> {
         // One for searching, one for solving.
         check_tables(2, self.log2_hash)?;
-        self.thinking.load(self.weights.choice(), Some(self.log2_hash))
+        self.weights.choice().load_for(self.strength.selectivity)
     }
 
     /// The engine, with an evaluator of the weights.
     ///
     /// # Errors
     /// Threads the system does not provide.
-    pub fn engine<'e, E: Evaluator>(
+    pub fn engine<'e, E: Evaluator>(&self, evaluator: &'e E, session: &Session) -> Result<Engine<'e, E>, CliError> {
+        let engine = own_engine(evaluator, self.strength, self.log2_hash);
+        start_threads(session.threads, |threads| engine.with_threads(threads))
+    }
+
+    /// The engine as servers want it.
+    ///
+    /// # Errors
+    /// Threads the system does not provide.
+    pub fn served<'e, E: Evaluator>(
         &self,
         evaluator: &'e E,
-        settings: SearchSettings,
         session: &Session,
     ) -> Result<SearchEngine<'e, E>, CliError> {
-        let player = SearchPlayer::new(evaluator, settings);
-        let player = start_threads(session.threads, |threads| player.with_threads(threads))?;
-        Ok(SearchEngine::new(player, "flipside"))
+        Ok(SearchEngine::new(self.engine(evaluator, session)?, "flipside"))
     }
 }
 
@@ -206,7 +170,6 @@ pub struct Shelf(Vec<(EvaluatorChoice, Arc<Loaded>)>);
 
 struct Loaded {
     evaluator: AnyEvaluator,
-    calibration: Option<Calibration>,
     /// The hash of the weights, or the name of an evaluation without.
     identity: String,
 }
@@ -218,7 +181,7 @@ impl Shelf {
         }
         let (evaluator, file) = choice.load_with_file()?;
         let identity = file.as_ref().map_or_else(|| choice.to_string(), WeightFile::hash);
-        let loaded = Arc::new(Loaded { evaluator, calibration: file.and_then(|file| file.calibration), identity });
+        let loaded = Arc::new(Loaded { evaluator, identity });
         self.0.push((choice.clone(), Arc::clone(&loaded)));
         Ok(loaded)
     }
@@ -234,7 +197,7 @@ pub struct PlayerMaker {
 
 enum PlayerKind {
     /// Searches with an evaluator.
-    Own(Arc<Loaded>, SearchSettings, Option<Duration>),
+    Own(Arc<Loaded>, Strength, Option<Duration>),
     /// Starts a program.
     External(ExternalSpec, Limits),
 }
@@ -266,14 +229,9 @@ impl PlayerChoice {
     ///
     /// # Errors
     /// What is wrong with the weight file.
-    pub fn load(
-        &self,
-        thinking: ThinkingArguments,
-        limits: Limits,
-        shelf: &mut Shelf,
-    ) -> Result<PlayerMaker, CliError> {
+    pub fn load(&self, strength: Strength, limits: Limits, shelf: &mut Shelf) -> Result<PlayerMaker, CliError> {
         let (kind, settings) = match self {
-            Self::Own(player) => player.load(thinking, shelf)?,
+            Self::Own(player) => player.load(strength, shelf)?,
             Self::External(choice) => {
                 let (spec, limits, settings) = choice.load(limits);
                 (PlayerKind::External(spec, limits), settings)
@@ -285,28 +243,25 @@ impl PlayerChoice {
 }
 
 impl OwnPlayer {
-    fn load(&self, thinking: ThinkingArguments, shelf: &mut Shelf) -> Result<(PlayerKind, Settings), CliError> {
-        let thinking = ThinkingArguments {
-            depth: self.depth.unwrap_or(if self.time.is_some() { MOST_DEPTH } else { thinking.depth }),
-            more: MoreThinkingArguments {
-                exact: self.exact.unwrap_or(thinking.more.exact),
-                selectivity: self.selectivity.map_or(thinking.more.selectivity, SelectivityArgument::from),
-            },
+    fn load(&self, strength: Strength, shelf: &mut Shelf) -> Result<(PlayerKind, Settings), CliError> {
+        let strength = Strength {
+            depth: self.depth.unwrap_or(if self.time.is_some() { Strength::MAX_DEPTH } else { strength.depth }),
+            selectivity: self.selectivity.unwrap_or(strength.selectivity),
+            exact_empties: self.exact.unwrap_or(strength.exact_empties),
         };
         let loaded = shelf.get(&self.evaluator)?;
-        let choice = thinking.more.selectivity.choice();
-        let selectivity = self.evaluator.selectivity(loaded.calibration.as_ref(), choice)?;
+        self.evaluator.check_calibrated(&loaded.evaluator, strength.selectivity)?;
         let mut settings = Settings::from([
             ("program".into(), concat!("flipside ", env!("CARGO_PKG_VERSION")).into()),
             ("weights".into(), loaded.identity.clone().into()),
-            ("depth".into(), thinking.depth.into()),
-            ("exact".into(), thinking.more.exact.into()),
-            ("selectivity".into(), choice.setting()),
+            ("depth".into(), strength.depth.into()),
+            ("exact".into(), strength.exact_empties.into()),
+            ("selectivity".into(), setting(strength.selectivity)),
         ]);
         if let Some(time) = self.time {
             settings.insert("move-time".into(), time.as_secs_f64().into());
         }
-        Ok((PlayerKind::Own(loaded, thinking.settings(selectivity, None), self.time), settings))
+        Ok((PlayerKind::Own(loaded, strength, self.time), settings))
     }
 }
 
@@ -317,12 +272,14 @@ impl PlayerMaker {
     /// The program does not start.
     pub fn make(&self, stop: &AtomicBool) -> Result<AnyPlayer<'_>, PlayerError> {
         let player: Box<dyn Player> = match &self.kind {
-            PlayerKind::Own(loaded, settings, time) => with_evaluator!(&loaded.evaluator, evaluator => {
-                let player = SearchPlayer::new(evaluator, settings.clone());
-                match time {
-                    None => Box::new(player),
-                    Some(time) => Box::new(TimedPlayer::new(player, *time)),
-                }
+            PlayerKind::Own(loaded, strength, time) => with_evaluator!(&loaded.evaluator, evaluator => {
+                let small = strength.depth <= SMALL_MAX_DEPTH;
+                let log2_entries = if small { SMALL_LOG2_ENTRIES } else { DEEP_LOG2_ENTRIES };
+                let player = SearchPlayer::new(own_engine(evaluator, *strength, log2_entries));
+                Box::new(match time {
+                    None => player,
+                    Some(time) => player.with_time(*time),
+                })
             }),
             PlayerKind::External(spec, limits) => Box::new(ExternalPlayer::start(spec, *limits, stop)?),
         };
@@ -376,10 +333,10 @@ mod tests {
         };
         let player = own("squares:depth=9,selectivity=1.5");
         assert_eq!((player.depth, player.exact), (Some(9), None));
-        assert_eq!(player.selectivity, Some(SelectivityChoice::Deviations(1.5)));
+        assert_eq!(player.selectivity, Some(Some(1.5)));
         assert_eq!(player.evaluator, EvaluatorChoice::Squares);
         assert_eq!(PlayerChoice::Own(player).to_string(), "squares:depth=9,selectivity=1.5");
-        assert_eq!(own("squares:selectivity=off").selectivity, Some(SelectivityChoice::Off));
+        assert_eq!(own("squares:selectivity=off").selectivity, Some(None));
         assert_eq!(own("a:b=c/w.fsw:exact=4").evaluator, EvaluatorChoice::File("a:b=c/w.fsw".into()));
         assert_eq!(own("C:w.fsw").evaluator, EvaluatorChoice::File("C:w.fsw".into()));
         let refused = |text: &str| text.parse::<PlayerChoice>().unwrap_err();

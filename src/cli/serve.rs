@@ -33,9 +33,9 @@ pub struct NboardArguments {
 impl GtpArguments {
     /// Runs the command.
     pub fn run(self, session: &Session, out: &mut dyn Write) -> Result<(), CliError> {
-        let (evaluator, settings) = self.engine.load()?;
+        let evaluator = self.engine.load()?;
         with_evaluator!(&evaluator, evaluator => {
-            Ok(gtp::serve(&mut self.engine.engine(evaluator, settings, session)?, BufReader::new(io::stdin()), out)?)
+            Ok(gtp::serve(&mut self.engine.served(evaluator, session)?, BufReader::new(io::stdin()), out)?)
         })
     }
 }
@@ -43,9 +43,9 @@ impl GtpArguments {
 impl NboardArguments {
     /// Runs the command.
     pub fn run(self, session: &Session, out: &mut dyn Write) -> Result<(), CliError> {
-        let (evaluator, settings) = self.engine.load()?;
+        let evaluator = self.engine.load()?;
         with_evaluator!(&evaluator, evaluator => {
-            Ok(nboard::serve(&mut self.engine.engine(evaluator, settings, session)?, BufReader::new(io::stdin()), out)?)
+            Ok(nboard::serve(&mut self.engine.served(evaluator, session)?, BufReader::new(io::stdin()), out)?)
         })
     }
 }

@@ -91,13 +91,13 @@ impl SolveArguments {
                 let (alpha, beta) = if self.wld { (-1, 1) } else { (-64, 64) };
                 (solver.solve(scored.diagram.position, alpha, beta), begin.elapsed().as_secs_f64())
             };
-            in_order(positions, at_once, solver, solve, |scored, (solution, seconds)| {
-                (solved, nodes) = (solved + 1, nodes + solution.nodes);
+            in_order(positions, at_once, solver, solve, |scored, (analysis, seconds)| {
+                (solved, nodes) = (solved + 1, nodes + analysis.nodes);
                 let empties = scored.diagram.position.empties();
-                let best = solution.best.map_or("--".to_owned(), |square| square.to_string());
-                let score = self.score(solution.score);
-                writeln!(out, "{empties}\t{score}\t{best}\t{}\t{seconds:.3}", solution.nodes)?;
-                if let Some(known) = self.contradiction(scored, solution.score) {
+                let best = analysis.best.map_or("--".to_owned(), |square| square.to_string());
+                let score = self.score(analysis.discs());
+                writeln!(out, "{empties}\t{score}\t{best}\t{}\t{seconds:.3}", analysis.nodes)?;
+                if let Some(known) = self.contradiction(scored, analysis.discs()) {
                     wrong += 1;
                     session.say(format_args!("position {solved}: {score} where the file says {known}"));
                 }

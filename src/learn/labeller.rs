@@ -70,6 +70,6 @@ impl Labeller {
         if position.empties() > self.exact_empties {
             return None;
         }
-        self.solver.solve_until(*position, -64, 64, stop).map(|solution| solution.score)
+        self.solver.solve_until(*position, -64, 64, stop).map(|solved| solved.discs())
     }
 }

@@ -5,11 +5,12 @@ use std::io::{BufRead, Read, Write};
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
-use super::engine::{Engine, Limit};
+use super::engine::Engine;
 use super::line::ServeError;
 use super::listener::{Hurry, Listener};
 use super::sgf;
 use crate::board::{Diagram, Side, Square, picture};
+use crate::search::Limits;
 
 const COMMANDS: [&str; 19] = [
     "boardsize",
@@ -155,8 +156,8 @@ impl<E: Engine> Session<'_, E> {
             None
         } else {
             let time = if play { self.clock.allowance(side, diagram.position.empties()) } else { None };
-            let limit = Limit { depth: None, time, stop: self.hurry.flag() };
-            self.engine.think(&diagram, &limit).line.first().copied()
+            let limits = Limits { depth: None, time, stop: self.hurry.flag() };
+            self.engine.think(&diagram, &limits).best
         };
         if play {
             self.clock.spend(side, begin.elapsed());

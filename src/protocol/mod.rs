@@ -15,7 +15,7 @@ mod nboard_client;
 mod process;
 pub mod sgf;
 
-pub use engine::{Engine, Limit, Opinion, SearchEngine};
+pub use engine::{Engine, SearchEngine};
 pub use external::{Dialect, ExternalPlayer, ExternalSpec, SpecError};
 pub use line::{ServeError, read_line};
 pub use process::Limits;

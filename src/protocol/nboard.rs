@@ -5,6 +5,7 @@
 //! The players say their passes: after a move that leaves the other side without one, that side is to move until the game that
 //! was set has its pass or `move PA` comes.
 
+use std::cmp::Reverse;
 use std::io::{self, BufRead, Write};
 use std::sync::Arc;
 use std::time::Instant;
@@ -14,6 +15,7 @@ use super::line::ServeError;
 use super::listener::{Hurry, Listener};
 use crate::board::{Diagram, Square, squares};
 use crate::record::{Game, MoveNote, ggf};
+use crate::search::{Analysis, Limits};
 
 /// Answers commands until `quit` or the end of the input; after that, what is asked already is answered, but not thought about
 /// for longer than a second each. Commands it does not know are ignored, as the protocol demands;
@@ -53,6 +55,16 @@ pub fn parse_answer(text: &str) -> Option<(Square, Option<f32>)> {
 fn interrupts(line: &str) -> bool {
     let (command, argument) = split_word(line.trim());
     matches!(command, "ping" | "quit" | "move") || (command == "set" && split_word(argument).0 == "game")
+}
+
+fn limits(depth: u32, hurry: &Hurry) -> Limits<'_> {
+    Limits { depth: Some(depth), time: None, stop: hurry.flag() }
+}
+
+/// A line about a move, or the pass `PA`, that was searched.
+fn search_line(pass: &str, analysis: &Analysis) -> String {
+    let line: String = analysis.pv.iter().map(ToString::to_string).collect();
+    format!("search {pass}{line} {:.2} 0 {}", analysis.score.discs(), analysis.depth)
 }
 
 struct Session<'a, E: Engine, W: Write> {
@@ -142,11 +154,11 @@ impl<E: Engine, W: Write> Session<'_, E, W> {
         }
         self.say(&format!("status {} is thinking", self.engine.name()))?;
         let begin = Instant::now();
-        let opinion = self.engine.think_of_any(&diagram, self.depth, self.hurry.flag());
+        let analysis = self.engine.think_of_any(&diagram, &limits(self.depth, &self.hurry));
         let seconds = begin.elapsed().as_secs_f64();
-        self.say(&format!("nodestats {} {seconds:.2}", opinion.nodes))?;
-        let square = opinion.line.first().map_or("PA".into(), ToString::to_string);
-        self.say(&format!("=== {square}/{:.2}/{seconds:.2}", opinion.discs))?;
+        self.say(&format!("nodestats {} {seconds:.2}", analysis.nodes))?;
+        let square = analysis.best.map_or("PA".into(), |best| best.to_string());
+        self.say(&format!("=== {square}/{:.2}/{seconds:.2}", analysis.score.discs()))?;
         self.say("status")
     }
 
@@ -164,25 +176,24 @@ impl<E: Engine, W: Write> Session<'_, E, W> {
             return self.hint_pass(&diagram.pass());
         }
         for depth in 1..=self.depth {
-            let mut opinions = Vec::with_capacity(moves.len());
+            let mut analyses = Vec::with_capacity(moves.len());
             for &square in &moves {
                 if self.hurry.is_on() {
                     break;
                 }
-                let opinion = self.engine.think_of_move(&diagram, square, depth, self.hurry.flag());
-                nodes += opinion.nodes;
-                opinions.push(opinion);
+                let analysis = self.engine.think_of_move(&diagram, square, depth, &limits(depth, &self.hurry));
+                nodes += analysis.nodes;
+                analyses.push(analysis);
             }
             // After the first round, only what all moves were searched to counts.
-            if opinions.len() < moves.len() || (depth > 1 && self.hurry.is_on()) {
+            if analyses.len() < moves.len() || (depth > 1 && self.hurry.is_on()) {
                 break;
             }
-            opinions.sort_by(|a, b| b.discs.total_cmp(&a.discs));
-            for opinion in opinions.iter().take(count) {
-                let line: String = opinion.line.iter().map(ToString::to_string).collect();
-                self.say(&format!("search {line} {:.2} 0 {}", opinion.discs, opinion.depth))?;
+            analyses.sort_by_key(|analysis| Reverse(analysis.score));
+            for analysis in analyses.iter().take(count) {
+                self.say(&search_line("", analysis))?;
             }
-            if opinions.iter().all(|opinion| opinion.exact) {
+            if analyses.iter().all(|analysis| analysis.exact) {
                 break;
             }
         }
@@ -192,9 +203,8 @@ impl<E: Engine, W: Write> Session<'_, E, W> {
 
     /// The only choice where the side to move has no move.
     fn hint_pass(&mut self, diagram: &Diagram) -> io::Result<()> {
-        let opinion = self.engine.think_of_any(diagram, self.depth, self.hurry.flag());
-        let line: String = opinion.line.iter().map(ToString::to_string).collect();
-        self.say(&format!("search PA{line} {:.2} 0 {}", opinion.discs, opinion.depth))?;
+        let analysis = self.engine.think_of_any(diagram, &limits(self.depth, &self.hurry));
+        self.say(&search_line("PA", &analysis))?;
         self.say("status")
     }
 
@@ -214,7 +224,7 @@ impl<E: Engine, W: Write> Session<'_, E, W> {
             if self.hurry.is_on() {
                 break;
             }
-            let discs = self.engine.think_of_any(&diagram, self.depth, self.hurry.flag()).discs;
+            let discs = self.engine.think_of_any(&diagram, &limits(self.depth, &self.hurry)).score.discs();
             self.say(&format!("analysis {number} {discs:.2}"))?;
         }
         self.say("status")

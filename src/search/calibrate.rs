@@ -68,7 +68,7 @@ pub fn solve_all<E: Evaluator>(
         let mut value = None;
         if position.empties() <= max_empties {
             solver.new_game();
-            value = Some(Score::from_discs(solver.solve_until(*position, -64, 64, stop)?.score));
+            value = Some(solver.solve_until(*position, -64, 64, stop)?.score);
         }
         on_solved();
         Some(value)

@@ -1,9 +1,12 @@
 //! Searching: what a position is worth when both sides look ahead.
 //!
-//! [`Searcher`] is the search that self-play and play use; [`EndgameSolver`] solves positions with few empty squares.
+//! [`Engine`] is what plays: it searches to a depth ([`Searcher`]) and solves positions with few empty squares ([`EndgameSolver`]),
+//! as its [`Strength`] says, and answers with an [`Analysis`].
 
+mod analysis;
 pub mod calibrate;
 pub mod endgame;
+mod engine;
 mod node;
 mod ordering;
 mod probcut;
@@ -11,9 +14,14 @@ mod pvs;
 mod searcher;
 mod split;
 mod stop;
+mod strength;
 mod table;
 mod tunables;
 
+pub use analysis::{Analysis, Line};
 pub use endgame::EndgameSolver;
-pub use probcut::Selectivity;
-pub use searcher::{SearchResult, Searcher};
+pub use engine::Engine;
+pub use probcut::{NotCalibrated, Selectivity};
+pub use searcher::Searcher;
+pub use stop::Limits;
+pub use strength::{Deviations, Strength, parse_selectivity};

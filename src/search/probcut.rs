@@ -8,7 +8,8 @@
 
 use std::sync::Arc;
 
-use crate::eval::{Calibration, DepthPair, Score};
+use super::strength::Deviations;
+use crate::eval::{Calibration, DepthPair, Evaluator, Score};
 
 /// How selectively to search: the parameters of the weights, and how sure a cut has to be. Cheap to clone.
 #[derive(Clone, PartialEq, Debug)]
@@ -17,7 +18,13 @@ pub struct Selectivity {
     probes: Arc<[Vec<Probe>]>,
     /// The smallest depth with probes.
     min_depth: u32,
+    deviations: f32,
 }
+
+/// A selective search is wanted with an evaluator that is not calibrated.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
+#[error("the evaluation is not calibrated for a selective search")]
+pub struct NotCalibrated;
 
 /// A shallow search that may replace a deep one, in units of [`Score`].
 #[derive(Clone, Copy, PartialEq, Debug)]
@@ -30,6 +37,21 @@ pub(super) struct Probe {
 }
 
 impl Selectivity {
+    /// What a search with an evaluator cuts by; none at full width.
+    ///
+    /// # Errors
+    /// The evaluator is not calibrated.
+    pub fn of(evaluator: &impl Evaluator, deviations: Deviations) -> Result<Option<Self>, NotCalibrated> {
+        let Some(deviations) = deviations else { return Ok(None) };
+        let calibration = evaluator.calibration().ok_or(NotCalibrated)?;
+        Ok(Some(Self::new(calibration, deviations)))
+    }
+
+    /// How many standard deviations beyond the bound a prediction has to be.
+    pub fn deviations(&self) -> f32 {
+        self.deviations
+    }
+
     /// Cuts where the predicted value is `deviations` standard deviations beyond the bound: 1 cuts much and errs now and then, 2
     /// cuts little and seldom errs.
     ///
@@ -47,7 +69,7 @@ impl Selectivity {
             }
         }
         let min_depth = calibration.pairs().iter().map(|pair| u32::from(pair.deep)).min().unwrap_or(u32::MAX);
-        Self { probes: probes.into(), min_depth }
+        Self { probes: probes.into(), min_depth, deviations }
     }
 
     /// Whether a search to `depth` may cut anywhere in its tree.

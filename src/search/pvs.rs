@@ -4,6 +4,7 @@
 
 use arrayvec::ArrayVec;
 
+use super::analysis::Line;
 use super::node::Node;
 use super::ordering::{MAX_MOVES, MoveList, ScoredMove, mobility_score};
 use super::probcut::{Probe, Selectivity};
@@ -15,9 +16,6 @@ use super::tunables::{
 };
 use crate::board::{Bitboard, Square};
 use crate::eval::{Evaluator, Score};
-
-/// The principal variation: moves from a node on, best play by both sides. Passes are left out.
-pub(super) type Line = ArrayVec<Square, 64>;
 
 /// The best value among the moves searched so far, and its move.
 type Best = (Score, Option<Square>);
@@ -371,7 +369,7 @@ mod tests {
             selectivity,
             probing: false,
             nodes: 0,
-            stop: Stop { flag: &NEVER, outer: None },
+            stop: Stop::new(&NEVER),
             stopped: false,
         }
     }

@@ -1,33 +1,20 @@
 //! The search that play and self-play use.
 
 use std::sync::atomic::AtomicBool;
+use std::time::Instant;
 
 use rayon::{ThreadPool, ThreadPoolBuildError};
 
+use super::analysis::{Analysis, Line};
 use super::node::Node;
 use super::probcut::Selectivity;
-use super::pvs::{Line, Search};
+use super::pvs::Search;
 use super::split::thread_pool;
 use super::stop::{NEVER, Stop};
 use super::table::{Single, Table};
-use super::tunables::{CACHED_LOG2_ENTRIES, TT_MIN_DEPTH};
-use crate::board::{Bitboard, Position, Square, squares};
+use super::tunables::{CACHED_LOG2_ENTRIES, STOP_MIN_DEPTH, TT_MIN_DEPTH};
+use crate::board::{Bitboard, Position, squares};
 use crate::eval::{Evaluator, Score};
-
-/// What a search found.
-#[derive(Clone, PartialEq, Eq, Debug)]
-pub struct SearchResult {
-    /// The value for the player to move.
-    pub score: Score,
-    /// The best move; none where the player must pass, the game is over, or the depth is 0.
-    pub best: Option<Square>,
-    /// The principal variation, starting with `best` if there is one. Passes are left out.
-    pub line: Vec<Square>,
-    /// Plies searched: at most as many as there are empty squares.
-    pub depth: u32,
-    /// Positions visited, the root included.
-    pub nodes: u64,
-}
 
 /// Searches positions with one evaluator, keeping what it learned of earlier positions in its table.
 pub struct Searcher<'e, E: Evaluator> {
@@ -82,16 +69,28 @@ impl<'e, E: Evaluator> Searcher<'e, E> {
 
     /// Searches a position to `depth` plies (0 is the static evaluation). A pass is no ply. Depths beyond the end of
     /// the game give the exact result.
-    pub fn search(&mut self, position: &Position, depth: u32) -> SearchResult {
+    pub fn search(&mut self, position: &Position, depth: u32) -> Analysis {
         self.search_until(position, depth, &NEVER)
     }
 
     /// [`Self::search`], given up soon after `stop` is set: the result is then that of the last complete iteration, and its
     /// depth the depth of that. The iterations to less than five plies, which take no time to speak of, are always made.
-    pub fn search_until(&mut self, position: &Position, depth: u32, stop: &AtomicBool) -> SearchResult {
+    pub fn search_until(&mut self, position: &Position, depth: u32, stop: &AtomicBool) -> Analysis {
+        self.search_with(position, depth, Stop::new(stop), None)
+    }
+
+    /// [`Self::search_until`] that begins no iteration after `last_start`.
+    pub(super) fn search_with(
+        &mut self,
+        position: &Position,
+        depth: u32,
+        stop: Stop<'_>,
+        last_start: Option<Instant>,
+    ) -> Analysis {
         let root = Node::new(self.evaluator, position);
+        let empties = position.empties();
         // Beyond the end of the game there is nothing to find.
-        let depth = depth.min(position.empties());
+        let depth = depth.min(empties);
         // An earlier search that came by here has done the first iterations.
         let known = self.known_iteration(position, depth);
         let mut search = Search {
@@ -103,17 +102,19 @@ impl<'e, E: Evaluator> Searcher<'e, E> {
             selectivity: self.selectivity.as_ref(),
             probing: false,
             nodes: 0,
-            stop: Stop { flag: stop, outer: None },
+            stop,
             stopped: false,
         };
-        let deepen = || search.deepen(&root, depth, known);
-        let Iteration { depth, score, line } = match &self.pool {
+        let deepen = || search.deepen(&root, depth, known, last_start);
+        let Iteration { depth, score, line: pv } = match &self.pool {
             Some(pool) => pool.install(deepen),
             None => deepen(),
         };
         self.killers = search.killers;
-        let best = if position.moves() == 0 { None } else { line.first().copied() };
-        SearchResult { score, best, line: line.to_vec(), depth, nodes: search.nodes }
+        let best = if root.moves == 0 { None } else { pv.first().copied() };
+        let exact = depth >= empties;
+        let selectivity = self.selectivity.as_ref().filter(|_| !exact).map(Selectivity::deviations);
+        Analysis { score, best, pv, depth, nodes: search.nodes, exact, selectivity }
     }
 
     /// What an earlier search that came by a position found out about it, to less than `depth`: with that, the first iterations are
@@ -135,11 +136,20 @@ struct Iteration {
 
 impl<E: Evaluator> Search<'_, E> {
     /// Iterative deepening from what is known on. Answers with the last complete iteration.
-    fn deepen(&mut self, root: &Node<E::State>, depth: u32, known: Option<Iteration>) -> Iteration {
+    fn deepen(
+        &mut self,
+        root: &Node<E::State>,
+        depth: u32,
+        known: Option<Iteration>,
+        last_start: Option<Instant>,
+    ) -> Iteration {
         let mut last = known;
         let first = last.as_ref().map_or(1, |known| known.depth + 1);
         // Odd and even depths see the tempo differently; deepening two plies at a time keeps the order of moves stable.
         for next in (depth % 2..=depth).step_by(2).filter(|&next| next >= first || next == depth) {
+            if next > STOP_MIN_DEPTH && last_start.is_some_and(|last_start| Instant::now() > last_start) {
+                break;
+            }
             let mut line = Line::new();
             let expected = last.as_ref().map(|last| last.score);
             let Some(score) = self.aspire(root, next, expected, &mut line) else { break };

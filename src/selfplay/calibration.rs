@@ -10,22 +10,16 @@ use rand_chacha::ChaCha8Rng;
 use super::game::{SelfPlay, SelfPlayConfig, Stopped, UpdateTarget};
 use crate::board::Position;
 use crate::eval::{Calibration, Evaluator};
-use crate::search::Selectivity;
+use crate::search::Strength;
 use crate::search::calibrate::{fit_pairs, groups, search_all};
 
 /// How the games are played whose positions are measured.
-const GAMES: SelfPlayConfig = SelfPlayConfig {
-    depth: 2,
-    selectivity: None,
-    exact_empties: 6,
-    opening_plies: 20,
-    exploration: 0.05,
-    update: UpdateTarget::Td,
-};
+const GAMES: SelfPlayConfig =
+    SelfPlayConfig { strength: Strength::new(2, 6), opening_plies: 20, exploration: 0.05, update: UpdateTarget::Td };
 /// Games played at once.
 const BATCH: u32 = 256;
 /// Games played at most for each position wanted: early in the game there are only so many different ones.
-const MOST_GAMES: usize = 8;
+const MAX_GAMES: usize = 8;
 
 /// Positions of self-play, `count` different ones for each of the [`groups`] of numbers of empty squares (fewer where the games
 /// do not have them), at most one of a group from a game. They depend on the weights and the seed alone.
@@ -38,18 +32,18 @@ pub fn varied_positions<E: Evaluator>(
     count: usize,
     stop: &AtomicBool,
 ) -> Result<Vec<Position>, Stopped> {
-    let players = SelfPlay::new(evaluator, GAMES, None);
+    let players = SelfPlay::new(evaluator, GAMES);
     let mut rng = ChaCha8Rng::seed_from_u64(seed);
     let mut wanted: Vec<_> = groups().map(|group| (group, Vec::new())).collect();
     let mut seen = HashSet::new();
-    for first in (0..(MOST_GAMES * count) as u32).step_by(BATCH as usize) {
+    for first in (0..(MAX_GAMES * count) as u32).step_by(BATCH as usize) {
         for game in players.play_games(seed, 0, first, BATCH, stop)? {
             let plies = game.replay().plies;
-            for ((least, most), positions) in &mut wanted {
+            for ((min, max), positions) in &mut wanted {
                 let of_group: Vec<_> = plies
                     .iter()
                     .map(|ply| ply.position)
-                    .filter(|position| (*least..=*most).contains(&position.empties()))
+                    .filter(|position| (*min..=*max).contains(&position.empties()))
                     .collect();
                 let Some(&position) = of_group.choose(&mut rng) else { continue };
                 if positions.len() < count && seen.insert(position) {
@@ -67,21 +61,22 @@ pub fn varied_positions<E: Evaluator>(
 /// Positions of each group that self-play measures its own searches on: a deviation is known to some 6 in a hundred.
 const POSITIONS: usize = 128;
 
-/// What self-play's searches cut by, where the configuration wants them selective. It is measured, on all threads and by searches of
-/// full width, how far shallow searches with this evaluator can be relied upon: at depth 6 a second, at depth 10 some 20 seconds of
-/// a core. None where they cannot be at all, as with weights that have learned nothing yet.
+/// How far shallow searches with an evaluator can be relied upon, where the configuration wants selective ones: measured on all
+/// threads and by searches of full width, at depth 6 in a second, at depth 10 in some 20 seconds of a core. None where they cannot be
+/// relied upon at all, as with weights that have learned nothing yet.
 ///
 /// # Errors
 /// `stop` was set before.
-pub fn measured_selectivity<E: Evaluator>(
+pub fn measured_calibration<E: Evaluator>(
     evaluator: &E,
     config: &SelfPlayConfig,
     stop: &AtomicBool,
-) -> Result<Option<Selectivity>, Stopped> {
-    let Some(deviations) = config.selectivity else { return Ok(None) };
+) -> Result<Option<Calibration>, Stopped> {
+    if config.strength.selectivity.is_none() {
+        return Ok(None);
+    }
     let positions = varied_positions(evaluator, 0, POSITIONS, stop)?;
-    let values = search_all(evaluator, &positions, config.depth, stop, || {}).ok_or(Stopped)?;
+    let values = search_all(evaluator, &positions, config.strength.depth, stop, || {}).ok_or(Stopped)?;
     let pairs = fit_pairs(&positions, &values).into_iter().map(|measurement| measurement.pair);
-    let calibration = Calibration::new(pairs.collect()).ok();
-    Ok(calibration.map(|calibration| Selectivity::new(&calibration, deviations)))
+    Ok(Calibration::new(pairs.collect()).ok())
 }

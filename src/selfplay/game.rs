@@ -11,21 +11,17 @@ use serde::{Deserialize, Serialize};
 use super::record::{GameRecord, Label, PlyKind};
 use crate::board::{Diagram, Square, squares};
 use crate::eval::{Evaluator, Score};
-use crate::search::{EndgameSolver, Searcher, Selectivity};
+use crate::search::{Engine, Limits, Strength};
 use crate::threads::in_order;
 
 /// How self-play games are played.
 #[derive(Clone, Copy, PartialEq, Debug, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case", deny_unknown_fields)]
 pub struct SelfPlayConfig {
-    /// Plies of the search behind every move and label.
-    pub depth: u32,
-    /// Where it is given, searches are selective, and cut what is so many standard deviations beyond the window; see
-    /// [`Selectivity`]. Only searches of 3 plies or more can be cut.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub selectivity: Option<f32>,
-    /// From so many empties on, positions are solved exactly.
-    pub exact_empties: u32,
+    /// The thinking behind every move and label. Selective searches ask for an evaluator that is calibrated
+    /// ([`measured_calibration`](super::measured_calibration)), and for a depth of 3 plies or more.
+    #[serde(flatten)]
+    pub strength: Strength,
     /// A game begins with 0 to this many random plies, every number equally likely. They are not labelled.
     pub opening_plies: u32,
     /// Chance of a random move at each later ply.
@@ -44,20 +40,13 @@ pub enum UpdateTarget {
     Tdleaf,
 }
 
-/// Plays self-play games, with a searcher and a solver for each thread.
+/// Plays self-play games, with an engine for each thread.
 ///
 /// A thread plays 32 games at once, a ply of each in turn: all these positions have the same number of empties, so the
 /// tables of one stage serve them all from the second-level cache. That makes the search 1.4 times as fast as game after game.
 pub struct SelfPlay<'e, E: Evaluator> {
     evaluator: &'e E,
     config: SelfPlayConfig,
-    selectivity: Option<Selectivity>,
-}
-
-/// What one thread needs; it carries nothing from position to position.
-struct Worker<'e, E: Evaluator> {
-    searcher: Searcher<'e, E>,
-    solver: EndgameSolver<'e, E>,
 }
 
 /// A game being played.
@@ -66,9 +55,9 @@ struct Game {
     diagram: Diagram,
     /// Random plies it begins with.
     opening: usize,
-    /// The rest of an optimal game, last move first, and its value in discs for the side to move; empty if not known.
+    /// The rest of an optimal game, last move first, and its value for the side to move; empty if not known.
     line: Vec<Square>,
-    exact: i32,
+    exact: Score,
     moves: Vec<Square>,
     labels: Vec<Label>,
 }
@@ -76,15 +65,16 @@ struct Game {
 /// Games that a thread plays in step.
 const LOCKSTEP: u32 = 32;
 
-/// Table sizes, as powers of two entries: what a game at small depths fills, within the second-level cache.
-const SEARCH_TABLE: u32 = 12;
-const SOLVER_TABLE: u32 = 13;
+/// Tables of 2^this entries: what a game at small depths fills, within the second-level cache.
+const LOG2_ENTRIES: u32 = 12;
 
 impl<'e, E: Evaluator> SelfPlay<'e, E> {
-    /// Players by an evaluator. Where the configuration asks for selective searches, `selectivity` is what they cut by
-    /// ([`measured_selectivity`](super::measured_selectivity)); without one they are of full width.
-    pub fn new(evaluator: &'e E, config: SelfPlayConfig, selectivity: Option<Selectivity>) -> Self {
-        Self { evaluator, config, selectivity }
+    /// Players by an evaluator. Where it is not calibrated, searches are of full width.
+    pub fn new(evaluator: &'e E, mut config: SelfPlayConfig) -> Self {
+        if evaluator.calibration().is_none() {
+            config.strength.selectivity = None;
+        }
+        Self { evaluator, config }
     }
 
     /// Plays games `first..first + count` of a generation on the threads of the current rayon pool; game k is the same whatever is played with it and
@@ -128,17 +118,22 @@ impl<'e, E: Evaluator> SelfPlay<'e, E> {
             let first = numbers.start + LOCKSTEP * step as u32;
             let step = first..(first + LOCKSTEP).min(numbers.end);
             let games = step.map(|game| Game::new(&self.config, game_rng(seed, generation, game))).collect();
-            let played = worker.get_or_insert_with(|| self.worker()).play(&self.config, games, stop);
+            let played = worker.get_or_insert_with(|| self.worker()).play(games, stop);
             Ok::<_, Infallible>(played.ok().map(|games| prepare(first, games)))
         };
         let Ok(()) = in_order(steps, stop, work, |_, games| on_games(games));
     }
 
     fn worker(&self) -> Worker<'e, E> {
-        let mut searcher = Searcher::new(self.evaluator, SEARCH_TABLE);
-        searcher.set_selectivity(self.selectivity.clone());
-        Worker { searcher, solver: EndgameSolver::with_evaluator(self.evaluator, SOLVER_TABLE) }
+        let engine = Engine::new(self.evaluator, self.config.strength, LOG2_ENTRIES);
+        Worker { engine: engine.expect("only calibrated evaluators search selectively"), config: self.config }
     }
+}
+
+/// One thread's player; it carries nothing from position to position.
+struct Worker<'e, E: Evaluator> {
+    engine: Engine<'e, E>,
+    config: SelfPlayConfig,
 }
 
 /// What was asked for was not done, because the flag to stop was set before.
@@ -156,7 +151,7 @@ impl Game {
     fn new(config: &SelfPlayConfig, mut rng: ChaCha8Rng) -> Self {
         let opening = rng.random_range(0..=config.opening_plies) as usize;
         let (moves, labels) = (Vec::with_capacity(60), Vec::with_capacity(60));
-        Self { rng, diagram: Diagram::START, opening, line: Vec::new(), exact: 0, moves, labels }
+        Self { rng, diagram: Diagram::START, opening, line: Vec::new(), exact: Score::default(), moves, labels }
     }
 
     fn random_move(&mut self) -> Square {
@@ -183,18 +178,13 @@ impl Game {
 
 impl<E: Evaluator> Worker<'_, E> {
     /// Plays games to their ends, a ply of each in turn.
-    fn play(
-        &mut self,
-        config: &SelfPlayConfig,
-        mut games: Vec<Game>,
-        stop: &AtomicBool,
-    ) -> Result<Vec<GameRecord>, Stopped> {
+    fn play(&mut self, mut games: Vec<Game>, stop: &AtomicBool) -> Result<Vec<GameRecord>, Stopped> {
         let mut going = true;
         while going {
             going = false;
             for game in &mut games {
                 if game.diagram.position.moves() != 0 {
-                    self.step(config, game, stop)?;
+                    self.step(game, stop)?;
                     going = true;
                 }
             }
@@ -204,58 +194,46 @@ impl<E: Evaluator> Worker<'_, E> {
     }
 
     /// Labels the position of a game, unless it is still in its random opening, and plays a move.
-    fn step(&mut self, config: &SelfPlayConfig, game: &mut Game, stop: &AtomicBool) -> Result<(), Stopped> {
+    fn step(&mut self, game: &mut Game, stop: &AtomicBool) -> Result<(), Stopped> {
         if game.moves.len() < game.opening {
             let to = game.random_move();
             game.play(to);
             return Ok(());
         }
-        let explore = config.exploration > 0.0 && game.rng.random_bool(config.exploration);
-        let best = if game.diagram.position.empties() <= config.exact_empties {
-            self.solve(game, stop)?
+        let explore = self.config.exploration > 0.0 && game.rng.random_bool(self.config.exploration);
+        if game.line.is_empty() {
+            self.think(game, explore, stop)?;
         } else {
-            self.search(config, game, explore, stop)?
-        };
+            game.label(game.exact, PlyKind::Exact);
+        }
+        let best = *game.line.last().expect("a position with moves has a best one");
         let to = if explore { game.random_move() } else { best };
-        if game.line.pop() != Some(to) {
+        // What follows is known where the value is exact, as long as the best moves are played.
+        let known = game.labels.last().is_some_and(|label| label.kind == PlyKind::Exact);
+        if game.line.pop() != Some(to) || !known {
             game.line.clear();
         }
         game.play(to);
         Ok(())
     }
 
-    /// Labels a position exactly and gives its best move, which is the last of the game's line.
-    fn solve(&mut self, game: &mut Game, stop: &AtomicBool) -> Result<Square, Stopped> {
-        if game.line.is_empty() {
-            self.solver.new_game();
-            let solution = self.solver.solve_line_until(game.diagram.position, &mut game.line, stop);
-            game.exact = unless_stopped(solution, stop)?.score;
-            game.line.reverse();
+    /// Labels a position; the best move is the last of the game's line.
+    fn think(&mut self, game: &mut Game, explore: bool, stop: &AtomicBool) -> Result<(), Stopped> {
+        self.engine.forget();
+        let analysis = self.engine.analyse_within(&game.diagram.position, &Limits { stop, ..Limits::NONE });
+        if stop.load(Relaxed) {
+            return Err(Stopped);
         }
-        game.label(Score::from_discs(game.exact), PlyKind::Exact);
-        Ok(*game.line.last().expect("a position with moves has an optimal line"))
-    }
-
-    /// Labels a position by search and gives its best move.
-    fn search(
-        &mut self,
-        config: &SelfPlayConfig,
-        game: &mut Game,
-        explore: bool,
-        stop: &AtomicBool,
-    ) -> Result<Square, Stopped> {
-        self.searcher.forget();
-        let found = self.searcher.search_until(&game.diagram.position, config.depth, stop);
-        let found = unless_stopped(Some(found), stop)?;
-        game.label(found.score, if explore { PlyKind::Exploratory } else { PlyKind::Greedy });
-        if config.update == UpdateTarget::Tdleaf {
-            game.labels.last_mut().expect("just labelled").line.clone_from(&found.line);
+        game.line.extend(analysis.pv.iter().rev());
+        if game.diagram.position.empties() <= self.config.strength.exact_empties {
+            game.exact = analysis.score;
+            game.label(analysis.score, PlyKind::Exact);
+            return Ok(());
         }
-        Ok(found.best.expect("a position with moves has a best one"))
+        game.label(analysis.score, if explore { PlyKind::Exploratory } else { PlyKind::Greedy });
+        if self.config.update == UpdateTarget::Tdleaf {
+            game.labels.last_mut().expect("just labelled").line = analysis.pv.to_vec();
+        }
+        Ok(())
     }
-}
-
-/// What a search answered, unless it may have been cut short.
-fn unless_stopped<T>(found: Option<T>, stop: &AtomicBool) -> Result<T, Stopped> {
-    found.filter(|_| !stop.load(Relaxed)).ok_or(Stopped)
 }

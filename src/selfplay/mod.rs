@@ -4,6 +4,6 @@ mod calibration;
 mod game;
 mod record;
 
-pub use calibration::{measured_selectivity, varied_positions};
+pub use calibration::{measured_calibration, varied_positions};
 pub use game::{SelfPlay, SelfPlayConfig, Stopped, UpdateTarget};
 pub use record::{GameError, GameRecord, Label, Ply, PlyKind, Replay};

@@ -5,6 +5,7 @@ use serde::{Deserialize, Serialize};
 use crate::fit::{FitConfig, FitConfigError};
 use crate::learn::StepRule;
 use crate::pattern::{PatternSet, PatternSetError};
+use crate::search::Strength;
 use crate::selfplay::SelfPlayConfig;
 
 /// Everything that decides a run's weights. [`TrainConfig::to_toml`] is what stands in the run directory and in weight files.
@@ -126,17 +127,16 @@ fn is_zero(number: &u32) -> bool {
 }
 
 /// When and how strength is measured. The newest weights become the best if they beat the best so far.
-#[derive(Clone, Copy, PartialEq, Eq, Debug, Serialize, Deserialize)]
+#[derive(Clone, Copy, PartialEq, Debug, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case", deny_unknown_fields)]
 pub struct GateConfig {
     /// Generations from gate to gate; 0 for none but the last.
     pub every: u32,
     /// Pairs of games in each match.
     pub pairs: u32,
-    /// Plies of the players' search.
-    pub depth: u32,
-    /// From so many empties on the players play exactly.
-    pub exact_empties: u32,
+    /// How strongly the players think, at full width.
+    #[serde(flatten)]
+    pub strength: Strength,
 }
 
 /// The built-in configurations: name, TOML text and the minutes they are meant for.
@@ -230,10 +230,12 @@ impl TrainConfig {
         require(!self.phases.is_empty(), "phases", "empty".into(), "there is at least one phase")?;
         require((1..=1000).contains(&self.window), "window", self.window.to_string(), "1 to 1000 generations")?;
         require((1..=100).contains(&self.passes), "passes", self.passes.to_string(), "1 to 100")?;
-        let GateConfig { pairs, depth, exact_empties, .. } = self.gate;
+        let GateConfig { pairs, strength: Strength { depth, selectivity, exact_empties }, .. } = self.gate;
         require((1..=100_000).contains(&pairs), "gate.pairs", pairs.to_string(), "1 to 100,000")?;
         require((1..=20).contains(&depth), "gate.depth", depth.to_string(), "1 to 20 plies")?;
         require(exact_empties <= 24, "gate.exact-empties", exact_empties.to_string(), "at most 24")?;
+        let full_width = "left out: gates are played at full width";
+        require(selectivity.is_none(), "gate.selectivity", selectivity.unwrap_or(0.0).to_string(), full_width)?;
         if let Some(fit) = &self.fit {
             fit.check()?;
             let same = fit.step.numbers() == self.step.numbers();
@@ -266,20 +268,17 @@ impl TrainConfig {
             let stage_plies = phase.stage_plies;
             require((1..=60).contains(&stage_plies), "stage-plies", stage_plies.to_string(), "1 to 60")?;
             require(phase.overlap <= 60, "overlap", phase.overlap.to_string(), "at most 60 plies")?;
-            require((1..=20).contains(&play.depth), "depth", play.depth.to_string(), "1 to 20 plies")?;
-            if let Some(deviations) = play.selectivity {
+            let Strength { depth, selectivity, exact_empties } = play.strength;
+            require((1..=20).contains(&depth), "depth", depth.to_string(), "1 to 20 plies")?;
+            if let Some(deviations) = selectivity {
                 let expected = "0 to 100 standard deviations, or left out for full width";
                 require((0.0..=100.0).contains(&deviations), "selectivity", deviations.to_string(), expected)?;
                 // Shallower searches have nothing to cut; the measuring for deeper ones, at full width, would take for ever.
-                require(
-                    (3..=12).contains(&play.depth),
-                    "depth",
-                    play.depth.to_string(),
-                    "3 to 12 plies with selectivity",
-                )?;
+                let expected = "3 to 12 plies with selectivity";
+                require((3..=12).contains(&depth), "depth", depth.to_string(), expected)?;
             }
-            let exact = play.exact_empties;
-            require(exact <= 24, "exact-empties", exact.to_string(), "at most 24 (more would take for ever)")?;
+            let expected = "at most 24 (more would take for ever)";
+            require(exact_empties <= 24, "exact-empties", exact_empties.to_string(), expected)?;
             require(play.opening_plies <= 59, "opening-plies", play.opening_plies.to_string(), "at most 59")?;
             let exploration = play.exploration;
             require((0.0..=1.0).contains(&exploration), "exploration", exploration.to_string(), "a chance, 0 to 1")?;

@@ -5,15 +5,23 @@ use std::sync::atomic::{AtomicBool, Ordering::Relaxed};
 
 use super::config::GateConfig;
 use super::event::GateMatch;
-use crate::arena::{Match, SearchPlayer, SearchSettings, select_openings, xot_openings};
+use crate::arena::{Match, SearchPlayer, select_openings, xot_openings};
 use crate::board::Transcript;
 use crate::eval::{Evaluator, MobilityEvaluator, Model, PatternEvaluator};
 use crate::pattern::Layout;
+use crate::search::{Engine, Strength};
 use crate::selfplay::Stopped;
 
 /// New weights become the best where they are the stronger ones with at least this likelihood: weights of equal strength do so in
 /// one gate of twenty.
 pub(super) const SUPERIORITY: f64 = 0.95;
+
+/// The tables of a player have 2^this entries: what a game at small depths fills.
+const LOG2_ENTRIES: u32 = 12;
+
+fn player<E: Evaluator>(evaluator: &E, strength: Strength) -> SearchPlayer<'_, E> {
+    SearchPlayer::new(Engine::new(evaluator, strength, LOG2_ENTRIES).expect("checked: gates are played at full width"))
+}
 
 /// Plays a match of `first` against `second`, a pair of games from each opening.
 fn play<A: Evaluator, B: Evaluator>(
@@ -23,11 +31,9 @@ fn play<A: Evaluator, B: Evaluator>(
     openings: Vec<Transcript>,
     stop: &AtomicBool,
 ) -> Result<GateMatch, Stopped> {
-    let settings =
-        SearchSettings { depth: config.depth, exact_empties: config.exact_empties, ..SearchSettings::default() };
     let plan = Match { openings, sprt: None, held: Vec::new() };
-    let first = || Ok(SearchPlayer::new(first, settings.clone()));
-    let second = || Ok(SearchPlayer::new(second, settings.clone()));
+    let first = || Ok(player(first, config.strength));
+    let second = || Ok(player(second, config.strength));
     let report = plan.run(first, second, stop, |_| ()).expect("built-in players always start");
     if stop.load(Relaxed) { Err(Stopped) } else { Ok(GateMatch::of(&report)) }
 }

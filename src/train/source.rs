@@ -7,7 +7,7 @@ use std::sync::atomic::AtomicBool;
 use crate::eval::{Model, PatternEvaluator};
 use crate::games::frame;
 use crate::pattern::Layout;
-use crate::selfplay::{GameRecord, SelfPlay, SelfPlayConfig, measured_selectivity};
+use crate::selfplay::{GameRecord, SelfPlay, SelfPlayConfig, measured_calibration};
 
 /// Games that are wanted.
 #[derive(Clone, Debug)]
@@ -49,8 +49,9 @@ pub struct LocalGames;
 impl GameSource for LocalGames {
     fn play(&self, job: &GameJob<'_>, stop: &AtomicBool, on_games: &mut (dyn FnMut(Played) -> ControlFlow<()> + Send)) {
         let evaluator = PatternEvaluator::with_layout(job.model, job.layout.clone()).expect("the learner's model fits");
-        let Ok(selectivity) = measured_selectivity(&evaluator, job.play, stop) else { return };
-        let players = SelfPlay::new(&evaluator, *job.play, selectivity);
+        let Ok(calibration) = measured_calibration(&evaluator, job.play, stop) else { return };
+        let evaluator = evaluator.with_calibration(calibration);
+        let players = SelfPlay::new(&evaluator, *job.play);
         let prepare = |first, games: Vec<GameRecord>| Played { frame: frame(first, &games), games };
         players.play_in_order(job.seed, job.generation, job.games.clone(), stop, prepare, on_games);
     }

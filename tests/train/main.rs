@@ -232,7 +232,7 @@ fn a_directory_in_use_or_of_another_run_is_refused() {
     let error = train(&request(&other, directory.path(), &stop), &mut |_| ()).unwrap_err();
     assert_eq!(differing_keys(error), ["phases[2].overlap"]);
     other.phases[1] = config.phases[1];
-    other.phases[1].self_play.selectivity = None;
+    other.phases[1].self_play.strength.selectivity = None;
     let error = train(&request(&other, directory.path(), &stop), &mut |_| ()).unwrap_err();
     assert_eq!(differing_keys(error), ["phases[2].self-play.selectivity"]);
     let never = TrainRequest { resume: false, ..request(&config, directory.path(), &stop) };

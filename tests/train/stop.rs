@@ -5,6 +5,7 @@ use std::path::Path;
 use std::sync::atomic::{AtomicBool, Ordering::Relaxed};
 use std::time::Duration;
 
+use flipside::search::Strength;
 use flipside::train::{GateConfig, Outcome, RecordsConfig, TrainConfig, TrainEvent, train};
 
 use crate::support::*;
@@ -40,7 +41,7 @@ fn with_self_play(depth: u32, selectivity: Option<f32>, exact_empties: u32, open
     let mut config = tiny();
     for phase in &mut config.phases {
         let play = &mut phase.self_play;
-        (play.depth, play.selectivity, play.exact_empties) = (depth, selectivity, exact_empties);
+        play.strength = Strength { depth, selectivity, exact_empties };
         play.opening_plies = opening_plies;
     }
     config
@@ -61,7 +62,7 @@ fn within_a_search_a_solution_and_what_selective_searches_measure() {
 
 #[test]
 fn within_a_gate_which_is_then_played_anew() {
-    let gate = GateConfig { every: 1, pairs: 1_000, depth: 16, exact_empties: 24 };
+    let gate = GateConfig { every: 1, pairs: 1_000, strength: Strength::new(16, 24) };
     let config = TrainConfig { gate, ..tiny() };
     let directory = tempfile::tempdir().unwrap();
     for _ in 0..2 {

@@ -15,13 +15,15 @@ use super::external::ExternalArguments;
 use super::match_::open_log;
 use super::meter::Meter;
 use super::openings::OpeningsArguments;
-use super::player::{MOST_DEPTH, MoreThinkingArguments, PlayerChoice, PlayerMaker, Shelf, ThinkingArguments};
+use super::player::{PlayerChoice, PlayerMaker, Shelf};
+use super::selectivity::SelectivityArgument;
 use super::session::Session;
 use super::signals::stop_on_signals;
 use crate::arena::{
     GameLog, GameLogError, Guests, League, LeagueEvent, Pair, PairPoints, Tally, gauntlet, round_robin,
 };
 use crate::board::{Side, Transcript};
+use crate::search::Strength;
 use table::Table;
 
 /// Rate any number of players by games of each against each: pairs of games from equal openings, colours swapped
@@ -48,11 +50,16 @@ pub struct LeagueArguments {
 
     /// Plies to look ahead; of several numbers, like 1,4,6, each makes a league
     #[arg(short, long, value_name = "N,...", value_delimiter = ',', default_value = "4")]
-    #[arg(value_parser = clap::value_parser!(u32).range(1..=i64::from(MOST_DEPTH)))]
+    #[arg(value_parser = clap::value_parser!(u32).range(1..=i64::from(Strength::MAX_DEPTH)))]
     depth: Vec<u32>,
 
+    /// Play exactly from so many empty squares on
+    #[arg(long, default_value_t = 12, value_name = "N")]
+    #[arg(value_parser = clap::value_parser!(u32).range(0..=i64::from(Strength::MAX_EXACT_EMPTIES)))]
+    exact: u32,
+
     #[command(flatten)]
-    thinking: MoreThinkingArguments,
+    selective: SelectivityArgument,
 
     /// Pairs of games between every two players, as far as there are different openings
     #[arg(long, value_name = "N", default_value_t = 200, value_parser = clap::value_parser!(u32).range(1..=1_000_000))]
@@ -145,8 +152,9 @@ impl LeagueArguments {
         for depth in depths {
             let mut numbers: Vec<usize> = Vec::with_capacity(self.players.len());
             for (i, player) in self.players.iter().enumerate() {
-                let thinking = ThinkingArguments { depth, more: self.thinking };
-                let mut maker = player.load(thinking, limits, &mut shelf)?;
+                let selectivity = self.selective.selectivity;
+                let strength = Strength { depth, selectivity, exact_empties: self.exact };
+                let mut maker = player.load(strength, limits, &mut shelf)?;
                 maker.card.name = player.name_at(depth);
                 let number = roster.number_of(maker);
                 if let Some(twin) = numbers.iter().position(|&other| other == number) {

@@ -16,11 +16,10 @@ use super::evaluator::{WeightsArgument, with_evaluator};
 use super::input::read_positions;
 use super::jobs::in_order;
 use super::output::Output;
-use super::selectivity::{SelectivityArgument, SelectivityChoice};
+use super::selectivity::SelectivityArgument;
 use super::session::Session;
 use crate::board::Position;
 use crate::eval::{Evaluator, Score};
-use crate::search::Selectivity;
 use crate::textbook::{Algorithm, Options, Ordering, OthelloTree};
 use compare::Comparison;
 use named::{NamedSearch, Search};
@@ -56,7 +55,7 @@ pub struct SearchArguments {
     depth: u32,
 
     #[command(flatten)]
-    selectivity: SelectivityArgument,
+    selective: SelectivityArgument,
 
     #[command(flatten)]
     textbook: TextbookArguments,
@@ -158,14 +157,14 @@ fn ordering(heuristics: &[Heuristic]) -> Ordering {
 /// From this depth on all threads search one position together; below it each thread searches positions of its own.
 const TOGETHER_MIN_DEPTH: u32 = 10;
 
-/// The hash table has 2^20 entries, 16 MB.
-const LOG2_TABLE: u32 = 20;
+/// Tables have 2^this entries: 16 MB.
+const LOG2_ENTRIES: u32 = 20;
 
 impl TextbookArguments {
     fn options(&self) -> Options {
         Options {
             deepening: !self.no_deepening,
-            log2_table: (!self.no_table).then_some(LOG2_TABLE),
+            log2_table: (!self.no_table).then_some(LOG2_ENTRIES),
             ordering: if self.no_ordering { Ordering::NONE } else { ordering(&self.ordering) },
             aspiration: Score((self.aspiration * Score::DISC as f32).round() as i32),
             widening: self.widening,
@@ -190,7 +189,7 @@ impl SearchArguments {
     /// Runs the command.
     pub fn run(self, session: &Session, out: &mut dyn Write) -> Result<(), CliError> {
         let literature = self.textbook.algorithm.is_some() || self.textbook.compare.is_some();
-        if literature && self.selectivity.choice() != SelectivityChoice::Off {
+        if literature && self.selective.selectivity.is_some() {
             let message = "--selectivity is for the program's own search; leave --algorithm and --compare out";
             return Err(CliError::Usage(message.to_owned()));
         }
@@ -198,7 +197,7 @@ impl SearchArguments {
         let plot =
             self.textbook.plot.as_deref().map(|path| Output::check(path, inputs.into_iter().flatten())).transpose()?;
         let searches = self.textbook.compare.map(|compared| self.textbook.searches(compared)).transpose()?;
-        let (evaluator, selectivity) = self.weights.choice().load_selective(self.selectivity.choice())?;
+        let evaluator = self.weights.choice().load_for(self.selective.selectivity)?;
         let positions: Vec<_> =
             read_positions(&self.file, session)?.iter().map(|scored| scored.diagram.position).collect();
         with_evaluator!(&evaluator, evaluator => match searches {
@@ -206,21 +205,20 @@ impl SearchArguments {
                 let comparison = Comparison { evaluator, positions: &positions, searches };
                 comparison.run(self.depth, plot.as_ref(), session, out)
             }
-            None => self.search(evaluator, selectivity, &positions, session, out),
+            None => self.search(evaluator, &positions, session, out),
         })
     }
 
     fn search<E: Evaluator>(
         &self,
         evaluator: &E,
-        selectivity: Option<Selectivity>,
         positions: &[Position],
         session: &Session,
         out: &mut dyn Write,
     ) -> Result<(), CliError> {
         let named = match self.textbook.algorithm {
             Some(algorithm) => NamedSearch::new(algorithm, self.textbook.options()),
-            None => NamedSearch::own(selectivity),
+            None => NamedSearch::own(self.selective.selectivity),
         };
         let tree = OthelloTree::new(evaluator);
         let together = self.depth >= TOGETHER_MIN_DEPTH && self.textbook.algorithm.is_none();
@@ -237,7 +235,7 @@ impl SearchArguments {
             search,
             |_, (found, seconds)| {
                 let best = found.best.map_or("--".to_owned(), |square| square.to_string());
-                let line: String = found.line.iter().map(ToString::to_string).collect();
+                let line: String = found.pv.iter().map(ToString::to_string).collect();
                 writeln!(out, "{:.2}\t{best}\t{}\t{seconds:.3}\t{line}", found.score, found.nodes)?;
                 Ok(out.flush()?)
             },

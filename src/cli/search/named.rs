@@ -2,13 +2,13 @@
 
 use clap::ValueEnum;
 
-use super::{Heuristic, LOG2_TABLE, ordering};
+use super::{Heuristic, LOG2_ENTRIES, ordering};
 use crate::board::Position;
 use crate::cli::error::CliError;
 use crate::cli::session::start_threads;
 use crate::eval::Evaluator;
-use crate::search::{SearchResult, Searcher, Selectivity};
-use crate::textbook::{Algorithm, Explorer, Options, OthelloTree};
+use crate::search::{Analysis, Deviations, Engine, Limits, Strength};
+use crate::textbook::{Algorithm, Explorer, Options, OthelloTree, Outcome};
 
 /// A search with a name for the table.
 pub(super) struct NamedSearch {
@@ -20,15 +20,15 @@ pub(super) struct NamedSearch {
 enum Kind {
     Textbook(Algorithm, Options),
     /// The program's own.
-    Own(Option<Selectivity>),
+    Own(Deviations),
 }
 
 /// Searches a position to a depth.
-pub(super) type Search<'t> = dyn FnMut(&Position, u32) -> SearchResult + 't;
+pub(super) type Search<'t> = dyn FnMut(&Position, u32) -> Analysis + 't;
 
 impl NamedSearch {
     /// The program's own search.
-    pub(super) fn own(selectivity: Option<Selectivity>) -> Self {
+    pub(super) fn own(selectivity: Deviations) -> Self {
         Self { name: "flipside".to_owned(), kind: Kind::Own(selectivity) }
     }
 
@@ -80,23 +80,26 @@ impl NamedSearch {
         tree: &'t OthelloTree<'_, E>,
         threads: usize,
     ) -> Result<Box<Search<'t>>, CliError> {
-        let (algorithm, options) = match &self.kind {
-            Kind::Textbook(algorithm, options) => (*algorithm, *options),
+        let (algorithm, options) = match self.kind {
+            Kind::Textbook(algorithm, options) => (algorithm, options),
             Kind::Own(selectivity) => {
-                let mut searcher =
-                    start_threads(threads, |n| Searcher::new(tree.evaluator(), LOG2_TABLE).with_threads(n))?;
-                searcher.set_selectivity(selectivity.clone());
+                // The depth comes with each position, and nothing is solved but by searching that deep.
+                let strength = Strength { selectivity, ..Strength::new(0, 0) };
+                let engine = Engine::new(tree.evaluator(), strength, LOG2_ENTRIES);
+                let engine = engine.expect("checked when the weights were loaded");
+                let mut engine = start_threads(threads, |threads| engine.with_threads(threads))?;
                 return Ok(Box::new(move |position, depth| {
-                    searcher.forget();
-                    searcher.search(position, depth)
+                    engine.forget();
+                    engine.analyse_within(position, &Limits { depth: Some(depth), ..Limits::NONE })
                 }));
             }
         };
         let mut explorer = Explorer::new(tree, algorithm, options);
         Ok(Box::new(move |position, depth| {
-            let found = explorer.search(&tree.node(position), depth);
-            let best = found.best.and_then(OthelloTree::<E>::square);
-            SearchResult { score: found.score, best, line: best.into_iter().collect(), depth, nodes: found.nodes }
+            let Outcome { score, best, nodes } = explorer.search(&tree.node(position), depth);
+            let best = best.and_then(OthelloTree::<E>::square);
+            let (pv, exact) = (best.into_iter().collect(), depth >= position.empties());
+            Analysis { score, best, pv, depth, nodes, exact, selectivity: None }
         }))
     }
 }

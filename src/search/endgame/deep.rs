@@ -9,9 +9,9 @@ use super::shallow::log2;
 use super::stability::stable_edges;
 use crate::board::{Bitboard, Square};
 use crate::eval::{Evaluator, Score};
+use crate::search::analysis::Line;
 use crate::search::node::Node;
 use crate::search::ordering::{MAX_MOVES, MoveList, ScoredMove, weighted_mobility};
-use crate::search::pvs::Line;
 use crate::search::split::SplitPoint;
 use crate::search::table::Entry;
 use crate::search::tunables::{

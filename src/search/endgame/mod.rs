@@ -21,25 +21,14 @@ use rayon::{ThreadPool, ThreadPoolBuildError};
 
 use probcut::{Probes, probes};
 
+use super::analysis::Analysis;
 use super::pvs as midgame;
 use super::split::thread_pool;
 use super::stop::{NEVER, Stop};
 use super::table::{CacheLine, FULL_WIDTH, Single, Table, Trust};
 use super::tunables::{MIDGAME_LOG2_ENTRIES, NEAR_LOG2_ENTRIES, TT_MIN_DEPTH};
-use crate::board::{Position, Square};
-use crate::eval::{Evaluator, MobilityEvaluator};
-
-/// What a solve has found out.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Solution {
-    /// Value in discs for the player to move: exact inside the window; at or below alpha an upper bound, at or above beta a
-    /// lower bound.
-    pub score: i32,
-    /// A move that reaches the score; `None` where the player must pass or the game is over.
-    pub best: Option<Square>,
-    /// Positions visited.
-    pub nodes: u64,
-}
+use crate::board::Position;
+use crate::eval::{Evaluator, MobilityEvaluator, Score};
 
 /// Solves endgames exactly. What it finds, by which move, and in how many nodes depends on the position, the window, the
 /// evaluator and the size of the table only, provided [`Self::new_game`] is called before and one thread is used. With several
@@ -123,46 +112,44 @@ impl<'e, E: Evaluator> EndgameSolver<'e, E> {
         }
     }
 
-    /// The value of a position within the window (`alpha`, `beta`), -64 <= alpha < beta <= 64.
+    /// The value of a position within the window (`alpha`, `beta`) in discs, -64 <= alpha < beta <= 64: exact inside it, at or below
+    /// alpha an upper bound, at or above beta a lower bound. The principal variation is the best move alone.
     ///
     /// # Panics
     /// If the window is empty.
-    pub fn solve(&mut self, position: Position, alpha: i32, beta: i32) -> Solution {
+    pub fn solve(&mut self, position: Position, alpha: i32, beta: i32) -> Analysis {
         self.solve_until(position, alpha, beta, &NEVER).expect("nothing stops this search")
     }
 
     /// [`Self::solve`], given up with `None` soon after `stop` is set.
-    pub fn solve_until(&mut self, position: Position, alpha: i32, beta: i32, stop: &AtomicBool) -> Option<Solution> {
-        self.search(stop, |search| search.solve(position, alpha, beta))
+    pub fn solve_until(&mut self, position: Position, alpha: i32, beta: i32, stop: &AtomicBool) -> Option<Analysis> {
+        self.search(Stop::new(stop), |search| search.solve(position, alpha, beta))
     }
 
-    /// The exact value, and the moves of an optimal game from the position to its end, into `line`, which is emptied before.
-    /// Passes are left out.
-    pub fn solve_line(&mut self, position: Position, line: &mut Vec<Square>) -> Solution {
-        self.solve_line_until(position, line, &NEVER).expect("nothing stops this search")
+    /// The exact value, and the moves of an optimal game from the position to its end.
+    pub fn solve_line(&mut self, position: Position) -> Analysis {
+        self.solve_line_until(position, &NEVER).expect("nothing stops this search")
     }
 
     /// [`Self::solve_line`], given up with `None` soon after `stop` is set. The line may end early where the value was known
     /// by then.
-    pub fn solve_line_until(
-        &mut self,
-        position: Position,
-        line: &mut Vec<Square>,
-        stop: &AtomicBool,
-    ) -> Option<Solution> {
-        line.clear();
+    pub fn solve_line_until(&mut self, position: Position, stop: &AtomicBool) -> Option<Analysis> {
+        self.solve_line_with(position, Stop::new(stop))
+    }
+
+    pub(super) fn solve_line_with(&mut self, position: Position, stop: Stop<'_>) -> Option<Analysis> {
         self.search(stop, |search| {
-            let solution = search.solve(position, -64, 64)?;
-            search.play_out(position, solution, line);
-            Some(Solution { nodes: search.nodes(), ..solution })
+            let mut analysis = search.solve(position, -64, 64)?;
+            search.play_out(position, &mut analysis);
+            Some(analysis)
         })
     }
 
     /// Runs a search on the solver's threads.
-    fn search<R: Send>(&mut self, stop: &AtomicBool, task: impl FnOnce(&mut Search<'_, E>) -> R + Send) -> R {
+    fn search<R: Send>(&mut self, stop: Stop<'_>, task: impl FnOnce(&mut Search<'_, E>) -> R + Send) -> R {
         let (evaluator, table, own_tables) = (self.evaluator, &self.table, &self.own_tables[..]);
         let shared = Shared { evaluator, table, own_tables, probes: &self.probes, trust: FULL_WIDTH };
-        let task = || task(&mut shared.search(Stop { flag: stop, outer: None }));
+        let task = || task(&mut shared.search(stop));
         match &self.pool {
             Some(pool) => pool.install(task),
             None => task(),
@@ -201,28 +188,39 @@ impl<'a, E: Evaluator> Shared<'a, E> {
 
 impl<E: Evaluator> Search<'_, E> {
     /// The value within a window, or `None` if stopped.
-    fn solve(&mut self, position: Position, alpha: i32, beta: i32) -> Option<Solution> {
+    fn solve(&mut self, position: Position, alpha: i32, beta: i32) -> Option<Analysis> {
         // Values are even: the window between the even numbers around it asks the same.
-        let (score, best) = self.search_root(position, (alpha & !1, (beta + 1) & !1));
-        (!self.stopped()).then_some(Solution { score, best, nodes: self.nodes() })
+        let (discs, best) = self.search_root(position, (alpha & !1, (beta + 1) & !1));
+        let exact = (discs > alpha || alpha == -64) && (discs < beta || beta == 64);
+        (!self.stopped()).then(|| Analysis {
+            score: Score::from_discs(discs),
+            best,
+            pv: best.into_iter().collect(),
+            depth: position.empties(),
+            nodes: self.nodes(),
+            exact,
+            selectivity: None,
+        })
     }
 
-    /// Adds the moves of an optimal game to `line`, given the exact solution of its first position; if stopped, the first of
-    /// them.
-    fn play_out(&mut self, mut position: Position, solution: Solution, line: &mut Vec<Square>) {
-        let (mut score, mut best) = (solution.score, solution.best);
+    /// Makes the principal variation an optimal game to the end, given the exact value of its first position; if stopped, the first
+    /// moves of one.
+    fn play_out(&mut self, mut position: Position, analysis: &mut Analysis) {
+        let (mut discs, mut best) = (analysis.discs(), analysis.best);
+        analysis.pv.clear();
         while !position.is_game_over() {
             if position.moves() == 0 {
-                (position, score, best) = (position.pass(), -score, None);
+                (position, discs, best) = (position.pass(), -discs, None);
             } else {
-                let to = best.take().unwrap_or_else(|| self.move_reaching(position, score));
+                let to = best.take().unwrap_or_else(|| self.move_reaching(position, discs));
                 if self.stopped() {
                     break;
                 }
-                line.push(to);
-                (position, score) = (position.play(to), -score);
+                analysis.pv.push(to);
+                (position, discs) = (position.play(to), -discs);
             }
         }
+        analysis.nodes = self.nodes();
     }
 
     /// Positions visited.

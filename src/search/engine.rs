@@ -1,0 +1,87 @@
+//! The engine: searches, and solves where few squares are empty.
+
+use std::time::Instant;
+
+use rayon::ThreadPoolBuildError;
+
+use super::analysis::Analysis;
+use super::endgame::EndgameSolver;
+use super::probcut::{NotCalibrated, Selectivity};
+use super::searcher::Searcher;
+use super::stop::{Limits, Stop};
+use super::strength::Strength;
+use super::tunables::{LAST_ITERATION_START, SOLVE_TIME};
+use crate::board::{Position, Square};
+use crate::eval::Evaluator;
+
+/// Thinks about positions with one evaluator: exactly from some number of empty squares on, else by a search to a depth, selective or
+/// not, as far as time allows.
+pub struct Engine<'e, E: Evaluator> {
+    strength: Strength,
+    searcher: Searcher<'e, E>,
+    solver: EndgameSolver<'e, E>,
+}
+
+impl<'e, E: Evaluator> Engine<'e, E> {
+    /// An engine with two tables of 2^`log2_entries` entries, one for searching, one for solving.
+    ///
+    /// # Errors
+    /// A selective strength, and an evaluator that is not calibrated.
+    ///
+    /// # Panics
+    /// If `log2_entries` is above 40.
+    pub fn new(evaluator: &'e E, strength: Strength, log2_entries: u32) -> Result<Self, NotCalibrated> {
+        let mut searcher = Searcher::new(evaluator, log2_entries);
+        searcher.set_selectivity(Selectivity::of(evaluator, strength.selectivity)?);
+        Ok(Self { strength, searcher, solver: EndgameSolver::with_evaluator(evaluator, log2_entries) })
+    }
+
+    /// Lets `threads` threads think about a position together.
+    ///
+    /// # Errors
+    /// Threads the system does not provide.
+    pub fn with_threads(self, threads: usize) -> Result<Self, ThreadPoolBuildError> {
+        let (searcher, solver) = (self.searcher.with_threads(threads)?, self.solver.with_threads(threads)?);
+        Ok(Self { searcher, solver, ..self })
+    }
+
+    /// How strongly it thinks.
+    pub fn strength(&self) -> Strength {
+        self.strength
+    }
+
+    /// Forgets all earlier positions: from here on its answers are those of a new engine.
+    pub fn forget(&mut self) {
+        self.searcher.forget();
+        self.solver.new_game();
+    }
+
+    /// What it thinks of a position.
+    pub fn analyse(&mut self, position: &Position) -> Analysis {
+        self.analyse_within(position, &Limits::NONE)
+    }
+
+    /// [`Self::analyse`] within limits. Once stopped, or late, it answers with the deepest search it completed.
+    pub fn analyse_within(&mut self, position: &Position, limits: &Limits<'_>) -> Analysis {
+        let begin = Instant::now();
+        let after = |share: f64| limits.time.and_then(|time| begin.checked_add(time.mul_f64(share)));
+        let stop = |deadline| Stop { deadline, ..Stop::new(limits.stop) };
+        if position.empties() <= self.strength.exact_empties
+            && let Some(solved) = self.solver.solve_line_with(*position, stop(after(SOLVE_TIME)))
+        {
+            return solved;
+        }
+        let own = if limits.time.is_some() { Strength::MAX_DEPTH } else { self.strength.depth };
+        let depth = limits.depth.unwrap_or(own);
+        self.searcher.search_with(position, depth, stop(after(1.0)), after(LAST_ITERATION_START))
+    }
+
+    /// What it thinks of a legal move, for the player who makes it; the depth counts the move itself.
+    ///
+    /// # Panics
+    /// If the move is illegal.
+    pub fn analyse_move(&mut self, position: &Position, to: Square, limits: &Limits<'_>) -> Analysis {
+        let depth = limits.depth.unwrap_or(self.strength.depth).saturating_sub(1);
+        self.analyse_within(&position.play(to), &Limits { depth: Some(depth), ..*limits }).before(Some(to))
+    }
+}
