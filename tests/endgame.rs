@@ -5,7 +5,7 @@ mod random;
 use std::sync::atomic::{AtomicBool, Ordering::Relaxed};
 
 use flipside::board::{Bitboard, Position, ScoredDiagram, Square, Symmetry, parse_scored_diagrams, squares};
-use flipside::eval::{Evaluator, PatternEvaluator, Score, SquareEvaluator};
+use flipside::eval::{Calibration, DepthPair, Evaluator, PatternEvaluator, Score, SquareEvaluator};
 use flipside::search::endgame::EndgameSolver;
 use flipside::weights::WeightFile;
 use rand::{RngExt, SeedableRng};
@@ -180,8 +180,9 @@ fn many_empties_are_solved_as_well_with_what_is_left_of_another_position() {
     }
 }
 
-/// Sees every position as won for whoever is to move, so that a selective search cuts nearly all of the tree off.
-struct Optimist;
+/// Sees every position as won for whoever is to move, so that a selective search cuts nearly all of the tree off: by the default
+/// prediction of exact values, or by one that is wrong by forty discs.
+struct Optimist(Option<Calibration>);
 
 impl Evaluator for Optimist {
     type State = ();
@@ -195,12 +196,26 @@ impl Evaluator for Optimist {
     fn evaluate(&self, _: &Position, _: &()) -> Score {
         Score::from_discs(20)
     }
+
+    fn calibration(&self) -> Option<&Calibration> {
+        self.0.as_ref()
+    }
 }
 
 #[test]
 fn what_selective_searches_get_wrong_never_counts_as_proved() {
-    for threads in [1, 2] {
-        let mut solver = EndgameSolver::with_evaluator(&Optimist, 18).with_threads(threads).unwrap();
+    let prediction = |offset| DepthPair {
+        min_empties: 7,
+        max_empties: 18,
+        shallow: 2,
+        deep: 18,
+        slope: 1.0,
+        offset,
+        deviation: 0.5,
+    };
+    let wrong = |offset| Optimist(Some(Calibration::new(vec![prediction(offset)]).unwrap()));
+    for (threads, optimist) in [(1, Optimist(None)), (2, Optimist(None)), (1, wrong(40.0)), (1, wrong(-40.0))] {
+        let mut solver = EndgameSolver::with_evaluator(&optimist, 18).with_threads(threads).unwrap();
         for scored in ffo("fforum-20-39.obf").iter().filter(|scored| scored.diagram.position.empties() == 18) {
             let position = scored.diagram.position;
             let score = scored.score.unwrap();

@@ -37,11 +37,11 @@ fn games_come_back_as_they_were_and_take_little_room() {
     assert!(decode(&bytes, all.len() - 1).is_err() && decode(&bytes, all.len() + 1).is_err());
 }
 
-/// Frames by the number of their first game, where they end, and what is wrong with the rest.
-type Found = (Vec<(u32, Vec<GameRecord>)>, u64, Option<GamesError>);
+/// Frames by the number of their first game.
+type Frames = Vec<(u32, Vec<GameRecord>)>;
 
-/// The frames of a file and why reading stopped, if not at the end.
-fn read(path: &std::path::Path) -> Found {
+/// The frames of a file, where they end, and why reading stopped, if not at the end.
+fn read(path: &std::path::Path) -> (Frames, u64, Option<GamesError>) {
     let mut frames = Vec::new();
     let mut reader = match GamesReader::open(path) {
         Ok(reader) => reader,

@@ -6,7 +6,7 @@ use std::sync::atomic::AtomicBool;
 
 use flipside::board::{Bitboard, Position, Square, parse_scored_diagrams};
 use flipside::eval::{Calibration, DepthPair, Evaluator, MobilityEvaluator, Score};
-use flipside::search::calibrate::{Values, fit_pairs, search_all, shallow_depth};
+use flipside::search::calibrate::{Values, fit_exact_pairs, fit_pairs, search_all, shallow_depth, solve_all};
 use flipside::search::{EndgameSolver, Searcher, Selectivity};
 use random::random_positions;
 
@@ -139,4 +139,25 @@ fn a_calibrated_search_is_smaller_and_close_to_the_full_one() {
     }
     assert!(nodes * 10 < full_nodes * 9, "{nodes} nodes of {full_nodes}");
     assert!(error * 20.0 < spread, "squares of errors {error}, of values {spread}");
+}
+
+#[test]
+fn how_searches_predict_exact_values_is_measured_where_positions_are_solved() {
+    let never = AtomicBool::new(false);
+    let positions = [random_positions(5, 9, 40), random_positions(6, 14, 40), random_positions(7, 26, 40)].concat();
+    let values = search_all(&MobilityEvaluator, &positions, 6, &never, || ()).unwrap();
+    let exact = solve_all(&MobilityEvaluator, &positions, 14, &never, || ()).unwrap();
+    let mut solver = EndgameSolver::new(12);
+    for (position, exact) in positions.iter().zip(&exact) {
+        let solved = (position.empties() <= 14).then(|| Score::from_discs(solver.solve(*position, -64, 64).score));
+        assert_eq!(*exact, solved);
+    }
+    let measured: Vec<_> = fit_exact_pairs(&positions, &values, &exact).iter().map(|one| one.pair).collect();
+    assert!(measured.iter().all(DepthPair::predicts_the_end));
+    let depths: Vec<_> = measured.iter().map(|pair| (pair.max_empties, pair.shallow)).collect();
+    assert_eq!(depths, [(12, 2), (12, 4), (12, 6), (18, 2), (18, 4), (18, 6)]);
+    // Deeper searches know more.
+    assert!(measured[2].deviation < measured[0].deviation && measured[5].deviation < measured[3].deviation);
+    let stopped = solve_all(&MobilityEvaluator, &positions, 26, &AtomicBool::new(true), || ());
+    assert_eq!(stopped, None);
 }

@@ -41,7 +41,7 @@ pub enum NotationError {
         /// What stands there.
         found: char,
     },
-    /// No or another side to move than X or O.
+    /// No or another side to move than X or O (or black and white, or their first letters).
     #[error("expected the side to move, X or O, after the board; found `{0}`")]
     SideToMove(String),
     /// Something after the side to move that is neither a score nor OBF data.
@@ -71,7 +71,8 @@ pub enum NotationError {
 }
 
 /// A position and the colour of the player to move, as in the 64-character notation: a1 to h1, then the next row, a space,
-/// the side to move; `X` is black, `O` is white, `-` or `.` is empty.
+/// the side to move; `X` is black, `O` is white, `-` or `.` is empty. What is read may also be a [`Transcript`], which stands for the
+/// position at its end.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Hash)]
 pub struct Diagram {
     /// The discs, from the side of the player to move.
@@ -133,10 +134,10 @@ impl FromStr for Side {
     type Err = NotationError;
 
     fn from_str(text: &str) -> Result<Self, Self::Err> {
-        match text {
-            "X" | "x" | "*" => Ok(Self::Black),
-            "O" | "o" => Ok(Self::White),
-            other => Err(NotationError::SideToMove(other.to_owned())),
+        match text.to_ascii_lowercase().as_str() {
+            "x" | "*" | "b" | "black" => Ok(Self::Black),
+            "o" | "w" | "white" => Ok(Self::White),
+            _ => Err(NotationError::SideToMove(text.to_owned())),
         }
     }
 }
@@ -162,9 +163,13 @@ impl FromStr for Diagram {
     }
 }
 
-/// Reads a board and a side from the front of a line; the rest of the line comes back with it.
+/// Reads a board and a side from the front of a line, or a transcript; the rest of the line comes back with it.
 fn split_diagram(text: &str) -> Result<(Diagram, &str), NotationError> {
     let text = text.trim_start();
+    // No board begins with a letter from a to h.
+    if text.get(..2).is_some_and(|start| start.parse::<Square>().is_ok()) {
+        return Ok((text.parse::<Transcript>()?.last(), ""));
+    }
     let board_end = text.find(char::is_whitespace).unwrap_or(text.len());
     let (board, rest) = text.split_at(board_end);
     let (mut black, mut white, mut count) = (0u64, 0u64, 0usize);
@@ -192,7 +197,8 @@ fn split_diagram(text: &str) -> Result<(Diagram, &str), NotationError> {
     Ok((Diagram { position: Position { player, opponent }, side }, rest))
 }
 
-/// A diagram with what is known of its value: `<diagram> <score>`, or an OBF line `<diagram>; G8:+18; H7:-2;`.
+/// A diagram with what is known of its value: `<diagram> <score>`, or an OBF line `<diagram>; G8:+18; H7:-2;`. A transcript is read
+/// as the position at its end, of unknown value.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct ScoredDiagram {
     /// The position.
@@ -231,12 +237,14 @@ fn parse_score(text: &str) -> Result<i32, NotationError> {
     score.ok_or_else(|| NotationError::Score(text.trim().to_owned()))
 }
 
-/// The diagrams of a text, one a line, with or without scores. Empty lines and lines starting with `#` or `%` are skipped.
+/// The diagrams of a text, one a line, with or without scores. Empty lines, lines starting with `#` or `%` and a byte order mark
+/// are skipped.
 ///
 /// # Errors
 /// The first line that is not a diagram, with its number.
 pub fn parse_scored_diagrams(text: &str) -> Result<Vec<ScoredDiagram>, NotationError> {
-    text.lines()
+    text.trim_start_matches(BYTE_ORDER_MARK)
+        .lines()
         .enumerate()
         .map(|(i, line)| (i + 1, line.trim()))
         .filter(|(_, line)| !line.is_empty() && !line.starts_with(['#', '%']))
@@ -248,7 +256,11 @@ pub fn parse_scored_diagrams(text: &str) -> Result<Vec<ScoredDiagram>, NotationE
         .collect()
 }
 
-/// A game, or the beginning of one, as the moves from the start position: `f5d6c3`. Passes are understood, not written.
+/// What some editors put before a text in UTF-8.
+const BYTE_ORDER_MARK: char = '\u{feff}';
+
+/// A game, or the beginning of one, as the moves from the start position: `f5d6c3`. What is read may have spaces between moves and
+/// capital letters. Passes are understood, not written.
 #[derive(Clone, PartialEq, Eq, Debug, Default, Hash)]
 pub struct Transcript {
     moves: Vec<Square>,
@@ -312,14 +324,15 @@ impl FromStr for Transcript {
     type Err = NotationError;
 
     fn from_str(text: &str) -> Result<Self, Self::Err> {
-        let text = text.trim();
-        let characters: Vec<char> = text.chars().collect();
-        let mut moves = Vec::with_capacity(characters.len() / 2);
-        for pair in characters.chunks(2) {
-            let name: String = pair.iter().collect();
-            // Some writers note passes; they carry no information.
-            if !matches!(name.as_str(), "--" | "PS" | "ps" | "PA" | "pa") {
-                moves.push(name.parse()?);
+        let mut moves = Vec::with_capacity(text.len() / 2);
+        for word in text.split_whitespace().filter(|word| !word.eq_ignore_ascii_case("pass")) {
+            let mut characters = word.chars();
+            while let Some(first) = characters.next() {
+                let name: String = std::iter::once(first).chain(characters.next()).collect();
+                // Some writers note passes; they carry no information.
+                if !matches!(name.to_ascii_lowercase().as_str(), "--" | "ps" | "pa") {
+                    moves.push(name.parse()?);
+                }
             }
         }
         Self::from_moves(&moves)
@@ -345,6 +358,22 @@ mod tests {
         let white = diagram.try_play("f5".parse().unwrap()).unwrap();
         assert_eq!(white.side, Side::White);
         assert_eq!(white.to_string().parse(), Ok(white));
+    }
+
+    #[test]
+    fn sides_have_many_names() {
+        let board = "---------------------------OX------XO---------------------------";
+        let side = |name: &str| format!("{board} {name}").parse::<ScoredDiagram>().map(|scored| scored.diagram.side);
+        for name in ["X", "x", "*", "b", "B", "black", "Black", "BLACK"] {
+            assert_eq!(side(name), Ok(Side::Black), "{name}");
+        }
+        for name in ["O", "o", "w", "W", "white 3", "White; F5:+2;"] {
+            assert_eq!(side(name), Ok(Side::White), "{name}");
+        }
+        let text = format!("\u{feff}{board} b\r\n\r\nF5 D6\r\n{board} w -3\r\n");
+        let scored = parse_scored_diagrams(&text).unwrap();
+        assert_eq!(scored.iter().map(|scored| scored.score).collect::<Vec<_>>(), [None, None, Some(-3)]);
+        assert_eq!(Ok(scored[1].diagram), "f5d6".parse::<Transcript>().map(|game| game.last()));
     }
 
     #[test]
@@ -376,6 +405,10 @@ mod tests {
         let game: Transcript = "F5d6c3".parse().unwrap();
         assert_eq!(game.to_string(), "f5d6c3");
         assert_eq!(game.last().side, Side::White);
+        for text in ["f5 d6 c3", "F5D6C3", " F5 d6\tC3 ", "f5d6 PASS c3", "f5--d6PAc3"] {
+            assert_eq!(text.parse().as_ref(), Ok(&game), "{text}");
+            assert_eq!(text.parse(), Ok(game.last()), "as a position: {text}");
+        }
         let error = "f5d6a1".parse::<Transcript>().unwrap_err();
         assert!(matches!(error, NotationError::Illegal { ply: 3, reason: IllegalMove::NoFlips(_), .. }), "{error}");
         assert!("f5d".parse::<Transcript>().is_err());

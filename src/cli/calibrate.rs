@@ -14,17 +14,18 @@ use super::meter::Meter;
 use super::output::Output;
 use super::session::Session;
 use crate::eval::{Calibration, PatternEvaluator};
-use crate::search::calibrate::{Measurement, fit_pairs, search_all};
+use crate::search::calibrate::{Measurement, fit_exact_pairs, fit_pairs, search_all, solve_all};
 use crate::selfplay::varied_positions;
 
 /// Measure how well shallow searches with some weights predict deep ones, for selective search (--selectivity)
 ///
-/// Searches the same positions to all depths, fits for each pair of depths and each six numbers of empty squares a line (deep
-/// value = slope x shallow value + offset), and writes the weights with these parameters. They fit these weights only: training
+/// Searches the same positions to all depths, solves those near the end, fits for each pair of depths and each six numbers of empty
+/// squares a line (deep value = slope x shallow value + offset), and writes the weights with these parameters. The endgame solver
+/// uses them too. They fit these weights only: training
 /// leaves them out of the weights that it makes, so calibrate last. Where the weights are calibrated already, the new
 /// parameters replace the old ones.
 ///
-/// Prints a table, separated by tabs: empty squares, depths in plies, slope, offset and standard deviation in discs, correlation,
+/// Prints a table, separated by tabs: empty squares, depths in plies (`end` is the end of the game), slope, offset and standard deviation in discs, correlation,
 /// and number of positions.
 #[derive(Args, Debug)]
 #[command(after_help = "Example:\n  flipside calibrate best.fsw -o strong.fsw\n  \
@@ -49,6 +50,11 @@ pub struct CalibrateArguments {
     /// The deepest search in plies; each ply more takes two to three times as long
     #[arg(short, long, value_name = "N", default_value_t = 11, value_parser = clap::value_parser!(u32).range(3..=20))]
     depth: u32,
+
+    /// Also measure how searches predict exact values, on the positions with at most so many empty squares; each two more take three
+    /// times as long
+    #[arg(long, value_name = "N", default_value_t = 24, value_parser = clap::value_parser!(u32).range(0..=30))]
+    solve_empties: u32,
 
     /// Seed of the self-play games
     #[arg(long, env = "FLIPSIDE_SEED", hide_env_values = true, value_name = "N", default_value_t = 1)]
@@ -75,15 +81,15 @@ impl CalibrateArguments {
                 (positions.expect("nothing stops these games"), "self-play".to_owned())
             }
         };
-        let meter = Mutex::new((Meter::new(session, positions.len() as u64, "positions"), 0));
-        let values = search_all(&evaluator, &positions, self.depth, &never, || {
-            let (meter, searched) = &mut *meter.lock().expect("showing progress does not panic");
-            *searched += 1;
-            meter.show(*searched, || format!("searched to depth {}", self.depth));
+        let count = positions.len();
+        let searched = format!("searched to depth {}", self.depth);
+        let values =
+            with_meter(session, count, &searched, |done| search_all(&evaluator, &positions, self.depth, &never, done));
+        let exact = with_meter(session, count, "solved", |done| {
+            solve_all(&evaluator, &positions, self.solve_empties, &never, done)
         });
-        let values = values.expect("nothing stops these searches");
-        meter.into_inner().expect("showing progress does not panic").0.finish();
-        let measured = fit_pairs(&positions, &values);
+        let mut measured = fit_pairs(&positions, &values);
+        measured.extend(fit_exact_pairs(&positions, &values, &exact));
         if output.is_standard_output() {
             write_table(&measured, &mut io::stderr())?;
         } else {
@@ -105,10 +111,28 @@ impl CalibrateArguments {
     }
 }
 
+/// Does work on so many positions, which tells `work`'s argument of each that is done, and shows how far it has come.
+fn with_meter<T>(
+    session: &Session,
+    positions: usize,
+    message: &str,
+    work: impl FnOnce(&(dyn Fn() + Sync)) -> Option<T>,
+) -> T {
+    let meter = Mutex::new((Meter::new(session, positions as u64, "positions"), 0));
+    let done = work(&|| {
+        let (meter, done) = &mut *meter.lock().expect("showing progress does not panic");
+        *done += 1;
+        meter.show(*done, || message.to_owned());
+    });
+    meter.into_inner().expect("showing progress does not panic").0.finish();
+    done.expect("nothing stops this work")
+}
+
 fn write_table(measured: &[Measurement], out: &mut dyn Write) -> Result<(), CliError> {
     writeln!(out, "empties\tshallow\tdeep\tslope\toffset\tdeviation\tr\tcount")?;
     for Measurement { pair, fit } in measured {
-        write!(out, "{}-{}\t{}\t{}\t", pair.min_empties, pair.max_empties, pair.shallow, pair.deep)?;
+        let deep = if pair.predicts_the_end() { "end".to_owned() } else { pair.deep.to_string() };
+        write!(out, "{}-{}\t{}\t{deep}\t", pair.min_empties, pair.max_empties, pair.shallow)?;
         let fit = (fit.slope, fit.offset, fit.deviation, fit.correlation, fit.count);
         writeln!(out, "{:.3}\t{:+.2}\t{:.2}\t{:.3}\t{}", fit.0, fit.1, fit.2, fit.3, fit.4)?;
     }

@@ -18,7 +18,7 @@ use crate::eval::unlimited_static_value;
 #[derive(Args, Debug)]
 #[command(after_help = "Example:\n  flipside eval positions.txt")]
 pub struct EvalArguments {
-    /// Positions, one a line; `-` is standard input
+    /// Positions or the moves that lead to them (f5d6c3), one a line; `-` is standard input
     #[arg(default_value = "-")]
     file: PathBuf,
 

@@ -137,7 +137,7 @@ impl EvaluatorChoice {
                 let file = self.weight_file()?;
                 let evaluator = PatternEvaluator::new(&file.model);
                 let evaluator = evaluator.context(|| format!("cannot use the weights `{self}`"))?;
-                (AnyEvaluator::Patterns(evaluator), Some(file))
+                (AnyEvaluator::Patterns(evaluator.with_calibration(file.calibration.clone())), Some(file))
             }
         })
     }

@@ -15,7 +15,7 @@ pub const STANDARD_STREAM: &str = "-";
 
 /// What a file of positions looks like.
 pub const FORMAT: &str = "Expected a position a line: 64 characters (X black, O white, - or . empty), a space, the side to move \
-                      (X or O), and optionally a score in discs or OBF data.";
+                      (X or O), and optionally a score in discs or OBF data; or the moves that lead to it, such as f5d6c3.";
 
 /// What messages call a path that may be standard input.
 pub fn name_of(path: &Path) -> String {

@@ -9,7 +9,7 @@ use super::escape::on_one_line;
 use super::evaluator::EvaluatorChoice;
 use super::session::Session;
 use crate::board::{Position, Square};
-use crate::eval::{Model, ValuedConfiguration, strongest_configurations};
+use crate::eval::{DepthPair, Model, ValuedConfiguration, strongest_configurations};
 use crate::pattern::Layout;
 use crate::weights::WeightFile;
 
@@ -48,9 +48,14 @@ impl InspectArguments {
         write_provenance(&self.weights, &file, out)?;
         write_sizes(&file.model, &layout, out)?;
         if let Some(calibration) = &file.calibration {
-            let deep = || calibration.pairs().iter().map(|pair| pair.deep);
-            let (count, least, most) = (deep().count(), deep().min().unwrap_or(0), deep().max().unwrap_or(0));
-            writeln!(out, "  {:<12} {count} depth pairs, deep searches of {least} to {most} plies", "calibration")?;
+            let (to_the_end, pairs): (Vec<DepthPair>, Vec<DepthPair>) =
+                calibration.pairs().iter().partition(|pair| pair.predicts_the_end());
+            let deep = || pairs.iter().map(|pair| pair.deep);
+            let (count, min, max) = (pairs.len(), deep().min().unwrap_or(0), deep().max().unwrap_or(0));
+            writeln!(out, "  {:<12} {count} depth pairs, deep searches of {min} to {max} plies", "calibration")?;
+            if !to_the_end.is_empty() {
+                writeln!(out, "  {:<12} {} depth pairs to the end of the game", "", to_the_end.len())?;
+            }
         }
         for number in numbers {
             self.write_strongest(&file.model, &layout, number, out)?;

@@ -21,8 +21,9 @@ pub struct PerftArguments {
     #[arg(default_value_t = 9, value_parser = clap::value_parser!(u32).range(1..=60))]
     depth: u32,
 
-    /// Start from this position: 64 characters, a space, the side to move (default: the start of the game)
-    #[arg(long, value_name = "BOARD")]
+    /// Start from this position: 64 characters, a space, the side to move; or the moves that lead to it (default: the start of the
+    /// game)
+    #[arg(long, value_name = "BOARD", allow_hyphen_values = true)]
     position: Option<Diagram>,
 
     /// Count behind each move instead

@@ -28,7 +28,7 @@ use crate::search::EndgameSolver;
 #[derive(Args, Debug)]
 #[command(after_help = "Example:\n  flipside solve data/ffo/fforum-1-19.obf")]
 pub struct SolveArguments {
-    /// Positions, one a line; `-` is standard input
+    /// Positions or the moves that lead to them (f5d6c3), one a line; `-` is standard input
     #[arg(default_value = "-")]
     file: PathBuf,
 

@@ -29,6 +29,12 @@ impl DepthPair {
     /// The largest offset and deviation that are accepted, in discs.
     pub const MAX_DISCS: f32 = 128.0;
 
+    /// Whether it is the result of the game that the shallow search predicts: the deep one reaches the end from all positions it holds
+    /// for.
+    pub fn predicts_the_end(&self) -> bool {
+        self.deep >= self.max_empties
+    }
+
     fn check(&self) -> Result<(), &'static str> {
         let Self { min_empties, max_empties, shallow, deep, slope, offset, deviation } = *self;
         if min_empties > max_empties || max_empties > 60 {

@@ -52,6 +52,11 @@ pub trait Evaluator: Sync {
         (after.moves() != 0).then(|| self.evaluate(after, &self.play(before, to, flips)))
     }
 
+    /// How well shallow searches with it predict deep ones, where that has been measured.
+    fn calibration(&self) -> Option<&Calibration> {
+        None
+    }
+
     /// [`Self::evaluate`] of a position met outside a search.
     fn evaluate_position(&self, position: &Position) -> Score {
         self.evaluate(position, &self.state(position))

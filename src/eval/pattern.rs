@@ -6,7 +6,7 @@ use std::sync::Arc;
 use wide::i32x8;
 
 use super::model::{Model, ModelError};
-use super::{Evaluator, Score};
+use super::{Calibration, Evaluator, Score};
 use crate::board::{Bitboard, Position, Square};
 use crate::memory::prefer_huge_pages;
 use crate::pattern::{Indices, LANES, Layout, Scalar, Seen};
@@ -40,6 +40,7 @@ pub struct PatternEvaluator {
     mobilities: Option<[usize; 2]>,
     /// The first entries of the scalars that neither `mobilities` nor `phases` cover.
     scalars: Vec<(Scalar, usize)>,
+    calibration: Option<Calibration>,
 }
 
 /// Lanes of a vector of entries.
@@ -100,7 +101,12 @@ impl PatternEvaluator {
         };
         let phases = Box::new(std::array::from_fn(phase));
         let (origins, scale) = (Box::new(bytemuck::cast(origins)), i32::from(model.scale));
-        Ok(Self { layout, scale, phases, table, stride, origins, mobilities, scalars })
+        Ok(Self { layout, scale, phases, table, stride, origins, mobilities, scalars, calibration: None })
+    }
+
+    /// The same with the calibration of its model, if there is one.
+    pub fn with_calibration(self, calibration: Option<Calibration>) -> Self {
+        Self { calibration, ..self }
     }
 
     /// The layout of its pattern set.
@@ -202,6 +208,10 @@ impl Evaluator for PatternEvaluator {
             self.sum_lanes::<{ LANES / WIDTH }>(&seen, &self.layout.play(&before.0, to, flips))
         };
         Some(self.score(sum).clamp_eval())
+    }
+
+    fn calibration(&self) -> Option<&Calibration> {
+        self.calibration.as_ref()
     }
 
     fn evaluate_unlimited(&self, position: &Position) -> Score {

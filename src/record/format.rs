@@ -3,6 +3,7 @@
 use std::fmt;
 use std::str::FromStr;
 
+use super::lines::without_mark;
 use super::{log, wthor};
 
 /// A record format.
@@ -41,7 +42,7 @@ impl Format {
         if log::looks_like(bytes) {
             return Self::Log;
         }
-        let data = bytes.split(|&byte| byte == b'\n').map(<[u8]>::trim_ascii);
+        let data = without_mark(bytes).split(|&byte| byte == b'\n').map(<[u8]>::trim_ascii);
         let first =
             data.into_iter().find(|line| !line.is_empty() && !line.starts_with(b"#") && !line.starts_with(b"%"));
         let first = first.unwrap_or_default();

@@ -1,28 +1,29 @@
-//! Measuring the parameters of selective search ([`Calibration`](crate::eval::Calibration)): the same positions searched shallowly and deeply, and a
-//! line fitted through the values.
+//! Measuring the parameters of selective search ([`Calibration`](crate::eval::Calibration)): the same positions searched shallowly
+//! and deeply, or to the end of the game, and a line fitted through the values.
 
 use std::sync::atomic::{AtomicBool, Ordering::Relaxed};
 
 use rayon::prelude::*;
 
+use super::endgame::EndgameSolver;
 use super::searcher::Searcher;
 use crate::board::Position;
 use crate::eval::{DepthPair, Evaluator, Score};
 
-/// Positions within so many numbers of empty squares share parameters.
-const GROUP: u32 = 6;
-/// The first group begins here: with fewer empty squares, whole searches cost less than their cuts would save.
-const LEAST_EMPTIES: u32 = 7;
-/// The smallest depth that is worth a shallow search.
-pub const LEAST_DEEP: u32 = 3;
+/// Numbers of empty squares in a group, which shares parameters.
+const GROUP_EMPTIES: u32 = 6;
+/// Empty squares from which positions are measured: with fewer, whole searches cost less than their cuts would save.
+const MIN_EMPTIES: u32 = 7;
+/// The smallest depth, in plies, that is worth a shallow search.
+const MIN_DEEP_DEPTH: u32 = 3;
 /// Fewer positions say too little about a deviation.
-const LEAST_COUNT: usize = 30;
-/// The table of each search has 2^this entries.
-const LOG2_TABLE: u32 = 18;
+const MIN_POSITIONS: usize = 30;
+/// The tables of each thread have 2^this entries.
+const LOG2_ENTRIES: u32 = 18;
 
 /// The numbers of empty squares that share parameters: smallest and largest of each group, in rising order.
 pub fn groups() -> impl Iterator<Item = (u32, u32)> {
-    (LEAST_EMPTIES..=60).step_by(GROUP as usize).map(|least| (least, (least + GROUP - 1).min(60)))
+    (MIN_EMPTIES..=60).step_by(GROUP_EMPTIES as usize).map(|min| (min, (min + GROUP_EMPTIES - 1).min(60)))
 }
 
 /// The depth of the shallow search that predicts a deep one: about half as deep, and of the same parity, because odd and even
@@ -51,7 +52,28 @@ pub fn search_all<E: Evaluator>(
         on_searched();
         (!stop.load(Relaxed)).then_some(values)
     };
-    positions.par_iter().map_init(|| Searcher::new(evaluator, LOG2_TABLE), search).collect()
+    positions.par_iter().map_init(|| Searcher::new(evaluator, LOG2_ENTRIES), search).collect()
+}
+
+/// Solves those of the positions that have at most `max_empties` empty squares, on the threads of the current rayon pool. `on_solved`
+/// is told of every position, solved or not, from whichever thread took it. `None` if `stop` was set before all were solved.
+pub fn solve_all<E: Evaluator>(
+    evaluator: &E,
+    positions: &[Position],
+    max_empties: u32,
+    stop: &AtomicBool,
+    on_solved: impl Fn() + Sync,
+) -> Option<Vec<Option<Score>>> {
+    let solve = |solver: &mut EndgameSolver<'_, E>, position: &Position| {
+        let mut value = None;
+        if position.empties() <= max_empties {
+            solver.new_game();
+            value = Some(Score::from_discs(solver.solve_until(*position, -64, 64, stop)?.score));
+        }
+        on_solved();
+        Some(value)
+    };
+    positions.par_iter().map_init(|| EndgameSolver::with_evaluator(evaluator, LOG2_ENTRIES), solve).collect()
 }
 
 /// A line through points by least squares.
@@ -107,34 +129,65 @@ pub fn fit_pairs(positions: &[Position], values: &[Values]) -> Vec<Measurement> 
     assert_eq!(positions.len(), values.len(), "values of other positions");
     let deepest = values.iter().map(Vec::len).max().unwrap_or(0) as u32;
     let mut measured = Vec::new();
-    for (least, most) in groups() {
-        let of_group: Vec<_> = positions
-            .iter()
-            .zip(values)
-            .filter(|(position, _)| (least..=most).contains(&position.empties()))
-            .map(|(_, values)| values)
-            .collect();
-        let pairs = (LEAST_DEEP..deepest).map(|deep| (shallow_depth(deep), deep));
-        measured.extend(pairs.filter_map(|(shallow, deep)| {
-            let discs = |score: Score| f64::from(score.discs());
+    for group in groups() {
+        let members: Vec<_> = positions.iter().zip(values).filter(|(position, _)| is_in(group, position)).collect();
+        for deep in MIN_DEEP_DEPTH..deepest {
+            let shallow = shallow_depth(deep);
             // Near the end of the game a position has no value of the deeper search, and perhaps none of the shallow one.
-            let value = |values: &Values, depth: u32| values.get(depth as usize).copied().map(discs);
-            let point = |values: &&Values| Some((value(values, shallow)?, value(values, deep)?));
-            let points: Vec<_> = of_group.iter().filter_map(point).collect();
-            let fit = Fit::of(&points).filter(|fit| fit.count >= LEAST_COUNT && fit.slope > 0.0)?;
-            let pair = DepthPair {
-                min_empties: least as u8,
-                max_empties: most as u8,
-                shallow: shallow as u8,
-                deep: deep as u8,
-                slope: fit.slope as f32,
-                offset: fit.offset as f32,
-                deviation: fit.deviation as f32,
-            };
-            Some(Measurement { pair, fit })
-        }));
+            let points = members.iter().filter_map(|(_, values)| Some((value(values, shallow)?, value(values, deep)?)));
+            measured.extend(fit_pair(group, (shallow, deep), points));
+        }
     }
     measured
+}
+
+/// Fits how searches to 2, 4, 6, ... plies predict exact values, for every group with thirty solved positions or more. `values` and
+/// `exact` are those of the positions, as [`search_all`] and [`solve_all`] give them.
+///
+/// # Panics
+/// If there are not as many values as positions.
+pub fn fit_exact_pairs(positions: &[Position], values: &[Values], exact: &[Option<Score>]) -> Vec<Measurement> {
+    assert_eq!([positions.len(); 2], [values.len(), exact.len()], "values of other positions");
+    let deepest = values.iter().map(Vec::len).max().unwrap_or(0) as u32;
+    let mut measured = Vec::new();
+    for group in groups() {
+        let all = positions.iter().zip(values.iter().zip(exact));
+        let members: Vec<_> = all.filter(|(position, _)| is_in(group, position)).collect();
+        for shallow in (2..deepest.min(group.1)).step_by(2) {
+            let points = members.iter().filter_map(|(_, (values, exact))| Some((value(values, shallow)?, (**exact)?)));
+            measured.extend(fit_pair(group, (shallow, group.1), points));
+        }
+    }
+    measured
+}
+
+fn is_in((min, max): (u32, u32), position: &Position) -> bool {
+    (min..=max).contains(&position.empties())
+}
+
+fn value(values: &Values, depth: u32) -> Option<Score> {
+    values.get(depth as usize).copied()
+}
+
+/// Fits one pair of depths to the shallow and deep values of a group's positions.
+fn fit_pair(
+    (min, max): (u32, u32),
+    (shallow, deep): (u32, u32),
+    values: impl Iterator<Item = (Score, Score)>,
+) -> Option<Measurement> {
+    let discs = |score: Score| f64::from(score.discs());
+    let points: Vec<_> = values.map(|(shallow, deep)| (discs(shallow), discs(deep))).collect();
+    let fit = Fit::of(&points).filter(|fit| fit.count >= MIN_POSITIONS && fit.slope > 0.0)?;
+    let pair = DepthPair {
+        min_empties: min as u8,
+        max_empties: max as u8,
+        shallow: shallow as u8,
+        deep: deep as u8,
+        slope: fit.slope as f32,
+        offset: fit.offset as f32,
+        deviation: fit.deviation as f32,
+    };
+    Some(Measurement { pair, fit })
 }
 
 #[cfg(test)]
@@ -179,14 +232,14 @@ mod tests {
 
     #[test]
     fn shallow_depths_are_half_as_deep_and_of_equal_parity() {
-        let depths: Vec<_> = (LEAST_DEEP..=14).map(shallow_depth).collect();
+        let depths: Vec<_> = (MIN_DEEP_DEPTH..=14).map(shallow_depth).collect();
         assert_eq!(depths, [1, 2, 1, 2, 3, 4, 3, 4, 5, 6, 5, 6]);
     }
 
     #[test]
     fn groups_follow_each_other_up_to_60() {
         let all: Vec<_> = groups().collect();
-        assert_eq!((all[0].0, all[all.len() - 1].1), (LEAST_EMPTIES, 60));
+        assert_eq!((all[0].0, all[all.len() - 1].1), (MIN_EMPTIES, 60));
         assert!(all.windows(2).all(|pair| pair[1].0 == pair[0].1 + 1));
     }
 

@@ -2,7 +2,7 @@
 
 use arrayvec::ArrayVec;
 
-use super::table::Entry;
+use super::table::{Bucket, Entry, Slot, Table, Trust};
 use crate::board::{Bitboard, C_SQUARES, CORNERS, Position, Square, X_SQUARES, squares};
 
 /// A legal move with what it takes to play it and its place in the order.
@@ -73,6 +73,27 @@ impl<const N: usize> MoveList<N> {
         }
     }
 
+    /// An enhanced transposition cutoff (Jonathan Schaeffer and Aske Plaat, "New advances in alpha-beta searching", 1996): a lower
+    /// bound above `alpha` on the position's value that the table knows by one of the moves, and that move. Entries of the positions
+    /// after the moves count if they have this draft and trust, or more.
+    #[inline]
+    pub fn etc<B: Bucket>(
+        &self,
+        table: &Table<B>,
+        position: Position,
+        (draft, trust): (u8, Trust),
+        alpha: i32,
+    ) -> Option<(i32, Square)> {
+        // All are fetched before the first is waited for.
+        let slot_of = |child: &ScoredMove| table.slot(position.play_unchecked(child.to, child.flips));
+        let fetched = self.left().iter().map(slot_of).inspect(|&slot| table.prefetch(slot));
+        let slots: ArrayVec<Slot, N> = fetched.collect();
+        self.left().iter().zip(slots).find_map(|(child, slot)| {
+            let entry = table.probe(slot).filter(|entry| entry.draft >= draft && entry.trust >= trust)?;
+            (-entry.upper > alpha).then_some((-entry.upper, child.to))
+        })
+    }
+
     /// Picks the move to a square, if it is one of these, before any is scored.
     #[inline]
     pub fn pick_unscored(&mut self, position: Position, to: u8) -> Option<ScoredMove> {
@@ -129,4 +150,36 @@ pub(super) fn mobility_score(to: Square, replies: Bitboard) -> i32 {
 #[inline]
 pub(super) fn weighted_mobility(moves: Bitboard) -> i32 {
     (moves.count_ones() + (moves & CORNERS).count_ones()) as i32
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::search::table::CacheLine;
+
+    #[test]
+    fn an_etc_needs_draft_trust_and_a_bound_above_alpha() {
+        let table = Table::<CacheLine>::new(8);
+        let position = Position::START;
+        let mut moves = MoveList::<8>::new();
+        moves.generate(position, position.moves());
+        let child = moves.left()[2];
+        let slot = table.slot(position.play_unchecked(child.to, child.flips));
+        table.store(slot, Entry { upper: -5, draft: 4, trust: 2, ..Entry::UNKNOWN });
+        let etc = |draft, trust, alpha| moves.etc(&table, position, (draft, trust), alpha);
+        assert_eq!(etc(4, 2, 4), Some((5, child.to)));
+        assert_eq!([etc(5, 2, 4), etc(4, 3, 4), etc(4, 2, 5)], [None; 3]);
+    }
+
+    #[test]
+    fn moves_are_picked_by_their_scores_the_known_ones_first() {
+        let position = Position::START;
+        let mut moves = MoveList::<8>::new();
+        moves.generate(position, position.moves());
+        let [a, b, c, d] = [0, 1, 2, 3].map(|i| moves.left()[i].to);
+        let known = Entry { moves: [c.index() as u8, a.index() as u8], ..Entry::UNKNOWN };
+        moves.score(position, known, |next, _| if next.to == d { 2 } else { 1 });
+        let picked: Vec<_> = std::iter::from_fn(|| moves.pick()).map(|next| next.to).collect();
+        assert_eq!(picked, [c, a, d, b]);
+    }
 }

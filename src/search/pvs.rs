@@ -130,7 +130,7 @@ impl<E: Evaluator> Search<'_, E> {
             return node.frontier(self.evaluator, alpha, &mut self.killers[0], &mut self.nodes);
         }
         if depth < self.tt_min_depth {
-            return self.search_moves(node, Entry::UNKNOWN, depth, alpha).0;
+            return self.probing_searchmoves(node, Entry::UNKNOWN, depth, alpha).0;
         }
         if depth >= STOP_MIN_DEPTH && self.should_stop() {
             return alpha;
@@ -143,7 +143,7 @@ impl<E: Evaluator> Search<'_, E> {
         if let Some(bound) = self.probcut(node, depth, alpha) {
             return bound;
         }
-        let best = self.search_moves(node, known.unwrap_or(Entry::UNKNOWN), depth, alpha);
+        let best = self.probing_searchmoves(node, known.unwrap_or(Entry::UNKNOWN), depth, alpha);
         if !self.stopped {
             let entry = self.updated(known, node, depth, best, (alpha, Score(alpha.0 + 1)));
             self.table.store(slot, entry);
@@ -224,7 +224,7 @@ impl<E: Evaluator> Search<'_, E> {
     /// Searches moves until one is worth more than `alpha`. The table's move, or at depth 2 the killer, comes alone: where it cuts
     /// off, the others need not even be generated.
     #[inline]
-    fn search_moves(&mut self, node: &Node<E::State>, known: Entry, depth: u32, alpha: Score) -> Best {
+    fn probing_searchmoves(&mut self, node: &Node<E::State>, known: Entry, depth: u32, alpha: Score) -> Best {
         let hash_move = known.hash_move(node.moves);
         let first = if hash_move == 0 && depth == 2 { node.moves & self.killers[1] } else { hash_move };
         let mut best = (-Score::INFINITY, None);
@@ -235,7 +235,7 @@ impl<E: Evaluator> Search<'_, E> {
             best = (self.null_window_child(node, &ScoredMove { flips, replies, score: 0, to }, depth, alpha), Some(to));
         }
         if best.0 <= alpha && node.moves != first {
-            best = self.search_scored_moves(node, node.moves & !first, known, depth, alpha, best);
+            best = self.probing_searchscored_moves(node, node.moves & !first, known, depth, alpha, best);
         }
         if depth == 2
             && best.0 > alpha
@@ -248,7 +248,7 @@ impl<E: Evaluator> Search<'_, E> {
 
     /// Goes on with the moves that were not searched yet.
     #[inline]
-    fn search_scored_moves(
+    fn probing_searchscored_moves(
         &mut self,
         node: &Node<E::State>,
         set: Bitboard,
@@ -261,7 +261,7 @@ impl<E: Evaluator> Search<'_, E> {
         moves.generate(node.position, set);
         if depth >= EVAL_ORDER_MIN_DEPTH {
             let wanted = (depth as u8 - 1, self.trust_at(node, depth));
-            if let Some((bound, to)) = self.table.etc(node.position, &moves, wanted, alpha.0) {
+            if let Some((bound, to)) = moves.etc(self.table, node.position, wanted, alpha.0) {
                 return (Score(bound), Some(to));
             }
         }
@@ -352,4 +352,61 @@ const SELECTIVE: Trust = 0;
 #[inline]
 fn pick(moves: &mut MoveList<MAX_MOVES>) -> Option<ScoredMove> {
     if moves.picked() < SORTED_MOVES { moves.pick() } else { moves.pick_any() }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::board::Transcript;
+    use crate::eval::{Calibration, DepthPair, MobilityEvaluator};
+    use crate::search::stop::NEVER;
+
+    fn search<'a>(table: &'a Table<Single>, selectivity: Option<&'a Selectivity>) -> Search<'a, MobilityEvaluator> {
+        Search {
+            evaluator: &MobilityEvaluator,
+            table,
+            tt_min_depth: 2,
+            threads: 1,
+            killers: [0; 2],
+            selectivity,
+            probing: false,
+            nodes: 0,
+            stop: Stop { flag: &NEVER, outer: None },
+            stopped: false,
+        }
+    }
+
+    #[test]
+    fn probes_take_no_selective_entry_for_a_full_one() {
+        // Deep values are predicted forty discs too high: what a selective search stores is wrong nearly everywhere.
+        let pair = DepthPair {
+            min_empties: 0,
+            max_empties: 60,
+            shallow: 1,
+            deep: 3,
+            slope: 1.0,
+            offset: 40.0,
+            deviation: 0.1,
+        };
+        let pairs = (3..=6).map(|deep| DepthPair { shallow: 2 - deep % 2, deep, ..pair }).collect();
+        let selectivity = Selectivity::new(&Calibration::new(pairs).unwrap(), 1.0);
+        let game: Transcript = "f5d6c3d3c4f4f6f3e6e7d7c5b6".parse().unwrap();
+        let mut wrong = 0;
+        for (diagram, _) in game.steps() {
+            let root = Node::new(&MobilityEvaluator, &diagram.position);
+            let (selective, full) = (Table::new(14), Table::new(14));
+            let window = (-Score::INFINITY, Score::INFINITY);
+            let mut selective_search = search(&selective, Some(&selectivity));
+            let guess = selective_search.pvs(&root, 6, window, &mut Line::new());
+            selective_search.probing = true;
+            let mut reference = search(&full, None);
+            for depth in 2..=6 {
+                let value = reference.pvs(&root, depth, window, &mut Line::new());
+                wrong += u32::from(depth == 6 && guess != value);
+                assert!(selective_search.null_window(&root, depth, value - Score(1)) >= value);
+                assert!(selective_search.null_window(&root, depth, value) <= value);
+            }
+        }
+        assert!(wrong > 8, "only {wrong} selective values are wrong");
+    }
 }

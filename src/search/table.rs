@@ -6,9 +6,6 @@
 
 use std::sync::atomic::{AtomicU64, Ordering::Relaxed};
 
-use arrayvec::ArrayVec;
-
-use super::ordering::{MoveList, ScoredMove};
 use crate::board::{Bitboard, Position, Square};
 use crate::memory::{prefer_huge_pages, prefetch};
 
@@ -256,26 +253,6 @@ impl<B: Bucket> Table<B> {
         victim.check.store(slot.key ^ data, Relaxed);
         victim.data.store(data, Relaxed);
     }
-
-    /// An enhanced transposition cutoff (Jonathan Schaeffer and Aske Plaat, "New advances in alpha-beta searching", 1996): a lower
-    /// bound above `alpha` on a position's value that the table knows by one of its moves, and that move. Entries of the positions
-    /// after the moves count if they have this draft and trust, or more.
-    #[inline]
-    pub fn etc<const N: usize>(
-        &self,
-        position: Position,
-        moves: &MoveList<N>,
-        (draft, trust): (u8, Trust),
-        alpha: i32,
-    ) -> Option<(i32, Square)> {
-        // All are fetched before the first is waited for.
-        let slot_of = |child: &ScoredMove| self.slot(position.play_unchecked(child.to, child.flips));
-        let slots: ArrayVec<Slot, N> = moves.left().iter().map(slot_of).inspect(|&slot| self.prefetch(slot)).collect();
-        moves.left().iter().zip(slots).find_map(|(child, slot)| {
-            let entry = self.probe(slot).filter(|entry| entry.draft >= draft && entry.trust >= trust)?;
-            (-entry.upper > alpha).then_some((-entry.upper, child.to))
-        })
-    }
 }
 
 #[cfg(test)]
@@ -330,19 +307,5 @@ mod tests {
         }
         let present = |key: u64| table.probe(slot(key)).is_some();
         assert_eq!([1, 2, 3, 4, 5].map(present), [true, true, false, true, true]);
-    }
-
-    #[test]
-    fn an_etc_needs_draft_trust_and_a_bound_above_alpha() {
-        let table = Table::<CacheLine>::new(8);
-        let position = Position::START;
-        let mut moves = MoveList::<8>::new();
-        moves.generate(position, position.moves());
-        let child = moves.left()[2];
-        let slot = table.slot(position.play_unchecked(child.to, child.flips));
-        table.store(slot, Entry { upper: -5, draft: 4, trust: 2, ..KNOWN });
-        let etc = |draft, trust, alpha| table.etc(position, &moves, (draft, trust), alpha);
-        assert_eq!(etc(4, 2, 4), Some((5, child.to)));
-        assert_eq!([etc(5, 2, 4), etc(4, 3, 4), etc(4, 2, 5)], [None; 3]);
     }
 }

@@ -45,13 +45,18 @@ pub fn read_text(path: &Path, what: &'static str, limit: u64) -> Result<String, 
     decode_text(read_bounded(path, what, limit)?, what).map_err(FileError::format(path))
 }
 
-/// Bytes as text. `what` says what it should be.
+/// Bytes as text, without the byte order mark that some editors put before it. `what` says what it should be.
 ///
 /// # Errors
 /// [`FormatError::NotText`].
 pub fn decode_text(bytes: Vec<u8>, what: &'static str) -> Result<String, FormatError> {
-    let offset = |error: std::string::FromUtf8Error| error.utf8_error().valid_up_to();
-    String::from_utf8(bytes).map_err(|error| FormatError::NotText { what, offset: offset(error) })
+    let not_text =
+        |error: std::string::FromUtf8Error| FormatError::NotText { what, offset: error.utf8_error().valid_up_to() };
+    let mut text = String::from_utf8(bytes).map_err(not_text)?;
+    if text.starts_with('\u{feff}') {
+        text.remove(0);
+    }
+    Ok(text)
 }
 
 #[cfg(test)]
@@ -66,6 +71,8 @@ mod tests {
         assert_eq!(read_text(&path, "text", 4).unwrap(), "abcd");
         let message = |limit| read_text(&path, "text", limit).unwrap_err().to_string();
         assert!(message(3).ends_with("f: more than 3 bytes, the most that a text may have"), "{}", message(3));
+        std::fs::write(&path, "\u{feff}a").unwrap();
+        assert_eq!(read_text(&path, "text", 4).unwrap(), "a");
         std::fs::write(&path, b"ab\xff").unwrap();
         assert!(message(3).ends_with("f: byte 2 is not UTF-8: this is no text"), "{}", message(3));
         // A stream that does not say how long it is, and does not end.

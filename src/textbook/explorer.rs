@@ -1,7 +1,7 @@
 //! What all these searches share: deepening at the root, and at each node the horizon, the table and the order
 //! of moves.
 
-use super::algorithms::Algorithm;
+use super::algorithm::Algorithm;
 use super::ordering::{Ordering, Refutations};
 use super::table::{Entry, Table};
 use super::tree::{Successor, Tree};

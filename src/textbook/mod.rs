@@ -3,7 +3,7 @@
 //!
 //! All of them find the value that [`Algorithm::Minimax`] defines; they differ in how much of the tree they visit for
 //! it. [`Explorer`] runs one of them: with iterative deepening, a transposition table and ordered moves, or without any
-//! of these ([`Options`]). What differs between the algorithms is in `algorithms`, what they share in `explorer`.
+//! of these ([`Options`]). What differs between the algorithms is in `searches`, what they share in `explorer`.
 //!
 //! **Why a table may change a value, and why it does not here.** A table may hold an entry from a deeper search than is
 //! asked for; using it makes a value better founded but another than minimax's at that depth. The searches here only
@@ -12,14 +12,15 @@
 //! root. What a table may change is the move, where several are equally good: the best one of an earlier search comes
 //! first.
 
-mod algorithms;
+mod algorithm;
 mod explorer;
 mod ordering;
+mod searches;
 mod size;
 mod table;
 mod tree;
 
-pub use algorithms::{Algorithm, UnknownAlgorithm};
+pub use algorithm::{Algorithm, UnknownAlgorithm};
 pub use explorer::{Explorer, Options, Outcome};
 pub use ordering::Ordering;
 pub use size::{SizeEstimate, branching_factor, estimate_size};

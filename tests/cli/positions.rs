@@ -37,6 +37,48 @@ fn eval_prints_a_number_a_line() {
 }
 
 #[test]
+fn positions_are_read_as_people_have_them() {
+    let folder = tempfile::tempdir().unwrap();
+    let file = |name: &str, text: &str| {
+        let path = folder.path().join(name);
+        fs::write(&path, text).unwrap();
+        path.display().to_string()
+    };
+    let after = "---------------------------OX------OXX-----O--------------------";
+    let plain = file("plain.txt", &format!("{after} X\n{after} O\n"));
+    let windows = file("windows.txt", &format!("\u{feff}F5 D6\r\n{after} white\r\n\r\n"));
+    let letters = file("letters.txt", &format!("f5d6\n{after} w\n"));
+    for command in [&["eval", "-w", "mobility"][..], &["search", "-w", "mobility", "--depth", "3"]] {
+        // All columns but the time.
+        let values = |path: &str| {
+            let table = stdout(&[command, &[path]].concat(), "");
+            table.lines().map(|line| columns(line)[..columns(line).len().min(3)].join(" ")).collect::<Vec<_>>()
+        };
+        let expected = values(&plain);
+        assert_eq!((values(&windows), values(&letters)), (expected.clone(), expected), "{command:?}");
+    }
+    let late = late_position(6, 3);
+    assert!(stdout(&["solve", "-q"], &format!("\u{feff}{late}\r\n")).starts_with("empties"));
+    let error = refusal(&["eval", "-w", "mobility"], "f5d6a1\n", 1);
+    assert!(error.contains("line 1: move 3 (a1)"), "{error}");
+
+    // A board on the command line may begin with what looks like an option.
+    let counts = stdout(&["perft", "2", "-q"], "");
+    assert_eq!(stdout(&["perft", "2", "-q", "--position", START], ""), counts);
+    assert_eq!(stdout(&["perft", "1", "-q", "--position", "F5 d6"], ""), "1\t5\n");
+
+    // Other files that Windows editors have touched.
+    let games = file("games.txt", "\u{feff}F5 D6 C3\r\nf5f6\r\n");
+    assert_eq!(stdout(&["convert", &games, "--to", "f5d6", "-q"], ""), "f5d6c3\nf5f6\n");
+    let scored = file("scored.txt", &format!("\u{feff}{after} b +2\r\n"));
+    assert!(stdout(&["accuracy", "mobility", &scored], "").contains("\nall\t1\t"));
+    let set = file("set.toml", &format!("\u{feff}{}", SMALL_SET.replace('\n', "\r\n")));
+    let run = folder.path().join("run").display().to_string();
+    let train = ["train", "--generations", "0", "--records", &scored, "--patterns", &set, "--run", &run];
+    assert_eq!(run_with(&train, "").status.code(), Some(0));
+}
+
+#[test]
 fn bad_positions_are_named_by_line() {
     let error = refusal(&["eval", "-w", "squares"], &format!("{START}\n{START}\nXOXO X\n"), 1);
     assert!(error.contains("standard input: line 3: expected 64 squares"), "{error}");

@@ -9,7 +9,10 @@ use crate::support::*;
 
 fn calibrate(folder: &Path, name: &str, arguments: &[&str]) -> (String, String) {
     let path = folder.join(name).to_str().unwrap().to_owned();
-    let table = stdout(&[&["calibrate", "default", "-o", &path, "-q", "--depth", "4"], arguments].concat(), "");
+    let table = stdout(
+        &[&["calibrate", "default", "-o", &path, "-q", "--depth", "4", "--solve-empties", "18"], arguments].concat(),
+        "",
+    );
     (path, table)
 }
 
@@ -25,7 +28,8 @@ fn the_parameters_are_printed_and_kept_with_the_weights() {
     assert_eq!(pairs.len(), rows.len() - 1);
     for (pair, row) in pairs.iter().zip(&rows[1..]) {
         assert_eq!(row[0], format!("{}-{}", pair.min_empties, pair.max_empties));
-        assert_eq!([row[1], row[2]], [pair.shallow.to_string(), pair.deep.to_string()]);
+        let deep = if pair.predicts_the_end() { "end".to_owned() } else { pair.deep.to_string() };
+        assert_eq!([row[1], row[2]], [pair.shallow.to_string(), deep]);
         assert_eq!(row[5], format!("{:.2}", pair.deviation));
         assert!(row[6].parse::<f32>().unwrap() > 0.8 && row[7].parse::<u32>().unwrap() >= 30, "{row:?}");
     }
@@ -41,7 +45,8 @@ fn the_parameters_are_printed_and_kept_with_the_weights() {
 
     // What is calibrated can be calibrated again.
     let (calibrated, path) = (path, folder.path().join("again.fsw").display().to_string());
-    stdout(&["calibrate", &calibrated, "-o", &path, "-q", "--depth", "3", "--positions-per-stage", "30"], "");
+    let few = ["--positions-per-stage", "30", "--solve-empties", "0"];
+    stdout(&[&["calibrate", &calibrated, "-o", &path, "-q", "--depth", "3"], &few[..]].concat(), "");
     let again = WeightFile::load(path.as_ref()).unwrap();
     assert!(again.calibration.unwrap().pairs().iter().all(|pair| pair.deep == 3));
     let shown = stdout(&["inspect", &path, "--top", "0"], "");

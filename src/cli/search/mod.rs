@@ -44,7 +44,7 @@ use named::{NamedSearch, Search};
 #[command(after_help = "Example:\n  flipside search --depth 10 positions.txt\n  \
     flipside search --depth 6 --compare --plot nodes.svg positions.txt")]
 pub struct SearchArguments {
-    /// Positions, one a line; `-` is standard input
+    /// Positions or the moves that lead to them (f5d6c3), one a line; `-` is standard input
     #[arg(default_value = "-")]
     file: PathBuf,
 

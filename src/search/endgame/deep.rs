@@ -78,7 +78,7 @@ impl<E: Evaluator> Search<'_, E> {
         let nodes_before = self.nodes();
         let mut moves = MoveList::new();
         moves.generate(position, node.moves);
-        if let Some((bound, _)) = table.etc(position, &moves, (0, self.trust_at(empties - 1)), alpha) {
+        if let Some((bound, _)) = moves.etc(table, position, (0, self.trust_at(empties - 1)), alpha) {
             return bound;
         }
         if let Some(bound) = self.probcut(node, alpha, empties) {

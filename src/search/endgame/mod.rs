@@ -94,7 +94,13 @@ impl<'e, E: Evaluator> EndgameSolver<'e, E> {
     /// with the evaluator; the better it is, the fewer nodes are needed.
     pub fn with_evaluator(evaluator: &'e E, log2_entries: u32) -> Self {
         let own_tables = vec![OwnTables::new(log2_entries)];
-        Self { evaluator, table: Table::new(log2_entries), own_tables, probes: probes(), pool: None }
+        Self {
+            evaluator,
+            table: Table::new(log2_entries),
+            own_tables,
+            probes: probes(evaluator.calibration()),
+            pool: None,
+        }
     }
 
     /// Lets `threads` threads work on a position together.

@@ -3,28 +3,49 @@
 //! not searched.
 
 use super::Search;
-use crate::eval::{DepthPair, Evaluator, Score};
+use crate::eval::{Calibration, DepthPair, Evaluator, Score};
 use crate::search::node::Node;
 use crate::search::probcut::Probe;
 use crate::search::table::{FULL_WIDTH, Trust};
-use crate::search::tunables::{DEEP_MIN_EMPTIES, SELECTIVE_PASSES};
+use crate::search::tunables::{DEEP_MIN_EMPTIES, SELECTIVE_PASSES, SelectivePass};
 
 /// The probes of a selective pass, by number of empty squares.
 pub(super) type Probes = [Probe; 65];
 
-/// The probes of all passes.
-pub(super) fn probes() -> Box<[Probes]> {
-    let pass = |deviations: f32| std::array::from_fn(|empties| Probe::new(&prediction(empties as u32), deviations));
-    SELECTIVE_PASSES.iter().map(|pass_| pass(pass_.deviations)).collect()
+/// The probes of all passes, by the calibration of the evaluator where it says how searches predict exact values.
+pub(super) fn probes(calibration: Option<&Calibration>) -> Box<[Probes]> {
+    let pairs = calibration.map_or(&[][..], Calibration::pairs);
+    let pairs: Vec<_> = pairs.iter().copied().filter(DepthPair::predicts_the_end).collect();
+    let pass = |pass: &SelectivePass| {
+        std::array::from_fn(|empties| Probe::new(&prediction(&pairs, empties as u32), pass.deviations))
+    };
+    SELECTIVE_PASSES.iter().map(pass).collect()
 }
 
-/// How a midgame search predicts exact values: the default, where the weights have not been calibrated. The deviation was
-/// measured with the program's own weights on 261 positions of human games with 20 empty squares.
-fn prediction(empties: u32) -> DepthPair {
-    let shallow = ((empties.saturating_sub(8) / 2) & !1) as u8;
-    let deviation = (7.5 - 0.4 * f32::from(shallow)).max(2.5);
-    let empties = empties as u8;
+/// What predicts the exact value of positions with so many empty squares: of the pairs measured with about as many the one with
+/// about the depth wanted.
+fn prediction(measured: &[DepthPair], empties: u32) -> DepthPair {
+    let wanted = probe_depth(empties);
+    let distance = |pair: &DepthPair| {
+        let nearest = empties.clamp(pair.min_empties.into(), pair.max_empties.into());
+        (nearest.abs_diff(empties), wanted.abs_diff(pair.shallow.into()))
+    };
+    measured.iter().copied().min_by_key(distance).unwrap_or_else(|| default_prediction(empties))
+}
+
+/// The prediction where nothing has been measured. The deviation is near that of the program's own weights, on 261 positions of human
+/// games with 20 empty squares and on 600 of self-play with 7 to 24.
+fn default_prediction(empties: u32) -> DepthPair {
+    let shallow = probe_depth(empties);
+    let deviation = (7.5 - 0.4 * shallow as f32).max(2.5);
+    let (shallow, empties) = (shallow as u8, empties as u8);
     DepthPair { min_empties: empties, max_empties: empties, shallow, deep: empties, slope: 1.0, offset: 0.0, deviation }
+}
+
+/// How deep to probe, in plies: half the way to eight empty squares, and an even number, as evaluations after odd numbers of plies
+/// lean to one side.
+fn probe_depth(empties: u32) -> u32 {
+    (empties.saturating_sub(8) / 2) & !1
 }
 
 impl<E: Evaluator> Search<'_, E> {

@@ -91,7 +91,7 @@ impl<'a, E: Evaluator> Search<'a, E> {
         let mut list = MoveList::<N>::new();
         list.generate(position, moves);
         if empties >= ETC_MIN_EMPTIES
-            && let Some((bound, _)) = self.table_for(empties - 1).etc(position, &list, (0, FULL_WIDTH), alpha)
+            && let Some((bound, _)) = list.etc(self.table_for(empties - 1), position, (0, FULL_WIDTH), alpha)
         {
             return bound;
         }
