@@ -351,7 +351,7 @@ fn a_player_against_itself_scores_exactly_half() {
 
 #[test]
 fn a_stopped_match_goes_on_where_it_was() {
-    let mut plan = plan(50, None);
+    let mut plan = plan(1_000, None);
     let whole = run_on(2, &plan, &AtomicBool::new(false), |_| ());
     let (stop, mut played) = (AtomicBool::new(false), Vec::new());
     let report = run_on(3, &plan, &stop, |event| {
@@ -359,7 +359,7 @@ fn a_stopped_match_goes_on_where_it_was() {
         stop.store(event.index >= 9, Ordering::Relaxed);
     });
     assert_eq!(report.ending, Ending::Stopped);
-    assert!((10..50).contains(&played.len()));
+    assert!((10..1_000).contains(&played.len()));
     let before = played.len();
     plan.held = played.into_iter().map(held).collect();
     let made = AtomicUsize::new(0);
@@ -369,8 +369,8 @@ fn a_stopped_match_goes_on_where_it_was() {
         Ok(Greedy)
     };
     let resumed = plan.run(first, || Ok(Hashed(5)), &AtomicBool::new(false), |_| told += 1).unwrap();
-    assert_eq!((resumed, told), (whole, 50));
-    assert!(before < 50 && made.into_inner() > 0);
+    assert_eq!((resumed, told), (whole, 1_000));
+    assert!(before < 1_000 && made.into_inner() > 0);
 }
 
 #[test]

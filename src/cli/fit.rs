@@ -52,7 +52,7 @@ pub struct FitArguments {
     #[arg(long, value_name = "N")]
     overlap: Option<u32>,
 
-    /// Megabytes for the positions that are in memory at a time; it decides which are learned together [default: 100]
+    /// Megabytes for the positions that are in memory at a time; it decides which are learned together [default: 50]
     #[arg(long, value_name = "MB", value_parser = clap::value_parser!(u32).range(1..=25_000))]
     memory: Option<u32>,
 

@@ -4,9 +4,8 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering::Relaxed};
 
 use super::error::{CliError, Context, STOPPED_EARLY};
-use crate::protocol::kill_all;
 
-/// A flag that the first SIGINT or SIGTERM sets; the second kills the engines started here and ends the program, with 75.
+/// A flag that the first SIGINT or SIGTERM sets; the second ends the program at once, with 75.
 ///
 /// # Errors
 /// The system lets us not listen.
@@ -15,7 +14,7 @@ pub fn stop_on_signals() -> Result<Arc<AtomicBool>, CliError> {
     let flag = Arc::clone(&stop);
     let listening = listen(move || {
         if flag.swap(true, Relaxed) {
-            kill_all();
+            // The guards of engines see to these.
             std::process::exit(STOPPED_EARLY.into());
         }
     });

@@ -36,7 +36,7 @@ impl Default for FitConfig {
             stage_plies: 1,
             overlap: 2,
             anneal: 0.3,
-            block: 1 << 22,
+            block: 1 << 21,
             first_generation: 0,
             hold_out: 200,
             step: StepRule::Decayed(Decayed { rate: 1.0, half: 100.0, floor: 0.0003 }),

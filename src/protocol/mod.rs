@@ -17,6 +17,5 @@ pub mod sgf;
 
 pub use engine::{Engine, Limit, Opinion, SearchEngine};
 pub use external::{Dialect, ExternalPlayer, ExternalSpec, SpecError};
-pub use guard::kill_all;
 pub use line::{ServeError, read_line};
 pub use process::Limits;

@@ -8,7 +8,7 @@ use std::sync::{Arc, Mutex, PoisonError};
 use std::thread;
 use std::time::{Duration, Instant};
 
-use super::guard;
+use super::guard::Guard;
 use super::line::read_line;
 use crate::arena::PlayerError;
 
@@ -33,6 +33,8 @@ impl Default for Limits {
 /// A running program. Dropping it kills it and what it started in turn.
 pub(super) struct EngineProcess {
     child: Child,
+    /// Goes after the child was killed.
+    _guard: Guard,
     input: ChildStdin,
     lines: Receiver<String>,
     last_words: Arc<Mutex<String>>,
@@ -55,21 +57,21 @@ impl EngineProcess {
         let (program, arguments) = words.split_first().ok_or_else(|| error("no command given".into()))?;
         let mut child = Command::new(program);
         child.args(arguments).stdin(Stdio::piped()).stdout(Stdio::piped()).stderr(Stdio::piped());
-        guard::own_group(&mut child);
+        let guard = Guard::start().map_err(|reason| error(reason.to_string()))?;
+        guard.guard(&mut child);
         let child = child.spawn().map_err(|reason| error(reason.to_string()))?;
-        Self::listen_to(child).map_err(|reason| error(format!("cannot listen to it: {reason}")))
+        Self::listen_to(child, guard).map_err(|reason| error(format!("cannot listen to it: {reason}")))
     }
 
     /// Takes over a program that was just started; one that cannot be taken over is killed.
-    fn listen_to(mut child: Child) -> io::Result<Self> {
+    fn listen_to(mut child: Child, guard: Guard) -> io::Result<Self> {
         let pipe = "a piped stream is there once";
         let input = child.stdin.take().expect(pipe);
         let (output, errors) = (child.stdout.take().expect(pipe), child.stderr.take().expect(pipe));
         let (sender, lines) = sync_channel(QUEUE);
         let last_words = Arc::default();
         // From here on dropping it kills it.
-        let process = Self { child, input, lines, last_words: Arc::clone(&last_words) };
-        guard::add(process.child.id())?;
+        let process = Self { child, _guard: guard, input, lines, last_words: Arc::clone(&last_words) };
         spawn("engine's output", move || {
             read_lines(output, |line| sender.send(line).is_ok());
         })?;
@@ -133,11 +135,8 @@ impl EngineProcess {
 
 impl Drop for EngineProcess {
     fn drop(&mut self) {
-        let id = self.child.id();
-        guard::kill_group(id);
         let _ = self.child.kill();
         let _ = self.child.wait();
-        guard::remove(id);
     }
 }
 

@@ -26,8 +26,9 @@ pub struct TrainConfig {
     /// Whether the games of all generations are kept, and not only those of the window.
     #[serde(default = "yes", skip_serializing_if = "is_yes")]
     pub keep_games: bool,
-    /// How weights are fitted to all kept games: at the end of the run, and before each phase that says so. Left out: not at all.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
+    /// How weights are fitted to all kept games: at the end of the run, and before each phase that says so. `false`, or left out: not
+    /// at all.
+    #[serde(default, with = "or_false")]
     pub fit: Option<FitConfig>,
     /// What is learned before the first generation.
     #[serde(default, skip_serializing_if = "Option::is_none")]
@@ -51,6 +52,27 @@ pub struct RecordsConfig {
     /// The SHA-256 of each file in hexadecimal: other contents are refused. A run fills it in where it is left out.
     #[serde(default)]
     pub sha256: Vec<String>,
+}
+
+/// A part of a configuration, or `false` where there is none, so that a file can do without a part that its preset has.
+mod or_false {
+    use serde::de::Error;
+    use serde::{Deserialize, Deserializer, Serialize, Serializer};
+
+    pub fn serialize<T: Serialize, S: Serializer>(part: &Option<T>, serializer: S) -> Result<S::Ok, S::Error> {
+        match part {
+            Some(part) => part.serialize(serializer),
+            None => serializer.serialize_bool(false),
+        }
+    }
+
+    pub fn deserialize<'de, T: Deserialize<'de>, D: Deserializer<'de>>(deserializer: D) -> Result<Option<T>, D::Error> {
+        let value = toml::Value::deserialize(deserializer)?;
+        match value {
+            toml::Value::Boolean(false) => Ok(None),
+            part => part.try_into().map(Some).map_err(D::Error::custom),
+        }
+    }
 }
 
 fn yes() -> bool {
