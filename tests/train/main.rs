@@ -7,6 +7,7 @@ mod stop;
 mod support;
 
 use std::fs;
+use std::ops::ControlFlow;
 use std::path::{Path, PathBuf};
 use std::process::{Child, Command, Stdio};
 use std::sync::atomic::{AtomicBool, Ordering::Relaxed};
@@ -17,7 +18,8 @@ use flipside::eval::{Calibration, DepthPair};
 use flipside::export::{Engine, encode};
 use flipside::record::{Format, convert};
 use flipside::train::{
-    Budget, GateConfig, Outcome, RecordsConfig, TrainConfig, TrainError, TrainEvent, TrainRequest, train,
+    Budget, GameJob, GameSource, GateConfig, LocalGames, Outcome, Played, RecordsConfig, TrainConfig, TrainError,
+    TrainEvent, TrainRequest, train,
 };
 use flipside::weights::WeightFile;
 use rand::SeedableRng;
@@ -67,6 +69,46 @@ fn one_two_and_three_threads_give_the_same_bytes() {
     assert_eq!(last.provenance.games, 8400);
     assert_eq!(last.provenance.config, config().to_toml());
     assert!(last.model.weights.iter().flatten().any(|&weight| weight != 0));
+}
+
+/// Plays as this machine does, and hands over a few games at a time, as others might.
+struct Elsewhere;
+
+impl GameSource for Elsewhere {
+    fn play(&self, job: &GameJob<'_>, stop: &AtomicBool, on_games: &mut (dyn FnMut(Played) -> ControlFlow<()> + Send)) {
+        let mut flow = ControlFlow::Continue(());
+        for first in job.games.clone().step_by(7) {
+            // The first time, it is told to stop in the middle of the second generation.
+            stop.fetch_or(job.generation == 1 && first == 98, Relaxed);
+            let games = first..(first + 7).min(job.games.end);
+            let mut on_games = |played: Played| {
+                flow = on_games(played);
+                flow
+            };
+            LocalGames.play(&GameJob { games, ..job.clone() }, stop, &mut on_games);
+            if flow.is_break() {
+                break;
+            }
+        }
+    }
+}
+
+#[test]
+fn games_may_come_from_elsewhere_and_in_any_portions() {
+    let config = tiny();
+    let (directory, stop) = (tempfile::tempdir().unwrap(), AtomicBool::new(false));
+    let elsewhere = TrainRequest { games: &Elsewhere, ..request(&config, directory.path(), &stop) };
+    assert_eq!(train(&elsewhere, &mut |_| ()).unwrap(), Outcome::Stopped);
+    stop.store(false, Relaxed);
+    let mut replayed = 0;
+    // This machine goes on after the 98 games that were played.
+    train(&request(&config, directory.path(), &stop), &mut |event| match event {
+        TrainEvent::Batch { generation: 1, played, replayed: true, .. } => replayed = *played,
+        _ => {}
+    })
+    .unwrap();
+    assert_eq!(replayed, 98);
+    assert_eq!(weights(directory.path()), undisturbed(&config, 2));
 }
 
 #[test]
