@@ -65,8 +65,8 @@ fn program(folder: &Path, arguments: &[&str]) -> Child {
 }
 
 /// Lets a program go for a while, then kills it, or asks it to stop, perhaps by closing its terminal first.
-fn interrupted(mut child: Child, rng: &mut ChaCha8Rng, longest: u64) -> (End, Vec<u8>) {
-    std::thread::sleep(Duration::from_millis(rng.random_range(0..longest)));
+fn interrupted(mut child: Child, rng: &mut ChaCha8Rng, longest: Duration) -> (End, Vec<u8>) {
+    std::thread::sleep(longest.mul_f64(rng.random()));
     let signal = |child: &Child, name: &str| {
         Command::new("kill").args([name, &child.id().to_string()]).stderr(Stdio::null()).status().unwrap();
     };
@@ -206,8 +206,9 @@ fn finish(config: &TrainConfig, directory: &Path, generations: u32) -> End {
     }
 }
 
-/// A run from one stage to the next, with all that can happen to it, and the number of sessions that takes.
-fn disturbed(config: &TrainConfig, directory: &Path, generations: u32, rng: &mut ChaCha8Rng) -> u32 {
+/// A run from one stage to the next, with all that can happen to it, and the number of sessions that takes. Programs go on for
+/// `longest` before they are interrupted.
+fn disturbed(config: &TrainConfig, directory: &Path, generations: u32, longest: Duration, rng: &mut ChaCha8Rng) -> u32 {
     let (folder, shown) = (directory.parent().unwrap(), directory.display().to_string());
     let number = generations.to_string();
     let arguments =
@@ -219,7 +220,7 @@ fn disturbed(config: &TrainConfig, directory: &Path, generations: u32, rng: &mut
         let end = match rng.random_range(0..3) {
             _ if session == 30 => finish(config, directory, generations),
             0 => failing(config, directory, budget(generations), rng),
-            _ => interrupted(program(folder, &arguments), rng, 300).0,
+            _ => interrupted(program(folder, &arguments), rng, longest).0,
         };
         match end {
             End::Finished => return session + 1,
@@ -239,12 +240,15 @@ fn runs() {
     let folder = tempfile::tempdir().unwrap();
     let variants = variants(folder.path());
     let undisturbed = |variant: usize| folder.path().join(format!("undisturbed{variant}"));
+    let mut longest = Duration::ZERO;
     for (variant, config) in variants.iter().enumerate() {
         for &generations in stages(config) {
+            let began = Instant::now();
             assert_eq!(finish(config, &undisturbed(variant), generations), End::Finished);
+            longest = longest.max(began.elapsed());
         }
     }
-    let mut sessions = 0;
+    let (mut sessions, mut stretches) = (0, 0);
     for round in rounds(2 * variants.len() as u64) {
         let mut rng = ChaCha8Rng::seed_from_u64(round);
         let variant = round as usize % variants.len();
@@ -253,14 +257,15 @@ fn runs() {
         let directory = folder.path().join(format!("run{round}"));
         for &generations in stages(config) {
             println!("round {round}, {generations} generations");
-            sessions += disturbed(config, &directory, generations, &mut rng);
+            sessions += disturbed(config, &directory, generations, longest, &mut rng);
+            stretches += 1;
             // Once more, so that whatever was done last is put right.
             assert_eq!(finish(config, &directory, generations), End::Finished);
         }
         check(config, &directory, &undisturbed(variant));
         fs::remove_dir_all(&directory).unwrap();
     }
-    assert!(sessions > 40, "only {sessions} sessions: hardly anything was interrupted");
+    assert!(sessions > stretches, "nothing was interrupted");
 }
 
 #[test]
@@ -277,16 +282,20 @@ fn fits_and_matches() {
         assert!(output.status.success(), "{}", String::from_utf8_lossy(&output.stderr));
         output.stdout
     };
+    let began = Instant::now();
     whole(&fit, "whole.fsw");
+    let a_fit = began.elapsed();
     let result = whole(&a_match, "whole.log");
+    let both = began.elapsed();
     let read = |name: &str| fs::read(folder.path().join(name)).unwrap();
     let mut breaks = 0;
     for round in rounds(2) {
         let mut rng = ChaCha8Rng::seed_from_u64(round);
         let (weights, log) = (format!("fit{round}.fsw"), format!("match{round}.log"));
-        for (arguments, file) in [(&fit[..], &weights), (&a_match[..], &log)] {
+        for (arguments, file, takes) in [(&fit[..], &weights, a_fit), (&a_match[..], &log, both - a_fit)] {
             for _ in 0..10 {
-                let (end, _) = interrupted(program(folder.path(), &[arguments, &[file]].concat()), &mut rng, 400);
+                let child = program(folder.path(), &[arguments, &[file]].concat());
+                let (end, _) = interrupted(child, &mut rng, takes / 2);
                 match end {
                     End::Finished => break,
                     End::Broken => breaks += 1,
@@ -298,5 +307,5 @@ fn fits_and_matches() {
         assert!(read(&weights) == read("whole.fsw"), "round {round}: other weights");
         assert_eq!(whole(&a_match, &log), result, "round {round}");
     }
-    assert!(breaks > 4, "{breaks}");
+    assert!(breaks > 0, "nothing was interrupted");
 }
