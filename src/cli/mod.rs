@@ -7,6 +7,7 @@
 mod accuracy;
 mod bench;
 mod calibrate;
+mod config;
 mod convert;
 mod error;
 mod escape;
@@ -19,6 +20,7 @@ mod import;
 mod input;
 mod inspect;
 mod jobs;
+mod layers;
 mod league;
 mod match_;
 mod memory;
@@ -29,6 +31,7 @@ mod perft;
 mod play;
 mod player;
 mod progress;
+mod runs;
 mod search;
 mod selectivity;
 mod serve;
@@ -62,6 +65,7 @@ struct Arguments {
 #[derive(Subcommand, Debug)]
 enum Command {
     Train(train::TrainArguments),
+    Config(config::ConfigArguments),
     Fit(fit::FitArguments),
     Match(match_::MatchArguments),
     League(league::LeagueArguments),
@@ -85,6 +89,7 @@ impl Command {
     fn run(self, session: &Session, out: &mut dyn Write) -> Result<(), CliError> {
         match self {
             Self::Train(arguments) => arguments.run(session, out),
+            Self::Config(arguments) => arguments.run(session, out),
             Self::Fit(arguments) => arguments.run(session, out),
             Self::Match(arguments) => arguments.run(session, out),
             Self::League(arguments) => arguments.run(session, out),

@@ -2,6 +2,7 @@
 
 use std::fmt::Display;
 use std::io::{self, IsTerminal, Write};
+use std::time::SystemTime;
 
 use clap::builder::FalseyValueParser;
 use clap::{Args, ValueEnum};
@@ -10,6 +11,7 @@ use indicatif::ProgressDrawTarget;
 
 use super::error::{CliError, Context};
 use super::escape::on_lines;
+use crate::weights::rfc3339;
 
 /// The options of every command, as typed.
 #[derive(Args, Debug)]
@@ -99,6 +101,12 @@ impl Session {
     /// `--progress always` asks for bars).
     pub fn bars(&self) -> ProgressDrawTarget {
         ProgressDrawTarget::term_like_with_hz(Box::new(Term::stderr()), 10)
+    }
+
+    /// Says a line with the time (UTC), which is what a log wants.
+    pub fn log(&self, text: impl Display) {
+        let now = rfc3339(SystemTime::now()).replace('T', " ").replace('Z', "");
+        self.say(format_args!("{now}  {text}"));
     }
 
     /// Says a line on standard error, unless told to be quiet. A closed standard error is nobody's loss.

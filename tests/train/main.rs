@@ -18,8 +18,8 @@ use flipside::eval::{Calibration, DepthPair};
 use flipside::export::{Engine, encode};
 use flipside::record::{Format, convert};
 use flipside::train::{
-    Budget, GameJob, GameSource, GateConfig, LocalGames, Outcome, Played, RecordsConfig, TrainConfig, TrainError,
-    TrainEvent, TrainRequest, train,
+    Budget, GameJob, GameSource, GateConfig, LocalGames, Outcome, Played, RecordsConfig, Resume, TrainConfig,
+    TrainError, TrainEvent, TrainRequest, train,
 };
 use flipside::weights::WeightFile;
 use rand::SeedableRng;
@@ -277,7 +277,7 @@ fn a_directory_in_use_or_of_another_run_is_refused() {
     other.phases[1].self_play.strength.selectivity = None;
     let error = train(&request(&other, directory.path(), &stop), &mut |_| ()).unwrap_err();
     assert_eq!(differing_keys(error), ["phases[2].self-play.selectivity"]);
-    let never = TrainRequest { resume: false, ..request(&config, directory.path(), &stop) };
+    let never = TrainRequest { resume: Resume::Never, ..request(&config, directory.path(), &stop) };
     let error = train(&never, &mut |_| ()).unwrap_err();
     assert!(matches!(error, TrainError::Exists(_)), "{error}");
 }
