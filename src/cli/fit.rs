@@ -21,8 +21,8 @@ use crate::storage::{MAX_TOML_BYTES, read_text};
 /// Same games and options, same bytes. Memory does not grow with the games. SIGINT or SIGTERM stops in good order with exit code
 /// 75, and the same command goes on where it was.
 #[derive(Args, Debug)]
-#[command(after_help = "Example:\n  flipside fit runs/tonight -o tonight.fsw\n  \
-    flipside fit runs/monday runs/tuesday --patterns edax --epochs 2 -o edax.fsw")]
+#[command(after_help = "Example:\n  flipside fit runs/latest -o fitted.fsw\n  \
+    flipside fit runs/latest runs/edax --patterns edax --epochs 2 -o edax.fsw")]
 pub struct FitArguments {
     /// Runs that kept their games, or files of games (.fsg)
     #[arg(required = true, value_name = "RUN|FILE")]

@@ -54,6 +54,14 @@ impl Meter {
         }
     }
 
+    /// Does something that writes to a terminal which the bar may be on, too.
+    pub fn aside<T>(&self, work: impl FnOnce() -> T) -> T {
+        match &self.bar {
+            Some(bar) => bar.suspend(work),
+            None => work(),
+        }
+    }
+
     /// Takes the bar off the screen.
     pub fn finish(&self) {
         if let Some(bar) = &self.bar {

@@ -12,6 +12,7 @@ use super::progress::TrainProgress;
 use super::runs::{new_directory, point_latest_to};
 use super::session::Session;
 use super::signals::{outlive_terminal, stop_on_signals};
+use crate::report::TensorBoard;
 use crate::train::{Budget, Outcome, Resume, TrainConfig, TrainError, TrainEvent, TrainRequest, stored_config, train};
 
 /// Learn weights from self-play: the main job
@@ -24,9 +25,9 @@ use crate::train::{Budget, Outcome, Resume, TrainConfig, TrainError, TrainEvent,
 /// SIGTERM stops it within a second or two, with nothing lost, and exits with 75; a second one exits at once. A terminal that is
 /// closed does not stop it.
 #[derive(Args, Debug)]
-#[command(after_help = "Example:\n  flipside train --preset overnight\n  \
+#[command(after_help = "Example:\n  flipside train --preset quick\n  \
     flipside train --resume runs/latest --hours 2\n  \
-    flipside train --run runs/long --hours 8 --patterns my.toml --seed 7")]
+    flipside train --run runs/edax --patterns edax --hours 8 --seed 7")]
 pub struct TrainArguments {
     /// Directory of the run; a run that is there already goes on [default: a new one in `runs`, named by date and time in UTC]
     #[arg(long, env = "FLIPSIDE_RUN", hide_env_values = true, value_name = "DIR")]
@@ -113,11 +114,19 @@ impl TrainArguments {
         let mut progress = TrainProgress::new(session, &config, &directory);
         let request =
             TrainRequest { budget, resume, from: from.as_ref(), ..TrainRequest::new(&config, &directory, &stop) };
+        let mut board = None;
         let outcome = train(&request, &mut |event| {
             if let TrainEvent::Start { .. } = event {
                 point_latest_to(&directory, session);
+                let begun = config.events.tensorboard.then(|| TensorBoard::create(&directory));
+                board = told_if_not(begun.transpose(), session).flatten();
             }
             progress.show(event);
+            if let Some(open) = &mut board
+                && told_if_not(open.add(event), session).is_none()
+            {
+                board = None;
+            }
         });
         progress.finish();
         let shown = directory.display();
@@ -184,6 +193,12 @@ impl BudgetArguments {
         let seconds = self.minutes.map(|minutes| 60.0 * minutes).or(self.hours.map(|hours| 3600.0 * hours));
         Budget { seconds, generations: self.generations, games: self.games }
     }
+}
+
+/// What was done for TensorBoard, or word of why it was not; training goes on.
+fn told_if_not<T>(done: io::Result<T>, session: &Session) -> Option<T> {
+    let tell = |error| session.say(format_args!("nothing more is written for TensorBoard: {error}"));
+    done.map_err(tell).ok()
 }
 
 /// What ended a run, and what to do about it.

@@ -32,11 +32,27 @@ pub struct TrainConfig {
     /// at all.
     #[serde(default, with = "or_false")]
     pub fit: Option<FitConfig>,
+    /// What is written of events besides `metrics.jsonl`.
+    #[serde(default, skip_serializing_if = "is_default")]
+    pub events: EventsConfig,
     /// What is learned before the first generation.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub records: Option<RecordsConfig>,
     /// What the generations do, in order; the last phase goes on for ever.
     pub phases: Vec<Phase>,
+}
+
+/// What is written of events besides `metrics.jsonl`. Decides nothing of the weights.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Default, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case", deny_unknown_fields)]
+pub struct EventsConfig {
+    /// Whether the program writes event files of TensorBoard.
+    #[serde(default)]
+    pub tensorboard: bool,
+}
+
+fn is_default(events: &EventsConfig) -> bool {
+    *events == EventsConfig::default()
 }
 
 /// Recorded games and scored positions, learned before the first generation in the stages of the first phase.

@@ -164,6 +164,10 @@ pub enum TrainEvent {
         best: Option<GateMatch>,
         /// Against the built-in `mobility`, which is the same in every run and at any time.
         baseline: GateMatch,
+        /// Pairs of the two matches in which these weights scored 0, 0.5, 1, 1.5 and 2 points; all 0 in files of versions that did
+        /// not tell.
+        #[serde(default)]
+        pairs: [[u64; 5]; 2],
         /// Whether these weights are the best now.
         promoted: bool,
         /// Seconds it took.

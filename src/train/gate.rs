@@ -23,6 +23,9 @@ fn player<E: Evaluator>(evaluator: &E, strength: Strength) -> SearchPlayer<'_, E
     SearchPlayer::new(Engine::new(evaluator, strength, LOG2_ENTRIES).expect("checked: gates are played at full width"))
 }
 
+/// A match, and in how many pairs the newest weights scored 0 to 2 points.
+pub(super) type Measured = (GateMatch, [u64; 5]);
+
 /// Plays a match of `first` against `second`, a pair of games from each opening.
 fn play<A: Evaluator, B: Evaluator>(
     first: &A,
@@ -31,12 +34,12 @@ fn play<A: Evaluator, B: Evaluator>(
     openings: Vec<Transcript>,
     stop: &AtomicBool,
     on_pair: &mut (dyn FnMut() + Send),
-) -> Result<GateMatch, Stopped> {
+) -> Result<Measured, Stopped> {
     let plan = Match { openings, sprt: None, held: Vec::new() };
     let first = || Ok(player(first, config.strength));
     let second = || Ok(player(second, config.strength));
     let report = plan.run(first, second, stop, |_| on_pair()).expect("built-in players always start");
-    if stop.load(Relaxed) { Err(Stopped) } else { Ok(GateMatch::of(&report)) }
+    if stop.load(Relaxed) { Err(Stopped) } else { Ok((GateMatch::of(&report), report.tally.pairs)) }
 }
 
 /// The newest model against the best so far, if any, and against `mobility`, from the same openings, drawn by `seed`.
@@ -49,7 +52,7 @@ pub(super) fn measure(
     seed: u64,
     stop: &AtomicBool,
     on_pairs: &mut (dyn FnMut(u32, u32) + Send),
-) -> Result<(Option<GateMatch>, GateMatch), Stopped> {
+) -> Result<(Option<Measured>, Measured), Stopped> {
     let evaluator = |model: &Model| {
         PatternEvaluator::with_layout(model, layout.clone()).expect("the learner's models fit the layout")
     };

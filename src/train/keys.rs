@@ -93,6 +93,8 @@ pub const KEYS: &[Key] = keys! {
     "fit.step.rate" Kind::Positive, Some("1.0"), "As `step.rate`.";
     "fit.step.half" Kind::Positive, Some("100.0"), "As `step.half`.";
     "fit.step.floor" Kind::Number(0.0, 1e9, "share of the error"), Some("0.0003"), "As `step.floor`.";
+    "events" Kind::Table, Some("none"), "What is written of events besides `metrics.jsonl`; it decides nothing of the weights.";
+    "events.tensorboard" Kind::Flag, Some("false"), "Whether event files of TensorBoard are written into the run's directory.";
     "records" Kind::Table, Some("none"), "Recorded games and scored positions to learn before the first generation.";
     "records.files" Kind::Texts, None, "Files of GGF, WTHOR, f5d6, OBF or Egaroucid's training lines, in the order in which they are learned.";
     "records.passes" Kind::Whole(1, 100, "passes"), Some("2"), "Passes over the samples.";

@@ -45,7 +45,7 @@ mod saving;
 mod source;
 mod state;
 
-pub use config::{ConfigError, GateConfig, PRESETS, Phase, RecordsConfig, TrainConfig};
+pub use config::{ConfigError, EventsConfig, GateConfig, PRESETS, Phase, RecordsConfig, TrainConfig};
 pub use error::TrainError;
 pub use event::{GateMatch, TrainEvent};
 pub use identity::Difference;

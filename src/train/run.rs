@@ -181,7 +181,9 @@ impl Run<'_> {
         let mut on_pairs = |done, pairs| keeper.show(&TrainEvent::Gating { done, pairs });
         let measured =
             gate::measure(&newest.model, best, &self.layout, &self.config.gate, seed, self.stop, &mut on_pairs);
-        let (best, baseline) = measured?;
+        let (best, (baseline, baseline_pairs)) = measured?;
+        let pairs = [best.map_or([0; 5], |(_, pairs)| pairs), baseline_pairs];
+        let best = best.map(|(result, _)| result);
         let promoted = best.is_none_or(|result| result.superiority >= gate::SUPERIORITY);
         let stand = self.state.stand();
         let progress = &mut self.state.progress;
@@ -190,7 +192,7 @@ impl Run<'_> {
         progress.pace.gate = began.elapsed().as_secs_f64();
         let seconds = progress.pace.gate;
         let fitted = stand.fitted;
-        self.keeper.tell(&TrainEvent::Gate { generation, fitted, best, baseline, promoted, seconds })?;
+        self.keeper.tell(&TrainEvent::Gate { generation, fitted, best, baseline, pairs, promoted, seconds })?;
         if promoted {
             self.state.best = Some(state::Saved::from(newest));
         }

@@ -1,11 +1,13 @@
 //! The program as its users meet it: output, exit codes, errors.
 
+mod examples;
 mod files;
 mod general;
 mod league;
 mod matches;
 mod play;
 mod positions;
+mod reports;
 mod search;
 mod selective;
 mod support;
