@@ -99,7 +99,7 @@ impl Chart {
         let (x0, x1) = range(points.iter().map(|p| p.0));
         let (y0, y1) = range(points.iter().map(|p| p.1).chain(ends));
         let mut builder = ChartBuilder::on(area);
-        builder.caption(&self.title, text(18)).margin(10).x_label_area_size(44).y_label_area_size(62);
+        builder.caption(&self.title, text(18)).margin(10).margin_right(24).x_label_area_size(54).y_label_area_size(66);
         if self.log {
             let (low, high) = (10f64.powf(y0.log10().floor()), 10f64.powf(y1.log10().ceil()));
             let mut chart = builder.build_cartesian_2d(x0..x1, (low..high.max(10.0 * low)).log_scale())?;
