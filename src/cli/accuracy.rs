@@ -46,7 +46,7 @@ pub struct AccuracyArguments {
     #[arg(value_name = "FILE", required = true)]
     files: Vec<PathBuf>,
 
-    /// Solve positions of games from so many empties on, and positions without a score; what comes before in a game counts as if
+    /// Solve positions with this number of empties or fewer, those of games and those without a score; what comes before in a game counts as if
     /// the rest had been perfect
     #[arg(long, value_name = "N", default_value_t = 0)]
     solve_empties: u32,

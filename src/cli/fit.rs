@@ -62,7 +62,7 @@ pub struct FitArguments {
     #[arg(long, value_name = "N")]
     first_generation: Option<u32>,
 
-    /// Solve positions of recorded games from so many empties on; what comes before counts as if the rest had been perfect
+    /// Solve positions of recorded games with this number of empties or fewer; what comes before counts as if the rest had been perfect
     /// [default: 12]
     #[arg(long, value_name = "N")]
     exact_empties: Option<u32>,

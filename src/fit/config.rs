@@ -24,7 +24,7 @@ pub struct FitConfig {
     pub first_generation: u32,
     /// One game in this many is not learned: the loss on these is the one to believe. 0 for none.
     pub hold_out: u32,
-    /// Positions of recorded games with at most so many empties are solved; see [`Labeller`](crate::learn::Labeller).
+    /// Positions of recorded games with this number of empties or fewer are solved; see [`Labeller`](crate::learn::Labeller).
     #[serde(skip_serializing_if = "is_default_exact_empties")]
     pub exact_empties: u32,
     /// How much a position of a record counts beside one of self-play, as the share of its step: above 0, at most 1.
@@ -37,7 +37,7 @@ pub struct FitConfig {
     pub step: StepRule,
 }
 
-/// Positions of recorded games from so many empties on are solved, unless told otherwise.
+/// The default of [`FitConfig::exact_empties`].
 const EXACT_EMPTIES: u32 = 12;
 
 fn is_default_exact_empties(empties: &u32) -> bool {

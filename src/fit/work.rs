@@ -81,7 +81,7 @@ pub enum FitEvent {
         loss: f64,
         /// The same on the games held out; none where there are none.
         held_out: Option<f64>,
-        /// The same by number of empties, 0 to 60; not a number where no position has so many.
+        /// The same by number of empties, 0 to 60; NaN where there is no such position.
         held_out_by_empties: Vec<f64>,
     },
 }

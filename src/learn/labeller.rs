@@ -23,7 +23,7 @@ pub struct Labeller {
 }
 
 impl Labeller {
-    /// A labeller that solves positions with at most so many empties; 0 for none.
+    /// A labeller that solves positions with `exact_empties` empties or fewer; 0 for none.
     pub fn new(exact_empties: u32) -> Self {
         Self { solver: EndgameSolver::new(TABLE), exact_empties }
     }

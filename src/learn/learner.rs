@@ -154,7 +154,7 @@ impl Learner {
         self.stages = stages;
     }
 
-    /// Lets each stage also learn samples from so many plies before and after it, one in d + 1 of those d plies away: the values
+    /// Lets each stage also learn samples from `plies` plies before and after it, one in d + 1 of those d plies away: the values
     /// of neighbouring stages are much alike, and a weight that is seldom met gains more from more samples than it loses by the
     /// difference. 0, as at first, is its own samples only. Not part of [`Self::state`].
     pub fn set_overlap(&mut self, plies: u32) {
@@ -277,14 +277,14 @@ impl Learner {
     }
 }
 
-/// So many zeros, in large pages.
+/// Zeros, in large pages.
 fn zeros(count: usize) -> Vec<f32> {
     let mut zeros = vec![0.0; count];
     prefer_huge_pages(&mut zeros);
     zeros
 }
 
-/// Most features of a position: pattern instances and scalars.
+/// The largest number of features of a position: pattern instances and scalars.
 const FEATURES: usize = LANES + Scalar::ALL.len();
 
 /// Samples that are on their way at once: while one is learned, the memory brings what the next ones need.

@@ -121,7 +121,7 @@ impl SampleSet {
         self.by_empties.iter().all(Vec::is_empty)
     }
 
-    /// The samples with so many empties, oldest first.
+    /// The samples with a number of empties, oldest first.
     ///
     /// # Panics
     /// If `empties` is above 60.

@@ -22,7 +22,7 @@ use crate::pattern::Layout;
 use crate::storage::remove_temporaries;
 use crate::weights::WeightFile;
 
-/// Most bytes of a configuration, of metrics, and of a weight file.
+/// Limits in bytes of a configuration, of metrics, and of a weight file.
 const CONFIG_LIMIT: u64 = 1 << 20;
 const METRICS_LIMIT: u64 = 1 << 30;
 const WEIGHTS_LIMIT: u64 = 1 << 30;
