@@ -4,6 +4,7 @@ use std::io::Read;
 
 use flate2::Compression;
 use flate2::read::{DeflateDecoder, DeflateEncoder};
+use sha2::{Digest, Sha256};
 
 use crate::board::Square;
 use crate::eval::Score;
@@ -64,6 +65,20 @@ pub enum BlockError {
 /// # Panics
 /// If there are more than [`MAX_GAMES`], or a value beyond 16 bits.
 pub fn encode(games: &[GameRecord]) -> Vec<u8> {
+    let mut deflated = Vec::new();
+    DeflateEncoder::new(&columns(games)[..], LEVEL).read_to_end(&mut deflated).expect("memory can be read");
+    deflated
+}
+
+/// SHA-256 of games as they are before they are deflated, which machines may do differently.
+///
+/// # Panics
+/// As [`encode`] does.
+pub fn digest(games: &[GameRecord]) -> [u8; 32] {
+    Sha256::digest(columns(games)).into()
+}
+
+fn columns(games: &[GameRecord]) -> Vec<u8> {
     assert!(games.len() <= MAX_GAMES, "{} games in a block", games.len());
     let labels = || games.iter().flat_map(GameRecord::labels);
     let mut bytes: Vec<u8> = games.iter().map(|game| game.moves().len() as u8).collect();
@@ -75,9 +90,7 @@ pub fn encode(games: &[GameRecord]) -> Vec<u8> {
     bytes.extend(differences.iter().map(|&difference| (difference >> 8) as u8));
     bytes.extend(labels().map(|label| label.line.len() as u8));
     bytes.extend(labels().flat_map(|label| &label.line).map(|square| square.index() as u8));
-    let mut deflated = Vec::new();
-    DeflateEncoder::new(&bytes[..], LEVEL).read_to_end(&mut deflated).expect("memory can be read");
-    deflated
+    bytes
 }
 
 /// What each value of a game adds to the one before it. Signs as if the turn passed over at every ply: at a pass the difference is

@@ -90,6 +90,13 @@ pub enum TrainEvent {
         /// Seconds it took.
         seconds: f64,
     },
+    /// Games of a generation turned out not to be the run's, and all of it are played again.
+    PlayedAgain {
+        /// The generation, from 0.
+        generation: u32,
+        /// What was wrong.
+        reason: String,
+    },
     /// A generation was learned.
     Learned {
         /// The generation, from 0.

@@ -105,6 +105,11 @@ impl Journal {
         Ok(())
     }
 
+    /// Removes the journal, so that all games of the generation are played again.
+    pub fn remove(self, keeper: &mut Keeper) -> Result<(), Halt> {
+        if self.length == 0 { Ok(()) } else { keeper.patiently(&self.path, |disk| disk.remove(&self.path)) }
+    }
+
     /// Writes what waits, and makes sure that a checkpoint which relies on the journal finds it even after a power cut.
     pub fn finish(&mut self, keeper: &mut Keeper) -> Result<(), Halt> {
         self.flush(keeper)?;

@@ -18,7 +18,7 @@ use flipside::eval::{Calibration, DepthPair};
 use flipside::export::{Engine, encode};
 use flipside::record::{Format, convert};
 use flipside::train::{
-    Budget, GameJob, GameSource, GateConfig, LocalGames, Outcome, Played, RecordsConfig, TrainConfig, TrainError,
+    BadGames, Budget, GameJob, GameSource, GateConfig, LocalGames, Outcome, Played, RecordsConfig, TrainConfig, TrainError,
     TrainEvent, TrainRequest, train,
 };
 use flipside::weights::WeightFile;
@@ -75,7 +75,12 @@ fn one_two_and_three_threads_give_the_same_bytes() {
 struct Elsewhere;
 
 impl GameSource for Elsewhere {
-    fn play(&self, job: &GameJob<'_>, stop: &AtomicBool, on_games: &mut (dyn FnMut(Played) -> ControlFlow<()> + Send)) {
+    fn play(
+        &self,
+        job: &GameJob<'_>,
+        stop: &AtomicBool,
+        on_games: &mut (dyn FnMut(Played) -> ControlFlow<()> + Send),
+    ) -> Result<(), BadGames> {
         let mut flow = ControlFlow::Continue(());
         for first in job.games.clone().step_by(7) {
             // The first time, it is told to stop in the middle of the second generation.
@@ -85,11 +90,12 @@ impl GameSource for Elsewhere {
                 flow = on_games(played);
                 flow
             };
-            LocalGames.play(&GameJob { games, ..job.clone() }, stop, &mut on_games);
+            LocalGames.play(&GameJob { games, ..job.clone() }, stop, &mut on_games)?;
             if flow.is_break() {
                 break;
             }
         }
+        Ok(())
     }
 }
 
