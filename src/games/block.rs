@@ -10,10 +10,10 @@ use crate::board::Square;
 use crate::eval::Score;
 use crate::selfplay::{GameError, GameRecord, Label, PlyKind};
 
-/// Most games of a block.
+/// The largest number of games in a block.
 pub const MAX_GAMES: usize = 1 << 16;
 
-/// Most bytes of a block before it is deflated, for each game: 60 moves, as many kinds, values of 16 bits and lengths of lines, 20
+/// Limit in bytes of a block before it is deflated, for each game: 60 moves, as many kinds, values of 16 bits and lengths of lines, 20
 /// moves a line, and the two lengths.
 const MAX_GAME_BYTES: usize = 2 + 60 * (1 + 1 + 2 + 1 + 20);
 
@@ -110,11 +110,11 @@ fn differences(game: &GameRecord) -> impl Iterator<Item = u16> {
 /// The games of a block of `count` games.
 ///
 /// # Errors
-/// The first thing that is wrong. No more is allocated than so many games take.
+/// The first thing that is wrong. No more is allocated than `count` games take.
 pub fn decode(deflated: &[u8], count: usize) -> Result<Vec<GameRecord>, BlockError> {
-    let most = count.min(MAX_GAMES) * MAX_GAME_BYTES;
+    let max_bytes = count.min(MAX_GAMES) * MAX_GAME_BYTES;
     let mut bytes = Vec::new();
-    let inflated = DeflateDecoder::new(deflated).take(most as u64 + 1).read_to_end(&mut bytes);
+    let inflated = DeflateDecoder::new(deflated).take(max_bytes as u64 + 1).read_to_end(&mut bytes);
     inflated.map_err(|error| BlockError::Inflate(error.to_string()))?;
     let mut columns = Columns { bytes: &bytes, at: 0, games: count };
     let moves = columns.take(count)?;

@@ -17,7 +17,7 @@ const HEADER: usize = 32 + CHECKSUM;
 /// Magic 4, first game 4, number of games 4, bytes of the block 4.
 const FRAME_HEADER: usize = 16;
 const FRAME_MAGIC: [u8; 4] = *b"FSGB";
-/// Most bytes of a frame's block: what [`MAX_GAMES`] games take that cannot be deflated, and a tenth more.
+/// Limit in bytes of a frame's block: what [`MAX_GAMES`] games take that cannot be deflated, and a tenth more.
 const MAX_BLOCK: usize = 1 << 28;
 
 /// Whose games a file holds.

@@ -135,7 +135,7 @@ pub enum TrainEvent {
         loss: f64,
         /// The same after it on games that were not learned; none where no games are held out.
         held_out: Option<f64>,
-        /// The same by number of empties, 0 to 60; none where no position has so many.
+        /// The same by number of empties, 0 to 60; none where there is no such position.
         held_out_by_empties: Vec<Option<f64>>,
         /// Seconds it took.
         seconds: f64,

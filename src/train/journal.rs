@@ -34,7 +34,7 @@ pub(super) struct Journal {
     written: Instant,
 }
 
-/// Frames wait in memory until they are so many bytes, or so much time has passed.
+/// Frames wait in memory until they have this size, or this age.
 const PENDING_BYTES: usize = 1 << 16;
 const PENDING_TIME: Duration = Duration::from_secs(1);
 
@@ -122,7 +122,7 @@ pub(super) fn samples_of(games: &[GameRecord], lambda: f32) -> impl Iterator<Ite
     games.iter().flat_map(move |game| lambda_returns(&game.replay(), lambda))
 }
 
-/// The replay window of a run that has learned so many generations, oldest first.
+/// The replay window of a run that has learned a number of generations, oldest first.
 ///
 /// # Errors
 /// A journal that lacks games, whatever the reason.

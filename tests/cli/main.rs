@@ -2,6 +2,8 @@
 
 mod files;
 mod general;
+#[path = "../helpers/mod.rs"]
+mod helpers;
 mod league;
 mod matches;
 mod play;

@@ -108,9 +108,10 @@ fn games_may_come_from_elsewhere_and_in_any_portions() {
     stop.store(false, Relaxed);
     let mut replayed = 0;
     // This machine goes on after the 98 games that were played.
-    train(&request(&config, directory.path(), &stop), &mut |event| match event {
-        TrainEvent::Batch { generation: 1, played, replayed: true, .. } => replayed = *played,
-        _ => {}
+    train(&request(&config, directory.path(), &stop), &mut |event| {
+        if let TrainEvent::Batch { generation: 1, played, replayed: true, .. } = event {
+            replayed = *played;
+        }
     })
     .unwrap();
     assert_eq!(replayed, 98);
@@ -328,7 +329,7 @@ fn spawn(directory: &Path, config: &Path) -> Child {
     command.spawn().unwrap()
 }
 
-/// Waits until the run has told of so many events, or has ended.
+/// Waits until the run has told of `events` events, or has ended.
 fn await_events(directory: &Path, child: &mut Child, events: usize) {
     while child.try_wait().unwrap().is_none() {
         let told = fs::read_to_string(directory.join("metrics.jsonl")).unwrap_or_default();
