@@ -6,6 +6,7 @@
 
 mod accuracy;
 mod bench;
+mod book;
 mod calibrate;
 mod convert;
 mod error;
@@ -36,6 +37,7 @@ mod session;
 mod signals;
 mod solve;
 mod train;
+mod with_book;
 
 use std::io::{self, BufWriter, Write};
 use std::process::ExitCode;
@@ -74,6 +76,7 @@ enum Command {
     Import(import::ImportArguments),
     Export(export::ExportArguments),
     Convert(convert::ConvertArguments),
+    Book(book::BookArguments),
     Play(play::PlayArguments),
     Gtp(serve::GtpArguments),
     Nboard(serve::NboardArguments),
@@ -97,6 +100,7 @@ impl Command {
             Self::Import(arguments) => arguments.run(session, out),
             Self::Export(arguments) => arguments.run(session, out),
             Self::Convert(arguments) => arguments.run(session, out),
+            Self::Book(arguments) => arguments.run(session, out),
             Self::Play(arguments) => arguments.run(session, out),
             Self::Gtp(arguments) => arguments.run(session, out),
             Self::Nboard(arguments) => arguments.run(session, out),
