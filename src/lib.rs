@@ -18,6 +18,7 @@
 //! | [`arena`] | is it stronger? Paired matches and their statistics |
 //! | [`export`] | weights from and for other engines, and open layouts |
 //! | [`protocol`] | serving the engine, and playing against other programs |
+//! | [`book`] | opening books that learn |
 //! | [`train`] | the main job: generations of self-play and learning in a run directory |
 //! | [`report`] | how runs went |
 //! | [`cli`] | the command line |
@@ -50,7 +51,10 @@
 
 pub mod arena;
 pub mod board;
+pub mod book;
 pub mod cli;
+#[cfg(feature = "cluster")]
+pub mod cluster;
 pub mod eval;
 pub mod export;
 pub mod fit;

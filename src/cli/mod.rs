@@ -6,7 +6,10 @@
 
 mod accuracy;
 mod bench;
+mod book;
 mod calibrate;
+#[cfg(feature = "cluster")]
+mod cluster;
 mod completions;
 mod config;
 mod convert;
@@ -44,6 +47,9 @@ mod signals;
 mod solve;
 mod status;
 mod train;
+mod with_book;
+#[cfg(feature = "cluster")]
+mod work;
 
 use std::io::{self, BufWriter, Write};
 use std::process::ExitCode;
@@ -74,6 +80,10 @@ enum Command {
     Runs(status::RunsArguments),
     Status(status::StatusArguments),
     Report(report::ReportArguments),
+    #[cfg(feature = "cluster")]
+    Work(work::WorkArguments),
+    #[cfg(feature = "cluster")]
+    Cluster(cluster::ClusterArguments),
     Fit(fit::FitArguments),
     Match(match_::MatchArguments),
     League(league::LeagueArguments),
@@ -87,6 +97,7 @@ enum Command {
     Export(export::ExportArguments),
     Import(import::ImportArguments),
     Convert(convert::ConvertArguments),
+    Book(book::BookArguments),
     Play(play::PlayArguments),
     Gtp(serve::GtpArguments),
     Nboard(serve::NboardArguments),
@@ -112,6 +123,10 @@ impl Command {
             Self::Runs(arguments) => arguments.run(session, out),
             Self::Status(arguments) => arguments.run(session, out),
             Self::Report(arguments) => arguments.run(session, out),
+            #[cfg(feature = "cluster")]
+            Self::Work(arguments) => arguments.run(session),
+            #[cfg(feature = "cluster")]
+            Self::Cluster(arguments) => arguments.run(session, out),
             Self::Fit(arguments) => arguments.run(session, out),
             Self::Match(arguments) => arguments.run(session, out),
             Self::League(arguments) => arguments.run(session, out),
@@ -125,6 +140,7 @@ impl Command {
             Self::Import(arguments) => arguments.run(session, out),
             Self::Export(arguments) => arguments.run(session, out),
             Self::Convert(arguments) => arguments.run(session, out),
+            Self::Book(arguments) => arguments.run(session, out),
             Self::Play(arguments) => arguments.run(session, out),
             Self::Gtp(arguments) => arguments.run(session, out),
             Self::Nboard(arguments) => arguments.run(session, out),

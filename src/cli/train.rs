@@ -27,7 +27,8 @@ use crate::train::{Budget, Outcome, Resume, TrainConfig, TrainError, TrainEvent,
 #[derive(Args, Debug)]
 #[command(after_help = "Example:\n  flipside train --preset quick\n  \
     flipside train --resume runs/latest --hours 2\n  \
-    flipside train --run runs/edax --patterns edax --hours 8 --seed 7")]
+    flipside train --run runs/edax --patterns edax --hours 8 --seed 7\n  \
+    flipside train --run runs/tonight --cluster nats://localhost   # with `flipside work` on other machines")]
 pub struct TrainArguments {
     /// Directory of the run; a run that is there already goes on [default: a new one in `runs`, named by date and time in UTC]
     #[arg(long, env = "FLIPSIDE_RUN", hide_env_values = true, value_name = "DIR")]
@@ -70,6 +71,10 @@ pub struct TrainArguments {
 
     #[command(flatten)]
     budget: BudgetArguments,
+
+    #[cfg(feature = "cluster")]
+    #[command(flatten)]
+    cluster: super::cluster::CoordinatorArguments,
 }
 
 /// When the run is finished.
@@ -112,8 +117,15 @@ impl TrainArguments {
         outlive_terminal()?;
         let has_terminal = io::stdout().is_terminal();
         let mut progress = TrainProgress::new(session, &config, &directory);
-        let request =
+        #[cfg_attr(not(feature = "cluster"), expect(unused_mut, reason = "all games are played here"))]
+        let mut request =
             TrainRequest { budget, resume, from: from.as_ref(), ..TrainRequest::new(&config, &directory, &stop) };
+        #[cfg(feature = "cluster")]
+        let cluster = self.cluster.start(&directory, progress.speaker())?;
+        #[cfg(feature = "cluster")]
+        if let Some(cluster) = &cluster {
+            request.games = cluster;
+        }
         let mut board = None;
         let outcome = train(&request, &mut |event| {
             if let TrainEvent::Start { .. } = event {
@@ -129,6 +141,12 @@ impl TrainArguments {
             }
         });
         progress.finish();
+        #[cfg(feature = "cluster")]
+        if let Some(cluster) = cluster
+            && matches!(outcome, Ok(Outcome::Finished))
+        {
+            cluster.finish();
+        }
         let shown = directory.display();
         match outcome.map_err(|error| told(error, &directory))? {
             // A terminal that was closed meanwhile is no terminal any more, and nobody is there to read.

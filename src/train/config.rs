@@ -2,7 +2,7 @@
 
 use serde::{Deserialize, Serialize};
 
-use super::keys::{check_table, check_whole};
+use super::keys::{check_part, check_table, check_whole};
 use crate::fit::FitConfig;
 use crate::learn::StepRule;
 use crate::pattern::{PatternSet, PatternSetError};
@@ -64,7 +64,7 @@ pub struct RecordsConfig {
     /// Passes over the samples.
     #[serde(default = "two_passes")]
     pub passes: u32,
-    /// Positions of games with at most so many empties are solved; see [`Labeller`](crate::learn::Labeller).
+    /// Positions of games with this number of empties or fewer are solved; see [`Labeller`](crate::learn::Labeller).
     #[serde(default = "solved_empties")]
     pub exact_empties: u32,
     /// The SHA-256 of each file in hexadecimal: other contents are refused. A run fills it in where it is left out.
@@ -296,15 +296,29 @@ impl TrainConfig {
             let has_games = !phase.refit || self.fit.is_some_and(|fit| before > fit.first_generation);
             require(has_games, &key("refit"), "is true where `fit.first-generation` is not played yet")?;
             before = before.saturating_add(phase.generations);
-            // Shallower searches have nothing to cut; the measuring for deeper ones, at full width, would take for ever.
-            let Strength { depth, selectivity, .. } = phase.self_play.strength;
-            let can_cut = selectivity.is_none() || (3..=12).contains(&depth);
-            let reason = format!("is {depth}: with `selectivity` 3 to 12 plies are expected");
-            require(can_cut, &key("self-play.depth"), &reason)?;
+            check_thinking(&phase.self_play).map_err(|reason| (key("self-play.depth"), reason))?;
         }
         let step = self.step.check();
         step.map_err(|(key, value, expected)| (key.to_owned(), format!("is {value}: {expected} is expected")))
     }
+}
+
+/// Whether games can be played so, in a time that one would wait.
+///
+/// # Errors
+/// What is wrong.
+pub fn check_self_play(play: &SelfPlayConfig) -> Result<(), ConfigError> {
+    let table = toml::Table::try_from(play).expect("a configuration is a TOML table");
+    check_part("the job", &table, "phases.self-play")?;
+    let bad = |reason| ConfigError::Key { file: "the job".to_owned(), key: "depth".to_owned(), reason };
+    check_thinking(play).map_err(bad)
+}
+
+/// Shallower searches have nothing to cut; the measuring for deeper ones, at full width, would take for ever.
+fn check_thinking(play: &SelfPlayConfig) -> Result<(), String> {
+    let Strength { depth, selectivity, .. } = play.strength;
+    let can_cut = selectivity.is_none() || (3..=12).contains(&depth);
+    if can_cut { Ok(()) } else { Err(format!("is {depth}: with `selectivity` 3 to 12 plies are expected")) }
 }
 
 /// Replaces what `layer` has; tables are gone into, everything else is replaced whole.

@@ -88,6 +88,11 @@ pub const KEYS: &[Key] = keys! {
     "fit.first-generation" Kind::Whole(0, u32::MAX, "generation"), Some("0"),
         "Games of earlier generations are left out, counted from 0: the first were played knowing nothing.";
     "fit.hold-out" Kind::Whole(0, u32::MAX, "games"), Some("200"), "One game in so many is not learned, to measure the loss on; 0 for none.";
+    "fit.exact-empties" Kind::Whole(0, 24, "empty squares"), Some("12"), "Positions of recorded games with at most so many empty squares are solved.";
+    "fit.record-importance" Kind::Number(0.0, 1.0, "share of a step"), Some("1.0"), "How much a position of a record counts beside one of self-play.";
+    "fit.loss" Kind::Table, Some("squared"), "What an error costs.";
+    "fit.loss.kind" Kind::OneOf(&["squared", "huber"]), Some("squared"), "`squared`: its square. `huber`: its square, and from `beyond` on no more than in proportion.";
+    "fit.loss.beyond" Kind::Positive, Some("not with `squared`"), "Only with `huber`: the error in discs from which on it costs in proportion.";
     "fit.step" Kind::Table, Some("as below"), "As `step`, of the same rule.";
     "fit.step.rule" Kind::OneOf(RULES), Some("\"decayed\""), "As `step.rule`.";
     "fit.step.rate" Kind::Positive, Some("1.0"), "As `step.rate`.";
@@ -197,6 +202,14 @@ impl Kind {
 /// The first that does not.
 pub(super) fn check_table(file: &str, table: &Table) -> Result<(), ConfigError> {
     check_within(file, table, "", "")
+}
+
+/// Checks a table that would stand at a path.
+///
+/// # Errors
+/// The first key or value that would not.
+pub(super) fn check_part(file: &str, table: &Table, path: &str) -> Result<(), ConfigError> {
+    check_within(file, table, path, "")
 }
 
 /// Checks that a whole configuration lacks nothing. `origin` names the file of a key.

@@ -45,7 +45,7 @@ mod saving;
 mod source;
 mod state;
 
-pub use config::{ConfigError, EventsConfig, GateConfig, PRESETS, Phase, RecordsConfig, TrainConfig};
+pub use config::{ConfigError, EventsConfig, GateConfig, PRESETS, Phase, RecordsConfig, TrainConfig, check_self_play};
 pub use error::TrainError;
 pub use event::{GateMatch, TrainEvent};
 pub use identity::Difference;
@@ -53,7 +53,7 @@ pub use keeper::Sink;
 pub use keys::{KEYS, Key, Kind};
 pub use open::stored_config;
 pub use request::{Budget, Outcome, Resume, TrainRequest};
-pub use source::{GameJob, GameSource, LocalGames, Played};
+pub use source::{BadGames, GameJob, GameSource, LocalGames, Played};
 
 use keeper::Halt;
 

@@ -25,7 +25,7 @@ use crate::pattern::Layout;
 use crate::storage::{FileError, read_text, remove_temporaries};
 use crate::weights::WeightFile;
 
-/// Most bytes of a configuration, of metrics, and of a weight file.
+/// Limits in bytes of a configuration, of metrics, and of a weight file.
 const CONFIG_LIMIT: u64 = 1 << 20;
 const METRICS_LIMIT: u64 = 1 << 30;
 const WEIGHTS_LIMIT: u64 = 1 << 30;
@@ -43,7 +43,7 @@ pub(super) fn open<'r>(request: &TrainRequest<'r>, sink: Sink<'r>) -> Result<Run
     let began = Instant::now();
     let set = request.config.pattern_set().map_err(TrainError::from)?;
     let layout = Arc::new(Layout::new(&set).map_err(TrainError::from)?);
-    let config = records::sealed(request.config)?;
+    let config = records::with_checksums(request.config)?;
     let wanted =
         Identity { config: config.to_toml(), patterns: hash_of(&set), parent: request.from.map(WeightFile::hash) };
     let directory = RunDirectory::open(request.directory)?;

@@ -2,7 +2,10 @@
 
 mod examples;
 mod files;
+mod fit;
 mod general;
+#[path = "../helpers/mod.rs"]
+mod helpers;
 mod league;
 mod matches;
 mod play;
