@@ -2,10 +2,11 @@
 
 use serde::{Deserialize, Serialize};
 
+use super::invalid::ConfigError;
 use super::keys::{check_part, check_table, check_whole};
 use crate::fit::FitConfig;
 use crate::learn::StepRule;
-use crate::pattern::{PatternSet, PatternSetError};
+use crate::pattern::PatternSet;
 use crate::search::Strength;
 use crate::selfplay::SelfPlayConfig;
 
@@ -169,27 +170,6 @@ pub const PRESETS: [(&str, &str, f64); 3] = [
     ("evening", include_str!("../../data/presets/evening.toml"), 120.0),
     ("overnight", include_str!("../../data/presets/overnight.toml"), 600.0),
 ];
-
-/// A configuration that cannot be run, and why.
-#[derive(Debug, thiserror::Error)]
-pub enum ConfigError {
-    /// TOML that cannot be read.
-    #[error("{0}")]
-    Toml(#[from] toml::de::Error),
-    /// A key that there is not, a value that its key does not take, or a key that is missing.
-    #[error("{file}: `{key}` {reason}")]
-    Key {
-        /// Where it stands.
-        file: String,
-        /// The key, like `phases[2].games`, phases counted from 1.
-        key: String,
-        /// What is wrong with it.
-        reason: String,
-    },
-    /// A pattern set that is neither built in nor a file, or malformed.
-    #[error(transparent)]
-    Patterns(#[from] PatternSetError),
-}
 
 impl TrainConfig {
     /// A configuration from layers of TOML, each key of a later layer replacing that of earlier ones.

@@ -3,8 +3,8 @@
 use std::io;
 use std::path::{Path, PathBuf};
 
-use super::config::ConfigError;
 use super::identity::Difference;
+use super::invalid::ConfigError;
 use crate::fit::FitError;
 use crate::learn::{Diverged, StartError};
 use crate::pattern::LayoutError;

@@ -4,7 +4,7 @@ use std::fmt;
 
 use toml::{Table, Value};
 
-use super::config::ConfigError;
+use super::invalid::ConfigError;
 
 /// A key of a configuration.
 #[derive(Debug)]

@@ -17,7 +17,7 @@
 //! | `records`, `playing`, `fitting`, `saving` | its steps: records of a new run, the games of a generation, fits to all games, checkpoints |
 //! | `open` | what is checked before, and what is brought in order |
 //! | `state`, `checkpoint`, `journal`, `directory` | how far a run has come, in memory and on disk |
-//! | `config`, `keys`, `commented` | configurations, what their keys mean, and how they are checked and printed |
+//! | `config`, `keys`, `invalid`, `commented` | configurations, what their keys mean, and how they are checked and printed |
 //! | `amend` | the configurations of a run, by generation |
 //! | `keeper`, `room` | writing with patience, telling of events, and whether the disk has room |
 //! | `source`, `gate` | where games come from, and how strength is measured |
@@ -32,6 +32,7 @@ mod event;
 mod fitting;
 mod gate;
 mod identity;
+mod invalid;
 mod journal;
 mod keeper;
 mod keys;
@@ -45,10 +46,11 @@ mod saving;
 mod source;
 mod state;
 
-pub use config::{ConfigError, EventsConfig, GateConfig, PRESETS, Phase, RecordsConfig, TrainConfig, check_self_play};
+pub use config::{EventsConfig, GateConfig, PRESETS, Phase, RecordsConfig, TrainConfig, check_self_play};
 pub use error::TrainError;
 pub use event::{GateMatch, TrainEvent};
 pub use identity::Difference;
+pub use invalid::ConfigError;
 pub use keeper::Sink;
 pub use keys::{KEYS, Key, Kind};
 pub use open::stored_config;
