@@ -81,7 +81,8 @@ pub(super) fn derive(record: &Record, children: &[Child]) -> Derived {
     let mut best: Option<(Score, Deviation)> = None;
     let mut play = i16::MIN;
     let leaf_option = leaf.map(|leaf| (leaf.score, leaf.error, as_played(leaf.score, false)));
-    let child_options = children.iter().filter_map(|Child { derived, .. }| Some((derived.value?, derived.error, derived.play)));
+    let child_options =
+        children.iter().filter_map(|Child { derived, .. }| Some((derived.value?, derived.error, derived.play)));
     for (value, error, as_play) in leaf_option.into_iter().chain(child_options) {
         if best.is_none_or(|(least, than)| value > least || value == least && error < than) {
             best = Some((value, error));
@@ -97,7 +98,9 @@ pub(super) fn derive(record: &Record, children: &[Child]) -> Derived {
 
 fn derive_priority(record: &Record, children: &[Child], value: Option<Score>) -> u16 {
     let own = own_cost(record, children, value);
-    let through = children.iter().filter_map(|child| step_cost(child, value).map(|cost| cost + u32::from(child.derived.priority)));
+    let through = children
+        .iter()
+        .filter_map(|child| step_cost(child, value).map(|cost| cost + u32::from(child.derived.priority)));
     let least = own.into_iter().chain(through).min();
     least.map_or(Derived::NEVER, |least| (least + PLY).min(u32::from(Derived::NEVER)) as u16)
 }
@@ -172,7 +175,8 @@ struct Supersets(Vec<Bitboard>);
 impl Supersets {
     fn new(positions: &[Position]) -> Self {
         let occupied = |position: &Position| position.player | position.opponent;
-        let images = positions.iter().map(occupied).flat_map(|set| Symmetry::ALL.map(|symmetry| symmetry.bitboard(set)));
+        let images =
+            positions.iter().map(occupied).flat_map(|set| Symmetry::ALL.map(|symmetry| symmetry.bitboard(set)));
         let mut sets: Vec<_> = images.collect();
         sets.sort_unstable();
         sets.dedup();

@@ -131,18 +131,27 @@ impl Base {
         let length = file.metadata()?.len();
         let mut header = [0; HEADER as usize];
         if length < HEADER {
-            return Err(ReadError::at(0, format!("only {length} bytes: a book has a header of {HEADER}; the file is empty or was cut off")));
+            return Err(ReadError::at(
+                0,
+                format!("only {length} bytes: a book has a header of {HEADER}; the file is empty or was cut off"),
+            ));
         }
         file.seek(SeekFrom::Start(0))?;
         file.read_exact(&mut header)?;
         let (fields, check) = header.split_at(HEADER as usize - CHECK);
         if fields[..8] != MAGIC {
-            return Err(ReadError::at(0, "these are not the first bytes of a book (.fsb); books of other programs are for `import`"));
+            return Err(ReadError::at(
+                0,
+                "these are not the first bytes of a book (.fsb); books of other programs are for `import`",
+            ));
         }
         let u32_at = |at: usize| u32::from_le_bytes(fields[at..at + 4].try_into().expect("four bytes"));
         let u64_at = |at: usize| u64::from_le_bytes(fields[at..at + 8].try_into().expect("eight bytes"));
         if u32_at(8) != VERSION {
-            return Err(ReadError::at(8, format!("a book of version {}; this program reads version {VERSION}", u32_at(8))));
+            return Err(ReadError::at(
+                8,
+                format!("a book of version {}; this program reads version {VERSION}", u32_at(8)),
+            ));
         }
         if check_of(fields) != check || u32_at(12) != BLOCK as u32 {
             return Err(ReadError::at(64, "the header's checksum is wrong: the file is damaged; take another copy"));
@@ -153,7 +162,10 @@ impl Base {
         let start = size.and_then(|size| size.checked_add(HEADER)).filter(|&start| start <= length);
         let end = start.and_then(|start| start.checked_add(trailer_length)).filter(|&end| end <= length);
         let (Some(start), Some(end)) = (start, end) else {
-            return Err(ReadError::at(16, format!("{count} positions are announced, more than {length} bytes hold: the file was cut off")));
+            return Err(ReadError::at(
+                16,
+                format!("{count} positions are announced, more than {length} bytes hold: the file was cut off"),
+            ));
         };
         let mut base = Self { file, count, weights: Vec::new(), index: Vec::new(), end, cache: Vec::new() };
         base.cache.resize_with(CACHED, || None);
@@ -234,7 +246,10 @@ impl Base {
         self.file.read_exact(&mut bytes)?;
         let check = bytes.split_off(records * BYTES);
         if check_of(&bytes)[..] != check {
-            return Err(ReadError::at(offset, format!("a block of {records} positions is damaged: `flipside book fix` saves the others")));
+            return Err(ReadError::at(
+                offset,
+                format!("a block of {records} positions is damaged: `flipside book fix` saves the others"),
+            ));
         }
         Ok(bytes)
     }
@@ -268,7 +283,8 @@ pub(super) fn key_of(record: &[u8; BYTES]) -> Key {
 }
 
 fn position_of(bytes: &[u8; 16]) -> Position {
-    let [player, opponent] = [&bytes[..8], &bytes[8..]].map(|half| u64::from_le_bytes(half.try_into().expect("eight bytes")));
+    let [player, opponent] =
+        [&bytes[..8], &bytes[8..]].map(|half| u64::from_le_bytes(half.try_into().expect("eight bytes")));
     Position { player, opponent }
 }
 
@@ -333,9 +349,8 @@ impl Base {
         }
         let first = start + (BATCH_HEADER + names.len()) as u64;
         let records = content.as_chunks::<BYTES>().0.iter().enumerate();
-        let read: Vec<_> = records
-            .map(|(i, record)| decode(record, first + (i * BYTES) as u64))
-            .collect::<Result<_, _>>()?;
+        let read: Vec<_> =
+            records.map(|(i, record)| decode(record, first + (i * BYTES) as u64)).collect::<Result<_, _>>()?;
         all.weights.extend(names.as_chunks().0);
         all.records.extend(read);
         Ok(Some(start + size))
@@ -377,7 +392,10 @@ impl Base {
         let mut from = start + 1;
         while let Some(next) = self.next_batch(from, length)? {
             if self.whole_batch(next, length)?.is_some() {
-                return Err(ReadError::at(start, "a batch of positions is damaged: `flipside book fix` saves the others"));
+                return Err(ReadError::at(
+                    start,
+                    "a batch of positions is damaged: `flipside book fix` saves the others",
+                ));
             }
             from = next + 1;
         }

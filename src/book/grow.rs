@@ -228,12 +228,7 @@ fn select(book: &mut Book, most: usize, new: Option<u64>) -> Result<Vec<Job>, Bo
 }
 
 /// Opens what can be done about a position, and the positions after it, for what it costs to come to those.
-fn expand(
-    book: &mut Book,
-    record: &Record,
-    cost: u32,
-    heap: &mut BinaryHeap<Reverse<Open>>,
-) -> Result<(), BookError> {
+fn expand(book: &mut Book, record: &Record, cost: u32, heap: &mut BinaryHeap<Reverse<Open>>) -> Result<(), BookError> {
     let children = children_in(book, record.position)?;
     let value = record.derived.value;
     if let Some(own) = own_cost(record, &children, value) {

@@ -66,10 +66,12 @@ impl<'e, E: Evaluator> LeafSearch<'e, E> {
         let shallow = depth.saturating_sub(SHALLOWER).max(1);
         let margin = self.errors.of(empties, shallow).discs().map(|discs| Score((256.0 * discs) as i32));
         let mut candidates: Vec<Square> = squares(moves).collect();
-        if shallow < depth && candidates.len() > 1
+        if shallow < depth
+            && candidates.len() > 1
             && let Some(margin) = margin
         {
-            let values: Vec<_> = candidates.iter().map(|&to| self.analyse_move(position, to, shallow, limits).score).collect();
+            let values: Vec<_> =
+                candidates.iter().map(|&to| self.analyse_move(position, to, shallow, limits).score).collect();
             let best = values.iter().copied().max().unwrap_or_default();
             let mut values = values.into_iter();
             candidates.retain(|_| values.next().is_some_and(|value| value + margin >= best));

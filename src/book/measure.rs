@@ -57,7 +57,12 @@ mod tests {
             offset: 0.0,
             deviation,
         };
-        let pairs = vec![pair((15, 20), 4, 20, 3.0), pair((21, 40), 4, 8, 2.0), pair((21, 40), 6, 8, 1.5), pair((21, 40), 4, 6, 1.0)];
+        let pairs = vec![
+            pair((15, 20), 4, 20, 3.0),
+            pair((21, 40), 4, 8, 2.0),
+            pair((21, 40), 6, 8, 1.5),
+            pair((21, 40), 4, 6, 1.0),
+        ];
         let errors = Errors::new(&Calibration::new(pairs).unwrap());
         let discs = |empties, depth| errors.of(empties, depth).discs().unwrap();
         assert_eq!(discs(10, 10), 0.0);

@@ -70,8 +70,7 @@ impl<P: Player> Player for BookPlayer<P> {
     }
 
     fn choose(&mut self, diagram: &Diagram, stop: &AtomicBool) -> Result<Square, PlayerError> {
-        self.found =
-            self.book.choose(diagram.position).map_err(|error| PlayerError::Failed(error.to_string()))?;
+        self.found = self.book.choose(diagram.position).map_err(|error| PlayerError::Failed(error.to_string()))?;
         match self.found {
             Some(found) => Ok(found.to),
             None => self.inner.choose(diagram, stop),

@@ -80,7 +80,9 @@ fn unplayed_again(book: &mut Book, record: Record, kept: &HashSet<Position>) -> 
     let leaf = match (record.leaf, best) {
         (leaf, None) => leaf,
         (Leaf::Best(own), Some(_)) if own.exact => Leaf::Best(own),
-        (Leaf::Best(own), Some(best)) if !taken(own.to) && own.to.is_some() && own.score >= best.score => Leaf::Best(own),
+        (Leaf::Best(own), Some(best)) if !taken(own.to) && own.to.is_some() && own.score >= best.score => {
+            Leaf::Best(own)
+        }
         (_, Some(best)) => Leaf::Best(best),
     };
     Ok(Record { leaf, ..record })

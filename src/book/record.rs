@@ -278,7 +278,8 @@ impl Record {
     /// What is wrong with it.
     pub(super) fn decode(bytes: &[u8; BYTES]) -> Result<Self, &'static str> {
         let mut rest = &bytes[..];
-        let position = Position { player: u64::from_le_bytes(take(&mut rest)), opponent: u64::from_le_bytes(take(&mut rest)) };
+        let position =
+            Position { player: u64::from_le_bytes(take(&mut rest)), opponent: u64::from_le_bytes(take(&mut rest)) };
         let [wins, draws, losses] = [(); 3].map(|()| u32::from_le_bytes(take(&mut rest)));
         let discs = i32::from_le_bytes(take(&mut rest));
         let [a, b, c, d, e] = take(&mut rest);
@@ -317,7 +318,9 @@ impl Record {
             Leaf::Best(Valued { to: Some(to), .. }) if self.position.moves() & to.bit() == 0 => {
                 Err("the best unplayed move is illegal")
             }
-            Leaf::Best(Valued { score, .. }) if !in_range(score) => Err("the best unplayed move's value is beyond 64 discs"),
+            Leaf::Best(Valued { score, .. }) if !in_range(score) => {
+                Err("the best unplayed move's value is beyond 64 discs")
+            }
             _ if self.derived.value.is_some_and(|value| !in_range(value)) => Err("the value is beyond 64 discs"),
             _ if !(-limit..=limit).contains(&self.derived.play) => Err("the value for play is out of range"),
             _ => Ok(()),

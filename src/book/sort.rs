@@ -59,7 +59,8 @@ impl<'p> Sorter<'p> {
         let io = BookError::io(path);
         let (count, _) = rebuild(path, weights, |discs, sink| {
             let of_ply = runs.iter().filter(|(first, ..)| *first == discs);
-            let mut runs: Vec<Run> = of_ply.map(|&(_, offset, left)| Run { offset, left, bytes: Vec::new(), at: 0 }).collect();
+            let mut runs: Vec<Run> =
+                of_ply.map(|&(_, offset, left)| Run { offset, left, bytes: Vec::new(), at: 0 }).collect();
             let mut heap = BinaryHeap::new();
             let mut open = |run: usize, heap: &mut BinaryHeap<_>, runs: &mut Vec<Run>| {
                 let next = runs[run].next(&mut store).map_err(&io)?;

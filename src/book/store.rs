@@ -106,7 +106,11 @@ impl Book {
         };
         for record in batches.records {
             if record.weights as usize > book.weights.len() && !salvaged {
-                return Err(BookError::damage(path, book.base.end, "a position of weights that the book does not name"));
+                return Err(BookError::damage(
+                    path,
+                    book.base.end,
+                    "a position of weights that the book does not name",
+                ));
             }
             let key = Key::of(record.position);
             if !book.added.contains_key(&key) && book.base.get(record.position).ok().flatten().is_none() {

@@ -263,7 +263,8 @@ impl Shelf {
 
     /// What a log of games says of a book: its hash, or that it learns, and the choice.
     fn identity(&self, used: &BookUse, choice: Choice) -> Result<Value, CliError> {
-        let hash = if self.learn { "learning".to_owned() } else { used.with(|book| book.hash()).map_err(cannot_change)? };
+        let hash =
+            if self.learn { "learning".to_owned() } else { used.with(|book| book.hash()).map_err(cannot_change)? };
         Ok(format!("{hash} {choice:?}").into())
     }
 

@@ -7,7 +7,9 @@ use crate::support::place;
 
 /// The value of a name in lines of names and values.
 fn value<'a>(text: &'a str, name: &str) -> &'a str {
-    text.lines().find_map(|line| line.strip_prefix(name)?.strip_prefix('\t')).unwrap_or_else(|| panic!("{name}: {text}"))
+    text.lines()
+        .find_map(|line| line.strip_prefix(name)?.strip_prefix('\t'))
+        .unwrap_or_else(|| panic!("{name}: {text}"))
 }
 
 fn grown(path: &str, positions: u32) -> String {
@@ -28,8 +30,16 @@ fn a_book_is_grown_shown_checked_and_exported() {
     let line: flipside::board::Transcript = value(&shown, "line").parse().unwrap();
     assert!(line.moves().len() > 2, "{shown}");
     // Turned, the position is the same.
-    let values = |text: &str| text.lines().filter(|line| line.contains('.')).map(|line| line.split_once('\t').unwrap().1.to_owned()).collect::<Vec<_>>();
-    assert_eq!(values(&stdout(&["book", "show", path, "f5d6"], "")), values(&stdout(&["book", "show", path, "e6f4"], "")));
+    let values = |text: &str| {
+        text.lines()
+            .filter(|line| line.contains('.'))
+            .map(|line| line.split_once('\t').unwrap().1.to_owned())
+            .collect::<Vec<_>>()
+    };
+    assert_eq!(
+        values(&stdout(&["book", "show", path, "f5d6"], "")),
+        values(&stdout(&["book", "show", path, "e6f4"], ""))
+    );
     assert!(refusal(&["book", "show", path, "f5f6e6f4g5h6"], "", 1).contains("not in the book"));
     assert!(refusal(&["book", "show", path, "a1"], "", 1).contains("`a1` is no position"));
 
@@ -42,7 +52,8 @@ fn a_book_is_grown_shown_checked_and_exported() {
     assert_eq!(value(&stdout(&["book", "merge", path, &back, "-o", &merged], ""), &merged), "300");
     assert!(refusal(&["book", "merge", path, &back, "-o", path], "", 2).contains("is the input"));
     let small = folder.path().join("small.fsb").display().to_string();
-    let kept: u32 = value(&stdout(&["book", "prune", path, "-o", &small, "--within", "1"], ""), "kept").parse().unwrap();
+    let kept: u32 =
+        value(&stdout(&["book", "prune", path, "-o", &small, "--within", "1"], ""), "kept").parse().unwrap();
     assert!(kept < 300);
 
     let mut bytes = fs::read(path).unwrap();
@@ -109,7 +120,21 @@ fn a_match_by_books_can_learn() {
     let (_folder, path) = place();
     let path = path.to_str().unwrap();
     let first = format!("squares:book={path}");
-    let arguments = ["match", &first, "mobility", "--depth", "1", "--exact", "6", "--pairs", "8", "--opening-plies", "2", "--learn", "-q"];
+    let arguments = [
+        "match",
+        &first,
+        "mobility",
+        "--depth",
+        "1",
+        "--exact",
+        "6",
+        "--pairs",
+        "8",
+        "--opening-plies",
+        "2",
+        "--learn",
+        "-q",
+    ];
     let report = stdout(&arguments, "");
     assert_eq!(value(&report, "first"), first);
     let shown = stdout(&["book", "show", path], "");

@@ -102,7 +102,9 @@ fn an_egaroucid_book_is_read_byte_by_byte() {
     bytes.extend(2i32.to_le_bytes());
     let position = canonical(Position::START.play("f5".parse().unwrap()));
     let reply = Square::lowest(position.moves());
-    for (position, value, leaf) in [(canonical(Position::START), 1i8, [-126i8 as u8, 65, 255]), (position, -1, [254, reply.index() as u8, 11])] {
+    for (position, value, leaf) in
+        [(canonical(Position::START), 1i8, [-126i8 as u8, 65, 255]), (position, -1, [254, reply.index() as u8, 11])]
+    {
         // The most significant bit is a1 there; turned by half, the board is the same.
         bytes.extend(position.player.to_le_bytes());
         bytes.extend(position.opponent.to_le_bytes());
@@ -135,7 +137,12 @@ fn lines_of_a_text_book_that_make_no_sense_are_told() {
     fs::write(&file, &good).unwrap();
     let done = import(&file, BookFormat::Text, &path, &errors()).unwrap();
     assert_eq!((done.read, done.positions), (2, 1));
-    for (line, what) in [("rubbish", "rubbish"), (&*format!("{board} X,21,f5"), "expected board,level,move,score"), (&*format!("{board} X,x,f5,1"), "level `x`"), (&*format!("{board} X,1,f5,y"), "score `y`")] {
+    for (line, what) in [
+        ("rubbish", "rubbish"),
+        (&*format!("{board} X,21,f5"), "expected board,level,move,score"),
+        (&*format!("{board} X,x,f5,1"), "level `x`"),
+        (&*format!("{board} X,1,f5,y"), "score `y`"),
+    ] {
         fs::write(&file, format!("{good}{line}\n")).unwrap();
         let error = import(&file, BookFormat::Text, &path, &errors()).unwrap_err().to_string();
         assert!(error.contains(&format!("offset {}", good.len())) && error.contains(what), "{error}");

@@ -2,10 +2,9 @@
 
 use std::io::{BufRead, Read, Write};
 
-use super::{Entry, ExportError, Stop};
+use super::{Entry, ExportError, Stop, level_of, level_of_all};
 use crate::board::{Diagram, Side, Square};
 use crate::book::derive::{children_in, open_leaf};
-use crate::book::record::Leaf;
 use crate::book::store::Book;
 
 /// No line is longer.
@@ -40,7 +39,8 @@ fn parse(text: &str) -> Result<Entry, String> {
     // Some leave out who is to move, and it is X.
     let board = if board.contains(' ') { board.to_owned() } else { format!("{board} X") };
     let diagram: Diagram = board.parse().map_err(|error| format!("{error}"))?;
-    let (Some(level), Some(to), Some(score), None) = (fields.next(), fields.next(), fields.next(), fields.next()) else {
+    let (Some(level), Some(to), Some(score), None) = (fields.next(), fields.next(), fields.next(), fields.next())
+    else {
         return Err(EXPECTED.to_owned());
     };
     let level: i32 = level.parse().map_err(|_| format!("the level `{level}` is no number; {EXPECTED}"))?;
@@ -50,13 +50,15 @@ fn parse(text: &str) -> Result<Entry, String> {
 }
 
 pub(super) fn write(book: &mut Book, out: &mut dyn Write) -> Result<u64, ExportError> {
+    let level = level_of_all(book)?;
     let mut count = 0;
     for discs in crate::book::rebuild::PLIES {
         let records = book.scan(discs..discs + 1).collect::<Result<Vec<_>, _>>()?;
         for record in records {
-            let level = if let Leaf::Best(valued) = record.leaf { valued.depth } else { 0 };
+            let level = level_of(&record, level);
             let children = children_in(book, record.position)?;
-            let leaf = open_leaf(&record, &children).and_then(|leaf| Some((leaf.to?.to_string(), leaf.score.rounded_discs())));
+            let leaf =
+                open_leaf(&record, &children).and_then(|leaf| Some((leaf.to?.to_string(), leaf.score.rounded_discs())));
             let (to, score) = leaf.unwrap_or_else(|| ("--".to_owned(), -127));
             let diagram = Diagram { position: record.position, side: Side::Black };
             writeln!(out, "{diagram},{level},{to},{score}")?;

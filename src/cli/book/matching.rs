@@ -15,7 +15,9 @@ use crate::cli::session::Session;
 /// Openings are all different positions after --opening-plies moves (5, if nothing is said): short, so that the books come to
 /// speak. Output and further options are those of `match`.
 #[derive(Args, Debug)]
-#[command(after_help = "Example:\n  flipside book match book.fsb none --pairs 100\n  flipside book match new.fsb old.fsb --depth 8")]
+#[command(
+    after_help = "Example:\n  flipside book match book.fsb none --pairs 100\n  flipside book match new.fsb old.fsb --depth 8"
+)]
 pub struct BookMatchArguments {
     /// The book whose results are shown
     first: String,
@@ -39,7 +41,9 @@ impl BookMatchArguments {
     pub fn run(mut self, session: &Session, out: &mut dyn Write) -> Result<(), CliError> {
         let player = |book: &str| -> Result<PlayerChoice, CliError> {
             if book.contains([',', ':']) && Path::new(book).exists() {
-                return Err(CliError::Usage(format!("`{book}`: the names of books in matches have no comma and no colon")));
+                return Err(CliError::Usage(format!(
+                    "`{book}`: the names of books in matches have no comma and no colon"
+                )));
             }
             format!("{}:book={book}", self.weights).parse().map_err(CliError::Usage)
         };

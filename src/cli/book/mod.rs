@@ -14,9 +14,9 @@ use clap::{Args, Subcommand};
 
 use super::error::{CliError, Context};
 use super::session::Session;
+use crate::book::{Book, BookError};
 pub use searching::Searching;
 pub use whole::parse_discs;
-use crate::book::{Book, BookError};
 
 /// Make, grow, look at and repair opening books
 ///
@@ -80,7 +80,11 @@ pub fn edit(path: &Path, create: bool, session: &Session) -> Result<Book, CliErr
 fn cannot_read(error: BookError) -> CliError {
     let damaged = error.is_damage();
     let failure = Err::<(), _>(error).context(|| "cannot use the book".to_owned()).expect_err("an error");
-    if damaged { failure.hint("`flipside book check FILE` tells all that is wrong, `book fix` saves what is whole.") } else { failure }
+    if damaged {
+        failure.hint("`flipside book check FILE` tells all that is wrong, `book fix` saves what is whole.")
+    } else {
+        failure
+    }
 }
 
 /// What went wrong in work on a book.

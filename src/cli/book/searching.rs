@@ -53,11 +53,8 @@ impl SearchArguments {
     /// What is wrong with the weights, or tables that do not fit into memory.
     pub fn load(&self, session: &Session) -> Result<Searching, CliError> {
         check_tables(2 * session.threads as u64, self.log2_hash)?;
-        let strength = Strength {
-            depth: self.depth,
-            selectivity: self.selective.selectivity,
-            exact_empties: self.exact,
-        };
+        let strength =
+            Strength { depth: self.depth, selectivity: self.selective.selectivity, exact_empties: self.exact };
         Searching::new(self.weights.choice(), strength, self.log2_hash)
     }
 }
@@ -85,8 +82,10 @@ impl Searching {
             return Ok(());
         }
         let name = &self.name;
-        Err(CliError::failure(format!("`{name}` is not calibrated, so nothing says how far its values are from the truth"))
-            .hint("`flipside calibrate WEIGHTS -o FILE` measures it."))
+        Err(CliError::failure(format!(
+            "`{name}` is not calibrated, so nothing says how far its values are from the truth"
+        ))
+        .hint("`flipside calibrate WEIGHTS -o FILE` measures it."))
     }
 
     /// How far its values are from the truth.

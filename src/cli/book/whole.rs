@@ -83,7 +83,9 @@ pub struct MergeArguments {
 /// Levels count as plies, and the weights' calibration says how far such values are from the truth. Links are not needed: what belongs
 /// together is found by the moves. Impossible positions are left out and counted.
 #[derive(Args, Debug)]
-#[command(after_help = "Example:\n  flipside book import book.dat -o book.fsb\n  flipside book import book.egbk3 -o book.fsb")]
+#[command(
+    after_help = "Example:\n  flipside book import book.dat -o book.fsb\n  flipside book import book.egbk3 -o book.fsb"
+)]
 pub struct ImportArguments {
     /// The other program's book
     file: PathBuf,
