@@ -41,11 +41,11 @@ impl ShowArguments {
         };
         let mut book = open(&self.book)?;
         let total = book.len();
-        writeln!(out, "book\t{total} positions")?;
         let unknown = || CliError::failure(format!("the position is not in the book, which has {total}"));
         let (record, moves) =
             book.moves(diagram.position).context(|| "cannot read the book".into())?.ok_or_else(unknown)?;
-        write_position(&record, &book.weights().to_vec(), out)?;
+        writeln!(out, "book\t{total} positions")?;
+        write_position(&record, book.weights(), out)?;
         writeln!(out, "move\tvalue\terror\tgames\tmean\twins\tdraws\tlosses\t")?;
         moves.iter().try_for_each(|known| write_move(known, out))?;
         if self.line {
