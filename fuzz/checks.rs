@@ -30,8 +30,8 @@ pub fn records(bytes: &[u8]) {
         }
         let mut labeller = Labeller::new(2);
         for record in read(bytes, from).into_iter().flatten().flatten() {
-            let values = labeller.label(&record).unwrap_or_default();
-            assert!(values.iter().all(|(_, value)| (-64..=64).contains(value)));
+            let samples = labeller.label(&record).unwrap_or_default();
+            assert!(samples.iter().all(|sample| (-64.0..=64.0).contains(&sample.target.discs())));
         }
     }
 }

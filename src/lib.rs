@@ -52,6 +52,8 @@ pub mod arena;
 pub mod board;
 pub mod book;
 pub mod cli;
+#[cfg(feature = "cluster")]
+pub mod cluster;
 pub mod eval;
 pub mod export;
 pub mod fit;

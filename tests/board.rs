@@ -1,6 +1,9 @@
 //! The rules against a naive board of 64 cells, and the published perft counts.
 
+mod helpers;
+
 use flipside::board::{Diagram, Position, Square, Symmetry, Transcript, perft, squares};
+use helpers::random_step;
 use rand::{Rng, RngExt, SeedableRng};
 use rand_chacha::ChaCha8Rng;
 
@@ -48,11 +51,7 @@ fn kernels_equal_the_naive_board_in_random_games() {
         let mut position = Position::START;
         while !position.is_game_over() {
             check(position);
-            let moves = position.moves();
-            position = match moves.count_ones() {
-                0 => position.try_pass().unwrap(),
-                n => position.play(squares(moves).nth(rng.random_range(0..n as usize)).unwrap()),
-            };
+            position = random_step(position, &mut rng);
         }
     }
 }

@@ -1,6 +1,8 @@
 //! Open layouts, read back by programs that are not ours: Python's standard library, NumPy, the safetensors crate, a C and a
 //! Rust compiler. What is not installed is skipped, and the test says so.
 
+mod helpers;
+
 use std::fs;
 use std::io::Write;
 use std::path::{Path, PathBuf};
@@ -11,6 +13,7 @@ use flipside::eval::{Evaluator, Model, PatternEvaluator, StageMap};
 use flipside::export::{OpenLayout, write_open};
 use flipside::pattern::{Pattern, PatternSet, Scalar};
 use flipside::weights::{Provenance, WeightFile};
+use helpers::say_skipped;
 use rand::{RngExt, SeedableRng};
 use rand_chacha::ChaCha8Rng;
 
@@ -68,7 +71,7 @@ fn questions(file: &WeightFile) -> Vec<(Position, f64)> {
 fn present(program: &str, arguments: &[&str]) -> bool {
     let found = Command::new(program).args(arguments).output().is_ok_and(|output| output.status.success());
     if !found {
-        eprintln!("skipped: `{program} {}` does not work here", arguments.join(" "));
+        say_skipped(format_args!("`{program} {}` does not work here", arguments.join(" ")));
     }
     found
 }

@@ -1,5 +1,7 @@
 //! The searches of textbooks against naive minimax: on trees of the literature, on random ones, and on Othello.
 
+mod helpers;
+
 use std::cell::Cell;
 use std::sync::atomic::{AtomicBool, Ordering::Relaxed};
 use std::time::Duration;
@@ -11,6 +13,7 @@ use flipside::textbook::{
     Algorithm, Explorer, Options, Ordering, OthelloTree, Outcome, Successor, Tree, branching_factor, estimate_size,
 };
 use flipside::weights::WeightFile;
+use helpers::random_step;
 use rand::{RngExt, SeedableRng};
 use rand_chacha::ChaCha8Rng;
 
@@ -222,11 +225,7 @@ fn positions(seed: u64, count: usize) -> Vec<Position> {
     while found.len() < count {
         let mut position = Position::START;
         for _ in 0..rng.random_range(0..62) {
-            let moves = position.moves();
-            position = match moves.count_ones() {
-                0 => position.pass(),
-                n => position.play(squares(moves).nth(rng.random_range(0..n as usize)).unwrap()),
-            };
+            position = random_step(position, &mut rng);
         }
         found.push(position);
         let empty = rng.random::<u64>() & rng.random::<u64>() & rng.random::<u64>();

@@ -92,7 +92,7 @@ pub fn hash_openings(openings: &[Transcript]) -> String {
     hash.finalize().iter().map(|byte| format!("{byte:02x}")).collect()
 }
 
-/// The least of a position's eight images.
+/// The smallest of a position's eight images.
 fn canonical(position: Position) -> (Bitboard, Bitboard) {
     let images = Symmetry::ALL.map(|symmetry| symmetry.position(position));
     images.map(|image| (image.player, image.opponent)).into_iter().min().expect("there are eight")

@@ -68,7 +68,7 @@ impl Position {
     /// [`Self::moves`] and [`Self::opponent_moves`], in less time than one after the other.
     #[inline]
     pub fn both_moves(self) -> [Bitboard; 2] {
-        moves::both(self.player, self.opponent)
+        moves::both(self.player, self.opponent).into()
     }
 
     /// The discs a move to the empty square `to` turns over; 0 where the move is illegal.

@@ -16,7 +16,7 @@ use super::selectivity::SelectivityArgument;
 use super::session::Session;
 use crate::board::ScoredDiagram;
 use crate::eval::{Accuracy, ByEmpties, Evaluator, Regret, accuracy, discs_lost, has_all_scores, regret};
-use crate::learn::{Labelled, Labeller};
+use crate::learn::{Bound, Labeller, Sample};
 use crate::record::{Format, Record, read};
 use crate::search::{Engine, Strength};
 
@@ -46,7 +46,7 @@ pub struct AccuracyArguments {
     #[arg(value_name = "FILE", required = true)]
     files: Vec<PathBuf>,
 
-    /// Solve positions of games from so many empties on, and positions without a score; what comes before in a game counts as if
+    /// Solve positions with this number of empties or fewer, those of games and those without a score; what comes before in a game counts as if
     /// the rest had been perfect
     #[arg(long, value_name = "N", default_value_t = 0)]
     solve_empties: u32,
@@ -87,10 +87,14 @@ impl AccuracyArguments {
         let (mut known, mut unscored) = (Vec::new(), 0);
         self.read(session, |records| {
             let label = |labeller: &mut Labeller, record| labeller.label(record).ok();
-            let labelled: Vec<Option<Labelled>> =
+            let labelled: Vec<Option<Vec<Sample>>> =
                 records.par_iter().map_init(|| Labeller::new(self.solve_empties), label).collect();
-            unscored += labelled.iter().filter(|labelled| labelled.is_none()).count();
-            known.extend(labelled.into_iter().flatten().flatten());
+            for samples in labelled {
+                let before = known.len();
+                let exact = samples.into_iter().flatten().filter(|sample| sample.bound == Bound::Exact);
+                known.extend(exact.map(|Sample { position, target, .. }| (position, target.discs() as i32)));
+                unscored += usize::from(known.len() == before);
+            }
         })?;
         if unscored > 0 && !known.is_empty() {
             session.say(format_args!("left out, without a score: {unscored}"));

@@ -33,7 +33,7 @@ pub struct BenchArguments {
     #[arg(long, value_enum, value_delimiter = ',', value_name = "SECTION")]
     section: Vec<Section>,
 
-    /// Measure so many times
+    /// Measurements of each section
     #[arg(long, value_name = "N", default_value_t = 3, value_parser = clap::value_parser!(u32).range(1..=100))]
     rounds: u32,
 }
@@ -106,9 +106,9 @@ fn with_games<E: Evaluator>(evaluator: &E, bench: &mut Bench, asked: impl Fn(Sec
     } else if asked(Section::Learning) || ENDGAMES.iter().any(|&(section, ..)| asked(section)) {
         games = play();
     }
-    for (section, empties, most) in ENDGAMES {
+    for (section, empties, max) in ENDGAMES {
         if asked(section) {
-            solve(evaluator, bench, &games, empties, most)?;
+            solve(evaluator, bench, &games, empties, max)?;
         }
     }
     if asked(Section::Learning) { learn(bench, &games) } else { Ok(()) }
@@ -119,10 +119,10 @@ fn solve<E: Evaluator>(
     bench: &mut Bench,
     games: &[GameRecord],
     empties: u32,
-    most: usize,
+    max: usize,
 ) -> Result<(), CliError> {
     let plies = games.iter().flat_map(|game| game.replay().plies).map(|ply| ply.position);
-    let positions: Vec<_> = plies.filter(|position| position.empties() == empties).take(most).collect();
+    let positions: Vec<_> = plies.filter(|position| position.empties() == empties).take(max).collect();
     let mut solver = EndgameSolver::with_evaluator(evaluator, SOLVER_LOG2_TABLE);
     let mut solve = |position: &Position| {
         solver.new_game();

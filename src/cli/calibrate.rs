@@ -51,7 +51,7 @@ pub struct CalibrateArguments {
     #[arg(short, long, value_name = "N", default_value_t = 11, value_parser = clap::value_parser!(u32).range(3..=20))]
     depth: u32,
 
-    /// Also measure how searches predict exact values, on the positions with at most so many empty squares; each two more take three
+    /// Also measure how searches predict exact values, on the positions with this number of empty squares or fewer; each two more take three
     /// times as long
     #[arg(long, value_name = "N", default_value_t = 24, value_parser = clap::value_parser!(u32).range(0..=30))]
     solve_empties: u32,
@@ -111,7 +111,7 @@ impl CalibrateArguments {
     }
 }
 
-/// Does work on so many positions, which tells `work`'s argument of each that is done, and shows how far it has come.
+/// Does work on a number of positions, which tells `work`'s argument of each that is done, and shows how far it has come.
 fn with_meter<T>(
     session: &Session,
     positions: usize,

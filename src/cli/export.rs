@@ -15,7 +15,7 @@ use crate::export::{Engine, Quantisation, Target, encode, write_open};
 use crate::storage::{atomic_write, read_bounded};
 use crate::weights::WeightFile;
 
-/// Most bytes of a file of NTest's that is copied.
+/// Limit in bytes of a file of NTest's that is copied.
 const LIMIT: u64 = 1 << 26;
 
 /// Write weights as another engine's file, or in an open layout for any program

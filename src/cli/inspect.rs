@@ -23,11 +23,11 @@ pub struct InspectArguments {
     #[arg(value_name = "WEIGHTS", default_value = "default")]
     weights: EvaluatorChoice,
 
-    /// Show the configurations of the stage with so many empty squares
+    /// Show the configurations of the stage of this number of empty squares
     #[arg(long, value_name = "N", default_value_t = 24, value_parser = clap::value_parser!(u32).range(0..=60))]
     empties: u32,
 
-    /// Show so many configurations of each pattern; 0 is none
+    /// Configurations to show of each pattern; 0 is none
     #[arg(long, value_name = "N", default_value_t = 4)]
     top: usize,
 

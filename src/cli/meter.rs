@@ -31,7 +31,7 @@ impl Meter {
         Self { session: *session, bar, total, unit, last_line: Instant::now() }
     }
 
-    /// Shows that so many units are done.
+    /// Shows how many units are done.
     pub fn show(&mut self, done: u64, message: impl FnOnce() -> String) {
         if let Some(bar) = &self.bar {
             bar.set_message(message());

@@ -8,6 +8,8 @@ mod accuracy;
 mod bench;
 mod book;
 mod calibrate;
+#[cfg(feature = "cluster")]
+mod cluster;
 mod convert;
 mod error;
 mod escape;
@@ -38,6 +40,8 @@ mod signals;
 mod solve;
 mod train;
 mod with_book;
+#[cfg(feature = "cluster")]
+mod work;
 
 use std::io::{self, BufWriter, Write};
 use std::process::ExitCode;
@@ -64,6 +68,10 @@ struct Arguments {
 #[derive(Subcommand, Debug)]
 enum Command {
     Train(train::TrainArguments),
+    #[cfg(feature = "cluster")]
+    Work(work::WorkArguments),
+    #[cfg(feature = "cluster")]
+    Cluster(cluster::ClusterArguments),
     Fit(fit::FitArguments),
     Match(match_::MatchArguments),
     League(league::LeagueArguments),
@@ -88,6 +96,10 @@ impl Command {
     fn run(self, session: &Session, out: &mut dyn Write) -> Result<(), CliError> {
         match self {
             Self::Train(arguments) => arguments.run(session, out),
+            #[cfg(feature = "cluster")]
+            Self::Work(arguments) => arguments.run(session),
+            #[cfg(feature = "cluster")]
+            Self::Cluster(arguments) => arguments.run(session, out),
             Self::Fit(arguments) => arguments.run(session, out),
             Self::Match(arguments) => arguments.run(session, out),
             Self::League(arguments) => arguments.run(session, out),

@@ -11,7 +11,7 @@ use crate::board::Transcript;
 use crate::record::log::Settings;
 use crate::storage::read_text;
 
-/// Most bytes of a file of openings.
+/// Limit in bytes of a file of openings.
 const MAX_OPENINGS_BYTES: u64 = 1 << 26;
 
 /// The options on openings.
@@ -31,7 +31,7 @@ pub struct OpeningsArguments {
 }
 
 impl OpeningsArguments {
-    /// An opening for each of so many pairs, or of fewer where not as many differ, which is said.
+    /// An opening for each of the pairs; fewer, and a line that says so, where there are not as many different ones.
     ///
     /// # Errors
     /// What is wrong with the file.
@@ -39,7 +39,7 @@ impl OpeningsArguments {
         let openings = select_openings(&self.all()?, pairs as usize, self.seed);
         if openings.len() < pairs as usize {
             let found = openings.len();
-            session.say(format_args!("{found} pairs instead of {pairs}: there are only so many different openings"));
+            session.say(format_args!("{found} pairs instead of {pairs}: there are no more different openings"));
         }
         Ok(openings)
     }

@@ -110,6 +110,10 @@ impl<'s> TrainProgress<'s> {
                 self.at_hand = (*played, *games);
                 self.refresh();
             }
+            TrainEvent::PlayedAgain { generation, reason } => {
+                self.at_hand.0 = 0;
+                self.say(&format!("generation {} is played again, since {reason}", generation + 1));
+            }
             TrainEvent::Learned { generation, loss, games, elapsed, .. } => {
                 self.loss = Some(*loss);
                 self.earlier = elapsed - self.began.elapsed().as_secs_f64();
@@ -202,6 +206,16 @@ impl<'s> TrainProgress<'s> {
         match &self.bars {
             Some(bars) => drop(bars.all.println(on_lines(line))),
             None => self.session.say(line),
+        }
+    }
+
+    /// Something that says lines as this does, from any thread.
+    #[cfg(feature = "cluster")]
+    pub fn speaker(&self) -> impl Fn(&str) + Send + Sync + use<> {
+        let (session, bars) = (*self.session, self.bars.as_ref().map(|bars| bars.all.clone()));
+        move |line| match &bars {
+            Some(bars) => drop(bars.println(on_lines(line))),
+            None => session.say(line),
         }
     }
 

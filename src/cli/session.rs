@@ -82,7 +82,7 @@ impl CommonArguments {
     }
 }
 
-/// Does something that starts so many threads.
+/// Does something that starts threads.
 ///
 /// # Errors
 /// The system has no more threads for us.

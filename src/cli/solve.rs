@@ -48,7 +48,7 @@ pub struct SolveArguments {
     log2_hash: u32,
 }
 
-/// From so many empty squares on all threads work on a position together; before, each on one of its own.
+/// With this number of empty squares or more all threads work on a position together; with fewer, each on one of its own.
 const TOGETHER: u32 = 21;
 
 /// What positions before that fill.

@@ -21,7 +21,8 @@ use crate::train::{Budget, Outcome, PRESETS, TrainConfig, TrainError, TrainReque
 /// one exits at once. A terminal that is closed does not stop it.
 #[derive(Args, Debug)]
 #[command(after_help = "Example:\n  flipside train --preset overnight --run runs/tonight\n  \
-    flipside train --run runs/long --hours 8 --patterns my.toml --seed 7")]
+    flipside train --run runs/long --hours 8 --patterns my.toml --seed 7\n  \
+    flipside train --run runs/tonight --cluster nats://localhost   # with `flipside work` on other machines")]
 pub struct TrainArguments {
     /// Directory of the run; it is made where there is none
     #[arg(long, env = "FLIPSIDE_RUN", hide_env_values = true, value_name = "DIR", default_value = "runs/latest")]
@@ -58,6 +59,10 @@ pub struct TrainArguments {
 
     #[command(flatten)]
     budget: BudgetArguments,
+
+    #[cfg(feature = "cluster")]
+    #[command(flatten)]
+    cluster: super::cluster::CoordinatorArguments,
 }
 
 /// When the run is finished. Time and games of earlier sessions of the run count too.
@@ -117,10 +122,23 @@ impl TrainArguments {
         let has_terminal = io::stdout().is_terminal();
         let mut progress = TrainProgress::new(session, budget);
         let resume = self.resume == Resume::Auto;
-        let request =
+        #[cfg_attr(not(feature = "cluster"), expect(unused_mut, reason = "all games are played here"))]
+        let mut request =
             TrainRequest { budget, resume, from: from.as_ref(), ..TrainRequest::new(&config, &self.run, &stop) };
+        #[cfg(feature = "cluster")]
+        let cluster = self.cluster.start(&self.run, progress.speaker())?;
+        #[cfg(feature = "cluster")]
+        if let Some(cluster) = &cluster {
+            request.games = cluster;
+        }
         let outcome = train(&request, &mut |event| progress.show(event));
         progress.finish();
+        #[cfg(feature = "cluster")]
+        if let Some(cluster) = cluster
+            && matches!(outcome, Ok(Outcome::Finished))
+        {
+            cluster.finish();
+        }
         let shown = self.run.display();
         match outcome.map_err(|error| told(error, &self.run))? {
             // A terminal that was closed meanwhile is no terminal any more, and nobody is there to read.

@@ -265,9 +265,9 @@ mod tests {
     #[test]
     fn every_possible_sum_is_rescaled_to_the_nearest() {
         // As many features as a set may have, each with the largest weight.
-        let most = ((LANES + Scalar::ALL.len()) as i32) << 15;
+        let max = ((LANES + Scalar::ALL.len()) as i32) << 15;
         for scale in [1, 2, 99, 100, 127, 1000, 65_535] {
-            for sum in -most..=most {
+            for sum in -max..=max {
                 let (exact, scale) = (i64::from(sum) * 128, i64::from(scale));
                 let score = i64::from(rescale(sum, scale as i32));
                 // The distance from the exact value, and the side of it where two scores are equally near.

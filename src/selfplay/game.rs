@@ -63,7 +63,7 @@ struct Game {
 }
 
 /// Games that a thread plays in step.
-const LOCKSTEP: u32 = 32;
+pub const LOCKSTEP: u32 = 32;
 
 /// Tables of 2^this entries: what a game at small depths fills, within the second-level cache.
 const LOG2_ENTRIES: u32 = 12;
@@ -117,11 +117,28 @@ impl<'e, E: Evaluator> SelfPlay<'e, E> {
         let work = |worker: &mut Option<Worker<'e, E>>, step: usize| {
             let first = numbers.start + LOCKSTEP * step as u32;
             let step = first..(first + LOCKSTEP).min(numbers.end);
-            let games = step.map(|game| Game::new(&self.config, game_rng(seed, generation, game))).collect();
-            let played = worker.get_or_insert_with(|| self.worker()).play(games, stop);
+            let played = worker.get_or_insert_with(|| self.worker()).play(self.games(seed, generation, step), stop);
             Ok::<_, Infallible>(played.ok().map(|games| prepare(first, games)))
         };
         let Ok(()) = in_order(steps, stop, work, |_, games| on_games(games));
+    }
+
+    /// Plays some games of a generation on this thread, all in step; [`LOCKSTEP`] of them are played the fastest.
+    ///
+    /// # Errors
+    /// `stop` was set before all were played.
+    pub fn play_here(
+        &self,
+        seed: u64,
+        generation: u32,
+        numbers: Range<u32>,
+        stop: &AtomicBool,
+    ) -> Result<Vec<GameRecord>, Stopped> {
+        self.worker().play(self.games(seed, generation, numbers), stop)
+    }
+
+    fn games(&self, seed: u64, generation: u32, numbers: Range<u32>) -> Vec<Game> {
+        numbers.map(|game| Game::new(&self.config, game_rng(seed, generation, game))).collect()
     }
 
     fn worker(&self) -> Worker<'e, E> {

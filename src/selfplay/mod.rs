@@ -5,5 +5,5 @@ mod game;
 mod record;
 
 pub use calibration::{measured_calibration, varied_positions};
-pub use game::{SelfPlay, SelfPlayConfig, Stopped, UpdateTarget};
+pub use game::{LOCKSTEP, SelfPlay, SelfPlayConfig, Stopped, UpdateTarget};
 pub use record::{GameError, GameRecord, Label, Ply, PlyKind, Replay};

@@ -122,7 +122,11 @@ pub(super) fn load(
         };
         match state {
             Ok(state) => {
-                let fault = bad.map(|error| error.to_string());
+                let fault = bad.map(|error| match error {
+                    // What the error advises is for a run that has no other checkpoint.
+                    TrainError::Damaged { path, reason } => format!("{}: {reason}", path.display()),
+                    other => other.to_string(),
+                });
                 return Ok(Some(Resumed { state, is_newest: name == CHECKPOINT, fault }));
             }
             Err(error @ TrainError::Damaged { .. }) => bad = bad.or(Some(error)),

@@ -47,7 +47,7 @@ pub struct RecordsConfig {
     /// Passes over the samples.
     #[serde(default = "two_passes")]
     pub passes: u32,
-    /// Positions of games with at most so many empties are solved; see [`Labeller`](crate::learn::Labeller).
+    /// Positions of games with this number of empties or fewer are solved; see [`Labeller`](crate::learn::Labeller).
     #[serde(default = "solved_empties")]
     pub exact_empties: u32,
     /// The SHA-256 of each file in hexadecimal: other contents are refused. A run fills it in where it is left out.
@@ -224,9 +224,6 @@ impl TrainConfig {
     }
 
     fn check(&self) -> Result<(), ConfigError> {
-        let require = |holds: bool, key, value: String, expected| {
-            if holds { Ok(()) } else { Err(ConfigError::Value { key, value, expected }) }
-        };
         require(!self.phases.is_empty(), "phases", "empty".into(), "there is at least one phase")?;
         require((1..=1000).contains(&self.window), "window", self.window.to_string(), "1 to 1000 generations")?;
         require((1..=100).contains(&self.passes), "passes", self.passes.to_string(), "1 to 100")?;
@@ -268,20 +265,7 @@ impl TrainConfig {
             let stage_plies = phase.stage_plies;
             require((1..=60).contains(&stage_plies), "stage-plies", stage_plies.to_string(), "1 to 60")?;
             require(phase.overlap <= 60, "overlap", phase.overlap.to_string(), "at most 60 plies")?;
-            let Strength { depth, selectivity, exact_empties } = play.strength;
-            require((1..=20).contains(&depth), "depth", depth.to_string(), "1 to 20 plies")?;
-            if let Some(deviations) = selectivity {
-                let expected = "0 to 100 standard deviations, or left out for full width";
-                require((0.0..=100.0).contains(&deviations), "selectivity", deviations.to_string(), expected)?;
-                // Shallower searches have nothing to cut; the measuring for deeper ones, at full width, would take for ever.
-                let expected = "3 to 12 plies with selectivity";
-                require((3..=12).contains(&depth), "depth", depth.to_string(), expected)?;
-            }
-            let expected = "at most 24 (more would take for ever)";
-            require(exact_empties <= 24, "exact-empties", exact_empties.to_string(), expected)?;
-            require(play.opening_plies <= 59, "opening-plies", play.opening_plies.to_string(), "at most 59")?;
-            let exploration = play.exploration;
-            require((0.0..=1.0).contains(&exploration), "exploration", exploration.to_string(), "a chance, 0 to 1")?;
+            check_self_play(play)?;
         }
         self.step.check().map_err(|(key, value, expected)| ConfigError::Value {
             key,
@@ -289,6 +273,30 @@ impl TrainConfig {
             expected,
         })
     }
+}
+
+fn require(holds: bool, key: &'static str, value: String, expected: &'static str) -> Result<(), ConfigError> {
+    if holds { Ok(()) } else { Err(ConfigError::Value { key, value, expected }) }
+}
+
+/// Whether games can be played so, in a time that one would wait.
+///
+/// # Errors
+/// What is wrong.
+pub fn check_self_play(play: &SelfPlayConfig) -> Result<(), ConfigError> {
+    let Strength { depth, selectivity, exact_empties } = play.strength;
+    require((1..=20).contains(&depth), "depth", depth.to_string(), "1 to 20 plies")?;
+    if let Some(deviations) = selectivity {
+        let expected = "0 to 100 standard deviations, or left out for full width";
+        require((0.0..=100.0).contains(&deviations), "selectivity", deviations.to_string(), expected)?;
+        // Shallower searches have nothing to cut; the measuring for deeper ones, at full width, would take for ever.
+        require((3..=12).contains(&depth), "depth", depth.to_string(), "3 to 12 plies with selectivity")?;
+    }
+    let expected = "at most 24 (more would take for ever)";
+    require(exact_empties <= 24, "exact-empties", exact_empties.to_string(), expected)?;
+    require(play.opening_plies <= 59, "opening-plies", play.opening_plies.to_string(), "at most 59")?;
+    let exploration = play.exploration;
+    require((0.0..=1.0).contains(&exploration), "exploration", exploration.to_string(), "a chance, 0 to 1")
 }
 
 /// Replaces what `layer` has; tables are gone into, everything else is replaced whole.

@@ -90,6 +90,13 @@ pub enum TrainEvent {
         /// Seconds it took.
         seconds: f64,
     },
+    /// Games of a generation turned out not to be the run's, and all of it are played again.
+    PlayedAgain {
+        /// The generation, from 0.
+        generation: u32,
+        /// What was wrong.
+        reason: String,
+    },
     /// A generation was learned.
     Learned {
         /// The generation, from 0.
@@ -128,7 +135,7 @@ pub enum TrainEvent {
         loss: f64,
         /// The same after it on games that were not learned; none where no games are held out.
         held_out: Option<f64>,
-        /// The same by number of empties, 0 to 60; none where no position has so many.
+        /// The same by number of empties, 0 to 60; none where there is no such position.
         held_out_by_empties: Vec<Option<f64>>,
         /// Seconds it took.
         seconds: f64,

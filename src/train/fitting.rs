@@ -46,7 +46,7 @@ impl Run<'_> {
         let config = self.config.fit.expect("checked: whoever wants a fit says how");
         let root = self.keeper.directory.path().to_owned();
         let checkpoint = self.keeper.directory.file(FIT);
-        let games = GameFiles::open(&[root], config.first_generation, self.stop, |_| ());
+        let games = GameFiles::open(std::slice::from_ref(&root), &config, &root, self.stop, &mut |_| ());
         let games = games.map_err(|error| TrainError::from(FitError::from(error)))?.ok_or(Halt::Stopped)?;
         let request = FitRequest {
             config: &config,

@@ -49,7 +49,7 @@ const LONGEST_PAUSE: u64 = 30;
 /// Minutes of pauses after which a run gives up.
 const PATIENCE: u64 = 5;
 
-/// Most time that passes until a pause hears of a stop.
+/// A pause looks this often whether the run is to stop.
 const MOMENT: Duration = Duration::from_millis(100);
 
 /// Writes the run's files and tells of its events.
@@ -120,7 +120,7 @@ impl<'r> Keeper<'r> {
         self.patiently(&from, |disk| disk.rename(&from, &to))
     }
 
-    /// Tells, once, if the disk has no room for so many bytes of games.
+    /// Tells, once, if the disk has no room for `needed` bytes of games.
     pub fn look_at_room(&mut self, needed: u64) -> Result<(), Halt> {
         match self.disk.room(self.directory.path()) {
             Ok(room) if needed > room && !self.low_room_told => {

@@ -40,13 +40,13 @@ mod saving;
 mod source;
 mod state;
 
-pub use config::{ConfigError, GateConfig, PRESETS, Phase, RecordsConfig, TrainConfig};
+pub use config::{ConfigError, GateConfig, PRESETS, Phase, RecordsConfig, TrainConfig, check_self_play};
 pub use error::TrainError;
 pub use event::{GateMatch, TrainEvent};
 pub use identity::Difference;
 pub use keeper::Sink;
 pub use request::{Budget, Outcome, TrainRequest};
-pub use source::{GameJob, GameSource, LocalGames, Played};
+pub use source::{BadGames, GameJob, GameSource, LocalGames, Played};
 
 use keeper::Halt;
 

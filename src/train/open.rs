@@ -22,7 +22,7 @@ use crate::pattern::Layout;
 use crate::storage::remove_temporaries;
 use crate::weights::WeightFile;
 
-/// Most bytes of a configuration, of metrics, and of a weight file.
+/// Limits in bytes of a configuration, of metrics, and of a weight file.
 const CONFIG_LIMIT: u64 = 1 << 20;
 const METRICS_LIMIT: u64 = 1 << 30;
 const WEIGHTS_LIMIT: u64 = 1 << 30;
@@ -39,7 +39,7 @@ pub(super) fn open<'r>(request: &TrainRequest<'r>, sink: Sink<'r>) -> Result<Run
     let began = Instant::now();
     let set = request.config.pattern_set().map_err(TrainError::from)?;
     let layout = Arc::new(Layout::new(&set).map_err(TrainError::from)?);
-    let config = records::sealed(request.config)?;
+    let config = records::with_checksums(request.config)?;
     let identity =
         Identity { config: config.to_toml(), patterns: hash_of(&set), parent: request.from.map(WeightFile::hash) };
     let directory = RunDirectory::open(request.directory)?;
@@ -136,8 +136,8 @@ fn check_config(directory: &RunDirectory, identity: &Identity) -> Result<(), Tra
     let broken = |reason: String| TrainError::ConfigBroken { path: path.clone(), reason };
     let text = String::from_utf8(bytes).map_err(|error| broken(error.to_string()))?;
     let found = text.parse().map_err(|error: toml::de::Error| broken(error.to_string()))?;
-    let sealed = identity.config.parse().expect("a configuration is TOML");
-    let differences = differences(&sealed, &found);
+    let begun_with = identity.config.parse().expect("a configuration is TOML");
+    let differences = differences(&begun_with, &found);
     if differences.is_empty() { Ok(()) } else { Err(TrainError::ConfigEdited { path, differences }) }
 }
 

@@ -92,8 +92,8 @@ impl Run<'_> {
         let next = self.config.phase(progress.generation).games;
         let in_time = |limit| progress.generation == 0 || progress.pace.has_time_for(next, self.clock.elapsed(), limit);
         seconds.is_none_or(in_time)
-            && generations.is_none_or(|most| progress.generation < most)
-            && games.is_none_or(|most| progress.games < most)
+            && generations.is_none_or(|max| progress.generation < max)
+            && games.is_none_or(|max| progress.games < max)
     }
 
     /// Plays and learns one generation. False if the time of the budget ran out before all games were played; the journal keeps

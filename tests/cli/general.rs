@@ -4,6 +4,7 @@ use std::fs;
 use std::io::Write;
 use std::process::{Command, Stdio};
 
+use crate::helpers::say_skipped;
 use crate::support::*;
 
 #[test]
@@ -83,7 +84,7 @@ fn a_full_disk_is_an_error() {
 fn an_older_cpu_gets_a_message_or_a_portable_program() {
     let emulate = |cpu: &str| Command::new("qemu-x86_64").args(["-cpu", cpu, PROGRAM, "perft", "3", "-q"]).output();
     let Ok(nehalem) = emulate("Nehalem") else {
-        eprintln!("skipped: qemu-x86_64 (package qemu-user) is not installed");
+        say_skipped("qemu-x86_64 (package qemu-user) is not installed");
         return;
     };
     if cfg!(target_feature = "avx2") {

@@ -1,7 +1,10 @@
 //! The program as its users meet it: output, exit codes, errors.
 
 mod files;
+mod fit;
 mod general;
+#[path = "../helpers/mod.rs"]
+mod helpers;
 mod league;
 mod matches;
 mod play;

@@ -1,4 +1,4 @@
-//! The main job in miniature, from the command line; `tests/train.rs` has the promises about bytes.
+//! The main job in miniature, from the command line; `tests/train` compares bytes.
 
 use std::fs;
 use std::io::Read;

@@ -18,8 +18,8 @@ use flipside::eval::{Calibration, DepthPair};
 use flipside::export::{Engine, encode};
 use flipside::record::{Format, convert};
 use flipside::train::{
-    Budget, GameJob, GameSource, GateConfig, LocalGames, Outcome, Played, RecordsConfig, TrainConfig, TrainError,
-    TrainEvent, TrainRequest, train,
+    BadGames, Budget, GameJob, GameSource, GateConfig, LocalGames, Outcome, Played, RecordsConfig, TrainConfig,
+    TrainError, TrainEvent, TrainRequest, train,
 };
 use flipside::weights::WeightFile;
 use rand::SeedableRng;
@@ -75,7 +75,12 @@ fn one_two_and_three_threads_give_the_same_bytes() {
 struct Elsewhere;
 
 impl GameSource for Elsewhere {
-    fn play(&self, job: &GameJob<'_>, stop: &AtomicBool, on_games: &mut (dyn FnMut(Played) -> ControlFlow<()> + Send)) {
+    fn play(
+        &self,
+        job: &GameJob<'_>,
+        stop: &AtomicBool,
+        on_games: &mut (dyn FnMut(Played) -> ControlFlow<()> + Send),
+    ) -> Result<(), BadGames> {
         let mut flow = ControlFlow::Continue(());
         for first in job.games.clone().step_by(7) {
             // The first time, it is told to stop in the middle of the second generation.
@@ -85,11 +90,12 @@ impl GameSource for Elsewhere {
                 flow = on_games(played);
                 flow
             };
-            LocalGames.play(&GameJob { games, ..job.clone() }, stop, &mut on_games);
+            LocalGames.play(&GameJob { games, ..job.clone() }, stop, &mut on_games)?;
             if flow.is_break() {
                 break;
             }
         }
+        Ok(())
     }
 }
 
@@ -102,9 +108,10 @@ fn games_may_come_from_elsewhere_and_in_any_portions() {
     stop.store(false, Relaxed);
     let mut replayed = 0;
     // This machine goes on after the 98 games that were played.
-    train(&request(&config, directory.path(), &stop), &mut |event| match event {
-        TrainEvent::Batch { generation: 1, played, replayed: true, .. } => replayed = *played,
-        _ => {}
+    train(&request(&config, directory.path(), &stop), &mut |event| {
+        if let TrainEvent::Batch { generation: 1, played, replayed: true, .. } = event {
+            replayed = *played;
+        }
     })
     .unwrap();
     assert_eq!(replayed, 98);
@@ -322,7 +329,7 @@ fn spawn(directory: &Path, config: &Path) -> Child {
     command.spawn().unwrap()
 }
 
-/// Waits until the run has told of so many events, or has ended.
+/// Waits until the run has told of `events` events, or has ended.
 fn await_events(directory: &Path, child: &mut Child, events: usize) {
     while child.try_wait().unwrap().is_none() {
         let told = fs::read_to_string(directory.join("metrics.jsonl")).unwrap_or_default();

@@ -53,7 +53,7 @@ pub struct LeagueArguments {
     #[arg(value_parser = clap::value_parser!(u32).range(1..=i64::from(Strength::MAX_DEPTH)))]
     depth: Vec<u32>,
 
-    /// Play exactly from so many empty squares on
+    /// Play exactly with this number of empty squares or fewer
     #[arg(long, default_value_t = 12, value_name = "N")]
     #[arg(value_parser = clap::value_parser!(u32).range(0..=i64::from(Strength::MAX_EXACT_EMPTIES)))]
     exact: u32,

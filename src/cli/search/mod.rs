@@ -97,7 +97,7 @@ struct TextbookArguments {
     #[arg(default_value = "hash,evaluation,mobility,cutoffs")]
     ordering: Vec<Heuristic>,
 
-    /// Aspiration windows begin so many discs below and above the guess
+    /// Half the width of the first aspiration window, in discs
     #[arg(long, requires = "textbook", value_name = "DISCS", default_value_t = 3.0, value_parser = parse_width)]
     aspiration: f32,
 
