@@ -9,6 +9,8 @@ mod bench;
 mod calibrate;
 #[cfg(feature = "cluster")]
 mod cluster;
+#[cfg(feature = "cluster")]
+mod cluster_bench;
 mod convert;
 mod error;
 mod escape;

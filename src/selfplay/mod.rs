@@ -2,6 +2,7 @@
 
 mod calibration;
 mod game;
+mod pieces;
 mod record;
 
 pub use calibration::{measured_calibration, varied_positions};
