@@ -9,9 +9,8 @@ mod ledger;
 #[allow(dead_code)]
 #[path = "../src/selfplay/pieces.rs"]
 mod pieces;
-use selfplay::LOCKSTEP;
 mod selfplay {
-    pub const LOCKSTEP: u32 = 32;
+    pub use crate::pieces::LOCKSTEP;
 }
 mod wire {
     pub const MAX_GAMES: u32 = 256;

@@ -10,7 +10,7 @@ use rand::{RngExt, SeedableRng};
 use rand_chacha::ChaCha8Rng;
 use serde::{Deserialize, Serialize};
 
-use super::pieces::pieces;
+use super::pieces::{LOCKSTEP, pieces};
 use super::record::{GameRecord, Label, PlyKind};
 use crate::board::{Diagram, Square, squares};
 use crate::eval::{Evaluator, Score};
@@ -64,9 +64,6 @@ struct Game {
     moves: Vec<Square>,
     labels: Vec<Label>,
 }
-
-/// Games that a thread plays in step.
-pub const LOCKSTEP: u32 = 32;
 
 /// Tables of 2^this entries: what a game at small depths fills, within the second-level cache.
 const LOG2_ENTRIES: u32 = 12;

@@ -2,7 +2,8 @@
 
 use std::ops::Range;
 
-use super::LOCKSTEP;
+/// Games that a thread plays in step.
+pub const LOCKSTEP: u32 = 32;
 
 /// Games of the smallest pieces: smaller ones would take noticeably longer for each game.
 const SMALLEST: u32 = 4;
