@@ -20,6 +20,7 @@
 //! | [`protocol`] | serving the engine, and playing against other programs |
 //! | [`book`] | opening books that learn |
 //! | [`train`] | the main job: generations of self-play and learning in a run directory |
+//! | `cluster` | games from many machines (cargo feature `cluster`) |
 //! | [`cli`] | the command line |
 //!
 //! Values are [`Score`](eval::Score)s, 1/128 disc, for the player to move; whole discs are `i32`. The same seed gives the same
