@@ -21,6 +21,7 @@
 //! | [`book`] | opening books that learn |
 //! | [`train`] | the main job: generations of self-play and learning in a run directory |
 //! | [`report`] | how runs went |
+//! | `cluster` | games from many machines (cargo feature `cluster`) |
 //! | [`cli`] | the command line |
 //!
 //! Values are [`Score`](eval::Score)s, 1/128 disc, for the player to move; whole discs are `i32`. The same seed gives the same

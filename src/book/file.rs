@@ -267,7 +267,7 @@ impl Base {
         }
         let (_, block) = self.cache[slot].as_ref().expect("just read");
         let (records, _) = block.as_chunks::<BYTES>();
-        let found = records.binary_search_by_key(&Key::of(position), |record| key_of(record));
+        let found = records.binary_search_by_key(&Key::of(position), key_of);
         found.map_or(Ok(None), |i| decode(&records[i], Self::offset(number) + (i * BYTES) as u64).map(Some))
     }
 }

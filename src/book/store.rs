@@ -5,6 +5,7 @@ use std::fs::{File, TryLockError};
 use std::io::{Read, Seek, SeekFrom, Write};
 use std::ops::Range;
 use std::path::{Path, PathBuf};
+use std::time::Duration;
 
 use sha2::{Digest, Sha256};
 
@@ -283,13 +284,18 @@ impl Book {
     }
 }
 
+/// Waits a little for another process to finish: one that is being started may hold what its parent does for a moment.
 fn lock(path: &Path) -> Result<File, BookError> {
+    const TRIES: usize = 20;
     let file = File::options().read(true).write(true).open(path).map_err(BookError::io(path))?;
-    match file.try_lock() {
-        Ok(()) => Ok(file),
-        Err(TryLockError::WouldBlock) => Err(BookError::Locked(path.to_owned())),
-        Err(TryLockError::Error(error)) => Err(BookError::io(path)(error)),
+    for _ in 0..TRIES {
+        match file.try_lock() {
+            Ok(()) => return Ok(file),
+            Err(TryLockError::WouldBlock) => std::thread::sleep(Duration::from_millis(25)),
+            Err(TryLockError::Error(error)) => return Err(BookError::io(path)(error)),
+        }
     }
+    Err(BookError::Locked(path.to_owned()))
 }
 
 fn told(path: &Path, error: ReadError) -> BookError {

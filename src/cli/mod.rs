@@ -10,6 +10,8 @@ mod book;
 mod calibrate;
 #[cfg(feature = "cluster")]
 mod cluster;
+#[cfg(feature = "cluster")]
+mod cluster_bench;
 mod completions;
 mod config;
 mod convert;

@@ -91,8 +91,8 @@ fn games_are_added_once_and_searched() {
     let arguments = ["book", "add", path, "-", "--depth", "1", "--exact", "8", "--min-empties", "50", "-q"];
     let added = stdout(&arguments, &input);
     assert_eq!((value(&added, "games"), value(&added, "left out"), value(&added, "new")), ("2", "2", "11"));
-    let shown = stdout(&["book", "show", path], "");
-    assert!(value(&shown, "games").starts_with("2\t") && shown.contains("searched\t1 plies"), "{shown}");
+    let shown = stdout(&["book", "show", path, "f5"], "");
+    assert!(value(&shown, "games").starts_with("2\t") && shown.contains("leaf, 1 plies"), "{shown}");
     assert_eq!(value(&stdout(&["book", "check", path], ""), "inconsistent"), "0");
 }
 

@@ -2,7 +2,7 @@
 
 use std::io::{Read, Write};
 
-use super::{Entry, ExportError, Source, Stop, before_pass};
+use super::{Entry, ExportError, Source, Stop, before_pass, level_of, level_of_all};
 use crate::board::{Position, Square};
 use crate::book::derive::{children_in, open_leaf};
 use crate::book::record::Record;
@@ -58,11 +58,11 @@ pub(super) fn read(
 }
 
 pub(super) fn write(book: &mut Book, out: &mut dyn Write) -> Result<u64, ExportError> {
-    let (mut count, mut level, mut least) = (0u64, 0, 60);
+    let level = level_of_all(book)?;
+    let (mut count, mut least) = (0u64, 60);
     for record in book.scan(0..65) {
         let record = record?;
         count += 1 + u64::from(before_pass(record.position).is_some());
-        level = level.max(level_of(&record));
         least = least.min(record.position.empties());
     }
     let number =
@@ -77,27 +77,20 @@ pub(super) fn write(book: &mut Book, out: &mut dyn Write) -> Result<u64, ExportE
     for discs in crate::book::rebuild::PLIES {
         let records = book.scan(discs..discs + 1).collect::<Result<Vec<_>, _>>()?;
         for record in records {
-            write_position(book, &record, out)?;
+            write_position(book, &record, level, out)?;
         }
     }
     Ok(count)
 }
 
-fn level_of(record: &Record) -> u8 {
-    match record.leaf {
-        crate::book::record::Leaf::Best(valued) => valued.depth,
-        _ => 0,
-    }
-}
-
-fn write_position(book: &mut Book, record: &Record, out: &mut dyn Write) -> Result<(), ExportError> {
+fn write_position(book: &mut Book, record: &Record, level: u8, out: &mut dyn Write) -> Result<(), ExportError> {
     let children = children_in(book, record.position)?;
     let known = children.iter().filter_map(|child| Some((child.to.index() as u8, child.derived.value?)));
     let links: Vec<(i8, u8)> = known.map(|(to, value)| (whole(value), to)).collect();
     let leaf = open_leaf(record, &children).and_then(|leaf| Some((whole(leaf.score), leaf.to?.index() as u8)));
     let leaf = leaf.filter(|(_, to)| links.iter().all(|(_, linked)| linked != to));
     let value = record.derived.value.map_or(NO_SCORE, whole);
-    let level = level_of(record);
+    let level = level_of(record, level);
     let games = [record.games.wins, record.games.draws, record.games.losses];
     put(record.position, games, value, level, &links, leaf.unwrap_or((NO_SCORE, NO_MOVE)), out)?;
     if let Some(before) = before_pass(record.position) {

@@ -5,10 +5,9 @@
 
 use std::io::{Read, Write};
 
-use super::{Entry, ExportError, Source, Stop};
+use super::{Entry, ExportError, Source, Stop, level_of, level_of_all};
 use crate::board::{Position, Square};
 use crate::book::derive::{children_in, open_leaf};
-use crate::book::record::Leaf;
 use crate::book::store::Book;
 
 pub(super) const MAGIC: [u8; 9] = *b"DICUORAGE";
@@ -52,6 +51,7 @@ pub(super) fn read(
 }
 
 pub(super) fn write(book: &mut Book, out: &mut dyn Write) -> Result<u64, ExportError> {
+    let level = level_of_all(book)?;
     let mut count = 0u64;
     for record in book.scan(0..65) {
         count += u64::from(record?.derived.value.is_some());
@@ -65,7 +65,7 @@ pub(super) fn write(book: &mut Book, out: &mut dyn Write) -> Result<u64, ExportE
         let records = book.scan(discs..discs + 1).collect::<Result<Vec<_>, _>>()?;
         for record in records {
             let Some(value) = record.derived.value else { continue };
-            let level = if let Leaf::Best(valued) = record.leaf { valued.depth } else { 0 };
+            let level = level_of(&record, level);
             let children = children_in(book, record.position)?;
             let leaf = open_leaf(&record, &children)
                 .and_then(|leaf| Some([leaf.score.rounded_discs() as i8 as u8, leaf.to?.index() as u8, leaf.depth]));

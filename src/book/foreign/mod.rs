@@ -230,6 +230,20 @@ pub enum ExportError {
     Output(#[from] io::Error),
 }
 
+/// The level of a record; where all moves are in the book, that of the book.
+fn level_of(record: &Record, all: u8) -> u8 {
+    match record.leaf {
+        Leaf::Best(valued) => valued.depth,
+        Leaf::AllPlayed => all,
+        Leaf::Unsearched => 0,
+    }
+}
+
+/// The level of a book: the highest of its positions.
+fn level_of_all(book: &mut Book) -> Result<u8, BookError> {
+    book.scan(0..65).try_fold(0, |level, record| Ok(level_of(&record?, 0).max(level)))
+}
+
 /// The position before a position of the book in which the other player has to pass, if there is one.
 fn before_pass(position: Position) -> Option<Position> {
     let before = position.pass();

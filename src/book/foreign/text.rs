@@ -2,10 +2,9 @@
 
 use std::io::{BufRead, Read, Write};
 
-use super::{Entry, ExportError, Stop};
+use super::{Entry, ExportError, Stop, level_of, level_of_all};
 use crate::board::{Diagram, Side, Square};
 use crate::book::derive::{children_in, open_leaf};
-use crate::book::record::Leaf;
 use crate::book::store::Book;
 
 /// No line is longer.
@@ -51,11 +50,12 @@ fn parse(text: &str) -> Result<Entry, String> {
 }
 
 pub(super) fn write(book: &mut Book, out: &mut dyn Write) -> Result<u64, ExportError> {
+    let level = level_of_all(book)?;
     let mut count = 0;
     for discs in crate::book::rebuild::PLIES {
         let records = book.scan(discs..discs + 1).collect::<Result<Vec<_>, _>>()?;
         for record in records {
-            let level = if let Leaf::Best(valued) = record.leaf { valued.depth } else { 0 };
+            let level = level_of(&record, level);
             let children = children_in(book, record.position)?;
             let leaf =
                 open_leaf(&record, &children).and_then(|leaf| Some((leaf.to?.to_string(), leaf.score.rounded_discs())));

@@ -41,11 +41,11 @@ impl ShowArguments {
         };
         let mut book = open(&self.book)?;
         let total = book.len();
-        writeln!(out, "book\t{total} positions")?;
         let unknown = || CliError::failure(format!("the position is not in the book, which has {total}"));
         let (record, moves) =
             book.moves(diagram.position).context(|| "cannot read the book".into())?.ok_or_else(unknown)?;
-        write_position(&record, &book.weights().to_vec(), out)?;
+        writeln!(out, "book\t{total} positions")?;
+        write_position(&record, book.weights(), out)?;
         writeln!(out, "move\tvalue\terror\tgames\tmean\twins\tdraws\tlosses\t")?;
         moves.iter().try_for_each(|known| write_move(known, out))?;
         if self.line {
@@ -74,6 +74,7 @@ fn write_position(record: &Record, weights: &[[u8; 32]], out: &mut dyn Write) ->
         Leaf::Best(valued) => format!("{} plies", valued.depth),
     };
     let name = usize::from(record.weights).checked_sub(1).and_then(|index| weights.get(index));
+    let name = name.filter(|name| name.iter().any(|&byte| byte != 0));
     let name: String =
         name.map_or("-".to_owned(), |name| name.iter().take(6).map(|byte| format!("{byte:02x}")).collect());
     Ok(writeln!(out, "searched\t{leaf}\nweights\t{name}")?)
