@@ -18,8 +18,8 @@ use flipside::eval::{Calibration, DepthPair};
 use flipside::export::{Engine, encode};
 use flipside::record::{Format, convert};
 use flipside::train::{
-    BadGames, Budget, GameJob, GameSource, GateConfig, LocalGames, Outcome, Played, RecordsConfig, TrainConfig, TrainError,
-    TrainEvent, TrainRequest, train,
+    BadGames, Budget, GameJob, GameSource, GateConfig, LocalGames, Outcome, Played, RecordsConfig, TrainConfig,
+    TrainError, TrainEvent, TrainRequest, train,
 };
 use flipside::weights::WeightFile;
 use rand::SeedableRng;
