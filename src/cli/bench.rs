@@ -52,6 +52,10 @@ enum Section {
     Selfplay,
     /// Passes over the samples of these games
     Learning,
+    /// Games through a broker on this machine, by a coordinator of one thread and workers on the others, and by one process on as many;
+    /// only where it is asked for, as it needs nats-server
+    #[cfg(feature = "cluster")]
+    Cluster,
 }
 
 const PERFT_DEPTH: u32 = 10;
@@ -65,6 +69,8 @@ const ENDGAMES: [(Section, u32, usize); 2] = [(Section::Endgame12, 12, 1000), (S
 const SELF_PLAY: SelfPlayConfig =
     SelfPlayConfig { strength: Strength::new(4, 12), opening_plies: 20, exploration: 0.02, update: UpdateTarget::Td };
 const PASSES: usize = 4;
+#[cfg(feature = "cluster")]
+const CLUSTER_GAMES: u32 = 4096;
 
 impl BenchArguments {
     /// Runs the command.
@@ -78,6 +84,13 @@ impl BenchArguments {
             bench.nodes("perft", || perft(Position::START, PERFT_DEPTH))?;
         }
         with_evaluator!(&evaluator, evaluator => with_games(evaluator, &mut bench, asked))?;
+        #[cfg(feature = "cluster")]
+        if self.section.contains(&Section::Cluster) {
+            let measured = super::cluster_bench::measure(session, SELF_PLAY, CLUSTER_GAMES, self.rounds)?;
+            session.say(format_args!("cluster: 1 thread coordinates and plays, {} more play", measured.workers));
+            bench.line("alone", "games", measured.games.into(), &measured.alone)?;
+            bench.line("cluster", "games", measured.games.into(), &measured.cluster)?;
+        }
         let Bench { nodes, seconds, .. } = bench;
         writeln!(out, "{nodes} nodes {seconds:.3} seconds {:.0} nodes/s", rate(nodes, seconds))?;
         Ok(())

@@ -57,7 +57,8 @@ impl BrokerAddress {
     /// The address is none.
     pub fn host(&self) -> Result<String, ClusterError> {
         let address = self.url.parse::<async_nats::ServerAddr>();
-        let known = ["nats://", "tls://"].iter().any(|scheme| self.url.starts_with(scheme)) || !self.url.contains("://");
+        let known =
+            ["nats://", "tls://"].iter().any(|scheme| self.url.starts_with(scheme)) || !self.url.contains("://");
         match address {
             Ok(address) if known && !address.host().is_empty() => {
                 Ok(address.host().trim_matches(['[', ']']).to_owned())

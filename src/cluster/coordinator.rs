@@ -6,6 +6,7 @@ use std::sync::{Arc, Mutex, TryLockError};
 use std::thread;
 use std::time::{Duration, Instant};
 
+use super::is_plain_name;
 use super::ledger::{Completed, Ledger};
 use super::news::News;
 use super::state::{Generation, Shared};
@@ -133,9 +134,10 @@ impl<E: Evaluator> Table<'_, E> {
     /// Makes a file of the weights.
     fn pack(&self) {
         let mut packed = lock(self.packed);
-        let same = packed.0.as_ref().filter(|(model, calibration, _)| {
-            model == self.model && calibration.as_ref() == self.calibration
-        });
+        let same = packed
+            .0
+            .as_ref()
+            .filter(|(model, calibration, _)| model == self.model && calibration.as_ref() == self.calibration);
         let bytes = match same {
             Some((.., bytes)) => bytes.clone(),
             None => {
@@ -234,6 +236,9 @@ impl<E: Evaluator> Table<'_, E> {
             Ok(result) => result,
             Err(error) => return unreadable("?", error.to_string()),
         };
+        if !is_plain_name(&line.worker) {
+            return unreadable("?", "its worker has no name".into());
+        }
         let (worker, steps, is_tried) = {
             let mut state = lock(&self.shared.state);
             let generation = state.generation.as_ref().expect("there is one while it is played");
@@ -249,7 +254,10 @@ impl<E: Evaluator> Table<'_, E> {
             (worker, steps, state.workers[worker].is_tried)
         };
         let Some(steps) = steps else {
-            return unreadable(&line.worker, format!("games {} and following are none of the generation's", line.first));
+            return unreadable(
+                &line.worker,
+                format!("games {} and following are none of the generation's", line.first),
+            );
         };
         let games = blocks.iter().map(Block::decode).map(|frame| frame.map(|frame| frame.games));
         let games: Vec<Vec<GameRecord>> = match games.collect() {
@@ -292,11 +300,15 @@ impl<E: Evaluator> Table<'_, E> {
         let numbers = self.with_ledger(|ledger| ledger.numbers(step));
         let is_right = ours == theirs;
         if !is_right {
-            self.refuse(worker, &format!("its games {} to {} are not those played here", numbers.start, numbers.end - 1));
+            self.refuse(
+                worker,
+                &format!("its games {} to {} are not those played here", numbers.start, numbers.end - 1),
+            );
         }
         if self.complete(step, games, None) == Completed::Differs {
             let wrong = self.with_ledger(|ledger| ledger.by(step));
-            let reason = format!("games {} to {} were others when they were played here", numbers.start, numbers.end - 1);
+            let reason =
+                format!("games {} to {} were others when they were played here", numbers.start, numbers.end - 1);
             match wrong {
                 Some(wrong) => self.refuse(wrong, &reason),
                 None => self.spoil(format!("{reason} before: mind this machine's memory")),
@@ -317,7 +329,8 @@ impl<E: Evaluator> Table<'_, E> {
             let generation = state.generation.as_mut().expect("there is one while it is played");
             (name, before, generation.ledger.distrust(worker))
         };
-        let reason = format!("{reason}. {before} games of it were taken in this session. Mind its build and its memory");
+        let reason =
+            format!("{reason}. {before} games of it were taken in this session. Mind its build and its memory");
         self.shared.teller.tell(&News::Refused { worker: name.clone(), reason });
         self.shared.wake.notify_one();
         if !is_clean {

@@ -31,7 +31,9 @@ pub enum ClusterError {
         reason: String,
     },
     /// A name that no broker takes.
-    #[error("`{0}` cannot name a run on a broker: 1 to 64 letters, digits, `-` and `_` can. Name the run's directory so")]
+    #[error(
+        "`{0}` cannot name a run on a broker: 1 to 64 letters, digits, `-` and `_` can. Name the run's directory so"
+    )]
     RunName(String),
     /// Nobody answers.
     #[error("no broker answers at {url} ({reason}). Start one (`nats-server -js`), or mend the address")]

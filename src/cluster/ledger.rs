@@ -31,8 +31,14 @@ enum Step {
     /// Played here.
     Here,
     /// Offered to others.
-    Away { since: Instant, here_too: bool },
-    Done { digest: [u8; 32], by: Option<usize> },
+    Away {
+        since: Instant,
+        here_too: bool,
+    },
+    Done {
+        digest: [u8; 32],
+        by: Option<usize>,
+    },
 }
 
 /// What a completed step was.

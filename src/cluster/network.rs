@@ -78,8 +78,7 @@ impl Network {
     /// Works until it is told to end.
     pub async fn serve(self, mut commands: UnboundedReceiver<Command>) {
         let network = Arc::new(self);
-        tokio::spawn(network.clone().collect());
-        tokio::spawn(network.clone().listen());
+        let tasks = [tokio::spawn(network.clone().collect()), tokio::spawn(network.clone().listen())];
         let mut offers = Offers::default();
         let finished = loop {
             tokio::select! {
@@ -92,6 +91,7 @@ impl Network {
                 () = offers.tend(&network) => {}
             }
         };
+        tasks.iter().for_each(|task| task.abort());
         network.write_status();
         if finished {
             let _ = timeout(2 * TIMEOUT, async {

@@ -69,7 +69,6 @@ impl Generation {
     }
 }
 
-
 impl Shared {
     pub fn new(teller: Arc<Teller>) -> Self {
         Self { state: Mutex::default(), changed: Condvar::new(), wake: Notify::new(), teller }

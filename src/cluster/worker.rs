@@ -180,7 +180,7 @@ impl Worker {
     async fn take_jobs(self: Arc<Self>, request: WorkRequest) {
         let capacity = 2 * self.threads + (MAX_GAMES / LOCKSTEP) as usize;
         let mut missing_since: Option<Instant> = None;
-        let mut patience = request.wait;
+        let mut has_worked = false;
         let mut failures = 0;
         loop {
             if failures > 0 {
@@ -190,11 +190,18 @@ impl Worker {
             let consumer = match self.run.jobs().await {
                 Ok(Some((consumer, false))) => consumer,
                 Ok(found) => {
+                    let is_finished = found.is_some();
                     let since = *missing_since.get_or_insert_with(Instant::now);
-                    if since.elapsed() > patience {
+                    // Of a name whose last run is finished another may be about to begin.
+                    let patience = match (has_worked, is_finished) {
+                        (true, true) => Duration::ZERO,
+                        (true, false) => request.wait.max(GONE),
+                        (false, _) => request.wait,
+                    };
+                    if since.elapsed() >= patience {
                         let (run, url) = (request.run.clone(), request.broker.url.clone());
                         let missing = Err(ClusterError::UnknownRun { run, url });
-                        let _ = self.ends.send(if found.is_some() { Ok(WorkOutcome::Finished) } else { missing });
+                        let _ = self.ends.send(if is_finished { Ok(WorkOutcome::Finished) } else { missing });
                         return;
                     }
                     if failures == 1 {
@@ -208,7 +215,7 @@ impl Worker {
                     continue;
                 }
             };
-            (missing_since, patience) = (None, patience.max(GONE));
+            (missing_since, has_worked) = (None, true);
             // A consumer that gives nothing for some time may be gone.
             let mut idle = 0;
             while idle < 5 {

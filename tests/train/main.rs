@@ -99,6 +99,40 @@ impl GameSource for Elsewhere {
     }
 }
 
+/// Hands over some games of another seed first, and then says so.
+struct Fickle(AtomicBool);
+
+impl GameSource for Fickle {
+    fn play(
+        &self,
+        job: &GameJob<'_>,
+        stop: &AtomicBool,
+        on_games: &mut (dyn FnMut(Played) -> ControlFlow<()> + Send),
+    ) -> Result<(), BadGames> {
+        if job.generation != 1 || self.0.swap(true, Relaxed) {
+            return LocalGames.play(job, stop, on_games);
+        }
+        LocalGames.play(&GameJob { seed: job.seed + 1, games: 0..64, ..job.clone() }, stop, on_games)?;
+        Err(BadGames("they were dreamt".into()))
+    }
+}
+
+#[test]
+fn games_that_turn_out_to_be_wrong_are_played_again() {
+    let config = tiny();
+    let (directory, stop) = (tempfile::tempdir().unwrap(), AtomicBool::new(false));
+    let fickle = Fickle(AtomicBool::new(false));
+    let mut told = Vec::new();
+    let request = TrainRequest { games: &fickle, ..request(&config, directory.path(), &stop) };
+    train(&request, &mut |event| match event {
+        TrainEvent::PlayedAgain { generation, reason } => told.push((*generation, reason.clone())),
+        _ => {}
+    })
+    .unwrap();
+    assert_eq!(told, [(1, "they were dreamt".to_owned())]);
+    assert_eq!(weights(directory.path()), undisturbed(&config, 2));
+}
+
 #[test]
 fn games_may_come_from_elsewhere_and_in_any_portions() {
     let config = tiny();
