@@ -110,7 +110,7 @@ impl MatchArguments {
 }
 
 impl MatchOptions {
-    /// Plays from openings of so many plies, unless others are asked for.
+    /// Plays from openings of a number of plies, unless others are asked for.
     pub fn openings_of(&mut self, plies: u32) {
         self.openings.default_plies(plies);
     }
