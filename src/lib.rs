@@ -18,6 +18,7 @@
 //! | [`arena`] | is it stronger? Paired matches and their statistics |
 //! | [`export`] | weights from and for other engines, and open layouts |
 //! | [`protocol`] | serving the engine, and playing against other programs |
+//! | [`book`] | opening books that learn |
 //! | [`train`] | the main job: generations of self-play and learning in a run directory |
 //! | `cluster` | games from many machines (cargo feature `cluster`) |
 //! | [`cli`] | the command line |
@@ -50,6 +51,7 @@
 
 pub mod arena;
 pub mod board;
+pub mod book;
 pub mod cli;
 #[cfg(feature = "cluster")]
 pub mod cluster;

@@ -150,8 +150,8 @@ fn show_checked(meter: &mut Meter, event: GameFilesEvent<'_>) {
             meter.say(format_args!("left out: {}: {error}", path.display()));
         }
         GameFilesEvent::Records { path, read, .. } => meter.show(read, || path.display().to_string()),
-        GameFilesEvent::Labelled { path, left_out, .. } if left_out > 0 => {
-            meter.say(format_args!("{}: {left_out} records left out", path.display()));
+        GameFilesEvent::Labelled { path, read, left_out } if left_out > 0 => {
+            meter.say(format_args!("{}: {left_out} of {read} records left out", path.display()));
         }
         GameFilesEvent::Labelled { .. } => {}
     }

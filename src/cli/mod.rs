@@ -6,6 +6,7 @@
 
 mod accuracy;
 mod bench;
+mod book;
 mod calibrate;
 #[cfg(feature = "cluster")]
 mod cluster;
@@ -40,6 +41,7 @@ mod session;
 mod signals;
 mod solve;
 mod train;
+mod with_book;
 #[cfg(feature = "cluster")]
 mod work;
 
@@ -84,6 +86,7 @@ enum Command {
     Import(import::ImportArguments),
     Export(export::ExportArguments),
     Convert(convert::ConvertArguments),
+    Book(book::BookArguments),
     Play(play::PlayArguments),
     Gtp(serve::GtpArguments),
     Nboard(serve::NboardArguments),
@@ -111,6 +114,7 @@ impl Command {
             Self::Import(arguments) => arguments.run(session, out),
             Self::Export(arguments) => arguments.run(session, out),
             Self::Convert(arguments) => arguments.run(session, out),
+            Self::Book(arguments) => arguments.run(session, out),
             Self::Play(arguments) => arguments.run(session, out),
             Self::Gtp(arguments) => arguments.run(session, out),
             Self::Nboard(arguments) => arguments.run(session, out),

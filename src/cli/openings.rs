@@ -6,7 +6,7 @@ use clap::Args;
 
 use super::error::{CliError, Context};
 use super::session::Session;
-use crate::arena::{hash_openings, parse_openings, select_openings, xot_openings};
+use crate::arena::{hash_openings, parse_openings, select_openings, short_openings, xot_openings};
 use crate::board::Transcript;
 use crate::record::log::Settings;
 use crate::storage::read_text;
@@ -20,6 +20,10 @@ pub struct OpeningsArguments {
     /// Openings, one f5d6 game a line [default: the 10,784 XOT openings]
     #[arg(long, value_name = "FILE")]
     openings: Option<PathBuf>,
+
+    /// Instead, all different positions after so many moves
+    #[arg(long, value_name = "N", conflicts_with = "openings", value_parser = clap::value_parser!(u32).range(0..=7))]
+    opening_plies: Option<u32>,
 
     /// Seed of the choice of openings
     #[arg(long, env = "FLIPSIDE_SEED", hide_env_values = true, value_name = "N", default_value_t = 1)]
@@ -49,7 +53,17 @@ impl OpeningsArguments {
         Ok(Settings::from([("openings".into(), hash.into()), ("seed".into(), self.seed.into())]))
     }
 
+    /// Takes the positions after so many moves where nothing else was asked for.
+    pub fn default_plies(&mut self, plies: u32) {
+        if self.openings.is_none() {
+            self.opening_plies.get_or_insert(plies);
+        }
+    }
+
     fn all(&self) -> Result<Vec<Transcript>, CliError> {
+        if let Some(plies) = self.opening_plies {
+            return Ok(short_openings(plies));
+        }
         let Some(path) = &self.openings else { return Ok(xot_openings()) };
         let cannot = || format!("cannot read openings from `{}`", path.display());
         let text = read_text(path, "list of openings", MAX_OPENINGS_BYTES).context(cannot)?;

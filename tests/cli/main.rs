@@ -1,6 +1,7 @@
 //! The program as its users meet it: output, exit codes, errors.
 
 mod files;
+mod fit;
 mod general;
 #[path = "../helpers/mod.rs"]
 mod helpers;

@@ -72,6 +72,10 @@ pub struct LeagueArguments {
     #[arg(long, value_name = "FILE")]
     games: Option<PathBuf>,
 
+    /// A book for our own players that have none by `book=`
+    #[arg(long, value_name = "FILE")]
+    book: Option<PathBuf>,
+
     #[command(flatten)]
     external: ExternalArguments,
 
@@ -94,7 +98,7 @@ impl LeagueArguments {
     /// Runs the command.
     pub fn run(self, session: &Session, out: &mut dyn Write) -> Result<(), CliError> {
         let anchor = self.anchor()?;
-        let roster = self.roster()?;
+        let roster = self.roster(session)?;
         let openings = self.openings.select(self.pairs, session)?;
         let log = match &self.games {
             None => None,
@@ -142,9 +146,9 @@ impl LeagueArguments {
         found.ok_or_else(|| CliError::Usage(format!("--anchor `{anchor}` is none of the players")))
     }
 
-    fn roster(&self) -> Result<Roster, CliError> {
+    fn roster(&self, session: &Session) -> Result<Roster, CliError> {
         let limits = self.external.limits(self.players.iter().any(PlayerChoice::speaks_nboard))?;
-        let mut shelf = Shelf::default();
+        let mut shelf = Shelf::with_book(self.book.as_deref(), false, session);
         let mut depths = self.depth.clone();
         depths.sort_unstable();
         depths.dedup();

@@ -1,0 +1,69 @@
+//! Books that learn from games.
+
+use std::collections::HashSet;
+
+use flipside::arena::{Player, SearchPlayer, play_game};
+use flipside::board::Transcript;
+use flipside::book::{Book, BookPlayer, BookUse, Choice, check, learn_game};
+use flipside::eval::{MobilityEvaluator, SquareEvaluator};
+use flipside::search::{Engine, Strength};
+
+use crate::support::*;
+
+/// The test of every learning book: an opponent that never changes and repeats what won must not win the same way twice, and wins
+/// less and less.
+#[test]
+fn an_opponent_that_repeats_its_winning_line_does_not_win_again() {
+    let (_folder, path) = place();
+    let evaluator = SquareEvaluator::default();
+    let weak = Strength::new(1, 8);
+    let own = SearchPlayer::new(Engine::new(&evaluator, weak, 10).unwrap());
+    let mut opponent = SearchPlayer::new(Engine::new(&MobilityEvaluator, Strength::new(3, 8), 10).unwrap());
+    let book = BookUse::new(Book::edit_or_create(&path).unwrap(), Choice::Best, 1);
+    let mut player = BookPlayer::new(own, book.clone());
+    let (mut lost, mut points) = (HashSet::new(), Vec::new());
+    for number in 0..200 {
+        let black = number % 2 == 0;
+        let (first, second): (&mut dyn Player, &mut dyn Player) =
+            if black { (&mut player, &mut opponent) } else { (&mut opponent, &mut player) };
+        let game = play_game(first, second, &Transcript::default(), &NEVER).unwrap();
+        let result = if black { game.discs } else { -game.discs };
+        if result < 0 {
+            assert!(lost.insert(game.moves.clone()), "game {number} was lost before, move by move");
+        }
+        points.push(result.signum() + 1);
+        let steps = Transcript::from_moves(&game.moves).unwrap().steps();
+        book.with(|book| learn_game(book, &steps, game.discs, &mut searcher(1), &WEIGHTS, &NEVER)).unwrap();
+    }
+    let score = |games: &[i32]| games.iter().sum::<i32>();
+    let quarters: Vec<_> = points.chunks(50).map(score).collect();
+    assert!(quarters[3] > quarters[0], "{quarters:?}");
+    assert!(quarters[3] >= 75, "three quarters of the points in the end: {quarters:?}");
+    drop((player, book));
+    assert!(check(&path).unwrap().is_none(), "all that follows is right after each game");
+}
+
+#[test]
+fn chance_and_surprise_stay_near_the_best() {
+    let (_folder, path) = place();
+    grow(&path, 300, 2, &NEVER);
+    let position = flipside::board::Position::START.play("f5".parse().unwrap());
+    let mut all = Book::open(&path).unwrap();
+    let (_, moves) = all.moves(position).unwrap().unwrap();
+    let best = moves[0];
+    let mut seen = HashSet::new();
+    for seed in 0..200 {
+        let varied = BookUse::new(Book::open(&path).unwrap(), Choice::Varied { within: 3.0 }, seed);
+        let found = varied.choose(position).unwrap().unwrap();
+        assert!(found.play >= best.play - 3 * 128);
+        assert_eq!(varied.choose(position).unwrap(), Some(found), "the same seed");
+        seen.insert(found.to);
+    }
+    let near = moves.iter().filter(|known| known.play >= best.play - 3 * 128).count();
+    assert_eq!(seen.len(), near);
+    let exact = BookUse::new(all, Choice::Varied { within: 0.0 }, 1);
+    assert_eq!(exact.choose(position).unwrap().unwrap().play, best.play);
+    let surprising = exact.with_choice(Choice::Surprising { within: 3.0 });
+    let found = surprising.choose(position).unwrap().unwrap();
+    assert!(moves.iter().all(|known| known.games.count() >= found.games.count() || known.play < best.play - 384));
+}
