@@ -5,6 +5,7 @@ use std::io::Cursor;
 
 use flipside::arena::parse_openings;
 use flipside::board::{Diagram, ScoredDiagram, Square, Transcript, parse_scored_diagrams};
+use flipside::book::{BookFormat, Errors, check, fix, import};
 use flipside::eval::Score;
 use flipside::export::{Engine as Owner, OpenLayout, decode, write_open};
 use flipside::learn::Labeller;
@@ -104,6 +105,22 @@ pub fn texts(bytes: &[u8]) {
     if let Some(config) = text.parse().ok().and_then(|table| TrainConfig::from_layers(&[table]).ok()) {
         let again = TrainConfig::from_layers(&[config.to_toml().parse().unwrap()]).unwrap();
         assert_eq!(again, config);
+    }
+}
+
+/// Opening books, ours and other programs': what is read of them, or saved from them, is a book without a fault.
+pub fn books(bytes: &[u8]) {
+    let folder = tempfile::tempdir().unwrap();
+    let [path, made] = ["a", "b.fsb"].map(|name| folder.path().join(name));
+    std::fs::write(&path, bytes).unwrap();
+    for format in [BookFormat::Edax, BookFormat::Egaroucid, BookFormat::Text] {
+        if import(&path, format, &made, &Errors::unknown()).is_ok() {
+            assert!(check(&made).unwrap().is_none());
+        }
+    }
+    let _ = check(&path);
+    if fix(&path).is_ok() {
+        assert!(check(&path).unwrap().is_none());
     }
 }
 

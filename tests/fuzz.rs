@@ -6,6 +6,8 @@ mod checks;
 #[path = "../fuzz/messages.rs"]
 mod messages;
 
+use flipside::board::Transcript;
+use flipside::book::{Book, BookFormat, GameCounts, count_games, export};
 use flipside::eval::{Model, StageMap};
 use flipside::pattern::PatternSet;
 use flipside::weights::{Provenance, WeightFile};
@@ -108,6 +110,23 @@ fn weight_files() {
     // The check seals a payload in a header of its own, and a deflated one in another.
     let (payload, deflated) = (include_bytes!("golden/tiny.fsw")[52..].to_vec(), file[52..].to_vec());
     run(checks::weight_file, 10_000, &[0, 1, 0x7f, 0x80, 0xff], &[file, payload, deflated]);
+}
+
+#[test]
+fn books() {
+    let folder = tempfile::tempdir().unwrap();
+    let path = folder.path().join("b.fsb");
+    let mut counts = GameCounts::default();
+    let game: Transcript = "f5d6c3d3c4f4f6f3e6e7d7c5".parse().unwrap();
+    counts.add(&game.steps(), 2, 0);
+    count_games(&mut Book::edit_or_create(&path).unwrap(), &counts).unwrap();
+    let mut seeds = vec![std::fs::read(&path).unwrap()];
+    for format in [BookFormat::Edax, BookFormat::Egaroucid, BookFormat::Text] {
+        let mut bytes = Vec::new();
+        export(&mut Book::open(&path).unwrap(), format, &mut bytes).unwrap();
+        seeds.push(bytes);
+    }
+    run(checks::books, 600, b"\x00\x01\x40\x41\x7f\x80\xff-XO,9\n", &seeds);
 }
 
 #[test]
