@@ -124,9 +124,10 @@ fn games_that_turn_out_to_be_wrong_are_played_again() {
     let fickle = Fickle(AtomicBool::new(false));
     let mut told = Vec::new();
     let request = TrainRequest { games: &fickle, ..request(&config, directory.path(), &stop) };
-    train(&request, &mut |event| match event {
-        TrainEvent::PlayedAgain { generation, reason } => told.push((*generation, reason.clone())),
-        _ => {}
+    train(&request, &mut |event| {
+        if let TrainEvent::PlayedAgain { generation, reason } = event {
+            told.push((*generation, reason.clone()));
+        }
     })
     .unwrap();
     assert_eq!(told, [(1, "they were dreamt".to_owned())]);
