@@ -64,7 +64,11 @@ fn main() {
     let (_, decoding) = timed(|| blocks.iter().map(|block| decode(block, 32)).collect::<Vec<_>>());
     let (samples, sampling) = timed(|| {
         let mut samples = SampleSet::default();
-        games.iter().flatten().flat_map(|game| lambda_returns(&game.replay(), 0.9)).for_each(|sample| samples.push(sample));
+        games
+            .iter()
+            .flatten()
+            .flat_map(|game| lambda_returns(&game.replay(), 0.9))
+            .for_each(|sample| samples.push(sample));
         samples
     });
     let bytes: usize = blocks.iter().map(Vec::len).sum();
@@ -75,5 +79,10 @@ fn main() {
     let file = WeightFile::new(file.model.clone(), Provenance::default());
     let (bytes, packing) = timed(|| file.to_bytes());
     let (_, unpacking) = timed(|| WeightFile::from_bytes(&bytes));
-    println!("weights as a file\t{:.1} MB, {:.0} ms to write, {:.0} ms to read", bytes.len() as f64 / 1e6, 1e3 * packing, 1e3 * unpacking);
+    println!(
+        "weights as a file\t{:.1} MB, {:.0} ms to write, {:.0} ms to read",
+        bytes.len() as f64 / 1e6,
+        1e3 * packing,
+        1e3 * unpacking
+    );
 }

@@ -417,9 +417,13 @@ fn table_of_workers(costs: &Costs, games: &[u32], has_new_weights: bool) {
 }
 
 fn main() {
-    println!("One machine, a generation of 16,384 games of preset `overnight`: share of the threads' time that is play");
+    println!(
+        "One machine, a generation of 16,384 games of preset `overnight`: share of the threads' time that is play"
+    );
     table_of_threads(&OVERNIGHT, 16_384);
-    println!("\nA coordinator of 64 cores and workers of 4, each failing once an hour; the weights are those of the generation before");
+    println!(
+        "\nA coordinator of 64 cores and workers of 4, each failing once an hour; the weights are those of the generation before"
+    );
     table_of_workers(&OVERNIGHT, &[16_384, 131_072, 1_048_576], false);
     println!("\nThe same with new weights for each generation");
     table_of_workers(&OVERNIGHT, &[131_072, 1_048_576], true);
