@@ -272,7 +272,7 @@ struct Recorder<'s> {
     already: usize,
     forfeits: Forfeits,
     /// The books that learn.
-    books: &'s [WithBook],
+    books: &'s [(PathBuf, WithBook)],
     stop: &'s AtomicBool,
     failure: Option<CliError>,
 }
@@ -302,10 +302,10 @@ impl Recorder<'_> {
 }
 
 /// Lets books learn from the games of a pair that were played out.
-fn learn_pair(books: &[WithBook], pair: &Pair) -> Result<(), CliError> {
+fn learn_pair(books: &[(PathBuf, WithBook)], pair: &Pair) -> Result<(), CliError> {
     for game in pair.games.iter().filter(|game| game.forfeit.is_none()) {
         let steps = Transcript::from_moves(&game.moves).expect("the referee plays by the rules").steps();
-        books.iter().try_for_each(|book| book.learn(&steps, game.discs))?;
+        books.iter().try_for_each(|(_, book)| book.learn(&steps, game.discs))?;
     }
     Ok(())
 }
