@@ -1,71 +1,8 @@
-//! The rules against a naive board of 64 cells, and the published perft counts.
+//! The published perft counts, final scores and transcripts. `board/kernels.rs` tests moves and flips against a naive board.
 
-use flipside::board::{Diagram, Position, Square, Symmetry, Transcript, perft, squares};
-use rand::{Rng, RngExt, SeedableRng};
+use flipside::board::{Diagram, Position, Symmetry, Transcript, perft, squares};
+use rand::{RngExt, SeedableRng};
 use rand_chacha::ChaCha8Rng;
-
-/// Flips by walking the eight directions cell by cell.
-fn naive_flips(position: Position, to: Square) -> u64 {
-    let mut all = 0;
-    for (d_column, d_row) in [(1, 0), (-1, 0), (0, 1), (0, -1), (1, 1), (-1, -1), (1, -1), (-1, 1)] {
-        let (mut column, mut row) = (to.index() as i32 % 8 + d_column, to.index() as i32 / 8 + d_row);
-        let mut run = 0;
-        while (0..8).contains(&column) && (0..8).contains(&row) {
-            let bit = 1u64 << (8 * row + column);
-            if position.opponent & bit != 0 {
-                run |= bit;
-            } else {
-                if position.player & bit != 0 {
-                    all |= run;
-                }
-                break;
-            }
-            column += d_column;
-            row += d_row;
-        }
-    }
-    all
-}
-
-fn naive_moves(position: Position) -> u64 {
-    let legal = squares(position.empty()).filter(|&to| naive_flips(position, to) != 0);
-    legal.fold(0, |all, to| all | to.bit())
-}
-
-fn check(position: Position) {
-    assert_eq!(position.moves(), naive_moves(position), "{position:?}");
-    let both = [position, position.pass()].map(naive_moves);
-    assert_eq!(position.both_moves(), both, "{position:?}");
-    for to in squares(position.empty()) {
-        assert_eq!(position.flips(to), naive_flips(position, to), "{position:?} {to}");
-    }
-}
-
-#[test]
-fn kernels_equal_the_naive_board_in_random_games() {
-    let mut rng = ChaCha8Rng::seed_from_u64(1);
-    for _ in 0..2_000 {
-        let mut position = Position::START;
-        while !position.is_game_over() {
-            check(position);
-            let moves = position.moves();
-            position = match moves.count_ones() {
-                0 => position.try_pass().unwrap(),
-                n => position.play(squares(moves).nth(rng.random_range(0..n as usize)).unwrap()),
-            };
-        }
-    }
-}
-
-#[test]
-fn kernels_equal_the_naive_board_on_random_bits() {
-    let mut rng = ChaCha8Rng::seed_from_u64(2);
-    for _ in 0..50_000 {
-        let (a, b) = (rng.next_u64(), rng.next_u64() & rng.next_u64());
-        check(Position::new(a & !b, b).unwrap());
-        check(Position::new(b, a & !b).unwrap());
-    }
-}
 
 #[test]
 fn perft_counts_are_the_published_ones() {

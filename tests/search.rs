@@ -1,5 +1,7 @@
 //! The searches of textbooks against naive minimax: on trees of the literature, on random ones, and on Othello.
 
+mod random;
+
 use std::cell::Cell;
 use std::sync::atomic::{AtomicBool, Ordering::Relaxed};
 use std::time::Duration;
@@ -13,6 +15,7 @@ use flipside::textbook::{
 use flipside::weights::WeightFile;
 use rand::{RngExt, SeedableRng};
 use rand_chacha::ChaCha8Rng;
+use random::random_walk;
 
 /// A tree, or a graph without cycles, of numbered nodes; node 0 is the root. It counts the leaves visited.
 #[derive(Default)]
@@ -220,15 +223,8 @@ fn positions(seed: u64, count: usize) -> Vec<Position> {
     let mut rng = ChaCha8Rng::seed_from_u64(seed);
     let mut found = Vec::new();
     while found.len() < count {
-        let mut position = Position::START;
-        for _ in 0..rng.random_range(0..62) {
-            let moves = position.moves();
-            position = match moves.count_ones() {
-                0 => position.pass(),
-                n => position.play(squares(moves).nth(rng.random_range(0..n as usize)).unwrap()),
-            };
-        }
-        found.push(position);
+        let plies = rng.random_range(0..62);
+        found.push(random_walk(&mut rng, plies));
         let empty = rng.random::<u64>() & rng.random::<u64>() & rng.random::<u64>();
         let mut player = rng.random::<u64>();
         for _ in 0..rng.random_range(0..5) {

@@ -4,11 +4,13 @@ mod random;
 
 use std::sync::atomic::AtomicBool;
 
-use flipside::board::{Bitboard, Position, Square, parse_scored_diagrams};
+use flipside::board::{Position, parse_scored_diagrams};
 use flipside::eval::{Calibration, DepthPair, Evaluator, MobilityEvaluator, Score};
 use flipside::search::calibrate::{Values, fit_exact_pairs, fit_pairs, search_all, shallow_depth, solve_all};
 use flipside::search::{Analysis, EndgameSolver, Searcher, Selectivity};
-use random::random_positions;
+use random::{Always, random_positions};
+
+const EVEN: Always = Always(0, None);
 
 /// Every deep value is `offset` above the shallow one, in discs, give or take `deviation`: at 1 to 60 empties, to depth 10.
 fn calibration(offset: f32, deviation: f32) -> Calibration {
@@ -63,25 +65,13 @@ fn switching_off_gives_back_the_full_search_node_for_node() {
     assert!(fewer > 35, "only {fewer} of 40 searches were smaller");
 }
 
-/// Says of every position that it is even: deep searches find what shallow ones do.
-struct Even;
-
-impl Evaluator for Even {
-    type State = ();
-    fn state(&self, _: &Position) {}
-    fn play(&self, (): &(), _: Square, _: Bitboard) {}
-    fn pass(&self, (): &()) {}
-    fn evaluate(&self, _: &Position, (): &()) -> Score {
-        Score(0)
-    }
-}
-
 #[test]
 fn predictions_that_are_right_leave_values_alone() {
     for position in random_positions(1, 36, 40) {
         for depth in [5, 6, 8] {
-            let full = Searcher::new(&Even, 14).search(&position, depth);
-            let found = selective(&Even, &calibration(0.0, 0.0), 1.0).search(&position, depth);
+            // Deep searches find what shallow ones do.
+            let full = Searcher::new(&EVEN, 14).search(&position, depth);
+            let found = selective(&EVEN, &calibration(0.0, 0.0), 1.0).search(&position, depth);
             assert_eq!((found.score, full.score), (Score(0), Score(0)));
             assert!(found.nodes < full.nodes, "{} nodes of {}", found.nodes, full.nodes);
         }

@@ -12,6 +12,8 @@ mod flip;
 #[cfg(all(target_arch = "x86_64", target_feature = "bmi2"))]
 #[path = "lines.rs"]
 mod flip;
+#[cfg(test)]
+mod kernels;
 mod masks;
 mod moves;
 mod notation;
