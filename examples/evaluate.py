@@ -13,7 +13,7 @@ RAYS = [(1, 0), (1, 1), (0, 1), (-1, 1), (-1, 0), (-1, -1), (0, -1), (1, -1)]
 
 
 def square(number, step, steps):
-    """The square so many steps away, or None beyond the board."""
+    """The square `steps` steps away, or None beyond the board."""
     column, row = number % 8 + step[0] * steps, number // 8 + step[1] * steps
     return 8 * row + column if 0 <= column < 8 and 0 <= row < 8 else None
 

@@ -5,6 +5,7 @@ use std::io::Cursor;
 
 use flipside::arena::parse_openings;
 use flipside::board::{Diagram, ScoredDiagram, Square, Transcript, parse_scored_diagrams};
+use flipside::book::{BookFormat, Errors, check, fix, import};
 use flipside::eval::Score;
 use flipside::export::{Engine as Owner, OpenLayout, decode, write_open};
 use flipside::learn::Labeller;
@@ -29,8 +30,8 @@ pub fn records(bytes: &[u8]) {
         }
         let mut labeller = Labeller::new(2);
         for record in read(bytes, from).into_iter().flatten().flatten() {
-            let values = labeller.label(&record).unwrap_or_default();
-            assert!(values.iter().all(|(_, value)| (-64..=64).contains(value)));
+            let samples = labeller.label(&record).unwrap_or_default();
+            assert!(samples.iter().all(|sample| (-64.0..=64.0).contains(&sample.target.discs())));
         }
     }
 }
@@ -107,16 +108,32 @@ pub fn texts(bytes: &[u8]) {
     }
 }
 
+/// Opening books, ours and other programs': what is read of them, or saved from them, is a book without a fault.
+pub fn books(bytes: &[u8]) {
+    let folder = tempfile::tempdir().unwrap();
+    let [path, made] = ["a", "b.fsb"].map(|name| folder.path().join(name));
+    std::fs::write(&path, bytes).unwrap();
+    for format in [BookFormat::Edax, BookFormat::Egaroucid, BookFormat::Text] {
+        if import(&path, format, &made, &Errors::unknown()).is_ok() {
+            assert!(check(&made).unwrap().is_none());
+        }
+    }
+    let _ = check(&path);
+    if fix(&path).is_ok() {
+        assert!(check(&path).unwrap().is_none());
+    }
+}
+
 /// Weight files: any bytes, any deflated payload, and any payload in a header that fits it. What is read must come back the same.
 pub fn weight_file(bytes: &[u8]) {
     let _ = WeightFile::from_bytes(bytes);
     let deflated = [b"\x89FSW\r\n\x1a\n\x03\x00\x00\x00", &[0xff, 0, 0, 0, 0, 0, 0, 0][..], &[0; 32], bytes].concat();
     assert!(WeightFile::from_bytes(&deflated).is_err());
-    let mut sealed = b"\x89FSW\r\n\x1a\n\x01\x00\x00\x00".to_vec();
-    sealed.extend_from_slice(&(bytes.len() as u64).to_le_bytes());
-    sealed.extend_from_slice(&Sha256::digest(bytes));
-    sealed.extend_from_slice(bytes);
-    if let Ok(file) = WeightFile::from_bytes(&sealed) {
+    let mut framed = b"\x89FSW\r\n\x1a\n\x01\x00\x00\x00".to_vec();
+    framed.extend_from_slice(&(bytes.len() as u64).to_le_bytes());
+    framed.extend_from_slice(&Sha256::digest(bytes));
+    framed.extend_from_slice(bytes);
+    if let Ok(file) = WeightFile::from_bytes(&framed) {
         assert_eq!(WeightFile::from_bytes(&file.to_bytes()).as_ref(), Ok(&file));
         exports(&file);
     }

@@ -18,7 +18,10 @@
 //! | [`arena`] | is it stronger? Paired matches and their statistics |
 //! | [`export`] | weights from and for other engines, and open layouts |
 //! | [`protocol`] | serving the engine, and playing against other programs |
+//! | [`book`] | opening books that learn |
 //! | [`train`] | the main job: generations of self-play and learning in a run directory |
+//! | [`report`] | how runs went |
+//! | `cluster` | games from many machines (cargo feature `cluster`) |
 //! | [`cli`] | the command line |
 //!
 //! Values are [`Score`](eval::Score)s, 1/128 disc, for the player to move; whole discs are `i32`. The same seed gives the same
@@ -49,7 +52,10 @@
 
 pub mod arena;
 pub mod board;
+pub mod book;
 pub mod cli;
+#[cfg(feature = "cluster")]
+pub mod cluster;
 pub mod eval;
 pub mod export;
 pub mod fit;
@@ -59,6 +65,7 @@ mod memory;
 pub mod pattern;
 pub mod protocol;
 pub mod record;
+pub mod report;
 pub mod search;
 pub mod selfplay;
 pub mod storage;

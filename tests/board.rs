@@ -1,8 +1,82 @@
-//! The published perft counts, final scores and transcripts. `board/kernels.rs` tests moves and flips against a naive board.
+//! The rules against a naive board of 64 cells, and the published perft counts.
 
-use flipside::board::{Diagram, Position, Symmetry, Transcript, perft, squares};
-use rand::{RngExt, SeedableRng};
+mod helpers;
+
+use flipside::board::{Diagram, Position, Square, Symmetry, Transcript, perft, squares};
+use helpers::random_step;
+use rand::{Rng, RngExt, SeedableRng};
 use rand_chacha::ChaCha8Rng;
+
+/// Flips by walking the eight directions cell by cell.
+fn naive_flips(position: Position, to: Square) -> u64 {
+    let mut all = 0;
+    for (d_column, d_row) in [(1, 0), (-1, 0), (0, 1), (0, -1), (1, 1), (-1, -1), (1, -1), (-1, 1)] {
+        let (mut column, mut row) = (to.index() as i32 % 8 + d_column, to.index() as i32 / 8 + d_row);
+        let mut run = 0;
+        while (0..8).contains(&column) && (0..8).contains(&row) {
+            let bit = 1u64 << (8 * row + column);
+            if position.opponent & bit != 0 {
+                run |= bit;
+            } else {
+                if position.player & bit != 0 {
+                    all |= run;
+                }
+                break;
+            }
+            column += d_column;
+            row += d_row;
+        }
+    }
+    all
+}
+
+fn naive_moves(position: Position) -> u64 {
+    let legal = squares(position.empty()).filter(|&to| naive_flips(position, to) != 0);
+    legal.fold(0, |all, to| all | to.bit())
+}
+
+fn check(position: Position) {
+    assert_eq!(position.moves(), naive_moves(position), "{position:?}");
+    let both = [position, position.pass()].map(naive_moves);
+    assert_eq!(position.both_moves(), both, "{position:?}");
+    for to in squares(position.empty()) {
+        assert_eq!(position.flips(to), naive_flips(position, to), "{position:?} {to}");
+    }
+}
+
+#[test]
+fn kernels_equal_the_naive_board_in_random_games() {
+    let mut rng = ChaCha8Rng::seed_from_u64(1);
+    for _ in 0..2_000 {
+        let mut position = Position::START;
+        while !position.is_game_over() {
+            check(position);
+            position = random_step(position, &mut rng);
+        }
+    }
+}
+
+#[test]
+fn kernels_equal_the_naive_board_on_random_bits() {
+    let mut rng = ChaCha8Rng::seed_from_u64(2);
+    for _ in 0..50_000 {
+        let (a, b) = (rng.next_u64(), rng.next_u64() & rng.next_u64());
+        check(Position::new(a & !b, b).unwrap());
+        check(Position::new(b, a & !b).unwrap());
+    }
+}
+
+#[test]
+fn last_flips_equal_the_naive_board() {
+    let mut rng = ChaCha8Rng::seed_from_u64(4);
+    for _ in 0..20_000 {
+        let to = Square::new(rng.random_range(0..64));
+        let player = rng.next_u64() & !to.bit();
+        let position = Position::new(player, !player & !to.bit()).unwrap();
+        let naive = [position, position.pass()].map(|position| naive_flips(position, to).count_ones());
+        assert_eq!(position.count_last_flips(to), naive, "{position:?}");
+    }
+}
 
 #[test]
 fn perft_counts_are_the_published_ones() {

@@ -1,16 +1,16 @@
-//! The endgame solver against a naive search, the FFO suite, and its promises on purity, lines and symmetry.
+//! The endgame solver against a naive search, the FFO suite, and what holds for windows, lines and symmetry.
 
-mod random;
+mod helpers;
 
 use std::sync::atomic::{AtomicBool, Ordering::Relaxed};
 
 use flipside::board::{Position, ScoredDiagram, Symmetry, parse_scored_diagrams, squares};
-use flipside::eval::{Calibration, DepthPair, PatternEvaluator, SquareEvaluator};
+use flipside::eval::{Calibration, DepthPair, PatternEvaluator, Score, SquareEvaluator};
 use flipside::search::endgame::EndgameSolver;
 use flipside::weights::WeightFile;
+use helpers::{Constant, random_positions};
 use rand::{RngExt, SeedableRng};
 use rand_chacha::ChaCha8Rng;
-use random::{Always, random_positions};
 
 /// Minimax without any cleverness.
 fn naive_value(position: Position) -> i32 {
@@ -185,9 +185,6 @@ fn many_empties_are_solved_as_well_with_what_is_left_of_another_position() {
 
 #[test]
 fn what_selective_searches_get_wrong_never_counts_as_proved() {
-    // Every position is seen as won for whoever is to move, so that a selective search cuts nearly all of the tree off: by the
-    // default prediction of exact values, or by one that is wrong by forty discs.
-    let optimist = |calibration| Always(20, calibration);
     let prediction = |offset| DepthPair {
         min_empties: 7,
         max_empties: 18,
@@ -197,9 +194,12 @@ fn what_selective_searches_get_wrong_never_counts_as_proved() {
         offset,
         deviation: 0.5,
     };
+    // Every position seems won for whoever is to move, so that a selective search cuts nearly all of the tree off: by the default
+    // prediction of exact values, or by one that is wrong by forty discs.
+    let optimist = |calibration| Constant { value: Score::from_discs(20), calibration };
     let wrong = |offset| optimist(Some(Calibration::new(vec![prediction(offset)]).unwrap()));
-    for (threads, evaluator) in [(1, optimist(None)), (2, optimist(None)), (1, wrong(40.0)), (1, wrong(-40.0))] {
-        let mut solver = EndgameSolver::with_evaluator(&evaluator, 18).with_threads(threads).unwrap();
+    for (threads, optimist) in [(1, optimist(None)), (2, optimist(None)), (1, wrong(40.0)), (1, wrong(-40.0))] {
+        let mut solver = EndgameSolver::with_evaluator(&optimist, 18).with_threads(threads).unwrap();
         for scored in ffo("fforum-20-39.obf").iter().filter(|scored| scored.diagram.position.empties() == 18) {
             let position = scored.diagram.position;
             let score = scored.score.unwrap();

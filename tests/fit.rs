@@ -5,8 +5,11 @@ use std::path::{Path, PathBuf};
 use std::sync::atomic::{AtomicBool, Ordering::Relaxed};
 
 use flipside::eval::{Evaluator, MobilityEvaluator, PatternEvaluator};
-use flipside::fit::{FitConfig, FitError, FitEvent, FitOutcome, FitRequest, GameFiles, GameFilesError, fit};
+use flipside::fit::{
+    FitConfig, FitError, FitEvent, FitOutcome, FitRequest, GameFiles, GameFilesError, GameFilesEvent, fit,
+};
 use flipside::games::{GamesHeader, frame};
+use flipside::learn::Loss;
 use flipside::pattern::PatternSet;
 use flipside::search::Strength;
 use flipside::selfplay::{GameRecord, SelfPlay, SelfPlayConfig, UpdateTarget};
@@ -39,7 +42,9 @@ fn config() -> FitConfig {
 }
 
 fn open(paths: &[PathBuf]) -> Result<GameFiles, GameFilesError> {
-    GameFiles::open(paths, 0, &AtomicBool::new(false), |_| ()).map(|games| games.expect("nothing stops it"))
+    let folder = tempfile::tempdir().unwrap();
+    let games = GameFiles::open(paths, &config(), folder.path(), &AtomicBool::new(false), &mut |_| ());
+    games.map(|games| games.expect("nothing stops it"))
 }
 
 /// Fits until `stop_after` blocks are learned.
@@ -160,8 +165,12 @@ fn games_that_are_none_are_told() {
     assert!(matches!(open(&[folder.path().to_owned()]), Err(GameFilesError::NoGames(_))));
     let foreign = folder.path().join("games.txt");
     fs::write(&foreign, "f5d6c3d3c4f4f6f3e6e7d7c5".repeat(10)).unwrap();
-    let error = open(&[foreign]).unwrap_err().to_string();
-    assert!(error.contains("games.txt") && error.contains("another kind of file"), "{error}");
+    let error = open(std::slice::from_ref(&foreign)).unwrap_err().to_string();
+    assert!(error.contains("games.txt") && error.contains("looks like f5d6"), "{error}");
+    let renamed = folder.path().join("games.fsg");
+    fs::rename(&foreign, &renamed).unwrap();
+    let error = open(&[renamed]).unwrap_err().to_string();
+    assert!(error.contains("games.fsg") && error.contains("another kind of file"), "{error}");
     let empty = folder.path().join("empty.fsg");
     fs::write(&empty, GamesHeader::default().to_bytes()).unwrap();
     assert!(matches!(open(&[empty]), Err(GameFilesError::Empty)));
@@ -176,4 +185,93 @@ fn games_that_are_none_are_told() {
     fs::write(&file, damaged).unwrap();
     let error = open(&[run_directory]).unwrap_err().to_string();
     assert!(error.contains("00000001.fsg") && error.contains("byte 40"), "{error}");
+}
+
+/// Finished games, one that black gave up, one without a result, and scored positions.
+fn recorded(directory: &Path) -> Vec<PathBuf> {
+    let line = |game: &GameRecord| {
+        let moves: Vec<String> = game.moves().iter().map(ToString::to_string).collect();
+        format!("{}\n", moves.concat())
+    };
+    let games: String = games(9, 600).iter().map(line).collect();
+    let ggf = |result: &str| {
+        format!(
+            "(;GM[Othello]PB[a]PW[b]RE[{result}]TY[8]BO[8 -------- -------- -------- ---O*--- ---*O--- -------- -------- \
+             -------- *]B[f5]W[d6]B[c3];)\n"
+        )
+    };
+    let start = "---------------------------OX------XO--------------------------- X";
+    let files = [
+        ("games.txt", games),
+        ("given-up.ggf", ggf("-20.00:r") + &ggf("?")),
+        ("scored.obf", format!("{start}; F5:+4; D3:+4;\n").repeat(50)),
+    ];
+    files
+        .map(|(name, text)| (directory.join(name), text))
+        .map(|(path, text)| {
+            fs::write(&path, text).unwrap();
+            path
+        })
+        .to_vec()
+}
+
+#[test]
+fn records_are_learned_beside_kept_games_and_alone() {
+    let folder = tempfile::tempdir().unwrap();
+    let files = recorded(folder.path());
+    let mut told = Vec::new();
+    let stop = AtomicBool::new(false);
+    let alone = GameFiles::open(&files, &config(), folder.path(), &stop, &mut |event| match event {
+        GameFilesEvent::BadRecord { path, error } => told.push(format!("{}: {error}", path.display())),
+        GameFilesEvent::Labelled { read, left_out, .. } => told.push(format!("{read} {left_out}")),
+        GameFilesEvent::Games(_) | GameFilesEvent::Records { .. } => {}
+    });
+    let alone = alone.unwrap().unwrap();
+    assert_eq!((alone.games, alone.records), (0, 651));
+    assert_eq!(told.len(), 4, "{told:?}");
+    assert!(told[1].contains("given-up.ggf: number 2: what it is worth is unknown"), "{told:?}");
+    assert_eq!([&told[0], &told[2], &told[3]], ["600 0", "2 1", "50 0"]);
+    // The game that was given up teaches its three positions.
+    let without = open(&[files[0].clone(), files[2].clone()]).unwrap();
+    assert_eq!(alone.positions, without.positions + 3);
+    assert!(run(&config(), &alone, folder.path(), usize::MAX).unwrap().is_some());
+
+    let mut paths = vec![kept(folder.path())];
+    paths.extend(files);
+    let both = open(&paths).unwrap();
+    assert_eq!((both.games, both.records), (3_000, 651));
+    let whole = run(&config(), &both, folder.path(), usize::MAX).unwrap().unwrap();
+    assert!(whole.provenance.config.contains("records = 651"), "{}", whole.provenance.config);
+    // Labelled again after a stop, and still the same bytes.
+    let stopped = loop {
+        let again = open(&paths).unwrap();
+        if let Some(weights) = run(&config(), &again, folder.path(), 3).unwrap() {
+            break weights;
+        }
+    };
+    assert_eq!(stopped.to_bytes(), whole.to_bytes());
+    // How much records count, and what an error costs, make a difference.
+    for other in
+        [FitConfig { record_importance: 0.25, ..config() }, FitConfig { loss: Loss::Huber { beyond: 4.0 }, ..config() }]
+    {
+        let weights = run(&other, &both, folder.path(), usize::MAX).unwrap().unwrap();
+        assert_ne!(weights.model, whole.model);
+    }
+}
+
+#[test]
+fn configurations_without_sense_are_refused_and_defaults_stay_unsaid() {
+    for (text, key) in [
+        ("record-importance = 0.0", "record-importance"),
+        ("record-importance = 2.0", "record-importance"),
+        ("exact-empties = 40", "exact-empties"),
+        ("loss = { kind = 'huber', beyond = -1.0 }", "loss.beyond"),
+    ] {
+        let error = toml::from_str::<FitConfig>(text).unwrap().check().unwrap_err().to_string();
+        assert!(error.contains(key), "{error}");
+    }
+    let huber = FitConfig { loss: Loss::Huber { beyond: 4.0 }, record_importance: 0.5, exact_empties: 8, ..config() };
+    huber.check().unwrap();
+    assert_eq!(toml::from_str::<FitConfig>(&huber.to_toml()).unwrap(), huber);
+    assert!(!FitConfig::default().to_toml().contains("loss"), "{}", FitConfig::default().to_toml());
 }

@@ -2,7 +2,12 @@
 
 #[path = "../fuzz/checks.rs"]
 mod checks;
+#[cfg(feature = "cluster")]
+#[path = "../fuzz/messages.rs"]
+mod messages;
 
+use flipside::board::Transcript;
+use flipside::book::{Book, BookFormat, GameCounts, count_games, export};
 use flipside::eval::{Model, StageMap};
 use flipside::pattern::PatternSet;
 use flipside::weights::{Provenance, WeightFile};
@@ -108,6 +113,23 @@ fn weight_files() {
 }
 
 #[test]
+fn books() {
+    let folder = tempfile::tempdir().unwrap();
+    let path = folder.path().join("b.fsb");
+    let mut counts = GameCounts::default();
+    let game: Transcript = "f5d6c3d3c4f4f6f3e6e7d7c5".parse().unwrap();
+    counts.add(&game.steps(), 2, 0);
+    count_games(&mut Book::edit_or_create(&path).unwrap(), &counts).unwrap();
+    let mut seeds = vec![std::fs::read(&path).unwrap()];
+    for format in [BookFormat::Edax, BookFormat::Egaroucid, BookFormat::Text] {
+        let mut bytes = Vec::new();
+        export(&mut Book::open(&path).unwrap(), format, &mut bytes).unwrap();
+        seeds.push(bytes);
+    }
+    run(checks::books, 600, b"\x00\x01\x40\x41\x7f\x80\xff-XO,9\n", &seeds);
+}
+
+#[test]
 fn engine_files() {
     // The first byte chooses Edax, Egaroucid, NTest or Zebra; with the highest bit, at full length.
     let seeds = [
@@ -119,4 +141,29 @@ fn engine_files() {
         vec![0x83, 0x14, 0xee, 0x26, 0x41, 0, 2, 0, 8, 1, 1, 1, 1],
     ];
     run(checks::engine_files, 200, &[0, 1, 0x10, 0x7f, 0xff], &seeds);
+}
+
+#[cfg(feature = "cluster")]
+#[test]
+fn messages_of_a_cluster() {
+    use flipside::cluster::wire::{Job, Proof, ResultLine, hash, result_to_bytes, to_text};
+    use flipside::eval::MobilityEvaluator;
+    use flipside::games::{encode, frame};
+    use flipside::search::Strength;
+    use flipside::selfplay::{SelfPlay, SelfPlayConfig, UpdateTarget};
+
+    let update = UpdateTarget::Tdleaf;
+    let play = SelfPlayConfig { strength: Strength::new(1, 4), opening_plies: 50, exploration: 0.1, update };
+    let stop = std::sync::atomic::AtomicBool::new(false);
+    let games = SelfPlay::new(&MobilityEvaluator, play).play_here(1, 0, 0..2, &stop).unwrap();
+    let name = hash(b"");
+    let job = Job { seed: 1, generation: 2, first: 0, count: 2, play, weights: name.clone(), proof: name.clone() };
+    let line = ResultLine { key: name.clone(), worker: "w".into(), first: 0, count: 2 };
+    let seeds = [
+        encode(&games),
+        result_to_bytes(&line, &[frame(0, &games)]),
+        to_text(&job),
+        to_text(&Proof { job, digest: name }),
+    ];
+    run(messages::messages, 6000, b"\x00\x01\xff{}[]\",:0129-e", &seeds);
 }

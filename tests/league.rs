@@ -35,13 +35,13 @@ fn league(players: usize, openings: usize) -> League {
 
 type Results = Vec<(usize, [usize; 2], usize, Pair)>;
 
-/// The pairs of a league on so many threads, up to a number of them.
-fn results(league: &League, threads: usize, most: usize) -> Results {
+/// The pairs of a league on a number of threads, at most `max` of them.
+fn results(league: &League, threads: usize, max: usize) -> Results {
     let pool = rayon::ThreadPoolBuilder::new().num_threads(threads).build().unwrap();
     let mut results = Vec::new();
     let on_pair = |event: flipside::arena::LeagueEvent<'_>| {
         results.push((event.index, event.players, event.opening, event.pair.clone()));
-        if results.len() == most { ControlFlow::Break(()) } else { ControlFlow::Continue(()) }
+        if results.len() == max { ControlFlow::Break(()) } else { ControlFlow::Continue(()) }
     };
     pool.install(|| league.run(|number| Ok(Hashed(number)), &NEVER, on_pair)).unwrap();
     results

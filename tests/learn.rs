@@ -6,7 +6,8 @@ use std::sync::Arc;
 use flipside::board::{Position, Side, Symmetry, Transcript};
 use flipside::eval::{Evaluator, Model, PatternEvaluator, Score, StageMap};
 use flipside::learn::{
-    AdaGrad, Decayed, Fixed, Learner, Sample, SampleSet, StepRule, TemporalCoherence, lambda_returns,
+    AdaGrad, Bound, Decayed, Fixed, Importance, Learner, Loss, Sample, SampleSet, StepRule, TemporalCoherence,
+    lambda_returns,
 };
 use flipside::pattern::{Layout, Pattern, PatternSet, Scalar};
 use flipside::selfplay::{Ply, PlyKind, Replay};
@@ -57,7 +58,7 @@ fn random_samples(count: usize, seed: u64) -> SampleSet {
     let mut set = SampleSet::default();
     while set.len() < count {
         for (diagram, _) in Transcript::random(&mut rng).steps() {
-            set.push(Sample { position: diagram.position, target: Score(rng.random_range(-3000..3000)) });
+            set.push(Sample::new(diagram.position, Score(rng.random_range(-3000..3000))));
         }
     }
     set
@@ -137,16 +138,21 @@ impl Naive {
         features
     }
 
-    /// One sample by the decayed rule; features that occur twice move once.
-    fn learn(&mut self, features: &[(usize, String)], target: f64, rate: f64, half: f64, floor: f64) -> f64 {
+    /// One sample by the decayed rule and Huber's loss; features that occur twice move once.
+    fn learn(&mut self, features: &[(usize, String)], sample: &Sample, rule: Decayed, beyond: f64) -> f64 {
+        let [rate, half, floor] = [rule.rate, rule.half, rule.floor].map(f64::from);
         let value: f64 = features.iter().map(|feature| self.weights.entry(feature.clone()).or_default().0).sum();
-        let error = target - value;
+        let error = f64::from(sample.target.discs()) - value;
+        if sample.bound == Bound::Lower && error <= 0.0 || sample.bound == Bound::Upper && error >= 0.0 {
+            return 0.0;
+        }
+        let pull = f64::from(sample.importance.share()) * error.clamp(-beyond, beyond);
         let mut moved = features.to_vec();
         moved.sort();
         moved.dedup();
         for feature in moved {
             let (weight, visits) = self.weights.get_mut(&feature).unwrap();
-            *weight += (rate / (1.0 + *visits / half)).max(floor) / features.len() as f64 * error;
+            *weight += (rate / (1.0 + *visits / half)).max(floor) / features.len() as f64 * pull;
             *visits += 1.0;
         }
         error
@@ -155,19 +161,43 @@ impl Naive {
 
 #[test]
 fn the_learner_equals_a_naive_one() {
+    compare_with_naive(&random_samples(4_000, 1), Loss::Squared);
+}
+
+#[test]
+fn bounds_importance_and_the_loss_do_what_they_say() {
+    let mut rng = ChaCha8Rng::seed_from_u64(5);
+    let mut samples = SampleSet::default();
+    let random = random_samples(4_000, 1);
+    for sample in (0..=60).flat_map(|empties| random.with_empties(empties)) {
+        let bound = [Bound::Exact, Bound::Lower, Bound::Upper][rng.random_range(0..3)];
+        let importance = Importance::new(rng.random_range(0.01..=1.0)).unwrap();
+        samples.push(Sample { bound, importance, ..*sample });
+    }
+    compare_with_naive(&samples, Loss::Huber { beyond: 5.0 });
+    assert_eq!(Importance::new(1.0), Some(Importance::FULL));
+    assert!(Importance::FULL.share() == 1.0 && Importance::new(1e-9).unwrap().share() > 0.0);
+    assert!([0.0, -1.0, 1.1, f32::NAN].iter().all(|&share| Importance::new(share).is_none()));
+}
+
+fn compare_with_naive(samples: &SampleSet, loss: Loss) {
     let (set, stages) = (small_set(), StageMap::uniform(10));
-    let samples = random_samples(4_000, 1);
     let layout = Arc::new(Layout::new(&set).unwrap());
-    let rule = StepRule::Decayed(Decayed { rate: 0.8, half: 20.0, floor: 0.1 });
-    let mut learner = Learner::new(layout, stages.clone(), rule);
+    let rule = Decayed { rate: 0.8, half: 20.0, floor: 0.1 };
+    let mut learner = Learner::new(layout, stages.clone(), StepRule::Decayed(rule));
+    learner.set_loss(loss);
+    let beyond = match loss {
+        Loss::Squared => f64::INFINITY,
+        Loss::Huber { beyond } => f64::from(beyond),
+    };
     let mut naive = Naive::default();
     for _ in 0..2 {
-        let loss = learner.pass(&samples, 1.0).unwrap();
+        let loss = learner.pass(samples, 1.0).unwrap();
         let mut squared = 0.0;
         for stage in 0..stages.count() {
             for sample in samples.of_stage(&stages, stage, 0) {
                 let features = Naive::features(&set, stage, &sample.position);
-                let error = naive.learn(&features, f64::from(sample.target.discs()), 0.8, 20.0, 0.1);
+                let error = naive.learn(&features, sample, rule, beyond);
                 squared += error * error;
             }
         }

@@ -1,6 +1,8 @@
 //! Open layouts, read back by programs that are not ours: Python's standard library, NumPy, the safetensors crate, a C and a
 //! Rust compiler. What is not installed is skipped, and the test says so.
 
+mod helpers;
+
 use std::fs;
 use std::io::Write;
 use std::path::{Path, PathBuf};
@@ -11,6 +13,7 @@ use flipside::eval::{Evaluator, Model, PatternEvaluator, StageMap};
 use flipside::export::{OpenLayout, write_open};
 use flipside::pattern::{Pattern, PatternSet, Scalar};
 use flipside::weights::{Provenance, WeightFile};
+use helpers::say_skipped;
 use rand::{RngExt, SeedableRng};
 use rand_chacha::ChaCha8Rng;
 
@@ -68,7 +71,7 @@ fn questions(file: &WeightFile) -> Vec<(Position, f64)> {
 fn present(program: &str, arguments: &[&str]) -> bool {
     let found = Command::new(program).args(arguments).output().is_ok_and(|output| output.status.success());
     if !found {
-        eprintln!("skipped: `{program} {}` does not work here", arguments.join(" "));
+        say_skipped(format_args!("`{program} {}` does not work here", arguments.join(" ")));
     }
     found
 }
@@ -133,6 +136,17 @@ fn numpy_reads_npz() {
     let folder = tempfile::tempdir().unwrap();
     let path = written(folder.path(), "w.npz", OpenLayout::Npz);
     ask(Command::new("python3").arg("-B").arg(source("examples/evaluate.py")).arg(path), &weights(), diagram);
+}
+
+#[test]
+fn numpy_reads_weight_files_themselves() {
+    if !present("python3", &["-c", "import numpy"]) {
+        return;
+    }
+    let folder = tempfile::tempdir().unwrap();
+    let path = folder.path().join("w.fsw");
+    weights().save(&path).unwrap();
+    ask(Command::new("python3").arg("-B").arg(source("examples/fsw.py")).arg(path), &weights(), diagram);
 }
 
 #[test]

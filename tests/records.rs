@@ -1,7 +1,8 @@
 //! Game records: what is written is read back, what is wrong is refused with its place, and nothing makes a reader panic.
 
 use flipside::board::{Diagram, Position, ScoredDiagram, Side, Square, Transcript, squares};
-use flipside::learn::Labeller;
+use flipside::eval::Score;
+use flipside::learn::{Bound, Labeller, Sample};
 use flipside::record::{
     ConvertError, Converted, Fault, Finish, Format, Game, GameResult, MoveNote, Place, Record, RecordError,
     UnknownFormat, convert, ggf, lines, wthor,
@@ -342,9 +343,10 @@ fn positions_of_records_are_labelled() {
         let game = random_game(&mut rng, Diagram::START, 60);
         let steps: Vec<Diagram> = game.steps().map(|(diagram, _)| diagram).collect();
         let sign = |diagram: &Diagram| if diagram.side == Side::Black { 1 } else { -1 };
+        let exact = |diagram: &Diagram, discs| Sample::new(diagram.position, Score::from_discs(discs));
         let by_result = Labeller::new(0).label(&Record::Game(game.clone())).unwrap();
         let discs = game.result.unwrap().discs;
-        assert!(steps.iter().map(|diagram| (diagram.position, sign(diagram) * discs)).eq(by_result));
+        assert!(steps.iter().map(|diagram| exact(diagram, sign(diagram) * discs)).eq(by_result));
 
         // What is solved is exact; what comes before is worth what the first position solved is.
         let mut solve = |diagram: &Diagram| solver.solve(diagram.position, -64, 64).discs();
@@ -353,22 +355,33 @@ fn positions_of_records_are_labelled() {
         let expected: Vec<_> = steps
             .iter()
             .map(|diagram| match diagram.position.empties() {
-                ..=8 => (diagram.position, solve(diagram)),
-                _ => (diagram.position, sign(diagram) * for_black),
+                ..=8 => exact(diagram, solve(diagram)),
+                _ => exact(diagram, sign(diagram) * for_black),
             })
             .collect();
         assert_eq!(Labeller::new(8).label(&Record::Game(game.clone())).unwrap(), expected);
 
         // A cut game has no result, but what follows its last position can be solved.
         let mut cut = random_game(&mut rng, Diagram::START, 54);
-        cut.result = Some(GameResult { discs: 64, finish: Finish::Resigned });
+        cut.result = Some(GameResult { discs: 64, finish: Finish::TimedOut });
         if cut.score_on_board().is_none() {
             assert_eq!(Labeller::new(4).label(&Record::Game(cut.clone())), Err(Fault::NoScore));
+            // Of one that white gave up nobody knows more than that black was ahead.
+            cut.result = Some(GameResult { discs: 64, finish: Finish::Resigned });
+            let bounds = Labeller::new(4).label(&Record::Game(cut.clone())).unwrap();
+            let expected = cut.steps().map(|(diagram, _)| match diagram.side {
+                Side::Black => Sample { bound: Bound::Lower, ..exact(&diagram, 2) },
+                Side::White => Sample { bound: Bound::Upper, ..exact(&diagram, -2) },
+            });
+            assert!(expected.eq(bounds));
             assert_eq!(Labeller::new(8).label(&Record::Game(cut.clone())).unwrap().len(), cut.moves().len());
         }
     }
     let mut position = ScoredDiagram { diagram: Diagram::START, score: Some(3), moves: Vec::new() };
-    assert_eq!(Labeller::new(0).label(&Record::Position(position.clone())), Ok(vec![(Position::START, 3)]));
+    assert_eq!(
+        Labeller::new(0).label(&Record::Position(position.clone())),
+        Ok(vec![Sample::new(Position::START, Score::from_discs(3))])
+    );
     position.score = None;
     assert_eq!(Labeller::new(20).label(&Record::Position(position)), Err(Fault::NoScore));
 }

@@ -1,6 +1,6 @@
 //! The searches of textbooks against naive minimax: on trees of the literature, on random ones, and on Othello.
 
-mod random;
+mod helpers;
 
 use std::cell::Cell;
 use std::sync::atomic::{AtomicBool, Ordering::Relaxed};
@@ -13,9 +13,9 @@ use flipside::textbook::{
     Algorithm, Explorer, Options, Ordering, OthelloTree, Outcome, Successor, Tree, branching_factor, estimate_size,
 };
 use flipside::weights::WeightFile;
+use helpers::random_step;
 use rand::{RngExt, SeedableRng};
 use rand_chacha::ChaCha8Rng;
-use random::random_walk;
 
 /// A tree, or a graph without cycles, of numbered nodes; node 0 is the root. It counts the leaves visited.
 #[derive(Default)]
@@ -223,8 +223,11 @@ fn positions(seed: u64, count: usize) -> Vec<Position> {
     let mut rng = ChaCha8Rng::seed_from_u64(seed);
     let mut found = Vec::new();
     while found.len() < count {
-        let plies = rng.random_range(0..62);
-        found.push(random_walk(&mut rng, plies));
+        let mut position = Position::START;
+        for _ in 0..rng.random_range(0..62) {
+            position = random_step(position, &mut rng);
+        }
+        found.push(position);
         let empty = rng.random::<u64>() & rng.random::<u64>() & rng.random::<u64>();
         let mut player = rng.random::<u64>();
         for _ in 0..rng.random_range(0..5) {

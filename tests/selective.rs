@@ -1,6 +1,6 @@
 //! Selective search: what it must not change, and what it may.
 
-mod random;
+mod helpers;
 
 use std::sync::atomic::AtomicBool;
 
@@ -8,9 +8,7 @@ use flipside::board::{Position, parse_scored_diagrams};
 use flipside::eval::{Calibration, DepthPair, Evaluator, MobilityEvaluator, Score};
 use flipside::search::calibrate::{Values, fit_exact_pairs, fit_pairs, search_all, shallow_depth, solve_all};
 use flipside::search::{Analysis, EndgameSolver, Searcher, Selectivity};
-use random::{Always, random_positions};
-
-const EVEN: Always = Always(0, None);
+use helpers::{Constant, random_positions};
 
 /// Every deep value is `offset` above the shallow one, in discs, give or take `deviation`: at 1 to 60 empties, to depth 10.
 fn calibration(offset: f32, deviation: f32) -> Calibration {
@@ -67,11 +65,12 @@ fn switching_off_gives_back_the_full_search_node_for_node() {
 
 #[test]
 fn predictions_that_are_right_leave_values_alone() {
+    // Where every position is even, deep searches find what shallow ones do.
+    let even = Constant { value: Score(0), calibration: None };
     for position in random_positions(1, 36, 40) {
         for depth in [5, 6, 8] {
-            // Deep searches find what shallow ones do.
-            let full = Searcher::new(&EVEN, 14).search(&position, depth);
-            let found = selective(&EVEN, &calibration(0.0, 0.0), 1.0).search(&position, depth);
+            let full = Searcher::new(&even, 14).search(&position, depth);
+            let found = selective(&even, &calibration(0.0, 0.0), 1.0).search(&position, depth);
             assert_eq!((found.score, full.score), (Score(0), Score(0)));
             assert!(found.nodes < full.nodes, "{} nodes of {}", found.nodes, full.nodes);
         }

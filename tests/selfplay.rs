@@ -56,7 +56,7 @@ fn selective_games_are_the_same_in_any_company_and_not_those_of_full_width() {
 fn games_stopped_anywhere_are_the_first_ones_and_whole() {
     let all = games(CONFIG, 3, 0, 200);
     let players = SelfPlay::new(&MobilityEvaluator, CONFIG);
-    for most in [1, 40, 100] {
+    for wanted in [1, 40, 100] {
         let stop = AtomicBool::new(false);
         let mut played = Vec::new();
         players.play_in_order(
@@ -67,12 +67,12 @@ fn games_stopped_anywhere_are_the_first_ones_and_whole() {
             |_, games| games,
             |games: Vec<_>| {
                 played.extend(games);
-                stop.store(played.len() >= most, Relaxed);
+                stop.store(played.len() >= wanted, Relaxed);
                 ControlFlow::Continue(())
             },
         );
         // How many more were under way depends on the threads.
-        assert!(played.len() >= most, "{}", played.len());
+        assert!(played.len() >= wanted, "{}", played.len());
         assert_eq!(played, all[10..10 + played.len()]);
 
         let mut played = Vec::new();
@@ -84,10 +84,10 @@ fn games_stopped_anywhere_are_the_first_ones_and_whole() {
             |_, games| games,
             |games: Vec<_>| {
                 played.extend(games);
-                if played.len() < most { ControlFlow::Continue(()) } else { ControlFlow::Break(()) }
+                if played.len() < wanted { ControlFlow::Continue(()) } else { ControlFlow::Break(()) }
             },
         );
-        assert!((most..most + 32).contains(&played.len()), "{}", played.len());
+        assert!((wanted..wanted + 32).contains(&played.len()), "{}", played.len());
     }
     let stop = AtomicBool::new(true);
     assert_eq!(players.play_games(9, 3, 0, 200, &stop), Err(Stopped));

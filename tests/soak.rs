@@ -22,7 +22,7 @@ use rand::{RngExt, SeedableRng};
 use rand_chacha::ChaCha8Rng;
 use support::*;
 
-/// Rounds to make: so many, or as many as fit into `SOAK_MINUTES`.
+/// Rounds to make: `short`, or as many as fit into `SOAK_MINUTES`.
 fn rounds(short: u64) -> impl Iterator<Item = u64> {
     let minutes = std::env::var("SOAK_MINUTES").ok().map(|text| text.parse::<f64>().expect("SOAK_MINUTES is a number"));
     let began = Instant::now();

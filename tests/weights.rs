@@ -189,7 +189,7 @@ fn a_calibration_is_kept_and_named_by_the_hash() {
 fn calibrations_that_make_no_sense_are_refused() {
     let good = plain(&calibrated());
     let pairs = plain(&tiny()).len();
-    let sealed = |change: &dyn Fn(&mut Vec<u8>)| {
+    let with_checksum = |change: &dyn Fn(&mut Vec<u8>)| {
         let mut bytes = good.clone();
         change(&mut bytes);
         reseal(&mut bytes);
@@ -198,24 +198,24 @@ fn calibrations_that_make_no_sense_are_refused() {
     let number = |b: &mut Vec<u8>, field: usize, value: f32| {
         b[pairs + 8 + 4 + 4 * field..][..4].copy_from_slice(&value.to_le_bytes());
     };
-    assert!(sealed(&|b| number(b, 0, f32::NAN)).contains("depth pair 0 (1 for 3 plies): its slope"));
-    assert!(sealed(&|b| number(b, 0, -1.0)).contains("slope"));
-    assert!(sealed(&|b| number(b, 1, f32::INFINITY)).contains("offset"));
-    assert!(sealed(&|b| number(b, 2, -1.0)).contains("deviation"));
-    assert!(sealed(&|b| b[pairs + 8 + 1] = 61).contains("empty squares"));
-    assert!(sealed(&|b| b[pairs + 8 + 2] = 3).contains("depths"));
-    assert!(sealed(&|b| b[pairs] = 1).contains("16 bytes are left over"));
-    assert!(sealed(&|b| b[pairs] = 3).contains("missing"));
+    assert!(with_checksum(&|b| number(b, 0, f32::NAN)).contains("depth pair 0 (1 for 3 plies): its slope"));
+    assert!(with_checksum(&|b| number(b, 0, -1.0)).contains("slope"));
+    assert!(with_checksum(&|b| number(b, 1, f32::INFINITY)).contains("offset"));
+    assert!(with_checksum(&|b| number(b, 2, -1.0)).contains("deviation"));
+    assert!(with_checksum(&|b| b[pairs + 8 + 1] = 61).contains("empty squares"));
+    assert!(with_checksum(&|b| b[pairs + 8 + 2] = 3).contains("depths"));
+    assert!(with_checksum(&|b| b[pairs] = 1).contains("16 bytes are left over"));
+    assert!(with_checksum(&|b| b[pairs] = 3).contains("missing"));
     // 2^63 pairs and more.
-    assert!(sealed(&|b| b[pairs + 7] = 0xff).contains("missing"));
+    assert!(with_checksum(&|b| b[pairs + 7] = 0xff).contains("missing"));
     let none = |b: &mut Vec<u8>| {
         b.truncate(pairs + 8);
         b[pairs] = 0;
     };
-    assert!(sealed(&none).contains("0 depth pairs"));
-    assert!(sealed(&|b| b[8] = 1).contains("left over"));
-    assert!(sealed(&|b| b[8] = 5).contains("version 5"));
-    assert!(sealed(&|b| b.truncate(pairs)).contains("missing"));
+    assert!(with_checksum(&none).contains("0 depth pairs"));
+    assert!(with_checksum(&|b| b[8] = 1).contains("left over"));
+    assert!(with_checksum(&|b| b[8] = 5).contains("version 5"));
+    assert!(with_checksum(&|b| b.truncate(pairs)).contains("missing"));
 }
 
 #[test]
@@ -316,7 +316,7 @@ fn the_weights_in_the_program_are_whole_and_small() {
 }
 
 #[test]
-fn well_sealed_nonsense_is_refused() {
+fn nonsense_with_the_right_checksum_is_refused() {
     let reason = |file: &WeightFile| match WeightFile::from_bytes(&file.to_bytes()) {
         Err(FormatError::Payload { reason, .. }) => reason,
         other => panic!("{other:?}"),
@@ -343,20 +343,20 @@ fn well_sealed_nonsense_is_refused() {
 
     let bytes = plain(&tiny());
     let find = |needle: &[u8]| bytes.windows(needle.len()).position(|window| window == needle).unwrap();
-    let sealed = |change: &dyn Fn(&mut Vec<u8>)| {
+    let with_checksum = |change: &dyn Fn(&mut Vec<u8>)| {
         let mut bytes = bytes.clone();
         change(&mut bytes);
         reseal(&mut bytes);
         WeightFile::from_bytes(&bytes).unwrap_err().to_string()
     };
-    assert!(sealed(&|b| b.push(0)).contains("1 bytes are left over"));
-    assert!(sealed(&|b| b.truncate(b.len() - 1)).contains("1 bytes are missing"));
-    assert!(sealed(&|b| b[find(b"parity")] = b'q').contains("unknown variant `qarity`"));
-    assert!(sealed(&|b| b[find(b"edge") + 4 + 8] = 64).contains("64 is not a square's number"));
-    assert!(sealed(&|b| b[find(b"edge") + 4 + 8] = 7).contains("listed twice"));
-    assert!(sealed(&|b| b[find(b"parity") + 6 + 8] = 7).contains("stages"));
+    assert!(with_checksum(&|b| b.push(0)).contains("1 bytes are left over"));
+    assert!(with_checksum(&|b| b.truncate(b.len() - 1)).contains("1 bytes are missing"));
+    assert!(with_checksum(&|b| b[find(b"parity")] = b'q').contains("unknown variant `qarity`"));
+    assert!(with_checksum(&|b| b[find(b"edge") + 4 + 8] = 64).contains("64 is not a square's number"));
+    assert!(with_checksum(&|b| b[find(b"edge") + 4 + 8] = 7).contains("listed twice"));
+    assert!(with_checksum(&|b| b[find(b"parity") + 6 + 8] = 7).contains("stages"));
     // A name of 2^56 bytes.
-    assert!(sealed(&|b| b[52 + 7] = 1).contains("exceeds the file"));
+    assert!(with_checksum(&|b| b[52 + 7] = 1).contains("exceeds the file"));
 }
 
 #[test]

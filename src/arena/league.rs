@@ -36,12 +36,12 @@ pub struct LeagueEvent<'a> {
     pub pair: &'a Pair,
 }
 
-/// All pairings of so many players: a round robin.
+/// All pairings of a number of players: a round robin.
 pub fn round_robin(players: usize) -> Vec<[usize; 2]> {
     (0..players).flat_map(|a| (a + 1..players).map(move |b| [a, b])).collect()
 }
 
-/// The pairings of the first of so many players with each of the others.
+/// The pairings of the first of a number of players with each of the others.
 pub fn gauntlet(players: usize) -> Vec<[usize; 2]> {
     (1..players).map(|b| [0, b]).collect()
 }

@@ -52,7 +52,7 @@ pub enum GameLogError {
     Locked(String),
     /// It holds something else. Nothing of it was changed.
     #[error(
-        "{0} is no log of games with their players and settings (games in f5d6 or GGF do not say enough to be gone on with); \
+        "{0} is no log of games with their players and settings (f5d6 and GGF say too little of the players for resuming); \
          it is left as it is: give another file"
     )]
     NoLog(String),

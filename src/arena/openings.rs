@@ -7,7 +7,7 @@ use rand::seq::SliceRandom;
 use rand_chacha::ChaCha8Rng;
 use sha2::{Digest, Sha256};
 
-use crate::board::{Bitboard, NotationError, Position, Symmetry, Transcript};
+use crate::board::{Bitboard, NotationError, Position, Symmetry, Transcript, squares};
 
 const XOT: &str = include_str!("../../data/openings/xot.txt");
 
@@ -36,6 +36,22 @@ pub enum OpeningsError {
 /// The 10,784 balanced openings of 8 plies known as XOT ("extended Othello tournament").
 pub fn xot_openings() -> Vec<Transcript> {
     parse_openings(XOT).expect("the built-in openings are legal games")
+}
+
+/// All different positions after a number of moves, turned and mirrored ones counted once.
+pub fn short_openings(plies: u32) -> Vec<Transcript> {
+    let mut openings = vec![Transcript::default()];
+    for _ in 0..plies {
+        let mut seen = HashSet::new();
+        let longer = openings.iter().flat_map(|opening| {
+            squares(opening.last().position.moves()).map(|to| {
+                let moves: Vec<_> = opening.moves().iter().copied().chain([to]).collect();
+                Transcript::from_moves(&moves).expect("each move is legal")
+            })
+        });
+        openings = longer.filter(|opening| seen.insert(canonical(opening.last().position))).collect();
+    }
+    openings
 }
 
 /// Reads openings, one f5d6 transcript a line; empty lines and lines starting with `#` or `%` are skipped.
@@ -76,7 +92,7 @@ pub fn hash_openings(openings: &[Transcript]) -> String {
     hash.finalize().iter().map(|byte| format!("{byte:02x}")).collect()
 }
 
-/// The least of a position's eight images.
+/// The smallest of a position's eight images.
 fn canonical(position: Position) -> (Bitboard, Bitboard) {
     let images = Symmetry::ALL.map(|symmetry| symmetry.position(position));
     images.map(|image| (image.player, image.opponent)).into_iter().min().expect("there are eight")

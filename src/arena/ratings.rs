@@ -42,7 +42,7 @@ const PRECISION: f64 = 1e-11;
 const MOST_STEPS: usize = 200;
 
 impl Ratings {
-    /// Rates so many players; `anchor` is the number of the one whose rating is 0.
+    /// Rates a number of players; `anchor` is the number of the one whose rating is 0.
     ///
     /// # Panics
     /// If a number of a player is `count` or more.

@@ -124,7 +124,7 @@ impl Tally {
     }
 }
 
-/// The probability that a normally distributed number is at most so many standard deviations above its mean.
+/// The probability that a normally distributed number is at most `deviations` standard deviations above its mean.
 pub(super) fn normal_distribution(deviations: f64) -> f64 {
     0.5 * libm::erfc(-deviations / std::f64::consts::SQRT_2)
 }

@@ -34,7 +34,7 @@ pub struct BenchArguments {
     #[arg(long, value_enum, value_delimiter = ',', value_name = "SECTION")]
     section: Vec<Section>,
 
-    /// Measure so many times
+    /// Measurements of each section
     #[arg(long, value_name = "N", default_value_t = 3, value_parser = clap::value_parser!(u32).range(1..=100))]
     rounds: u32,
 }
@@ -53,6 +53,10 @@ enum Section {
     Selfplay,
     /// Passes over the samples of these games
     Learning,
+    /// Games through a broker on this machine, by a coordinator of one thread and workers on the others, and by one process on as many;
+    /// only where it is asked for, as it needs nats-server
+    #[cfg(feature = "cluster")]
+    Cluster,
 }
 
 const PERFT_DEPTH: u32 = 10;
@@ -66,6 +70,8 @@ const ENDGAMES: [(Section, u32, usize); 2] = [(Section::Endgame12, 12, 1000), (S
 const SELF_PLAY: SelfPlayConfig =
     SelfPlayConfig { strength: Strength::new(4, 12), opening_plies: 20, exploration: 0.02, update: UpdateTarget::Td };
 const PASSES: usize = 4;
+#[cfg(feature = "cluster")]
+const CLUSTER_GAMES: u32 = 4096;
 
 impl BenchArguments {
     /// Runs the command.
@@ -79,6 +85,13 @@ impl BenchArguments {
             bench.nodes("perft", || perft(Position::START, PERFT_DEPTH))?;
         }
         with_evaluator!(&evaluator, evaluator => with_games(evaluator, &mut bench, asked))?;
+        #[cfg(feature = "cluster")]
+        if self.section.contains(&Section::Cluster) {
+            let measured = super::cluster_bench::measure(session, SELF_PLAY, CLUSTER_GAMES, self.rounds)?;
+            session.say(format_args!("cluster: 1 thread coordinates and plays, {} more play", measured.workers));
+            bench.line("alone", "games", measured.games.into(), &measured.alone)?;
+            bench.line("cluster", "games", measured.games.into(), &measured.cluster)?;
+        }
         let Bench { nodes, seconds, .. } = bench;
         writeln!(out, "{nodes} nodes {seconds:.3} seconds {:.0} nodes/s", rate(nodes, seconds))?;
         Ok(())
@@ -107,9 +120,9 @@ fn with_games<E: Evaluator>(evaluator: &E, bench: &mut Bench, asked: impl Fn(Sec
     } else if asked(Section::Learning) || ENDGAMES.iter().any(|&(section, ..)| asked(section)) {
         games = play();
     }
-    for (section, empties, most) in ENDGAMES {
+    for (section, empties, max) in ENDGAMES {
         if asked(section) {
-            solve(evaluator, bench, &games, empties, most)?;
+            solve(evaluator, bench, &games, empties, max)?;
         }
     }
     if asked(Section::Learning) { learn(bench, &games) } else { Ok(()) }
@@ -120,10 +133,10 @@ fn solve<E: Evaluator>(
     bench: &mut Bench,
     games: &[GameRecord],
     empties: u32,
-    most: usize,
+    max: usize,
 ) -> Result<(), CliError> {
     let plies = games.iter().flat_map(|game| game.replay().plies).map(|ply| ply.position);
-    let positions: Vec<_> = plies.filter(|position| position.empties() == empties).take(most).collect();
+    let positions: Vec<_> = plies.filter(|position| position.empties() == empties).take(max).collect();
     let mut solver = EndgameSolver::with_evaluator(evaluator, SOLVER_LOG2_TABLE);
     let mut solve = |position: &Position| {
         solver.new_game();

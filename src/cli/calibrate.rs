@@ -28,8 +28,8 @@ use crate::selfplay::varied_positions;
 /// Prints a table, separated by tabs: empty squares, depths in plies (`end` is the end of the game), slope, offset and standard deviation in discs, correlation,
 /// and number of positions.
 #[derive(Args, Debug)]
-#[command(after_help = "Example:\n  flipside calibrate best.fsw -o strong.fsw\n  \
-    flipside match strong.fsw:selectivity=1.5,depth=10 strong.fsw:depth=8 --pairs 100")]
+#[command(after_help = "Example:\n  flipside calibrate default --depth 7 --solve-empties 14 -o strong.fsw\n  \
+    flipside match strong.fsw:selectivity=1.5,depth=6 strong.fsw:depth=4 --pairs 10")]
 pub struct CalibrateArguments {
     /// A weight file, or `default`
     #[arg(value_name = "WEIGHTS")]
@@ -51,7 +51,7 @@ pub struct CalibrateArguments {
     #[arg(short, long, value_name = "N", default_value_t = 11, value_parser = clap::value_parser!(u32).range(3..=20))]
     depth: u32,
 
-    /// Also measure how searches predict exact values, on the positions with at most so many empty squares; each two more take three
+    /// Also measure how searches predict exact values, on the positions with this number of empty squares or fewer; each two more take three
     /// times as long
     #[arg(long, value_name = "N", default_value_t = 24, value_parser = clap::value_parser!(u32).range(0..=30))]
     solve_empties: u32,
@@ -111,7 +111,7 @@ impl CalibrateArguments {
     }
 }
 
-/// Does work on so many positions, which tells `work`'s argument of each that is done, and shows how far it has come.
+/// Does work on a number of positions, which tells `work`'s argument of each that is done, and shows how far it has come.
 fn with_meter<T>(
     session: &Session,
     positions: usize,

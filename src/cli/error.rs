@@ -9,7 +9,7 @@ use crate::protocol::ServeError;
 
 type Cause = Box<dyn Error + Send + Sync>;
 
-/// The exit code of work that was stopped early and can be gone on with (EX_TEMPFAIL of sysexits.h).
+/// The exit code of work that was stopped early and can be resumed (EX_TEMPFAIL of sysexits.h).
 pub const STOPPED_EARLY: u8 = 75;
 
 /// Why a command did not do what was asked.
@@ -28,7 +28,7 @@ pub enum CliError {
         /// What to do about it, where that is not obvious.
         hint: Option<String>,
     },
-    /// Stopped early on request, to be gone on with: exit code 75.
+    /// Stopped early on request, to be resumed: exit code 75.
     #[error("{0}")]
     Stopped(String),
     /// Standard output does not take the data.

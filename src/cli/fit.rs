@@ -1,7 +1,7 @@
 //! `flipside fit`.
 
 use std::io::Write;
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 
 use clap::Args;
 
@@ -11,20 +11,22 @@ use super::meter::Meter;
 use super::output::Output;
 use super::session::Session;
 use super::signals::stop_on_signals;
-use crate::fit::{FitConfig, FitEvent, FitOutcome, FitRequest, GameFiles, fit};
+use crate::fit::{FitConfig, FitEvent, FitOutcome, FitRequest, GameFiles, GameFilesEvent, fit};
 use crate::pattern::PatternSet;
 use crate::storage::{MAX_TOML_BYTES, read_text};
 
-/// Learn weights from kept games, without playing
+/// Learn weights from kept games and records, without playing
 ///
-/// Takes the games that runs have kept (RUN/games) and learns any pattern set from them, so one night of games serves every engine.
-/// Same games and options, same bytes. Memory does not grow with the games. SIGINT or SIGTERM stops in good order with exit code
-/// 75, and the same command goes on where it was.
+/// Takes the games that runs have kept (RUN/games), recorded games and scored positions, and learns any pattern set from them, so one
+/// night of games serves every engine. Games are recorded as GGF, WTHOR, f5d6 or by `match --games`, positions as OBF or Egaroucid's
+/// training lines. Same games and options, same bytes. Memory does not grow with the games. SIGINT or SIGTERM stops in good order
+/// with exit code 75, and the same command goes on where it was.
 #[derive(Args, Debug)]
-#[command(after_help = "Example:\n  flipside fit runs/tonight -o tonight.fsw\n  \
-    flipside fit runs/monday runs/tuesday --patterns edax --epochs 2 -o edax.fsw")]
+#[command(after_help = "Example:\n  flipside fit runs/latest -o fitted.fsw\n  \
+    flipside fit runs/latest runs/edax --patterns edax --epochs 2 -o edax.fsw\n  \
+    flipside fit runs/latest games.jsonl data/ffo/fforum-1-19.obf --record-importance 0.5 -o both.fsw")]
 pub struct FitArguments {
-    /// Runs that kept their games, or files of games (.fsg)
+    /// Runs that kept their games, files of games (.fsg), recorded games, scored positions
     #[arg(required = true, value_name = "RUN|FILE")]
     games: Vec<PathBuf>,
 
@@ -60,6 +62,15 @@ pub struct FitArguments {
     #[arg(long, value_name = "N")]
     first_generation: Option<u32>,
 
+    /// Solve positions of recorded games with this number of empties or fewer; what comes before counts as if the rest had been perfect
+    /// [default: 12]
+    #[arg(long, value_name = "N")]
+    exact_empties: Option<u32>,
+
+    /// How much a position of a record counts beside one of self-play: above 0, at most 1 [default: 1]
+    #[arg(long, value_name = "SHARE")]
+    record_importance: Option<f32>,
+
     /// Begin with these weights instead of from nothing
     #[arg(long, value_name = "FILE")]
     from: Option<EvaluatorChoice>,
@@ -83,13 +94,14 @@ impl FitArguments {
         let patterns = PatternSet::load(&self.patterns).context(|| "cannot use the pattern set".to_owned())?;
         let from = self.from.as_ref().map(EvaluatorChoice::weight_file).transpose()?;
         let stop = stop_on_signals()?;
-        let mut counted = Meter::new(session, 0, "games checked");
+        let checkpoint = output.unfinished();
+        let folder = checkpoint.parent().filter(|folder| *folder != Path::new("")).unwrap_or(Path::new("."));
+        let mut counted = Meter::new(session, 0, "games or records checked");
         let games =
-            GameFiles::open(&self.games, config.first_generation, &stop, |games| counted.show(games, String::new));
+            GameFiles::open(&self.games, &config, folder, &stop, &mut |event| show_checked(&mut counted, event));
         counted.finish();
         let stopped = || CliError::Stopped("stopped; the same command goes on".into());
         let games = games.context(|| "cannot use the games".to_owned())?.ok_or_else(stopped)?;
-        let checkpoint = output.unfinished();
         let request = FitRequest {
             config: &config,
             patterns: &patterns,
@@ -124,16 +136,33 @@ impl FitArguments {
         config.epochs = self.epochs.unwrap_or(config.epochs);
         config.stage_plies = self.stage_plies.unwrap_or(config.stage_plies);
         config.overlap = self.overlap.unwrap_or(config.overlap);
+        config.exact_empties = self.exact_empties.unwrap_or(config.exact_empties);
+        config.record_importance = self.record_importance.unwrap_or(config.record_importance);
         config.block = self.memory.map_or(config.block, |megabytes| megabytes * POSITIONS_PER_MB);
         Ok(config)
     }
 }
 
+fn show_checked(meter: &mut Meter, event: GameFilesEvent<'_>) {
+    match event {
+        GameFilesEvent::Games(games) => meter.show(games, String::new),
+        GameFilesEvent::BadRecord { path, error } => {
+            meter.say(format_args!("left out: {}: {error}", path.display()));
+        }
+        GameFilesEvent::Records { path, read, .. } => meter.show(read, || path.display().to_string()),
+        GameFilesEvent::Labelled { path, read, left_out } if left_out > 0 => {
+            meter.say(format_args!("{}: {left_out} of {read} records left out", path.display()));
+        }
+        GameFilesEvent::Labelled { .. } => {}
+    }
+}
+
 fn show(meter: &mut Meter, event: &FitEvent) {
     match event {
-        FitEvent::Start { games, positions, weights, done } => {
+        FitEvent::Start { games, records, positions, weights, done } => {
             let done = if *done > 0.0 { format!(", {:.0}% done before", 100.0 * done) } else { String::new() };
-            meter.say(format_args!("{games} games, {positions} positions, {weights} weights a stage{done}"));
+            let records = if *records > 0 { format!(", {records} records") } else { String::new() };
+            meter.say(format_args!("{games} games{records}, {positions} positions, {weights} weights a stage{done}"));
         }
         FitEvent::Block { epoch, done, loss, positions, seconds } => {
             let rate = *positions as f64 / seconds;

@@ -7,7 +7,7 @@ use std::thread;
 
 use super::error::{CliError, Context};
 
-/// Does `work` for each item on so many threads, each with a worker of its own, and hands the results to `take` in the order of
+/// Does `work` for each item on a number of threads, each with a worker of its own, and hands the results to `take` in the order of
 /// the items, each as soon as it and those before it are there.
 ///
 /// # Errors

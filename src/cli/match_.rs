@@ -7,17 +7,20 @@ use std::str::FromStr;
 use std::sync::atomic::{AtomicBool, Ordering::Relaxed};
 
 use clap::Args;
+use serde_json::json;
 
 use super::error::{CliError, Context};
 use super::escape::on_one_line;
 use super::external::ExternalArguments;
+use super::json::{JsonArgument, write_json};
 use super::meter::Meter;
 use super::openings::OpeningsArguments;
 use super::player::{PlayerChoice, Shelf};
-use super::session::Session;
+use super::session::{Session, start_threads};
 use super::signals::stop_on_signals;
+use super::with_book::WithBook;
 use crate::arena::{
-    Ending, Estimate, Forfeit, GameLog, GameLogError, Guests, Hypothesis, Match, MatchReport, PairEvent, Sprt, Tally,
+    Ending, Estimate, Forfeit, GameLog, Guests, Hypothesis, Match, MatchReport, Pair, PairEvent, Sprt, Tally,
 };
 use crate::board::{Side, Transcript};
 use crate::record::log::{PlayerCard, Settings};
@@ -27,13 +30,14 @@ use crate::search::Strength;
 ///
 /// A player is a weight file, `default`, `squares` or `mobility` (our own search with that evaluation), or another program as
 /// `gtp:COMMAND` or `nboard:COMMAND`. Our own search may have a depth, exact and selectivity of its own, as in
-/// `default:depth=8,selectivity=1.5`, or a time for each move, as in `default:time=10ms`; an NBoard engine may have a depth, as in
+/// `default:depth=8,selectivity=1.5`, a time for each move, as in `default:time=10ms`, or an opening book, as in
+/// `default:book=book.fsb,choice=varied,within=2` (choice: best, varied or surprising); an NBoard engine may have a depth, as in
 /// `nboard:COMMAND:depth=8`. Prints the first player's results, a name and values a line, separated by tabs: Elo and
 /// mean discs a game come with the ends of their 95% intervals. Illegal moves, crashes and time-outs of other programs lose the
 /// game and are told.
 #[derive(Args, Debug)]
-#[command(after_help = "Example:\n  flipside match runs/latest/best.fsw mobility --pairs 500\n  \
-    flipside match default 'gtp:edax -gtp -l 5' --pairs 100 --games games.jsonl")]
+#[command(after_help = "Example:\n  flipside match runs/latest/best.fsw mobility --pairs 100\n  \
+    flipside match default 'gtp:flipside gtp --depth 2' --depth 2 --pairs 2 --games games.jsonl")]
 pub struct MatchArguments {
     /// The player whose results are shown
     first: PlayerChoice,
@@ -41,6 +45,13 @@ pub struct MatchArguments {
     /// The player to beat
     second: PlayerChoice,
 
+    #[command(flatten)]
+    options: MatchOptions,
+}
+
+/// How a match is played.
+#[derive(Args, Debug)]
+pub struct MatchOptions {
     #[command(flatten)]
     strength: Strength,
 
@@ -63,6 +74,17 @@ pub struct MatchArguments {
     #[arg(long)]
     times: bool,
 
+    /// A book for our own players that have none by `book=`
+    #[arg(long, value_name = "FILE")]
+    book: Option<PathBuf>,
+
+    /// Let the books of the players learn from each pair of games. Pairs are played one after the other then
+    #[arg(long)]
+    learn: bool,
+
+    #[command(flatten)]
+    json: JsonArgument,
+
     #[command(flatten)]
     external: ExternalArguments,
 }
@@ -83,10 +105,28 @@ impl FromStr for SprtArgument {
 impl MatchArguments {
     /// Runs the command.
     pub fn run(self, session: &Session, out: &mut dyn Write) -> Result<(), CliError> {
-        let limits = self.external.limits(self.first.speaks_nboard() || self.second.speaks_nboard())?;
-        let mut shelf = Shelf::default();
-        let first = self.first.load(self.strength, limits, &mut shelf)?;
-        let second = self.second.load(self.strength, limits, &mut shelf)?;
+        self.options.run(&[self.first, self.second], session, out)
+    }
+}
+
+impl MatchOptions {
+    /// Plays from openings of a number of plies, unless others are asked for.
+    pub fn openings_of(&mut self, plies: u32) {
+        self.openings.default_plies(plies);
+    }
+
+    /// Plays a match.
+    ///
+    /// # Errors
+    /// What keeps it from being played to its end.
+    pub fn run(self, players: &[PlayerChoice; 2], session: &Session, out: &mut dyn Write) -> Result<(), CliError> {
+        let limits = self.external.limits(players.iter().any(PlayerChoice::speaks_nboard))?;
+        let mut shelf = Shelf::with_book(self.book.as_deref(), self.learn, session);
+        let [first, second] = [&players[0], &players[1]].map(|player| player.load(self.strength, limits, &mut shelf));
+        let (first, second) = (first?, second?);
+        if self.learn && !shelf.has_books() {
+            return Err(CliError::Usage("--learn is for players with a book, and there is none".into()));
+        }
         let openings = self.openings.select(self.pairs, session)?;
         let log = match &self.games {
             None => None,
@@ -109,16 +149,24 @@ impl MatchArguments {
             log,
             already,
             forfeits: Forfeits::default(),
+            books: if self.learn { shelf.books() } else { &[] },
             stop: &stop,
             failure: None,
         };
-        let report = plan.run(|| first.make(&stop), || second.make(&stop), &stop, |event| recorder.pair(&event));
+        let mut play = || plan.run(|| first.make(&stop), || second.make(&stop), &stop, |event| recorder.pair(&event));
+        // What was learned from a pair is known in the next.
+        let report = if self.learn { one_thread()?.install(play) } else { play() };
         recorder.meter.finish();
         if let Some(error) = recorder.failure {
-            return Err(error).context(|| "cannot keep the games".to_owned());
+            return Err(error);
         }
         let report = report.context(|| "the match cannot be played".to_owned())?;
-        self.write_report(&report, out)?;
+        if self.json.json {
+            let seconds = self.times.then(|| [first.seconds_a_game(), second.seconds_a_game()]);
+            self.write_json(players, &report, &recorder.forfeits, seconds, out)?;
+            return self.ending(&report);
+        }
+        self.write_report(players, &report, out)?;
         recorder.forfeits.write(out)?;
         if self.times {
             writeln!(out, "seconds\t{:.3}\t{:.3}", first.seconds_a_game(), second.seconds_a_game())?;
@@ -126,9 +174,14 @@ impl MatchArguments {
         self.ending(&report)
     }
 
-    fn write_report(&self, report: &MatchReport, out: &mut dyn Write) -> Result<(), CliError> {
+    fn write_report(
+        &self,
+        players: &[PlayerChoice; 2],
+        report: &MatchReport,
+        out: &mut dyn Write,
+    ) -> Result<(), CliError> {
         let tally = &report.tally;
-        let [first, second] = [&self.first, &self.second].map(ToString::to_string);
+        let [first, second] = [&players[0], &players[1]].map(ToString::to_string);
         writeln!(out, "first\t{}\nsecond\t{}", on_one_line(&first), on_one_line(&second))?;
         writeln!(out, "pairs\t{}", tally.pair_count())?;
         writeln!(out, "wins\t{}\ndraws\t{}\nlosses\t{}", tally.wins, tally.draws, tally.losses)?;
@@ -148,6 +201,50 @@ impl MatchArguments {
             writeln!(out, "sprt\t{decision}\t{llr:.2}")?;
         }
         Ok(())
+    }
+
+    fn write_json(
+        &self,
+        players: &[PlayerChoice; 2],
+        report: &MatchReport,
+        forfeits: &Forfeits,
+        seconds: Option<[f64; 2]>,
+        out: &mut dyn Write,
+    ) -> Result<(), CliError> {
+        let tally = &report.tally;
+        let (elo, (discs, error)) = (tally.elo(), tally.discs());
+        let finite = |number: f64| number.is_finite().then_some(number);
+        let interval = |value, low, high| json!({ "value": finite(value), "low": finite(low), "high": finite(high) });
+        let sprt = self.sprt.zip(report.llr).map(|(SprtArgument(sprt), llr)| {
+            let decision = match report.ending {
+                Ending::Decided(Hypothesis::H0) => Some("h0"),
+                Ending::Decided(Hypothesis::H1) => Some("h1"),
+                _ => None,
+            };
+            json!({ "elo": [sprt.hypotheses().0, sprt.hypotheses().1], "llr": llr, "decision": decision })
+        });
+        let forfeits: Vec<_> = forfeits
+            .0
+            .iter()
+            .map(|((loser, reason), count)| json!({ "loser": SEATS[*loser], "count": count, "reason": reason }))
+            .collect();
+        let found = json!({
+            "first": players[0].to_string(),
+            "second": players[1].to_string(),
+            "complete": report.ending != Ending::Stopped,
+            "pairs": tally.pairs,
+            "wins": tally.wins,
+            "draws": tally.draws,
+            "losses": tally.losses,
+            "score": tally.score(),
+            "elo": interval(elo.value, elo.low, elo.high),
+            "discs": interval(discs, discs - Z95 * error, discs + Z95 * error),
+            "superiority": tally.los(),
+            "sprt": sprt,
+            "forfeits": forfeits,
+            "seconds": seconds,
+        });
+        write_json(&found, out)
     }
 
     fn ending(&self, report: &MatchReport) -> Result<(), CliError> {
@@ -174,14 +271,20 @@ struct Recorder<'s> {
     /// Pairs that the log held at the beginning.
     already: usize,
     forfeits: Forfeits,
+    /// The books that learn.
+    books: &'s [(PathBuf, WithBook)],
     stop: &'s AtomicBool,
-    failure: Option<GameLogError>,
+    failure: Option<CliError>,
 }
 
 impl Recorder<'_> {
     fn pair(&mut self, event: &PairEvent<'_>) {
         let PairEvent { index, pair, .. } = *event;
-        if let Some(Err(error)) = self.log.as_mut().map(|log| log.add([0, 1], &self.openings[index], pair)) {
+        let kept = self.log.as_mut().map_or(Ok(()), |log| log.add([0, 1], &self.openings[index], pair));
+        let kept = kept.context(|| "cannot keep the games".to_owned());
+        let new = index >= self.already;
+        let learned = kept.and_then(|()| if new { learn_pair(self.books, pair) } else { Ok(()) });
+        if let Err(error) = learned {
             self.failure.get_or_insert(error);
             self.stop.store(true, Relaxed);
         }
@@ -196,6 +299,20 @@ impl Recorder<'_> {
         }
         self.meter.show(index as u64 + 1, || summary(event.tally));
     }
+}
+
+/// Lets books learn from the games of a pair that were played out.
+fn learn_pair(books: &[(PathBuf, WithBook)], pair: &Pair) -> Result<(), CliError> {
+    for game in pair.games.iter().filter(|game| game.forfeit.is_none()) {
+        let steps = Transcript::from_moves(&game.moves).expect("the referee plays by the rules").steps();
+        books.iter().try_for_each(|(_, book)| book.learn(&steps, game.discs))?;
+    }
+    Ok(())
+}
+
+/// A pool of a thread, for games that are played one after the other.
+fn one_thread() -> Result<rayon::ThreadPool, CliError> {
+    start_threads(1, |threads| rayon::ThreadPoolBuilder::new().num_threads(threads).build())
 }
 
 const SEATS: [&str; 2] = ["first", "second"];

@@ -7,7 +7,7 @@ use super::error::CliError;
 /// Bytes of an entry of a hash table.
 const ENTRY: u64 = 16;
 
-/// Checks that so many hash tables of 2^`log2_entries` entries can be had. An allocation that the system refuses ends the
+/// Checks that `tables` hash tables of 2^`log2_entries` entries can be had. An allocation that the system refuses ends the
 /// program at once, and one that it grants without having the memory ends it later.
 ///
 /// # Errors

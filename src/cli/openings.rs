@@ -6,12 +6,12 @@ use clap::Args;
 
 use super::error::{CliError, Context};
 use super::session::Session;
-use crate::arena::{hash_openings, parse_openings, select_openings, xot_openings};
+use crate::arena::{hash_openings, parse_openings, select_openings, short_openings, xot_openings};
 use crate::board::Transcript;
 use crate::record::log::Settings;
 use crate::storage::read_text;
 
-/// Most bytes of a file of openings.
+/// Limit in bytes of a file of openings.
 const MAX_OPENINGS_BYTES: u64 = 1 << 26;
 
 /// The options on openings.
@@ -21,13 +21,17 @@ pub struct OpeningsArguments {
     #[arg(long, value_name = "FILE")]
     openings: Option<PathBuf>,
 
+    /// Instead, all different positions after this number of moves
+    #[arg(long, value_name = "N", conflicts_with = "openings", value_parser = clap::value_parser!(u32).range(0..=7))]
+    opening_plies: Option<u32>,
+
     /// Seed of the choice of openings
     #[arg(long, env = "FLIPSIDE_SEED", hide_env_values = true, value_name = "N", default_value_t = 1)]
     seed: u64,
 }
 
 impl OpeningsArguments {
-    /// An opening for each of so many pairs, or of fewer where not as many differ, which is said.
+    /// An opening for each of the pairs; fewer, and a line that says so, where there are not as many different ones.
     ///
     /// # Errors
     /// What is wrong with the file.
@@ -35,7 +39,7 @@ impl OpeningsArguments {
         let openings = select_openings(&self.all()?, pairs as usize, self.seed);
         if openings.len() < pairs as usize {
             let found = openings.len();
-            session.say(format_args!("{found} pairs instead of {pairs}: there are only so many different openings"));
+            session.say(format_args!("{found} pairs instead of {pairs}: there are no more different openings"));
         }
         Ok(openings)
     }
@@ -49,7 +53,17 @@ impl OpeningsArguments {
         Ok(Settings::from([("openings".into(), hash.into()), ("seed".into(), self.seed.into())]))
     }
 
+    /// Takes the positions after `plies` moves where nothing else was asked for.
+    pub fn default_plies(&mut self, plies: u32) {
+        if self.openings.is_none() {
+            self.opening_plies.get_or_insert(plies);
+        }
+    }
+
     fn all(&self) -> Result<Vec<Transcript>, CliError> {
+        if let Some(plies) = self.opening_plies {
+            return Ok(short_openings(plies));
+        }
         let Some(path) = &self.openings else { return Ok(xot_openings()) };
         let cannot = || format!("cannot read openings from `{}`", path.display());
         let text = read_text(path, "list of openings", MAX_OPENINGS_BYTES).context(cannot)?;

@@ -13,7 +13,7 @@ use crate::board::{Diagram, Position, perft, squares};
 /// Count the leaves of the game tree, the standard check of a move generator
 ///
 /// A pass counts as a ply; a finished game is a leaf at any depth. Prints depth and leaves for each depth up to the given one,
-/// or move and leaves behind it with --divide.
+/// or the leaves below each move with --divide.
 #[derive(Args, Debug)]
 #[command(after_help = "Example:\n  flipside perft 10")]
 pub struct PerftArguments {

@@ -12,6 +12,7 @@ use super::error::CliError;
 use super::evaluator::with_evaluator;
 use super::player::EngineArguments;
 use super::session::Session;
+use super::with_book::{WithBook, WithBookArguments};
 use crate::board::{Diagram, Side, Square, picture, squares};
 use crate::eval::Evaluator;
 use crate::protocol::read_line;
@@ -27,6 +28,9 @@ use crate::search::{Analysis, Engine, Limits};
 pub struct PlayArguments {
     #[command(flatten)]
     engine: EngineArguments,
+
+    #[command(flatten)]
+    book: WithBookArguments,
 
     /// Your colour; black moves first
     #[arg(long, alias = "color", value_enum, default_value = "black")]
@@ -47,12 +51,13 @@ impl PlayArguments {
     /// Runs the command.
     pub fn run(self, session: &Session, out: &mut dyn Write) -> Result<(), CliError> {
         let evaluator = self.engine.load()?;
+        let book = self.book.load(self.engine.weights(), self.engine.strength(), session)?;
         let human = if self.colour == Colour::Black { Side::Black } else { Side::White };
         let time = self.time.map(|seconds| Duration::from_secs(seconds.into()));
         with_evaluator!(&evaluator, evaluator => {
             let engine = self.engine.engine(evaluator, session)?;
             let game = Game::new(Diagram::START);
-            HumanGame { engine, game, human, time, must_pass: false, out }.run(&mut io::stdin().lock())
+            HumanGame { engine, book, game, human, time, must_pass: false, out }.run(&mut io::stdin().lock())
         })
     }
 }
@@ -62,6 +67,7 @@ const HELP: &str = "f5: play there; pass: where you have no move; hint [N]: the 
 /// A game between a human and the engine, being played.
 struct HumanGame<'a, 'e, E: Evaluator> {
     engine: Engine<'e, E>,
+    book: Option<WithBook>,
     game: Game,
     human: Side,
     time: Option<Duration>,
@@ -205,11 +211,15 @@ impl<E: Evaluator> HumanGame<'_, '_, E> {
     /// The engine's move.
     fn reply(&mut self) -> Result<(), CliError> {
         let now = self.now();
-        let analysis = self.engine.analyse_within(&now.position, &Limits { time: self.time, ..Limits::NONE });
+        let known = self.book.as_ref().and_then(|book| book.think(&now));
+        let from_book = known.is_some();
+        let limits = Limits { time: self.time, ..Limits::NONE };
+        let analysis = known.unwrap_or_else(|| self.engine.analyse_within(&now.position, &limits));
         let square = analysis.best.expect("an engine asked to look ahead finds a move");
         self.game.push(square, MoveNote::default()).expect("the engine plays legal moves");
         let side = name(now.side);
-        writeln!(self.out, "{side} ({}) plays {square}: {}", now.side, estimate(&analysis, ""))?;
+        let source = if from_book { " from the book" } else { "" };
+        writeln!(self.out, "{side} ({}) plays {square}{source}: {}", now.side, estimate(&analysis, ""))?;
         self.must_pass = self.now().side == now.side && !self.now().position.is_game_over();
         Ok(())
     }
@@ -224,6 +234,10 @@ impl<E: Evaluator> HumanGame<'_, '_, E> {
                 _ => format!("you lose by {}", -own),
             };
             writeln!(self.out, "Game over: {verdict}.")?;
+            self.out.flush()?;
+            if let Some(book) = &self.book {
+                book.learn(&self.game.steps().collect::<Vec<_>>(), result.discs)?;
+            }
         }
         let transcript = self.game.transcript().expect("the game began at the start position");
         if !transcript.moves().is_empty() {

@@ -1,21 +1,26 @@
 //! Who plays.
 
 use std::fmt;
+use std::path::{Path, PathBuf};
 use std::str::FromStr;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering::Relaxed};
 use std::time::{Duration, Instant};
 
 use clap::Args;
+use serde_json::Value;
 
+use super::book::{cannot_change, parse_discs};
 use super::error::CliError;
 use super::evaluator::{AnyEvaluator, EvaluatorChoice, WeightsArgument, with_evaluator};
 use super::external::ExternalChoice;
 use super::memory::check_tables;
 use super::selectivity::setting;
 use super::session::{Session, start_threads};
+use super::with_book::{ChoiceName, WithBook};
 use crate::arena::{Player, PlayerError, SearchPlayer};
 use crate::board::{Diagram, Square};
+use crate::book::{BookPlayer, BookUse, Choice};
 use crate::eval::Evaluator;
 use crate::protocol::{ExternalPlayer, ExternalSpec, Limits, SearchEngine};
 use crate::record::MoveNote;
@@ -44,6 +49,10 @@ pub struct OwnPlayer {
     selectivity: Option<Deviations>,
     /// For each move, instead of the command's depth.
     time: Option<Duration>,
+    /// A book of its own; `none` is none even if the command has one.
+    book: Option<String>,
+    choice: ChoiceName,
+    within: f32,
 }
 
 impl FromStr for PlayerChoice {
@@ -65,10 +74,23 @@ impl FromStr for OwnPlayer {
         let (name, options) = text.rsplit_once(':').filter(|(_, options)| options.contains('=')).unwrap_or((text, ""));
         let Ok(evaluator) = name.parse();
         let (typed, any) = (text.to_owned(), !options.is_empty());
-        let mut player =
-            Self { typed, options: any, evaluator, depth: None, exact: None, selectivity: None, time: None };
+        let mut player = Self {
+            typed,
+            options: any,
+            evaluator,
+            depth: None,
+            exact: None,
+            selectivity: None,
+            time: None,
+            book: None,
+            choice: ChoiceName::Best,
+            within: 1.0,
+        };
         for option in options.split_terminator(',') {
-            let unknown = || format!("`{option}` is none of depth=N, exact=N, selectivity=T and time=Nms");
+            let unknown = || {
+                let known = "depth=N, exact=N, selectivity=T, time=Nms, book=FILE, choice=CHOICE and within=DISCS";
+                format!("`{option}` is none of {known}")
+            };
             let (name, value) = option.split_once('=').ok_or_else(unknown)?;
             let number = |min: u32, max: u32| {
                 let number = value.parse().ok().filter(|number| (min..=max).contains(number));
@@ -79,6 +101,12 @@ impl FromStr for OwnPlayer {
                 "exact" => player.exact = Some(number(0, Strength::MAX_EXACT_EMPTIES)?),
                 "selectivity" => player.selectivity = Some(parse_selectivity(value)?),
                 "time" => player.time = Some(parse_time(value)?),
+                "book" => player.book = Some(value.to_owned()),
+                "choice" => {
+                    let choice = <ChoiceName as clap::ValueEnum>::from_str(value, true);
+                    player.choice = choice.map_err(|_| format!("`{option}`: expected best, varied or surprising"))?;
+                }
+                "within" => player.within = parse_discs(value)?,
                 _ => return Err(unknown()),
             }
         }
@@ -132,6 +160,16 @@ pub struct EngineArguments {
 }
 
 impl EngineArguments {
+    /// The weights as typed.
+    pub fn weights(&self) -> &EvaluatorChoice {
+        self.weights.choice()
+    }
+
+    /// How strongly it thinks.
+    pub fn strength(&self) -> Strength {
+        self.strength
+    }
+
     /// The evaluator of the weights.
     ///
     /// # Errors
@@ -166,7 +204,16 @@ impl EngineArguments {
 
 /// Evaluations ready for use, each loaded once.
 #[derive(Default)]
-pub struct Shelf(Vec<(EvaluatorChoice, Arc<Loaded>)>);
+pub struct Shelf {
+    evaluators: Vec<(EvaluatorChoice, Arc<Loaded>)>,
+    /// The book of players without one of their own.
+    book: Option<PathBuf>,
+    /// Whether books learn.
+    learn: bool,
+    session: Option<Session>,
+    /// Each book that a player has, by its file.
+    books: Vec<(PathBuf, WithBook)>,
+}
 
 struct Loaded {
     evaluator: AnyEvaluator,
@@ -175,14 +222,56 @@ struct Loaded {
 }
 
 impl Shelf {
+    /// A shelf with a book for all of our own players that have none of their own.
+    pub fn with_book(book: Option<&Path>, learn: bool, session: &Session) -> Self {
+        Self { book: book.map(Path::to_owned), learn, session: Some(*session), ..Self::default() }
+    }
+
+    /// Whether any player has a book.
+    pub fn has_books(&self) -> bool {
+        !self.books.is_empty()
+    }
+
+    /// The books of the players.
+    pub fn books(&self) -> &[(PathBuf, WithBook)] {
+        &self.books
+    }
+
+    /// The book of a player, and what it is, for a log of games.
+    fn book_of(&mut self, player: &OwnPlayer, strength: Strength) -> Result<Option<(BookUse, Value)>, CliError> {
+        let path = match player.book.as_deref() {
+            Some("none") => None,
+            Some(path) => Some(PathBuf::from(path)),
+            None => self.book.clone(),
+        };
+        let (Some(path), Some(session)) = (path, &self.session) else { return Ok(None) };
+        let choice = player.choice.within(player.within);
+        if self.books.iter().all(|(known, _)| *known != path) {
+            let learner = self.learn.then_some((&player.evaluator, strength));
+            let book = WithBook::open(&path, choice, 1, learner, session)?;
+            self.books.push((path.clone(), book));
+        }
+        let (_, book) = self.books.iter().find(|(known, _)| *known == path).expect("it is there now");
+        let used = book.moves.with_choice(choice);
+        let identity = self.identity(&used, choice)?;
+        Ok(Some((used, identity)))
+    }
+
+    /// What a log of games says of a book: its hash, or that it learns, and the choice.
+    fn identity(&self, used: &BookUse, choice: Choice) -> Result<Value, CliError> {
+        let hash =
+            if self.learn { "learning".to_owned() } else { used.with(|book| book.hash()).map_err(cannot_change)? };
+        Ok(format!("{hash} {choice:?}").into())
+    }
+
     fn get(&mut self, choice: &EvaluatorChoice) -> Result<Arc<Loaded>, CliError> {
-        if let Some((_, loaded)) = self.0.iter().find(|(known, _)| known == choice) {
+        if let Some((_, loaded)) = self.evaluators.iter().find(|(known, _)| known == choice) {
             return Ok(Arc::clone(loaded));
         }
         let (evaluator, file) = choice.load_with_file()?;
         let identity = file.as_ref().map_or_else(|| choice.to_string(), WeightFile::hash);
         let loaded = Arc::new(Loaded { evaluator, identity });
-        self.0.push((choice.clone(), Arc::clone(&loaded)));
+        self.evaluators.push((choice.clone(), Arc::clone(&loaded)));
         Ok(loaded)
     }
 }
@@ -197,7 +286,7 @@ pub struct PlayerMaker {
 
 enum PlayerKind {
     /// Searches with an evaluator.
-    Own(Arc<Loaded>, Strength, Option<Duration>),
+    Own(Arc<Loaded>, Strength, Option<Duration>, Option<BookUse>),
     /// Starts a program.
     External(ExternalSpec, Limits),
 }
@@ -261,7 +350,11 @@ impl OwnPlayer {
         if let Some(time) = self.time {
             settings.insert("move-time".into(), time.as_secs_f64().into());
         }
-        Ok((PlayerKind::Own(loaded, strength, self.time), settings))
+        let book = shelf.book_of(self, strength)?.map(|(book, identity)| {
+            settings.insert("book".into(), identity);
+            book
+        });
+        Ok((PlayerKind::Own(loaded, strength, self.time, book), settings))
     }
 }
 
@@ -272,14 +365,18 @@ impl PlayerMaker {
     /// The program does not start.
     pub fn make(&self, stop: &AtomicBool) -> Result<AnyPlayer<'_>, PlayerError> {
         let player: Box<dyn Player> = match &self.kind {
-            PlayerKind::Own(loaded, strength, time) => with_evaluator!(&loaded.evaluator, evaluator => {
+            PlayerKind::Own(loaded, strength, time, book) => with_evaluator!(&loaded.evaluator, evaluator => {
                 let small = strength.depth <= SMALL_MAX_DEPTH;
                 let log2_entries = if small { SMALL_LOG2_ENTRIES } else { DEEP_LOG2_ENTRIES };
                 let player = SearchPlayer::new(own_engine(evaluator, *strength, log2_entries));
-                Box::new(match time {
+                let player = match time {
                     None => player,
                     Some(time) => player.with_time(*time),
-                })
+                };
+                match book {
+                    None => Box::new(player),
+                    Some(book) => Box::new(BookPlayer::new(player, book.clone())),
+                }
             }),
             PlayerKind::External(spec, limits) => Box::new(ExternalPlayer::start(spec, *limits, stop)?),
         };

@@ -8,6 +8,7 @@ use super::error::CliError;
 use super::evaluator::with_evaluator;
 use super::player::EngineArguments;
 use super::session::Session;
+use super::with_book::{BookEngine, WithBookArguments};
 use crate::protocol::{gtp, nboard};
 
 /// Serve the engine to a referee or a GUI over the Go Text Protocol, on standard input and output
@@ -18,6 +19,9 @@ use crate::protocol::{gtp, nboard};
 pub struct GtpArguments {
     #[command(flatten)]
     engine: EngineArguments,
+
+    #[command(flatten)]
+    book: WithBookArguments,
 }
 
 /// Serve the engine to NBoard or a referee over the NBoard protocol, on standard input and output
@@ -28,14 +32,19 @@ pub struct GtpArguments {
 pub struct NboardArguments {
     #[command(flatten)]
     engine: EngineArguments,
+
+    #[command(flatten)]
+    book: WithBookArguments,
 }
 
 impl GtpArguments {
     /// Runs the command.
     pub fn run(self, session: &Session, out: &mut dyn Write) -> Result<(), CliError> {
         let evaluator = self.engine.load()?;
+        let book = self.book.load(self.engine.weights(), self.engine.strength(), session)?;
         with_evaluator!(&evaluator, evaluator => {
-            Ok(gtp::serve(&mut self.engine.served(evaluator, session)?, BufReader::new(io::stdin()), out)?)
+            let mut engine = BookEngine::new(self.engine.served(evaluator, session)?, book);
+            Ok(gtp::serve(&mut engine, BufReader::new(io::stdin()), out)?)
         })
     }
 }
@@ -44,8 +53,10 @@ impl NboardArguments {
     /// Runs the command.
     pub fn run(self, session: &Session, out: &mut dyn Write) -> Result<(), CliError> {
         let evaluator = self.engine.load()?;
+        let book = self.book.load(self.engine.weights(), self.engine.strength(), session)?;
         with_evaluator!(&evaluator, evaluator => {
-            Ok(nboard::serve(&mut self.engine.served(evaluator, session)?, BufReader::new(io::stdin()), out)?)
+            let mut engine = BookEngine::new(self.engine.served(evaluator, session)?, book);
+            Ok(nboard::serve(&mut engine, BufReader::new(io::stdin()), out)?)
         })
     }
 }

@@ -90,7 +90,7 @@ mod tests {
     use super::*;
     use crate::board::{Bitboard, Square, Transcript};
 
-    /// Always so many discs.
+    /// Always the same number of discs.
     struct Always(i32);
 
     impl Evaluator for Always {

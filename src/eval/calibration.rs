@@ -63,7 +63,7 @@ impl DepthPair {
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 pub enum CalibrationError {
     /// None, or more than there is use for.
-    #[error("{0} depth pairs where 1 to {most} are expected", most = Calibration::MAX_PAIRS)]
+    #[error("{0} depth pairs where 1 to {max} are expected", max = Calibration::MAX_PAIRS)]
     Count(usize),
     /// A value that no measurement gives.
     #[error("depth pair {number} ({shallow} for {deep} plies): {reason}")]
@@ -84,7 +84,7 @@ pub enum CalibrationError {
 pub struct Calibration(Vec<DepthPair>);
 
 impl Calibration {
-    /// Most pairs there may be.
+    /// The largest number of pairs.
     pub const MAX_PAIRS: usize = 1024;
 
     /// Checks the pairs.

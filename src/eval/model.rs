@@ -38,7 +38,7 @@ impl StageMap {
         Self { of_empties }
     }
 
-    /// Stages of so many plies, but none finer than the tables of the engine that a pattern set is for.
+    /// Stages of `plies` plies, but none finer than the tables of the engine that a pattern set is for.
     pub fn for_set(plies: u32, set: &PatternSet) -> Self {
         match &set.engine {
             Some(engine) => Self::uniform(plies).merged(|empties| engine.table_of(empties)),
@@ -73,7 +73,7 @@ impl StageMap {
         stages.check().map(|()| stages)
     }
 
-    /// The stage of a position with so many empties.
+    /// The stage of positions with a number of empties.
     #[inline]
     pub fn of_empties(&self, empties: u32) -> usize {
         usize::from(self.of_empties[empties.min(60) as usize])

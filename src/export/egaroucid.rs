@@ -7,7 +7,7 @@ use crate::pattern::Layout;
 /// Words of a stage: 612,360 of patterns, 65 of own discs.
 const STAGE: usize = 612_425;
 const STAGES: usize = 60;
-/// A word of this or more stands for so many zeros above it.
+/// A word of `RUN + n` stands for n zeros.
 const RUN: i16 = 4096;
 /// The longest run that is written.
 const LONGEST_RUN: usize = 28_600;

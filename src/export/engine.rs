@@ -87,7 +87,7 @@ impl Engine {
         self.file_tables().count()
     }
 
-    /// The table set it evaluates a position with so many empties by, or would if it ever did so.
+    /// The table set for positions with a number of empties, whether the engine ever evaluates such positions or not.
     pub fn stage_of(self, empties: u32) -> usize {
         self.file_tables().table_of(empties)
     }

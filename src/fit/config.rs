@@ -2,7 +2,7 @@
 
 use serde::{Deserialize, Serialize};
 
-use crate::learn::{Decayed, StepRule};
+use crate::learn::{Decayed, Importance, Loss, StepRule};
 
 /// Everything that decides the weights beside the games. [`FitConfig::to_toml`] is what stands in the weight file.
 #[derive(Clone, Copy, PartialEq, Debug, Serialize, Deserialize)]
@@ -24,8 +24,32 @@ pub struct FitConfig {
     pub first_generation: u32,
     /// One game in this many is not learned: the loss on these is the one to believe. 0 for none.
     pub hold_out: u32,
+    /// Positions of recorded games with this number of empties or fewer are solved; see [`Labeller`](crate::learn::Labeller).
+    #[serde(skip_serializing_if = "is_default_exact_empties")]
+    pub exact_empties: u32,
+    /// How much a position of a record counts beside one of self-play, as the share of its step: above 0, at most 1.
+    #[serde(skip_serializing_if = "is_full")]
+    pub record_importance: f32,
+    /// What an error costs.
+    #[serde(skip_serializing_if = "is_squared")]
+    pub loss: Loss,
     /// How far weights move.
     pub step: StepRule,
+}
+
+/// The default of [`FitConfig::exact_empties`].
+const EXACT_EMPTIES: u32 = 12;
+
+fn is_default_exact_empties(empties: &u32) -> bool {
+    *empties == EXACT_EMPTIES
+}
+
+fn is_full(importance: &f32) -> bool {
+    *importance == 1.0
+}
+
+fn is_squared(loss: &Loss) -> bool {
+    *loss == Loss::Squared
 }
 
 impl Default for FitConfig {
@@ -39,6 +63,9 @@ impl Default for FitConfig {
             block: 1 << 21,
             first_generation: 0,
             hold_out: 200,
+            exact_empties: EXACT_EMPTIES,
+            record_importance: 1.0,
+            loss: Loss::default(),
             step: StepRule::Decayed(Decayed { rate: 1.0, half: 100.0, floor: 0.0003 }),
         }
     }
@@ -75,7 +102,11 @@ impl FitConfig {
         let block = (1 << 12)..=(1 << 30);
         require(block.contains(&self.block), "block", self.block.to_string(), "4,096 to 2^30 positions")?;
         require(self.hold_out != 1, "hold-out", self.hold_out.to_string(), "2 or more, or 0 for none")?;
-        let step = self.step.check();
-        step.map_err(|(key, value, expected)| FitConfigError { key, value: value.to_string(), expected })
+        require(self.exact_empties <= 24, "exact-empties", self.exact_empties.to_string(), "at most 24")?;
+        let importance = self.record_importance;
+        let is_share = Importance::new(importance).is_some();
+        require(is_share, "record-importance", importance.to_string(), "above 0, at most 1")?;
+        let checked = self.loss.check().and_then(|()| self.step.check());
+        checked.map_err(|(key, value, expected)| FitConfigError { key, value: value.to_string(), expected })
     }
 }

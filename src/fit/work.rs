@@ -10,7 +10,8 @@ use std::time::Instant;
 
 use super::checkpoint::Checkpoint;
 use super::config::{FitConfig, FitConfigError};
-use super::games::{GameFiles, GameFilesError, Reader, add_samples};
+use super::games::{GameFiles, GameFilesError};
+use super::reader::Reader;
 use crate::eval::StageMap;
 use crate::games::MAX_GAMES;
 use crate::learn::{Diverged, Learner, LearnerState, PassLoss, SampleSet, StartError};
@@ -43,8 +44,10 @@ pub struct FitRequest<'r> {
 pub enum FitEvent {
     /// It begins, or goes on.
     Start {
-        /// Games, those held out included.
+        /// Kept games, those held out included.
         games: u64,
+        /// Records, those held out included.
+        records: u64,
         /// Positions of an epoch.
         positions: u64,
         /// Weights of one stage.
@@ -78,7 +81,7 @@ pub enum FitEvent {
         loss: f64,
         /// The same on the games held out; none where there are none.
         held_out: Option<f64>,
-        /// The same by number of empties, 0 to 60; not a number where no position has so many.
+        /// The same by number of empties, 0 to 60; NaN where there is no such position.
         held_out_by_empties: Vec<f64>,
     },
 }
@@ -130,6 +133,7 @@ pub fn fit(request: &FitRequest, sink: &mut dyn FnMut(&FitEvent)) -> Result<FitO
     let config = request.config;
     sink(&FitEvent::Start {
         games: request.games.games,
+        records: request.games.records,
         positions: request.games.positions,
         weights: work.layout.weights(),
         done: work.share(),
@@ -138,7 +142,7 @@ pub fn fit(request: &FitRequest, sink: &mut dyn FnMut(&FitEvent)) -> Result<FitO
     let (began, mut saved, before) = (Instant::now(), Instant::now(), work.state.positions);
     while work.epoch() < config.epochs {
         let epoch = work.epoch() + 1;
-        let mut reader = request.games.reader(work.games_at_once());
+        let mut reader = work.reader()?;
         let mut blocks = 0;
         let first = work.blocks_of_epoch();
         while let Some((samples, positions)) = work.next_block(&mut reader, blocks >= first)? {
@@ -245,6 +249,7 @@ impl<'r> Work<'r> {
             }
         };
         learner.set_overlap(config.overlap);
+        learner.set_loss(config.loss);
         Ok(Self { request, layout, learner, state })
     }
 
@@ -263,11 +268,13 @@ impl<'r> Work<'r> {
         self.state.positions as f64 / (self.request.games.positions as f64 * f64::from(self.request.config.epochs))
     }
 
-    /// Games that are decoded together: a part of a block.
-    fn games_at_once(&self) -> usize {
-        (self.request.config.block as usize / 64).clamp(1, MAX_GAMES)
+    /// Reads the games from the beginning; those that are decoded together are a part of a block.
+    fn reader(&self) -> Result<Reader<'r>, GameFilesError> {
+        let at_once = (self.request.config.block as usize / 64).clamp(1, MAX_GAMES);
+        Reader::new(self.request.games, at_once)
     }
 
+    /// Of games and records counted together.
     fn is_held_out(&self, game: u64) -> bool {
         let every = u64::from(self.request.config.hold_out);
         every > 0 && game % every == every - 1
@@ -279,12 +286,12 @@ impl<'r> Work<'r> {
         if self.request.config.hold_out == 0 {
             return Ok(Some(set));
         }
-        let mut reader = self.request.games.reader(self.games_at_once());
-        while let Some((first, games)) = reader.next(None)? {
+        let mut reader = self.reader()?;
+        while let Some((first, chunk)) = reader.next()? {
             if self.request.stop.load(Relaxed) {
                 return Ok(None);
             }
-            add_samples(&mut set, &games, self.request.config.lambda, |i| self.is_held_out(first + i as u64));
+            chunk.add_to(&mut set, self.request.config, |i| self.is_held_out(first + i as u64));
         }
         Ok(Some(set))
     }
@@ -294,11 +301,10 @@ impl<'r> Work<'r> {
     fn next_block(&self, reader: &mut Reader, wanted: bool) -> Result<Option<(SampleSet, u64)>, FitError> {
         let (mut samples, mut positions) = (SampleSet::default(), 0);
         while positions < u64::from(self.request.config.block) {
-            let Some((first, games)) = reader.next(None)? else { break };
-            positions += games.iter().map(|game| game.labels().len() as u64).sum::<u64>();
+            let Some((first, chunk)) = reader.next()? else { break };
+            positions += chunk.positions();
             if wanted {
-                let is_learned = |i| !self.is_held_out(first + i as u64);
-                add_samples(&mut samples, &games, self.request.config.lambda, is_learned);
+                chunk.add_to(&mut samples, self.request.config, |i| !self.is_held_out(first + i as u64));
             }
         }
         Ok((positions > 0).then_some((samples, positions)))
@@ -326,9 +332,10 @@ impl<'r> Work<'r> {
     /// What was learned, with where it came from.
     fn weights(&self) -> WeightFile {
         let FitRequest { config, patterns, games, .. } = self.request;
+        let records = if games.records > 0 { format!("records = {}\n", games.records) } else { String::new() };
         let provenance = Provenance {
             config: format!(
-                "patterns = \"{}\"\n{}\n[games]\nsha256 = \"{}\"\npositions = {}\n",
+                "patterns = \"{}\"\n{}\n[games]\nsha256 = \"{}\"\npositions = {}\n{records}",
                 patterns.name.escape_default(),
                 config.to_toml(),
                 games.sha256,
@@ -337,7 +344,7 @@ impl<'r> Work<'r> {
             games: games.games,
             samples: self.state.updates,
             parent: self.state.parent.clone(),
-            ..Provenance::of_this_program("fitted to kept games")
+            ..Provenance::of_this_program("fitted to games")
         };
         WeightFile::new(self.learner.model(), provenance)
     }

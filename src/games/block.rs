@@ -4,15 +4,16 @@ use std::io::Read;
 
 use flate2::Compression;
 use flate2::read::{DeflateDecoder, DeflateEncoder};
+use sha2::{Digest, Sha256};
 
 use crate::board::Square;
 use crate::eval::Score;
 use crate::selfplay::{GameError, GameRecord, Label, PlyKind};
 
-/// Most games of a block.
+/// The largest number of games in a block.
 pub const MAX_GAMES: usize = 1 << 16;
 
-/// Most bytes of a block before it is deflated, for each game: 60 moves, as many kinds, values of 16 bits and lengths of lines, 20
+/// Limit in bytes of a block before it is deflated, for each game: 60 moves, as many kinds, values of 16 bits and lengths of lines, 20
 /// moves a line, and the two lengths.
 const MAX_GAME_BYTES: usize = 2 + 60 * (1 + 1 + 2 + 1 + 20);
 
@@ -64,6 +65,20 @@ pub enum BlockError {
 /// # Panics
 /// If there are more than [`MAX_GAMES`], or a value beyond 16 bits.
 pub fn encode(games: &[GameRecord]) -> Vec<u8> {
+    let mut deflated = Vec::new();
+    DeflateEncoder::new(&columns(games)[..], LEVEL).read_to_end(&mut deflated).expect("memory can be read");
+    deflated
+}
+
+/// SHA-256 of games as they are before they are deflated, which machines may do differently.
+///
+/// # Panics
+/// As [`encode`] does.
+pub fn digest(games: &[GameRecord]) -> [u8; 32] {
+    Sha256::digest(columns(games)).into()
+}
+
+fn columns(games: &[GameRecord]) -> Vec<u8> {
     assert!(games.len() <= MAX_GAMES, "{} games in a block", games.len());
     let labels = || games.iter().flat_map(GameRecord::labels);
     let mut bytes: Vec<u8> = games.iter().map(|game| game.moves().len() as u8).collect();
@@ -75,9 +90,7 @@ pub fn encode(games: &[GameRecord]) -> Vec<u8> {
     bytes.extend(differences.iter().map(|&difference| (difference >> 8) as u8));
     bytes.extend(labels().map(|label| label.line.len() as u8));
     bytes.extend(labels().flat_map(|label| &label.line).map(|square| square.index() as u8));
-    let mut deflated = Vec::new();
-    DeflateEncoder::new(&bytes[..], LEVEL).read_to_end(&mut deflated).expect("memory can be read");
-    deflated
+    bytes
 }
 
 /// What each value of a game adds to the one before it. Signs as if the turn passed over at every ply: at a pass the difference is
@@ -97,11 +110,11 @@ fn differences(game: &GameRecord) -> impl Iterator<Item = u16> {
 /// The games of a block of `count` games.
 ///
 /// # Errors
-/// The first thing that is wrong. No more is allocated than so many games take.
+/// The first thing that is wrong. No more is allocated than `count` games take.
 pub fn decode(deflated: &[u8], count: usize) -> Result<Vec<GameRecord>, BlockError> {
-    let most = count.min(MAX_GAMES) * MAX_GAME_BYTES;
+    let max_bytes = count.min(MAX_GAMES) * MAX_GAME_BYTES;
     let mut bytes = Vec::new();
-    let inflated = DeflateDecoder::new(deflated).take(most as u64 + 1).read_to_end(&mut bytes);
+    let inflated = DeflateDecoder::new(deflated).take(max_bytes as u64 + 1).read_to_end(&mut bytes);
     inflated.map_err(|error| BlockError::Inflate(error.to_string()))?;
     let mut columns = Columns { bytes: &bytes, at: 0, games: count };
     let moves = columns.take(count)?;

@@ -17,7 +17,7 @@ const HEADER: usize = 32 + CHECKSUM;
 /// Magic 4, first game 4, number of games 4, bytes of the block 4.
 const FRAME_HEADER: usize = 16;
 const FRAME_MAGIC: [u8; 4] = *b"FSGB";
-/// Most bytes of a frame's block: what [`MAX_GAMES`] games take that cannot be deflated, and a tenth more.
+/// Limit in bytes of a frame's block: what [`MAX_GAMES`] games take that cannot be deflated, and a tenth more.
 const MAX_BLOCK: usize = 1 << 28;
 
 /// Whose games a file holds.
@@ -140,36 +140,59 @@ impl GamesReader {
     /// # Errors
     /// [`GamesError::Torn`] where the file ends within the frame, [`GamesError::Damaged`] where the frame is not what was written.
     pub fn next_block(&mut self) -> Result<Option<Block>, GamesError> {
-        let at = self.at;
-        let mut header = [0; FRAME_HEADER];
-        if self.file.by_ref().take(1).read(&mut header[..1])? == 0 {
-            return Ok(None);
+        let block = read_block(&mut self.file, self.at)?;
+        if let Some(block) = &block {
+            self.at += (FRAME_HEADER + block.bytes.len() + CHECKSUM) as u64;
         }
-        if !fill(&mut self.file, &mut header[1..])? {
-            return Err(GamesError::Torn { at });
-        }
-        let word = |at: usize| u32::from_le_bytes(header[at..at + 4].try_into().expect("four bytes"));
-        let damaged = |reason: &str| GamesError::Damaged { at, reason: reason.to_owned() };
-        let (first, count, length) = (word(4), word(8) as usize, word(12) as usize);
-        if header[..4] != FRAME_MAGIC {
-            return Err(damaged("no frame begins there"));
-        }
-        if count > MAX_GAMES || length > MAX_BLOCK {
-            return Err(damaged("it claims to be larger than frames are"));
-        }
-        // By what is there, not by what is claimed.
-        let mut bytes = Vec::new();
-        self.file.by_ref().take((length + CHECKSUM) as u64).read_to_end(&mut bytes)?;
-        if bytes.len() < length + CHECKSUM {
-            return Err(GamesError::Torn { at });
-        }
-        let checksum = bytes.split_off(length);
-        if checksum[..] != Sha256::new_with_prefix(header).chain_update(&bytes).finalize()[..CHECKSUM] {
-            return Err(damaged("its checksum is wrong"));
-        }
-        self.at += (FRAME_HEADER + length + CHECKSUM) as u64;
-        Ok(Some(Block { at, first, count, bytes }))
+        Ok(block)
     }
+}
+
+/// The frames that bytes are made of, their checksums checked, none of them decoded.
+///
+/// # Errors
+/// [`GamesError::Torn`] or [`GamesError::Damaged`]: not a frame after the other, and nothing else.
+pub fn blocks(mut bytes: &[u8]) -> Result<Vec<Block>, GamesError> {
+    let length = bytes.len();
+    let mut blocks = Vec::new();
+    loop {
+        let at = (length - bytes.len()) as u64;
+        match read_block(&mut bytes, at)? {
+            Some(block) => blocks.push(block),
+            None => return Ok(blocks),
+        }
+    }
+}
+
+/// The frame that begins at byte `at`; none at the end.
+fn read_block(from: &mut impl Read, at: u64) -> Result<Option<Block>, GamesError> {
+    let mut header = [0; FRAME_HEADER];
+    if from.by_ref().take(1).read(&mut header[..1])? == 0 {
+        return Ok(None);
+    }
+    if !fill(from, &mut header[1..])? {
+        return Err(GamesError::Torn { at });
+    }
+    let word = |at: usize| u32::from_le_bytes(header[at..at + 4].try_into().expect("four bytes"));
+    let damaged = |reason: &str| GamesError::Damaged { at, reason: reason.to_owned() };
+    let (first, count, length) = (word(4), word(8) as usize, word(12) as usize);
+    if header[..4] != FRAME_MAGIC {
+        return Err(damaged("no frame begins there"));
+    }
+    if count > MAX_GAMES || length > MAX_BLOCK {
+        return Err(damaged("it claims to be larger than frames are"));
+    }
+    // By what is there, not by what is claimed.
+    let mut bytes = Vec::new();
+    from.by_ref().take((length + CHECKSUM) as u64).read_to_end(&mut bytes)?;
+    if bytes.len() < length + CHECKSUM {
+        return Err(GamesError::Torn { at });
+    }
+    let checksum = bytes.split_off(length);
+    if checksum[..] != Sha256::new_with_prefix(header).chain_update(&bytes).finalize()[..CHECKSUM] {
+        return Err(damaged("its checksum is wrong"));
+    }
+    Ok(Some(Block { at, first, count, bytes }))
 }
 
 /// A frame as it stands in the file, whole and undamaged.
@@ -182,6 +205,11 @@ pub struct Block {
 }
 
 impl Block {
+    /// Number of its first game in the generation, from 0.
+    pub fn first(&self) -> u32 {
+        self.first
+    }
+
     /// Number of games.
     pub fn len(&self) -> usize {
         self.count

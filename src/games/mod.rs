@@ -6,5 +6,5 @@
 mod block;
 mod file;
 
-pub use block::{BlockError, MAX_GAMES, decode, encode};
-pub use file::{Block, Frame, GamesError, GamesHeader, GamesReader, frame, is_games_file};
+pub use block::{BlockError, MAX_GAMES, decode, digest, encode};
+pub use file::{Block, Frame, GamesError, GamesHeader, GamesReader, blocks, frame, is_games_file};

@@ -1,16 +1,20 @@
 //! What the positions of recorded games and of scored positions are worth.
 
-use std::sync::atomic::AtomicBool;
+use std::sync::atomic::{AtomicBool, Ordering::Relaxed};
 
+use rayon::prelude::*;
+
+use super::samples::{Bound, Sample};
 use crate::board::{Position, ScoredDiagram, Side};
-use crate::record::{Fault, Finish, Game, Record};
+use crate::eval::Score;
+use crate::record::{Fault, Finish, Game, GameResult, Place, Record, RecordError};
 use crate::search::EndgameSolver;
 
 /// Table size of a [`Labeller`], as a power of two entries: what positions with a dozen empties fill.
 const TABLE: u32 = 13;
 
-/// Positions with their values in discs for the player to move.
-pub type Labelled = Vec<(Position, i32)>;
+/// Discs by which the side is ahead at least whose opponent resigned.
+const AHEAD: i32 = 2;
 
 /// Tells what the positions of records are worth.
 pub struct Labeller {
@@ -19,20 +23,20 @@ pub struct Labeller {
 }
 
 impl Labeller {
-    /// A labeller that solves positions with at most so many empties; 0 for none.
+    /// A labeller that solves positions with `exact_empties` empties or fewer; 0 for none.
     pub fn new(exact_empties: u32) -> Self {
         Self { solver: EndgameSolver::new(TABLE), exact_empties }
     }
 
-    /// The positions of a record in order, those in which somebody can move, each with its value in discs for the player to move.
+    /// The positions of a record in order, those in which somebody can move, each with its value.
     ///
     /// A position's own score counts first. Positions of games that have few enough empties are solved; those before are worth
-    /// what the first of these is, as if the rest of the game had been perfect. Without such, a game's result counts, unless
-    /// it was lost by resigning or on time, which says nothing of the discs.
+    /// what the first of these is, as if the rest of the game had been perfect. Without such, a game's result counts. Of a game that
+    /// was given up it says only who was ahead, which is a bound of two discs; of one that was lost on time it says nothing.
     ///
     /// # Errors
     /// [`Fault::NoScore`] where there is nothing to go by.
-    pub fn label(&mut self, record: &Record) -> Result<Labelled, Fault> {
+    pub fn label(&mut self, record: &Record) -> Result<Vec<Sample>, Fault> {
         self.label_until(record, &AtomicBool::new(false))
     }
 
@@ -40,27 +44,28 @@ impl Labeller {
     ///
     /// # Errors
     /// As of [`Self::label`].
-    pub fn label_until(&mut self, record: &Record, stop: &AtomicBool) -> Result<Labelled, Fault> {
+    pub fn label_until(&mut self, record: &Record, stop: &AtomicBool) -> Result<Vec<Sample>, Fault> {
         let labelled = match record {
             Record::Position(ScoredDiagram { diagram, score, .. }) => {
                 let value = score.or_else(|| self.solve(&diagram.position, stop));
-                value.map(|value| (diagram.position, value)).into_iter().collect()
+                value.map(|value| sample(diagram.position, value, Bound::Exact)).into_iter().collect()
             }
             Record::Game(game) => self.label_game(game, stop),
         };
         if labelled.is_empty() { Err(Fault::NoScore) } else { Ok(labelled) }
     }
 
-    fn label_game(&mut self, game: &Game, stop: &AtomicBool) -> Labelled {
-        let told = game.result.filter(|result| matches!(result.finish, Finish::Played | Finish::Agreed));
+    fn label_game(&mut self, game: &Game, stop: &AtomicBool) -> Vec<Sample> {
         // The value for black of what comes later.
-        let mut for_black = game.score_on_board().or(told).map(|result| result.discs);
+        let mut for_black = game.score_on_board().or(game.result).and_then(value_of);
         let steps: Vec<_> = game.steps().collect();
         let mut labelled = Vec::with_capacity(steps.len());
         for (diagram, _) in steps.into_iter().rev() {
-            let sign = if diagram.side == Side::Black { 1 } else { -1 };
-            for_black = self.solve(&diagram.position, stop).map(|value| sign * value).or(for_black);
-            labelled.extend(for_black.map(|value| (diagram.position, sign * value)));
+            let is_black = diagram.side == Side::Black;
+            let solved = self.solve(&diagram.position, stop);
+            for_black = solved.map(|value| (if is_black { value } else { -value }, Bound::Exact)).or(for_black);
+            let for_mover = for_black.map(|(value, bound)| if is_black { (value, bound) } else { (-value, -bound) });
+            labelled.extend(for_mover.map(|(value, bound)| sample(diagram.position, value, bound)));
         }
         labelled.reverse();
         labelled
@@ -72,4 +77,41 @@ impl Labeller {
         }
         self.solver.solve_until(*position, -64, 64, stop).map(|solved| solved.discs())
     }
+}
+
+fn sample(position: Position, discs: i32, bound: Bound) -> Sample {
+    Sample { bound, ..Sample::new(position, Score::from_discs(discs)) }
+}
+
+/// What a result says of the value for black.
+fn value_of(result: GameResult) -> Option<(i32, Bound)> {
+    match (result.finish, result.discs.signum()) {
+        (Finish::Played | Finish::Agreed, _) => Some((result.discs, Bound::Exact)),
+        (Finish::Resigned, 1) => Some((AHEAD, Bound::Lower)),
+        (Finish::Resigned, -1) => Some((-AHEAD, Bound::Upper)),
+        _ => None,
+    }
+}
+
+/// The samples of each record, on the threads of the current rayon pool, or why it has none; the first record is number `first` of its
+/// file, from 1. A position in which the player to move must pass is left out: it has no evaluation of its own. None if `stop` was
+/// set before the end.
+pub fn label_all(
+    records: Vec<Result<Record, RecordError>>,
+    first: usize,
+    exact_empties: u32,
+    stop: &AtomicBool,
+) -> Option<Vec<Result<Vec<Sample>, RecordError>>> {
+    let label = |labeller: &mut Labeller, (i, record): (usize, Result<Record, RecordError>)| {
+        let bad = |fault| RecordError { place: Place::Item(first + i), fault };
+        let mut labelled = labeller.label_until(&record?, stop).map_err(bad)?;
+        labelled.retain(|sample| sample.position.moves() != 0);
+        if labelled.is_empty() { Err(bad(Fault::NoScore)) } else { Ok(labelled) }
+    };
+    let label = |labeller: &mut Labeller, record| {
+        let labelled = label(labeller, record);
+        (!stop.load(Relaxed)).then_some(labelled)
+    };
+    let records = records.into_par_iter().enumerate().with_max_len(64);
+    records.map_init(|| Labeller::new(exact_empties), label).collect()
 }

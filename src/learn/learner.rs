@@ -7,6 +7,7 @@ use std::sync::atomic::{AtomicBool, Ordering::Relaxed};
 use rayon::prelude::*;
 use serde::{Deserialize, Serialize};
 
+use super::loss::Loss;
 use super::samples::{Sample, SampleSet};
 use super::step::{Step, StepRule, with_step};
 use crate::board::Position;
@@ -56,7 +57,8 @@ pub enum StartError {
     },
 }
 
-/// The errors of a pass, each taken before the sample was learned.
+/// The errors of a pass, each taken before the sample was learned. All count alike, whatever the samples' importance; one that its
+/// bound allows is 0.
 #[derive(Clone, Copy, PartialEq, Debug, Default, Serialize, Deserialize)]
 pub struct PassLoss {
     /// Samples learned; one that several stages learn counts for each.
@@ -96,6 +98,8 @@ pub struct Learner {
     stages: StageMap,
     /// See [`Self::set_overlap`].
     overlap: u32,
+    /// See [`Self::set_loss`].
+    loss: Loss,
     rule: StepRule,
     /// By stage, `rule.numbers()` floats a weight, its value in discs first.
     cells: Vec<Vec<f32>>,
@@ -105,7 +109,7 @@ impl Learner {
     /// A learner that knows nothing: all weights are zero.
     pub fn new(layout: Arc<Layout>, stages: StageMap, rule: StepRule) -> Self {
         let cells = (0..stages.count()).map(|_| zeros(rule.numbers() * layout.weights())).collect();
-        Self { layout, stages, overlap: 0, rule, cells }
+        Self { layout, stages, overlap: 0, loss: Loss::default(), rule, cells }
     }
 
     /// A learner that starts from a model's weights. Weights other than zero count as learned already: they move in small steps.
@@ -132,7 +136,7 @@ impl Learner {
             cells
         };
         let cells = model.weights.iter().map(learn_stage).collect();
-        Ok(Self { layout, stages: model.stages.clone(), overlap: 0, rule, cells })
+        Ok(Self { layout, stages: model.stages.clone(), overlap: 0, loss: Loss::default(), rule, cells })
     }
 
     /// The stage map.
@@ -150,11 +154,25 @@ impl Learner {
         self.stages = stages;
     }
 
-    /// Lets each stage also learn samples from so many plies before and after it, one in d + 1 of those d plies away: the values
+    /// Changes the parameters of the step rule.
+    ///
+    /// # Panics
+    /// A rule that keeps another number of floats for a weight.
+    pub fn set_rule(&mut self, rule: StepRule) {
+        assert_eq!(rule.numbers(), self.rule.numbers(), "a rule with a history of another kind");
+        self.rule = rule;
+    }
+
+    /// Lets each stage also learn samples from `plies` plies before and after it, one in d + 1 of those d plies away: the values
     /// of neighbouring stages are much alike, and a weight that is seldom met gains more from more samples than it loses by the
     /// difference. 0, as at first, is its own samples only. Not part of [`Self::state`].
     pub fn set_overlap(&mut self, plies: u32) {
         self.overlap = plies;
+    }
+
+    /// What an error costs; the square, as at first. Not part of [`Self::state`].
+    pub fn set_loss(&mut self, loss: Loss) {
+        self.loss = loss;
     }
 
     /// One pass over samples: the stages in parallel, each stage's samples in order, with steps `scale` times as large as the rule's. The
@@ -191,12 +209,12 @@ impl Learner {
         step: impl Step<NUMBERS>,
         stop: &AtomicBool,
     ) -> Result<Option<PassLoss>, Diverged> {
-        let (layout, stages, overlap) = (&*self.layout, &self.stages, self.overlap);
+        let (layout, stages, overlap, loss) = (&*self.layout, &self.stages, self.overlap, self.loss);
         let learn_stage = |(stage, cells): (usize, &mut Vec<f32>)| {
             let cells = cells.as_chunks_mut::<NUMBERS>().0;
             let samples = samples.of_stage(stages, stage, overlap).enumerate();
             let samples = samples.take_while(|(i, _)| i % STOP_EVERY != 0 || !stop.load(Relaxed));
-            let loss = learn_samples(layout, cells, samples.map(|(_, sample)| sample), step);
+            let loss = learn_samples(layout, cells, samples.map(|(_, sample)| sample), loss, step);
             match cells.iter().position(|cell| cell[0].is_nan() || cell[0].abs() > LIMIT) {
                 Some(weight) => Err(Diverged { stage, weight, value: cells[weight][0] }),
                 None => Ok(loss),
@@ -222,7 +240,8 @@ impl Learner {
                 let slots = &weights[..self.features()];
                 let value =
                     slots.iter().map(|&slot| cells[numbers * self.layout.weight_of_slot()[slot as usize] as usize]);
-                squared += f64::from(sample.target.discs() - value.sum::<f32>()).powi(2);
+                let error = sample.target.discs() - value.sum::<f32>();
+                squared += if sample.bound.allows(error) { 0.0 } else { f64::from(error).powi(2) };
             }
             PassLoss { samples: samples.len() as u64, squared }
         };
@@ -263,18 +282,18 @@ impl Learner {
         if state.cells.len() != state.stages.count() || !state.cells.iter().all(fits) {
             return None;
         }
-        Some(Self { layout, stages: state.stages, overlap: 0, rule, cells: state.cells })
+        Some(Self { layout, stages: state.stages, overlap: 0, loss: Loss::default(), rule, cells: state.cells })
     }
 }
 
-/// So many zeros, in large pages.
+/// Zeros, in large pages.
 fn zeros(count: usize) -> Vec<f32> {
     let mut zeros = vec![0.0; count];
     prefer_huge_pages(&mut zeros);
     zeros
 }
 
-/// Most features of a position: pattern instances and scalars.
+/// The largest number of features of a position: pattern instances and scalars.
 const FEATURES: usize = LANES + Scalar::ALL.len();
 
 /// Samples that are on their way at once: while one is learned, the memory brings what the next ones need.
@@ -285,18 +304,19 @@ fn learn_samples<'s, const NUMBERS: usize>(
     layout: &Layout,
     cells: &mut [[f32; NUMBERS]],
     mut samples: impl Iterator<Item = &'s Sample>,
+    loss: Loss,
     step: impl Step<NUMBERS>,
 ) -> PassLoss {
     let features = layout.instances() + layout.scalars().len();
     let weight_of_slot = layout.weight_of_slot();
-    let mut batch = [([0u32; FEATURES], 0f32); BATCH];
-    let mut loss = PassLoss::default();
+    let mut batch = [([0u32; FEATURES], Sample::new(Position::START, Score(0))); BATCH];
+    let mut losses = PassLoss::default();
     loop {
         let mut filled = 0;
-        for ((slots_of, target), sample) in batch.iter_mut().zip(&mut samples) {
-            slots(layout, &sample.position, slots_of);
+        for ((slots_of, sample), next) in batch.iter_mut().zip(&mut samples) {
+            slots(layout, &next.position, slots_of);
             slots_of[..features].iter().for_each(|&slot| prefetch(&weight_of_slot[slot as usize]));
-            *target = sample.target.discs();
+            *sample = *next;
             filled += 1;
         }
         let batch = &mut batch[..filled];
@@ -306,13 +326,13 @@ fn learn_samples<'s, const NUMBERS: usize>(
                 prefetch(&cells[*weight as usize]);
             }
         }
-        for (weights, target) in batch.iter() {
-            let error = learn_sample(cells, &weights[..features], *target, step);
-            loss.squared += f64::from(error * error);
+        for (weights, sample) in batch.iter() {
+            let error = learn_sample(cells, &weights[..features], sample, loss, step);
+            losses.squared += f64::from(error * error);
         }
-        loss.samples += filled as u64;
+        losses.samples += filled as u64;
         if filled < BATCH {
-            return loss;
+            return losses;
         }
     }
 }
@@ -323,7 +343,8 @@ fn learn_samples<'s, const NUMBERS: usize>(
 fn learn_sample<const NUMBERS: usize>(
     cells: &mut [[f32; NUMBERS]],
     weights: &[u32],
-    target: f32,
+    sample: &Sample,
+    loss: Loss,
     step: impl Step<NUMBERS>,
 ) -> f32 {
     let mut copies = [[0f32; NUMBERS]; FEATURES];
@@ -334,9 +355,13 @@ fn learn_sample<const NUMBERS: usize>(
         *copy = cells[weight as usize];
         partial[i % 4] += copy[0];
     }
-    let error = target - ((partial[0] + partial[1]) + (partial[2] + partial[3]));
+    let error = sample.target.discs() - ((partial[0] + partial[1]) + (partial[2] + partial[3]));
+    if sample.bound.allows(error) {
+        return 0.0;
+    }
+    let pull = sample.importance.share() * loss.pull(error);
     for copy in copies.iter_mut() {
-        step.apply(copy, error);
+        step.apply(copy, pull);
     }
     for (copy, &weight) in copies.iter().zip(weights) {
         cells[weight as usize] = *copy;

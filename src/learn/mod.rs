@@ -5,12 +5,14 @@
 
 mod labeller;
 mod learner;
+mod loss;
 mod returns;
 mod samples;
 mod step;
 
-pub use labeller::{Labelled, Labeller};
+pub use labeller::{Labeller, label_all};
 pub use learner::{Diverged, Learner, LearnerState, PassLoss, StartError};
+pub use loss::Loss;
 pub use returns::lambda_returns;
-pub use samples::{Sample, SampleSet};
+pub use samples::{Bound, Importance, Sample, SampleSet};
 pub use step::{AdaGrad, Decayed, Fixed, StepRule, TemporalCoherence};

@@ -29,7 +29,7 @@ pub fn lambda_returns(game: &Replay, lambda: f32) -> Vec<Sample> {
             Some((leaf, side)) => (leaf, if side == ply.side { 1.0 } else { -1.0 }),
             None => (ply.position, 1.0),
         };
-        samples.push(Sample { position, target: Score((sign * target).round() as i32) });
+        samples.push(Sample::new(position, Score((sign * target).round() as i32)));
     }
     samples.reverse();
     samples

@@ -1,5 +1,7 @@
 //! Labelled positions, sorted by the number of empty squares.
 
+use std::ops::Neg;
+
 use crate::board::Position;
 use crate::eval::{Score, StageMap};
 
@@ -10,6 +12,77 @@ pub struct Sample {
     pub position: Position,
     /// The wanted value for the player to move.
     pub target: Score,
+    /// Whether that is the value, or an end of the range in which it lies.
+    pub bound: Bound,
+    /// How much the sample counts.
+    pub importance: Importance,
+}
+
+/// Tens of millions of them are in memory: bound and importance fit where there were bytes to spare.
+const _: () = assert!(size_of::<Sample>() == 24);
+
+impl Sample {
+    /// A sample whose target is exact, and which counts in full.
+    pub const fn new(position: Position, target: Score) -> Self {
+        Self { position, target, bound: Bound::Exact, importance: Importance::FULL }
+    }
+}
+
+/// What a target says of a value. One that a bound allows is right: there is nothing to learn.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
+pub enum Bound {
+    /// It is the target.
+    #[default]
+    Exact,
+    /// It is the target or more.
+    Lower,
+    /// It is the target or less.
+    Upper,
+}
+
+impl Bound {
+    /// Whether it allows a value that is `error` below the target.
+    #[inline]
+    pub fn allows(self, error: f32) -> bool {
+        match self {
+            Self::Exact => false,
+            Self::Lower => error <= 0.0,
+            Self::Upper => error >= 0.0,
+        }
+    }
+}
+
+impl Neg for Bound {
+    type Output = Self;
+
+    /// The bound as the other side sees it.
+    fn neg(self) -> Self {
+        match self {
+            Self::Exact => Self::Exact,
+            Self::Lower => Self::Upper,
+            Self::Upper => Self::Lower,
+        }
+    }
+}
+
+/// The share of a full sample's step that a sample takes: above 0 and at most 1, so that no step grows beyond what its rule allows.
+#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Debug)]
+pub struct Importance(u16);
+
+impl Importance {
+    /// A sample like others.
+    pub const FULL: Self = Self(u16::MAX);
+
+    /// The nearest multiple of 1/65535 above 0. None for a share that is not above 0 and at most 1.
+    pub fn new(share: f32) -> Option<Self> {
+        (share > 0.0 && share <= 1.0).then(|| Self((share * f32::from(u16::MAX)).round().max(1.0) as u16))
+    }
+
+    /// The share; exactly 1 for [`Self::FULL`].
+    #[inline]
+    pub fn share(self) -> f32 {
+        f32::from(self.0) / f32::from(u16::MAX)
+    }
 }
 
 /// Samples in order of arrival, by number of empties: a stage takes what it learns from these, whatever the stage map.
@@ -48,7 +121,7 @@ impl SampleSet {
         self.by_empties.iter().all(Vec::is_empty)
     }
 
-    /// The samples with so many empties, oldest first.
+    /// The samples with a number of empties, oldest first.
     ///
     /// # Panics
     /// If `empties` is above 60.

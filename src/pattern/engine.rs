@@ -16,7 +16,7 @@ pub struct EngineTables {
 }
 
 impl EngineTables {
-    /// The number of the table by which a position with so many empty squares, at most 60, is evaluated.
+    /// The number of the table that evaluates positions with `empties` empty squares, at most 60.
     pub fn table_of(&self, empties: u32) -> usize {
         self.tables[60 - empties.min(60) as usize].into()
     }

@@ -6,7 +6,7 @@ use super::scalar::Scalar;
 use super::set::{Pattern, PatternSet, PatternSetError};
 use crate::board::{Bitboard, Position, Square, Symmetry, squares};
 
-/// Most pattern instances a set may have on the board; [`Indices`] has one lane for each.
+/// The largest number of pattern instances a set may have on the board; [`Indices`] has one lane for each.
 pub const LANES: usize = 64;
 
 /// Lanes of a vector.

@@ -21,6 +21,9 @@ pub trait Engine {
     /// What it thinks of a position in which the side to move has a legal move.
     fn think(&mut self, diagram: &Diagram, limits: &Limits<'_>) -> Analysis;
 
+    /// Hears of a game that has come to its end: each position with the move made, and black's result in discs.
+    fn learn(&mut self, _steps: &[(Diagram, Square)], _black_discs: i32) {}
+
     /// What it thinks of a legal move, for the side that makes it, looking `depth` plies ahead, 1 being the move itself.
     fn think_of_move(&mut self, diagram: &Diagram, square: Square, depth: u32, limits: &Limits<'_>) -> Analysis {
         let after = diagram.try_play(square).expect("a legal move");

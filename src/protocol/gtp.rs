@@ -9,7 +9,7 @@ use super::engine::Engine;
 use super::line::ServeError;
 use super::listener::{Hurry, Listener};
 use super::sgf;
-use crate::board::{Diagram, Side, Square, picture};
+use crate::board::{Diagram, Position, Side, Square, picture};
 use crate::search::Limits;
 
 const COMMANDS: [&str; 19] = [
@@ -57,7 +57,7 @@ pub fn serve(
     // Nothing interrupts: a referee that has sent several commands wants each of them answered in full.
     let listener = Listener::start(input, |_| false)?;
     let hurry = listener.hurry();
-    let mut session = Session { engine, history: vec![Diagram::START], clock: Clock::default(), hurry };
+    let mut session = Session { engine, history: vec![Diagram::START], learned: false, clock: Clock::default(), hurry };
     session.engine.new_game();
     while let Some(line) = listener.next() {
         let line: String = line?.chars().map(|c| if c == '\t' { ' ' } else { c }).filter(|c| !c.is_control()).collect();
@@ -85,6 +85,8 @@ struct Session<'a, E: Engine> {
     engine: &'a mut E,
     /// Each position of the game, the current one last; passes are steps of their own.
     history: Vec<Diagram>,
+    /// Whether the engine has heard of the game's end.
+    learned: bool,
     clock: Clock,
     hurry: Arc<Hurry>,
 }
@@ -124,6 +126,7 @@ impl<E: Engine> Session<'_, E> {
 
     fn clear(&mut self) -> Answer {
         self.history = vec![Diagram::START];
+        self.learned = false;
         self.clock.reset();
         self.engine.new_game();
         Ok(String::new())
@@ -132,7 +135,21 @@ impl<E: Engine> Session<'_, E> {
     fn play(&mut self, side: Side, square: Option<Square>) -> Answer {
         let steps = steps(self.now(), side, square).ok_or("illegal move")?;
         self.history.extend(steps);
+        self.learn();
         Ok(String::new())
+    }
+
+    /// Lets the engine hear of the game, once, when it is over.
+    fn learn(&mut self) {
+        let last = *self.now();
+        if self.learned || !last.position.is_game_over() {
+            return;
+        }
+        self.learned = true;
+        let (black, white) = last.black_and_white();
+        let discs = Position { player: black, opponent: white }.final_score();
+        let steps: Vec<_> = self.history.windows(2).filter_map(|pair| Some((pair[0], move_between(pair)?))).collect();
+        self.engine.learn(&steps, discs);
     }
 
     fn undo(&mut self) -> Answer {
@@ -185,6 +202,12 @@ impl<E: Engine> Session<'_, E> {
         self.history = history;
         Ok(if self.now().side == Side::Black { "black".into() } else { "white".into() })
     }
+}
+
+/// The move between two positions of a game; none for a pass.
+fn move_between(pair: &[Diagram]) -> Option<Square> {
+    let new = pair[0].position.empty() & !pair[1].position.empty();
+    (new != 0).then(|| Square::lowest(new))
 }
 
 /// The positions after a move (`None` passes), or `None` where it is illegal. A pass that the rules demanded before it may

@@ -30,7 +30,7 @@ pub fn serve(
 ) -> Result<(), ServeError> {
     let listener = Listener::start(input, interrupts)?;
     let (depth, hurry) = (engine.default_depth(), listener.hurry());
-    let mut session = Session { engine, output, game: Game::new(Diagram::START), depth, hurry };
+    let mut session = Session { engine, output, game: Game::new(Diagram::START), learned: false, depth, hurry };
     session.engine.new_game();
     while let Some(line) = listener.next() {
         let line = line?;
@@ -71,6 +71,8 @@ struct Session<'a, E: Engine, W: Write> {
     engine: &'a mut E,
     output: W,
     game: Game,
+    /// Whether the engine has heard of the game's end.
+    learned: bool,
     depth: u32,
     hurry: Arc<Hurry>,
 }
@@ -91,7 +93,10 @@ impl<E: Engine, W: Write> Session<'_, E, W> {
             "hint" => self.hint(argument),
             "go" => self.go(),
             "ping" => self.say(format!("pong {argument}").trim_end()),
-            "learn" => self.say("learned"),
+            "learn" => {
+                self.learn();
+                self.say("learned")
+            }
             "analyze" => self.analyze(),
             _ => Ok(()),
         }
@@ -126,6 +131,7 @@ impl<E: Engine, W: Write> Session<'_, E, W> {
         match ggf::read(text.as_bytes()).next() {
             Some(Ok(game)) => {
                 self.game = game;
+                self.learned = false;
                 self.engine.new_game();
                 Ok(())
             }
@@ -144,7 +150,17 @@ impl<E: Engine, W: Write> Session<'_, E, W> {
             Ok(square) => self.game.push(square, MoveNote::default()).map_err(|error| error.to_string()),
             Err(error) => Err(error.to_string()),
         };
+        self.learn();
         played.or_else(|error| self.complain(&error))
+    }
+
+    /// Lets the engine hear of the game, once, when it is over.
+    fn learn(&mut self) {
+        let result = self.game.score_on_board().filter(|_| !self.learned && self.game.start() == Diagram::START);
+        if let Some(result) = result {
+            self.learned = true;
+            self.engine.learn(&self.game.steps().collect::<Vec<_>>(), result.discs);
+        }
     }
 
     fn go(&mut self) -> io::Result<()> {

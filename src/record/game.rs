@@ -17,9 +17,9 @@ pub enum Finish {
     /// By the discs on the board, or nothing else is known.
     #[default]
     Played,
-    /// A player gave up (or made an illegal move).
+    /// A player gave up.
     Resigned,
-    /// A player ran out of time.
+    /// A player ran out of time, or lost by an illegal move or a crash: the position says nothing of it.
     TimedOut,
     /// The players agreed on it.
     Agreed,

@@ -193,8 +193,7 @@ impl GameLine {
         game.place = Some("flipside".to_owned());
         let finish = match self.end {
             End::Played => Finish::Played,
-            End::Time => Finish::TimedOut,
-            End::Illegal | End::Failure => Finish::Resigned,
+            End::Time | End::Illegal | End::Failure => Finish::TimedOut,
         };
         game.result = Some(GameResult { discs: self.discs, finish });
         game

@@ -20,7 +20,7 @@ pub use format::{Format, UnknownFormat};
 pub use game::{Finish, Game, GameResult, MoveNote};
 pub use read::{Record, Records, read};
 
-/// Most bytes of a file of records that are read.
+/// Limit in bytes of a file of records.
 pub const MAX_BYTES: u64 = 1 << 30;
 
 /// Something in a record that cannot be read, and where it stands.

@@ -2,7 +2,7 @@
 //! selective extension of the alpha-beta algorithm", 1995; "Experiments with Multi-ProbCut and a new high-quality evaluation
 //! function for Othello", 1997).
 //!
-//! Where a shallow search says that the deep value is on one side of a bound by more than so many standard deviations, the deep
+//! Where a shallow search says that the deep value is on one side of a bound by more than a number of standard deviations, the deep
 //! search is left out. A [`Calibration`] holds the parameters, which [`super::calibrate`] measures; [`Selectivity`] is what searches
 //! by them.
 
@@ -91,7 +91,7 @@ fn slot(empties: u32, depth: u32) -> usize {
 }
 
 impl Probe {
-    /// The probe of a pair of depths, with a margin of so many standard deviations.
+    /// The probe of a pair of depths, with a margin in standard deviations.
     pub(super) fn new(pair: &DepthPair, deviations: f32) -> Self {
         let &DepthPair { shallow, slope, offset, deviation, .. } = pair;
         let unit = Score::DISC as f32;

@@ -44,7 +44,7 @@ impl<'e, E: Evaluator> Searcher<'e, E> {
         }
     }
 
-    /// Lets so many threads work on a position together. With full width the value of a position does not depend on their
+    /// Lets several threads work on a position together. With full width the value of a position does not depend on their
     /// number as long as nothing was searched before, or [`Self::forget`] was called; which of several best moves is found,
     /// the line and the count of nodes may vary from search to search.
     ///

@@ -1,5 +1,5 @@
 //! Several threads on one position: where the first move of a null-window node has failed low, the others are independent of each
-//! other and go to all threads (young brothers wait: Rainer Feldmann, Burkhard Monien, Peter Mysliwietz and Oliver Vornberger,
+//! other and go to all threads (the Young Brothers Wait Concept: Rainer Feldmann, Burkhard Monien, Peter Mysliwietz and Oliver Vornberger,
 //! "Distributed game-tree search", 1989). A move above alpha stops the others.
 
 use std::sync::Mutex;

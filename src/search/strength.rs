@@ -18,7 +18,7 @@ pub struct Strength {
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub selectivity: Deviations,
 
-    /// Play exactly from so many empty squares on
+    /// Play exactly with this number of empty squares or fewer
     #[arg(long = "exact", default_value_t = 12, value_name = "N")]
     #[arg(value_parser = clap::value_parser!(u32).range(0..=i64::from(Self::MAX_EXACT_EMPTIES)))]
     pub exact_empties: u32,
@@ -33,7 +33,7 @@ impl Strength {
     /// The largest number of empty squares to solve from: with more, a move can take hours.
     pub const MAX_EXACT_EMPTIES: u32 = 30;
 
-    /// Full width to a depth, exact from so many empty squares on.
+    /// Full width to a depth, exact with `exact_empties` empty squares or fewer.
     pub const fn new(depth: u32, exact_empties: u32) -> Self {
         Self { depth, selectivity: None, exact_empties }
     }

@@ -236,7 +236,7 @@ impl<B: Bucket> Table<B> {
     pub fn store(&self, slot: Slot, entry: Entry) {
         let entries = self.buckets[slot.bucket].entries();
         let mut victim = &entries[0];
-        let mut least = u32::MAX;
+        let mut min_price = u32::MAX;
         for words in entries {
             let data = words.data.load(Relaxed);
             let alive = generation_of(data) == self.generation;
@@ -245,8 +245,8 @@ impl<B: Bucket> Table<B> {
                 break;
             }
             let price = if alive { 1 + draft_of(data) as u32 } else { 0 };
-            if price < least {
-                (least, victim) = (price, words);
+            if price < min_price {
+                (min_price, victim) = (price, words);
             }
         }
         let data = entry.pack() | self.generation;

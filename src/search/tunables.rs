@@ -67,7 +67,7 @@ pub(super) const PV_EXTRA_ORDER_DEPTH: u32 = 2;
 
 /// A selective search that precedes the exact one.
 pub(super) struct SelectivePass {
-    /// It is made of positions with so many empty squares or more.
+    /// Fewest empty squares of the positions it is made for.
     pub min_empties: u32,
     /// The margin of its probes in standard deviations of their error.
     pub deviations: f32,

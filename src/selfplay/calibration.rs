@@ -18,7 +18,7 @@ const GAMES: SelfPlayConfig =
     SelfPlayConfig { strength: Strength::new(2, 6), opening_plies: 20, exploration: 0.05, update: UpdateTarget::Td };
 /// Games played at once.
 const BATCH: u32 = 256;
-/// Games played at most for each position wanted: early in the game there are only so many different ones.
+/// Games played at most for each position wanted: early in the game there are not as many different ones.
 const MAX_GAMES: usize = 8;
 
 /// Positions of self-play, `count` different ones for each of the [`groups`] of numbers of empty squares (fewer where the games

@@ -24,12 +24,31 @@ pub fn atomic_write<R, E: From<io::Error>>(
         writer.flush()?;
         return Ok(result);
     }
+    atomic_replace(path, |file| {
+        let mut writer = BufWriter::with_capacity(1 << 16, file);
+        let result = write(&mut writer)?;
+        writer.flush()?;
+        Ok(result)
+    })
+}
+
+/// [`atomic_write`] for what is written out of order: `write` gets an empty file that becomes the file at `path`, which must be a regular
+/// one if there is one.
+///
+/// # Errors
+/// Whatever `write` returns or the file system reports; the temporary file is then removed.
+pub fn atomic_replace<R, E: From<io::Error>>(
+    path: &Path,
+    write: impl FnOnce(&mut File) -> Result<R, E>,
+) -> Result<R, E> {
+    let replaced = fs::metadata(path).ok();
+    if replaced.as_ref().is_some_and(|metadata| !metadata.is_file()) {
+        return Err(io::Error::new(io::ErrorKind::InvalidInput, "not a regular file").into());
+    }
     let target = follow_links(path)?;
     let folder = folder_of(&target);
-    let temporary = new_temporary(folder)?;
-    let mut writer = BufWriter::with_capacity(1 << 16, temporary);
-    let result = write(&mut writer)?;
-    let temporary = writer.into_inner().map_err(io::IntoInnerError::into_error)?;
+    let mut temporary = new_temporary(folder)?;
+    let result = write(temporary.as_file_mut())?;
     if let Some(metadata) = replaced {
         temporary.as_file().set_permissions(metadata.permissions())?;
     }

@@ -12,7 +12,7 @@ use super::deflated::{deflate, inflate};
 use super::error::{FileError, FormatError, HEADER};
 use super::{atomic_write, read_bounded};
 
-/// Most bytes of any file.
+/// Limit in bytes of any file.
 const LARGEST: usize = 1 << 30;
 
 /// A kind of file: what its header says and how large it may be.
@@ -27,7 +27,7 @@ pub struct Container {
     pub magic: [u8; 8],
     /// The only version of the payload that is read.
     pub version: u32,
-    /// Most bytes a file and its payload may have, at most 2^30. More are refused unread.
+    /// Limit in bytes of a file and of its payload, at most 2^30. More are refused unread.
     pub limit: u64,
     /// How the payload stands in the file.
     pub packing: Packing,

@@ -6,7 +6,7 @@ use std::path::Path;
 
 use super::{FileError, FormatError};
 
-/// Most bytes of a configuration or a pattern set as TOML text.
+/// Limit in bytes of a configuration or a pattern set as TOML text.
 pub const MAX_TOML_BYTES: u64 = 1 << 20;
 
 /// The bytes of a file, if they are at most `limit`; of a larger one nothing is read. `what` says what it should be.

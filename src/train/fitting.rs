@@ -46,7 +46,7 @@ impl Run<'_> {
         let config = self.config.fit.expect("checked: whoever wants a fit says how");
         let root = self.keeper.directory.path().to_owned();
         let checkpoint = self.keeper.directory.file(FIT);
-        let games = GameFiles::open(&[root], config.first_generation, self.stop, |_| ());
+        let games = GameFiles::open(std::slice::from_ref(&root), &config, &root, self.stop, &mut |_| ());
         let games = games.map_err(|error| TrainError::from(FitError::from(error)))?.ok_or(Halt::Stopped)?;
         let request = FitRequest {
             config: &config,
@@ -76,7 +76,7 @@ impl Run<'_> {
         self.state.progress.pace.fit = seconds / games.positions as f64;
         // What the fit was told stands in the run's configuration too.
         let Provenance { origin, samples, .. } = weights.provenance;
-        let run = self.provenance();
+        let run = self.provenance(generation);
         weights.provenance = Provenance { origin, samples: run.samples + samples, ..run };
         if let Some((loss, held_out, by_empties)) = last {
             let held_out_by_empties = by_empties.iter().map(|&loss| loss.is_finite().then_some(loss)).collect();

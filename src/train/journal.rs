@@ -34,7 +34,7 @@ pub(super) struct Journal {
     written: Instant,
 }
 
-/// Frames wait in memory until they are so many bytes, or so much time has passed.
+/// Frames wait in memory until they have this size, or this age.
 const PENDING_BYTES: usize = 1 << 16;
 const PENDING_TIME: Duration = Duration::from_secs(1);
 
@@ -105,6 +105,11 @@ impl Journal {
         Ok(())
     }
 
+    /// Removes the journal, so that all games of the generation are played again.
+    pub fn remove(self, keeper: &mut Keeper) -> Result<(), Halt> {
+        if self.length == 0 { Ok(()) } else { keeper.patiently(&self.path, |disk| disk.remove(&self.path)) }
+    }
+
     /// Writes what waits, and makes sure that a checkpoint which relies on the journal finds it even after a power cut.
     pub fn finish(&mut self, keeper: &mut Keeper) -> Result<(), Halt> {
         self.flush(keeper)?;
@@ -117,7 +122,7 @@ pub(super) fn samples_of(games: &[GameRecord], lambda: f32) -> impl Iterator<Ite
     games.iter().flat_map(move |game| lambda_returns(&game.replay(), lambda))
 }
 
-/// The replay window of a run that has learned so many generations, oldest first.
+/// The replay window of a run that has learned a number of generations, oldest first.
 ///
 /// # Errors
 /// A journal that lacks games, whatever the reason.

@@ -9,6 +9,7 @@ use std::time::Duration;
 use super::directory::{METRICS, RunDirectory};
 use super::error::TrainError;
 use super::event::TrainEvent;
+use super::request::Budget;
 use crate::learn::Diverged;
 use crate::selfplay::Stopped;
 use crate::storage::{Disk, is_transient};
@@ -49,7 +50,7 @@ const LONGEST_PAUSE: u64 = 30;
 /// Minutes of pauses after which a run gives up.
 const PATIENCE: u64 = 5;
 
-/// Most time that passes until a pause hears of a stop.
+/// A pause looks this often whether the run is to stop.
 const MOMENT: Duration = Duration::from_millis(100);
 
 /// Writes the run's files and tells of its events.
@@ -71,6 +72,8 @@ pub(super) struct Metrics {
     told: HashSet<String>,
     /// The most seconds that an event tells of, over all sessions.
     pub elapsed: f64,
+    /// The budget of the last session that told it.
+    pub budget: Option<Budget>,
 }
 
 impl<'r> Keeper<'r> {
@@ -120,7 +123,7 @@ impl<'r> Keeper<'r> {
         self.patiently(&from, |disk| disk.rename(&from, &to))
     }
 
-    /// Tells, once, if the disk has no room for so many bytes of games.
+    /// Tells, once, if the disk has no room for `needed` bytes of games.
     pub fn look_at_room(&mut self, needed: u64) -> Result<(), Halt> {
         match self.disk.room(self.directory.path()) {
             Ok(room) if needed > room && !self.low_room_told => {
@@ -174,6 +177,9 @@ impl Metrics {
             let Ok(event) = serde_json::from_slice::<TrainEvent>(line) else { continue };
             metrics.told.extend(event.key());
             metrics.elapsed = metrics.elapsed.max(event.elapsed().unwrap_or(0.0));
+            if let TrainEvent::Start { budget, .. } = event {
+                metrics.budget = Some(budget).filter(|budget| !budget.is_none());
+            }
         }
         metrics
     }

@@ -8,7 +8,7 @@ use super::event::TrainEvent;
 use super::journal::{Journal, samples_of};
 use super::keeper::{Halt, Keeper};
 use super::run::Run;
-use super::source::{GameJob, Played};
+use super::source::{BadGames, GameJob, Played};
 use crate::learn::SampleSet;
 
 impl Run<'_> {
@@ -45,7 +45,11 @@ impl Run<'_> {
                 generation,
                 games: replayed..phase.games,
             };
-            self.source.play(&job, self.stop, &mut on_games);
+            if let Err(BadGames(reason)) = self.source.play(&job, self.stop, &mut on_games) {
+                intake.journal.remove(intake.keeper)?;
+                self.keeper.tell(&TrainEvent::PlayedAgain { generation, reason })?;
+                return self.play(generation, phase);
+            }
         }
         if let Some(halt) = failure {
             return Err(halt);

@@ -1,10 +1,9 @@
 //! A new run's first lessons: recorded games and scored positions.
 
 use std::path::{Path, PathBuf};
-use std::sync::atomic::{AtomicBool, Ordering::Relaxed};
+use std::sync::atomic::AtomicBool;
 use std::time::Instant;
 
-use rayon::prelude::*;
 use sha2::{Digest, Sha256};
 
 use super::config::{RecordsConfig, TrainConfig};
@@ -14,9 +13,8 @@ use super::identity::hex;
 use super::keeper::Halt;
 use super::run::Run;
 use super::state::RecordsProgress;
-use crate::eval::Score;
-use crate::learn::{Labelled, Labeller, Sample, SampleSet};
-use crate::record::{Fault, Format, MAX_BYTES, Place, Record, RecordError, read};
+use crate::learn::{SampleSet, label_all};
+use crate::record::{Format, MAX_BYTES, RecordError, read};
 use crate::selfplay::Stopped;
 use crate::storage::read_bounded;
 
@@ -30,7 +28,7 @@ const BLOCK: usize = 1 << 18;
 const TOLD: u64 = 20;
 
 /// The configuration with the checksums of its record files, by which a run knows its data again.
-pub(super) fn sealed(config: &TrainConfig) -> Result<TrainConfig, TrainError> {
+pub(super) fn with_checksums(config: &TrainConfig) -> Result<TrainConfig, TrainError> {
     let mut config = config.clone();
     if let Some(records) = &mut config.records {
         let found: Result<Vec<_>, _> = records.files.iter().map(|file| sha256(Path::new(file))).collect();
@@ -123,20 +121,18 @@ fn read_lessons(
     let unreadable = |error| TrainError::Records { path: path.clone(), format, error };
     let mut records = read(&bytes, format).map_err(unreadable)?.skip(first as usize);
     let mut lesson = Lesson::default();
-    let mut at = first as usize;
+    let mut number = first as usize + 1;
     loop {
         let chunk: Vec<_> = records.by_ref().take(CHUNK).collect();
-        let at_end = chunk.is_empty();
-        at += chunk.len();
-        lesson.read += chunk.len() as u64;
-        for labelled in labelled(chunk, at, config.exact_empties, stop)? {
+        let (at_end, count) = (chunk.is_empty(), chunk.len());
+        for labelled in label_all(chunk, number, config.exact_empties, stop).ok_or(Stopped)? {
             match labelled {
-                Ok(positions) => positions.into_iter().for_each(|(position, value)| {
-                    lesson.samples.push(Sample { position, target: Score::from_discs(value) });
-                }),
+                Ok(samples) => samples.into_iter().for_each(|sample| lesson.samples.push(sample)),
                 Err(error) => lesson.faults.push(error),
             }
         }
+        number += count;
+        lesson.read += count as u64;
         if at_end || lesson.samples.len() >= BLOCK {
             on_lesson(std::mem::take(&mut lesson))?;
         }
@@ -144,27 +140,4 @@ fn read_lessons(
             return Ok(format);
         }
     }
-}
-
-/// The positions of each record, the last of them number `last` of the file from 1, or why it has none. A position in which the
-/// player to move must pass has no evaluation of its own.
-fn labelled(
-    records: Vec<Result<Record, RecordError>>,
-    last: usize,
-    exact_empties: u32,
-    stop: &AtomicBool,
-) -> Result<Vec<Result<Labelled, RecordError>>, Stopped> {
-    let before = last - records.len();
-    let label = |labeller: &mut Labeller, (i, record): (usize, Result<Record, RecordError>)| {
-        let bad = |fault| RecordError { place: Place::Item(before + i + 1), fault };
-        let mut labelled = labeller.label_until(&record?, stop).map_err(bad)?;
-        labelled.retain(|(position, _)| position.moves() != 0);
-        if labelled.is_empty() { Err(bad(Fault::NoScore)) } else { Ok(labelled) }
-    };
-    let label = |labeller: &mut Labeller, record| {
-        let labelled = label(labeller, record);
-        if stop.load(Relaxed) { Err(Stopped) } else { Ok(labelled) }
-    };
-    let records = records.into_par_iter().enumerate().with_max_len(64);
-    records.map_init(|| Labeller::new(exact_empties), label).collect()
 }

@@ -24,7 +24,7 @@ pub(super) fn of_games(config: &TrainConfig, budget: &Budget, progress: &Progres
     if config.keep_games { GAME.saturating_mul(games) } else { 0 }
 }
 
-/// Bytes of the games that will be played in so many seconds at the pace of the last generation.
+/// Bytes of the games that will be played in a number of seconds at the pace of the last generation.
 pub(super) fn of_seconds(config: &TrainConfig, pace: &Pace, generation: u32, seconds: f64) -> u64 {
     let games = f64::from(config.phase(generation).games);
     let rate = games / (games * pace.game + pace.learning);

@@ -39,20 +39,39 @@ pub struct Played {
 pub trait GameSource: Sync {
     /// Hands over the games of a job in the order of their numbers, some at a time, from any thread. Ends soon after `stop` is set or
     /// `on_games` breaks off; what was handed over until then are the first games of the job.
-    fn play(&self, job: &GameJob<'_>, stop: &AtomicBool, on_games: &mut (dyn FnMut(Played) -> ControlFlow<()> + Send));
+    ///
+    /// # Errors
+    /// Games that were handed over are not the job's; all of the generation have to be played again.
+    fn play(
+        &self,
+        job: &GameJob<'_>,
+        stop: &AtomicBool,
+        on_games: &mut (dyn FnMut(Played) -> ControlFlow<()> + Send),
+    ) -> Result<(), BadGames>;
 }
+
+/// Games that turned out not to be the run's, and why.
+#[derive(Clone, PartialEq, Eq, Debug, thiserror::Error)]
+#[error("{0}")]
+pub struct BadGames(pub String);
 
 /// Plays on the threads of the current rayon pool.
 #[derive(Clone, Copy, Debug, Default)]
 pub struct LocalGames;
 
 impl GameSource for LocalGames {
-    fn play(&self, job: &GameJob<'_>, stop: &AtomicBool, on_games: &mut (dyn FnMut(Played) -> ControlFlow<()> + Send)) {
+    fn play(
+        &self,
+        job: &GameJob<'_>,
+        stop: &AtomicBool,
+        on_games: &mut (dyn FnMut(Played) -> ControlFlow<()> + Send),
+    ) -> Result<(), BadGames> {
         let evaluator = PatternEvaluator::with_layout(job.model, job.layout.clone()).expect("the learner's model fits");
-        let Ok(calibration) = measured_calibration(&evaluator, job.play, stop) else { return };
+        let Ok(calibration) = measured_calibration(&evaluator, job.play, stop) else { return Ok(()) };
         let evaluator = evaluator.with_calibration(calibration);
         let players = SelfPlay::new(&evaluator, *job.play);
         let prepare = |first, games: Vec<GameRecord>| Played { frame: frame(first, &games), games };
         players.play_in_order(job.seed, job.generation, job.games.clone(), stop, prepare, on_games);
+        Ok(())
     }
 }

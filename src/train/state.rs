@@ -115,13 +115,13 @@ const UNKNOWN_FIT: f64 = 1e-5;
 const UNKNOWN_GATE: f64 = 0.05;
 
 impl Pace {
-    /// Whether there is time for a generation of so many games and, after it, for the last gate and checkpoint, in what is left of a
+    /// Whether there is time for a generation of `games` games and, after it, for the last gate and checkpoint, in what is left of a
     /// budget of `limit` seconds.
     pub fn has_time_for(&self, games: u32, elapsed: f64, limit: f64) -> bool {
         elapsed + self.game * f64::from(games) + self.after_play(limit) <= limit
     }
 
-    /// What fitting so many positions takes.
+    /// The seconds that fitting takes.
     pub fn fit_of(&self, positions: u64) -> f64 {
         let each = if self.fit > 0.0 { self.fit } else { UNKNOWN_FIT / rayon::current_num_threads() as f64 };
         each * positions as f64

@@ -7,6 +7,7 @@ use flipside::eval::{Model, StageMap};
 use flipside::pattern::{Pattern, PatternSet};
 use flipside::weights::{Provenance, WeightFile};
 
+use crate::helpers::say_skipped;
 use crate::support::*;
 
 const GAMES: &str = "f5d6c3\nf5f6e6f4\n";
@@ -120,7 +121,7 @@ fn outputs_are_checked_before_the_work() {
     locked.set_readonly(true);
     fs::set_permissions(path("locked.fsw"), locked).unwrap();
     if fs::OpenOptions::new().write(true).open(path("locked.fsw")).is_ok() {
-        eprintln!("skipped: nothing is locked for this user");
+        say_skipped("nothing is locked for this user");
         return;
     }
     assert!(refusal(&[&deep[..], &[&path("locked.fsw")]].concat(), "", 1).contains("locked.fsw"));

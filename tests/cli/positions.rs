@@ -201,7 +201,7 @@ fn regret_is_what_the_moves_chosen_lose() {
     assert_eq!(all("1"), all("3"));
 }
 
-/// A position with so many empty squares after random moves; not one where the side to move must pass.
+/// A position with a number of empty squares after random moves; not one where the side to move must pass.
 fn late_position(empties: u32, seed: u64) -> Diagram {
     let mut rng = ChaCha8Rng::seed_from_u64(seed);
     let mut diagram = Diagram::START;

@@ -2,6 +2,8 @@
 
 mod bad_input;
 mod commands;
+#[path = "../helpers/mod.rs"]
+mod helpers;
 mod naive;
 mod peers;
 mod transfer;

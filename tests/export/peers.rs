@@ -6,13 +6,15 @@ use flipside::board::Diagram;
 use flipside::eval::{Evaluator, PatternEvaluator};
 use flipside::export::{Engine, import};
 
+use crate::helpers::say_skipped;
+
 /// The folder with other engines' own weights, which are not part of this repository.
 fn peers() -> Option<PathBuf> {
     let folder = std::env::var_os("FLIPSIDE_PEERS")
         .map_or_else(|| Path::new(env!("CARGO_MANIFEST_DIR")).join("../shared/data/peers"), PathBuf::from);
     let found = folder.is_dir();
     if !found {
-        eprintln!("skipped: no folder {} with other engines' weights (FLIPSIDE_PEERS)", folder.display());
+        say_skipped(format_args!("no folder {} with other engines' weights (FLIPSIDE_PEERS)", folder.display()));
     }
     found.then_some(folder)
 }

@@ -33,8 +33,8 @@ use table::Table;
 /// probability that the one is stronger than the other. With several depths there is a table for each of them. Prints names and
 /// values separated by tabs.
 #[derive(Args, Debug)]
-#[command(after_help = "Example:\n  flipside league default mobility squares --depth 1,4 --pairs 100\n  \
-    flipside league runs/*/best.fsw default --anchor default --depth 1,4,6 --pairs 1000 --games league.jsonl")]
+#[command(after_help = "Example:\n  flipside league default mobility squares --depth 1,4 --pairs 20\n  \
+    flipside league runs/latest/best.fsw default --anchor default --depth 2 --pairs 20 --games league.jsonl")]
 pub struct LeagueArguments {
     /// The players
     #[arg(required = true, num_args = 2.., value_name = "PLAYER")]
@@ -53,7 +53,7 @@ pub struct LeagueArguments {
     #[arg(value_parser = clap::value_parser!(u32).range(1..=i64::from(Strength::MAX_DEPTH)))]
     depth: Vec<u32>,
 
-    /// Play exactly from so many empty squares on
+    /// Play exactly with this number of empty squares or fewer
     #[arg(long, default_value_t = 12, value_name = "N")]
     #[arg(value_parser = clap::value_parser!(u32).range(0..=i64::from(Strength::MAX_EXACT_EMPTIES)))]
     exact: u32,
@@ -71,6 +71,10 @@ pub struct LeagueArguments {
     /// Keep the games in this file as they finish, and go on after those it holds. More players, depths and pairs may join later
     #[arg(long, value_name = "FILE")]
     games: Option<PathBuf>,
+
+    /// A book for our own players that have none by `book=`
+    #[arg(long, value_name = "FILE")]
+    book: Option<PathBuf>,
 
     #[command(flatten)]
     external: ExternalArguments,
@@ -94,7 +98,7 @@ impl LeagueArguments {
     /// Runs the command.
     pub fn run(self, session: &Session, out: &mut dyn Write) -> Result<(), CliError> {
         let anchor = self.anchor()?;
-        let roster = self.roster()?;
+        let roster = self.roster(session)?;
         let openings = self.openings.select(self.pairs, session)?;
         let log = match &self.games {
             None => None,
@@ -142,9 +146,9 @@ impl LeagueArguments {
         found.ok_or_else(|| CliError::Usage(format!("--anchor `{anchor}` is none of the players")))
     }
 
-    fn roster(&self) -> Result<Roster, CliError> {
+    fn roster(&self, session: &Session) -> Result<Roster, CliError> {
         let limits = self.external.limits(self.players.iter().any(PlayerChoice::speaks_nboard))?;
-        let mut shelf = Shelf::default();
+        let mut shelf = Shelf::with_book(self.book.as_deref(), false, session);
         let mut depths = self.depth.clone();
         depths.sort_unstable();
         depths.dedup();

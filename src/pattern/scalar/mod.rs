@@ -101,7 +101,11 @@ scalars! {
 
 #[cfg(test)]
 mod tests {
+    use rand::SeedableRng;
+    use rand_chacha::ChaCha8Rng;
+
     use super::*;
+    use crate::board::Transcript;
 
     #[test]
     fn names_in_files_are_those_of_the_features() {
@@ -112,19 +116,11 @@ mod tests {
 
     #[test]
     fn values_are_within_their_tables() {
-        let mut position = Position::START;
-        let mut choice = 5u32;
-        while !position.is_game_over() {
-            let seen = Seen::new(&position);
+        for (diagram, _) in Transcript::random(&mut ChaCha8Rng::seed_from_u64(5)).steps() {
+            let seen = Seen::new(&diagram.position);
             for scalar in Scalar::ALL {
                 assert!(scalar.of(&seen) < scalar.values(), "{}", scalar.name());
             }
-            choice = choice.wrapping_mul(1_664_525).wrapping_add(1_013_904_223);
-            let moves: Vec<_> = crate::board::squares(position.moves()).collect();
-            position = match moves.len() {
-                0 => position.pass(),
-                count => position.play(moves[(choice >> 16) as usize % count]),
-            };
         }
     }
 }

@@ -1,4 +1,4 @@
-//! Nodes with so many empty squares that ordering their moves by midgame searches pays.
+//! Nodes with enough empty squares for ordering their moves by midgame searches to pay.
 
 use arrayvec::ArrayVec;
 

@@ -46,7 +46,7 @@ pub struct EndgameSolver<'e, E: Evaluator = MobilityEvaluator> {
 
 /// The tables of one thread.
 struct OwnTables {
-    /// For positions so near the end, and so many, that the way to the shared table would cost more than the search.
+    /// For positions near the end: there are millions, and the way to the shared table would cost more than the search.
     near: Table<CacheLine>,
     /// For the midgame searches that order moves and predict values.
     midgame: Table<Single>,

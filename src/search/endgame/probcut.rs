@@ -22,7 +22,7 @@ pub(super) fn probes(calibration: Option<&Calibration>) -> Box<[Probes]> {
     SELECTIVE_PASSES.iter().map(pass).collect()
 }
 
-/// What predicts the exact value of positions with so many empty squares: of the pairs measured with about as many the one with
+/// What predicts the exact value of positions with a number of empty squares: of the pairs measured with about as many the one with
 /// about the depth wanted.
 fn prediction(measured: &[DepthPair], empties: u32) -> DepthPair {
     let wanted = probe_depth(empties);
@@ -49,7 +49,7 @@ fn probe_depth(empties: u32) -> u32 {
 }
 
 impl<E: Evaluator> Search<'_, E> {
-    /// How far the result of searching a node with so many empty squares can be relied upon: only deep nodes are cut, so that what
+    /// How far the result of searching a node can be relied upon, by its number of empty squares: only deep nodes are cut, so that what
     /// is found out about others is proved in all searches.
     #[inline]
     pub(super) fn trust_at(&self, empties: u32) -> Trust {

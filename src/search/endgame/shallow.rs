@@ -119,7 +119,7 @@ impl<'a, E: Evaluator> Search<'a, E> {
         best
     }
 
-    /// The table for positions with so many empty squares.
+    /// The table for positions with this number of empty squares.
     #[inline]
     pub(super) fn table_for(&self, empties: u32) -> &'a Table<CacheLine> {
         if empties >= SHARED_TT_MIN_EMPTIES { self.shared.table } else { self.near }

@@ -1,0 +1,88 @@
+//! What games, and what is done with them, cost on this machine: the figures that `scaling` is fed with.
+//!
+//! Seconds are processor time of one thread, so that other programs disturb little. `cargo run --release --example piece_costs`
+
+use std::fs;
+use std::sync::Arc;
+use std::sync::atomic::AtomicBool;
+
+use flipside::eval::PatternEvaluator;
+use flipside::games::{decode, encode, frame};
+use flipside::learn::{SampleSet, lambda_returns};
+use flipside::pattern::Layout;
+use flipside::selfplay::{SelfPlay, SelfPlayConfig};
+use flipside::train::{PRESETS, TrainConfig};
+use flipside::weights::{Provenance, WeightFile};
+
+/// Processor time of this thread in seconds.
+fn processor_time() -> f64 {
+    let text = fs::read_to_string("/proc/thread-self/schedstat").expect("Linux tells it");
+    text.split(' ').next().and_then(|word| word.parse::<f64>().ok()).expect("a number of nanoseconds") * 1e-9
+}
+
+fn timed<T>(work: impl FnOnce() -> T) -> (T, f64) {
+    let began = processor_time();
+    let done = work();
+    (done, processor_time() - began)
+}
+
+/// Mean and coefficient of variation.
+fn spread(values: &[f64]) -> (f64, f64) {
+    let mean = values.iter().sum::<f64>() / values.len() as f64;
+    let variance = values.iter().map(|value| (value - mean).powi(2)).sum::<f64>() / values.len() as f64;
+    (mean, variance.sqrt() / mean)
+}
+
+fn main() {
+    let preset = PRESETS.iter().find(|(name, ..)| *name == "overnight").expect("a preset").1;
+    let config = TrainConfig::from_layers(&[preset.parse().expect("TOML")]).expect("a preset can be run");
+    let play: SelfPlayConfig = config.phases[3].self_play;
+    let file = WeightFile::embedded();
+    let stop = AtomicBool::new(false);
+    let layout = Arc::new(Layout::new(&file.model.set).expect("a layout"));
+    let (evaluator, building) = timed(|| PatternEvaluator::with_layout(&file.model, layout).expect("they fit"));
+    println!("an evaluator of the weights\t{:.1} ms", 1e3 * building);
+    let players = SelfPlay::new(&evaluator, play);
+    let mut games = Vec::new();
+    for (size, pieces) in [(32u32, 24), (16, 24), (8, 32), (4, 48), (1, 96)] {
+        let mut costs = Vec::new();
+        for piece in 0..pieces {
+            let numbers = size * piece..size * (piece + 1);
+            let (played, seconds) = timed(|| players.play_here(1, 1, numbers, &stop).expect("nothing stops it"));
+            costs.push(1e3 * seconds / f64::from(size));
+            if size == 32 {
+                games.push(played);
+            }
+        }
+        let (mean, variation) = spread(&costs);
+        println!("pieces of {size} games\t{mean:.3} ms a game\tvariation {:.1}%", 100.0 * variation);
+    }
+    let count = (32 * games.len()) as f64;
+    let microseconds = |seconds: f64| 1e6 * seconds / count;
+    let (blocks, encoding) = timed(|| games.iter().map(|games| encode(games)).collect::<Vec<_>>());
+    let (_, framing) = timed(|| games.iter().map(|games| frame(0, games)).collect::<Vec<_>>());
+    let (_, decoding) = timed(|| blocks.iter().map(|block| decode(block, 32)).collect::<Vec<_>>());
+    let (samples, sampling) = timed(|| {
+        let mut samples = SampleSet::default();
+        games
+            .iter()
+            .flatten()
+            .flat_map(|game| lambda_returns(&game.replay(), 0.9))
+            .for_each(|sample| samples.push(sample));
+        samples
+    });
+    let bytes: usize = blocks.iter().map(Vec::len).sum();
+    println!("a game on the wire\t{:.0} bytes, {:.0} positions", bytes as f64 / count, samples.len() as f64 / count);
+    println!("encoding a game\t{:.1} us; as a frame {:.1} us", microseconds(encoding), microseconds(framing));
+    println!("decoding and replaying a game\t{:.1} us", microseconds(decoding));
+    println!("samples of a game\t{:.1} us", microseconds(sampling));
+    let file = WeightFile::new(file.model.clone(), Provenance::default());
+    let (bytes, packing) = timed(|| file.to_bytes());
+    let (_, unpacking) = timed(|| WeightFile::from_bytes(&bytes));
+    println!(
+        "weights as a file\t{:.1} MB, {:.0} ms to write, {:.0} ms to read",
+        bytes.len() as f64 / 1e6,
+        1e3 * packing,
+        1e3 * unpacking
+    );
+}

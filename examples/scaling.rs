@@ -1,0 +1,446 @@
+//! How far the threads of one machine, and the machines of a cluster, are kept busy: a simulation of a generation of self-play, from
+//! measured costs. It draws its chance from a seed, so that the tables of docs/SCALING.md come out the same everywhere; the ledger of a
+//! cluster is the very one that the coordinator works with. `cargo run --release --example scaling`
+
+// What the ledger needs of the program; the rest of it is not used here.
+#[allow(dead_code)]
+#[path = "../src/cluster/ledger.rs"]
+mod ledger;
+#[allow(dead_code)]
+#[path = "../src/selfplay/pieces.rs"]
+mod pieces;
+mod selfplay {
+    pub use crate::pieces::LOCKSTEP;
+}
+mod wire {
+    pub const MAX_GAMES: u32 = 256;
+}
+
+use std::cmp::Reverse;
+use std::collections::{BinaryHeap, VecDeque};
+use std::ops::Range;
+use std::time::{Duration, Instant};
+
+use ledger::Ledger;
+
+/// Costs as `cargo run --release --example piece_costs` measures them, in seconds.
+#[derive(Clone, Copy)]
+struct Costs {
+    /// A game, played in step with 31 others.
+    game: f64,
+    /// Standard deviation of a single game's cost, as a share of it.
+    variation: f64,
+    /// What games cost more in smaller pieces: (games of a piece, factor).
+    smaller: [(u32, f64); 4],
+    /// Samples of a game, and its place in the journal: by one thread, in order.
+    intake: f64,
+    /// Decoding and replaying a game that another machine has played, and deflating it anew: on any thread.
+    decode: f64,
+    /// Before the first game: an evaluator of the weights, made by all threads. After the last: the journal is synced.
+    before: f64,
+    after: f64,
+    /// Writing the weights as a file; reading them, and an evaluator of them, at a worker.
+    pack: f64,
+    unpack: f64,
+    /// Bytes of a game and of the weights on the wire.
+    game_bytes: f64,
+    weight_bytes: f64,
+}
+
+/// Preset `overnight` on a Zen 5 core: depth 4, exact from 12 empties on, set `night`.
+const OVERNIGHT: Costs = Costs {
+    game: 2.0e-3,
+    variation: 0.65,
+    smaller: [(1, 1.27), (4, 1.22), (8, 1.13), (16, 1.07)],
+    intake: 6e-6,
+    decode: 17e-6,
+    before: 55e-3,
+    after: 3e-3,
+    pack: 0.055,
+    unpack: 0.115,
+    game_bytes: 110.0,
+    weight_bytes: 6.2e6,
+};
+
+/// The same with searches of about four times the cost (depth 6, selective).
+const DEEPER: Costs = Costs { game: 4.0 * OVERNIGHT.game, ..OVERNIGHT };
+
+/// Splitmix64.
+struct Chance(u64);
+
+impl Chance {
+    fn next(&mut self) -> f64 {
+        self.0 = self.0.wrapping_add(0x9E37_79B9_7F4A_7C15);
+        let mut z = self.0;
+        z = (z ^ (z >> 30)).wrapping_mul(0xBF58_476D_1CE4_E5B9);
+        z = (z ^ (z >> 27)).wrapping_mul(0x94D0_49BB_1331_11EB);
+        ((z ^ (z >> 31)) >> 11) as f64 / (1u64 << 53) as f64
+    }
+
+    /// About normal, mean 0 and deviation 1.
+    fn normal(&mut self) -> f64 {
+        (0..12).map(|_| self.next()).sum::<f64>() - 6.0
+    }
+
+    /// Time until something happens that happens once in `mean`.
+    fn exponential(&mut self, mean: f64) -> f64 {
+        -mean * (1.0 - self.next()).ln()
+    }
+}
+
+impl Costs {
+    /// Seconds for a piece of so many games.
+    fn piece(&self, games: u32, chance: &mut Chance) -> f64 {
+        let factor = self.smaller.iter().find(|(most, _)| games <= *most).map_or(1.0, |(_, factor)| *factor);
+        let variation = self.variation / f64::from(games).sqrt();
+        f64::from(games) * self.game * factor * (1.0 + variation * chance.normal()).max(0.3)
+    }
+}
+
+/// Seconds as a number that can be compared.
+#[derive(Clone, Copy)]
+struct Time(f64);
+
+impl PartialEq for Time {
+    fn eq(&self, other: &Self) -> bool {
+        self.cmp(other).is_eq()
+    }
+}
+
+impl Eq for Time {}
+
+impl PartialOrd for Time {
+    fn partial_cmp(&self, other: &Self) -> Option<std::cmp::Ordering> {
+        Some(self.cmp(other))
+    }
+}
+
+impl Ord for Time {
+    fn cmp(&self, other: &Self) -> std::cmp::Ordering {
+        self.0.total_cmp(&other.0)
+    }
+}
+
+/// Seconds of a generation on one machine, its games cut into pieces, each taken by the first thread that is free. `barrier`: games
+/// after which all wait for each other.
+fn one_machine(costs: &Costs, threads: usize, pieces: &[Range<u32>], barrier: u32, chance: &mut Chance) -> f64 {
+    let before = costs.before / threads as f64;
+    let mut free: BinaryHeap<Reverse<Time>> = (0..threads).map(|_| Reverse(Time(before))).collect();
+    let (mut intake, mut last) = (before, before);
+    for piece in pieces {
+        if piece.start.is_multiple_of(barrier) {
+            free = (0..threads).map(|_| Reverse(Time(last))).collect();
+        }
+        let Reverse(Time(begin)) = free.pop().expect("there are threads");
+        let end = begin + costs.piece(piece.len() as u32, chance);
+        free.push(Reverse(Time(end)));
+        last = last.max(end);
+        // In order, by whichever thread; the others go on meanwhile.
+        intake = intake.max(end) + costs.intake * piece.len() as f64;
+    }
+    last.max(intake) + costs.after
+}
+
+/// The share of the threads' time that went into games, were they played 32 in step.
+fn busy(costs: &Costs, games: u32, threads: usize, seconds: f64) -> f64 {
+    costs.game * f64::from(games) / (threads as f64 * seconds)
+}
+
+fn equal(games: u32) -> Vec<Range<u32>> {
+    (0..games).step_by(32).map(|first| first..(first + 32).min(games)).collect()
+}
+
+fn table_of_threads(costs: &Costs, games: u32) {
+    println!("threads\t2048 and a barrier\tpieces of 32\tshrinking pieces\tgeneration, s");
+    for threads in [1, 2, 4, 8, 16, 32, 64, 96, 128] {
+        let mut chance = Chance(1);
+        let mean = |pieces: &[Range<u32>], barrier: u32, chance: &mut Chance| {
+            (0..20).map(|_| one_machine(costs, threads, pieces, barrier, chance)).sum::<f64>() / 20.0
+        };
+        let shrinking = mean(&pieces::pieces(0..games, threads), u32::MAX, &mut chance);
+        let columns = [mean(&equal(games), 2048, &mut chance), mean(&equal(games), u32::MAX, &mut chance), shrinking];
+        let shares = columns.map(|seconds| format!("{:.1}%", 100.0 * busy(costs, games, threads, seconds)));
+        println!("{threads}\t{}\t{shrinking:.3}", shares.join("\t"));
+    }
+}
+
+/// A cluster.
+#[derive(Clone, Copy)]
+struct Cluster {
+    workers: usize,
+    /// Cores of each worker, and of the coordinator.
+    cores: usize,
+    coordinator: usize,
+    /// Mean seconds between failures of one worker; one that has failed is back after a minute.
+    failures: f64,
+    /// Seconds from machine to machine through the broker, and the broker's bytes a second.
+    latency: f64,
+    bandwidth: f64,
+}
+
+const RACK: Cluster =
+    Cluster { workers: 16, cores: 4, coordinator: 64, failures: 3600.0, latency: 1e-3, bandwidth: 1.25e9 };
+
+#[derive(Clone, PartialEq, Eq, PartialOrd, Ord)]
+enum Event {
+    /// Weights and jobs are at a worker.
+    Ready(usize),
+    /// A step is played: by a worker in one of its lives, of job and step.
+    Played(usize, u32, usize),
+    /// A result is at the coordinator.
+    Arrived(usize),
+    /// A thread of the coordinator has done what it did: a step, a message, or nothing.
+    Here(Option<usize>, Option<usize>),
+    Fails(usize),
+    Returns(usize),
+}
+
+/// A job that was offered.
+struct Job {
+    games: Range<u32>,
+    left: usize,
+    worker: usize,
+}
+
+struct Worker {
+    life: u32,
+    is_up: bool,
+    idle: usize,
+    /// Jobs' steps that wait.
+    queue: VecDeque<usize>,
+    held: usize,
+}
+
+/// What a generation took.
+struct Outcome {
+    seconds: f64,
+    busy: f64,
+    bytes: f64,
+    twice: f64,
+    failures: u32,
+}
+
+/// Plays a generation. `weights`: whether workers have to fetch new ones first.
+struct Simulation {
+    costs: Costs,
+    cluster: Cluster,
+    chance: Chance,
+    events: BinaryHeap<Reverse<(Time, u64, Event)>>,
+    count: u64,
+    ledger: Ledger<()>,
+    jobs: Vec<Job>,
+    workers: Vec<Worker>,
+    inbox: VecDeque<usize>,
+    /// When the broker's line is free.
+    line: f64,
+    bytes: f64,
+    played: u64,
+    failures: u32,
+    origin: Instant,
+    is_offered: bool,
+}
+
+impl Simulation {
+    fn at(&mut self, time: f64, event: Event) {
+        self.count += 1;
+        self.events.push(Reverse((Time(time), self.count, event)));
+    }
+
+    fn instant(&self, time: f64) -> Instant {
+        self.origin + Duration::from_secs_f64(time)
+    }
+
+    /// When bytes are through that are sent now.
+    fn send(&mut self, now: f64, bytes: f64) -> f64 {
+        self.line = self.line.max(now) + bytes / self.cluster.bandwidth;
+        self.bytes += bytes;
+        self.line + self.cluster.latency
+    }
+
+    fn threads(&self) -> usize {
+        self.cluster.coordinator + self.workers.iter().filter(|worker| worker.is_up).count() * self.cluster.cores
+    }
+
+    /// Gives a worker as much as it wants to have at hand.
+    fn feed(&mut self, number: usize, now: f64) {
+        let most = 2 * self.cluster.cores + 8;
+        let threads = self.threads();
+        while self.is_offered && self.workers[number].is_up && self.workers[number].held < most {
+            let Some(games) = self.ledger.offer(threads, self.instant(now)) else { return };
+            let steps = (games.len()).div_ceil(32);
+            self.jobs.push(Job { games, left: steps, worker: number });
+            let job = self.jobs.len() - 1;
+            let worker = &mut self.workers[number];
+            worker.held += steps;
+            worker.queue.extend(std::iter::repeat_n(job, steps));
+            self.bytes += 400.0;
+        }
+    }
+
+    /// Sets a worker's idle cores to work.
+    fn drive(&mut self, number: usize, now: f64) {
+        while self.workers[number].is_up && self.workers[number].idle > 0 {
+            let Some(job) = self.workers[number].queue.pop_front() else { return };
+            self.workers[number].idle -= 1;
+            let end = now + self.costs.piece(32, &mut self.chance);
+            let life = self.workers[number].life;
+            self.at(end, Event::Played(number, life, job));
+        }
+    }
+
+    /// What a thread of the coordinator does next.
+    fn work_here(&mut self, now: f64) {
+        if let Some(job) = self.inbox.pop_front() {
+            let seconds = (self.costs.decode + self.costs.intake) * self.jobs[job].games.len() as f64;
+            // One message in a hundred is played here too.
+            let games = self.jobs[job].games.len() as u32;
+            let tried = if job.is_multiple_of(100) { self.costs.piece(games, &mut self.chance) } else { 0.0 };
+            return self.at(now + seconds + tried, Event::Here(None, Some(job)));
+        }
+        match self.ledger.claim(self.instant(now)) {
+            Some(step) => {
+                let seconds = self.costs.piece(32, &mut self.chance) + 32.0 * self.costs.intake;
+                self.at(now + seconds, Event::Here(Some(step), None));
+            }
+            None => self.at(now + 5e-3, Event::Here(None, None)),
+        }
+    }
+
+    fn complete(&mut self, step: usize, by: Option<usize>, now: f64) {
+        self.played += 1;
+        self.ledger.complete(step, [0; 32], by, (), self.instant(now));
+        while self.ledger.take().is_some() {}
+    }
+
+    fn run(mut self, games: u32, has_new_weights: bool) -> Outcome {
+        let costs = self.costs;
+        let before = costs.before / self.cluster.coordinator as f64;
+        let begin = before + if has_new_weights { costs.pack } else { 0.0 };
+        for _ in 0..self.cluster.coordinator {
+            self.at(before, Event::Here(None, None));
+        }
+        for number in 0..self.workers.len() {
+            let ready = if has_new_weights {
+                self.send(begin, costs.weight_bytes) + costs.unpack
+            } else {
+                begin + self.cluster.latency
+            };
+            self.at(ready, Event::Ready(number));
+            let fails = self.chance.exponential(self.cluster.failures);
+            self.at(fails, Event::Fails(number));
+        }
+        let mut now = 0.0;
+        while !self.ledger.is_over() {
+            let Reverse((Time(time), _, event)) = self.events.pop().expect("the coordinator always has an event");
+            now = time;
+            self.is_offered = now >= begin;
+            match event {
+                Event::Ready(number) => {
+                    let worker = &mut self.workers[number];
+                    (worker.is_up, worker.idle, worker.held) = (true, self.cluster.cores, 0);
+                    worker.queue.clear();
+                    self.feed(number, now);
+                    self.drive(number, now);
+                }
+                Event::Played(number, life, job) if life == self.workers[number].life => {
+                    self.workers[number].idle += 1;
+                    self.jobs[job].left -= 1;
+                    if self.jobs[job].left == 0 {
+                        self.workers[number].held -= self.jobs[job].games.len().div_ceil(32);
+                        let arrival = self.send(now, costs.game_bytes * self.jobs[job].games.len() as f64);
+                        self.at(arrival, Event::Arrived(job));
+                        self.feed(number, now);
+                    }
+                    self.drive(number, now);
+                }
+                Event::Played(..) => {}
+                Event::Arrived(job) => self.inbox.push_back(job),
+                Event::Here(step, job) => {
+                    if let Some(step) = step {
+                        self.complete(step, None, now);
+                    }
+                    if let Some(job) = job {
+                        let by = Some(self.jobs[job].worker);
+                        for step in self.ledger.steps(self.jobs[job].games.clone()).expect("what was offered") {
+                            self.complete(step, by, now);
+                        }
+                    }
+                    self.work_here(now);
+                }
+                Event::Fails(number) => {
+                    self.failures += 1;
+                    let worker = &mut self.workers[number];
+                    (worker.life, worker.is_up) = (worker.life + 1, false);
+                    self.at(now + 60.0, Event::Returns(number));
+                    let fails = now + 60.0 + self.chance.exponential(self.cluster.failures);
+                    self.at(fails, Event::Fails(number));
+                }
+                Event::Returns(number) => {
+                    let ready = self.send(now, costs.weight_bytes) + costs.unpack;
+                    self.at(ready, Event::Ready(number));
+                }
+            }
+        }
+        let seconds = now + costs.after;
+        let cores = self.cluster.workers * self.cluster.cores + self.cluster.coordinator;
+        let steps = f64::from(games.div_ceil(32));
+        Outcome {
+            seconds,
+            busy: busy(&costs, games, cores, seconds),
+            bytes: self.bytes / seconds,
+            twice: (self.played as f64 - steps).max(0.0) / steps,
+            failures: self.failures,
+        }
+    }
+}
+
+fn generation(costs: &Costs, cluster: &Cluster, games: u32, has_new_weights: bool, seed: u64) -> Outcome {
+    let worker = |_| Worker { life: 0, is_up: false, idle: 0, queue: VecDeque::new(), held: 0 };
+    let simulation = Simulation {
+        costs: *costs,
+        cluster: *cluster,
+        chance: Chance(seed),
+        events: BinaryHeap::new(),
+        count: 0,
+        ledger: Ledger::new(0..games),
+        jobs: Vec::new(),
+        workers: (0..cluster.workers).map(worker).collect(),
+        inbox: VecDeque::new(),
+        line: 0.0,
+        bytes: 0.0,
+        played: 0,
+        failures: 0,
+        origin: Instant::now(),
+        is_offered: false,
+    };
+    simulation.run(games, has_new_weights)
+}
+
+fn table_of_workers(costs: &Costs, games: &[u32], has_new_weights: bool) {
+    println!("workers\tcores\tgames\tbusy\tgeneration, s\tMB/s\tplayed twice\tfailures");
+    for workers in [1, 4, 16, 64, 250, 1000] {
+        for &games in games {
+            let cluster = Cluster { workers, ..RACK };
+            let Outcome { seconds, busy, bytes, twice, failures } =
+                generation(costs, &cluster, games, has_new_weights, workers as u64);
+            let cores = workers * cluster.cores + cluster.coordinator;
+            let (busy, twice, bytes) = (100.0 * busy, 100.0 * twice, bytes / 1e6);
+            println!("{workers}\t{cores}\t{games}\t{busy:.1}%\t{seconds:.2}\t{bytes:.1}\t{twice:.2}%\t{failures}");
+        }
+    }
+}
+
+fn main() {
+    println!(
+        "One machine, a generation of 16,384 games of preset `overnight`: share of the threads' time that is play"
+    );
+    table_of_threads(&OVERNIGHT, 16_384);
+    println!(
+        "\nA coordinator of 64 cores and workers of 4, each failing once an hour; the weights are those of the generation before"
+    );
+    table_of_workers(&OVERNIGHT, &[16_384, 131_072, 1_048_576], false);
+    println!("\nThe same with new weights for each generation");
+    table_of_workers(&OVERNIGHT, &[131_072, 1_048_576], true);
+    println!("\nThe same with searches that take four times as long");
+    table_of_workers(&DEEPER, &[131_072, 1_048_576], true);
+}

@@ -1,0 +1,193 @@
+//! What follows from what is known: values by negamax, and where a book should grow.
+//!
+//! Values come from the leaves: each position has its best unplayed move with a score, and moves in the book are worth what their
+//! positions are (Michael Buro, "Toward opening book learning", 1999). Where to grow is decided in the same way: a deviation
+//! from the best play costs its shortfall in measured standard deviations, each ply [`PLY`], and the cheapest sum leads (after
+//! Thomas Lincke, "Strategies for the automatic construction of opening books", 2000).
+
+use std::collections::{HashMap, HashSet};
+
+use super::error::BookError;
+use super::record::{Derived, Deviation, Key, Leaf, Link, Record, Valued, as_played, canonical, links};
+use super::store::Book;
+use crate::board::{Bitboard, Position, Square, Symmetry};
+use crate::eval::Score;
+
+/// What a ply costs a position's priority, in 1/256 standard deviations: the book is that much broader than deep.
+pub(super) const PLY: u32 = 64;
+
+/// A move that leads to a position of the book.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Child {
+    pub to: Square,
+    pub position: Position,
+    /// What follows there, values seen by the player who makes the move.
+    pub derived: Derived,
+}
+
+impl Child {
+    fn new(to: Square, position: Position, turn: bool, mut derived: Derived) -> Self {
+        if turn {
+            derived.value = derived.value.map(|value| -value);
+            derived.play = -derived.play;
+        }
+        Self { to, position, derived }
+    }
+}
+
+/// The moves of a position that lead into the book.
+///
+/// # Errors
+/// Those of `lookup`.
+pub(super) fn children<E>(
+    position: Position,
+    mut lookup: impl FnMut(Position) -> Result<Option<Derived>, E>,
+) -> Result<Vec<Child>, E> {
+    let mut children = Vec::new();
+    for (to, link) in links(position) {
+        if let Link::To { position, turn } = link
+            && let Some(derived) = lookup(position)?
+        {
+            children.push(Child::new(to, position, turn, derived));
+        }
+    }
+    Ok(children)
+}
+
+/// The moves of a position of a book that lead to others of it.
+pub(super) fn children_in(book: &mut Book, position: Position) -> Result<Vec<Child>, BookError> {
+    children(position, |position| Ok(book.find(position)?.map(|record| record.derived)))
+}
+
+/// The leaf of a record, where it counts: not where its move has become one of the book's.
+pub(super) fn open_leaf(record: &Record, children: &[Child]) -> Option<Valued> {
+    let Leaf::Best(valued) = record.leaf else { return None };
+    let known = |child: &Child| child.derived.value.is_some();
+    let taken = match valued.to {
+        _ if valued.exact => false,
+        Some(to) => children.iter().any(|child| child.to == to && known(child)),
+        None => children.iter().any(known),
+    };
+    (!taken).then_some(valued)
+}
+
+/// What follows for a record from the moves that lead into the book.
+pub(super) fn derive(record: &Record, children: &[Child]) -> Derived {
+    let leaf = open_leaf(record, children);
+    if let Some(Valued { score, exact: true, .. }) = leaf {
+        let play = as_played(score, true);
+        return Derived { value: Some(score), play, error: Deviation::EXACT, priority: Derived::NEVER };
+    }
+    let mut best: Option<(Score, Deviation)> = None;
+    let mut play = i16::MIN;
+    let leaf_option = leaf.map(|leaf| (leaf.score, leaf.error, as_played(leaf.score, false)));
+    let child_options =
+        children.iter().filter_map(|Child { derived, .. }| Some((derived.value?, derived.error, derived.play)));
+    for (value, error, as_play) in leaf_option.into_iter().chain(child_options) {
+        if best.is_none_or(|(least, than)| value > least || value == least && error < than) {
+            best = Some((value, error));
+        }
+        play = play.max(as_play);
+    }
+    let priority = derive_priority(record, children, best.map(|(value, _)| value));
+    match best {
+        Some((value, error)) => Derived { value: Some(value), play, error, priority },
+        None => Derived { priority, ..Derived::NOTHING },
+    }
+}
+
+fn derive_priority(record: &Record, children: &[Child], value: Option<Score>) -> u16 {
+    let own = own_cost(record, children, value);
+    let through = children
+        .iter()
+        .filter_map(|child| step_cost(child, value).map(|cost| cost + u32::from(child.derived.priority)));
+    let least = own.into_iter().chain(through).min();
+    least.map_or(Derived::NEVER, |least| (least + PLY).min(u32::from(Derived::NEVER)) as u16)
+}
+
+/// What it costs to deviate to what is to be searched for a position itself: its best unplayed move, or which that is.
+pub(super) fn own_cost(record: &Record, children: &[Child], value: Option<Score>) -> Option<u32> {
+    let short = |valued: &Valued| value.map_or(0, |value| valued.error.shortfall((value - valued.score).0));
+    match &record.leaf {
+        Leaf::Best(valued) if valued.exact => None,
+        // There is nothing to add after the end of the game.
+        Leaf::Best(Valued { to: Some(to), .. }) if matches!(Link::after(record.position, *to), Link::End(_)) => None,
+        Leaf::Best(valued) if valued.to.is_some() => Some(short(valued)),
+        Leaf::Best(_) | Leaf::Unsearched => Some(0),
+        Leaf::AllPlayed if children.len() == record.position.moves().count_ones() as usize => None,
+        // Positions were taken out of the book.
+        Leaf::AllPlayed => Some(0),
+    }
+}
+
+/// What it costs to make a move of the book.
+pub(super) fn step_cost(child: &Child, value: Option<Score>) -> Option<u32> {
+    let Derived { value: own, error, priority, .. } = child.derived;
+    let short = own.zip(value).map_or(0, |(own, value)| error.shortfall((value - own).0));
+    (priority != Derived::NEVER).then_some(short)
+}
+
+/// Makes what follows right for some canonical positions of a book and for all positions before them, as far as those can be
+/// reached from the start.
+///
+/// # Errors
+/// As of [`Book::get`].
+pub(super) fn update(book: &mut Book, targets: &[Position]) -> Result<(), BookError> {
+    let mut wanted: HashSet<Position> = targets.iter().copied().collect();
+    let sets = Supersets::new(targets);
+    let start = canonical(Position::START);
+    let (mut open, mut seen) = (vec![start], HashSet::from([start]));
+    while let Some(position) = open.pop() {
+        if book.find(position)?.is_none() {
+            continue;
+        }
+        wanted.insert(position);
+        for (_, link) in links(position) {
+            if let Link::To { position, .. } = link
+                && sets.hold(position)
+                && seen.insert(position)
+            {
+                open.push(position);
+            }
+        }
+    }
+    let mut order: Vec<Key> = wanted.into_iter().map(Key::of).collect();
+    order.sort_unstable_by(|a, b| b.cmp(a));
+    let mut fresh: HashMap<Position, Derived> = HashMap::with_capacity(order.len());
+    for Key(_, position) in order {
+        let Some(record) = book.find(position)? else { continue };
+        let children = children(position, |position| match fresh.get(&position) {
+            Some(derived) => Ok(Some(*derived)),
+            None => Ok(book.find(position)?.map(|record| record.derived)),
+        })?;
+        let derived = derive(&record, &children);
+        fresh.insert(position, derived);
+        if derived != record.derived {
+            book.put(Record { derived, ..record })?;
+        }
+    }
+    Ok(())
+}
+
+/// Occupied squares of positions under all symmetries: what comes before one of them in a game has its discs on a part of those.
+struct Supersets(Vec<Bitboard>);
+
+impl Supersets {
+    fn new(positions: &[Position]) -> Self {
+        let occupied = |position: &Position| position.player | position.opponent;
+        let images =
+            positions.iter().map(occupied).flat_map(|set| Symmetry::ALL.map(|symmetry| symmetry.bitboard(set)));
+        let mut sets: Vec<_> = images.collect();
+        sets.sort_unstable();
+        sets.dedup();
+        // A set within another says nothing of its own; most positions of a game are before its last.
+        let within = |set: &Bitboard| sets.iter().any(|other| other != set && set & !other == 0);
+        let largest = if sets.len() <= 4096 { sets.iter().copied().filter(|set| !within(set)).collect() } else { sets };
+        Self(largest)
+    }
+
+    fn hold(&self, position: Position) -> bool {
+        let occupied = position.player | position.opponent;
+        self.0.iter().any(|set| occupied & !set == 0)
+    }
+}

@@ -1,0 +1,423 @@
+//! The bytes of a book: a sorted part that is never changed, and after it what was added since, batch by batch.
+
+use std::fs::File;
+use std::io::{self, BufWriter, Read, Seek, SeekFrom, Write};
+
+use sha2::{Digest, Sha256};
+
+use super::record::{BYTES, Key, Record};
+use crate::board::Position;
+
+const MAGIC: [u8; 8] = *b"\x89FSB\r\n\x1a\n";
+const VERSION: u32 = 1;
+/// Bytes of the header: magic 8, version 4, records in a block 4, records 8, bytes of the trailer 8, SHA-256 of the trailer 32, and the
+/// first 8 bytes of the SHA-256 of all that.
+pub(super) const HEADER: u64 = 72;
+/// Records in a block, but for the last.
+pub(super) const BLOCK: usize = 128;
+/// Bytes of a checksum: the first of a SHA-256.
+const CHECK: usize = 8;
+/// Bytes of a full block.
+const BLOCK_BYTES: u64 = (BLOCK * BYTES + CHECK) as u64;
+/// A SHA-256.
+pub type Hash = [u8; 32];
+/// Most weights that a book can name.
+pub(super) const MAX_WEIGHTS: usize = 255;
+/// Begins a batch.
+const BATCH: [u8; 4] = *b"FSBB";
+/// Bytes of a batch before its content: magic 4, weights 4, records 4.
+const BATCH_HEADER: usize = 12;
+
+/// An offset and what is wrong there.
+pub(super) type Fault = (u64, String);
+
+/// Why something could not be read.
+pub(super) enum ReadError {
+    Io(io::Error),
+    Fault(Fault),
+}
+
+impl From<io::Error> for ReadError {
+    fn from(error: io::Error) -> Self {
+        Self::Io(error)
+    }
+}
+
+impl ReadError {
+    fn at(offset: u64, reason: impl Into<String>) -> Self {
+        Self::Fault((offset, reason.into()))
+    }
+}
+
+fn check_of(bytes: &[u8]) -> [u8; CHECK] {
+    *Sha256::digest(bytes).first_chunk().expect("a hash is longer")
+}
+
+/// Writes the sorted part into an empty file.
+pub(super) struct BaseWriter<'f> {
+    out: BufWriter<&'f mut File>,
+    block: Vec<u8>,
+    count: u64,
+    index: Vec<u8>,
+}
+
+impl<'f> BaseWriter<'f> {
+    pub fn new(file: &'f mut File) -> io::Result<Self> {
+        let mut out = BufWriter::with_capacity(1 << 20, file);
+        out.write_all(&[0; HEADER as usize])?;
+        Ok(Self { out, block: Vec::with_capacity(BLOCK * BYTES), count: 0, index: Vec::new() })
+    }
+
+    /// Adds a record, which must come after those before it.
+    pub fn push(&mut self, record: &[u8; BYTES]) -> io::Result<()> {
+        if self.block.is_empty() {
+            self.index.extend_from_slice(&record[..16]);
+        }
+        self.block.extend_from_slice(record);
+        self.count += 1;
+        if self.block.len() == BLOCK * BYTES { self.end_block() } else { Ok(()) }
+    }
+
+    fn end_block(&mut self) -> io::Result<()> {
+        self.out.write_all(&self.block)?;
+        self.out.write_all(&check_of(&self.block))?;
+        self.block.clear();
+        Ok(())
+    }
+
+    /// Writes what is left, the index and the header.
+    pub fn finish(mut self, weights: &[Hash]) -> io::Result<()> {
+        if !self.block.is_empty() {
+            self.end_block()?;
+        }
+        let mut trailer = (weights.len() as u32).to_le_bytes().to_vec();
+        trailer.extend(weights.iter().flatten());
+        trailer.extend_from_slice(&self.index);
+        self.out.write_all(&trailer)?;
+        let mut header = MAGIC.to_vec();
+        header.extend_from_slice(&VERSION.to_le_bytes());
+        header.extend_from_slice(&(BLOCK as u32).to_le_bytes());
+        header.extend_from_slice(&self.count.to_le_bytes());
+        header.extend_from_slice(&(trailer.len() as u64).to_le_bytes());
+        header.extend_from_slice(&Sha256::digest(&trailer));
+        let check = check_of(&header);
+        header.extend_from_slice(&check);
+        self.out.seek(SeekFrom::Start(0))?;
+        self.out.write_all(&header)?;
+        self.out.flush()
+    }
+}
+
+/// The sorted part of a file.
+pub(super) struct Base {
+    file: File,
+    /// Records.
+    pub count: u64,
+    pub weights: Vec<Hash>,
+    /// The first position of each block.
+    index: Vec<Position>,
+    /// Where what was added begins.
+    pub end: u64,
+    /// Blocks read lately, by their number modulo the length.
+    cache: Vec<Option<(u64, Vec<u8>)>>,
+}
+
+/// Blocks that are kept.
+const CACHED: usize = 4096;
+
+impl Base {
+    /// Reads header and index. With `damaged`, an index that is damaged is made anew and told there.
+    pub fn open(mut file: File, damaged: Option<&mut Vec<Fault>>) -> Result<Self, ReadError> {
+        let length = file.metadata()?.len();
+        let mut header = [0; HEADER as usize];
+        if length < HEADER {
+            return Err(ReadError::at(
+                0,
+                format!("only {length} bytes: a book has a header of {HEADER}; the file is empty or was cut off"),
+            ));
+        }
+        file.seek(SeekFrom::Start(0))?;
+        file.read_exact(&mut header)?;
+        let (fields, check) = header.split_at(HEADER as usize - CHECK);
+        if fields[..8] != MAGIC {
+            return Err(ReadError::at(
+                0,
+                "these are not the first bytes of a book (.fsb); books of other programs are for `import`",
+            ));
+        }
+        let u32_at = |at: usize| u32::from_le_bytes(fields[at..at + 4].try_into().expect("four bytes"));
+        let u64_at = |at: usize| u64::from_le_bytes(fields[at..at + 8].try_into().expect("eight bytes"));
+        if u32_at(8) != VERSION {
+            return Err(ReadError::at(
+                8,
+                format!("a book of version {}; this program reads version {VERSION}", u32_at(8)),
+            ));
+        }
+        if check_of(fields) != check || u32_at(12) != BLOCK as u32 {
+            return Err(ReadError::at(64, "the header's checksum is wrong: the file is damaged; take another copy"));
+        }
+        let (count, trailer_length) = (u64_at(16), u64_at(24));
+        let blocks = count.div_ceil(BLOCK as u64);
+        let size = count.checked_mul(BYTES as u64).and_then(|size| size.checked_add(blocks * CHECK as u64));
+        let start = size.and_then(|size| size.checked_add(HEADER)).filter(|&start| start <= length);
+        let end = start.and_then(|start| start.checked_add(trailer_length)).filter(|&end| end <= length);
+        let (Some(start), Some(end)) = (start, end) else {
+            return Err(ReadError::at(
+                16,
+                format!("{count} positions are announced, more than {length} bytes hold: the file was cut off"),
+            ));
+        };
+        let mut base = Self { file, count, weights: Vec::new(), index: Vec::new(), end, cache: Vec::new() };
+        base.cache.resize_with(CACHED, || None);
+        match (base.read_trailer(start, trailer_length, blocks, &fields[32..64]), damaged) {
+            (Err(ReadError::Fault(fault)), Some(damaged)) => {
+                damaged.push(fault);
+                base.weights = Vec::new();
+                base.make_index(blocks)?;
+            }
+            (result, _) => result?,
+        }
+        Ok(base)
+    }
+
+    fn read_trailer(&mut self, start: u64, length: u64, blocks: u64, hash: &[u8]) -> Result<(), ReadError> {
+        let wrong = || ReadError::at(start, "the index is damaged: `flipside book fix` makes it anew");
+        let most = 4 + 32 * MAX_WEIGHTS as u64 + 16 * blocks;
+        if length > most {
+            return Err(wrong());
+        }
+        self.file.seek(SeekFrom::Start(start))?;
+        let mut trailer = vec![0; length as usize];
+        self.file.read_exact(&mut trailer)?;
+        if Sha256::digest(&trailer)[..] != *hash {
+            return Err(wrong());
+        }
+        let (number, rest) = trailer.split_first_chunk().ok_or_else(wrong)?;
+        let names = 32 * u64::from(u32::from_le_bytes(*number));
+        if names + 16 * blocks != rest.len() as u64 || names > 32 * MAX_WEIGHTS as u64 {
+            return Err(wrong());
+        }
+        let (names, index) = rest.split_at(names as usize);
+        self.weights = names.as_chunks().0.to_vec();
+        self.index = index.as_chunks().0.iter().map(position_of).collect();
+        if self.index.iter().any(|position| position.player & position.opponent != 0)
+            || !self.index.is_sorted_by_key(|&position| Key::of(position))
+        {
+            return Err(ReadError::at(start, "the index is not in order"));
+        }
+        Ok(())
+    }
+
+    /// The index from the blocks; one that cannot be read gets the position before it.
+    fn make_index(&mut self, blocks: u64) -> Result<(), ReadError> {
+        self.index = Vec::new();
+        let mut last = Position { player: 0, opponent: 0 };
+        for number in 0..blocks {
+            if let Ok(block) = self.read_block(number) {
+                last = position_of(block.first_chunk().expect("no block is empty"));
+            }
+            self.index.push(last);
+        }
+        Ok(())
+    }
+
+    /// Number of blocks.
+    pub fn blocks(&self) -> u64 {
+        self.index.len() as u64
+    }
+
+    /// Where a block begins.
+    pub fn offset(block: u64) -> u64 {
+        HEADER + block * BLOCK_BYTES
+    }
+
+    /// The last block that begins at or before a key; the first if there is none.
+    pub fn block_of(&self, key: Key) -> u64 {
+        let after = self.index.partition_point(|&first| Key::of(first) <= key);
+        after.saturating_sub(1) as u64
+    }
+
+    /// The bytes of a block's records.
+    pub fn read_block(&mut self, block: u64) -> Result<Vec<u8>, ReadError> {
+        let records = (self.count - block * BLOCK as u64).min(BLOCK as u64) as usize;
+        let offset = Self::offset(block);
+        let mut bytes = vec![0; records * BYTES + CHECK];
+        self.file.seek(SeekFrom::Start(offset))?;
+        self.file.read_exact(&mut bytes)?;
+        let check = bytes.split_off(records * BYTES);
+        if check_of(&bytes)[..] != check {
+            return Err(ReadError::at(
+                offset,
+                format!("a block of {records} positions is damaged: `flipside book fix` saves the others"),
+            ));
+        }
+        Ok(bytes)
+    }
+
+    /// The record of a position.
+    pub fn get(&mut self, position: Position) -> Result<Option<Record>, ReadError> {
+        if self.index.is_empty() {
+            return Ok(None);
+        }
+        let number = self.block_of(Key::of(position));
+        let slot = (number % CACHED as u64) as usize;
+        if self.cache[slot].as_ref().is_none_or(|(cached, _)| *cached != number) {
+            let block = self.read_block(number)?;
+            self.cache[slot] = Some((number, block));
+        }
+        let (_, block) = self.cache[slot].as_ref().expect("just read");
+        let (records, _) = block.as_chunks::<BYTES>();
+        let found = records.binary_search_by_key(&Key::of(position), key_of);
+        found.map_or(Ok(None), |i| decode(&records[i], Self::offset(number) + (i * BYTES) as u64).map(Some))
+    }
+}
+
+/// The record at an offset.
+pub(super) fn decode(bytes: &[u8; BYTES], offset: u64) -> Result<Record, ReadError> {
+    Record::decode(bytes).map_err(|reason| ReadError::at(offset, reason))
+}
+
+/// The key of a record's bytes.
+pub(super) fn key_of(record: &[u8; BYTES]) -> Key {
+    Key::of(position_of(record.first_chunk().expect("a record is longer")))
+}
+
+fn position_of(bytes: &[u8; 16]) -> Position {
+    let [player, opponent] =
+        [&bytes[..8], &bytes[8..]].map(|half| u64::from_le_bytes(half.try_into().expect("eight bytes")));
+    Position { player, opponent }
+}
+
+/// The bytes of a batch.
+pub(super) fn encode_batch(weights: &[Hash], records: &[Record]) -> Vec<u8> {
+    let mut bytes = BATCH.to_vec();
+    bytes.extend_from_slice(&(weights.len() as u32).to_le_bytes());
+    bytes.extend_from_slice(&(records.len() as u32).to_le_bytes());
+    bytes.extend(weights.iter().flatten());
+    records.iter().for_each(|record| bytes.extend_from_slice(&record.encode()));
+    let check = check_of(&bytes);
+    bytes.extend_from_slice(&check);
+    bytes
+}
+
+/// What was added to the sorted part.
+#[derive(Default)]
+pub(super) struct Batches {
+    pub weights: Vec<Hash>,
+    pub records: Vec<Record>,
+    /// Where the next batch goes.
+    pub end: u64,
+    /// Bytes after that, of a batch that was cut off.
+    pub dropped: u64,
+}
+
+impl Base {
+    /// Reads the batches. With `damaged`, those that are damaged are told there and passed over.
+    pub fn batches(&mut self, mut damaged: Option<&mut Vec<Fault>>) -> Result<Batches, ReadError> {
+        let length = self.file.metadata()?.len();
+        let mut all = Batches { weights: self.weights.clone(), end: self.end, ..Batches::default() };
+        while all.end < length {
+            match self.batch(all.end, length, &mut all) {
+                Ok(Some(end)) => all.end = end,
+                Ok(None) => {
+                    all.dropped = length - all.end;
+                    break;
+                }
+                Err(ReadError::Fault(fault)) if damaged.is_some() => {
+                    let from = all.end + 1;
+                    damaged.as_deref_mut().expect("just seen").push(fault);
+                    match self.next_batch(from, length)? {
+                        Some(next) => all.end = next,
+                        None => break,
+                    }
+                }
+                Err(error) => return Err(error),
+            }
+        }
+        Ok(all)
+    }
+
+    /// Reads a batch; answers with its end, or none if it was cut off and nothing follows.
+    fn batch(&mut self, start: u64, length: u64, all: &mut Batches) -> Result<Option<u64>, ReadError> {
+        let Some((weights, content)) = self.whole_batch(start, length)? else {
+            return self.cut_off(start, length).map(|()| None);
+        };
+        let size = (BATCH_HEADER + content.len() + CHECK) as u64;
+        let (names, content) = content.split_at(32 * weights);
+        if all.weights.len() + weights > MAX_WEIGHTS {
+            return Err(ReadError::at(start, format!("more than {MAX_WEIGHTS} weights")));
+        }
+        let first = start + (BATCH_HEADER + names.len()) as u64;
+        let records = content.as_chunks::<BYTES>().0.iter().enumerate();
+        let read: Vec<_> =
+            records.map(|(i, record)| decode(record, first + (i * BYTES) as u64)).collect::<Result<_, _>>()?;
+        all.weights.extend(names.as_chunks().0);
+        all.records.extend(read);
+        Ok(Some(start + size))
+    }
+
+    /// The number of weights and the content of a batch, if it is whole.
+    fn whole_batch(&mut self, start: u64, length: u64) -> io::Result<Option<(usize, Vec<u8>)>> {
+        let room = length - start;
+        let mut header = [0; BATCH_HEADER];
+        if room < (BATCH_HEADER + CHECK) as u64 {
+            return Ok(None);
+        }
+        self.file.seek(SeekFrom::Start(start))?;
+        self.file.read_exact(&mut header)?;
+        let [weights, records] =
+            [4, 8].map(|at| u64::from(u32::from_le_bytes(header[at..at + 4].try_into().expect("four bytes"))));
+        let content = 32 * weights + BYTES as u64 * records;
+        if header[..4] != BATCH || content > room - (BATCH_HEADER + CHECK) as u64 {
+            return Ok(None);
+        }
+        let mut bytes = header.to_vec();
+        bytes.resize(BATCH_HEADER + content as usize, 0);
+        self.file.read_exact(&mut bytes[BATCH_HEADER..])?;
+        let mut check = [0; CHECK];
+        self.file.read_exact(&mut check)?;
+        Ok((check_of(&bytes) == check).then(|| (weights as usize, bytes.split_off(BATCH_HEADER))))
+    }
+
+    /// Whether what begins at `start` may be what a kill or a power cut left of the last batch.
+    fn cut_off(&mut self, start: u64, length: u64) -> Result<(), ReadError> {
+        let mut magic = [0; BATCH.len()];
+        let there = (length - start).min(magic.len() as u64) as usize;
+        self.file.seek(SeekFrom::Start(start))?;
+        self.file.read_exact(&mut magic[..there])?;
+        // A power cut may leave zeros in the place of the last bytes.
+        if magic[..there] != BATCH[..there] && magic != [0; BATCH.len()] {
+            return Err(ReadError::at(start, "what follows is no batch of positions: the file is damaged"));
+        }
+        let mut from = start + 1;
+        while let Some(next) = self.next_batch(from, length)? {
+            if self.whole_batch(next, length)?.is_some() {
+                return Err(ReadError::at(
+                    start,
+                    "a batch of positions is damaged: `flipside book fix` saves the others",
+                ));
+            }
+            from = next + 1;
+        }
+        Ok(())
+    }
+
+    /// The next place from `from` on where a batch seems to begin.
+    fn next_batch(&mut self, from: u64, length: u64) -> io::Result<Option<u64>> {
+        const STEP: usize = 1 << 16;
+        let mut start = from;
+        while start < length {
+            let mut bytes = vec![0; (length - start).min(STEP as u64) as usize];
+            self.file.seek(SeekFrom::Start(start))?;
+            self.file.read_exact(&mut bytes)?;
+            if let Some(at) = bytes.windows(BATCH.len()).position(|window| window == BATCH) {
+                return Ok(Some(start + at as u64));
+            }
+            start += (bytes.len() - (BATCH.len() - 1).min(bytes.len() - 1)) as u64;
+            if bytes.len() < STEP {
+                break;
+            }
+        }
+        Ok(None)
+    }
+}

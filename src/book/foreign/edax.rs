@@ -1,0 +1,127 @@
+//! Edax's `book.dat`, version 4: a header of 42 bytes, then positions with their links, little-endian.
+
+use std::io::{Read, Write};
+
+use super::{Entry, ExportError, Source, Stop, before_pass, level_of, level_of_all};
+use crate::board::{Position, Square};
+use crate::book::derive::{children_in, open_leaf};
+use crate::book::record::Record;
+use crate::book::store::Book;
+use crate::eval::Score;
+
+pub(super) const MAGIC: [u8; 8] = *b"XADEKOOB";
+/// As a big-endian machine writes it.
+pub(super) const FOREIGN_MAGIC: [u8; 8] = *b"EDAXBOOK";
+const VERSION: u8 = 4;
+const PASS: u8 = 64;
+const NO_MOVE: u8 = 65;
+const NO_SCORE: i8 = -127;
+
+pub(super) fn read(
+    source: &mut Source<impl Read>,
+    take: &mut impl FnMut(Entry) -> Result<(), Stop>,
+) -> Result<(), Stop> {
+    let magic: [u8; 8] = source.must("a header")?;
+    if magic == FOREIGN_MAGIC {
+        return Err(Stop::At(0, "an Edax book written by a big-endian machine; export it as text there".into()));
+    }
+    if magic != MAGIC {
+        return Err(Stop::At(0, "these are not the first bytes of an Edax book".into()));
+    }
+    let [version, _release]: [u8; 2] = source.must("a version")?;
+    if version != VERSION {
+        return Err(Stop::At(8, format!("an Edax book of version {version}; version {VERSION} is read")));
+    }
+    let _date: [u8; 8] = source.must("a date")?;
+    let _options: [u8; 20] = source.must("options")?;
+    let announced = u32::from_le_bytes(source.must("the number of positions")?);
+    let mut read = 0;
+    while let Some(discs) = source.next::<16>("a position")? {
+        let _games: [u8; 16] = source.must("the rest of a position")?;
+        let [_, _, _, _, _, _, links, level] = source.must::<8>("the rest of a position")?;
+        for _ in 0..links {
+            let _link: [u8; 2] = source.must("a link")?;
+        }
+        let [score, to] = source.must::<2>("a leaf")?;
+        let [player, opponent] =
+            [&discs[..8], &discs[8..]].map(|half| u64::from_le_bytes(half.try_into().expect("eight bytes")));
+        let to = (to < PASS).then(|| Square::new(to));
+        let score = to.map(|_| i32::from(score as i8));
+        take(Entry { position: Position { player, opponent }, to, score, level })?;
+        read += 1;
+    }
+    if read != u64::from(announced) {
+        let reason = format!("the header announces {announced} positions, the file has {read}");
+        return Err(Stop::At(38, reason));
+    }
+    Ok(())
+}
+
+pub(super) fn write(book: &mut Book, out: &mut dyn Write) -> Result<u64, ExportError> {
+    let level = level_of_all(book)?;
+    let (mut count, mut least) = (0u64, 60);
+    for record in book.scan(0..65) {
+        let record = record?;
+        count += 1 + u64::from(before_pass(record.position).is_some());
+        least = least.min(record.position.empties());
+    }
+    let number =
+        u32::try_from(count).map_err(|_| std::io::Error::other("more positions than an Edax book can count"))?;
+    out.write_all(&MAGIC)?;
+    out.write_all(&[VERSION, 4])?;
+    out.write_all(&[0; 8])?;
+    for option in [i32::from(level), least as i32, 2, 1, 1] {
+        out.write_all(&option.to_le_bytes())?;
+    }
+    out.write_all(&number.to_le_bytes())?;
+    for discs in crate::book::rebuild::PLIES {
+        let records = book.scan(discs..discs + 1).collect::<Result<Vec<_>, _>>()?;
+        for record in records {
+            write_position(book, &record, level, out)?;
+        }
+    }
+    Ok(count)
+}
+
+fn write_position(book: &mut Book, record: &Record, level: u8, out: &mut dyn Write) -> Result<(), ExportError> {
+    let children = children_in(book, record.position)?;
+    let known = children.iter().filter_map(|child| Some((child.to.index() as u8, child.derived.value?)));
+    let links: Vec<(i8, u8)> = known.map(|(to, value)| (whole(value), to)).collect();
+    let leaf = open_leaf(record, &children).and_then(|leaf| Some((whole(leaf.score), leaf.to?.index() as u8)));
+    let leaf = leaf.filter(|(_, to)| links.iter().all(|(_, linked)| linked != to));
+    let value = record.derived.value.map_or(NO_SCORE, whole);
+    let level = level_of(record, level);
+    let games = [record.games.wins, record.games.draws, record.games.losses];
+    put(record.position, games, value, level, &links, leaf.unwrap_or((NO_SCORE, NO_MOVE)), out)?;
+    if let Some(before) = before_pass(record.position) {
+        let games = [games[2], games[1], games[0]];
+        let value = if value == NO_SCORE { NO_SCORE } else { -value };
+        put(before, games, value, level, &[(value, PASS)], (NO_SCORE, NO_MOVE), out)?;
+    }
+    Ok(())
+}
+
+fn whole(score: Score) -> i8 {
+    score.rounded_discs() as i8
+}
+
+fn put(
+    position: Position,
+    games: [u32; 3],
+    value: i8,
+    level: u8,
+    links: &[(i8, u8)],
+    leaf: (i8, u8),
+    out: &mut dyn Write,
+) -> std::io::Result<()> {
+    let mut bytes = Vec::with_capacity(42 + 2 * links.len());
+    bytes.extend_from_slice(&position.player.to_le_bytes());
+    bytes.extend_from_slice(&position.opponent.to_le_bytes());
+    // The last is the number of lines, which Edax counts anew by `negamax`.
+    games.into_iter().chain([1]).for_each(|count| bytes.extend_from_slice(&count.to_le_bytes()));
+    // The value, and its bounds.
+    [value; 3].iter().for_each(|&value| bytes.extend_from_slice(&i16::from(value).to_le_bytes()));
+    bytes.extend([links.len() as u8, level]);
+    links.iter().chain([&leaf]).for_each(|&(score, to)| bytes.extend([score as u8, to]));
+    out.write_all(&bytes)
+}

@@ -1,0 +1,259 @@
+//! Books of other programs.
+
+mod edax;
+mod egaroucid;
+mod text;
+
+use std::fmt;
+use std::fs::File;
+use std::io::{self, BufReader, Read, Write};
+use std::path::Path;
+use std::str::FromStr;
+
+use super::error::BookError;
+use super::measure::Errors;
+use super::record::{Deviation, Leaf, Record, Valued, canonical};
+use super::sort::Sorter;
+use super::store::Book;
+use crate::board::{Position, Square, Symmetry};
+use crate::eval::Score;
+
+/// A format of books.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum BookFormat {
+    /// Edax's `book.dat`, version 4.
+    Edax,
+    /// Egaroucid's `.egbk3`.
+    Egaroucid,
+    /// Text as Edax exports it: `board,level,move,score` a line.
+    Text,
+    /// Positions with their values in whole discs, a line each: what `train --records` learns. Only written.
+    Obf,
+}
+
+const NAMES: [(&str, BookFormat); 4] = [
+    ("edax", BookFormat::Edax),
+    ("egaroucid", BookFormat::Egaroucid),
+    ("text", BookFormat::Text),
+    ("obf", BookFormat::Obf),
+];
+
+impl fmt::Display for BookFormat {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(NAMES.iter().find(|(_, format)| format == self).map_or("", |(name, _)| name))
+    }
+}
+
+impl FromStr for BookFormat {
+    type Err = String;
+
+    fn from_str(text: &str) -> Result<Self, String> {
+        let found = NAMES.iter().find(|(name, _)| name.eq_ignore_ascii_case(text));
+        found
+            .map(|&(_, format)| format)
+            .ok_or_else(|| format!("`{text}` is no format of books; there are edax, egaroucid, text and obf"))
+    }
+}
+
+/// What an import did.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
+pub struct Imported {
+    /// Positions read.
+    pub read: u64,
+    /// Positions of the book that was made. Passes are none here.
+    pub positions: u64,
+    /// Positions that were left out, because they are impossible or their moves are.
+    pub left_out: u64,
+}
+
+/// One entry of a foreign book: a position and the best of its moves that lead nowhere there.
+struct Entry {
+    position: Position,
+    /// The move, if it is known.
+    to: Option<Square>,
+    /// Its score in discs; none where all moves lead to entries.
+    score: Option<i32>,
+    level: u8,
+}
+
+/// Why reading ended.
+enum Stop {
+    Io(io::Error),
+    At(u64, String),
+}
+
+impl From<io::Error> for Stop {
+    fn from(error: io::Error) -> Self {
+        Self::Io(error)
+    }
+}
+
+/// A stream that knows how far it was read.
+struct Source<R> {
+    stream: R,
+    offset: u64,
+}
+
+impl<R: Read> Source<R> {
+    /// The next bytes; none at the end.
+    fn next<const N: usize>(&mut self, what: &str) -> Result<Option<[u8; N]>, Stop> {
+        let mut bytes = [0; N];
+        let mut there = 0;
+        while there < N {
+            match self.stream.read(&mut bytes[there..]) {
+                Ok(0) => break,
+                Ok(count) => there += count,
+                Err(error) if error.kind() == io::ErrorKind::Interrupted => {}
+                Err(error) => return Err(error.into()),
+            }
+        }
+        if there != 0 && there < N {
+            return Err(Stop::At(self.offset, format!("the file ends within {what}: it was cut off")));
+        }
+        self.offset += there as u64;
+        Ok((there == N).then_some(bytes))
+    }
+
+    fn must<const N: usize>(&mut self, what: &str) -> Result<[u8; N], Stop> {
+        let at = self.offset;
+        self.next(what)?.ok_or_else(|| Stop::At(at, format!("the file ends where {what} is expected")))
+    }
+}
+
+/// The format that a book looks like by its first bytes.
+///
+/// # Errors
+/// The file system's.
+pub fn detect(path: &Path) -> Result<BookFormat, BookError> {
+    let mut start = [0; 9];
+    let mut file = File::open(path).map_err(BookError::io(path))?;
+    let mut there = 0;
+    while there < start.len() {
+        match file.read(&mut start[there..]).map_err(BookError::io(path))? {
+            0 => break,
+            count => there += count,
+        }
+    }
+    Ok(match &start[..] {
+        start if start == egaroucid::MAGIC => BookFormat::Egaroucid,
+        start if start.starts_with(&edax::MAGIC) || start.starts_with(&edax::FOREIGN_MAGIC) => BookFormat::Edax,
+        _ => BookFormat::Text,
+    })
+}
+
+/// Makes a book of another program's, which is streamed. A level counts as the depth of a search, and `errors` says what that is worth.
+///
+/// Positions that no game has are left out and counted.
+///
+/// # Errors
+/// The file system's, or where the file is damaged and why.
+pub fn import(from: &Path, format: BookFormat, to: &Path, errors: &Errors) -> Result<Imported, BookError> {
+    let file = File::open(from).map_err(BookError::io(from))?;
+    let mut sorter = Sorter::new(to)?;
+    let mut done = Imported::default();
+    let mut failure = None;
+    let mut take = |entry: Entry| {
+        done.read += 1;
+        match record(&entry, errors) {
+            Some(Some(record)) => sorter.push(record).map_err(|error| {
+                failure = Some(error);
+                Stop::Io(io::ErrorKind::Other.into())
+            })?,
+            // A pass follows from the position after it.
+            Some(None) => {}
+            None => done.left_out += 1,
+        }
+        Ok(())
+    };
+    let mut source = Source { stream: BufReader::with_capacity(1 << 20, file), offset: 0 };
+    let read = match format {
+        BookFormat::Edax => edax::read(&mut source, &mut take),
+        BookFormat::Egaroucid => egaroucid::read(&mut source, &mut take),
+        BookFormat::Text => text::read(&mut source.stream, &mut take),
+        BookFormat::Obf => Err(Stop::At(0, "scored positions are written, not read, as a book".into())),
+    };
+    if let Some(error) = failure {
+        return Err(error);
+    }
+    read.map_err(|stop| match stop {
+        Stop::Io(error) => BookError::io(from)(error),
+        Stop::At(offset, reason) => BookError::damage(from, offset, reason),
+    })?;
+    done.positions = sorter.finish(&[])?;
+    Ok(done)
+}
+
+/// The record of an entry: `None` if it is impossible, `Some(None)` if the player has to pass there.
+fn record(entry: &Entry, errors: &Errors) -> Option<Option<Record>> {
+    let Entry { position, to, score, level } = *entry;
+    if position.player & position.opponent != 0 || position.discs() < 4 {
+        return None;
+    }
+    if position.moves() == 0 {
+        return Some(None);
+    }
+    let book = canonical(position);
+    let symmetry = Symmetry::ALL.into_iter().find(|symmetry| symmetry.position(position) == book)?;
+    let to = to.filter(|to| position.moves() & to.bit() != 0);
+    let leaf = match score.filter(|score| (-64..=64).contains(score)) {
+        // A known score that no move was kept for is the value of the whole position.
+        Some(score) => {
+            let (empties, depth) = (position.empties(), level.min(60));
+            let error = errors.of(empties, depth.into());
+            Leaf::Best(Valued {
+                to: to.map(|to| symmetry.square(to)),
+                score: Score::from_discs(score),
+                depth,
+                // A level may be selective to the end, and its move only the best of the rest.
+                exact: false,
+                error: if error == Deviation::EXACT { Deviation::from_discs(0.5) } else { error },
+            })
+        }
+        None => Leaf::AllPlayed,
+    };
+    Some(Some(Record { leaf, ..Record::new(book) }))
+}
+
+/// Writes a book as another program's.
+///
+/// # Errors
+/// What the writer reports, or damage in the book.
+pub fn export(book: &mut Book, format: BookFormat, out: &mut dyn Write) -> Result<u64, ExportError> {
+    match format {
+        BookFormat::Edax => edax::write(book, out),
+        BookFormat::Egaroucid => egaroucid::write(book, out),
+        BookFormat::Text => text::write(book, out),
+        BookFormat::Obf => text::write_obf(book, out),
+    }
+}
+
+/// Why a book could not be written as another program's.
+#[derive(Debug, thiserror::Error)]
+pub enum ExportError {
+    /// The book.
+    #[error(transparent)]
+    Book(#[from] BookError),
+    /// The output.
+    #[error("writing: {0}")]
+    Output(#[from] io::Error),
+}
+
+/// The level of a record; where all moves are in the book, that of the book.
+fn level_of(record: &Record, all: u8) -> u8 {
+    match record.leaf {
+        Leaf::Best(valued) => valued.depth,
+        Leaf::AllPlayed => all,
+        Leaf::Unsearched => 0,
+    }
+}
+
+/// The level of a book: the highest of its positions.
+fn level_of_all(book: &mut Book) -> Result<u8, BookError> {
+    book.scan(0..65).try_fold(0, |level, record| Ok(level_of(&record?, 0).max(level)))
+}
+
+/// The position before a position of the book in which the other player has to pass, if there is one.
+fn before_pass(position: Position) -> Option<Position> {
+    let before = position.pass();
+    (before.moves() == 0).then(|| canonical(before))
+}

@@ -1,0 +1,84 @@
+//! Books as Edax exports them to text: `board,level,move,score` a line, the mover X.
+
+use std::io::{BufRead, Read, Write};
+
+use super::{Entry, ExportError, Stop, level_of, level_of_all};
+use crate::board::{Diagram, ScoredDiagram, Side, Square};
+use crate::book::derive::{children_in, open_leaf};
+use crate::book::store::Book;
+use crate::record::lines::write_position;
+
+/// No line is longer.
+const LONGEST: u64 = 1 << 10;
+
+pub(super) fn read(stream: &mut impl BufRead, take: &mut impl FnMut(Entry) -> Result<(), Stop>) -> Result<(), Stop> {
+    let mut offset = 0;
+    let mut line = Vec::new();
+    loop {
+        line.clear();
+        let count = stream.by_ref().take(LONGEST).read_until(b'\n', &mut line)? as u64;
+        if count == 0 {
+            return Ok(());
+        }
+        let text = String::from_utf8_lossy(&line);
+        let text = text.trim().trim_start_matches('\u{feff}');
+        if !text.is_empty() && !text.starts_with(['#', '%']) {
+            take(parse(text).map_err(|reason| Stop::At(offset, format!("`{}`: {reason}", shown(text))))?)?;
+        }
+        offset += count;
+    }
+}
+
+fn shown(text: &str) -> String {
+    text.chars().take(90).collect()
+}
+
+fn parse(text: &str) -> Result<Entry, String> {
+    const EXPECTED: &str = "expected board,level,move,score";
+    let mut fields = text.split(',').map(str::trim);
+    let board = fields.next().unwrap_or_default();
+    // Some leave out who is to move, and it is X.
+    let board = if board.contains(' ') { board.to_owned() } else { format!("{board} X") };
+    let diagram: Diagram = board.parse().map_err(|error| format!("{error}"))?;
+    let (Some(level), Some(to), Some(score), None) = (fields.next(), fields.next(), fields.next(), fields.next())
+    else {
+        return Err(EXPECTED.to_owned());
+    };
+    let level: i32 = level.parse().map_err(|_| format!("the level `{level}` is no number; {EXPECTED}"))?;
+    let score: i32 = score.parse().map_err(|_| format!("the score `{score}` is no number; {EXPECTED}"))?;
+    let to: Option<Square> = to.parse().ok();
+    Ok(Entry { position: diagram.position, to, score: to.map(|_| score), level: level.clamp(0, 60) as u8 })
+}
+
+pub(super) fn write(book: &mut Book, out: &mut dyn Write) -> Result<u64, ExportError> {
+    let level = level_of_all(book)?;
+    let mut count = 0;
+    for discs in crate::book::rebuild::PLIES {
+        let records = book.scan(discs..discs + 1).collect::<Result<Vec<_>, _>>()?;
+        for record in records {
+            let level = level_of(&record, level);
+            let children = children_in(book, record.position)?;
+            let leaf =
+                open_leaf(&record, &children).and_then(|leaf| Some((leaf.to?.to_string(), leaf.score.rounded_discs())));
+            let (to, score) = leaf.unwrap_or_else(|| ("--".to_owned(), -127));
+            let diagram = Diagram { position: record.position, side: Side::Black };
+            writeln!(out, "{diagram},{level},{to},{score}")?;
+            count += 1;
+        }
+    }
+    Ok(count)
+}
+
+/// Positions with their values, as records have them.
+pub(super) fn write_obf(book: &mut Book, mut out: &mut dyn Write) -> Result<u64, ExportError> {
+    let mut count = 0;
+    for record in book.scan(0..65) {
+        let record = record?;
+        let Some(value) = record.derived.value else { continue };
+        let diagram = Diagram { position: record.position, side: Side::Black };
+        let scored = ScoredDiagram { diagram, score: Some(value.rounded_discs()), moves: Vec::new() };
+        write_position(&mut out, &scored)?;
+        count += 1;
+    }
+    Ok(count)
+}

@@ -1,0 +1,257 @@
+//! Growing a book: the positions that good play comes to first are added, and searched on all threads.
+
+use std::cmp::Reverse;
+use std::collections::{BinaryHeap, HashSet};
+use std::ops::ControlFlow;
+use std::sync::atomic::{AtomicBool, Ordering::Relaxed};
+
+use super::derive::{PLY, children_in, open_leaf, own_cost, step_cost, update};
+use super::error::BookError;
+use super::file::Hash;
+use super::leaf::LeafSearch;
+use super::record::{Derived, Key, Leaf, Link, Record, canonical};
+use super::store::Book;
+use crate::board::{Bitboard, Position};
+use crate::eval::Evaluator;
+use crate::threads::in_order;
+
+/// Positions that are searched between two looks at what they have changed. It does not depend on the threads, nor does the book.
+const BATCH: usize = 128;
+
+/// A position to be searched, canonical, and its moves that are in the book.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+struct Job {
+    position: Position,
+    played: Bitboard,
+}
+
+/// What a search makes known.
+pub(super) struct Found {
+    position: Position,
+    leaf: Leaf,
+}
+
+/// What has become of a book.
+#[derive(Clone, Copy, PartialEq, Debug)]
+pub struct Growth {
+    /// Positions in the book.
+    pub positions: u64,
+    /// Positions searched so far.
+    pub searched: u64,
+    /// What is known of the start position.
+    pub start: Derived,
+    /// What the next position costs, in standard deviations and plies at a quarter of one; none if there is none.
+    pub next: Option<f64>,
+}
+
+/// How growing ended.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum GrowthEnd {
+    /// What was asked for is done.
+    Done,
+    /// All that can be added is there.
+    Complete,
+    /// It was told to stop.
+    Stopped,
+}
+
+/// How a book is to grow.
+pub struct Grow<'a> {
+    /// The hash of the weights that search.
+    pub weights: Hash,
+    /// It ends when the book has so many positions.
+    pub positions: Option<u64>,
+    /// Work ends soon after this is set; the batch at hand is done again another time.
+    pub stop: &'a AtomicBool,
+    /// Work ends soon after this is set; what was found is kept.
+    pub enough: &'a AtomicBool,
+}
+
+impl Grow<'_> {
+    /// Lets a book grow on the threads of the current rayon pool, each with a searcher that `searcher` makes. `progress` hears of each
+    /// search and of each batch that is in the file.
+    ///
+    /// The book is a function of what it was and of how far it grew, not of the threads, and not of interruptions by
+    /// [`Self::stop`].
+    ///
+    /// # Errors
+    /// As of [`Book::commit`].
+    pub fn run<'e, E: Evaluator + 'e>(
+        &self,
+        book: &mut Book,
+        searcher: impl Fn() -> LeafSearch<'e, E> + Sync,
+        mut progress: impl FnMut(&Growth) + Send,
+    ) -> Result<GrowthEnd, BookError> {
+        let start = canonical(Position::START);
+        if book.find(start)?.is_none() {
+            book.put(Record::new(start))?;
+        }
+        let weights = book.number_of(&self.weights);
+        let mut searched = 0;
+        let end = loop {
+            if self.stop.load(Relaxed) {
+                break GrowthEnd::Stopped;
+            }
+            if self.enough.load(Relaxed) {
+                break GrowthEnd::Done;
+            }
+            let new = self.positions.map(|most| most.saturating_sub(book.len()));
+            let jobs = select(book, BATCH, new)?;
+            if jobs.is_empty() {
+                break if new == Some(0) { GrowthEnd::Done } else { GrowthEnd::Complete };
+            }
+            let mut growth = growth(book, searched)?;
+            let found = search_all(&jobs, &searcher, [self.stop, self.enough], || {
+                growth.searched += 1;
+                progress(&growth);
+            });
+            if self.stop.load(Relaxed) {
+                break GrowthEnd::Stopped;
+            }
+            searched += found.len() as u64;
+            take(book, &found, weights)?;
+            book.commit()?;
+        };
+        // What was stopped goes on, so that sorting can wait.
+        if end != GrowthEnd::Stopped {
+            book.sort()?;
+        }
+        progress(&growth(book, searched)?);
+        Ok(end)
+    }
+}
+
+fn growth(book: &mut Book, searched: u64) -> Result<Growth, BookError> {
+    let start = book.find(canonical(Position::START))?.map_or(Derived::NOTHING, |record| record.derived);
+    let next = (start.priority != Derived::NEVER).then(|| f64::from(start.priority) / 256.0);
+    Ok(Growth { positions: book.len(), searched, start, next })
+}
+
+/// Searches positions on all threads; the first of them that were done when one of the flags was set.
+fn search_all<'e, E: Evaluator + 'e>(
+    jobs: &[Job],
+    searcher: &(impl Fn() -> LeafSearch<'e, E> + Sync),
+    stops: [&AtomicBool; 2],
+    mut progress: impl FnMut() + Send,
+) -> Vec<Found> {
+    let mut all = Vec::with_capacity(jobs.len());
+    let [stop, enough] = stops;
+    let work = |own: &mut Option<LeafSearch<'e, E>>, index: usize| {
+        let Job { position, played } = jobs[index];
+        let leaf = own.get_or_insert_with(searcher).search(&position, played, stop);
+        Ok::<_, std::convert::Infallible>(leaf.map(|leaf| Found { position, leaf }))
+    };
+    let Ok(()) = in_order(jobs.len(), stop, work, |_, found| {
+        all.push(found);
+        progress();
+        if enough.load(Relaxed) { ControlFlow::Break(()) } else { ControlFlow::Continue(()) }
+    });
+    all
+}
+
+/// Takes what was found into the book, with all that follows.
+pub(super) fn take(book: &mut Book, found: &[Found], weights: u8) -> Result<(), BookError> {
+    for Found { position, leaf } in found {
+        let record = book.find(*position)?.unwrap_or_else(|| Record::new(*position));
+        book.put(Record { leaf: *leaf, weights, ..record })?;
+    }
+    let positions: Vec<_> = found.iter().map(|found| found.position).collect();
+    update(book, &positions)
+}
+
+/// Searches all of some positions of a book, in batches; they count as soon as they are in the file.
+pub(super) fn evaluate<'e, E: Evaluator + 'e>(
+    book: &mut Book,
+    positions: &[Position],
+    weights: u8,
+    searcher: &(impl Fn() -> LeafSearch<'e, E> + Sync),
+    stop: &AtomicBool,
+    mut progress: impl FnMut(u64) + Send,
+) -> Result<(), BookError> {
+    let mut done = 0;
+    for batch in positions.chunks(BATCH) {
+        let jobs = batch.iter().map(|&position| job(book, position)).collect::<Result<Vec<_>, _>>()?;
+        let found = search_all(&jobs, searcher, [stop, stop], || {
+            done += 1;
+            progress(done);
+        });
+        take(book, &found, weights)?;
+        book.commit()?;
+        if stop.load(Relaxed) {
+            return Err(BookError::Stopped);
+        }
+    }
+    Ok(())
+}
+
+/// The search of a position of the book.
+fn job(book: &mut Book, position: Position) -> Result<Job, BookError> {
+    let played = children_in(book, position)?.iter().fold(0, |played, child| played | child.to.bit());
+    Ok(Job { position, played })
+}
+
+/// Something to look at: a position of the book, or one to search (`job`).
+#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
+struct Open {
+    /// What the cheapest search costs that it leads to.
+    total: u32,
+    key: Key,
+    job: bool,
+    /// What it costs to come here.
+    cost: u32,
+}
+
+/// The next positions to search, the cheapest first; at most `new` of them are not in the book yet.
+fn select(book: &mut Book, most: usize, new: Option<u64>) -> Result<Vec<Job>, BookError> {
+    let start = Key::of(canonical(Position::START));
+    let mut heap = BinaryHeap::from([Reverse(Open { total: 0, key: start, job: false, cost: 0 })]);
+    let mut seen = HashSet::new();
+    let mut jobs = Vec::new();
+    let mut room = new.unwrap_or(u64::MAX);
+    while jobs.len() < most
+        && let Some(Reverse(Open { key: Key(_, position), job: is_job, cost, .. })) = heap.pop()
+    {
+        if !seen.insert((position, is_job)) {
+            continue;
+        }
+        match book.find(position)? {
+            None if !is_job || room == 0 => {}
+            record if is_job => {
+                room -= u64::from(record.is_none());
+                jobs.push(job(book, position)?);
+            }
+            Some(record) => expand(book, &record, cost + PLY, &mut heap)?,
+            None => unreachable!("what is no job is in the book"),
+        }
+    }
+    Ok(jobs)
+}
+
+/// Opens what can be done about a position, and the positions after it, for what it costs to come to those.
+fn expand(book: &mut Book, record: &Record, cost: u32, heap: &mut BinaryHeap<Reverse<Open>>) -> Result<(), BookError> {
+    let children = children_in(book, record.position)?;
+    let value = record.derived.value;
+    if let Some(own) = own_cost(record, &children, value) {
+        let mut search = |position| {
+            let cost = cost + own;
+            heap.push(Reverse(Open { total: cost, key: Key::of(position), job: true, cost }));
+        };
+        match open_leaf(record, &children).and_then(|leaf| leaf.to) {
+            None => search(record.position),
+            // One that is in the book and was not searched yet is found there.
+            Some(to) if children.iter().any(|child| child.to == to) => {}
+            Some(to) => match Link::after(record.position, to) {
+                Link::To { position, .. } => search(position),
+                Link::End(_) => {}
+            },
+        }
+    }
+    for child in &children {
+        if let Some(step) = step_cost(child, value) {
+            let cost = cost + step;
+            let total = cost + u32::from(child.derived.priority);
+            heap.push(Reverse(Open { total, key: Key::of(child.position), job: false, cost }));
+        }
+    }
+    Ok(())
+}

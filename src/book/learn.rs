@@ -1,0 +1,157 @@
+//! Games into a book.
+
+use std::collections::BTreeMap;
+use std::sync::atomic::AtomicBool;
+
+use super::derive::{children_in, open_leaf, update};
+use super::error::BookError;
+use super::file::Hash;
+use super::grow::evaluate;
+use super::leaf::LeafSearch;
+use super::rebuild::{hand_over, rebuild};
+use super::record::{Games, Key, Leaf, Record, canonical};
+use super::store::Book;
+use crate::board::{Diagram, Position, Side, Square};
+use crate::eval::Evaluator;
+
+/// Positions of a game with the result for the side to move, in the order of the game, up to the first with at most so many empty
+/// squares.
+fn line(steps: &[(Diagram, Square)], black_discs: i32, last_empties: u32) -> Vec<(Position, i32)> {
+    let deepest = steps.iter().position(|(diagram, _)| diagram.position.empties() <= last_empties);
+    let taken = deepest.map_or(steps.len(), |deepest| deepest + 1);
+    let result = |side| if side == Side::Black { black_discs } else { -black_discs };
+    steps[..taken].iter().map(|(diagram, _)| (canonical(diagram.position), result(diagram.side))).collect()
+}
+
+/// Learns a finished game: all its positions down to those that are solved are in the book from then on, each with the best of the moves
+/// that were not made, and values are what follows. A line that was lost is not the best one any more, as long as another is not
+/// proved to be lost. Answers with the number of positions searched.
+///
+/// # Errors
+/// As of [`Book::commit`]; [`BookError::Stopped`] soon after `stop` was set, with the book as it was.
+pub fn learn_game<E: Evaluator>(
+    book: &mut Book,
+    steps: &[(Diagram, Square)],
+    black_discs: i32,
+    searcher: &mut LeafSearch<'_, E>,
+    weights: &Hash,
+    stop: &AtomicBool,
+) -> Result<usize, BookError> {
+    let line = line(steps, black_discs, searcher.exact_empties());
+    let weights = book.number_of(weights);
+    let mut found = Vec::new();
+    let on_line = |position: Position| line.iter().any(|(other, _)| *other == position);
+    for &(position, _) in line.iter().rev() {
+        let record = book.find(position)?.unwrap_or_else(|| Record::new(position));
+        let mut played = super::record::moves_where(position, on_line);
+        let children = children_in(book, position)?;
+        children.iter().for_each(|child| played |= child.to.bit());
+        let counts = open_leaf(&record, &children)
+            .is_some_and(|leaf| leaf.exact || leaf.to.is_some_and(|to| played & to.bit() == 0));
+        if counts || record.leaf == Leaf::AllPlayed && played == position.moves() {
+            continue;
+        }
+        let leaf = searcher.search(&position, played, stop).ok_or(BookError::Stopped)?;
+        found.push(Record { leaf, weights, ..record });
+    }
+    let searched = found.len();
+    for record in found {
+        book.put(record)?;
+    }
+    for &(position, result) in &line {
+        let mut record = book.find(position)?.unwrap_or_else(|| Record::new(position));
+        record.games.add(result);
+        book.put(record)?;
+    }
+    let positions: Vec<_> = line.iter().map(|(position, _)| *position).collect();
+    update(book, &positions)?;
+    book.commit()?;
+    Ok(searched)
+}
+
+/// Results of games by position, to go into a book all at once.
+#[derive(Default)]
+pub struct GameCounts {
+    counts: BTreeMap<Key, Games>,
+    /// Games counted.
+    pub games: u64,
+}
+
+impl GameCounts {
+    /// Counts a game's positions with at least so many empty squares.
+    pub fn add(&mut self, steps: &[(Diagram, Square)], black_discs: i32, min_empties: u32) {
+        self.games += 1;
+        for (position, result) in line(steps, black_discs, 0) {
+            if position.empties() >= min_empties {
+                self.counts.entry(Key::of(position)).or_default().add(result);
+            }
+        }
+    }
+
+    /// Leaves out positions that fewer games came by.
+    pub fn retain(&mut self, min_games: u64) {
+        self.counts.retain(|_, games| games.count() >= min_games);
+    }
+
+    /// Positions counted.
+    pub fn len(&self) -> usize {
+        self.counts.len()
+    }
+
+    /// Whether there is none.
+    pub fn is_empty(&self) -> bool {
+        self.counts.is_empty()
+    }
+}
+
+/// Counts games in a book. Positions that are new in it are not searched yet. The file is replaced at once, so that games are counted
+/// once or not at all.
+///
+/// # Errors
+/// As of [`Book::commit`].
+pub fn count_games(book: &mut Book, counts: &GameCounts) -> Result<(), BookError> {
+    book.commit()?;
+    let (path, weights) = (book.path().to_owned(), book.weights().to_vec());
+    rebuild(&path, &weights, |discs, sink| {
+        let mut new = counts.counts.range(Key::first(discs)..Key::first(discs + 1)).peekable();
+        hand_over(book, discs, &mut |mut record| {
+            let key = Key::of(record.position);
+            while let Some((Key(_, position), games)) = new.next_if(|(other, _)| **other < key) {
+                sink(Record { games: *games, ..Record::new(*position) })?;
+            }
+            if let Some((_, games)) = new.next_if(|(other, _)| **other == key) {
+                record.games.merge(games);
+            }
+            sink(record)
+        })?;
+        new.try_for_each(|(Key(_, position), games)| sink(Record { games: *games, ..Record::new(*position) }))
+    })?;
+    book.reopen()
+}
+
+/// Searches the positions of a book that were not searched yet, those of most discs first. `progress` hears how many of how many are
+/// done.
+///
+/// # Errors
+/// As of [`Book::commit`]; [`BookError::Stopped`] after `stop` was set: what was found until then is in the book.
+pub fn search_unsearched<'e, E: Evaluator + 'e>(
+    book: &mut Book,
+    searcher: &(impl Fn() -> LeafSearch<'e, E> + Sync),
+    weights: &Hash,
+    stop: &AtomicBool,
+    mut progress: impl FnMut(u64, u64) + Send,
+) -> Result<u64, BookError> {
+    let mut open = Vec::new();
+    for record in book.scan(0..65) {
+        let record = record?;
+        if record.leaf == Leaf::Unsearched {
+            open.push(record.position);
+        }
+    }
+    open.reverse();
+    let weights = book.number_of(weights);
+    let all = open.len() as u64;
+    evaluate(book, &open, weights, searcher, stop, |done| progress(done, all))?;
+    book.sort()?;
+    Ok(all)
+}

@@ -1,0 +1,37 @@
+//! Opening books that learn.
+//!
+//! A [`Book`] is a file of positions up to symmetry. Each has its best *unplayed* move with a score, the games that came by, and what
+//! follows: its value by negamax over the book, the error of that, and how near good play it is that more can be learned there
+//! (Michael Buro, "Toward opening book learning", 1999). [`Grow`] adds what good play comes to first, [`learn_game`] what was played;
+//! [`Book::choose`] and [`BookPlayer`] play by it. [`check`] and [`fix`] look over a whole file, [`merge`] and [`prune`] make books of
+//! books, [`import`] and [`export`] those of other programs. Docs: `docs/BOOK.md`; bytes: `docs/FILES.md`.
+
+mod choose;
+mod derive;
+mod error;
+mod file;
+mod foreign;
+mod grow;
+mod leaf;
+mod learn;
+mod measure;
+mod player;
+mod prune;
+mod rebuild;
+mod record;
+mod sort;
+mod store;
+
+pub use choose::{BookMove, Choice};
+pub use error::BookError;
+pub use file::Hash;
+pub use foreign::{BookFormat, ExportError, Imported, detect, export, import};
+pub use grow::{Grow, Growth, GrowthEnd};
+pub use leaf::LeafSearch;
+pub use learn::{GameCounts, count_games, learn_game, search_unsearched};
+pub use measure::Errors;
+pub use player::{BookPlayer, BookUse};
+pub use prune::{Keep, prune};
+pub use rebuild::{Faults, check, fix, merge};
+pub use record::{Derived, Deviation, Games, Leaf, Link, Record, Valued, canonical, links};
+pub use store::Book;

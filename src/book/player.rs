@@ -1,0 +1,90 @@
+//! A player with a book.
+
+use std::sync::atomic::AtomicBool;
+use std::sync::{Arc, Mutex};
+
+use rand::SeedableRng;
+use rand_chacha::ChaCha8Rng;
+
+use super::choose::{BookMove, Choice};
+use super::error::BookError;
+use super::store::Book;
+use crate::arena::{Player, PlayerError};
+use crate::board::{Diagram, Position, Square};
+use crate::record::MoveNote;
+use crate::threads::lock;
+
+/// A book as the players of all threads use it, and how.
+#[derive(Clone)]
+pub struct BookUse {
+    book: Arc<Mutex<Book>>,
+    choice: Choice,
+    seed: u64,
+}
+
+impl BookUse {
+    /// Moves from a book; chance, where there is one, depends on the seed and the position.
+    pub fn new(book: Book, choice: Choice, seed: u64) -> Self {
+        Self { book: Arc::new(Mutex::new(book)), choice, seed }
+    }
+
+    /// The same book, with another choice.
+    #[must_use]
+    pub fn with_choice(&self, choice: Choice) -> Self {
+        Self { choice, ..self.clone() }
+    }
+
+    /// What to play in a position, if the book knows.
+    ///
+    /// # Errors
+    /// As of [`Book::choose`].
+    pub fn choose(&self, position: Position) -> Result<Option<BookMove>, BookError> {
+        let mut random = ChaCha8Rng::seed_from_u64(self.seed);
+        random.set_stream(position.hash64());
+        lock(&self.book).choose(position, self.choice, &mut random)
+    }
+
+    /// Does something with the book, while nobody else uses it.
+    pub fn with<R>(&self, work: impl FnOnce(&mut Book) -> R) -> R {
+        work(&mut lock(&self.book))
+    }
+}
+
+/// Plays by a book as long as it knows a move, and then as another player does.
+pub struct BookPlayer<P> {
+    inner: P,
+    book: BookUse,
+    found: Option<BookMove>,
+}
+
+impl<P: Player> BookPlayer<P> {
+    /// A player with a book.
+    pub fn new(inner: P, book: BookUse) -> Self {
+        Self { inner, book, found: None }
+    }
+}
+
+impl<P: Player> Player for BookPlayer<P> {
+    fn new_game(&mut self) {
+        self.inner.new_game();
+    }
+
+    fn choose(&mut self, diagram: &Diagram, stop: &AtomicBool) -> Result<Square, PlayerError> {
+        self.found = self.book.choose(diagram.position).map_err(|error| PlayerError::Failed(error.to_string()))?;
+        match self.found {
+            Some(found) => Ok(found.to),
+            None => self.inner.choose(diagram, stop),
+        }
+    }
+
+    fn observe(&mut self, diagram: &Diagram, square: Square) {
+        self.inner.observe(diagram, square);
+    }
+
+    fn note(&self) -> MoveNote {
+        match self.found {
+            Some(found) => MoveNote { evaluation: Some(found.value.discs()), seconds: None },
+            None => self.inner.note(),
+        }
+    }
+}

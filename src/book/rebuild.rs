@@ -1,0 +1,256 @@
+//! Going over all of a book, ply by ply from the end: checking it, repairing it, and making one of other books.
+//!
+//! A move adds one disc, so all that follows for the positions with so many discs follows from those with one more. Those alone are
+//! held in memory, 24 bytes each; records stream through a temporary file.
+
+use std::fs::File;
+use std::io::{BufReader, BufWriter, Read, Seek, SeekFrom, Write};
+use std::path::Path;
+
+use rayon::prelude::*;
+
+use super::derive::{children, derive};
+use super::error::BookError;
+use super::file::{Fault, Hash};
+use super::record::{BYTES, Derived, Key, Leaf, Record};
+use super::store::{Book, write_sorted};
+use crate::board::Position;
+
+/// Numbers of discs of positions in a book.
+pub(super) const PLIES: std::ops::Range<u32> = 4..64;
+
+/// Records that are derived at once.
+const CHUNK: usize = 1 << 15;
+
+/// Takes a record.
+pub(super) type Sink<'s> = &'s mut dyn FnMut(Record) -> Result<(), BookError>;
+
+/// Derives all that follows for the records of each number of discs, most discs first. `ply` gives its records in order to a sink; `each`
+/// gets them as they were and what follows.
+pub(super) fn walk(
+    mut ply: impl FnMut(u32, Sink<'_>) -> Result<(), BookError>,
+    mut each: impl FnMut(Record, Derived) -> Result<(), BookError>,
+) -> Result<(), BookError> {
+    let mut below: Vec<(Position, Derived)> = Vec::new();
+    for discs in PLIES.rev() {
+        let mut this = Vec::new();
+        let mut chunk = Vec::with_capacity(CHUNK);
+        let mut end_chunk = |chunk: &mut Vec<Record>, this: &mut Vec<_>| {
+            let lookup = |position| {
+                let found = below.binary_search_by_key(&position, |(position, _)| *position);
+                Ok::<_, std::convert::Infallible>(found.ok().map(|i| below[i].1))
+            };
+            let follows = |record: &Record| {
+                let Ok(children) = children(record.position, lookup);
+                derive(record, &children)
+            };
+            let derived: Vec<_> = chunk.par_iter().map(follows).collect();
+            for (record, derived) in chunk.drain(..).zip(derived) {
+                this.push((record.position, derived));
+                each(record, derived)?;
+            }
+            Ok(())
+        };
+        ply(discs, &mut |record| {
+            chunk.push(record);
+            if chunk.len() == CHUNK { end_chunk(&mut chunk, &mut this) } else { Ok(()) }
+        })?;
+        end_chunk(&mut chunk, &mut this)?;
+        below = this;
+    }
+    Ok(())
+}
+
+/// Replaces a file by a book of the records that `ply` gives, as [`walk`] has them, with all that follows. Answers with their number and
+/// how many were not what they should be.
+pub(super) fn rebuild(
+    path: &Path,
+    weights: &[Hash],
+    ply: impl FnMut(u32, Sink<'_>) -> Result<(), BookError>,
+) -> Result<(u64, u64), BookError> {
+    let io = BookError::io(path);
+    let mut store = BufWriter::with_capacity(1 << 20, temporary(path)?);
+    // For each number of discs, how many records there are.
+    let mut sections: Vec<(u32, u64)> = Vec::new();
+    let mut changed = 0;
+    walk(ply, |record, derived| {
+        changed += u64::from(record.derived != derived);
+        let discs = record.position.discs();
+        match sections.last_mut() {
+            Some((last, count)) if *last == discs => *count += 1,
+            _ => sections.push((discs, 1)),
+        }
+        store.write_all(&Record { derived, ..record }.encode()).map_err(&io)
+    })?;
+    let mut store = store.into_inner().map_err(|error| io(error.into_error()))?;
+    let mut total = sections.iter().map(|(_, count)| count).sum::<u64>();
+    let count = total;
+    write_sorted(path, weights, |push| {
+        for (_, count) in sections.iter().rev() {
+            total -= count;
+            store.seek(SeekFrom::Start(total * BYTES as u64)).map_err(&io)?;
+            let mut section = BufReader::with_capacity(1 << 20, &store);
+            let mut bytes = [0; BYTES];
+            for _ in 0..*count {
+                section.read_exact(&mut bytes).map_err(&io)?;
+                let record = Record::decode(&bytes).map_err(|reason| BookError::damage(path, 0, reason))?;
+                push(&record)?;
+            }
+        }
+        Ok(())
+    })?;
+    Ok((count, changed))
+}
+
+/// A file without a name on the file system of another.
+pub(super) fn temporary(path: &Path) -> Result<File, BookError> {
+    let folder = path.parent().filter(|parent| *parent != Path::new("")).unwrap_or(Path::new("."));
+    tempfile::tempfile_in(folder).map_err(BookError::io(path))
+}
+
+/// The records of a book with so many discs, handed to a sink.
+pub(super) fn hand_over(book: &mut Book, discs: u32, sink: Sink<'_>) -> Result<(), BookError> {
+    book.scan(discs..discs + 1).try_for_each(|record| sink(record?))
+}
+
+/// What is wrong with a book.
+#[derive(Clone, PartialEq, Debug, Default)]
+pub struct Faults {
+    /// Positions that can be read.
+    pub positions: u64,
+    /// Positions that cannot, and others of the sorted part that are not where they should be.
+    pub lost: u64,
+    /// Damaged places of the file: offset and reason.
+    pub damage: Vec<(u64, String)>,
+    /// Positions whose value, or what else follows, is not what follows.
+    pub inconsistent: u64,
+    /// One of them.
+    pub example: Option<Position>,
+    /// Bytes of a batch that was cut off at the end, which is no fault.
+    pub dropped: u64,
+}
+
+impl Faults {
+    /// Whether there is none.
+    pub fn is_none(&self) -> bool {
+        self.lost == 0 && self.damage.is_empty() && self.inconsistent == 0
+    }
+}
+
+/// Looks for everything that can be wrong with a book.
+///
+/// # Errors
+/// The file system's, or a header that is damaged.
+pub fn check(path: &Path) -> Result<Faults, BookError> {
+    let mut damage = Vec::new();
+    let mut book = Book::salvage(path, false, &mut damage)?;
+    let mut faults = Faults { dropped: book.dropped(), ..Faults::default() };
+    walk(
+        |discs, sink| book.scan(discs..discs + 1).over_damage(&mut damage).try_for_each(|record| sink(record?)),
+        |record, derived| {
+            faults.positions += 1;
+            if record.derived != derived {
+                faults.inconsistent += 1;
+                faults.example.get_or_insert(record.position);
+            }
+            Ok(())
+        },
+    )?;
+    faults.lost = book.len().saturating_sub(faults.positions);
+    faults.damage = tidy(damage);
+    Ok(faults)
+}
+
+/// Repairs a book: what can be read of it, with all that follows made right. Answers with what was wrong.
+///
+/// # Errors
+/// As of [`check`], and [`BookError::Locked`].
+pub fn fix(path: &Path) -> Result<Faults, BookError> {
+    let mut damage = Vec::new();
+    let mut book = Book::salvage(path, true, &mut damage)?;
+    let (weights, len) = (book.weights().to_vec(), book.len());
+    let named = weights.len();
+    let dropped = book.dropped();
+    let (positions, inconsistent) = rebuild(path, &weights, |discs, sink| {
+        book.scan(discs..discs + 1).over_damage(&mut damage).try_for_each(|record| {
+            let record = record?;
+            let weights = if usize::from(record.weights) > named { 0 } else { record.weights };
+            sink(Record { weights, ..record })
+        })
+    })?;
+    let (lost, damage) = (len.saturating_sub(positions), tidy(damage));
+    Ok(Faults { positions, lost, damage, inconsistent, example: None, dropped })
+}
+
+/// Each place once, in order.
+fn tidy(mut damage: Vec<Fault>) -> Vec<Fault> {
+    damage.sort();
+    damage.dedup();
+    damage
+}
+
+/// Makes a book of several: games add up, and of two searches of a position the exact or deeper one counts.
+///
+/// # Errors
+/// The file system's, or damage in one of the books.
+pub fn merge(books: &mut [Book], path: &Path) -> Result<u64, BookError> {
+    let mut weights: Vec<Hash> = Vec::new();
+    let numbers: Vec<Vec<u8>> = books.iter().map(|book| renumber(book.weights(), &mut weights)).collect();
+    let (count, _) = rebuild(path, &weights, |discs, sink| {
+        let mut scans: Vec<_> = books.iter_mut().map(|book| book.scan(discs..discs + 1).peekable()).collect();
+        loop {
+            let mut least: Option<Key> = None;
+            for scan in &mut scans {
+                if let Some(Ok(record)) = scan.peek() {
+                    let key = Key::of(record.position);
+                    least = Some(least.map_or(key, |least| least.min(key)));
+                } else if let Some(failed) = scan.next() {
+                    failed?;
+                }
+            }
+            let Some(Key(_, position)) = least else { return Ok(()) };
+            let mut all = Record::new(position);
+            for (scan, numbers) in scans.iter_mut().zip(&numbers) {
+                if let Some(record) = scan.next_if(|record| record.as_ref().is_ok_and(|r| r.position == position)) {
+                    let record = record?;
+                    let weights = numbers.get(usize::from(record.weights)).copied().unwrap_or(0);
+                    combine(&mut all, &Record { weights, ..record });
+                }
+            }
+            sink(all)?;
+        }
+    })?;
+    Ok(count)
+}
+
+/// The numbers that a book's weights, from 0 (unknown), get in a list, to which those that are new are added.
+fn renumber(own: &[Hash], all: &mut Vec<Hash>) -> Vec<u8> {
+    let number = |hash: &Hash| match all.iter().position(|known| known == hash) {
+        Some(known) => known as u8 + 1,
+        None if all.len() < super::file::MAX_WEIGHTS => {
+            all.push(*hash);
+            all.len() as u8
+        }
+        None => 0,
+    };
+    std::iter::once(0).chain(own.iter().map(number)).collect()
+}
+
+/// Adds what another book knows of a position.
+pub(super) fn combine(into: &mut Record, other: &Record) {
+    into.games.merge(&other.games);
+    if rank(&other.leaf) > rank(&into.leaf) {
+        into.leaf = other.leaf;
+        into.weights = other.weights;
+        into.derived = other.derived;
+    }
+}
+
+/// What a search is worth: the exact one, then the deepest.
+fn rank(leaf: &Leaf) -> (u8, u8, bool) {
+    match leaf {
+        Leaf::Unsearched => (0, 0, false),
+        Leaf::Best(valued) => (1 + u8::from(valued.exact), valued.depth, valued.to.is_some()),
+        Leaf::AllPlayed => (1, 0, true),
+    }
+}

@@ -1,0 +1,433 @@
+//! What a book knows of a position.
+
+use crate::board::{Bitboard, Position, Square, Symmetry, squares};
+use crate::eval::Score;
+
+/// Bytes of a record in a file.
+pub(super) const BYTES: usize = 50;
+
+/// A position as a book has it: the least of its eight images, by the player's discs, then the opponent's.
+pub fn canonical(position: Position) -> Position {
+    Symmetry::ALL.map(|symmetry| symmetry.position(position)).into_iter().min().expect("there are eight")
+}
+
+/// The order of records in a file: by number of discs, then by position. A move leads from one number of discs to the next.
+#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Debug)]
+pub(super) struct Key(pub u32, pub Position);
+
+impl Key {
+    pub fn of(position: Position) -> Self {
+        Self(position.discs(), position)
+    }
+
+    /// Before all positions of so many discs.
+    pub fn first(discs: u32) -> Self {
+        Self(discs, Position { player: 0, opponent: 0 })
+    }
+}
+
+/// A standard deviation of a value from the truth, in steps of 1/8 disc up to 31.75.
+#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Debug)]
+pub struct Deviation(u8);
+
+impl Deviation {
+    /// That of an exact value.
+    pub const EXACT: Self = Self(0);
+    /// Of a value that nothing was measured for.
+    pub const UNKNOWN: Self = Self(u8::MAX);
+    /// What an unknown one counts as where one is needed: 4 discs.
+    const ASSUMED: u8 = 32;
+    /// Exact values count as this sure at least where moves are compared: half a disc.
+    const LEAST: u8 = 4;
+
+    /// The nearest step to so many discs.
+    pub fn from_discs(discs: f64) -> Self {
+        Self((8.0 * discs).round().clamp(0.0, 254.0) as u8)
+    }
+
+    /// In discs, where it is known.
+    pub fn discs(self) -> Option<f32> {
+        (self != Self::UNKNOWN).then(|| f32::from(self.0) / 8.0)
+    }
+
+    /// How many deviations, in 1/256, a value is short of the best.
+    pub(super) fn shortfall(self, by: i32) -> u32 {
+        let known = if self == Self::UNKNOWN { Self::ASSUMED } else { self.0.max(Self::LEAST) };
+        (by.max(0) * 16 / i32::from(known)) as u32
+    }
+}
+
+/// The best of the moves that do not lead to a position of the book.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum Leaf {
+    /// It has not been searched for.
+    Unsearched,
+    /// All moves lead to positions of the book.
+    AllPlayed,
+    /// It was searched for.
+    Best(Valued),
+}
+
+/// A move and its value, by a search.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub struct Valued {
+    /// The move; without one, the score is that of the position as a whole, and counts as long as no move of it is in the book.
+    pub to: Option<Square>,
+    /// The value for the player to move.
+    pub score: Score,
+    /// Plies looked ahead, or the level of the engine that the value is from. At most 63.
+    pub depth: u8,
+    /// Whether the score is the value of the position, proved; moves in the book cannot change it.
+    pub exact: bool,
+    /// How far the score is from the truth.
+    pub error: Deviation,
+}
+
+/// The results of the games that came by a position, for the player to move.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
+pub struct Games {
+    /// Games won.
+    pub wins: u32,
+    /// Games drawn.
+    pub draws: u32,
+    /// Games lost.
+    pub losses: u32,
+    /// The sum of the results in discs.
+    pub discs: i32,
+    /// The sum of their squares; less than 2^40.
+    pub squares: u64,
+}
+
+/// Most that [`Games::squares`] may be.
+const MAX_SQUARES: u64 = (1 << 40) - 1;
+
+impl Games {
+    /// Counts a game that ended with so many discs for the player to move.
+    pub fn add(&mut self, discs: i32) {
+        let one = Self {
+            wins: u32::from(discs > 0),
+            draws: u32::from(discs == 0),
+            losses: u32::from(discs < 0),
+            discs,
+            squares: discs.unsigned_abs().pow(2).into(),
+        };
+        self.merge(&one);
+    }
+
+    /// Counts other games too.
+    pub fn merge(&mut self, other: &Self) {
+        self.wins = self.wins.saturating_add(other.wins);
+        self.draws = self.draws.saturating_add(other.draws);
+        self.losses = self.losses.saturating_add(other.losses);
+        self.discs = self.discs.saturating_add(other.discs);
+        self.squares = (self.squares + other.squares).min(MAX_SQUARES);
+    }
+
+    /// How many there were.
+    pub fn count(&self) -> u64 {
+        u64::from(self.wins) + u64::from(self.draws) + u64::from(self.losses)
+    }
+
+    /// The mean result in discs and its standard deviation, if there was a game.
+    pub fn mean(&self) -> Option<(f64, f64)> {
+        let count = self.count() as f64;
+        let mean = f64::from(self.discs) / count;
+        (count > 0.0).then(|| (mean, (self.squares as f64 / count - mean * mean).max(0.0).sqrt()))
+    }
+}
+
+/// What follows from a record and from those that its moves lead to.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub struct Derived {
+    /// The value by negamax for the player to move: the best of the leaf's and those of the moves in the book. None if nothing
+    /// is known.
+    pub value: Option<Score>,
+    /// The same, with proved wins above and proved losses below all estimates: what a game is played by. Nothing where there is no
+    /// value.
+    pub play: i16,
+    /// How far the value is from the truth.
+    pub error: Deviation,
+    /// How far, in 1/256 standard deviations, play has to go from the best to come from here to the next position that the book
+    /// should get; [`Self::NEVER`] if there is none.
+    pub priority: u16,
+}
+
+impl Derived {
+    /// No position is left to get.
+    pub const NEVER: u16 = u16::MAX;
+    /// Nothing is known yet.
+    pub const NOTHING: Self = Self { value: None, play: 0, error: Deviation::UNKNOWN, priority: Self::NEVER };
+}
+
+/// What proved results are away from estimates in [`Derived::play`].
+const PROVED: i32 = 100 * Score::DISC;
+
+/// A value as play sees it.
+pub(super) fn as_played(score: Score, exact: bool) -> i16 {
+    (if exact { score.0 + score.0.signum() * PROVED } else { score.0 }) as i16
+}
+
+/// All that a book knows of a position.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub struct Record {
+    /// The position, canonical; the player has a legal move.
+    pub position: Position,
+    /// The games that came by.
+    pub games: Games,
+    /// The best unplayed move.
+    pub leaf: Leaf,
+    /// The number of the weights that the leaf was searched with in the book's list, from 1; 0 if unknown.
+    pub weights: u8,
+    /// What follows.
+    pub derived: Derived,
+}
+
+impl Record {
+    /// A position of which nothing is known.
+    pub fn new(position: Position) -> Self {
+        Self {
+            position,
+            games: Games::default(),
+            leaf: Leaf::Unsearched,
+            weights: 0,
+            derived: Derived { priority: 0, ..Derived::NOTHING },
+        }
+    }
+}
+
+/// Where a move leads.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum Link {
+    /// To a position, canonical, in which the other player (`turn` is true) or after a pass the same one is to move.
+    To {
+        /// The position.
+        position: Position,
+        /// Whether the turn passes on.
+        turn: bool,
+    },
+    /// To the end of the game, worth so much for the player who moved.
+    End(Score),
+}
+
+impl Link {
+    /// Where a legal move leads.
+    pub fn after(position: Position, to: Square) -> Self {
+        let next = position.play(to);
+        if next.moves() != 0 {
+            Self::To { position: canonical(next), turn: true }
+        } else if next.opponent_moves() != 0 {
+            Self::To { position: canonical(next.pass()), turn: false }
+        } else {
+            Self::End(Score::from_discs(-next.final_score()))
+        }
+    }
+}
+
+/// The moves of a position and where they lead.
+pub fn links(position: Position) -> impl Iterator<Item = (Square, Link)> {
+    squares(position.moves()).map(move |to| (to, Link::after(position, to)))
+}
+
+/// Where a canonical position's squares lie on a board that shows it: the board's legal moves for a move of the book.
+pub(super) fn on_board(board: Position, to: Square) -> Option<Square> {
+    let book = canonical(board);
+    let symmetry = Symmetry::ALL.into_iter().find(|symmetry| symmetry.position(book) == board)?;
+    Some(symmetry.square(to))
+}
+
+const ALL_PLAYED: u8 = 64;
+const UNSEARCHED: u8 = 65;
+const WHOLE: u8 = 66;
+const EXACT: u8 = 0x80;
+const MAX_DEPTH: u8 = 63;
+
+impl Record {
+    pub(super) fn encode(&self) -> [u8; BYTES] {
+        let mut bytes = [0; BYTES];
+        let mut at = 0;
+        let mut put = |part: &[u8]| {
+            bytes[at..at + part.len()].copy_from_slice(part);
+            at += part.len();
+        };
+        let Games { wins, draws, losses, discs, squares } = self.games;
+        let (to, valued) = match self.leaf {
+            Leaf::Unsearched => (UNSEARCHED, None),
+            Leaf::AllPlayed => (ALL_PLAYED, None),
+            Leaf::Best(valued) => (valued.to.map_or(WHOLE, |to| to.index() as u8), Some(valued)),
+        };
+        put(&self.position.player.to_le_bytes());
+        put(&self.position.opponent.to_le_bytes());
+        [wins, draws, losses].iter().for_each(|count| put(&count.to_le_bytes()));
+        put(&discs.to_le_bytes());
+        put(&squares.to_le_bytes()[..5]);
+        put(&[self.weights, to]);
+        put(&valued.map_or(0, |valued| valued.score.0 as i16).to_le_bytes());
+        put(&valued.map_or([0, 0], |valued| {
+            [valued.depth.min(MAX_DEPTH) | if valued.exact { EXACT } else { 0 }, valued.error.0]
+        }));
+        put(&self.derived.value.map_or(i16::MIN, |value| value.0 as i16).to_le_bytes());
+        put(&self.derived.play.to_le_bytes());
+        put(&[self.derived.error.0]);
+        put(&self.derived.priority.to_le_bytes());
+        bytes
+    }
+
+    /// The record of some bytes, checked so far that nothing that is done with it can fail.
+    ///
+    /// # Errors
+    /// What is wrong with it.
+    pub(super) fn decode(bytes: &[u8; BYTES]) -> Result<Self, &'static str> {
+        let mut rest = &bytes[..];
+        let position =
+            Position { player: u64::from_le_bytes(take(&mut rest)), opponent: u64::from_le_bytes(take(&mut rest)) };
+        let [wins, draws, losses] = [(); 3].map(|()| u32::from_le_bytes(take(&mut rest)));
+        let discs = i32::from_le_bytes(take(&mut rest));
+        let [a, b, c, d, e] = take(&mut rest);
+        let games = Games { wins, draws, losses, discs, squares: u64::from_le_bytes([a, b, c, d, e, 0, 0, 0]) };
+        let [weights, to] = take(&mut rest);
+        let score = i16::from_le_bytes(take(&mut rest));
+        let [depth, error] = take(&mut rest);
+        let [value, play] = [(); 2].map(|()| i16::from_le_bytes(take(&mut rest)));
+        let [derived_error] = take(&mut rest);
+        let priority = u16::from_le_bytes(take(&mut rest));
+        let valued = |to| Valued {
+            to,
+            score: Score(score.into()),
+            depth: depth & MAX_DEPTH,
+            exact: depth & EXACT != 0,
+            error: Deviation(error),
+        };
+        let leaf = match to {
+            ALL_PLAYED => Leaf::AllPlayed,
+            UNSEARCHED => Leaf::Unsearched,
+            WHOLE => Leaf::Best(valued(None)),
+            0..64 => Leaf::Best(valued(Some(Square::new(to)))),
+            _ => return Err("the best unplayed move is no square"),
+        };
+        let value = (value != i16::MIN).then_some(Score(value.into()));
+        let derived = Derived { value, play, error: Deviation(derived_error), priority };
+        let record = Self { position, games, leaf, weights, derived };
+        record.check().map(|()| record)
+    }
+
+    fn check(&self) -> Result<(), &'static str> {
+        check_position(self.position)?;
+        let in_range = |score: Score| (Score::MIN..=Score::MAX).contains(&score);
+        let limit = (Score::MAX.0 + PROVED) as i16;
+        match self.leaf {
+            Leaf::Best(Valued { to: Some(to), .. }) if self.position.moves() & to.bit() == 0 => {
+                Err("the best unplayed move is illegal")
+            }
+            Leaf::Best(Valued { score, .. }) if !in_range(score) => {
+                Err("the best unplayed move's value is beyond 64 discs")
+            }
+            _ if self.derived.value.is_some_and(|value| !in_range(value)) => Err("the value is beyond 64 discs"),
+            _ if !(-limit..=limit).contains(&self.derived.play) => Err("the value for play is out of range"),
+            _ => Ok(()),
+        }
+    }
+}
+
+/// Whether a position can be one of a book.
+///
+/// # Errors
+/// Why not.
+pub(super) fn check_position(position: Position) -> Result<(), &'static str> {
+    if position.player & position.opponent != 0 {
+        Err("both players have a disc on the same square")
+    } else if position.moves() == 0 {
+        Err("the player to move has no move")
+    } else if canonical(position) != position {
+        Err("the position is not the least of its images")
+    } else {
+        Ok(())
+    }
+}
+
+fn take<const N: usize>(rest: &mut &[u8]) -> [u8; N] {
+    let (first, others) = rest.split_first_chunk().expect("a record has all its fields");
+    *rest = others;
+    *first
+}
+
+/// The moves of a position that lead to positions with a property.
+pub(super) fn moves_where(position: Position, mut test: impl FnMut(Position) -> bool) -> Bitboard {
+    links(position).fold(0, |moves, (to, link)| match link {
+        Link::To { position, .. } if test(position) => moves | to.bit(),
+        _ => moves,
+    })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::board::Transcript;
+    use rand::{RngExt, SeedableRng};
+    use rand_chacha::ChaCha8Rng;
+
+    #[test]
+    fn records_come_back_as_they_were() {
+        let mut rng = ChaCha8Rng::seed_from_u64(1);
+        for _ in 0..200 {
+            for (diagram, square) in Transcript::random(&mut rng).steps() {
+                let position = canonical(diagram.position);
+                let to = moves_where(position, |_| true) & rng.random::<u64>();
+                let valued = Valued {
+                    to: (to != 0).then(|| Square::lowest(to)),
+                    score: Score(rng.random_range(-8192..=8192)),
+                    depth: rng.random_range(0..64),
+                    exact: rng.random(),
+                    error: Deviation(rng.random()),
+                };
+                let leaf = [Leaf::Unsearched, Leaf::AllPlayed, Leaf::Best(valued)][rng.random_range(0..3)];
+                let mut games = Games::default();
+                (0..rng.random_range(0..4)).for_each(|_| games.add(rng.random_range(-64..=64)));
+                let value = rng.random_bool(0.7).then(|| Score(rng.random_range(-8192..=8192)));
+                let derived = Derived {
+                    value,
+                    play: rng.random_range(-20_000..20_000),
+                    error: Deviation(rng.random()),
+                    priority: rng.random(),
+                };
+                let record = Record { position, games, leaf, weights: rng.random(), derived };
+                assert_eq!(Record::decode(&record.encode()), Ok(record));
+                let shown = on_board(diagram.position, Square::lowest(position.moves())).unwrap();
+                assert!(diagram.position.moves() & shown.bit() != 0, "{square}");
+                assert_eq!(
+                    Link::after(position, Square::lowest(position.moves())),
+                    Link::after(diagram.position, shown),
+                );
+            }
+        }
+    }
+
+    #[test]
+    fn what_no_book_has_is_refused() {
+        let position = canonical(Position::START);
+        let good = Record::new(position).encode();
+        let changed = |at: usize, to: u8| {
+            let mut bytes = good;
+            bytes[at] = to;
+            Record::decode(&bytes).unwrap_err()
+        };
+        assert_eq!(changed(8, good[0] | good[8] | 0xff), "the position is not the least of its images");
+        assert_eq!(changed(38, 99), "the best unplayed move is no square");
+        assert_eq!(changed(38, 0), "the best unplayed move is illegal");
+        let turned = Symmetry::ALL.map(|symmetry| symmetry.position(position)).into_iter().max().unwrap();
+        assert!(Record::decode(&Record::new(turned).encode()).unwrap_err().contains("images"));
+        let both = Position { player: 3, opponent: 1 };
+        assert!(Record::decode(&Record::new(both).encode()).unwrap_err().contains("same square"));
+        let none = Position { player: 1, opponent: 0 };
+        assert!(Record::decode(&Record::new(none).encode()).unwrap_err().contains("no move"));
+    }
+
+    #[test]
+    fn results_of_games_add_up() {
+        let mut games = Games::default();
+        [10, -4, 0, 2].iter().for_each(|&discs| games.add(discs));
+        assert_eq!((games.wins, games.draws, games.losses, games.count()), (2, 1, 1, 4));
+        let (mean, deviation) = games.mean().unwrap();
+        assert!((mean - 2.0).abs() < 1e-12 && (deviation - 26f64.sqrt()).abs() < 1e-12);
+        assert_eq!(Games::default().mean(), None);
+    }
+}

@@ -1,0 +1,416 @@
+//! A book as a file that is read and changed position by position.
+
+use std::collections::{BTreeMap, BTreeSet};
+use std::fs::{File, TryLockError};
+use std::io::{Read, Seek, SeekFrom, Write};
+use std::ops::Range;
+use std::path::{Path, PathBuf};
+use std::time::Duration;
+
+use sha2::{Digest, Sha256};
+
+use super::error::BookError;
+use super::file::{BLOCK, Base, BaseWriter, Fault, Hash, MAX_WEIGHTS, ReadError, decode, encode_batch, key_of};
+use super::record::{BYTES, Key, Record, canonical};
+use crate::board::Position;
+use crate::storage::atomic_replace;
+
+/// Positions added since the file was sorted, before it is sorted again: some 130 MB of memory.
+const MOST_ADDED: usize = 1 << 20;
+
+/// An opening book in a file (`.fsb`).
+///
+/// The file is a sorted part and the batches that were added since. The index of the sorted part and the batches are held in
+/// memory, the rest is read where it is asked for. [`Self::commit`] appends a batch; what was not committed is lost if the
+/// process ends, and nothing else is.
+pub struct Book {
+    path: PathBuf,
+    base: Base,
+    /// What was added to the sorted part, and what was changed since the last commit.
+    added: BTreeMap<Key, Record>,
+    changed: BTreeSet<Key>,
+    /// Added positions that are not in the sorted part.
+    new: u64,
+    weights: Vec<Hash>,
+    /// Weights that the file knows.
+    known_weights: usize,
+    /// Where the next batch goes.
+    end: u64,
+    dropped: u64,
+    /// The file, locked, where the book may be changed.
+    writer: Option<File>,
+}
+
+impl Book {
+    /// Opens a book to read it.
+    ///
+    /// # Errors
+    /// The file system's, or what is wrong with the file and where.
+    pub fn open(path: &Path) -> Result<Self, BookError> {
+        let file = File::open(path).map_err(BookError::io(path))?;
+        Self::read(path, file, None, None)
+    }
+
+    /// Opens a book to change it. No other process can do so until it is dropped.
+    ///
+    /// # Errors
+    /// As of [`Self::open`], and [`BookError::Locked`].
+    pub fn edit(path: &Path) -> Result<Self, BookError> {
+        let writer = lock(path)?;
+        let file = File::open(path).map_err(BookError::io(path))?;
+        Self::read(path, file, Some(writer), None)
+    }
+
+    /// [`Self::edit`], of an empty book if there is no file.
+    ///
+    /// # Errors
+    /// As of [`Self::edit`].
+    pub fn edit_or_create(path: &Path) -> Result<Self, BookError> {
+        if !path.try_exists().map_err(BookError::io(path))? {
+            write_sorted(path, &[], |_| Ok(()))?;
+        }
+        Self::edit(path)
+    }
+
+    /// Opens what is whole of a damaged book; the damage goes into `damaged`. Where `edit` is set it may be changed.
+    ///
+    /// # Errors
+    /// The file system's, [`BookError::Locked`], or a header that is damaged.
+    pub(super) fn salvage(path: &Path, edit: bool, damaged: &mut Vec<Fault>) -> Result<Self, BookError> {
+        let writer = edit.then(|| lock(path)).transpose()?;
+        let file = File::open(path).map_err(BookError::io(path))?;
+        Self::read(path, file, writer, Some(damaged))
+    }
+
+    fn read(
+        path: &Path,
+        file: File,
+        writer: Option<File>,
+        mut damaged: Option<&mut Vec<Fault>>,
+    ) -> Result<Self, BookError> {
+        let wrong = |error| told(path, error);
+        let mut base = Base::open(file, damaged.as_deref_mut()).map_err(wrong)?;
+        let salvaged = damaged.is_some();
+        let batches = base.batches(damaged).map_err(wrong)?;
+        let (weights, end, dropped) = (batches.weights, batches.end, batches.dropped);
+        let mut book = Self {
+            path: path.to_owned(),
+            base,
+            added: BTreeMap::new(),
+            changed: BTreeSet::new(),
+            new: 0,
+            known_weights: weights.len(),
+            weights,
+            end,
+            dropped,
+            writer,
+        };
+        for record in batches.records {
+            if record.weights as usize > book.weights.len() && !salvaged {
+                return Err(BookError::damage(
+                    path,
+                    book.base.end,
+                    "a position of weights that the book does not name",
+                ));
+            }
+            let key = Key::of(record.position);
+            if !book.added.contains_key(&key) && book.base.get(record.position).ok().flatten().is_none() {
+                book.new += 1;
+            }
+            book.added.insert(key, record);
+        }
+        Ok(book)
+    }
+
+    /// The file.
+    pub fn path(&self) -> &Path {
+        &self.path
+    }
+
+    /// Positions in it.
+    pub fn len(&self) -> u64 {
+        self.base.count + self.new
+    }
+
+    /// Whether there is none.
+    pub fn is_empty(&self) -> bool {
+        self.len() == 0
+    }
+
+    /// The SHA-256 of the whole file, in hexadecimal.
+    ///
+    /// # Errors
+    /// The file system's.
+    pub fn hash(&self) -> Result<String, BookError> {
+        let mut file = File::open(&self.path).map_err(BookError::io(&self.path))?;
+        let (mut hash, mut bytes) = (Sha256::new(), vec![0; 1 << 16]);
+        loop {
+            match file.read(&mut bytes).map_err(BookError::io(&self.path))? {
+                0 => return Ok(hash.finalize().iter().map(|byte| format!("{byte:02x}")).collect()),
+                count => hash.update(&bytes[..count]),
+            }
+        }
+    }
+
+    /// Bytes at the end of the file that a kill cut off, and that the next commit overwrites.
+    pub fn dropped(&self) -> u64 {
+        self.dropped
+    }
+
+    /// The hashes of the weights that valued its positions; a record's number 1 is the first.
+    pub fn weights(&self) -> &[Hash] {
+        &self.weights
+    }
+
+    /// The number of some weights in records. 0, unknown, if there are too many.
+    pub fn number_of(&mut self, weights: &Hash) -> u8 {
+        let known = self.weights.iter().position(|known| known == weights);
+        let index = known.unwrap_or_else(|| {
+            if self.weights.len() < MAX_WEIGHTS {
+                self.weights.push(*weights);
+            }
+            self.weights.len() - 1
+        });
+        if self.weights[index] == *weights { index as u8 + 1 } else { 0 }
+    }
+
+    /// What is known of a position, shown from any side of the board.
+    ///
+    /// # Errors
+    /// The file system's, or damage.
+    pub fn get(&mut self, position: Position) -> Result<Option<Record>, BookError> {
+        self.find(canonical(position))
+    }
+
+    /// What is known of a canonical position.
+    pub(super) fn find(&mut self, position: Position) -> Result<Option<Record>, BookError> {
+        if let Some(record) = self.added.get(&Key::of(position)) {
+            return Ok(Some(*record));
+        }
+        self.base.get(position).map_err(|error| told(&self.path, error))
+    }
+
+    /// Adds or changes a position.
+    ///
+    /// # Errors
+    /// As of [`Self::get`].
+    pub(super) fn put(&mut self, record: Record) -> Result<(), BookError> {
+        let key = Key::of(record.position);
+        if !self.added.contains_key(&key) && self.find(record.position)?.is_none() {
+            self.new += 1;
+        }
+        self.added.insert(key, record);
+        self.changed.insert(key);
+        Ok(())
+    }
+
+    /// Makes all changes lasting, as one batch.
+    ///
+    /// # Errors
+    /// The file system's; the file is then what it was, and the changes are still there to be committed.
+    ///
+    /// # Panics
+    /// If the book was opened to be read.
+    pub fn commit(&mut self) -> Result<(), BookError> {
+        let new_weights = &self.weights[self.known_weights..];
+        if self.changed.is_empty() && new_weights.is_empty() {
+            return Ok(());
+        }
+        let records: Vec<_> = self.changed.iter().map(|key| self.added[key]).collect();
+        let batch = encode_batch(new_weights, &records);
+        let end = self.end;
+        let file = self.writer.as_mut().expect("a book that may be changed");
+        let written = file
+            .set_len(end)
+            .and_then(|()| file.seek(SeekFrom::Start(end)))
+            .and_then(|_| file.write_all(&batch))
+            .and_then(|()| file.sync_data());
+        if let Err(error) = written {
+            // What was written of it would be dropped anyway.
+            let _ = file.set_len(end);
+            return Err(BookError::io(&self.path)(error));
+        }
+        self.end += batch.len() as u64;
+        self.dropped = 0;
+        self.known_weights = self.weights.len();
+        self.changed.clear();
+        if self.added.len() > MOST_ADDED { self.sort() } else { Ok(()) }
+    }
+
+    /// Commits, and sorts all into a new file that takes the place of the old one: equal books are equal bytes then.
+    ///
+    /// # Errors
+    /// As of [`Self::commit`].
+    ///
+    /// # Panics
+    /// As [`Self::commit`].
+    pub fn sort(&mut self) -> Result<(), BookError> {
+        self.commit()?;
+        if self.end == self.base.end {
+            return Ok(());
+        }
+        let (path, weights) = (self.path.clone(), self.weights.clone());
+        write_sorted(&path, &weights, |push| {
+            let mut scan = self.scan(0..65);
+            while let Some(record) = scan.next().transpose()? {
+                push(&record)?;
+            }
+            Ok(())
+        })?;
+        self.reopen()
+    }
+
+    /// Begins again with the file, which was replaced.
+    pub(super) fn reopen(&mut self) -> Result<(), BookError> {
+        *self = Self::edit(&self.path)?;
+        Ok(())
+    }
+
+    /// The records of positions with so many discs, in their order.
+    pub(super) fn scan(&mut self, discs: Range<u32>) -> Scan<'_> {
+        let first = Key::first(discs.start);
+        let added: Vec<Key> = self.added.range(first..Key::first(discs.end)).map(|(key, _)| *key).collect();
+        let block = self.base.block_of(first);
+        Scan {
+            book: self,
+            discs,
+            added: added.into_iter().peekable(),
+            block,
+            records: Vec::new().into_iter(),
+            next: None,
+            last: None,
+            damaged: None,
+        }
+    }
+}
+
+/// Waits a little for another process to finish: one that is being started may hold what its parent does for a moment.
+fn lock(path: &Path) -> Result<File, BookError> {
+    const TRIES: usize = 20;
+    let file = File::options().read(true).write(true).open(path).map_err(BookError::io(path))?;
+    for _ in 0..TRIES {
+        match file.try_lock() {
+            Ok(()) => return Ok(file),
+            Err(TryLockError::WouldBlock) => std::thread::sleep(Duration::from_millis(25)),
+            Err(TryLockError::Error(error)) => return Err(BookError::io(path)(error)),
+        }
+    }
+    Err(BookError::Locked(path.to_owned()))
+}
+
+fn told(path: &Path, error: ReadError) -> BookError {
+    match error {
+        ReadError::Io(error) => BookError::io(path)(error),
+        ReadError::Fault((offset, reason)) => BookError::damage(path, offset, reason),
+    }
+}
+
+/// Replaces a file by a book of sorted records.
+pub(super) fn write_sorted(
+    path: &Path,
+    weights: &[Hash],
+    records: impl FnOnce(&mut dyn FnMut(&Record) -> Result<(), BookError>) -> Result<(), BookError>,
+) -> Result<(), BookError> {
+    // What goes wrong with a record is told as it is, what goes wrong with the file by its name.
+    let mut failure = None;
+    let written = atomic_replace(path, |file| {
+        let mut writer = BaseWriter::new(file)?;
+        let pushed = records(&mut |record| writer.push(&record.encode()).map_err(BookError::io(path)));
+        if let Err(error) = pushed {
+            failure = Some(error);
+            return Err(std::io::ErrorKind::Other.into());
+        }
+        writer.finish(weights)
+    });
+    match failure {
+        Some(error) => Err(error),
+        None => written.map_err(BookError::io(path)),
+    }
+}
+
+/// Walks over the records of a book in their order.
+pub(super) struct Scan<'b> {
+    book: &'b mut Book,
+    discs: Range<u32>,
+    added: std::iter::Peekable<std::vec::IntoIter<Key>>,
+    /// The next block to read.
+    block: u64,
+    records: std::vec::IntoIter<(u64, [u8; BYTES])>,
+    /// The next record of the sorted part.
+    next: Option<(u64, [u8; BYTES])>,
+    /// The last one taken from there.
+    last: Option<Key>,
+    damaged: Option<&'b mut Vec<Fault>>,
+}
+
+impl<'b> Scan<'b> {
+    /// Passes over what is damaged, and tells it.
+    pub fn over_damage(mut self, damaged: &'b mut Vec<Fault>) -> Self {
+        self.damaged = Some(damaged);
+        self
+    }
+
+    /// Makes the next record of the sorted part `next`, if there is one in range.
+    fn fill(&mut self) -> Result<(), ReadError> {
+        while self.next.is_none() {
+            if let Some(record) = self.records.next() {
+                self.next = (key_of(&record.1).0 >= self.discs.start).then_some(record);
+                continue;
+            }
+            if self.block >= self.book.base.blocks() {
+                break;
+            }
+            let block = self.block;
+            self.block += 1;
+            let bytes = self.book.base.read_block(block)?;
+            let numbered = bytes.as_chunks::<BYTES>().0.iter().enumerate();
+            let offset = |i: usize| Base::offset(block) + (i * BYTES) as u64;
+            self.records = numbered.map(|(i, record)| (offset(i), *record)).collect::<Vec<_>>().into_iter();
+            debug_assert!(self.records.len() <= BLOCK);
+        }
+        Ok(())
+    }
+
+    fn step(&mut self) -> Result<Option<Record>, ReadError> {
+        self.fill()?;
+        let sorted = self.next.as_ref().map(|(_, record)| key_of(record)).filter(|key| key.0 < self.discs.end);
+        match (sorted, self.added.peek().copied()) {
+            (None, None) => Ok(None),
+            (Some(sorted), added) if added.is_none_or(|added| sorted < added) => {
+                let (offset, record) = self.next.take().expect("there is one");
+                if self.last.replace(sorted) >= Some(sorted) {
+                    return Err(ReadError::Fault((offset, "a position out of order".to_owned())));
+                }
+                decode(&record, offset).map(Some)
+            }
+            (sorted, Some(added)) => {
+                if sorted == Some(added) {
+                    self.next = None;
+                }
+                self.added.next();
+                Ok(Some(self.book.added[&added]))
+            }
+            (Some(_), None) => unreachable!("the case before has it"),
+        }
+    }
+}
+
+impl Iterator for Scan<'_> {
+    type Item = Result<Record, BookError>;
+
+    fn next(&mut self) -> Option<Self::Item> {
+        loop {
+            match self.step() {
+                Ok(record) => return record.map(Ok),
+                Err(ReadError::Fault(fault)) if self.damaged.is_some() => {
+                    self.damaged.as_deref_mut().expect("just seen").push(fault);
+                }
+                Err(error) => {
+                    self.block = u64::MAX;
+                    self.discs.end = 0;
+                    return Some(Err(told(&self.book.path, error)));
+                }
+            }
+        }
+    }
+}

@@ -1,0 +1,141 @@
+//! `flipside book grow`.
+
+use std::io::Write;
+use std::path::PathBuf;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering::Relaxed};
+use std::time::{Duration, Instant};
+
+use clap::Args;
+
+use super::searching::SearchArguments;
+use super::{cannot_change, edit};
+use crate::book::{Grow, Growth, GrowthEnd};
+use crate::cli::error::CliError;
+use crate::cli::evaluator::with_evaluator;
+use crate::cli::meter::Meter;
+use crate::cli::session::Session;
+use crate::cli::signals::stop_on_signals;
+
+/// Let a book grow: add what good play comes to first, and search it on all threads
+///
+/// The next position is always the one that play deviates least to: each move costs what it is worth less than the best, in standard
+/// deviations of its value as measured for the weights (`calibrate`), and a quarter for each ply. A book that does not exist begins
+/// with the start position. Ctrl-C stops with code 75 and loses no more than the 128 positions at hand; the same command goes on. With
+/// --positions the file is the same byte for byte, whatever the number of threads, interrupted or not.
+///
+/// Prints a name and a value a line: positions, those searched now, value of the start position in discs and its error.
+#[derive(Args, Debug)]
+#[command(after_help = "Example:\n  flipside book grow book.fsb --hours 2 --depth 12\n  \
+    flipside book grow book.fsb --positions 1000 --depth 4")]
+#[command(group = clap::ArgGroup::new("budget").required(true))]
+pub struct GrowArguments {
+    /// The book
+    book: PathBuf,
+
+    #[command(flatten)]
+    search: SearchArguments,
+
+    /// Work for so many hours
+    #[arg(long, value_name = "N", group = "budget", value_parser = parse_time)]
+    hours: Option<f64>,
+
+    /// Work for so many minutes
+    #[arg(long, value_name = "N", group = "budget", value_parser = parse_time)]
+    minutes: Option<f64>,
+
+    /// Work until the book has so many positions
+    #[arg(long, value_name = "N", group = "budget")]
+    positions: Option<u64>,
+}
+
+fn parse_time(text: &str) -> Result<f64, String> {
+    let time = text.parse().ok().filter(|time| (0.0..=100_000.0).contains(time));
+    time.ok_or_else(|| format!("`{text}`: expected a number from 0 to 100000, such as 1.5"))
+}
+
+impl GrowArguments {
+    /// Runs the command.
+    pub fn run(self, session: &Session, out: &mut dyn Write) -> Result<(), CliError> {
+        let searching = self.search.load(session)?;
+        searching.must_be_calibrated()?;
+        let mut book = edit(&self.book, true, session)?;
+        let before = book.len();
+        let stop = stop_on_signals()?;
+        let seconds = self.hours.map(|hours| 3600.0 * hours).or(self.minutes.map(|minutes| 60.0 * minutes));
+        let enough = deadline(seconds.map(Duration::from_secs_f64));
+        let mut meter = GrowthMeter::new(session, seconds, self.positions, before);
+        let grow = Grow { weights: searching.hash, positions: self.positions, stop: &stop, enough: &enough };
+        let mut last = None;
+        let grown = with_evaluator!(&searching.evaluator, evaluator => {
+            grow.run(&mut book, || searching.searcher(evaluator), |growth| {
+                meter.show(growth);
+                last = Some(*growth);
+            })
+        });
+        meter.meter.finish();
+        let end = grown.map_err(cannot_change)?;
+        if let Some(growth) = last {
+            write_growth(&growth, out)?;
+        }
+        match end {
+            GrowthEnd::Stopped => Err(CliError::Stopped("stopped; the same command goes on".into())),
+            GrowthEnd::Complete => {
+                session.say("the book is complete: no position is left that good play comes to");
+                Ok(())
+            }
+            GrowthEnd::Done => Ok(()),
+        }
+    }
+}
+
+/// A flag that is set after a time.
+fn deadline(time: Option<Duration>) -> Arc<AtomicBool> {
+    let flag = Arc::new(AtomicBool::new(false));
+    if let Some(time) = time {
+        let late = Arc::clone(&flag);
+        std::thread::spawn(move || {
+            std::thread::sleep(time);
+            late.store(true, Relaxed);
+        });
+    }
+    flag
+}
+
+/// Shows how far a book has grown, by time or by positions.
+struct GrowthMeter {
+    meter: Meter,
+    by_time: bool,
+    began: Instant,
+    before: u64,
+}
+
+impl GrowthMeter {
+    fn new(session: &Session, seconds: Option<f64>, positions: Option<u64>, before: u64) -> Self {
+        let meter = match (seconds, positions) {
+            (Some(seconds), _) => Meter::new(session, seconds.ceil() as u64, "s"),
+            (None, positions) => Meter::new(session, positions.unwrap_or(0), "positions"),
+        };
+        Self { meter, by_time: seconds.is_some(), began: Instant::now(), before }
+    }
+
+    fn show(&mut self, growth: &Growth) {
+        let seconds = self.began.elapsed().as_secs_f64();
+        let done = if self.by_time { seconds as u64 } else { growth.positions };
+        self.meter.show(done, || {
+            let Growth { positions, searched, start, next } = growth;
+            let rate = *searched as f64 / seconds.max(0.001);
+            let new = positions.saturating_sub(self.before);
+            let value = start.value.map_or("-".to_owned(), |value| value.to_string());
+            let next = next.map_or("-".to_owned(), |next| format!("{next:.1}"));
+            format!("{positions} positions (+{new})  {rate:.1} searches/s  start {value}  next at {next} deviations")
+        });
+    }
+}
+
+fn write_growth(growth: &Growth, out: &mut dyn Write) -> Result<(), CliError> {
+    writeln!(out, "positions\t{}\nsearched\t{}", growth.positions, growth.searched)?;
+    let value = growth.start.value.map_or("-".to_owned(), |value| value.to_string());
+    let error = growth.start.error.discs().map_or("-".to_owned(), |error| format!("{error:.2}"));
+    Ok(writeln!(out, "value\t{value}\nerror\t{error}")?)
+}

@@ -1,0 +1,54 @@
+//! `flipside book match`.
+
+use std::io::Write;
+use std::path::Path;
+
+use clap::Args;
+
+use crate::cli::error::CliError;
+use crate::cli::match_::MatchOptions;
+use crate::cli::player::PlayerChoice;
+use crate::cli::session::Session;
+
+/// Play two books against each other, or a book against none: the same weights and strength, colours swapped
+///
+/// Openings are all different positions after --opening-plies moves (5, if nothing is said): short, so that the books come to
+/// speak. Output and further options are those of `match`.
+#[derive(Args, Debug)]
+#[command(
+    after_help = "Example:\n  flipside book match book.fsb none --pairs 100\n  flipside book match new.fsb old.fsb --depth 8"
+)]
+pub struct BookMatchArguments {
+    /// The book whose results are shown
+    first: String,
+
+    /// The book to beat, or `none`
+    second: String,
+
+    /// What both evaluate with: a weight file, `default`, `squares` or `mobility`
+    #[arg(short, long, value_name = "FILE", default_value = "default")]
+    weights: String,
+
+    #[command(flatten)]
+    options: MatchOptions,
+}
+
+/// Moves of the openings.
+const PLIES: u32 = 5;
+
+impl BookMatchArguments {
+    /// Runs the command.
+    pub fn run(mut self, session: &Session, out: &mut dyn Write) -> Result<(), CliError> {
+        let player = |book: &str| -> Result<PlayerChoice, CliError> {
+            if book.contains([',', ':']) && Path::new(book).exists() {
+                return Err(CliError::Usage(format!(
+                    "`{book}`: the names of books in matches have no comma and no colon"
+                )));
+            }
+            format!("{}:book={book}", self.weights).parse().map_err(CliError::Usage)
+        };
+        let players = [player(&self.first)?, player(&self.second)?];
+        self.options.openings_of(PLIES);
+        self.options.run(&players, session, out)
+    }
+}

@@ -1,0 +1,112 @@
+//! What books are searched with.
+
+use clap::Args;
+
+use crate::book::{Errors, Hash, LeafSearch};
+use crate::cli::error::CliError;
+use crate::cli::evaluator::{AnyEvaluator, EvaluatorChoice, WeightsArgument, with_evaluator};
+use crate::cli::memory::check_tables;
+use crate::cli::selectivity::SelectivityArgument;
+use crate::cli::session::Session;
+use crate::eval::Evaluator;
+use crate::search::{Engine, Strength};
+use crate::weights::WeightFile;
+
+/// How positions of a book are searched.
+#[derive(Args, Debug)]
+pub struct SearchArguments {
+    #[command(flatten)]
+    weights: WeightsArgument,
+
+    /// Plies to look ahead from each position
+    #[arg(short, long, default_value_t = 10, value_name = "N")]
+    #[arg(value_parser = clap::value_parser!(u32).range(1..=i64::from(Strength::MAX_DEPTH)))]
+    depth: u32,
+
+    #[command(flatten)]
+    selective: SelectivityArgument,
+
+    /// Solve positions with at most so many empty squares
+    #[arg(long, default_value_t = 16, value_name = "N")]
+    #[arg(value_parser = clap::value_parser!(u32).range(0..=i64::from(Strength::MAX_EXACT_EMPTIES)))]
+    exact: u32,
+
+    /// Size of each hash table of each thread: 2^N entries of 16 bytes
+    #[arg(long, value_name = "N", default_value_t = 16, value_parser = clap::value_parser!(u32).range(1..=34))]
+    log2_hash: u32,
+}
+
+/// What searches: an evaluation, its name, and what was measured of its errors.
+pub struct Searching {
+    pub evaluator: AnyEvaluator,
+    pub hash: Hash,
+    errors: Option<Errors>,
+    strength: Strength,
+    log2_hash: u32,
+    name: String,
+}
+
+impl SearchArguments {
+    /// Loads what searches.
+    ///
+    /// # Errors
+    /// What is wrong with the weights, or tables that do not fit into memory.
+    pub fn load(&self, session: &Session) -> Result<Searching, CliError> {
+        check_tables(2 * session.threads as u64, self.log2_hash)?;
+        let strength =
+            Strength { depth: self.depth, selectivity: self.selective.selectivity, exact_empties: self.exact };
+        Searching::new(self.weights.choice(), strength, self.log2_hash)
+    }
+}
+
+impl Searching {
+    /// Loads an evaluation to search with.
+    ///
+    /// # Errors
+    /// What is wrong with the weights.
+    pub fn new(choice: &EvaluatorChoice, strength: Strength, log2_hash: u32) -> Result<Self, CliError> {
+        let (evaluator, file) = choice.load_with_file()?;
+        choice.check_calibrated(&evaluator, strength.selectivity)?;
+        let calibration = with_evaluator!(&evaluator, evaluator => evaluator.calibration());
+        let errors = calibration.map(Errors::new);
+        let hash = hash_of(file.as_ref());
+        Ok(Self { evaluator, hash, errors, strength, log2_hash, name: choice.to_string() })
+    }
+
+    /// Refuses weights of which it was not measured how far their values are from the truth.
+    ///
+    /// # Errors
+    /// They are not calibrated.
+    pub fn must_be_calibrated(&self) -> Result<(), CliError> {
+        if self.errors.is_some() {
+            return Ok(());
+        }
+        let name = &self.name;
+        Err(CliError::failure(format!(
+            "`{name}` is not calibrated, so nothing says how far its values are from the truth"
+        ))
+        .hint("`flipside calibrate WEIGHTS -o FILE` measures it."))
+    }
+
+    /// How far its values are from the truth.
+    pub fn errors(&self) -> Errors {
+        self.errors.clone().unwrap_or_else(Errors::unknown)
+    }
+
+    /// A searcher for a thread, with the evaluator of this.
+    pub fn searcher<'e, E: Evaluator>(&self, evaluator: &'e E) -> LeafSearch<'e, E> {
+        let engine = Engine::new(evaluator, self.strength, self.log2_hash);
+        LeafSearch::new(engine.expect("checked when the weights were loaded"), self.errors())
+    }
+}
+
+/// The name of weights in a book; evaluations without weights have none but zeros.
+fn hash_of(file: Option<&WeightFile>) -> Hash {
+    let mut hash = Hash::default();
+    let text = file.map(WeightFile::hash).unwrap_or_default();
+    for (byte, digits) in hash.iter_mut().zip(text.as_bytes().chunks(2)) {
+        let digits = std::str::from_utf8(digits).expect("hexadecimal digits");
+        *byte = u8::from_str_radix(digits, 16).expect("hexadecimal digits");
+    }
+    hash
+}

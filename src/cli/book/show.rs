@@ -1,0 +1,96 @@
+//! `flipside book show`.
+
+use std::io::Write;
+use std::path::PathBuf;
+
+use clap::Args;
+
+use super::open;
+use crate::board::Diagram;
+use crate::book::{BookMove, Deviation, Games, Leaf, Record};
+use crate::cli::error::{CliError, Context};
+use crate::cli::session::Session;
+
+/// Show what a book knows of a position: its moves, best first, with values, errors and games
+///
+/// A line each for the position (its value, the error, games and their mean result) and for its moves, separated by tabs. Values are in
+/// discs for the player to move, errors are standard deviations; `-` is what is not known. `leaf` is the best move that leads nowhere
+/// in the book, with the plies it was searched.
+#[derive(Args, Debug)]
+#[command(after_help = "Example:\n  flipside book show book.fsb f5d6c3")]
+pub struct ShowArguments {
+    /// The book
+    book: PathBuf,
+
+    /// The position: the moves that lead there, or 64 characters and the side to move [default: the start]
+    #[arg(value_name = "POSITION")]
+    position: Option<String>,
+
+    /// Also the best line from there
+    #[arg(long)]
+    line: bool,
+}
+
+impl ShowArguments {
+    /// Runs the command.
+    pub fn run(self, _: &Session, out: &mut dyn Write) -> Result<(), CliError> {
+        let text = self.position.as_deref().unwrap_or_default();
+        let diagram: Diagram = match text {
+            "" => Diagram::START,
+            text => text.parse().context(|| format!("`{text}` is no position"))?,
+        };
+        let mut book = open(&self.book)?;
+        let total = book.len();
+        let unknown = || CliError::failure(format!("the position is not in the book, which has {total}"));
+        let (record, moves) =
+            book.moves(diagram.position).context(|| "cannot read the book".into())?.ok_or_else(unknown)?;
+        writeln!(out, "book\t{total} positions")?;
+        write_position(&record, book.weights(), out)?;
+        writeln!(out, "move\tvalue\terror\tgames\tmean\twins\tdraws\tlosses\t")?;
+        moves.iter().try_for_each(|known| write_move(known, out))?;
+        if self.line {
+            let mut line = String::new();
+            let mut now = diagram;
+            while let Some((_, moves)) = book.moves(now.position).context(|| "cannot read the book".into())?
+                && let Some(best) = moves.first()
+            {
+                line += &best.to.to_string();
+                now = now.try_play(best.to).expect("books hold legal moves").pass_if_needed();
+            }
+            writeln!(out, "line\t{line}")?;
+        }
+        Ok(())
+    }
+}
+
+fn write_position(record: &Record, weights: &[[u8; 32]], out: &mut dyn Write) -> Result<(), CliError> {
+    let value = record.derived.value.map_or("-".to_owned(), |value| value.to_string());
+    writeln!(out, "value\t{value}\nerror\t{}", error(record.derived.error))?;
+    writeln!(out, "games\t{}", games(&record.games))?;
+    let leaf = match record.leaf {
+        Leaf::Unsearched => "not searched".to_owned(),
+        Leaf::AllPlayed => "all moves are in the book".to_owned(),
+        Leaf::Best(valued) if valued.exact => "solved".to_owned(),
+        Leaf::Best(valued) => format!("{} plies", valued.depth),
+    };
+    let name = usize::from(record.weights).checked_sub(1).and_then(|index| weights.get(index));
+    let name = name.filter(|name| name.iter().any(|&byte| byte != 0));
+    let name: String =
+        name.map_or("-".to_owned(), |name| name.iter().take(6).map(|byte| format!("{byte:02x}")).collect());
+    Ok(writeln!(out, "searched\t{leaf}\nweights\t{name}")?)
+}
+
+fn write_move(known: &BookMove, out: &mut dyn Write) -> Result<(), CliError> {
+    let kind = known.depth.map_or(String::new(), |depth| format!("leaf, {depth} plies"));
+    let (to, value) = (known.to, known.value);
+    Ok(writeln!(out, "{to}\t{value}\t{}\t{}\t{kind}", error(known.error), games(&known.games))?)
+}
+
+fn error(error: Deviation) -> String {
+    error.discs().map_or("-".to_owned(), |discs| format!("{discs:.2}"))
+}
+
+fn games(games: &Games) -> String {
+    let mean = games.mean().map_or("-".to_owned(), |(mean, _)| format!("{mean:+.2}"));
+    format!("{}\t{mean}\t{}\t{}\t{}", games.count(), games.wins, games.draws, games.losses)
+}

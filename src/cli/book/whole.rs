@@ -1,0 +1,235 @@
+//! The commands that go over whole books: `check`, `fix`, `prune`, `merge`, `import`, `export`.
+
+use std::io::Write;
+use std::path::{Path, PathBuf};
+
+use clap::Args;
+
+use super::{cannot_change, open};
+use crate::board::{Diagram, Side};
+use crate::book::{self, BookFormat, Errors, ExportError, Faults, Keep};
+use crate::cli::error::{CliError, Context};
+use crate::cli::evaluator::{WeightsArgument, with_evaluator};
+use crate::cli::output::Output;
+use crate::cli::session::Session;
+use crate::eval::Evaluator;
+
+/// Look for everything that can be wrong with a book: damage, order, and values that do not follow from each other
+///
+/// Prints what was found; exit code 1 if anything is wrong.
+#[derive(Args, Debug)]
+#[command(after_help = "Example:\n  flipside book check book.fsb")]
+pub struct CheckArguments {
+    /// The book
+    book: PathBuf,
+}
+
+/// Repair a book in place: what can be read of it stays, with all values made right
+///
+/// The file is replaced at once. Prints what was wrong.
+#[derive(Args, Debug)]
+#[command(after_help = "Example:\n  flipside book fix book.fsb")]
+pub struct FixArguments {
+    /// The book
+    book: PathBuf,
+}
+
+/// Leave out of a book what good play does not come to
+///
+/// What stays is reached from the start by moves none of which is worse than the best by more than --within. Moves that lead nowhere then
+/// are worth what was known of them.
+#[derive(Args, Debug)]
+#[command(after_help = "Example:\n  flipside book prune book.fsb -o small.fsb --within 4 --min-empties 40")]
+pub struct PruneArguments {
+    /// The book
+    book: PathBuf,
+
+    /// The book to write
+    #[arg(short, long, value_name = "FILE")]
+    output: PathBuf,
+
+    /// Most discs that a move may be worse than the best
+    #[arg(long, value_name = "DISCS", default_value_t = 8.0, value_parser = parse_discs)]
+    within: f32,
+
+    /// Leave out positions with fewer empty squares
+    #[arg(long, value_name = "N", default_value_t = 0, value_parser = clap::value_parser!(u32).range(0..=60))]
+    min_empties: u32,
+}
+
+/// Discs from 0 to 128, as typed.
+pub fn parse_discs(text: &str) -> Result<f32, String> {
+    let discs = text.parse().ok().filter(|discs| (0.0..=128.0).contains(discs));
+    discs.ok_or_else(|| format!("`{text}`: expected a number of discs from 0 to 128, such as 1.5"))
+}
+
+/// Make one book of several
+///
+/// Games add up; of two searches of a position, the exact or deeper one counts. Books are streamed: their size does not matter.
+#[derive(Args, Debug)]
+#[command(after_help = "Example:\n  flipside book merge monday.fsb tuesday.fsb -o both.fsb")]
+pub struct MergeArguments {
+    /// The books
+    #[arg(required = true, num_args = 2.., value_name = "BOOK")]
+    books: Vec<PathBuf>,
+
+    /// The book to write
+    #[arg(short, long, value_name = "FILE")]
+    output: PathBuf,
+}
+
+/// Make a book of another program's: Edax's book.dat (version 4) or its text, or Egaroucid's .egbk3
+///
+/// Levels count as plies, and the weights' calibration says how far such values are from the truth. Links are not needed: what belongs
+/// together is found by the moves. Impossible positions are left out and counted.
+#[derive(Args, Debug)]
+#[command(
+    after_help = "Example:\n  flipside book import book.dat -o book.fsb\n  flipside book import book.egbk3 -o book.fsb"
+)]
+pub struct ImportArguments {
+    /// The other program's book
+    file: PathBuf,
+
+    /// Its format: edax, egaroucid or text [default: what it looks like]
+    #[arg(long, value_name = "FORMAT")]
+    from: Option<BookFormat>,
+
+    /// The book to write
+    #[arg(short, long, value_name = "FILE")]
+    output: PathBuf,
+
+    #[command(flatten)]
+    weights: WeightsArgument,
+}
+
+/// Write a book as another program's: edax (book.dat, version 4), egaroucid (.egbk3) or text, or its valued positions as obf
+///
+/// Values are rounded to whole discs. What is written as obf can be learned by `train --records`.
+#[derive(Args, Debug)]
+#[command(after_help = "Example:\n  flipside book export book.fsb --to edax -o book.dat\n  \
+    flipside book export book.fsb --to obf -o positions.obf\n  flipside train --records positions.obf")]
+pub struct ExportArguments {
+    /// The book
+    book: PathBuf,
+
+    /// The format
+    #[arg(long, value_name = "FORMAT")]
+    to: BookFormat,
+
+    /// The file to write; `-` is standard output
+    #[arg(short, long, value_name = "FILE")]
+    output: PathBuf,
+}
+
+impl CheckArguments {
+    /// Runs the command.
+    pub fn run(self, _: &Session, out: &mut dyn Write) -> Result<(), CliError> {
+        let faults = book::check(&self.book).context(|| "cannot check the book".to_owned())?;
+        write_faults(&faults, out)?;
+        if faults.is_none() {
+            return Ok(());
+        }
+        out.flush()?;
+        Err(CliError::failure(format!("`{}` is not as it should be", self.book.display()))
+            .hint("`flipside book fix` makes right what can be."))
+    }
+}
+
+impl FixArguments {
+    /// Runs the command.
+    pub fn run(self, _: &Session, out: &mut dyn Write) -> Result<(), CliError> {
+        let faults = book::fix(&self.book).map_err(cannot_change)?;
+        write_faults(&faults, out)
+    }
+}
+
+fn write_faults(faults: &Faults, out: &mut dyn Write) -> Result<(), CliError> {
+    let Faults { positions, lost, damage, inconsistent, example, dropped } = faults;
+    writeln!(out, "positions\t{positions}\nlost\t{lost}\ninconsistent\t{inconsistent}")?;
+    if let Some(position) = example {
+        writeln!(out, "inconsistent at\t{}", Diagram { position: *position, side: Side::Black })?;
+    }
+    for (offset, reason) in damage {
+        writeln!(out, "damage\toffset {offset}\t{reason}")?;
+    }
+    if *dropped > 0 {
+        writeln!(out, "cut off\t{dropped} bytes of the last batch")?;
+    }
+    Ok(())
+}
+
+impl PruneArguments {
+    /// Runs the command.
+    pub fn run(self, _: &Session, out: &mut dyn Write) -> Result<(), CliError> {
+        check_output(&self.output, [&*self.book])?;
+        let mut book = open(&self.book)?;
+        let keep = Keep { within: self.within, min_empties: self.min_empties };
+        let kept = book::prune(&mut book, keep, &self.output).map_err(cannot_change)?;
+        Ok(writeln!(out, "positions\t{}\nkept\t{kept}", book.len())?)
+    }
+}
+
+impl MergeArguments {
+    /// Runs the command.
+    pub fn run(self, _: &Session, out: &mut dyn Write) -> Result<(), CliError> {
+        check_output(&self.output, self.books.iter().map(|path| &**path))?;
+        let mut books = self.books.iter().map(|path| open(path)).collect::<Result<Vec<_>, _>>()?;
+        let count = book::merge(&mut books, &self.output).map_err(cannot_change)?;
+        for (path, book) in self.books.iter().zip(&books) {
+            writeln!(out, "{}\t{}", path.display(), book.len())?;
+        }
+        Ok(writeln!(out, "{}\t{count}", self.output.display())?)
+    }
+}
+
+impl ImportArguments {
+    /// Runs the command.
+    pub fn run(self, _: &Session, out: &mut dyn Write) -> Result<(), CliError> {
+        check_output(&self.output, [&*self.file])?;
+        let cannot = || format!("cannot import `{}`", self.file.display());
+        let format = match self.from {
+            Some(format) => format,
+            None => book::detect(&self.file).context(cannot)?,
+        };
+        let evaluator = self.weights.load()?;
+        let calibration = with_evaluator!(&evaluator, evaluator => evaluator.calibration());
+        let errors = calibration.map_or_else(Errors::unknown, Errors::new);
+        let done = book::import(&self.file, format, &self.output, &errors).context(cannot)?;
+        let book::Imported { read, positions, left_out } = done;
+        Ok(writeln!(out, "read\t{read}\nleft out\t{left_out}\npositions\t{positions}")?)
+    }
+}
+
+impl ExportArguments {
+    /// Runs the command.
+    pub fn run(self, session: &Session, out: &mut dyn Write) -> Result<(), CliError> {
+        let output = Output::check(&self.output, [&*self.book])?;
+        let mut book = open(&self.book)?;
+        let (mut count, mut damage) = (0, None);
+        let written = output.write(out, |writer| match book::export(&mut book, self.to, writer) {
+            Ok(written) => {
+                count = written;
+                Ok(())
+            }
+            Err(ExportError::Output(error)) => Err(error),
+            Err(ExportError::Book(error)) => {
+                damage = Some(error);
+                Err(std::io::ErrorKind::InvalidData.into())
+            }
+        });
+        if let Some(error) = damage {
+            return Err(error).context(|| "cannot export the book".to_owned());
+        }
+        written?;
+        session.say(format_args!("{count} positions written as {}", self.to));
+        Ok(())
+    }
+}
+
+/// Whether a book can be written there.
+fn check_output<'p>(path: &Path, inputs: impl IntoIterator<Item = &'p Path>) -> Result<(), CliError> {
+    if Output::check(path, inputs)?.is_standard_output() {
+        return Err(CliError::Usage("a book is a file: name one with -o".into()));
+    }
+    Ok(())
+}

@@ -1,0 +1,124 @@
+//! `flipside cluster`, and how commands say which broker they mean.
+
+use std::io::Write;
+use std::path::{Path, PathBuf};
+
+use clap::{Args, Subcommand};
+
+use super::error::{CliError, Context};
+use super::session::Session;
+use crate::cluster::{BrokerAddress, ClusterError, ClusterGames, ClusterRequest, Setup};
+
+/// What proves us to a broker and the broker to us. On this machine none of it is needed.
+#[derive(Args, Debug)]
+pub struct BrokerArguments {
+    /// The file with our key for the broker, as `flipside cluster config` writes it
+    #[arg(long, env = "FLIPSIDE_BROKER_KEY", hide_env_values = true, value_name = "FILE")]
+    broker_key: Option<PathBuf>,
+
+    /// The certificate (PEM) of the authority that has signed the broker's; the connection is encrypted then
+    #[arg(long, env = "FLIPSIDE_BROKER_CA", hide_env_values = true, value_name = "FILE")]
+    broker_ca: Option<PathBuf>,
+
+    /// Work with a broker on another machine without key and encryption: in a network where nobody listens or forges
+    #[arg(long)]
+    insecure: bool,
+}
+
+impl BrokerArguments {
+    /// The broker meant.
+    pub fn address(&self, url: &str) -> BrokerAddress {
+        let Self { broker_key, broker_ca, insecure } = self;
+        BrokerAddress { url: url.to_owned(), key: broker_key.clone(), ca: broker_ca.clone(), insecure: *insecure }
+    }
+}
+
+/// Options of a run whose games are played on many machines.
+#[derive(Args, Debug)]
+#[command(next_help_heading = "Cluster (docs/CLUSTER.md)")]
+pub struct CoordinatorArguments {
+    /// Offer games to workers (`flipside work`) through the NATS broker at this address; without any, all is as ever
+    #[arg(long, env = "FLIPSIDE_CLUSTER", hide_env_values = true, value_name = "URL")]
+    cluster: Option<String>,
+
+    #[command(flatten)]
+    broker: BrokerArguments,
+}
+
+impl CoordinatorArguments {
+    /// Begins to coordinate, if that was asked for. The run is called as its directory.
+    pub fn start(
+        &self,
+        run: &Path,
+        say: impl Fn(&str) + Send + Sync + 'static,
+    ) -> Result<Option<ClusterGames>, CliError> {
+        let Some(url) = &self.cluster else { return Ok(None) };
+        let name = run.file_name().map(|name| name.to_string_lossy().into_owned()).unwrap_or_default();
+        let status = Some(run.join("workers.json"));
+        let request = ClusterRequest { broker: self.broker.address(url), run: name, status };
+        ClusterGames::start(request, move |news| say(&news.to_string())).map(Some).map_err(told)
+    }
+}
+
+/// What ended work in a cluster: an address that cannot be meant is a slip of whoever typed it.
+pub fn told(error: ClusterError) -> CliError {
+    match error {
+        ClusterError::Address(_) => CliError::Usage(error.to_string()),
+        error => CliError::failure(error.to_string()),
+    }
+}
+
+/// Set up a broker for runs on many machines
+#[derive(Args, Debug)]
+#[command(after_help = "Example:\n  flipside cluster config broker --host broker.example --run tonight\n  \
+    nats-server -c broker/nats.conf\n  \
+    flipside train --run runs/tonight --cluster tls://broker.example --broker-key broker/coordinator.nk --broker-ca broker/ca.pem")]
+pub struct ClusterArguments {
+    #[command(subcommand)]
+    command: ClusterCommand,
+}
+
+#[derive(Subcommand, Debug)]
+enum ClusterCommand {
+    /// Write a broker's configuration, certificates and keys
+    ///
+    /// The folder then has `nats.conf` for nats-server, `coordinator.nk` for `train --cluster`, `worker.nk` for `work`, and `ca.pem` for
+    /// both. A worker's key may take jobs, read weights and deliver games of the runs named, and nothing else.
+    Config(ConfigArguments),
+}
+
+#[derive(Args, Debug)]
+struct ConfigArguments {
+    /// Folder to write into; nothing in it is overwritten
+    #[arg(value_name = "DIR")]
+    folder: PathBuf,
+
+    /// A name or address by which machines call the broker; may be given several times
+    #[arg(long, required = true, value_name = "HOST")]
+    host: Vec<String>,
+
+    /// A run that workers may work for, called as its directory; may be given several times
+    #[arg(long, value_name = "NAME", default_value = "latest")]
+    run: Vec<String>,
+
+    /// Port the broker listens on
+    #[arg(long, value_name = "N", default_value_t = 4222)]
+    port: u16,
+}
+
+impl ClusterArguments {
+    /// Runs the command.
+    pub fn run(self, session: &Session, out: &mut dyn Write) -> Result<(), CliError> {
+        let ClusterCommand::Config(ConfigArguments { folder, host, run, port }) = self.command;
+        let setup = Setup { hosts: host, runs: run, port };
+        let files = setup.write(&folder).context(|| "cannot set up a broker".to_owned())?;
+        for file in &files {
+            writeln!(out, "{}", file.display())?;
+        }
+        session.say(format_args!(
+            "start the broker with `nats-server -c {}`; give workers worker.nk and ca.pem, and nobody else",
+            files[0].display()
+        ));
+        Ok(())
+    }
+}

@@ -1,0 +1,188 @@
+//! Playing by a book, and learning from what was played: the option `--book`.
+
+use std::path::{Path, PathBuf};
+use std::sync::atomic::AtomicBool;
+use std::time::{SystemTime, UNIX_EPOCH};
+
+use clap::{Args, ValueEnum};
+
+use super::book::{Searching, cannot_change, edit, open};
+use super::error::CliError;
+use super::evaluator::{EvaluatorChoice, with_evaluator};
+use super::session::Session;
+use crate::board::{Diagram, Square};
+use crate::book::{BookUse, Choice, learn_game};
+use crate::eval::{Evaluator, Score};
+use crate::protocol::{Engine, SearchEngine};
+use crate::search::{Analysis, Limits, Line, Strength};
+
+/// Which of a book's moves to play, as typed.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Default, ValueEnum)]
+pub enum ChoiceName {
+    /// The best
+    #[default]
+    Best,
+    /// Any within --book-within of the best, by chance
+    Varied,
+    /// The least played within --book-within of the best
+    Surprising,
+}
+
+impl ChoiceName {
+    /// The choice among moves within so many discs of the best.
+    pub fn within(self, within: f32) -> Choice {
+        match self {
+            Self::Best => Choice::Best,
+            Self::Varied => Choice::Varied { within },
+            Self::Surprising => Choice::Surprising { within },
+        }
+    }
+}
+
+/// The options on a book that an engine plays by.
+#[derive(Args, Debug)]
+pub struct WithBookArguments {
+    /// Play by this book as long as it knows a move, and let it learn from each game that comes to its end: a line that was lost is not played
+    /// again while another is not proved to be lost. A book that does not exist is begun
+    #[arg(long, value_name = "FILE")]
+    book: Option<PathBuf>,
+
+    /// Which of the book's moves to play
+    #[arg(long, value_enum, value_name = "CHOICE", default_value = "best", requires = "book")]
+    book_choice: ChoiceName,
+
+    /// Discs that a move may be worth less than the best, where the choice is not `best`
+    #[arg(long, value_name = "DISCS", default_value_t = 1.0, requires = "book", value_parser = super::book::parse_discs)]
+    book_within: f32,
+
+    /// Leave the book as it is
+    #[arg(long, requires = "book")]
+    no_learn: bool,
+}
+
+/// A book that an engine plays by.
+pub struct WithBook {
+    pub moves: BookUse,
+    /// What it learns with.
+    learning: Option<Searching>,
+    session: Session,
+}
+
+/// Searches for a book after a game look no further than so many plies, and solve no more empty squares than that.
+const LEARN_DEPTH: u32 = 6;
+const LEARN_EXACT: u32 = 16;
+
+impl WithBookArguments {
+    /// Opens the book, if there is to be one, for an engine with these weights.
+    ///
+    /// # Errors
+    /// What is wrong with it.
+    pub fn load(
+        &self,
+        weights: &EvaluatorChoice,
+        strength: Strength,
+        session: &Session,
+    ) -> Result<Option<WithBook>, CliError> {
+        let Some(path) = &self.book else { return Ok(None) };
+        let clock = SystemTime::now().duration_since(UNIX_EPOCH).map_or(0, |since| since.as_nanos() as u64);
+        let choice = self.book_choice.within(self.book_within);
+        let learner = (!self.no_learn).then_some((weights, strength));
+        WithBook::open(path, choice, clock, learner, session).map(Some)
+    }
+}
+
+impl WithBook {
+    /// Opens a book to play by; with a learner, an evaluation and its strength, it learns.
+    ///
+    /// # Errors
+    /// What is wrong with it.
+    pub fn open(
+        path: &Path,
+        choice: Choice,
+        seed: u64,
+        learner: Option<(&EvaluatorChoice, Strength)>,
+        session: &Session,
+    ) -> Result<Self, CliError> {
+        let learning = learner.map(|(weights, strength)| {
+            let strength = Strength {
+                depth: strength.depth.min(LEARN_DEPTH),
+                exact_empties: strength.exact_empties.min(LEARN_EXACT),
+                ..strength
+            };
+            Searching::new(weights, strength, 14)
+        });
+        let learning = learning.transpose()?;
+        let book = if learning.is_some() { edit(path, true, session)? } else { open(path)? };
+        Ok(Self { moves: BookUse::new(book, choice, seed), learning, session: *session })
+    }
+
+    /// Learns a game that has come to its end, if the book is to learn.
+    ///
+    /// # Errors
+    /// The book cannot be written.
+    pub fn learn(&self, steps: &[(Diagram, Square)], black_discs: i32) -> Result<(), CliError> {
+        let Some(searching) = &self.learning else { return Ok(()) };
+        let never = AtomicBool::new(false);
+        let learned = with_evaluator!(&searching.evaluator, evaluator => {
+            let mut searcher = searching.searcher(evaluator);
+            self.moves.with(|book| learn_game(book, steps, black_discs, &mut searcher, &searching.hash, &never))
+        });
+        learned.map(drop).map_err(cannot_change)
+    }
+
+    /// What the book says of a position, if it knows a move. A book that cannot be read is told, and not played by.
+    pub fn think(&self, diagram: &Diagram) -> Option<Analysis> {
+        let found = self.moves.choose(diagram.position).unwrap_or_else(|error| {
+            self.session.say(format_args!("the book cannot be read: {error}"));
+            None
+        })?;
+        let pv: Line = [found.to].into_iter().collect();
+        let exact = i32::from(found.play).abs() > Score::MAX.0;
+        let depth = found.depth.unwrap_or(0).into();
+        Some(Analysis { score: found.value, best: Some(found.to), pv, depth, nodes: 1, exact, selectivity: None })
+    }
+}
+
+/// Our engine with a book, to be served.
+pub struct BookEngine<'e, E: Evaluator> {
+    engine: SearchEngine<'e, E>,
+    book: Option<WithBook>,
+}
+
+impl<'e, E: Evaluator> BookEngine<'e, E> {
+    /// An engine that plays by a book, if there is one.
+    pub fn new(engine: SearchEngine<'e, E>, book: Option<WithBook>) -> Self {
+        Self { engine, book }
+    }
+}
+
+impl<E: Evaluator> Engine for BookEngine<'_, E> {
+    fn name(&self) -> &str {
+        self.engine.name()
+    }
+
+    fn version(&self) -> &str {
+        self.engine.version()
+    }
+
+    fn default_depth(&self) -> u32 {
+        self.engine.default_depth()
+    }
+
+    fn new_game(&mut self) {
+        self.engine.new_game();
+    }
+
+    fn think(&mut self, diagram: &Diagram, limits: &Limits<'_>) -> Analysis {
+        let known = self.book.as_ref().and_then(|book| book.think(diagram));
+        known.unwrap_or_else(|| self.engine.think(diagram, limits))
+    }
+
+    fn learn(&mut self, steps: &[(Diagram, Square)], black_discs: i32) {
+        if let Some(book) = &self.book
+            && let Err(error) = book.learn(steps, black_discs)
+        {
+            book.session.say(error.report());
+        }
+    }
+}

@@ -1,0 +1,58 @@
+//! `flipside work`.
+
+use std::time::Duration;
+
+use clap::Args;
+
+use super::cluster::{BrokerArguments, told};
+use super::error::CliError;
+use super::session::Session;
+use super::signals::{outlive_terminal, stop_on_signals};
+use crate::cluster::{WorkOutcome, WorkRequest, work};
+
+/// Play games for a run on another machine
+///
+/// Takes jobs of a run that `train --cluster` coordinates, plays them on all threads, and delivers the games. It needs no configuration
+/// and no files; it may come, go, and be killed at any time, and the run's weights are the same. Ends with 0 when the run is finished;
+/// SIGINT or SIGTERM gives back what is at hand and exits with 75.
+#[derive(Args, Debug)]
+#[command(after_help = "Example:\n  flipside work nats://localhost --run tonight\n  \
+    flipside work tls://broker.example --run tonight --broker-key worker.nk --broker-ca ca.pem")]
+pub struct WorkArguments {
+    /// The broker: nats://HOST[:PORT], or tls://HOST[:PORT]
+    #[arg(value_name = "URL")]
+    url: String,
+
+    /// The run's name: that of its directory
+    #[arg(long, env = "FLIPSIDE_RUN_NAME", hide_env_values = true, value_name = "NAME", default_value = "latest")]
+    run: String,
+
+    /// Seconds to wait for a broker or a run that is not there yet
+    #[arg(long, value_name = "SECONDS", default_value_t = 60)]
+    wait: u32,
+
+    #[command(flatten)]
+    broker: BrokerArguments,
+}
+
+impl WorkArguments {
+    /// Runs the command.
+    pub fn run(self, session: &Session) -> Result<(), CliError> {
+        let stop = stop_on_signals()?;
+        outlive_terminal()?;
+        let request = WorkRequest {
+            broker: self.broker.address(&self.url),
+            run: self.run,
+            threads: session.threads,
+            wait: Duration::from_secs(self.wait.into()),
+        };
+        let session_of_news = *session;
+        match work(&request, &stop, move |news| session_of_news.say(news)).map_err(told)? {
+            WorkOutcome::Finished => {
+                session.say(format_args!("the run `{}` is finished", request.run));
+                Ok(())
+            }
+            WorkOutcome::Stopped => Err(CliError::Stopped("stopped; what was at hand goes to other workers".into())),
+        }
+    }
+}

@@ -1,0 +1,381 @@
+//! The broker: connecting to it safely, and what a run keeps there.
+
+use std::path::PathBuf;
+use std::sync::{Arc, Mutex};
+use std::time::Duration;
+
+use async_nats::jetstream::consumer::{AckPolicy, PullConsumer, pull};
+use async_nats::jetstream::context::GetStreamErrorKind;
+use async_nats::jetstream::object_store::{self, ObjectStore};
+use async_nats::jetstream::stream::{self, DiscardPolicy, RetentionPolicy, Stream};
+use async_nats::jetstream::{self, Context, ErrorCode};
+use async_nats::{Client, ConnectErrorKind, ConnectOptions, Event};
+use futures_util::StreamExt;
+use tokio::io::AsyncReadExt;
+
+use super::error::ClusterError;
+use super::news::{News, Teller};
+use super::wire;
+use crate::threads::lock;
+
+/// Where a run's broker is, and who we are to it.
+#[derive(Clone, Debug, Default)]
+pub struct BrokerAddress {
+    /// `nats://HOST[:PORT]`, or `tls://...` where the broker must show a certificate.
+    pub url: String,
+    /// A file with our nkey's seed.
+    pub key: Option<PathBuf>,
+    /// The certificate, as PEM, of who has signed the broker's.
+    pub ca: Option<PathBuf>,
+    /// Whether anybody on the way may read and change what is sent.
+    pub insecure: bool,
+}
+
+/// What the subjects of answers begin with: those for workers are none of the coordinator's.
+pub const COORDINATOR_INBOX: &str = "_INBOX_coordinator";
+/// See [`COORDINATOR_INBOX`].
+pub const WORKER_INBOX: &str = "_INBOX_worker";
+
+/// How long anything may take that the broker is asked for.
+pub const TIMEOUT: Duration = Duration::from_secs(5);
+/// The longest pause between attempts.
+const LONGEST_PAUSE: Duration = Duration::from_secs(30);
+/// Time after which a job that nobody works on is given to another worker.
+pub const ACK_WAIT: Duration = Duration::from_secs(30);
+/// Most bytes that results may take on the broker's disk.
+const RESULTS_BYTES: i64 = 256 << 20;
+
+/// The pause after so many attempts that failed in a row: it grows, up to half a minute.
+pub fn pause(attempts: u32) -> Duration {
+    (Duration::from_millis(250) * 2u32.pow(attempts.min(10))).min(LONGEST_PAUSE)
+}
+
+impl BrokerAddress {
+    /// The host.
+    ///
+    /// # Errors
+    /// The address is none.
+    pub fn host(&self) -> Result<String, ClusterError> {
+        let address = self.url.parse::<async_nats::ServerAddr>();
+        let known =
+            ["nats://", "tls://"].iter().any(|scheme| self.url.starts_with(scheme)) || !self.url.contains("://");
+        match address {
+            Ok(address) if known && !address.host().is_empty() => {
+                Ok(address.host().trim_matches(['[', ']']).to_owned())
+            }
+            _ => Err(ClusterError::Address(self.url.clone())),
+        }
+    }
+
+    fn has_tls(&self) -> bool {
+        self.url.starts_with("tls://") || self.ca.is_some()
+    }
+
+    /// Makes sure that nobody can listen or join who should not: on this machine, or with TLS and a key, or because it was said aloud
+    /// that it does not matter.
+    fn check(&self) -> Result<(), ClusterError> {
+        let host = self.host()?;
+        let address = host.parse::<std::net::IpAddr>();
+        let is_here = host == "localhost" || address.is_ok_and(|address| address.is_loopback());
+        if is_here || self.insecure || (self.has_tls() && self.key.is_some()) {
+            Ok(())
+        } else {
+            Err(ClusterError::Unsafe { url: self.url.clone(), tls: self.has_tls(), key: self.key.is_some() })
+        }
+    }
+
+    fn options(&self) -> Result<ConnectOptions, ClusterError> {
+        let mut options = ConnectOptions::new();
+        if let Some(path) = &self.key {
+            let unreadable = |reason: String| ClusterError::Key { path: path.clone(), reason };
+            let text = std::fs::read_to_string(path).map_err(|error| unreadable(error.to_string()))?;
+            let seed = text.trim();
+            nkeys::KeyPair::from_seed(seed).map_err(|error| unreadable(format!("it holds no nkey seed: {error}")))?;
+            options = ConnectOptions::with_nkey(seed.to_owned());
+        }
+        if let Some(path) = &self.ca {
+            let readable = std::fs::read(path);
+            readable.map_err(|error| ClusterError::Key { path: path.clone(), reason: error.to_string() })?;
+            options = options.add_root_certificates(path.clone());
+        }
+        Ok(options.require_tls(self.has_tls()).connection_timeout(TIMEOUT).request_timeout(Some(TIMEOUT)))
+    }
+
+    /// Connects. A connection that is lost later comes back by itself; both are told.
+    ///
+    /// # Errors
+    /// What is wrong with the address, the keys, or the broker.
+    pub async fn connect(&self, name: &str, inbox: &str, teller: &Arc<Teller>) -> Result<Client, ClusterError> {
+        self.check()?;
+        let teller = teller.clone();
+        // What the broker forbids shows as a time-out wherever it was asked; here it says so.
+        let forbidden = Mutex::new(None);
+        let event = move |event| {
+            match event {
+                Event::Disconnected => teller.lost(),
+                Event::Connected => teller.back(),
+                Event::ServerError(error) => {
+                    let text = error.to_string();
+                    if text.to_lowercase().contains("permissions violation")
+                        && lock(&forbidden).replace(text.clone()).as_ref() != Some(&text)
+                    {
+                        teller.tell(&News::Forbidden(text));
+                    }
+                }
+                _ => {}
+            }
+            async {}
+        };
+        let options = self.options()?.name(name).custom_inbox_prefix(inbox).event_callback(event);
+        let options = options.reconnect_delay_callback(|attempts| pause(attempts as u32));
+        options.connect(self.url.as_str()).await.map_err(|error| self.unconnected(&error))
+    }
+
+    fn unconnected(&self, error: &async_nats::ConnectError) -> ClusterError {
+        let url = self.url.clone();
+        let mut reason = error.to_string();
+        let mut cause = std::error::Error::source(error);
+        while let Some(error) = cause {
+            if !reason.contains(&error.to_string()) {
+                reason = format!("{reason}: {error}");
+            }
+            cause = error.source();
+        }
+        match error.kind() {
+            ConnectErrorKind::AuthorizationViolation | ConnectErrorKind::Authentication => {
+                ClusterError::Refused { url, key: self.key.clone() }
+            }
+            ConnectErrorKind::Tls => ClusterError::Tls { url, reason },
+            _ if reason.contains("certificate") || reason.contains("TLS") || reason.contains("tls") => {
+                ClusterError::Tls { url, reason }
+            }
+            _ => ClusterError::Unreachable { url, reason },
+        }
+    }
+}
+
+/// What a run has on the broker.
+#[derive(Clone)]
+pub struct RunOnBroker {
+    /// The connection.
+    pub client: Client,
+    /// The broker's streams.
+    pub context: Context,
+    run: String,
+}
+
+/// How a run's jobs begin to tell that there will be no more.
+const FINISHED: &str = "finished";
+
+impl RunOnBroker {
+    /// A run by its name.
+    ///
+    /// # Errors
+    /// A name that a broker does not take.
+    pub fn new(client: Client, run: &str) -> Result<Self, ClusterError> {
+        check_run_name(run)?;
+        let context = jetstream::context::ContextBuilder::new().timeout(TIMEOUT).build(client.clone());
+        Ok(Self { client, context, run: run.to_owned() })
+    }
+
+    /// A subject of the run's.
+    pub fn subject(&self, rest: &str) -> String {
+        format!("flipside.{}.{rest}", self.run)
+    }
+
+    /// The name of a stream of the run's.
+    pub fn stream(&self, what: &str) -> String {
+        format!("flipside-{}-{what}", self.run)
+    }
+
+    fn jobs_config(&self) -> stream::Config {
+        stream::Config {
+            name: self.stream("jobs"),
+            subjects: vec![self.subject("jobs.>")],
+            retention: RetentionPolicy::WorkQueue,
+            discard: DiscardPolicy::New,
+            discard_new_per_subject: true,
+            max_messages_per_subject: 1,
+            max_message_size: wire::MAX_TEXT as i32,
+            ..Default::default()
+        }
+    }
+
+    fn results_config(&self) -> stream::Config {
+        stream::Config {
+            name: self.stream("results"),
+            subjects: vec![self.subject("results.>")],
+            discard: DiscardPolicy::New,
+            max_bytes: RESULTS_BYTES,
+            max_message_size: wire::MAX_RESULT as i32 + 4096,
+            duplicate_window: Duration::from_secs(120),
+            ..Default::default()
+        }
+    }
+
+    /// Makes what is not there. True if the jobs or the results were not.
+    ///
+    /// # Errors
+    /// The broker does not do it.
+    pub async fn make(&self) -> Result<bool, String> {
+        let mut is_new = false;
+        for config in [self.jobs_config(), self.results_config()] {
+            match self.find(&config.name).await? {
+                Some(mut stream) => {
+                    let finished = stream.info().await.is_ok_and(|info| info.config.description.is_some());
+                    if finished {
+                        self.context.update_stream(config).await.map_err(|error| error.to_string())?;
+                    }
+                }
+                None => {
+                    self.context.create_stream(config).await.map_err(|error| error.to_string())?;
+                    is_new = true;
+                }
+            }
+        }
+        if self.store().await.is_err() {
+            let config = object_store::Config { bucket: self.stream("weights"), ..Default::default() };
+            self.context.create_object_store(config).await.map_err(|error| error.to_string())?;
+            is_new = true;
+        }
+        self.workers().await?;
+        Ok(is_new)
+    }
+
+    /// A stream, none if there is no such.
+    async fn find(&self, name: &str) -> Result<Option<Stream>, String> {
+        match self.context.get_stream(name).await {
+            Ok(stream) => Ok(Some(stream)),
+            Err(error) => match error.kind() {
+                GetStreamErrorKind::JetStream(error) if error.error_code() == ErrorCode::STREAM_NOT_FOUND => Ok(None),
+                _ => Err(error.to_string()),
+            },
+        }
+    }
+
+    /// The consumer that workers share, made by the coordinator. None if the run has no jobs.
+    ///
+    /// # Errors
+    /// The broker does not say.
+    async fn workers(&self) -> Result<(), String> {
+        let config = pull::Config {
+            durable_name: Some("workers".into()),
+            ack_policy: AckPolicy::Explicit,
+            ack_wait: ACK_WAIT,
+            max_deliver: 5,
+            max_ack_pending: 100_000,
+            ..Default::default()
+        };
+        let Some(stream) = self.find(&self.stream("jobs")).await? else { return Ok(()) };
+        stream.get_or_create_consumer("workers", config).await.map(drop).map_err(|error| error.to_string())
+    }
+
+    /// Where workers take jobs from, and whether the run is finished; none if there is no such run.
+    ///
+    /// # Errors
+    /// The broker does not say.
+    pub async fn jobs(&self) -> Result<Option<(PullConsumer, bool)>, String> {
+        let Some(mut stream) = self.find(&self.stream("jobs")).await? else { return Ok(None) };
+        let info = stream.info().await.map_err(|error| error.to_string())?;
+        let finished = info.config.description.as_deref().is_some_and(|text| text.starts_with(FINISHED));
+        let consumer = stream.get_consumer::<pull::Config>("workers").await.map_err(|error| error.to_string())?;
+        Ok(Some((consumer, finished)))
+    }
+
+    /// A reader of all results that are there and will come.
+    ///
+    /// # Errors
+    /// The broker does not let us.
+    pub async fn results(&self) -> Result<PullConsumer, String> {
+        let stream = self.find(&self.stream("results")).await?.ok_or("the results are gone")?;
+        let config = pull::Config {
+            ack_policy: AckPolicy::None,
+            inactive_threshold: Duration::from_secs(60),
+            ..Default::default()
+        };
+        stream.create_consumer(config).await.map_err(|error| error.to_string())
+    }
+
+    /// Removes results, of one subject or all.
+    pub async fn purge(&self, what: &str, filter: Option<String>) {
+        let Ok(Some(stream)) = self.find(&self.stream(what)).await else { return };
+        // What stays is known by its key, and taken for nothing else.
+        match filter {
+            Some(filter) => drop(stream.purge().filter(filter).await),
+            None => drop(stream.purge().await),
+        }
+    }
+
+    /// The objects: weights and proofs by their hash.
+    ///
+    /// # Errors
+    /// The broker does not let us, or there are none.
+    pub async fn store(&self) -> Result<ObjectStore, String> {
+        self.context.get_object_store(self.stream("weights")).await.map_err(|error| error.to_string())
+    }
+
+    /// Stores bytes by their hash.
+    ///
+    /// # Errors
+    /// The broker does not take them.
+    pub async fn put(&self, name: &str, bytes: &[u8]) -> Result<(), String> {
+        let store = self.store().await?;
+        let mut bytes = bytes;
+        store.put(name, &mut bytes).await.map(drop).map_err(|error| error.to_string())
+    }
+
+    /// The bytes of a name, which are sure to be those that it stands for.
+    ///
+    /// # Errors
+    /// They are not there, too many, or others.
+    pub async fn get(&self, name: &str, most: usize) -> Result<Vec<u8>, String> {
+        let store = self.store().await?;
+        let mut object = store.get(name).await.map_err(|error| error.to_string())?;
+        let size = object.info().size;
+        if size > most {
+            return Err(format!("{size} bytes where at most {most} are allowed"));
+        }
+        let mut bytes = Vec::with_capacity(size);
+        let mut limited = (&mut object).take(most as u64 + 1);
+        limited.read_to_end(&mut bytes).await.map_err(|error| error.to_string())?;
+        wire::check_hash(name, &bytes).map_err(|error| error.to_string())?;
+        Ok(bytes)
+    }
+
+    /// Removes objects but for some.
+    pub async fn keep_only(&self, names: &[String]) {
+        let Ok(store) = self.store().await else { return };
+        let Ok(mut list) = store.list().await else { return };
+        let mut old = Vec::new();
+        while let Some(Ok(object)) = list.next().await {
+            if !names.contains(&object.name) {
+                old.push(object.name);
+            }
+        }
+        for name in old {
+            let _ = store.delete(&name).await;
+        }
+    }
+
+    /// Takes a run that is finished off the broker, but for the word that it is.
+    pub async fn finish(&self) {
+        self.purge("jobs", None).await;
+        let config = stream::Config { description: Some(FINISHED.into()), ..self.jobs_config() };
+        let _ = self.context.update_stream(config).await;
+        let _ = self.context.delete_stream(self.stream("results")).await;
+        let _ = self.context.delete_object_store(self.stream("weights")).await;
+    }
+}
+
+/// Whether a broker can know a run by a name.
+///
+/// # Errors
+/// It cannot.
+pub fn check_run_name(run: &str) -> Result<(), ClusterError> {
+    let plain = |c: char| c.is_ascii_alphanumeric() || c == '-' || c == '_';
+    if (1..=64).contains(&run.len()) && run.chars().all(plain) {
+        Ok(())
+    } else {
+        Err(ClusterError::RunName(run.to_owned()))
+    }
+}

@@ -1,0 +1,346 @@
+//! The coordinator: games from workers and from this machine, in order, as if all had been played here.
+
+use std::ops::ControlFlow;
+use std::sync::atomic::{AtomicBool, Ordering::Relaxed};
+use std::sync::{Arc, Mutex, TryLockError};
+use std::thread;
+use std::time::{Duration, Instant};
+
+use super::is_plain_name;
+use super::ledger::{Completed, Ledger};
+use super::news::News;
+use super::state::{Generation, Shared};
+use super::wire::{Job, MAX_GAMES, Proof, ResultLine, digest_of, hash, result_from_bytes, to_text};
+use crate::eval::{Calibration, Evaluator, Model, PatternEvaluator};
+use crate::games::{Block, digest, frame};
+use crate::selfplay::{GameRecord, SelfPlay, measured_calibration};
+use crate::threads::lock;
+use crate::train::{BadGames, GameJob, Played};
+use crate::weights::{Provenance, WeightFile};
+
+/// One job in so many is played here too.
+const TRIED: u64 = 100;
+/// Most time that passes until something is seen that nobody has told.
+const MOMENT: Duration = Duration::from_millis(20);
+
+/// Weights that were made a file, so that equal ones need not be again.
+#[derive(Default)]
+pub(super) struct Packed(Option<(Model, Option<Calibration>, Arc<Vec<u8>>)>);
+
+/// Plays a job with the help of workers.
+pub(super) fn play(
+    shared: &Shared,
+    packed: &Mutex<Packed>,
+    secret: u64,
+    job: &GameJob<'_>,
+    stop: &AtomicBool,
+    on_games: &mut (dyn FnMut(Played) -> ControlFlow<()> + Send),
+) -> Result<(), BadGames> {
+    let evaluator = PatternEvaluator::with_layout(job.model, job.layout.clone()).expect("the learner's model fits");
+    let Ok(calibration) = measured_calibration(&evaluator, job.play, stop) else { return Ok(()) };
+    let evaluator = evaluator.with_calibration(calibration);
+    let &GameJob { seed, generation, play, .. } = job;
+    let (weights, proof) = (String::new(), String::new());
+    let job_of_all = Job { seed, generation, first: 0, count: 1, play: *play, weights, proof };
+    let ledger = Ledger::new(job.games.clone());
+    lock(&shared.state).generation = Some(Generation { job: job_of_all, weights: None, is_packing: false, ledger });
+    shared.wake.notify_one();
+    let table = Table {
+        shared,
+        packed,
+        secret,
+        model: job.model,
+        calibration: evaluator.calibration(),
+        players: SelfPlay::new(&evaluator, *play),
+        seed,
+        generation,
+        hands: Mutex::new(on_games),
+        halt: AtomicBool::new(false),
+        bad: Mutex::new(None),
+    };
+    thread::scope(|scope| {
+        // Ends what is being played when there is no more need of it.
+        scope.spawn(|| {
+            while !table.halt.load(Relaxed) {
+                table.halt.fetch_or(stop.load(Relaxed), Relaxed);
+                thread::sleep(MOMENT);
+            }
+        });
+        rayon::scope(|scope| (0..rayon::current_num_threads()).for_each(|_| scope.spawn(|_| table.work())));
+        table.halt.store(true, Relaxed);
+    });
+    lock(&shared.state).generation = None;
+    shared.wake.notify_one();
+    table.bad.into_inner().unwrap_or_default().map_or(Ok(()), Err)
+}
+
+type Hands<'t> = &'t mut (dyn FnMut(Played) -> ControlFlow<()> + Send);
+
+/// What the threads that play a generation share.
+struct Table<'t, E: Evaluator> {
+    shared: &'t Shared,
+    packed: &'t Mutex<Packed>,
+    secret: u64,
+    model: &'t Model,
+    calibration: Option<&'t Calibration>,
+    players: SelfPlay<'t, E>,
+    seed: u64,
+    generation: u32,
+    hands: Mutex<Hands<'t>>,
+    /// Set when all is over, for whatever reason.
+    halt: AtomicBool,
+    bad: Mutex<Option<BadGames>>,
+}
+
+/// Something to do.
+enum Task {
+    Pack,
+    TakeIn(Vec<u8>),
+    Play(usize),
+    Wait,
+}
+
+impl<E: Evaluator> Table<'_, E> {
+    fn work(&self) {
+        while !self.halt.load(Relaxed) {
+            match self.next() {
+                Task::Pack => self.pack(),
+                Task::TakeIn(bytes) => self.take_in(&bytes),
+                Task::Play(step) => self.play(step),
+                Task::Wait => {
+                    let state = lock(&self.shared.state);
+                    drop(self.shared.changed.wait_timeout(state, MOMENT));
+                }
+            }
+            self.hand_over();
+        }
+    }
+
+    fn next(&self) -> Task {
+        let mut state = lock(&self.shared.state);
+        let needed = state.present().next().is_some() || !state.inbox.is_empty();
+        let generation = state.generation.as_mut().expect("there is one while it is played");
+        if generation.weights.is_some() {
+            if let Some(bytes) = state.inbox.pop_front() {
+                return Task::TakeIn(bytes);
+            }
+        } else if needed && !std::mem::replace(&mut generation.is_packing, true) {
+            return Task::Pack;
+        }
+        let generation = state.generation.as_mut().expect("there is one while it is played");
+        generation.ledger.claim(Instant::now()).map_or(Task::Wait, Task::Play)
+    }
+
+    /// Makes a file of the weights.
+    fn pack(&self) {
+        let mut packed = lock(self.packed);
+        let same = packed
+            .0
+            .as_ref()
+            .filter(|(model, calibration, _)| model == self.model && calibration.as_ref() == self.calibration);
+        let bytes = match same {
+            Some((.., bytes)) => bytes.clone(),
+            None => {
+                let (model, calibration) = (self.model.clone(), self.calibration.cloned());
+                let file = WeightFile { calibration, ..WeightFile::new(model, Provenance::default()) };
+                let bytes = Arc::new(file.to_bytes());
+                packed.0 = Some((file.model, file.calibration, bytes.clone()));
+                bytes
+            }
+        };
+        let name = hash(&bytes);
+        let mut state = lock(&self.shared.state);
+        let generation = state.generation.as_mut().expect("there is one while it is played");
+        generation.job.weights = name;
+        generation.weights = Some(bytes);
+        self.shared.wake.notify_one();
+    }
+
+    fn play_step(&self, step: usize) -> Option<Vec<GameRecord>> {
+        let numbers = self.with_ledger(|ledger| ledger.numbers(step));
+        self.players.play_here(self.seed, self.generation, numbers, &self.halt).ok()
+    }
+
+    fn with_ledger<T>(&self, what: impl FnOnce(&mut Ledger<Played>) -> T) -> T {
+        what(&mut lock(&self.shared.state).generation.as_mut().expect("there is one while it is played").ledger)
+    }
+
+    fn play(&self, step: usize) {
+        match self.play_step(step) {
+            Some(games) => {
+                self.offer_proof(step, &games);
+                self.complete(step, games, None);
+            }
+            None => self.with_ledger(|ledger| ledger.give_up(step)),
+        }
+    }
+
+    /// Lets games that were played here be the proof that workers are asked for, if the one that there is does not suffice.
+    fn offer_proof(&self, step: usize, games: &[GameRecord]) {
+        let mut state = lock(&self.shared.state);
+        let generation = state.generation.as_ref().expect("there is one while it is played");
+        let is_proved = state.proof.as_ref().is_some_and(|(proof, _)| generation.is_proved_by(proof));
+        if generation.weights.is_none() || is_proved {
+            return;
+        }
+        let numbers = generation.ledger.numbers(step);
+        let job = Job { first: numbers.start, count: numbers.len() as u32, ..generation.job.clone() };
+        let proof = Proof { job, digest: digest_of(games) };
+        let bytes = to_text(&proof);
+        state.proof = Some((proof, bytes));
+        self.shared.wake.notify_one();
+    }
+
+    fn complete(&self, step: usize, games: Vec<GameRecord>, by: Option<usize>) -> Completed {
+        let digest = digest(&games);
+        let first = self.with_ledger(|ledger| ledger.numbers(step).start);
+        // Deflated here, whoever has played: machines may do it differently, and files are to be the same.
+        let played = Played { frame: frame(first, &games), games };
+        let completed = self.with_ledger(|ledger| ledger.complete(step, digest, by, played, Instant::now()));
+        self.shared.wake.notify_one();
+        completed
+    }
+
+    /// Hands over what is next, if no other thread is about it.
+    fn hand_over(&self) {
+        while self.with_ledger(|ledger| ledger.has_next()) {
+            let mut hands = match self.hands.try_lock() {
+                Ok(hands) => hands,
+                Err(TryLockError::Poisoned(hands)) => hands.into_inner(),
+                Err(TryLockError::WouldBlock) => return,
+            };
+            while !self.halt.load(Relaxed)
+                && let Some(played) = self.with_ledger(Ledger::take)
+            {
+                if hands(played).is_break() {
+                    self.halt.store(true, Relaxed);
+                }
+            }
+            if self.halt.load(Relaxed) {
+                return;
+            }
+        }
+        if self.with_ledger(|ledger| ledger.is_over()) {
+            self.halt.store(true, Relaxed);
+            self.shared.changed.notify_all();
+        }
+    }
+
+    /// Takes in a message with games.
+    fn take_in(&self, bytes: &[u8]) {
+        let unreadable = |worker: &str, reason: String| {
+            let subject = format!("results of worker `{worker}`");
+            self.shared.teller.tell(&News::Unreadable { subject, reason });
+        };
+        let (line, blocks) = match result_from_bytes(bytes) {
+            Ok(result) => result,
+            Err(error) => return unreadable("?", error.to_string()),
+        };
+        if !is_plain_name(&line.worker) {
+            return unreadable("?", "its worker has no name".into());
+        }
+        let (worker, steps, is_tried) = {
+            let mut state = lock(&self.shared.state);
+            let generation = state.generation.as_ref().expect("there is one while it is played");
+            if line.key != generation.job.key() {
+                // Of another generation, or of a run that is no more.
+                return;
+            }
+            let steps = generation.ledger.steps(line.first..line.first + line.count);
+            let worker = state.worker(&line.worker);
+            if state.workers[worker].refused.is_some() {
+                return;
+            }
+            (worker, steps, state.workers[worker].is_tried)
+        };
+        let Some(steps) = steps else {
+            return unreadable(
+                &line.worker,
+                format!("games {} and following are none of the generation's", line.first),
+            );
+        };
+        let games = blocks.iter().map(Block::decode).map(|frame| frame.map(|frame| frame.games));
+        let games: Vec<Vec<GameRecord>> = match games.collect() {
+            Ok(games) => games,
+            Err(error) => return unreadable(&line.worker, error.to_string()),
+        };
+        let tried = if self.is_to_be_tried(&line) { steps.len() } else { usize::from(!is_tried) };
+        for (i, (step, games)) in steps.zip(games).enumerate() {
+            if !self.take_step(worker, step, games, i < tried) {
+                return;
+            }
+        }
+        let mut state = lock(&self.shared.state);
+        state.workers[worker].games += u64::from(line.count);
+        state.workers[worker].is_tried = true;
+    }
+
+    /// Whether all games of a message are to be played here too: one message in a hundred, which ones nobody else can know.
+    fn is_to_be_tried(&self, line: &ResultLine) -> bool {
+        let text = format!("{} {} {}", self.secret, line.key, line.first / MAX_GAMES);
+        let number = u64::from_str_radix(&hash(text.as_bytes())[..15], 16).expect("fifteen digits");
+        number.is_multiple_of(TRIED)
+    }
+
+    /// Takes in a step of a worker's. False if its games are not to be taken.
+    fn take_step(&self, worker: usize, step: usize, games: Vec<GameRecord>, is_tried: bool) -> bool {
+        let theirs = digest(&games);
+        let known = self.with_ledger(|ledger| ledger.digest(step));
+        let is_in_doubt = known.is_some_and(|known| known != theirs);
+        if !is_tried && !is_in_doubt {
+            return self.complete(step, games, Some(worker)) != Completed::Differs || self.settle(worker, step, theirs);
+        }
+        self.settle(worker, step, theirs)
+    }
+
+    /// Plays a step here, to see who is right. False if the worker is not.
+    fn settle(&self, worker: usize, step: usize, theirs: [u8; 32]) -> bool {
+        let Some(games) = self.play_step(step) else { return false };
+        let ours = digest(&games);
+        let numbers = self.with_ledger(|ledger| ledger.numbers(step));
+        let is_right = ours == theirs;
+        if !is_right {
+            self.refuse(
+                worker,
+                &format!("its games {} to {} are not those played here", numbers.start, numbers.end - 1),
+            );
+        }
+        if self.complete(step, games, None) == Completed::Differs {
+            let wrong = self.with_ledger(|ledger| ledger.by(step));
+            let reason =
+                format!("games {} to {} were others when they were played here", numbers.start, numbers.end - 1);
+            match wrong {
+                Some(wrong) => self.refuse(wrong, &reason),
+                None => self.spoil(format!("{reason} before: mind this machine's memory")),
+            }
+        }
+        is_right
+    }
+
+    /// Takes no more games of a worker, and forgets those that it delivered.
+    fn refuse(&self, worker: usize, reason: &str) {
+        let (name, before, is_clean) = {
+            let mut state = lock(&self.shared.state);
+            let known = &mut state.workers[worker];
+            if known.refused.replace(reason.to_owned()).is_some() {
+                return;
+            }
+            let (name, before) = (known.name.clone(), known.games);
+            let generation = state.generation.as_mut().expect("there is one while it is played");
+            (name, before, generation.ledger.distrust(worker))
+        };
+        let reason =
+            format!("{reason}. {before} games of it were taken in this session. Mind its build and its memory");
+        self.shared.teller.tell(&News::Refused { worker: name.clone(), reason });
+        self.shared.wake.notify_one();
+        if !is_clean {
+            self.spoil(format!("worker `{name}` delivered games that are not the run's"));
+        }
+    }
+
+    /// The games that were handed over cannot be relied upon.
+    fn spoil(&self, reason: String) {
+        lock(&self.bad).get_or_insert(BadGames(reason));
+        self.halt.store(true, Relaxed);
+    }
+}

@@ -1,0 +1,132 @@
+//! What can go wrong between machines.
+
+use std::path::PathBuf;
+
+/// Why work in a cluster cannot begin, or cannot go on.
+#[derive(Debug, thiserror::Error)]
+pub enum ClusterError {
+    /// No address of a broker.
+    #[error("`{0}` is no address of a broker, like nats://localhost, nats://10.0.0.1:4222 or tls://broker.example")]
+    Address(String),
+    /// A way that others can listen on.
+    #[error(
+        "{url} is not on this machine, and {}: games and weights could be read and forged on the way. `flipside cluster config` \
+         makes the keys and certificates; or say --insecure, in a network that you trust",
+        missing(*.tls, *.key)
+    )]
+    Unsafe {
+        /// The address.
+        url: String,
+        /// Whether the broker must show a certificate.
+        tls: bool,
+        /// Whether we have a key.
+        key: bool,
+    },
+    /// A key or certificate that cannot be used.
+    #[error("cannot use {path}: {reason}. `flipside cluster config` writes keys and certificates")]
+    Key {
+        /// The file.
+        path: PathBuf,
+        /// What is wrong.
+        reason: String,
+    },
+    /// A name that no broker takes.
+    #[error(
+        "`{0}` cannot name a run on a broker: 1 to 64 letters, digits, `-` and `_` can. Name the run's directory so"
+    )]
+    RunName(String),
+    /// Nobody answers.
+    #[error("no broker answers at {url} ({reason}). Start one (`nats-server -js`), or mend the address")]
+    Unreachable {
+        /// The address.
+        url: String,
+        /// What the system said.
+        reason: String,
+    },
+    /// The broker does not know us.
+    #[error("the broker at {url} refuses {}", refused(.key))]
+    Refused {
+        /// The address.
+        url: String,
+        /// The file with our key.
+        key: Option<PathBuf>,
+    },
+    /// Certificates that do not fit.
+    #[error(
+        "no trusted connection to {url} ({reason}). --broker-ca takes the ca.pem that `flipside cluster config` wrote for this \
+         broker, and the broker must be called by a name that it was written for"
+    )]
+    Tls {
+        /// The address.
+        url: String,
+        /// What TLS said.
+        reason: String,
+    },
+    /// A broker without streams, or one that does not let us.
+    #[error(
+        "the broker at {url} cannot keep jobs and results: {reason}. It needs JetStream (`nats-server -js`), room on its disk, and \
+         the coordinator's key"
+    )]
+    NoStreams {
+        /// The address.
+        url: String,
+        /// What it said.
+        reason: String,
+    },
+    /// No such run.
+    #[error(
+        "no run `{run}` at {url}. A run is called as its directory: `flipside train --cluster {url} --run runs/{run}` makes it"
+    )]
+    UnknownRun {
+        /// Its name.
+        run: String,
+        /// The broker.
+        url: String,
+    },
+    /// A run of the same name.
+    #[error(
+        "another coordinator works on a run `{run}` at this broker ({other}). Stop it, or give this run's directory another name"
+    )]
+    Taken {
+        /// The name.
+        run: String,
+        /// Who it is.
+        other: String,
+    },
+    /// A worker whose build plays other games.
+    #[error(
+        "this build plays other games than the coordinator's: asked for {games} games of generation {generation}, it has \
+         {here} and not {there}. Install the very version of flipside that the coordinator runs; if it is, mind this machine's memory"
+    )]
+    OtherBuild {
+        /// Games that were played.
+        games: u32,
+        /// Of which generation.
+        generation: u32,
+        /// Their digest here.
+        here: String,
+        /// Their digest there.
+        there: String,
+    },
+    /// A worker that the coordinator wants no more games from.
+    #[error("the coordinator refuses this worker: {0}")]
+    Distrusted(String),
+    /// The system has no more threads, or no sockets.
+    #[error("cannot start working with the network: {0}")]
+    System(std::io::Error),
+}
+
+fn missing(tls: bool, key: bool) -> &'static str {
+    match (tls, key) {
+        (false, false) => "it has neither TLS nor a key",
+        (false, true) => "it has no TLS",
+        _ => "there is no key",
+    }
+}
+
+fn refused(key: &Option<PathBuf>) -> String {
+    match key {
+        Some(path) => format!("the key in {}: it is not one of the keys in its configuration", path.display()),
+        None => "whoever has no key: give it with --broker-key".into(),
+    }
+}

@@ -1,0 +1,112 @@
+//! A source of games that is a cluster.
+
+use std::ops::ControlFlow;
+use std::path::PathBuf;
+use std::sync::atomic::AtomicBool;
+use std::sync::{Arc, Mutex};
+use std::thread::{Builder, JoinHandle};
+
+use tokio::runtime;
+use tokio::sync::mpsc::{UnboundedSender, unbounded_channel};
+
+use super::broker::{BrokerAddress, COORDINATOR_INBOX, RunOnBroker, check_run_name};
+use super::coordinator::{self, Packed};
+use super::error::ClusterError;
+use super::network::{Command, Network};
+use super::news::{News, Teller};
+use super::process_name;
+use super::state::Shared;
+use crate::train::{BadGames, GameJob, GameSource, Played};
+
+/// A cluster that is wanted.
+#[derive(Clone, Debug)]
+pub struct ClusterRequest {
+    /// The broker.
+    pub broker: BrokerAddress,
+    /// The name by which workers know the run.
+    pub run: String,
+    /// Where the workers are written down for people to read, if anywhere.
+    pub status: Option<PathBuf>,
+}
+
+/// Plays the games of a run with the help of whoever works for it.
+pub struct ClusterGames {
+    shared: Arc<Shared>,
+    packed: Mutex<Packed>,
+    secret: u64,
+    commands: UnboundedSender<Command>,
+    thread: Option<JoinHandle<()>>,
+}
+
+impl ClusterGames {
+    /// Connects to the broker and makes what the run needs there. Whatever happens to the broker from then on, the run goes on.
+    ///
+    /// # Errors
+    /// What has to be mended first.
+    pub fn start(request: ClusterRequest, news: impl Fn(&News) + Send + Sync + 'static) -> Result<Self, ClusterError> {
+        check_run_name(&request.run)?;
+        let shared = Arc::new(Shared::new(Arc::new(Teller::new(news))));
+        let (commands, received) = unbounded_channel();
+        let (ready, started) = std::sync::mpsc::channel();
+        let network = shared.clone();
+        let serve = move || {
+            let runtime = match runtime::Builder::new_current_thread().enable_all().build() {
+                Ok(runtime) => runtime,
+                Err(error) => return drop(ready.send(Err(ClusterError::System(error)))),
+            };
+            runtime.block_on(async {
+                match connect(request, network).await {
+                    Ok(network) => {
+                        let _ = ready.send(Ok(()));
+                        network.serve(received).await;
+                    }
+                    Err(error) => drop(ready.send(Err(error))),
+                }
+            });
+        };
+        let thread = Builder::new().name("network".into()).spawn(serve).map_err(ClusterError::System)?;
+        started.recv().unwrap_or_else(|_| Err(ClusterError::System(std::io::ErrorKind::Other.into())))?;
+        let (packed, secret) = (Mutex::default(), rand::random());
+        Ok(Self { shared, packed, secret, commands, thread: Some(thread) })
+    }
+
+    /// Tells workers that the run is finished, and takes it off the broker.
+    pub fn finish(mut self) {
+        self.end(true);
+    }
+
+    fn end(&mut self, finished: bool) {
+        let Some(thread) = self.thread.take() else { return };
+        let _ = self.commands.send(Command::End { finished });
+        let _ = thread.join();
+    }
+}
+
+impl Drop for ClusterGames {
+    fn drop(&mut self) {
+        self.end(false);
+    }
+}
+
+impl GameSource for ClusterGames {
+    fn play(
+        &self,
+        job: &GameJob<'_>,
+        stop: &AtomicBool,
+        on_games: &mut (dyn FnMut(Played) -> ControlFlow<()> + Send),
+    ) -> Result<(), BadGames> {
+        coordinator::play(&self.shared, &self.packed, self.secret, job, stop, on_games)
+    }
+}
+
+async fn connect(request: ClusterRequest, shared: Arc<Shared>) -> Result<Network, ClusterError> {
+    let ClusterRequest { broker, run, status } = request;
+    let session = process_name();
+    let client = broker.connect(&format!("flipside coordinator {session}"), COORDINATOR_INBOX, &shared.teller).await?;
+    let run = RunOnBroker::new(client, &run)?;
+    let network = Network { shared, run, session, status };
+    network.claim().await?;
+    let url = broker.url;
+    network.run.make().await.map_err(|reason| ClusterError::NoStreams { url, reason })?;
+    Ok(network)
+}

@@ -1,0 +1,310 @@
+//! Which games of a generation are played, which are being played, and where.
+
+use std::collections::BTreeMap;
+use std::ops::Range;
+use std::time::{Duration, Instant};
+
+use super::wire::MAX_GAMES;
+use crate::selfplay::LOCKSTEP;
+
+/// Steps of a job at most.
+const MAX_STEPS: usize = (MAX_GAMES / LOCKSTEP) as usize;
+
+/// The games of a generation that are to be played, in steps of [`LOCKSTEP`]. Whoever completes a step first has played it.
+#[derive(Debug)]
+pub struct Ledger<T> {
+    games: Range<u32>,
+    steps: Vec<Step>,
+    /// Results that wait for those before them.
+    early: BTreeMap<usize, T>,
+    /// Steps that were taken out.
+    taken: usize,
+    /// No step before it is free.
+    free_from: usize,
+    /// How long jobs take from being offered to being completed.
+    turnaround: Duration,
+}
+
+#[derive(Clone, Debug)]
+enum Step {
+    Free,
+    /// Played here.
+    Here,
+    /// Offered to others.
+    Away {
+        since: Instant,
+        here_too: bool,
+    },
+    Done {
+        digest: [u8; 32],
+        by: Option<usize>,
+    },
+}
+
+/// What a completed step was.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum Completed {
+    /// The first result of its kind.
+    New,
+    /// The same as before.
+    Same,
+    /// Not the same as before.
+    Differs,
+}
+
+/// Shortest time after which a job that holds up all others is played here too.
+const SHORTEST_PATIENCE: Duration = Duration::from_secs(3);
+/// The same in the turnaround of other jobs.
+const PATIENCE: u32 = 4;
+
+impl<T> Ledger<T> {
+    /// Games of which none is played.
+    pub fn new(games: Range<u32>) -> Self {
+        let steps = vec![Step::Free; games.len().div_ceil(LOCKSTEP as usize)];
+        Self { games, steps, early: BTreeMap::new(), taken: 0, free_from: 0, turnaround: Duration::ZERO }
+    }
+
+    /// The numbers of a step's games.
+    pub fn numbers(&self, step: usize) -> Range<u32> {
+        let first = self.games.start + LOCKSTEP * step as u32;
+        first..(first + LOCKSTEP).min(self.games.end)
+    }
+
+    /// The steps of some games, if they are steps.
+    pub fn steps(&self, games: Range<u32>) -> Option<Range<usize>> {
+        let first = games.start.checked_sub(self.games.start).filter(|offset| offset.is_multiple_of(LOCKSTEP))?;
+        let ends_well = games.end == self.games.end || (games.end - self.games.start).is_multiple_of(LOCKSTEP);
+        let ends = games.end <= self.games.end && ends_well && !games.is_empty();
+        let first = (first / LOCKSTEP) as usize;
+        ends.then(|| first..first + games.len().div_ceil(LOCKSTEP as usize))
+    }
+
+    /// Whether every step was taken out.
+    pub fn is_over(&self) -> bool {
+        self.taken == self.steps.len()
+    }
+
+    /// A step to be played here: one that holds all others up, else the first that is free, else one that is away, the last first,
+    /// since nobody may have begun it. None if all that is not done is being played here.
+    pub fn claim(&mut self, now: Instant) -> Option<usize> {
+        let patience = SHORTEST_PATIENCE.max(PATIENCE * self.turnaround);
+        if let Some(front) = self.first_undone()
+            && let Step::Away { since, here_too: here_too @ false } = &mut self.steps[front]
+            && now.saturating_duration_since(*since) > patience
+        {
+            *here_too = true;
+            return Some(front);
+        }
+        if let Some(free) = self.next_free() {
+            self.steps[free] = Step::Here;
+            return Some(free);
+        }
+        let last = self.steps.iter().rposition(|step| matches!(step, Step::Away { here_too: false, .. }))?;
+        if let Step::Away { here_too, .. } = &mut self.steps[last] {
+            *here_too = true;
+        }
+        Some(last)
+    }
+
+    /// Games to be offered to others, where `threads` of them and of ours are at work: large portions as long as there are many left.
+    pub fn offer(&mut self, threads: usize, now: Instant) -> Option<Range<u32>> {
+        let first = self.next_free()?;
+        let left = self.steps.len() - first;
+        let most = (left / (4 * threads.max(1))).clamp(1, MAX_STEPS);
+        let free = self.steps[first..].iter().take(most).take_while(|step| matches!(step, Step::Free)).count();
+        self.steps[first..first + free].fill(Step::Away { since: now, here_too: false });
+        Some(self.numbers(first).start..self.numbers(first + free - 1).end)
+    }
+
+    /// Steps that are offered and not done.
+    pub fn away(&self) -> usize {
+        self.steps[self.taken..].iter().filter(|step| matches!(step, Step::Away { .. })).count()
+    }
+
+    /// Takes all offers back: those that nobody plays here are free.
+    pub fn recall(&mut self) {
+        for step in &mut self.steps[self.taken..] {
+            match step {
+                Step::Away { here_too: true, .. } => *step = Step::Here,
+                Step::Away { .. } => *step = Step::Free,
+                _ => {}
+            }
+        }
+        self.free_from = self.taken;
+    }
+
+    /// A claimed step was not played.
+    pub fn give_up(&mut self, step: usize) {
+        if !matches!(self.steps[step], Step::Done { .. }) {
+            self.free(step);
+        }
+    }
+
+    fn free(&mut self, step: usize) {
+        self.steps[step] = Step::Free;
+        self.free_from = self.free_from.min(step);
+    }
+
+    /// A step was played, here or by another. What is already there stays.
+    pub fn complete(&mut self, step: usize, digest: [u8; 32], by: Option<usize>, result: T, now: Instant) -> Completed {
+        match &self.steps[step] {
+            Step::Done { digest: found, .. } if *found == digest => return Completed::Same,
+            Step::Done { .. } => return Completed::Differs,
+            Step::Away { since, .. } if by.is_some() => {
+                let turnaround = now.saturating_duration_since(*since);
+                self.turnaround = (3 * self.turnaround + turnaround) / 4;
+            }
+            _ => {}
+        }
+        self.steps[step] = Step::Done { digest, by };
+        self.early.insert(step, result);
+        Completed::New
+    }
+
+    /// The digest of a step that is done.
+    pub fn digest(&self, step: usize) -> Option<[u8; 32]> {
+        match self.steps[step] {
+            Step::Done { digest, .. } => Some(digest),
+            _ => None,
+        }
+    }
+
+    /// Who has done a step, if it was not this machine.
+    pub fn by(&self, step: usize) -> Option<usize> {
+        match self.steps[step] {
+            Step::Done { by, .. } => by,
+            _ => None,
+        }
+    }
+
+    /// Forgets what another has played. False if some of it was taken out before.
+    pub fn distrust(&mut self, other: usize) -> bool {
+        let mut is_clean = true;
+        for step in 0..self.steps.len() {
+            if !matches!(self.steps[step], Step::Done { by: Some(by), .. } if by == other) {
+                continue;
+            }
+            if self.early.remove(&step).is_some() {
+                self.free(step);
+            } else {
+                is_clean = false;
+            }
+        }
+        is_clean
+    }
+
+    /// Takes out the result that is next, if it is there.
+    pub fn take(&mut self) -> Option<T> {
+        let result = self.early.remove(&self.taken)?;
+        self.taken += 1;
+        Some(result)
+    }
+
+    /// Whether [`Self::take`] has something to take.
+    pub fn has_next(&self) -> bool {
+        self.early.contains_key(&self.taken)
+    }
+
+    fn first_undone(&self) -> Option<usize> {
+        (self.taken..self.steps.len()).find(|&step| !matches!(self.steps[step], Step::Done { .. }))
+    }
+
+    fn next_free(&mut self) -> Option<usize> {
+        let free = (self.free_from..self.steps.len()).find(|&step| matches!(self.steps[step], Step::Free));
+        self.free_from = free.unwrap_or(self.steps.len());
+        free
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use rand::{RngExt, SeedableRng};
+    use rand_chacha::ChaCha8Rng;
+
+    #[test]
+    fn whatever_happens_every_game_comes_once_and_in_order() {
+        for seed in 0..300 {
+            let mut rng = ChaCha8Rng::seed_from_u64(seed);
+            let first = 32 * rng.random_range(0..4);
+            let games = first..first + rng.random_range(1..1500);
+            let mut ledger = Ledger::new(games.clone());
+            let mut now = Instant::now();
+            let (mut here, mut away, mut came) = (Vec::new(), Vec::new(), Vec::new());
+            while !ledger.is_over() {
+                now += Duration::from_millis(rng.random_range(0..3000));
+                match rng.random_range(0..8) {
+                    0..3 => here.extend(ledger.claim(now)),
+                    3 => away.extend(ledger.offer(rng.random_range(0..20), now)),
+                    4 if rng.random_bool(0.05) => ledger.recall(),
+                    4 if rng.random_bool(0.05) && !here.is_empty() => {
+                        let step = here.swap_remove(rng.random_range(0..here.len()));
+                        ledger.give_up(step);
+                    }
+                    5 if rng.random_bool(0.02) => {
+                        ledger.distrust(1);
+                    }
+                    5 | 6 if !away.is_empty() => {
+                        // A job is lost, or done, or done and still there.
+                        let at = rng.random_range(0..away.len());
+                        let steps = ledger.steps(away[at].clone()).unwrap();
+                        if rng.random_bool(0.5) {
+                            for step in steps {
+                                let by = Some(rng.random_range(0..3));
+                                let result = ledger.numbers(step);
+                                ledger.complete(step, [step as u8; 32], by, result, now);
+                            }
+                        }
+                        if rng.random_bool(0.8) {
+                            away.swap_remove(at);
+                        }
+                    }
+                    _ if !here.is_empty() => {
+                        let step = here.swap_remove(rng.random_range(0..here.len()));
+                        let result = ledger.numbers(step);
+                        ledger.complete(step, [step as u8; 32], None, result, now);
+                    }
+                    _ => {}
+                }
+                while let Some(numbers) = ledger.take() {
+                    came.extend(numbers);
+                }
+            }
+            assert!(came.into_iter().eq(games), "seed {seed}");
+        }
+    }
+
+    #[test]
+    fn what_another_played_is_forgotten_unless_it_was_taken_out() {
+        let mut ledger = Ledger::new(0..128);
+        let now = Instant::now();
+        assert_eq!(ledger.offer(1, now), Some(0..32));
+        assert_eq!(ledger.complete(1, [1; 32], Some(7), (), now), Completed::New);
+        assert_eq!(ledger.complete(1, [1; 32], Some(8), (), now), Completed::Same);
+        assert_eq!(ledger.complete(1, [2; 32], Some(8), (), now), Completed::Differs);
+        assert!(ledger.distrust(8) && ledger.distrust(7));
+        assert_eq!(ledger.complete(1, [2; 32], Some(8), (), now), Completed::New);
+        assert_eq!(ledger.complete(0, [0; 32], Some(7), (), now), Completed::New);
+        assert!(ledger.take().is_some());
+        assert!(!ledger.distrust(7));
+    }
+
+    #[test]
+    fn games_that_are_no_steps_are_told_from_those_that_are() {
+        let ledger = Ledger::<()>::new(64..200);
+        assert_eq!(ledger.steps(64..96), Some(0..1));
+        assert_eq!(ledger.steps(96..200), Some(1..5));
+        for wrong in [0..32, 64..65, 70..96, 64..64, 192..224] {
+            assert_eq!(ledger.steps(wrong.clone()), None, "{wrong:?}");
+        }
+    }
+
+    #[test]
+    fn portions_are_large_first_and_small_last() {
+        let mut ledger = Ledger::<()>::new(0..8192);
+        let now = Instant::now();
+        let sizes: Vec<u32> = std::iter::from_fn(|| ledger.offer(4, now)).map(|games| games.len() as u32).collect();
+        assert_eq!((sizes[0], *sizes.last().unwrap()), (MAX_GAMES, LOCKSTEP));
+        assert!(sizes.is_sorted_by(|a, b| a >= b) && sizes.iter().sum::<u32>() == 8192);
+    }
+}

@@ -1,0 +1,50 @@
+//! Games played on many machines, over a NATS broker.
+//!
+//! A job is a function of what stands in it: seed, generation, numbers of games, how they are played, and the hash of the weights. The
+//! coordinator owns the run directory; it plays too, offers jobs to workers through the broker, replays the moves that come back, and
+//! hands the games over in order. So the files are those of a run on one machine, whoever has played. The broker keeps nothing that
+//! cannot be lost: what does not come back is offered again or played by the coordinator.
+//!
+//! | file | what it has |
+//! |---|---|
+//! | `wire` | messages, and what is checked before they are believed |
+//! | `ledger` | which games of a generation are played, which are being played, and where |
+//! | `broker` | connecting safely, streams, the store of weights |
+//! | `state`, `coordinator`, `network` | the coordinator: what its threads share, those that play, the one that talks |
+//! | `worker`, `labour` | a worker: its network, and its threads that play |
+//! | `setup` | a broker's configuration, keys and certificates |
+//! | `news`, `error` | what is told, and what goes wrong |
+
+mod broker;
+mod coordinator;
+mod error;
+mod games;
+mod labour;
+mod ledger;
+mod network;
+mod news;
+mod setup;
+mod state;
+pub mod wire;
+mod worker;
+
+pub use broker::{BrokerAddress, check_run_name};
+pub use error::ClusterError;
+pub use games::{ClusterGames, ClusterRequest};
+pub use news::News;
+pub use setup::{Setup, SetupError};
+pub use state::{ClusterStatus, WorkerStatus};
+pub use worker::{WorkOutcome, WorkRequest, work};
+
+/// Whether a name can stand in a subject: letters, digits, `-` and `_`, 1 to 80 of them.
+fn is_plain_name(name: &str) -> bool {
+    (1..=80).contains(&name.len()) && name.bytes().all(|byte| byte.is_ascii_alphanumeric() || b"-_".contains(&byte))
+}
+
+/// A name of this process that no other has: host, process, and a random number.
+fn process_name() -> String {
+    let host = std::fs::read_to_string("/etc/hostname").or_else(|_| std::env::var("HOSTNAME")).unwrap_or_default();
+    let host: String = host.trim().chars().map(|c| if c.is_ascii_alphanumeric() { c } else { '-' }).take(40).collect();
+    let host = if host.is_empty() { "host" } else { &host };
+    format!("{host}-{}-{:06x}", std::process::id(), rand::random::<u32>() >> 8)
+}

@@ -1,0 +1,353 @@
+//! The coordinator's side of the network: one thread that offers jobs, hears of workers and collects results.
+
+use std::collections::HashSet;
+use std::path::PathBuf;
+use std::sync::Arc;
+use std::time::{Duration, Instant};
+
+use async_nats::connection::State as Connection;
+use async_nats::jetstream::context::{PublishError, PublishErrorKind};
+use async_nats::jetstream::message::PublishMessage;
+use futures_util::StreamExt;
+use tokio::sync::mpsc::UnboundedReceiver;
+use tokio::time::{sleep, timeout};
+
+use super::broker::{RunOnBroker, TIMEOUT, pause};
+use super::error::ClusterError;
+use super::state::{Generation, Shared};
+use super::wire::{self, Alive, Job, to_text};
+use crate::storage::{Disk, LocalDisk};
+use crate::threads::lock;
+
+/// What the network is told to do.
+pub enum Command {
+    /// Nothing more: the run is finished, or is to be gone on with.
+    End { finished: bool },
+}
+
+/// How often it is looked whether all is as it should be.
+const LOOK: Duration = Duration::from_secs(4);
+/// How often something is done that nobody has asked for.
+const TICK: Duration = Duration::from_millis(200);
+/// Messages that wait to be taken in, at most.
+const MOST_WAITING: usize = 256;
+/// How long to listen for another coordinator.
+const LISTEN: Duration = Duration::from_millis(700);
+
+pub struct Network {
+    pub shared: Arc<Shared>,
+    pub run: RunOnBroker,
+    /// Names this coordinator's session, to itself and others.
+    pub session: String,
+    /// Where the workers are written down for people to read.
+    pub status: Option<PathBuf>,
+}
+
+impl Network {
+    /// Makes sure that nobody else coordinates a run of this name, and answers from now on to whoever asks.
+    pub async fn claim(&self) -> Result<(), ClusterError> {
+        let trouble = |_| ();
+        let answers = self.run.client.subscribe(self.run.subject("coordinator")).await.map_err(trouble);
+        let inbox = self.run.client.new_inbox();
+        let replies = self.run.client.subscribe(inbox.clone()).await.map_err(trouble);
+        let (Ok(mut questions), Ok(mut replies)) = (answers, replies) else { return Ok(()) };
+        let (client, session) = (self.run.client.clone(), self.session.clone());
+        tokio::spawn(async move {
+            while let Some(question) = questions.next().await {
+                if let Some(reply) = question.reply {
+                    let _ = client.publish(reply, session.clone().into()).await;
+                }
+            }
+        });
+        let _ = self.run.client.publish_with_reply(self.run.subject("coordinator"), inbox, "".into()).await;
+        let mut other = None;
+        let listening = async {
+            while let Some(reply) = replies.next().await {
+                let name = String::from_utf8_lossy(&reply.payload).into_owned();
+                if name != self.session && !name.is_empty() {
+                    other = Some(name);
+                    break;
+                }
+            }
+        };
+        let _ = timeout(LISTEN, listening).await;
+        let run = self.run.subject("").split('.').nth(1).unwrap_or_default().to_owned();
+        other.map_or(Ok(()), |other| Err(ClusterError::Taken { run, other }))
+    }
+
+    /// Works until it is told to end.
+    pub async fn serve(self, mut commands: UnboundedReceiver<Command>) {
+        let network = Arc::new(self);
+        let tasks = [tokio::spawn(network.clone().collect()), tokio::spawn(network.clone().listen())];
+        let mut offers = Offers::default();
+        let finished = loop {
+            tokio::select! {
+                command = commands.recv() => break matches!(command, Some(Command::End { finished: true })),
+                () = network.shared.wake.notified() => {}
+                () = sleep(TICK) => {}
+            }
+            tokio::select! {
+                command = commands.recv() => break matches!(command, Some(Command::End { finished: true })),
+                () = offers.tend(&network) => {}
+            }
+        };
+        tasks.iter().for_each(|task| task.abort());
+        network.write_status();
+        if finished {
+            let _ = timeout(2 * TIMEOUT, async {
+                network.run.finish().await;
+                let _ = network.run.client.publish(network.run.subject("end"), "".into()).await;
+            })
+            .await;
+        }
+        let _ = timeout(TIMEOUT, network.run.client.flush()).await;
+    }
+
+    /// Collects results, from the first that the broker still has.
+    async fn collect(self: Arc<Self>) {
+        let mut seen = HashSet::new();
+        let mut failures = 0;
+        loop {
+            if failures > 0 {
+                sleep(pause(failures)).await;
+            }
+            failures += 1;
+            let reader = match self.run.results().await {
+                Ok(reader) => reader,
+                Err(error) => {
+                    self.shared.teller.trouble(&error);
+                    continue;
+                }
+            };
+            loop {
+                while lock(&self.shared.state).inbox.len() >= MOST_WAITING {
+                    sleep(Duration::from_millis(10)).await;
+                }
+                let batch = reader.fetch().max_messages(64).expires(Duration::from_secs(1)).messages();
+                let Ok(mut batch) = batch.await else { break };
+                let mut is_well = true;
+                while let Some(message) = batch.next().await {
+                    match message {
+                        Ok(message) => {
+                            failures = 0;
+                            if seen.insert(wire::hash(&message.payload)) {
+                                lock(&self.shared.state).inbox.push_back(message.payload.to_vec());
+                                self.shared.changed.notify_one();
+                            }
+                        }
+                        Err(_) => is_well = false,
+                    }
+                }
+                // The reader may be gone, with the broker's memory or with the stream.
+                if !is_well || reader.get_info().await.is_err() {
+                    break;
+                }
+                failures = 0;
+            }
+        }
+    }
+
+    /// Hears of workers.
+    async fn listen(self: Arc<Self>) {
+        let Ok(mut signs) = self.run.client.subscribe(self.run.subject("alive.*")).await else { return };
+        while let Some(sign) = signs.next().await {
+            let Ok(alive) = wire::text::<Alive>(&sign.payload) else { continue };
+            if !super::is_plain_name(&alive.worker) || alive.program.len() > 100 {
+                continue;
+            }
+            let refused = lock(&self.shared.state).hear(&alive, &self.shared.teller);
+            if let Some(reason) = refused {
+                let subject = self.run.subject(&format!("refused.{}", alive.worker));
+                let _ = self.run.client.publish(subject, reason.into()).await;
+            }
+            self.shared.wake.notify_one();
+        }
+    }
+
+    fn write_status(&self) {
+        let Some(path) = &self.status else { return };
+        let status = lock(&self.shared.state).status();
+        // The run's directory is there once it has begun; what cannot be written now is written the next time.
+        if !status.workers.is_empty() && path.parent().is_some_and(|folder| folder.join("lock").exists()) {
+            let text = serde_json::to_vec_pretty(&status).expect("plain data");
+            let _ = LocalDisk.replace(path, &text);
+        }
+    }
+}
+
+/// What is offered, and what workers need for it.
+#[derive(Default)]
+struct Offers {
+    /// Names of what is in the store.
+    stored: HashSet<String>,
+    /// What has been needed lately.
+    recent: Vec<String>,
+    /// The generation whose jobs are at the broker.
+    generation: Option<u32>,
+    looked: Option<Instant>,
+    was_connected: bool,
+    failures: u32,
+    not_before: Option<Instant>,
+}
+
+/// What is to be stored and offered now.
+struct Plan {
+    weights: (String, Arc<Vec<u8>>),
+    proof: (String, Vec<u8>),
+}
+
+impl Offers {
+    /// Brings the broker up to date, unless it is in trouble.
+    async fn tend(&mut self, network: &Network) {
+        if self.not_before.is_some_and(|time| Instant::now() < time) {
+            return;
+        }
+        if network.run.client.connection_state() != Connection::Connected {
+            self.was_connected = false;
+            return;
+        }
+        match self.try_tend(network).await {
+            Ok(()) => {
+                self.failures = 0;
+                self.not_before = None;
+                network.shared.teller.no_trouble();
+            }
+            Err(error) => {
+                network.shared.teller.trouble(&error);
+                self.not_before = Some(Instant::now() + pause(self.failures));
+                self.failures += 1;
+            }
+        }
+    }
+
+    async fn try_tend(&mut self, network: &Network) -> Result<(), String> {
+        if !self.was_connected || self.looked.is_none_or(|looked| looked.elapsed() > LOOK) {
+            let is_new = network.run.make().await?;
+            if is_new || !self.was_connected {
+                self.stored.clear();
+                self.offer_again(network).await;
+            }
+            if let Ok(store) = network.run.store().await {
+                for name in self.recent.clone() {
+                    if store.info(&name).await.is_err() {
+                        self.stored.remove(&name);
+                    }
+                }
+            }
+            (self.looked, self.was_connected) = (Some(Instant::now()), true);
+            network.write_status();
+        }
+        let shared = &network.shared;
+        let (plan, current) = {
+            let mut state = lock(&shared.state);
+            state.miss(&shared.teller);
+            let nobody = state.present().next().is_none();
+            if nobody && let Some(generation) = &mut state.generation {
+                generation.ledger.recall();
+            }
+            let current = state.generation.as_ref().map(|generation| generation.job.generation);
+            (if nobody { None } else { plan(&mut state) }, current)
+        };
+        if self.generation != current {
+            if let Some(old) = self.generation {
+                network.run.purge("jobs", Some(network.run.subject(&format!("jobs.{old}.>")))).await;
+                network.run.purge("results", Some(network.run.subject(&format!("results.{old}.>")))).await;
+            }
+            self.generation = current;
+        }
+        let Some(plan) = plan else { return Ok(()) };
+        self.store(network, plan).await?;
+        loop {
+            let jobs = next_jobs(shared);
+            if jobs.is_empty() {
+                return Ok(());
+            }
+            publish(network, jobs).await?;
+        }
+    }
+
+    /// Stores what workers will need, and removes what they will not.
+    async fn store(&mut self, network: &Network, plan: Plan) -> Result<(), String> {
+        let mut is_new = false;
+        for (name, bytes) in [plan.weights, (plan.proof.0, Arc::new(plan.proof.1))] {
+            if !self.stored.contains(&name) {
+                timeout(12 * TIMEOUT, network.run.put(&name, &bytes)).await.map_err(|error| error.to_string())??;
+                self.stored.insert(name.clone());
+                is_new = true;
+            }
+            self.recent.retain(|other| *other != name);
+            self.recent.push(name);
+        }
+        if is_new {
+            // The last two generations', and the proof with its weights.
+            let proof = lock(&network.shared.state).proof.as_ref().map(|(proof, _)| proof.job.weights.clone());
+            let old = self.recent.len().saturating_sub(4);
+            let mut number = 0;
+            self.recent.retain(|name| {
+                number += 1;
+                number > old || Some(name) == proof.as_ref()
+            });
+            self.stored.retain(|name| self.recent.contains(name));
+            network.run.keep_only(&self.recent).await;
+        }
+        Ok(())
+    }
+
+    /// Takes all offers back, so that they are made again.
+    async fn offer_again(&self, network: &Network) {
+        network.run.purge("jobs", None).await;
+        if let Some(generation) = &mut lock(&network.shared.state).generation {
+            generation.ledger.recall();
+        }
+    }
+}
+
+/// What workers need for the generation at hand, once it is known.
+fn plan(state: &mut super::state::State) -> Option<Plan> {
+    let generation = state.generation.as_ref()?;
+    let weights = generation.weights.clone()?;
+    // A proof's weights are in the store since it was made.
+    let (_, proof) = state.proof.as_ref().filter(|(proof, _)| generation.is_proved_by(proof))?;
+    Some(Plan { weights: (generation.job.weights.clone(), weights), proof: (wire::hash(proof), proof.clone()) })
+}
+
+/// Jobs to be offered now: enough for workers to have something to begin with whenever they have done something.
+fn next_jobs(shared: &Shared) -> Vec<Job> {
+    let mut state = lock(&shared.state);
+    let threads: Vec<usize> = state.present().map(|worker| worker.threads as usize).collect();
+    let wanted: usize = threads.iter().map(|threads| 3 * threads + 12).sum();
+    let Some(proof) = state.proof.as_ref().map(|(_, bytes)| wire::hash(bytes)) else { return Vec::new() };
+    let Some(Generation { job, ledger, .. }) = &mut state.generation else { return Vec::new() };
+    let all = threads.iter().sum::<usize>() + rayon::current_num_threads();
+    let (mut jobs, now) = (Vec::new(), Instant::now());
+    while ledger.away() < wanted
+        && jobs.len() < 1000
+        && let Some(games) = ledger.offer(all, now)
+    {
+        let (first, count) = (games.start, games.len() as u32);
+        jobs.push(Job { first, count, proof: proof.clone(), ..job.clone() });
+    }
+    jobs
+}
+
+/// Offers jobs. One that the broker has already is no trouble.
+async fn publish(network: &Network, jobs: Vec<Job>) -> Result<(), String> {
+    let mut acks = Vec::new();
+    for job in jobs {
+        let subject = network.run.subject(&format!("jobs.{}.{}", job.generation, job.first));
+        let message = PublishMessage::build().payload(to_text(&job).into());
+        acks.push(network.run.context.send_publish(subject, message).await.map_err(|error| error.to_string())?);
+    }
+    for ack in acks {
+        if let Err(error) = ack.await
+            && !is_there_already(&error)
+        {
+            return Err(error.to_string());
+        }
+    }
+    Ok(())
+}
+
+fn is_there_already(error: &PublishError) -> bool {
+    error.kind() == PublishErrorKind::Other && format!("{error:?}").contains("10077")
+}

@@ -1,0 +1,138 @@
+//! What happens in a cluster, for whoever wants to show it.
+
+use std::fmt;
+use std::sync::atomic::{AtomicBool, Ordering::Relaxed};
+
+/// Something that users may want to know.
+#[derive(Clone, PartialEq, Debug)]
+pub enum News {
+    /// The connection to the broker is lost.
+    Lost,
+    /// It is back.
+    Back,
+    /// The broker does not do what it is asked for.
+    Trouble(String),
+    /// The broker forbids something.
+    Forbidden(String),
+    /// A worker has come.
+    Joined {
+        /// Its name.
+        worker: String,
+        /// Its threads.
+        threads: u32,
+        /// Its version.
+        program: String,
+    },
+    /// A worker has gone.
+    Left {
+        /// Its name.
+        worker: String,
+        /// Whether it said so.
+        announced: bool,
+    },
+    /// A worker's games are not taken any more.
+    Refused {
+        /// Its name.
+        worker: String,
+        /// Why.
+        reason: String,
+    },
+    /// A message that was not understood.
+    Unreadable {
+        /// Its subject.
+        subject: String,
+        /// What is wrong with it.
+        reason: String,
+    },
+    /// A worker waits for a run that is not there yet.
+    Waiting {
+        /// The run.
+        run: String,
+    },
+    /// A worker has shown that it plays as the coordinator does.
+    Proved {
+        /// Games it played for that.
+        games: u32,
+    },
+    /// A worker's progress.
+    Working {
+        /// Games played so far.
+        games: u64,
+        /// Games a second since it began.
+        rate: f64,
+    },
+}
+
+impl fmt::Display for News {
+    fn fmt(&self, f: &mut fmt::Formatter) -> fmt::Result {
+        match self {
+            Self::Lost => write!(f, "the connection to the broker is lost; trying again, with growing pauses"),
+            Self::Back => write!(f, "the broker is back"),
+            Self::Trouble(what) => write!(f, "the broker has trouble ({what}); trying again, with growing pauses"),
+            Self::Forbidden(what) => {
+                write!(f, "the broker forbids something ({what}): is it the right key, for a run of this name?")
+            }
+            Self::Joined { worker, threads, program } => {
+                write!(f, "worker `{worker}` has come: {threads} threads, {program}")
+            }
+            Self::Left { worker, announced: true } => write!(f, "worker `{worker}` has gone"),
+            Self::Left { worker, announced: false } => {
+                write!(f, "nothing heard of worker `{worker}`; its games go to others")
+            }
+            Self::Refused { worker, reason } => write!(f, "worker `{worker}` is refused: {reason}"),
+            Self::Unreadable { subject, reason } => write!(f, "left out a message at {subject}: {reason}"),
+            Self::Waiting { run } => write!(f, "no run `{run}` at the broker yet; waiting for it"),
+            Self::Proved { games } => write!(f, "{games} games of the run played as the coordinator did: working"),
+            Self::Working { games, rate } => write!(f, "{games} games played, {rate:.0} games/s"),
+        }
+    }
+}
+
+type Listener = Box<dyn Fn(&News) + Send + Sync>;
+
+/// Tells news; of a connection that is lost only once until it is back.
+pub struct Teller {
+    listener: Listener,
+    is_lost: AtomicBool,
+    in_trouble: AtomicBool,
+}
+
+impl Teller {
+    /// Tells a listener, from any thread.
+    pub fn new(listener: impl Fn(&News) + Send + Sync + 'static) -> Self {
+        Self { listener: Box::new(listener), is_lost: AtomicBool::new(false), in_trouble: AtomicBool::new(false) }
+    }
+
+    /// Tells the listener.
+    pub fn tell(&self, news: &News) {
+        (self.listener)(news);
+    }
+
+    /// The connection is lost.
+    pub fn lost(&self) {
+        if !self.is_lost.swap(true, Relaxed) {
+            self.tell(&News::Lost);
+        }
+    }
+
+    /// There is a connection.
+    pub fn back(&self) {
+        if self.is_lost.swap(false, Relaxed) {
+            self.tell(&News::Back);
+        }
+    }
+
+    /// The broker failed to do something. Without a connection that is no wonder.
+    pub fn trouble(&self, what: &str) {
+        if !self.is_lost.load(Relaxed) && !self.in_trouble.swap(true, Relaxed) {
+            self.tell(&News::Trouble(what.to_owned()));
+        }
+    }
+
+    /// The broker does what it is asked for.
+    pub fn no_trouble(&self) {
+        if self.in_trouble.swap(false, Relaxed) {
+            self.tell(&News::Back);
+        }
+    }
+}

@@ -1,0 +1,178 @@
+//! What the coordinator's threads know together: workers, the generation at hand, and results that wait to be taken in.
+
+use std::collections::VecDeque;
+use std::sync::{Arc, Condvar, Mutex};
+use std::time::{Duration, Instant, SystemTime, UNIX_EPOCH};
+
+use serde::{Deserialize, Serialize};
+use tokio::sync::Notify;
+
+use super::ledger::Ledger;
+use super::news::{News, Teller};
+use super::wire::{Alive, Job, Proof};
+use crate::train::Played;
+
+/// A worker that is not heard of for so long has gone.
+const SILENCE: Duration = Duration::from_secs(20);
+
+/// What threads share.
+pub struct Shared {
+    pub state: Mutex<State>,
+    /// There is something to do for those who play.
+    pub changed: Condvar,
+    /// There is something to do for the network.
+    pub wake: Notify,
+    pub teller: Arc<Teller>,
+}
+
+#[derive(Default)]
+pub struct State {
+    pub workers: Vec<Worker>,
+    pub generation: Option<Generation>,
+    /// Messages with games, as they came.
+    pub inbox: VecDeque<Vec<u8>>,
+    /// The newest proof, and its bytes.
+    pub proof: Option<(Proof, Vec<u8>)>,
+}
+
+/// A worker, as the coordinator sees it.
+#[derive(Clone, Debug)]
+pub struct Worker {
+    pub name: String,
+    pub threads: u32,
+    pub program: String,
+    /// Games taken in from it.
+    pub games: u64,
+    pub last: Option<Instant>,
+    pub last_unix: u64,
+    /// Whether games of its were played here too, and were the same.
+    pub is_tried: bool,
+    pub refused: Option<String>,
+}
+
+/// The generation at hand.
+pub struct Generation {
+    /// What all its jobs are, but for the numbers.
+    pub job: Job,
+    /// Weights as a file, once a thread has made it.
+    pub weights: Option<Arc<Vec<u8>>>,
+    pub is_packing: bool,
+    pub ledger: Ledger<Played>,
+}
+
+impl Generation {
+    /// Whether a proof shows that a worker plays these games rightly: played in the same way, and not with weights that know
+    /// nothing where these know something.
+    pub fn is_proved_by(&self, proof: &Proof) -> bool {
+        let Job { generation, play, .. } = &proof.job;
+        *play == self.job.play && (*generation > 0 || self.job.generation == 0)
+    }
+}
+
+impl Shared {
+    pub fn new(teller: Arc<Teller>) -> Self {
+        Self { state: Mutex::default(), changed: Condvar::new(), wake: Notify::new(), teller }
+    }
+}
+
+impl State {
+    /// A worker's number; it is entered where it is new.
+    pub fn worker(&mut self, name: &str) -> usize {
+        if let Some(found) = self.workers.iter().position(|worker| worker.name == name) {
+            return found;
+        }
+        self.workers.push(Worker {
+            name: name.to_owned(),
+            threads: 0,
+            program: String::new(),
+            games: 0,
+            last: None,
+            last_unix: 0,
+            is_tried: false,
+            refused: None,
+        });
+        self.workers.len() - 1
+    }
+
+    /// Workers that are there and whose games are taken.
+    pub fn present(&self) -> impl Iterator<Item = &Worker> {
+        self.workers.iter().filter(|worker| worker.last.is_some() && worker.refused.is_none())
+    }
+
+    /// A sign of life. Answers why the worker is refused, if it is.
+    pub fn hear(&mut self, alive: &Alive, teller: &Teller) -> Option<String> {
+        let number = self.worker(&alive.worker);
+        let worker = &mut self.workers[number];
+        let was_there = worker.last.is_some();
+        worker.threads = alive.threads.clamp(1, 4096);
+        worker.program = alive.program.clone();
+        worker.last_unix = unix_now();
+        worker.last = (!alive.leaving).then(Instant::now);
+        if worker.refused.is_none() && was_there == alive.leaving {
+            let (worker, threads, program) = (worker.name.clone(), worker.threads, worker.program.clone());
+            teller.tell(&if alive.leaving {
+                News::Left { worker, announced: true }
+            } else {
+                News::Joined { worker, threads, program }
+            });
+        }
+        self.workers[number].refused.clone()
+    }
+
+    /// Lets workers go of which nothing is heard any more.
+    pub fn miss(&mut self, teller: &Teller) {
+        for worker in &mut self.workers {
+            if worker.last.is_some_and(|last| last.elapsed() > SILENCE) {
+                worker.last = None;
+                teller.tell(&News::Left { worker: worker.name.clone(), announced: false });
+            }
+        }
+    }
+
+    /// What there is to know of the workers.
+    pub fn status(&self) -> ClusterStatus {
+        let status = |worker: &Worker| WorkerStatus {
+            name: worker.name.clone(),
+            threads: worker.threads,
+            program: worker.program.clone(),
+            games: worker.games,
+            last_sign: worker.last_unix,
+            present: worker.last.is_some(),
+            refused: worker.refused.clone(),
+        };
+        ClusterStatus { at: unix_now(), workers: self.workers.iter().map(status).collect() }
+    }
+}
+
+/// A run's workers, as `workers.json` in its directory and the coordinator's answer to `flipside.RUN.status` have them.
+#[derive(Clone, PartialEq, Debug, Serialize, Deserialize)]
+pub struct ClusterStatus {
+    /// When that was, in seconds since 1970.
+    pub at: u64,
+    /// All that were heard of in the coordinator's session.
+    pub workers: Vec<WorkerStatus>,
+}
+
+/// A worker of a run.
+#[derive(Clone, PartialEq, Debug, Serialize, Deserialize)]
+pub struct WorkerStatus {
+    /// Its name: host, process and a random number.
+    pub name: String,
+    /// Threads it plays with.
+    pub threads: u32,
+    /// Its version.
+    pub program: String,
+    /// Games of its that the run has taken.
+    pub games: u64,
+    /// When it was last heard of, in seconds since 1970.
+    pub last_sign: u64,
+    /// Whether it is at work.
+    pub present: bool,
+    /// Why its games are not taken, if they are not.
+    pub refused: Option<String>,
+}
+
+/// Seconds since 1970.
+fn unix_now() -> u64 {
+    SystemTime::now().duration_since(UNIX_EPOCH).map_or(0, |time| time.as_secs())
+}

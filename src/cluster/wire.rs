@@ -1,0 +1,248 @@
+//! What goes over the wire, and what is checked before it is believed.
+
+use std::ops::Range;
+
+use serde::de::DeserializeOwned;
+use serde::{Deserialize, Serialize};
+use sha2::{Digest, Sha256};
+
+use crate::games::{Block, GamesError, blocks, digest};
+use crate::selfplay::{GameRecord, LOCKSTEP, SelfPlayConfig};
+use crate::train::{ConfigError, check_self_play};
+
+/// Most bytes of a message with games; brokers take 1 MB unless they are told otherwise.
+pub const MAX_RESULT: usize = 512 << 10;
+/// Most bytes of any other message.
+pub const MAX_TEXT: usize = 16 << 10;
+/// Most bytes of weights, as a file.
+pub const MAX_WEIGHTS: usize = 1 << 28;
+/// Most games of a job.
+pub const MAX_GAMES: u32 = 256;
+
+/// Games to be played. They depend on what stands here and on nothing else.
+#[derive(Clone, PartialEq, Debug, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct Job {
+    /// The seed of the run.
+    pub seed: u64,
+    /// The generation, from 0.
+    pub generation: u32,
+    /// Number of the first game.
+    pub first: u32,
+    /// Number of games, 1 to [`MAX_GAMES`].
+    pub count: u32,
+    /// How they are played.
+    pub play: SelfPlayConfig,
+    /// [`hash`] of the weight file to play with, which is its name in the store.
+    pub weights: String,
+    /// [`hash`] of the [`Proof`] that whoever plays this must have passed, which is its name in the store; empty in a proof.
+    pub proof: String,
+}
+
+/// Games that a worker plays before any other, to show that its build plays as the coordinator's does.
+#[derive(Clone, PartialEq, Debug, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct Proof {
+    /// The games.
+    pub job: Job,
+    /// [`digest`] of them as the coordinator played them, in hexadecimal.
+    pub digest: String,
+}
+
+/// What a worker says of itself, every few seconds.
+#[derive(Clone, PartialEq, Debug, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct Alive {
+    /// The worker's name.
+    pub worker: String,
+    /// Threads it plays with.
+    pub threads: u32,
+    /// Program and version, for people to read.
+    pub program: String,
+    /// Whether it is about to end.
+    pub leaving: bool,
+}
+
+/// The first line of a message with games; their frames follow.
+#[derive(Clone, PartialEq, Debug, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct ResultLine {
+    /// [`Job::key`] of the job.
+    pub key: String,
+    /// Who played.
+    pub worker: String,
+    /// Number of the first game.
+    pub first: u32,
+    /// Number of games.
+    pub count: u32,
+}
+
+/// A message that is not what it should be.
+#[derive(Debug, thiserror::Error)]
+pub enum WireError {
+    /// More bytes than there may be.
+    #[error("{bytes} bytes where at most {most} are allowed")]
+    TooLong {
+        /// Bytes there are.
+        bytes: usize,
+        /// Bytes there may be.
+        most: usize,
+    },
+    /// No JSON of the kind.
+    #[error("it cannot be understood: {0}")]
+    Text(#[from] serde_json::Error),
+    /// The line that the games should follow has no end.
+    #[error("it has no first line")]
+    NoLine,
+    /// Numbers of games out of range.
+    #[error("{count} games from number {first} on are no job")]
+    Numbers {
+        /// The first.
+        first: u32,
+        /// How many.
+        count: u32,
+    },
+    /// A name that is no hash.
+    #[error("`{0}` is no SHA-256 in hexadecimal")]
+    Name(String),
+    /// Settings that cannot be played with.
+    #[error(transparent)]
+    Play(#[from] ConfigError),
+    /// Not the bytes that the name stands for.
+    #[error("its bytes are not those that its name `{0}` stands for")]
+    Hash(String),
+    /// Frames that are damaged, or hold no games.
+    #[error(transparent)]
+    Games(#[from] GamesError),
+    /// Frames of other games than those announced.
+    #[error("the frames do not hold games {} to {}, {LOCKSTEP} in each", .0.start, .0.end)]
+    Frames(Range<u32>),
+}
+
+impl Job {
+    /// What the games are a function of, but for their numbers: jobs of the same key belong to the same generation.
+    pub fn key(&self) -> String {
+        let Self { seed, generation, play, weights, .. } = self;
+        hash(&serde_json::to_vec(&(seed, generation, play, weights)).expect("plain data"))
+    }
+
+    /// The numbers of the games.
+    pub fn games(&self) -> Range<u32> {
+        self.first..self.first + self.count
+    }
+
+    /// A job from bytes, everything in it checked.
+    ///
+    /// # Errors
+    /// What is wrong.
+    pub fn from_bytes(bytes: &[u8]) -> Result<Self, WireError> {
+        let job: Self = text(bytes)?;
+        job.check()?;
+        check_name(&job.proof)?;
+        Ok(job)
+    }
+
+    fn check(&self) -> Result<(), WireError> {
+        let &Self { first, count, .. } = self;
+        if !(1..=MAX_GAMES).contains(&count) || first.checked_add(count).is_none() {
+            return Err(WireError::Numbers { first, count });
+        }
+        check_self_play(&self.play)?;
+        check_name(&self.weights)
+    }
+}
+
+impl Proof {
+    /// A proof from bytes, everything in it checked, also that they are those which `name` stands for.
+    ///
+    /// # Errors
+    /// What is wrong.
+    pub fn from_bytes(name: &str, bytes: &[u8]) -> Result<Self, WireError> {
+        check_hash(name, bytes)?;
+        let proof: Self = text(bytes)?;
+        proof.job.check()?;
+        check_name(&proof.digest)?;
+        Ok(proof)
+    }
+}
+
+/// A message with games.
+pub fn result_to_bytes(line: &ResultLine, frames: &[Vec<u8>]) -> Vec<u8> {
+    let mut bytes = to_text(line);
+    bytes.push(b'\n');
+    frames.iter().for_each(|frame| bytes.extend_from_slice(frame));
+    bytes
+}
+
+/// The frames of a message with games, whole and undamaged, and as many games as announced; not decoded yet.
+///
+/// # Errors
+/// What is wrong.
+pub fn result_from_bytes(bytes: &[u8]) -> Result<(ResultLine, Vec<Block>), WireError> {
+    check_length(bytes, MAX_RESULT)?;
+    let end = bytes.iter().take(MAX_TEXT).position(|&byte| byte == b'\n').ok_or(WireError::NoLine)?;
+    let line: ResultLine = text(&bytes[..end])?;
+    let &ResultLine { first, count, .. } = &line;
+    if !(1..=MAX_GAMES).contains(&count) || first.checked_add(count).is_none() {
+        return Err(WireError::Numbers { first, count });
+    }
+    check_name(&line.key)?;
+    let games = first..first + count;
+    let frames = blocks(&bytes[end + 1..])?;
+    let numbers = |block: &Block| (block.first(), block.len());
+    if frames.iter().map(numbers).eq(steps(games.clone()).map(|step| (step.start, step.len()))) {
+        Ok((line, frames))
+    } else {
+        Err(WireError::Frames(games))
+    }
+}
+
+/// Numbers of games, cut into the portions that are played in step.
+pub fn steps(games: Range<u32>) -> impl Iterator<Item = Range<u32>> {
+    games.clone().step_by(LOCKSTEP as usize).map(move |first| first..first.saturating_add(LOCKSTEP).min(games.end))
+}
+
+/// JSON of at most [`MAX_TEXT`] bytes.
+///
+/// # Errors
+/// Too long, or no such thing.
+pub fn text<T: DeserializeOwned>(bytes: &[u8]) -> Result<T, WireError> {
+    check_length(bytes, MAX_TEXT)?;
+    Ok(serde_json::from_slice(bytes)?)
+}
+
+/// What [`text`] reads.
+pub fn to_text(value: &impl Serialize) -> Vec<u8> {
+    serde_json::to_vec(value).expect("plain data")
+}
+
+fn check_length(bytes: &[u8], most: usize) -> Result<(), WireError> {
+    if bytes.len() > most { Err(WireError::TooLong { bytes: bytes.len(), most }) } else { Ok(()) }
+}
+
+fn check_name(name: &str) -> Result<(), WireError> {
+    let is_hash = name.len() == 64 && name.bytes().all(|byte| matches!(byte, b'0'..=b'9' | b'a'..=b'f'));
+    if is_hash { Ok(()) } else { Err(WireError::Name(name.chars().take(80).collect())) }
+}
+
+/// Whether bytes are those that a name stands for.
+///
+/// # Errors
+/// They are not.
+pub fn check_hash(name: &str, bytes: &[u8]) -> Result<(), WireError> {
+    if hash(bytes) == name { Ok(()) } else { Err(WireError::Hash(name.to_owned())) }
+}
+
+/// SHA-256 in lower-case hexadecimal.
+pub fn hash(bytes: &[u8]) -> String {
+    hex(&Sha256::digest(bytes))
+}
+
+/// [`digest`] of games in hexadecimal.
+pub fn digest_of(games: &[GameRecord]) -> String {
+    hex(&digest(games))
+}
+
+fn hex(bytes: &[u8]) -> String {
+    bytes.iter().map(|byte| format!("{byte:02x}")).collect()
+}

@@ -1,0 +1,447 @@
+//! A worker: takes jobs, plays them, and delivers the games. It has no files, and trusts nothing that it is sent.
+
+use std::collections::HashMap;
+use std::sync::atomic::{AtomicBool, AtomicU64, AtomicUsize, Ordering::Relaxed};
+use std::sync::{Arc, Mutex};
+use std::time::{Duration, Instant};
+
+use async_nats::Client;
+use async_nats::jetstream::consumer::PullConsumer;
+use async_nats::jetstream::context::PublishErrorKind;
+use async_nats::jetstream::message::PublishMessage;
+use async_nats::jetstream::{AckKind, Message};
+use futures_util::StreamExt;
+use tokio::runtime;
+use tokio::sync::{Notify, mpsc};
+use tokio::time::{sleep, timeout};
+
+use super::broker::{ACK_WAIT, BrokerAddress, RunOnBroker, TIMEOUT, WORKER_INBOX, check_run_name, pause};
+use super::error::ClusterError;
+use super::labour::Labour;
+use super::news::{News, Teller};
+use super::process_name;
+use super::wire::{self, Alive, Job, MAX_GAMES, MAX_TEXT, MAX_WEIGHTS, Proof, ResultLine, digest_of, steps};
+use crate::eval::PatternEvaluator;
+use crate::games::frame;
+use crate::selfplay::LOCKSTEP;
+use crate::threads::lock;
+use crate::weights::WeightFile;
+
+/// Work that is wanted.
+#[derive(Clone, Debug)]
+pub struct WorkRequest {
+    /// The broker.
+    pub broker: BrokerAddress,
+    /// The run's name.
+    pub run: String,
+    /// Threads to play with.
+    pub threads: usize,
+    /// How long to wait for a broker or a run that is not there yet.
+    pub wait: Duration,
+}
+
+/// How work ended.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum WorkOutcome {
+    /// The run is finished.
+    Finished,
+    /// It was told to stop.
+    Stopped,
+}
+
+/// How often the worker gives a sign of life.
+const SIGN: Duration = Duration::from_secs(3);
+/// How often it tells how far it is.
+const TELL: Duration = Duration::from_secs(30);
+/// How long a request for jobs stays with the broker.
+const ASK: Duration = Duration::from_secs(2);
+/// A run that was there and is not any more is waited for so long.
+const GONE: Duration = Duration::from_secs(600);
+/// How often a result is offered to the broker before the job is left to others.
+const ATTEMPTS: u32 = 12;
+const MOMENT: Duration = Duration::from_millis(50);
+
+/// Works for a run on so many threads until it is finished or `stop` is set.
+///
+/// # Errors
+/// What has to be mended first.
+pub fn work(
+    request: &WorkRequest,
+    stop: &AtomicBool,
+    news: impl Fn(&News) + Send + Sync + 'static,
+) -> Result<WorkOutcome, ClusterError> {
+    check_run_name(&request.run)?;
+    let teller = Arc::new(Teller::new(news));
+    let runtime = runtime::Builder::new_current_thread().enable_all().build().map_err(ClusterError::System)?;
+    let labour = Arc::new(Labour::default());
+    std::thread::scope(|scope| {
+        for _ in 0..request.threads {
+            let labour = &labour;
+            let builder = std::thread::Builder::new().name("player".into());
+            if let Err(error) = builder.spawn_scoped(scope, || labour.work()) {
+                labour.end();
+                return Err(ClusterError::System(error));
+            }
+        }
+        let outcome = runtime.block_on(run(request, stop, &labour, &teller));
+        labour.end();
+        outcome
+    })
+}
+
+async fn run(
+    request: &WorkRequest,
+    stop: &AtomicBool,
+    labour: &Arc<Labour>,
+    teller: &Arc<Teller>,
+) -> Result<WorkOutcome, ClusterError> {
+    let name = process_name();
+    let stopped = async {
+        while !stop.load(Relaxed) {
+            sleep(MOMENT).await;
+        }
+    };
+    tokio::pin!(stopped);
+    let client = tokio::select! {
+        client = connect(request, &name, teller) => client?,
+        () = &mut stopped => return Ok(WorkOutcome::Stopped),
+    };
+    let run = RunOnBroker::new(client, &request.run)?;
+    let (fatal, mut ends) = mpsc::unbounded_channel();
+    let worker = Arc::new(Worker {
+        name,
+        threads: request.threads,
+        run,
+        labour: labour.clone(),
+        teller: teller.clone(),
+        held: Mutex::default(),
+        next: AtomicU64::new(0),
+        steps: AtomicUsize::new(0),
+        freed: Notify::new(),
+        evaluators: Mutex::default(),
+        proved: Mutex::default(),
+        ends: fatal,
+    });
+    let tasks = [
+        tokio::spawn(worker.clone().take_jobs(request.clone())),
+        tokio::spawn(worker.clone().give_signs()),
+        tokio::spawn(worker.clone().listen()),
+    ];
+    let outcome = tokio::select! {
+        end = ends.recv() => end.expect("the worker holds a sender"),
+        () = &mut stopped => Ok(WorkOutcome::Stopped),
+    };
+    tasks.iter().for_each(|task| task.abort());
+    worker.leave().await;
+    outcome
+}
+
+async fn connect(request: &WorkRequest, name: &str, teller: &Arc<Teller>) -> Result<Client, ClusterError> {
+    let began = Instant::now();
+    let mut attempts = 0;
+    loop {
+        match request.broker.connect(&format!("flipside worker {name}"), WORKER_INBOX, teller).await {
+            Err(error @ ClusterError::Unreachable { .. }) => {
+                if began.elapsed() >= request.wait {
+                    return Err(error);
+                }
+                teller.lost();
+                sleep(pause(attempts).min(request.wait)).await;
+                attempts += 1;
+            }
+            result => return result,
+        }
+    }
+}
+
+type End = Result<WorkOutcome, ClusterError>;
+
+struct Worker {
+    name: String,
+    threads: usize,
+    run: RunOnBroker,
+    labour: Arc<Labour>,
+    teller: Arc<Teller>,
+    /// Messages whose jobs are at hand.
+    held: Mutex<HashMap<u64, Arc<Message>>>,
+    next: AtomicU64,
+    /// Steps of these jobs.
+    steps: AtomicUsize,
+    freed: Notify,
+    /// Evaluators by their weights' names, the newest last.
+    evaluators: Mutex<Vec<(String, Arc<PatternEvaluator>)>>,
+    /// The proof that was passed last.
+    proved: Mutex<Option<String>>,
+    ends: mpsc::UnboundedSender<End>,
+}
+
+impl Worker {
+    /// Takes jobs, as many as keep all threads at work until the next are there.
+    async fn take_jobs(self: Arc<Self>, request: WorkRequest) {
+        let capacity = 2 * self.threads + (MAX_GAMES / LOCKSTEP) as usize;
+        let mut missing_since: Option<Instant> = None;
+        let mut has_worked = false;
+        let mut failures = 0;
+        loop {
+            if failures > 0 {
+                sleep(pause(failures)).await;
+            }
+            failures += 1;
+            let consumer = match self.run.jobs().await {
+                Ok(Some((consumer, false))) => consumer,
+                Ok(found) => {
+                    let is_finished = found.is_some();
+                    let since = *missing_since.get_or_insert_with(Instant::now);
+                    // Of a name whose last run is finished another may be about to begin.
+                    let patience = match (has_worked, is_finished) {
+                        (true, true) => Duration::ZERO,
+                        (true, false) => request.wait.max(GONE),
+                        (false, _) => request.wait,
+                    };
+                    if since.elapsed() >= patience {
+                        let (run, url) = (request.run.clone(), request.broker.url.clone());
+                        let missing = Err(ClusterError::UnknownRun { run, url });
+                        let _ = self.ends.send(if is_finished { Ok(WorkOutcome::Finished) } else { missing });
+                        return;
+                    }
+                    if failures == 1 {
+                        self.teller.tell(&News::Waiting { run: request.run.clone() });
+                    }
+                    failures = failures.min(4);
+                    continue;
+                }
+                Err(error) => {
+                    self.teller.trouble(&error);
+                    continue;
+                }
+            };
+            (missing_since, has_worked) = (None, true);
+            // A consumer that gives nothing for some time may be gone.
+            let mut idle = 0;
+            while idle < 5 {
+                let free = capacity.saturating_sub(self.steps.load(Relaxed));
+                if free == 0 {
+                    let _ = timeout(ASK, self.freed.notified()).await;
+                    continue;
+                }
+                match self.ask(&consumer, free.div_ceil((MAX_GAMES / LOCKSTEP) as usize)).await {
+                    Ok(0) => idle += 1,
+                    Ok(_) => (idle, failures) = (0, 0),
+                    Err(()) => break,
+                }
+            }
+            if idle > 0 {
+                failures = 0;
+            }
+        }
+    }
+
+    /// Asks for some jobs and takes those that come; answers how many. An error means that the consumer may be gone.
+    async fn ask(self: &Arc<Self>, consumer: &PullConsumer, most: usize) -> Result<usize, ()> {
+        let batch = consumer.fetch().max_messages(most).expires(ASK).messages();
+        let Ok(Ok(mut batch)) = timeout(TIMEOUT, batch).await else { return Err(()) };
+        let mut taken = 0;
+        loop {
+            match timeout(ASK + TIMEOUT, batch.next()).await {
+                Ok(Some(Ok(message))) => {
+                    taken += 1;
+                    self.accept(message).await;
+                }
+                Ok(None) => return Ok(taken),
+                _ => return Err(()),
+            }
+        }
+    }
+
+    /// Takes a job and has it played, or gives it back.
+    async fn accept(self: &Arc<Self>, message: Message) {
+        let job = match Job::from_bytes(&message.payload) {
+            Ok(job) => job,
+            Err(error) => {
+                let (subject, reason) = (message.subject.to_string(), error.to_string());
+                self.teller.tell(&News::Unreadable { subject, reason });
+                let _ = message.ack_with(AckKind::Term).await;
+                return;
+            }
+        };
+        let count = steps(job.games()).count();
+        let id = self.next.fetch_add(1, Relaxed);
+        let message = Arc::new(message);
+        lock(&self.held).insert(id, message.clone());
+        self.steps.fetch_add(count, Relaxed);
+        let evaluator = match self.prepare(&job).await {
+            Ok(evaluator) => evaluator,
+            Err(Unprepared::For(reason)) => {
+                self.teller.trouble(&reason);
+                let _ = message.ack_with(AckKind::Nak(Some(Duration::from_secs(1)))).await;
+                self.let_go(id, count);
+                // Or it comes back at once.
+                sleep(Duration::from_secs(1)).await;
+                return;
+            }
+            Err(Unprepared::Never(error)) => {
+                let _ = message.ack_with(AckKind::Nak(None)).await;
+                let _ = self.run.client.flush().await;
+                let _ = self.ends.send(Err(error));
+                return;
+            }
+        };
+        self.teller.no_trouble();
+        let played = self.labour.play(job.clone(), evaluator);
+        let worker = self.clone();
+        tokio::spawn(async move {
+            if let Ok(played) = played.await {
+                worker.deliver(&job, &played, &message).await;
+            }
+            worker.let_go(id, count);
+        });
+    }
+
+    fn let_go(&self, id: u64, steps: usize) {
+        lock(&self.held).remove(&id);
+        self.steps.fetch_sub(steps, Relaxed);
+        self.freed.notify_one();
+    }
+
+    /// The evaluator for a job, once it is shown that the job's games are played rightly here.
+    async fn prepare(&self, job: &Job) -> Result<Arc<PatternEvaluator>, Unprepared> {
+        if lock(&self.proved).as_ref() != Some(&job.proof) {
+            let bytes = self.run.get(&job.proof, MAX_TEXT).await.map_err(Unprepared::For)?;
+            let proof = Proof::from_bytes(&job.proof, &bytes);
+            let proof = proof.map_err(|error| Unprepared::For(error.to_string()))?;
+            self.prove(proof).await?;
+            *lock(&self.proved) = Some(job.proof.clone());
+        }
+        self.evaluator(&job.weights).await
+    }
+
+    async fn prove(&self, Proof { job, digest: there }: Proof) -> Result<(), Unprepared> {
+        let evaluator = self.evaluator(&job.weights).await?;
+        let (games, generation) = (job.count, job.generation);
+        let played = self.labour.play(job, evaluator).await.map_err(|_| Unprepared::For("stopped".into()))?;
+        let here = digest_of(&played.concat());
+        if here != there {
+            return Err(Unprepared::Never(ClusterError::OtherBuild { games, generation, here, there }));
+        }
+        self.teller.tell(&News::Proved { games });
+        Ok(())
+    }
+
+    async fn evaluator(&self, name: &str) -> Result<Arc<PatternEvaluator>, Unprepared> {
+        let known = lock(&self.evaluators).iter().find(|(known, _)| known == name).map(|(_, found)| found.clone());
+        if let Some(known) = known {
+            return Ok(known);
+        }
+        let bytes = self.run.get(name, MAX_WEIGHTS).await.map_err(Unprepared::For)?;
+        let bad = |error: String| Unprepared::For(format!("the weights of the run cannot be used: {error}"));
+        let file = WeightFile::from_bytes(&bytes).map_err(|error| bad(error.to_string()))?;
+        let evaluator = PatternEvaluator::new(&file.model).map_err(|error| bad(error.to_string()))?;
+        let evaluator = Arc::new(evaluator.with_calibration(file.calibration));
+        let mut evaluators = lock(&self.evaluators);
+        if evaluators.len() == 2 {
+            evaluators.remove(0);
+        }
+        evaluators.push((name.to_owned(), evaluator.clone()));
+        Ok(evaluator)
+    }
+
+    /// Brings games to the broker, however long it takes, and the job off its list.
+    async fn deliver(&self, job: &Job, played: &[Vec<crate::selfplay::GameRecord>], message: &Message) {
+        let numbers = steps(job.games()).map(|step| step.start);
+        let frames: Vec<Vec<u8>> = numbers.zip(played).map(|(first, games)| frame(first, games)).collect();
+        let (key, worker) = (job.key(), self.name.clone());
+        let bytes = wire::result_to_bytes(&ResultLine { key, worker, first: job.first, count: job.count }, &frames);
+        let id = wire::hash(&bytes);
+        let subject = self.run.subject(&format!("results.{}.{}", job.generation, job.first));
+        for attempt in 0..ATTEMPTS {
+            let publish = PublishMessage::build().payload(bytes.clone().into()).message_id(&id);
+            let sent = match self.run.context.send_publish(subject.clone(), publish).await {
+                Ok(ack) => ack.await,
+                Err(error) => Err(error),
+            };
+            match sent {
+                Ok(_) => {
+                    self.teller.no_trouble();
+                    let _ = message.ack().await;
+                    return;
+                }
+                Err(error) => {
+                    let what = match error.kind() {
+                        PublishErrorKind::TimedOut => "it confirms no results; is its disk full?".into(),
+                        PublishErrorKind::StreamNotFound => "the run's results are gone from it".into(),
+                        _ => format!("it takes no results: {error}"),
+                    };
+                    self.teller.trouble(&what);
+                    sleep(pause(attempt)).await;
+                }
+            }
+        }
+        let _ = message.ack_with(AckKind::Nak(None)).await;
+    }
+
+    /// Gives signs of life, and keeps the jobs that are at hand.
+    async fn give_signs(self: Arc<Self>) {
+        let began = Instant::now();
+        let (mut kept, mut told) = (Instant::now(), Instant::now());
+        loop {
+            self.give_sign(false).await;
+            if kept.elapsed() > ACK_WAIT / 4 {
+                kept = Instant::now();
+                let held: Vec<Arc<Message>> = lock(&self.held).values().cloned().collect();
+                for message in held {
+                    let _ = message.ack_with(AckKind::Progress).await;
+                }
+            }
+            if told.elapsed() > TELL {
+                told = Instant::now();
+                let games = self.labour.games.load(Relaxed) as u64;
+                self.teller.tell(&News::Working { games, rate: games as f64 / began.elapsed().as_secs_f64() });
+            }
+            sleep(SIGN).await;
+        }
+    }
+
+    async fn give_sign(&self, leaving: bool) {
+        let program = concat!("flipside ", env!("CARGO_PKG_VERSION")).to_owned();
+        let alive = Alive { worker: self.name.clone(), threads: self.threads as u32, program, leaving };
+        let subject = self.run.subject(&format!("alive.{}", self.name));
+        let _ = self.run.client.publish(subject, wire::to_text(&alive).into()).await;
+    }
+
+    /// Hears the coordinator say that there is no more to do, or not for this worker.
+    async fn listen(self: Arc<Self>) {
+        let refused = self.run.client.subscribe(self.run.subject(&format!("refused.{}", self.name))).await;
+        let end = self.run.client.subscribe(self.run.subject("end")).await;
+        let (Ok(mut refused), Ok(mut end)) = (refused, end) else { return };
+        let outcome = tokio::select! {
+            Some(message) = refused.next() => {
+                let reason: String = String::from_utf8_lossy(&message.payload).chars().take(400).collect();
+                Err(ClusterError::Distrusted(reason))
+            }
+            Some(_) = end.next() => Ok(WorkOutcome::Finished),
+            else => return,
+        };
+        let _ = self.ends.send(outcome);
+    }
+
+    /// Gives everything back that is at hand, and says so.
+    async fn leave(&self) {
+        let held: Vec<Arc<Message>> = lock(&self.held).values().cloned().collect();
+        let goodbye = async {
+            for message in held {
+                let _ = message.ack_with(AckKind::Nak(None)).await;
+            }
+            self.give_sign(true).await;
+            let _ = self.run.client.flush().await;
+        };
+        let _ = timeout(Duration::from_secs(1), goodbye).await;
+    }
+}
+
+/// Why a job cannot be played.
+enum Unprepared {
+    /// Not now.
+    For(String),
+    /// Not by this worker.
+    Never(ClusterError),
+}

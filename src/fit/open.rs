@@ -1,0 +1,166 @@
+//! Finding and checking what there is to learn from.
+
+use std::fs::{self, File};
+use std::io::{self, Read};
+use std::path::{Path, PathBuf};
+use std::sync::atomic::{AtomicBool, Ordering::Relaxed};
+
+use sha2::{Digest, Sha256};
+
+use super::config::FitConfig;
+use super::games::{GameFiles, GameFilesError, GameFilesEvent};
+use super::reader::{Chunk, Reader};
+use super::spool::SpoolWriter;
+use crate::games::{GamesError, GamesReader, MAX_GAMES, is_games_file};
+use crate::learn::label_all;
+use crate::record::{Format, MAX_BYTES, read};
+use crate::storage::read_bounded;
+
+/// Bad records of a file that are told of one by one.
+const TOLD: u64 = 20;
+
+/// Records that are read and labelled at a time.
+const RECORDS: usize = 1 << 12;
+
+impl GameFiles {
+    /// The games of runs (the files in their folder `games`, in the order of the generations), of files of kept games, and of files of
+    /// records in any format that [`read`] knows. Kept games of generations before the configuration's first are left out.
+    ///
+    /// All is read and checked; where a crash cut off the last frame of a file of kept games, the frames before it count. Records are
+    /// labelled now, their samples kept in a temporary file in `folder`. `None` if `stop` was set before the end.
+    ///
+    /// # Errors
+    /// A file that cannot be read or is damaged, a file without a record to learn from, or no game at all.
+    pub fn open(
+        paths: &[PathBuf],
+        config: &FitConfig,
+        folder: &Path,
+        stop: &AtomicBool,
+        tell: &mut dyn FnMut(GameFilesEvent<'_>),
+    ) -> Result<Option<Self>, GameFilesError> {
+        let (mut kept, mut recorded) = (Vec::new(), Vec::new());
+        for path in paths {
+            if fs::metadata(path).map_err(GameFilesError::io(path))?.is_dir() {
+                kept.extend(of_run(path)?);
+            } else if holds_kept_games(path)? {
+                kept.push(path.clone());
+            } else {
+                recorded.push(path.as_path());
+            }
+        }
+        let mut found =
+            Self { files: Vec::new(), spool: None, games: 0, records: 0, positions: 0, sha256: String::new() };
+        for path in kept {
+            match GamesReader::open(&path) {
+                Ok(reader) if reader.header().generation < config.first_generation => {}
+                // A crash at the beginning of a generation: there is nothing in it.
+                Err(GamesError::Torn { .. }) => {}
+                Ok(_) => found.files.push(path),
+                Err(source) => return Err(GameFilesError::Games { path, source }),
+            }
+        }
+        let mut hash = Sha256::new();
+        let Some((games, positions)) = found.check_kept(&mut hash, stop, tell)? else { return Ok(None) };
+        (found.games, found.positions) = (games, positions);
+        if !recorded.is_empty() && !found.label(&recorded, config.exact_empties, folder, &mut hash, stop, tell)? {
+            return Ok(None);
+        }
+        found.sha256 = hash.finalize().iter().map(|byte| format!("{byte:02x}")).collect();
+        if found.positions == 0 { Err(GameFilesError::Empty) } else { Ok(Some(found)) }
+    }
+
+    /// The number of kept games and of their positions; none if it was told to stop.
+    fn check_kept(
+        &self,
+        hash: &mut Sha256,
+        stop: &AtomicBool,
+        tell: &mut dyn FnMut(GameFilesEvent<'_>),
+    ) -> Result<Option<(u64, u64)>, GameFilesError> {
+        let (mut count, mut positions) = (0, 0);
+        let mut reader = Reader::new(self, MAX_GAMES)?;
+        while let Some(games) = reader.next_games(Some(hash))? {
+            if stop.load(Relaxed) {
+                return Ok(None);
+            }
+            count += games.len() as u64;
+            positions += Chunk::Games(games).positions();
+            tell(GameFilesEvent::Games(count));
+        }
+        Ok(Some((count, positions)))
+    }
+
+    /// Labels all records of the files; false if it was told to stop.
+    fn label(
+        &mut self,
+        paths: &[&Path],
+        exact_empties: u32,
+        folder: &Path,
+        hash: &mut Sha256,
+        stop: &AtomicBool,
+        tell: &mut dyn FnMut(GameFilesEvent<'_>),
+    ) -> Result<bool, GameFilesError> {
+        let mut writer = SpoolWriter::new_in(folder).map_err(GameFilesError::io(folder))?;
+        for &path in paths {
+            let bytes = read_bounded(path, "file of records", MAX_BYTES)?;
+            hash.update(&bytes);
+            let format = Format::detect(&bytes);
+            let unreadable = |error| GameFilesError::Records { path: path.to_owned(), format, error };
+            let mut records = read(&bytes, format).map_err(unreadable)?;
+            let (mut count, mut left_out, before) = (0, 0, self.records);
+            loop {
+                let chunk: Vec<_> = records.by_ref().take(RECORDS).collect();
+                if chunk.is_empty() {
+                    break;
+                }
+                let (first, length) = (count as usize + 1, chunk.len() as u64);
+                let Some(labelled) = label_all(chunk, first, exact_empties, stop) else { return Ok(false) };
+                for samples in labelled {
+                    match samples {
+                        Ok(samples) => {
+                            writer.push(&samples).map_err(GameFilesError::io(folder))?;
+                            self.records += 1;
+                            self.positions += samples.len() as u64;
+                        }
+                        Err(error) => {
+                            left_out += 1;
+                            if left_out <= TOLD {
+                                tell(GameFilesEvent::BadRecord { path, error });
+                            }
+                        }
+                    }
+                }
+                count += length;
+                tell(GameFilesEvent::Records { path, read: count });
+            }
+            tell(GameFilesEvent::Labelled { path, read: count, left_out });
+            if self.records == before {
+                return Err(GameFilesError::NoRecords { path: path.to_owned(), format });
+            }
+        }
+        self.spool = Some((folder.to_owned(), writer.finish().map_err(GameFilesError::io(folder))?));
+        Ok(true)
+    }
+}
+
+/// Whether a file is one of kept games, by its beginning, or by its name should the beginning be missing.
+fn holds_kept_games(path: &Path) -> Result<bool, GameFilesError> {
+    let mut beginning = Vec::new();
+    let file = File::open(path).map_err(GameFilesError::io(path))?;
+    file.take(8).read_to_end(&mut beginning).map_err(GameFilesError::io(path))?;
+    Ok(is_games_file(&beginning) || path.extension().is_some_and(|extension| extension == "fsg"))
+}
+
+/// The files of a run's kept games.
+fn of_run(directory: &Path) -> Result<Vec<PathBuf>, GameFilesError> {
+    let folder = directory.join("games");
+    let none = || GameFilesError::NoGames(directory.to_owned());
+    let io = |source: io::Error| match source.kind() {
+        io::ErrorKind::NotFound => none(),
+        _ => GameFilesError::Io { path: folder.clone(), source },
+    };
+    let entries: Result<Vec<_>, _> = fs::read_dir(&folder).map_err(io)?.collect();
+    let mut files: Vec<PathBuf> = entries.map_err(io)?.into_iter().map(|entry| entry.path()).collect();
+    files.retain(|path| path.extension().is_some_and(|extension| extension == "fsg"));
+    files.sort();
+    if files.is_empty() { Err(none()) } else { Ok(files) }
+}

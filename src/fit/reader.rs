@@ -1,0 +1,125 @@
+//! A pass over games and records, some at a time.
+
+use std::path::PathBuf;
+
+use rayon::prelude::*;
+use sha2::{Digest, Sha256};
+
+use super::config::FitConfig;
+use super::games::{GameFiles, GameFilesError};
+use super::spool::SpoolReader;
+use crate::games::{Block, GamesError, GamesReader};
+use crate::learn::{Importance, Sample, SampleSet, lambda_returns};
+use crate::selfplay::GameRecord;
+
+/// Reads all that there is to learn from. Records are spread evenly among the kept games, so that neither have the last word.
+pub(super) struct Reader<'g> {
+    all: &'g GameFiles,
+    /// Games, or records, that are handed out together; of games up to a frame more.
+    at_once: usize,
+    files: std::slice::Iter<'g, PathBuf>,
+    open: Option<(&'g PathBuf, GamesReader)>,
+    spool: Option<SpoolReader>,
+    games: u64,
+    records: u64,
+}
+
+/// Kept games, or the samples of records.
+pub(super) enum Chunk {
+    Games(Vec<GameRecord>),
+    Records(Vec<Vec<Sample>>),
+}
+
+impl<'g> Reader<'g> {
+    pub fn new(all: &'g GameFiles, at_once: usize) -> Result<Self, GameFilesError> {
+        let spool = all.spool.as_ref().map(|(folder, spool)| spool.read().map_err(GameFilesError::io(folder)));
+        let (spool, files) = (spool.transpose()?, all.files.iter());
+        Ok(Self { all, at_once, files, open: None, spool, games: 0, records: 0 })
+    }
+
+    /// The next games or records and the number of the first, games and records counted together; none at the end.
+    pub fn next(&mut self) -> Result<Option<(u64, Chunk)>, GameFilesError> {
+        let first = self.games + self.records;
+        let left = self.all.records - self.records;
+        let records_lag = u128::from(self.records) * u128::from(self.all.games)
+            < u128::from(self.games) * u128::from(self.all.records);
+        if !(left > 0 && records_lag)
+            && let Some(games) = self.next_games(None)?
+        {
+            return Ok(Some((first, Chunk::Games(games))));
+        }
+        let (Some((folder, _)), Some(spool)) = (&self.all.spool, &mut self.spool) else { return Ok(None) };
+        let count = left.min(self.at_once as u64);
+        let records: Result<Vec<_>, _> = (0..count).map(|_| spool.next()).collect();
+        self.records += count;
+        let records = records.map_err(GameFilesError::io(folder))?;
+        Ok((count > 0).then_some((first, Chunk::Records(records))))
+    }
+
+    /// The next kept games, decoded on all threads; none at their end. Adds the frames' bytes to a hash.
+    pub fn next_games(&mut self, mut hash: Option<&mut Sha256>) -> Result<Option<Vec<GameRecord>>, GameFilesError> {
+        let mut blocks: Vec<(&PathBuf, Block)> = Vec::new();
+        let mut count = 0;
+        while count < self.at_once {
+            let Some((path, reader)) = &mut self.open else {
+                let Some(path) = self.files.next() else { break };
+                self.open = Some((path, GamesReader::open(path).map_err(GameFilesError::games(path))?));
+                continue;
+            };
+            match reader.next_block() {
+                Ok(Some(block)) => {
+                    if let Some(hash) = &mut hash {
+                        hash.update(block.bytes());
+                    }
+                    count += block.len();
+                    blocks.push((*path, block));
+                }
+                // What a crash cut off was never counted as played.
+                Ok(None) | Err(GamesError::Torn { .. }) => self.open = None,
+                Err(source) => return Err(GameFilesError::games(path)(source)),
+            }
+        }
+        if blocks.is_empty() {
+            return Ok(None);
+        }
+        let decode = |(path, block): (&PathBuf, Block)| match block.decode() {
+            Ok(frame) => Ok(frame.games),
+            Err(source) => Err(GameFilesError::games(path)(source)),
+        };
+        let games: Result<Vec<Vec<GameRecord>>, _> = blocks.into_par_iter().with_max_len(1).map(decode).collect();
+        let games: Vec<_> = games?.into_iter().flatten().collect();
+        self.games += games.len() as u64;
+        Ok(Some(games))
+    }
+}
+
+impl Chunk {
+    /// Labelled positions.
+    pub fn positions(&self) -> u64 {
+        match self {
+            Self::Games(games) => games.iter().map(|game| game.labels().len() as u64).sum(),
+            Self::Records(records) => records.iter().map(|samples| samples.len() as u64).sum(),
+        }
+    }
+
+    /// Adds the samples of some of the games or records, `wanted` by their number here, in their order.
+    pub fn add_to(&self, set: &mut SampleSet, config: &FitConfig, wanted: impl Fn(usize) -> bool + Sync) {
+        match self {
+            Self::Games(games) => {
+                const PART: usize = 256;
+                let samples_of = |(part, games): (usize, &[GameRecord])| -> Vec<Sample> {
+                    let of_part = games.iter().enumerate().filter(|(i, _)| wanted(part * PART + i));
+                    of_part.flat_map(|(_, game)| lambda_returns(&game.replay(), config.lambda)).collect()
+                };
+                let parts: Vec<Vec<Sample>> = games.par_chunks(PART).enumerate().map(samples_of).collect();
+                parts.into_iter().flatten().for_each(|sample| set.push(sample));
+            }
+            Self::Records(records) => {
+                let importance = Importance::new(config.record_importance).expect("checked with the configuration");
+                let records = records.iter().enumerate().filter(|(i, _)| wanted(*i));
+                let samples = records.flat_map(|(_, samples)| samples);
+                samples.for_each(|sample| set.push(Sample { importance, ..*sample }));
+            }
+        }
+    }
+}

@@ -1,0 +1,208 @@
+//! `flipside book`, and playing by books.
+
+use std::fs;
+
+use crate::calling::*;
+use crate::support::place;
+
+/// The value of a name in lines of names and values.
+fn value<'a>(text: &'a str, name: &str) -> &'a str {
+    text.lines()
+        .find_map(|line| line.strip_prefix(name)?.strip_prefix('\t'))
+        .unwrap_or_else(|| panic!("{name}: {text}"))
+}
+
+fn grown(path: &str, positions: u32) -> String {
+    let count = positions.to_string();
+    stdout(&["book", "grow", path, "--positions", &count, "--depth", "2", "--exact", "8", "-q"], "")
+}
+
+#[test]
+fn a_book_is_grown_shown_checked_and_exported() {
+    let (folder, path) = place();
+    let path = path.to_str().unwrap();
+    assert_eq!(value(&grown(path, 300), "positions"), "300");
+    assert_eq!(value(&grown(path, 300), "searched"), "0", "the same command has nothing left to do");
+    let shown = stdout(&["book", "show", path, "--line"], "");
+    assert!(shown.contains("book\t300 positions") && shown.contains("move\tvalue\terror"), "{shown}");
+    let error: f32 = value(&shown, "error").parse().unwrap();
+    assert!(error > 0.5, "measured: {error}");
+    let line: flipside::board::Transcript = value(&shown, "line").parse().unwrap();
+    assert!(line.moves().len() > 2, "{shown}");
+    // Turned, the position is the same.
+    let values = |text: &str| {
+        text.lines()
+            .filter(|line| line.contains('.'))
+            .map(|line| line.split_once('\t').unwrap().1.to_owned())
+            .collect::<Vec<_>>()
+    };
+    assert_eq!(
+        values(&stdout(&["book", "show", path, "f5d6"], "")),
+        values(&stdout(&["book", "show", path, "e6f4"], ""))
+    );
+    assert!(refusal(&["book", "show", path, "f5f6e6f4g5h6"], "", 1).contains("not in the book"));
+    assert!(refusal(&["book", "show", path, "a1"], "", 1).contains("`a1` is no position"));
+
+    assert_eq!(value(&stdout(&["book", "check", path], ""), "inconsistent"), "0");
+    let edax = folder.path().join("book.dat").display().to_string();
+    let back = folder.path().join("back.fsb").display().to_string();
+    stdout(&["book", "export", path, "--to", "edax", "-o", &edax], "");
+    assert_eq!(value(&stdout(&["book", "import", &edax, "-o", &back], ""), "positions"), "300");
+    let obf = stdout(&["book", "export", path, "--to", "obf", "-o", "-"], "");
+    assert_eq!(flipside::board::parse_scored_diagrams(&obf).unwrap().iter().filter(|d| d.score.is_some()).count(), 300);
+    let merged = folder.path().join("merged.fsb").display().to_string();
+    assert_eq!(value(&stdout(&["book", "merge", path, &back, "-o", &merged], ""), &merged), "300");
+    assert!(refusal(&["book", "merge", path, &back, "-o", path], "", 2).contains("is the input"));
+    let small = folder.path().join("small.fsb").display().to_string();
+    let kept: u32 =
+        value(&stdout(&["book", "prune", path, "-o", &small, "--within", "1"], ""), "kept").parse().unwrap();
+    assert!(kept < 300);
+
+    let mut bytes = fs::read(path).unwrap();
+    bytes[200] ^= 1;
+    fs::write(path, bytes).unwrap();
+    let output = run_with(&["book", "check", path], "");
+    assert_eq!(output.status.code(), Some(1));
+    assert!(String::from_utf8(output.stdout).unwrap().contains("damage\toffset 72\t"));
+    assert!(refusal(&["book", "show", path], "", 1).contains("book check"));
+    assert_eq!(value(&stdout(&["book", "fix", path], ""), "lost"), "128");
+    stdout(&["book", "check", path], "");
+}
+
+#[test]
+fn weights_that_were_not_calibrated_cannot_grow_a_book() {
+    let (_folder, path) = place();
+    let error = refusal(&["book", "grow", path.to_str().unwrap(), "--positions", "9", "-w", "mobility"], "", 1);
+    assert!(error.contains("`mobility` is not calibrated") && error.contains("flipside calibrate"), "{error}");
+    assert!(!path.exists());
+    assert!(refusal(&["book", "grow", "b.fsb"], "", 2).contains("--hours"));
+}
+
+#[test]
+fn games_are_added_once_and_searched() {
+    let (_folder, path) = place();
+    let path = path.to_str().unwrap();
+    let game = "f5d6c3d3c4f4f6f3e6e7d7c5b6d8c6c7d2b5a5a6a7g5e3b4c8g6g4c2e8d1f7e2g3h4f1e1f2g1b1f8g8b3h3b2h5b7a3a4a1a2c1h2h1g2b8a8g7h8h7h6";
+    let game = if game.parse::<flipside::board::Transcript>().is_ok_and(|game| game.last().position.is_game_over()) {
+        game.to_owned()
+    } else {
+        use rand::SeedableRng;
+        flipside::board::Transcript::random(&mut rand_chacha::ChaCha8Rng::seed_from_u64(1)).to_string()
+    };
+    let input = format!("{game}\n{game}\nf5d6c3\nrubbish\n");
+    let arguments = ["book", "add", path, "-", "--depth", "1", "--exact", "8", "--min-empties", "50", "-q"];
+    let added = stdout(&arguments, &input);
+    assert_eq!((value(&added, "games"), value(&added, "left out"), value(&added, "new")), ("2", "2", "11"));
+    let shown = stdout(&["book", "show", path, "f5"], "");
+    assert!(value(&shown, "games").starts_with("2\t") && shown.contains("leaf, 1 plies"), "{shown}");
+    assert_eq!(value(&stdout(&["book", "check", path], ""), "inconsistent"), "0");
+}
+
+#[test]
+fn engines_play_by_their_books() {
+    let (_folder, path) = place();
+    let path = path.to_str().unwrap();
+    grown(path, 200);
+    let shown = stdout(&["book", "show", path, "f5"], "");
+    let best = shown.lines().skip_while(|line| !line.starts_with("move")).nth(1).unwrap().split('\t').next().unwrap();
+    let before = fs::read(path).unwrap();
+    let with = |command: &'static str| vec![command, "--book", path, "-w", "squares", "--depth", "1", "-q"];
+    let answer = stdout(&with("gtp"), "play b f5\ngenmove w\nquit\n");
+    assert!(answer.contains(&format!("= {best}\n")), "{answer} {shown}");
+    let board = "BO[8 -------- -------- -------- ---O*--- ---*O--- -------- -------- -------- *]";
+    let answer = stdout(&with("nboard"), &format!("nboard 2\nset game (;GM[Othello]{board}B[F5];)\ngo\nquit\n"));
+    assert!(answer.contains(&format!("=== {best}/")), "{answer}");
+    let answer = stdout(&[with("play"), vec!["--colour", "black"]].concat(), "f5\nquit\n");
+    assert!(answer.contains(&format!("white (O) plays {best} from the book")), "{answer}");
+    assert!(fs::read(path).unwrap() == before, "no game came to its end");
+}
+
+#[test]
+fn a_match_by_books_can_learn() {
+    let (_folder, path) = place();
+    let path = path.to_str().unwrap();
+    let first = format!("squares:book={path}");
+    let arguments = [
+        "match",
+        &first,
+        "mobility",
+        "--depth",
+        "1",
+        "--exact",
+        "6",
+        "--pairs",
+        "8",
+        "--opening-plies",
+        "2",
+        "--learn",
+        "-q",
+    ];
+    let report = stdout(&arguments, "");
+    assert_eq!(value(&report, "first"), first);
+    let shown = stdout(&["book", "show", path], "");
+    let games = 2 * value(&report, "pairs").parse::<u32>().unwrap();
+    assert!(value(&shown, "games").starts_with(&format!("{games}\t")), "{shown}");
+    stdout(&["book", "check", path], "");
+    let report = stdout(&["book", "match", path, "none", "-w", "squares", "--depth", "1", "--pairs", "3", "-q"], "");
+    assert_eq!(value(&report, "second"), "squares:book=none");
+    let error = refusal(&["match", "squares", "mobility", "--learn", "--pairs", "1"], "", 2);
+    assert!(error.contains("--learn is for players with a book"), "{error}");
+    assert!(refusal(&["match", "squares:book=/none.fsb", "mobility", "--pairs", "1"], "", 1).contains("/none.fsb"));
+    let league = ["league", &first, "squares", "--depth", "1", "--pairs", "2", "-q"];
+    assert!(stdout(&league, "").contains(&first));
+}
+
+#[test]
+#[cfg(unix)]
+fn a_full_disk_and_a_kill_lose_nothing_that_was_there() {
+    use std::os::unix::process::ExitStatusExt;
+    let (_folder, path) = place();
+    let name = path.to_str().unwrap();
+    grown(name, 200);
+    let before = fs::read(&path).unwrap();
+    // No file may grow beyond some blocks: as if the disk were full.
+    let script = format!(
+        "trap '' XFSZ; ulimit -f {}; exec '{PROGRAM}' book grow '{name}' --positions 900 --depth 1 --exact 8 -q",
+        before.len() / 1024 + 1
+    );
+    let output = std::process::Command::new("bash").args(["-c", &script]).output().unwrap();
+    assert_eq!(output.status.code(), Some(1), "{}", String::from_utf8_lossy(&output.stderr));
+    assert!(String::from_utf8_lossy(&output.stderr).contains(name));
+    assert!(stdout(&["book", "check", name], "").starts_with("positions\t2"));
+    // Killed as soon as it has added something.
+    let mut child = program();
+    child.args(["book", "grow", name, "--positions", "1000000", "--depth", "3", "--exact", "8", "-q"]);
+    let mut child = child.spawn().unwrap();
+    let length = fs::metadata(&path).unwrap().len();
+    while fs::metadata(&path).unwrap().len() < length + 20_000 {
+        std::thread::yield_now();
+    }
+    child.kill().unwrap();
+    assert_eq!(child.wait().unwrap().signal(), Some(9));
+    let checked = stdout(&["book", "check", name], "");
+    assert!(value(&checked, "positions").parse::<u64>().unwrap() > 300, "{checked}");
+    assert_eq!(value(&checked, "inconsistent"), "0");
+}
+
+#[test]
+#[cfg(unix)]
+fn growing_stops_with_75_and_goes_on() {
+    let (_folder, path) = place();
+    let name = path.to_str().unwrap();
+    grown(name, 10);
+    let length = fs::metadata(&path).unwrap().len();
+    let arguments = ["book", "grow", name, "--positions", "100000", "--depth", "3", "--exact", "8"];
+    let mut command = program();
+    let child = command.args(arguments).stderr(std::process::Stdio::piped()).stdout(std::process::Stdio::piped());
+    let child = child.spawn().unwrap();
+    while fs::metadata(&path).unwrap().len() <= length {
+        std::thread::yield_now();
+    }
+    let id = rustix::process::Pid::from_raw(child.id() as i32).unwrap();
+    rustix::process::kill_process(id, rustix::process::Signal::TERM).unwrap();
+    let output = child.wait_with_output().unwrap();
+    assert_eq!(output.status.code(), Some(75));
+    let error = String::from_utf8(output.stderr).unwrap();
+    assert!(error.contains("the same command goes on"), "{error}");
+    stdout(&["book", "check", name], "");
+}

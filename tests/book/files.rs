@@ -1,0 +1,204 @@
+//! Files of books: kills, damage, hostile bytes.
+
+use std::fs;
+
+use flipside::board::Transcript;
+use flipside::book::{Book, BookError, GameCounts, Leaf, canonical, check, count_games, fix, learn_game, merge};
+use rand::{RngExt, SeedableRng};
+use rand_chacha::ChaCha8Rng;
+
+use crate::support::*;
+
+fn random_games(count: usize, seed: u64) -> Vec<Transcript> {
+    let mut rng = ChaCha8Rng::seed_from_u64(seed);
+    (0..count).map(|_| Transcript::random(&mut rng)).collect()
+}
+
+fn black_discs(game: &Transcript) -> i32 {
+    let last = game.last();
+    let discs = last.position.final_score();
+    if last.side == flipside::board::Side::Black { discs } else { -discs }
+}
+
+/// A book of random games, none of its positions searched.
+fn counted(path: &std::path::Path, games: &[Transcript]) {
+    let mut counts = GameCounts::default();
+    games.iter().for_each(|game| counts.add(&game.steps(), black_discs(game), 30));
+    count_games(&mut Book::edit_or_create(path).unwrap(), &counts).unwrap();
+}
+
+#[test]
+fn every_position_of_counted_games_is_found_from_any_side() {
+    let (_folder, path) = place();
+    let games = random_games(300, 1);
+    counted(&path, &games[..100]);
+    counted(&path, &games[100..]);
+    let mut book = Book::open(&path).unwrap();
+    let mut all = std::collections::HashMap::new();
+    for game in &games {
+        for (diagram, _) in game.steps().into_iter().filter(|(diagram, _)| diagram.position.empties() >= 30) {
+            *all.entry(canonical(diagram.position)).or_insert(0u64) += 1;
+            let record = book.get(diagram.position).unwrap().unwrap();
+            assert_eq!(record.leaf, Leaf::Unsearched);
+        }
+    }
+    assert_eq!(book.len(), all.len() as u64);
+    for (position, count) in all {
+        assert_eq!(book.get(position).unwrap().unwrap().games.count(), count);
+    }
+    assert!(book.get(games[0].last().position).unwrap().is_none());
+    assert!(check(&path).unwrap().is_none());
+}
+
+#[test]
+fn a_batch_that_was_cut_off_costs_that_batch_alone() {
+    let (_folder, path) = place();
+    let mut lengths = vec![];
+    let mut book = Book::edit_or_create(&path).unwrap();
+    let games = random_games(3, 2);
+    let mut positions = vec![];
+    for game in &games {
+        learn_game(&mut book, &game.steps(), black_discs(game), &mut searcher(1), &WEIGHTS, &NEVER).unwrap();
+        lengths.push(fs::metadata(&path).unwrap().len());
+        positions.push(book.len());
+    }
+    drop(book);
+    let whole = fs::read(&path).unwrap();
+    for cut in (lengths[1] + 1..lengths[2]).step_by(97).chain([lengths[2] - 1]) {
+        fs::write(&path, &whole[..cut as usize]).unwrap();
+        let mut book = Book::edit(&path).unwrap();
+        assert_eq!((book.len(), book.dropped()), (positions[1], cut - lengths[1]));
+        assert!(check(&path).unwrap().is_none());
+        // What is learned then takes the place of what was cut off.
+        learn_game(&mut book, &games[2].steps(), black_discs(&games[2]), &mut searcher(1), &WEIGHTS, &NEVER).unwrap();
+        drop(book);
+        assert!(fs::read(&path).unwrap() == whole);
+    }
+    // A power cut may leave zeros.
+    let zeros = [&whole[..lengths[1] as usize], &[0; 1000]].concat();
+    fs::write(&path, zeros).unwrap();
+    assert_eq!(Book::open(&path).unwrap().len(), positions[1]);
+}
+
+#[test]
+fn damage_is_told_with_its_place_and_the_rest_is_saved() {
+    let (_folder, path) = place();
+    counted(&path, &random_games(200, 3));
+    let whole = fs::read(&path).unwrap();
+    let all = Book::open(&path).unwrap().len();
+    assert!(all > 1000);
+    let damaged = |at: usize| {
+        let mut bytes = whole.clone();
+        bytes[at] ^= 0x40;
+        fs::write(&path, bytes).unwrap();
+    };
+    // A block: 128 positions are lost.
+    damaged(72 + 3 * 6408 + 1000);
+    let faults = check(&path).unwrap();
+    assert_eq!((faults.lost, faults.damage.len()), (128, 1));
+    assert_eq!(faults.damage[0].0, 72 + 3 * 6408);
+    let mut book = Book::open(&path).unwrap();
+    let lost = random_games(200, 3).iter().flat_map(|game| game.steps()).find_map(|(d, _)| book.get(d.position).err());
+    assert!(lost.unwrap().to_string().contains(&format!("offset {}", 72 + 3 * 6408)));
+    drop(book);
+    let fixed = fix(&path).unwrap();
+    assert_eq!((fixed.positions, fixed.lost), (all - 128, 128));
+    assert!(check(&path).unwrap().is_none());
+    // The index: nothing is lost.
+    damaged(whole.len() - 20);
+    assert!(matches!(Book::open(&path), Err(BookError::Damage { .. })));
+    let fixed = fix(&path).unwrap();
+    assert_eq!((fixed.positions, fixed.lost, fixed.damage.len()), (all, 0, 1));
+    assert!(fs::read(&path).unwrap() == whole);
+    // The header: nothing can be believed.
+    damaged(20);
+    assert!(fix(&path).unwrap_err().to_string().contains("offset 64: the header's checksum is wrong"));
+    fs::write(&path, &whole[..500]).unwrap();
+    assert!(Book::open(&path).err().unwrap().to_string().contains("the file was cut off"));
+    fs::write(&path, b"").unwrap();
+    assert!(Book::open(&path).err().unwrap().to_string().contains("only 0 bytes"));
+    fs::write(&path, [0x55; 400]).unwrap();
+    assert!(Book::open(&path).err().unwrap().to_string().contains("not the first bytes of a book"));
+}
+
+#[test]
+fn a_damaged_batch_before_others_is_damage() {
+    let (_folder, path) = place();
+    let mut book = Book::edit_or_create(&path).unwrap();
+    let mut ends = vec![fs::metadata(&path).unwrap().len()];
+    for game in random_games(3, 4) {
+        learn_game(&mut book, &game.steps(), black_discs(&game), &mut searcher(1), &WEIGHTS, &NEVER).unwrap();
+        ends.push(fs::metadata(&path).unwrap().len());
+    }
+    drop(book);
+    let whole = fs::read(&path).unwrap();
+    for at in [ends[1] + 2, ends[1] + 5, ends[1] + 9, ends[1] + 300] {
+        let mut bytes = whole.clone();
+        bytes[at as usize] ^= 0x20;
+        fs::write(&path, &bytes).unwrap();
+        let error = Book::edit(&path).err().unwrap().to_string();
+        assert!(error.contains(&format!("offset {}", ends[1])), "{error}");
+        assert!(fs::read(&path).unwrap() == bytes, "nothing was cut off");
+        let faults = fix(&path).unwrap();
+        assert!(!faults.damage.is_empty() && faults.positions > 50);
+        assert!(check(&path).unwrap().is_none());
+    }
+}
+
+#[test]
+fn a_book_has_one_writer_and_any_number_of_readers() {
+    let (_folder, path) = place();
+    let book = Book::edit_or_create(&path).unwrap();
+    assert!(matches!(Book::edit(&path), Err(BookError::Locked(_))));
+    assert!(Book::open(&path).is_ok());
+    drop(book);
+    assert!(Book::edit(&path).is_ok());
+}
+
+#[test]
+fn merged_books_have_what_each_had() {
+    let (folder, path) = place();
+    let other = folder.path().join("other.fsb");
+    let both = folder.path().join("both.fsb");
+    let games = random_games(60, 5);
+    counted(&path, &games[..40]);
+    counted(&other, &games[20..]);
+    let mut books = [&path, &other].map(|path| Book::open(path).unwrap());
+    let count = merge(&mut books, &both).unwrap();
+    let mut merged = Book::open(&both).unwrap();
+    assert_eq!(merged.len(), count);
+    for game in &games {
+        for (diagram, _) in game.steps() {
+            let games = |book: &mut Book| book.get(diagram.position).unwrap().map_or(0, |record| record.games.count());
+            let sum: u64 = books.iter_mut().map(games).sum();
+            assert_eq!(games(&mut merged), sum);
+        }
+    }
+    assert!(check(&both).unwrap().is_none());
+}
+
+#[test]
+fn no_bytes_make_a_reader_panic() {
+    let (_folder, path) = place();
+    grow(&path, 150, 2, &NEVER);
+    let mut book = Book::edit(&path).unwrap();
+    let game = &random_games(1, 6)[0];
+    learn_game(&mut book, &game.steps(), black_discs(game), &mut searcher(1), &WEIGHTS, &NEVER).unwrap();
+    drop(book);
+    let whole = fs::read(&path).unwrap();
+    let mut rng = ChaCha8Rng::seed_from_u64(7);
+    for _ in 0..150 {
+        let mut bytes = whole.clone();
+        for _ in 0..rng.random_range(1..4) {
+            let at = if rng.random() { rng.random_range(0..80) } else { rng.random_range(0..bytes.len()) };
+            bytes[at] = rng.random();
+        }
+        bytes.truncate(rng.random_range(bytes.len() / 2..=bytes.len()));
+        fs::write(&path, &bytes).unwrap();
+        let _ = check(&path);
+        if fix(&path).is_ok() {
+            let faults = check(&path).unwrap();
+            assert!(faults.is_none(), "{faults:?}");
+        }
+    }
+}

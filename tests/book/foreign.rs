@@ -1,0 +1,150 @@
+//! Books of other programs.
+
+use std::fs;
+use std::path::Path;
+
+use flipside::board::{Position, Square};
+use flipside::book::{Book, BookFormat, Leaf, canonical, check, detect, export, import};
+
+use crate::support::*;
+
+fn exported(book: &Path, format: BookFormat) -> Vec<u8> {
+    let mut bytes = Vec::new();
+    export(&mut Book::open(book).unwrap(), format, &mut bytes).unwrap();
+    bytes
+}
+
+#[test]
+fn books_come_back_from_every_format() {
+    let (folder, path) = place();
+    grow(&path, 400, 2, &NEVER);
+    let mut own = Book::open(&path).unwrap();
+    for format in [BookFormat::Edax, BookFormat::Egaroucid, BookFormat::Text] {
+        let (file, back) = (folder.path().join("foreign"), folder.path().join("back.fsb"));
+        let bytes = exported(&path, format);
+        fs::write(&file, &bytes).unwrap();
+        assert_eq!(detect(&file).unwrap(), format);
+        let done = import(&file, format, &back, &errors()).unwrap();
+        assert_eq!((done.positions, done.left_out), (400, 0), "{format}");
+        assert!(check(&back).unwrap().is_none());
+        assert!(exported(&back, format) == bytes, "{format}: the same again");
+        // Rounded to whole discs, all values are what they were.
+        let mut book = Book::open(&back).unwrap();
+        let value = |book: &mut Book| book.get(Position::START).unwrap().unwrap().derived.value.unwrap();
+        assert_eq!(value(&mut book).rounded_discs(), value(&mut own).rounded_discs(), "{format}");
+    }
+}
+
+/// An Edax book of a position and its links, byte by byte.
+fn edax(positions: &[(Position, &[(i8, u8)], (i8, u8))]) -> Vec<u8> {
+    let mut bytes = b"XADEKOOB\x04\x04".to_vec();
+    bytes.extend([0xe6, 0x07, 1, 2, 3, 4, 5, 0]);
+    [21i32, 24, 2, 1, 1, positions.len() as i32].iter().for_each(|number| bytes.extend(number.to_le_bytes()));
+    assert_eq!(bytes.len(), 42);
+    for (position, links, leaf) in positions {
+        bytes.extend(position.player.to_le_bytes());
+        bytes.extend(position.opponent.to_le_bytes());
+        [3u32, 2, 1, 6].iter().for_each(|number| bytes.extend(number.to_le_bytes()));
+        [0i16, -1, 1].iter().for_each(|number| bytes.extend(number.to_le_bytes()));
+        bytes.extend([links.len() as u8, 21]);
+        links.iter().chain([leaf]).for_each(|&(score, to)| bytes.extend([score as u8, to]));
+    }
+    bytes
+}
+
+#[test]
+fn an_edax_book_is_read_byte_by_byte() {
+    let (folder, path) = place();
+    let file = folder.path().join("book.dat");
+    let start = canonical(Position::START);
+    let first = Square::lowest(start.moves());
+    let next = canonical(start.play(first));
+    let reply = Square::lowest(next.moves());
+    let book = edax(&[(start, &[(2, first.index() as u8)], (-127, 65)), (next, &[], (-2, reply.index() as u8))]);
+    fs::write(&file, &book).unwrap();
+    let done = import(&file, BookFormat::Edax, &path, &errors()).unwrap();
+    assert_eq!((done.read, done.positions, done.left_out), (2, 2, 0));
+    let mut own = Book::open(&path).unwrap();
+    let record = own.get(Position::START).unwrap().unwrap();
+    assert_eq!((record.derived.value.unwrap().rounded_discs(), record.leaf), (2, Leaf::AllPlayed));
+    let record = own.get(next).unwrap().unwrap();
+    let Leaf::Best(leaf) = record.leaf else { panic!("{record:?}") };
+    assert_eq!((leaf.to, leaf.score.rounded_discs(), leaf.depth), (Some(reply), -2, 21));
+
+    let refused = |bytes: &[u8]| {
+        fs::write(&file, bytes).unwrap();
+        import(&file, BookFormat::Edax, &path, &errors()).unwrap_err().to_string()
+    };
+    let before = fs::read(&path).unwrap();
+    let with = |at: usize, byte: u8| {
+        let mut bytes = book.clone();
+        bytes[at] = byte;
+        bytes
+    };
+    assert!(refused(&[b"EDAXBOOK", &book[8..]].concat()).contains("offset 0: an Edax book written by a big-endian"));
+    assert!(refused(&with(8, 3)).contains("offset 8: an Edax book of version 3"));
+    assert!(refused(&with(38, 9)).contains("offset 38: the header announces 9 positions, the file has 2"));
+    assert!(refused(&book[..book.len() - 1]).contains("the file ends within a leaf"));
+    assert!(refused(&with(42 + 38, 255)).contains("the file ends"));
+    assert!(refused(&book[..20]).contains("the file ends"));
+    assert!(fs::read(&path).unwrap() == before, "nothing replaces a book but a whole one");
+    // A position that cannot be is left out, as is its move.
+    fs::write(&file, with(42 + 3, 0xff)).unwrap();
+    let done = import(&file, BookFormat::Edax, &path, &errors()).unwrap();
+    assert_eq!((done.read, done.left_out), (2, 1));
+}
+
+#[test]
+fn an_egaroucid_book_is_read_byte_by_byte() {
+    let (folder, path) = place();
+    let file = folder.path().join("book.egbk3");
+    let mut bytes = b"DICUORAGE\x03".to_vec();
+    bytes.extend(2i32.to_le_bytes());
+    let position = canonical(Position::START.play("f5".parse().unwrap()));
+    let reply = Square::lowest(position.moves());
+    for (position, value, leaf) in
+        [(canonical(Position::START), 1i8, [-126i8 as u8, 65, 255]), (position, -1, [254, reply.index() as u8, 11])]
+    {
+        // The most significant bit is a1 there; turned by half, the board is the same.
+        bytes.extend(position.player.to_le_bytes());
+        bytes.extend(position.opponent.to_le_bytes());
+        bytes.extend([value as u8, 21, 9, 0, 0, 0]);
+        bytes.extend(leaf);
+    }
+    fs::write(&file, &bytes).unwrap();
+    let done = import(&file, BookFormat::Egaroucid, &path, &errors()).unwrap();
+    assert_eq!((done.read, done.positions), (2, 2));
+    let mut own = Book::open(&path).unwrap();
+    let Leaf::Best(leaf) = own.get(position).unwrap().unwrap().leaf else { panic!("a leaf") };
+    assert_eq!((leaf.to, leaf.score.rounded_discs(), leaf.depth), (Some(reply), -2, 11));
+    // The start's own value gives way to that of the position after f5.
+    assert_eq!(own.get(Position::START).unwrap().unwrap().derived.value.unwrap().rounded_discs(), 2);
+    for (at, what) in [(9, "offset 9: an Egaroucid book of version"), (10, "offset 10: the header announces")] {
+        let mut wrong = bytes.clone();
+        wrong[at] ^= 0x10;
+        fs::write(&file, wrong).unwrap();
+        let error = import(&file, BookFormat::Egaroucid, &path, &errors()).unwrap_err().to_string();
+        assert!(error.contains(what), "{error}");
+    }
+}
+
+#[test]
+fn lines_of_a_text_book_that_make_no_sense_are_told() {
+    let (folder, path) = place();
+    let file = folder.path().join("book.txt");
+    let board = "---------------------------OX------XO---------------------------";
+    let good = format!("# a comment\n{board} X,21,f5,+1\n{board},0,--,-127\n");
+    fs::write(&file, &good).unwrap();
+    let done = import(&file, BookFormat::Text, &path, &errors()).unwrap();
+    assert_eq!((done.read, done.positions), (2, 1));
+    for (line, what) in [
+        ("rubbish", "rubbish"),
+        (&*format!("{board} X,21,f5"), "expected board,level,move,score"),
+        (&*format!("{board} X,x,f5,1"), "level `x`"),
+        (&*format!("{board} X,1,f5,y"), "score `y`"),
+    ] {
+        fs::write(&file, format!("{good}{line}\n")).unwrap();
+        let error = import(&file, BookFormat::Text, &path, &errors()).unwrap_err().to_string();
+        assert!(error.contains(&format!("offset {}", good.len())) && error.contains(what), "{error}");
+    }
+}

@@ -1,0 +1,119 @@
+//! Books that grow by themselves.
+
+use std::collections::HashMap;
+use std::fs;
+use std::sync::atomic::{AtomicBool, AtomicU64, Ordering::Relaxed};
+
+use flipside::board::Position;
+use flipside::book::{Book, Grow, GrowthEnd, Keep, Leaf, Link, canonical, check, links, prune};
+use flipside::eval::Score;
+
+use crate::support::*;
+
+#[test]
+fn a_grown_book_is_the_same_on_any_number_of_threads_and_after_any_stops() {
+    let books: Vec<_> = [1, 2, 3]
+        .iter()
+        .map(|&threads| {
+            let (_folder, path) = place();
+            assert_eq!(grow(&path, 600, threads, &NEVER), GrowthEnd::Done);
+            assert_eq!(Book::open(&path).unwrap().len(), 600);
+            assert!(check(&path).unwrap().is_none());
+            fs::read(&path).unwrap()
+        })
+        .collect();
+    assert!(books[0] == books[1] && books[0] == books[2]);
+
+    // Stopped after any number of searches, again and again.
+    let (_folder, path) = place();
+    let mut stops = 0;
+    loop {
+        let (stop, searches) = (AtomicBool::new(false), AtomicU64::new(0));
+        let mut book = Book::edit_or_create(&path).unwrap();
+        let grow = Grow { weights: WEIGHTS, positions: Some(600), stop: &stop, enough: &NEVER };
+        let progress = |_: &_| stop.store(searches.fetch_add(1, Relaxed) > 190, Relaxed);
+        if grow.run(&mut book, || searcher(2), progress).unwrap() == GrowthEnd::Done {
+            break;
+        }
+        stops += 1;
+        drop(book);
+        assert!(check(&path).unwrap().is_none());
+    }
+    assert!(stops > 2 && fs::read(&path).unwrap() == books[0]);
+}
+
+#[test]
+fn values_are_those_of_negamax_over_the_book() {
+    let (_folder, path) = place();
+    grow(&path, 500, 2, &NEVER);
+    let mut book = Book::open(&path).unwrap();
+    let mut known = HashMap::new();
+    let value = naive(&mut book, Position::START, &mut known);
+    assert_eq!(known.len(), 500, "all is reached from the start");
+    assert_eq!(book.get(Position::START).unwrap().unwrap().derived.value, Some(value));
+    for (position, value) in known {
+        assert_eq!(book.get(position).unwrap().unwrap().derived.value, Some(value));
+    }
+}
+
+/// The value by its definition.
+fn naive(book: &mut Book, position: Position, known: &mut HashMap<Position, Score>) -> Score {
+    let position = canonical(position);
+    if let Some(value) = known.get(&position) {
+        return *value;
+    }
+    let record = book.get(position).unwrap().unwrap();
+    let mut best = Score::MIN;
+    let mut played = Vec::new();
+    for (to, link) in links(position) {
+        if let Link::To { position: next, turn } = link
+            && book.get(next).unwrap().is_some()
+        {
+            played.push(to);
+            let value = naive(book, next, known);
+            best = best.max(if turn { -value } else { value });
+        }
+    }
+    if let Leaf::Best(leaf) = record.leaf {
+        if leaf.exact {
+            best = leaf.score;
+        } else if leaf.to.is_none_or(|to| !played.contains(&to)) {
+            best = best.max(leaf.score);
+        }
+    }
+    known.insert(position, best);
+    best
+}
+
+#[test]
+fn good_moves_are_looked_into_before_bad_ones() {
+    let (_folder, path) = place();
+    grow(&path, 400, 2, &NEVER);
+    let mut book = Book::open(&path).unwrap();
+    // Of the moves after f5, the diagonal and the perpendicular opening are good, the parallel one is not: the whole of the
+    // book says so by the positions it has below them.
+    let start = Position::START.play("f5".parse().unwrap());
+    let (_, moves) = book.moves(start).unwrap().unwrap();
+    assert!(moves.len() >= 2);
+    assert!(moves.is_sorted_by_key(|known| std::cmp::Reverse(known.play)));
+    // The unplayed ones are never better than what is played by much more than the errors allow.
+    let leaf = moves.iter().find(|known| known.depth.is_some());
+    assert!(leaf.is_none_or(|leaf| leaf.value <= moves[0].value));
+}
+
+#[test]
+fn pruning_leaves_what_good_play_comes_to() {
+    let (folder, path) = place();
+    grow(&path, 500, 2, &NEVER);
+    let small = folder.path().join("small.fsb");
+    let mut book = Book::open(&path).unwrap();
+    let before = book.get(Position::START).unwrap().unwrap().derived.value;
+    let kept = prune(&mut book, Keep { within: 1.0, min_empties: 0 }, &small).unwrap();
+    assert!((2..500).contains(&kept), "{kept}");
+    assert!(check(&small).unwrap().is_none());
+    let mut pruned = Book::open(&small).unwrap();
+    assert_eq!(pruned.get(Position::START).unwrap().unwrap().derived.value, before);
+    let all = prune(&mut book, Keep { within: 128.0, min_empties: 0 }, &small).unwrap();
+    assert_eq!(all, 500);
+    assert!(fs::read(&small).unwrap() == fs::read(&path).unwrap());
+}

@@ -1,0 +1,82 @@
+//! Books that learn from games.
+
+use std::collections::HashSet;
+
+use flipside::arena::{Player, SearchPlayer, play_game};
+use flipside::board::Transcript;
+use flipside::book::{Book, BookPlayer, BookUse, Choice, LeafSearch, check, learn_game};
+use flipside::eval::PatternEvaluator;
+use flipside::search::{Engine, Strength};
+use flipside::weights::WeightFile;
+
+use crate::support::*;
+
+/// The test of every learning book: an opponent that never changes and repeats what won must not win the same way twice, and wins
+/// less and less.
+#[test]
+fn an_opponent_that_repeats_its_winning_line_does_not_win_again() {
+    let quarters = series(1, 8, 1, 2);
+    assert!(quarters[3] > quarters[0], "{quarters:?}");
+    assert!(quarters[3] >= 75, "three quarters of the points in the end: {quarters:?}");
+}
+
+#[test]
+#[ignore]
+fn explore() {
+    for (own, exact, learn, opponent) in [(1, 8, 1, 2), (1, 8, 2, 2), (1, 10, 2, 3), (2, 10, 2, 3), (1, 10, 1, 1)] {
+        println!("{own} {exact} {learn} {opponent}: {:?}", series(own, exact, learn, opponent));
+    }
+}
+
+/// The points of either fifty of 200 games of a player with a book that learns against an engine that looks further ahead.
+fn series(own: u32, exact: u32, learn: u32, other: u32) -> Vec<i32> {
+    let (_folder, path) = place();
+    let evaluator = PatternEvaluator::new(&WeightFile::embedded().model).unwrap();
+    let engine = |depth| Engine::new(&evaluator, Strength::new(depth, exact), 12).unwrap();
+    let mut opponent = SearchPlayer::new(engine(other));
+    let book = BookUse::new(Book::edit_or_create(&path).unwrap(), Choice::Best, 1);
+    let mut player = BookPlayer::new(SearchPlayer::new(engine(own)), book.clone());
+    let mut searcher = LeafSearch::new(engine(learn), errors());
+    let (mut lost, mut points) = (HashSet::new(), Vec::new());
+    for number in 0..200 {
+        let black = number % 2 == 0;
+        let (first, second): (&mut dyn Player, &mut dyn Player) =
+            if black { (&mut player, &mut opponent) } else { (&mut opponent, &mut player) };
+        let game = play_game(first, second, &Transcript::default(), &NEVER).unwrap();
+        let result = if black { game.discs } else { -game.discs };
+        if result < 0 {
+            assert!(lost.insert(game.moves.clone()), "game {number} was lost before, move by move");
+        }
+        points.push(result.signum() + 1);
+        let steps = Transcript::from_moves(&game.moves).unwrap().steps();
+        book.with(|book| learn_game(book, &steps, game.discs, &mut searcher, &WEIGHTS, &NEVER)).unwrap();
+    }
+    drop((player, book));
+    assert!(check(&path).unwrap().is_none(), "all that follows is right after each game");
+    points.chunks(50).map(|games| games.iter().sum()).collect()
+}
+
+#[test]
+fn chance_and_surprise_stay_near_the_best() {
+    let (_folder, path) = place();
+    grow(&path, 300, 2, &NEVER);
+    let position = flipside::board::Position::START.play("f5".parse().unwrap());
+    let mut all = Book::open(&path).unwrap();
+    let (_, moves) = all.moves(position).unwrap().unwrap();
+    let best = moves[0];
+    let mut seen = HashSet::new();
+    for seed in 0..200 {
+        let varied = BookUse::new(Book::open(&path).unwrap(), Choice::Varied { within: 3.0 }, seed);
+        let found = varied.choose(position).unwrap().unwrap();
+        assert!(found.play >= best.play - 3 * 128);
+        assert_eq!(varied.choose(position).unwrap(), Some(found), "the same seed");
+        seen.insert(found.to);
+    }
+    let near = moves.iter().filter(|known| known.play >= best.play - 3 * 128).count();
+    assert_eq!(seen.len(), near);
+    let exact = BookUse::new(all, Choice::Varied { within: 0.0 }, 1);
+    assert_eq!(exact.choose(position).unwrap().unwrap().play, best.play);
+    let surprising = exact.with_choice(Choice::Surprising { within: 3.0 });
+    let found = surprising.choose(position).unwrap().unwrap();
+    assert!(moves.iter().all(|known| known.games.count() >= found.games.count() || known.play < best.play - 384));
+}

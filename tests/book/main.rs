@@ -1,0 +1,11 @@
+//! Opening books: files, growth, learning, other programs' books, and the commands.
+
+#[path = "../cli/support.rs"]
+#[allow(dead_code)]
+mod calling;
+mod commands;
+mod files;
+mod foreign;
+mod growing;
+mod learning;
+mod support;

@@ -1,0 +1,46 @@
+//! Books made for tests.
+
+use std::path::{Path, PathBuf};
+use std::sync::atomic::AtomicBool;
+
+use flipside::book::{Book, Errors, Grow, GrowthEnd, LeafSearch};
+use flipside::eval::{Calibration, DepthPair, MobilityEvaluator};
+use flipside::search::{Engine, Strength};
+
+pub static NEVER: AtomicBool = AtomicBool::new(false);
+pub const WEIGHTS: [u8; 32] = [7; 32];
+
+/// A folder and a path in it.
+pub fn place() -> (tempfile::TempDir, PathBuf) {
+    let folder = tempfile::tempdir().unwrap();
+    let path = folder.path().join("b.fsb");
+    (folder, path)
+}
+
+/// What a calibration of the mobility evaluator might say.
+pub fn errors() -> Errors {
+    let pair = |shallow, deep, deviation| DepthPair {
+        min_empties: 0,
+        max_empties: 60,
+        shallow,
+        deep,
+        slope: 1.0,
+        offset: 0.0,
+        deviation,
+    };
+    Errors::new(&Calibration::new(vec![pair(1, 4, 4.0), pair(2, 4, 3.0)]).unwrap())
+}
+
+/// A searcher to a depth, exact for eight empty squares.
+pub fn searcher(depth: u32) -> LeafSearch<'static, MobilityEvaluator> {
+    let engine = Engine::new(&MobilityEvaluator, Strength::new(depth, 8), 10).unwrap();
+    LeafSearch::new(engine, errors())
+}
+
+/// Lets a book grow to so many positions on so many threads.
+pub fn grow(path: &Path, positions: u64, threads: usize, stop: &AtomicBool) -> GrowthEnd {
+    let mut book = Book::edit_or_create(path).unwrap();
+    let pool = rayon::ThreadPoolBuilder::new().num_threads(threads).build().unwrap();
+    let grow = Grow { weights: WEIGHTS, positions: Some(positions), stop, enough: &NEVER };
+    pool.install(|| grow.run(&mut book, || searcher(2), |_| ())).unwrap()
+}

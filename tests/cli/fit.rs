@@ -1,0 +1,58 @@
+//! Fits from the command line; `tests/fit.rs` compares bytes.
+
+use std::fs;
+
+use flipside::board::Transcript;
+use rand::SeedableRng;
+use rand_chacha::ChaCha8Rng;
+
+use crate::support::*;
+
+#[test]
+fn recorded_games_and_scored_positions_become_weights() {
+    let folder = tempfile::tempdir().unwrap();
+    let file = |name: &str| folder.path().join(name).display().to_string();
+    let [games, positions, set, weights] = ["games.txt", "scored.obf", "small.toml", "w.fsw"].map(file);
+    let mut rng = ChaCha8Rng::seed_from_u64(3);
+    let text: String = (0..300).map(|_| Transcript::random(&mut rng).to_string() + "\n").collect();
+    fs::write(&games, text + "f5f5\n").unwrap();
+    fs::write(&positions, format!("{START}; F5:+4; D3:+4;\n").repeat(20)).unwrap();
+    fs::write(&set, SMALL_SET).unwrap();
+    let common = ["--patterns", &set, "--exact-empties", "4", "--record-importance", "0.5", "-o", &weights];
+    let fit = |inputs: &[&str]| run_with(&[&["fit"], inputs, &common].concat(), "");
+
+    let output = fit(&[&games, &positions]);
+    let talk = String::from_utf8(output.stderr).unwrap();
+    assert_eq!(output.status.code(), Some(0), "{talk}");
+    assert_eq!(String::from_utf8(output.stdout).unwrap(), format!("{weights}\n"));
+    assert!(talk.contains("left out: ") && talk.contains("games.txt: line 301: "), "{talk}");
+    assert!(talk.contains("games.txt: 1 of 301 records left out"), "{talk}");
+    assert!(talk.contains("0 games, 320 records, "), "{talk}");
+    let shown = stdout(&["inspect", &weights], "");
+    assert!(shown.contains("fitted to games") && shown.contains("record-importance = 0.5"), "{shown}");
+    // Even this little teaches something.
+    let error = |weights: &str| {
+        let table = stdout(&["accuracy", weights, &games, "--solve-empties", "4", "--skip-bad"], "");
+        columns(table.lines().last().unwrap())[2].parse::<f64>().unwrap()
+    };
+    let nothing = constant_weights(folder.path(), 0).display().to_string();
+    assert!(error(&weights) < 0.9 * error(&nothing));
+    let left: Vec<_> = fs::read_dir(folder.path()).unwrap().map(|entry| entry.unwrap().file_name()).collect();
+    assert_eq!(left.len(), 5, "{left:?}");
+}
+
+#[test]
+fn what_cannot_be_learned_is_named_before_anything_is_written() {
+    let folder = tempfile::tempdir().unwrap();
+    let file = |name: &str| folder.path().join(name).display().to_string();
+    let [unscored, weights] = ["unscored.obf", "w.fsw"].map(file);
+    fs::write(&unscored, format!("{START}\n")).unwrap();
+    let output = ["-q", "-o", &weights];
+    let refused = |arguments: &[&str]| refusal(&[&["fit"], arguments, &output].concat(), "", 1);
+    let error = refused(&[&unscored]);
+    assert!(error.contains("unscored.obf, which looks like obf, can be learned"), "{error}");
+    assert!(refused(&[&unscored, &file("missing.wtb")]).contains("missing.wtb"));
+    assert!(refused(&[&unscored, "--record-importance", "2"]).contains("`record-importance` is 2"));
+    assert!(refused(&[&unscored, "--exact-empties", "30"]).contains("`exact-empties` is 30"));
+    assert!(!folder.path().join("w.fsw").exists());
+}

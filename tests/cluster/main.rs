@@ -1,0 +1,181 @@
+//! Runs on many machines: whatever happens to workers, broker and coordinator, the files are those of one machine that nothing
+//! disturbs. Broker, coordinators and workers are processes; faults come when a run has got so far, not by the clock.
+#![cfg(unix)]
+
+mod messages;
+mod safety;
+mod support;
+
+use std::fs::{self, File};
+use std::process::Command;
+use std::thread::sleep;
+use std::time::Duration;
+
+use rustix::process::Signal;
+
+use support::*;
+
+#[test]
+fn workers_may_be_killed_frozen_and_stopped() {
+    let Some(folder) = folder() else { return };
+    let folder = folder.path();
+    let broker = Broker::start(folder);
+    let [mut killed, mut frozen, mut stopped] =
+        ["killed", "frozen", "stopped"].map(|name| worker(folder, name, &broker.url(), "run"));
+    let mut train = train(folder, "run", Some(&broker.url()), &[]);
+    let run = folder.join("run");
+    killed.wait_for("as the coordinator did");
+    wait_for_generation(&mut train, &run, 1);
+    killed.kill();
+    wait_for_generation(&mut train, &run, 2);
+    frozen.wait_for("as the coordinator did");
+    frozen.signal(Signal::STOP);
+    wait_for_generation(&mut train, &run, 4);
+    stopped.signal(Signal::TERM);
+    let said = stopped.ends_with(75);
+    assert!(said.contains("goes to other workers"), "{said}");
+    let mut late = worker(folder, "late", &broker.url(), "run");
+    train.ends_with(0);
+    assert_undisturbed(&run);
+    // Those that are left learn that it is over, also who slept meanwhile.
+    frozen.signal(Signal::CONT);
+    for worker in [&mut frozen, &mut late] {
+        let said = worker.ends_with(0);
+        assert!(said.contains("is finished"), "{said}");
+    }
+    let workers = fs::read_to_string(run.join("workers.json")).unwrap();
+    assert!(workers.contains("\"threads\": 1"), "{workers}");
+}
+
+#[test]
+fn the_broker_may_be_killed_frozen_and_emptied() {
+    let Some(folder) = folder() else { return };
+    let folder = folder.path();
+    let mut broker = Broker::start(folder);
+    let mut worker = worker(folder, "worker", &broker.url(), "run");
+    let mut train = train(folder, "run", Some(&broker.url()), &[]);
+    let run = folder.join("run");
+    worker.wait_for("as the coordinator did");
+    for generation in 0..5 {
+        wait_for_generation(&mut train, &run, generation);
+        if generation == 2 {
+            messages::delete_streams(&broker.url(), "run");
+        }
+        if generation == 3 {
+            broker.process.signal(Signal::STOP);
+            sleep(Duration::from_secs(8));
+            broker.process.signal(Signal::CONT);
+        }
+        broker.restart();
+    }
+    let said = train.ends_with(0);
+    assert_undisturbed(&run);
+    // Told once each time, and not at every attempt.
+    let lost = said.matches("is lost").count();
+    assert!((1..=6).contains(&lost), "{said}");
+    assert!(worker.ends_with(0).contains("is finished"));
+}
+
+#[test]
+fn the_coordinator_may_be_killed_and_a_run_change_between_cluster_and_one_machine() {
+    let Some(folder) = folder() else { return };
+    let folder = folder.path();
+    let broker = Broker::start(folder);
+    let (url, run) = (broker.url(), folder.join("run"));
+    let mut worker = worker(folder, "worker", &url, "run");
+    // It begins on one machine.
+    let mut alone = train(folder, "run", None, &[]);
+    wait_for_generation(&mut alone, &run, 1);
+    alone.signal(Signal::TERM);
+    alone.ends_with(75);
+    let mut first = train(folder, "run", Some(&url), &[]);
+    worker.wait_for("as the coordinator did");
+    // A second coordinator of a run of this name, here or elsewhere, is told so and changes nothing.
+    fs::create_dir(folder.join("elsewhere")).unwrap();
+    let said = train(folder, "elsewhere/run", Some(&url), &[]).ends_with(1);
+    assert!(said.contains("another coordinator works on a run `run`"), "{said}");
+    assert!(!folder.join("elsewhere/run").exists());
+    wait_for_generation(&mut first, &run, 3);
+    first.kill();
+    let mut second = train(folder, "run", Some(&url), &[]);
+    wait_for_generation(&mut second, &run, 4);
+    second.signal(Signal::TERM);
+    second.ends_with(75);
+    // It ends on one machine, and the worker waits for it.
+    train(folder, "run", None, &[]).ends_with(0);
+    assert_undisturbed(&run);
+    worker.signal(Signal::TERM);
+    worker.ends_with(75);
+}
+
+#[test]
+fn the_brokers_disk_may_be_full() {
+    let Some(folder) = folder() else { return };
+    let folder = folder.path();
+    let disk = folder.join("js");
+    fs::create_dir(&disk).unwrap();
+    let mounted = Command::new("mount").args(["-t", "tmpfs", "-o", "size=512m", "tmpfs"]).arg(&disk).output();
+    if !mounted.is_ok_and(|output| output.status.success()) {
+        eprintln!("skipped: no disk can be mounted here (it takes root)");
+        return;
+    }
+    struct Mounted(std::path::PathBuf);
+    impl Drop for Mounted {
+        fn drop(&mut self) {
+            let _ = Command::new("umount").args(["-l"]).arg(&self.0).output();
+        }
+    }
+    let mounted = Mounted(disk.clone());
+    let broker = Broker::start(folder);
+    let mut worker = worker(folder, "worker", &broker.url(), "run");
+    let mut train = train(folder, "run", Some(&broker.url()), &[]);
+    worker.wait_for("as the coordinator did");
+    // Everything that is left, to the last byte.
+    let mut filler = File::create(disk.join("filler")).unwrap();
+    let _ = std::io::copy(&mut std::io::repeat(0), &mut filler);
+    train.ends_with(0);
+    assert_undisturbed(&folder.join("run"));
+    drop((worker, broker, mounted));
+}
+
+/// Kills at random, for as long as SOAK_MINUTES says, a run in a loop; without it, nothing.
+#[test]
+fn soak() {
+    let Some(minutes) = std::env::var("SOAK_MINUTES").ok().and_then(|text| text.parse::<f64>().ok()) else { return };
+    let Some(folder) = folder() else { return };
+    use rand::{RngExt, SeedableRng};
+    let mut rng = rand_chacha::ChaCha8Rng::seed_from_u64(rand::random());
+    let (began, mut rounds, mut kills) = (std::time::Instant::now(), 0, 0);
+    while began.elapsed().as_secs_f64() < 60.0 * minutes {
+        let folder = folder.path().join(format!("round-{rounds}"));
+        fs::create_dir(&folder).unwrap();
+        fs::copy(folder.join("../config.toml"), folder.join("config.toml")).unwrap();
+        let mut broker = Broker::start(&folder);
+        let url = broker.url();
+        let start = |number: u32| worker(&folder, &format!("worker-{number}"), &url, "run");
+        let mut workers = [0, 1, 2].map(start);
+        let mut coordinator = train(&folder, "run", Some(&url), &[]);
+        while coordinator.is_running() {
+            sleep(Duration::from_millis(rng.random_range(50..1500)));
+            let victim = rng.random_range(0..6);
+            match victim {
+                0 => broker.restart(),
+                1 if coordinator.is_running() => {
+                    coordinator.kill();
+                    coordinator = train(&folder, "run", Some(&url), &[]);
+                }
+                2 => workers[0].signal(Signal::STOP),
+                3 => workers[0].signal(Signal::CONT),
+                _ => {
+                    let number = rng.random_range(1..3);
+                    workers[number] = start(number as u32);
+                }
+            }
+            kills += 1;
+        }
+        coordinator.ends_with(0);
+        assert_undisturbed(&folder.join("run"));
+        rounds += 1;
+    }
+    eprintln!("{rounds} runs, {kills} kills, starts and pauses: the same bytes each time");
+}

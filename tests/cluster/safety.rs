@@ -1,0 +1,101 @@
+//! Who may join, and what is said where something has to be mended first.
+
+use std::fs;
+use std::net::TcpListener;
+use std::os::unix::fs::PermissionsExt;
+use std::process::Command;
+
+use super::support::*;
+
+/// What a worker says that cannot begin.
+fn refused(arguments: &[&str], code: i32) -> String {
+    let mut command = flipside(&["work", "--wait", "0"]);
+    let output = command.args(arguments).output().unwrap();
+    let said = String::from_utf8(output.stderr).unwrap();
+    assert_eq!(output.status.code(), Some(code), "{said}");
+    said
+}
+
+#[test]
+fn what_has_to_be_mended_first_is_said_in_a_sentence() {
+    let said = refused(&["http://somewhere"], 2);
+    assert!(said.contains("no address of a broker"), "{said}");
+    let said = refused(&["nats://192.0.2.1"], 1);
+    assert!(said.contains("neither TLS nor a key") && said.contains("--insecure"), "{said}");
+    let said = refused(&["tls://192.0.2.1"], 1);
+    assert!(said.contains("there is no key"), "{said}");
+    let said = refused(&["nats://localhost", "--run", "a.b"], 1);
+    assert!(said.contains("`a.b` cannot name a run"), "{said}");
+    let said = refused(&["nats://localhost", "--broker-key", "/no/such/key"], 1);
+    assert!(said.contains("/no/such/key") && said.contains("cluster config"), "{said}");
+    let nobody = TcpListener::bind("127.0.0.1:0").unwrap().local_addr().unwrap();
+    let said = refused(&[&format!("nats://{nobody}")], 1);
+    assert!(said.contains("no broker answers at nats://127.0.0.1"), "{said}");
+    let Some(folder) = folder() else { return };
+    // A run that cannot begin leaves no trace.
+    let said = train(folder.path(), "run", Some(&format!("nats://{nobody}")), &[]).ends_with(1);
+    assert!(said.contains("no broker answers") && !folder.path().join("run").exists(), "{said}");
+    let broker = Broker::start(folder.path());
+    let said = refused(&[&broker.url(), "--run", "other"], 1);
+    assert!(said.contains("no run `other`"), "{said}");
+    let without_streams = TcpListener::bind("127.0.0.1:0").unwrap().local_addr().unwrap().port().to_string();
+    let mut plain = Command::new("nats-server");
+    plain.args(["-a", "127.0.0.1", "-p", &without_streams]);
+    let mut plain = Process::spawn(plain, folder.path().join("plain.log"));
+    plain.wait_for("Server is ready");
+    let said = train(folder.path(), "run", Some(&format!("nats://127.0.0.1:{without_streams}")), &[]).ends_with(1);
+    assert!(said.contains("It needs JetStream"), "{said}");
+}
+
+#[test]
+fn keys_and_certificates_let_in_whom_they_should_and_let_do_what_they_should() {
+    let Some(folder) = folder() else { return };
+    let folder = folder.path();
+    let port = TcpListener::bind("127.0.0.1:0").unwrap().local_addr().unwrap().port();
+    let keys = folder.join("broker");
+    let config = |folder: &std::path::Path| {
+        let mut command = flipside(&["cluster", "config", "--host", "localhost", "--run", "run"]);
+        command.arg("--port").arg(port.to_string()).arg(folder).output().unwrap()
+    };
+    let output = config(&keys);
+    assert_eq!(output.status.code(), Some(0), "{}", String::from_utf8_lossy(&output.stderr));
+    assert_eq!(String::from_utf8(output.stdout).unwrap().lines().count(), 6);
+    for secret in ["broker-key.pem", "coordinator.nk", "worker.nk"] {
+        assert_eq!(fs::metadata(keys.join(secret)).unwrap().permissions().mode() & 0o777, 0o600, "{secret}");
+    }
+    let again = config(&keys);
+    assert_eq!(again.status.code(), Some(1));
+    assert!(String::from_utf8(again.stderr).unwrap().contains("is there already"));
+    let others = folder.join("others");
+    assert_eq!(config(&others).status.code(), Some(0));
+
+    let mut broker = Command::new("nats-server");
+    broker.arg("-c").arg(keys.join("nats.conf"));
+    let mut broker = Process::spawn(broker, folder.join("broker.log"));
+    broker.wait_for("Server is ready");
+    let url = format!("tls://localhost:{port}");
+    let file = |folder: &std::path::Path, name: &str| folder.join(name).to_str().unwrap().to_owned();
+    let ca = file(&keys, "ca.pem");
+    let with = |key: &str, ca: &str| refused(&[&url, "--run", "run", "--broker-key", key, "--broker-ca", ca], 1);
+    let said = with(&file(&others, "worker.nk"), &ca);
+    assert!(said.contains("refuses the key in"), "{said}");
+    let said = with(&file(&keys, "worker.nk"), &file(&others, "ca.pem"));
+    assert!(said.contains("no trusted connection"), "{said}");
+    let said = refused(&[&url, "--run", "run", "--insecure", "--broker-ca", &ca], 1);
+    assert!(said.contains("whoever has no key"), "{said}");
+
+    let mut command = flipside(&["work", &url, "--run", "run", "--threads", "1", "--broker-ca", &ca]);
+    command.args(["--broker-key", &file(&keys, "worker.nk")]);
+    let mut worker = Process::spawn(command, folder.join("worker.log"));
+    let key = file(&keys, "coordinator.nk");
+    let said = train(folder, "run", Some(&url), &["--broker-key", &key, "--broker-ca", &ca]).ends_with(0);
+    assert!(!said.contains("forbids"), "{said}");
+    let said = worker.ends_with(0);
+    assert!(said.contains("as the coordinator did") && !said.contains("forbids"), "{said}");
+    assert_undisturbed(&folder.join("run"));
+    // With a worker's key nobody coordinates.
+    fs::rename(folder.join("run"), folder.join("old")).unwrap();
+    let key = file(&keys, "worker.nk");
+    let said = train(folder, "run", Some(&url), &["--broker-key", &key, "--broker-ca", &ca]).ends_with(1);
+    assert!(said.contains("the coordinator's key") && !folder.join("run").exists(), "{said}");
+}

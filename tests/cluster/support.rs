@@ -1,0 +1,201 @@
+//! A broker, coordinators and workers as processes of their own.
+
+use std::fs::{self, File};
+use std::net::TcpListener;
+use std::path::{Path, PathBuf};
+use std::process::{Child, Command, ExitStatus, Stdio};
+use std::sync::OnceLock;
+use std::thread::sleep;
+use std::time::Duration;
+
+use tempfile::TempDir;
+
+/// Generations of the runs here, and the games of each.
+pub const GENERATIONS: u32 = 6;
+
+/// A folder for one test, with a configuration that takes a few seconds. None, and a word on it, where there is no broker to be had.
+pub fn folder() -> Option<TempDir> {
+    if Command::new("nats-server").arg("--version").output().is_err() {
+        eprintln!("skipped: there is no nats-server here (Debian: apt-get install nats-server)");
+        return None;
+    }
+    Some(with_config())
+}
+
+fn with_config() -> TempDir {
+    let folder = tempfile::tempdir().unwrap();
+    let set = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/train/small_set.toml");
+    let rule = "{ rule = \"decayed\", rate = 1.0, half = 30.0, floor = 0.01 }";
+    let phase = |generations, games, play| {
+        format!(
+            "[[phases]]\ngenerations = {generations}\ngames = {games}\nlambda = 0.9\nstage-plies = 12\nself-play = {play}\n"
+        )
+    };
+    let config = format!(
+        "patterns = {set:?}\nseed = 5\nwindow = 2\npasses = 2\nstep = {rule}\nfit = false\n\
+        gate = {{ every = 0, pairs = 1, depth = 1, exact-empties = 4 }}\n{}{}",
+        phase(3, 1000, "{ depth = 2, exact-empties = 8, opening-plies = 30, exploration = 0.02, update = \"td\" }"),
+        phase(
+            0,
+            700,
+            "{ depth = 3, selectivity = 1.0, exact-empties = 8, opening-plies = 30, exploration = 0.02, update = \"tdleaf\" }"
+        ),
+    );
+    fs::write(folder.path().join("config.toml"), config).unwrap();
+    folder
+}
+
+/// The program.
+pub fn flipside(arguments: &[&str]) -> Command {
+    let mut command = Command::new(env!("CARGO_BIN_EXE_flipside"));
+    command.args(arguments).args(["--progress", "never"]).stdin(Stdio::null());
+    command
+}
+
+/// A process that ends with the test.
+pub struct Process {
+    child: Child,
+    /// What it said.
+    pub log: PathBuf,
+}
+
+impl Process {
+    pub fn spawn(mut command: Command, log: PathBuf) -> Self {
+        let file = File::options().create(true).append(true).open(&log).unwrap();
+        let child = command.stdout(file.try_clone().unwrap()).stderr(file).spawn().unwrap();
+        Self { child, log }
+    }
+
+    pub fn said(&self) -> String {
+        fs::read_to_string(&self.log).unwrap()
+    }
+
+    /// Waits until it has said something.
+    pub fn wait_for(&mut self, text: &str) {
+        while !self.said().contains(text) {
+            assert!(self.child.try_wait().unwrap().is_none(), "ended without `{text}`:\n{}", self.said());
+            pause();
+        }
+    }
+
+    pub fn signal(&self, signal: rustix::process::Signal) {
+        let pid = rustix::process::Pid::from_child(&self.child);
+        let _ = rustix::process::kill_process(pid, signal);
+    }
+
+    pub fn kill(&mut self) {
+        let _ = self.child.kill();
+        let _ = self.child.wait();
+    }
+
+    pub fn wait(&mut self) -> ExitStatus {
+        self.child.wait().unwrap()
+    }
+
+    pub fn is_running(&mut self) -> bool {
+        self.child.try_wait().unwrap().is_none()
+    }
+
+    /// Waits for its end, and expects a code.
+    pub fn ends_with(&mut self, code: i32) -> String {
+        let status = self.wait();
+        let said = self.said();
+        assert_eq!(status.code(), Some(code), "{said}");
+        said
+    }
+}
+
+impl Drop for Process {
+    fn drop(&mut self) {
+        self.kill();
+    }
+}
+
+/// A moment.
+pub fn pause() {
+    sleep(Duration::from_millis(20));
+}
+
+/// A broker with its files in a folder.
+pub struct Broker {
+    pub process: Process,
+    folder: PathBuf,
+    pub port: u16,
+}
+
+impl Broker {
+    pub fn start(folder: &Path) -> Self {
+        let port = TcpListener::bind("127.0.0.1:0").unwrap().local_addr().unwrap().port();
+        Self::start_at(folder, port)
+    }
+
+    fn start_at(folder: &Path, port: u16) -> Self {
+        let mut command = Command::new("nats-server");
+        command.args(["-js", "-a", "127.0.0.1", "-p", &port.to_string(), "-sd"]).arg(folder.join("js"));
+        let log = folder.join("broker.log");
+        let ready = |log: &Path| fs::read_to_string(log).map_or(0, |said| said.matches("Server is ready").count());
+        let before = ready(&log);
+        let mut process = Process::spawn(command, log.clone());
+        while ready(&log) == before {
+            assert!(process.is_running(), "{}", process.said());
+            pause();
+        }
+        Self { process, folder: folder.to_owned(), port }
+    }
+
+    pub fn url(&self) -> String {
+        format!("nats://127.0.0.1:{}", self.port)
+    }
+
+    /// Kills it, and starts it again.
+    pub fn restart(&mut self) {
+        self.process.kill();
+        let again = Self::start_at(&self.folder.clone(), self.port);
+        *self = again;
+    }
+}
+
+/// A coordinator of `folder`/NAME with one thread; options may follow.
+pub fn train(folder: &Path, run: &str, url: Option<&str>, options: &[&str]) -> Process {
+    let generations = GENERATIONS.to_string();
+    let mut command = flipside(&["train", "--threads", "1", "--generations", &generations]);
+    command.arg("--config").arg(folder.join("config.toml")).arg("--run").arg(folder.join(run)).args(options);
+    if let Some(url) = url {
+        command.args(["--cluster", url]);
+    }
+    Process::spawn(command, folder.join(format!("{run}.log")))
+}
+
+/// A worker with one thread.
+pub fn worker(folder: &Path, name: &str, url: &str, run: &str) -> Process {
+    let command = flipside(&["work", url, "--run", run, "--threads", "1"]);
+    Process::spawn(command, folder.join(format!("{name}.log")))
+}
+
+/// Waits until a run has games of a generation.
+pub fn wait_for_generation(process: &mut Process, run: &Path, generation: u32) {
+    let journal = run.join(format!("games/{generation:08}.fsg"));
+    while !journal.exists() {
+        assert!(process.is_running(), "ended before generation {generation}:\n{}", process.said());
+        pause();
+    }
+}
+
+/// What a run leaves: its weights, and its games.
+pub fn left(run: &Path) -> Vec<Vec<u8>> {
+    let games = (0..GENERATIONS).map(|generation| run.join(format!("games/{generation:08}.fsg")));
+    [run.join("last.fsw"), run.join("best.fsw")].into_iter().chain(games).map(|file| fs::read(file).unwrap()).collect()
+}
+
+/// Makes sure that a run left what a single machine leaves that nothing disturbs.
+pub fn assert_undisturbed(run: &Path) {
+    static UNDISTURBED: OnceLock<Vec<Vec<u8>>> = OnceLock::new();
+    let expected = UNDISTURBED.get_or_init(|| {
+        let folder = with_config();
+        train(folder.path(), "run", None, &[]).ends_with(0);
+        left(&folder.path().join("run"))
+    });
+    let found = left(run);
+    let same: Vec<bool> = found.iter().zip(expected).map(|(a, b)| a == b).collect();
+    assert!(same.iter().all(|&same| same), "last, best, games of each generation: {same:?}");
+}

@@ -1,0 +1,44 @@
+//! Our own engine behind a protocol: its limits.
+
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::time::Duration;
+
+use flipside::board::{Diagram, squares};
+use flipside::protocol::{Engine, SearchEngine};
+use flipside::search::{self, Strength};
+
+use crate::support::*;
+
+#[test]
+fn our_engine_stops_at_once_with_a_move() {
+    // Deep searches and long solves of positions with many empty squares would take hours.
+    for (exact_empties, threads) in [(0, 1), (60, 1), (60, 2)] {
+        let mut engine =
+            SearchEngine::new(search_engine(Strength::new(4, exact_empties)).with_threads(threads).unwrap(), "ours");
+        for depth in [39, 40] {
+            let limits = search::Limits { depth: Some(depth), time: None, stop: &AtomicBool::new(true) };
+            let analysis = engine.think(&Diagram::START, &limits);
+            assert!((1..=4).contains(&analysis.depth) && !analysis.exact, "{analysis:?}");
+            assert_eq!(analysis.pv.len(), analysis.depth as usize, "{analysis:?}");
+        }
+    }
+}
+
+#[test]
+fn a_search_engine_thinks_within_its_limits() {
+    let mut engine = SearchEngine::new(search_engine(STRENGTH), "x");
+    let stop = AtomicBool::new(false);
+    let start = Diagram::START;
+    let think = |engine: &mut SearchEngine<'_, _>, depth, time| {
+        engine.think(&start, &search::Limits { depth, time, stop: &stop })
+    };
+    assert_eq!(think(&mut engine, Some(5), None).depth, 5);
+    assert_eq!(think(&mut engine, None, None).depth, STRENGTH.depth);
+    // Four plies take no time to speak of.
+    assert_eq!(think(&mut engine, None, Some(Duration::ZERO)).depth, 4);
+    assert_eq!(think(&mut engine, Some(0), None).depth, 0);
+    stop.store(true, Ordering::SeqCst);
+    let analysis = engine.think(&start, &search::Limits { depth: Some(60), time: None, stop: &stop });
+    assert_eq!(analysis.depth, 4);
+    assert!(squares(start.position.moves()).any(|square| Some(square) == analysis.best));
+}

@@ -1,0 +1,132 @@
+//! The GTP server against scripts.
+
+use std::io::Cursor;
+
+use flipside::board::{Square, Transcript};
+use flipside::protocol::gtp;
+
+use crate::support::*;
+
+#[test]
+fn gtp_answers_every_command() {
+    let script = [
+        ("protocol_version", "= 2"),
+        ("7 name", "=7 plain"),
+        ("version", "= 1.2"),
+        ("known_command undo", "= true"),
+        ("known_command dance", "= false"),
+        ("boardsize 8", "="),
+        ("boardsize 19", "? unacceptable size"),
+        ("komi 6.5", "="),
+        ("komi x", "? syntax error: expected a number"),
+        ("set_game Othello", "="),
+        ("set_game Go", "? unsupported game"),
+        ("list_games", "= Othello"),
+        ("clear_board", "="),
+        ("undo", "? cannot undo"),
+        ("12 play b F5 # a comment", "=12"),
+        ("play BLACK a1", "? illegal move"),
+        ("play w pass", "? illegal move"),
+        ("play b d6", "? illegal move"),
+        ("play green d6", "? syntax error: expected a colour, b or w"),
+        ("play w z9", "? illegal move"),
+        ("play", "? syntax error"),
+        ("undo", "="),
+        ("genmove black", "= d3"),
+        ("genmove b", "? illegal move: it is the other side's turn"),
+        ("reg_genmove W", "= c3"),
+        ("genmove white", "= c3"),
+        ("time_settings 60 0 0", "="),
+        ("time_left b 10 0", "="),
+        ("time_settings -1 nan 0", "? syntax error: expected a number"),
+        ("time_left w 1e300 0", "? syntax error: too much time"),
+        ("loadsgf /no/such/file", "? cannot load file: No such file or directory (os error 2)"),
+        ("dance", "? unknown command"),
+        ("99 dance", "?99 unknown command"),
+        ("99999999999999999999 name", "? unknown command"),
+        ("quit", "="),
+    ];
+    let commands = script.map(|(command, _)| command);
+    let answers = gtp_answers(&commands);
+    assert_eq!(answers.len(), script.len());
+    for ((command, expected), answer) in script.into_iter().zip(answers) {
+        assert_eq!(answer, expected, "{command}");
+    }
+}
+
+#[test]
+fn gtp_lists_what_it_knows_and_knows_what_it_lists() {
+    let answers = gtp_answers(&["list_commands"]);
+    let commands: Vec<_> = answers[0][2..].lines().map(str::to_owned).collect();
+    assert_eq!(commands.len(), 19);
+    for command in commands {
+        let answer = &gtp_answers(&[&command])[0];
+        assert_ne!(answer, "? unknown command", "{command}");
+    }
+}
+
+#[test]
+fn gtp_ends_at_quit_and_at_the_end_of_input() {
+    assert_eq!(gtp_talk(b"\n # only a comment\nname\r\nquit\nname\n"), "= plain\n\n=\n\n");
+    assert_eq!(gtp_talk(b"na\x07me"), "= plain\n\n");
+    assert_eq!(gtp_talk(b""), "");
+}
+
+#[test]
+fn gtp_shows_the_board_and_passes_when_it_must() {
+    let board = &gtp_answers(&["play b f5", "showboard"])[1];
+    let expected = "= \n  a b c d e f g h\n1 - - - - - - - -\n2 - - - - - - - -\n3 - - - - - - - -\n4 - - - O X - - -\n\
+                    5 - - - X X X - -\n6 - - - - - - - -\n7 - - - - - - - -\n8 - - - - - - - -\nO to move";
+    assert_eq!(board, expected);
+    // The shortest game: after it neither side can move.
+    let mut commands: Vec<String> = Vec::new();
+    for (i, square) in "e6f4e3f6g5d6e7f5c5".as_bytes().chunks(2).enumerate() {
+        commands.push(format!("play {} {}", ["b", "w"][i % 2], std::str::from_utf8(square).unwrap()));
+    }
+    commands.extend(
+        ["genmove w", "genmove b", "play w pass", "undo", "undo", "undo", "undo", "genmove b"].map(String::from),
+    );
+    let commands: Vec<_> = commands.iter().map(String::as_str).collect();
+    let answers = gtp_answers(&commands);
+    assert_eq!(answers[9..], ["= pass", "= pass", "=", "=", "=", "=", "=", "= c3"]);
+}
+
+#[test]
+fn gtp_loads_games() {
+    let directory = tempfile::tempdir().unwrap();
+    let load = |text: &str, extra: &str| {
+        let path = directory.path().join("game.sgf");
+        std::fs::write(&path, text).unwrap();
+        let command = format!("loadsgf {}{extra}", path.display());
+        gtp_answers(&["play b f5", &command, "genmove b", "genmove w"])[1..].to_vec()
+    };
+    let game = "(;FF[4]GM[2]SZ[8]C[a \\] bracket]PB[x]\n;B[f5];W[d6]\n(;B[c3](;W[d3]))(;B[c4]))";
+    let answers = load(game, "");
+    let line: Transcript = "f5d6c3d3".parse().unwrap();
+    let lowest = Square::lowest(line.last().position.moves());
+    assert_eq!(answers[..2], ["= black".to_owned(), format!("= {lowest}")]);
+    assert_eq!(load(game, " 2")[0], "= white");
+    assert_eq!(load("(;GM[1];B[f5])", "")[0], "? cannot load file: not a game of Othello");
+    assert_eq!(load("(;GM[2];B[f5];W[f5])", "")[0], "? cannot load file: move 2 is illegal");
+    for bad in ["", "rubbish", "(;B[f5", "(;B[f5]", "(;B[f9])", "(;SZ[10])", "(;AB[f5])"] {
+        let answers = load(bad, "");
+        assert!(answers[0].starts_with("? cannot load file"), "{bad}: {answers:?}");
+        // The game before is still there: it is white's turn.
+        assert!(answers[1].starts_with("? illegal move") && answers[2].starts_with("= "), "{answers:?}");
+    }
+}
+
+#[test]
+fn gtp_keeps_to_the_time_it_is_given() {
+    let limits = |commands: &str| {
+        let mut engine = Plain::default();
+        gtp::serve(&mut engine, Cursor::new(commands.to_owned()), Vec::new()).unwrap();
+        engine.limits.iter().map(|(_, time)| time.map(|time| time.as_secs_f64())).collect::<Vec<_>>()
+    };
+    assert_eq!(limits("genmove b\ntime_settings 0 10 0\ngenmove w"), [None, None]);
+    assert_eq!(limits("time_settings 0 10 5\ngenmove b"), [Some(1.8)]);
+    assert_eq!(
+        limits("time_settings 300 0 0\ngenmove b\ntime_left w 30 0\ngenmove w\nreg_genmove b"),
+        [Some(9.0), Some(0.9), None]
+    );
+}

@@ -1,0 +1,52 @@
+//! The NBoard server against scripts.
+
+use crate::support::*;
+
+#[test]
+fn nboard_answers_as_the_protocol_has_it() {
+    let mut engine = Plain::default();
+    let game = "(;GM[Othello]PB[a]PW[b]RE[?]TI[15:00]TY[8]BO[8 ---------------------------O*------*O--------------------------- *]B[F5];)";
+    let script = format!("nboard 2\nset contempt 5\nset depth 6\nset game {game}\nnonsense\nlearn\nanalyze\n");
+    let answers = nboard_talk(&mut engine, script.as_bytes());
+    assert_eq!(answers, ["set myname plain", "learned", "analysis 1 1.50", "analysis 0 1.50", "status"]);
+    assert_eq!(engine.limits, [(Some(6), None); 2]);
+
+    assert_eq!(nboard_talk(&mut Plain::default(), b"nboard 2\nquit\nlearn"), ["set myname plain"]);
+    // One command after the other, so that none interrupts the one before.
+    let mut engine = Plain::default();
+    let answers = nboard_talk(&mut engine, b"go");
+    assert_eq!(answers[0], "status plain is thinking");
+    assert!(answers[1].starts_with("nodestats 7 0.0") && answers[2].starts_with("=== d3/1.50/0.0"), "{answers:?}");
+    let answers = nboard_talk(&mut Plain::default(), b"set depth 2\nhint 2");
+    assert_eq!(
+        answers[1..5],
+        ["search d3c3 -1.50 0 1", "search c4c3 -1.50 0 1", "search d3c3 -1.50 0 2", "search c4c3 -1.50 0 2"]
+    );
+    let answers = nboard_talk(&mut Plain::default(), b"move F5/1.2/0.5\nmove d6\nmove PA\nping 17");
+    assert_eq!(answers, ["pong 17"]);
+}
+
+#[test]
+fn nboard_complains_in_status_lines_and_stays() {
+    for bad in [
+        "move f9",
+        "move a1",
+        "move",
+        "set depth x",
+        "set depth 0",
+        "set game",
+        "set game (;GM[Go];)",
+        "set game (;B[d3]",
+    ] {
+        let answers = nboard_talk(&mut Plain::default(), format!("{bad}\nping 1\n").as_bytes());
+        assert!(answers[0].starts_with("status error: ") && answers[1] == "pong 1", "{bad}: {answers:?}");
+    }
+    let over = "set game (;GM[Othello]B[e6]W[f4]B[e3]W[f6]B[g5]W[d6]B[e7]W[f5]B[c5];)";
+    assert_eq!(nboard_talk(&mut Plain::default(), format!("{over}\ngo").as_bytes()), ["=== PA"]);
+    assert_eq!(
+        nboard_talk(&mut Plain::default(), format!("{over}\nhint 1").as_bytes()),
+        ["status error: the game is over"]
+    );
+    let answers = nboard_talk(&mut Plain::default(), format!("{over}\nanalyze").as_bytes());
+    assert_eq!(answers[0], "analysis 9 -64.00");
+}
