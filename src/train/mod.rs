@@ -18,6 +18,7 @@
 //! | `open` | what is checked before, and what is brought in order |
 //! | `state`, `checkpoint`, `journal`, `directory` | how far a run has come, in memory and on disk |
 //! | `keeper`, `room` | writing with patience, telling of events, and whether the disk has room |
+//! | `workers` | who works for a run on many machines |
 //! | `source`, `gate` | where games come from, and how strength is measured |
 
 mod checkpoint;
@@ -39,6 +40,7 @@ mod run;
 mod saving;
 mod source;
 mod state;
+mod workers;
 
 pub use config::{ConfigError, GateConfig, PRESETS, Phase, RecordsConfig, TrainConfig, check_self_play};
 pub use error::TrainError;
@@ -47,6 +49,7 @@ pub use identity::Difference;
 pub use keeper::Sink;
 pub use request::{Budget, Outcome, TrainRequest};
 pub use source::{BadGames, GameJob, GameSource, LocalGames, Played};
+pub use workers::{WorkerStatus, Workers};
 
 use keeper::Halt;
 
