@@ -20,6 +20,7 @@
 //! | [`protocol`] | serving the engine, and playing against other programs |
 //! | [`book`] | opening books that learn |
 //! | [`train`] | the main job: generations of self-play and learning in a run directory |
+//! | [`report`] | how runs went |
 //! | `cluster` | games from many machines (cargo feature `cluster`) |
 //! | [`cli`] | the command line |
 //!
@@ -64,6 +65,7 @@ mod memory;
 pub mod pattern;
 pub mod protocol;
 pub mod record;
+pub mod report;
 pub mod search;
 pub mod selfplay;
 pub mod storage;

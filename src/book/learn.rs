@@ -88,6 +88,11 @@ impl GameCounts {
         }
     }
 
+    /// Leaves out positions that fewer games came by.
+    pub fn retain(&mut self, min_games: u64) {
+        self.counts.retain(|_, games| games.count() >= min_games);
+    }
+
     /// Positions counted.
     pub fn len(&self) -> usize {
         self.counts.len()

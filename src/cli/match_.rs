@@ -7,10 +7,12 @@ use std::str::FromStr;
 use std::sync::atomic::{AtomicBool, Ordering::Relaxed};
 
 use clap::Args;
+use serde_json::json;
 
 use super::error::{CliError, Context};
 use super::escape::on_one_line;
 use super::external::ExternalArguments;
+use super::json::{JsonArgument, write_json};
 use super::meter::Meter;
 use super::openings::OpeningsArguments;
 use super::player::{PlayerChoice, Shelf};
@@ -34,8 +36,8 @@ use crate::search::Strength;
 /// mean discs a game come with the ends of their 95% intervals. Illegal moves, crashes and time-outs of other programs lose the
 /// game and are told.
 #[derive(Args, Debug)]
-#[command(after_help = "Example:\n  flipside match runs/latest/best.fsw mobility --pairs 500\n  \
-    flipside match default 'gtp:edax -gtp -l 5' --pairs 100 --games games.jsonl")]
+#[command(after_help = "Example:\n  flipside match runs/latest/best.fsw mobility --pairs 100\n  \
+    flipside match default 'gtp:flipside gtp --depth 2' --depth 2 --pairs 2 --games games.jsonl")]
 pub struct MatchArguments {
     /// The player whose results are shown
     first: PlayerChoice,
@@ -81,6 +83,9 @@ pub struct MatchOptions {
     learn: bool,
 
     #[command(flatten)]
+    json: JsonArgument,
+
+    #[command(flatten)]
     external: ExternalArguments,
 }
 
@@ -105,7 +110,7 @@ impl MatchArguments {
 }
 
 impl MatchOptions {
-    /// Plays from openings of so many plies, unless others are asked for.
+    /// Plays from openings of a number of plies, unless others are asked for.
     pub fn openings_of(&mut self, plies: u32) {
         self.openings.default_plies(plies);
     }
@@ -156,6 +161,11 @@ impl MatchOptions {
             return Err(error);
         }
         let report = report.context(|| "the match cannot be played".to_owned())?;
+        if self.json.json {
+            let seconds = self.times.then(|| [first.seconds_a_game(), second.seconds_a_game()]);
+            self.write_json(players, &report, &recorder.forfeits, seconds, out)?;
+            return self.ending(&report);
+        }
         self.write_report(players, &report, out)?;
         recorder.forfeits.write(out)?;
         if self.times {
@@ -193,6 +203,50 @@ impl MatchOptions {
         Ok(())
     }
 
+    fn write_json(
+        &self,
+        players: &[PlayerChoice; 2],
+        report: &MatchReport,
+        forfeits: &Forfeits,
+        seconds: Option<[f64; 2]>,
+        out: &mut dyn Write,
+    ) -> Result<(), CliError> {
+        let tally = &report.tally;
+        let (elo, (discs, error)) = (tally.elo(), tally.discs());
+        let finite = |number: f64| number.is_finite().then_some(number);
+        let interval = |value, low, high| json!({ "value": finite(value), "low": finite(low), "high": finite(high) });
+        let sprt = self.sprt.zip(report.llr).map(|(SprtArgument(sprt), llr)| {
+            let decision = match report.ending {
+                Ending::Decided(Hypothesis::H0) => Some("h0"),
+                Ending::Decided(Hypothesis::H1) => Some("h1"),
+                _ => None,
+            };
+            json!({ "elo": [sprt.hypotheses().0, sprt.hypotheses().1], "llr": llr, "decision": decision })
+        });
+        let forfeits: Vec<_> = forfeits
+            .0
+            .iter()
+            .map(|((loser, reason), count)| json!({ "loser": SEATS[*loser], "count": count, "reason": reason }))
+            .collect();
+        let found = json!({
+            "first": players[0].to_string(),
+            "second": players[1].to_string(),
+            "complete": report.ending != Ending::Stopped,
+            "pairs": tally.pairs,
+            "wins": tally.wins,
+            "draws": tally.draws,
+            "losses": tally.losses,
+            "score": tally.score(),
+            "elo": interval(elo.value, elo.low, elo.high),
+            "discs": interval(discs, discs - Z95 * error, discs + Z95 * error),
+            "superiority": tally.los(),
+            "sprt": sprt,
+            "forfeits": forfeits,
+            "seconds": seconds,
+        });
+        write_json(&found, out)
+    }
+
     fn ending(&self, report: &MatchReport) -> Result<(), CliError> {
         match (report.ending, &self.games) {
             (Ending::Stopped, Some(_)) => {
@@ -218,7 +272,7 @@ struct Recorder<'s> {
     already: usize,
     forfeits: Forfeits,
     /// The books that learn.
-    books: &'s [WithBook],
+    books: &'s [(PathBuf, WithBook)],
     stop: &'s AtomicBool,
     failure: Option<CliError>,
 }
@@ -248,10 +302,10 @@ impl Recorder<'_> {
 }
 
 /// Lets books learn from the games of a pair that were played out.
-fn learn_pair(books: &[WithBook], pair: &Pair) -> Result<(), CliError> {
+fn learn_pair(books: &[(PathBuf, WithBook)], pair: &Pair) -> Result<(), CliError> {
     for game in pair.games.iter().filter(|game| game.forfeit.is_none()) {
         let steps = Transcript::from_moves(&game.moves).expect("the referee plays by the rules").steps();
-        books.iter().try_for_each(|book| book.learn(&steps, game.discs))?;
+        books.iter().try_for_each(|(_, book)| book.learn(&steps, game.discs))?;
     }
     Ok(())
 }

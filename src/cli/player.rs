@@ -211,9 +211,8 @@ pub struct Shelf {
     /// Whether books learn.
     learn: bool,
     session: Option<Session>,
-    books: Vec<WithBook>,
-    /// Which they are: file, choice, and what learns.
-    names: Vec<String>,
+    /// Each book that a player has, by its file.
+    books: Vec<(PathBuf, WithBook)>,
 }
 
 struct Loaded {
@@ -234,7 +233,7 @@ impl Shelf {
     }
 
     /// The books of the players.
-    pub fn books(&self) -> &[WithBook] {
+    pub fn books(&self) -> &[(PathBuf, WithBook)] {
         &self.books
     }
 
@@ -247,17 +246,14 @@ impl Shelf {
         };
         let (Some(path), Some(session)) = (path, &self.session) else { return Ok(None) };
         let choice = player.choice.within(player.within);
-        if let Some(known) = self.names.iter().position(|known| *known == path.display().to_string()) {
-            let used = self.books[known].moves.with_choice(choice);
-            let identity = self.identity(&used, choice)?;
-            return Ok(Some((used, identity)));
+        if self.books.iter().all(|(known, _)| *known != path) {
+            let learner = self.learn.then_some((&player.evaluator, strength));
+            let book = WithBook::open(&path, choice, 1, learner, session)?;
+            self.books.push((path.clone(), book));
         }
-        let learner = self.learn.then_some((&player.evaluator, strength));
-        let book = WithBook::open(&path, choice, 1, learner, session)?;
-        let used = book.moves.clone();
+        let (_, book) = self.books.iter().find(|(known, _)| *known == path).expect("it is there now");
+        let used = book.moves.with_choice(choice);
         let identity = self.identity(&used, choice)?;
-        self.books.push(book);
-        self.names.push(path.display().to_string());
         Ok(Some((used, identity)))
     }
 

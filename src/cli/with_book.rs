@@ -69,7 +69,7 @@ pub struct WithBook {
 }
 
 /// Searches for a book after a game look no further than so many plies, and solve no more empty squares than that.
-const LEARN_DEPTH: u32 = 8;
+const LEARN_DEPTH: u32 = 6;
 const LEARN_EXACT: u32 = 16;
 
 impl WithBookArguments {

@@ -48,6 +48,8 @@ fn a_book_is_grown_shown_checked_and_exported() {
     let back = folder.path().join("back.fsb").display().to_string();
     stdout(&["book", "export", path, "--to", "edax", "-o", &edax], "");
     assert_eq!(value(&stdout(&["book", "import", &edax, "-o", &back], ""), "positions"), "300");
+    let obf = stdout(&["book", "export", path, "--to", "obf", "-o", "-"], "");
+    assert_eq!(flipside::board::parse_scored_diagrams(&obf).unwrap().iter().filter(|d| d.score.is_some()).count(), 300);
     let merged = folder.path().join("merged.fsb").display().to_string();
     assert_eq!(value(&stdout(&["book", "merge", path, &back, "-o", &merged], ""), &merged), "300");
     assert!(refusal(&["book", "merge", path, &back, "-o", path], "", 2).contains("is the input"));

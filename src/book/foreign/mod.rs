@@ -27,10 +27,16 @@ pub enum BookFormat {
     Egaroucid,
     /// Text as Edax exports it: `board,level,move,score` a line.
     Text,
+    /// Positions with their values in whole discs, a line each: what `train --records` learns. Only written.
+    Obf,
 }
 
-const NAMES: [(&str, BookFormat); 3] =
-    [("edax", BookFormat::Edax), ("egaroucid", BookFormat::Egaroucid), ("text", BookFormat::Text)];
+const NAMES: [(&str, BookFormat); 4] = [
+    ("edax", BookFormat::Edax),
+    ("egaroucid", BookFormat::Egaroucid),
+    ("text", BookFormat::Text),
+    ("obf", BookFormat::Obf),
+];
 
 impl fmt::Display for BookFormat {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
@@ -45,7 +51,7 @@ impl FromStr for BookFormat {
         let found = NAMES.iter().find(|(name, _)| name.eq_ignore_ascii_case(text));
         found
             .map(|&(_, format)| format)
-            .ok_or_else(|| format!("`{text}` is no format of books; there are edax, egaroucid and text"))
+            .ok_or_else(|| format!("`{text}` is no format of books; there are edax, egaroucid, text and obf"))
     }
 }
 
@@ -164,6 +170,7 @@ pub fn import(from: &Path, format: BookFormat, to: &Path, errors: &Errors) -> Re
         BookFormat::Edax => edax::read(&mut source, &mut take),
         BookFormat::Egaroucid => egaroucid::read(&mut source, &mut take),
         BookFormat::Text => text::read(&mut source.stream, &mut take),
+        BookFormat::Obf => Err(Stop::At(0, "scored positions are written, not read, as a book".into())),
     };
     if let Some(error) = failure {
         return Err(error);
@@ -216,6 +223,7 @@ pub fn export(book: &mut Book, format: BookFormat, out: &mut dyn Write) -> Resul
         BookFormat::Edax => edax::write(book, out),
         BookFormat::Egaroucid => egaroucid::write(book, out),
         BookFormat::Text => text::write(book, out),
+        BookFormat::Obf => text::write_obf(book, out),
     }
 }
 

@@ -3,9 +3,10 @@
 use std::io::{BufRead, Read, Write};
 
 use super::{Entry, ExportError, Stop, level_of, level_of_all};
-use crate::board::{Diagram, Side, Square};
+use crate::board::{Diagram, ScoredDiagram, Side, Square};
 use crate::book::derive::{children_in, open_leaf};
 use crate::book::store::Book;
+use crate::record::lines::write_position;
 
 /// No line is longer.
 const LONGEST: u64 = 1 << 10;
@@ -64,6 +65,20 @@ pub(super) fn write(book: &mut Book, out: &mut dyn Write) -> Result<u64, ExportE
             writeln!(out, "{diagram},{level},{to},{score}")?;
             count += 1;
         }
+    }
+    Ok(count)
+}
+
+/// Positions with their values, as records have them.
+pub(super) fn write_obf(book: &mut Book, mut out: &mut dyn Write) -> Result<u64, ExportError> {
+    let mut count = 0;
+    for record in book.scan(0..65) {
+        let record = record?;
+        let Some(value) = record.derived.value else { continue };
+        let diagram = Diagram { position: record.position, side: Side::Black };
+        let scored = ScoredDiagram { diagram, score: Some(value.rounded_discs()), moves: Vec::new() };
+        write_position(&mut out, &scored)?;
+        count += 1;
     }
     Ok(count)
 }

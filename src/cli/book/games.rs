@@ -1,13 +1,14 @@
 //! `flipside book add`.
 
+use std::fs;
 use std::io::Write;
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 
 use clap::Args;
 
 use super::searching::SearchArguments;
 use super::{cannot_change, edit};
-use crate::board::{Diagram, Side};
+use crate::board::{Diagram, Side, Square, Transcript};
 use crate::book::{BookError, GameCounts, count_games, search_unsearched};
 use crate::cli::error::{CliError, Context};
 use crate::cli::evaluator::with_evaluator;
@@ -15,22 +16,25 @@ use crate::cli::input::{name_of, read_bytes};
 use crate::cli::meter::Meter;
 use crate::cli::session::Session;
 use crate::cli::signals::stop_on_signals;
+use crate::games::{GamesError, GamesReader};
 use crate::record::{Format, Game, Record, read};
 
 /// Add recorded games to a book: their positions, and how the games ended
 ///
-/// Games are f5d6 transcripts, GGF, WTHOR, or logs of `match --games`; those that are not over or began elsewhere are left out and counted.
+/// Games are f5d6 transcripts, GGF, WTHOR, logs of `match --games`, or all kept games of a run's directory; those that are not over or began
+/// elsewhere are left out and counted.
 /// Games are counted once, at once; then the positions that are new are searched. When that is stopped (code 75), `book grow` goes on
 /// with it: do not add the same games twice.
 ///
 /// Prints a name and a value a line.
 #[derive(Args, Debug)]
-#[command(after_help = "Example:\n  flipside book add book.fsb WTH_2023.wtb games.ggf --depth 8")]
+#[command(after_help = "Example:\n  flipside book add book.fsb WTH_2023.wtb games.ggf --depth 8\n  \
+    flipside book add book.fsb runs/latest --min-empties 45 --min-games 100")]
 pub struct AddArguments {
     /// The book; it is made if there is none
     book: PathBuf,
 
-    /// Files of games; `-` is standard input
+    /// Files of games, or directories of runs; `-` is standard input
     #[arg(required = true, value_name = "GAMES")]
     games: Vec<PathBuf>,
 
@@ -40,6 +44,10 @@ pub struct AddArguments {
     /// Add the positions with at least so many empty squares
     #[arg(long, value_name = "N", default_value_t = 36, value_parser = clap::value_parser!(u32).range(1..=60))]
     min_empties: u32,
+
+    /// Add the positions that at least so many of the games came by
+    #[arg(long, value_name = "N", default_value_t = 1)]
+    min_games: u64,
 }
 
 impl AddArguments {
@@ -49,8 +57,13 @@ impl AddArguments {
         let mut counts = GameCounts::default();
         let mut left_out = 0;
         for path in &self.games {
-            left_out += self.read(path, &mut counts, session)?;
+            left_out += if path.is_dir() {
+                self.read_run(path, &mut counts, session)?
+            } else {
+                self.read(path, &mut counts, session)?
+            };
         }
+        counts.retain(self.min_games);
         let mut book = edit(&self.book, true, session)?;
         let before = book.len();
         count_games(&mut book, &counts).map_err(cannot_change)?;
@@ -77,7 +90,7 @@ impl AddArguments {
     }
 
     /// Counts the games of a file; the number of those that were left out.
-    fn read(&self, path: &std::path::Path, counts: &mut GameCounts, session: &Session) -> Result<u64, CliError> {
+    fn read(&self, path: &Path, counts: &mut GameCounts, session: &Session) -> Result<u64, CliError> {
         let name = name_of(path);
         let bytes = read_bytes(path, session).context(|| format!("cannot read {name}"))?;
         let format = Format::detect(&bytes);
@@ -88,10 +101,7 @@ impl AddArguments {
         for record in read(&bytes, format).context(|| format!("cannot read {name} as {format}"))? {
             match record {
                 Ok(Record::Game(game)) if is_whole(&game) => {
-                    let last = game.last();
-                    let discs = last.position.final_score();
-                    let black = if last.side == Side::Black { discs } else { -discs };
-                    counts.add(&game.steps().collect::<Vec<_>>(), black, self.min_empties);
+                    self.count(&game.steps().collect::<Vec<_>>(), game.last(), counts);
                 }
                 Ok(_) => left_out += 1,
                 Err(error) => {
@@ -101,6 +111,48 @@ impl AddArguments {
             }
         }
         Ok(left_out)
+    }
+
+    /// Counts the kept games of a run; the number of those that were left out.
+    fn read_run(&self, run: &Path, counts: &mut GameCounts, session: &Session) -> Result<u64, CliError> {
+        let folder = run.join("games");
+        let cannot = || format!("cannot read the games of `{}`", run.display());
+        let mut files = Vec::new();
+        for entry in fs::read_dir(&folder).context(cannot)? {
+            files.push(entry.context(cannot)?.path());
+        }
+        files.retain(|path| path.extension().is_some_and(|extension| extension == "fsg"));
+        files.sort();
+        let (mut left_out, mut meter) = (0, Meter::new(session, files.len() as u64, "generations"));
+        for (done, path) in files.iter().enumerate() {
+            let cannot = || format!("cannot read the games of `{}`", path.display());
+            let mut reader = GamesReader::open(path).context(cannot)?;
+            loop {
+                let block = match reader.next_block() {
+                    Ok(Some(block)) => block,
+                    // What a crash cut off does not count.
+                    Ok(None) | Err(GamesError::Torn { .. }) => break,
+                    Err(error) => return Err(error).context(cannot),
+                };
+                for game in block.decode().context(cannot)?.games {
+                    match Transcript::from_moves(game.moves()) {
+                        Ok(game) if game.last().position.is_game_over() => {
+                            self.count(&game.steps(), game.last(), counts);
+                        }
+                        _ => left_out += 1,
+                    }
+                }
+            }
+            meter.show(done as u64 + 1, || format!("{} games", counts.games));
+        }
+        meter.finish();
+        Ok(left_out)
+    }
+
+    fn count(&self, steps: &[(Diagram, Square)], last: Diagram, counts: &mut GameCounts) {
+        let discs = last.position.final_score();
+        let black = if last.side == Side::Black { discs } else { -discs };
+        counts.add(steps, black, self.min_empties);
     }
 }
 

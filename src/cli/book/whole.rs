@@ -102,11 +102,12 @@ pub struct ImportArguments {
     weights: WeightsArgument,
 }
 
-/// Write a book as another program's: edax (book.dat, version 4), egaroucid (.egbk3) or text
+/// Write a book as another program's: edax (book.dat, version 4), egaroucid (.egbk3) or text, or its valued positions as obf
 ///
-/// Values are rounded to whole discs.
+/// Values are rounded to whole discs. What is written as obf can be learned by `train --records`.
 #[derive(Args, Debug)]
-#[command(after_help = "Example:\n  flipside book export book.fsb --to edax -o book.dat")]
+#[command(after_help = "Example:\n  flipside book export book.fsb --to edax -o book.dat\n  \
+    flipside book export book.fsb --to obf -o positions.obf\n  flipside train --records positions.obf")]
 pub struct ExportArguments {
     /// The book
     book: PathBuf,
