@@ -1,6 +1,7 @@
 //! Who works for a run on many machines, as the run's directory has it for people to read.
 
 use std::path::Path;
+use std::time::{SystemTime, UNIX_EPOCH};
 
 use serde::{Deserialize, Serialize};
 
@@ -35,6 +36,14 @@ pub struct WorkerStatus {
     pub present: bool,
     /// Why its games are not taken, if they are not.
     pub refused: Option<String>,
+}
+
+impl WorkerStatus {
+    /// Seconds since it was last heard of.
+    pub fn seconds_since_sign(&self) -> u64 {
+        let now = SystemTime::now().duration_since(UNIX_EPOCH).map_or(0, |time| time.as_secs());
+        now.saturating_sub(self.last_sign)
+    }
 }
 
 impl Workers {
