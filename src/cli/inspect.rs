@@ -87,7 +87,7 @@ impl InspectArguments {
             let strongest: Vec<_> = strongest
                 .iter()
                 .map(|found| {
-                    let [player, opponent] = [found.discs.player, found.discs.opponent].map(|discs| squares_of(discs));
+                    let [player, opponent] = [found.discs.player, found.discs.opponent].map(squares_of);
                     json!({ "player": player, "opponent": opponent, "discs": found.value })
                 })
                 .collect();

@@ -104,7 +104,7 @@ mod tests {
             seconds: 1.0,
         };
         let first = gate(0, None, result(160, 40));
-        let alone = ratings(&[first.clone()])[0].elo;
+        let alone = ratings(std::slice::from_ref(&first))[0].elo;
         assert!((alone[0] - 240.8).abs() < 1.0 && alone[1] < alone[0] && alone[0] < alone[2], "{alone:?}");
         // The second one beats `mobility` as often, but also the first.
         let both = ratings(&[first, gate(1, Some(result(140, 60)), result(160, 40))]);

@@ -217,7 +217,8 @@ pub(super) fn check_part(file: &str, table: &Table, path: &str) -> Result<(), Co
 /// # Errors
 /// The first key that is missing.
 pub(super) fn check_whole(table: &Table, origin: &dyn Fn(&str) -> String) -> Result<(), ConfigError> {
-    for key in Key::within("").filter(|key| key.default.is_none() && !table.contains_key(key.name())) {
+    let mut absent = Key::within("").filter(|key| key.default.is_none() && !table.contains_key(key.name()));
+    if let Some(key) = absent.next() {
         return Err(missing(origin(key.path), "", key));
     }
     for (name, value) in table {

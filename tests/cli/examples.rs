@@ -58,7 +58,12 @@ fn examples_run_as_printed() {
                 let runs = std::fs::read_dir(clone.path().join("runs")).into_iter().flatten().flatten();
                 let begun =
                     runs.filter(|entry| !entry.path().is_symlink()).filter_map(|entry| is_begun(entry).then_some(()));
-                if begun.count() >= wanted || child.try_wait().unwrap().is_some() {
+                // A run that goes on has weights already; it listens for signals once it has told of its start.
+                let starts =
+                    std::fs::read_to_string(clone.path().join("runs/latest/metrics.jsonl")).unwrap_or_default();
+                let starts = starts.matches(r#""event":"start""#).count();
+                let goes_on = !example.contains("--resume") || starts >= 2;
+                if begun.count() >= wanted && goes_on || child.try_wait().unwrap().is_some() {
                     break;
                 }
                 std::thread::sleep(Duration::from_millis(50));
