@@ -94,7 +94,7 @@ fn connect(url: &str) -> Result<ClusterGames, CliError> {
     let began = Instant::now();
     loop {
         let broker = BrokerAddress { url: url.to_owned(), ..BrokerAddress::default() };
-        let request = ClusterRequest { broker, run: "bench".into(), status: None };
+        let request = ClusterRequest { broker, run: "bench".into(), directory: None };
         match ClusterGames::start(request, |_| ()) {
             Ok(cluster) => return Ok(cluster),
             Err(_) if began.elapsed() < Duration::from_secs(10) => sleep(Duration::from_millis(100)),

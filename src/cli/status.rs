@@ -13,7 +13,7 @@ use super::runs::{RUNS, latest};
 use super::session::Session;
 use crate::report::text::{budget, bytes, count, duration, elo};
 use crate::report::{RunLog, Status};
-use crate::train::TrainError;
+use crate::train::{TrainError, WorkerStatus};
 
 /// List runs, the one that was at work last first
 ///
@@ -116,6 +116,17 @@ impl StatusArguments {
             ("last sign", format!("{} ago", duration(status.seconds_since_sign as f64))),
         ];
         rows.iter().try_for_each(|(name, value)| writeln!(out, "{name}\t{value}"))?;
+        for worker in &status.workers {
+            let WorkerStatus { name, threads, games, present, refused, .. } = worker;
+            let state = match (refused, present) {
+                (Some(_), _) => "refused",
+                (None, true) => "at work",
+                (None, false) => "gone",
+            };
+            let sign = duration(worker.seconds_since_sign() as f64);
+            let (name, games) = (on_one_line(name), count(*games));
+            writeln!(out, "worker\t{name}, {threads} threads, {games} games, {state}, last sign {sign} ago")?;
+        }
         Ok(())
     }
 }

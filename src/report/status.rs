@@ -4,7 +4,7 @@ use serde::Serialize;
 
 use super::log::{RunLog, now};
 use super::ratings::{Rating, ratings};
-use crate::train::{Budget, TrainEvent};
+use crate::train::{Budget, TrainEvent, WorkerStatus, Workers};
 
 /// What there is to say of a run at a glance.
 #[derive(Clone, Debug, Serialize)]
@@ -45,6 +45,9 @@ pub struct Status {
     pub bytes: u64,
     /// Seconds since a file of it was written.
     pub seconds_since_sign: u64,
+    /// Machines that play for it, where it is or was coordinated with workers.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub workers: Vec<WorkerStatus>,
 }
 
 impl Status {
@@ -69,6 +72,7 @@ impl Status {
             seconds_left: None,
             bytes: log.bytes,
             seconds_since_sign: now().saturating_sub(log.last_sign),
+            workers: Workers::of_run(&log.directory).map_or(Vec::new(), |workers| workers.workers),
         };
         for event in &log.events {
             match event {

@@ -20,6 +20,7 @@
 //! | `config`, `keys`, `invalid`, `commented` | configurations, what their keys mean, and how they are checked and printed |
 //! | `amend` | the configurations of a run, by generation |
 //! | `keeper`, `room` | writing with patience, telling of events, and whether the disk has room |
+//! | `workers` | who works for a run on many machines |
 //! | `source`, `gate` | where games come from, and how strength is measured |
 
 mod amend;
@@ -45,6 +46,7 @@ mod run;
 mod saving;
 mod source;
 mod state;
+mod workers;
 
 pub use config::{EventsConfig, GateConfig, PRESETS, Phase, RecordsConfig, TrainConfig, check_self_play};
 pub use error::TrainError;
@@ -56,6 +58,7 @@ pub use keys::{KEYS, Key, Kind};
 pub use open::stored_config;
 pub use request::{Budget, Outcome, Resume, TrainRequest};
 pub use source::{BadGames, GameJob, GameSource, LocalGames, Played};
+pub use workers::{WorkerStatus, Workers};
 
 use keeper::Halt;
 
