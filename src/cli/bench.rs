@@ -21,9 +21,8 @@ use crate::selfplay::{GameRecord, SelfPlay, SelfPlayConfig, UpdateTarget};
 ///
 /// Prints a table, separated by tabs: section, what was counted, the count, seconds and counts a second (medians of the rounds), the
 /// spread of the rate (largest less smallest, as a share of the median), and counts in the time that a million perft leaves take one
-/// thread, by which machines compare. The last line sums the nodes of perft, midgame and
-/// endgame up: as long as it stays, a change has changed no search. Perft, midgame and endgame use one thread, self-play and
-/// learning all (--threads).
+/// thread, by which machines compare. The last line sums the nodes of perft, midgame and endgame up: as long as it stays, a change has
+/// changed no search. Perft, midgame and endgame use one thread, self-play and learning all (--threads).
 #[derive(Args, Debug)]
 #[command(after_help = "Example:\n  flipside bench --threads 1 --section midgame,endgame12")]
 pub struct BenchArguments {
