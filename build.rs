@@ -1,23 +1,46 @@
-//! Notes the git commit the program is built from, for the provenance of weight files. Builds as well without git.
+//! Notes the git commit the program is built from, for the provenance of weight files, and the processors it is built for. Builds as
+//! well without git.
 
 use std::path::Path;
 use std::process::Command;
 
 fn main() {
     println!("cargo::rerun-if-changed=build.rs");
+    let commit = commit();
+    if let Some(commit) = &commit {
+        println!("cargo::rustc-env=FLIPSIDE_COMMIT={commit}");
+    }
+    let of = |commit: String| format!("commit {commit}, ");
+    let version = env!("CARGO_PKG_VERSION");
+    println!("cargo::rustc-env=FLIPSIDE_VERSION={version} ({}{})", commit.map_or(String::new(), of), cpu_level());
+}
+
+/// What processors the program is built for, like `x86-64-v3`.
+fn cpu_level() -> String {
+    let of = |name: &str| std::env::var(name).unwrap_or_default();
+    let (arch, features) = (of("CARGO_CFG_TARGET_ARCH"), of("CARGO_CFG_TARGET_FEATURE"));
+    let has = |names: &[&str]| names.iter().all(|name| features.split(',').any(|feature| feature == *name));
+    match &*arch {
+        "x86_64" if has(&["avx512f", "avx512bw", "avx512vl", "avx512dq", "avx512cd", "avx2", "bmi2"]) => {
+            "x86-64-v4".into()
+        }
+        "x86_64" if has(&["avx2", "bmi1", "bmi2", "fma", "lzcnt", "movbe"]) => "x86-64-v3".into(),
+        "x86_64" if has(&["sse4.2", "ssse3", "popcnt"]) => "x86-64-v2".into(),
+        "x86_64" => "x86-64".into(),
+        _ => arch,
+    }
+}
+
+/// The commit of this package's repository, where it lies in one.
+fn commit() -> Option<String> {
     let git = |arguments: &[&str]| {
         let output = Command::new("git").args(arguments).output().ok().filter(|output| output.status.success())?;
         Some(String::from_utf8(output.stdout).ok()?.trim().to_owned())
     };
     // Only this package's own repository, not one that the sources happen to lie in.
     let top = git(&["rev-parse", "--show-toplevel"]);
-    if top.is_none_or(|top| Path::new(&top) != Path::new(env!("CARGO_MANIFEST_DIR"))) {
-        return;
-    }
-    if let (Some(commit), Some(log)) =
-        (git(&["rev-parse", "--short=12", "HEAD"]), git(&["rev-parse", "--git-path", "logs/HEAD"]))
-    {
-        println!("cargo::rustc-env=FLIPSIDE_COMMIT={commit}");
-        println!("cargo::rerun-if-changed={log}");
-    }
+    top.filter(|top| Path::new(top) == Path::new(env!("CARGO_MANIFEST_DIR")))?;
+    let log = git(&["rev-parse", "--git-path", "logs/HEAD"])?;
+    println!("cargo::rerun-if-changed={log}");
+    git(&["rev-parse", "--short=12", "HEAD"])
 }

@@ -10,7 +10,7 @@ mod ledger;
 #[path = "../src/selfplay/pieces.rs"]
 mod pieces;
 mod selfplay {
-    pub const LOCKSTEP: u32 = 32;
+    pub use crate::pieces::LOCKSTEP;
 }
 mod wire {
     pub const MAX_GAMES: u32 = 256;
@@ -36,7 +36,7 @@ struct Costs {
     intake: f64,
     /// Decoding and replaying a game that another machine has played, and deflating it anew: on any thread.
     decode: f64,
-    /// Before the first game: an evaluator of the weights. After the last: the journal is synced.
+    /// Before the first game: an evaluator of the weights, made by all threads. After the last: the journal is synced.
     before: f64,
     after: f64,
     /// Writing the weights as a file; reading them, and an evaluator of them, at a worker.
@@ -49,17 +49,17 @@ struct Costs {
 
 /// Preset `overnight` on a Zen 5 core: depth 4, exact from 12 empties on, set `night`.
 const OVERNIGHT: Costs = Costs {
-    game: 1.75e-3,
-    variation: 0.33,
-    smaller: [(1, 1.40), (4, 1.16), (8, 1.09), (16, 1.03)],
+    game: 2.0e-3,
+    variation: 0.65,
+    smaller: [(1, 1.27), (4, 1.22), (8, 1.13), (16, 1.07)],
     intake: 6e-6,
-    decode: 16e-6,
-    before: 20e-3,
-    after: 5e-3,
-    pack: 0.45,
-    unpack: 0.15,
-    game_bytes: 106.0,
-    weight_bytes: 6.6e6,
+    decode: 17e-6,
+    before: 55e-3,
+    after: 3e-3,
+    pack: 0.055,
+    unpack: 0.115,
+    game_bytes: 110.0,
+    weight_bytes: 6.2e6,
 };
 
 /// The same with searches of about four times the cost (depth 6, selective).
@@ -98,10 +98,22 @@ impl Costs {
 }
 
 /// Seconds as a number that can be compared.
-#[derive(Clone, Copy, PartialEq, PartialOrd)]
+#[derive(Clone, Copy)]
 struct Time(f64);
 
+impl PartialEq for Time {
+    fn eq(&self, other: &Self) -> bool {
+        self.cmp(other).is_eq()
+    }
+}
+
 impl Eq for Time {}
+
+impl PartialOrd for Time {
+    fn partial_cmp(&self, other: &Self) -> Option<std::cmp::Ordering> {
+        Some(self.cmp(other))
+    }
+}
 
 impl Ord for Time {
     fn cmp(&self, other: &Self) -> std::cmp::Ordering {
@@ -112,8 +124,9 @@ impl Ord for Time {
 /// Seconds of a generation on one machine, its games cut into pieces, each taken by the first thread that is free. `barrier`: games
 /// after which all wait for each other.
 fn one_machine(costs: &Costs, threads: usize, pieces: &[Range<u32>], barrier: u32, chance: &mut Chance) -> f64 {
-    let mut free: BinaryHeap<Reverse<Time>> = (0..threads).map(|_| Reverse(Time(costs.before))).collect();
-    let (mut intake, mut last) = (costs.before, costs.before);
+    let before = costs.before / threads as f64;
+    let mut free: BinaryHeap<Reverse<Time>> = (0..threads).map(|_| Reverse(Time(before))).collect();
+    let (mut intake, mut last) = (before, before);
     for piece in pieces {
         if piece.start.is_multiple_of(barrier) {
             free = (0..threads).map(|_| Reverse(Time(last))).collect();
@@ -301,9 +314,10 @@ impl Simulation {
 
     fn run(mut self, games: u32, has_new_weights: bool) -> Outcome {
         let costs = self.costs;
-        let begin = costs.before + if has_new_weights { costs.pack } else { 0.0 };
+        let before = costs.before / self.cluster.coordinator as f64;
+        let begin = before + if has_new_weights { costs.pack } else { 0.0 };
         for _ in 0..self.cluster.coordinator {
-            self.at(costs.before, Event::Here(None, None));
+            self.at(before, Event::Here(None, None));
         }
         for number in 0..self.workers.len() {
             let ready = if has_new_weights {

@@ -129,11 +129,11 @@ pub fn weight_file(bytes: &[u8]) {
     let _ = WeightFile::from_bytes(bytes);
     let deflated = [b"\x89FSW\r\n\x1a\n\x03\x00\x00\x00", &[0xff, 0, 0, 0, 0, 0, 0, 0][..], &[0; 32], bytes].concat();
     assert!(WeightFile::from_bytes(&deflated).is_err());
-    let mut sealed = b"\x89FSW\r\n\x1a\n\x01\x00\x00\x00".to_vec();
-    sealed.extend_from_slice(&(bytes.len() as u64).to_le_bytes());
-    sealed.extend_from_slice(&Sha256::digest(bytes));
-    sealed.extend_from_slice(bytes);
-    if let Ok(file) = WeightFile::from_bytes(&sealed) {
+    let mut framed = b"\x89FSW\r\n\x1a\n\x01\x00\x00\x00".to_vec();
+    framed.extend_from_slice(&(bytes.len() as u64).to_le_bytes());
+    framed.extend_from_slice(&Sha256::digest(bytes));
+    framed.extend_from_slice(bytes);
+    if let Ok(file) = WeightFile::from_bytes(&framed) {
         assert_eq!(WeightFile::from_bytes(&file.to_bytes()).as_ref(), Ok(&file));
         exports(&file);
     }

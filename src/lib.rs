@@ -20,6 +20,8 @@
 //! | [`protocol`] | serving the engine, and playing against other programs |
 //! | [`book`] | opening books that learn |
 //! | [`train`] | the main job: generations of self-play and learning in a run directory |
+//! | [`report`] | how runs went |
+//! | `cluster` | games from many machines (cargo feature `cluster`) |
 //! | [`cli`] | the command line |
 //!
 //! Values are [`Score`](eval::Score)s, 1/128 disc, for the player to move; whole discs are `i32`. The same seed gives the same
@@ -63,6 +65,7 @@ mod memory;
 pub mod pattern;
 pub mod protocol;
 pub mod record;
+pub mod report;
 pub mod search;
 pub mod selfplay;
 pub mod storage;

@@ -67,6 +67,18 @@ fn kernels_equal_the_naive_board_on_random_bits() {
 }
 
 #[test]
+fn last_flips_equal_the_naive_board() {
+    let mut rng = ChaCha8Rng::seed_from_u64(4);
+    for _ in 0..20_000 {
+        let to = Square::new(rng.random_range(0..64));
+        let player = rng.next_u64() & !to.bit();
+        let position = Position::new(player, !player & !to.bit()).unwrap();
+        let naive = [position, position.pass()].map(|position| naive_flips(position, to).count_ones());
+        assert_eq!(position.count_last_flips(to), naive, "{position:?}");
+    }
+}
+
+#[test]
 fn perft_counts_are_the_published_ones() {
     let counts = [1, 4, 12, 56, 244, 1396, 8200, 55092, 390216, 3005288, 24571284];
     for (depth, count) in counts.into_iter().enumerate() {

@@ -2,6 +2,9 @@
 
 #[path = "../fuzz/checks.rs"]
 mod checks;
+#[cfg(feature = "cluster")]
+#[path = "../fuzz/messages.rs"]
+mod messages;
 
 use flipside::board::Transcript;
 use flipside::book::{Book, BookFormat, GameCounts, count_games, export};
@@ -138,4 +141,29 @@ fn engine_files() {
         vec![0x83, 0x14, 0xee, 0x26, 0x41, 0, 2, 0, 8, 1, 1, 1, 1],
     ];
     run(checks::engine_files, 200, &[0, 1, 0x10, 0x7f, 0xff], &seeds);
+}
+
+#[cfg(feature = "cluster")]
+#[test]
+fn messages_of_a_cluster() {
+    use flipside::cluster::wire::{Job, Proof, ResultLine, hash, result_to_bytes, to_text};
+    use flipside::eval::MobilityEvaluator;
+    use flipside::games::{encode, frame};
+    use flipside::search::Strength;
+    use flipside::selfplay::{SelfPlay, SelfPlayConfig, UpdateTarget};
+
+    let update = UpdateTarget::Tdleaf;
+    let play = SelfPlayConfig { strength: Strength::new(1, 4), opening_plies: 50, exploration: 0.1, update };
+    let stop = std::sync::atomic::AtomicBool::new(false);
+    let games = SelfPlay::new(&MobilityEvaluator, play).play_here(1, 0, 0..2, &stop).unwrap();
+    let name = hash(b"");
+    let job = Job { seed: 1, generation: 2, first: 0, count: 2, play, weights: name.clone(), proof: name.clone() };
+    let line = ResultLine { key: name.clone(), worker: "w".into(), first: 0, count: 2 };
+    let seeds = [
+        encode(&games),
+        result_to_bytes(&line, &[frame(0, &games)]),
+        to_text(&job),
+        to_text(&Proof { job, digest: name }),
+    ];
+    run(messages::messages, 6000, b"\x00\x01\xff{}[]\",:0129-e", &seeds);
 }

@@ -139,6 +139,17 @@ fn numpy_reads_npz() {
 }
 
 #[test]
+fn numpy_reads_weight_files_themselves() {
+    if !present("python3", &["-c", "import numpy"]) {
+        return;
+    }
+    let folder = tempfile::tempdir().unwrap();
+    let path = folder.path().join("w.fsw");
+    weights().save(&path).unwrap();
+    ask(Command::new("python3").arg("-B").arg(source("examples/fsw.py")).arg(path), &weights(), diagram);
+}
+
+#[test]
 fn the_safetensors_crate_reads_safetensors() {
     let mut bytes = Vec::new();
     let file = weights();

@@ -316,7 +316,7 @@ fn the_weights_in_the_program_are_whole_and_small() {
 }
 
 #[test]
-fn well_sealed_nonsense_is_refused() {
+fn nonsense_with_the_right_checksum_is_refused() {
     let reason = |file: &WeightFile| match WeightFile::from_bytes(&file.to_bytes()) {
         Err(FormatError::Payload { reason, .. }) => reason,
         other => panic!("{other:?}"),

@@ -38,7 +38,7 @@ pub fn xot_openings() -> Vec<Transcript> {
     parse_openings(XOT).expect("the built-in openings are legal games")
 }
 
-/// All different positions after so many moves, turned and mirrored ones counted once.
+/// All different positions after a number of moves, turned and mirrored ones counted once.
 pub fn short_openings(plies: u32) -> Vec<Transcript> {
     let mut openings = vec![Transcript::default()];
     for _ in 0..plies {

@@ -12,6 +12,11 @@ mod flip;
 #[cfg(all(target_arch = "x86_64", target_feature = "bmi2"))]
 #[path = "lines.rs"]
 mod flip;
+/// The other kernel, for the test that compares them.
+#[cfg(all(test, target_arch = "x86_64", target_feature = "bmi2"))]
+#[path = "flip.rs"]
+mod rays;
+
 mod masks;
 mod moves;
 mod notation;
@@ -28,3 +33,30 @@ pub use picture::picture;
 pub use position::{IllegalMove, Position};
 pub use square::{Bitboard, ParseSquareError, Square, Squares, squares};
 pub use symmetry::Symmetry;
+
+/// Both kernels in one build. `tests/board.rs` has their naive twin.
+#[cfg(all(test, target_arch = "x86_64", target_feature = "bmi2"))]
+mod tests {
+    use rand::{RngExt, SeedableRng};
+    use rand_chacha::ChaCha8Rng;
+
+    use super::{flip, rays, squares};
+
+    #[test]
+    fn the_two_flip_kernels_agree() {
+        let mut rng = ChaCha8Rng::seed_from_u64(1);
+        for _ in 0..20_000 {
+            let (own, other): (u64, u64) = (rng.random(), rng.random());
+            let (player, opponent) = (own & !other, other);
+            for to in squares(!(player | opponent)) {
+                assert_eq!(
+                    flip::flips(player, opponent, to),
+                    rays::flips(player, opponent, to),
+                    "{player} {opponent} {to}"
+                );
+                // All other squares are taken.
+                assert_eq!(flip::count_last_flips(player, to), rays::count_last_flips(player, to), "{player} {to}");
+            }
+        }
+    }
+}

@@ -6,11 +6,13 @@ use std::path::{Path, PathBuf};
 
 use clap::Args;
 use rayon::prelude::*;
+use serde_json::json;
 
 use super::error::{CliError, Context};
 use super::evaluator::{EvaluatorChoice, with_evaluator};
 use super::input::{FORMAT, name_of, read_bytes};
 use super::jobs::in_order;
+use super::json::{JsonArgument, write_json};
 use super::meter::Meter;
 use super::selectivity::SelectivityArgument;
 use super::session::Session;
@@ -34,8 +36,8 @@ use crate::search::{Engine, Strength};
 /// With --regret, on positions with the scores of all their moves (OBF), it searches and prints what the moves chosen lose: empty
 /// squares, positions, discs lost in the mean, and the share of positions in which none of the moves is better.
 #[derive(Args, Debug)]
-#[command(after_help = "Example:\n  flipside accuracy best.fsw scored-positions.txt\n  \
-    flipside accuracy best.fsw WTH_2024.wtb --solve-empties 14\n  \
+#[command(after_help = "Example:\n  flipside accuracy default data/ffo/fforum-1-19.obf\n  \
+    flipside accuracy default games.jsonl --solve-empties 12\n  \
     flipside accuracy default --regret --depth 4 data/ffo/fforum-20-39.obf")]
 pub struct AccuracyArguments {
     /// A weight file, `default`, `squares` or `mobility`
@@ -66,6 +68,9 @@ pub struct AccuracyArguments {
 
     #[command(flatten)]
     selective: SelectivityArgument,
+
+    #[command(flatten)]
+    json: JsonArgument,
 }
 
 /// Records that are read and labelled at a time.
@@ -85,7 +90,10 @@ impl AccuracyArguments {
         }
         let evaluator = self.weights.load()?;
         let (mut known, mut unscored) = (Vec::new(), 0);
+        let mut meter = Meter::new(session, 0, "records labelled");
+        let mut labelled_records = 0;
         self.read(session, |records| {
+            labelled_records += records.len() as u64;
             let label = |labeller: &mut Labeller, record| labeller.label(record).ok();
             let labelled: Vec<Option<Vec<Sample>>> =
                 records.par_iter().map_init(|| Labeller::new(self.solve_empties), label).collect();
@@ -95,7 +103,9 @@ impl AccuracyArguments {
                 known.extend(exact.map(|Sample { position, target, .. }| (position, target.discs() as i32)));
                 unscored += usize::from(known.len() == before);
             }
+            meter.show(labelled_records, String::new);
         })?;
+        meter.finish();
         if unscored > 0 && !known.is_empty() {
             session.say(format_args!("left out, without a score: {unscored}"));
         }
@@ -105,6 +115,15 @@ impl AccuracyArguments {
                  have positions solved: --solve-empties.",
             )
         })?;
+        if self.json.json {
+            return write_json_rows(out, &table, |row| {
+                let &Accuracy { positions, rmse, mae, bias, sd, slope, sd_after_slope } = row;
+                json!({
+                    "positions": positions, "rmse": rmse, "mae": mae, "bias": bias, "sd": sd, "slope": slope,
+                    "sd_after_slope": sd_after_slope,
+                })
+            });
+        }
         writeln!(out, "empties\tpositions\trmse\tmae\tbias\tsd\tslope\tsd-after-slope")?;
         write_rows(out, &table, |row| {
             let &Accuracy { positions, rmse, mae, bias, sd, slope, sd_after_slope } = row;
@@ -134,6 +153,12 @@ impl AccuracyArguments {
             self.nothing("has the scores of all its moves")
                 .hint("Take OBF with a score for each legal move, such as `<64 squares> X; G8:+18; H1:+12;`.")
         })?;
+        if self.json.json {
+            return write_json_rows(out, &table, |row| {
+                let &Regret { positions, lost, best } = row;
+                json!({ "positions": positions, "lost": lost, "best": best })
+            });
+        }
         writeln!(out, "empties\tpositions\tlost\tbest")?;
         write_rows(out, &table, |row| {
             let &Regret { positions, lost, best } = row;
@@ -204,6 +229,21 @@ impl AccuracyArguments {
         let names: Vec<_> = self.files.iter().map(|file| name_of(file)).collect();
         CliError::failure(format!("no position in {} {what}", names.join(", ")))
     }
+}
+
+/// The rows of a table as objects, each with its number of empty squares, and none for all positions.
+fn write_json_rows<T>(
+    out: &mut dyn Write,
+    table: &ByEmpties<T>,
+    columns: impl Fn(&T) -> serde_json::Value,
+) -> Result<(), CliError> {
+    let rows = table.rows.iter().map(|(&empties, row)| (Some(empties), row)).chain([(None, &table.all)]);
+    for (empties, row) in rows {
+        let mut object = columns(row);
+        object["empties"] = json!(empties);
+        write_json(&object, out)?;
+    }
+    Ok(())
 }
 
 /// The rows of a table, by number of empty squares, and the one of all positions.

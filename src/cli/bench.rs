@@ -19,8 +19,9 @@ use crate::selfplay::{GameRecord, SelfPlay, SelfPlayConfig, UpdateTarget};
 
 /// Measure the engine's speed; the count of nodes is a signature of what it does
 ///
-/// Prints a table, separated by tabs: section, what was counted, the count, seconds and counts a second (medians of the rounds), and
-/// the spread of the rate (largest less smallest, as a share of the median). The last line sums the nodes of perft, midgame and
+/// Prints a table, separated by tabs: section, what was counted, the count, seconds and counts a second (medians of the rounds), the
+/// spread of the rate (largest less smallest, as a share of the median), and counts in the time that a million perft leaves take one
+/// thread, by which machines compare. The last line sums the nodes of perft, midgame and
 /// endgame up: as long as it stays, a change has changed no search. Perft, midgame and endgame use one thread, self-play and
 /// learning all (--threads).
 #[derive(Args, Debug)]
@@ -52,6 +53,10 @@ enum Section {
     Selfplay,
     /// Passes over the samples of these games
     Learning,
+    /// Games through a broker on this machine, by a coordinator of one thread and workers on the others, and by one process on as many;
+    /// only where it is asked for, as it needs nats-server
+    #[cfg(feature = "cluster")]
+    Cluster,
 }
 
 const PERFT_DEPTH: u32 = 10;
@@ -65,19 +70,28 @@ const ENDGAMES: [(Section, u32, usize); 2] = [(Section::Endgame12, 12, 1000), (S
 const SELF_PLAY: SelfPlayConfig =
     SelfPlayConfig { strength: Strength::new(4, 12), opening_plies: 20, exploration: 0.02, update: UpdateTarget::Td };
 const PASSES: usize = 4;
+#[cfg(feature = "cluster")]
+const CLUSTER_GAMES: u32 = 4096;
 
 impl BenchArguments {
     /// Runs the command.
     pub fn run(self, session: &Session, out: &mut dyn Write) -> Result<(), CliError> {
         let evaluator = self.weights.load()?;
-        writeln!(out, "section\tcounted\tcount\tseconds\trate\tspread")?;
-        let mut bench = Bench { rounds: self.rounds, out, nodes: 0, seconds: 0.0 };
+        writeln!(out, "section\tcounted\tcount\tseconds\trate\tspread\tper 1M perft")?;
+        let mut bench = Bench { rounds: self.rounds, out, perft_rate: perft_rate(), nodes: 0, seconds: 0.0 };
         let asked = |section: Section| self.section.is_empty() || self.section.contains(&section);
         session.say(format_args!("{} rounds, {} threads", self.rounds, session.threads));
         if asked(Section::Perft) {
             bench.nodes("perft", || perft(Position::START, PERFT_DEPTH))?;
         }
         with_evaluator!(&evaluator, evaluator => with_games(evaluator, &mut bench, asked))?;
+        #[cfg(feature = "cluster")]
+        if self.section.contains(&Section::Cluster) {
+            let measured = super::cluster_bench::measure(session, SELF_PLAY, CLUSTER_GAMES, self.rounds)?;
+            session.say(format_args!("cluster: 1 thread coordinates and plays, {} more play", measured.workers));
+            bench.line("alone", "games", measured.games.into(), &measured.alone)?;
+            bench.line("cluster", "games", measured.games.into(), &measured.cluster)?;
+        }
         let Bench { nodes, seconds, .. } = bench;
         writeln!(out, "{nodes} nodes {seconds:.3} seconds {:.0} nodes/s", rate(nodes, seconds))?;
         Ok(())
@@ -152,6 +166,8 @@ fn learn(bench: &mut Bench, games: &[GameRecord]) -> Result<(), CliError> {
 struct Bench<'o> {
     rounds: u32,
     out: &'o mut dyn Write,
+    /// Leaves a second of one thread.
+    perft_rate: f64,
     nodes: u64,
     seconds: f64,
 }
@@ -192,9 +208,21 @@ impl Bench<'_> {
             rates.iter().fold((f64::MAX, 0.0f64), |(low, high), &rate| (low.min(rate), high.max(rate)));
         let (seconds, rate) = (median(seconds), median(&rates));
         let spread = 100.0 * (fastest - slowest) / rate.max(f64::MIN_POSITIVE);
-        writeln!(self.out, "{section}\t{counted}\t{count}\t{seconds:.3}\t{rate:.0}\t{spread:.1}%")?;
+        let relative = 1e6 * rate / self.perft_rate;
+        writeln!(self.out, "{section}\t{counted}\t{count}\t{seconds:.3}\t{rate:.0}\t{spread:.1}%\t{relative:.1}")?;
         Ok(self.out.flush()?)
     }
+}
+
+/// Leaves of perft a second: the median of some rounds, after one to warm up.
+fn perft_rate() -> f64 {
+    let round = |_| {
+        let begin = Instant::now();
+        let leaves = perft(Position::START, PERFT_DEPTH);
+        rate(leaves, begin.elapsed().as_secs_f64())
+    };
+    let rates: Vec<f64> = (0..8).map(round).skip(1).collect();
+    median(&rates)
 }
 
 fn rate(count: u64, seconds: f64) -> f64 {
@@ -230,7 +258,7 @@ mod tests {
     #[test]
     fn unequal_counts_are_refused() {
         let mut out = Vec::new();
-        let mut bench = Bench { rounds: 2, out: &mut out, nodes: 0, seconds: 0.0 };
+        let mut bench = Bench { rounds: 2, out: &mut out, perft_rate: 1.0, nodes: 0, seconds: 0.0 };
         let mut count = 0;
         let measured = bench.nodes("odd", || {
             count += 1;

@@ -28,8 +28,8 @@ use crate::selfplay::varied_positions;
 /// Prints a table, separated by tabs: empty squares, depths in plies (`end` is the end of the game), slope, offset and standard deviation in discs, correlation,
 /// and number of positions.
 #[derive(Args, Debug)]
-#[command(after_help = "Example:\n  flipside calibrate best.fsw -o strong.fsw\n  \
-    flipside match strong.fsw:selectivity=1.5,depth=10 strong.fsw:depth=8 --pairs 100")]
+#[command(after_help = "Example:\n  flipside calibrate default --depth 7 --solve-empties 14 -o strong.fsw\n  \
+    flipside match strong.fsw:selectivity=1.5,depth=6 strong.fsw:depth=4 --pairs 10")]
 pub struct CalibrateArguments {
     /// A weight file, or `default`
     #[arg(value_name = "WEIGHTS")]

@@ -54,8 +54,8 @@ impl CoordinatorArguments {
     ) -> Result<Option<ClusterGames>, CliError> {
         let Some(url) = &self.cluster else { return Ok(None) };
         let name = run.file_name().map(|name| name.to_string_lossy().into_owned()).unwrap_or_default();
-        let status = Some(run.join("workers.json"));
-        let request = ClusterRequest { broker: self.broker.address(url), run: name, status };
+        let directory = Some(run.to_owned());
+        let request = ClusterRequest { broker: self.broker.address(url), run: name, directory };
         ClusterGames::start(request, move |news| say(&news.to_string())).map(Some).map_err(told)
     }
 }

@@ -16,7 +16,7 @@ use crate::record::{ConvertError, Converted, Format, RecordError, convert};
 /// Formats: ggf, f5d6, and only to be read wthor and log, which `match --games` keeps (games); obf, egaroucid (positions). Games
 /// become positions by giving each of their positions the game's result.
 #[derive(Args, Debug)]
-#[command(after_help = "Example:\n  flipside convert WTH_2024.wtb --to f5d6 -o games.txt")]
+#[command(after_help = "Example:\n  flipside convert games.jsonl --to f5d6 -o games.txt")]
 pub struct ConvertArguments {
     /// The records; `-` is standard input
     file: PathBuf,

@@ -27,7 +27,8 @@ const LIMIT: u64 = 1 << 26;
 /// NTest checks its own weights when it starts, so the files for it are a set besides, JBa.cof to JBj.cof; in its folder of
 /// coefficients the parameters of its selective search are copied for them.
 #[derive(Args, Debug)]
-#[command(after_help = "Example:\n  flipside export --to edax best.fsw -o eval.dat")]
+#[command(after_help = "Example:\n  flipside export --to edax runs/edax/best.fsw -o eval.dat\n  \
+    flipside export --to npz default -o weights.npz")]
 pub struct ExportArguments {
     /// The engine or the open layout
     #[arg(long, value_name = "TARGET")]

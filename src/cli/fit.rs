@@ -22,9 +22,9 @@ use crate::storage::{MAX_TOML_BYTES, read_text};
 /// training lines. Same games and options, same bytes. Memory does not grow with the games. SIGINT or SIGTERM stops in good order
 /// with exit code 75, and the same command goes on where it was.
 #[derive(Args, Debug)]
-#[command(after_help = "Example:\n  flipside fit runs/tonight -o tonight.fsw\n  \
-    flipside fit runs/monday runs/tuesday --patterns edax --epochs 2 -o edax.fsw\n  \
-    flipside fit runs/tonight WTH_2024.wtb scored.obf --record-importance 0.5 -o both.fsw")]
+#[command(after_help = "Example:\n  flipside fit runs/latest -o fitted.fsw\n  \
+    flipside fit runs/latest runs/edax --patterns edax --epochs 2 -o edax.fsw\n  \
+    flipside fit runs/latest games.jsonl data/ffo/fforum-1-19.obf --record-importance 0.5 -o both.fsw")]
 pub struct FitArguments {
     /// Runs that kept their games, files of games (.fsg), recorded games, scored positions
     #[arg(required = true, value_name = "RUN|FILE")]

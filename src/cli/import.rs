@@ -15,7 +15,7 @@ use crate::export::{Engine, import};
 /// The result is an ordinary weight file with the engine's pattern set: every command takes it, and `train --from` goes on tuning
 /// it.
 #[derive(Args, Debug)]
-#[command(after_help = "Example:\n  flipside import --from zebra coeffs2.bin -o zebra.fsw")]
+#[command(after_help = "Example:\n  flipside import --from edax eval.dat -o imported.fsw")]
 pub struct ImportArguments {
     /// The engine: edax, egaroucid, ntest or zebra
     #[arg(long, value_name = "ENGINE")]

@@ -3,10 +3,12 @@
 use std::io::Write;
 
 use clap::Args;
+use serde_json::json;
 
 use super::error::{CliError, Context};
 use super::escape::on_one_line;
 use super::evaluator::EvaluatorChoice;
+use super::json::{JsonArgument, write_json};
 use super::session::Session;
 use crate::board::{Position, Square};
 use crate::eval::{DepthPair, Model, ValuedConfiguration, strongest_configurations};
@@ -17,7 +19,7 @@ use crate::weights::WeightFile;
 ///
 /// In the pictures X is a disc of the side to move, O one of the opponent's, - an empty square of the pattern.
 #[derive(Args, Debug)]
-#[command(after_help = "Example:\n  flipside inspect best.fsw --empties 24 --top 6")]
+#[command(after_help = "Example:\n  flipside inspect runs/latest/best.fsw --empties 24 --top 6")]
 pub struct InspectArguments {
     /// A weight file, or `default`
     #[arg(value_name = "WEIGHTS", default_value = "default")]
@@ -34,6 +36,9 @@ pub struct InspectArguments {
     /// Show only this pattern
     #[arg(long, value_name = "NAME")]
     pattern: Option<String>,
+
+    #[command(flatten)]
+    json: JsonArgument,
 }
 
 /// Pictures in a row.
@@ -45,6 +50,9 @@ impl InspectArguments {
         let file = self.weights.weight_file()?;
         let layout = Layout::new(&file.model.set).context(|| "cannot use the weights".to_owned())?;
         let numbers = self.patterns(&file.model)?;
+        if self.json.json {
+            return self.write_json(&file, &layout, &numbers, out);
+        }
         write_provenance(&self.weights, &file, out)?;
         write_sizes(&file.model, &layout, out)?;
         if let Some(calibration) = &file.calibration {
@@ -61,6 +69,49 @@ impl InspectArguments {
             self.write_strongest(&file.model, &layout, number, out)?;
         }
         Ok(())
+    }
+
+    fn write_json(
+        &self,
+        file: &WeightFile,
+        layout: &Layout,
+        numbers: &[usize],
+        out: &mut dyn Write,
+    ) -> Result<(), CliError> {
+        let model = &file.model;
+        let stage = model.stages.of_empties(self.empties);
+        let pattern = |&number: &usize| {
+            let pattern = &model.set.patterns[number];
+            let squares: Vec<_> = pattern.squares().map(|square| square.to_string()).collect();
+            let strongest = strongest_configurations(model, layout, stage, number, self.top);
+            let strongest: Vec<_> = strongest
+                .iter()
+                .map(|found| {
+                    let [player, opponent] = [found.discs.player, found.discs.opponent].map(|discs| squares_of(discs));
+                    json!({ "player": player, "opponent": opponent, "discs": found.value })
+                })
+                .collect();
+            json!({ "name": pattern.name, "squares": squares, "strongest": strongest })
+        };
+        let used: Vec<_> =
+            model.weights.iter().map(|weights| weights.iter().filter(|&&weight| weight != 0).count()).collect();
+        let stages: Vec<_> = (0..model.stages.count()).map(|stage| model.stages.empties_of(stage)).collect();
+        let scalars: Vec<_> = model.set.scalars.iter().map(|scalar| scalar.name()).collect();
+        let found = json!({
+            "weights": self.weights.to_string(),
+            "hash": file.hash(),
+            "provenance": file.provenance,
+            "set": model.set.name,
+            "patterns": numbers.iter().map(pattern).collect::<Vec<_>>(),
+            "scalars": scalars,
+            "empties_of_stage": stages,
+            "weights_a_stage": layout.weights(),
+            "not_zero_by_stage": used,
+            "scale": model.scale,
+            "calibrated": file.calibration.is_some(),
+            "empties": self.empties,
+        });
+        write_json(&found, out)
     }
 
     /// The numbers of the patterns to show.
@@ -86,12 +137,7 @@ impl InspectArguments {
         if strongest.is_empty() {
             return Ok(());
         }
-        let empties = match model.stages.empties_of(stage)[..] {
-            [high, .., low] if (high - low) as usize == model.stages.empties_of(stage).len() - 1 => {
-                format!("{low} to {high}")
-            }
-            ref apart => apart.iter().rev().map(u32::to_string).collect::<Vec<_>>().join(", "),
-        };
+        let empties = empties_text(&model.stages.empties_of(stage));
         let pattern = &model.set.patterns[pattern];
         let name = on_one_line(&pattern.name);
         writeln!(out, "\n{name}, {empties} empties, strongest configurations in discs for X:")?;
@@ -104,7 +150,12 @@ impl InspectArguments {
     }
 }
 
-fn write_provenance(choice: &EvaluatorChoice, file: &WeightFile, out: &mut dyn Write) -> Result<(), CliError> {
+fn squares_of(discs: u64) -> Vec<String> {
+    Square::all().filter(|square| discs & square.bit() != 0).map(|square| square.to_string()).collect()
+}
+
+/// Writes where weights come from.
+pub fn write_provenance(choice: &EvaluatorChoice, file: &WeightFile, out: &mut dyn Write) -> Result<(), CliError> {
     let from = &file.provenance;
     writeln!(out, "{choice}: weights {}", file.hash())?;
     let number = |number: u64| if number == 0 { None } else { Some(number.to_string()) };
@@ -157,9 +208,17 @@ fn write_sizes(model: &Model, layout: &Layout, out: &mut dyn Write) -> Result<()
     Ok(())
 }
 
+/// The numbers of empty squares of a stage, the highest first, in words.
+pub fn empties_text(empties: &[u32]) -> String {
+    match *empties {
+        [high, .., low] if (high - low) as usize == empties.len() - 1 => format!("{low} to {high}"),
+        _ => empties.iter().rev().map(u32::to_string).collect::<Vec<_>>().join(", "),
+    }
+}
+
 /// Lines with the pictures of some configurations side by side, the values above them. Only the rows of the board that the
 /// pattern touches are drawn.
-fn pictures(configurations: &[ValuedConfiguration], pattern: u64) -> Vec<String> {
+pub fn pictures(configurations: &[ValuedConfiguration], pattern: u64) -> Vec<String> {
     const WIDTH: usize = 20;
     let values = configurations.iter().map(|c| format!("{:<WIDTH$}", format!("{:+.2}", c.value))).collect();
     let row = |row: usize| -> String {

@@ -7,10 +7,12 @@ use std::str::FromStr;
 use std::sync::atomic::{AtomicBool, Ordering::Relaxed};
 
 use clap::Args;
+use serde_json::json;
 
 use super::error::{CliError, Context};
 use super::escape::on_one_line;
 use super::external::ExternalArguments;
+use super::json::{JsonArgument, write_json};
 use super::meter::Meter;
 use super::openings::OpeningsArguments;
 use super::player::{PlayerChoice, Shelf};
@@ -34,8 +36,8 @@ use crate::search::Strength;
 /// mean discs a game come with the ends of their 95% intervals. Illegal moves, crashes and time-outs of other programs lose the
 /// game and are told.
 #[derive(Args, Debug)]
-#[command(after_help = "Example:\n  flipside match runs/latest/best.fsw mobility --pairs 500\n  \
-    flipside match default 'gtp:edax -gtp -l 5' --pairs 100 --games games.jsonl")]
+#[command(after_help = "Example:\n  flipside match runs/latest/best.fsw mobility --pairs 100\n  \
+    flipside match default 'gtp:flipside gtp --depth 2' --depth 2 --pairs 2 --games games.jsonl")]
 pub struct MatchArguments {
     /// The player whose results are shown
     first: PlayerChoice,
@@ -81,6 +83,9 @@ pub struct MatchOptions {
     learn: bool,
 
     #[command(flatten)]
+    json: JsonArgument,
+
+    #[command(flatten)]
     external: ExternalArguments,
 }
 
@@ -105,7 +110,7 @@ impl MatchArguments {
 }
 
 impl MatchOptions {
-    /// Plays from openings of so many plies, unless others are asked for.
+    /// Plays from openings of a number of plies, unless others are asked for.
     pub fn openings_of(&mut self, plies: u32) {
         self.openings.default_plies(plies);
     }
@@ -156,6 +161,11 @@ impl MatchOptions {
             return Err(error);
         }
         let report = report.context(|| "the match cannot be played".to_owned())?;
+        if self.json.json {
+            let seconds = self.times.then(|| [first.seconds_a_game(), second.seconds_a_game()]);
+            self.write_json(players, &report, &recorder.forfeits, seconds, out)?;
+            return self.ending(&report);
+        }
         self.write_report(players, &report, out)?;
         recorder.forfeits.write(out)?;
         if self.times {
@@ -191,6 +201,50 @@ impl MatchOptions {
             writeln!(out, "sprt\t{decision}\t{llr:.2}")?;
         }
         Ok(())
+    }
+
+    fn write_json(
+        &self,
+        players: &[PlayerChoice; 2],
+        report: &MatchReport,
+        forfeits: &Forfeits,
+        seconds: Option<[f64; 2]>,
+        out: &mut dyn Write,
+    ) -> Result<(), CliError> {
+        let tally = &report.tally;
+        let (elo, (discs, error)) = (tally.elo(), tally.discs());
+        let finite = |number: f64| number.is_finite().then_some(number);
+        let interval = |value, low, high| json!({ "value": finite(value), "low": finite(low), "high": finite(high) });
+        let sprt = self.sprt.zip(report.llr).map(|(SprtArgument(sprt), llr)| {
+            let decision = match report.ending {
+                Ending::Decided(Hypothesis::H0) => Some("h0"),
+                Ending::Decided(Hypothesis::H1) => Some("h1"),
+                _ => None,
+            };
+            json!({ "elo": [sprt.hypotheses().0, sprt.hypotheses().1], "llr": llr, "decision": decision })
+        });
+        let forfeits: Vec<_> = forfeits
+            .0
+            .iter()
+            .map(|((loser, reason), count)| json!({ "loser": SEATS[*loser], "count": count, "reason": reason }))
+            .collect();
+        let found = json!({
+            "first": players[0].to_string(),
+            "second": players[1].to_string(),
+            "complete": report.ending != Ending::Stopped,
+            "pairs": tally.pairs,
+            "wins": tally.wins,
+            "draws": tally.draws,
+            "losses": tally.losses,
+            "score": tally.score(),
+            "elo": interval(elo.value, elo.low, elo.high),
+            "discs": interval(discs, discs - Z95 * error, discs + Z95 * error),
+            "superiority": tally.los(),
+            "sprt": sprt,
+            "forfeits": forfeits,
+            "seconds": seconds,
+        });
+        write_json(&found, out)
     }
 
     fn ending(&self, report: &MatchReport) -> Result<(), CliError> {

@@ -8,7 +8,10 @@ use indicatif::{ProgressBar, ProgressStyle};
 use super::session::{Progress, Session};
 
 /// Plain lines come this far apart.
-pub const LINE_EVERY: Duration = Duration::from_secs(5);
+pub const LINE_EVERY: Duration = Duration::from_secs(60);
+
+/// What bars are drawn with.
+pub const BAR: &str = "█▉▊▋▌▍▎▏ ";
 
 /// Shows how far some work has come.
 pub struct Meter {
@@ -23,10 +26,11 @@ impl Meter {
     /// Progress from 0 to `total` units.
     pub fn new(session: &Session, total: u64, unit: &'static str) -> Self {
         let bar = (session.progress == Progress::Bars).then(|| {
-            let style =
-                ProgressStyle::with_template(&format!("{{wide_bar:.green}} {{pos}}/{{len}} {unit}  {{msg}}  {{eta}}"));
+            let style = ProgressStyle::with_template(&format!(
+                "{{bar:20.green}} {{pos}}/{{len}} {unit}  {{eta}}\n{{wide_msg}}"
+            ));
             ProgressBar::with_draw_target(Some(total), session.bars())
-                .with_style(style.expect("a template of ours").progress_chars("█▉▊▋▌▍▎▏ "))
+                .with_style(style.expect("a template of ours").progress_chars(BAR))
         });
         Self { session: *session, bar, total, unit, last_line: Instant::now() }
     }
@@ -38,7 +42,7 @@ impl Meter {
             bar.set_position(done);
         } else if self.last_line.elapsed() >= LINE_EVERY {
             self.last_line = Instant::now();
-            self.session.say(format_args!("{done} of {} {}  {}", self.total, self.unit, message()));
+            self.session.log(format_args!("{done} of {} {}  {}", self.total, self.unit, message()));
         }
     }
 
@@ -47,6 +51,14 @@ impl Meter {
         match &self.bar {
             Some(bar) => bar.suspend(|| self.session.say(line)),
             None => self.session.say(line),
+        }
+    }
+
+    /// Does something that writes to a terminal which the bar may be on, too.
+    pub fn aside<T>(&self, work: impl FnOnce() -> T) -> T {
+        match &self.bar {
+            Some(bar) => bar.suspend(work),
+            None => work(),
         }
     }
 

@@ -10,7 +10,12 @@ mod book;
 mod calibrate;
 #[cfg(feature = "cluster")]
 mod cluster;
+#[cfg(feature = "cluster")]
+mod cluster_bench;
+mod completions;
+mod config;
 mod convert;
+mod diff;
 mod error;
 mod escape;
 mod eval;
@@ -22,6 +27,8 @@ mod import;
 mod input;
 mod inspect;
 mod jobs;
+mod json;
+mod layers;
 mod league;
 mod match_;
 mod memory;
@@ -32,12 +39,15 @@ mod perft;
 mod play;
 mod player;
 mod progress;
+mod report;
+mod runs;
 mod search;
 mod selectivity;
 mod serve;
 mod session;
 mod signals;
 mod solve;
+mod status;
 mod train;
 mod with_book;
 #[cfg(feature = "cluster")]
@@ -46,7 +56,7 @@ mod work;
 use std::io::{self, BufWriter, Write};
 use std::process::ExitCode;
 
-use clap::{Parser, Subcommand};
+use clap::{CommandFactory, Parser, Subcommand};
 
 use error::CliError;
 use session::{CommonArguments, Session};
@@ -56,7 +66,7 @@ use session::{CommonArguments, Session};
 /// Data goes to standard output, talk to standard error. Options win over the environment variables that their help names. Exit
 /// codes: 0 done, 1 failure, 2 usage, 75 stopped early but resumable.
 #[derive(Parser, Debug)]
-#[command(name = "flipside", version, arg_required_else_help = true, max_term_width = 110)]
+#[command(name = "flipside", version = env!("FLIPSIDE_VERSION"), arg_required_else_help = true, max_term_width = 110)]
 struct Arguments {
     #[command(subcommand)]
     command: Command,
@@ -68,6 +78,10 @@ struct Arguments {
 #[derive(Subcommand, Debug)]
 enum Command {
     Train(train::TrainArguments),
+    Config(config::ConfigArguments),
+    Runs(status::RunsArguments),
+    Status(status::StatusArguments),
+    Report(report::ReportArguments),
     #[cfg(feature = "cluster")]
     Work(work::WorkArguments),
     #[cfg(feature = "cluster")]
@@ -81,8 +95,9 @@ enum Command {
     Accuracy(accuracy::AccuracyArguments),
     Calibrate(calibrate::CalibrateArguments),
     Inspect(inspect::InspectArguments),
-    Import(import::ImportArguments),
+    Diff(diff::DiffArguments),
     Export(export::ExportArguments),
+    Import(import::ImportArguments),
     Convert(convert::ConvertArguments),
     Book(book::BookArguments),
     Play(play::PlayArguments),
@@ -90,12 +105,26 @@ enum Command {
     Nboard(serve::NboardArguments),
     Perft(perft::PerftArguments),
     Bench(bench::BenchArguments),
+    Completions(completions::CompletionsArguments),
+    Man(completions::ManArguments),
 }
 
 impl Command {
+    /// Whether it works for minutes or hours as a rule, so that the speed of the build matters.
+    fn works_long(&self) -> bool {
+        matches!(
+            self,
+            Self::Train(_) | Self::Fit(_) | Self::Match(_) | Self::League(_) | Self::Calibrate(_) | Self::Bench(_)
+        )
+    }
+
     fn run(self, session: &Session, out: &mut dyn Write) -> Result<(), CliError> {
         match self {
             Self::Train(arguments) => arguments.run(session, out),
+            Self::Config(arguments) => arguments.run(session, out),
+            Self::Runs(arguments) => arguments.run(session, out),
+            Self::Status(arguments) => arguments.run(session, out),
+            Self::Report(arguments) => arguments.run(session, out),
             #[cfg(feature = "cluster")]
             Self::Work(arguments) => arguments.run(session),
             #[cfg(feature = "cluster")]
@@ -109,6 +138,7 @@ impl Command {
             Self::Accuracy(arguments) => arguments.run(session, out),
             Self::Calibrate(arguments) => arguments.run(session, out),
             Self::Inspect(arguments) => arguments.run(session, out),
+            Self::Diff(arguments) => arguments.run(session, out),
             Self::Import(arguments) => arguments.run(session, out),
             Self::Export(arguments) => arguments.run(session, out),
             Self::Convert(arguments) => arguments.run(session, out),
@@ -118,6 +148,8 @@ impl Command {
             Self::Nboard(arguments) => arguments.run(session, out),
             Self::Perft(arguments) => arguments.run(session, out),
             Self::Bench(arguments) => arguments.run(session, out),
+            Self::Completions(arguments) => arguments.run(Arguments::command(), out),
+            Self::Man(arguments) => arguments.run(Arguments::command(), out),
         }
     }
 }
@@ -131,6 +163,9 @@ pub fn main() -> ExitCode {
     let mut out = BufWriter::new(io::stdout().lock());
     let run = |arguments: Arguments, out: &mut dyn Write| {
         let session = arguments.common.start()?;
+        if arguments.command.works_long() {
+            session.warn_of_slow_build();
+        }
         arguments.command.run(&session, out)?;
         Ok(out.flush()?)
     };
@@ -163,7 +198,6 @@ fn unusable(error: &clap::Error) -> ExitCode {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use clap::CommandFactory;
 
     #[test]
     fn the_arguments_are_consistent() {

@@ -21,7 +21,7 @@ pub struct OpeningsArguments {
     #[arg(long, value_name = "FILE")]
     openings: Option<PathBuf>,
 
-    /// Instead, all different positions after so many moves
+    /// Instead, all different positions after this number of moves
     #[arg(long, value_name = "N", conflicts_with = "openings", value_parser = clap::value_parser!(u32).range(0..=7))]
     opening_plies: Option<u32>,
 
@@ -53,7 +53,7 @@ impl OpeningsArguments {
         Ok(Settings::from([("openings".into(), hash.into()), ("seed".into(), self.seed.into())]))
     }
 
-    /// Takes the positions after so many moves where nothing else was asked for.
+    /// Takes the positions after `plies` moves where nothing else was asked for.
     pub fn default_plies(&mut self, plies: u32) {
         if self.openings.is_none() {
             self.opening_plies.get_or_insert(plies);

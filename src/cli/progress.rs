@@ -1,24 +1,32 @@
-//! Showing a run: bars on a terminal, plain lines elsewhere. A reader of events, nothing more.
+//! Showing a run: bars on a terminal, plain lines elsewhere. A reader of events, nothing more. Generations are counted from 1.
 
+use std::path::{Path, PathBuf};
 use std::time::Instant;
 
 use indicatif::{MultiProgress, ProgressBar, ProgressStyle};
 
 use super::escape::on_lines;
-use super::meter::LINE_EVERY;
+use super::meter::{BAR, LINE_EVERY};
 use super::session::{Progress, Session};
-use crate::train::{Budget, GateMatch, TrainEvent};
+use crate::report::text::{budget, count, duration, elo};
+use crate::train::{Budget, GateMatch, TrainConfig, TrainEvent};
 
 /// Shows the events of a run.
 pub struct TrainProgress<'s> {
     session: &'s Session,
-    budget: Budget,
+    config: TrainConfig,
+    directory: PathBuf,
     bars: Option<Bars>,
     began: Instant,
     last_line: Instant,
-    /// Games and positions played in this session.
-    games: u64,
-    positions: u64,
+    budget: Budget,
+    /// What the run is doing.
+    doing: Doing,
+    /// Whether this session has done anything for the budget.
+    has_worked: bool,
+    /// The phase at hand, and what this session has played of it: games, positions, and seconds of playing.
+    phase: usize,
+    played: (u64, u64, f64),
     /// Generations learned, and the games they had.
     learned: (u32, u64),
     /// Games of the generation at hand: played so far, and in all.
@@ -30,39 +38,76 @@ pub struct TrainProgress<'s> {
     earlier: f64,
 }
 
+/// What a run is doing, with how far it is.
+#[derive(Clone, Copy)]
+enum Doing {
+    Playing,
+    Learning,
+    Fitting { done: f64, loss: f64 },
+    Gate { done: u32, pairs: u32 },
+}
+
+impl Doing {
+    /// The share that is done.
+    fn share(self, (played, games): (u32, u32)) -> f64 {
+        let of = |done: u32, all: u32| f64::from(done) / f64::from(all.max(1));
+        match self {
+            Self::Playing => of(played, games),
+            Self::Learning => 1.0,
+            Self::Fitting { done, .. } => done,
+            Self::Gate { done, pairs } => of(done, pairs),
+        }
+    }
+
+    fn words(self, (played, games): (u32, u32)) -> String {
+        match self {
+            Self::Playing => format!("playing   {} of {} games", count(played.into()), count(games.into())),
+            Self::Learning => "learning".to_owned(),
+            Self::Fitting { done, loss } => format!("fitting   {:.0}% of all games, loss {loss:.3}", 100.0 * done),
+            Self::Gate { done, pairs } => format!("gate      {done} of {pairs} pairs"),
+        }
+    }
+}
+
+/// No line is longer than 58 columns, so that a terminal that is made narrower has none to wrap, and no ghosts to show.
 struct Bars {
     all: MultiProgress,
     run: ProgressBar,
-    generation: ProgressBar,
+    step: ProgressBar,
 }
+
+/// Steps of a bar.
+const STEPS: u64 = 1000;
 
 impl Bars {
     fn new(session: &Session) -> Self {
         let all = MultiProgress::with_draw_target(session.bars());
-        let style = |template: &str| {
-            ProgressStyle::with_template(template).expect("a template of ours").progress_chars("█▉▊▋▌▍▎▏ ")
-        };
-        let run = all.add(ProgressBar::new(1000));
-        // The summary has a line of its own, cut at the width of the terminal.
-        run.set_style(style("{wide_msg}\nrun        {wide_bar:.green} {percent:>3} %"));
-        let generation = all.add(ProgressBar::new(1));
-        generation.set_style(style("generation {wide_bar:.cyan} {pos}/{len} games"));
-        Self { all, run, generation }
+        let style =
+            |template: &str| ProgressStyle::with_template(template).expect("a template of ours").progress_chars(BAR);
+        let run = all.add(ProgressBar::new(STEPS));
+        run.set_style(style("run   {bar:40.green} {percent:>3} %  \n{msg}"));
+        let step = all.add(ProgressBar::new(STEPS));
+        step.set_style(style("step  {bar:40.cyan} {percent:>3} %  \n{msg}"));
+        Self { all, run, step }
     }
 }
 
 impl<'s> TrainProgress<'s> {
     /// A display for one session of a run.
-    pub fn new(session: &'s Session, budget: Budget) -> Self {
+    pub fn new(session: &'s Session, config: &TrainConfig, directory: &Path) -> Self {
         let now = Instant::now();
         Self {
             session,
-            budget,
+            config: config.clone(),
+            directory: directory.to_owned(),
             bars: (session.progress == Progress::Bars).then(|| Bars::new(session)),
             began: now,
             last_line: now,
-            games: 0,
-            positions: 0,
+            budget: Budget::default(),
+            doing: Doing::Playing,
+            has_worked: false,
+            phase: 0,
+            played: (0, 0, 0.0),
             learned: (0, 0),
             at_hand: (0, 1),
             loss: None,
@@ -74,41 +119,22 @@ impl<'s> TrainProgress<'s> {
     /// Shows an event.
     pub fn show(&mut self, event: &TrainEvent) {
         match event {
-            TrainEvent::Start { generation, resumed, threads, patterns, weights, games, elapsed, baseline } => {
-                self.baseline = *baseline;
-                self.learned = (*generation, *games);
+            TrainEvent::Start { generation, games, elapsed, baseline, budget, .. } => {
+                (self.baseline, self.budget, self.learned) = (*baseline, *budget, (*generation, *games));
                 self.earlier = elapsed - self.began.elapsed().as_secs_f64();
-                let how = if *resumed { format!("resuming after {generation} generations") } else { "new run".into() };
-                self.say(&format!("{how}: pattern set {patterns}, {weights} weights a stage, {threads} threads"));
+                self.phase = self.config.phase_number(*generation);
+                self.say(&self.first_line(event));
             }
-            TrainEvent::FellBack { reason, generation } => {
-                self.say(&format!("going on from the checkpoint after {generation} generations, since {reason}"));
-            }
-            TrainEvent::Restored { file } => {
-                self.say(&format!("`{file}` was not the run's, or missing: written anew from the checkpoint"));
-            }
-            TrainEvent::Waiting { file, reason } => {
-                self.say(&format!("cannot write `{file}` ({reason}); trying again for some minutes"));
-            }
-            TrainEvent::LowRoom { needed, room } => self.say(&format!(
-                "the games will need some {} MB and the disk has {} MB: make room, or begin anew with `keep-games = false`",
-                needed / 1_000_000,
-                room / 1_000_000
-            )),
-            TrainEvent::BadRecord { file, reason } => self.say(&format!("left out: `{file}`: {reason}")),
-            TrainEvent::Records { file, read, left_out, positions, loss, seconds } => {
-                let seconds = duration(*seconds);
-                self.say(&format!(
-                    "records `{file}`: {read} read, {left_out} left out, {positions} positions, loss {loss:.2}, {seconds}"
-                ));
-            }
-            TrainEvent::Batch { played, games, positions, replayed, .. } => {
+            TrainEvent::Batch { generation, played, games, positions, replayed, seconds } => {
+                self.enter_phase_of(*generation);
                 if !replayed {
-                    self.games += u64::from(played - self.at_hand.0);
-                    self.positions += positions;
+                    let new = u64::from(played.saturating_sub(self.at_hand.0));
+                    self.played = (self.played.0 + new, self.played.1 + positions, self.played.2 + seconds);
                 }
+                self.has_worked = true;
                 self.at_hand = (*played, *games);
-                self.refresh();
+                self.doing = if played < games { Doing::Playing } else { Doing::Learning };
+                self.draw();
             }
             TrainEvent::PlayedAgain { generation, reason } => {
                 self.at_hand.0 = 0;
@@ -118,55 +144,127 @@ impl<'s> TrainProgress<'s> {
                 self.loss = Some(*loss);
                 self.earlier = elapsed - self.began.elapsed().as_secs_f64();
                 self.learned = (generation + 1, *games);
-                self.at_hand.0 = 0;
-                self.refresh();
+                self.at_hand = (0, self.config.phase(generation + 1).games);
+                (self.doing, self.has_worked) = (Doing::Playing, true);
+                self.draw();
             }
             TrainEvent::Fitting { done, loss } => {
-                let summary = format!("fitting to all kept games  {:.0}%  loss {loss:.3}", 100.0 * done);
-                self.draw(summary);
+                (self.doing, self.has_worked) = (Doing::Fitting { done: *done, loss: *loss }, true);
+                self.draw();
+            }
+            TrainEvent::Gating { done, pairs } => {
+                (self.doing, self.has_worked) = (Doing::Gate { done: *done, pairs: *pairs }, true);
+                self.draw();
+            }
+            TrainEvent::Gate { baseline, .. } => {
+                self.baseline = Some(*baseline);
+                self.doing = Doing::Playing;
+                self.say(&self.line_of(event).unwrap_or_default());
+            }
+            TrainEvent::End { finished: true, elapsed, .. } if !self.has_worked => {
+                self.say(&format!(
+                    "the budget is used up already: {} of {}; `flipside train --resume {} --hours N` adds to it",
+                    duration(*elapsed),
+                    budget(&self.budget),
+                    self.directory.display()
+                ));
+            }
+            _ => {
+                if let Some(line) = self.line_of(event) {
+                    self.say(&line);
+                }
+            }
+        }
+    }
+
+    /// How a session begins, and until when it goes.
+    fn first_line(&self, event: &TrainEvent) -> String {
+        let TrainEvent::Start { generation, resumed, threads, patterns, weights, elapsed, .. } = event else {
+            return String::new();
+        };
+        let threads = if *threads == 1 { "1 thread".to_owned() } else { format!("{threads} threads") };
+        let what = format!("pattern set {patterns}, {weights} weights a stage, {threads}");
+        let until = if self.budget.is_none() { "no end".to_owned() } else { budget(&self.budget) };
+        let directory = self.directory.display();
+        if *resumed {
+            let so_far = duration(*elapsed);
+            format!(
+                "going on with {directory} after {generation} generations and {so_far}: {what}; until {until} from the \
+                 beginning of the run"
+            )
+        } else {
+            format!("new run in {directory}: {what}; until {until}")
+        }
+    }
+
+    /// The line that an event leaves, if any.
+    fn line_of(&self, event: &TrainEvent) -> Option<String> {
+        Some(match event {
+            TrainEvent::Amended { generation, changes } => {
+                format!("from generation {} on: {}", generation + 1, changes.join("; "))
+            }
+            TrainEvent::FellBack { reason, generation } => {
+                format!("going on from the checkpoint after {generation} generations, since {reason}")
+            }
+            TrainEvent::Restored { file } => {
+                format!("`{file}` was not the run's, or missing: written anew from the checkpoint")
+            }
+            TrainEvent::Waiting { file, reason } => {
+                format!("cannot write `{file}` ({reason}); trying again for some minutes")
+            }
+            TrainEvent::LowRoom { needed, room } => format!(
+                "the games will need some {} MB and the disk has {} MB: make room, or begin anew with `keep-games = false`",
+                needed / 1_000_000,
+                room / 1_000_000
+            ),
+            TrainEvent::BadRecord { file, reason } => format!("left out: `{file}`: {reason}"),
+            TrainEvent::Records { file, read, left_out, positions, loss, seconds } => {
+                let seconds = duration(*seconds);
+                format!(
+                    "records `{file}`: {read} read, {left_out} left out, {positions} positions, loss {loss:.2}, {seconds}"
+                )
             }
             TrainEvent::Fitted { games, positions, loss, held_out, seconds, .. } => {
                 let held_out = held_out.map_or(String::new(), |held_out| format!(", on games held out {held_out:.3}"));
                 let seconds = duration(*seconds);
-                self.say(&format!(
-                    "fitted to {games} games, {positions} positions: loss {loss:.3}{held_out}, {seconds}"
-                ));
+                format!("fitted to {games} games, {positions} positions: loss {loss:.3}{held_out}, {seconds}")
             }
             TrainEvent::Gate { best, baseline, promoted, .. } => {
-                self.baseline = Some(*baseline);
                 let verdict = match (promoted, best) {
                     (true, _) => "new best".to_owned(),
                     (false, Some(best)) => format!("best stays, {:.0}% sure is too little", 100.0 * best.superiority),
                     (false, None) => "best stays".to_owned(),
                 };
-                let against_best =
-                    best.map_or(String::new(), |result| format!("against the best {}; ", points(&result)));
-                let baseline = points(baseline);
-                let generation = self.learned.0;
-                self.say(&format!("generation {generation}: {against_best}against mobility {baseline}: {verdict}"));
+                let best = best.map_or(String::new(), |result| format!("against the best {}; ", points(&result)));
+                let (generation, baseline) = (self.learned.0, points(baseline));
+                format!("gate after generation {generation}: {best}against mobility {baseline}: {verdict}")
             }
-            TrainEvent::Checkpoint { .. } => {}
             TrainEvent::End { generation, finished, elapsed } => {
                 let how = if *finished { "finished" } else { "stopped" };
-                self.say(&format!("{how} after {generation} generations and {}", duration(*elapsed)));
+                format!("{how} after {generation} generations and {}", duration(*elapsed))
             }
+            _ => return None,
+        })
+    }
+
+    /// Rates are those of a phase: another one plays otherwise.
+    fn enter_phase_of(&mut self, generation: u32) {
+        let phase = self.config.phase_number(generation);
+        if phase != self.phase {
+            (self.phase, self.played) = (phase, (0, 0, 0.0));
         }
     }
 
     /// Draws the bars, or says a line if the last one is some time ago.
-    fn refresh(&mut self) {
-        self.draw(self.summary());
-    }
-
-    fn draw(&mut self, summary: String) {
+    fn draw(&mut self) {
         if let Some(bars) = &self.bars {
-            bars.run.set_position((1000.0 * self.share()) as u64);
-            bars.run.set_message(summary);
-            bars.generation.set_length(self.at_hand.1.into());
-            bars.generation.set_position(self.at_hand.0.into());
+            bars.run.set_position((STEPS as f64 * self.share()) as u64);
+            bars.run.set_message(format!("{}\n{}", self.state(), self.strength()));
+            bars.step.set_position((STEPS as f64 * self.doing.share(self.at_hand)) as u64);
+            bars.step.set_message(format!("{}\n{}", self.doing.words(self.at_hand), self.rates()));
         } else if self.last_line.elapsed() >= LINE_EVERY {
             self.last_line = Instant::now();
-            self.say(&summary);
+            self.say(&self.summary());
         }
     }
 
@@ -187,25 +285,39 @@ impl<'s> TrainProgress<'s> {
         self.earlier + self.began.elapsed().as_secs_f64()
     }
 
-    fn summary(&self) -> String {
-        let seconds = self.began.elapsed().as_secs_f64();
-        let (games, positions) = (self.games as f64 / seconds, self.positions as f64 / seconds);
+    /// Where the run is, and how long it will go on.
+    fn state(&self) -> String {
         let share = self.share();
         let left = if share > 0.0 { duration(self.elapsed() * (1.0 / share - 1.0)) } else { "?".into() };
+        let (phase, phases) = (self.phase + 1, self.config.phases.len());
+        format!("generation {}, phase {phase} of {phases}, {left} left", self.learned.0 + 1)
+    }
+
+    /// How good the weights are.
+    fn strength(&self) -> String {
         let loss = self.loss.map_or("-".into(), |loss| format!("{loss:.2}"));
-        let elo = self.baseline.map_or("-".into(), |result| elo(&result));
-        let generation = self.learned.0 + 1;
-        format!(
-            "generation {generation}  {games:.0} games/s  {positions:.0} positions/s  loss {loss}  {left} left  \
-             Elo over mobility {elo}"
-        )
+        let elo = self.baseline.map_or("-".into(), |result| elo(result.elo));
+        format!("loss {loss}, Elo over mobility {elo}")
+    }
+
+    /// How fast games were played in this phase.
+    fn rates(&self) -> String {
+        let (games, positions, seconds) = self.played;
+        if seconds == 0.0 {
+            return "no games played in this phase yet".to_owned();
+        }
+        format!("{:.0} games/s, {} positions/s", games as f64 / seconds, count((positions as f64 / seconds) as u64))
+    }
+
+    fn summary(&self) -> String {
+        format!("{}; {}; {}; {}", self.state(), self.doing.words(self.at_hand), self.rates(), self.strength())
     }
 
     /// A line that stays.
     fn say(&self, line: &str) {
         match &self.bars {
             Some(bars) => drop(bars.all.println(on_lines(line))),
-            None => self.session.say(line),
+            None => self.session.log(line),
         }
     }
 
@@ -222,7 +334,7 @@ impl<'s> TrainProgress<'s> {
     /// Leaves the terminal tidy.
     pub fn finish(&self) {
         if let Some(bars) = &self.bars {
-            bars.generation.finish_and_clear();
+            bars.step.finish_and_clear();
             bars.run.abandon();
         }
     }
@@ -230,33 +342,20 @@ impl<'s> TrainProgress<'s> {
 
 fn points(result: &GateMatch) -> String {
     let GateMatch { wins, draws, losses, score, .. } = result;
-    format!("+{wins} ={draws} -{losses} ({:.1}%, Elo {})", 100.0 * score, elo(result))
-}
-
-/// The difference with the ends of its 95% interval.
-fn elo(result: &GateMatch) -> String {
-    let [elo, low, high] = result.elo;
-    format!("{elo:+.0} [{low:+.0}, {high:+.0}]")
-}
-
-/// Hours, minutes and seconds, the two largest that matter.
-fn duration(seconds: f64) -> String {
-    let whole = seconds.round() as u64;
-    match (whole / 3600, whole / 60 % 60, whole % 60) {
-        (0, 0, seconds) => format!("{seconds} s"),
-        (0, minutes, seconds) => format!("{minutes} min {seconds} s"),
-        (hours, minutes, _) => format!("{hours} h {minutes} min"),
-    }
+    format!("+{wins} ={draws} -{losses} ({:.1}%, Elo {})", 100.0 * score, elo(result.elo))
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::train::PRESETS;
 
-    #[test]
-    fn a_resumed_run_knows_at_once_how_much_is_left() {
-        let session = Session { progress: Progress::Silent, threads: 1 };
-        let start = TrainEvent::Start {
+    const SESSION: Session = Session { progress: Progress::Silent, threads: 1 };
+
+    fn progress(budget: Budget) -> TrainProgress<'static> {
+        let config = TrainConfig::from_layers(&[PRESETS[1].1.parse().unwrap()]).unwrap();
+        let mut progress = TrainProgress::new(&SESSION, &config, Path::new("runs/one"));
+        progress.show(&TrainEvent::Start {
             generation: 30,
             resumed: true,
             threads: 1,
@@ -265,10 +364,16 @@ mod tests {
             games: 60_000,
             elapsed: 7_000.0,
             baseline: None,
-        };
+            budget,
+            time: 0,
+        });
+        progress
+    }
+
+    #[test]
+    fn a_resumed_run_knows_at_once_how_much_is_left() {
         let shown = |budget: Budget| {
-            let mut progress = TrainProgress::new(&session, budget);
-            progress.show(&start);
+            let progress = progress(budget);
             (progress.share(), progress.summary())
         };
         // Some time of the test's own is added; it is not an hour.
@@ -276,5 +381,49 @@ mod tests {
         assert!((0.1..0.15).contains(&share) && summary.contains("left"), "{share} {summary}");
         assert_eq!(shown(Budget { generations: Some(120), ..Budget::default() }).0, 0.25);
         assert_eq!(shown(Budget { games: Some(120_000), ..Budget::default() }).0, 0.5);
+    }
+
+    #[test]
+    fn rates_are_those_of_the_phase() {
+        let mut progress = progress(Budget { seconds: Some(70_000.0), ..Budget::default() });
+        let batch = |generation, played, seconds| TrainEvent::Batch {
+            generation,
+            played,
+            games: 8192,
+            positions: 1000,
+            replayed: false,
+            seconds,
+        };
+        progress.show(&batch(30, 4000, 1.0));
+        assert!(progress.rates().starts_with("4000 games/s"), "{}", progress.rates());
+        assert!(progress.state().starts_with("generation 31, phase 2 of 4"), "{}", progress.state());
+        progress.at_hand = (0, 8192);
+        progress.show(&batch(36, 100, 1.0));
+        assert!(progress.rates().starts_with("100 games/s"), "{}", progress.rates());
+    }
+
+    #[test]
+    fn no_line_of_the_bars_is_wider_than_a_narrow_terminal() {
+        let mut progress = progress(Budget { seconds: Some(700_000.0), ..Budget::default() });
+        progress.loss = Some(12.34);
+        let result = GateMatch {
+            wins: 1,
+            draws: 0,
+            losses: 0,
+            score: 1.0,
+            elo: [-1234.0, -2345.0, -1000.0],
+            discs: 1.0,
+            superiority: 0.5,
+        };
+        progress.baseline = Some(result);
+        progress.learned.0 = 12_345;
+        progress.played = (123_456, 1 << 40, 1.0);
+        let at_hand = (100_000_000, 100_000_000);
+        let doing =
+            [Doing::Playing, Doing::Fitting { done: 1.0, loss: 12.345 }, Doing::Gate { done: 9999, pairs: 9999 }];
+        let lines = [progress.state(), progress.strength(), progress.rates()];
+        for line in doing.map(|doing| doing.words(at_hand)).into_iter().chain(lines) {
+            assert!(line.chars().count() <= 58, "{line}");
+        }
     }
 }

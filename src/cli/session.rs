@@ -2,6 +2,7 @@
 
 use std::fmt::Display;
 use std::io::{self, IsTerminal, Write};
+use std::time::SystemTime;
 
 use clap::builder::FalseyValueParser;
 use clap::{Args, ValueEnum};
@@ -10,6 +11,7 @@ use indicatif::ProgressDrawTarget;
 
 use super::error::{CliError, Context};
 use super::escape::on_lines;
+use crate::weights::rfc3339;
 
 /// The options of every command, as typed.
 #[derive(Args, Debug)]
@@ -99,6 +101,23 @@ impl Session {
     /// `--progress always` asks for bars).
     pub fn bars(&self) -> ProgressDrawTarget {
         ProgressDrawTarget::term_like_with_hz(Box::new(Term::stderr()), 10)
+    }
+
+    /// Says so if the program was built without what this CPU has and its speed rests on, as `cargo install` from elsewhere does.
+    pub fn warn_of_slow_build(&self) {
+        #[cfg(all(target_arch = "x86_64", not(target_feature = "avx2")))]
+        if is_x86_feature_detected!("avx2") && is_x86_feature_detected!("bmi2") {
+            self.say(
+                "flipside: note: this build does not use this CPU's AVX2 and BMI2 and is slower than it could be; build it in its \
+                 checkout, or with RUSTFLAGS=\"-C target-cpu=x86-64-v3\"",
+            );
+        }
+    }
+
+    /// Says a line with the time (UTC), which is what a log wants.
+    pub fn log(&self, text: impl Display) {
+        let now = rfc3339(SystemTime::now()).replace('T', " ").replace('Z', "");
+        self.say(format_args!("{now}  {text}"));
     }
 
     /// Says a line on standard error, unless told to be quiet. A closed standard error is nobody's loss.

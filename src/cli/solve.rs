@@ -5,12 +5,15 @@ use std::path::PathBuf;
 use std::time::Instant;
 
 use clap::Args;
+use serde_json::json;
 
 use super::error::CliError;
 use super::evaluator::{WeightsArgument, with_evaluator};
 use super::input::read_positions;
 use super::jobs::in_order;
+use super::json::{JsonArgument, write_json};
 use super::memory::check_tables;
+use super::meter::Meter;
 use super::session::{Session, start_threads};
 use crate::board::ScoredDiagram;
 use crate::eval::Evaluator;
@@ -34,6 +37,9 @@ pub struct SolveArguments {
 
     #[command(flatten)]
     weights: WeightsArgument,
+
+    #[command(flatten)]
+    json: JsonArgument,
 
     /// Find out only who wins, which is faster
     #[arg(long)]
@@ -72,7 +78,10 @@ impl SolveArguments {
     ) -> Result<(), CliError> {
         let begin = Instant::now();
         let (mut solved, mut nodes, mut wrong) = (0, 0, 0);
-        writeln!(out, "empties\tscore\tmove\tnodes\tseconds")?;
+        if !self.json.json {
+            writeln!(out, "empties\tscore\tmove\tnodes\tseconds")?;
+        }
+        let mut meter = Meter::new(session, positions.len() as u64, "positions");
         let hard = |scored: &ScoredDiagram| scored.diagram.position.empties() >= TOGETHER;
         for positions in positions.chunk_by(|a, b| hard(a) == hard(b)) {
             let (at_once, threads, log2_hash) = if hard(&positions[0]) {
@@ -96,16 +105,32 @@ impl SolveArguments {
                 let empties = scored.diagram.position.empties();
                 let best = analysis.best.map_or("--".to_owned(), |square| square.to_string());
                 let score = self.score(analysis.discs());
-                writeln!(out, "{empties}\t{score}\t{best}\t{}\t{seconds:.3}", analysis.nodes)?;
+                if self.json.json {
+                    let (position, nodes) = (scored.diagram.to_string(), analysis.nodes);
+                    let score = if self.wld { json!(score) } else { json!(analysis.discs()) };
+                    let best = analysis.best.map(|square| square.to_string());
+                    let found = json!({
+                        "position": position, "empties": empties, "score": score, "move": best, "nodes": nodes, "seconds": seconds
+                    });
+                    meter.aside(|| write_json(&found, out))?;
+                } else {
+                    meter.aside(|| writeln!(out, "{empties}\t{score}\t{best}\t{}\t{seconds:.3}", analysis.nodes))?;
+                }
+                meter.show(solved, || format!("{empties} empties"));
                 if let Some(known) = self.contradiction(scored, analysis.discs()) {
                     wrong += 1;
-                    session.say(format_args!("position {solved}: {score} where the file says {known}"));
+                    meter.say(format_args!("position {solved}: {score} where the file says {known}"));
                 }
                 Ok(out.flush()?)
             })?;
         }
         let seconds = begin.elapsed().as_secs_f64();
-        writeln!(out, "total\t{solved}\t\t{nodes}\t{seconds:.3}")?;
+        meter.finish();
+        if self.json.json {
+            write_json(&json!({ "positions": solved, "nodes": nodes, "seconds": seconds }), out)?;
+        } else {
+            writeln!(out, "total\t{solved}\t\t{nodes}\t{seconds:.3}")?;
+        }
         session.say(format_args!("{:.1} million positions a second", nodes as f64 / seconds / 1e6));
         if wrong == 0 {
             Ok(())

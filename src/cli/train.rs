@@ -3,36 +3,52 @@
 use std::io::{self, IsTerminal, Write};
 use std::path::{Path, PathBuf};
 
-use clap::{Args, ValueEnum};
+use clap::Args;
 
-use super::error::{CliError, Context};
+use super::error::CliError;
 use super::evaluator::EvaluatorChoice;
+use super::layers::{Layers, Preset};
 use super::progress::TrainProgress;
+use super::runs::{new_directory, point_latest_to};
 use super::session::Session;
 use super::signals::{outlive_terminal, stop_on_signals};
-use crate::storage::{MAX_TOML_BYTES, read_text};
-use crate::train::{Budget, Outcome, PRESETS, TrainConfig, TrainError, TrainRequest, train};
+use crate::report::TensorBoard;
+use crate::train::{Budget, Outcome, Resume, TrainConfig, TrainError, TrainEvent, TrainRequest, stored_config, train};
 
 /// Learn weights from self-play: the main job
 ///
 /// Plays generations of games against itself, learns from them, measures its strength, and leaves `best.fsw` (the last weights to
-/// beat the best before) and `last.fsw` (the newest) in the run directory. A run that was stopped goes on where it was when the
-/// same command is given again. SIGINT or SIGTERM stops it within a second or two, with nothing lost, and exits with 75; a second
-/// one exits at once. A terminal that is closed does not stop it.
+/// beat the best before) and `last.fsw` (the newest) in the run's directory, whose name is told first. `runs/latest` is a link to
+/// the directory in `runs` that was at work last.
+///
+/// A run that was stopped goes on where it was by --resume, or when the same command is given again if that has --run. SIGINT or
+/// SIGTERM stops it within a second or two, with nothing lost, and exits with 75; a second one exits at once. A terminal that is
+/// closed does not stop it.
 #[derive(Args, Debug)]
-#[command(after_help = "Example:\n  flipside train --preset overnight --run runs/tonight\n  \
-    flipside train --run runs/long --hours 8 --patterns my.toml --seed 7\n  \
+#[command(after_help = "Example:\n  flipside train --preset quick\n  \
+    flipside train --resume runs/latest --hours 2\n  \
+    flipside train --run runs/edax --patterns edax --hours 8 --seed 7\n  \
     flipside train --run runs/tonight --cluster nats://localhost   # with `flipside work` on other machines")]
 pub struct TrainArguments {
-    /// Directory of the run; it is made where there is none
-    #[arg(long, env = "FLIPSIDE_RUN", hide_env_values = true, value_name = "DIR", default_value = "runs/latest")]
-    run: PathBuf,
+    /// Directory of the run; a run that is there already goes on [default: a new one in `runs`, named by date and time in UTC]
+    #[arg(long, env = "FLIPSIDE_RUN", hide_env_values = true, value_name = "DIR")]
+    run: Option<PathBuf>,
+
+    /// Fail if there is a run in --run already
+    #[arg(long, requires = "run")]
+    new: bool,
+
+    /// Go on with the run in this directory by the configuration that is stored there. A --config given with it changes what can be
+    /// changed from the next generation on: `gate`, `fit`, `passes`, rates, phases to come
+    #[arg(long, value_name = "RUN")]
+    #[arg(conflicts_with_all = ["run", "new", "preset", "seed", "patterns", "records", "from"])]
+    resume: Option<PathBuf>,
 
     /// Configuration to begin with; it brings a budget of minutes too
     #[arg(long, value_enum, default_value_t = Preset::Evening)]
     preset: Preset,
 
-    /// A TOML file with keys that replace the preset's (see config.toml in any run directory, and the README)
+    /// A TOML file with keys that replace the preset's; `flipside config` prints all of them, and what they mean
     #[arg(long, env = "FLIPSIDE_CONFIG", hide_env_values = true, value_name = "FILE")]
     config: Option<PathBuf>,
 
@@ -53,10 +69,6 @@ pub struct TrainArguments {
     #[arg(long, value_name = "FILE")]
     from: Option<EvaluatorChoice>,
 
-    /// What to do with a run that is there already
-    #[arg(long, value_enum, default_value_t = Resume::Auto)]
-    resume: Resume,
-
     #[command(flatten)]
     budget: BudgetArguments,
 
@@ -65,9 +77,12 @@ pub struct TrainArguments {
     cluster: super::cluster::CoordinatorArguments,
 }
 
-/// When the run is finished. Time and games of earlier sessions of the run count too.
+/// When the run is finished.
 #[derive(Args, Debug)]
-#[command(next_help_heading = "Budget (default: the preset's minutes; the first limit reached counts)")]
+#[command(
+    next_help_heading = "Budget, counted from the beginning of the run, or with --resume from now; the first limit \
+    reached counts (default: the preset's minutes, or with --resume what is left of the budget before)"
+)]
 struct BudgetArguments {
     /// Minutes of work
     #[arg(long, value_name = "N", value_parser = positive)]
@@ -86,24 +101,6 @@ struct BudgetArguments {
     games: Option<u64>,
 }
 
-#[derive(Clone, Copy, PartialEq, Eq, Debug, ValueEnum)]
-enum Preset {
-    /// Two minutes, to see how it goes
-    Quick,
-    /// Two hours
-    Evening,
-    /// Ten hours
-    Overnight,
-}
-
-#[derive(Clone, Copy, PartialEq, Eq, Debug, ValueEnum)]
-enum Resume {
-    /// Go on with it
-    Auto,
-    /// Refuse to touch it
-    Never,
-}
-
 fn positive(text: &str) -> Result<f64, String> {
     match text.parse::<f64>() {
         Ok(number) if number > 0.0 && number.is_finite() => Ok(number),
@@ -114,24 +111,35 @@ fn positive(text: &str) -> Result<f64, String> {
 impl TrainArguments {
     /// Runs the command.
     pub fn run(self, session: &Session, out: &mut dyn Write) -> Result<(), CliError> {
-        let (config, preset_minutes) = self.config()?;
-        let budget = self.budget.resolve(preset_minutes);
+        let (directory, config, budget, resume) = self.wanted()?;
         let from = self.from.as_ref().map(EvaluatorChoice::weight_file).transpose()?;
         let stop = stop_on_signals()?;
         outlive_terminal()?;
         let has_terminal = io::stdout().is_terminal();
-        let mut progress = TrainProgress::new(session, budget);
-        let resume = self.resume == Resume::Auto;
+        let mut progress = TrainProgress::new(session, &config, &directory);
         #[cfg_attr(not(feature = "cluster"), expect(unused_mut, reason = "all games are played here"))]
         let mut request =
-            TrainRequest { budget, resume, from: from.as_ref(), ..TrainRequest::new(&config, &self.run, &stop) };
+            TrainRequest { budget, resume, from: from.as_ref(), ..TrainRequest::new(&config, &directory, &stop) };
         #[cfg(feature = "cluster")]
-        let cluster = self.cluster.start(&self.run, progress.speaker())?;
+        let cluster = self.cluster.start(&directory, progress.speaker())?;
         #[cfg(feature = "cluster")]
         if let Some(cluster) = &cluster {
             request.games = cluster;
         }
-        let outcome = train(&request, &mut |event| progress.show(event));
+        let mut board = None;
+        let outcome = train(&request, &mut |event| {
+            if let TrainEvent::Start { .. } = event {
+                point_latest_to(&directory, session);
+                let begun = config.events.tensorboard.then(|| TensorBoard::create(&directory));
+                board = told_if_not(begun.transpose(), session).flatten();
+            }
+            progress.show(event);
+            if let Some(open) = &mut board
+                && told_if_not(open.add(event), session).is_none()
+            {
+                board = None;
+            }
+        });
         progress.finish();
         #[cfg(feature = "cluster")]
         if let Some(cluster) = cluster
@@ -139,28 +147,46 @@ impl TrainArguments {
         {
             cluster.finish();
         }
-        let shown = self.run.display();
-        match outcome.map_err(|error| told(error, &self.run))? {
+        let shown = directory.display();
+        match outcome.map_err(|error| told(error, &directory))? {
             // A terminal that was closed meanwhile is no terminal any more, and nobody is there to read.
             Outcome::Finished if has_terminal && !io::stdout().is_terminal() => Ok(()),
             Outcome::Finished => {
-                writeln!(out, "{}", self.run.join("best.fsw").display())?;
+                writeln!(out, "{}", directory.join("best.fsw").display())?;
                 Ok(())
             }
-            Outcome::Stopped => {
-                Err(CliError::Stopped(format!("stopped; the same command goes on with the run in {shown}")))
-            }
+            Outcome::Stopped => Err(CliError::Stopped(format!(
+                "stopped; the newest weights are {}, and `flipside train --resume {shown}` goes on",
+                directory.join("last.fsw").display()
+            ))),
         }
+    }
+
+    /// Where to train, by what, for how long, and what to do with a run that is there.
+    fn wanted(&self) -> Result<(PathBuf, TrainConfig, Budget, Resume), CliError> {
+        if let Some(directory) = &self.resume {
+            let stored = stored_config(directory).map_err(|error| told(error, directory))?;
+            let mut layers = Layers::of_run(directory, &stored);
+            if let Some(path) = &self.config {
+                layers.add_file(path)?;
+            }
+            return Ok((directory.clone(), layers.config()?, self.budget.limits(), Resume::Stored));
+        }
+        let (config, preset_minutes) = self.config()?;
+        let budget = Some(self.budget.limits()).filter(|budget| !budget.is_none());
+        let budget = budget.unwrap_or(Budget { seconds: Some(60.0 * preset_minutes), ..Budget::default() });
+        Ok(match &self.run {
+            Some(directory) if !self.new => (directory.clone(), config, budget, Resume::Same),
+            Some(directory) => (directory.clone(), config, budget, Resume::Never),
+            None => (new_directory(), config, budget, Resume::Never),
+        })
     }
 
     /// Preset, file and flags, later ones winning; and the preset's minutes.
     fn config(&self) -> Result<(TrainConfig, f64), CliError> {
-        let (name, text, minutes) = PRESETS[self.preset as usize];
-        let mut layers = vec![text.parse().context(|| format!("the preset `{name}` is damaged"))?];
+        let (mut layers, minutes) = Layers::of_preset(self.preset)?;
         if let Some(path) = &self.config {
-            let text = read_text(path, "configuration", MAX_TOML_BYTES);
-            let text = text.context(|| "cannot read the configuration".to_owned())?;
-            layers.push(text.parse().context(|| format!("cannot use {}", path.display()))?);
+            layers.add_file(path)?;
         }
         let mut flags = toml::Table::new();
         if let Some(seed) = self.seed {
@@ -174,19 +200,23 @@ impl TrainArguments {
             let files = toml::Table::from_iter([("files".to_owned(), self.records.clone().into())]);
             flags.insert("records".into(), files.into());
         }
-        layers.push(flags);
-        let config = TrainConfig::from_layers(&layers).context(|| "cannot use the configuration".to_owned())?;
-        Ok((config, minutes))
+        layers.add("the options", flags);
+        Ok((layers.config()?, minutes))
     }
 }
 
 impl BudgetArguments {
-    /// The limits given, or the preset's minutes where none was given.
-    fn resolve(&self, preset_minutes: f64) -> Budget {
+    /// The limits given.
+    fn limits(&self) -> Budget {
         let seconds = self.minutes.map(|minutes| 60.0 * minutes).or(self.hours.map(|hours| 3600.0 * hours));
-        let budget = Budget { seconds, generations: self.generations, games: self.games };
-        if budget == Budget::default() { Budget { seconds: Some(60.0 * preset_minutes), ..budget } } else { budget }
+        Budget { seconds, generations: self.generations, games: self.games }
     }
+}
+
+/// What was done for TensorBoard, or word of why it was not; training goes on.
+fn told_if_not<T>(done: io::Result<T>, session: &Session) -> Option<T> {
+    let tell = |error| session.say(format_args!("nothing more is written for TensorBoard: {error}"));
+    done.map_err(tell).ok()
 }
 
 /// What ended a run, and what to do about it.
@@ -195,13 +225,14 @@ fn told(error: TrainError, run: &Path) -> CliError {
         TrainError::OutOfPatience { .. } => {
             let shown = run.display();
             return CliError::Stopped(format!(
-                "{error}; what was saved is whole, and the same command goes on with the run in {shown}"
+                "{error}; what was saved is whole, and `flipside train --resume {shown}` goes on"
             ));
         }
         TrainError::Exists(_) => Some("Name another directory with --run."),
         TrainError::OtherConfig { .. } => Some(
-            "Name another directory with --run; or to go on with this run, give the options and the --config that it was begun with.",
+            "`flipside train --resume RUN` goes on by what is stored there; for another run name another directory with --run.",
         ),
+        TrainError::NoRun(_) => Some("`flipside runs` lists the runs there are."),
         TrainError::Io { .. } => Some("What was saved is whole; mend the cause and give the same command again."),
         _ => None,
     };
@@ -226,6 +257,6 @@ mod tests {
         let error = told(error, Path::new("run"));
         assert_eq!(error.exit_code(), 75);
         let report = error.report();
-        assert!(report.contains("run/checkpoint") && report.contains("the same command"), "{report}");
+        assert!(report.contains("run/checkpoint") && report.contains("--resume run"), "{report}");
     }
 }

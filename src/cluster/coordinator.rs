@@ -6,6 +6,7 @@ use std::sync::{Arc, Mutex, TryLockError};
 use std::thread;
 use std::time::{Duration, Instant};
 
+use super::is_plain_name;
 use super::ledger::{Completed, Ledger};
 use super::news::News;
 use super::state::{Generation, Shared};
@@ -235,6 +236,9 @@ impl<E: Evaluator> Table<'_, E> {
             Ok(result) => result,
             Err(error) => return unreadable("?", error.to_string()),
         };
+        if !is_plain_name(&line.worker) {
+            return unreadable("?", "its worker has no name".into());
+        }
         let (worker, steps, is_tried) = {
             let mut state = lock(&self.shared.state);
             let generation = state.generation.as_ref().expect("there is one while it is played");

@@ -25,8 +25,8 @@ pub struct ClusterRequest {
     pub broker: BrokerAddress,
     /// The name by which workers know the run.
     pub run: String,
-    /// Where the workers are written down for people to read, if anywhere.
-    pub status: Option<PathBuf>,
+    /// The run's directory, where the workers are written down for people to read; nowhere if none is given.
+    pub directory: Option<PathBuf>,
 }
 
 /// Plays the games of a run with the help of whoever works for it.
@@ -100,11 +100,11 @@ impl GameSource for ClusterGames {
 }
 
 async fn connect(request: ClusterRequest, shared: Arc<Shared>) -> Result<Network, ClusterError> {
-    let ClusterRequest { broker, run, status } = request;
+    let ClusterRequest { broker, run, directory } = request;
     let session = process_name();
     let client = broker.connect(&format!("flipside coordinator {session}"), COORDINATOR_INBOX, &shared.teller).await?;
     let run = RunOnBroker::new(client, &run)?;
-    let network = Network { shared, run, session, status };
+    let network = Network { shared, run, session, directory };
     network.claim().await?;
     let url = broker.url;
     network.run.make().await.map_err(|reason| ClusterError::NoStreams { url, reason })?;

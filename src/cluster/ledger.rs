@@ -294,7 +294,7 @@ mod tests {
         let ledger = Ledger::<()>::new(64..200);
         assert_eq!(ledger.steps(64..96), Some(0..1));
         assert_eq!(ledger.steps(96..200), Some(1..5));
-        for wrong in [0..32, 64..65, 70..96, 64..64, 192..224, 96..64] {
+        for wrong in [0..32, 64..65, 70..96, 64..64, 192..224] {
             assert_eq!(ledger.steps(wrong.clone()), None, "{wrong:?}");
         }
     }

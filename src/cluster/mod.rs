@@ -33,7 +33,6 @@ pub use error::ClusterError;
 pub use games::{ClusterGames, ClusterRequest};
 pub use news::News;
 pub use setup::{Setup, SetupError};
-pub use state::{ClusterStatus, WorkerStatus};
 pub use worker::{WorkOutcome, WorkRequest, work};
 
 /// Whether a name can stand in a subject: letters, digits, `-` and `_`, 1 to 80 of them.

@@ -16,7 +16,6 @@ use super::broker::{RunOnBroker, TIMEOUT, pause};
 use super::error::ClusterError;
 use super::state::{Generation, Shared};
 use super::wire::{self, Alive, Job, to_text};
-use crate::storage::{Disk, LocalDisk};
 use crate::threads::lock;
 
 /// What the network is told to do.
@@ -39,8 +38,8 @@ pub struct Network {
     pub run: RunOnBroker,
     /// Names this coordinator's session, to itself and others.
     pub session: String,
-    /// Where the workers are written down for people to read.
-    pub status: Option<PathBuf>,
+    /// The run's directory.
+    pub directory: Option<PathBuf>,
 }
 
 impl Network {
@@ -165,12 +164,10 @@ impl Network {
     }
 
     fn write_status(&self) {
-        let Some(path) = &self.status else { return };
+        let Some(directory) = &self.directory else { return };
         let status = lock(&self.shared.state).status();
-        // The run's directory is there once it has begun; what cannot be written now is written the next time.
-        if !status.workers.is_empty() && path.parent().is_some_and(|folder| folder.join("lock").exists()) {
-            let text = serde_json::to_vec_pretty(&status).expect("plain data");
-            let _ = LocalDisk.replace(path, &text);
+        if !status.workers.is_empty() {
+            status.write_to_run(directory);
         }
     }
 }

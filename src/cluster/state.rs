@@ -4,13 +4,12 @@ use std::collections::VecDeque;
 use std::sync::{Arc, Condvar, Mutex};
 use std::time::{Duration, Instant, SystemTime, UNIX_EPOCH};
 
-use serde::{Deserialize, Serialize};
 use tokio::sync::Notify;
 
 use super::ledger::Ledger;
 use super::news::{News, Teller};
 use super::wire::{Alive, Job, Proof};
-use crate::train::Played;
+use crate::train::{Played, WorkerStatus, Workers};
 
 /// A worker that is not heard of for so long has gone.
 const SILENCE: Duration = Duration::from_secs(20);
@@ -130,7 +129,7 @@ impl State {
     }
 
     /// What there is to know of the workers.
-    pub fn status(&self) -> ClusterStatus {
+    pub fn status(&self) -> Workers {
         let status = |worker: &Worker| WorkerStatus {
             name: worker.name.clone(),
             threads: worker.threads,
@@ -140,36 +139,8 @@ impl State {
             present: worker.last.is_some(),
             refused: worker.refused.clone(),
         };
-        ClusterStatus { at: unix_now(), workers: self.workers.iter().map(status).collect() }
+        Workers { at: unix_now(), workers: self.workers.iter().map(status).collect() }
     }
-}
-
-/// A run's workers, as `workers.json` in its directory and the coordinator's answer to `flipside.RUN.status` have them.
-#[derive(Clone, PartialEq, Debug, Serialize, Deserialize)]
-pub struct ClusterStatus {
-    /// When that was, in seconds since 1970.
-    pub at: u64,
-    /// All that were heard of in the coordinator's session.
-    pub workers: Vec<WorkerStatus>,
-}
-
-/// A worker of a run.
-#[derive(Clone, PartialEq, Debug, Serialize, Deserialize)]
-pub struct WorkerStatus {
-    /// Its name: host, process and a random number.
-    pub name: String,
-    /// Threads it plays with.
-    pub threads: u32,
-    /// Its version.
-    pub program: String,
-    /// Games of its that the run has taken.
-    pub games: u64,
-    /// When it was last heard of, in seconds since 1970.
-    pub last_sign: u64,
-    /// Whether it is at work.
-    pub present: bool,
-    /// Why its games are not taken, if they are not.
-    pub refused: Option<String>,
 }
 
 /// Seconds since 1970.

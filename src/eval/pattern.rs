@@ -3,6 +3,7 @@
 
 use std::sync::Arc;
 
+use rayon::prelude::*;
 use wide::i32x8;
 
 use super::model::{Model, ModelError};
@@ -73,14 +74,15 @@ impl PatternEvaluator {
         assert!(layout.set().is_like(&model.set), "the layout belongs to the model's set");
         model.check(&layout)?;
         let (slots, stride) = (layout.slots(), layout.slots() + 1);
-        let mut table = Vec::with_capacity(MARGIN + stride * model.weights.len() + MARGIN);
-        prefer_huge_pages(table.spare_capacity_mut());
-        table.resize(MARGIN, 0);
-        for weights in &model.weights {
-            table.extend(layout.weight_of_slot().iter().map(|&weight| weights[weight as usize]));
-            table.push(0);
-        }
-        table.resize(table.len() + MARGIN, 0);
+        let stages = stride * model.weights.len();
+        let mut table = vec![0; MARGIN + stages + MARGIN];
+        prefer_huge_pages(&mut table);
+        // On all threads, which would wait for it otherwise.
+        let of_stages = table[MARGIN..MARGIN + stages].par_chunks_exact_mut(stride).zip(&model.weights);
+        of_stages.for_each(|(table, weights)| {
+            let weights = layout.weight_of_slot().iter().map(|&weight| weights[weight as usize]);
+            table.iter_mut().zip(weights).for_each(|(slot, weight)| *slot = weight);
+        });
 
         let mut origins = [(MARGIN + slots) as i32; LANES];
         for (origin, &centre) in origins.iter_mut().zip(&layout.centres()[..layout.instances()]) {

@@ -28,7 +28,7 @@ pub struct GameFiles {
 /// What is told while games are checked.
 #[derive(Debug)]
 pub enum GameFilesEvent<'e> {
-    /// So many kept games have been checked in all.
+    /// The number of kept games checked so far.
     Games(u64),
     /// A record that cannot be learned from; after the first twenty of a file they are only counted.
     BadRecord {

@@ -154,6 +154,15 @@ impl Learner {
         self.stages = stages;
     }
 
+    /// Changes the parameters of the step rule.
+    ///
+    /// # Panics
+    /// A rule that keeps another number of floats for a weight.
+    pub fn set_rule(&mut self, rule: StepRule) {
+        assert_eq!(rule.numbers(), self.rule.numbers(), "a rule with a history of another kind");
+        self.rule = rule;
+    }
+
     /// Lets each stage also learn samples from `plies` plies before and after it, one in d + 1 of those d plies away: the values
     /// of neighbouring stages are much alike, and a weight that is seldom met gains more from more samples than it loses by the
     /// difference. 0, as at first, is its own samples only. Not part of [`Self::state`].

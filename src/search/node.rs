@@ -84,6 +84,27 @@ impl<S: Clone> Node<S> {
         best
     }
 
+    /// [`Self::frontier`] with an open window: the value, and the move that has it.
+    pub(super) fn pv_frontier(
+        &self,
+        evaluator: &impl Evaluator<State = S>,
+        beta: Score,
+        nodes: &mut u64,
+    ) -> (Score, Square) {
+        let mut best = (-Score::INFINITY, Square::lowest(self.moves));
+        let mut rest = self.moves;
+        while rest != 0 && best.0 < beta {
+            let to = likely_best(rest, 0);
+            rest &= !to.bit();
+            *nodes += 1;
+            let value = -self.leaf_after(evaluator, to, self.position.flips(to));
+            if value > best.0 {
+                best = (value, to);
+            }
+        }
+        best
+    }
+
     /// The exact value of a finished game.
     pub(super) fn result(&self) -> Score {
         Score::from_discs(self.position.final_score())

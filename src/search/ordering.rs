@@ -2,7 +2,7 @@
 
 use arrayvec::ArrayVec;
 
-use super::table::{Bucket, Entry, Slot, Table, Trust};
+use super::table::{Bucket, Entry, Table, Trust};
 use crate::board::{Bitboard, C_SQUARES, CORNERS, Position, Square, X_SQUARES, squares};
 
 /// A legal move with what it takes to play it and its place in the order.
@@ -10,7 +10,7 @@ use crate::board::{Bitboard, C_SQUARES, CORNERS, Position, Square, X_SQUARES, sq
 pub(super) struct ScoredMove {
     /// The discs it turns over.
     pub flips: Bitboard,
-    /// The opponent's legal moves after it, once it has been scored.
+    /// The opponent's legal moves after it.
     pub replies: Bitboard,
     /// The higher, the earlier it is searched. Of no meaning outside its list.
     pub score: i32,
@@ -33,12 +33,22 @@ impl<const N: usize> MoveList<N> {
         Self { moves: ArrayVec::new_const(), picked: 0 }
     }
 
-    /// Adds the moves in `set`, at most `N`, not scored yet. A list is long: it is filled where it lies, not returned by value.
+    /// Adds the moves in `set`, at most `N`, not scored yet. `on_next` hears of the position after each. A list is long: it is filled
+    /// where it lies, not returned by value.
     #[inline]
-    pub fn generate(&mut self, position: Position, set: Bitboard) {
+    pub fn generate(&mut self, position: Position, set: Bitboard, on_next: impl Fn(Position)) {
         for to in squares(set) {
-            self.moves.push(ScoredMove { flips: position.flips(to), replies: 0, score: 0, to });
+            let flips = position.flips(to);
+            let next = position.play_unchecked(to, flips);
+            on_next(next);
+            self.moves.push(ScoredMove { flips, replies: next.moves(), score: 0, to });
         }
+    }
+
+    /// [`Self::generate`] for [`Self::etc`]: what the table knows of the positions after the moves is fetched meanwhile.
+    #[inline]
+    pub fn generate_for_etc<B: Bucket>(&mut self, position: Position, set: Bitboard, table: &Table<B>) {
+        self.generate(position, set, |next| table.prefetch(table.slot(next)));
     }
 
     /// The moves not picked yet, in no useful order.
@@ -59,7 +69,6 @@ impl<const N: usize> MoveList<N> {
     pub fn score(&mut self, position: Position, known: Entry, mut score: impl FnMut(&ScoredMove, Position) -> i32) {
         for entry in &mut self.moves[self.picked..] {
             let next = position.play_unchecked(entry.to, entry.flips);
-            entry.replies = next.moves();
             let index = entry.to.index() as u8;
             entry.score = if index == known.moves[0] {
                 i32::MAX
@@ -84,25 +93,20 @@ impl<const N: usize> MoveList<N> {
         (draft, trust): (u8, Trust),
         alpha: i32,
     ) -> Option<(i32, Square)> {
-        // All are fetched before the first is waited for.
-        let slot_of = |child: &ScoredMove| table.slot(position.play_unchecked(child.to, child.flips));
-        let fetched = self.left().iter().map(slot_of).inspect(|&slot| table.prefetch(slot));
-        let slots: ArrayVec<Slot, N> = fetched.collect();
-        self.left().iter().zip(slots).find_map(|(child, slot)| {
-            let entry = table.probe(slot).filter(|entry| entry.draft >= draft && entry.trust >= trust)?;
+        self.left().iter().find_map(|child| {
+            let known = table.probe(table.slot(position.play_unchecked(child.to, child.flips)));
+            let entry = known.filter(|entry| entry.draft >= draft && entry.trust >= trust)?;
             (-entry.upper > alpha).then_some((-entry.upper, child.to))
         })
     }
 
     /// Picks the move to a square, if it is one of these, before any is scored.
     #[inline]
-    pub fn pick_unscored(&mut self, position: Position, to: u8) -> Option<ScoredMove> {
+    pub fn pick_unscored(&mut self, to: u8) -> Option<ScoredMove> {
         let index = self.moves.iter().position(|entry| entry.to.index() == to as usize)?;
         self.moves.swap(0, index);
         self.picked = 1;
-        let entry = &mut self.moves[0];
-        entry.replies = position.play_unchecked(entry.to, entry.flips).moves();
-        Some(*entry)
+        Some(self.moves[0])
     }
 
     /// Picks the move of the highest score.
@@ -162,7 +166,7 @@ mod tests {
         let table = Table::<CacheLine>::new(8);
         let position = Position::START;
         let mut moves = MoveList::<8>::new();
-        moves.generate(position, position.moves());
+        moves.generate(position, position.moves(), |_| ());
         let child = moves.left()[2];
         let slot = table.slot(position.play_unchecked(child.to, child.flips));
         table.store(slot, Entry { upper: -5, draft: 4, trust: 2, ..Entry::UNKNOWN });
@@ -175,7 +179,7 @@ mod tests {
     fn moves_are_picked_by_their_scores_the_known_ones_first() {
         let position = Position::START;
         let mut moves = MoveList::<8>::new();
-        moves.generate(position, position.moves());
+        moves.generate(position, position.moves(), |_| ());
         let [a, b, c, d] = [0, 1, 2, 3].map(|i| moves.left()[i].to);
         let known = Entry { moves: [c.index() as u8, a.index() as u8], ..Entry::UNKNOWN };
         moves.score(position, known, |next, _| if next.to == d { 2 } else { 1 });

@@ -80,8 +80,17 @@ impl<E: Evaluator> Search<'_, E> {
         }
         let slot = self.table.slot(node.position);
         let known = self.table.probe(slot);
+        if depth == 1 {
+            let (best, to) = node.pv_frontier(self.evaluator, beta, &mut self.nodes);
+            if best > alpha {
+                line.push(to);
+            }
+            let entry = self.updated(known, node, depth, (best, Some(to)), (alpha, beta));
+            self.table.store(slot, entry);
+            return best;
+        }
         let mut moves = MoveList::new();
-        moves.generate(node.position, node.moves);
+        moves.generate(node.position, node.moves, |_| ());
         self.score_moves(&mut moves, node, depth, known.unwrap_or(Entry::UNKNOWN));
         let (mut best, mut best_move, mut lower) = (-Score::INFINITY, None, alpha);
         let mut below = Line::new();
@@ -128,7 +137,7 @@ impl<E: Evaluator> Search<'_, E> {
             return node.frontier(self.evaluator, alpha, &mut self.killers[0], &mut self.nodes);
         }
         if depth < self.tt_min_depth {
-            return self.probing_searchmoves(node, Entry::UNKNOWN, depth, alpha).0;
+            return self.search_moves(node, Entry::UNKNOWN, depth, alpha).0;
         }
         if depth >= STOP_MIN_DEPTH && self.should_stop() {
             return alpha;
@@ -141,7 +150,7 @@ impl<E: Evaluator> Search<'_, E> {
         if let Some(bound) = self.probcut(node, depth, alpha) {
             return bound;
         }
-        let best = self.probing_searchmoves(node, known.unwrap_or(Entry::UNKNOWN), depth, alpha);
+        let best = self.search_moves(node, known.unwrap_or(Entry::UNKNOWN), depth, alpha);
         if !self.stopped {
             let entry = self.updated(known, node, depth, best, (alpha, Score(alpha.0 + 1)));
             self.table.store(slot, entry);
@@ -222,7 +231,7 @@ impl<E: Evaluator> Search<'_, E> {
     /// Searches moves until one is worth more than `alpha`. The table's move, or at depth 2 the killer, comes alone: where it cuts
     /// off, the others need not even be generated.
     #[inline]
-    fn probing_searchmoves(&mut self, node: &Node<E::State>, known: Entry, depth: u32, alpha: Score) -> Best {
+    fn search_moves(&mut self, node: &Node<E::State>, known: Entry, depth: u32, alpha: Score) -> Best {
         let hash_move = known.hash_move(node.moves);
         let first = if hash_move == 0 && depth == 2 { node.moves & self.killers[1] } else { hash_move };
         let mut best = (-Score::INFINITY, None);
@@ -233,7 +242,7 @@ impl<E: Evaluator> Search<'_, E> {
             best = (self.null_window_child(node, &ScoredMove { flips, replies, score: 0, to }, depth, alpha), Some(to));
         }
         if best.0 <= alpha && node.moves != first {
-            best = self.probing_searchscored_moves(node, node.moves & !first, known, depth, alpha, best);
+            best = self.search_scored_moves(node, node.moves & !first, known, depth, alpha, best);
         }
         if depth == 2
             && best.0 > alpha
@@ -246,7 +255,7 @@ impl<E: Evaluator> Search<'_, E> {
 
     /// Goes on with the moves that were not searched yet.
     #[inline]
-    fn probing_searchscored_moves(
+    fn search_scored_moves(
         &mut self,
         node: &Node<E::State>,
         set: Bitboard,
@@ -256,8 +265,10 @@ impl<E: Evaluator> Search<'_, E> {
         mut best: Best,
     ) -> Best {
         let mut moves = MoveList::new();
-        moves.generate(node.position, set);
-        if depth >= EVAL_ORDER_MIN_DEPTH {
+        if depth < EVAL_ORDER_MIN_DEPTH {
+            moves.generate(node.position, set, |_| ());
+        } else {
+            moves.generate_for_etc(node.position, set, self.table);
             let wanted = (depth as u8 - 1, self.trust_at(node, depth));
             if let Some((bound, to)) = moves.etc(self.table, node.position, wanted, alpha.0) {
                 return (Score(bound), Some(to));

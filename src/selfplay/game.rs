@@ -1,18 +1,21 @@
 //! Self-play games.
 
+use std::collections::BTreeMap;
 use std::convert::Infallible;
 use std::ops::{ControlFlow, Range};
+use std::sync::Mutex;
 use std::sync::atomic::{AtomicBool, Ordering::Relaxed};
 
 use rand::{RngExt, SeedableRng};
 use rand_chacha::ChaCha8Rng;
 use serde::{Deserialize, Serialize};
 
+use super::pieces::{LOCKSTEP, pieces};
 use super::record::{GameRecord, Label, PlyKind};
 use crate::board::{Diagram, Square, squares};
 use crate::eval::{Evaluator, Score};
 use crate::search::{Engine, Limits, Strength};
-use crate::threads::in_order;
+use crate::threads::{in_order, lock};
 
 /// How self-play games are played.
 #[derive(Clone, Copy, PartialEq, Debug, Serialize, Deserialize)]
@@ -62,9 +65,6 @@ struct Game {
     labels: Vec<Label>,
 }
 
-/// Games that a thread plays in step.
-pub const LOCKSTEP: u32 = 32;
-
 /// Tables of 2^this entries: what a game at small depths fills, within the second-level cache.
 const LOG2_ENTRIES: u32 = 12;
 
@@ -100,8 +100,8 @@ impl<'e, E: Evaluator> SelfPlay<'e, E> {
     }
 
     /// Plays games of a generation on all threads and hands them over, 32 at a time, in the order of their numbers. `prepare` makes
-    /// of the games from a number on what is handed over, on the thread that played them; `on_games` is called by one thread at a
-    /// time. Soon after `stop` is set, or `on_games` breaks off, playing ends; what was handed over are the first games.
+    /// of the games from a number on what is handed over, on the thread that played the last of them; `on_games` is called by one
+    /// thread at a time. Soon after `stop` is set, or `on_games` breaks off, playing ends; what was handed over are the first games.
     ///
     /// `on_games` must not wait for the rayon pool, whose threads wait for it.
     pub fn play_in_order<T: Send>(
@@ -113,14 +113,25 @@ impl<'e, E: Evaluator> SelfPlay<'e, E> {
         prepare: impl Fn(u32, Vec<GameRecord>) -> T + Sync,
         mut on_games: impl FnMut(T) -> ControlFlow<()> + Send,
     ) {
-        let steps = numbers.len().div_ceil(LOCKSTEP as usize);
-        let work = |worker: &mut Option<Worker<'e, E>>, step: usize| {
-            let first = numbers.start + LOCKSTEP * step as u32;
-            let step = first..(first + LOCKSTEP).min(numbers.end);
-            let played = worker.get_or_insert_with(|| self.worker()).play(self.games(seed, generation, step), stop);
-            Ok::<_, Infallible>(played.ok().map(|games| prepare(first, games)))
+        let pieces = pieces(numbers.clone(), rayon::current_num_threads());
+        // What there is of each 32 games, by the number of the first.
+        let parts: Vec<_> = (0..numbers.len().div_ceil(LOCKSTEP as usize)).map(|_| Mutex::default()).collect();
+        let work = |worker: &mut Option<Worker<'e, E>>, index: usize| {
+            let piece = &pieces[index];
+            let games = self.games(seed, generation, piece.clone());
+            let Ok(played) = worker.get_or_insert_with(|| self.worker()).play(games, stop) else { return Ok(None) };
+            let number = (piece.start - numbers.start) / LOCKSTEP;
+            let first = numbers.start + LOCKSTEP * number;
+            let whole = LOCKSTEP.min(numbers.end - first) as usize;
+            let mut parts = lock(&parts[number as usize]);
+            BTreeMap::insert(&mut parts, piece.start, played);
+            let is_whole = parts.values().map(Vec::len).sum::<usize>() == whole;
+            let parts = if is_whole { std::mem::take(&mut *parts) } else { BTreeMap::new() };
+            Ok::<_, Infallible>(Some(is_whole.then(|| prepare(first, parts.into_values().flatten().collect()))))
         };
-        let Ok(()) = in_order(steps, stop, work, |_, games| on_games(games));
+        // Of pieces that make up 32 games, one has them all.
+        let take = |_, games: Option<T>| games.map_or(ControlFlow::Continue(()), &mut on_games);
+        let Ok(()) = in_order(pieces.len(), stop, work, take);
     }
 
     /// Plays some games of a generation on this thread, all in step; [`LOCKSTEP`] of them are played the fastest.

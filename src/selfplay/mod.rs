@@ -2,8 +2,10 @@
 
 mod calibration;
 mod game;
+mod pieces;
 mod record;
 
 pub use calibration::{measured_calibration, varied_positions};
-pub use game::{LOCKSTEP, SelfPlay, SelfPlayConfig, Stopped, UpdateTarget};
+pub use game::{SelfPlay, SelfPlayConfig, Stopped, UpdateTarget};
+pub use pieces::LOCKSTEP;
 pub use record::{GameError, GameRecord, Label, Ply, PlyKind, Replay};

@@ -2,7 +2,8 @@
 
 use std::ops::Range;
 
-use crate::selfplay::LOCKSTEP;
+/// Games that a thread plays in step.
+pub const LOCKSTEP: u32 = 32;
 
 /// Games of the smallest pieces: smaller ones would take noticeably longer for each game.
 const SMALLEST: u32 = 4;
@@ -14,7 +15,7 @@ pub fn pieces(numbers: Range<u32>, threads: usize) -> Vec<Range<u32>> {
     let mut first = numbers.start;
     while first < numbers.end {
         let left = numbers.end - first;
-        let fair = (left / (2 * threads as u32).max(1)).clamp(SMALLEST, LOCKSTEP);
+        let fair = (left / threads.max(1) as u32).clamp(SMALLEST, LOCKSTEP);
         let size = 1 << fair.ilog2();
         let until_boundary = LOCKSTEP - (first - numbers.start) % LOCKSTEP;
         let end = first + size.min(until_boundary).min(left);

@@ -4,6 +4,7 @@ use std::sync::Arc;
 
 use serde::{Deserialize, Serialize};
 
+use super::amend::{Amendment, Configs};
 use super::config::TrainConfig;
 use super::directory::{CHECKPOINT, PREVIOUS_CHECKPOINT, RunDirectory};
 use super::error::TrainError;
@@ -88,6 +89,8 @@ impl Checkpoint {
 
 /// What a run directory has to go on from.
 pub(super) struct Resumed {
+    pub identity: Identity,
+    pub configs: Configs,
     pub state: RunState,
     /// Whether that is the newest checkpoint, and not the one before.
     pub is_newest: bool,
@@ -96,24 +99,24 @@ pub(super) struct Resumed {
 }
 
 /// The newest of the directory's checkpoints that is whole and whose journals are there; none if there is no checkpoint.
-/// `check` says whether it is the run that is wanted.
+/// `check` says whether it is the run that is wanted, and by what configurations.
 ///
 /// # Errors
 /// What is wrong with the newest, if the one before it is of no use either; [`TrainError::File`] where a checkpoint cannot be read,
 /// which does not mean that there is none.
 pub(super) fn load(
     directory: &RunDirectory,
-    config: &TrainConfig,
     layout: &Arc<Layout>,
-    check: impl Fn(&Identity) -> Result<(), TrainError>,
+    check: impl Fn(&Identity) -> Result<Configs, TrainError>,
 ) -> Result<Option<Resumed>, TrainError> {
     let mut bad: Option<TrainError> = None;
     for name in [CHECKPOINT, PREVIOUS_CHECKPOINT] {
         let Some(bytes) = directory.read(name, CONTAINER.what, CONTAINER.limit)? else { continue };
         let state = match CONTAINER.from_bytes::<Checkpoint>(&bytes) {
             Ok(checkpoint) => {
-                check(&checkpoint.identity)?;
-                checkpoint.into_state(name, config, layout, directory)
+                let (identity, configs) = (checkpoint.identity.clone(), check(&checkpoint.identity)?);
+                let state = checkpoint.into_state(name, configs.newest(), layout, directory);
+                state.map(|state| (identity, configs, state))
             }
             Err(reason @ FormatError::Version { .. }) => {
                 return Err(TrainError::damaged(&directory.file(name), reason));
@@ -121,17 +124,33 @@ pub(super) fn load(
             Err(reason) => Err(TrainError::damaged(&directory.file(name), reason)),
         };
         match state {
-            Ok(state) => {
+            Ok((identity, configs, state)) => {
                 let fault = bad.map(|error| match error {
                     // What the error advises is for a run that has no other checkpoint.
                     TrainError::Damaged { path, reason } => format!("{}: {reason}", path.display()),
                     other => other.to_string(),
                 });
-                return Ok(Some(Resumed { state, is_newest: name == CHECKPOINT, fault }));
+                return Ok(Some(Resumed { identity, configs, state, is_newest: name == CHECKPOINT, fault }));
             }
             Err(error @ TrainError::Damaged { .. }) => bad = bad.or(Some(error)),
             Err(error) => return Err(error),
         }
     }
     bad.map_or(Ok(None), Err)
+}
+
+/// The configurations of the run in a directory, by its newest checkpoint that is whole.
+///
+/// # Errors
+/// There is none, or a configuration that this program cannot follow.
+pub(super) fn stored_configs(directory: &RunDirectory, amendments: &[Amendment]) -> Result<Configs, TrainError> {
+    for name in [CHECKPOINT, PREVIOUS_CHECKPOINT] {
+        let bytes = directory.read(name, CONTAINER.what, CONTAINER.limit)?;
+        let Some(checkpoint) = bytes.and_then(|bytes| CONTAINER.from_bytes::<Checkpoint>(&bytes).ok()) else {
+            continue;
+        };
+        let configs = Configs::of(&checkpoint.identity.config, amendments);
+        return configs.map_err(|reason| TrainError::damaged(&directory.file(name), reason));
+    }
+    Err(TrainError::LostCheckpoint { directory: directory.path().to_owned(), found: directory.leftovers()? })
 }

@@ -2,9 +2,11 @@
 
 use serde::{Deserialize, Serialize};
 
-use crate::fit::{FitConfig, FitConfigError};
+use super::invalid::ConfigError;
+use super::keys::{check_part, check_table, check_whole};
+use crate::fit::FitConfig;
 use crate::learn::StepRule;
-use crate::pattern::{PatternSet, PatternSetError};
+use crate::pattern::PatternSet;
 use crate::search::Strength;
 use crate::selfplay::SelfPlayConfig;
 
@@ -31,11 +33,27 @@ pub struct TrainConfig {
     /// at all.
     #[serde(default, with = "or_false")]
     pub fit: Option<FitConfig>,
+    /// What is written of events besides `metrics.jsonl`.
+    #[serde(default, skip_serializing_if = "is_default")]
+    pub events: EventsConfig,
     /// What is learned before the first generation.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub records: Option<RecordsConfig>,
     /// What the generations do, in order; the last phase goes on for ever.
     pub phases: Vec<Phase>,
+}
+
+/// What is written of events besides `metrics.jsonl`. Decides nothing of the weights.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Default, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case", deny_unknown_fields)]
+pub struct EventsConfig {
+    /// Whether the program writes event files of TensorBoard.
+    #[serde(default)]
+    pub tensorboard: bool,
+}
+
+fn is_default(events: &EventsConfig) -> bool {
+    *events == EventsConfig::default()
 }
 
 /// Recorded games and scored positions, learned before the first generation in the stages of the first phase.
@@ -118,6 +136,13 @@ pub struct Phase {
     pub self_play: SelfPlayConfig,
 }
 
+impl Phase {
+    /// Whether a generation of the one is played and learned as one of the other.
+    pub(super) fn is_alike(&self, other: &Self) -> bool {
+        *self == Self { generations: self.generations, refit: self.refit, ..*other }
+    }
+}
+
 fn is_no(is: &bool) -> bool {
     !*is
 }
@@ -146,42 +171,35 @@ pub const PRESETS: [(&str, &str, f64); 3] = [
     ("overnight", include_str!("../../data/presets/overnight.toml"), 600.0),
 ];
 
-/// A configuration that cannot be run, and why.
-#[derive(Debug, thiserror::Error)]
-pub enum ConfigError {
-    /// TOML that cannot be read, an unknown key, or a value of the wrong kind.
-    #[error("{0}")]
-    Toml(#[from] toml::de::Error),
-    /// A value that makes no sense.
-    #[error("`{key}` is {value}: {expected}")]
-    Value {
-        /// The key.
-        key: &'static str,
-        /// Its value.
-        value: String,
-        /// What it should be.
-        expected: &'static str,
-    },
-    /// The part on fits.
-    #[error("fit: {0}")]
-    Fit(#[from] FitConfigError),
-    /// A pattern set that is neither built in nor a file, or malformed.
-    #[error(transparent)]
-    Patterns(#[from] PatternSetError),
-}
-
 impl TrainConfig {
     /// A configuration from layers of TOML, each key of a later layer replacing that of earlier ones.
     ///
     /// # Errors
     /// What is wrong with it.
     pub fn from_layers(layers: &[toml::Table]) -> Result<Self, ConfigError> {
+        let layers: Vec<_> = layers.iter().map(|layer| ("the configuration".to_owned(), layer.clone())).collect();
+        Self::from_named_layers(&layers)
+    }
+
+    /// [`Self::from_layers`] with the name of each, as errors tell it.
+    ///
+    /// # Errors
+    /// What is wrong with it, and in which layer.
+    pub fn from_named_layers(layers: &[(String, toml::Table)]) -> Result<Self, ConfigError> {
         let mut merged = toml::Table::new();
-        for layer in layers {
+        for (name, layer) in layers {
+            check_table(name, layer)?;
             overlay(&mut merged, layer);
         }
+        // The last layer that has the outermost table of a key; nobody wrote one that is missing.
+        let origin = |key: &str| {
+            let outermost = key.split(['.', '[']).next().unwrap_or(key);
+            let layer = layers.iter().rev().find(|(_, layer)| layer.contains_key(outermost)).or(layers.last());
+            layer.map_or(String::new(), |(name, _)| name.clone())
+        };
+        check_whole(&merged, &origin)?;
         let config: Self = merged.try_into()?;
-        config.check()?;
+        config.check().map_err(|(key, reason)| ConfigError::Key { file: origin(&key), key, reason })?;
         Ok(config)
     }
 
@@ -201,14 +219,24 @@ impl TrainConfig {
         phase.refit && first == generation
     }
 
+    /// Which of the phases a generation is in, from 0.
+    pub fn phase_number(&self, generation: u32) -> usize {
+        self.number_and_first(generation).0
+    }
+
     /// The phase of a generation, and its first generation.
     fn phase_and_first(&self, generation: u32) -> (&Phase, u32) {
+        let (number, first) = self.number_and_first(generation);
+        (&self.phases[number], first)
+    }
+
+    fn number_and_first(&self, generation: u32) -> (usize, u32) {
         let mut first = 0u32;
-        let (last, others) = self.phases.split_last().expect("checked: there is a phase");
-        for phase in others {
+        let last = self.phases.len().checked_sub(1).expect("checked: there is a phase");
+        for (number, phase) in self.phases[..last].iter().enumerate() {
             let next = first.saturating_add(phase.generations);
             if generation < next {
-                return (phase, first);
+                return (number, first);
             }
             first = next;
         }
@@ -223,60 +251,36 @@ impl TrainConfig {
         Ok(PatternSet::load(&self.patterns)?)
     }
 
-    fn check(&self) -> Result<(), ConfigError> {
-        require(!self.phases.is_empty(), "phases", "empty".into(), "there is at least one phase")?;
-        require((1..=1000).contains(&self.window), "window", self.window.to_string(), "1 to 1000 generations")?;
-        require((1..=100).contains(&self.passes), "passes", self.passes.to_string(), "1 to 100")?;
-        let GateConfig { pairs, strength: Strength { depth, selectivity, exact_empties }, .. } = self.gate;
-        require((1..=100_000).contains(&pairs), "gate.pairs", pairs.to_string(), "1 to 100,000")?;
-        require((1..=20).contains(&depth), "gate.depth", depth.to_string(), "1 to 20 plies")?;
-        require(exact_empties <= 24, "gate.exact-empties", exact_empties.to_string(), "at most 24")?;
-        let full_width = "left out: gates are played at full width";
-        require(selectivity.is_none(), "gate.selectivity", selectivity.unwrap_or(0.0).to_string(), full_width)?;
+    /// What does not go together: the key, and what is wrong with it.
+    fn check(&self) -> Result<(), (String, String)> {
+        let require = |holds: bool, key: &str, reason: &str| {
+            if holds { Ok(()) } else { Err((key.to_owned(), reason.to_owned())) }
+        };
         if let Some(fit) = &self.fit {
-            fit.check()?;
+            fit.check().map_err(|error| ("fit".to_owned(), format!("has a value that makes no sense: {error}")))?;
             let same = fit.step.numbers() == self.step.numbers();
-            require(same, "fit.step", format!("{:?}", fit.step), "the same rule as `step`")?;
-            require(self.keep_games, "keep-games", "false".into(), "true, since weights are fitted to kept games")?;
+            require(same, "fit.step", "has another rule than `step`")?;
+            require(self.keep_games, "keep-games", "is false, and weights are fitted to kept games")?;
         }
-        if let Some(records) = &self.records {
-            let RecordsConfig { files, passes, exact_empties, sha256 } = records;
-            require(!files.is_empty(), "records.files", "empty".into(), "at least one file")?;
-            require((1..=100).contains(passes), "records.passes", passes.to_string(), "1 to 100")?;
-            require(*exact_empties <= 24, "records.exact-empties", exact_empties.to_string(), "at most 24")?;
+        if let Some(RecordsConfig { files, sha256, .. }) = &self.records {
+            require(!files.is_empty(), "records.files", "is empty: at least one file is expected")?;
             let one_each = sha256.is_empty() || sha256.len() == files.len();
-            require(one_each, "records.sha256", format!("{} checksums", sha256.len()), "one for each file, or none")?;
+            require(one_each, "records.sha256", "has neither a checksum for each file nor none")?;
         }
         let mut before = 0u32;
-        for phase in &self.phases {
-            let needs_fit = (phase.refit || !phase.learn) && self.fit.is_none();
-            require(!needs_fit, "fit", "left out".into(), "given where a phase has `refit = true` or `learn = false`")?;
-            let has_games = self.fit.is_none_or(|fit| before > fit.first_generation);
-            require(
-                has_games || !phase.refit,
-                "refit",
-                "true".into(),
-                "false where `fit.first-generation` is not yet played",
-            )?;
+        for (number, phase) in (1..).zip(&self.phases) {
+            let key = |name: &str| format!("phases[{number}].{name}");
+            let has_fit = self.fit.is_some();
+            require(!phase.refit || has_fit, &key("refit"), "is true, and `fit` does not say how")?;
+            require(phase.learn || has_fit, &key("learn"), "is false, and there is no `fit` to learn the games")?;
+            let has_games = !phase.refit || self.fit.is_some_and(|fit| before > fit.first_generation);
+            require(has_games, &key("refit"), "is true where `fit.first-generation` is not played yet")?;
             before = before.saturating_add(phase.generations);
-            let play = &phase.self_play;
-            require((1..=100_000_000).contains(&phase.games), "games", phase.games.to_string(), "1 to 100,000,000")?;
-            require((0.0..=1.0).contains(&phase.lambda), "lambda", phase.lambda.to_string(), "0 to 1")?;
-            let stage_plies = phase.stage_plies;
-            require((1..=60).contains(&stage_plies), "stage-plies", stage_plies.to_string(), "1 to 60")?;
-            require(phase.overlap <= 60, "overlap", phase.overlap.to_string(), "at most 60 plies")?;
-            check_self_play(play)?;
+            check_thinking(&phase.self_play).map_err(|reason| (key("self-play.depth"), reason))?;
         }
-        self.step.check().map_err(|(key, value, expected)| ConfigError::Value {
-            key,
-            value: value.to_string(),
-            expected,
-        })
+        let step = self.step.check();
+        step.map_err(|(key, value, expected)| (key.to_owned(), format!("is {value}: {expected} is expected")))
     }
-}
-
-fn require(holds: bool, key: &'static str, value: String, expected: &'static str) -> Result<(), ConfigError> {
-    if holds { Ok(()) } else { Err(ConfigError::Value { key, value, expected }) }
 }
 
 /// Whether games can be played so, in a time that one would wait.
@@ -284,19 +288,17 @@ fn require(holds: bool, key: &'static str, value: String, expected: &'static str
 /// # Errors
 /// What is wrong.
 pub fn check_self_play(play: &SelfPlayConfig) -> Result<(), ConfigError> {
-    let Strength { depth, selectivity, exact_empties } = play.strength;
-    require((1..=20).contains(&depth), "depth", depth.to_string(), "1 to 20 plies")?;
-    if let Some(deviations) = selectivity {
-        let expected = "0 to 100 standard deviations, or left out for full width";
-        require((0.0..=100.0).contains(&deviations), "selectivity", deviations.to_string(), expected)?;
-        // Shallower searches have nothing to cut; the measuring for deeper ones, at full width, would take for ever.
-        require((3..=12).contains(&depth), "depth", depth.to_string(), "3 to 12 plies with selectivity")?;
-    }
-    let expected = "at most 24 (more would take for ever)";
-    require(exact_empties <= 24, "exact-empties", exact_empties.to_string(), expected)?;
-    require(play.opening_plies <= 59, "opening-plies", play.opening_plies.to_string(), "at most 59")?;
-    let exploration = play.exploration;
-    require((0.0..=1.0).contains(&exploration), "exploration", exploration.to_string(), "a chance, 0 to 1")
+    let table = toml::Table::try_from(play).expect("a configuration is a TOML table");
+    check_part("the job", &table, "phases.self-play")?;
+    let bad = |reason| ConfigError::Key { file: "the job".to_owned(), key: "depth".to_owned(), reason };
+    check_thinking(play).map_err(bad)
+}
+
+/// Shallower searches have nothing to cut; the measuring for deeper ones, at full width, would take for ever.
+fn check_thinking(play: &SelfPlayConfig) -> Result<(), String> {
+    let Strength { depth, selectivity, .. } = play.strength;
+    let can_cut = selectivity.is_none() || (3..=12).contains(&depth);
+    if can_cut { Ok(()) } else { Err(format!("is {depth}: with `selectivity` 3 to 12 plies are expected")) }
 }
 
 /// Replaces what `layer` has; tables are gone into, everything else is replaced whole.

@@ -6,6 +6,7 @@
 use std::fs::{self, File, TryLockError};
 use std::io;
 use std::path::{Path, PathBuf};
+use std::time::Duration;
 
 use super::error::TrainError;
 use crate::storage::{FileError, is_temporary, read_bounded};
@@ -23,6 +24,9 @@ pub(super) const PREVIOUS_CHECKPOINT: &str = "checkpoint.previous";
 pub(super) const FIT: &str = "fit.part";
 /// The folder of the journals.
 pub(super) const GAMES: &str = "games";
+
+/// How often a lock is tried.
+const ATTEMPTS: u32 = 5;
 
 /// A run directory, locked for as long as this exists.
 #[derive(Debug)]
@@ -43,10 +47,14 @@ impl RunDirectory {
         check(path)?;
         fs::create_dir_all(path).map_err(io)?;
         let lock = File::options().create(true).truncate(false).write(true).open(path.join(LOCK)).map_err(io)?;
-        match lock.try_lock() {
-            Ok(()) => {}
-            Err(TryLockError::WouldBlock) => return Err(TrainError::Locked(path.to_owned())),
-            Err(TryLockError::Error(error)) => return Err(io(error)),
+        for attempt in 1.. {
+            match lock.try_lock() {
+                Ok(()) => break,
+                // Somebody may only be looking whether we are at work.
+                Err(TryLockError::WouldBlock) if attempt < ATTEMPTS => std::thread::sleep(Duration::from_millis(20)),
+                Err(TryLockError::WouldBlock) => return Err(TrainError::Locked(path.to_owned())),
+                Err(TryLockError::Error(error)) => return Err(io(error)),
+            }
         }
         // Another process may have begun a run before we had the lock.
         Ok(Self { path: path.to_owned(), is_marked: check(path)?, _lock: lock })

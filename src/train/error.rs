@@ -3,8 +3,8 @@
 use std::io;
 use std::path::{Path, PathBuf};
 
-use super::config::ConfigError;
 use super::identity::Difference;
+use super::invalid::ConfigError;
 use crate::fit::FitError;
 use crate::learn::{Diverged, StartError};
 use crate::pattern::LayoutError;
@@ -37,11 +37,29 @@ pub enum TrainError {
         /// What differs.
         differences: Vec<Difference>,
     },
+    /// Changes of what a run is bound to, or of what was played already.
+    #[error(
+        "the run in {directory} cannot change this any more: {}. What can change from generation to generation are `gate`, `fit`, \
+         `passes`, the rates in `step`, and phases that are still to come (a phase that goes on can be divided); for the rest begin a \
+         new run, if you like --from the last.fsw of this one",
+        listed(.differences)
+    )]
+    Fixed {
+        /// The run directory.
+        directory: PathBuf,
+        /// What differs.
+        differences: Vec<Difference>,
+    },
+    /// A run to go on with that is not there.
+    #[error("there is no run in {0} to go on with")]
+    NoRun(PathBuf),
+    /// A run to go on with whose last budget is not known.
+    #[error("it is not known how long the run in {0} was to go on. Say how long it is to go on now, as by --hours")]
+    NoBudget(PathBuf),
     /// The configuration in the run directory is not the one that was written there.
     #[error(
-        "{path} was changed after the run had begun: {}. A run goes on with what it began with: change it back, or remove the \
-         file and it is written anew. For a run with these values, give a copy of the file to --config and another directory to \
-         --run",
+        "{path} was changed after the run had begun: {}. That file tells what the run follows and is not read: change it back, or \
+         remove it and it is written anew. To go on with other values, give a copy of the file to `train --resume RUN --config FILE`",
         listed(.differences)
     )]
     ConfigEdited {
@@ -105,7 +123,7 @@ pub enum TrainError {
         format: Format,
     },
     /// A new run was asked for where one exists.
-    #[error("{0} holds a run already, and --resume never was asked for. Use another directory or remove it")]
+    #[error("{0} holds a run already, and a new one was asked for. Use another directory or remove it")]
     Exists(PathBuf),
     /// Something else is in the directory.
     #[error(

@@ -2,6 +2,7 @@
 
 use serde::{Deserialize, Serialize};
 
+use super::request::Budget;
 use crate::arena::MatchReport;
 
 /// An event of a run. `metrics.jsonl` holds one a line, but for those that are [only shown](Self::is_only_shown).
@@ -26,6 +27,19 @@ pub enum TrainEvent {
         elapsed: f64,
         /// What the last gate measured against `mobility`; none before the first.
         baseline: Option<GateMatch>,
+        /// When the run will be finished, counted from its beginning.
+        #[serde(default)]
+        budget: Budget,
+        /// The clock, in seconds since 1970; 0 in files of versions that did not tell it.
+        #[serde(default)]
+        time: u64,
+    },
+    /// The run follows another configuration from a generation on.
+    Amended {
+        /// The first such generation, from 0.
+        generation: u32,
+        /// What is changed, a key each.
+        changes: Vec<String>,
     },
     /// The newest checkpoint cannot be used; the run goes on from the one before it, and does again what came after.
     FellBack {
@@ -140,6 +154,13 @@ pub enum TrainEvent {
         /// Seconds it took.
         seconds: f64,
     },
+    /// Strength is being measured.
+    Gating {
+        /// Pairs of games that are played.
+        done: u32,
+        /// Pairs of both matches.
+        pairs: u32,
+    },
     /// Strength was measured.
     Gate {
         /// The generation, from 0.
@@ -150,6 +171,10 @@ pub enum TrainEvent {
         best: Option<GateMatch>,
         /// Against the built-in `mobility`, which is the same in every run and at any time.
         baseline: GateMatch,
+        /// Pairs of the two matches in which these weights scored 0, 0.5, 1, 1.5 and 2 points; all 0 in files of versions that did
+        /// not tell.
+        #[serde(default)]
+        pairs: [[u64; 5]; 2],
         /// Whether these weights are the best now.
         promoted: bool,
         /// Seconds it took.
@@ -176,12 +201,13 @@ pub enum TrainEvent {
 impl TrainEvent {
     /// Whether the event is of the moment, and is not kept in `metrics.jsonl`.
     pub fn is_only_shown(&self) -> bool {
-        matches!(self, Self::Batch { .. } | Self::Fitting { .. } | Self::Waiting { .. })
+        matches!(self, Self::Batch { .. } | Self::Fitting { .. } | Self::Gating { .. } | Self::Waiting { .. })
     }
 
     /// What an event is known by that happens once in a run, or again when a killed run is resumed.
     pub(super) fn key(&self) -> Option<String> {
         match self {
+            Self::Amended { generation, changes } => Some(format!("amended {generation} {changes:?}")),
             Self::BadRecord { file, reason } => Some(format!("bad {file} {reason}")),
             Self::Records { file, .. } => Some(format!("records {file}")),
             Self::Learned { generation, .. } => Some(format!("learned {generation}")),

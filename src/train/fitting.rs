@@ -76,7 +76,7 @@ impl Run<'_> {
         self.state.progress.pace.fit = seconds / games.positions as f64;
         // What the fit was told stands in the run's configuration too.
         let Provenance { origin, samples, .. } = weights.provenance;
-        let run = self.provenance();
+        let run = self.provenance(generation);
         weights.provenance = Provenance { origin, samples: run.samples + samples, ..run };
         if let Some((loss, held_out, by_empties)) = last {
             let held_out_by_empties = by_empties.iter().map(|&loss| loss.is_finite().then_some(loss)).collect();

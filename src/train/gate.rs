@@ -23,6 +23,9 @@ fn player<E: Evaluator>(evaluator: &E, strength: Strength) -> SearchPlayer<'_, E
     SearchPlayer::new(Engine::new(evaluator, strength, LOG2_ENTRIES).expect("checked: gates are played at full width"))
 }
 
+/// A match, and in how many pairs the newest weights scored 0 to 2 points.
+pub(super) type Measured = (GateMatch, [u64; 5]);
+
 /// Plays a match of `first` against `second`, a pair of games from each opening.
 fn play<A: Evaluator, B: Evaluator>(
     first: &A,
@@ -30,15 +33,17 @@ fn play<A: Evaluator, B: Evaluator>(
     config: &GateConfig,
     openings: Vec<Transcript>,
     stop: &AtomicBool,
-) -> Result<GateMatch, Stopped> {
+    on_pair: &mut (dyn FnMut() + Send),
+) -> Result<Measured, Stopped> {
     let plan = Match { openings, sprt: None, held: Vec::new() };
     let first = || Ok(player(first, config.strength));
     let second = || Ok(player(second, config.strength));
-    let report = plan.run(first, second, stop, |_| ()).expect("built-in players always start");
-    if stop.load(Relaxed) { Err(Stopped) } else { Ok(GateMatch::of(&report)) }
+    let report = plan.run(first, second, stop, |_| on_pair()).expect("built-in players always start");
+    if stop.load(Relaxed) { Err(Stopped) } else { Ok((GateMatch::of(&report), report.tally.pairs)) }
 }
 
 /// The newest model against the best so far, if any, and against `mobility`, from the same openings, drawn by `seed`.
+/// `on_pairs` hears how many pairs of both matches are played, and how many there are.
 pub(super) fn measure(
     newest: &Model,
     best: Option<&Model>,
@@ -46,12 +51,21 @@ pub(super) fn measure(
     config: &GateConfig,
     seed: u64,
     stop: &AtomicBool,
-) -> Result<(Option<GateMatch>, GateMatch), Stopped> {
+    on_pairs: &mut (dyn FnMut(u32, u32) + Send),
+) -> Result<(Option<Measured>, Measured), Stopped> {
     let evaluator = |model: &Model| {
         PatternEvaluator::with_layout(model, layout.clone()).expect("the learner's models fit the layout")
     };
     let newest = evaluator(newest);
     let openings = select_openings(&xot_openings(), config.pairs as usize, seed);
-    let against_best = best.map(|best| play(&newest, &evaluator(best), config, openings.clone(), stop)).transpose()?;
-    Ok((against_best, play(&newest, &MobilityEvaluator, config, openings, stop)?))
+    let matches = if best.is_some() { 2 } else { 1 };
+    let (mut done, all) = (0, matches * openings.len() as u32);
+    on_pairs(done, all);
+    let mut on_pair = || {
+        done += 1;
+        on_pairs(done, all);
+    };
+    let against_best =
+        best.map(|best| play(&newest, &evaluator(best), config, openings.clone(), stop, &mut on_pair)).transpose()?;
+    Ok((against_best, play(&newest, &MobilityEvaluator, config, openings, stop, &mut on_pair)?))
 }

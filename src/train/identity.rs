@@ -53,6 +53,13 @@ pub struct Difference {
     pub new: Option<String>,
 }
 
+impl Difference {
+    /// Whether it is a key, or one within it.
+    pub(super) fn is_of(&self, key: &str) -> bool {
+        self.key.strip_prefix(key).is_some_and(|rest| rest.is_empty() || rest.starts_with(['.', '[']))
+    }
+}
+
 impl fmt::Display for Difference {
     fn fmt(&self, f: &mut fmt::Formatter) -> fmt::Result {
         let Self { key, old, new } = self;

@@ -9,6 +9,7 @@ use std::time::Duration;
 use super::directory::{METRICS, RunDirectory};
 use super::error::TrainError;
 use super::event::TrainEvent;
+use super::request::Budget;
 use crate::learn::Diverged;
 use crate::selfplay::Stopped;
 use crate::storage::{Disk, is_transient};
@@ -71,6 +72,8 @@ pub(super) struct Metrics {
     told: HashSet<String>,
     /// The most seconds that an event tells of, over all sessions.
     pub elapsed: f64,
+    /// The budget of the last session that told it.
+    pub budget: Option<Budget>,
 }
 
 impl<'r> Keeper<'r> {
@@ -174,6 +177,9 @@ impl Metrics {
             let Ok(event) = serde_json::from_slice::<TrainEvent>(line) else { continue };
             metrics.told.extend(event.key());
             metrics.elapsed = metrics.elapsed.max(event.elapsed().unwrap_or(0.0));
+            if let TrainEvent::Start { budget, .. } = event {
+                metrics.budget = Some(budget).filter(|budget| !budget.is_none());
+            }
         }
         metrics
     }

@@ -17,10 +17,15 @@
 //! | `records`, `playing`, `fitting`, `saving` | its steps: records of a new run, the games of a generation, fits to all games, checkpoints |
 //! | `open` | what is checked before, and what is brought in order |
 //! | `state`, `checkpoint`, `journal`, `directory` | how far a run has come, in memory and on disk |
+//! | `config`, `keys`, `invalid`, `commented` | configurations, what their keys mean, and how they are checked and printed |
+//! | `amend` | the configurations of a run, by generation |
 //! | `keeper`, `room` | writing with patience, telling of events, and whether the disk has room |
+//! | `workers` | who works for a run on many machines |
 //! | `source`, `gate` | where games come from, and how strength is measured |
 
+mod amend;
 mod checkpoint;
+mod commented;
 mod config;
 mod directory;
 mod error;
@@ -28,8 +33,10 @@ mod event;
 mod fitting;
 mod gate;
 mod identity;
+mod invalid;
 mod journal;
 mod keeper;
+mod keys;
 mod open;
 mod playing;
 mod records;
@@ -39,14 +46,19 @@ mod run;
 mod saving;
 mod source;
 mod state;
+mod workers;
 
-pub use config::{ConfigError, GateConfig, PRESETS, Phase, RecordsConfig, TrainConfig, check_self_play};
+pub use config::{EventsConfig, GateConfig, PRESETS, Phase, RecordsConfig, TrainConfig, check_self_play};
 pub use error::TrainError;
 pub use event::{GateMatch, TrainEvent};
 pub use identity::Difference;
+pub use invalid::ConfigError;
 pub use keeper::Sink;
-pub use request::{Budget, Outcome, TrainRequest};
+pub use keys::{KEYS, Key, Kind};
+pub use open::stored_config;
+pub use request::{Budget, Outcome, Resume, TrainRequest};
 pub use source::{BadGames, GameJob, GameSource, LocalGames, Played};
+pub use workers::{WorkerStatus, Workers};
 
 use keeper::Halt;
 

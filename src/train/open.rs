@@ -1,25 +1,28 @@
 //! Opening a run directory: everything is checked before anything is changed.
 
+use std::io::ErrorKind;
+use std::path::Path;
 use std::sync::Arc;
-use std::time::Instant;
+use std::time::{Instant, SystemTime, UNIX_EPOCH};
 
+use super::amend::{Configs, Marker};
 use super::checkpoint::{self, Resumed};
 use super::config::TrainConfig;
-use super::directory::{BEST, CONFIG, GAMES, LAST, MARKER, METRICS, RunDirectory};
+use super::directory::{BEST, CHECKPOINT, CONFIG, GAMES, LAST, MARKER, METRICS, RunDirectory};
 use super::error::TrainError;
 use super::event::TrainEvent;
-use super::identity::{Identity, differences, hash_of};
+use super::identity::{Difference, Identity, hash_of};
 use super::journal;
 use super::keeper::{Halt, Keeper, Metrics, Sink};
 use super::records;
-use super::request::TrainRequest;
+use super::request::{Budget, Resume, TrainRequest};
 use super::room;
 use super::run::{Clock, Run, Saved};
 use super::state::{Progress, RunState};
 use crate::eval::StageMap;
 use crate::learn::Learner;
 use crate::pattern::Layout;
-use crate::storage::remove_temporaries;
+use crate::storage::{FileError, read_text, remove_temporaries};
 use crate::weights::WeightFile;
 
 /// Limits in bytes of a configuration, of metrics, and of a weight file.
@@ -29,6 +32,7 @@ const WEIGHTS_LIMIT: u64 = 1 << 30;
 
 /// What the directory held when it was opened.
 struct Kept {
+    /// Whether there is a configuration, and it is the newest.
     config: bool,
     last: Option<Vec<u8>>,
     best: Option<Vec<u8>>,
@@ -40,34 +44,75 @@ pub(super) fn open<'r>(request: &TrainRequest<'r>, sink: Sink<'r>) -> Result<Run
     let set = request.config.pattern_set().map_err(TrainError::from)?;
     let layout = Arc::new(Layout::new(&set).map_err(TrainError::from)?);
     let config = records::with_checksums(request.config)?;
-    let identity =
+    let wanted =
         Identity { config: config.to_toml(), patterns: hash_of(&set), parent: request.from.map(WeightFile::hash) };
     let directory = RunDirectory::open(request.directory)?;
-    let resumed = find(request, &directory, &config, &identity, &layout)?;
-    check_config(&directory, &identity)?;
+    let mut resumed = find(request, &directory, &config, &wanted, &layout)?;
+    let configs = resumed.as_ref().map_or_else(|| Configs::new(config.clone()), |resumed| resumed.configs.clone());
+    let has_newest_config = check_config(&directory, &configs)?;
+    let is_amended = match &mut resumed {
+        Some(resumed) if request.resume == Resume::Stored => amend(resumed, &config, &directory)?,
+        _ => false,
+    };
     let metrics = directory.read(METRICS, "file of events", METRICS_LIMIT)?;
     let metrics = Metrics::of(&metrics.unwrap_or_default());
     let weights = |name| directory.read(name, "weight file", WEIGHTS_LIMIT);
-    let kept = Kept {
-        config: directory.read(CONFIG, "configuration", CONFIG_LIMIT)?.is_some(),
-        last: weights(LAST)?,
-        best: weights(BEST)?,
+    let kept = Kept { config: has_newest_config && !is_amended, last: weights(LAST)?, best: weights(BEST)? };
+
+    let is_new = resumed.is_none();
+    let Resumed { identity, configs, state, is_newest, fault } = match resumed {
+        Some(resumed) => resumed,
+        None => {
+            let state = new_state(request, &config, &layout)?;
+            Resumed { identity: wanted, configs, state, is_newest: false, fault: None }
+        }
     };
+    let clock = Clock { started: began, earlier: state.progress.elapsed.max(metrics.elapsed) };
+    let budget = budget(request, &metrics, &state.progress, &clock)?;
+    check_room(request, budget, &directory, configs.newest(), &state, is_new)?;
 
     // Nothing was changed until here; nothing that resuming needs can be missing from here on.
-    let is_new = resumed.is_none();
-    let Resumed { state, is_newest, fault } = match resumed {
-        Some(resumed) => resumed,
-        None => Resumed { state: new_state(request, &config, &layout)?, is_newest: false, fault: None },
-    };
-    check_room(request, &directory, &config, &state, is_new)?;
-    let clock = Clock { started: began, earlier: state.progress.elapsed.max(metrics.elapsed) };
     let saved = Saved { at: Instant::now(), generation: state.progress.generation, newest_is_good: is_newest };
     let keeper = Keeper::new(directory, request.disk, request.stop, sink, metrics);
-    let &TrainRequest { budget, games: source, stop, .. } = request;
-    let mut run = Run { config, identity, layout, budget, source, stop, keeper, state, clock, saved };
-    run.put_in_order(is_new, fault, kept)?;
+    let &TrainRequest { games: source, stop, .. } = request;
+    let config = configs.at(state.progress.generation).clone();
+    let mut run = Run { config, configs, identity, layout, budget, source, stop, keeper, state, clock, saved };
+    run.put_in_order(is_new, is_amended, fault, kept)?;
     Ok(run)
+}
+
+/// The configuration that the run in a directory follows, whether it is at work or not.
+///
+/// # Errors
+/// No run, or a configuration that was edited so that it is none any more.
+pub fn stored_config(directory: &Path) -> Result<TrainConfig, TrainError> {
+    if !directory.join(MARKER).exists() {
+        return Err(TrainError::NoRun(directory.to_owned()));
+    }
+    let path = directory.join(CONFIG);
+    let text = match read_text(&path, "configuration", CONFIG_LIMIT) {
+        Ok(text) => text,
+        Err(FileError::Io { source, .. }) if source.kind() == ErrorKind::NotFound => {
+            let directory = RunDirectory::open(directory)?;
+            let amendments = Marker::read(&directory)?.map(|marker| marker.amendments).unwrap_or_default();
+            return checkpoint::stored_configs(&directory, &amendments).map(|configs| configs.newest().clone());
+        }
+        Err(error) => return Err(error.into()),
+    };
+    let broken = |reason: String| TrainError::ConfigBroken { path: path.clone(), reason };
+    let table = text.parse().map_err(|error: toml::de::Error| broken(error.to_string()))?;
+    TrainConfig::from_layers(&[table]).map_err(|error| broken(error.to_string()))
+}
+
+/// When the run will be finished, counted from its beginning.
+fn budget(request: &TrainRequest, metrics: &Metrics, progress: &Progress, clock: &Clock) -> Result<Budget, TrainError> {
+    match request.resume {
+        Resume::Never | Resume::Same => Ok(request.budget),
+        Resume::Stored if request.budget.is_none() => {
+            metrics.budget.ok_or_else(|| TrainError::NoBudget(request.directory.to_owned()))
+        }
+        Resume::Stored => Ok(request.budget.after(clock.earlier, progress.generation, progress.games)),
+    }
 }
 
 /// The run that is in the directory, if there is one, and it is the one that is asked for.
@@ -75,20 +120,24 @@ fn find(
     request: &TrainRequest,
     directory: &RunDirectory,
     config: &TrainConfig,
-    identity: &Identity,
+    wanted: &Identity,
     layout: &Arc<Layout>,
 ) -> Result<Option<Resumed>, TrainError> {
     let root = || directory.path().to_owned();
+    let marker = Marker::read(directory)?;
+    let amendments = marker.map(|marker| marker.amendments).unwrap_or_default();
     let check = |found: &Identity| {
-        if !request.resume {
+        if request.resume == Resume::Never {
             return Err(TrainError::Exists(root()));
         }
-        same_run(found, identity, config, directory)
+        let configs = Configs::of(&found.config, &amendments)
+            .map_err(|reason| TrainError::damaged(&directory.file(CHECKPOINT), reason))?;
+        same_run(request, found, &configs, wanted, config, directory).map(|()| configs)
     };
-    let resumed = checkpoint::load(directory, config, layout, check)?;
+    let resumed = checkpoint::load(directory, layout, check)?;
     match &resumed {
-        Some(resumed) => {
-            let needed = resumed.state.progress.generation.saturating_sub(config.window - 1);
+        Some(Resumed { identity, state, .. }) => {
+            let needed = state.progress.generation.saturating_sub(config.window - 1);
             journal::check_owner(directory, identity, needed)?;
         }
         None => {
@@ -96,60 +145,81 @@ fn find(
             if !found.is_empty() {
                 return Err(TrainError::LostCheckpoint { directory: root(), found });
             }
+            if request.resume == Resume::Stored {
+                return Err(TrainError::NoRun(root()));
+            }
         }
     }
     Ok(resumed)
 }
 
-/// Makes sure that the run found is the one wanted.
+/// Makes sure that the run found is the one wanted. One that was amended goes on by the command it was begun with.
 fn same_run(
+    request: &TrainRequest,
     found: &Identity,
+    configs: &Configs,
     wanted: &Identity,
     config: &TrainConfig,
     directory: &RunDirectory,
 ) -> Result<(), TrainError> {
     let root = || directory.path().to_owned();
-    let table = |text: &str| text.parse::<toml::Table>().unwrap_or_default();
-    let differences = differences(&table(&found.config), &table(&wanted.config));
-    if differences.iter().any(|difference| !difference.key.starts_with("records.sha256")) {
-        return Err(TrainError::OtherConfig { directory: root(), differences });
-    }
-    if !differences.is_empty() {
-        return Err(TrainError::RecordsChanged(root()));
+    let table = wanted.config.parse().expect("a configuration is TOML");
+    if request.resume == Resume::Same && !configs.know(&table) {
+        let differences = configs.differences(&table);
+        let records = |difference: &Difference| difference.is_of("records.sha256");
+        return Err(if differences.iter().all(records) {
+            TrainError::RecordsChanged(root())
+        } else {
+            TrainError::OtherConfig { directory: root(), differences }
+        });
     }
     if found.patterns != wanted.patterns {
         return Err(TrainError::PatternsChanged { name: config.patterns.clone(), directory: root() });
     }
-    if found.parent != wanted.parent {
+    if found.parent != wanted.parent && request.resume == Resume::Same {
         return Err(TrainError::OtherParent(root()));
     }
     Ok(())
 }
 
-/// Makes sure that nobody edited the directory's `config.toml` in the belief that the run would follow.
-fn check_config(directory: &RunDirectory, identity: &Identity) -> Result<(), TrainError> {
+/// Takes over what is changed, from the first generation on that no game was played of. True if anything is.
+fn amend(resumed: &mut Resumed, config: &TrainConfig, directory: &RunDirectory) -> Result<bool, TrainError> {
+    let begun = directory.journals()?.last().map_or(0, |&last| last + 1);
+    let next = begun.max(resumed.state.progress.generation);
+    let fixed = |differences| TrainError::Fixed { directory: directory.path().to_owned(), differences };
+    resumed.configs.amend(next, config).map_err(fixed)
+}
+
+/// Makes sure that nobody edited the directory's `config.toml` in the belief that the run would follow. False if it is missing, or
+/// not the newest.
+fn check_config(directory: &RunDirectory, configs: &Configs) -> Result<bool, TrainError> {
     if !directory.is_marked() {
-        return Ok(());
+        return Ok(false);
     }
     let path = directory.file(CONFIG);
-    let Some(bytes) = directory.read(CONFIG, "configuration", CONFIG_LIMIT)? else { return Ok(()) };
+    let Some(bytes) = directory.read(CONFIG, "configuration", CONFIG_LIMIT)? else { return Ok(false) };
     let broken = |reason: String| TrainError::ConfigBroken { path: path.clone(), reason };
     let text = String::from_utf8(bytes).map_err(|error| broken(error.to_string()))?;
     let found = text.parse().map_err(|error: toml::de::Error| broken(error.to_string()))?;
-    let begun_with = identity.config.parse().expect("a configuration is TOML");
-    let differences = differences(&begun_with, &found);
-    if differences.is_empty() { Ok(()) } else { Err(TrainError::ConfigEdited { path, differences }) }
+    let differences = configs.differences(&found);
+    match differences.is_empty() {
+        true => Ok(true),
+        // As a kill leaves it between the marker and this file.
+        false if configs.know(&found) => Ok(false),
+        false => Err(TrainError::ConfigEdited { path, differences }),
+    }
 }
 
 /// Makes sure that the disk has room for the run as far as that can be known. One that is resumed has most of it already.
 fn check_room(
     request: &TrainRequest,
+    budget: Budget,
     directory: &RunDirectory,
     config: &TrainConfig,
     state: &RunState,
     is_new: bool,
 ) -> Result<(), TrainError> {
-    let games = room::of_games(config, &request.budget, &state.progress);
+    let games = room::of_games(config, &budget, &state.progress);
     let needed = games + room::of_state(&state.learner) / if is_new { 1 } else { 3 };
     let room = request.disk.room(directory.path()).map_err(TrainError::io(directory.path()))?;
     if needed > room {
@@ -174,22 +244,18 @@ fn new_state(request: &TrainRequest, config: &TrainConfig, layout: &Arc<Layout>)
 impl Run<'_> {
     /// Brings the directory in order and tells how the run begins. A new run has a checkpoint before anything else that would make
     /// its directory look like that of a run which lost it.
-    fn put_in_order(&mut self, is_new: bool, fault: Option<String>, kept: Kept) -> Result<(), Halt> {
-        if is_new {
-            let marker = serde_json::json!({
-                "run": self.identity.run_name(),
-                "patterns": self.identity.patterns,
-                "parent": self.identity.parent,
-            });
-            self.keeper.replace(MARKER, format!("{marker:#}\n").as_bytes())?;
+    fn put_in_order(&mut self, is_new: bool, is_amended: bool, fault: Option<String>, kept: Kept) -> Result<(), Halt> {
+        if is_new || is_amended {
+            let marker = Marker::new(&self.identity, self.configs.amendments());
+            self.keeper.replace(MARKER, &marker.to_bytes())?;
         }
         let folders = [self.keeper.directory.path().to_owned(), self.keeper.directory.file(GAMES)];
         for folder in &folders {
             let made = std::fs::create_dir_all(folder).and_then(|()| remove_temporaries(folder));
             made.map_err(TrainError::io(folder))?;
         }
-        if is_new || !kept.config {
-            self.keeper.replace(CONFIG, self.identity.config.as_bytes())?;
+        if !kept.config {
+            self.keeper.replace(CONFIG, self.configs.newest_text().as_bytes())?;
         }
         if let Some(reason) = fault {
             let generation = self.state.progress.generation;
@@ -200,8 +266,9 @@ impl Run<'_> {
         } else {
             self.save()?;
         }
-        let best = self.state.best.as_ref().map(|best| best.bytes.clone());
-        if let Some(best) = best.filter(|_| !kept.best.as_ref().is_some_and(|kept| self.is_still_to_come(kept))) {
+        let has_best = self.state.best.is_some() || self.state.progress.generation > 0;
+        if has_best && !kept.best.as_ref().is_some_and(|kept| self.is_still_to_come(kept)) {
+            let best = self.state.best.as_ref().map_or_else(|| self.weights().to_bytes(), |best| best.bytes.clone());
             self.restore(BEST, best, kept.best)?;
         }
         let progress = &self.state.progress;
@@ -214,15 +281,21 @@ impl Run<'_> {
             games: progress.games,
             elapsed: self.clock.earlier,
             baseline: progress.baseline,
-        })
+            budget: self.budget,
+            time: SystemTime::now().duration_since(UNIX_EPOCH).map_or(0, |time| time.as_secs()),
+        })?;
+        let changes: Vec<_> = self.configs.changes().collect();
+        changes
+            .into_iter()
+            .try_for_each(|(generation, changes)| self.keeper.tell(&TrainEvent::Amended { generation, changes }))
     }
 
     /// Whether a weight file is one that this run had reached before it went back to an earlier checkpoint.
     fn is_still_to_come(&self, bytes: &[u8]) -> bool {
         WeightFile::from_bytes(bytes).is_ok_and(|WeightFile { provenance, .. }| {
-            let Identity { config, parent, .. } = &self.identity;
             let generation = u64::from(self.state.progress.generation);
-            provenance.config == *config && provenance.parent == *parent && provenance.generations > generation
+            let is_ours = provenance.config.parse().is_ok_and(|config| self.configs.know(&config));
+            is_ours && provenance.parent == self.identity.parent && provenance.generations > generation
         })
     }
 

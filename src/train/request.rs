@@ -3,6 +3,8 @@
 use std::path::Path;
 use std::sync::atomic::AtomicBool;
 
+use serde::{Deserialize, Serialize};
+
 use super::config::TrainConfig;
 use super::source::{GameSource, LocalGames};
 use crate::storage::{Disk, LocalDisk};
@@ -15,10 +17,10 @@ pub struct TrainRequest<'r> {
     pub config: &'r TrainConfig,
     /// The run's directory; it is made where there is none.
     pub directory: &'r Path,
-    /// When the run is finished.
+    /// When the run is finished; from when it counts, `resume` says.
     pub budget: Budget,
-    /// Whether a run that is in the directory already may be resumed.
-    pub resume: bool,
+    /// What to do with a run that is in the directory already.
+    pub resume: Resume,
     /// Weights to start a new run from; else it starts from nothing. A run is resumed with the weights it was begun with.
     pub from: Option<&'r WeightFile>,
     /// Set when the run is to stop soon.
@@ -36,7 +38,7 @@ impl<'r> TrainRequest<'r> {
             config,
             directory,
             budget: Budget::default(),
-            resume: true,
+            resume: Resume::Same,
             from: None,
             stop,
             games: &LocalGames,
@@ -45,16 +47,48 @@ impl<'r> TrainRequest<'r> {
     }
 }
 
-/// When a run is finished; the first limit reached counts. Time and games of earlier sessions count too.
-#[derive(Clone, Copy, PartialEq, Debug, Default)]
+/// What to do with a run that is in the directory already.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum Resume {
+    /// Refuse to touch it.
+    Never,
+    /// Go on with it if it is the same: of the same configuration, from the same weights. The budget counts from the beginning of the
+    /// run.
+    Same,
+    /// Go on with what is there, whatever weights it began with. The configuration takes the place of the run's from the next
+    /// generation on, as far as it may ([`TrainError::Fixed`](super::TrainError::Fixed)). The budget comes on top of what the run has had;
+    /// none is the budget it was given last.
+    Stored,
+}
+
+/// When a run is finished; the first limit reached counts.
+#[derive(Clone, Copy, PartialEq, Debug, Default, Serialize, Deserialize)]
+#[serde(default, deny_unknown_fields)]
 pub struct Budget {
-    /// Working time. The last gate and checkpoint are part of it, by an estimate from those before; the first generation is always
+    /// Seconds of work. The last gate and checkpoint are part of it, by an estimate from those before; the first generation is always
     /// played to its end.
     pub seconds: Option<f64>,
     /// Generations.
     pub generations: Option<u32>,
     /// Games.
     pub games: Option<u64>,
+}
+
+impl Budget {
+    /// Whether nothing is limited.
+    pub fn is_none(&self) -> bool {
+        *self == Self::default()
+    }
+
+    /// Each limit raised by what was used before.
+    #[must_use]
+    pub(super) fn after(self, seconds: f64, generations: u32, games: u64) -> Self {
+        Self {
+            seconds: self.seconds.map(|limit| limit + seconds),
+            generations: self.generations.map(|limit| limit.saturating_add(generations)),
+            games: self.games.map(|limit| limit.saturating_add(games)),
+        }
+    }
 }
 
 /// How a run ended.

@@ -5,6 +5,7 @@ use std::sync::Arc;
 use std::sync::atomic::AtomicBool;
 use std::time::Instant;
 
+use super::amend::Configs;
 use super::config::{Phase, TrainConfig};
 use super::directory::BEST;
 use super::event::TrainEvent;
@@ -21,7 +22,9 @@ use crate::selfplay::Stopped;
 
 /// A run at work.
 pub(super) struct Run<'r> {
+    /// What the generation at hand follows.
     pub config: TrainConfig,
+    pub configs: Configs,
     pub identity: Identity,
     pub layout: Arc<Layout>,
     pub budget: Budget,
@@ -60,7 +63,7 @@ impl Run<'_> {
     /// The whole run, from where it is.
     pub(super) fn work(&mut self) -> Result<(), Halt> {
         self.learn_records()?;
-        while self.has_budget() && self.refit_if_due()? && self.generation()? {
+        while self.follow_config() && self.has_budget() && self.refit_if_due()? && self.generation()? {
             if self.is_gate_due() {
                 self.gate()?;
             } else {
@@ -75,6 +78,13 @@ impl Run<'_> {
             self.gate()?;
         }
         self.tell_end(true)
+    }
+
+    /// Takes up the configuration of the generation that is next. Always true.
+    fn follow_config(&mut self) -> bool {
+        self.config = self.configs.at(self.state.progress.generation).clone();
+        self.state.learner.set_rule(self.config.step);
+        true
     }
 
     /// Whether a gate comes between two generations. Weights that have not changed are not measured again, and those that are about
@@ -161,9 +171,19 @@ impl Run<'_> {
         let began = Instant::now();
         let generation = self.state.progress.generation.saturating_sub(1);
         let newest = self.weights();
+        if self.state.best.is_none() {
+            // Until something is measured, the newest are the best.
+            self.keeper.replace(BEST, &newest.to_bytes())?;
+        }
         let seed = self.config.seed.wrapping_add(u64::from(generation));
         let best = self.state.best.as_ref().map(|best| &best.weights.model);
-        let (best, baseline) = gate::measure(&newest.model, best, &self.layout, &self.config.gate, seed, self.stop)?;
+        let keeper = &mut self.keeper;
+        let mut on_pairs = |done, pairs| keeper.show(&TrainEvent::Gating { done, pairs });
+        let measured =
+            gate::measure(&newest.model, best, &self.layout, &self.config.gate, seed, self.stop, &mut on_pairs);
+        let (best, (baseline, baseline_pairs)) = measured?;
+        let pairs = [best.map_or([0; 5], |(_, pairs)| pairs), baseline_pairs];
+        let best = best.map(|(result, _)| result);
         let promoted = best.is_none_or(|result| result.superiority >= gate::SUPERIORITY);
         let stand = self.state.stand();
         let progress = &mut self.state.progress;
@@ -172,7 +192,7 @@ impl Run<'_> {
         progress.pace.gate = began.elapsed().as_secs_f64();
         let seconds = progress.pace.gate;
         let fitted = stand.fitted;
-        self.keeper.tell(&TrainEvent::Gate { generation, fitted, best, baseline, promoted, seconds })?;
+        self.keeper.tell(&TrainEvent::Gate { generation, fitted, best, baseline, pairs, promoted, seconds })?;
         if promoted {
             self.state.best = Some(state::Saved::from(newest));
         }

@@ -3,12 +3,12 @@
 use std::time::{Duration, Instant};
 
 use super::checkpoint::Checkpoint;
-use super::directory::{CHECKPOINT, LAST, PREVIOUS_CHECKPOINT};
+use super::directory::{BEST, CHECKPOINT, LAST, PREVIOUS_CHECKPOINT};
 use super::event::TrainEvent;
 use super::keeper::Halt;
 use super::room;
 use super::run::{Run, Saved};
-use super::state::Progress;
+use super::state::{Progress, Stand};
 use crate::weights::{Provenance, WeightFile};
 
 /// A checkpoint is written at the end of a generation if the last is older than this. The journal makes good for the time
@@ -21,14 +21,17 @@ impl Run<'_> {
         if let Some(fitted) = &self.state.fitted {
             return fitted.weights.clone();
         }
-        WeightFile::new(self.state.learner.model(), self.provenance())
+        // What was learned last followed the configuration of its own generation.
+        let Stand { generation, fitted } = self.state.stand();
+        let made_in = if fitted { generation } else { generation.saturating_sub(1) };
+        WeightFile::new(self.state.learner.model(), self.provenance(made_in))
     }
 
-    /// Where weights come from that are made now.
-    pub(super) fn provenance(&self) -> Provenance {
+    /// Where weights come from that are made by the configuration of a generation.
+    pub(super) fn provenance(&self, generation: u32) -> Provenance {
         let progress = &self.state.progress;
         Provenance {
-            config: self.identity.config.clone(),
+            config: self.configs.provenance(generation),
             seed: Some(self.config.seed),
             generations: u64::from(progress.generation),
             games: progress.games,
@@ -39,12 +42,19 @@ impl Run<'_> {
     }
 
     pub(super) fn checkpoint_if_due(&mut self) -> Result<(), Halt> {
-        if self.saved.at.elapsed() >= CHECKPOINT_EVERY { self.checkpoint() } else { Ok(()) }
+        // The first generation is saved at once, so that there are weights to look at.
+        let is_due = self.saved.at.elapsed() >= CHECKPOINT_EVERY
+            || self.saved.generation == 0 && self.state.progress.generation > 0;
+        if is_due { self.checkpoint() } else { Ok(()) }
     }
 
     pub(super) fn checkpoint(&mut self) -> Result<(), Halt> {
         let began = Instant::now();
         self.save()?;
+        if self.state.best.is_none() {
+            // Before the first gate the newest are the best there are.
+            self.keeper.replace(BEST, &self.weights().to_bytes())?;
+        }
         let seconds = began.elapsed().as_secs_f64();
         self.state.progress.pace.checkpoint = seconds;
         self.keeper.tell(&TrainEvent::Checkpoint { generation: self.state.progress.generation, seconds })?;

@@ -1,5 +1,6 @@
 //! The program as its users meet it: output, exit codes, errors.
 
+mod examples;
 mod files;
 mod fit;
 mod general;
@@ -9,6 +10,7 @@ mod league;
 mod matches;
 mod play;
 mod positions;
+mod reports;
 mod search;
 mod selective;
 mod support;

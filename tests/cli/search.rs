@@ -47,7 +47,7 @@ fn a_comparison_lists_all_searches_and_plots_them() {
     assert_eq!((names[0], rows[1][4].as_str(), names[9]), ("minimax", "100%", "flipside"));
     assert!(rows[2..].iter().all(|row| row[1] == rows[1][1] && row[4] != "100%"), "{rows:?}");
     let svg = fs::read_to_string(&image).unwrap();
-    assert!(names.iter().all(|name| svg.contains(&format!(">{name}<"))), "{svg}");
+    assert!(names.iter().all(|name| svg.contains(&format!("\n{name}\n"))), "{svg}");
 
     let two = table(&["--depth", "3", "--compare"], &format!("{POSITION}\n{START}\n"));
     assert!(two[1..].iter().all(|row| row[2].ends_with("/2")), "{two:?}");

@@ -155,13 +155,19 @@ fn other_configurations_are_refused() {
     };
     let error = refusal(lab.train("run", &["--seed", "9", "-q"]), 1);
     assert!(error.contains("`seed` was 5 and is 9") && error.contains("--run"), "{error}");
-    assert!(refusal(lab.train("run", &["--resume", "never", "-q"]), 1).contains("holds a run already"));
+    assert!(refusal(lab.train("run", &["--new", "-q"]), 1).contains("holds a run already"));
     assert!(refusal(lab.train("other", &["--minutes", "1", "--hours", "1"]), 2).contains("--hours"));
     assert!(refusal(lab.train("other", &["--minutes", "0"]), 2).contains("above 0"));
     fs::write(lab.0.path().join("config.toml"), "widnow = 3").unwrap();
-    assert!(refusal(lab.train("other", &[]), 1).contains("widnow"));
+    let error = refusal(lab.train("other", &[]), 1);
+    assert!(error.contains("config.toml: `widnow` is no key; `window` is the closest"), "{error}");
     fs::write(lab.0.path().join("config.toml"), "window = 0").unwrap();
-    assert!(refusal(lab.train("other", &[]), 1).contains("`window` is 0"));
+    assert!(refusal(lab.train("other", &[]), 1).contains("config.toml: `window` is 0: "));
+    fs::write(lab.0.path().join("config.toml"), CONFIG.replace("depth = 3,", "dpeth = 3,")).unwrap();
+    let error = refusal(lab.train("other", &[]), 1);
+    assert!(error.contains("`phases[2].self-play.dpeth` is no key; `depth` is the closest"), "{error}");
+    fs::write(lab.0.path().join("config.toml"), CONFIG.replace("lambda = 0.9", "lambda = 1.9")).unwrap();
+    assert!(refusal(lab.train("other", &[]), 1).contains("`phases[1].lambda` is 1.9: a number from 0 to 1"));
     assert!(!lab.file("other", "").exists(), "a refused run leaves nothing behind");
 }
 
@@ -180,4 +186,44 @@ fn weights_beyond_all_sense_are_named_before_anything_is_begun() {
     file.save(&weights).unwrap();
     let output = finish(lab.train("run", &["--from", weights.to_str().unwrap(), "--generations", "0"]), "");
     assert_eq!(output.status.code(), Some(0), "{}", String::from_utf8_lossy(&output.stderr));
+}
+
+#[test]
+fn a_plain_call_is_a_new_run_and_latest_is_the_last() {
+    let lab = Lab::new();
+    let train = |arguments: &[&str]| {
+        let mut command = program();
+        command.current_dir(lab.0.path()).arg("train").args(arguments);
+        let output = finish(command, "");
+        (output.status.code(), String::from_utf8(output.stdout).unwrap(), String::from_utf8(output.stderr).unwrap())
+    };
+    let new = ["--preset", "quick", "--config", "config.toml", "--patterns", "small.toml", "--generations", "1"];
+    let runs: Vec<_> = (0..2).map(|_| train(&new)).collect();
+    assert!(runs.iter().all(|run| run.0 == Some(0) && run.2.contains("new run in runs/")), "{runs:?}");
+    assert_ne!(runs[0].1, runs[1].1);
+    let folder = |run: usize| runs[run].1.trim().strip_suffix("/best.fsw").unwrap().to_owned();
+    let latest = || fs::canonicalize(lab.file("runs", "latest")).unwrap();
+    assert_eq!(latest(), fs::canonicalize(lab.0.path().join(folder(1))).unwrap());
+
+    // The first goes on, and is the latest then.
+    let (code, out, talk) = train(&["--resume", &folder(0), "--generations", "2"]);
+    assert_eq!((code, out), (Some(0), runs[0].1.clone()), "{talk}");
+    assert!(talk.contains("until 3 generations from the beginning of the run"), "{talk}");
+    assert_eq!(latest(), fs::canonicalize(lab.0.path().join(folder(0))).unwrap());
+    let (code, _, talk) = train(&["--resume", "runs/latest"]);
+    assert!(code == Some(0) && talk.contains("the budget is used up already"), "{talk}");
+    let (code, _, talk) = train(&["--resume", "runs/latest", "--seed", "4"]);
+    assert!(code == Some(2) && talk.contains("--seed"), "{talk}");
+    let (code, _, talk) = train(&["--resume", "runs/none"]);
+    assert!(code == Some(1) && talk.contains("no run in runs/none"), "{talk}");
+
+    fs::write(lab.0.path().join("changed.toml"), "gate = { pairs = 2 }\nseed = 7").unwrap();
+    let (code, _, talk) = train(&["--resume", "runs/latest", "--config", "changed.toml", "--generations", "1"]);
+    assert!(code == Some(1) && talk.contains("`seed` was 5 and is 7") && !talk.contains("pairs"), "{talk}");
+    fs::write(lab.0.path().join("changed.toml"), "gate = { pairs = 2 }").unwrap();
+    let (code, _, talk) = train(&["--resume", "runs/latest", "--config", "changed.toml", "--generations", "1"]);
+    assert!(code == Some(0) && talk.contains("from generation 4 on: `gate.pairs` was 3 and is 2"), "{talk}");
+    let shown = Command::new(PROGRAM).current_dir(lab.0.path()).args(["config", "--run", "runs/latest"]).output();
+    let shown = String::from_utf8(shown.unwrap().stdout).unwrap();
+    assert!(shown.contains("\npairs = 2\n") && shown.contains("\n# keep-games = true\n"), "{shown}");
 }

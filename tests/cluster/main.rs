@@ -43,8 +43,9 @@ fn workers_may_be_killed_frozen_and_stopped() {
         let said = worker.ends_with(0);
         assert!(said.contains("is finished"), "{said}");
     }
-    let workers = fs::read_to_string(run.join("workers.json")).unwrap();
-    assert!(workers.contains("\"threads\": 1"), "{workers}");
+    let status = flipside(&["status"]).arg(&run).output().unwrap();
+    let status = String::from_utf8(status.stdout).unwrap();
+    assert!(status.matches("worker\t").count() >= 3 && status.contains(" games, gone, last sign "), "{status}");
 }
 
 #[test]

@@ -132,10 +132,11 @@ impl Broker {
     fn start_at(folder: &Path, port: u16) -> Self {
         let mut command = Command::new("nats-server");
         command.args(["-js", "-a", "127.0.0.1", "-p", &port.to_string(), "-sd"]).arg(folder.join("js"));
-        let mut process = Process::spawn(command, folder.join("broker.log"));
-        while process.said().matches("Server is ready").count()
-            <= process.said().matches("Starting nats-server").count() - 1
-        {
+        let log = folder.join("broker.log");
+        let ready = |log: &Path| fs::read_to_string(log).map_or(0, |said| said.matches("Server is ready").count());
+        let before = ready(&log);
+        let mut process = Process::spawn(command, log.clone());
+        while ready(&log) == before {
             assert!(process.is_running(), "{}", process.said());
             pause();
         }

@@ -4,7 +4,9 @@ use std::fs;
 use std::path::Path;
 use std::sync::atomic::{AtomicBool, Ordering::Relaxed};
 
-use flipside::train::{Budget, Outcome, TrainConfig, TrainError, TrainEvent, TrainRequest, train};
+use flipside::train::{
+    Budget, GateConfig, Outcome, Resume, TrainConfig, TrainError, TrainEvent, TrainRequest, stored_config, train,
+};
 use flipside::weights::WeightFile;
 use tempfile::TempDir;
 
@@ -246,4 +248,106 @@ fn metrics_hold_whole_events_and_each_once() {
         panic!("{metrics}")
     };
     assert!(*elapsed > 0.0);
+}
+
+/// A session of a run by what is stored, with changes.
+fn amended(
+    directory: &Path,
+    change: impl Fn(&mut TrainConfig),
+    budget: Budget,
+    stop_after: Option<u32>,
+) -> Result<Vec<TrainEvent>, TrainError> {
+    let stop = AtomicBool::new(false);
+    let mut config = stored_config(directory)?;
+    change(&mut config);
+    let mut events = Vec::new();
+    let request = TrainRequest { budget, resume: Resume::Stored, ..TrainRequest::new(&config, directory, &stop) };
+    train(&request, &mut |event| {
+        if let TrainEvent::Learned { generation, .. } = event {
+            stop.fetch_or(stop_after == Some(*generation), Relaxed);
+        }
+        events.push(event.clone());
+    })
+    .map(|_| events)
+}
+
+fn generations(generations: u32) -> Budget {
+    Budget { generations: Some(generations), ..Budget::default() }
+}
+
+#[test]
+fn a_run_goes_on_by_what_is_stored_and_its_budget_comes_on_top() {
+    let config = tiny();
+    let directory = learned(&config, 2);
+    let budget_of = |events: &[TrainEvent]| {
+        events.iter().find_map(|event| match event {
+            TrainEvent::Start { budget, .. } => Some(*budget),
+            _ => None,
+        })
+    };
+    let events = amended(directory.path(), |_| (), generations(2), Some(2)).unwrap();
+    assert_eq!(budget_of(&events), Some(generations(4)));
+    // Without a budget it goes on to where it was to go.
+    let events = amended(directory.path(), |_| (), Budget::default(), None).unwrap();
+    assert_eq!(budget_of(&events), Some(generations(4)));
+    assert!(matches!(events.last(), Some(TrainEvent::End { generation: 4, finished: true, .. })), "{events:?}");
+    assert!(weights(directory.path()) == undisturbed(&config, 2));
+    let empty = tempfile::tempdir().unwrap();
+    assert!(matches!(amended(empty.path(), |_| (), generations(1), None), Err(TrainError::NoRun(_))));
+    fs::remove_file(directory.path().join("config.toml")).unwrap();
+    assert_eq!(stored_config(directory.path()).unwrap(), config);
+}
+
+#[test]
+fn changes_hold_from_the_next_generation_on_and_are_told() {
+    let config = tiny();
+    let change = |config: &mut TrainConfig| {
+        config.gate.pairs = 2;
+        config.phases[2].lambda = 0.25;
+    };
+    let amend_at_two = |stop_after: Option<u32>| {
+        let directory = learned(&config, 2);
+        amended(directory.path(), change, generations(4), stop_after).unwrap();
+        if stop_after.is_some() {
+            amended(directory.path(), |_| (), Budget::default(), None).unwrap();
+        }
+        directory
+    };
+    let directory = amend_at_two(None);
+    let file = WeightFile::load(&directory.path().join("last.fsw")).unwrap();
+    assert!(file.provenance.config.contains("# From generation 3 on: `gate.pairs` was 3 and is 2"));
+    let metrics = fs::read_to_string(directory.path().join("metrics.jsonl")).unwrap();
+    assert_eq!(metrics.matches(r#""event":"amended","generation":2"#).count(), 1, "{metrics}");
+    // However often it is interrupted, and by the command that it was begun with.
+    assert_eq!(weights(directory.path()), weights(amend_at_two(Some(3)).path()));
+    assert_eq!(weights(directory.path()), weights(amend_at_two(Some(4)).path()));
+    let before = weights(directory.path());
+    go_on(&config, directory.path(), 6).unwrap();
+    assert_eq!(weights(directory.path()), before);
+    // What was played cannot change any more, and nothing is touched then.
+    let snapshot_before = snapshot(directory.path());
+    let error = amended(directory.path(), |config| config.phases[1].lambda = 0.75, generations(1), None).unwrap_err();
+    assert!(matches!(&error, TrainError::Fixed { .. }) && error.to_string().contains("phases[2].lambda"), "{error}");
+    assert_eq!(snapshot(directory.path()), snapshot_before);
+    // As a kill leaves it after the marker was written: the old configuration beside the new marker.
+    let path = directory.path().join("config.toml");
+    let newest = fs::read_to_string(&path).unwrap();
+    fs::write(&path, config.to_toml()).unwrap();
+    go_on(&config, directory.path(), 6).unwrap();
+    assert_eq!(fs::read_to_string(&path).unwrap(), newest);
+}
+
+#[test]
+fn a_run_has_best_weights_from_its_first_generation_on() {
+    let config = TrainConfig { gate: GateConfig { every: 0, ..tiny().gate }, ..tiny() };
+    let directory = tempfile::tempdir().unwrap();
+    let stop = AtomicBool::new(false);
+    train(&request(&config, directory.path(), &stop), &mut |event| {
+        if let TrainEvent::Learned { generation: 1, .. } = event {
+            let best = WeightFile::load(&directory.path().join("best.fsw")).unwrap();
+            assert_eq!(best.provenance.generations, 1);
+            stop.store(true, Relaxed);
+        }
+    })
+    .unwrap();
 }

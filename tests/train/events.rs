@@ -1,6 +1,6 @@
 //! Events as they stand in `metrics.jsonl`.
 
-use flipside::train::{GateMatch, TrainEvent};
+use flipside::train::{Budget, GateMatch, TrainEvent};
 
 fn result(score: f64, elo: [f64; 3]) -> GateMatch {
     GateMatch { wins: 7, draws: 1, losses: 2, score, elo, discs: 3.25, superiority: 0.1 + 0.2 }
@@ -21,7 +21,10 @@ fn every_event_is_read_back_as_it_was() {
             games: 6_144,
             elapsed: 12.5,
             baseline: Some(finite),
+            budget: Budget { seconds: Some(7200.0), generations: None, games: Some(1 << 40) },
+            time: 1_790_000_000,
         },
+        TrainEvent::Amended { generation: 9, changes: vec!["`gate.pairs` was 3 and is 30".into()] },
         TrainEvent::FellBack { reason: "checkpoint: damaged".into(), generation: 2 },
         TrainEvent::Restored { file: "best.fsw".into() },
         TrainEvent::Waiting { file: file(), reason: "No space left on device".into() },
@@ -44,6 +47,7 @@ fn every_event_is_read_back_as_it_was() {
             fitted: false,
             best: Some(finite),
             baseline: finite,
+            pairs: [[1, 0, 0, 1, 3], [0, 0, 1, 0, 4]],
             promoted: false,
             seconds: 2.0,
         },
@@ -52,6 +56,7 @@ fn every_event_is_read_back_as_it_was() {
             fitted: true,
             best: Some(result(1.0, [infinite, 120.0, infinite])),
             baseline: result(0.0, [-infinite, -infinite, -90.0]),
+            pairs: [[0; 5]; 2],
             promoted: true,
             seconds: 2.0,
         },

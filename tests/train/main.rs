@@ -18,7 +18,7 @@ use flipside::eval::{Calibration, DepthPair};
 use flipside::export::{Engine, encode};
 use flipside::record::{Format, convert};
 use flipside::train::{
-    BadGames, Budget, GameJob, GameSource, GateConfig, LocalGames, Outcome, Played, RecordsConfig, TrainConfig,
+    BadGames, Budget, GameJob, GameSource, GateConfig, LocalGames, Outcome, Played, RecordsConfig, Resume, TrainConfig,
     TrainError, TrainEvent, TrainRequest, train,
 };
 use flipside::weights::WeightFile;
@@ -97,6 +97,41 @@ impl GameSource for Elsewhere {
         }
         Ok(())
     }
+}
+
+/// Hands over some games of another seed first, and then says so.
+struct Fickle(AtomicBool);
+
+impl GameSource for Fickle {
+    fn play(
+        &self,
+        job: &GameJob<'_>,
+        stop: &AtomicBool,
+        on_games: &mut (dyn FnMut(Played) -> ControlFlow<()> + Send),
+    ) -> Result<(), BadGames> {
+        if job.generation != 1 || self.0.swap(true, Relaxed) {
+            return LocalGames.play(job, stop, on_games);
+        }
+        LocalGames.play(&GameJob { seed: job.seed + 1, games: 0..64, ..job.clone() }, stop, on_games)?;
+        Err(BadGames("they were dreamt".into()))
+    }
+}
+
+#[test]
+fn games_that_turn_out_to_be_wrong_are_played_again() {
+    let config = tiny();
+    let (directory, stop) = (tempfile::tempdir().unwrap(), AtomicBool::new(false));
+    let fickle = Fickle(AtomicBool::new(false));
+    let mut told = Vec::new();
+    let request = TrainRequest { games: &fickle, ..request(&config, directory.path(), &stop) };
+    train(&request, &mut |event| {
+        if let TrainEvent::PlayedAgain { generation, reason } = event {
+            told.push((*generation, reason.clone()));
+        }
+    })
+    .unwrap();
+    assert_eq!(told, [(1, "they were dreamt".to_owned())]);
+    assert_eq!(weights(directory.path()), undisturbed(&config, 2));
 }
 
 #[test]
@@ -224,16 +259,16 @@ fn records_are_learned_first_and_belong_to_the_run() {
     };
     assert!((180 * 55..=180 * 60).contains(positions), "{positions}");
     let kept = WeightFile::from_bytes(&one.0).unwrap().provenance.config;
-    let sealed = TrainConfig::from_layers(&[kept.parse().unwrap()]).unwrap();
-    assert_eq!(sealed.records.as_ref().unwrap().sha256.len(), 2);
-    assert_eq!(undisturbed(&sealed, 2), one);
+    let with_checksums = TrainConfig::from_layers(&[kept.parse().unwrap()]).unwrap();
+    assert_eq!(with_checksums.records.as_ref().unwrap().sha256.len(), 2);
+    assert_eq!(undisturbed(&with_checksums, 2), one);
 
     let positions = folder.path().join("positions.txt");
     let text = fs::read_to_string(&positions).unwrap();
     fs::write(&positions, text.replacen("X", "O", 1)).unwrap();
     let error = train(&request(&config, &directory, &stop), &mut |_| ()).unwrap_err();
     assert!(matches!(error, TrainError::RecordsChanged(_)), "{error}");
-    let error = train(&request(&sealed, &directory, &stop), &mut |_| ()).unwrap_err();
+    let error = train(&request(&with_checksums, &directory, &stop), &mut |_| ()).unwrap_err();
     assert!(matches!(&error, TrainError::OtherRecords(file) if *file == positions), "{error}");
     fs::write(&positions, "f5\n").unwrap();
     stop.store(false, Relaxed);
@@ -284,7 +319,7 @@ fn a_directory_in_use_or_of_another_run_is_refused() {
     other.phases[1].self_play.strength.selectivity = None;
     let error = train(&request(&other, directory.path(), &stop), &mut |_| ()).unwrap_err();
     assert_eq!(differing_keys(error), ["phases[2].self-play.selectivity"]);
-    let never = TrainRequest { resume: false, ..request(&config, directory.path(), &stop) };
+    let never = TrainRequest { resume: Resume::Never, ..request(&config, directory.path(), &stop) };
     let error = train(&never, &mut |_| ()).unwrap_err();
     assert!(matches!(error, TrainError::Exists(_)), "{error}");
 }

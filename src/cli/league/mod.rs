@@ -33,8 +33,8 @@ use table::Table;
 /// probability that the one is stronger than the other. With several depths there is a table for each of them. Prints names and
 /// values separated by tabs.
 #[derive(Args, Debug)]
-#[command(after_help = "Example:\n  flipside league default mobility squares --depth 1,4 --pairs 100\n  \
-    flipside league runs/*/best.fsw default --anchor default --depth 1,4,6 --pairs 1000 --games league.jsonl")]
+#[command(after_help = "Example:\n  flipside league default mobility squares --depth 1,4 --pairs 20\n  \
+    flipside league runs/latest/best.fsw default --anchor default --depth 2 --pairs 20 --games league.jsonl")]
 pub struct LeagueArguments {
     /// The players
     #[arg(required = true, num_args = 2.., value_name = "PLAYER")]

@@ -3,13 +3,17 @@
 use std::io::{self, Write};
 use std::time::Instant;
 
+use serde_json::json;
+
 use super::named::NamedSearch;
-use super::plot::{Curve, plot};
 use crate::board::{Position, Square};
 use crate::cli::error::CliError;
+use crate::cli::json::write_json;
+use crate::cli::meter::Meter;
 use crate::cli::output::Output;
 use crate::cli::session::Session;
 use crate::eval::{Evaluator, Score};
+use crate::report::{Chart, Line};
 use crate::textbook::{OthelloTree, SizeEstimate, branching_factor, estimate_size};
 
 /// Searches that visit every node are run where the trees have no more nodes than this together.
@@ -22,6 +26,8 @@ pub(super) struct Comparison<'a, E> {
     pub(super) evaluator: &'a E,
     pub(super) positions: &'a [Position],
     pub(super) searches: Vec<NamedSearch>,
+    /// Whether the table is printed as JSON.
+    pub(super) json: bool,
 }
 
 /// What a search found on all positions.
@@ -42,22 +48,26 @@ impl<E: Evaluator> Comparison<'_, E> {
         out: &mut dyn Write,
     ) -> Result<(), CliError> {
         let tree = self.tree_size(depth);
-        let outcomes = self.outcomes(depth, tree)?;
+        let outcomes = self.outcomes(depth, tree, session)?;
         match svg.filter(|svg| svg.is_standard_output()) {
             Some(_) => self.table(depth, tree, &outcomes, session, &mut io::stderr())?,
             None => self.table(depth, tree, &outcomes, session, out)?,
         }
         let Some(svg) = svg else { return Ok(()) };
-        let mut curves: Vec<_> = self.searches.iter().map(|c| Curve { name: c.name.clone(), points: vec![] }).collect();
+        let line =
+            |search: &NamedSearch| Line { name: search.name.clone(), points: vec![], band: vec![], marked: false };
+        let mut lines: Vec<_> = self.searches.iter().map(line).collect();
         for depth in 1..=depth {
             let tree = self.tree_size(depth);
-            for (curve, outcome) in curves.iter_mut().zip(self.outcomes(depth, tree)?) {
+            for (line, outcome) in lines.iter_mut().zip(self.outcomes(depth, tree, session)?) {
                 let nodes =
-                    outcome.map(|outcome| outcome.nodes as f64).or((curve.name == "minimax").then_some(tree.nodes));
-                curve.points.extend(nodes.map(|nodes| (depth, nodes / self.positions.len() as f64)));
+                    outcome.map(|outcome| outcome.nodes as f64).or((line.name == "minimax").then_some(tree.nodes));
+                line.points.extend(nodes.map(|nodes| (f64::from(depth), nodes / self.positions.len() as f64)));
             }
         }
-        svg.write(out, |file| file.write_all(plot(&curves).as_bytes()))
+        let title = "Nodes visited by depth, mean of the positions".to_owned();
+        let chart = Chart { title, x: "plies".into(), y: "nodes".into(), log: true, lines };
+        svg.write(out, |file| file.write_all(chart.to_svg().as_bytes()))
     }
 
     /// The nodes of all positions' trees together.
@@ -75,13 +85,20 @@ impl<E: Evaluator> Comparison<'_, E> {
     }
 
     /// What each search finds; nothing for those that would visit too large trees.
-    fn outcomes(&self, depth: u32, tree: SizeEstimate) -> Result<Vec<Option<Outcome>>, CliError> {
+    fn outcomes(&self, depth: u32, tree: SizeEstimate, session: &Session) -> Result<Vec<Option<Outcome>>, CliError> {
         let feasible = |search: &&NamedSearch| search.prunes() || tree.nodes <= MAX_MINIMAX_NODES;
+        let mut meter = Meter::new(session, self.searches.len() as u64, "searches");
+        let mut done = 0;
         let outcomes: Vec<_> = self
             .searches
             .iter()
-            .map(|search| Some(search).filter(feasible).map(|search| self.measure(search, depth)).transpose())
+            .map(|search| {
+                meter.show(done, || format!("{} to depth {depth}", search.name));
+                done += 1;
+                Some(search).filter(feasible).map(|search| self.measure(search, depth)).transpose()
+            })
             .collect::<Result<_, _>>()?;
+        meter.finish();
         let mut ran = self.searches.iter().zip(&outcomes).filter_map(|(c, o)| Some((&c.name, &o.as_ref()?.values)));
         let Some((first, values)) = ran.next() else { return Ok(outcomes) };
         match ran.find(|(_, others)| *others != values) {
@@ -128,6 +145,9 @@ impl<E: Evaluator> Comparison<'_, E> {
         }
         let reference = outcomes.iter().flatten().next();
         let mean_branching = |nodes: f64| branching_factor(nodes / self.positions.len() as f64, depth);
+        if self.json {
+            return self.json_table(depth, minimax, measured.is_none(), outcomes, out);
+        }
         writeln!(out, "search\tvalue\tmove\tnodes\tshare\tbranching\tseconds")?;
         for (search, outcome) in self.searches.iter().zip(outcomes) {
             let name = &search.name;
@@ -143,6 +163,35 @@ impl<E: Evaluator> Comparison<'_, E> {
             let share = percentage(nodes / minimax);
             let (branching, seconds) = (mean_branching(nodes), outcome.seconds);
             writeln!(out, "{name}\t{value}\t{best}\t{nodes}\t{mark}{share}\t{branching:.2}\t{seconds:.3}")?;
+        }
+        Ok(())
+    }
+
+    fn json_table(
+        &self,
+        depth: u32,
+        minimax: f64,
+        is_estimate: bool,
+        outcomes: &[Option<Outcome>],
+        out: &mut dyn Write,
+    ) -> Result<(), CliError> {
+        for (search, outcome) in self.searches.iter().zip(outcomes) {
+            let values =
+                outcome.as_ref().map(|outcome| outcome.values.iter().map(|v| f64::from(v.discs())).collect::<Vec<_>>());
+            let moves = outcome
+                .as_ref()
+                .map(|outcome| outcome.moves.iter().map(|m| m.map(|m| m.to_string())).collect::<Vec<_>>());
+            let found = json!({
+                "search": search.name,
+                "depth": depth,
+                "values": values,
+                "moves": moves,
+                "nodes": outcome.as_ref().map(|outcome| outcome.nodes),
+                "seconds": outcome.as_ref().map(|outcome| outcome.seconds),
+                "minimax_nodes": minimax,
+                "minimax_estimated": is_estimate,
+            });
+            write_json(&found, out)?;
         }
         Ok(())
     }

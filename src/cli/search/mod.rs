@@ -2,7 +2,6 @@
 
 mod compare;
 mod named;
-mod plot;
 
 use std::io::Write;
 use std::path::PathBuf;
@@ -10,11 +9,14 @@ use std::time::Instant;
 
 use clap::builder::{PossibleValuesParser, TypedValueParser};
 use clap::{ArgGroup, Args, ValueEnum};
+use serde_json::json;
 
 use super::error::CliError;
 use super::evaluator::{WeightsArgument, with_evaluator};
 use super::input::read_positions;
 use super::jobs::in_order;
+use super::json::{JsonArgument, write_json};
+use super::meter::Meter;
 use super::output::Output;
 use super::selectivity::SelectivityArgument;
 use super::session::Session;
@@ -40,8 +42,8 @@ use named::{NamedSearch, Search};
 /// where its tree is too large its nodes are estimated by Knuth's random walks and marked with `~`. The searches must
 /// agree on all values, or the command fails.
 #[derive(Args, Debug)]
-#[command(after_help = "Example:\n  flipside search --depth 10 positions.txt\n  \
-    flipside search --depth 6 --compare --plot nodes.svg positions.txt")]
+#[command(after_help = "Example:\n  flipside search --depth 10 data/bench/midgame.txt\n  \
+    flipside search --depth 3 --compare --plot nodes.svg data/bench/midgame.txt")]
 pub struct SearchArguments {
     /// Positions or the moves that lead to them (f5d6c3), one a line; `-` is standard input
     #[arg(default_value = "-")]
@@ -56,6 +58,9 @@ pub struct SearchArguments {
 
     #[command(flatten)]
     selective: SelectivityArgument,
+
+    #[command(flatten)]
+    json: JsonArgument,
 
     #[command(flatten)]
     textbook: TextbookArguments,
@@ -202,7 +207,8 @@ impl SearchArguments {
             read_positions(&self.file, session)?.iter().map(|scored| scored.diagram.position).collect();
         with_evaluator!(&evaluator, evaluator => match searches {
             Some(searches) => {
-                let comparison = Comparison { evaluator, positions: &positions, searches };
+                let json = self.json.json;
+                let comparison = Comparison { evaluator, positions: &positions, searches, json };
                 comparison.run(self.depth, plot.as_ref(), session, out)
             }
             None => self.search(evaluator, &positions, session, out),
@@ -223,7 +229,11 @@ impl SearchArguments {
         let tree = OthelloTree::new(evaluator);
         let together = self.depth >= TOGETHER_MIN_DEPTH && self.textbook.algorithm.is_none();
         let (at_once, threads) = if together { (1, session.threads) } else { (session.threads, 1) };
-        writeln!(out, "score\tmove\tnodes\tseconds\tline")?;
+        if !self.json.json {
+            writeln!(out, "score\tmove\tnodes\tseconds\tline")?;
+        }
+        let mut meter = Meter::new(session, positions.len() as u64, "positions");
+        let mut done = 0;
         let search = |search: &mut Box<Search<'_>>, position: &Position| {
             let begin = Instant::now();
             (search(position, self.depth), begin.elapsed().as_secs_f64())
@@ -233,12 +243,34 @@ impl SearchArguments {
             at_once,
             || named.searcher(&tree, threads),
             search,
-            |_, (found, seconds)| {
-                let best = found.best.map_or("--".to_owned(), |square| square.to_string());
+            |position, (found, seconds)| {
+                let best = found.best.map(|square| square.to_string());
                 let line: String = found.pv.iter().map(ToString::to_string).collect();
-                writeln!(out, "{:.2}\t{best}\t{}\t{seconds:.3}\t{line}", found.score, found.nodes)?;
+                meter.aside(|| {
+                    if self.json.json {
+                        return write_json(
+                            &json!({
+                                "player": format!("{:#018x}", position.player),
+                                "opponent": format!("{:#018x}", position.opponent),
+                                "depth": self.depth,
+                                "score": f64::from(found.score.discs()),
+                                "move": best,
+                                "nodes": found.nodes,
+                                "seconds": seconds,
+                                "line": line,
+                            }),
+                            out,
+                        );
+                    }
+                    let best = best.unwrap_or("--".to_owned());
+                    Ok(writeln!(out, "{:.2}\t{best}\t{}\t{seconds:.3}\t{line}", found.score, found.nodes)?)
+                })?;
+                done += 1;
+                meter.show(done, || format!("depth {}", self.depth));
                 Ok(out.flush()?)
             },
-        )
+        )?;
+        meter.finish();
+        Ok(())
     }
 }

@@ -77,7 +77,7 @@ impl<E: Evaluator> Search<'_, E> {
         };
         let nodes_before = self.nodes();
         let mut moves = MoveList::new();
-        moves.generate(position, node.moves);
+        moves.generate_for_etc(position, node.moves, table);
         if let Some((bound, _)) = moves.etc(table, position, (0, self.trust_at(empties - 1)), alpha) {
             return bound;
         }
@@ -85,7 +85,7 @@ impl<E: Evaluator> Search<'_, E> {
             return bound;
         }
         let (mut best, mut best_move) = (NO_VALUE, Square::lowest(0));
-        if let Some(entry) = moves.pick_unscored(position, known.moves[0]) {
+        if let Some(entry) = moves.pick_unscored(known.moves[0]) {
             (best, best_move) = (self.deep_child(node, &entry, alpha, odd), entry.to);
         }
         if best <= alpha {

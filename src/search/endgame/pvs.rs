@@ -114,7 +114,7 @@ impl<E: Evaluator> Search<'_, E> {
         known: Entry,
         alpha: i32,
     ) {
-        list.generate(position, moves);
+        list.generate(position, moves, |_| ());
         let empties = position.empties();
         if empties >= DEEP_MIN_EMPTIES {
             let extra = PV_EXTRA_ORDER_DEPTH.min((empties - DEEP_MIN_EMPTIES) / 2);

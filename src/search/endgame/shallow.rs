@@ -89,11 +89,14 @@ impl<'a, E: Evaluator> Search<'a, E> {
         };
         let nodes_before = self.endgame_nodes;
         let mut list = MoveList::<N>::new();
-        list.generate(position, moves);
-        if empties >= ETC_MIN_EMPTIES
-            && let Some((bound, _)) = list.etc(self.table_for(empties - 1), position, (0, FULL_WIDTH), alpha)
-        {
-            return bound;
+        if empties < ETC_MIN_EMPTIES {
+            list.generate(position, moves, |_| ());
+        } else {
+            let after = self.table_for(empties - 1);
+            list.generate_for_etc(position, moves, after);
+            if let Some((bound, _)) = list.etc(after, position, (0, FULL_WIDTH), alpha) {
+                return bound;
+            }
         }
         score_fastest_first(&mut list, position, known, odd, empties);
         let (mut best, mut best_move) = (NO_VALUE, Square::lowest(0));

@@ -145,3 +145,42 @@ pub(super) fn stability_bound(position: Position, alpha: i32) -> Option<i32> {
     let bound = 64 - 2 * stable_discs(position.pass()) as i32;
     (bound <= alpha).then_some(bound)
 }
+
+#[cfg(test)]
+mod tests {
+    use rand::{RngExt, SeedableRng};
+    use rand_chacha::ChaCha8Rng;
+
+    use super::*;
+    use crate::board::{Square, squares};
+
+    /// The discs of `own` that no continuation turns over, whoever moves, and however often: by trying them all.
+    fn naive(own: Bitboard, other: Bitboard) -> Bitboard {
+        let mut kept = own;
+        for (player, opponent) in [(own, other), (other, own)] {
+            let position = Position::new(player, opponent).unwrap();
+            for to in squares(position.moves()) {
+                let flips = position.flips(to);
+                let (player, opponent) = (player | flips | to.bit(), opponent & !flips);
+                kept &= if position.player == own { naive(player, opponent) } else { naive(opponent, player) };
+            }
+        }
+        kept
+    }
+
+    #[test]
+    fn stable_discs_are_never_turned_over() {
+        let mut rng = ChaCha8Rng::seed_from_u64(1);
+        let mut stable = 0;
+        for _ in 0..2_000 {
+            let empty = (0..5).fold(0, |empty, _| empty | Square::new(rng.random_range(0..64)).bit());
+            let player: u64 = (rng.random::<u64>() | rng.random::<u64>()) & !empty;
+            let position = Position::new(player, !player & !empty).unwrap();
+            let truth = naive(position.player, position.opponent);
+            assert_eq!(stable_edges(position) & !truth, 0, "{position:?}");
+            assert!(stable_discs(position) <= truth.count_ones(), "{position:?}");
+            stable += stable_discs(position);
+        }
+        assert!(stable > 2_000, "{stable} stable discs are too few for a bound of any use");
+    }
+}

@@ -1,0 +1,116 @@
+//! The section `cluster` of `flipside bench`: games through a broker of its own against games of one process, on as many threads.
+
+use std::net::TcpListener;
+use std::ops::ControlFlow;
+use std::path::Path;
+use std::process::{Child, Command, Stdio};
+use std::sync::Arc;
+use std::sync::atomic::AtomicBool;
+use std::thread::sleep;
+use std::time::{Duration, Instant};
+
+use super::cluster::told;
+use super::error::{CliError, Context};
+use super::session::{Session, start_threads};
+use crate::cluster::{BrokerAddress, ClusterGames, ClusterRequest};
+use crate::pattern::Layout;
+use crate::selfplay::SelfPlayConfig;
+use crate::train::{GameJob, GameSource, LocalGames};
+use crate::weights::WeightFile;
+
+/// Most worker processes.
+const WORKERS: usize = 4;
+
+/// Games and the seconds they took: here on all threads, and by a coordinator of one thread and workers on the others.
+pub struct Measured {
+    /// Games of each round.
+    pub games: u32,
+    /// Threads of the workers together.
+    pub workers: usize,
+    /// Seconds of each round, played by this process alone.
+    pub alone: Vec<f64>,
+    /// Seconds of each round, played by a cluster.
+    pub cluster: Vec<f64>,
+}
+
+/// A process that ends with this.
+struct Process(Child);
+
+impl Process {
+    fn start(command: &mut Command, what: &str) -> Result<Self, CliError> {
+        let quiet = command.stdin(Stdio::null()).stdout(Stdio::null()).stderr(Stdio::null());
+        quiet.spawn().map(Self).context(|| format!("cannot start {what}"))
+    }
+}
+
+impl Drop for Process {
+    fn drop(&mut self) {
+        let _ = self.0.kill();
+        let _ = self.0.wait();
+    }
+}
+
+/// Plays so many rounds of games either way, in turn.
+///
+/// # Errors
+/// No broker or no workers can be started.
+pub fn measure(session: &Session, play: SelfPlayConfig, games: u32, rounds: u32) -> Result<Measured, CliError> {
+    let folder = tempfile::tempdir().context(|| "cannot make a folder for the broker".to_owned())?;
+    let port = TcpListener::bind("127.0.0.1:0").and_then(|listener| listener.local_addr());
+    let port = port.context(|| "cannot find a free port".to_owned())?.port().to_string();
+    let mut broker = Command::new("nats-server");
+    broker.args(["-js", "-a", "127.0.0.1", "-p", &port, "-sd"]).arg(folder.path());
+    let _broker = Process::start(&mut broker, "nats-server")
+        .map_err(|error| error.hint("The section `cluster` needs it; Debian: apt install nats-server."))?;
+    let url = format!("nats://127.0.0.1:{port}");
+    let cluster = connect(&url)?;
+    let program = std::env::current_exe().context(|| "cannot find this program".to_owned())?;
+    let threads = session.threads.saturating_sub(1).max(1);
+    let _workers = workers(&program, &url, threads)?;
+
+    let file = WeightFile::embedded();
+    let layout = Arc::new(Layout::new(&file.model.set).expect("embedded weights have a layout"));
+    let one = start_threads(1, |threads| rayon::ThreadPoolBuilder::new().num_threads(threads).build())?;
+    let time = |source: &dyn GameSource, generation| {
+        let (model, stop) = (&file.model, AtomicBool::new(false));
+        let job = GameJob { model, layout: &layout, play: &play, seed: 1, generation, games: 0..games };
+        let began = Instant::now();
+        source.play(&job, &stop, &mut |_| ControlFlow::Continue(())).map_err(|bad| CliError::failure(bad.0))?;
+        Ok::<_, CliError>(began.elapsed().as_secs_f64())
+    };
+    // Workers come, fetch the weights and play their proof.
+    one.install(|| time(&cluster, 1))?;
+    let mut measured = Measured { games, workers: threads, alone: Vec::new(), cluster: Vec::new() };
+    for round in 0..rounds {
+        measured.alone.push(time(&LocalGames, 2 + round)?);
+        measured.cluster.push(one.install(|| time(&cluster, 2 + round))?);
+    }
+    cluster.finish();
+    Ok(measured)
+}
+
+/// Connects as soon as the broker is there.
+fn connect(url: &str) -> Result<ClusterGames, CliError> {
+    let began = Instant::now();
+    loop {
+        let broker = BrokerAddress { url: url.to_owned(), ..BrokerAddress::default() };
+        let request = ClusterRequest { broker, run: "bench".into(), directory: None };
+        match ClusterGames::start(request, |_| ()) {
+            Ok(cluster) => return Ok(cluster),
+            Err(_) if began.elapsed() < Duration::from_secs(10) => sleep(Duration::from_millis(100)),
+            Err(error) => return Err(told(error)),
+        }
+    }
+}
+
+/// Worker processes, the threads shared out among them.
+fn workers(program: &Path, url: &str, threads: usize) -> Result<Vec<Process>, CliError> {
+    let processes = threads.min(WORKERS);
+    let start = |number: usize| {
+        let share = threads / processes + usize::from(number < threads % processes);
+        let mut worker = Command::new(program);
+        worker.args(["work", url, "--run", "bench", "--quiet", "--threads", &share.to_string()]);
+        Process::start(&mut worker, "a worker")
+    };
+    (0..processes).map(start).collect()
+}

@@ -1,0 +1,63 @@
+//! `flipside completions` and `flipside man`.
+
+use std::fs;
+use std::io::Write;
+use std::path::{Path, PathBuf};
+
+use clap::{Args, Command};
+use clap_complete::{Shell, generate};
+use clap_mangen::Man;
+
+use super::error::{CliError, Context};
+use crate::storage::atomic_write;
+
+/// Print what completes flipside's commands and options in a shell
+#[derive(Args, Debug)]
+#[command(after_help = "Example:\n  flipside completions bash > flipside.bash\n  \
+    flipside completions zsh > _flipside")]
+pub struct CompletionsArguments {
+    /// The shell
+    #[arg(value_enum)]
+    shell: Shell,
+}
+
+/// Write the manual pages, one for each command: flipside.1, flipside-train.1 and so on
+#[derive(Args, Debug)]
+#[command(after_help = "Example:\n  flipside man man1")]
+pub struct ManArguments {
+    /// The folder to write them to; it is made where there is none
+    folder: PathBuf,
+}
+
+impl CompletionsArguments {
+    /// Runs the command.
+    pub fn run(self, mut program: Command, out: &mut dyn Write) -> Result<(), CliError> {
+        let mut script = Vec::new();
+        generate(self.shell, &mut program, "flipside", &mut script);
+        Ok(out.write_all(&script)?)
+    }
+}
+
+impl ManArguments {
+    /// Runs the command.
+    pub fn run(self, mut program: Command, out: &mut dyn Write) -> Result<(), CliError> {
+        fs::create_dir_all(&self.folder).context(|| format!("cannot make `{}`", self.folder.display()))?;
+        program.build();
+        let commands: Vec<_> =
+            program.get_subcommands().filter(|command| command.get_name() != "help").cloned().collect();
+        write_page(&self.folder, program, "flipside", out)?;
+        for command in commands {
+            let name = format!("flipside-{}", command.get_name());
+            write_page(&self.folder, command, &name, out)?;
+        }
+        Ok(())
+    }
+}
+
+fn write_page(folder: &Path, command: Command, name: &str, out: &mut dyn Write) -> Result<(), CliError> {
+    let path = folder.join(format!("{name}.1"));
+    let command = command.display_name(name.to_owned());
+    let written = atomic_write(&path, |file| Man::new(command).render(&mut &mut *file));
+    written.context(|| format!("cannot write `{}`", path.display()))?;
+    Ok(writeln!(out, "{}", path.display())?)
+}

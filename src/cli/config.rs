@@ -1,0 +1,52 @@
+//! `flipside config`.
+
+use std::io::Write;
+use std::path::PathBuf;
+
+use clap::Args;
+
+use super::error::CliError;
+use super::layers::{Layers, Preset};
+use super::session::Session;
+use crate::train::stored_config;
+
+/// Print a configuration of `train`, complete and with what each key means
+///
+/// What is printed is a file for `train --config`. Keys that are left out stand in comments with their defaults. The configuration
+/// is checked as `train` checks it: errors name file and key, and the closest key where there is no such one.
+#[derive(Args, Debug)]
+#[command(after_help = "Example:\n  flipside config --preset quick\n  \
+    flipside config --preset overnight > my.toml\n  \
+    flipside config --run runs/latest")]
+pub struct ConfigArguments {
+    /// Print this preset
+    #[arg(long, value_enum, default_value_t = Preset::Evening, conflicts_with = "run")]
+    preset: Preset,
+
+    /// Print what this run follows
+    #[arg(long, value_name = "RUN")]
+    run: Option<PathBuf>,
+
+    /// A TOML file with keys that replace those
+    #[arg(long, value_name = "FILE")]
+    config: Option<PathBuf>,
+}
+
+impl ConfigArguments {
+    /// Runs the command.
+    pub fn run(self, _: &Session, out: &mut dyn Write) -> Result<(), CliError> {
+        let mut layers = match &self.run {
+            Some(run) => {
+                let stored = stored_config(run).map_err(|error| CliError::failure(error.to_string()))?;
+                Layers::of_run(run, &stored)
+            }
+            None => Layers::of_preset(self.preset)?.0,
+        };
+        if let Some(path) = &self.config {
+            layers.add_file(path)?;
+        }
+        let config = layers.config()?;
+        config.pattern_set().map_err(|error| CliError::failure(error.to_string()))?;
+        Ok(out.write_all(config.to_commented_toml().as_bytes())?)
+    }
+}

@@ -1,0 +1,195 @@
+//! `flipside diff`.
+
+use std::io::Write;
+
+use clap::Args;
+use serde::Serialize;
+
+use super::error::{CliError, Context};
+use super::escape::on_one_line;
+use super::evaluator::EvaluatorChoice;
+use super::inspect::{empties_text, pictures, write_provenance};
+use super::json::{JsonArgument, write_json};
+use super::session::Session;
+use crate::eval::{Model, StageMap, ValuedConfiguration, strongest_configurations};
+use crate::pattern::Layout;
+use crate::weights::WeightFile;
+
+/// Compare two weight files: where they came from, how their weights differ, and what moved most
+///
+/// Both must be of the same patterns; stages may differ. Prints where either came from, then a table by stage, separated by tabs:
+/// empty squares, weights that are not zero in either file, correlation of these, and the root mean square and the largest difference in
+/// discs. Then, for each pattern, pictures of the configurations that moved most, with the second value minus the first.
+#[derive(Args, Debug)]
+#[command(after_help = "Example:\n  flipside diff runs/latest/best.fsw runs/latest/last.fsw")]
+pub struct DiffArguments {
+    /// The first weight file, or `default`
+    #[arg(value_name = "WEIGHTS")]
+    first: EvaluatorChoice,
+
+    /// The second one
+    #[arg(value_name = "WEIGHTS")]
+    second: EvaluatorChoice,
+
+    /// Show the configurations of the stage with so many empty squares
+    #[arg(long, value_name = "N", default_value_t = 24, value_parser = clap::value_parser!(u32).range(0..=60))]
+    empties: u32,
+
+    /// Show so many configurations of each pattern; 0 is none
+    #[arg(long, value_name = "N", default_value_t = 4)]
+    top: usize,
+
+    #[command(flatten)]
+    json: JsonArgument,
+}
+
+/// How the weights of a stage differ, in discs.
+#[derive(Serialize)]
+struct StageDifference {
+    /// The numbers of empty squares, the highest first.
+    empties: Vec<u32>,
+    /// Weights that are not zero in either file.
+    weights: usize,
+    /// Of these; none where one file has the same weight everywhere.
+    correlation: Option<f64>,
+    rms: f64,
+    largest: f64,
+}
+
+impl DiffArguments {
+    /// Runs the command.
+    pub fn run(self, session: &Session, out: &mut dyn Write) -> Result<(), CliError> {
+        let [first, second] = [self.first.weight_file()?, self.second.weight_file()?];
+        let (a, b) = (&first.model, &second.model);
+        if (&a.set.patterns, &a.set.scalars) != (&b.set.patterns, &b.set.scalars) {
+            let (one, other) = (on_one_line(&a.set.name), on_one_line(&b.set.name));
+            return Err(CliError::failure(format!("the weights have other patterns: `{one}` and `{other}`"))
+                .hint("`flipside match` and `flipside accuracy` compare weights of any patterns."));
+        }
+        let layout = Layout::new(&a.set).context(|| "cannot use the weights".to_owned())?;
+        let stages = StageMap::grouped(|empties| (a.stages.of_empties(empties), b.stages.of_empties(empties)));
+        let rows: Vec<_> = (0..stages.count()).map(|stage| difference(a, b, stages.empties_of(stage))).collect();
+        let moved = moved(a, b, &stages, session);
+        let shown = stages.of_empties(self.empties);
+        let top = |pattern| strongest_configurations(&moved, &layout, shown, pattern, self.top);
+        if self.json.json {
+            return write_json(&self.object(&first, &second, &rows, &top), out);
+        }
+        write_provenance(&self.first, &first, out)?;
+        write_provenance(&self.second, &second, out)?;
+        writeln!(out, "empties\tweights\tcorrelation\trms\tlargest")?;
+        for StageDifference { empties, weights, correlation, rms, largest } in &rows {
+            let correlation = correlation.map_or("-".to_owned(), |correlation| format!("{correlation:.4}"));
+            writeln!(out, "{}\t{weights}\t{correlation}\t{rms:.3}\t{largest:.2}", empties_text(empties))?;
+        }
+        for (number, pattern) in a.set.patterns.iter().enumerate() {
+            let found: Vec<ValuedConfiguration> = top(number);
+            if found.is_empty() {
+                continue;
+            }
+            let (name, empties) = (on_one_line(&pattern.name), empties_text(&stages.empties_of(shown)));
+            writeln!(out, "\n{name}, {empties} empties, what moved most in discs for X:")?;
+            for row in found.chunks(4) {
+                for line in pictures(row, pattern.mask()) {
+                    writeln!(out, "  {}", line.trim_end())?;
+                }
+            }
+        }
+        Ok(())
+    }
+
+    fn object(
+        &self,
+        first: &WeightFile,
+        second: &WeightFile,
+        rows: &[StageDifference],
+        top: &dyn Fn(usize) -> Vec<ValuedConfiguration>,
+    ) -> serde_json::Value {
+        let file = |choice: &EvaluatorChoice, file: &WeightFile| serde_json::json!({ "weights": choice.to_string(), "hash": file.hash(), "provenance": file.provenance });
+        let pattern = |(number, name): (usize, &String)| {
+            let moved = top(number).into_iter().map(|found| {
+                let [player, opponent] =
+                    [found.discs.player, found.discs.opponent].map(|discs| format!("{discs:#018x}"));
+                serde_json::json!({ "player": player, "opponent": opponent, "discs": found.value })
+            });
+            serde_json::json!({ "name": name, "moved": moved.collect::<Vec<_>>() })
+        };
+        let names = first.model.set.patterns.iter().map(|pattern| &pattern.name);
+        serde_json::json!({
+            "first": file(&self.first, first),
+            "second": file(&self.second, second),
+            "stages": rows,
+            "empties": self.empties,
+            "patterns": names.enumerate().map(pattern).collect::<Vec<_>>(),
+        })
+    }
+}
+
+/// A weight in discs.
+fn discs(model: &Model, weight: i16) -> f64 {
+    f64::from(weight) / f64::from(model.scale)
+}
+
+/// The weights of two models at a number of empty squares, in discs.
+fn paired<'m>(a: &'m Model, b: &'m Model, empties: u32) -> impl Iterator<Item = (f64, f64)> + 'm {
+    let [first, second] = [a, b].map(|model| &model.weights[model.stages.of_empties(empties)]);
+    first.iter().zip(second).map(|(&x, &y)| (discs(a, x), discs(b, y)))
+}
+
+fn difference(a: &Model, b: &Model, empties: Vec<u32>) -> StageDifference {
+    let pairs: Vec<_> = paired(a, b, empties[0]).filter(|&pair| pair != (0.0, 0.0)).collect();
+    let count = pairs.len().max(1) as f64;
+    let mean = |of: &dyn Fn(&(f64, f64)) -> f64| pairs.iter().map(of).sum::<f64>() / count;
+    let (x, y) = (mean(&|pair| pair.0), mean(&|pair| pair.1));
+    let (xx, yy) = (mean(&|pair| (pair.0 - x).powi(2)), mean(&|pair| (pair.1 - y).powi(2)));
+    let xy = mean(&|pair| (pair.0 - x) * (pair.1 - y));
+    StageDifference {
+        empties,
+        weights: pairs.len(),
+        correlation: (xx > 0.0 && yy > 0.0).then(|| xy / (xx * yy).sqrt()),
+        rms: mean(&|pair| (pair.1 - pair.0).powi(2)).sqrt(),
+        largest: pairs.iter().map(|pair| (pair.1 - pair.0).abs()).fold(0.0, f64::max),
+    }
+}
+
+/// A model of what moved, with the first one's scale. Differences too large for it are told and cut.
+fn moved(a: &Model, b: &Model, stages: &StageMap, session: &Session) -> Model {
+    let mut cut = 0u64;
+    let mut unit = |difference: f64| {
+        let units = (difference * f64::from(a.scale)).round();
+        cut += u64::from(units.abs() > f64::from(i16::MAX));
+        units.clamp(-f64::from(i16::MAX), f64::from(i16::MAX)) as i16
+    };
+    let mut weights = Vec::new();
+    for stage in 0..stages.count() {
+        let empties = stages.empties_of(stage)[0];
+        weights.push(paired(a, b, empties).map(|(x, y)| unit(y - x)).collect());
+    }
+    if cut > 0 {
+        session.say(format_args!("{cut} differences are larger than weights can be, and are shown smaller"));
+    }
+    Model { set: a.set.clone(), stages: stages.clone(), scale: a.scale, weights }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::cli::session::Progress;
+    use crate::pattern::PatternSet;
+
+    #[test]
+    fn differences_are_told_by_the_stages_that_both_have() {
+        let set = PatternSet::from_toml("name = 'corner'\npatterns = { corner = 'a1' }").unwrap();
+        let mut a = Model::zero(&set, &StageMap::uniform(60), 128).unwrap();
+        let mut b = Model::zero(&set, &StageMap::uniform(30), 256).unwrap();
+        a.weights.iter_mut().for_each(|weights| weights.copy_from_slice(&[-128, 0, 128]));
+        b.weights.iter_mut().for_each(|weights| weights.copy_from_slice(&[-512, 0, 512]));
+        let stages = StageMap::grouped(|empties| (a.stages.of_empties(empties), b.stages.of_empties(empties)));
+        assert_eq!(stages.count(), b.stages.count());
+        let row = difference(&a, &b, stages.empties_of(0));
+        assert_eq!((row.weights, row.rms, row.largest), (2, 1.0, 1.0));
+        assert!((row.correlation.unwrap() - 1.0).abs() < 1e-9);
+        let session = Session { progress: Progress::Silent, threads: 1 };
+        assert_eq!(moved(&a, &b, &stages, &session).weights[0], [-128, 0, 128]);
+    }
+}

@@ -1,0 +1,71 @@
+//! Configurations as they are put together: a preset or a run's, then files and options.
+
+use std::path::Path;
+
+use clap::ValueEnum;
+
+use super::error::{CliError, Context};
+use crate::storage::{MAX_TOML_BYTES, read_text};
+use crate::train::{ConfigError, PRESETS, TrainConfig};
+
+/// A configuration that comes with the program.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, ValueEnum)]
+pub enum Preset {
+    /// Two minutes, to see how it goes
+    Quick,
+    /// Two hours
+    Evening,
+    /// Ten hours
+    Overnight,
+}
+
+/// Layers of a configuration with their names, later ones winning.
+pub struct Layers(Vec<(String, toml::Table)>);
+
+impl Layers {
+    /// A preset, and the minutes it is meant for.
+    ///
+    /// # Errors
+    /// It is no TOML.
+    pub fn of_preset(preset: Preset) -> Result<(Self, f64), CliError> {
+        let (name, text, minutes) = PRESETS[preset as usize];
+        let table = text.parse().context(|| format!("the preset `{name}` is damaged"))?;
+        Ok((Self(vec![(format!("the preset `{name}`"), table)]), minutes))
+    }
+
+    /// What a run follows.
+    pub fn of_run(directory: &Path, stored: &TrainConfig) -> Self {
+        let table = stored.to_toml().parse().expect("a configuration is TOML");
+        Self(vec![(directory.join("config.toml").display().to_string(), table)])
+    }
+
+    /// Adds a file.
+    ///
+    /// # Errors
+    /// It cannot be read, or is no TOML.
+    pub fn add_file(&mut self, path: &Path) -> Result<(), CliError> {
+        let text = read_text(path, "configuration", MAX_TOML_BYTES);
+        let text = text.context(|| "cannot read the configuration".to_owned())?;
+        let shown = path.display().to_string();
+        let table = text.parse().context(|| format!("cannot use {shown}"))?;
+        self.add(&shown, table);
+        Ok(())
+    }
+
+    /// Adds a table.
+    pub fn add(&mut self, name: &str, table: toml::Table) {
+        self.0.push((name.to_owned(), table));
+    }
+
+    /// The configuration.
+    ///
+    /// # Errors
+    /// What is wrong with it, and in which layer.
+    pub fn config(&self) -> Result<TrainConfig, CliError> {
+        TrainConfig::from_named_layers(&self.0).map_err(|error| {
+            let is_key = matches!(error, ConfigError::Key { .. });
+            let error = Err::<(), _>(error).context(|| "cannot use the configuration".to_owned()).unwrap_err();
+            if is_key { error.hint("`flipside config` prints a configuration with what its keys mean.") } else { error }
+        })
+    }
+}

@@ -1,0 +1,70 @@
+//! `flipside report`.
+
+use std::io::Write;
+use std::path::PathBuf;
+use std::sync::atomic::Ordering::Relaxed;
+use std::time::{Duration, Instant};
+
+use clap::Args;
+
+use super::error::CliError;
+use super::output::Output;
+use super::runs::latest;
+use super::session::Session;
+use super::signals::stop_on_signals;
+use crate::report::{Figures, page};
+
+/// Make a page of how runs went: one HTML file with all plots in it
+///
+/// The page needs no network and no script: strength with intervals from one fit over all gates, losses by stage, errors, slopes and
+/// calibration of the best weights against the results of kept games, coverage, strongest configurations, rates and times by phase, and
+/// what it takes to repeat the run. The figures are in it as JSON (`<script type="application/json" id="data">`). Several runs are laid
+/// over each other. Runs may be at work meanwhile.
+#[derive(Args, Debug)]
+#[command(after_help = "Example:\n  flipside report runs/latest -o report.html")]
+pub struct ReportArguments {
+    /// Directories of runs [default: runs/latest]
+    #[arg(value_name = "RUN")]
+    runs: Vec<PathBuf>,
+
+    /// The page to write; `-` is standard output
+    #[arg(short, long, value_name = "FILE", default_value = "report.html")]
+    output: PathBuf,
+
+    /// Write it anew every so many seconds until stopped; a browser that shows it follows
+    #[arg(long, value_name = "SECONDS", num_args = 0..=1, require_equals = true, default_missing_value = "60")]
+    #[arg(value_parser = clap::value_parser!(u32).range(1..=86_400))]
+    watch: Option<u32>,
+}
+
+impl ReportArguments {
+    /// Runs the command.
+    pub fn run(self, session: &Session, out: &mut dyn Write) -> Result<(), CliError> {
+        let output = Output::check(&self.output, [])?;
+        let runs = if self.runs.is_empty() { vec![latest()] } else { self.runs };
+        let make = || {
+            let figures: Result<Vec<_>, _> = runs.iter().map(|run| Figures::of(run)).collect();
+            let figures = figures.map_err(|error| {
+                CliError::failure(error.to_string()).hint("`flipside runs` lists the runs there are.")
+            })?;
+            Ok::<_, CliError>(page(&figures, self.watch))
+        };
+        let html = make()?;
+        output.write_and_name(out, |writer| writer.write_all(html.as_bytes()))?;
+        let Some(seconds) = self.watch else { return Ok(()) };
+        out.flush()?;
+        let stop = stop_on_signals()?;
+        session.say(format_args!("written anew every {seconds} s; Ctrl-C ends it"));
+        loop {
+            let began = Instant::now();
+            while began.elapsed() < Duration::from_secs(seconds.into()) {
+                if stop.load(Relaxed) {
+                    return Ok(());
+                }
+                std::thread::sleep(Duration::from_millis(100));
+            }
+            let html = make()?;
+            output.write(out, |writer| writer.write_all(html.as_bytes()))?;
+        }
+    }
+}

@@ -1,0 +1,60 @@
+//! Where runs live: `runs/DATE-TIME`, and the link `runs/latest`.
+
+use std::path::{Path, PathBuf};
+use std::time::SystemTime;
+
+use super::session::Session;
+use crate::weights::rfc3339;
+
+/// The folder of runs.
+pub const RUNS: &str = "runs";
+
+/// The link in it to the run that was at work last.
+const LATEST: &str = "latest";
+
+/// The run that was at work last.
+pub fn latest() -> PathBuf {
+    Path::new(RUNS).join(LATEST)
+}
+
+/// A directory for a new run, named by the time, that is not there yet.
+pub fn new_directory() -> PathBuf {
+    let now = rfc3339(SystemTime::now()).replace('T', "-").replace([':', 'Z'], "");
+    let named = |name: String| Path::new(RUNS).join(name);
+    let taken = |directory: &PathBuf| directory.symlink_metadata().is_ok();
+    let first = named(now.clone());
+    let further = (2..).map(|number| named(format!("{now}-{number}")));
+    std::iter::once(first).chain(further).find(|directory| !taken(directory)).expect("numbers go on")
+}
+
+/// Makes `runs/latest` a link to a run that begins or goes on in that folder. What stands there and is no link is left alone.
+pub fn point_latest_to(directory: &Path, session: &Session) {
+    let (Some(parent), Some(name)) = (directory.parent(), directory.file_name()) else { return };
+    if !parent.ends_with(RUNS) || name == LATEST {
+        return;
+    }
+    let link = parent.join(LATEST);
+    match link.symlink_metadata() {
+        Ok(there) if !there.is_symlink() => {
+            session.say(format_args!("`{}` is no link and is left as it is", link.display()));
+        }
+        _ => {
+            if let Err(error) = replace_link(Path::new(name), &link) {
+                session.say(format_args!("cannot make the link `{}`: {error}", link.display()));
+            }
+        }
+    }
+}
+
+/// Makes a link to a directory beside it, in the place of one that may be there.
+#[cfg(unix)]
+fn replace_link(target: &Path, link: &Path) -> std::io::Result<()> {
+    let new = link.with_file_name(format!(".{LATEST}.{}", std::process::id()));
+    std::os::unix::fs::symlink(target, &new)?;
+    std::fs::rename(&new, link).inspect_err(|_| drop(std::fs::remove_file(&new)))
+}
+
+#[cfg(not(unix))]
+fn replace_link(_: &Path, _: &Path) -> std::io::Result<()> {
+    Err(std::io::Error::other("this system has no links for everybody"))
+}

@@ -1,0 +1,141 @@
+//! `flipside runs` and `flipside status`.
+
+use std::fs;
+use std::io::{self, Write};
+use std::path::{Path, PathBuf};
+
+use clap::Args;
+
+use super::error::{CliError, Context};
+use super::escape::on_one_line;
+use super::json::{JsonArgument, write_json};
+use super::runs::{RUNS, latest};
+use super::session::Session;
+use crate::report::text::{budget, bytes, count, duration, elo};
+use crate::report::{RunLog, Status};
+use crate::train::{TrainError, WorkerStatus};
+
+/// List runs, the one that was at work last first
+///
+/// Prints a table, separated by tabs: directory, state (`running`, `finished`, `stopped`, or `broken off` where the last session was
+/// killed), generations, games, time of work, Elo of the best weights over `mobility` with the ends of its 95% interval, and bytes on
+/// the disk.
+#[derive(Args, Debug)]
+#[command(after_help = "Example:\n  flipside runs")]
+pub struct RunsArguments {
+    /// The folder with the runs
+    #[arg(default_value = RUNS)]
+    folder: PathBuf,
+
+    #[command(flatten)]
+    json: JsonArgument,
+}
+
+/// Show how a run stands: phase, generation, losses, ratings, time left, disk
+///
+/// It may be at work: nothing is changed, and nothing waits. Prints names and values, separated by tabs.
+#[derive(Args, Debug)]
+#[command(after_help = "Example:\n  flipside status runs/latest")]
+pub struct StatusArguments {
+    /// The run's directory [default: runs/latest]
+    run: Option<PathBuf>,
+
+    #[command(flatten)]
+    json: JsonArgument,
+}
+
+impl RunsArguments {
+    /// Runs the command.
+    pub fn run(self, session: &Session, out: &mut dyn Write) -> Result<(), CliError> {
+        let shown = self.folder.display();
+        let entries = match fs::read_dir(&self.folder) {
+            Err(error) if error.kind() == io::ErrorKind::NotFound && self.folder == Path::new(RUNS) => Vec::new(),
+            entries => entries.context(|| format!("cannot list `{shown}`"))?.collect(),
+        };
+        let mut found = Vec::new();
+        for entry in entries {
+            let path = entry.context(|| format!("cannot list `{shown}`"))?.path();
+            if path.is_symlink() || !path.is_dir() {
+                continue;
+            }
+            match RunLog::read(&path) {
+                Ok(log) => found.push(Status::of(&log)),
+                Err(TrainError::NoRun(_)) => {}
+                Err(error) => session.say(format_args!("left out: `{}`: {error}", path.display())),
+            }
+        }
+        found.sort_by(|a, b| (a.seconds_since_sign, &b.run).cmp(&(b.seconds_since_sign, &a.run)));
+        if self.json.json {
+            return write_json(&found, out);
+        }
+        writeln!(out, "run\tstate\tgenerations\tgames\ttime\telo\tlow\thigh\tbytes")?;
+        for Status { run, state, generations, games, seconds, best, bytes, .. } in &found {
+            let elo = best.map_or("-\t-\t-".to_owned(), |best| {
+                let [value, low, high] = best.elo;
+                format!("{value:+.0}\t{low:+.0}\t{high:+.0}")
+            });
+            let (run, time) = (on_one_line(run), duration(*seconds));
+            writeln!(out, "{run}\t{state}\t{generations}\t{games}\t{time}\t{elo}\t{bytes}")?;
+        }
+        Ok(())
+    }
+}
+
+impl StatusArguments {
+    /// Runs the command.
+    pub fn run(self, _: &Session, out: &mut dyn Write) -> Result<(), CliError> {
+        let log = read(&self.run.unwrap_or_else(latest))?;
+        let status = Status::of(&log);
+        if self.json.json {
+            return write_json(&status, out);
+        }
+        let [played, of] = status.games_at_hand;
+        let loss = |loss: Option<f64>| loss.map_or("-".to_owned(), |loss| format!("{loss:.3}"));
+        let gate = |rating: Option<crate::report::Rating>| {
+            rating.map_or("-".to_owned(), |rating| {
+                let fitted = if rating.fitted { ", fitted to all games" } else { "" };
+                format!("{} after generation {}{fitted}", elo(rating.elo), rating.generation)
+            })
+        };
+        let rows = [
+            ("run", on_one_line(&status.run)),
+            ("state", status.state.to_owned()),
+            ("patterns", on_one_line(&status.patterns)),
+            ("phase", format!("{} of {}", status.phase, status.phases)),
+            ("generation", format!("{}, {played} of {of} games", status.generations + 1)),
+            ("games", count(status.games)),
+            ("positions", count(status.positions)),
+            ("loss", loss(status.loss)),
+            ("held out", loss(status.held_out)),
+            ("best", gate(status.best)),
+            ("newest", gate(status.last)),
+            ("time", duration(status.seconds)),
+            ("budget", if status.budget.is_none() { "-".to_owned() } else { budget(&status.budget) }),
+            ("left", status.seconds_left.map_or("-".to_owned(), duration)),
+            ("disk", bytes(status.bytes)),
+            ("last sign", format!("{} ago", duration(status.seconds_since_sign as f64))),
+        ];
+        rows.iter().try_for_each(|(name, value)| writeln!(out, "{name}\t{value}"))?;
+        for worker in &status.workers {
+            let WorkerStatus { name, threads, games, present, refused, .. } = worker;
+            let state = match (refused, present) {
+                (Some(_), _) => "refused",
+                (None, true) => "at work",
+                (None, false) => "gone",
+            };
+            let sign = duration(worker.seconds_since_sign() as f64);
+            let (name, games) = (on_one_line(name), count(*games));
+            writeln!(out, "worker\t{name}, {threads} threads, {games} games, {state}, last sign {sign} ago")?;
+        }
+        Ok(())
+    }
+}
+
+/// Reads a run.
+///
+/// # Errors
+/// What is wrong, and where runs are listed.
+pub fn read(run: &Path) -> Result<RunLog, CliError> {
+    RunLog::read(run)
+        .map_err(|error| CliError::failure(error.to_string()).hint("`flipside runs` lists the runs there are."))
+}

@@ -1,0 +1,219 @@
+//! What a report shows of a run.
+
+use std::collections::BTreeMap;
+use std::path::Path;
+
+use serde::Serialize;
+
+use super::log::RunLog;
+use super::ratings::{Rating, ratings};
+use super::status::Status;
+use crate::board::Position;
+use crate::eval::{Accuracy, PatternEvaluator, accuracy, static_value, strongest_configurations};
+use crate::games::GamesReader;
+use crate::pattern::Layout;
+use crate::train::{TrainError, TrainEvent};
+use crate::weights::WeightFile;
+
+/// All figures of a run.
+#[derive(Clone, Debug, Serialize)]
+pub struct Figures {
+    /// How it stands.
+    pub status: Status,
+    /// Its gates.
+    pub ratings: Vec<Rating>,
+    /// By generation: number from 1, hours of the run, and root mean square error in discs before it was learned.
+    pub losses: Vec<(u32, f64, f64)>,
+    /// The fits: what they lose on games that they did not learn.
+    pub held_out: Vec<StageLoss>,
+    /// What each phase took.
+    pub phases: Vec<PhaseTime>,
+    /// The best weights, where they can be read.
+    pub weights: Option<Weights>,
+    /// What the run follows, as TOML.
+    pub config: String,
+}
+
+/// The loss of a fit on the games held out.
+#[derive(Clone, Debug, Serialize)]
+pub struct StageLoss {
+    /// Generations played before.
+    pub generation: u32,
+    /// Over all positions.
+    pub all: Option<f64>,
+    /// By number of empties, 0 to 60.
+    pub by_empties: Vec<Option<f64>>,
+}
+
+/// What a phase had, and seconds of the clock for each kind of work.
+#[derive(Clone, Copy, Default, Debug, Serialize)]
+pub struct PhaseTime {
+    /// Its number, from 1.
+    pub phase: usize,
+    /// Generations learned.
+    pub generations: u32,
+    /// Their games.
+    pub games: u64,
+    /// Their labelled positions.
+    pub positions: u64,
+    /// Playing.
+    pub playing: f64,
+    /// Learning.
+    pub learning: f64,
+    /// Fitting to all games.
+    pub fitting: f64,
+    /// Matches.
+    pub gates: f64,
+}
+
+/// What is known of a weight file.
+#[derive(Clone, Debug, Serialize)]
+pub struct Weights {
+    /// See [`WeightFile::hash`].
+    pub hash: String,
+    /// The program that made it, and its commit.
+    pub program: String,
+    /// By number of empties: the share of weights that are not zero.
+    pub coverage: Vec<f64>,
+    /// Against the results of kept games: number of empties, positions, root mean square error, slope.
+    pub accuracy: Vec<(u32, usize, f64, Option<f64>)>,
+    /// Against the same: predicted discs, rounded to even ones; mean result; positions.
+    pub calibration: Vec<(i32, f64, usize)>,
+    /// The configurations with the largest weights, by pattern.
+    pub strongest: Vec<Board>,
+}
+
+/// A configuration of a pattern.
+#[derive(Clone, Debug, Serialize)]
+pub struct Board {
+    /// The pattern.
+    pub pattern: String,
+    /// Its squares, a bit each (bit 0 is a1).
+    pub squares: u64,
+    /// Discs of the player to move, a bit each.
+    pub player: u64,
+    /// Discs of the opponent.
+    pub opponent: u64,
+    /// The weight in discs for the player.
+    pub value: f64,
+}
+
+/// The number of empties whose configurations are shown.
+pub const SHOWN_EMPTIES: u32 = 24;
+
+/// Games whose results the best weights are compared with.
+const GAMES: usize = 2000;
+
+impl Figures {
+    /// Those of the run in a directory.
+    ///
+    /// # Errors
+    /// No run, or files that cannot be read.
+    pub fn of(directory: &Path) -> Result<Self, TrainError> {
+        let log = RunLog::read(directory)?;
+        let mut figures = Self {
+            status: Status::of(&log),
+            ratings: ratings(&log.events),
+            losses: Vec::new(),
+            held_out: Vec::new(),
+            phases: (1..=log.config.phases.len()).map(|phase| PhaseTime { phase, ..PhaseTime::default() }).collect(),
+            weights: WeightFile::load(&directory.join("best.fsw")).ok().and_then(|file| Weights::of(&file, &log)),
+            config: log.config.to_toml(),
+        };
+        figures.collect(&log);
+        figures.phases.retain(|phase| phase.generations > 0);
+        Ok(figures)
+    }
+
+    fn collect(&mut self, log: &RunLog) {
+        let phase = |generation: u32| log.config.phase_number(generation);
+        let (mut games_before, mut positions_before) = (0, 0);
+        for event in &log.events {
+            match event {
+                TrainEvent::Learned { generation, loss, games, positions, playing, seconds, elapsed, .. } => {
+                    self.losses.push((generation + 1, elapsed / 3600.0, *loss));
+                    let phase = &mut self.phases[phase(*generation)];
+                    phase.generations += 1;
+                    phase.games += games.saturating_sub(games_before);
+                    phase.positions += positions.saturating_sub(positions_before);
+                    (games_before, positions_before) = (*games, *positions);
+                    phase.playing += playing;
+                    phase.learning += seconds;
+                }
+                TrainEvent::Fitted { generation, held_out, held_out_by_empties, seconds, .. } => {
+                    self.phases[phase(generation.saturating_sub(1))].fitting += seconds;
+                    let by_empties = held_out_by_empties.clone();
+                    self.held_out.push(StageLoss { generation: *generation, all: *held_out, by_empties });
+                }
+                TrainEvent::Gate { generation, seconds, .. } => self.phases[phase(*generation)].gates += seconds,
+                _ => {}
+            }
+        }
+    }
+}
+
+impl Weights {
+    fn of(file: &WeightFile, log: &RunLog) -> Option<Self> {
+        let layout = Layout::new(&file.model.set).ok()?;
+        let known = known_results(log);
+        let evaluator = PatternEvaluator::new(&file.model).ok()?;
+        let row = |(empties, row): (u32, Accuracy)| (empties, row.positions, row.rmse, row.slope);
+        let table = accuracy(&evaluator, known.iter().copied());
+        let mut bins: BTreeMap<i32, (f64, usize)> = BTreeMap::new();
+        for (position, result) in &known {
+            let predicted = static_value(&evaluator, position).discs();
+            let bin = bins.entry(2 * (predicted / 2.0).round() as i32).or_default();
+            *bin = (bin.0 + f64::from(*result), bin.1 + 1);
+        }
+        let mean = |(discs, (sum, count)): (i32, (f64, usize))| (discs, sum / count as f64, count);
+        let stage = |empties| file.model.stages.of_empties(empties);
+        let used =
+            |weights: &Vec<i16>| weights.iter().filter(|&&weight| weight != 0).count() as f64 / weights.len() as f64;
+        let shares: Vec<f64> = file.model.weights.iter().map(used).collect();
+        let strongest = (0..file.model.set.patterns.len()).flat_map(|number| {
+            let pattern = &file.model.set.patterns[number];
+            let top = strongest_configurations(&file.model, &layout, stage(SHOWN_EMPTIES), number, 1);
+            top.into_iter().map(|found| Board {
+                pattern: pattern.name.clone(),
+                squares: pattern.mask(),
+                player: found.discs.player,
+                opponent: found.discs.opponent,
+                value: found.value,
+            })
+        });
+        let commit = file.provenance.commit.as_ref().map_or(String::new(), |commit| format!(" ({commit})"));
+        Some(Self {
+            hash: file.hash(),
+            program: file.provenance.program.clone() + &commit,
+            coverage: (0..=60).map(|empties| shares[stage(empties)]).collect(),
+            accuracy: table.map_or(Vec::new(), |table| table.rows.into_iter().map(row).collect()),
+            // Few positions say nothing.
+            calibration: bins.into_iter().filter(|(_, (_, count))| *count >= 20).map(mean).collect(),
+            strongest: strongest.collect(),
+        })
+    }
+}
+
+/// Labelled positions of the newest kept games, each with the game's result in discs for the player to move.
+fn known_results(log: &RunLog) -> Vec<(Position, i32)> {
+    let (mut known, mut games) = (Vec::new(), 0);
+    for generation in (0..=log.generation()).rev() {
+        let path = log.directory.join("games").join(format!("{generation:08}.fsg"));
+        let Ok(mut reader) = GamesReader::open(&path) else { continue };
+        while let Ok(Some(block)) = reader.next_block() {
+            let Ok(frame) = block.decode() else { break };
+            for game in &frame.games {
+                let replay = game.replay();
+                let Some(last) = replay.plies.last().map(|ply| ply.side) else { continue };
+                let result = replay.result.discs().round() as i32;
+                let for_side = |side| if side == last { result } else { -result };
+                known.extend(replay.plies.iter().map(|ply| (ply.position, for_side(ply.side))));
+            }
+            games += frame.games.len();
+            if games >= GAMES {
+                return known;
+            }
+        }
+    }
+    known
+}

@@ -1,0 +1,138 @@
+//! What a run directory tells, read without disturbing the run.
+
+use std::fs::{self, File};
+use std::io;
+use std::path::{Path, PathBuf};
+use std::time::{SystemTime, UNIX_EPOCH};
+
+use crate::games::GamesReader;
+use crate::storage::{FileError, read_bounded};
+use crate::train::{Budget, TrainConfig, TrainError, TrainEvent, stored_config};
+
+/// Most bytes of `metrics.jsonl`.
+const METRICS_LIMIT: u64 = 1 << 30;
+
+/// A run as its directory tells of it.
+#[derive(Clone, Debug)]
+pub struct RunLog {
+    /// The directory.
+    pub directory: PathBuf,
+    /// What the run follows.
+    pub config: TrainConfig,
+    /// What happened, in order.
+    pub events: Vec<TrainEvent>,
+    /// Whether a process is at work on it.
+    pub is_running: bool,
+    /// When a file of it was written last, in seconds since 1970.
+    pub last_sign: u64,
+    /// Bytes on the disk.
+    pub bytes: u64,
+    /// Games of the generation at hand that are on the disk.
+    pub at_hand: u32,
+}
+
+impl RunLog {
+    /// Reads the directory of a run.
+    ///
+    /// # Errors
+    /// No run, or files that cannot be read.
+    pub fn read(directory: &Path) -> Result<Self, TrainError> {
+        let config = stored_config(directory)?;
+        let path = directory.join("metrics.jsonl");
+        let bytes = match read_bounded(&path, "file of events", METRICS_LIMIT) {
+            Ok(bytes) => bytes,
+            Err(FileError::Io { source, .. }) if source.kind() == io::ErrorKind::NotFound => Vec::new(),
+            Err(error) => return Err(error.into()),
+        };
+        // A line that is being written, or that another version of the program wrote, is none of ours.
+        let events = bytes.split(|&byte| byte == b'\n').filter_map(|line| serde_json::from_slice(line).ok()).collect();
+        let (last_sign, bytes) =
+            written(directory).map_err(|error| TrainError::Io { path: directory.into(), error })?;
+        let mut log = Self {
+            directory: directory.to_owned(),
+            config,
+            events,
+            is_running: is_locked(directory),
+            last_sign,
+            bytes,
+            at_hand: 0,
+        };
+        log.at_hand = games_in(&directory.join("games").join(format!("{:08}.fsg", log.generation())));
+        Ok(log)
+    }
+
+    /// Generations learned.
+    pub fn generation(&self) -> u32 {
+        let of = |event: &TrainEvent| match event {
+            TrainEvent::Learned { generation, .. } => generation + 1,
+            TrainEvent::Start { generation, .. } => *generation,
+            _ => 0,
+        };
+        self.events.iter().map(of).max().unwrap_or(0)
+    }
+
+    /// When the run will be finished, as it was told last.
+    pub fn budget(&self) -> Budget {
+        let of = |event: &TrainEvent| match event {
+            TrainEvent::Start { budget, .. } => Some(*budget),
+            _ => None,
+        };
+        self.events.iter().rev().find_map(of).unwrap_or_default()
+    }
+
+    /// Whether the last session ended with its budget used up.
+    pub fn is_finished(&self) -> bool {
+        matches!(self.events.last(), Some(TrainEvent::End { finished: true, .. }))
+    }
+
+    /// Seconds of work, those since the last event included where it is at work.
+    pub fn elapsed(&self) -> f64 {
+        let of = |event: &TrainEvent| match event {
+            TrainEvent::Start { elapsed, .. }
+            | TrainEvent::Learned { elapsed, .. }
+            | TrainEvent::End { elapsed, .. } => *elapsed,
+            _ => 0.0,
+        };
+        self.events.iter().map(of).fold(0.0, f64::max)
+    }
+}
+
+/// The present, in seconds since 1970.
+pub fn now() -> u64 {
+    SystemTime::now().duration_since(UNIX_EPOCH).map_or(0, |time| time.as_secs())
+}
+
+/// When a file of a folder was written last, and the bytes of all.
+fn written(folder: &Path) -> io::Result<(u64, u64)> {
+    let (mut last, mut bytes) = (0, 0);
+    for entry in fs::read_dir(folder)? {
+        // A file may be replaced while we look.
+        let Ok(metadata) = entry.as_ref().map_err(|_| ()).and_then(|entry| entry.metadata().map_err(|_| ())) else {
+            continue;
+        };
+        if metadata.is_dir() {
+            let inner = written(&entry?.path())?;
+            (last, bytes) = (last.max(inner.0), bytes + inner.1);
+        } else {
+            let modified = metadata.modified().ok().and_then(|time| time.duration_since(UNIX_EPOCH).ok());
+            (last, bytes) = (last.max(modified.map_or(0, |time| time.as_secs())), bytes + metadata.len());
+        }
+    }
+    Ok((last, bytes))
+}
+
+/// Whether a process holds the lock of a run. It is tried for a moment, which a run that begins just then waits for.
+fn is_locked(directory: &Path) -> bool {
+    let lock = File::open(directory.join("lock"));
+    lock.is_ok_and(|lock| matches!(lock.try_lock_shared(), Err(fs::TryLockError::WouldBlock)))
+}
+
+/// Whole games of a file that may be growing.
+fn games_in(path: &Path) -> u32 {
+    let Ok(mut reader) = GamesReader::open(path) else { return 0 };
+    let mut games = 0;
+    while let Ok(Some(block)) = reader.next_block() {
+        games += block.len() as u32;
+    }
+    games
+}

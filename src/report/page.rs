@@ -1,0 +1,269 @@
+//! A report as one page of HTML that needs nothing else.
+
+use std::fmt::Write;
+
+use super::figures::{Board, Figures, PhaseTime, SHOWN_EMPTIES};
+use super::plot::{Chart, Line};
+use super::text::{budget, bytes, count, duration, elo};
+
+const STYLE: &str = include_str!("page.css");
+
+/// The page of some runs, the first of them in detail. `reload` makes a browser load it anew every so many seconds.
+pub fn page(runs: &[Figures], reload: Option<u32>) -> String {
+    let names: Vec<&str> = runs.iter().map(|run| &*run.status.run).collect();
+    let title = escaped(&format!("flipside report: {}", names.join(", ")));
+    let reload =
+        reload.map_or(String::new(), |seconds| format!("<meta http-equiv=\"refresh\" content=\"{seconds}\">\n"));
+    let mut html = format!(
+        "<!doctype html>\n<html lang=\"en\">\n<head>\n<meta charset=\"utf-8\">\n\
+         <meta name=\"viewport\" content=\"width=device-width, initial-scale=1\">\n{reload}\
+         <link rel=\"icon\" href=\"data:,\">\n<title>{title}</title>\n<style>\n{STYLE}</style>\n</head>\n<body>\n\
+         <h1>{title}</h1>\n"
+    );
+    let mut add = |part: String| html.push_str(&part);
+    runs.iter().for_each(|run| add(verdict(run)));
+    add("<h2>Strength</h2>\n".to_owned());
+    add(figure(
+        &strength(runs),
+        "Elo over the built-in <code>mobility</code>, which is the same in every run, with 95% intervals: \
+        one fit over all games of all gates.",
+    ));
+    add("<h2>Learning</h2>\n".to_owned());
+    add(figure(
+        &losses(runs),
+        "Root mean square error in discs on each generation's own positions, before they were learned.",
+    ));
+    add(figure(
+        &held_out(runs),
+        "The same after each fit, on games that it did not learn, by number of empty squares.",
+    ));
+    add(figure(&held_out_over_time(runs), "The same from fit to fit, at some numbers of empty squares."));
+    add("<h2>The best weights</h2>\n".to_owned());
+    add(figure(&errors(runs), "Against the results of kept games: root mean square error of the static value."));
+    add(figure(
+        &slopes(runs),
+        "The slope of the line that predicts the result best from the static value: above 1 where its discs are \
+        too small.",
+    ));
+    add(figure(&calibration(runs), "Mean result by the static value. On the straight line they are equal."));
+    add(figure(&coverage(runs), "Share of the weights that are not zero, by number of empty squares."));
+    for run in runs {
+        add(strongest(run));
+    }
+    add("<h2>Time</h2>\n".to_owned());
+    for run in runs {
+        add(times(run));
+    }
+    add("<h2>To repeat it</h2>\n".to_owned());
+    for run in runs {
+        add(origin(run));
+    }
+    let json = serde_json::to_string(runs).expect("figures are plain data").replace('<', "\\u003c");
+    add(format!("<script type=\"application/json\" id=\"data\">{json}</script>\n</body>\n</html>\n"));
+    html
+}
+
+/// What can stand in text and attributes.
+fn escaped(text: &str) -> String {
+    text.replace('&', "&amp;").replace('<', "&lt;").replace('>', "&gt;").replace('"', "&quot;")
+}
+
+fn verdict(run: &Figures) -> String {
+    let status = &run.status;
+    let strength = match (&status.best, &status.last) {
+        (None, _) => "No gate has measured it yet.".to_owned(),
+        (Some(best), last) => {
+            let newest = match last {
+                Some(last) if last.generation == best.generation && last.fitted == best.fitted => String::new(),
+                Some(last) => format!(" The newest measured, after generation {}: {}.", last.generation, elo(last.elo)),
+                None => String::new(),
+            };
+            let verdict = if best.elo[1] > 0.0 { "stronger than" } else { "not surely stronger than" };
+            format!(
+                "Its best weights, after generation {}, are <strong>{verdict} <code>mobility</code></strong>: Elo {}.{newest}",
+                best.generation,
+                elo(best.elo)
+            )
+        }
+    };
+    let left = status.seconds_left.filter(|&left| left > 0.0 && status.state != "finished");
+    let left = left.map_or(String::new(), |left| format!(", {} left", duration(left)));
+    let until = if status.budget.is_none() { String::new() } else { format!(" of {}", budget(&status.budget)) };
+    format!(
+        "<section class=\"verdict\">\n<p><strong>{}</strong> is {}{left}. {strength}</p>\n<p>{} generations, {} games, {} positions in \
+         {}{until}; {} on the disk.</p>\n</section>\n",
+        escaped(&status.run),
+        status.state,
+        status.generations,
+        count(status.games),
+        count(status.positions),
+        duration(status.seconds),
+        bytes(status.bytes)
+    )
+}
+
+fn figure(chart: &Chart, caption: &str) -> String {
+    format!("<figure>\n{}\n<figcaption>{caption}</figcaption>\n</figure>\n", chart.to_svg())
+}
+
+fn chart(title: &str, x: &str, y: &str, lines: Vec<Line>) -> Chart {
+    Chart { title: title.into(), x: x.into(), y: y.into(), log: false, lines }
+}
+
+/// The end of a path is name enough where there are several.
+fn name(run: &Figures) -> String {
+    let path = run.status.run.trim_end_matches('/');
+    path.rsplit('/').next().unwrap_or(path).to_owned()
+}
+
+fn line(name: String, points: Vec<(f64, f64)>) -> Line {
+    Line { name, points, band: Vec::new(), marked: false }
+}
+
+fn strength(runs: &[Figures]) -> Chart {
+    let of = |run: &Figures| Line {
+        name: name(run),
+        points: run.ratings.iter().map(|rating| (rating.hours, rating.elo[0])).collect(),
+        band: run.ratings.iter().map(|rating| (rating.hours, rating.elo[1], rating.elo[2])).collect(),
+        marked: true,
+    };
+    chart("Strength over time", "hours", "Elo over mobility", runs.iter().map(of).collect())
+}
+
+fn losses(runs: &[Figures]) -> Chart {
+    let of = |run: &Figures| line(name(run), run.losses.iter().map(|&(_, hours, loss)| (hours, loss)).collect());
+    chart("Loss on new games", "hours", "discs", runs.iter().map(of).collect())
+}
+
+fn by_empties(values: &[Option<f64>]) -> Vec<(f64, f64)> {
+    values.iter().enumerate().filter_map(|(empties, value)| Some((empties as f64, (*value)?))).collect()
+}
+
+fn held_out(runs: &[Figures]) -> Chart {
+    let lines = runs.iter().flat_map(|run| {
+        let fits = run.held_out.iter().rev().take(4).rev();
+        fits.map(move |fit| line(format!("{} {}", name(run), fit.generation), by_empties(&fit.by_empties)))
+    });
+    chart("Loss on games held out, by the last fits", "empty squares", "discs", lines.collect())
+}
+
+fn held_out_over_time(runs: &[Figures]) -> Chart {
+    const EMPTIES: [usize; 5] = [8, 16, 24, 36, 48];
+    let lines = runs.iter().flat_map(|run| {
+        EMPTIES.map(move |empties| {
+            let loss = |fit: &super::StageLoss| Some((f64::from(fit.generation), (*fit.by_empties.get(empties)?)?));
+            let points = run.held_out.iter().filter_map(loss).collect();
+            Line { marked: true, ..line(format!("{} at {empties}", name(run)), points) }
+        })
+    });
+    chart("Loss on games held out, from fit to fit", "generations", "discs", lines.collect())
+}
+
+fn errors(runs: &[Figures]) -> Chart {
+    let of = |run: &Figures| {
+        let rows = run.weights.iter().flat_map(|weights| &weights.accuracy);
+        line(name(run), rows.map(|&(empties, _, rmse, _)| (f64::from(empties), rmse)).collect())
+    };
+    chart("Error against results", "empty squares", "discs", runs.iter().map(of).collect())
+}
+
+fn slopes(runs: &[Figures]) -> Chart {
+    // Before anything is decided there is nothing to have a slope.
+    const MOST_EMPTIES: u32 = 50;
+    let of = |run: &Figures| {
+        let rows = run.weights.iter().flat_map(|weights| &weights.accuracy).filter(|row| row.0 <= MOST_EMPTIES);
+        line(name(run), rows.filter_map(|&(empties, _, _, slope)| Some((f64::from(empties), slope?))).collect())
+    };
+    chart("Slope against results", "empty squares", "slope", runs.iter().map(of).collect())
+}
+
+fn calibration(runs: &[Figures]) -> Chart {
+    let of = |run: &Figures| {
+        let bins = run.weights.iter().flat_map(|weights| &weights.calibration);
+        line(name(run), bins.map(|&(predicted, mean, _)| (f64::from(predicted), mean)).collect())
+    };
+    let mut lines: Vec<_> = runs.iter().map(of).collect();
+    lines.push(line("equal".to_owned(), vec![(-64.0, -64.0), (64.0, 64.0)]));
+    chart("Prediction and result", "predicted discs", "mean result", lines)
+}
+
+fn coverage(runs: &[Figures]) -> Chart {
+    let of = |run: &Figures| {
+        let shares = run.weights.iter().flat_map(|weights| weights.coverage.iter().enumerate());
+        line(name(run), shares.map(|(empties, share)| (empties as f64, 100.0 * share)).collect())
+    };
+    chart("Weights met", "empty squares", "%", runs.iter().map(of).collect())
+}
+
+fn strongest(run: &Figures) -> String {
+    let Some(weights) = run.weights.as_ref().filter(|weights| !weights.strongest.is_empty()) else {
+        return String::new();
+    };
+    let boards: String = weights.strongest.iter().map(board).collect();
+    format!(
+        "<h3>Strongest configurations of {} at {SHOWN_EMPTIES} empties</h3>\n<p>In discs for black, who is to move.</p>\n\
+         <div class=\"boards\">\n{boards}</div>\n",
+        escaped(&run.status.run)
+    )
+}
+
+fn board(board: &Board) -> String {
+    let mut svg = String::from("<svg viewBox=\"0 0 80 80\" role=\"img\">");
+    for square in 0..64u32 {
+        let (x, y, bit) = (10 * (square % 8), 10 * (square / 8), 1u64 << square);
+        let ground = if board.squares & bit != 0 { "in" } else { "out" };
+        write!(svg, "<rect class=\"{ground}\" x=\"{x}\" y=\"{y}\" width=\"10\" height=\"10\"/>")
+            .expect("a text takes all");
+        let disc = if board.player & bit != 0 {
+            "black"
+        } else if board.opponent & bit != 0 {
+            "white"
+        } else {
+            continue;
+        };
+        write!(svg, "<circle class=\"{disc}\" cx=\"{}\" cy=\"{}\" r=\"4\"/>", x + 5, y + 5).expect("a text takes all");
+    }
+    format!("<figure>{svg}</svg><figcaption>{} {:+.1}</figcaption></figure>\n", escaped(&board.pattern), board.value)
+}
+
+fn times(run: &Figures) -> String {
+    let row = |phase: &PhaseTime| {
+        let rate =
+            if phase.playing > 0.0 { count((phase.games as f64 / phase.playing) as u64) } else { "-".to_owned() };
+        let positions =
+            if phase.playing > 0.0 { count((phase.positions as f64 / phase.playing) as u64) } else { "-".to_owned() };
+        format!(
+            "<tr><td>{}</td><td>{}</td><td>{}</td><td>{rate}</td><td>{positions}</td><td>{}</td><td>{}</td><td>{}</td><td>{}</td></tr>\n",
+            phase.phase,
+            phase.generations,
+            count(phase.games),
+            duration(phase.playing),
+            duration(phase.learning),
+            duration(phase.fitting),
+            duration(phase.gates)
+        )
+    };
+    let rows: String = run.phases.iter().map(row).collect();
+    format!(
+        "<h3>{}</h3>\n<div class=\"wide\"><table>\n<tr><th>phase</th><th>generations</th><th>games</th><th>games/s</th>\
+         <th>positions/s</th><th>playing</th><th>learning</th><th>fitting</th><th>gates</th></tr>\n{rows}</table></div>\n",
+        escaped(&run.status.run)
+    )
+}
+
+fn origin(run: &Figures) -> String {
+    let run_name = escaped(&run.status.run);
+    let weights = run.weights.as_ref().map_or(String::new(), |weights| {
+        format!("<p>Best weights <code>{}</code>, by {}.</p>\n", weights.hash, escaped(&weights.program))
+    });
+    let limits = &run.status.budget;
+    let seconds = limits.seconds.map(|seconds| format!(" --minutes {:.0}", (seconds / 60.0).ceil()));
+    let generations = limits.generations.map(|generations| format!(" --generations {generations}"));
+    let games = limits.games.map(|games| format!(" --games {games}"));
+    let options: String = [seconds, generations, games].into_iter().flatten().collect();
+    format!(
+        "<h3>{run_name}</h3>\n{weights}<pre>flipside config --run {run_name} &gt; run.toml\nflipside train --config run.toml --run \
+         runs/again{options}</pre>\n<details><summary>Configuration</summary>\n<pre>{}</pre></details>\n",
+        escaped(&run.config)
+    )
+}

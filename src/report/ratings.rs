@@ -1,0 +1,123 @@
+//! How strong the weights of a run were at each gate: one fit of all its matches.
+
+use serde::Serialize;
+
+use crate::arena::{PairPoints, Ratings};
+use crate::train::{GateMatch, TrainEvent};
+
+/// The rating of the weights that a gate measured. `mobility`, which is the same in all runs, has 0.
+#[derive(Clone, Copy, PartialEq, Debug, Serialize)]
+pub struct Rating {
+    /// Generations played before.
+    pub generation: u32,
+    /// Hours of the run.
+    pub hours: f64,
+    /// Whether the weights had just been fitted to all kept games.
+    pub fitted: bool,
+    /// Whether they became the best.
+    pub promoted: bool,
+    /// Elo, and the ends of its 95% interval.
+    pub elo: [f64; 3],
+}
+
+/// The ratings of all gates, from one fit over all their games: against `mobility`, and against the best weights before.
+pub fn ratings(events: &[TrainEvent]) -> Vec<Rating> {
+    let (mut rated, mut results) = (Vec::new(), Vec::new());
+    let (mut best, mut hours) = (None, 0.0);
+    for event in events {
+        match event {
+            TrainEvent::Learned { elapsed, .. } => hours = elapsed / 3600.0,
+            TrainEvent::Fitted { seconds, .. } => hours += seconds / 3600.0,
+            TrainEvent::Gate { generation, fitted, best: against_best, baseline, pairs, promoted, seconds } => {
+                hours += seconds / 3600.0;
+                let player = rated.len() + 1;
+                add(&mut results, [player, 0], baseline, pairs[1]);
+                if let (Some(result), Some(best)) = (against_best, best) {
+                    add(&mut results, [player, best], result, pairs[0]);
+                }
+                if *promoted {
+                    best = Some(player);
+                }
+                let (generation, fitted, promoted) = (generation + 1, *fitted, *promoted);
+                rated.push(Rating { generation, hours, fitted, promoted, elo: [0.0; 3] });
+            }
+            _ => {}
+        }
+    }
+    let fit = Ratings::fit(rated.len() + 1, 0, &results);
+    for (number, rating) in (1..).zip(&mut rated) {
+        let elo = fit.elo(number).expect("every gate plays against `mobility`");
+        rating.elo = [elo.value, elo.low, elo.high];
+    }
+    rated
+}
+
+/// Adds the pairs of a match. Where they were not kept, games are paired as they come if wins and losses are mixed evenly.
+fn add(results: &mut Vec<PairPoints>, players: [usize; 2], result: &GateMatch, pairs: [u64; 5]) {
+    // Each gate draws openings of its own, and which pair had which is not kept.
+    let mut push = |half_points| {
+        let opening = results.len();
+        results.push(PairPoints { players, opening, half_points });
+    };
+    if pairs.iter().any(|&count| count > 0) {
+        for (half_points, &count) in (0..).zip(&pairs) {
+            (0..count).for_each(|_| push(half_points));
+        }
+        return;
+    }
+    let GateMatch { wins, draws, losses, .. } = *result;
+    let games = wins + draws + losses;
+    let mixed = |number: u64, count: u64| (number + 1) * count / games - number * count / games;
+    let points = |number: u64| (2 * mixed(number, wins) + mixed(number, draws)).min(2) as u32;
+    (0..games / 2).for_each(|pair| push(points(2 * pair) + points(2 * pair + 1)));
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn result(wins: u64, losses: u64) -> GateMatch {
+        GateMatch {
+            wins,
+            draws: 0,
+            losses,
+            score: wins as f64 / (wins + losses) as f64,
+            elo: [0.0; 3],
+            discs: 0.0,
+            superiority: 0.5,
+        }
+    }
+
+    fn pairs(GateMatch { wins, losses, .. }: GateMatch) -> [u64; 5] {
+        [losses / 2, 0, 0, 0, wins / 2]
+    }
+
+    #[test]
+    fn all_matches_count_in_one_fit() {
+        let gate = |generation, best: Option<GateMatch>, baseline: GateMatch| TrainEvent::Gate {
+            generation,
+            fitted: false,
+            best,
+            baseline,
+            pairs: [best.map_or([0; 5], pairs), pairs(baseline)],
+            promoted: true,
+            seconds: 1.0,
+        };
+        let first = gate(0, None, result(160, 40));
+        let alone = ratings(&[first.clone()])[0].elo;
+        assert!((alone[0] - 240.8).abs() < 1.0 && alone[1] < alone[0] && alone[0] < alone[2], "{alone:?}");
+        // The second one beats `mobility` as often, but also the first.
+        let both = ratings(&[first, gate(1, Some(result(140, 60)), result(160, 40))]);
+        assert!(both[0].elo[0] < alone[0] && both[1].elo[0] > alone[0], "{both:?}");
+        assert_eq!((both[1].generation, both[1].promoted), (2, true));
+    }
+
+    #[test]
+    fn matches_without_pairs_have_as_many_points() {
+        let old = GateMatch { draws: 3, ..result(120, 77) };
+        let mut results = Vec::new();
+        add(&mut results, [1, 0], &old, [0; 5]);
+        let points: u32 = results.iter().map(|pair| pair.half_points).sum();
+        assert!(results.len() == 100 && points.abs_diff(2 * 120 + 3) <= 3, "{points}");
+    }
+}

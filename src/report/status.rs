@@ -1,0 +1,118 @@
+//! How a run stands.
+
+use serde::Serialize;
+
+use super::log::{RunLog, now};
+use super::ratings::{Rating, ratings};
+use crate::train::{Budget, TrainEvent, WorkerStatus, Workers};
+
+/// What there is to say of a run at a glance.
+#[derive(Clone, Debug, Serialize)]
+pub struct Status {
+    /// Its directory.
+    pub run: String,
+    /// `running`, `finished`, `stopped`, or `broken off` where its last session was killed.
+    pub state: &'static str,
+    /// Pattern set.
+    pub patterns: String,
+    /// The phase at hand, from 1, and how many the configuration has.
+    pub phase: usize,
+    /// See `phase`.
+    pub phases: usize,
+    /// Generations learned.
+    pub generations: u32,
+    /// Games of the generation at hand that are played, and how many it will have.
+    pub games_at_hand: [u32; 2],
+    /// Games of the generations learned.
+    pub games: u64,
+    /// Labelled positions of these games.
+    pub positions: u64,
+    /// Root mean square error in discs on the last generation, before it was learned.
+    pub loss: Option<f64>,
+    /// The loss of the last fit on games that it did not learn.
+    pub held_out: Option<f64>,
+    /// The last gate.
+    pub last: Option<Rating>,
+    /// The weights that are the best now.
+    pub best: Option<Rating>,
+    /// Seconds of work.
+    pub seconds: f64,
+    /// When it is finished.
+    pub budget: Budget,
+    /// Seconds that are left, at its pace so far; none without a budget.
+    pub seconds_left: Option<f64>,
+    /// Bytes on the disk.
+    pub bytes: u64,
+    /// Seconds since a file of it was written.
+    pub seconds_since_sign: u64,
+    /// Machines that play for it, where it is or was coordinated with workers.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub workers: Vec<WorkerStatus>,
+}
+
+impl Status {
+    /// The status of a run.
+    pub fn of(log: &RunLog) -> Self {
+        let mut status = Self {
+            run: log.directory.display().to_string(),
+            state: state(log),
+            patterns: log.config.patterns.clone(),
+            phase: log.config.phase_number(log.generation()) + 1,
+            phases: log.config.phases.len(),
+            generations: log.generation(),
+            games_at_hand: [log.at_hand, log.config.phase(log.generation()).games],
+            games: 0,
+            positions: 0,
+            loss: None,
+            held_out: None,
+            last: None,
+            best: None,
+            seconds: log.elapsed(),
+            budget: log.budget(),
+            seconds_left: None,
+            bytes: log.bytes,
+            seconds_since_sign: now().saturating_sub(log.last_sign),
+            workers: Workers::of_run(&log.directory).map_or(Vec::new(), |workers| workers.workers),
+        };
+        for event in &log.events {
+            match event {
+                TrainEvent::Learned { loss, games, positions, .. } => {
+                    (status.loss, status.games, status.positions) = (Some(*loss), *games, *positions);
+                }
+                TrainEvent::Fitted { held_out, .. } => status.held_out = *held_out,
+                _ => {}
+            }
+        }
+        let ratings = ratings(&log.events);
+        status.last = ratings.last().copied();
+        status.best = ratings.iter().rev().find(|rating| rating.promoted).copied();
+        status.seconds_left = left(&status, log.is_finished());
+        status
+    }
+}
+
+fn state(log: &RunLog) -> &'static str {
+    match log.events.last() {
+        _ if log.is_running => "running",
+        Some(TrainEvent::End { finished: true, .. }) => "finished",
+        Some(TrainEvent::End { finished: false, .. }) => "stopped",
+        _ => "broken off",
+    }
+}
+
+fn left(status: &Status, is_finished: bool) -> Option<f64> {
+    if is_finished {
+        return Some(0.0);
+    }
+    let Budget { seconds, generations, games } = status.budget;
+    let share = |done: f64, limit: f64| if limit > 0.0 { done / limit } else { 1.0 };
+    let shares = [
+        generations.map(|limit| share(f64::from(status.generations), f64::from(limit))),
+        games.map(|limit| share(status.games as f64, limit as f64)),
+    ];
+    let by_pace = shares.into_iter().flatten().fold(0.0, f64::max);
+    let by_pace = (by_pace > 0.0).then(|| status.seconds * (1.0 / by_pace - 1.0));
+    let by_clock = seconds.map(|limit| limit - status.seconds);
+    let least = [by_clock, by_pace].into_iter().flatten().fold(f64::INFINITY, f64::min);
+    least.is_finite().then_some(least.max(0.0))
+}

@@ -1,0 +1,66 @@
+//! Numbers as people read them.
+
+use crate::train::Budget;
+
+/// Hours, minutes and seconds, the two largest that matter.
+pub fn duration(seconds: f64) -> String {
+    let whole = seconds.round() as u64;
+    match (whole / 3600, whole / 60 % 60, whole % 60) {
+        (0, 0, seconds) => format!("{seconds} s"),
+        (0, minutes, seconds) => format!("{minutes} min {seconds} s"),
+        (hours, minutes, _) => format!("{hours} h {minutes} min"),
+    }
+}
+
+/// A number with commas between thousands.
+pub fn count(number: u64) -> String {
+    let digits = number.to_string();
+    let mut text = String::new();
+    for (i, digit) in digits.chars().enumerate() {
+        if i > 0 && (digits.len() - i).is_multiple_of(3) {
+            text.push(',');
+        }
+        text.push(digit);
+    }
+    text
+}
+
+/// Bytes, in the largest unit that leaves a number above one.
+pub fn bytes(number: u64) -> String {
+    match number {
+        0..1_000_000 => format!("{} kB", number.div_ceil(1000)),
+        1_000_000..1_000_000_000 => format!("{} MB", number / 1_000_000),
+        _ => format!("{:.1} GB", number as f64 / 1e9),
+    }
+}
+
+/// An Elo difference with the ends of its 95% interval.
+pub fn elo([value, low, high]: [f64; 3]) -> String {
+    format!("{value:+.0} [{low:+.0}, {high:+.0}]")
+}
+
+/// The limits of a budget; empty where there are none.
+pub fn budget(budget: &Budget) -> String {
+    let limits = [
+        budget.seconds.map(duration),
+        budget.generations.map(|generations| format!("{generations} generations")),
+        budget.games.map(|games| format!("{} games", count(games))),
+    ];
+    limits.into_iter().flatten().collect::<Vec<_>>().join(" or ")
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn numbers_are_easy_to_read() {
+        assert_eq!(duration(59.6), "1 min 0 s");
+        assert_eq!(duration(7_261.0), "2 h 1 min");
+        assert_eq!([0, 999, 1000, 1_234_567].map(count), ["0", "999", "1,000", "1,234,567"]);
+        assert_eq!([1, 12_345_678, 1_550_000_000].map(bytes), ["1 kB", "12 MB", "1.6 GB"]);
+        let limits = Budget { seconds: Some(120.0), generations: Some(7), games: None };
+        assert_eq!(budget(&limits), "2 min 0 s or 7 generations");
+        assert_eq!(elo([1.2, -3.0, f64::INFINITY]), "+1 [-3, +inf]");
+    }
+}

@@ -1,0 +1,246 @@
+//! The configurations of a run: the one it began with, and those it was given later.
+
+use std::mem::discriminant;
+
+use serde::{Deserialize, Serialize};
+
+use super::config::TrainConfig;
+use super::directory::{MARKER, RunDirectory};
+use super::error::TrainError;
+use super::identity::{Difference, Identity, differences};
+
+/// What `flipside-run.json` holds.
+#[derive(Serialize, Deserialize)]
+pub(super) struct Marker {
+    /// The run's name.
+    run: String,
+    /// SHA-256 of the pattern set.
+    patterns: String,
+    /// Hash of the weights the run began with.
+    parent: Option<String>,
+    /// Configurations that took the place of the first, by their first generation.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub amendments: Vec<Amendment>,
+}
+
+/// A configuration that a run was given after it had begun.
+#[derive(Clone, PartialEq, Debug, Serialize, Deserialize)]
+pub(super) struct Amendment {
+    /// The first generation that follows it, from 0.
+    pub generation: u32,
+    /// The whole configuration as TOML.
+    pub config: String,
+}
+
+/// Most bytes of a marker.
+const LIMIT: u64 = 1 << 24;
+
+impl Marker {
+    pub fn new(identity: &Identity, amendments: Vec<Amendment>) -> Self {
+        let Identity { patterns, parent, .. } = identity.clone();
+        Self { run: identity.run_name(), patterns, parent, amendments }
+    }
+
+    /// The marker of a directory, if there is one.
+    ///
+    /// # Errors
+    /// It cannot be read.
+    pub fn read(directory: &RunDirectory) -> Result<Option<Self>, TrainError> {
+        let Some(bytes) = directory.read(MARKER, "marker", LIMIT)? else { return Ok(None) };
+        let marker = serde_json::from_slice(&bytes);
+        marker.map(Some).map_err(|error| TrainError::damaged(&directory.file(MARKER), error))
+    }
+
+    /// The whole file.
+    pub fn to_bytes(&self) -> Vec<u8> {
+        let mut bytes = serde_json::to_vec_pretty(self).expect("texts and numbers can be written as JSON");
+        bytes.push(b'\n');
+        bytes
+    }
+}
+
+/// A run's configuration from some generation on.
+#[derive(Clone)]
+struct Stretch {
+    first: u32,
+    config: TrainConfig,
+    text: String,
+}
+
+/// The configurations of a run, by the generations that follow them.
+#[derive(Clone)]
+pub(super) struct Configs(Vec<Stretch>);
+
+impl Configs {
+    /// That of a new run.
+    pub fn new(config: TrainConfig) -> Self {
+        let text = config.to_toml();
+        Self(vec![Stretch { first: 0, config, text }])
+    }
+
+    /// Those of a run that began with a configuration and was amended.
+    ///
+    /// # Errors
+    /// A configuration that this program cannot follow.
+    pub fn of(first: &str, amendments: &[Amendment]) -> Result<Self, String> {
+        let begin = Amendment { generation: 0, config: first.to_owned() };
+        let stretch = |Amendment { generation, config }: &Amendment| {
+            let table = config.parse::<toml::Table>().map_err(|error| error.to_string())?;
+            let text = config.clone();
+            let config = TrainConfig::from_layers(&[table]).map_err(|error| error.to_string())?;
+            Ok(Stretch { first: *generation, config, text })
+        };
+        std::iter::once(&begin).chain(amendments).map(stretch).collect::<Result<_, String>>().map(Self)
+    }
+
+    fn stretch(&self, generation: u32) -> &Stretch {
+        let in_force = self.0.iter().rev().find(|stretch| stretch.first <= generation);
+        in_force.unwrap_or(&self.0[0])
+    }
+
+    /// The configuration that a generation follows.
+    pub fn at(&self, generation: u32) -> &TrainConfig {
+        &self.stretch(generation).config
+    }
+
+    /// The newest, whether a generation follows it yet or not.
+    pub fn newest(&self) -> &TrainConfig {
+        &self.last().config
+    }
+
+    /// The newest as TOML.
+    pub fn newest_text(&self) -> &str {
+        &self.last().text
+    }
+
+    fn last(&self) -> &Stretch {
+        self.0.last().expect("a run has a configuration")
+    }
+
+    /// Whether a configuration is one of the run's, in whatever words.
+    pub fn know(&self, table: &toml::Table) -> bool {
+        self.0.iter().any(|stretch| differences(&parsed(&stretch.text), table).is_empty())
+    }
+
+    /// How a configuration differs from the newest.
+    pub fn differences(&self, table: &toml::Table) -> Vec<Difference> {
+        differences(&parsed(self.newest_text()), table)
+    }
+
+    /// What stands in weights of a generation: the configuration in force, with a comment for each change before.
+    pub fn provenance(&self, generation: u32) -> String {
+        let changes = self.changes().filter(|(first, _)| *first <= generation);
+        let comments: String = changes
+            .flat_map(|(first, changes)| {
+                changes.into_iter().map(move |change| format!("# From generation {} on: {change}\n", first + 1))
+            })
+            .collect();
+        comments + &self.stretch(generation).text
+    }
+
+    /// The changes, with the first generation that follows them.
+    pub fn changes(&self) -> impl Iterator<Item = (u32, Vec<String>)> {
+        self.0.windows(2).map(|pair| {
+            let differences = differences(&parsed(&pair[0].text), &parsed(&pair[1].text));
+            (pair[1].first, differences.iter().map(ToString::to_string).collect())
+        })
+    }
+
+    /// What stands in the marker.
+    pub fn amendments(&self) -> Vec<Amendment> {
+        let of = |stretch: &Stretch| Amendment { generation: stretch.first, config: stretch.text.clone() };
+        self.0[1..].iter().map(of).collect()
+    }
+
+    /// Takes a configuration over from a generation on, where it differs. No game of that generation or a later one may have been
+    /// played. True if it differs.
+    ///
+    /// # Errors
+    /// The keys that cannot be changed any more.
+    pub fn amend(&mut self, generation: u32, config: &TrainConfig) -> Result<bool, Vec<Difference>> {
+        let text = config.to_toml();
+        let mut fixed = self.differences(&parsed(&text));
+        if fixed.is_empty() {
+            return Ok(false);
+        }
+        let is_played = |key: &str| {
+            let number = key.strip_prefix("phases[").and_then(|rest| rest.split_once(']')?.0.parse::<usize>().ok());
+            number.is_some_and(|number| self.is_played(number - 1, generation, config))
+        };
+        fixed.retain(|difference| FIXED.iter().any(|key| difference.is_of(key)) || is_played(&difference.key));
+        if discriminant(&self.newest().step) != discriminant(&config.step) {
+            fixed.extend(self.differences(&parsed(&text)).into_iter().filter(|difference| difference.is_of("step")));
+        }
+        if !fixed.is_empty() {
+            return Err(fixed);
+        }
+        self.0.retain(|stretch| stretch.first < generation || stretch.first == 0);
+        self.0.push(Stretch { first: generation, config: config.clone(), text });
+        Ok(true)
+    }
+
+    /// Whether a phase, by its index, is another one to generations that were played than it was.
+    fn is_played(&self, index: usize, generation: u32, config: &TrainConfig) -> bool {
+        (0..generation).any(|played| {
+            let (old, new) = (self.at(played), config);
+            let (is, was) = (new.phase_number(played), old.phase_number(played));
+            (is == index || was == index)
+                && (!new.phase(played).is_alike(old.phase(played))
+                    || new.is_refitted_before(played) != old.is_refitted_before(played))
+        })
+    }
+}
+
+/// What a run is bound to from its first game on.
+const FIXED: [&str; 5] = ["patterns", "seed", "window", "keep-games", "records"];
+
+fn parsed(text: &str) -> toml::Table {
+    text.parse().unwrap_or_default()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::train::PRESETS;
+
+    fn quick() -> TrainConfig {
+        TrainConfig::from_layers(&[PRESETS[0].1.parse().unwrap()]).unwrap()
+    }
+
+    #[test]
+    fn what_is_still_to_come_can_change_and_what_was_played_cannot() {
+        let mut configs = Configs::new(quick());
+        let mut wanted = quick();
+        wanted.gate.pairs = 7;
+        wanted.phases[1].lambda = 0.25;
+        wanted.phases[2].games = 99;
+        // Generation 12 is the first of the second phase.
+        assert!(configs.clone().amend(12, &wanted).unwrap());
+        let keys: Vec<_> = configs.amend(13, &wanted).unwrap_err().into_iter().map(|change| change.key).collect();
+        assert_eq!(keys, ["phases[2].lambda"]);
+        // A phase that goes on can be divided.
+        wanted.phases[1].lambda = quick().phases[1].lambda;
+        wanted.phases[1].generations = 3;
+        let later = crate::train::Phase { lambda: 0.25, ..wanted.phases[1] };
+        wanted.phases.insert(2, later);
+        assert!(configs.amend(15, &wanted).unwrap());
+        assert!(!configs.amend(16, &wanted).unwrap());
+        assert_eq!((configs.at(14).gate.pairs, configs.at(15).gate.pairs), (200, 7));
+        let provenance = configs.provenance(15);
+        assert!(provenance.contains("# From generation 16 on: `gate.pairs` was 200 and is 7"), "{provenance}");
+        assert_eq!(provenance.parse::<toml::Table>().unwrap(), wanted.to_toml().parse().unwrap());
+        assert!(!configs.provenance(14).contains('#'));
+        // What no generation has followed yet makes room for what is wanted now.
+        wanted.gate.pairs = 8;
+        assert!(configs.amend(15, &wanted).unwrap());
+        assert_eq!(configs.amendments().len(), 1);
+    }
+
+    #[test]
+    fn what_a_run_is_bound_to_is_named() {
+        let mut configs = Configs::new(quick());
+        let wanted = TrainConfig { seed: 2, window: 6, ..quick() };
+        let keys: Vec<_> = configs.amend(1, &wanted).unwrap_err().into_iter().map(|change| change.key).collect();
+        assert_eq!(keys, ["seed", "window"]);
+    }
+}

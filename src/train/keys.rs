@@ -1,0 +1,294 @@
+//! The keys of a configuration: what each means, which values it takes, and what is wrong with a file that has others.
+
+use std::fmt;
+
+use toml::{Table, Value};
+
+use super::invalid::ConfigError;
+
+/// A key of a configuration.
+#[derive(Debug)]
+pub struct Key {
+    /// Where it stands, like `phases.self-play.depth`.
+    pub path: &'static str,
+    /// What values it takes.
+    pub kind: Kind,
+    /// Its value where it is left out, in TOML; none where it must be given.
+    pub default: Option<&'static str>,
+    /// What it means, in a sentence or two.
+    pub text: &'static str,
+}
+
+/// The values that a key takes.
+#[derive(Clone, Copy, Debug)]
+pub enum Kind {
+    /// A whole number in a range, of something.
+    Whole(u32, u32, &'static str),
+    /// A number in a range, of something.
+    Number(f64, f64, &'static str),
+    /// A number above zero.
+    Positive,
+    /// `true` or `false`.
+    Flag,
+    /// A text.
+    Text,
+    /// A list of texts.
+    Texts,
+    /// One of some words.
+    OneOf(&'static [&'static str]),
+    /// A whole number of 63 bits.
+    Seed,
+    /// A table of further keys.
+    Table,
+    /// A table of further keys, or `false`.
+    TableOrFalse,
+    /// Tables of further keys, one after the other.
+    Tables,
+}
+
+macro_rules! keys {
+    ($($path:literal $kind:expr, $default:expr, $text:literal;)*) => {
+        &[$(Key { path: $path, kind: $kind, default: $default, text: $text }),*]
+    };
+}
+
+const RULES: &[&str] = &["fixed", "decayed", "temporal-coherence", "ada-grad"];
+
+/// All keys, each table before the keys within it.
+pub const KEYS: &[Key] = keys! {
+    "patterns" Kind::Text, None, "Pattern set: a built-in one's name, or a TOML file.";
+    "seed" Kind::Seed, None, "Seed of all chance.";
+    "window" Kind::Whole(1, 1000, "generations"), None,
+        "Learning goes over the samples of so many generations, the newest included.";
+    "passes" Kind::Whole(1, 100, "passes"), None,
+        "Passes over the newest samples and, from the second on, over the whole window.";
+    "keep-games" Kind::Flag, Some("true"),
+        "Whether the games of all generations are kept, some 130 bytes each, and not only those of the window. Fits take kept games.";
+    "step" Kind::Table, None, "How far a weight moves for an error.";
+    "step.rule" Kind::OneOf(RULES), None,
+        "`fixed`: always `rate`. `decayed`: `rate` / (1 + visits / `half`), at least `floor`. `temporal-coherence`: `rate` times how much a \
+         weight's errors agree. `ada-grad`: `rate` / root of the sum of squared errors.";
+    "step.rate" Kind::Positive, None, "Share of the error, or for `ada-grad` discs.";
+    "step.half" Kind::Positive, Some("not with other rules"), "Only with `decayed`: visits of a weight after which its steps are half as large.";
+    "step.floor" Kind::Number(0.0, 1e9, "share of the error"), Some("not with other rules"), "Only with `decayed`: the smallest step.";
+    "gate" Kind::Table, None, "When and how strength is measured: against the best weights so far and against `mobility`, at full width.";
+    "gate.every" Kind::Whole(0, u32::MAX, "generations"), None, "Generations from gate to gate; 0 for none but the last.";
+    "gate.pairs" Kind::Whole(1, 100_000, "pairs of games"), None, "Pairs of games in each match.";
+    "gate.depth" Kind::Whole(1, 20, "plies"), None, "Plies that the players look ahead.";
+    "gate.exact-empties" Kind::Whole(0, 24, "empty squares"), None, "The players play exactly from so many empty squares on.";
+    "fit" Kind::TableOrFalse, Some("false"),
+        "How weights are fitted from nothing to all kept games: at the end of the run, and before each phase with `refit = true`. \
+         `false`: not at all.";
+    "fit.lambda" Kind::Number(0.0, 1.0, ""), Some("0.9"), "How far labels trust the game's result (1) rather than the search (0).";
+    "fit.epochs" Kind::Whole(1, 1000, "passes"), Some("3"), "Passes over all games.";
+    "fit.stage-plies" Kind::Whole(1, 60, "plies"), Some("1"), "Plies to a stage.";
+    "fit.overlap" Kind::Whole(0, 60, "plies"), Some("2"), "Plies before and after a stage that it learns from too.";
+    "fit.anneal" Kind::Number(0.0, 1.0, "share of the work"), Some("0.3"), "The end of the work, over which steps shrink to nothing.";
+    "fit.block" Kind::Whole(1 << 12, 1 << 30, "positions"), Some("2097152"), "Positions in memory, 25 bytes each; they are learned together.";
+    "fit.first-generation" Kind::Whole(0, u32::MAX, "generation"), Some("0"),
+        "Games of earlier generations are left out, counted from 0: the first were played knowing nothing.";
+    "fit.hold-out" Kind::Whole(0, u32::MAX, "games"), Some("200"), "One game in so many is not learned, to measure the loss on; 0 for none.";
+    "fit.exact-empties" Kind::Whole(0, 24, "empty squares"), Some("12"), "Positions of recorded games with at most so many empty squares are solved.";
+    "fit.record-importance" Kind::Number(0.0, 1.0, "share of a step"), Some("1.0"), "How much a position of a record counts beside one of self-play.";
+    "fit.loss" Kind::Table, Some("squared"), "What an error costs.";
+    "fit.loss.kind" Kind::OneOf(&["squared", "huber"]), Some("squared"), "`squared`: its square. `huber`: its square, and from `beyond` on no more than in proportion.";
+    "fit.loss.beyond" Kind::Positive, Some("not with `squared`"), "Only with `huber`: the error in discs from which on it costs in proportion.";
+    "fit.step" Kind::Table, Some("as below"), "As `step`, of the same rule.";
+    "fit.step.rule" Kind::OneOf(RULES), Some("\"decayed\""), "As `step.rule`.";
+    "fit.step.rate" Kind::Positive, Some("1.0"), "As `step.rate`.";
+    "fit.step.half" Kind::Positive, Some("100.0"), "As `step.half`.";
+    "fit.step.floor" Kind::Number(0.0, 1e9, "share of the error"), Some("0.0003"), "As `step.floor`.";
+    "events" Kind::Table, Some("none"), "What is written of events besides `metrics.jsonl`; it decides nothing of the weights.";
+    "events.tensorboard" Kind::Flag, Some("false"), "Whether event files of TensorBoard are written into the run's directory.";
+    "records" Kind::Table, Some("none"), "Recorded games and scored positions to learn before the first generation.";
+    "records.files" Kind::Texts, None, "Files of GGF, WTHOR, f5d6, OBF or Egaroucid's training lines, in the order in which they are learned.";
+    "records.passes" Kind::Whole(1, 100, "passes"), Some("2"), "Passes over the samples.";
+    "records.exact-empties" Kind::Whole(0, 24, "empty squares"), Some("12"), "Positions of games with at most so many empty squares are solved.";
+    "records.sha256" Kind::Texts, Some("[]"), "The SHA-256 of each file in hexadecimal; a run fills it in. Other contents are refused.";
+    "phases" Kind::Tables, None, "What the generations do, in order.";
+    "phases.generations" Kind::Whole(0, u32::MAX, "generations"), None, "How many; that of the last phase is not looked at: it goes on for ever.";
+    "phases.games" Kind::Whole(1, 100_000_000, "games"), None, "Games a generation.";
+    "phases.lambda" Kind::Number(0.0, 1.0, ""), None, "How far samples trust the game's result (1) rather than the search (0).";
+    "phases.stage-plies" Kind::Whole(1, 60, "plies"), None,
+        "Plies to a stage: wide stages spread value quickly, stages of one ply are the most exact.";
+    "phases.overlap" Kind::Whole(0, 60, "plies"), Some("0"), "Plies before and after a stage that it learns from too.";
+    "phases.refit" Kind::Flag, Some("false"), "Whether weights are fitted from nothing to all kept games before the phase begins.";
+    "phases.learn" Kind::Flag, Some("true"), "Whether each generation is learned once it is played. If not, its games wait for the next fit.";
+    "phases.self-play" Kind::Table, None, "How games are played.";
+    "phases.self-play.depth" Kind::Whole(1, 20, "plies"), None, "Plies of the searches behind moves and labels.";
+    "phases.self-play.selectivity" Kind::Number(0.0, 100.0, "standard deviations"), Some("full width"),
+        "How sure a selective cut has to be: about 1 to 2, the smaller the faster. Takes a depth of 3 to 12.";
+    "phases.self-play.exact-empties" Kind::Whole(0, 24, "empty squares"), None, "Games are played exactly from so many empty squares on.";
+    "phases.self-play.opening-plies" Kind::Whole(0, 59, "plies"), None,
+        "A game begins with 0 to so many random plies, every number equally likely.";
+    "phases.self-play.exploration" Kind::Number(0.0, 1.0, "chance"), None, "Chance of a random move at each later ply.";
+    "phases.self-play.update" Kind::OneOf(&["td", "tdleaf"]), None,
+        "Whose evaluation is moved towards the label: the position's (`td`), or the end of its principal variation's (`tdleaf`).";
+};
+
+impl Key {
+    /// The key without the tables it stands in.
+    pub fn name(&self) -> &'static str {
+        self.path.rsplit('.').next().expect("a split has a last part")
+    }
+
+    /// The table it stands in; empty for the outermost.
+    pub fn parent(&self) -> &'static str {
+        self.path.rsplit_once('.').map_or("", |(parent, _)| parent)
+    }
+
+    /// The key at a path, if there is one.
+    pub fn at(path: &str) -> Option<&'static Self> {
+        KEYS.iter().find(|key| key.path == path)
+    }
+
+    /// The keys of a table.
+    pub fn within(parent: &str) -> impl Iterator<Item = &'static Self> {
+        KEYS.iter().filter(move |key| key.parent() == parent)
+    }
+}
+
+impl fmt::Display for Kind {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::Whole(least, u32::MAX, unit) => write!(f, "{unit}, a whole number from {least} on"),
+            Self::Whole(least, most, unit) => write!(f, "{unit}, a whole number from {least} to {most}"),
+            Self::Number(least, most, unit) if *most >= 1e9 => write!(f, "{unit}, a number from {least} on"),
+            Self::Number(least, most, "") => write!(f, "a number from {least} to {most}"),
+            Self::Number(least, most, unit) => write!(f, "{unit}, a number from {least} to {most}"),
+            Self::Positive => f.write_str("a number above 0"),
+            Self::Flag => f.write_str("true or false"),
+            Self::Text => f.write_str("a text"),
+            Self::Texts => f.write_str("a list of texts"),
+            Self::Seed => f.write_str("a whole number from 0 to 2^63 - 1"),
+            Self::Table => f.write_str("a table"),
+            Self::TableOrFalse => f.write_str("a table, or false"),
+            Self::Tables => f.write_str("one table or more"),
+            Self::OneOf(words) => {
+                let words: Vec<_> = words.iter().map(|word| format!("\"{word}\"")).collect();
+                write!(f, "one of {}", words.join(", "))
+            }
+        }
+    }
+}
+
+impl Kind {
+    fn takes(self, value: &Value) -> bool {
+        let number = value.as_float().or(value.as_integer().map(|whole| whole as f64));
+        let is_text = |value: &Value| value.is_str();
+        match self {
+            Self::Whole(least, most, _) => {
+                value.as_integer().is_some_and(|whole| (i64::from(least)..=i64::from(most)).contains(&whole))
+            }
+            Self::Number(least, most, _) => number.is_some_and(|number| (least..=most).contains(&number)),
+            Self::Positive => number.is_some_and(|number| number > 0.0 && number.is_finite()),
+            Self::Flag => value.is_bool(),
+            Self::Text => is_text(value),
+            Self::Texts => value.as_array().is_some_and(|texts| texts.iter().all(is_text)),
+            Self::OneOf(words) => value.as_str().is_some_and(|word| words.contains(&word)),
+            Self::Seed => value.as_integer().is_some_and(|seed| seed >= 0),
+            Self::Table => value.is_table(),
+            Self::TableOrFalse => value.is_table() || value.as_bool() == Some(false),
+            Self::Tables => {
+                value.as_array().is_some_and(|tables| !tables.is_empty() && tables.iter().all(Value::is_table))
+            }
+        }
+    }
+}
+
+/// Checks that a table, which came from `file`, has known keys with values that they take.
+///
+/// # Errors
+/// The first that does not.
+pub(super) fn check_table(file: &str, table: &Table) -> Result<(), ConfigError> {
+    check_within(file, table, "", "")
+}
+
+/// Checks a table that would stand at a path.
+///
+/// # Errors
+/// The first key or value that would not.
+pub(super) fn check_part(file: &str, table: &Table, path: &str) -> Result<(), ConfigError> {
+    check_within(file, table, path, "")
+}
+
+/// Checks that a whole configuration lacks nothing. `origin` names the file of a key.
+///
+/// # Errors
+/// The first key that is missing.
+pub(super) fn check_whole(table: &Table, origin: &dyn Fn(&str) -> String) -> Result<(), ConfigError> {
+    for key in Key::within("").filter(|key| key.default.is_none() && !table.contains_key(key.name())) {
+        return Err(missing(origin(key.path), "", key));
+    }
+    for (name, value) in table {
+        let lacking = |table: &Table, parent: &str, shown: &str| {
+            let mut keys = Key::within(parent).filter(|key| key.default.is_none() && !table.contains_key(key.name()));
+            keys.next().map_or(Ok(()), |key| Err(missing(origin(parent), shown, key)))
+        };
+        match value {
+            Value::Table(table) => lacking(table, name, name)?,
+            Value::Array(tables) => {
+                for (number, table) in (1..).zip(tables.iter().filter_map(Value::as_table)) {
+                    let shown = format!("{name}[{number}]");
+                    lacking(table, name, &shown)?;
+                    if let Some(Value::Table(play)) = table.get("self-play") {
+                        lacking(play, "phases.self-play", &format!("{shown}.self-play"))?;
+                    }
+                }
+            }
+            _ => {}
+        }
+    }
+    Ok(())
+}
+
+fn missing(file: String, shown: &str, key: &Key) -> ConfigError {
+    let key_shown = if shown.is_empty() { key.path.to_owned() } else { format!("{shown}.{}", key.name()) };
+    ConfigError::Key { file, key: key_shown, reason: format!("is missing: {} is expected", key.kind) }
+}
+
+fn check_within(file: &str, table: &Table, parent: &str, shown: &str) -> Result<(), ConfigError> {
+    let joined =
+        |parent: &str, name: &str| if parent.is_empty() { name.to_owned() } else { format!("{parent}.{name}") };
+    for (name, value) in table {
+        let (path, shown) = (joined(parent, name), joined(shown, name));
+        let bad = |reason: String| ConfigError::Key { file: file.to_owned(), key: shown.clone(), reason };
+        let key = Key::at(&path).ok_or_else(|| bad(format!("is no key{}", closest(name, parent))))?;
+        if !key.kind.takes(value) {
+            let value = match value {
+                Value::Table(_) => "a table".to_owned(),
+                value => value.to_string(),
+            };
+            return Err(bad(format!("is {value}: {} is expected", key.kind)));
+        }
+        match value {
+            Value::Table(table) => check_within(file, table, &path, &shown)?,
+            Value::Array(values) => {
+                for (number, table) in (1..).zip(values.iter().filter_map(Value::as_table)) {
+                    check_within(file, table, &path, &format!("{shown}[{number}]"))?;
+                }
+            }
+            _ => {}
+        }
+    }
+    Ok(())
+}
+
+/// What may be meant by a name that is no key of a table.
+fn closest(name: &str, parent: &str) -> String {
+    let likeness = |key: &&Key| strsim::jaro_winkler(name, key.name());
+    let best = |keys: &mut dyn Iterator<Item = &'static Key>| {
+        keys.filter(|key| likeness(key) > 0.75).max_by(|a, b| likeness(a).total_cmp(&likeness(b)))
+    };
+    if let Some(key) = best(&mut Key::within(parent)) {
+        return format!("; `{}` is the closest", key.name());
+    }
+    // A key that belongs somewhere else.
+    match best(&mut KEYS.iter()) {
+        Some(key) => format!(" here; the closest is `{}`", key.path),
+        None => {
+            let names: Vec<_> = Key::within(parent).map(|key| format!("`{}`", key.name())).collect();
+            format!(" here; those are {}", names.join(", "))
+        }
+    }
+}

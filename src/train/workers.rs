@@ -1,0 +1,63 @@
+//! Who works for a run on many machines, as the run's directory has it for people to read.
+
+use std::path::Path;
+use std::time::{SystemTime, UNIX_EPOCH};
+
+use serde::{Deserialize, Serialize};
+
+use super::directory::MARKER;
+use crate::storage::{Disk, LocalDisk, read_bounded};
+
+const FILE: &str = "workers.json";
+
+/// A run's workers, as `workers.json` in its directory has them.
+#[derive(Clone, PartialEq, Debug, Serialize, Deserialize)]
+pub struct Workers {
+    /// When that was, in seconds since 1970.
+    pub at: u64,
+    /// All that were heard of in the coordinator's session.
+    pub workers: Vec<WorkerStatus>,
+}
+
+/// A worker of a run.
+#[derive(Clone, PartialEq, Debug, Serialize, Deserialize)]
+pub struct WorkerStatus {
+    /// Its name: host, process and a random number.
+    pub name: String,
+    /// Threads it plays with.
+    pub threads: u32,
+    /// Its version.
+    pub program: String,
+    /// Games of its that the run has taken.
+    pub games: u64,
+    /// When it was last heard of, in seconds since 1970.
+    pub last_sign: u64,
+    /// Whether it is at work.
+    pub present: bool,
+    /// Why its games are not taken, if they are not.
+    pub refused: Option<String>,
+}
+
+impl WorkerStatus {
+    /// Seconds since it was last heard of.
+    pub fn seconds_since_sign(&self) -> u64 {
+        let now = SystemTime::now().duration_since(UNIX_EPOCH).map_or(0, |time| time.as_secs());
+        now.saturating_sub(self.last_sign)
+    }
+}
+
+impl Workers {
+    /// The workers of the run in a directory. None where it has had none, or the file cannot be read: nothing depends on it.
+    pub fn of_run(directory: &Path) -> Option<Self> {
+        let bytes = read_bounded(&directory.join(FILE), "list of workers", 1 << 24).ok()?;
+        serde_json::from_slice(&bytes).ok()
+    }
+
+    /// Writes them down in the directory of a run that has begun; what cannot be written now is written the next time.
+    pub fn write_to_run(&self, directory: &Path) {
+        if directory.join(MARKER).exists() {
+            let text = serde_json::to_vec_pretty(self).expect("plain data");
+            let _ = LocalDisk.replace(&directory.join(FILE), &text);
+        }
+    }
+}

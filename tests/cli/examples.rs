@@ -1,0 +1,98 @@
+//! The examples of every help text, run as they are printed in what a fresh clone has.
+
+use std::collections::HashSet;
+use std::path::Path;
+use std::process::{Command, Stdio};
+use std::time::Duration;
+
+use crate::support::*;
+
+/// The names of all commands, in the order of the help.
+fn commands() -> Vec<String> {
+    let help = stdout(&["--help"], "");
+    let list = help.split("Commands:\n").nth(1).unwrap().split("\n\n").next().unwrap();
+    let names = list.lines().filter(|line| line.starts_with("  ") && !line.starts_with("   "));
+    names.map(|line| line.split_whitespace().next().unwrap().to_owned()).filter(|name| name != "help").collect()
+}
+
+fn examples(command: &str) -> Vec<String> {
+    let help = stdout(&[command, "--help"], "");
+    let list = help.split("Example:\n").nth(1).unwrap_or_else(|| panic!("{command} has no example"));
+    list.lines().map(|line| line.trim().to_owned()).filter(|line| !line.is_empty()).collect()
+}
+
+#[test]
+#[cfg(unix)]
+fn examples_run_as_printed() {
+    use rustix::process::{Pid, Signal, kill_process};
+    use std::os::unix::fs::symlink;
+    let clone = tempfile::tempdir().unwrap();
+    for folder in ["data", "weights", "examples"] {
+        symlink(Path::new(env!("CARGO_MANIFEST_DIR")).join(folder), clone.path().join(folder)).unwrap();
+    }
+    let programs = Path::new(PROGRAM).parent().unwrap();
+    let path = format!("{}:{}", programs.display(), std::env::var("PATH").unwrap());
+    let commands = commands();
+    assert!(commands.len() > 20 && commands[0] == "train", "{commands:?}");
+    let mut run = HashSet::new();
+    for example in commands.iter().flat_map(|command| examples(command)) {
+        // A cluster takes a broker, and has tests of its own.
+        let takes_broker =
+            ["work", "cluster", "--cluster"].iter().any(|word| example.split_whitespace().any(|w| w == *word));
+        if takes_broker || example.starts_with("nats-server") || !run.insert(example.clone()) {
+            continue;
+        }
+        let mut shell = Command::new("sh");
+        // The shell makes way for the program, so that a signal meets that.
+        let call = if example.starts_with("flipside") { format!("exec {example}") } else { example.clone() };
+        shell.current_dir(clone.path()).env("PATH", &path).args(["-c", &call]);
+        for (name, _) in std::env::vars().filter(|(name, _)| name.starts_with("FLIPSIDE_")) {
+            shell.env_remove(name);
+        }
+        let mut child = shell.stdin(Stdio::null()).stdout(Stdio::piped()).stderr(Stdio::piped()).spawn().unwrap();
+        if example.starts_with("flipside train") {
+            // It has a budget of minutes or hours, and can be stopped as soon as there is something to go on with.
+            let is_begun = |entry: std::fs::DirEntry| entry.path().join("best.fsw").exists();
+            let wanted = if example.contains("--run") { 2 } else { 1 };
+            loop {
+                let runs = std::fs::read_dir(clone.path().join("runs")).into_iter().flatten().flatten();
+                let begun =
+                    runs.filter(|entry| !entry.path().is_symlink()).filter_map(|entry| is_begun(entry).then_some(()));
+                if begun.count() >= wanted || child.try_wait().unwrap().is_some() {
+                    break;
+                }
+                std::thread::sleep(Duration::from_millis(50));
+            }
+            if child.try_wait().unwrap().is_none() {
+                kill_process(Pid::from_child(&child), Signal::TERM).unwrap();
+            }
+        }
+        if example.starts_with("flipside book grow") {
+            while !clone.path().join("book.fsb").exists() && child.try_wait().unwrap().is_none() {
+                std::thread::sleep(Duration::from_millis(50));
+            }
+            if child.try_wait().unwrap().is_none() {
+                kill_process(Pid::from_child(&child), Signal::TERM).unwrap();
+            }
+        }
+        let output = child.wait_with_output().unwrap();
+        let code = output.status.code();
+        let is_stopped =
+            ["flipside train", "flipside book grow"].iter().any(|long| example.starts_with(long)) && code == Some(75);
+        assert!(code == Some(0) || is_stopped, "{example}: {code:?}: {}", String::from_utf8_lossy(&output.stderr));
+    }
+}
+
+#[test]
+fn shells_and_manuals_know_every_command() {
+    let folder = tempfile::tempdir().unwrap();
+    let written = stdout(&["man", folder.path().to_str().unwrap()], "");
+    let page = std::fs::read_to_string(folder.path().join("flipside-train.1")).unwrap();
+    assert!(page.contains("resume") && page.contains("Example"), "{page}");
+    for command in commands() {
+        assert!(written.contains(&format!("flipside-{command}.1")), "{command}: {written}");
+        for shell in ["bash", "zsh", "fish", "powershell", "elvish"] {
+            assert!(stdout(&["completions", shell], "").contains(&command), "{shell} {command}");
+        }
+    }
+}

@@ -1,0 +1,173 @@
+//! Looking at runs and weights: `runs`, `status`, `report`, `diff`, and results as JSON.
+
+use std::fs;
+use std::process::Command;
+
+use serde_json::Value;
+use tempfile::TempDir;
+
+use crate::support::*;
+
+/// A folder with a finished run in it, `runs/one`.
+fn lab() -> TempDir {
+    let folder = tempfile::tempdir().unwrap();
+    let config = include_str!("../miniature.toml").replace("games = 2100", "games = 128");
+    fs::write(folder.path().join("config.toml"), config).unwrap();
+    fs::write(folder.path().join("small.toml"), SMALL_SET).unwrap();
+    let arguments = ["train", "--preset", "quick", "--config", "config.toml", "--patterns", "small.toml", "-q"];
+    let mut command = program();
+    command.current_dir(folder.path()).args(arguments).args(["--run", "runs/one", "--generations", "6"]);
+    assert!(command.status().unwrap().success());
+    folder
+}
+
+fn in_lab(lab: &TempDir, arguments: &[&str]) -> String {
+    let mut command = program();
+    command.current_dir(lab.path()).args(arguments);
+    let output = finish(command, "");
+    assert_eq!(output.status.code(), Some(0), "{arguments:?}: {}", String::from_utf8_lossy(&output.stderr));
+    String::from_utf8(output.stdout).unwrap()
+}
+
+fn objects(text: &str) -> Vec<Value> {
+    text.lines().map(|line| serde_json::from_str(line).unwrap()).collect()
+}
+
+#[test]
+fn runs_are_listed_and_shown() {
+    let lab = lab();
+    let list = in_lab(&lab, &["runs"]);
+    let row = columns(list.lines().nth(1).unwrap()).iter().map(ToString::to_string).collect::<Vec<_>>();
+    assert_eq!((&*row[0], &*row[1], &*row[2], &*row[3]), ("runs/one", "finished", "6", "768"), "{list}");
+    assert_eq!(list.lines().count(), 2, "{list}");
+    // `runs/latest` is a link to it.
+    let status = in_lab(&lab, &["status"]);
+    for line in ["state\tfinished", "phase\t3 of 3", "games\t768", "budget\t6 generations", "left\t0 s"] {
+        assert!(status.lines().any(|found| found == line), "{line}: {status}");
+    }
+    let status = &objects(&in_lab(&lab, &["status", "runs/one", "--json"]))[0];
+    assert_eq!((status["generations"].as_u64(), status["state"].as_str()), (Some(6), Some("finished")));
+    assert!(status["best"]["elo"][0].is_number() && status["held_out"].is_number(), "{status}");
+    assert!(refusal(&["status", "runs/nowhere"], "", 1).contains("no run in runs/nowhere"));
+}
+
+/// The program that shows pages, if there is one.
+fn browser() -> Option<&'static str> {
+    let works = |name: &&&str| Command::new(name).arg("--version").output().is_ok_and(|output| output.status.success());
+    ["chromium", "chromium-browser", "google-chrome"].iter().find(works).copied()
+}
+
+#[test]
+fn a_report_is_one_page_with_all_in_it() {
+    let lab = lab();
+    let shown = in_lab(&lab, &["report", "runs/one", "runs/latest", "-o", "report.html"]);
+    assert_eq!(shown, "report.html\n");
+    let html = fs::read_to_string(lab.path().join("report.html")).unwrap();
+    for part in [
+        "Strength over time",
+        "Loss on games held out",
+        "Prediction and result",
+        "Weights met",
+        "train --config run.toml",
+    ] {
+        assert!(html.contains(part), "{part}");
+    }
+    // Nothing is loaded from anywhere.
+    assert!(!html.contains("src=") && !html.contains("http:") && !html.contains("https:") && !html.contains("@import"));
+    let data = html.split("id=\"data\">").nth(1).unwrap().split("</script>").next().unwrap();
+    let data: Vec<Value> = serde_json::from_str(data).unwrap();
+    assert_eq!(data.len(), 2);
+    assert!(
+        data[0]["ratings"].as_array().unwrap().len() >= 3 && data[0]["weights"]["coverage"][24].as_f64() > Some(0.0)
+    );
+    let error = refusal(&["report", "runs/nowhere", "-o", "/nowhere/report.html"], "", 1);
+    assert!(error.contains("cannot write `/nowhere/report.html`"), "{error}");
+
+    let Some(browser) = browser() else {
+        eprintln!("skipped: no Chromium is installed");
+        return;
+    };
+    let page = format!("file://{}", lab.path().join("report.html").display());
+    let profile = tempfile::tempdir().unwrap();
+    let output = Command::new(browser)
+        .args(["--headless", "--no-sandbox", "--disable-gpu", "--disable-quic", "--no-first-run"])
+        .args(["--disable-background-networking", "--disable-component-update", "--disable-sync"])
+        .arg(format!("--user-data-dir={}", profile.path().display()))
+        .args(["--enable-logging=stderr", "--v=0", "--window-size=390,800", "--dump-dom", &page])
+        .output()
+        .unwrap();
+    let (dom, talk) = (String::from_utf8_lossy(&output.stdout), String::from_utf8_lossy(&output.stderr));
+    assert!(dom.contains("</html>") && dom.matches("<svg").count() >= 9, "{talk}");
+    assert!(!talk.contains("CONSOLE"), "{talk}");
+}
+
+#[test]
+fn weight_files_are_compared() {
+    let lab = lab();
+    let text = in_lab(&lab, &["diff", "runs/one/best.fsw", "runs/one/last.fsw", "--top", "2"]);
+    assert!(text.contains("empties\tweights\tcorrelation\trms\tlargest\n"), "{text}");
+    let same = &objects(&in_lab(&lab, &["diff", "runs/one/best.fsw", "runs/one/best.fsw", "--json"]))[0];
+    let stages = same["stages"].as_array().unwrap();
+    assert!(stages.iter().all(|stage| stage["rms"] == 0.0), "{same}");
+    assert!(stages.iter().any(|stage| stage["correlation"].as_f64().is_some_and(|r| (r - 1.0).abs() < 1e-9)), "{same}");
+    let mut command = program();
+    command.current_dir(lab.path()).args(["diff", "runs/one/best.fsw", "default"]);
+    let output = finish(command, "");
+    assert_eq!(output.status.code(), Some(1));
+    assert!(String::from_utf8_lossy(&output.stderr).contains("other patterns"));
+}
+
+#[test]
+fn results_can_be_had_as_json() {
+    let start = format!("{START}\n");
+    let value = &objects(&stdout(&["eval", "-w", "mobility", "--json"], &start))[0];
+    let plain: f64 = stdout(&["eval", "-w", "mobility"], &start).trim().parse().unwrap();
+    assert!((value["value"].as_f64().unwrap() - plain).abs() < 0.001, "{value}");
+    let found = &objects(&stdout(&["search", "--depth", "4", "--json"], &start))[0];
+    assert!(found["move"].is_string() && found["nodes"].as_u64() > Some(4), "{found}");
+    let compared = objects(&stdout(&["search", "--depth", "3", "--compare", "--json"], &start));
+    assert!(compared.len() > 5 && compared.iter().all(|row| row["values"] == compared[0]["values"]), "{compared:?}");
+    let file = data("ffo/fforum-1-19.obf");
+    let solved = objects(&stdout(&["solve", "--json", &file], ""));
+    assert_eq!((solved.len(), &solved[0]["score"]), (20, &Value::from(18)), "{:?}", solved[0]);
+    let table = objects(&stdout(&["accuracy", "mobility", &file, "--json"], ""));
+    let all = table.last().unwrap();
+    assert!(all["empties"].is_null() && all["rmse"].as_f64() > Some(0.0), "{all}");
+    let result =
+        &objects(&stdout(&["match", "mobility", "squares", "--pairs", "3", "--depth", "1", "--json", "-q"], ""))[0];
+    let games: u64 = ["wins", "draws", "losses"].iter().map(|name| result[name].as_u64().unwrap()).sum();
+    assert!(games == 6 && result["complete"] == true, "{result}");
+    let shown = &objects(&stdout(&["inspect", "--top", "1", "--json"], ""))[0];
+    assert!(shown["hash"].is_string() && shown["patterns"][0]["strongest"][0]["discs"].is_number(), "{shown}");
+}
+
+#[test]
+fn tensorboard_reads_what_is_written_for_it() {
+    let lab = lab();
+    let config = fs::read_to_string(lab.path().join("config.toml")).unwrap();
+    fs::write(lab.path().join("board.toml"), format!("events = {{ tensorboard = true }}\n{config}")).unwrap();
+    let train = ["train", "--preset", "quick", "--config", "board.toml", "--patterns", "small.toml", "-q"];
+    in_lab(&lab, &[&train[..], &["--run", "runs/board", "--generations", "4"]].concat());
+    let names = fs::read_dir(lab.path().join("runs/board")).unwrap().map(|entry| entry.unwrap().file_name());
+    let files = names.filter(|name| name.to_string_lossy().starts_with("events.out.tfevents.")).count();
+    assert_eq!(files, 1);
+    let read = "import sys\nfrom tensorboard.backend.event_processing.event_accumulator import EventAccumulator\n\
+        events = EventAccumulator(sys.argv[1])\nevents.Reload()\n\
+        for event in events.Scalars('loss/new games'):\n    print(event.step, event.value)\n";
+    if !Command::new("python3").args(["-c", "import tensorboard"]).output().is_ok_and(|output| output.status.success())
+    {
+        eprintln!("skipped: Python has no tensorboard");
+        return;
+    }
+    let output = Command::new("python3").args(["-c", read]).arg(lab.path().join("runs/board")).output().unwrap();
+    let scalars = String::from_utf8(output.stdout).unwrap();
+    let metrics = fs::read_to_string(lab.path().join("runs/board/metrics.jsonl")).unwrap();
+    let learned = objects(&metrics).into_iter().filter(|event| event["event"] == "learned");
+    let expected: Vec<_> =
+        learned.map(|event| (event["generation"].as_u64().unwrap() + 1, event["loss"].as_f64().unwrap())).collect();
+    assert_eq!(scalars.lines().count(), expected.len(), "{scalars}{}", String::from_utf8_lossy(&output.stderr));
+    for (line, (step, loss)) in scalars.lines().zip(expected) {
+        let (found, value) = line.split_once(' ').unwrap();
+        assert!(found == step.to_string() && (value.parse::<f64>().unwrap() - loss).abs() < 1e-5, "{line}");
+    }
+}
