@@ -20,15 +20,7 @@ fn an_opponent_that_repeats_its_winning_line_does_not_win_again() {
     assert!(quarters[3] >= 75, "three quarters of the points in the end: {quarters:?}");
 }
 
-#[test]
-#[ignore]
-fn explore() {
-    for (own, exact, learn, opponent) in [(1, 8, 1, 2), (1, 8, 2, 2), (1, 10, 2, 3), (2, 10, 2, 3), (1, 10, 1, 1)] {
-        println!("{own} {exact} {learn} {opponent}: {:?}", series(own, exact, learn, opponent));
-    }
-}
-
-/// The points of either fifty of 200 games of a player with a book that learns against an engine that looks further ahead.
+/// The points in each fifty of 200 games of a player with a book that learns against an engine that looks further ahead.
 fn series(own: u32, exact: u32, learn: u32, other: u32) -> Vec<i32> {
     let (_folder, path) = place();
     let evaluator = PatternEvaluator::new(&WeightFile::embedded().model).unwrap();

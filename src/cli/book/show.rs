@@ -5,7 +5,7 @@ use std::path::PathBuf;
 
 use clap::Args;
 
-use super::open;
+use super::{cannot_read, open};
 use crate::board::Diagram;
 use crate::book::{BookMove, Deviation, Games, Leaf, Record};
 use crate::cli::error::{CliError, Context};
@@ -42,8 +42,7 @@ impl ShowArguments {
         let mut book = open(&self.book)?;
         let total = book.len();
         let unknown = || CliError::failure(format!("the position is not in the book, which has {total}"));
-        let (record, moves) =
-            book.moves(diagram.position).context(|| "cannot read the book".into())?.ok_or_else(unknown)?;
+        let (record, moves) = book.moves(diagram.position).map_err(cannot_read)?.ok_or_else(unknown)?;
         writeln!(out, "book\t{total} positions")?;
         write_position(&record, book.weights(), out)?;
         writeln!(out, "move\tvalue\terror\tgames\tmean\twins\tdraws\tlosses\t")?;
@@ -51,7 +50,7 @@ impl ShowArguments {
         if self.line {
             let mut line = String::new();
             let mut now = diagram;
-            while let Some((_, moves)) = book.moves(now.position).context(|| "cannot read the book".into())?
+            while let Some((_, moves)) = book.moves(now.position).map_err(cannot_read)?
                 && let Some(best) = moves.first()
             {
                 line += &best.to.to_string();
