@@ -499,7 +499,7 @@ fn a_file_of_something_else_is_left_alone() {
     {
         assert!(matches!(refused(text.as_bytes()), GameLogError::NoLog(_)), "{text:.20}");
     }
-    assert!(refused(games.as_bytes()).to_string().contains("do not say enough"));
+    assert!(refused(games.as_bytes()).to_string().contains("say too little"));
     // Logs that say something wrong, and what stands behind a log but is none of its lines.
     let text = String::from_utf8(log).unwrap();
     let lines: Vec<_> = text.lines().collect();

@@ -60,14 +60,14 @@ mod tests {
         let pairs = vec![
             pair((15, 20), 4, 20, 3.0),
             pair((21, 40), 4, 8, 2.0),
-            pair((21, 40), 6, 8, 1.5),
+            pair((21, 40), 6, 8, 1.2),
             pair((21, 40), 4, 6, 1.0),
         ];
         let errors = Errors::new(&Calibration::new(pairs).unwrap());
         let discs = |empties, depth| errors.of(empties, depth).discs().unwrap();
         assert_eq!(discs(10, 10), 0.0);
         assert_eq!(discs(18, 4), 3.0);
-        assert_eq!(discs(24, 4), 2.0 * 5f32.sqrt() - 2.0 * 5f32.sqrt() % 0.125);
+        assert_eq!(discs(24, 4), (8.0 * 2.0 * 5f32.sqrt()).round() / 8.0);
         assert!(discs(40, 4) > discs(24, 4) && discs(40, 6) < discs(40, 4));
         assert!(discs(55, 7) > discs(40, 7));
         assert_eq!(Errors::unknown().of(40, 8), Deviation::UNKNOWN);

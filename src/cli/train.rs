@@ -28,7 +28,7 @@ use crate::train::{Budget, Outcome, Resume, TrainConfig, TrainError, TrainEvent,
 #[command(after_help = "Example:\n  flipside train --preset quick\n  \
     flipside train --resume runs/latest --hours 2\n  \
     flipside train --run runs/edax --patterns edax --hours 8 --seed 7\n  \
-    flipside train --run runs/tonight --cluster nats://localhost   # with `flipside work` on other machines")]
+    flipside train --run runs/tonight --cluster nats://localhost")]
 pub struct TrainArguments {
     /// Directory of the run; a run that is there already goes on [default: a new one in `runs`, named by date and time in UTC]
     #[arg(long, env = "FLIPSIDE_RUN", hide_env_values = true, value_name = "DIR")]

@@ -35,8 +35,11 @@ fn books_come_back_from_every_format() {
     }
 }
 
-/// An Edax book of a position and its links, byte by byte.
-fn edax(positions: &[(Position, &[(i8, u8)], (i8, u8))]) -> Vec<u8> {
+/// A scored move of an Edax book.
+type Scored = (i8, u8);
+
+/// An Edax book of positions with their links and leaves, byte by byte.
+fn edax(positions: &[(Position, &[Scored], Scored)]) -> Vec<u8> {
     let mut bytes = b"XADEKOOB\x04\x04".to_vec();
     bytes.extend([0xe6, 0x07, 1, 2, 3, 4, 5, 0]);
     [21i32, 24, 2, 1, 1, positions.len() as i32].iter().for_each(|number| bytes.extend(number.to_le_bytes()));
