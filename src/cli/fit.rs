@@ -24,7 +24,7 @@ use crate::storage::{MAX_TOML_BYTES, read_text};
 #[derive(Args, Debug)]
 #[command(after_help = "Example:\n  flipside fit runs/latest -o fitted.fsw\n  \
     flipside fit runs/latest runs/edax --patterns edax --epochs 2 -o edax.fsw\n  \
-    flipside fit runs/latest games.jsonl data/ffo/fforum-1-19.obf --record-importance 0.5 -o both.fsw")]
+    flipside fit runs/latest data/ffo/fforum-1-19.obf --record-importance 0.5 -o both.fsw")]
 pub struct FitArguments {
     /// Runs that kept their games, files of games (.fsg), recorded games, scored positions
     #[arg(required = true, value_name = "RUN|FILE")]

@@ -18,6 +18,7 @@ fn commands() -> Vec<String> {
 fn examples(command: &str) -> Vec<String> {
     let help = stdout(&[command, "--help"], "");
     let list = help.split("Example:\n").nth(1).unwrap_or_else(|| panic!("{command} has no example"));
+    let list = list.replace("\\\n", "");
     list.lines().map(|line| line.trim().to_owned()).filter(|line| !line.is_empty()).collect()
 }
 

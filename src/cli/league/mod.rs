@@ -34,7 +34,7 @@ use table::Table;
 /// values separated by tabs.
 #[derive(Args, Debug)]
 #[command(after_help = "Example:\n  flipside league default mobility squares --depth 1,4 --pairs 20\n  \
-    flipside league runs/latest/best.fsw default --anchor default --depth 2 --pairs 20 --games league.jsonl")]
+    flipside league runs/latest/best.fsw default --depth 2 --pairs 20 --games league.jsonl")]
 pub struct LeagueArguments {
     /// The players
     #[arg(required = true, num_args = 2.., value_name = "PLAYER")]
