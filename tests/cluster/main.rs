@@ -1,5 +1,6 @@
 //! Runs on many machines: whatever happens to workers, broker and coordinator, the files are those of one machine that nothing
-//! disturbs. Broker, coordinators and workers are processes; faults come when a run has got so far, not by the clock.
+//! disturbs. Broker, coordinators and workers are processes; faults come when a run has got so far, not by the clock, and a run goes
+//! on until all of them have come.
 #![cfg(unix)]
 
 mod messages;
@@ -24,18 +25,26 @@ fn workers_may_be_killed_frozen_and_stopped() {
         ["killed", "frozen", "stopped"].map(|name| worker(folder, name, &broker.url(), "run"));
     let mut train = train(folder, "run", Some(&broker.url()), &[]);
     let run = folder.join("run");
-    killed.wait_for("as the coordinator did");
-    wait_for_generation(&mut train, &run, 1);
+    for worker in [&mut killed, &mut frozen, &mut stopped] {
+        worker.wait_for("as the coordinator did");
+    }
+    wait_for_more(&mut train, &run, 1);
     killed.kill();
-    wait_for_generation(&mut train, &run, 2);
-    frozen.wait_for("as the coordinator did");
+    wait_for_more(&mut train, &run, 1);
     frozen.signal(Signal::STOP);
-    wait_for_generation(&mut train, &run, 4);
+    wait_for_more(&mut train, &run, 2);
     stopped.signal(Signal::TERM);
     let said = stopped.ends_with(75);
     assert!(said.contains("goes to other workers"), "{said}");
     let mut late = worker(folder, "late", &broker.url(), "run");
-    train.ends_with(0);
+    late.wait_for("as the coordinator did");
+    let status = || String::from_utf8(flipside(&["status"]).arg(&run).output().unwrap().stdout).unwrap();
+    while status().matches("worker\t").count() < 4 || !status().contains(" games, gone, last sign ") {
+        assert!(train.is_running(), "{}\n{}", status(), train.said());
+        pause();
+    }
+    stop(&mut train);
+    finish(folder, "run", Some(&broker.url()), &[]);
     assert_undisturbed(&run);
     // Those that are left learn that it is over, also who slept meanwhile.
     frozen.signal(Signal::CONT);
@@ -43,9 +52,6 @@ fn workers_may_be_killed_frozen_and_stopped() {
         let said = worker.ends_with(0);
         assert!(said.contains("is finished"), "{said}");
     }
-    let status = flipside(&["status"]).arg(&run).output().unwrap();
-    let status = String::from_utf8(status.stdout).unwrap();
-    assert!(status.matches("worker\t").count() >= 3 && status.contains(" games, gone, last sign "), "{status}");
 }
 
 #[test]
@@ -57,19 +63,21 @@ fn the_broker_may_be_killed_frozen_and_emptied() {
     let mut train = train(folder, "run", Some(&broker.url()), &[]);
     let run = folder.join("run");
     worker.wait_for("as the coordinator did");
-    for generation in 0..5 {
-        wait_for_generation(&mut train, &run, generation);
-        if generation == 2 {
+    for time in 0..5 {
+        wait_for_more(&mut train, &run, 1);
+        if time == 2 {
             messages::delete_streams(&broker.url(), "run");
         }
-        if generation == 3 {
+        if time == 3 {
             broker.process.signal(Signal::STOP);
             sleep(Duration::from_secs(8));
             broker.process.signal(Signal::CONT);
         }
         broker.restart();
     }
-    let said = train.ends_with(0);
+    wait_for_more(&mut train, &run, 1);
+    let said = stop(&mut train);
+    finish(folder, "run", Some(&broker.url()), &[]);
     assert_undisturbed(&run);
     // Told once each time, and not at every attempt.
     let lost = said.matches("is lost").count();
@@ -86,9 +94,8 @@ fn the_coordinator_may_be_killed_and_a_run_change_between_cluster_and_one_machin
     let mut worker = worker(folder, "worker", &url, "run");
     // It begins on one machine.
     let mut alone = train(folder, "run", None, &[]);
-    wait_for_generation(&mut alone, &run, 1);
-    alone.signal(Signal::TERM);
-    alone.ends_with(75);
+    wait_for_more(&mut alone, &run, 2);
+    stop(&mut alone);
     let mut first = train(folder, "run", Some(&url), &[]);
     worker.wait_for("as the coordinator did");
     // A second coordinator of a run of this name, here or elsewhere, is told so and changes nothing.
@@ -96,14 +103,13 @@ fn the_coordinator_may_be_killed_and_a_run_change_between_cluster_and_one_machin
     let said = train(folder, "elsewhere/run", Some(&url), &[]).ends_with(1);
     assert!(said.contains("another coordinator works on a run `run`"), "{said}");
     assert!(!folder.join("elsewhere/run").exists());
-    wait_for_generation(&mut first, &run, 3);
+    wait_for_more(&mut first, &run, 1);
     first.kill();
     let mut second = train(folder, "run", Some(&url), &[]);
-    wait_for_generation(&mut second, &run, 4);
-    second.signal(Signal::TERM);
-    second.ends_with(75);
+    wait_for_more(&mut second, &run, 1);
+    stop(&mut second);
     // It ends on one machine, and the worker waits for it.
-    train(folder, "run", None, &[]).ends_with(0);
+    finish(folder, "run", None, &[]);
     assert_undisturbed(&run);
     worker.signal(Signal::TERM);
     worker.ends_with(75);
@@ -127,15 +133,26 @@ fn the_brokers_disk_may_be_full() {
         }
     }
     let mounted = Mounted(disk.clone());
-    let broker = Broker::start(folder);
-    let mut worker = worker(folder, "worker", &broker.url(), "run");
-    let mut train = train(folder, "run", Some(&broker.url()), &[]);
-    worker.wait_for("as the coordinator did");
+    let filler = disk.join("filler");
     // Everything that is left, to the last byte.
-    let mut filler = File::create(disk.join("filler")).unwrap();
-    let _ = std::io::copy(&mut std::io::repeat(0), &mut filler);
-    train.ends_with(0);
-    assert_undisturbed(&folder.join("run"));
+    let fill = || drop(std::io::copy(&mut std::io::repeat(0), &mut File::create(&filler).unwrap()));
+    let mut broker = Broker::start(folder);
+    let (url, run) = (broker.url(), folder.join("run"));
+    let mut worker = worker(folder, "worker", &url, "run");
+    let mut first = train(folder, "run", Some(&url), &[]);
+    worker.wait_for("as the coordinator did");
+    fill();
+    wait_for_more(&mut first, &run, 2);
+    stop(&mut first);
+    // There is room again, until the run is about to end.
+    fs::remove_file(&filler).unwrap();
+    broker.restart();
+    let budget = (generations(&run) + 3).to_string();
+    let mut second = train(folder, "run", Some(&url), &["--generations", &budget]);
+    wait_for_more(&mut second, &run, 1);
+    fill();
+    second.ends_with(0);
+    assert_undisturbed(&run);
     drop((worker, broker, mounted));
 }
 
@@ -155,7 +172,8 @@ fn soak() {
         let url = broker.url();
         let start = |number: u32| worker(&folder, &format!("worker-{number}"), &url, "run");
         let mut workers = [0, 1, 2].map(start);
-        let mut coordinator = train(&folder, "run", Some(&url), &[]);
+        let budget = ["--generations", "6"];
+        let mut coordinator = train(&folder, "run", Some(&url), &budget);
         while coordinator.is_running() {
             sleep(Duration::from_millis(rng.random_range(50..1500)));
             let victim = rng.random_range(0..6);
@@ -163,7 +181,7 @@ fn soak() {
                 0 => broker.restart(),
                 1 if coordinator.is_running() => {
                     coordinator.kill();
-                    coordinator = train(&folder, "run", Some(&url), &[]);
+                    coordinator = train(&folder, "run", Some(&url), &budget);
                 }
                 2 => workers[0].signal(Signal::STOP),
                 3 => workers[0].signal(Signal::CONT),

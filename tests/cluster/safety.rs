@@ -88,10 +88,15 @@ fn keys_and_certificates_let_in_whom_they_should_and_let_do_what_they_should() {
     command.args(["--broker-key", &file(&keys, "worker.nk")]);
     let mut worker = Process::spawn(command, folder.join("worker.log"));
     let key = file(&keys, "coordinator.nk");
-    let said = train(folder, "run", Some(&url), &["--broker-key", &key, "--broker-ca", &ca]).ends_with(0);
+    let options = ["--broker-key", &key, "--broker-ca", &ca];
+    let mut coordinator = train(folder, "run", Some(&url), &options);
+    worker.wait_for("as the coordinator did");
+    wait_for_more(&mut coordinator, &folder.join("run"), 2);
+    stop(&mut coordinator);
+    let said = finish(folder, "run", Some(&url), &options);
     assert!(!said.contains("forbids"), "{said}");
     let said = worker.ends_with(0);
-    assert!(said.contains("as the coordinator did") && !said.contains("forbids"), "{said}");
+    assert!(!said.contains("forbids"), "{said}");
     assert_undisturbed(&folder.join("run"));
     // With a worker's key nobody coordinates.
     fs::rename(folder.join("run"), folder.join("old")).unwrap();

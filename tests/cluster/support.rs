@@ -4,16 +4,12 @@ use std::fs::{self, File};
 use std::net::TcpListener;
 use std::path::{Path, PathBuf};
 use std::process::{Child, Command, ExitStatus, Stdio};
-use std::sync::OnceLock;
 use std::thread::sleep;
 use std::time::Duration;
 
 use tempfile::TempDir;
 
-/// Generations of the runs here, and the games of each.
-pub const GENERATIONS: u32 = 6;
-
-/// A folder for one test, with a configuration that takes a few seconds. None, and a word on it, where there is no broker to be had.
+/// A folder for one test, with a configuration whose generations take a moment. None, and a word on it, where there is no broker to be had.
 pub fn folder() -> Option<TempDir> {
     if Command::new("nats-server").arg("--version").output().is_err() {
         eprintln!("skipped: there is no nats-server here (Debian: apt-get install nats-server)");
@@ -155,15 +151,26 @@ impl Broker {
     }
 }
 
-/// A coordinator of `folder`/NAME with one thread; options may follow.
+/// A coordinator of `folder`/NAME with one thread, which goes on until it is told to stop; options may follow.
 pub fn train(folder: &Path, run: &str, url: Option<&str>, options: &[&str]) -> Process {
-    let generations = GENERATIONS.to_string();
-    let mut command = flipside(&["train", "--threads", "1", "--generations", &generations]);
+    let mut command = flipside(&["train", "--threads", "1"]);
     command.arg("--config").arg(folder.join("config.toml")).arg("--run").arg(folder.join(run)).args(options);
     if let Some(url) = url {
         command.args(["--cluster", url]);
     }
     Process::spawn(command, folder.join(format!("{run}.log")))
+}
+
+/// Stops a coordinator. However fast the machine is, what had to happen before has happened.
+pub fn stop(train: &mut Process) -> String {
+    train.signal(rustix::process::Signal::TERM);
+    train.ends_with(75)
+}
+
+/// Has a run that was stopped come to its end, one generation after those that it has begun.
+pub fn finish(folder: &Path, run: &str, url: Option<&str>, options: &[&str]) -> String {
+    let generations = (generations(&folder.join(run)) + 1).to_string();
+    train(folder, run, url, &[&["--generations", &generations], options].concat()).ends_with(0)
 }
 
 /// A worker with one thread.
@@ -172,30 +179,40 @@ pub fn worker(folder: &Path, name: &str, url: &str, run: &str) -> Process {
     Process::spawn(command, folder.join(format!("{name}.log")))
 }
 
-/// Waits until a run has games of a generation.
-pub fn wait_for_generation(process: &mut Process, run: &Path, generation: u32) {
-    let journal = run.join(format!("games/{generation:08}.fsg"));
-    while !journal.exists() {
-        assert!(process.is_running(), "ended before generation {generation}:\n{}", process.said());
+fn games_of(run: &Path, generation: u32) -> PathBuf {
+    run.join(format!("games/{generation:08}.fsg"))
+}
+
+/// Generations that a run has games of.
+pub fn generations(run: &Path) -> u32 {
+    (0..).find(|&generation| !games_of(run, generation).exists()).expect("fewer than 2^32")
+}
+
+/// Waits until a run has begun so many more generations.
+pub fn wait_for_more(process: &mut Process, run: &Path, more: u32) {
+    let enough = generations(run) + more;
+    loop {
+        let was_running = process.is_running();
+        if generations(run) >= enough {
+            return;
+        }
+        assert!(was_running, "ended before it had {enough} generations:\n{}", process.said());
         pause();
     }
 }
 
 /// What a run leaves: its weights, and its games.
-pub fn left(run: &Path) -> Vec<Vec<u8>> {
-    let games = (0..GENERATIONS).map(|generation| run.join(format!("games/{generation:08}.fsg")));
+fn left(run: &Path, generations: u32) -> Vec<Vec<u8>> {
+    let games = (0..generations).map(|generation| games_of(run, generation));
     [run.join("last.fsw"), run.join("best.fsw")].into_iter().chain(games).map(|file| fs::read(file).unwrap()).collect()
 }
 
-/// Makes sure that a run left what a single machine leaves that nothing disturbs.
+/// Makes sure that a finished run left what a single machine leaves that nothing disturbs.
 pub fn assert_undisturbed(run: &Path) {
-    static UNDISTURBED: OnceLock<Vec<Vec<u8>>> = OnceLock::new();
-    let expected = UNDISTURBED.get_or_init(|| {
-        let folder = with_config();
-        train(folder.path(), "run", None, &[]).ends_with(0);
-        left(&folder.path().join("run"))
-    });
-    let found = left(run);
-    let same: Vec<bool> = found.iter().zip(expected).map(|(a, b)| a == b).collect();
+    let generations = generations(run);
+    let folder = with_config();
+    train(folder.path(), "run", None, &["--generations", &generations.to_string()]).ends_with(0);
+    let (found, expected) = (left(run, generations), left(&folder.path().join("run"), generations));
+    let same: Vec<bool> = found.iter().zip(&expected).map(|(a, b)| a == b).collect();
     assert!(same.iter().all(|&same| same), "last, best, games of each generation: {same:?}");
 }
