@@ -89,7 +89,7 @@ impl Chance {
 }
 
 impl Costs {
-    /// Seconds for a piece of so many games.
+    /// Seconds for a piece of a number of games.
     fn piece(&self, games: u32, chance: &mut Chance) -> f64 {
         let factor = self.smaller.iter().find(|(most, _)| games <= *most).map_or(1.0, |(_, factor)| *factor);
         let variation = self.variation / f64::from(games).sqrt();

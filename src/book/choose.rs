@@ -15,12 +15,12 @@ use crate::eval::Score;
 pub enum Choice {
     /// The best.
     Best,
-    /// Any that is within so many discs of the best, all equally likely.
+    /// Any within this number of discs of the best, all equally likely.
     Varied {
         /// Discs.
         within: f32,
     },
-    /// Of those within so many discs of the best, the one that was played least.
+    /// Of those within this number of discs of the best, the one that was played least.
     Surprising {
         /// Discs.
         within: f32,

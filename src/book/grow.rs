@@ -59,7 +59,7 @@ pub enum GrowthEnd {
 pub struct Grow<'a> {
     /// The hash of the weights that search.
     pub weights: Hash,
-    /// It ends when the book has so many positions.
+    /// The number of positions at which it ends.
     pub positions: Option<u64>,
     /// Work ends soon after this is set; the batch at hand is done again another time.
     pub stop: &'a AtomicBool,

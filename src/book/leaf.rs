@@ -23,7 +23,7 @@ impl<'e, E: Evaluator> LeafSearch<'e, E> {
         Self { engine, errors }
     }
 
-    /// Positions with at most so many empty squares are solved.
+    /// Positions with at most this number of empty squares are solved.
     pub fn exact_empties(&self) -> u32 {
         self.engine.strength().exact_empties
     }

@@ -14,7 +14,7 @@ use super::store::Book;
 use crate::board::{Diagram, Position, Side, Square};
 use crate::eval::Evaluator;
 
-/// Positions of a game with the result for the side to move, in the order of the game, up to the first with at most so many empty
+/// Positions of a game with the result for the side to move, in the order of the game, up to the first with at most `last_empties` empty
 /// squares.
 fn line(steps: &[(Diagram, Square)], black_discs: i32, last_empties: u32) -> Vec<(Position, i32)> {
     let deepest = steps.iter().position(|(diagram, _)| diagram.position.empties() <= last_empties);
@@ -78,7 +78,7 @@ pub struct GameCounts {
 }
 
 impl GameCounts {
-    /// Counts a game's positions with at least so many empty squares.
+    /// Counts a game's positions with at least `min_empties` empty squares.
     pub fn add(&mut self, steps: &[(Diagram, Square)], black_discs: i32, min_empties: u32) {
         self.games += 1;
         for (position, result) in line(steps, black_discs, 0) {

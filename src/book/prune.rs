@@ -13,9 +13,9 @@ use crate::eval::Score;
 /// What stays in a book.
 #[derive(Clone, Copy, PartialEq, Debug)]
 pub struct Keep {
-    /// Positions that can be reached from the start by moves each of which is at most so many discs worse than the best.
+    /// Positions that can be reached from the start by moves each of which is at most this number of discs worse than the best.
     pub within: f32,
-    /// Positions with at least so many empty squares.
+    /// Positions with at least this number of empty squares.
     pub min_empties: u32,
 }
 

@@ -1,6 +1,6 @@
 //! Going over all of a book, ply by ply from the end: checking it, repairing it, and making one of other books.
 //!
-//! A move adds one disc, so all that follows for the positions with so many discs follows from those with one more. Those alone are
+//! A move adds one disc, so all that follows for the positions with a number of discs follows from those with one more. Those alone are
 //! held in memory, 24 bytes each; records stream through a temporary file.
 
 use std::fs::File;
@@ -108,7 +108,7 @@ pub(super) fn temporary(path: &Path) -> Result<File, BookError> {
     tempfile::tempfile_in(folder).map_err(BookError::io(path))
 }
 
-/// The records of a book with so many discs, handed to a sink.
+/// The records of a book with one number of discs, handed to a sink.
 pub(super) fn hand_over(book: &mut Book, discs: u32, sink: Sink<'_>) -> Result<(), BookError> {
     book.scan(discs..discs + 1).try_for_each(|record| sink(record?))
 }

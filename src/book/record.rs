@@ -20,7 +20,7 @@ impl Key {
         Self(position.discs(), position)
     }
 
-    /// Before all positions of so many discs.
+    /// Before all positions with a number of discs.
     pub fn first(discs: u32) -> Self {
         Self(discs, Position { player: 0, opponent: 0 })
     }
@@ -40,7 +40,7 @@ impl Deviation {
     /// Exact values count as this sure at least where moves are compared: half a disc.
     const LEAST: u8 = 4;
 
-    /// The nearest step to so many discs.
+    /// The nearest step to a deviation in discs.
     pub fn from_discs(discs: f64) -> Self {
         Self((8.0 * discs).round().clamp(0.0, 254.0) as u8)
     }
@@ -102,7 +102,7 @@ pub struct Games {
 const MAX_SQUARES: u64 = (1 << 40) - 1;
 
 impl Games {
-    /// Counts a game that ended with so many discs for the player to move.
+    /// Counts a game by its result in discs for the player to move.
     pub fn add(&mut self, discs: i32) {
         let one = Self {
             wins: u32::from(discs > 0),

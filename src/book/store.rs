@@ -266,7 +266,7 @@ impl Book {
         Ok(())
     }
 
-    /// The records of positions with so many discs, in their order.
+    /// The records of positions with a number of discs, in their order.
     pub(super) fn scan(&mut self, discs: Range<u32>) -> Scan<'_> {
         let first = Key::first(discs.start);
         let added: Vec<Key> = self.added.range(first..Key::first(discs.end)).map(|(key, _)| *key).collect();

@@ -50,7 +50,7 @@ impl Drop for Process {
     }
 }
 
-/// Plays so many rounds of games either way, in turn.
+/// Plays `rounds` rounds of games either way, in turn.
 ///
 /// # Errors
 /// No broker or no workers can be started.

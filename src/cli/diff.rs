@@ -31,11 +31,11 @@ pub struct DiffArguments {
     #[arg(value_name = "WEIGHTS")]
     second: EvaluatorChoice,
 
-    /// Show the configurations of the stage with so many empty squares
+    /// Show the configurations of the stage of positions with N empty squares
     #[arg(long, value_name = "N", default_value_t = 24, value_parser = clap::value_parser!(u32).range(0..=60))]
     empties: u32,
 
-    /// Show so many configurations of each pattern; 0 is none
+    /// Show N configurations of each pattern; 0 is none
     #[arg(long, value_name = "N", default_value_t = 4)]
     top: usize,
 

@@ -31,7 +31,7 @@ pub struct ReportArguments {
     #[arg(short, long, value_name = "FILE", default_value = "report.html")]
     output: PathBuf,
 
-    /// Write it anew every so many seconds until stopped; a browser that shows it follows
+    /// Write it anew every N seconds until stopped; a browser that shows it follows
     #[arg(long, value_name = "SECONDS", num_args = 0..=1, require_equals = true, default_missing_value = "60")]
     #[arg(value_parser = clap::value_parser!(u32).range(1..=86_400))]
     watch: Option<u32>,

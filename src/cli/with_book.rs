@@ -29,7 +29,7 @@ pub enum ChoiceName {
 }
 
 impl ChoiceName {
-    /// The choice among moves within so many discs of the best.
+    /// The choice among moves within a number of discs of the best.
     pub fn within(self, within: f32) -> Choice {
         match self {
             Self::Best => Choice::Best,
@@ -68,7 +68,7 @@ pub struct WithBook {
     session: Session,
 }
 
-/// Searches for a book after a game look no further than so many plies, and solve no more empty squares than that.
+/// Searches for a book after a game look no further than this number of plies, and solve no more empty squares than that.
 const LEARN_DEPTH: u32 = 6;
 const LEARN_EXACT: u32 = 16;
 

@@ -45,7 +45,7 @@ pub const ACK_WAIT: Duration = Duration::from_secs(30);
 /// Most bytes that results may take on the broker's disk.
 const RESULTS_BYTES: i64 = 256 << 20;
 
-/// The pause after so many attempts that failed in a row: it grows, up to half a minute.
+/// The pause after a number of failed attempts in a row: it grows, up to half a minute.
 pub fn pause(attempts: u32) -> Duration {
     (Duration::from_millis(250) * 2u32.pow(attempts.min(10))).min(LONGEST_PAUSE)
 }

@@ -18,7 +18,7 @@ use crate::threads::lock;
 use crate::train::{BadGames, GameJob, Played};
 use crate::weights::{Provenance, WeightFile};
 
-/// One job in so many is played here too.
+/// One job in this number is played here too.
 const TRIED: u64 = 100;
 /// Most time that passes until something is seen that nobody has told.
 const MOMENT: Duration = Duration::from_millis(20);

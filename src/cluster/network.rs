@@ -20,7 +20,7 @@ use crate::threads::lock;
 
 /// What the network is told to do.
 pub enum Command {
-    /// Nothing more: the run is finished, or is to be gone on with.
+    /// Nothing more: the run is finished, or is to be resumed.
     End { finished: bool },
 }
 

@@ -61,7 +61,7 @@ const GONE: Duration = Duration::from_secs(600);
 const ATTEMPTS: u32 = 12;
 const MOMENT: Duration = Duration::from_millis(50);
 
-/// Works for a run on so many threads until it is finished or `stop` is set.
+/// Works for a run on `threads` threads until it is finished or `stop` is set.
 ///
 /// # Errors
 /// What has to be mended first.

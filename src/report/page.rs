@@ -8,7 +8,7 @@ use super::text::{budget, bytes, count, duration, elo};
 
 const STYLE: &str = include_str!("page.css");
 
-/// The page of some runs, the first of them in detail. `reload` makes a browser load it anew every so many seconds.
+/// The page of some runs, the first of them in detail. a browser loads it anew after `reload` seconds.
 pub fn page(runs: &[Figures], reload: Option<u32>) -> String {
     let names: Vec<&str> = runs.iter().map(|run| &*run.status.run).collect();
     let title = escaped(&format!("flipside report: {}", names.join(", ")));

@@ -9,7 +9,7 @@ use super::config::TrainConfig;
 use super::keys::KEYS;
 use super::keys::{Key, Kind};
 
-/// Comments are wrapped at so many characters.
+/// The longest line of comments, in characters.
 const WIDTH: usize = 118;
 
 impl TrainConfig {

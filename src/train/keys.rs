@@ -59,7 +59,7 @@ pub const KEYS: &[Key] = keys! {
     "patterns" Kind::Text, None, "Pattern set: a built-in one's name, or a TOML file.";
     "seed" Kind::Seed, None, "Seed of all chance.";
     "window" Kind::Whole(1, 1000, "generations"), None,
-        "Learning goes over the samples of so many generations, the newest included.";
+        "Learning goes over the samples of this number of generations, the newest included.";
     "passes" Kind::Whole(1, 100, "passes"), None,
         "Passes over the newest samples and, from the second on, over the whole window.";
     "keep-games" Kind::Flag, Some("true"),
@@ -75,7 +75,7 @@ pub const KEYS: &[Key] = keys! {
     "gate.every" Kind::Whole(0, u32::MAX, "generations"), None, "Generations from gate to gate; 0 for none but the last.";
     "gate.pairs" Kind::Whole(1, 100_000, "pairs of games"), None, "Pairs of games in each match.";
     "gate.depth" Kind::Whole(1, 20, "plies"), None, "Plies that the players look ahead.";
-    "gate.exact-empties" Kind::Whole(0, 24, "empty squares"), None, "The players play exactly from so many empty squares on.";
+    "gate.exact-empties" Kind::Whole(0, 24, "empty squares"), None, "Empty squares from which on the players play exactly.";
     "fit" Kind::TableOrFalse, Some("false"),
         "How weights are fitted from nothing to all kept games: at the end of the run, and before each phase with `refit = true`. \
          `false`: not at all.";
@@ -87,8 +87,8 @@ pub const KEYS: &[Key] = keys! {
     "fit.block" Kind::Whole(1 << 12, 1 << 30, "positions"), Some("2097152"), "Positions in memory, 25 bytes each; they are learned together.";
     "fit.first-generation" Kind::Whole(0, u32::MAX, "generation"), Some("0"),
         "Games of earlier generations are left out, counted from 0: the first were played knowing nothing.";
-    "fit.hold-out" Kind::Whole(0, u32::MAX, "games"), Some("200"), "One game in so many is not learned, to measure the loss on; 0 for none.";
-    "fit.exact-empties" Kind::Whole(0, 24, "empty squares"), Some("12"), "Positions of recorded games with at most so many empty squares are solved.";
+    "fit.hold-out" Kind::Whole(0, u32::MAX, "games"), Some("200"), "One game in N is not learned, to measure the loss on; 0 for none.";
+    "fit.exact-empties" Kind::Whole(0, 24, "empty squares"), Some("12"), "Positions of recorded games with at most N empty squares are solved.";
     "fit.record-importance" Kind::Number(0.0, 1.0, "share of a step"), Some("1.0"), "How much a position of a record counts beside one of self-play.";
     "fit.loss" Kind::Table, Some("squared"), "What an error costs.";
     "fit.loss.kind" Kind::OneOf(&["squared", "huber"]), Some("squared"), "`squared`: its square. `huber`: its square, and from `beyond` on no more than in proportion.";
@@ -103,7 +103,7 @@ pub const KEYS: &[Key] = keys! {
     "records" Kind::Table, Some("none"), "Recorded games and scored positions to learn before the first generation.";
     "records.files" Kind::Texts, None, "Files of GGF, WTHOR, f5d6, OBF or Egaroucid's training lines, in the order in which they are learned.";
     "records.passes" Kind::Whole(1, 100, "passes"), Some("2"), "Passes over the samples.";
-    "records.exact-empties" Kind::Whole(0, 24, "empty squares"), Some("12"), "Positions of games with at most so many empty squares are solved.";
+    "records.exact-empties" Kind::Whole(0, 24, "empty squares"), Some("12"), "Positions of games with at most N empty squares are solved.";
     "records.sha256" Kind::Texts, Some("[]"), "The SHA-256 of each file in hexadecimal; a run fills it in. Other contents are refused.";
     "phases" Kind::Tables, None, "What the generations do, in order.";
     "phases.generations" Kind::Whole(0, u32::MAX, "generations"), None, "How many; that of the last phase is not looked at: it goes on for ever.";
@@ -118,9 +118,9 @@ pub const KEYS: &[Key] = keys! {
     "phases.self-play.depth" Kind::Whole(1, 20, "plies"), None, "Plies of the searches behind moves and labels.";
     "phases.self-play.selectivity" Kind::Number(0.0, 100.0, "standard deviations"), Some("full width"),
         "How sure a selective cut has to be: about 1 to 2, the smaller the faster. Takes a depth of 3 to 12.";
-    "phases.self-play.exact-empties" Kind::Whole(0, 24, "empty squares"), None, "Games are played exactly from so many empty squares on.";
+    "phases.self-play.exact-empties" Kind::Whole(0, 24, "empty squares"), None, "Empty squares from which on games are played exactly.";
     "phases.self-play.opening-plies" Kind::Whole(0, 59, "plies"), None,
-        "A game begins with 0 to so many random plies, every number equally likely.";
+        "A game begins with 0 to N random plies, every number equally likely.";
     "phases.self-play.exploration" Kind::Number(0.0, 1.0, "chance"), None, "Chance of a random move at each later ply.";
     "phases.self-play.update" Kind::OneOf(&["td", "tdleaf"]), None,
         "Whose evaluation is moved towards the label: the position's (`td`), or the end of its principal variation's (`tdleaf`).";

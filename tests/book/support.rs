@@ -37,7 +37,7 @@ pub fn searcher(depth: u32) -> LeafSearch<'static, MobilityEvaluator> {
     LeafSearch::new(engine, errors())
 }
 
-/// Lets a book grow to so many positions on so many threads.
+/// Lets a book grow to a number of positions on a number of threads.
 pub fn grow(path: &Path, positions: u64, threads: usize, stop: &AtomicBool) -> GrowthEnd {
     let mut book = Book::edit_or_create(path).unwrap();
     let pool = rayon::ThreadPoolBuilder::new().num_threads(threads).build().unwrap();

@@ -188,7 +188,7 @@ pub fn generations(run: &Path) -> u32 {
     (0..).find(|&generation| !games_of(run, generation).exists()).expect("fewer than 2^32")
 }
 
-/// Waits until a run has begun so many more generations.
+/// Waits until a run has begun `more` generations more.
 pub fn wait_for_more(process: &mut Process, run: &Path, more: u32) {
     let enough = generations(run) + more;
     loop {

@@ -41,11 +41,11 @@ pub struct AddArguments {
     #[command(flatten)]
     search: SearchArguments,
 
-    /// Add the positions with at least so many empty squares
+    /// Add the positions with at least N empty squares
     #[arg(long, value_name = "N", default_value_t = 36, value_parser = clap::value_parser!(u32).range(1..=60))]
     min_empties: u32,
 
-    /// Add the positions that at least so many of the games came by
+    /// Add the positions that at least N of the games came by
     #[arg(long, value_name = "N", default_value_t = 1)]
     min_games: u64,
 }

@@ -36,15 +36,15 @@ pub struct GrowArguments {
     #[command(flatten)]
     search: SearchArguments,
 
-    /// Work for so many hours
+    /// Hours of work
     #[arg(long, value_name = "N", group = "budget", value_parser = parse_time)]
     hours: Option<f64>,
 
-    /// Work for so many minutes
+    /// Minutes of work
     #[arg(long, value_name = "N", group = "budget", value_parser = parse_time)]
     minutes: Option<f64>,
 
-    /// Work until the book has so many positions
+    /// Work until the book has N positions
     #[arg(long, value_name = "N", group = "budget")]
     positions: Option<u64>,
 }

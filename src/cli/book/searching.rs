@@ -26,7 +26,7 @@ pub struct SearchArguments {
     #[command(flatten)]
     selective: SelectivityArgument,
 
-    /// Solve positions with at most so many empty squares
+    /// Solve positions with at most N empty squares
     #[arg(long, default_value_t = 16, value_name = "N")]
     #[arg(value_parser = clap::value_parser!(u32).range(0..=i64::from(Strength::MAX_EXACT_EMPTIES)))]
     exact: u32,
