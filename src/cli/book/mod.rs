@@ -23,7 +23,7 @@ pub use whole::parse_discs;
 /// A book is a file (.fsb) of positions with the best move of each that leads nowhere in the book, and with values by negamax. It grows
 /// by itself, learns from games, and serves `play`, `gtp`, `nboard`, `match` and `league` by their option --book.
 #[derive(Args, Debug)]
-#[command(after_help = "Example:\n  flipside book grow book.fsb --minutes 10\n  flipside book show book.fsb f5d6\n  \
+#[command(after_help = "Example:\n  flipside book grow book.fsb --minutes 10\n  flipside book show book.fsb f5\n  \
     flipside play --book book.fsb")]
 pub struct BookArguments {
     #[command(subcommand)]
