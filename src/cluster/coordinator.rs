@@ -1,6 +1,5 @@
 //! The coordinator: games from workers and from this machine, in order, as if all had been played here.
 
-use std::ops::ControlFlow;
 use std::sync::atomic::{AtomicBool, Ordering::Relaxed};
 use std::sync::{Arc, Mutex, TryLockError};
 use std::thread;
@@ -11,11 +10,11 @@ use super::ledger::{Completed, Ledger};
 use super::news::News;
 use super::state::{Generation, Shared};
 use super::wire::{Job, MAX_GAMES, Proof, ResultLine, digest_of, hash, result_from_bytes, to_text};
-use crate::eval::{Calibration, Evaluator, Model, PatternEvaluator};
+use crate::eval::{Calibration, Evaluator, Model};
 use crate::games::{Block, digest, frame};
-use crate::selfplay::{GameRecord, SelfPlay, measured_calibration};
+use crate::selfplay::{GameRecord, SelfPlay};
 use crate::threads::lock;
-use crate::train::{BadGames, GameJob, Played};
+use crate::train::{BadGames, GameJob, OnGames, Played};
 use crate::weights::{Provenance, WeightFile};
 
 /// One job in this number is played here too.
@@ -34,11 +33,9 @@ pub(super) fn play(
     secret: u64,
     job: &GameJob<'_>,
     stop: &AtomicBool,
-    on_games: &mut (dyn FnMut(Played) -> ControlFlow<()> + Send),
+    on_games: &mut OnGames<'_>,
 ) -> Result<(), BadGames> {
-    let evaluator = PatternEvaluator::with_layout(job.model, job.layout.clone()).expect("the learner's model fits");
-    let Ok(calibration) = measured_calibration(&evaluator, job.play, stop) else { return Ok(()) };
-    let evaluator = evaluator.with_calibration(calibration);
+    let Some(evaluator) = job.evaluator(stop) else { return Ok(()) };
     let &GameJob { seed, generation, play, .. } = job;
     let (weights, proof) = (String::new(), String::new());
     let job_of_all = Job { seed, generation, first: 0, count: 1, play: *play, weights, proof };
@@ -74,8 +71,6 @@ pub(super) fn play(
     table.bad.into_inner().unwrap_or_default().map_or(Ok(()), Err)
 }
 
-type Hands<'t> = &'t mut (dyn FnMut(Played) -> ControlFlow<()> + Send);
-
 /// What the threads that play a generation share.
 struct Table<'t, E: Evaluator> {
     shared: &'t Shared,
@@ -86,7 +81,7 @@ struct Table<'t, E: Evaluator> {
     players: SelfPlay<'t, E>,
     seed: u64,
     generation: u32,
-    hands: Mutex<Hands<'t>>,
+    hands: Mutex<&'t mut OnGames<'t>>,
     /// Set when all is over, for whatever reason.
     halt: AtomicBool,
     bad: Mutex<Option<BadGames>>,

@@ -1,6 +1,5 @@
 //! A source of games that is a cluster.
 
-use std::ops::ControlFlow;
 use std::path::PathBuf;
 use std::sync::atomic::AtomicBool;
 use std::sync::{Arc, Mutex};
@@ -16,7 +15,7 @@ use super::network::{Command, Network};
 use super::news::{News, Teller};
 use super::process_name;
 use super::state::Shared;
-use crate::train::{BadGames, GameJob, GameSource, Played};
+use crate::train::{BadGames, GameJob, GameSource, OnGames};
 
 /// A cluster that is wanted.
 #[derive(Clone, Debug)]
@@ -89,12 +88,7 @@ impl Drop for ClusterGames {
 }
 
 impl GameSource for ClusterGames {
-    fn play(
-        &self,
-        job: &GameJob<'_>,
-        stop: &AtomicBool,
-        on_games: &mut (dyn FnMut(Played) -> ControlFlow<()> + Send),
-    ) -> Result<(), BadGames> {
+    fn play(&self, job: &GameJob<'_>, stop: &AtomicBool, on_games: &mut OnGames<'_>) -> Result<(), BadGames> {
         coordinator::play(&self.shared, &self.packed, self.secret, job, stop, on_games)
     }
 }

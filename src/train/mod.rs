@@ -57,7 +57,7 @@ pub use keeper::Sink;
 pub use keys::{KEYS, Key, Kind};
 pub use open::stored_config;
 pub use request::{Budget, Outcome, Resume, TrainRequest};
-pub use source::{BadGames, GameJob, GameSource, LocalGames, Played};
+pub use source::{BadGames, GameJob, GameSource, LocalGames, OnGames, Played};
 pub use workers::{WorkerStatus, Workers};
 
 use keeper::Halt;

@@ -26,6 +26,19 @@ pub struct GameJob<'j> {
     pub games: Range<u32>,
 }
 
+impl GameJob<'_> {
+    /// What the games are played with, calibrated first where they are selective; none if that was stopped.
+    ///
+    /// # Panics
+    /// A layout of another pattern set than the model's.
+    pub fn evaluator(&self, stop: &AtomicBool) -> Option<PatternEvaluator> {
+        let evaluator =
+            PatternEvaluator::with_layout(self.model, self.layout.clone()).expect("the layout of the model");
+        let calibration = measured_calibration(&evaluator, self.play, stop).ok()?;
+        Some(evaluator.with_calibration(calibration))
+    }
+}
+
 /// Games that were played: as such, and as the frame of a games file.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct Played {
@@ -35,6 +48,9 @@ pub struct Played {
     pub frame: Vec<u8>,
 }
 
+/// Takes games as they are played, and says whether it wants more.
+pub type OnGames<'g> = dyn FnMut(Played) -> ControlFlow<()> + Send + 'g;
+
 /// Plays the games of generations, here or elsewhere. A game is a function of the job and its number alone.
 pub trait GameSource: Sync {
     /// Hands over the games of a job in the order of their numbers, some at a time, from any thread. Ends soon after `stop` is set or
@@ -42,12 +58,7 @@ pub trait GameSource: Sync {
     ///
     /// # Errors
     /// Games that were handed over are not the job's; all of the generation have to be played again.
-    fn play(
-        &self,
-        job: &GameJob<'_>,
-        stop: &AtomicBool,
-        on_games: &mut (dyn FnMut(Played) -> ControlFlow<()> + Send),
-    ) -> Result<(), BadGames>;
+    fn play(&self, job: &GameJob<'_>, stop: &AtomicBool, on_games: &mut OnGames<'_>) -> Result<(), BadGames>;
 }
 
 /// Games that turned out not to be the run's, and why.
@@ -60,15 +71,8 @@ pub struct BadGames(pub String);
 pub struct LocalGames;
 
 impl GameSource for LocalGames {
-    fn play(
-        &self,
-        job: &GameJob<'_>,
-        stop: &AtomicBool,
-        on_games: &mut (dyn FnMut(Played) -> ControlFlow<()> + Send),
-    ) -> Result<(), BadGames> {
-        let evaluator = PatternEvaluator::with_layout(job.model, job.layout.clone()).expect("the learner's model fits");
-        let Ok(calibration) = measured_calibration(&evaluator, job.play, stop) else { return Ok(()) };
-        let evaluator = evaluator.with_calibration(calibration);
+    fn play(&self, job: &GameJob<'_>, stop: &AtomicBool, on_games: &mut OnGames<'_>) -> Result<(), BadGames> {
+        let Some(evaluator) = job.evaluator(stop) else { return Ok(()) };
         let players = SelfPlay::new(&evaluator, *job.play);
         let prepare = |first, games: Vec<GameRecord>| Played { frame: frame(first, &games), games };
         players.play_in_order(job.seed, job.generation, job.games.clone(), stop, prepare, on_games);

@@ -18,8 +18,8 @@ use flipside::eval::{Calibration, DepthPair};
 use flipside::export::{Engine, encode};
 use flipside::record::{Format, convert};
 use flipside::train::{
-    BadGames, Budget, GameJob, GameSource, GateConfig, LocalGames, Outcome, Played, RecordsConfig, Resume, TrainConfig,
-    TrainError, TrainEvent, TrainRequest, train,
+    BadGames, Budget, GameJob, GameSource, GateConfig, LocalGames, OnGames, Outcome, Played, RecordsConfig, Resume,
+    TrainConfig, TrainError, TrainEvent, TrainRequest, train,
 };
 use flipside::weights::WeightFile;
 use rand::SeedableRng;
@@ -75,12 +75,7 @@ fn one_two_and_three_threads_give_the_same_bytes() {
 struct Elsewhere;
 
 impl GameSource for Elsewhere {
-    fn play(
-        &self,
-        job: &GameJob<'_>,
-        stop: &AtomicBool,
-        on_games: &mut (dyn FnMut(Played) -> ControlFlow<()> + Send),
-    ) -> Result<(), BadGames> {
+    fn play(&self, job: &GameJob<'_>, stop: &AtomicBool, on_games: &mut OnGames<'_>) -> Result<(), BadGames> {
         let mut flow = ControlFlow::Continue(());
         for first in job.games.clone().step_by(7) {
             // The first time, it is told to stop in the middle of the second generation.
@@ -103,12 +98,7 @@ impl GameSource for Elsewhere {
 struct Fickle(AtomicBool);
 
 impl GameSource for Fickle {
-    fn play(
-        &self,
-        job: &GameJob<'_>,
-        stop: &AtomicBool,
-        on_games: &mut (dyn FnMut(Played) -> ControlFlow<()> + Send),
-    ) -> Result<(), BadGames> {
+    fn play(&self, job: &GameJob<'_>, stop: &AtomicBool, on_games: &mut OnGames<'_>) -> Result<(), BadGames> {
         if job.generation != 1 || self.0.swap(true, Relaxed) {
             return LocalGames.play(job, stop, on_games);
         }
