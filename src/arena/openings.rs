@@ -7,7 +7,8 @@ use rand::seq::SliceRandom;
 use rand_chacha::ChaCha8Rng;
 use sha2::{Digest, Sha256};
 
-use crate::board::{Bitboard, NotationError, Position, Symmetry, Transcript, squares};
+use crate::board::{NotationError, Transcript, canonical, squares};
+use crate::storage::hex;
 
 const XOT: &str = include_str!("../../data/openings/xot.txt");
 
@@ -89,11 +90,5 @@ pub fn hash_openings(openings: &[Transcript]) -> String {
     for opening in openings {
         hash.update(format!("{opening}\n"));
     }
-    hash.finalize().iter().map(|byte| format!("{byte:02x}")).collect()
-}
-
-/// The smallest of a position's eight images.
-fn canonical(position: Position) -> (Bitboard, Bitboard) {
-    let images = Symmetry::ALL.map(|symmetry| symmetry.position(position));
-    images.map(|image| (image.player, image.opponent)).into_iter().min().expect("there are eight")
+    hex(&hash.finalize())
 }

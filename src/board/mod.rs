@@ -32,7 +32,7 @@ pub use perft::perft;
 pub use picture::picture;
 pub use position::{IllegalMove, Position};
 pub use square::{Bitboard, ParseSquareError, Square, Squares, squares};
-pub use symmetry::Symmetry;
+pub use symmetry::{Symmetry, canonical};
 
 /// Both kernels in one build. `tests/board.rs` has their naive twin.
 #[cfg(all(test, target_arch = "x86_64", target_feature = "bmi2"))]

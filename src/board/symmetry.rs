@@ -65,6 +65,11 @@ const fn transpose(squares: Bitboard) -> Bitboard {
     s ^ t ^ (t << 28)
 }
 
+/// The least of a position's eight images, by the player's discs, then the opponent's.
+pub fn canonical(position: Position) -> Position {
+    Symmetry::ALL.map(|symmetry| symmetry.position(position)).into_iter().min().expect("there are eight")
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;

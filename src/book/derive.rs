@@ -8,9 +8,9 @@
 use std::collections::{HashMap, HashSet};
 
 use super::error::BookError;
-use super::record::{Derived, Deviation, Key, Leaf, Link, Record, Valued, as_played, canonical, links};
+use super::record::{Derived, Deviation, Key, Leaf, Link, Record, Valued, as_played, links};
 use super::store::Book;
-use crate::board::{Bitboard, Position, Square, Symmetry};
+use crate::board::{Bitboard, Position, Square, Symmetry, canonical};
 use crate::eval::Score;
 
 /// What a ply costs a position's priority, in 1/256 standard deviations: the book is that much broader than deep.

@@ -9,9 +9,9 @@ use super::derive::{PLY, children_in, open_leaf, own_cost, step_cost, update};
 use super::error::BookError;
 use super::file::Hash;
 use super::leaf::LeafSearch;
-use super::record::{Derived, Key, Leaf, Link, Record, canonical};
+use super::record::{Derived, Key, Leaf, Link, Record};
 use super::store::Book;
-use crate::board::{Bitboard, Position};
+use crate::board::{Bitboard, Position, canonical};
 use crate::eval::Evaluator;
 use crate::threads::in_order;
 

@@ -9,9 +9,9 @@ use super::file::Hash;
 use super::grow::evaluate;
 use super::leaf::LeafSearch;
 use super::rebuild::{hand_over, rebuild};
-use super::record::{Games, Key, Leaf, Record, canonical};
+use super::record::{Games, Key, Leaf, Record};
 use super::store::Book;
-use crate::board::{Diagram, Position, Side, Square};
+use crate::board::{Diagram, Position, Side, Square, canonical};
 use crate::eval::Evaluator;
 
 /// Positions of a game with the result for the side to move, in the order of the game, up to the first with at most `last_empties` empty

@@ -33,5 +33,5 @@ pub use measure::Errors;
 pub use player::{BookPlayer, BookUse};
 pub use prune::{Keep, prune};
 pub use rebuild::{Faults, check, fix, merge};
-pub use record::{Derived, Deviation, Games, Leaf, Link, Record, Valued, canonical, links};
+pub use record::{Derived, Deviation, Games, Leaf, Link, Record, Valued, links};
 pub use store::Book;

@@ -5,9 +5,9 @@ use std::collections::HashSet;
 use super::derive::children_in;
 use super::error::BookError;
 use super::rebuild::{hand_over, rebuild};
-use super::record::{Leaf, Record, Valued, as_played, canonical};
+use super::record::{Leaf, Record, Valued, as_played};
 use super::store::Book;
-use crate::board::Position;
+use crate::board::{Position, canonical};
 use crate::eval::Score;
 
 /// What stays in a book.

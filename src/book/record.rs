@@ -1,15 +1,10 @@
 //! What a book knows of a position.
 
-use crate::board::{Bitboard, Position, Square, Symmetry, squares};
+use crate::board::{Bitboard, Position, Square, Symmetry, canonical, squares};
 use crate::eval::Score;
 
 /// Bytes of a record in a file.
 pub(super) const BYTES: usize = 50;
-
-/// A position as a book has it: the least of its eight images, by the player's discs, then the opponent's.
-pub fn canonical(position: Position) -> Position {
-    Symmetry::ALL.map(|symmetry| symmetry.position(position)).into_iter().min().expect("there are eight")
-}
 
 /// The order of records in a file: by number of discs, then by position. A move leads from one number of discs to the next.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Debug)]

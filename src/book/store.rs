@@ -11,9 +11,9 @@ use sha2::{Digest, Sha256};
 
 use super::error::BookError;
 use super::file::{BLOCK, Base, BaseWriter, Fault, Hash, MAX_WEIGHTS, ReadError, decode, encode_batch, key_of};
-use super::record::{BYTES, Key, Record, canonical};
-use crate::board::Position;
-use crate::storage::atomic_replace;
+use super::record::{BYTES, Key, Record};
+use crate::board::{Position, canonical};
+use crate::storage::{atomic_replace, hex};
 
 /// Positions added since the file was sorted, before it is sorted again: some 130 MB of memory.
 const MOST_ADDED: usize = 1 << 20;
@@ -146,7 +146,7 @@ impl Book {
         let (mut hash, mut bytes) = (Sha256::new(), vec![0; 1 << 16]);
         loop {
             match file.read(&mut bytes).map_err(BookError::io(&self.path))? {
-                0 => return Ok(hash.finalize().iter().map(|byte| format!("{byte:02x}")).collect()),
+                0 => return Ok(hex(&hash.finalize())),
                 count => hash.update(&bytes[..count]),
             }
         }

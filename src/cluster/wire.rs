@@ -8,6 +8,7 @@ use sha2::{Digest, Sha256};
 
 use crate::games::{Block, GamesError, blocks, digest};
 use crate::selfplay::{GameRecord, LOCKSTEP, SelfPlayConfig};
+use crate::storage::hex;
 use crate::train::{ConfigError, check_self_play};
 
 /// Most bytes of a message with games; brokers take 1 MB unless they are told otherwise.
@@ -241,8 +242,4 @@ pub fn hash(bytes: &[u8]) -> String {
 /// [`digest`] of games in hexadecimal.
 pub fn digest_of(games: &[GameRecord]) -> String {
     hex(&digest(games))
-}
-
-fn hex(bytes: &[u8]) -> String {
-    bytes.iter().map(|byte| format!("{byte:02x}")).collect()
 }

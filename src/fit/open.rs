@@ -14,7 +14,7 @@ use super::spool::SpoolWriter;
 use crate::games::{GamesError, GamesReader, MAX_GAMES, is_games_file};
 use crate::learn::label_all;
 use crate::record::{Format, MAX_BYTES, read};
-use crate::storage::read_bounded;
+use crate::storage::{hex, read_bounded};
 
 /// Bad records of a file that are told of one by one.
 const TOLD: u64 = 20;
@@ -65,7 +65,7 @@ impl GameFiles {
         if !recorded.is_empty() && !found.label(&recorded, config.exact_empties, folder, &mut hash, stop, tell)? {
             return Ok(None);
         }
-        found.sha256 = hash.finalize().iter().map(|byte| format!("{byte:02x}")).collect();
+        found.sha256 = hex(&hash.finalize());
         if found.positions == 0 { Err(GameFilesError::Empty) } else { Ok(Some(found)) }
     }
 

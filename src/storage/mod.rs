@@ -11,10 +11,12 @@ mod container;
 mod deflated;
 mod disk;
 mod error;
+mod hex;
 mod read;
 
 pub use atomic::{atomic_replace, atomic_write, check_folder, is_temporary, remove_temporaries};
 pub use container::{Container, Packing, write_whole};
 pub use disk::{Disk, LocalDisk, is_transient};
 pub use error::{FileError, FormatError};
+pub use hex::hex;
 pub use read::{MAX_TOML_BYTES, decode_text, read_bounded, read_stream, read_text};

@@ -6,6 +6,7 @@ use serde::{Deserialize, Serialize};
 use sha2::{Digest, Sha256};
 
 use crate::pattern::PatternSet;
+use crate::storage::hex;
 
 /// Everything that decides a run's games and weights. Two runs that agree in it are the same run, whenever and wherever they are
 /// made.
@@ -35,11 +36,6 @@ impl Identity {
 /// SHA-256 of a pattern set in hexadecimal. Comments in its file do not count.
 pub(super) fn hash_of(set: &PatternSet) -> String {
     hex(&Sha256::digest(serde_json::to_vec(set).expect("pattern sets are plain data")))
-}
-
-/// Bytes in lower-case hexadecimal.
-pub(super) fn hex(bytes: &[u8]) -> String {
-    bytes.iter().map(|byte| format!("{byte:02x}")).collect()
 }
 
 /// A key that two configurations have otherwise, or only one of them has.

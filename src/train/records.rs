@@ -9,14 +9,13 @@ use sha2::{Digest, Sha256};
 use super::config::{RecordsConfig, TrainConfig};
 use super::error::TrainError;
 use super::event::TrainEvent;
-use super::identity::hex;
 use super::keeper::Halt;
 use super::run::Run;
 use super::state::RecordsProgress;
 use crate::learn::{SampleSet, label_all};
 use crate::record::{Format, MAX_BYTES, RecordError, read};
 use crate::selfplay::Stopped;
-use crate::storage::read_bounded;
+use crate::storage::{hex, read_bounded};
 
 /// Records that are read and labelled at a time.
 const CHUNK: usize = 1 << 12;

@@ -11,7 +11,7 @@ use crate::board::Square;
 use crate::eval::{Calibration, DepthPair, Model, StageMap};
 use crate::pattern::{Layout, Pattern, PatternSet, Scalar};
 use crate::storage::blob::Blob;
-use crate::storage::{Container, FileError, FormatError, Packing, write_whole};
+use crate::storage::{Container, FileError, FormatError, Packing, hex, write_whole};
 
 /// Weight files, `.fsw`, as they were first: not calibrated, not deflated.
 const PLAIN: Container = Container {
@@ -234,7 +234,7 @@ impl WeightFile {
     /// The SHA-256 of the payload before it is deflated, in lower-case hexadecimal: the name of these weights in other files'
     /// provenance. It stands in the file's header too.
     pub fn hash(&self) -> String {
-        Sha256::digest(self.encode()).iter().map(|byte| format!("{byte:02x}")).collect()
+        hex(&Sha256::digest(self.encode()))
     }
 }
 

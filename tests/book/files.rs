@@ -2,8 +2,8 @@
 
 use std::fs;
 
-use flipside::board::Transcript;
-use flipside::book::{Book, BookError, GameCounts, Leaf, canonical, check, count_games, fix, learn_game, merge};
+use flipside::board::{Transcript, canonical};
+use flipside::book::{Book, BookError, GameCounts, Leaf, check, count_games, fix, learn_game, merge};
 use rand::{RngExt, SeedableRng};
 use rand_chacha::ChaCha8Rng;
 

@@ -3,8 +3,8 @@
 use std::fs;
 use std::path::Path;
 
-use flipside::board::{Position, Square};
-use flipside::book::{Book, BookFormat, Leaf, canonical, check, detect, export, import};
+use flipside::board::{Position, Square, canonical};
+use flipside::book::{Book, BookFormat, Leaf, check, detect, export, import};
 
 use crate::support::*;
 

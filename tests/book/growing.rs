@@ -4,8 +4,8 @@ use std::collections::HashMap;
 use std::fs;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering::Relaxed};
 
-use flipside::board::Position;
-use flipside::book::{Book, Grow, GrowthEnd, Keep, Leaf, Link, canonical, check, links, prune};
+use flipside::board::{Position, canonical};
+use flipside::book::{Book, Grow, GrowthEnd, Keep, Leaf, Link, check, links, prune};
 use flipside::eval::Score;
 
 use crate::support::*;

@@ -12,10 +12,10 @@ use std::str::FromStr;
 
 use super::error::BookError;
 use super::measure::Errors;
-use super::record::{Deviation, Leaf, Record, Valued, canonical};
+use super::record::{Deviation, Leaf, Record, Valued};
 use super::sort::Sorter;
 use super::store::Book;
-use crate::board::{Position, Square, Symmetry};
+use crate::board::{Position, Square, Symmetry, canonical};
 use crate::eval::Score;
 
 /// A format of books.

@@ -10,6 +10,7 @@ use crate::board::Diagram;
 use crate::book::{BookMove, Deviation, Games, Leaf, Record};
 use crate::cli::error::{CliError, Context};
 use crate::cli::session::Session;
+use crate::storage::hex;
 
 /// Show what a book knows of a position: its moves, best first, with values, errors and games
 ///
@@ -74,8 +75,7 @@ fn write_position(record: &Record, weights: &[[u8; 32]], out: &mut dyn Write) ->
     };
     let name = usize::from(record.weights).checked_sub(1).and_then(|index| weights.get(index));
     let name = name.filter(|name| name.iter().any(|&byte| byte != 0));
-    let name: String =
-        name.map_or("-".to_owned(), |name| name.iter().take(6).map(|byte| format!("{byte:02x}")).collect());
+    let name = name.map_or("-".to_owned(), |name| hex(&name[..6]));
     Ok(writeln!(out, "searched\t{leaf}\nweights\t{name}")?)
 }
 
