@@ -9,6 +9,7 @@ mod loss;
 mod returns;
 mod samples;
 mod step;
+mod validation;
 
 pub use labeller::{Labeller, label_all};
 pub use learner::{Diverged, Learner, LearnerState, PassLoss, StartError};
@@ -16,3 +17,4 @@ pub use loss::Loss;
 pub use returns::lambda_returns;
 pub use samples::{Bound, Importance, Sample, SampleSet};
 pub use step::{AdaGrad, Decayed, Fixed, StepRule, TemporalCoherence};
+pub use validation::Validation;

@@ -73,12 +73,19 @@ impl Chart {
         {
             let root = SVGBackend::with_string(&mut svg, (WIDTH, HEIGHT + LEGEND * rows)).into_drawing_area();
             let (plot, legend) = root.split_vertically(HEIGHT);
+            // Where an image is shown by itself its ground may be dark.
+            let grounded = root.fill(&WHITE);
             let drawn = if lines.is_empty() { self.draw_nothing(&plot) } else { self.draw(&plot, &lines) };
-            drawn.and_then(|()| Self::draw_legend(&legend, &lines)).expect("a text takes all drawing");
+            grounded.and(drawn).and_then(|()| Self::draw_legend(&legend, &lines)).expect("a text takes all drawing");
         }
         // The page gives it its size.
         let from = format!(r#"width="{WIDTH}" height="{}" "#, HEIGHT + LEGEND * rows);
         svg.replacen(&from, "", 1)
+    }
+
+    /// Whether it has no point to show.
+    pub fn is_empty(&self) -> bool {
+        self.lines.iter().all(|line| !line.points.iter().any(|point| self.can_show(point.1)))
     }
 
     fn can_show(&self, y: f64) -> bool {
