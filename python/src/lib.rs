@@ -25,6 +25,10 @@ const LOG2_ENTRIES: u32 = 18;
 /// The deepest search, in plies.
 const MAX_DEPTH: u32 = 60;
 
+/// Their bits in EBX of CPUID's leaf 7.
+#[cfg(target_feature = "avx2")]
+const AVX2_AND_BMI2: u32 = 1 << 5 | 1 << 8;
+
 /// Work in Rust looks this often whether Python has a signal, such as Ctrl-C.
 const SIGNALS_EVERY: Duration = Duration::from_millis(100);
 
@@ -203,8 +207,9 @@ fn interruptible<T: Send>(py: Python<'_>, work: impl FnOnce(&AtomicBool) -> T + 
 /// Evaluating, searching and solving Othello positions by flipside's weights.
 #[pymodule(name = "flipside")]
 fn module(module: &Bound<'_, PyModule>) -> PyResult<()> {
+    // CPUID itself, since `is_x86_feature_detected!` is a constant for what the build has.
     #[cfg(target_feature = "avx2")]
-    if !(is_x86_feature_detected!("avx2") && is_x86_feature_detected!("bmi2")) {
+    if std::arch::x86_64::__cpuid_count(7, 0).ebx & AVX2_AND_BMI2 != AVX2_AND_BMI2 {
         return Err(PyImportError::new_err(
             "this build needs a CPU with AVX2 and BMI2; for others build it with RUSTFLAGS=\"-C target-cpu=x86-64\"",
         ));

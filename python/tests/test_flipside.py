@@ -1,6 +1,7 @@
 """The package `flipside` against rules and searches written here without it."""
 
 import pathlib
+import random
 import signal
 import threading
 import time
@@ -11,12 +12,6 @@ import pytest
 import flipside
 
 START = "---------------------------OX------XO--------------------------- X"
-LATE = [  # With six to nine empty squares.
-    line
-    for line in (pathlib.Path(__file__).parents[2] / "data" / "ffo" / "fforum-1-19.obf").read_text().splitlines()
-    if line[:64].count("-") <= 10
-]
-
 DIRECTIONS = [(dx, dy) for dx in (-1, 0, 1) for dy in (-1, 0, 1) if (dx, dy) != (0, 0)]
 
 
@@ -40,13 +35,29 @@ def moves(own, other):
     return [(square, turned) for square, turned in found if turned]
 
 
+def some_boards(empties, count=3):
+    """Positions of random games, the player to move having one."""
+    chance, found = random.Random(empties), []
+    while len(found) < count:
+        own, other = 1 << 28 | 1 << 35, 1 << 27 | 1 << 36
+        while legal := moves(own, other) or moves(other, own):
+            if not moves(own, other):
+                own, other = other, own
+            if 64 - bin(own | other).count("1") == empties:
+                found.append([own, other])
+                break
+            square, turned = chance.choice(legal)
+            own, other = other ^ turned, own | turned | 1 << square
+    return np.array(found, dtype=np.uint64)
+
+
 def negamax(own, other, depth, leaf, alpha=-100.0, beta=100.0):
     """The value by search to a depth, as flipside counts plies: a pass is none."""
     legal = moves(own, other)
     if not legal:
         if moves(other, own):
             return -negamax(other, own, depth, leaf, -beta, -alpha)
-        difference = own.bit_count() - other.bit_count() if hasattr(int, "bit_count") else bin(own).count("1") - bin(other).count("1")
+        difference = bin(own).count("1") - bin(other).count("1")
         empties = 64 - bin(own | other).count("1")
         return difference + (empties if difference > 0 else -empties if difference < 0 else 0)
     if depth == 0:
@@ -80,7 +91,7 @@ def test_weights_have_a_name(weights):
 
 
 def test_both_ways_to_give_boards_are_the_same(weights):
-    boards = flipside.boards("\n".join(LATE))
+    boards = some_boards(20)
     pair = (boards[:, 0], boards[:, 1])
     assert (weights.evaluate(boards) == weights.evaluate(pair)).all()
     assert (weights.evaluate(np.asfortranarray(boards)) == weights.evaluate(boards)).all()
@@ -94,7 +105,7 @@ def test_values_know_no_colours_and_symmetries(weights):
 
 
 def test_a_search_is_negamax_over_static_values(weights):
-    boards = flipside.boards("f5d6c3d3c4\nf5f6e6f4e3c5\n" + LATE[0])
+    boards = np.concatenate([some_boards(40, 2), some_boards(15, 1)])
     static = {}
 
     def leaf(own, other):
@@ -111,9 +122,7 @@ def test_a_search_is_negamax_over_static_values(weights):
 
 
 def test_solving_is_negamax_to_the_end(weights):
-    assert len(LATE) >= 1
-    lines = sorted(LATE, key=lambda line: line[:64].count("-"))[:2]
-    boards = flipside.boards("\n".join(lines))
+    boards = some_boards(7)
     values, best = weights.solve(boards)
     assert values.dtype == np.int8
     for (own, other), value, move in zip(boards.tolist(), values, best):

@@ -112,9 +112,10 @@ impl TermLike for Screen {
         let width = usize::from(self.width());
         let state = &mut *self.state();
         let erased = state.rows_to_erase(width);
-        if erased > 0 {
-            self.term.move_cursor_up(erased)?;
-            self.term.clear_to_end_of_screen()?;
+        // Row by row: a terminal that is told to clear all from its first row on may keep what it clears for scrolling back.
+        for _ in 0..erased {
+            self.term.move_cursor_up(1)?;
+            self.term.clear_line()?;
         }
         let frame = take(&mut state.frame);
         let lines: Vec<&str> = frame.iter().map(|line| line.trim_end()).collect();

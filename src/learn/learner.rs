@@ -10,7 +10,7 @@ use serde::{Deserialize, Serialize};
 use super::loss::Loss;
 use super::samples::{Sample, SampleSet};
 use super::step::{Step, StepRule, with_step};
-use super::validation::{Sums, Validation};
+use super::validation::{PassLoss, Sums, Validation};
 use crate::board::Position;
 use crate::eval::{Model, ModelError, Score, StageMap};
 use crate::memory::{prefer_huge_pages, prefetch};
@@ -56,31 +56,6 @@ pub enum StartError {
         /// Its value in discs.
         value: f32,
     },
-}
-
-/// The errors of a pass, each taken before the sample was learned. All count alike, whatever the samples' importance; one that its
-/// bound allows is 0.
-#[derive(Clone, Copy, PartialEq, Debug, Default, Serialize, Deserialize)]
-pub struct PassLoss {
-    /// Samples learned; one that several stages learn counts for each.
-    pub samples: u64,
-    /// Sum of squared errors, in square discs.
-    pub squared: f64,
-}
-
-impl PassLoss {
-    /// Root mean square error in discs; 0 without samples.
-    pub fn rmse(&self) -> f64 {
-        if self.samples == 0 { 0.0 } else { (self.squared / self.samples as f64).sqrt() }
-    }
-}
-
-impl Add for PassLoss {
-    type Output = Self;
-
-    fn add(self, other: Self) -> Self {
-        Self { samples: self.samples + other.samples, squared: self.squared + other.squared }
-    }
 }
 
 /// All that a learner knows, for checkpoints.

@@ -1,9 +1,35 @@
-//! How well weights foretell labels that they were not learned from.
+//! How well weights foretell labels: errors in a pass, each before the sample was learned, and on samples that are not learned.
 
 use std::ops::Add;
 
-use super::learner::PassLoss;
+use serde::{Deserialize, Serialize};
+
 use super::samples::{Bound, Sample};
+
+/// The errors of a pass, each taken before the sample was learned. All count alike, whatever the samples' importance; one that its
+/// bound allows is 0.
+#[derive(Clone, Copy, PartialEq, Debug, Default, Serialize, Deserialize)]
+pub struct PassLoss {
+    /// Samples learned; one that several stages learn counts for each.
+    pub samples: u64,
+    /// Sum of squared errors, in square discs.
+    pub squared: f64,
+}
+
+impl PassLoss {
+    /// Root mean square error in discs; 0 without samples.
+    pub fn rmse(&self) -> f64 {
+        if self.samples == 0 { 0.0 } else { (self.squared / self.samples as f64).sqrt() }
+    }
+}
+
+impl Add for PassLoss {
+    type Output = Self;
+
+    fn add(self, other: Self) -> Self {
+        Self { samples: self.samples + other.samples, squared: self.squared + other.squared }
+    }
+}
 
 /// Errors and slopes on samples that were not learned.
 #[derive(Clone, PartialEq, Debug)]

@@ -146,6 +146,17 @@ fn line(name: String, points: Vec<(f64, f64)>) -> Line {
     Line { name, points, band: Vec::new(), marked: false }
 }
 
+/// A chart whose horizontal axis, told in hours, is the time of the runs; short runs have it in minutes.
+fn timed(runs: &[Figures], title: &str, y: &str, mut lines: Vec<Line>) -> Chart {
+    let is_short = runs.iter().all(|run| run.status.seconds < 2.0 * 3600.0);
+    let (unit, factor) = if is_short { ("minutes", 60.0) } else { ("hours", 1.0) };
+    for line in &mut lines {
+        line.points.iter_mut().for_each(|point| point.0 *= factor);
+        line.band.iter_mut().for_each(|interval| interval.0 *= factor);
+    }
+    chart(title, unit, y, lines)
+}
+
 fn strength(runs: &[Figures]) -> Chart {
     let of = |run: &Figures| Line {
         name: name(run),
@@ -153,12 +164,12 @@ fn strength(runs: &[Figures]) -> Chart {
         band: run.ratings.iter().map(|rating| (rating.hours, rating.elo[1], rating.elo[2])).collect(),
         marked: true,
     };
-    chart("Strength over time", "hours", "Elo over mobility", runs.iter().map(of).collect())
+    timed(runs, "Strength over time", "Elo over mobility", runs.iter().map(of).collect())
 }
 
 fn losses(runs: &[Figures]) -> Chart {
     let of = |run: &Figures| line(name(run), run.losses.iter().map(|&(_, hours, loss)| (hours, loss)).collect());
-    chart("Loss on new games", "hours", "discs", runs.iter().map(of).collect())
+    timed(runs, "Loss on new games", "discs", runs.iter().map(of).collect())
 }
 
 fn by_empties(values: &[Option<f64>]) -> Vec<(f64, f64)> {
@@ -184,7 +195,7 @@ fn over_time(runs: &[Figures], title: &str, y: &str, points: impl Fn(&Figures, u
             Line { marked, ..line(format!("{} at {}", name(run), SOME_EMPTIES[at]), points) }
         })
     });
-    chart(title, "hours", y, lines.collect())
+    timed(runs, title, y, lines.collect())
 }
 
 fn from_fit_to_fit(run: &Figures, at: usize, values: impl Fn(&StageLoss) -> &Vec<Option<f64>>) -> Vec<(f64, f64)> {

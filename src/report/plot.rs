@@ -183,14 +183,13 @@ fn range(numbers: impl Iterator<Item = f64>) -> (f64, f64) {
     if high > low { (low, high) } else { (low - 0.5, high + 0.5) }
 }
 
+/// A number on an axis of some span, with as many digits as its neighbours, about a seventh of it away, are told apart by.
 fn label(y: f64, span: f64) -> String {
-    if span >= 20.0 {
-        format!("{y:.0}")
-    } else if span >= 1.0 {
-        format!("{y:.1}")
-    } else {
-        format!("{y:.3}")
-    }
+    let digits = (-(span / 7.0).log10()).ceil().clamp(0.0, 6.0);
+    let unit = 10f64.powf(digits);
+    // Not -0.
+    let rounded = (y * unit).round() / unit + 0.0;
+    format!("{rounded:.*}", digits as usize)
 }
 
 fn power(y: &f64) -> String {
@@ -215,6 +214,14 @@ mod tests {
         };
         let lines = lines.iter().map(line).collect();
         Chart { title: "Title <1>".into(), x: "x".into(), y: "y".into(), log, lines }.to_svg()
+    }
+
+    #[test]
+    fn labels_have_the_digits_they_need() {
+        let labels = |span: f64, values: [f64; 2]| values.map(|value| label(value, span));
+        assert_eq!(labels(600.0, [-0.2, 150.0]), ["0", "150"]);
+        assert_eq!(labels(1.4, [0.2, 1.2]), ["0.2", "1.2"]);
+        assert_eq!(labels(0.03, [0.005, 0.01]), ["0.005", "0.010"]);
     }
 
     #[test]

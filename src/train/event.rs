@@ -118,7 +118,8 @@ pub enum TrainEvent {
     Learned {
         /// The generation, from 0.
         generation: u32,
-        /// Root mean square error in discs on the newest samples, each before it was learned.
+        /// Root mean square error in discs on the newest samples, each before it was learned; in a phase that only plays, on some of
+        /// them.
         loss: f64,
         /// The same by number of empties, 0 to 60, on a sample of them before any was learned; empty in files of versions that did not
         /// tell.

@@ -78,7 +78,8 @@ pub(super) fn open<'r>(request: &TrainRequest<'r>, sink: Sink<'r>) -> Result<Run
     let &TrainRequest { games: source, stop, .. } = request;
     let config = configs.at(state.progress.generation).clone();
     let growth = Growth::default();
-    let mut run = Run { config, configs, identity, layout, budget, source, stop, keeper, state, clock, saved, growth };
+    let mut run =
+        Run { config, configs, identity, layout, budget, source, stop, keeper, state, clock, saved, growth, known: 0 };
     run.put_in_order(is_new, is_amended, fault, kept, learned)?;
     Ok(run)
 }
@@ -282,7 +283,9 @@ impl Run<'_> {
         }
         let progress = &self.state.progress;
         let journals = self.keeper.directory.journals()?;
-        let again = (progress.generation..learned).take_while(|generation| journals.contains(generation)).count();
+        let again =
+            (progress.generation..learned).take_while(|generation| journals.contains(generation)).count() as u32;
+        self.known = progress.generation + again;
         self.keeper.tell(&TrainEvent::Start {
             generation: progress.generation,
             resumed: !is_new,
@@ -290,7 +293,7 @@ impl Run<'_> {
             patterns: self.layout.set().name.clone(),
             weights: self.layout.weights(),
             games: progress.games,
-            again: again as u32,
+            again,
             elapsed: self.clock.earlier,
             baseline: progress.baseline,
             budget: self.budget,

@@ -38,6 +38,8 @@ pub(super) struct Run<'r> {
     pub clock: Clock,
     pub saved: Saved,
     pub growth: Growth,
+    /// Generations that were learned before, where their games are kept: they are learned again whatever the time.
+    pub known: u32,
 }
 
 /// The time of a run.
@@ -104,7 +106,8 @@ impl Run<'_> {
         let progress = &self.state.progress;
         let Budget { seconds, generations, games } = self.budget;
         let next = self.config.phase(progress.generation).games;
-        let in_time = |limit| progress.generation == 0 || progress.pace.has_time_for(next, self.clock.elapsed(), limit);
+        let is_free = progress.generation == 0 || progress.generation < self.known;
+        let in_time = |limit| is_free || progress.pace.has_time_for(next, self.clock.elapsed(), limit);
         seconds.is_none_or(in_time)
             && generations.is_none_or(|max| progress.generation < max)
             && games.is_none_or(|max| progress.games < max)

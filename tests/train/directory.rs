@@ -349,6 +349,7 @@ fn generations_that_are_learned_again_are_told() {
     assert_eq!(outcome.unwrap(), Outcome::Stopped);
     stop.store(false, Relaxed);
     let mut told = Vec::new();
+    let request = TrainRequest { budget: Budget { seconds: Some(1e-3), ..Budget::default() }, ..request };
     train(&request, &mut |event| told.push(event.clone())).unwrap();
     let Some(&TrainEvent::Start { generation, again, .. }) =
         told.iter().find(|event| matches!(event, TrainEvent::Start { .. }))
@@ -357,6 +358,8 @@ fn generations_that_are_learned_again_are_told() {
     };
     // Where the last checkpoint is depends on the clock, how far the run had come does not.
     assert_eq!(generation + again, 6);
+    // Although the time is up: what was learned is not lost.
+    assert!(matches!(told.last(), Some(TrainEvent::End { generation: 6, finished: true, .. })), "{told:?}");
     let validated = |event: &TrainEvent| match event {
         TrainEvent::Learned { errors_by_empties, slopes_by_empties, .. } => {
             errors_by_empties.len() == 61 && errors_by_empties[20].is_some() && slopes_by_empties.len() == 61
