@@ -3,7 +3,8 @@
 use std::io;
 use std::path::{Path, PathBuf};
 use std::sync::atomic::{AtomicBool, Ordering::Relaxed};
-use std::sync::mpsc::{self, RecvTimeoutError};
+use std::sync::mpsc::{self, Receiver, RecvTimeoutError};
+use std::sync::{Mutex, PoisonError};
 use std::thread;
 use std::time::Duration;
 
@@ -189,11 +190,13 @@ fn interruptible<T: Send>(py: Python<'_>, work: impl FnOnce(&AtomicBool) -> T + 
     let stop = AtomicBool::new(false);
     thread::scope(|scope| {
         let (working, done) = mpsc::channel::<()>();
+        // Without the GIL only what can be shared among threads can be waited for.
+        let done = Mutex::new(done);
         let worker = scope.spawn(|| {
             let _working = working;
             work(&stop)
         });
-        while py.detach(|| done.recv_timeout(SIGNALS_EVERY)) == Err(RecvTimeoutError::Timeout) {
+        while py.detach(|| wait(&done)) == Err(RecvTimeoutError::Timeout) {
             if let Err(signal) = py.check_signals() {
                 stop.store(true, Relaxed);
                 py.detach(|| worker.join().ok());
@@ -202,6 +205,10 @@ fn interruptible<T: Send>(py: Python<'_>, work: impl FnOnce(&AtomicBool) -> T + 
         }
         Ok(py.detach(|| worker.join()).unwrap_or_else(|panic| std::panic::resume_unwind(panic)))
     })
+}
+
+fn wait(done: &Mutex<Receiver<()>>) -> Result<(), RecvTimeoutError> {
+    done.lock().unwrap_or_else(PoisonError::into_inner).recv_timeout(SIGNALS_EVERY)
 }
 
 /// Evaluating, searching and solving Othello positions by flipside's weights.
