@@ -213,7 +213,7 @@ fn wait(done: &Mutex<Receiver<()>>) -> Result<(), RecvTimeoutError> {
 
 /// Evaluating, searching and solving Othello positions by flipside's weights.
 #[pymodule(name = "flipside")]
-fn module(module: &Bound<'_, PyModule>) -> PyResult<()> {
+fn flipside_module(module: &Bound<'_, PyModule>) -> PyResult<()> {
     // CPUID itself, since `is_x86_feature_detected!` is a constant for what the build has.
     #[cfg(target_feature = "avx2")]
     if std::arch::x86_64::__cpuid_count(7, 0).ebx & AVX2_AND_BMI2 != AVX2_AND_BMI2 {
