@@ -113,9 +113,11 @@ fn a_fit_learns_what_the_games_say_and_knows_what_it_did_not_see() {
     let mut epochs = Vec::new();
     let mut last_share = 0.0;
     let outcome = fit(&request, &mut |event| match event {
-        FitEvent::Epoch { held_out, held_out_by_empties, .. } => {
-            assert!(held_out_by_empties[5].is_finite() && held_out_by_empties.len() == 61);
-            epochs.push(held_out.unwrap());
+        FitEvent::Epoch { held_out, .. } => {
+            let (errors, slopes) = (held_out.errors(), held_out.slopes());
+            assert!(errors[5].is_some() && errors.len() == 61 && slopes.len() == 61);
+            assert!((0.5..2.0).contains(&slopes[5].unwrap()), "{slopes:?}");
+            epochs.push(held_out.rmse().unwrap());
         }
         FitEvent::Block { done, .. } => {
             assert!(*done > last_share);

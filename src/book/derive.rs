@@ -5,12 +5,12 @@
 //! from the best play costs its shortfall in measured standard deviations, each ply [`PLY`], and the cheapest sum leads (after
 //! Thomas Lincke, "Strategies for the automatic construction of opening books", 2000).
 
-use std::collections::{HashMap, HashSet};
+use std::collections::BTreeSet;
 
 use super::error::BookError;
 use super::record::{Derived, Deviation, Key, Leaf, Link, Record, Valued, as_played, links};
 use super::store::Book;
-use crate::board::{Bitboard, Position, Square, Symmetry, canonical};
+use crate::board::{Position, Square, squares};
 use crate::eval::Score;
 
 /// What a ply costs a position's priority, in 1/256 standard deviations: the book is that much broader than deep.
@@ -127,67 +127,40 @@ pub(super) fn step_cost(child: &Child, value: Option<Score>) -> Option<u32> {
     (priority != Derived::NEVER).then_some(short)
 }
 
-/// Makes what follows right for some canonical positions of a book and for all positions before them, as far as those can be
-/// reached from the start.
+/// Makes what follows right for some canonical positions of a book, and for all positions before them as far as that changes anything.
 ///
 /// # Errors
 /// As of [`Book::get`].
 pub(super) fn update(book: &mut Book, targets: &[Position]) -> Result<(), BookError> {
-    let mut wanted: HashSet<Position> = targets.iter().copied().collect();
-    let sets = Supersets::new(targets);
-    let start = canonical(Position::START);
-    let (mut open, mut seen) = (vec![start], HashSet::from([start]));
-    while let Some(position) = open.pop() {
-        if book.find(position)?.is_none() {
-            continue;
-        }
-        wanted.insert(position);
-        for (_, link) in links(position) {
-            if let Link::To { position, .. } = link
-                && sets.hold(position)
-                && seen.insert(position)
-            {
-                open.push(position);
-            }
-        }
-    }
-    let mut order: Vec<Key> = wanted.into_iter().map(Key::of).collect();
-    order.sort_unstable_by(|a, b| b.cmp(a));
-    let mut fresh: HashMap<Position, Derived> = HashMap::with_capacity(order.len());
-    for Key(_, position) in order {
+    let targets: BTreeSet<Key> = targets.iter().map(|&position| Key::of(position)).collect();
+    let mut open = targets.clone();
+    // Most discs first: what leads to a position has fewer.
+    while let Some(key) = open.pop_last() {
+        let Key(.., position) = key;
         let Some(record) = book.find(position)? else { continue };
-        let children = children(position, |position| match fresh.get(&position) {
-            Some(derived) => Ok(Some(*derived)),
-            None => Ok(book.find(position)?.map(|record| record.derived)),
-        })?;
-        let derived = derive(&record, &children);
-        fresh.insert(position, derived);
-        if derived != record.derived {
+        let derived = derive(&record, &children_in(book, position)?);
+        let is_new = derived != record.derived;
+        if is_new {
             book.put(Record { derived, ..record })?;
+        }
+        if is_new || targets.contains(&key) {
+            open.extend(parents(book, position)?);
         }
     }
     Ok(())
 }
 
-/// Occupied squares of positions under all symmetries: what comes before one of them in a game has its discs on a part of those.
-struct Supersets(Vec<Bitboard>);
-
-impl Supersets {
-    fn new(positions: &[Position]) -> Self {
-        let occupied = |position: &Position| position.player | position.opponent;
-        let images =
-            positions.iter().map(occupied).flat_map(|set| Symmetry::ALL.map(|symmetry| symmetry.bitboard(set)));
-        let mut sets: Vec<_> = images.collect();
-        sets.sort_unstable();
-        sets.dedup();
-        // A set within another says nothing of its own; most positions of a game are before its last.
-        let within = |set: &Bitboard| sets.iter().any(|other| other != set && set & !other == 0);
-        let largest = if sets.len() <= 4096 { sets.iter().copied().filter(|set| !within(set)).collect() } else { sets };
-        Self(largest)
+/// The positions of a book that have a move to a position.
+fn parents(book: &mut Book, position: Position) -> Result<Vec<Key>, BookError> {
+    let occupied = position.player | position.opponent;
+    let before: BTreeSet<_> = squares(occupied).map(|last| Key::on(occupied & !last.bit()).into_inner()).collect();
+    let mut found = Vec::new();
+    for (first, last) in before {
+        let leads_here = |record: &Record| {
+            links(record.position).any(|(_, link)| matches!(link, Link::To { position: next, .. } if next == position))
+        };
+        let parents = book.between(first..=last)?.into_iter().filter(leads_here);
+        found.extend(parents.map(|record| Key::of(record.position)));
     }
-
-    fn hold(&self, position: Position) -> bool {
-        let occupied = position.player | position.opponent;
-        self.0.iter().any(|set| occupied & !set == 0)
-    }
+    Ok(found)
 }

@@ -2,6 +2,7 @@
 
 use std::fs::File;
 use std::io::{self, BufWriter, Read, Seek, SeekFrom, Write};
+use std::ops::RangeInclusive;
 
 use sha2::{Digest, Sha256};
 
@@ -114,8 +115,8 @@ pub(super) struct Base {
     /// Records.
     pub count: u64,
     pub weights: Vec<Hash>,
-    /// The first position of each block.
-    index: Vec<Position>,
+    /// The key of each block's first position.
+    index: Vec<Key>,
     /// Where what was added begins.
     pub end: u64,
     /// Blocks read lately, by their number modulo the length.
@@ -199,10 +200,9 @@ impl Base {
         }
         let (names, index) = rest.split_at(names as usize);
         self.weights = names.as_chunks().0.to_vec();
-        self.index = index.as_chunks().0.iter().map(position_of).collect();
-        if self.index.iter().any(|position| position.player & position.opponent != 0)
-            || !self.index.is_sorted_by_key(|&position| Key::of(position))
-        {
+        self.index = index.as_chunks().0.iter().map(|bytes| Key::of(position_of(bytes))).collect();
+        let is_bad = |Key(.., position): &Key| position.player & position.opponent != 0;
+        if self.index.iter().any(is_bad) || !self.index.is_sorted() {
             return Err(ReadError::at(start, "the index is not in order"));
         }
         Ok(())
@@ -211,10 +211,10 @@ impl Base {
     /// The index from the blocks; one that cannot be read gets the position before it.
     fn make_index(&mut self, blocks: u64) -> Result<(), ReadError> {
         self.index = Vec::new();
-        let mut last = Position { player: 0, opponent: 0 };
+        let mut last = Key::first(0);
         for number in 0..blocks {
             if let Ok(block) = self.read_block(number) {
-                last = position_of(block.first_chunk().expect("no block is empty"));
+                last = Key::of(position_of(block.first_chunk().expect("no block is empty")));
             }
             self.index.push(last);
         }
@@ -233,7 +233,7 @@ impl Base {
 
     /// The last block that begins at or before a key; the first if there is none.
     pub fn block_of(&self, key: Key) -> u64 {
-        let after = self.index.partition_point(|&first| Key::of(first) <= key);
+        let after = self.index.partition_point(|first| *first <= key);
         after.saturating_sub(1) as u64
     }
 
@@ -254,21 +254,45 @@ impl Base {
         Ok(bytes)
     }
 
-    /// The record of a position.
-    pub fn get(&mut self, position: Position) -> Result<Option<Record>, ReadError> {
-        if self.index.is_empty() {
-            return Ok(None);
-        }
-        let number = self.block_of(Key::of(position));
+    /// The records of a block, read now or lately.
+    fn cached(&mut self, number: u64) -> Result<&[[u8; BYTES]], ReadError> {
         let slot = (number % CACHED as u64) as usize;
         if self.cache[slot].as_ref().is_none_or(|(cached, _)| *cached != number) {
             let block = self.read_block(number)?;
             self.cache[slot] = Some((number, block));
         }
         let (_, block) = self.cache[slot].as_ref().expect("just read");
-        let (records, _) = block.as_chunks::<BYTES>();
-        let found = records.binary_search_by_key(&Key::of(position), key_of);
+        Ok(block.as_chunks().0)
+    }
+
+    /// The record of a position.
+    pub fn get(&mut self, key: Key) -> Result<Option<Record>, ReadError> {
+        if self.index.is_empty() {
+            return Ok(None);
+        }
+        let number = self.block_of(key);
+        let records = self.cached(number)?;
+        let Key(.., position) = key;
+        let found = records.iter().position(|record| position_in(record) == position);
         found.map_or(Ok(None), |i| decode(&records[i], Self::offset(number) + (i * BYTES) as u64).map(Some))
+    }
+
+    /// The records with keys in a range.
+    pub fn range(&mut self, keys: &RangeInclusive<Key>) -> Result<Vec<Record>, ReadError> {
+        let mut found = Vec::new();
+        let mut number = self.block_of(*keys.start());
+        while self.index.get(number as usize).is_some_and(|first| first <= keys.end()) {
+            let records = self.cached(number)?;
+            let first = records.partition_point(|record| key_of(record) < *keys.start());
+            for (i, record) in records.iter().enumerate().skip(first) {
+                if key_of(record) > *keys.end() {
+                    return Ok(found);
+                }
+                found.push(decode(record, Self::offset(number) + (i * BYTES) as u64)?);
+            }
+            number += 1;
+        }
+        Ok(found)
     }
 }
 
@@ -279,7 +303,11 @@ pub(super) fn decode(bytes: &[u8; BYTES], offset: u64) -> Result<Record, ReadErr
 
 /// The key of a record's bytes.
 pub(super) fn key_of(record: &[u8; BYTES]) -> Key {
-    Key::of(position_of(record.first_chunk().expect("a record is longer")))
+    Key::of(position_in(record))
+}
+
+fn position_in(record: &[u8; BYTES]) -> Position {
+    position_of(record.first_chunk().expect("a record is longer"))
 }
 
 fn position_of(bytes: &[u8; 16]) -> Position {

@@ -5,10 +5,11 @@ use std::collections::{BinaryHeap, HashSet};
 use std::ops::ControlFlow;
 use std::sync::atomic::{AtomicBool, Ordering::Relaxed};
 
-use super::derive::{PLY, children_in, open_leaf, own_cost, step_cost, update};
+use super::derive::{Child, PLY, children_in, open_leaf, own_cost, step_cost, update};
 use super::error::BookError;
 use super::file::Hash;
 use super::leaf::LeafSearch;
+use super::rebuild::with_children;
 use super::record::{Derived, Key, Leaf, Link, Record};
 use super::store::Book;
 use crate::board::{Bitboard, Position, canonical};
@@ -96,9 +97,12 @@ impl Grow<'_> {
                 break GrowthEnd::Done;
             }
             let new = self.positions.map(|most| most.saturating_sub(book.len()));
+            if new == Some(0) {
+                break self.complete(book, weights, &searcher, &mut searched, &mut progress)?;
+            }
             let jobs = select(book, BATCH, new)?;
             if jobs.is_empty() {
-                break if new == Some(0) { GrowthEnd::Done } else { GrowthEnd::Complete };
+                break GrowthEnd::Complete;
             }
             let mut growth = growth(book, searched)?;
             let found = search_all(&jobs, &searcher, [self.stop, self.enough], || {
@@ -119,6 +123,40 @@ impl Grow<'_> {
         progress(&growth(book, searched)?);
         Ok(end)
     }
+
+    /// Searches the positions whose best unplayed move has become one of the book's.
+    fn complete<'e, E: Evaluator + 'e>(
+        &self,
+        book: &mut Book,
+        weights: u8,
+        searcher: &(impl Fn() -> LeafSearch<'e, E> + Sync),
+        searched: &mut u64,
+        progress: &mut (impl FnMut(&Growth) + Send),
+    ) -> Result<GrowthEnd, BookError> {
+        let mut open = Vec::new();
+        with_children(book, |record, children| {
+            if lacks_move(&record, &children) {
+                open.push(record.position);
+            }
+            Ok::<_, BookError>(())
+        })?;
+        let (before, mut growth) = (*searched, growth(book, *searched)?);
+        let done = evaluate(book, &open, weights, searcher, self.stop, |done| {
+            growth.searched = before + done;
+            progress(&growth);
+        });
+        *searched = growth.searched;
+        match done {
+            Err(BookError::Stopped) => Ok(GrowthEnd::Stopped),
+            done => done.map(|()| GrowthEnd::Done),
+        }
+    }
+}
+
+/// Whether a position is to be searched for another unplayed move.
+fn lacks_move(record: &Record, children: &[Child]) -> bool {
+    let has_own = own_cost(record, children, record.derived.value).is_some();
+    has_own && open_leaf(record, children).and_then(|leaf| leaf.to).is_none()
 }
 
 fn growth(book: &mut Book, searched: u64) -> Result<Growth, BookError> {
@@ -209,7 +247,7 @@ fn select(book: &mut Book, most: usize, new: Option<u64>) -> Result<Vec<Job>, Bo
     let mut jobs = Vec::new();
     let mut room = new.unwrap_or(u64::MAX);
     while jobs.len() < most
-        && let Some(Reverse(Open { key: Key(_, position), job: is_job, cost, .. })) = heap.pop()
+        && let Some(Reverse(Open { key: Key(.., position), job: is_job, cost, .. })) = heap.pop()
     {
         if !seen.insert((position, is_job)) {
             continue;

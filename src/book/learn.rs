@@ -1,6 +1,6 @@
 //! Games into a book.
 
-use std::collections::BTreeMap;
+use std::path::Path;
 use std::sync::atomic::AtomicBool;
 
 use super::derive::{children_in, open_leaf, update};
@@ -9,7 +9,8 @@ use super::file::Hash;
 use super::grow::evaluate;
 use super::leaf::LeafSearch;
 use super::rebuild::{hand_over, rebuild};
-use super::record::{Games, Key, Leaf, Record};
+use super::record::{Key, Leaf, Record};
+use super::sort::Sorter;
 use super::store::Book;
 use crate::board::{Diagram, Position, Side, Square, canonical};
 use crate::eval::Evaluator;
@@ -69,62 +70,67 @@ pub fn learn_game<E: Evaluator>(
     Ok(searched)
 }
 
-/// Results of games by position, to go into a book all at once.
-#[derive(Default)]
+/// Results of games by position, to go into a book all at once. What does not fit into memory is kept beside the book.
 pub struct GameCounts {
-    counts: BTreeMap<Key, Games>,
+    positions: Sorter,
     /// Games counted.
     pub games: u64,
 }
 
 impl GameCounts {
+    /// No games, for a book in a file.
+    ///
+    /// # Errors
+    /// The file system's.
+    pub fn new(book: &Path) -> Result<Self, BookError> {
+        Ok(Self { positions: Sorter::new(book)?, games: 0 })
+    }
+
     /// Counts a game's positions with at least `min_empties` empty squares.
-    pub fn add(&mut self, steps: &[(Diagram, Square)], black_discs: i32, min_empties: u32) {
+    ///
+    /// # Errors
+    /// The file system's.
+    pub fn add(&mut self, steps: &[(Diagram, Square)], black_discs: i32, min_empties: u32) -> Result<(), BookError> {
         self.games += 1;
         for (position, result) in line(steps, black_discs, 0) {
             if position.empties() >= min_empties {
-                self.counts.entry(Key::of(position)).or_default().add(result);
+                let mut record = Record::new(position);
+                record.games.add(result);
+                self.positions.push(record)?;
             }
         }
-    }
-
-    /// Leaves out positions that fewer games came by.
-    pub fn retain(&mut self, min_games: u64) {
-        self.counts.retain(|_, games| games.count() >= min_games);
-    }
-
-    /// Positions counted.
-    pub fn len(&self) -> usize {
-        self.counts.len()
-    }
-
-    /// Whether there is none.
-    pub fn is_empty(&self) -> bool {
-        self.counts.is_empty()
+        Ok(())
     }
 }
 
-/// Counts games in a book. Positions that are new in it are not searched yet. The file is replaced at once, so that games are counted
-/// once or not at all.
+/// Counts games in a book, at the positions that at least `min_games` of them came by. Positions that are new in it are not searched yet.
+/// The file is replaced at once, so that games are counted once or not at all.
 ///
 /// # Errors
 /// As of [`Book::commit`].
-pub fn count_games(book: &mut Book, counts: &GameCounts) -> Result<(), BookError> {
+pub fn count_games(book: &mut Book, mut counts: GameCounts, min_games: u64) -> Result<(), BookError> {
     book.commit()?;
     let (path, weights) = (book.path().to_owned(), book.weights().to_vec());
     rebuild(&path, &weights, |discs, sink| {
-        let mut new = counts.counts.range(Key::first(discs)..Key::first(discs + 1)).peekable();
+        let mut new = Vec::new();
+        counts.positions.ply(discs, &mut |record| {
+            if record.games.count() >= min_games {
+                new.push(record);
+            }
+            Ok(())
+        })?;
+        let mut new = new.into_iter().peekable();
         hand_over(book, discs, &mut |mut record| {
             let key = Key::of(record.position);
-            while let Some((Key(_, position), games)) = new.next_if(|(other, _)| **other < key) {
-                sink(Record { games: *games, ..Record::new(*position) })?;
+            while let Some(other) = new.next_if(|other| Key::of(other.position) < key) {
+                sink(other)?;
             }
-            if let Some((_, games)) = new.next_if(|(other, _)| **other == key) {
-                record.games.merge(games);
+            if let Some(other) = new.next_if(|other| other.position == record.position) {
+                record.games.merge(&other.games);
             }
             sink(record)
         })?;
-        new.try_for_each(|(Key(_, position), games)| sink(Record { games: *games, ..Record::new(*position) }))
+        new.try_for_each(sink)
     })?;
     book.reopen()
 }

@@ -1,11 +1,12 @@
 //! Taking out of a book what it is not worth having.
 
 use std::collections::HashSet;
+use std::path::Path;
 
-use super::derive::children_in;
+use super::derive::Child;
 use super::error::BookError;
-use super::rebuild::{hand_over, rebuild};
-use super::record::{Leaf, Record, Valued, as_played};
+use super::rebuild::{PLIES, Ply, Spool, rebuild};
+use super::record::{Leaf, Record, Valued};
 use super::store::Book;
 use crate::board::{Position, canonical};
 use crate::eval::Score;
@@ -20,60 +21,64 @@ pub struct Keep {
 }
 
 /// Writes a book of what is to stay of another. Moves whose positions go are unplayed again, and keep what was known of them. Answers with
-/// the number of positions that stay.
+/// the number of positions that stay. The book is read ply by ply; in memory are one ply, and which positions of two stay.
 ///
 /// # Errors
 /// The file system's, or damage in the book.
-pub fn prune(book: &mut Book, keep: Keep, path: &std::path::Path) -> Result<u64, BookError> {
-    let kept = reachable(book, keep)?;
-    let weights = book.weights().to_vec();
-    let (count, _) = rebuild(path, &weights, |discs, sink| {
-        let mut kept_here = Vec::new();
-        hand_over(book, discs, &mut |record| {
-            if kept.contains(&record.position) {
-                kept_here.push(record);
+pub fn prune(book: &mut Book, keep: Keep, path: &Path) -> Result<u64, BookError> {
+    let margin = Score((keep.within * Score::DISC as f32) as i32);
+    let mut kept = HashSet::from([canonical(Position::START)]);
+    let mut spool = Spool::new(path)?;
+    for discs in PLIES {
+        let below = Ply::read(book, discs + 1, |record| (record.derived, depth_of(record)))?;
+        let children = |record: &Record| below.children(record.position, |(derived, _)| derived);
+        let goes_on = 64 - discs > keep.min_empties;
+        let mut kept_below = HashSet::new();
+        for record in book.scan(discs..discs + 1) {
+            let record = record?;
+            if goes_on && kept.contains(&record.position) {
+                let near = |child: &Child| {
+                    let both = child.derived.value.zip(record.derived.value);
+                    both.is_none_or(|(own, best)| own + margin >= best)
+                };
+                kept_below.extend(children(&record).iter().filter(|child| near(child)).map(|child| child.position));
             }
-            Ok(())
-        })?;
-        kept_here.into_iter().try_for_each(|record| sink(unplayed_again(book, record, &kept)?))
-    })?;
+        }
+        for record in book.scan(discs..discs + 1) {
+            let record = record?;
+            if kept.contains(&record.position) {
+                let depth = |position| below.get(position).map_or(0, |(_, depth)| depth);
+                spool.push(&unplayed_again(record, &children(&record), &kept_below, depth))?;
+            }
+        }
+        kept = kept_below;
+    }
+    let weights = book.weights().to_vec();
+    let (count, _) = rebuild(path, &weights, |discs, sink| spool.read(discs, sink))?;
     Ok(count)
 }
 
-/// The positions that stay.
-fn reachable(book: &mut Book, keep: Keep) -> Result<HashSet<Position>, BookError> {
-    let margin = Score((keep.within * Score::DISC as f32) as i32);
-    let start = canonical(Position::START);
-    let (mut kept, mut open) = (HashSet::from([start]), vec![start]);
-    while let Some(position) = open.pop() {
-        let Some(record) = book.find(position)? else { continue };
-        if position.empties() <= keep.min_empties {
-            continue;
-        }
-        for child in children_in(book, position)? {
-            let near = child.derived.value.zip(record.derived.value).is_none_or(|(own, best)| own + margin >= best);
-            if near && kept.insert(child.position) {
-                open.push(child.position);
-            }
-        }
+/// Plies that a position's best unplayed move was searched, and the one that leads to the position.
+fn depth_of(record: &Record) -> u8 {
+    match record.leaf {
+        Leaf::Best(valued) => valued.depth.saturating_add(1).min(63),
+        _ => 0,
     }
-    Ok(kept)
 }
 
 /// A record whose best unplayed move may be one whose position goes.
-fn unplayed_again(book: &mut Book, record: Record, kept: &HashSet<Position>) -> Result<Record, BookError> {
-    let children = children_in(book, record.position)?;
-    let gone = children.iter().filter(|child| !kept.contains(&child.position));
-    let mut best = None;
-    for child in gone {
+fn unplayed_again(
+    record: Record,
+    children: &[Child],
+    kept: &HashSet<Position>,
+    depth: impl Fn(Position) -> u8,
+) -> Record {
+    let mut best: Option<Valued> = None;
+    for child in children.iter().filter(|child| !kept.contains(&child.position)) {
         let Some(score) = child.derived.value else { continue };
-        let depth = match book.find(child.position)?.map(|there| there.leaf) {
-            Some(Leaf::Best(valued)) => valued.depth.saturating_add(1).min(63),
-            _ => 0,
-        };
-        let valued = Valued { to: Some(child.to), score, depth, exact: false, error: child.derived.error };
-        if best.is_none_or(|best: Valued| as_played(score, false) > as_played(best.score, false)) {
-            best = Some(valued);
+        if best.is_none_or(|best| score > best.score) {
+            let (to, error) = (Some(child.to), child.derived.error);
+            best = Some(Valued { to, score, depth: depth(child.position), exact: false, error });
         }
     }
     let taken = |to| children.iter().any(|child| Some(child.to) == to && kept.contains(&child.position));
@@ -85,5 +90,5 @@ fn unplayed_again(book: &mut Book, record: Record, kept: &HashSet<Position>) -> 
         }
         (_, Some(best)) => Leaf::Best(best),
     };
-    Ok(Record { leaf, ..record })
+    Record { leaf, ..record }
 }

@@ -3,13 +3,14 @@
 //! A move adds one disc, so all that follows for the positions with a number of discs follows from those with one more. Those alone are
 //! held in memory, 24 bytes each; records stream through a temporary file.
 
+use std::convert::Infallible;
 use std::fs::File;
 use std::io::{BufReader, BufWriter, Read, Seek, SeekFrom, Write};
 use std::path::Path;
 
 use rayon::prelude::*;
 
-use super::derive::{children, derive};
+use super::derive::{Child, children, derive};
 use super::error::BookError;
 use super::file::{Fault, Hash};
 use super::record::{BYTES, Derived, Key, Leaf, Record};
@@ -25,25 +26,61 @@ const CHUNK: usize = 1 << 15;
 /// Takes a record.
 pub(super) type Sink<'s> = &'s mut dyn FnMut(Record) -> Result<(), BookError>;
 
+/// What is known of the positions of a book with one number of discs.
+pub(super) struct Ply<T>(Vec<(Position, T)>);
+
+impl<T: Copy + Send> Ply<T> {
+    fn new(mut positions: Vec<(Position, T)>) -> Self {
+        positions.par_sort_unstable_by_key(|(position, _)| *position);
+        Self(positions)
+    }
+
+    /// Reads it from a book.
+    pub fn read(book: &mut Book, discs: u32, of: impl Fn(&Record) -> T) -> Result<Self, BookError> {
+        let known = book.scan(discs..discs + 1).map(|record| record.map(|record| (record.position, of(&record))));
+        known.collect::<Result<_, _>>().map(Self::new)
+    }
+
+    pub fn get(&self, position: Position) -> Option<T> {
+        let found = self.0.binary_search_by_key(&position, |(position, _)| *position);
+        found.ok().map(|i| self.0[i].1)
+    }
+
+    /// The moves of a position that lead to these.
+    pub fn children(&self, position: Position, derived: impl Fn(T) -> Derived) -> Vec<Child> {
+        let lookup = |position| Ok::<_, Infallible>(self.get(position).map(&derived));
+        let Ok(children) = children(position, lookup);
+        children
+    }
+}
+
+/// The records of a book in their order, each with its moves that lead to others of it, with one ply in memory.
+pub(super) fn with_children<E: From<BookError>>(
+    book: &mut Book,
+    mut each: impl FnMut(Record, Vec<Child>) -> Result<(), E>,
+) -> Result<(), E> {
+    for discs in PLIES {
+        let below = Ply::read(book, discs + 1, |record| record.derived)?;
+        for record in book.scan(discs..discs + 1) {
+            let record = record?;
+            each(record, below.children(record.position, |derived| derived))?;
+        }
+    }
+    Ok(())
+}
+
 /// Derives all that follows for the records of each number of discs, most discs first. `ply` gives its records in order to a sink; `each`
 /// gets them as they were and what follows.
 pub(super) fn walk(
     mut ply: impl FnMut(u32, Sink<'_>) -> Result<(), BookError>,
     mut each: impl FnMut(Record, Derived) -> Result<(), BookError>,
 ) -> Result<(), BookError> {
-    let mut below: Vec<(Position, Derived)> = Vec::new();
+    let mut below = Ply::new(Vec::new());
     for discs in PLIES.rev() {
         let mut this = Vec::new();
         let mut chunk = Vec::with_capacity(CHUNK);
         let mut end_chunk = |chunk: &mut Vec<Record>, this: &mut Vec<_>| {
-            let lookup = |position| {
-                let found = below.binary_search_by_key(&position, |(position, _)| *position);
-                Ok::<_, std::convert::Infallible>(found.ok().map(|i| below[i].1))
-            };
-            let follows = |record: &Record| {
-                let Ok(children) = children(record.position, lookup);
-                derive(record, &children)
-            };
+            let follows = |record: &Record| derive(record, &below.children(record.position, |derived| derived));
             let derived: Vec<_> = chunk.par_iter().map(follows).collect();
             for (record, derived) in chunk.drain(..).zip(derived) {
                 this.push((record.position, derived));
@@ -56,9 +93,51 @@ pub(super) fn walk(
             if chunk.len() == CHUNK { end_chunk(&mut chunk, &mut this) } else { Ok(()) }
         })?;
         end_chunk(&mut chunk, &mut this)?;
-        below = this;
+        below = Ply::new(this);
     }
     Ok(())
+}
+
+/// Records on their way, in a file without a name.
+pub(super) struct Spool<'p> {
+    path: &'p Path,
+    store: BufWriter<File>,
+    /// For each number of discs: how many records, and the first of them.
+    plies: Vec<(u32, u64, u64)>,
+    len: u64,
+}
+
+impl<'p> Spool<'p> {
+    /// Beside a file that is to be.
+    pub fn new(path: &'p Path) -> Result<Self, BookError> {
+        let store = BufWriter::with_capacity(1 << 20, temporary(path)?);
+        Ok(Self { path, store, plies: Vec::new(), len: 0 })
+    }
+
+    /// Adds a record; all with one number of discs are added together.
+    pub fn push(&mut self, record: &Record) -> Result<(), BookError> {
+        let discs = record.position.discs();
+        match self.plies.last_mut() {
+            Some((last, count, _)) if *last == discs => *count += 1,
+            _ => self.plies.push((discs, 1, self.len)),
+        }
+        self.len += 1;
+        self.store.write_all(&record.encode()).map_err(BookError::io(self.path))
+    }
+
+    /// Hands over the records with a number of discs, in the order in which they were added. Nothing is added after that.
+    pub fn read(&mut self, discs: u32, sink: Sink<'_>) -> Result<(), BookError> {
+        let io = BookError::io(self.path);
+        let Some(&(_, count, first)) = self.plies.iter().find(|(ply, ..)| *ply == discs) else { return Ok(()) };
+        self.store.seek(SeekFrom::Start(first * BYTES as u64)).map_err(&io)?;
+        let mut ply = BufReader::with_capacity(1 << 20, self.store.get_ref());
+        let mut bytes = [0; BYTES];
+        for _ in 0..count {
+            ply.read_exact(&mut bytes).map_err(&io)?;
+            sink(Record::decode(&bytes).map_err(|reason| BookError::damage(self.path, 0, reason))?)?;
+        }
+        Ok(())
+    }
 }
 
 /// Replaces a file by a book of the records that `ply` gives, as [`walk`] has them, with all that follows. Answers with their number and
@@ -68,38 +147,13 @@ pub(super) fn rebuild(
     weights: &[Hash],
     ply: impl FnMut(u32, Sink<'_>) -> Result<(), BookError>,
 ) -> Result<(u64, u64), BookError> {
-    let io = BookError::io(path);
-    let mut store = BufWriter::with_capacity(1 << 20, temporary(path)?);
-    // For each number of discs, how many records there are.
-    let mut sections: Vec<(u32, u64)> = Vec::new();
-    let mut changed = 0;
+    let (mut spool, mut changed) = (Spool::new(path)?, 0);
     walk(ply, |record, derived| {
         changed += u64::from(record.derived != derived);
-        let discs = record.position.discs();
-        match sections.last_mut() {
-            Some((last, count)) if *last == discs => *count += 1,
-            _ => sections.push((discs, 1)),
-        }
-        store.write_all(&Record { derived, ..record }.encode()).map_err(&io)
+        spool.push(&Record { derived, ..record })
     })?;
-    let mut store = store.into_inner().map_err(|error| io(error.into_error()))?;
-    let mut total = sections.iter().map(|(_, count)| count).sum::<u64>();
-    let count = total;
-    write_sorted(path, weights, |push| {
-        for (_, count) in sections.iter().rev() {
-            total -= count;
-            store.seek(SeekFrom::Start(total * BYTES as u64)).map_err(&io)?;
-            let mut section = BufReader::with_capacity(1 << 20, &store);
-            let mut bytes = [0; BYTES];
-            for _ in 0..*count {
-                section.read_exact(&mut bytes).map_err(&io)?;
-                let record = Record::decode(&bytes).map_err(|reason| BookError::damage(path, 0, reason))?;
-                push(&record)?;
-            }
-        }
-        Ok(())
-    })?;
-    Ok((count, changed))
+    write_sorted(path, weights, |push| PLIES.into_iter().try_for_each(|discs| spool.read(discs, &mut |r| push(&r))))?;
+    Ok((spool.len, changed))
 }
 
 /// A file without a name on the file system of another.
@@ -208,7 +262,7 @@ pub fn merge(books: &mut [Book], path: &Path) -> Result<u64, BookError> {
                     failed?;
                 }
             }
-            let Some(Key(_, position)) = least else { return Ok(()) };
+            let Some(Key(.., position)) = least else { return Ok(()) };
             let mut all = Record::new(position);
             for (scan, numbers) in scans.iter_mut().zip(&numbers) {
                 if let Some(record) = scan.next_if(|record| record.as_ref().is_ok_and(|r| r.position == position)) {

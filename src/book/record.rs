@@ -1,23 +1,35 @@
 //! What a book knows of a position.
 
+use std::ops::RangeInclusive;
+
 use crate::board::{Bitboard, Position, Square, Symmetry, canonical, squares};
 use crate::eval::Score;
 
 /// Bytes of a record in a file.
 pub(super) const BYTES: usize = 50;
 
-/// The order of records in a file: by number of discs, then by position. A move leads from one number of discs to the next.
+/// The order of records in a file: by number of discs, then by the squares that hold them, seen from the side that makes that set the
+/// least, then by position. A move adds a disc to the others: what leads to a position is found by its squares.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Debug)]
-pub(super) struct Key(pub u32, pub Position);
+pub(super) struct Key(pub u32, pub Bitboard, pub Position);
 
 impl Key {
     pub fn of(position: Position) -> Self {
-        Self(position.discs(), position)
+        let occupied = position.player | position.opponent;
+        let images = Symmetry::ALL.map(|symmetry| symmetry.bitboard(occupied));
+        Self(position.discs(), images.into_iter().min().expect("there are eight"), position)
     }
 
     /// Before all positions with a number of discs.
     pub fn first(discs: u32) -> Self {
-        Self(discs, Position { player: 0, opponent: 0 })
+        Self(discs, 0, Position { player: 0, opponent: 0 })
+    }
+
+    /// From the first to the last that a position with discs on these squares, seen from any side, may have.
+    pub fn on(squares: Bitboard) -> RangeInclusive<Self> {
+        let Self(discs, least, _) = Self::of(Position { player: squares, opponent: 0 });
+        let both = |discs| Position { player: discs, opponent: discs };
+        Self(discs, least, both(0))..=Self(discs, least, both(Bitboard::MAX))
     }
 }
 

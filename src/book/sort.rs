@@ -4,11 +4,11 @@ use std::cmp::Reverse;
 use std::collections::BinaryHeap;
 use std::fs::File;
 use std::io::{Read, Seek, SeekFrom, Write};
-use std::path::Path;
+use std::path::{Path, PathBuf};
 
 use super::error::BookError;
-use super::file::Hash;
-use super::rebuild::{combine, rebuild, temporary};
+use super::file::{Hash, key_of};
+use super::rebuild::{Sink, combine, rebuild, temporary};
 use super::record::{BYTES, Key, Record};
 
 /// Records that are sorted in memory at once.
@@ -17,9 +17,9 @@ const RUN: usize = 1 << 20;
 /// Bytes of a run that are read ahead.
 const AHEAD: usize = 1 << 16;
 
-/// Takes records in any order, and makes a book of them.
-pub(super) struct Sorter<'p> {
-    path: &'p Path,
+/// Takes records in any order, and hands them out in that of a book, those of the same position combined.
+pub(super) struct Sorter {
+    path: PathBuf,
     records: Vec<Record>,
     store: File,
     /// The number of discs of the first record that each run has, and where: a run for each number of discs in a part.
@@ -27,10 +27,11 @@ pub(super) struct Sorter<'p> {
     written: u64,
 }
 
-impl<'p> Sorter<'p> {
+impl Sorter {
     /// Keeps what does not fit into memory beside the book that is to be.
-    pub fn new(path: &'p Path) -> Result<Self, BookError> {
-        Ok(Self { path, records: Vec::new(), store: temporary(path)?, runs: Vec::new(), written: 0 })
+    pub fn new(path: &Path) -> Result<Self, BookError> {
+        let store = temporary(path)?;
+        Ok(Self { path: path.to_owned(), records: Vec::new(), store, runs: Vec::new(), written: 0 })
     }
 
     /// Adds a record.
@@ -40,45 +41,55 @@ impl<'p> Sorter<'p> {
     }
 
     fn spill(&mut self) -> Result<(), BookError> {
-        self.records.sort_by_key(|record| Key::of(record.position));
-        let io = BookError::io(self.path);
+        self.records.sort_by_cached_key(|record| Key::of(record.position));
+        self.records.dedup_by(|other, first| {
+            let same = first.position == other.position;
+            if same {
+                combine(first, other);
+            }
+            same
+        });
+        self.store.seek(SeekFrom::End(0)).map_err(BookError::io(&self.path))?;
         for ply in self.records.chunk_by(|a, b| a.position.discs() == b.position.discs()) {
             let bytes: Vec<u8> = ply.iter().flat_map(Record::encode).collect();
             self.runs.push((ply[0].position.discs(), self.written, ply.len() as u64));
-            self.store.write_all(&bytes).map_err(&io)?;
+            self.store.write_all(&bytes).map_err(BookError::io(&self.path))?;
             self.written += bytes.len() as u64;
         }
         self.records.clear();
         Ok(())
     }
 
-    /// Writes the book; records of the same position are combined. Answers with the number of its positions.
-    pub fn finish(mut self, weights: &[Hash]) -> Result<u64, BookError> {
+    /// Hands over the records with a number of discs.
+    pub fn ply(&mut self, discs: u32, sink: Sink<'_>) -> Result<(), BookError> {
         self.spill()?;
-        let Self { path, mut store, runs, .. } = self;
-        let io = BookError::io(path);
-        let (count, _) = rebuild(path, weights, |discs, sink| {
-            let of_ply = runs.iter().filter(|(first, ..)| *first == discs);
-            let mut runs: Vec<Run> =
-                of_ply.map(|&(_, offset, left)| Run { offset, left, bytes: Vec::new(), at: 0 }).collect();
-            let mut heap = BinaryHeap::new();
-            let mut open = |run: usize, heap: &mut BinaryHeap<_>, runs: &mut Vec<Run>| {
-                let next = runs[run].next(&mut store).map_err(&io)?;
-                heap.extend(next.map(|bytes| Reverse((super::file::key_of(&bytes), run, bytes))));
-                Ok::<_, BookError>(())
-            };
-            (0..runs.len()).try_for_each(|run| open(run, &mut heap, &mut runs))?;
-            let mut last: Option<Record> = None;
-            while let Some(Reverse((_, run, bytes))) = heap.pop() {
-                let record = Record::decode(&bytes).map_err(|reason| BookError::damage(path, 0, reason))?;
-                match &mut last {
-                    Some(last) if last.position == record.position => combine(last, &record),
-                    _ => last.replace(record).map_or(Ok(()), &mut *sink)?,
-                }
-                open(run, &mut heap, &mut runs)?;
+        let Self { path, store, runs, .. } = self;
+        let of_ply = runs.iter().filter(|(first, ..)| *first == discs);
+        let mut runs: Vec<Run> =
+            of_ply.map(|&(_, offset, left)| Run { offset, left, bytes: Vec::new(), at: 0 }).collect();
+        let mut heap = BinaryHeap::new();
+        let mut open = |run: usize, heap: &mut BinaryHeap<_>, runs: &mut Vec<Run>| {
+            let next = runs[run].next(store).map_err(BookError::io(path))?;
+            heap.extend(next.map(|bytes| Reverse((key_of(&bytes), run, bytes))));
+            Ok::<_, BookError>(())
+        };
+        (0..runs.len()).try_for_each(|run| open(run, &mut heap, &mut runs))?;
+        let mut last: Option<Record> = None;
+        while let Some(Reverse((_, run, bytes))) = heap.pop() {
+            let record = Record::decode(&bytes).map_err(|reason| BookError::damage(path, 0, reason))?;
+            match &mut last {
+                Some(last) if last.position == record.position => combine(last, &record),
+                _ => last.replace(record).map_or(Ok(()), &mut *sink)?,
             }
-            last.map_or(Ok(()), sink)
-        })?;
+            open(run, &mut heap, &mut runs)?;
+        }
+        last.map_or(Ok(()), sink)
+    }
+
+    /// Writes the book. Answers with the number of its positions.
+    pub fn finish(mut self, weights: &[Hash]) -> Result<u64, BookError> {
+        let path = self.path.clone();
+        let (count, _) = rebuild(&path, weights, |discs, sink| self.ply(discs, sink))?;
         Ok(count)
     }
 }

@@ -3,7 +3,7 @@
 use std::collections::{BTreeMap, BTreeSet};
 use std::fs::{File, TryLockError};
 use std::io::{Read, Seek, SeekFrom, Write};
-use std::ops::Range;
+use std::ops::{Range, RangeInclusive};
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 
@@ -114,7 +114,7 @@ impl Book {
                 ));
             }
             let key = Key::of(record.position);
-            if !book.added.contains_key(&key) && book.base.get(record.position).ok().flatten().is_none() {
+            if !book.added.contains_key(&key) && book.base.get(key).ok().flatten().is_none() {
                 book.new += 1;
             }
             book.added.insert(key, record);
@@ -184,10 +184,19 @@ impl Book {
 
     /// What is known of a canonical position.
     pub(super) fn find(&mut self, position: Position) -> Result<Option<Record>, BookError> {
-        if let Some(record) = self.added.get(&Key::of(position)) {
+        let key = Key::of(position);
+        if let Some(record) = self.added.get(&key) {
             return Ok(Some(*record));
         }
-        self.base.get(position).map_err(|error| told(&self.path, error))
+        self.base.get(key).map_err(|error| told(&self.path, error))
+    }
+
+    /// The records with keys in a range.
+    pub(super) fn between(&mut self, keys: RangeInclusive<Key>) -> Result<Vec<Record>, BookError> {
+        let mut found = self.base.range(&keys).map_err(|error| told(&self.path, error))?;
+        found.retain(|record| !self.added.contains_key(&Key::of(record.position)));
+        found.extend(self.added.range(keys).map(|(_, record)| *record));
+        Ok(found)
     }
 
     /// Adds or changes a position.

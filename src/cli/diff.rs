@@ -8,7 +8,7 @@ use serde::Serialize;
 use super::error::{CliError, Context};
 use super::escape::on_one_line;
 use super::evaluator::EvaluatorChoice;
-use super::inspect::{empties_text, pictures, write_provenance};
+use super::inspect::{empties_text, pictures, squares_of, write_provenance};
 use super::json::{JsonArgument, write_json};
 use super::session::Session;
 use crate::eval::{Model, StageMap, ValuedConfiguration, strongest_configurations};
@@ -108,8 +108,7 @@ impl DiffArguments {
         let file = |choice: &EvaluatorChoice, file: &WeightFile| serde_json::json!({ "weights": choice.to_string(), "hash": file.hash(), "provenance": file.provenance });
         let pattern = |(number, name): (usize, &String)| {
             let moved = top(number).into_iter().map(|found| {
-                let [player, opponent] =
-                    [found.discs.player, found.discs.opponent].map(|discs| format!("{discs:#018x}"));
+                let [player, opponent] = [found.discs.player, found.discs.opponent].map(squares_of);
                 serde_json::json!({ "player": player, "opponent": opponent, "discs": found.value })
             });
             serde_json::json!({ "name": name, "moved": moved.collect::<Vec<_>>() })

@@ -171,11 +171,15 @@ fn show(meter: &mut Meter, event: &FitEvent) {
         FitEvent::NotSaved { reason } => {
             meter.say(format_args!("what a stop would need cannot be saved for now: {reason}"))
         }
-        FitEvent::Epoch { epoch, loss, held_out, held_out_by_empties } => {
-            let held_out = held_out.map_or(String::new(), |held_out| format!(", on games held out {held_out:.3}"));
-            let at = |empties: usize| format!("{empties}: {:.2}", held_out_by_empties[empties]);
-            let some = [10, 20, 30, 40, 50].map(at).join("  ");
-            meter.say(format_args!("epoch {epoch}: loss {loss:.3}{held_out}  (by empties {some})"));
+        FitEvent::Epoch { epoch, loss, held_out } => {
+            let errors = held_out.errors();
+            let at = |empties: usize| Some(format!("{empties}: {:.2}", errors[empties]?));
+            let some: Vec<_> = [10, 20, 30, 40, 50].into_iter().filter_map(at).collect();
+            let by_empties = some.join("  ");
+            let held_out = held_out
+                .rmse()
+                .map_or(String::new(), |error| format!(", on games held out {error:.3}  (by empties {by_empties})"));
+            meter.say(format_args!("epoch {epoch}: loss {loss:.3}{held_out}"));
         }
     }
 }

@@ -10,7 +10,7 @@ use super::escape::on_one_line;
 use super::evaluator::EvaluatorChoice;
 use super::json::{JsonArgument, write_json};
 use super::session::Session;
-use crate::board::{Position, Square};
+use crate::board::{Bitboard, Position, Square};
 use crate::eval::{DepthPair, Model, ValuedConfiguration, strongest_configurations};
 use crate::pattern::Layout;
 use crate::weights::WeightFile;
@@ -150,7 +150,8 @@ impl InspectArguments {
     }
 }
 
-fn squares_of(discs: u64) -> Vec<String> {
+/// The names of some squares, a bit each.
+pub fn squares_of(discs: Bitboard) -> Vec<String> {
     Square::all().filter(|square| discs & square.bit() != 0).map(|square| square.to_string()).collect()
 }
 

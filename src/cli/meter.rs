@@ -1,17 +1,26 @@
 //! Progress of work whose amount is known: a bar on a terminal, a plain line now and then elsewhere.
 
-use std::fmt::Display;
+use std::fmt::{Display, Write};
 use std::time::{Duration, Instant};
 
-use indicatif::{ProgressBar, ProgressStyle};
+use indicatif::{ProgressBar, ProgressState, ProgressStyle};
 
 use super::session::{Progress, Session};
+use crate::report::text::duration;
 
 /// Plain lines come this far apart.
 pub const LINE_EVERY: Duration = Duration::from_secs(60);
 
 /// What bars are drawn with.
 pub const BAR: &str = "█▉▊▋▌▍▎▏ ";
+
+/// How long the work will go on, where that is known; else how long it has taken.
+fn time(state: &ProgressState, out: &mut dyn Write) {
+    let [past, left] = [state.elapsed(), state.eta()].map(|time| duration(time.as_secs_f64()));
+    let is_known = state.pos() > 0 && state.len().is_some_and(|all| all > 0);
+    // What goes wrong on the screen is not heard of.
+    let _ = if is_known { write!(out, "{left} left") } else { write!(out, "{past}") };
+}
 
 /// Shows how far some work has come.
 pub struct Meter {
@@ -23,14 +32,16 @@ pub struct Meter {
 }
 
 impl Meter {
-    /// Progress from 0 to `total` units.
+    /// Progress from 0 to `total` units, or 0 where their number is not known.
     pub fn new(session: &Session, total: u64, unit: &'static str) -> Self {
         let bar = (session.progress == Progress::Bars).then(|| {
-            let style = ProgressStyle::with_template(&format!(
-                "{{bar:20.green}} {{pos}}/{{len}} {unit}  {{eta}}\n{{wide_msg}}"
-            ));
-            ProgressBar::with_draw_target(Some(total), session.bars())
-                .with_style(style.expect("a template of ours").progress_chars(BAR))
+            let amount = if total > 0 { "{bar:20.green} {pos}/{len}" } else { "{pos}" };
+            let style = ProgressStyle::with_template(&format!("{amount} {unit}  {{time}}\n{{wide_msg}}"));
+            let style = style.expect("a template of ours").progress_chars(BAR).with_key("time", time);
+            let bar = ProgressBar::with_draw_target(Some(total), session.bars()).with_style(style);
+            // So that it goes on where a unit takes long.
+            bar.enable_steady_tick(Duration::from_secs(1));
+            bar
         });
         Self { session: *session, bar, total, unit, last_line: Instant::now() }
     }
@@ -42,7 +53,8 @@ impl Meter {
             bar.set_position(done);
         } else if self.last_line.elapsed() >= LINE_EVERY {
             self.last_line = Instant::now();
-            self.session.log(format_args!("{done} of {} {}  {}", self.total, self.unit, message()));
+            let of = if self.total > 0 { format!(" of {}", self.total) } else { String::new() };
+            self.session.log(format_args!("{done}{of} {}  {}", self.unit, message()));
         }
     }
 

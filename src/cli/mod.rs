@@ -41,6 +41,7 @@ mod player;
 mod progress;
 mod report;
 mod runs;
+mod screen;
 mod search;
 mod selectivity;
 mod serve;

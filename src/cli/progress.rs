@@ -8,7 +8,8 @@ use indicatif::{MultiProgress, ProgressBar, ProgressStyle};
 use super::escape::on_lines;
 use super::meter::{BAR, LINE_EVERY};
 use super::session::{Progress, Session};
-use crate::report::text::{budget, count, duration, elo};
+use crate::export::Engine;
+use crate::report::text::{budget, bytes, count, counted, duration, elo};
 use crate::train::{Budget, GateMatch, TrainConfig, TrainEvent};
 
 /// Shows the events of a run.
@@ -124,6 +125,9 @@ impl<'s> TrainProgress<'s> {
                 self.earlier = elapsed - self.began.elapsed().as_secs_f64();
                 self.phase = self.config.phase_number(*generation);
                 self.say(&self.first_line(event));
+                if let TrainEvent::Start { resumed: false, .. } = event {
+                    self.say(&self.engines_line());
+                }
             }
             TrainEvent::Batch { generation, played, games, positions, replayed, seconds } => {
                 self.enter_phase_of(*generation);
@@ -179,21 +183,45 @@ impl<'s> TrainProgress<'s> {
 
     /// How a session begins, and until when it goes.
     fn first_line(&self, event: &TrainEvent) -> String {
-        let TrainEvent::Start { generation, resumed, threads, patterns, weights, elapsed, .. } = event else {
+        let TrainEvent::Start { generation, again, resumed, threads, patterns, weights, elapsed, .. } = event else {
             return String::new();
         };
-        let threads = if *threads == 1 { "1 thread".to_owned() } else { format!("{threads} threads") };
+        let threads = counted(*threads as u64, "thread");
         let what = format!("pattern set {patterns}, {weights} weights a stage, {threads}");
         let until = if self.budget.is_none() { "no end".to_owned() } else { budget(&self.budget) };
         let directory = self.directory.display();
         if *resumed {
             let so_far = duration(*elapsed);
+            let generations = counted(u64::from(generation + again), "generation");
+            let again = match again {
+                0 => String::new(),
+                1 => " (the last is learned again from its games)".to_owned(),
+                _ => format!(" (the last {again} are learned again from their games)"),
+            };
             format!(
-                "going on with {directory} after {generation} generations and {so_far}: {what}; until {until} from the \
+                "going on with {directory} after {generations}{again} and {so_far}: {what}; until {until} from the \
                  beginning of the run"
             )
         } else {
             format!("new run in {directory}: {what}; until {until}")
+        }
+    }
+
+    /// How the run's weights come to other engines.
+    fn engines_line(&self) -> String {
+        let (directory, patterns) = (self.directory.display(), &self.config.patterns);
+        if let Ok(engine) = patterns.parse::<Engine>() {
+            return format!("for {engine} itself: `flipside export --to {engine} {directory}/best.fsw -o FILE`");
+        }
+        if self.config.keep_games {
+            format!(
+                "for other engines: `flipside fit {directory} --patterns edax` (or egaroucid, ntest, zebra) makes weights of \
+                 their patterns from this run's games"
+            )
+        } else {
+            "for other engines: begin with `--patterns edax` (or egaroucid, ntest, zebra); the games of this run are not kept, so \
+             none of their patterns can be learned from them"
+                .to_owned()
         }
     }
 
@@ -204,7 +232,8 @@ impl<'s> TrainProgress<'s> {
                 format!("from generation {} on: {}", generation + 1, changes.join("; "))
             }
             TrainEvent::FellBack { reason, generation } => {
-                format!("going on from the checkpoint after {generation} generations, since {reason}")
+                let generations = counted((*generation).into(), "generation");
+                format!("going on from the checkpoint after {generations}, since {reason}")
             }
             TrainEvent::Restored { file } => {
                 format!("`{file}` was not the run's, or missing: written anew from the checkpoint")
@@ -213,9 +242,10 @@ impl<'s> TrainProgress<'s> {
                 format!("cannot write `{file}` ({reason}); trying again for some minutes")
             }
             TrainEvent::LowRoom { needed, room } => format!(
-                "the games will need some {} MB and the disk has {} MB: make room, or begin anew with `keep-games = false`",
-                needed / 1_000_000,
-                room / 1_000_000
+                "at this pace the games of this phase will need another {} and the disk has {}: make room, or begin anew with \
+                 `keep-games = false`",
+                bytes(*needed),
+                bytes(*room)
             ),
             TrainEvent::BadRecord { file, reason } => format!("left out: `{file}`: {reason}"),
             TrainEvent::Records { file, read, left_out, positions, loss, seconds } => {
@@ -227,7 +257,8 @@ impl<'s> TrainProgress<'s> {
             TrainEvent::Fitted { games, positions, loss, held_out, seconds, .. } => {
                 let held_out = held_out.map_or(String::new(), |held_out| format!(", on games held out {held_out:.3}"));
                 let seconds = duration(*seconds);
-                format!("fitted to {games} games, {positions} positions: loss {loss:.3}{held_out}, {seconds}")
+                let (games, positions) = (counted(*games, "game"), counted(*positions, "position"));
+                format!("fitted to {games}, {positions}: loss {loss:.3}{held_out}, {seconds}")
             }
             TrainEvent::Gate { best, baseline, promoted, .. } => {
                 let verdict = match (promoted, best) {
@@ -241,7 +272,8 @@ impl<'s> TrainProgress<'s> {
             }
             TrainEvent::End { generation, finished, elapsed } => {
                 let how = if *finished { "finished" } else { "stopped" };
-                format!("{how} after {generation} generations and {}", duration(*elapsed))
+                let generations = counted((*generation).into(), "generation");
+                format!("{how} after {generations} and {}", duration(*elapsed))
             }
             _ => return None,
         })
@@ -362,6 +394,7 @@ mod tests {
             patterns: "classic".into(),
             weights: 1,
             games: 60_000,
+            again: 0,
             elapsed: 7_000.0,
             baseline: None,
             budget,
@@ -381,6 +414,33 @@ mod tests {
         assert!((0.1..0.15).contains(&share) && summary.contains("left"), "{share} {summary}");
         assert_eq!(shown(Budget { generations: Some(120), ..Budget::default() }).0, 0.25);
         assert_eq!(shown(Budget { games: Some(120_000), ..Budget::default() }).0, 0.5);
+    }
+
+    #[test]
+    fn the_first_line_says_how_far_the_run_had_come() {
+        let progress = progress(Budget { seconds: Some(7200.0), ..Budget::default() });
+        let line = |generation, again| {
+            progress.first_line(&TrainEvent::Start {
+                generation,
+                resumed: true,
+                threads: 1,
+                patterns: "classic".into(),
+                weights: 1,
+                games: 0,
+                again,
+                elapsed: 60.0,
+                baseline: None,
+                budget: Budget::default(),
+                time: 0,
+            })
+        };
+        assert!(
+            line(1, 9).contains("after 10 generations (the last 9 are learned again from their games) and 1 min 0 s")
+        );
+        assert!(line(2, 1).contains("after 3 generations (the last is learned again from its games) and"));
+        assert!(
+            line(1, 0).contains("after 1 generation and 1 min 0 s: pattern set classic, 1 weights a stage, 1 thread")
+        );
     }
 
     #[test]

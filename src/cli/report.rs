@@ -8,6 +8,8 @@ use std::time::{Duration, Instant};
 use clap::Args;
 
 use super::error::CliError;
+use super::escape::on_one_line;
+use super::meter::Meter;
 use super::output::Output;
 use super::runs::latest;
 use super::session::Session;
@@ -43,10 +45,15 @@ impl ReportArguments {
         let output = Output::check(&self.output, [])?;
         let runs = if self.runs.is_empty() { vec![latest()] } else { self.runs };
         let make = || {
-            let figures: Result<Vec<_>, _> = runs.iter().map(|run| Figures::of(run)).collect();
-            let figures = figures.map_err(|error| {
-                CliError::failure(error.to_string()).hint("`flipside runs` lists the runs there are.")
-            })?;
+            let mut meter = Meter::new(session, runs.len() as u64, "runs");
+            let mut figures = Vec::new();
+            for run in &runs {
+                meter.show(figures.len() as u64, || on_one_line(&run.display().to_string()).to_string());
+                figures.push(Figures::of(run).map_err(|error| {
+                    CliError::failure(error.to_string()).hint("`flipside runs` lists the runs there are.")
+                })?);
+            }
+            meter.finish();
             Ok::<_, CliError>(page(&figures, self.watch))
         };
         let html = make()?;

@@ -6,11 +6,11 @@ use std::time::SystemTime;
 
 use clap::builder::FalseyValueParser;
 use clap::{Args, ValueEnum};
-use console::Term;
 use indicatif::ProgressDrawTarget;
 
 use super::error::{CliError, Context};
 use super::escape::on_lines;
+use super::screen::Screen;
 use crate::weights::rfc3339;
 
 /// The options of every command, as typed.
@@ -100,7 +100,7 @@ impl Session {
     /// Where bars are drawn: standard error, also where it is no terminal (indicatif's own target would draw nothing there, and
     /// `--progress always` asks for bars).
     pub fn bars(&self) -> ProgressDrawTarget {
-        ProgressDrawTarget::term_like_with_hz(Box::new(Term::stderr()), 10)
+        ProgressDrawTarget::term_like_with_hz(Box::new(Screen::stderr()), 10)
     }
 
     /// Says so if the program was built without what this CPU has and its speed rests on, as `cargo install` from elsewhere does.

@@ -11,7 +11,7 @@ use super::escape::on_one_line;
 use super::json::{JsonArgument, write_json};
 use super::runs::{RUNS, latest};
 use super::session::Session;
-use crate::report::text::{budget, bytes, count, duration, elo};
+use crate::report::text::{budget, bytes, count, counted, duration, elo};
 use crate::report::{RunLog, Status};
 use crate::train::{TrainError, WorkerStatus};
 
@@ -124,8 +124,9 @@ impl StatusArguments {
                 (None, false) => "gone",
             };
             let sign = duration(worker.seconds_since_sign() as f64);
-            let (name, games) = (on_one_line(name), count(*games));
-            writeln!(out, "worker\t{name}, {threads} threads, {games} games, {state}, last sign {sign} ago")?;
+            let (threads, games) = (counted(u64::from(*threads), "thread"), counted(*games, "game"));
+            let name = on_one_line(name);
+            writeln!(out, "worker\t{name}, {threads}, {games}, {state}, last sign {sign} ago")?;
         }
         Ok(())
     }

@@ -73,7 +73,8 @@ impl fmt::Display for News {
                 write!(f, "the broker forbids something ({what}): is it the right key, for a run of this name?")
             }
             Self::Joined { worker, threads, program } => {
-                write!(f, "worker `{worker}` has come: {threads} threads, {program}")
+                let plural = if *threads == 1 { "" } else { "s" };
+                write!(f, "worker `{worker}` has come: {threads} thread{plural}, {program}")
             }
             Self::Left { worker, announced: true } => write!(f, "worker `{worker}` has gone"),
             Self::Left { worker, announced: false } => {

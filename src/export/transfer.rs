@@ -46,8 +46,9 @@ pub enum Refusal {
     Model(#[from] ModelError),
     /// A pattern that the engine does not look at.
     #[error(
-        "{engine} has no pattern that holds `{pattern}` ({squares}): train with the pattern set `{engine}` \
-         (--patterns {engine}), or export to an open layout (npz, safetensors, json, c, rust), which takes any set"
+        "{engine} has no pattern that holds `{pattern}` ({squares}): learn the pattern set `{engine}` from a run's games (`flipside fit \
+         RUN --patterns {engine}`) or in a new run (`flipside train --patterns {engine}`), or export to an open layout (npz, \
+         safetensors, json, c, rust), which takes any set"
     )]
     Pattern {
         /// The engine.
@@ -59,8 +60,9 @@ pub enum Refusal {
     },
     /// A scalar that the engine does not look at.
     #[error(
-        "{engine} has no table for the scalar `{scalar}`: train with the pattern set `{engine}` (--patterns {engine}), or \
-         export to an open layout (npz, safetensors, json, c, rust), which takes any set"
+        "{engine} has no table for the scalar `{scalar}`: learn the pattern set `{engine}` from a run's games (`flipside fit RUN \
+         --patterns {engine}`) or in a new run (`flipside train --patterns {engine}`), or export to an open layout (npz, \
+         safetensors, json, c, rust), which takes any set"
     )]
     Scalar {
         /// The engine.
@@ -70,9 +72,9 @@ pub enum Refusal {
     },
     /// Numbers of empties that the engine has one table set for, and that the model evaluates differently.
     #[error(
-        "{engine} has one table set for {one} and {other} empties, and the model's weights differ there: train with the \
-         pattern set `{engine}` (--patterns {engine}), whose stages are the engine's, or let the export average them \
-         (--merge-stages)"
+        "{engine} has one table set for {one} and {other} empties, and the model's weights differ there: learn the pattern set \
+         `{engine}`, whose stages are the engine's, from a run's games (`flipside fit RUN --patterns {engine}`) or in a new run \
+         (`flipside train --patterns {engine}`), or let the export average them (--merge-stages)"
     )]
     Stages {
         /// The engine.

@@ -2,7 +2,6 @@
 
 use std::fs;
 use std::io;
-use std::ops::Add;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering::Relaxed};
@@ -14,7 +13,7 @@ use super::games::{GameFiles, GameFilesError};
 use super::reader::Reader;
 use crate::eval::StageMap;
 use crate::games::MAX_GAMES;
-use crate::learn::{Diverged, Learner, LearnerState, PassLoss, SampleSet, StartError};
+use crate::learn::{Diverged, Learner, LearnerState, PassLoss, SampleSet, StartError, Validation};
 use crate::pattern::{Layout, LayoutError, PatternSet};
 use crate::storage::FileError;
 use crate::weights::{Provenance, WeightFile};
@@ -79,10 +78,8 @@ pub enum FitEvent {
         epoch: u32,
         /// Root mean square error in discs, each sample before it was learned.
         loss: f64,
-        /// The same on the games held out; none where there are none.
-        held_out: Option<f64>,
-        /// The same by number of empties, 0 to 60; NaN where there is no such position.
-        held_out_by_empties: Vec<f64>,
+        /// How it goes on the games held out.
+        held_out: Validation,
     },
 }
 
@@ -173,15 +170,7 @@ pub fn fit(request: &FitRequest, sink: &mut dyn FnMut(&FitEvent)) -> Result<FitO
             return Err(GameFilesError::Changed.into());
         }
         work.state.blocks_an_epoch = Some(blocks);
-        let losses = work.learner.loss(&held_out);
-        let all = losses.iter().copied().fold(PassLoss::default(), PassLoss::add);
-        let rmse = |loss: &PassLoss| if loss.samples == 0 { f64::NAN } else { loss.rmse() };
-        sink(&FitEvent::Epoch {
-            epoch,
-            loss: work.state.loss.rmse(),
-            held_out: (all.samples > 0).then(|| all.rmse()),
-            held_out_by_empties: losses.iter().map(rmse).collect(),
-        });
+        sink(&FitEvent::Epoch { epoch, loss: work.state.loss.rmse(), held_out: work.learner.validate(&held_out, 1) });
         work.state.loss = PassLoss::default();
     }
     let weights = work.weights();

@@ -10,6 +10,7 @@ use serde::{Deserialize, Serialize};
 use super::loss::Loss;
 use super::samples::{Sample, SampleSet};
 use super::step::{Step, StepRule, with_step};
+use super::validation::{PassLoss, Sums, Validation};
 use crate::board::Position;
 use crate::eval::{Model, ModelError, Score, StageMap};
 use crate::memory::{prefer_huge_pages, prefetch};
@@ -55,31 +56,6 @@ pub enum StartError {
         /// Its value in discs.
         value: f32,
     },
-}
-
-/// The errors of a pass, each taken before the sample was learned. All count alike, whatever the samples' importance; one that its
-/// bound allows is 0.
-#[derive(Clone, Copy, PartialEq, Debug, Default, Serialize, Deserialize)]
-pub struct PassLoss {
-    /// Samples learned; one that several stages learn counts for each.
-    pub samples: u64,
-    /// Sum of squared errors, in square discs.
-    pub squared: f64,
-}
-
-impl PassLoss {
-    /// Root mean square error in discs; 0 without samples.
-    pub fn rmse(&self) -> f64 {
-        if self.samples == 0 { 0.0 } else { (self.squared / self.samples as f64).sqrt() }
-    }
-}
-
-impl Add for PassLoss {
-    type Output = Self;
-
-    fn add(self, other: Self) -> Self {
-        Self { samples: self.samples + other.samples, squared: self.squared + other.squared }
-    }
 }
 
 /// All that a learner knows, for checkpoints.
@@ -227,25 +203,27 @@ impl Learner {
         Ok((!stop.load(Relaxed)).then_some(loss))
     }
 
-    /// The loss on samples that are not learned, by number of empties, 0 to 60. The result does not depend on the number of threads.
-    pub fn loss(&self, samples: &SampleSet) -> Vec<PassLoss> {
+    /// Errors on samples that are not learned: on one in `every` of each number of empties. The result does not depend on the number
+    /// of threads.
+    ///
+    /// # Panics
+    /// If `every` is 0.
+    pub fn validate(&self, samples: &SampleSet, every: usize) -> Validation {
         let numbers = self.rule.numbers();
         let of_empties = |empties: u32| {
             let cells = &self.cells[self.stages.of_empties(empties)];
             let mut weights = [0; FEATURES];
-            let mut squared = 0.0;
-            let samples = samples.with_empties(empties);
-            for sample in samples {
+            let mut sums = Sums::default();
+            for sample in samples.with_empties(empties).iter().step_by(every) {
                 slots(&self.layout, &sample.position, &mut weights);
                 let slots = &weights[..self.features()];
                 let value =
                     slots.iter().map(|&slot| cells[numbers * self.layout.weight_of_slot()[slot as usize] as usize]);
-                let error = sample.target.discs() - value.sum::<f32>();
-                squared += if sample.bound.allows(error) { 0.0 } else { f64::from(error).powi(2) };
+                sums.add(sample, value.sum());
             }
-            PassLoss { samples: samples.len() as u64, squared }
+            sums
         };
-        (0..=60u32).into_par_iter().map(of_empties).collect()
+        Validation::new((0..=60u32).into_par_iter().map(of_empties).collect())
     }
 
     /// The weights as a model, rounded to the nearest of 1/128 disc; or in the units of the engine that the pattern set is for, and

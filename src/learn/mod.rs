@@ -9,10 +9,12 @@ mod loss;
 mod returns;
 mod samples;
 mod step;
+mod validation;
 
 pub use labeller::{Labeller, label_all};
-pub use learner::{Diverged, Learner, LearnerState, PassLoss, StartError};
+pub use learner::{Diverged, Learner, LearnerState, StartError};
 pub use loss::Loss;
 pub use returns::lambda_returns;
 pub use samples::{Bound, Importance, Sample, SampleSet};
 pub use step::{AdaGrad, Decayed, Fixed, StepRule, TemporalCoherence};
+pub use validation::{PassLoss, Validation};

@@ -24,6 +24,8 @@ pub struct Figures {
     pub ratings: Vec<Rating>,
     /// By generation: number from 1, hours of the run, and root mean square error in discs before it was learned.
     pub losses: Vec<(u32, f64, f64)>,
+    /// How the weights foretold new games, over time: some generations of all.
+    pub validation: Vec<Validated>,
     /// The fits: what they lose on games that they did not learn.
     pub held_out: Vec<StageLoss>,
     /// What each phase took.
@@ -39,10 +41,30 @@ pub struct Figures {
 pub struct StageLoss {
     /// Generations played before.
     pub generation: u32,
+    /// Hours of the run.
+    pub hours: f64,
     /// Over all positions.
     pub all: Option<f64>,
     /// By number of empties, 0 to 60.
     pub by_empties: Vec<Option<f64>>,
+    /// The slope of the line that predicts the labels best from the values, likewise; empty where it was not told.
+    pub slopes: Vec<Option<f64>>,
+}
+
+/// Numbers of empties that stand for all where time is the other axis.
+pub const SOME_EMPTIES: [usize; 5] = [8, 16, 24, 36, 48];
+
+/// How weights foretold the labels of a generation that they had not learned.
+#[derive(Clone, Copy, Debug, Serialize)]
+pub struct Validated {
+    /// The generation, from 1.
+    pub generation: u32,
+    /// Hours of the run.
+    pub hours: f64,
+    /// Root mean square error in discs, at [`SOME_EMPTIES`].
+    pub errors: [Option<f64>; SOME_EMPTIES.len()],
+    /// The slope of the line that predicts the labels best from the values, likewise.
+    pub slopes: [Option<f64>; SOME_EMPTIES.len()],
 }
 
 /// What a phase had, and seconds of the clock for each kind of work.
@@ -71,6 +93,8 @@ pub struct PhaseTime {
 pub struct Weights {
     /// See [`WeightFile::hash`].
     pub hash: String,
+    /// The hash of the weights that the run began from.
+    pub parent: Option<String>,
     /// The program that made it, and its commit.
     pub program: String,
     /// By number of empties: the share of weights that are not zero.
@@ -101,6 +125,9 @@ pub struct Board {
 /// The number of empties whose configurations are shown.
 pub const SHOWN_EMPTIES: u32 = 24;
 
+/// Generations whose validation is shown.
+const VALIDATED: usize = 300;
+
 /// Games whose results the best weights are compared with.
 const GAMES: usize = 2000;
 
@@ -115,6 +142,7 @@ impl Figures {
             status: Status::of(&log),
             ratings: ratings(&log.events),
             losses: Vec::new(),
+            validation: Vec::new(),
             held_out: Vec::new(),
             phases: (1..=log.config.phases.len()).map(|phase| PhaseTime { phase, ..PhaseTime::default() }).collect(),
             weights: WeightFile::load(&directory.join("best.fsw")).ok().and_then(|file| Weights::of(&file, &log)),
@@ -122,16 +150,38 @@ impl Figures {
         };
         figures.collect(&log);
         figures.phases.retain(|phase| phase.generations > 0);
+        thin(&mut figures.validation, VALIDATED);
         Ok(figures)
     }
 
     fn collect(&mut self, log: &RunLog) {
         let phase = |generation: u32| log.config.phase_number(generation);
-        let (mut games_before, mut positions_before) = (0, 0);
+        let (mut games_before, mut positions_before, mut hours) = (0, 0, 0.0);
         for event in &log.events {
             match event {
-                TrainEvent::Learned { generation, loss, games, positions, playing, seconds, elapsed, .. } => {
-                    self.losses.push((generation + 1, elapsed / 3600.0, *loss));
+                TrainEvent::Learned {
+                    generation,
+                    loss,
+                    errors_by_empties,
+                    slopes_by_empties,
+                    games,
+                    positions,
+                    playing,
+                    seconds,
+                    elapsed,
+                    ..
+                } => {
+                    hours = elapsed / 3600.0;
+                    self.losses.push((generation + 1, hours, *loss));
+                    if !errors_by_empties.is_empty() {
+                        let at = |values: &[Option<f64>]| SOME_EMPTIES.map(|empties| *values.get(empties)?);
+                        self.validation.push(Validated {
+                            generation: generation + 1,
+                            hours,
+                            errors: at(errors_by_empties),
+                            slopes: at(slopes_by_empties),
+                        });
+                    }
                     let phase = &mut self.phases[phase(*generation)];
                     phase.generations += 1;
                     phase.games += games.saturating_sub(games_before);
@@ -140,16 +190,34 @@ impl Figures {
                     phase.playing += playing;
                     phase.learning += seconds;
                 }
-                TrainEvent::Fitted { generation, held_out, held_out_by_empties, seconds, .. } => {
+                TrainEvent::Fitted {
+                    generation, held_out, held_out_by_empties, slopes_by_empties, seconds, ..
+                } => {
                     self.phases[phase(generation.saturating_sub(1))].fitting += seconds;
-                    let by_empties = held_out_by_empties.clone();
-                    self.held_out.push(StageLoss { generation: *generation, all: *held_out, by_empties });
+                    hours += seconds / 3600.0;
+                    self.held_out.push(StageLoss {
+                        generation: *generation,
+                        hours,
+                        all: *held_out,
+                        by_empties: held_out_by_empties.clone(),
+                        slopes: slopes_by_empties.clone(),
+                    });
                 }
                 TrainEvent::Gate { generation, seconds, .. } => self.phases[phase(*generation)].gates += seconds,
                 _ => {}
             }
         }
     }
+}
+
+/// Keeps `most` of some values, or a few less, evenly spread and with the last.
+fn thin<T>(values: &mut Vec<T>, most: usize) {
+    let (count, every) = (values.len(), values.len().div_ceil(most).max(1));
+    let mut number = 0;
+    values.retain(|_| {
+        number += 1;
+        (count - number).is_multiple_of(every)
+    });
 }
 
 impl Weights {
@@ -184,6 +252,7 @@ impl Weights {
         let commit = file.provenance.commit.as_ref().map_or(String::new(), |commit| format!(" ({commit})"));
         Some(Self {
             hash: file.hash(),
+            parent: file.provenance.parent.clone(),
             program: file.provenance.program.clone() + &commit,
             coverage: (0..=60).map(|empties| shares[stage(empties)]).collect(),
             accuracy: table.map_or(Vec::new(), |table| table.rows.into_iter().map(row).collect()),

@@ -2,13 +2,13 @@
 
 use std::fmt::Write;
 
-use super::figures::{Board, Figures, PhaseTime, SHOWN_EMPTIES};
+use super::figures::{Board, Figures, PhaseTime, SHOWN_EMPTIES, SOME_EMPTIES, StageLoss};
 use super::plot::{Chart, Line};
 use super::text::{budget, bytes, count, duration, elo};
 
 const STYLE: &str = include_str!("page.css");
 
-/// The page of some runs, the first of them in detail. a browser loads it anew after `reload` seconds.
+/// The page of some runs. A browser loads it anew after `reload` seconds.
 pub fn page(runs: &[Figures], reload: Option<u32>) -> String {
     let names: Vec<&str> = runs.iter().map(|run| &*run.status.run).collect();
     let title = escaped(&format!("flipside report: {}", names.join(", ")));
@@ -34,10 +34,33 @@ pub fn page(runs: &[Figures], reload: Option<u32>) -> String {
         "Root mean square error in discs on each generation's own positions, before they were learned.",
     ));
     add(figure(
-        &held_out(runs),
-        "The same after each fit, on games that it did not learn, by number of empty squares.",
+        &over_time(runs, "Error on new games, over time", "discs", |run, at| {
+            run.validation.iter().filter_map(|point| Some((point.hours, point.errors[at]?))).collect()
+        }),
+        "The same by number of empty squares.",
     ));
-    add(figure(&held_out_over_time(runs), "The same from fit to fit, at some numbers of empty squares."));
+    add(figure(
+        &over_time(runs, "Slope on new games, over time", "slope", |run, at| {
+            run.validation.iter().filter_map(|point| Some((point.hours, point.slopes[at]?))).collect()
+        }),
+        "The slope of the line that predicts the labels of new games best from the values: above 1 where values are too small.",
+    ));
+    add(figure(
+        &held_out(runs),
+        "Root mean square error after each fit, on games that it did not learn, by number of empty squares.",
+    ));
+    add(figure(
+        &over_time(runs, "Loss on games held out, from fit to fit", "discs", |run, at| {
+            from_fit_to_fit(run, at, |fit| &fit.by_empties)
+        }),
+        "The same from fit to fit, at some numbers of empty squares.",
+    ));
+    add(figure(
+        &over_time(runs, "Slope on games held out, from fit to fit", "slope", |run, at| {
+            from_fit_to_fit(run, at, |fit| &fit.slopes)
+        }),
+        "The slope of the line that predicts their labels best from the values.",
+    ));
     add("<h2>The best weights</h2>\n".to_owned());
     add(figure(&errors(runs), "Against the results of kept games: root mean square error of the static value."));
     add(figure(
@@ -103,6 +126,9 @@ fn verdict(run: &Figures) -> String {
 }
 
 fn figure(chart: &Chart, caption: &str) -> String {
+    if chart.is_empty() {
+        return String::new();
+    }
     format!("<figure>\n{}\n<figcaption>{caption}</figcaption>\n</figure>\n", chart.to_svg())
 }
 
@@ -120,6 +146,17 @@ fn line(name: String, points: Vec<(f64, f64)>) -> Line {
     Line { name, points, band: Vec::new(), marked: false }
 }
 
+/// A chart whose horizontal axis, told in hours, is the time of the runs; short runs have it in minutes.
+fn timed(runs: &[Figures], title: &str, y: &str, mut lines: Vec<Line>) -> Chart {
+    let is_short = runs.iter().all(|run| run.status.seconds < 2.0 * 3600.0);
+    let (unit, factor) = if is_short { ("minutes", 60.0) } else { ("hours", 1.0) };
+    for line in &mut lines {
+        line.points.iter_mut().for_each(|point| point.0 *= factor);
+        line.band.iter_mut().for_each(|interval| interval.0 *= factor);
+    }
+    chart(title, unit, y, lines)
+}
+
 fn strength(runs: &[Figures]) -> Chart {
     let of = |run: &Figures| Line {
         name: name(run),
@@ -127,12 +164,12 @@ fn strength(runs: &[Figures]) -> Chart {
         band: run.ratings.iter().map(|rating| (rating.hours, rating.elo[1], rating.elo[2])).collect(),
         marked: true,
     };
-    chart("Strength over time", "hours", "Elo over mobility", runs.iter().map(of).collect())
+    timed(runs, "Strength over time", "Elo over mobility", runs.iter().map(of).collect())
 }
 
 fn losses(runs: &[Figures]) -> Chart {
     let of = |run: &Figures| line(name(run), run.losses.iter().map(|&(_, hours, loss)| (hours, loss)).collect());
-    chart("Loss on new games", "hours", "discs", runs.iter().map(of).collect())
+    timed(runs, "Loss on new games", "discs", runs.iter().map(of).collect())
 }
 
 fn by_empties(values: &[Option<f64>]) -> Vec<(f64, f64)> {
@@ -147,16 +184,23 @@ fn held_out(runs: &[Figures]) -> Chart {
     chart("Loss on games held out, by the last fits", "empty squares", "discs", lines.collect())
 }
 
-fn held_out_over_time(runs: &[Figures]) -> Chart {
-    const EMPTIES: [usize; 5] = [8, 16, 24, 36, 48];
+/// Something at some numbers of empties, over hours; fewer of them where there are several runs.
+fn over_time(runs: &[Figures], title: &str, y: &str, points: impl Fn(&Figures, usize) -> Vec<(f64, f64)>) -> Chart {
+    let shown: &[usize] = if runs.len() == 1 { &[0, 1, 2, 3, 4] } else { &[1, 3] };
     let lines = runs.iter().flat_map(|run| {
-        EMPTIES.map(move |empties| {
-            let loss = |fit: &super::StageLoss| Some((f64::from(fit.generation), (*fit.by_empties.get(empties)?)?));
-            let points = run.held_out.iter().filter_map(loss).collect();
-            Line { marked: true, ..line(format!("{} at {empties}", name(run)), points) }
+        let points = &points;
+        shown.iter().map(move |&at| {
+            let points = points(run, at);
+            let marked = points.len() < 20;
+            Line { marked, ..line(format!("{} at {}", name(run), SOME_EMPTIES[at]), points) }
         })
     });
-    chart("Loss on games held out, from fit to fit", "generations", "discs", lines.collect())
+    timed(runs, title, y, lines.collect())
+}
+
+fn from_fit_to_fit(run: &Figures, at: usize, values: impl Fn(&StageLoss) -> &Vec<Option<f64>>) -> Vec<(f64, f64)> {
+    let value = |fit: &StageLoss| Some((fit.hours, (*values(fit).get(SOME_EMPTIES[at])?)?));
+    run.held_out.iter().filter_map(value).collect()
 }
 
 fn errors(runs: &[Figures]) -> Chart {
@@ -256,13 +300,17 @@ fn origin(run: &Figures) -> String {
     let weights = run.weights.as_ref().map_or(String::new(), |weights| {
         format!("<p>Best weights <code>{}</code>, by {}.</p>\n", weights.hash, escaped(&weights.program))
     });
+    let parent = run.weights.as_ref().and_then(|weights| weights.parent.as_ref());
+    let from = parent.map_or(String::new(), |parent| {
+        format!("<p>It began from the weights <code>{parent}</code>: add <code>--from</code> with their file.</p>\n")
+    });
     let limits = &run.status.budget;
     let seconds = limits.seconds.map(|seconds| format!(" --minutes {:.0}", (seconds / 60.0).ceil()));
     let generations = limits.generations.map(|generations| format!(" --generations {generations}"));
     let games = limits.games.map(|games| format!(" --games {games}"));
     let options: String = [seconds, generations, games].into_iter().flatten().collect();
     format!(
-        "<h3>{run_name}</h3>\n{weights}<pre>flipside config --run {run_name} &gt; run.toml\nflipside train --config run.toml --run \
+        "<h3>{run_name}</h3>\n{weights}{from}<pre>flipside config --run {run_name} &gt; run.toml\nflipside train --config run.toml --run \
          runs/again{options}</pre>\n<details><summary>Configuration</summary>\n<pre>{}</pre></details>\n",
         escaped(&run.config)
     )

@@ -73,12 +73,19 @@ impl Chart {
         {
             let root = SVGBackend::with_string(&mut svg, (WIDTH, HEIGHT + LEGEND * rows)).into_drawing_area();
             let (plot, legend) = root.split_vertically(HEIGHT);
+            // Where an image is shown by itself its ground may be dark.
+            let grounded = root.fill(&WHITE);
             let drawn = if lines.is_empty() { self.draw_nothing(&plot) } else { self.draw(&plot, &lines) };
-            drawn.and_then(|()| Self::draw_legend(&legend, &lines)).expect("a text takes all drawing");
+            grounded.and(drawn).and_then(|()| Self::draw_legend(&legend, &lines)).expect("a text takes all drawing");
         }
         // The page gives it its size.
         let from = format!(r#"width="{WIDTH}" height="{}" "#, HEIGHT + LEGEND * rows);
         svg.replacen(&from, "", 1)
+    }
+
+    /// Whether it has no point to show.
+    pub fn is_empty(&self) -> bool {
+        self.lines.iter().all(|line| !line.points.iter().any(|point| self.can_show(point.1)))
     }
 
     fn can_show(&self, y: f64) -> bool {
@@ -176,14 +183,13 @@ fn range(numbers: impl Iterator<Item = f64>) -> (f64, f64) {
     if high > low { (low, high) } else { (low - 0.5, high + 0.5) }
 }
 
+/// A number on an axis of some span, with as many digits as its neighbours, about a seventh of it away, are told apart by.
 fn label(y: f64, span: f64) -> String {
-    if span >= 20.0 {
-        format!("{y:.0}")
-    } else if span >= 1.0 {
-        format!("{y:.1}")
-    } else {
-        format!("{y:.3}")
-    }
+    let digits = (-(span / 7.0).log10()).ceil().clamp(0.0, 6.0);
+    let unit = 10f64.powf(digits);
+    // Not -0.
+    let rounded = (y * unit).round() / unit + 0.0;
+    format!("{rounded:.*}", digits as usize)
 }
 
 fn power(y: &f64) -> String {
@@ -208,6 +214,14 @@ mod tests {
         };
         let lines = lines.iter().map(line).collect();
         Chart { title: "Title <1>".into(), x: "x".into(), y: "y".into(), log, lines }.to_svg()
+    }
+
+    #[test]
+    fn labels_have_the_digits_they_need() {
+        let labels = |span: f64, values: [f64; 2]| values.map(|value| label(value, span));
+        assert_eq!(labels(600.0, [-0.2, 150.0]), ["0", "150"]);
+        assert_eq!(labels(1.4, [0.2, 1.2]), ["0.2", "1.2"]);
+        assert_eq!(labels(0.03, [0.005, 0.01]), ["0.005", "0.010"]);
     }
 
     #[test]

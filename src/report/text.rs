@@ -39,12 +39,18 @@ pub fn elo([value, low, high]: [f64; 3]) -> String {
     format!("{value:+.0} [{low:+.0}, {high:+.0}]")
 }
 
+/// A number of things, one of which has a plural with an s.
+pub fn counted(number: u64, thing: &str) -> String {
+    let plural = if number == 1 { "" } else { "s" };
+    format!("{} {thing}{plural}", count(number))
+}
+
 /// The limits of a budget; empty where there are none.
 pub fn budget(budget: &Budget) -> String {
     let limits = [
         budget.seconds.map(duration),
-        budget.generations.map(|generations| format!("{generations} generations")),
-        budget.games.map(|games| format!("{} games", count(games))),
+        budget.generations.map(|generations| counted(generations.into(), "generation")),
+        budget.games.map(|games| counted(games, "game")),
     ];
     limits.into_iter().flatten().collect::<Vec<_>>().join(" or ")
 }
@@ -61,6 +67,7 @@ mod tests {
         assert_eq!([1, 12_345_678, 1_550_000_000].map(bytes), ["1 kB", "12 MB", "1.6 GB"]);
         let limits = Budget { seconds: Some(120.0), generations: Some(7), games: None };
         assert_eq!(budget(&limits), "2 min 0 s or 7 generations");
+        assert_eq!([0, 1, 4096].map(|games| counted(games, "game")), ["0 games", "1 game", "4,096 games"]);
         assert_eq!(elo([1.2, -3.0, f64::INFINITY]), "+1 [-3, +inf]");
     }
 }

@@ -224,6 +224,13 @@ impl TrainConfig {
         self.number_and_first(generation).0
     }
 
+    /// Generations of a phase from one of them on, it included; none where the phase goes on until the run ends.
+    pub fn left_of_phase(&self, generation: u32) -> Option<u32> {
+        let (number, first) = self.number_and_first(generation);
+        let is_last = number + 1 == self.phases.len();
+        (!is_last).then(|| first.saturating_add(self.phases[number].generations) - generation)
+    }
+
     /// The phase of a generation, and its first generation.
     fn phase_and_first(&self, generation: u32) -> (&Phase, u32) {
         let (number, first) = self.number_and_first(generation);

@@ -23,6 +23,9 @@ pub enum TrainEvent {
         weights: usize,
         /// Games learned before.
         games: u64,
+        /// Generations that were learned after these, and are learned again from their kept games: the checkpoint is older.
+        #[serde(default)]
+        again: u32,
         /// Seconds the run has taken before.
         elapsed: f64,
         /// What the last gate measured against `mobility`; none before the first.
@@ -60,9 +63,9 @@ pub enum TrainEvent {
         /// What the system said.
         reason: String,
     },
-    /// At the run's pace the games that it keeps will not fit on the disk.
+    /// At the pace measured in this phase the games that it keeps will not fit on the disk.
     LowRoom {
-        /// Bytes they will need until the budget is used up.
+        /// Bytes they will need until the phase or the budget is over.
         needed: u64,
         /// Bytes there are.
         room: u64,
@@ -115,8 +118,16 @@ pub enum TrainEvent {
     Learned {
         /// The generation, from 0.
         generation: u32,
-        /// Root mean square error in discs on the newest samples, each before it was learned.
+        /// Root mean square error in discs on the newest samples, each before it was learned; in a phase that only plays, on some of
+        /// them.
         loss: f64,
+        /// The same by number of empties, 0 to 60, on a sample of them before any was learned; empty in files of versions that did not
+        /// tell.
+        #[serde(default)]
+        errors_by_empties: Vec<Option<f64>>,
+        /// The slopes there: see [`Self::Fitted`].
+        #[serde(default)]
+        slopes_by_empties: Vec<Option<f64>>,
         /// Games in all.
         games: u64,
         /// Labelled positions in all.
@@ -151,6 +162,10 @@ pub enum TrainEvent {
         held_out: Option<f64>,
         /// The same by number of empties, 0 to 60; none where there is no such position.
         held_out_by_empties: Vec<Option<f64>>,
+        /// By number of empties, 0 to 60, the slope of the line that predicts the labels of these games best from the values; empty in
+        /// files of versions that did not tell.
+        #[serde(default)]
+        slopes_by_empties: Vec<Option<f64>>,
         /// Seconds it took.
         seconds: f64,
     },

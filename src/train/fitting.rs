@@ -60,9 +60,7 @@ impl Run<'_> {
         let mut last = None;
         let outcome = fit(&request, &mut |event| match event {
             FitEvent::Block { done, loss, .. } => keeper.show(&TrainEvent::Fitting { done: *done, loss: *loss }),
-            FitEvent::Epoch { loss, held_out, held_out_by_empties, .. } => {
-                last = Some((*loss, *held_out, held_out_by_empties.clone()));
-            }
+            FitEvent::Epoch { loss, held_out, .. } => last = Some((*loss, held_out.clone())),
             FitEvent::NotSaved { reason } => {
                 let file = checkpoint.display().to_string();
                 keeper.show(&TrainEvent::Waiting { file, reason: reason.clone() });
@@ -78,12 +76,17 @@ impl Run<'_> {
         let Provenance { origin, samples, .. } = weights.provenance;
         let run = self.provenance(generation);
         weights.provenance = Provenance { origin, samples: run.samples + samples, ..run };
-        if let Some((loss, held_out, by_empties)) = last {
-            let held_out_by_empties = by_empties.iter().map(|&loss| loss.is_finite().then_some(loss)).collect();
-            let (games, positions) = (games.games, games.positions);
-            let fitted =
-                TrainEvent::Fitted { generation, games, positions, loss, held_out, held_out_by_empties, seconds };
-            self.keeper.tell(&fitted)?;
+        if let Some((loss, held_out)) = last {
+            self.keeper.tell(&TrainEvent::Fitted {
+                generation,
+                games: games.games,
+                positions: games.positions,
+                loss,
+                held_out: held_out.rmse(),
+                held_out_by_empties: held_out.errors(),
+                slopes_by_empties: held_out.slopes(),
+                seconds,
+            })?;
         }
         Ok((*weights, *learner))
     }

@@ -78,6 +78,11 @@ impl Journal {
         self.played
     }
 
+    /// Bytes that are written.
+    pub fn length(&self) -> u64 {
+        self.length
+    }
+
     /// Adds games, which are written sooner or later. True if they were written.
     pub fn append(&mut self, played: &Played, keeper: &mut Keeper) -> Result<bool, Halt> {
         self.pending.extend(&played.frame);

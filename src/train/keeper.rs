@@ -74,6 +74,8 @@ pub(super) struct Metrics {
     pub elapsed: f64,
     /// The budget of the last session that told it.
     pub budget: Option<Budget>,
+    /// Generations that were learned.
+    pub generations: u32,
 }
 
 impl<'r> Keeper<'r> {
@@ -177,8 +179,10 @@ impl Metrics {
             let Ok(event) = serde_json::from_slice::<TrainEvent>(line) else { continue };
             metrics.told.extend(event.key());
             metrics.elapsed = metrics.elapsed.max(event.elapsed().unwrap_or(0.0));
-            if let TrainEvent::Start { budget, .. } = event {
-                metrics.budget = Some(budget).filter(|budget| !budget.is_none());
+            match event {
+                TrainEvent::Start { budget, .. } => metrics.budget = Some(budget).filter(|budget| !budget.is_none()),
+                TrainEvent::Learned { generation, .. } => metrics.generations = metrics.generations.max(generation + 1),
+                _ => {}
             }
         }
         metrics

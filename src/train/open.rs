@@ -16,7 +16,7 @@ use super::journal;
 use super::keeper::{Halt, Keeper, Metrics, Sink};
 use super::records;
 use super::request::{Budget, Resume, TrainRequest};
-use super::room;
+use super::room::{self, Growth};
 use super::run::{Clock, Run, Saved};
 use super::state::{Progress, RunState};
 use crate::eval::StageMap;
@@ -67,6 +67,7 @@ pub(super) fn open<'r>(request: &TrainRequest<'r>, sink: Sink<'r>) -> Result<Run
             Resumed { identity: wanted, configs, state, is_newest: false, fault: None }
         }
     };
+    let learned = metrics.generations;
     let clock = Clock { started: began, earlier: state.progress.elapsed.max(metrics.elapsed) };
     let budget = budget(request, &metrics, &state.progress, &clock)?;
     check_room(request, budget, &directory, configs.newest(), &state, is_new)?;
@@ -76,8 +77,10 @@ pub(super) fn open<'r>(request: &TrainRequest<'r>, sink: Sink<'r>) -> Result<Run
     let keeper = Keeper::new(directory, request.disk, request.stop, sink, metrics);
     let &TrainRequest { games: source, stop, .. } = request;
     let config = configs.at(state.progress.generation).clone();
-    let mut run = Run { config, configs, identity, layout, budget, source, stop, keeper, state, clock, saved };
-    run.put_in_order(is_new, is_amended, fault, kept)?;
+    let growth = Growth::default();
+    let mut run =
+        Run { config, configs, identity, layout, budget, source, stop, keeper, state, clock, saved, growth, known: 0 };
+    run.put_in_order(is_new, is_amended, fault, kept, learned)?;
     Ok(run)
 }
 
@@ -243,8 +246,15 @@ fn new_state(request: &TrainRequest, config: &TrainConfig, layout: &Arc<Layout>)
 
 impl Run<'_> {
     /// Brings the directory in order and tells how the run begins. A new run has a checkpoint before anything else that would make
-    /// its directory look like that of a run which lost it.
-    fn put_in_order(&mut self, is_new: bool, is_amended: bool, fault: Option<String>, kept: Kept) -> Result<(), Halt> {
+    /// its directory look like that of a run which lost it. `learned` are the generations that were learned before.
+    fn put_in_order(
+        &mut self,
+        is_new: bool,
+        is_amended: bool,
+        fault: Option<String>,
+        kept: Kept,
+        learned: u32,
+    ) -> Result<(), Halt> {
         if is_new || is_amended {
             let marker = Marker::new(&self.identity, self.configs.amendments());
             self.keeper.replace(MARKER, &marker.to_bytes())?;
@@ -272,6 +282,10 @@ impl Run<'_> {
             self.restore(BEST, best, kept.best)?;
         }
         let progress = &self.state.progress;
+        let journals = self.keeper.directory.journals()?;
+        let again =
+            (progress.generation..learned).take_while(|generation| journals.contains(generation)).count() as u32;
+        self.known = progress.generation + again;
         self.keeper.tell(&TrainEvent::Start {
             generation: progress.generation,
             resumed: !is_new,
@@ -279,6 +293,7 @@ impl Run<'_> {
             patterns: self.layout.set().name.clone(),
             weights: self.layout.weights(),
             games: progress.games,
+            again,
             elapsed: self.clock.earlier,
             baseline: progress.baseline,
             budget: self.budget,

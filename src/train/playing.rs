@@ -62,7 +62,9 @@ impl Run<'_> {
         if replayed < played {
             self.state.progress.pace.game = playing.elapsed().as_secs_f64() / f64::from(played - replayed);
         }
-        intake.finish().map(Some)
+        let (samples, bytes) = intake.finish()?;
+        self.growth.add(bytes, replayed > 0);
+        Ok(Some(samples))
     }
 }
 
@@ -84,13 +86,13 @@ impl Intake<'_, '_> {
         if self.journal.append(played, self.keeper)? { self.tell(false) } else { Ok(()) }
     }
 
-    /// Makes the journal last; all games are there.
-    fn finish(mut self) -> Result<SampleSet, Halt> {
+    /// Makes the journal last; all games are there. Their samples, and the bytes of the journal.
+    fn finish(mut self) -> Result<(SampleSet, u64), Halt> {
         self.journal.finish(self.keeper)?;
         if self.told < self.samples.len() {
             self.tell(false)?;
         }
-        Ok(self.samples)
+        Ok((self.samples, self.journal.length()))
     }
 
     /// Tells of the games that came since it was told the last time.

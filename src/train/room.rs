@@ -2,7 +2,7 @@
 
 use super::config::TrainConfig;
 use super::request::Budget;
-use super::state::{Pace, Progress};
+use super::state::Progress;
 use crate::learn::Learner;
 
 /// Bytes of a kept game, with some to spare.
@@ -24,9 +24,91 @@ pub(super) fn of_games(config: &TrainConfig, budget: &Budget, progress: &Progres
     if config.keep_games { GAME.saturating_mul(games) } else { 0 }
 }
 
-/// Bytes of the games that will be played in a number of seconds at the pace of the last generation.
-pub(super) fn of_seconds(config: &TrainConfig, pace: &Pace, generation: u32, seconds: f64) -> u64 {
-    let games = f64::from(config.phase(generation).games);
-    let rate = games / (games * pace.game + pace.learning);
-    if config.keep_games && rate.is_finite() { (GAME as f64 * rate * seconds.max(0.0)) as u64 } else { 0 }
+/// How fast the kept games of a phase grow, with all that comes between its generations.
+#[derive(Default)]
+pub(super) struct Growth {
+    /// The phase, and when it was met, in seconds of the run.
+    phase: usize,
+    began: f64,
+    /// Generations whose games were played since, and the bytes of these.
+    generations: u32,
+    bytes: u64,
+}
+
+impl Growth {
+    /// Generations of a phase that say how long it takes.
+    const ENOUGH: u32 = 5;
+
+    /// A generation of a phase is begun.
+    pub fn enter(&mut self, phase: usize, elapsed: f64) {
+        if phase != self.phase || self.generations == 0 {
+            *self = Self { phase, began: elapsed, ..Self::default() };
+        }
+    }
+
+    /// The games of a generation are kept; some of them were there before if it was `resumed`, and took no time.
+    pub fn add(&mut self, bytes: u64, resumed: bool) {
+        *self = if resumed {
+            Self { phase: self.phase, ..Self::default() }
+        } else {
+            Self { generations: self.generations + 1, bytes: self.bytes + bytes, ..*self }
+        };
+    }
+
+    /// Bytes of the games until the phase or the budget is over; none before enough is measured. Phases to come are as fast as
+    /// nobody knows.
+    pub fn needed(&self, config: &TrainConfig, budget: &Budget, progress: &Progress, elapsed: f64) -> Option<u64> {
+        let is_over = config.phase_number(progress.generation) != self.phase;
+        if self.generations < Self::ENOUGH || is_over || !config.keep_games {
+            return None;
+        }
+        let generations = f64::from(self.generations);
+        let in_time = |seconds: f64| (seconds - elapsed) * generations / (elapsed - self.began);
+        let at_once = f64::from(config.phase(progress.generation).games);
+        let limits = [
+            config.left_of_phase(progress.generation).map(f64::from),
+            budget.seconds.map(in_time),
+            budget.generations.map(|all| f64::from(all) - f64::from(progress.generation)),
+            budget.games.map(|all| (all as f64 - progress.games as f64) / at_once),
+        ];
+        let left = limits.into_iter().flatten().reduce(f64::min)?;
+        Some((left.max(0.0) * self.bytes as f64 / generations) as u64)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::train::PRESETS;
+
+    #[test]
+    fn growth_is_that_of_the_phase_at_hand() {
+        let mut config = TrainConfig::from_layers(&[PRESETS[0].1.parse().unwrap()]).unwrap();
+        config.phases.truncate(2);
+        config.phases[0].generations = 20;
+        let second = |generation| Progress { generation, ..Progress::default() };
+        let hour = Budget { seconds: Some(3600.0), ..Budget::default() };
+        let mut growth = Growth::default();
+        for generation in 0..10 {
+            growth.enter(0, f64::from(generation));
+            growth.add(1000, false);
+        }
+        // Ten generations of this phase are left, whatever time there is.
+        assert_eq!(growth.needed(&config, &hour, &second(10), 10.0), Some(10_000));
+        let short = Budget { generations: Some(13), ..hour };
+        assert_eq!(growth.needed(&config, &short, &second(10), 10.0), Some(3000));
+        // The next phase, which lasts until the end, is another matter: a generation of it takes a hundred seconds.
+        for generation in 0..4 {
+            growth.enter(1, 600.0 + 100.0 * f64::from(generation));
+            growth.add(5000, false);
+            assert_eq!(growth.needed(&config, &hour, &second(20), 1000.0), None);
+        }
+        growth.add(5000, false);
+        assert_eq!(growth.needed(&config, &hour, &second(25), 1100.0), Some(125_000));
+        // Games that were there took no time.
+        growth.add(5000, true);
+        assert_eq!(growth.needed(&config, &hour, &second(26), 1101.0), None);
+        growth.enter(1, 1101.0);
+        assert_eq!((growth.began, growth.generations), (1101.0, 0));
+    }
 }

@@ -1,6 +1,5 @@
 //! The loop of generations.
 
-use std::ops::Add;
 use std::sync::Arc;
 use std::sync::atomic::AtomicBool;
 use std::time::Instant;
@@ -13,12 +12,16 @@ use super::gate;
 use super::identity::Identity;
 use super::keeper::{Halt, Keeper};
 use super::request::Budget;
+use super::room::Growth;
 use super::source::GameSource;
 use super::state::{self, RunState};
 use crate::eval::StageMap;
-use crate::learn::{PassLoss, SampleSet};
+use crate::learn::SampleSet;
 use crate::pattern::Layout;
 use crate::selfplay::Stopped;
+
+/// Positions of a generation on which the weights are validated before they are learned.
+const VALIDATED: usize = 1 << 16;
 
 /// A run at work.
 pub(super) struct Run<'r> {
@@ -34,6 +37,9 @@ pub(super) struct Run<'r> {
     pub state: RunState,
     pub clock: Clock,
     pub saved: Saved,
+    pub growth: Growth,
+    /// Generations that were learned before, where their games are kept: they are learned again whatever the time.
+    pub known: u32,
 }
 
 /// The time of a run.
@@ -100,7 +106,8 @@ impl Run<'_> {
         let progress = &self.state.progress;
         let Budget { seconds, generations, games } = self.budget;
         let next = self.config.phase(progress.generation).games;
-        let in_time = |limit| progress.generation == 0 || progress.pace.has_time_for(next, self.clock.elapsed(), limit);
+        let is_free = progress.generation == 0 || progress.generation < self.known;
+        let in_time = |limit| is_free || progress.pace.has_time_for(next, self.clock.elapsed(), limit);
         seconds.is_none_or(in_time)
             && generations.is_none_or(|max| progress.generation < max)
             && games.is_none_or(|max| progress.games < max)
@@ -116,6 +123,7 @@ impl Run<'_> {
             self.state.learner.set_stages(stages);
         }
         self.state.learner.set_overlap(phase.overlap);
+        self.growth.enter(self.config.phase_number(generation), self.clock.elapsed());
         let began = Instant::now();
         let Some(newest) = self.play(generation, &phase)? else { return Ok(false) };
         let playing = began.elapsed().as_secs_f64();
@@ -132,6 +140,7 @@ impl Run<'_> {
         }
         let began = Instant::now();
         let newest = window.back().expect("just put there");
+        let validation = learner.validate(newest, newest.len().div_ceil(VALIDATED).max(1));
         let mut updates = 0;
         let loss = if phase.learn {
             let loss = learner.pass_until(newest, 1.0, self.stop)?.ok_or(Stopped)?;
@@ -143,7 +152,7 @@ impl Run<'_> {
             }
             loss
         } else {
-            learner.loss(newest).into_iter().fold(PassLoss::default(), PassLoss::add)
+            validation.loss()
         };
         *fitted = None;
         progress.generation += 1;
@@ -156,6 +165,8 @@ impl Run<'_> {
         let event = TrainEvent::Learned {
             generation,
             loss: loss.rmse(),
+            errors_by_empties: validation.errors(),
+            slopes_by_empties: validation.slopes(),
             games: progress.games,
             positions: progress.positions,
             updates,

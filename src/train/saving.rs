@@ -6,9 +6,8 @@ use super::checkpoint::Checkpoint;
 use super::directory::{BEST, CHECKPOINT, LAST, PREVIOUS_CHECKPOINT};
 use super::event::TrainEvent;
 use super::keeper::Halt;
-use super::room;
 use super::run::{Run, Saved};
-use super::state::{Progress, Stand};
+use super::state::Stand;
 use crate::weights::{Provenance, WeightFile};
 
 /// A checkpoint is written at the end of a generation if the last is older than this. The journal makes good for the time
@@ -58,9 +57,8 @@ impl Run<'_> {
         let seconds = began.elapsed().as_secs_f64();
         self.state.progress.pace.checkpoint = seconds;
         self.keeper.tell(&TrainEvent::Checkpoint { generation: self.state.progress.generation, seconds })?;
-        let Progress { generation, pace, .. } = self.state.progress;
-        let left = self.budget.seconds.map_or(0.0, |limit| limit - self.clock.elapsed());
-        self.keeper.look_at_room(room::of_seconds(&self.config, &pace, generation, left))
+        let needed = self.growth.needed(&self.config, &self.budget, &self.state.progress, self.clock.elapsed());
+        needed.map_or(Ok(()), |needed| self.keeper.look_at_room(needed))
     }
 
     /// Writes the checkpoint, keeping the one before, then `last.fsw`, and removes the games that neither checkpoint needs unless

@@ -6,6 +6,7 @@ use flipside::board::{Transcript, canonical};
 use flipside::book::{Book, BookError, GameCounts, Leaf, check, count_games, fix, learn_game, merge};
 use rand::{RngExt, SeedableRng};
 use rand_chacha::ChaCha8Rng;
+use sha2::{Digest, Sha256};
 
 use crate::support::*;
 
@@ -22,9 +23,9 @@ fn black_discs(game: &Transcript) -> i32 {
 
 /// A book of random games, none of its positions searched.
 fn counted(path: &std::path::Path, games: &[Transcript]) {
-    let mut counts = GameCounts::default();
-    games.iter().for_each(|game| counts.add(&game.steps(), black_discs(game), 30));
-    count_games(&mut Book::edit_or_create(path).unwrap(), &counts).unwrap();
+    let mut counts = GameCounts::new(path).unwrap();
+    games.iter().for_each(|game| counts.add(&game.steps(), black_discs(game), 30).unwrap());
+    count_games(&mut Book::edit_or_create(path).unwrap(), counts, 1).unwrap();
 }
 
 #[test]
@@ -119,6 +120,60 @@ fn damage_is_told_with_its_place_and_the_rest_is_saved() {
     assert!(Book::open(&path).err().unwrap().to_string().contains("only 0 bytes"));
     fs::write(&path, [0x55; 400]).unwrap();
     assert!(Book::open(&path).err().unwrap().to_string().contains("not the first bytes of a book"));
+}
+
+/// The bytes of a book with other fields in its header, its checksum made right.
+fn with_header(bytes: &[u8], at: usize, field: &[u8]) -> Vec<u8> {
+    let mut bytes = bytes.to_vec();
+    bytes[at..at + field.len()].copy_from_slice(field);
+    let check = Sha256::digest(&bytes[..64]);
+    bytes[64..72].copy_from_slice(&check[..8]);
+    bytes
+}
+
+#[test]
+fn a_header_that_claims_what_is_not_there_allocates_nothing() {
+    let (_folder, path) = place();
+    counted(&path, &random_games(20, 8));
+    let whole = fs::read(&path).unwrap();
+    let claims: [(usize, &[u8], &str); 5] = [
+        (16, &u64::MAX.to_le_bytes(), "offset 16"),
+        (16, &(1u64 << 56).to_le_bytes(), "offset 16"),
+        (24, &u64::MAX.to_le_bytes(), "offset 16"),
+        (24, &8u64.to_le_bytes(), "the index is damaged"),
+        // As a big-endian machine writes it.
+        (8, &1u32.to_be_bytes(), "offset 8: a book of version 16777216"),
+    ];
+    for (at, field, what) in claims {
+        fs::write(&path, with_header(&whole, at, field)).unwrap();
+        let error = Book::open(&path).err().unwrap().to_string();
+        assert!(error.contains(what), "{error}");
+    }
+    // A batch may claim as much as it likes.
+    for claim in [[u32::MAX, u32::MAX], [0, u32::MAX], [255, 1]] {
+        let batch = [b"FSBB".to_vec(), claim[0].to_le_bytes().to_vec(), claim[1].to_le_bytes().to_vec(), vec![0; 40]];
+        fs::write(&path, [&whole[..], &batch.concat()].concat()).unwrap();
+        let book = Book::open(&path).unwrap();
+        assert_eq!(book.dropped(), 52, "what is cut off does not count");
+    }
+}
+
+#[test]
+fn values_that_do_not_follow_are_found_and_made_right() {
+    let (_folder, path) = place();
+    grow(&path, 120, 2, &NEVER);
+    let whole = fs::read(&path).unwrap();
+    let mut bytes = whole.clone();
+    // The value of the third position of the first block, with the block's checksum made right.
+    let (first, records) = (72, 120 * 50);
+    bytes[first + 2 * 50 + 43] ^= 0x11;
+    let check_sum = Sha256::digest(&bytes[first..first + records]);
+    bytes[first + records..first + records + 8].copy_from_slice(&check_sum[..8]);
+    fs::write(&path, bytes).unwrap();
+    let faults = check(&path).unwrap();
+    assert!(faults.damage.is_empty() && faults.inconsistent == 1 && faults.example.is_some(), "{faults:?}");
+    assert_eq!(fix(&path).unwrap().inconsistent, 1);
+    assert!(fs::read(&path).unwrap() == whole, "all that follows is computed");
 }
 
 #[test]

@@ -39,6 +39,11 @@ fn books_come_back_from_every_format() {
 type Scored = (i8, u8);
 
 /// An Edax book of positions with their links and leaves, byte by byte.
+///
+/// After `book_save`, `position_write` and `book.h` of Edax 4 (github.com/abulmo/edax-reversi): the header is written field by field,
+/// two u32 (`XADE` and `KOOB` as little-endian machines have them), version and release, a structure of a short and five bytes (8 with its
+/// padding), one of five ints, and an int: 42 bytes. A position has two u64, four u32, three shorts, two bytes, the links and the leaf of
+/// a byte each for score and move; 64 is a pass, 65 no move, and -127 no score. Edax reads to the end of the file.
 fn edax(positions: &[(Position, &[Scored], Scored)]) -> Vec<u8> {
     let mut bytes = b"XADEKOOB\x04\x04".to_vec();
     bytes.extend([0xe6, 0x07, 1, 2, 3, 4, 5, 0]);
@@ -98,6 +103,31 @@ fn an_edax_book_is_read_byte_by_byte() {
 }
 
 #[test]
+fn links_in_a_circle_and_leaves_that_are_no_moves_do_no_harm() {
+    let (folder, path) = place();
+    let file = folder.path().join("book.dat");
+    let start = canonical(Position::START);
+    let first = Square::lowest(start.moves());
+    let next = canonical(start.play(first));
+    // Passes to and fro, a link to itself, a link to what is not there, the same position twice.
+    let pass = (0, 64);
+    let book = edax(&[
+        (start, &[pass, pass, (5, first.index() as u8)], (-127, 65)),
+        (start.pass(), &[pass], (-127, 65)),
+        (next, &[(3, 0), (3, 200)], (127, 27)),
+        (next, &[], (4, Square::lowest(next.moves()).index() as u8)),
+    ]);
+    fs::write(&file, &book).unwrap();
+    let done = import(&file, BookFormat::Edax, &path, &errors()).unwrap();
+    assert_eq!((done.read, done.positions), (4, 2));
+    assert!(check(&path).unwrap().is_none());
+    let value = Book::open(&path).unwrap().get(Position::START).unwrap().unwrap().derived.value.unwrap();
+    assert_eq!(value.rounded_discs(), -4, "of two entries of a position, the one that knows a move counts");
+}
+
+/// After `.egbk3` as Egaroucid's `book.hpp` reads it (github.com/Nyanyan/Egaroucid): 25 bytes a position, no padding; a move is the
+/// number of its bit, as the discs are; 65 is no move, -126 no value, -1 no level.
+#[test]
 fn an_egaroucid_book_is_read_byte_by_byte() {
     let (folder, path) = place();
     let file = folder.path().join("book.egbk3");
@@ -122,6 +152,11 @@ fn an_egaroucid_book_is_read_byte_by_byte() {
     assert_eq!((leaf.to, leaf.score.rounded_discs(), leaf.depth), (Some(reply), -2, 11));
     // The start's own value gives way to that of the position after f5.
     assert_eq!(own.get(Position::START).unwrap().unwrap().derived.value.unwrap().rounded_discs(), 2);
+    // The number of positions as a big-endian machine writes it.
+    let foreign = [&bytes[..10], &2i32.to_be_bytes(), &bytes[14..]].concat();
+    fs::write(&file, foreign).unwrap();
+    let error = import(&file, BookFormat::Egaroucid, &path, &errors()).unwrap_err().to_string();
+    assert!(error.contains("offset 10: the header announces 33554432 positions, the file has 2"), "{error}");
     for (at, what) in [(9, "offset 9: an Egaroucid book of version"), (10, "offset 10: the header announces")] {
         let mut wrong = bytes.clone();
         wrong[at] ^= 0x10;

@@ -56,6 +56,35 @@ fn values_are_those_of_negamax_over_the_book() {
     }
 }
 
+#[test]
+fn every_position_of_a_grown_book_knows_its_best_unplayed_move() {
+    let (_folder, path) = place();
+    grow(&path, 300, 2, &NEVER);
+    let before = fs::read(&path).unwrap();
+    let mut book = Book::open(&path).unwrap();
+    let mut open = vec![canonical(Position::START)];
+    while let Some(position) = open.pop() {
+        let Some(record) = book.get(position).unwrap() else { continue };
+        let mut in_book = Vec::new();
+        for (to, link) in links(position) {
+            if let Link::To { position: next, .. } = link
+                && book.get(next).unwrap().is_some()
+            {
+                in_book.push(to);
+                open.push(next);
+            }
+        }
+        match record.leaf {
+            Leaf::Best(leaf) => assert!(leaf.exact || in_book.iter().all(|&to| Some(to) != leaf.to)),
+            Leaf::AllPlayed => assert_eq!(in_book.len(), position.moves().count_ones() as usize),
+            Leaf::Unsearched => panic!("{record:?}"),
+        }
+    }
+    drop(book);
+    assert_eq!(grow(&path, 300, 2, &NEVER), GrowthEnd::Done);
+    assert!(fs::read(&path).unwrap() == before, "nothing is left to do");
+}
+
 /// The value by its definition.
 fn naive(book: &mut Book, position: Position, known: &mut HashMap<Position, Score>) -> Score {
     let position = canonical(position);

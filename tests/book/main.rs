@@ -7,5 +7,6 @@ mod commands;
 mod files;
 mod foreign;
 mod growing;
+mod large;
 mod learning;
 mod support;

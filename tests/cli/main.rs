@@ -1,5 +1,7 @@
 //! The program as its users meet it: output, exit codes, errors.
 
+#[cfg(unix)]
+mod contrib;
 mod examples;
 mod files;
 mod fit;
@@ -14,4 +16,6 @@ mod reports;
 mod search;
 mod selective;
 mod support;
+#[cfg(unix)]
+mod terminal;
 mod train;

@@ -125,12 +125,24 @@ fn results_can_be_had_as_json() {
     let plain: f64 = stdout(&["eval", "-w", "mobility"], &start).trim().parse().unwrap();
     assert!((value["value"].as_f64().unwrap() - plain).abs() < 0.001, "{value}");
     let found = &objects(&stdout(&["search", "--depth", "4", "--json"], &start))[0];
-    assert!(found["move"].is_string() && found["nodes"].as_u64() > Some(4), "{found}");
+    assert!(found["move"].is_string() && found["nodes"].as_u64() > Some(4) && found["position"] == START, "{found}");
     let compared = objects(&stdout(&["search", "--depth", "3", "--compare", "--json"], &start));
     assert!(compared.len() > 5 && compared.iter().all(|row| row["values"] == compared[0]["values"]), "{compared:?}");
     let file = data("ffo/fforum-1-19.obf");
     let solved = objects(&stdout(&["solve", "--json", &file], ""));
     assert_eq!((solved.len(), &solved[0]["score"]), (20, &Value::from(18)), "{:?}", solved[0]);
+    let lines = fs::read_to_string(&file).unwrap();
+    for (found, line) in solved.iter().zip(lines.lines()) {
+        assert!(line.starts_with(found["position"].as_str().unwrap()), "{found} {line}");
+        let best = format!("{}:{:+}", found["move"].as_str().unwrap().to_uppercase(), found["score"].as_i64().unwrap());
+        assert!(line.contains(&best), "{best} {line}");
+        assert!(
+            found["empties"].as_u64() >= Some(14) && found["nodes"].as_u64() > Some(0) && found["seconds"].is_number()
+        );
+    }
+    assert_eq!(solved[19]["positions"], 19);
+    let won = &objects(&stdout(&["solve", "--wld", "--json"], lines.lines().next().unwrap()))[0];
+    assert_eq!(won["score"], "win", "{won}");
     let table = objects(&stdout(&["accuracy", "mobility", &file, "--json"], ""));
     let all = table.last().unwrap();
     assert!(all["empties"].is_null() && all["rmse"].as_f64() > Some(0.0), "{all}");

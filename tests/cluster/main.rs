@@ -17,17 +17,18 @@ use rustix::process::Signal;
 use support::*;
 
 #[test]
-fn workers_may_be_killed_frozen_and_stopped() {
+fn workers_may_be_killed_frozen_slow_and_stopped() {
     let Some(folder) = folder() else { return };
     let folder = folder.path();
     let broker = Broker::start(folder);
-    let [mut killed, mut frozen, mut stopped] =
-        ["killed", "frozen", "stopped"].map(|name| worker(folder, name, &broker.url(), "run"));
+    let [mut killed, mut frozen, mut slow, mut stopped] =
+        ["killed", "frozen", "slow", "stopped"].map(|name| worker(folder, name, &broker.url(), "run"));
     let mut train = train(folder, "run", Some(&broker.url()), &[]);
     let run = folder.join("run");
-    for worker in [&mut killed, &mut frozen, &mut stopped] {
+    for worker in [&mut killed, &mut frozen, &mut slow, &mut stopped] {
         worker.wait_for("as the coordinator did");
     }
+    let slow = Slowed::from(slow);
     wait_for_more(&mut train, &run, 1);
     killed.kill();
     wait_for_more(&mut train, &run, 1);
@@ -39,7 +40,7 @@ fn workers_may_be_killed_frozen_and_stopped() {
     let mut late = worker(folder, "late", &broker.url(), "run");
     late.wait_for("as the coordinator did");
     let status = || String::from_utf8(flipside(&["status"]).arg(&run).output().unwrap().stdout).unwrap();
-    while status().matches("worker\t").count() < 4 || !status().contains(" games, gone, last sign ") {
+    while status().matches("worker\t").count() < 5 || !status().contains(" games, gone, last sign ") {
         assert!(train.is_running(), "{}\n{}", status(), train.said());
         pause();
     }
@@ -48,7 +49,7 @@ fn workers_may_be_killed_frozen_and_stopped() {
     assert_undisturbed(&run);
     // Those that are left learn that it is over, also who slept meanwhile.
     frozen.signal(Signal::CONT);
-    for worker in [&mut frozen, &mut late] {
+    for worker in [&mut frozen, &mut slow.at_full_speed(), &mut late] {
         let said = worker.ends_with(0);
         assert!(said.contains("is finished"), "{said}");
     }
@@ -143,6 +144,9 @@ fn the_brokers_disk_may_be_full() {
     worker.wait_for("as the coordinator did");
     fill();
     wait_for_more(&mut first, &run, 2);
+    while ![&first, &worker].iter().any(|process| process.said().contains("is its disk full?")) {
+        pause();
+    }
     stop(&mut first);
     // There is room again, until the run is about to end.
     fs::remove_file(&filler).unwrap();

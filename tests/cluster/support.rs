@@ -4,9 +4,11 @@ use std::fs::{self, File};
 use std::net::TcpListener;
 use std::path::{Path, PathBuf};
 use std::process::{Child, Command, ExitStatus, Stdio};
-use std::thread::sleep;
+use std::sync::Arc;
+use std::thread::{sleep, spawn};
 use std::time::Duration;
 
+use rustix::process::Signal;
 use tempfile::TempDir;
 
 /// A folder for one test, with a configuration whose generations take a moment. None, and a word on it, where there is no broker to be had.
@@ -74,7 +76,7 @@ impl Process {
         }
     }
 
-    pub fn signal(&self, signal: rustix::process::Signal) {
+    pub fn signal(&self, signal: Signal) {
         let pid = rustix::process::Pid::from_child(&self.child);
         let _ = rustix::process::kill_process(pid, signal);
     }
@@ -104,6 +106,39 @@ impl Process {
 impl Drop for Process {
     fn drop(&mut self) {
         self.kill();
+    }
+}
+
+/// A process that gets a tenth of its time.
+pub struct Slowed(Arc<Process>);
+
+impl From<Process> for Slowed {
+    fn from(process: Process) -> Self {
+        let process = Arc::new(process);
+        let braked = Arc::downgrade(&process);
+        spawn(move || {
+            while let Some(process) = braked.upgrade() {
+                process.signal(Signal::STOP);
+                sleep(Duration::from_millis(90));
+                process.signal(Signal::CONT);
+                drop(process);
+                sleep(Duration::from_millis(10));
+            }
+        });
+        Self(process)
+    }
+}
+
+impl Slowed {
+    pub fn at_full_speed(self) -> Process {
+        let mut process = self.0;
+        loop {
+            match Arc::try_unwrap(process) {
+                Ok(process) => return process,
+                Err(braked) => process = braked,
+            }
+            sleep(Duration::from_millis(1));
+        }
     }
 }
 
@@ -163,7 +198,7 @@ pub fn train(folder: &Path, run: &str, url: Option<&str>, options: &[&str]) -> P
 
 /// Stops a coordinator. However fast the machine is, what had to happen before has happened.
 pub fn stop(train: &mut Process) -> String {
-    train.signal(rustix::process::Signal::TERM);
+    train.signal(Signal::TERM);
     train.ends_with(75)
 }
 

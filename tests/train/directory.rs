@@ -338,6 +338,38 @@ fn changes_hold_from_the_next_generation_on_and_are_told() {
 }
 
 #[test]
+fn generations_that_are_learned_again_are_told() {
+    let config = TrainConfig { gate: GateConfig { every: 0, ..tiny().gate }, ..tiny() };
+    let (directory, stop) = (tempfile::tempdir().unwrap(), AtomicBool::new(false));
+    let budget = generations(9);
+    let request = TrainRequest { budget, ..request(&config, directory.path(), &stop) };
+    let outcome = train(&request, &mut |event| {
+        stop.fetch_or(matches!(event, TrainEvent::Learned { generation: 5, .. }), Relaxed);
+    });
+    assert_eq!(outcome.unwrap(), Outcome::Stopped);
+    stop.store(false, Relaxed);
+    let mut told = Vec::new();
+    let request = TrainRequest { budget: Budget { seconds: Some(1e-3), ..Budget::default() }, ..request };
+    train(&request, &mut |event| told.push(event.clone())).unwrap();
+    let Some(&TrainEvent::Start { generation, again, .. }) =
+        told.iter().find(|event| matches!(event, TrainEvent::Start { .. }))
+    else {
+        panic!("{told:?}")
+    };
+    // Where the last checkpoint is depends on the clock, how far the run had come does not.
+    assert_eq!(generation + again, 6);
+    // Although the time is up: what was learned is not lost.
+    assert!(matches!(told.last(), Some(TrainEvent::End { generation: 6, finished: true, .. })), "{told:?}");
+    let validated = |event: &TrainEvent| match event {
+        TrainEvent::Learned { errors_by_empties, slopes_by_empties, .. } => {
+            errors_by_empties.len() == 61 && errors_by_empties[20].is_some() && slopes_by_empties.len() == 61
+        }
+        _ => true,
+    };
+    assert!(told.iter().all(validated), "{told:?}");
+}
+
+#[test]
 fn a_run_has_best_weights_from_its_first_generation_on() {
     let config = TrainConfig { gate: GateConfig { every: 0, ..tiny().gate }, ..tiny() };
     let directory = tempfile::tempdir().unwrap();

@@ -4,7 +4,8 @@ use std::io::{Read, Write};
 
 use super::{Entry, ExportError, Source, Stop, before_pass, level_of, level_of_all};
 use crate::board::{Position, Square};
-use crate::book::derive::{children_in, open_leaf};
+use crate::book::derive::{Child, open_leaf};
+use crate::book::rebuild::with_children;
 use crate::book::record::Record;
 use crate::book::store::Book;
 use crate::eval::Score;
@@ -74,20 +75,14 @@ pub(super) fn write(book: &mut Book, out: &mut dyn Write) -> Result<u64, ExportE
         out.write_all(&option.to_le_bytes())?;
     }
     out.write_all(&number.to_le_bytes())?;
-    for discs in crate::book::rebuild::PLIES {
-        let records = book.scan(discs..discs + 1).collect::<Result<Vec<_>, _>>()?;
-        for record in records {
-            write_position(book, &record, level, out)?;
-        }
-    }
+    with_children(book, |record, children| Ok::<_, ExportError>(write_position(&record, &children, level, out)?))?;
     Ok(count)
 }
 
-fn write_position(book: &mut Book, record: &Record, level: u8, out: &mut dyn Write) -> Result<(), ExportError> {
-    let children = children_in(book, record.position)?;
+fn write_position(record: &Record, children: &[Child], level: u8, out: &mut dyn Write) -> std::io::Result<()> {
     let known = children.iter().filter_map(|child| Some((child.to.index() as u8, child.derived.value?)));
     let links: Vec<(i8, u8)> = known.map(|(to, value)| (whole(value), to)).collect();
-    let leaf = open_leaf(record, &children).and_then(|leaf| Some((whole(leaf.score), leaf.to?.index() as u8)));
+    let leaf = open_leaf(record, children).and_then(|leaf| Some((whole(leaf.score), leaf.to?.index() as u8)));
     let leaf = leaf.filter(|(_, to)| links.iter().all(|(_, linked)| linked != to));
     let value = record.derived.value.map_or(NO_SCORE, whole);
     let level = level_of(record, level);

@@ -7,7 +7,8 @@ use std::io::{Read, Write};
 
 use super::{Entry, ExportError, Source, Stop, level_of, level_of_all};
 use crate::board::{Position, Square};
-use crate::book::derive::{children_in, open_leaf};
+use crate::book::derive::open_leaf;
+use crate::book::rebuild::with_children;
 use crate::book::store::Book;
 
 pub(super) const MAGIC: [u8; 9] = *b"DICUORAGE";
@@ -61,20 +62,15 @@ pub(super) fn write(book: &mut Book, out: &mut dyn Write) -> Result<u64, ExportE
     out.write_all(&MAGIC)?;
     out.write_all(&[VERSION])?;
     out.write_all(&number.to_le_bytes())?;
-    for discs in crate::book::rebuild::PLIES {
-        let records = book.scan(discs..discs + 1).collect::<Result<Vec<_>, _>>()?;
-        for record in records {
-            let Some(value) = record.derived.value else { continue };
-            let level = level_of(&record, level);
-            let children = children_in(book, record.position)?;
-            let leaf = open_leaf(&record, &children)
-                .and_then(|leaf| Some([leaf.score.rounded_discs() as i8 as u8, leaf.to?.index() as u8, leaf.depth]));
-            out.write_all(&record.position.player.to_le_bytes())?;
-            out.write_all(&record.position.opponent.to_le_bytes())?;
-            out.write_all(&[value.rounded_discs() as i8 as u8, level])?;
-            out.write_all(&1u32.to_le_bytes())?;
-            out.write_all(&leaf.unwrap_or(NO_LEAF))?;
-        }
-    }
+    with_children(book, |record, children| {
+        let Some(value) = record.derived.value else { return Ok(()) };
+        let leaf = open_leaf(&record, &children)
+            .and_then(|leaf| Some([leaf.score.rounded_discs() as i8 as u8, leaf.to?.index() as u8, leaf.depth]));
+        out.write_all(&record.position.player.to_le_bytes())?;
+        out.write_all(&record.position.opponent.to_le_bytes())?;
+        out.write_all(&[value.rounded_discs() as i8 as u8, level_of(&record, level)])?;
+        out.write_all(&1u32.to_le_bytes())?;
+        Ok::<_, ExportError>(out.write_all(&leaf.unwrap_or(NO_LEAF))?)
+    })?;
     Ok(count)
 }

@@ -4,7 +4,8 @@ use std::io::{BufRead, Read, Write};
 
 use super::{Entry, ExportError, Stop, level_of, level_of_all};
 use crate::board::{Diagram, ScoredDiagram, Side, Square};
-use crate::book::derive::{children_in, open_leaf};
+use crate::book::derive::open_leaf;
+use crate::book::rebuild::with_children;
 use crate::book::store::Book;
 use crate::record::lines::write_position;
 
@@ -53,19 +54,15 @@ fn parse(text: &str) -> Result<Entry, String> {
 pub(super) fn write(book: &mut Book, out: &mut dyn Write) -> Result<u64, ExportError> {
     let level = level_of_all(book)?;
     let mut count = 0;
-    for discs in crate::book::rebuild::PLIES {
-        let records = book.scan(discs..discs + 1).collect::<Result<Vec<_>, _>>()?;
-        for record in records {
-            let level = level_of(&record, level);
-            let children = children_in(book, record.position)?;
-            let leaf =
-                open_leaf(&record, &children).and_then(|leaf| Some((leaf.to?.to_string(), leaf.score.rounded_discs())));
-            let (to, score) = leaf.unwrap_or_else(|| ("--".to_owned(), -127));
-            let diagram = Diagram { position: record.position, side: Side::Black };
-            writeln!(out, "{diagram},{level},{to},{score}")?;
-            count += 1;
-        }
-    }
+    with_children(book, |record, children| {
+        let level = level_of(&record, level);
+        let leaf =
+            open_leaf(&record, &children).and_then(|leaf| Some((leaf.to?.to_string(), leaf.score.rounded_discs())));
+        let (to, score) = leaf.unwrap_or_else(|| ("--".to_owned(), -127));
+        let diagram = Diagram { position: record.position, side: Side::Black };
+        count += 1;
+        Ok::<_, ExportError>(writeln!(out, "{diagram},{level},{to},{score}")?)
+    })?;
     Ok(count)
 }
 

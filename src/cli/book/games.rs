@@ -21,8 +21,8 @@ use crate::record::{Format, Game, Record, read};
 
 /// Add recorded games to a book: their positions, and how the games ended
 ///
-/// Games are f5d6 transcripts, GGF, WTHOR, logs of `match --games`, or all kept games of a run's directory; those that are not over or began
-/// elsewhere are left out and counted.
+/// Games are f5d6 transcripts, GGF, WTHOR, logs of `match --games`, files of kept games (.fsg), or all kept games of a run's directory; those
+/// that are not over or began elsewhere are left out and counted.
 /// Games are counted once, at once; then the positions that are new are searched. When that is stopped (code 75), `book grow` goes on
 /// with it: do not add the same games twice.
 ///
@@ -54,19 +54,21 @@ impl AddArguments {
     /// Runs the command.
     pub fn run(self, session: &Session, out: &mut dyn Write) -> Result<(), CliError> {
         let searching = self.search.load(session)?;
-        let mut counts = GameCounts::default();
+        let mut counts = GameCounts::new(&self.book).map_err(cannot_change)?;
         let mut left_out = 0;
         for path in &self.games {
             left_out += if path.is_dir() {
                 self.read_run(path, &mut counts, session)?
+            } else if is_kept(path) {
+                self.read_kept(path, &mut counts)?
             } else {
                 self.read(path, &mut counts, session)?
             };
         }
-        counts.retain(self.min_games);
+        let games = counts.games;
         let mut book = edit(&self.book, true, session)?;
         let before = book.len();
-        count_games(&mut book, &counts).map_err(cannot_change)?;
+        count_games(&mut book, counts, self.min_games).map_err(cannot_change)?;
         let stop = stop_on_signals()?;
         let mut meter = None;
         let searched = with_evaluator!(&searching.evaluator, evaluator => {
@@ -78,7 +80,7 @@ impl AddArguments {
         if let Some(meter) = meter {
             meter.finish();
         }
-        writeln!(out, "games\t{}\nleft out\t{left_out}", counts.games)?;
+        writeln!(out, "games\t{games}\nleft out\t{left_out}")?;
         writeln!(out, "positions\t{}\nnew\t{}", book.len(), book.len() - before)?;
         match searched {
             Ok(_) => Ok(()),
@@ -101,7 +103,7 @@ impl AddArguments {
         for record in read(&bytes, format).context(|| format!("cannot read {name} as {format}"))? {
             match record {
                 Ok(Record::Game(game)) if is_whole(&game) => {
-                    self.count(&game.steps().collect::<Vec<_>>(), game.last(), counts);
+                    self.count(&game.steps().collect::<Vec<_>>(), game.last(), counts)?;
                 }
                 Ok(_) => left_out += 1,
                 Err(error) => {
@@ -121,39 +123,50 @@ impl AddArguments {
         for entry in fs::read_dir(&folder).context(cannot)? {
             files.push(entry.context(cannot)?.path());
         }
-        files.retain(|path| path.extension().is_some_and(|extension| extension == "fsg"));
+        files.retain(|path| is_kept(path));
         files.sort();
         let (mut left_out, mut meter) = (0, Meter::new(session, files.len() as u64, "generations"));
         for (done, path) in files.iter().enumerate() {
-            let cannot = || format!("cannot read the games of `{}`", path.display());
-            let mut reader = GamesReader::open(path).context(cannot)?;
-            loop {
-                let block = match reader.next_block() {
-                    Ok(Some(block)) => block,
-                    // What a crash cut off does not count.
-                    Ok(None) | Err(GamesError::Torn { .. }) => break,
-                    Err(error) => return Err(error).context(cannot),
-                };
-                for game in block.decode().context(cannot)?.games {
-                    match Transcript::from_moves(game.moves()) {
-                        Ok(game) if game.last().position.is_game_over() => {
-                            self.count(&game.steps(), game.last(), counts);
-                        }
-                        _ => left_out += 1,
-                    }
-                }
-            }
+            left_out += self.read_kept(path, counts)?;
             meter.show(done as u64 + 1, || format!("{} games", counts.games));
         }
         meter.finish();
         Ok(left_out)
     }
 
-    fn count(&self, steps: &[(Diagram, Square)], last: Diagram, counts: &mut GameCounts) {
+    /// Counts the games of a games file; the number of those that were left out.
+    fn read_kept(&self, path: &Path, counts: &mut GameCounts) -> Result<u64, CliError> {
+        let cannot = || format!("cannot read the games of `{}`", path.display());
+        let mut reader = GamesReader::open(path).context(cannot)?;
+        let mut left_out = 0;
+        loop {
+            let block = match reader.next_block() {
+                Ok(Some(block)) => block,
+                // What a crash cut off does not count.
+                Ok(None) | Err(GamesError::Torn { .. }) => return Ok(left_out),
+                Err(error) => return Err(error).context(cannot),
+            };
+            for game in block.decode().context(cannot)?.games {
+                match Transcript::from_moves(game.moves()) {
+                    Ok(game) if game.last().position.is_game_over() => {
+                        self.count(&game.steps(), game.last(), counts)?;
+                    }
+                    _ => left_out += 1,
+                }
+            }
+        }
+    }
+
+    fn count(&self, steps: &[(Diagram, Square)], last: Diagram, counts: &mut GameCounts) -> Result<(), CliError> {
         let discs = last.position.final_score();
         let black = if last.side == Side::Black { discs } else { -discs };
-        counts.add(steps, black, self.min_empties);
+        counts.add(steps, black, self.min_empties).map_err(cannot_change)
     }
+}
+
+/// Whether a file has games that a run has kept.
+fn is_kept(path: &Path) -> bool {
+    path.extension().is_some_and(|extension| extension == "fsg")
 }
 
 fn is_whole(game: &Game) -> bool {

@@ -14,7 +14,8 @@ use crate::storage::hex;
 
 /// Show what a book knows of a position: its moves, best first, with values, errors and games
 ///
-/// A line each for the position (its value, the error, games and their mean result) and for its moves, separated by tabs. Values are in
+/// A line each for the position (its value, the error, games with the mean and the standard deviation of their results, and those that
+/// were won, drawn and lost) and for its moves, separated by tabs. Values are in
 /// discs for the player to move, errors are standard deviations; `-` is what is not known. `leaf` is the best move that leads nowhere
 /// in the book, with the plies it was searched.
 #[derive(Args, Debug)]
@@ -46,7 +47,7 @@ impl ShowArguments {
         let (record, moves) = book.moves(diagram.position).map_err(cannot_read)?.ok_or_else(unknown)?;
         writeln!(out, "book\t{total} positions")?;
         write_position(&record, book.weights(), out)?;
-        writeln!(out, "move\tvalue\terror\tgames\tmean\twins\tdraws\tlosses\t")?;
+        writeln!(out, "move\tvalue\terror\tgames\tmean\tdeviation\twins\tdraws\tlosses\t")?;
         moves.iter().try_for_each(|known| write_move(known, out))?;
         if self.line {
             let mut line = String::new();
@@ -90,6 +91,7 @@ fn error(error: Deviation) -> String {
 }
 
 fn games(games: &Games) -> String {
-    let mean = games.mean().map_or("-".to_owned(), |(mean, _)| format!("{mean:+.2}"));
-    format!("{}\t{mean}\t{}\t{}\t{}", games.count(), games.wins, games.draws, games.losses)
+    let known = games.mean().map(|(mean, deviation)| (format!("{mean:+.2}"), format!("{deviation:.2}")));
+    let (mean, deviation) = known.unwrap_or_else(|| ("-".to_owned(), "-".to_owned()));
+    format!("{}\t{mean}\t{deviation}\t{}\t{}\t{}", games.count(), games.wins, games.draws, games.losses)
 }

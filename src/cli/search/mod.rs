@@ -20,7 +20,7 @@ use super::meter::Meter;
 use super::output::Output;
 use super::selectivity::SelectivityArgument;
 use super::session::Session;
-use crate::board::Position;
+use crate::board::Diagram;
 use crate::eval::{Evaluator, Score};
 use crate::textbook::{Algorithm, Options, Ordering, OthelloTree};
 use compare::Comparison;
@@ -203,22 +203,23 @@ impl SearchArguments {
             self.textbook.plot.as_deref().map(|path| Output::check(path, inputs.into_iter().flatten())).transpose()?;
         let searches = self.textbook.compare.map(|compared| self.textbook.searches(compared)).transpose()?;
         let evaluator = self.weights.choice().load_for(self.selective.selectivity)?;
-        let positions: Vec<_> =
-            read_positions(&self.file, session)?.iter().map(|scored| scored.diagram.position).collect();
+        let diagrams: Vec<Diagram> =
+            read_positions(&self.file, session)?.into_iter().map(|scored| scored.diagram).collect();
         with_evaluator!(&evaluator, evaluator => match searches {
             Some(searches) => {
                 let json = self.json.json;
+                let positions: Vec<_> = diagrams.iter().map(|diagram| diagram.position).collect();
                 let comparison = Comparison { evaluator, positions: &positions, searches, json };
                 comparison.run(self.depth, plot.as_ref(), session, out)
             }
-            None => self.search(evaluator, &positions, session, out),
+            None => self.search(evaluator, &diagrams, session, out),
         })
     }
 
     fn search<E: Evaluator>(
         &self,
         evaluator: &E,
-        positions: &[Position],
+        diagrams: &[Diagram],
         session: &Session,
         out: &mut dyn Write,
     ) -> Result<(), CliError> {
@@ -232,26 +233,25 @@ impl SearchArguments {
         if !self.json.json {
             writeln!(out, "score\tmove\tnodes\tseconds\tline")?;
         }
-        let mut meter = Meter::new(session, positions.len() as u64, "positions");
+        let mut meter = Meter::new(session, diagrams.len() as u64, "positions");
         let mut done = 0;
-        let search = |search: &mut Box<Search<'_>>, position: &Position| {
+        let search = |search: &mut Box<Search<'_>>, diagram: &Diagram| {
             let begin = Instant::now();
-            (search(position, self.depth), begin.elapsed().as_secs_f64())
+            (search(&diagram.position, self.depth), begin.elapsed().as_secs_f64())
         };
         in_order(
-            positions,
+            diagrams,
             at_once,
             || named.searcher(&tree, threads),
             search,
-            |position, (found, seconds)| {
+            |diagram, (found, seconds)| {
                 let best = found.best.map(|square| square.to_string());
                 let line: String = found.pv.iter().map(ToString::to_string).collect();
                 meter.aside(|| {
                     if self.json.json {
                         return write_json(
                             &json!({
-                                "player": format!("{:#018x}", position.player),
-                                "opponent": format!("{:#018x}", position.opponent),
+                                "position": diagram.to_string(),
                                 "depth": self.depth,
                                 "score": f64::from(found.score.discs()),
                                 "move": best,

@@ -1,0 +1,228 @@
+//! The Python package `flipside`: positions evaluated, searched and solved in NumPy arrays. `flipside.pyi` says what it has.
+
+use std::io;
+use std::path::{Path, PathBuf};
+use std::sync::atomic::{AtomicBool, Ordering::Relaxed};
+use std::sync::mpsc::{self, Receiver, RecvTimeoutError};
+use std::sync::{Mutex, PoisonError};
+use std::thread;
+use std::time::Duration;
+
+use flipside_core::board::{Position, parse_scored_diagrams};
+use flipside_core::eval::{PatternEvaluator, static_value};
+use flipside_core::search::{EndgameSolver, Searcher};
+use flipside_core::storage::FileError;
+use flipside_core::weights::WeightFile;
+use numpy::ndarray::{Array2, ArrayView1};
+use numpy::{IntoPyArray, PyArray1, PyArray2, PyReadonlyArray1, PyReadonlyArray2};
+use pyo3::exceptions::{PyImportError, PyTypeError, PyValueError};
+use pyo3::prelude::*;
+use pyo3::types::PyTuple;
+use rayon::prelude::*;
+
+/// Tables of a search and of a solver have 2^this entries.
+const LOG2_ENTRIES: u32 = 18;
+
+/// The deepest search, in plies.
+const MAX_DEPTH: u32 = 60;
+
+/// Their bits in EBX of CPUID's leaf 7.
+#[cfg(target_feature = "avx2")]
+const AVX2_AND_BMI2: u32 = 1 << 5 | 1 << 8;
+
+/// Work in Rust looks this often whether Python has a signal, such as Ctrl-C.
+const SIGNALS_EVERY: Duration = Duration::from_millis(100);
+
+/// Weights, ready for work.
+#[pyclass(frozen, module = "flipside")]
+struct Weights {
+    evaluator: PatternEvaluator,
+    hash: String,
+    patterns: String,
+}
+
+#[pymethods]
+impl Weights {
+    /// SHA-256 of the weights, which names them.
+    #[getter]
+    fn hash(&self) -> &str {
+        &self.hash
+    }
+
+    /// The name of their pattern set.
+    #[getter]
+    fn patterns(&self) -> &str {
+        &self.patterns
+    }
+
+    fn __repr__(&self) -> String {
+        format!("<flipside.Weights {} of {}>", &self.hash[..12], self.patterns)
+    }
+
+    /// Static values in discs for the player to move.
+    fn evaluate<'py>(&self, py: Python<'py>, boards: &Bound<'py, PyAny>) -> PyResult<Bound<'py, PyArray1<f32>>> {
+        let positions = positions_of(boards)?;
+        let value = |position: &Position| static_value(&self.evaluator, position).discs();
+        let values: Vec<f32> = interruptible(py, |_| positions.par_iter().map(value).collect())?;
+        Ok(values.into_pyarray(py))
+    }
+
+    /// Values in discs by a full-width search of `depth` plies, and the best moves.
+    fn search<'py>(&self, py: Python<'py>, boards: &Bound<'py, PyAny>, depth: u32) -> PyResult<Found<'py, f32>> {
+        if depth > MAX_DEPTH {
+            return Err(PyValueError::new_err(format!("depth is 0 to {MAX_DEPTH} plies, not {depth}")));
+        }
+        let positions = positions_of(boards)?;
+        let found: Option<Vec<_>> = interruptible(py, |stop| {
+            let search = |searcher: &mut Searcher<'_, PatternEvaluator>, position: &Position| {
+                searcher.forget();
+                let found = searcher.search_until(position, depth, stop);
+                (!stop.load(Relaxed)).then(|| (found.score.discs(), number(found.best)))
+            };
+            positions.par_iter().map_init(|| Searcher::new(&self.evaluator, LOG2_ENTRIES), search).collect()
+        })?;
+        Ok(arrays(py, found.expect("Python has no signal")))
+    }
+
+    /// Results with best play in discs for the player to move, and the best moves.
+    fn solve<'py>(&self, py: Python<'py>, boards: &Bound<'py, PyAny>) -> PyResult<Found<'py, i8>> {
+        let positions = positions_of(boards)?;
+        let found: Option<Vec<_>> = interruptible(py, |stop| {
+            let solve = |solver: &mut EndgameSolver<'_, PatternEvaluator>, position: &Position| {
+                solver.new_game();
+                let solved = solver.solve_until(*position, -64, 64, stop)?;
+                Some((solved.score.discs() as i8, number(solved.best)))
+            };
+            let solver = || EndgameSolver::with_evaluator(&self.evaluator, LOG2_ENTRIES);
+            positions.par_iter().with_max_len(1).map_init(solver, solve).collect()
+        })?;
+        Ok(arrays(py, found.expect("Python has no signal")))
+    }
+}
+
+/// Values, and the squares of the best moves.
+type Found<'py, T> = (Bound<'py, PyArray1<T>>, Bound<'py, PyArray1<i8>>);
+
+fn arrays<T: numpy::Element>(py: Python<'_>, found: Vec<(T, i8)>) -> Found<'_, T> {
+    let (values, moves): (Vec<T>, Vec<i8>) = found.into_iter().unzip();
+    (values.into_pyarray(py), moves.into_pyarray(py))
+}
+
+/// The number of a move's square, or -1.
+fn number(best: Option<flipside_core::board::Square>) -> i8 {
+    best.map_or(-1, |square| square.index() as i8)
+}
+
+/// Reads a weight file, or the weights that come with the program.
+#[pyfunction]
+#[pyo3(signature = (path = None))]
+fn load(py: Python<'_>, path: Option<PathBuf>) -> PyResult<Weights> {
+    let file = match path {
+        Some(path) => py.detach(|| WeightFile::load(&path)).map_err(|error| unreadable(&path, error))?,
+        None => WeightFile::embedded(),
+    };
+    let evaluator = PatternEvaluator::new(&file.model).map_err(|error| PyValueError::new_err(error.to_string()))?;
+    Ok(Weights { evaluator, hash: file.hash(), patterns: file.model.set.name.clone() })
+}
+
+/// Missing and unreadable files are Python's `OSError`s, damaged ones a `ValueError`.
+fn unreadable(path: &Path, error: FileError) -> PyErr {
+    match error {
+        FileError::Io { source, .. } => {
+            io::Error::new(source.kind(), format!("cannot read {}: {source}", path.display())).into()
+        }
+        other => PyValueError::new_err(other.to_string()),
+    }
+}
+
+/// Positions as text, one a line: boards, or the moves that lead to them.
+#[pyfunction]
+fn boards<'py>(py: Python<'py>, text: &str) -> PyResult<Bound<'py, PyArray2<u64>>> {
+    let diagrams = parse_scored_diagrams(text).map_err(|error| PyValueError::new_err(error.to_string()))?;
+    let discs = |scored: &flipside_core::board::ScoredDiagram| {
+        let Position { player, opponent } = scored.diagram.position;
+        [player, opponent]
+    };
+    let discs: Vec<u64> = diagrams.iter().flat_map(discs).collect();
+    let rows = discs.len() / 2;
+    Ok(Array2::from_shape_vec((rows, 2), discs).expect("two numbers a row").into_pyarray(py))
+}
+
+/// Positions from an array of shape (n, 2), or from two arrays of n: discs of the player to move, and of the opponent.
+fn positions_of(boards: &Bound<'_, PyAny>) -> PyResult<Vec<Position>> {
+    let expected = || {
+        PyTypeError::new_err(
+            "boards are a numpy.uint64 array of shape (n, 2), or a tuple of two of shape (n,): discs of the player to move, and of \
+             the opponent",
+        )
+    };
+    if let Ok(pair) = boards.cast::<PyTuple>() {
+        let (player, opponent): (PyReadonlyArray1<'_, u64>, PyReadonlyArray1<'_, u64>) =
+            pair.extract().map_err(|_| expected())?;
+        return together(player.as_array(), opponent.as_array());
+    }
+    let boards: PyReadonlyArray2<'_, u64> = boards.extract().map_err(|_| expected())?;
+    let boards = boards.as_array();
+    if boards.ncols() != 2 {
+        return Err(expected());
+    }
+    together(boards.column(0), boards.column(1))
+}
+
+fn together(player: ArrayView1<'_, u64>, opponent: ArrayView1<'_, u64>) -> PyResult<Vec<Position>> {
+    if player.len() != opponent.len() {
+        let (players, opponents) = (player.len(), opponent.len());
+        return Err(PyValueError::new_err(format!("{players} boards of the player, {opponents} of the opponent")));
+    }
+    let position = |(number, (&player, &opponent)): (usize, (&u64, &u64))| {
+        let both = player & opponent;
+        if both != 0 {
+            let error = format!("board {number}: square {} has discs of both sides", both.trailing_zeros());
+            return Err(PyValueError::new_err(error));
+        }
+        Ok(Position { player, opponent })
+    };
+    player.iter().zip(opponent).enumerate().map(position).collect()
+}
+
+/// Does work without holding Python up, and ends it early, by `stop`, where Python has a signal that raises an exception.
+fn interruptible<T: Send>(py: Python<'_>, work: impl FnOnce(&AtomicBool) -> T + Send) -> PyResult<T> {
+    let stop = AtomicBool::new(false);
+    thread::scope(|scope| {
+        let (working, done) = mpsc::channel::<()>();
+        // Without the GIL only what can be shared among threads can be waited for.
+        let done = Mutex::new(done);
+        let worker = scope.spawn(|| {
+            let _working = working;
+            work(&stop)
+        });
+        while py.detach(|| wait(&done)) == Err(RecvTimeoutError::Timeout) {
+            if let Err(signal) = py.check_signals() {
+                stop.store(true, Relaxed);
+                py.detach(|| worker.join().ok());
+                return Err(signal);
+            }
+        }
+        Ok(py.detach(|| worker.join()).unwrap_or_else(|panic| std::panic::resume_unwind(panic)))
+    })
+}
+
+fn wait(done: &Mutex<Receiver<()>>) -> Result<(), RecvTimeoutError> {
+    done.lock().unwrap_or_else(PoisonError::into_inner).recv_timeout(SIGNALS_EVERY)
+}
+
+/// Evaluating, searching and solving Othello positions by flipside's weights.
+#[pymodule(name = "flipside")]
+fn module(module: &Bound<'_, PyModule>) -> PyResult<()> {
+    // CPUID itself, since `is_x86_feature_detected!` is a constant for what the build has.
+    #[cfg(target_feature = "avx2")]
+    if std::arch::x86_64::__cpuid_count(7, 0).ebx & AVX2_AND_BMI2 != AVX2_AND_BMI2 {
+        return Err(PyImportError::new_err(
+            "this build needs a CPU with AVX2 and BMI2; for others build it with RUSTFLAGS=\"-C target-cpu=x86-64\"",
+        ));
+    }
+    module.add_class::<Weights>()?;
+    module.add_function(wrap_pyfunction!(load, module)?)?;
+    module.add_function(wrap_pyfunction!(boards, module)?)?;
+    module.add("__version__", env!("CARGO_PKG_VERSION"))
+}

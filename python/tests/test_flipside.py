@@ -1,0 +1,187 @@
+"""The package `flipside` against rules and searches written here without it."""
+
+import pathlib
+import random
+import signal
+import threading
+import time
+
+import numpy as np
+import pytest
+
+import flipside
+
+START = "---------------------------OX------XO--------------------------- X"
+DIRECTIONS = [(dx, dy) for dx in (-1, 0, 1) for dy in (-1, 0, 1) if (dx, dy) != (0, 0)]
+
+
+def flips(own, other, square):
+    """The discs a move turns."""
+    turned = 0
+    for dx, dy in DIRECTIONS:
+        x, y, line = square % 8 + dx, square // 8 + dy, 0
+        while 0 <= x < 8 and 0 <= y < 8 and other >> (x + 8 * y) & 1:
+            line |= 1 << (x + 8 * y)
+            x, y = x + dx, y + dy
+        if 0 <= x < 8 and 0 <= y < 8 and own >> (x + 8 * y) & 1:
+            turned |= line
+    return turned
+
+
+def moves(own, other):
+    """Legal moves, each with what it turns."""
+    empty = (square for square in range(64) if not (own | other) >> square & 1)
+    found = ((square, flips(own, other, square)) for square in empty)
+    return [(square, turned) for square, turned in found if turned]
+
+
+def some_boards(empties, count=3):
+    """Positions of random games, the player to move having one."""
+    chance, found = random.Random(empties), []
+    while len(found) < count:
+        own, other = 1 << 28 | 1 << 35, 1 << 27 | 1 << 36
+        while legal := moves(own, other) or moves(other, own):
+            if not moves(own, other):
+                own, other = other, own
+            if 64 - bin(own | other).count("1") == empties:
+                found.append([own, other])
+                break
+            square, turned = chance.choice(legal)
+            own, other = other ^ turned, own | turned | 1 << square
+    return np.array(found, dtype=np.uint64)
+
+
+def negamax(own, other, depth, leaf, alpha=-100.0, beta=100.0):
+    """The value by search to a depth, as flipside counts plies: a pass is none."""
+    legal = moves(own, other)
+    if not legal:
+        if moves(other, own):
+            return -negamax(other, own, depth, leaf, -beta, -alpha)
+        difference = bin(own).count("1") - bin(other).count("1")
+        empties = 64 - bin(own | other).count("1")
+        return difference + (empties if difference > 0 else -empties if difference < 0 else 0)
+    if depth == 0:
+        return leaf(own, other)
+    for square, turned in legal:
+        child = -negamax(other ^ turned, own | turned | 1 << square, depth - 1, leaf, -beta, -alpha)
+        alpha = max(alpha, child)
+        if alpha >= beta:
+            break
+    return alpha
+
+
+@pytest.fixture(scope="module")
+def weights():
+    return flipside.load()
+
+
+def test_boards_are_read_from_text():
+    boards = flipside.boards(f"{START}\nf5d6\n")
+    assert boards.dtype == np.uint64 and boards.shape == (2, 2)
+    assert boards[0].tolist() == [1 << 28 | 1 << 35, 1 << 27 | 1 << 36]
+    with pytest.raises(ValueError, match="line 2"):
+        flipside.boards(f"{START}\nnonsense")
+    assert flipside.boards("").shape == (0, 2)
+
+
+def test_weights_have_a_name(weights):
+    assert len(weights.hash) == 64 and weights.patterns in repr(weights) and weights.hash[:12] in repr(weights)
+    shipped = pathlib.Path(__file__).parents[2] / "weights" / "default.fsw"
+    assert flipside.load(shipped).hash == flipside.load(str(shipped)).hash == weights.hash
+
+
+def test_both_ways_to_give_boards_are_the_same(weights):
+    boards = some_boards(20)
+    pair = (boards[:, 0], boards[:, 1])
+    assert (weights.evaluate(boards) == weights.evaluate(pair)).all()
+    assert (weights.evaluate(np.asfortranarray(boards)) == weights.evaluate(boards)).all()
+    assert weights.evaluate(boards[::-1]).tolist() == weights.evaluate(boards).tolist()[::-1]
+
+
+def test_values_know_no_colours_and_symmetries(weights):
+    boards = flipside.boards("f5\nd3\nc4\ne6")
+    assert len(set(weights.evaluate(boards).tolist())) == 1
+    assert weights.evaluate(boards[:0]).shape == (0,)
+
+
+def test_a_search_is_negamax_over_static_values(weights):
+    boards = np.concatenate([some_boards(40, 2), some_boards(15, 1)])
+    static = {}
+
+    def leaf(own, other):
+        if (own, other) not in static:
+            static[own, other] = float(weights.evaluate(np.array([[own, other]], dtype=np.uint64))[0])
+        return static[own, other]
+
+    values, best = weights.search(boards, 3)
+    assert values.dtype == np.float32 and best.dtype == np.int8
+    for (own, other), value, move in zip(boards.tolist(), values, best):
+        assert value == pytest.approx(negamax(own, other, 3, leaf), abs=1e-6)
+        assert move in [square for square, _ in moves(own, other)]
+    assert weights.search(boards, 0)[0].tolist() == weights.evaluate(boards).tolist()
+
+
+def test_solving_is_negamax_to_the_end(weights):
+    boards = some_boards(7)
+    values, best = weights.solve(boards)
+    assert values.dtype == np.int8
+    for (own, other), value, move in zip(boards.tolist(), values, best):
+        assert value == negamax(own, other, 64, None)
+        turned = dict(moves(own, other))[int(move)]
+        assert -negamax(other ^ turned, own | turned | 1 << int(move), 64, None) == value
+
+
+def test_a_finished_game_has_no_move(weights):
+    full = np.array([[2**64 - 1, 0]], dtype=np.uint64)
+    for values, best in (weights.solve(full), weights.search(full, 4)):
+        assert (values.tolist(), best.tolist()) == ([64], [-1])
+
+
+def test_errors_are_exceptions(weights, tmp_path):
+    with pytest.raises(FileNotFoundError, match="nowhere.fsw"):
+        flipside.load(tmp_path / "nowhere.fsw")
+    damaged = tmp_path / "damaged.fsw"
+    damaged.write_bytes(b"no weights at all")
+    with pytest.raises(ValueError, match="damaged.fsw"):
+        flipside.load(damaged)
+    boards = flipside.boards(START)
+    for wrong in (boards.astype(np.int64), boards[0], boards.repeat(2, axis=1), [START], START, (boards, boards)):
+        with pytest.raises(TypeError, match="uint64"):
+            weights.evaluate(wrong)
+    with pytest.raises(ValueError, match="board 1: square 5"):
+        weights.evaluate(np.array([[1, 2], [32, 32]], dtype=np.uint64))
+    with pytest.raises(ValueError, match="2 boards of the player, 1 of the opponent"):
+        weights.evaluate((np.zeros(2, np.uint64), np.zeros(1, np.uint64)))
+    with pytest.raises(ValueError, match="0 to 60"):
+        weights.search(boards, 61)
+
+
+def test_others_run_meanwhile(weights):
+    """The GIL is free while Rust works: another thread counts, and a signal ends the work."""
+    hard = flipside.boards(START)
+    counted = []
+    over = threading.Event()
+
+    def count():
+        while not over.wait(0.01):
+            counted.append(time.monotonic())
+
+    class Enough(Exception):
+        pass
+
+    def enough(*_):
+        raise Enough
+
+    before = signal.signal(signal.SIGALRM, enough)
+    thread = threading.Thread(target=count)
+    thread.start()
+    try:
+        signal.setitimer(signal.ITIMER_REAL, 0.5)
+        with pytest.raises(Enough):
+            weights.solve(hard)
+    finally:
+        signal.setitimer(signal.ITIMER_REAL, 0)
+        signal.signal(signal.SIGALRM, before)
+        over.set()
+        thread.join()
+    assert len(counted) > 2

@@ -1,0 +1,73 @@
+//! Our own engine, to play against or to be served.
+
+use clap::Args;
+
+use crate::cli::error::CliError;
+use crate::cli::evaluator::{AnyEvaluator, EvaluatorChoice, WeightsArgument};
+use crate::cli::memory::check_tables;
+use crate::cli::session::{Session, start_threads};
+use crate::eval::Evaluator;
+use crate::protocol::SearchEngine;
+use crate::search::{Engine, Strength};
+
+/// Our own engine, to play or to be served.
+#[derive(Args, Debug)]
+pub struct EngineArguments {
+    #[command(flatten)]
+    weights: WeightsArgument,
+
+    #[command(flatten)]
+    strength: Strength,
+
+    /// Size of each hash table: 2^N entries of 16 bytes
+    #[arg(long, value_name = "N", default_value_t = 18, value_parser = clap::value_parser!(u32).range(1..=34))]
+    log2_hash: u32,
+}
+
+impl EngineArguments {
+    /// The weights as typed.
+    pub fn weights(&self) -> &EvaluatorChoice {
+        self.weights.choice()
+    }
+
+    /// How strongly it thinks.
+    pub fn strength(&self) -> Strength {
+        self.strength
+    }
+
+    /// The evaluator of the weights.
+    ///
+    /// # Errors
+    /// What is wrong with the weight file, or hash tables that do not fit into memory.
+    pub fn load(&self) -> Result<AnyEvaluator, CliError> {
+        // One for searching, one for solving.
+        check_tables(2, self.log2_hash)?;
+        self.weights.choice().load_for(self.strength.selectivity)
+    }
+
+    /// The engine, with an evaluator of the weights.
+    ///
+    /// # Errors
+    /// Threads the system does not provide.
+    pub fn engine<'e, E: Evaluator>(&self, evaluator: &'e E, session: &Session) -> Result<Engine<'e, E>, CliError> {
+        let engine = own_engine(evaluator, self.strength, self.log2_hash);
+        start_threads(session.threads, |threads| engine.with_threads(threads))
+    }
+
+    /// The engine as servers want it.
+    ///
+    /// # Errors
+    /// Threads the system does not provide.
+    pub fn served<'e, E: Evaluator>(
+        &self,
+        evaluator: &'e E,
+        session: &Session,
+    ) -> Result<SearchEngine<'e, E>, CliError> {
+        Ok(SearchEngine::new(self.engine(evaluator, session)?, "flipside"))
+    }
+}
+
+/// An engine with an evaluator that can do what the strength asks for.
+pub(super) fn own_engine<E: Evaluator>(evaluator: &E, strength: Strength, log2_entries: u32) -> Engine<'_, E> {
+    Engine::new(evaluator, strength, log2_entries).expect("checked when the weights were loaded")
+}

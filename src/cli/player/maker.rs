@@ -1,0 +1,153 @@
+//! Players made for each thread.
+
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, AtomicU64, Ordering::Relaxed};
+use std::time::{Duration, Instant};
+
+use super::engine::own_engine;
+use super::shelf::{Loaded, Shelf};
+use super::typed::{OwnPlayer, PlayerChoice};
+use crate::arena::{Player, PlayerError, SearchPlayer};
+use crate::board::{Diagram, Square};
+use crate::book::{BookPlayer, BookUse};
+use crate::cli::error::CliError;
+use crate::cli::evaluator::with_evaluator;
+use crate::cli::selectivity::setting;
+use crate::protocol::{ExternalPlayer, ExternalSpec, Limits};
+use crate::record::MoveNote;
+use crate::record::log::{PlayerCard, Settings};
+use crate::search::Strength;
+
+/// The tables of our own players have 2^this entries at small depths, what a game fills there within the second-level cache, and beyond.
+const SMALL_LOG2_ENTRIES: u32 = 12;
+const DEEP_LOG2_ENTRIES: u32 = 18;
+
+/// The largest depth with small tables.
+const SMALL_MAX_DEPTH: u32 = 6;
+
+/// What every thread makes its player from.
+pub struct PlayerMaker {
+    /// What the player is, for a log of games.
+    pub card: PlayerCard,
+    kind: PlayerKind,
+    clock: Clock,
+}
+
+enum PlayerKind {
+    /// Searches with an evaluator.
+    Own(Arc<Loaded>, Strength, Option<Duration>, Option<BookUse>),
+    /// Starts a program.
+    External(ExternalSpec, Limits),
+}
+
+/// How long the players of a maker thought, all threads together.
+#[derive(Default)]
+struct Clock {
+    nanoseconds: AtomicU64,
+    games: AtomicU64,
+}
+
+impl PlayerChoice {
+    /// Loads what the player needs, as far as it does not stand on the shelf.
+    ///
+    /// # Errors
+    /// What is wrong with the weight file.
+    pub fn load(&self, strength: Strength, limits: Limits, shelf: &mut Shelf) -> Result<PlayerMaker, CliError> {
+        let (kind, settings) = match self {
+            Self::Own(player) => player.load(strength, shelf)?,
+            Self::External(choice) => {
+                let (spec, limits, settings) = choice.load(limits);
+                (PlayerKind::External(spec, limits), settings)
+            }
+        };
+        let card = PlayerCard { name: self.to_string(), settings };
+        Ok(PlayerMaker { card, kind, clock: Clock::default() })
+    }
+}
+
+impl OwnPlayer {
+    fn load(&self, strength: Strength, shelf: &mut Shelf) -> Result<(PlayerKind, Settings), CliError> {
+        let strength = Strength {
+            depth: self.depth.unwrap_or(if self.time.is_some() { Strength::MAX_DEPTH } else { strength.depth }),
+            selectivity: self.selectivity.unwrap_or(strength.selectivity),
+            exact_empties: self.exact.unwrap_or(strength.exact_empties),
+        };
+        let loaded = shelf.get(&self.evaluator)?;
+        self.evaluator.check_calibrated(&loaded.evaluator, strength.selectivity)?;
+        let mut settings = Settings::from([
+            ("program".into(), concat!("flipside ", env!("CARGO_PKG_VERSION")).into()),
+            ("weights".into(), loaded.identity.clone().into()),
+            ("depth".into(), strength.depth.into()),
+            ("exact".into(), strength.exact_empties.into()),
+            ("selectivity".into(), setting(strength.selectivity)),
+        ]);
+        if let Some(time) = self.time {
+            settings.insert("move-time".into(), time.as_secs_f64().into());
+        }
+        let book = shelf.book_of(self, strength)?.map(|(book, identity)| {
+            settings.insert("book".into(), identity);
+            book
+        });
+        Ok((PlayerKind::Own(loaded, strength, self.time, book), settings))
+    }
+}
+
+impl PlayerMaker {
+    /// A player. A program that is slow to start is not waited for after `stop` is set.
+    ///
+    /// # Errors
+    /// The program does not start.
+    pub fn make(&self, stop: &AtomicBool) -> Result<AnyPlayer<'_>, PlayerError> {
+        let player: Box<dyn Player> = match &self.kind {
+            PlayerKind::Own(loaded, strength, time, book) => with_evaluator!(&loaded.evaluator, evaluator => {
+                let small = strength.depth <= SMALL_MAX_DEPTH;
+                let log2_entries = if small { SMALL_LOG2_ENTRIES } else { DEEP_LOG2_ENTRIES };
+                let player = SearchPlayer::new(own_engine(evaluator, *strength, log2_entries));
+                let player = match time {
+                    None => player,
+                    Some(time) => player.with_time(*time),
+                };
+                match book {
+                    None => Box::new(player),
+                    Some(book) => Box::new(BookPlayer::new(player, book.clone())),
+                }
+            }),
+            PlayerKind::External(spec, limits) => Box::new(ExternalPlayer::start(spec, *limits, stop)?),
+        };
+        Ok(AnyPlayer { player, clock: &self.clock })
+    }
+
+    /// Seconds that its players thought in a game, in the mean.
+    pub fn seconds_a_game(&self) -> f64 {
+        let Clock { nanoseconds, games } = &self.clock;
+        nanoseconds.load(Relaxed) as f64 * 1e-9 / games.load(Relaxed).max(1) as f64
+    }
+}
+
+/// A player of any kind.
+pub struct AnyPlayer<'m> {
+    player: Box<dyn Player + 'm>,
+    clock: &'m Clock,
+}
+
+impl Player for AnyPlayer<'_> {
+    fn new_game(&mut self) {
+        self.clock.games.fetch_add(1, Relaxed);
+        self.player.new_game();
+    }
+
+    fn choose(&mut self, diagram: &Diagram, stop: &AtomicBool) -> Result<Square, PlayerError> {
+        let begin = Instant::now();
+        let chosen = self.player.choose(diagram, stop);
+        self.clock.nanoseconds.fetch_add(begin.elapsed().as_nanos() as u64, Relaxed);
+        chosen
+    }
+
+    fn observe(&mut self, diagram: &Diagram, square: Square) {
+        self.player.observe(diagram, square);
+    }
+
+    fn note(&self) -> MoveNote {
+        self.player.note()
+    }
+}

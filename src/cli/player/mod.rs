@@ -1,0 +1,11 @@
+//! Who plays: players as they are typed, what they need, loaded once, and the players of each thread.
+
+mod engine;
+mod maker;
+mod shelf;
+mod typed;
+
+pub use engine::EngineArguments;
+pub use maker::PlayerMaker;
+pub use shelf::Shelf;
+pub use typed::PlayerChoice;

@@ -1,0 +1,96 @@
+//! What players need, loaded once.
+
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+
+use serde_json::Value;
+
+use super::typed::OwnPlayer;
+use crate::book::{BookUse, Choice};
+use crate::cli::book::cannot_change;
+use crate::cli::error::CliError;
+use crate::cli::evaluator::{AnyEvaluator, EvaluatorChoice};
+use crate::cli::session::Session;
+use crate::cli::with_book::WithBook;
+use crate::search::Strength;
+use crate::weights::WeightFile;
+
+/// Evaluations ready for use, each loaded once.
+#[derive(Default)]
+pub struct Shelf {
+    evaluators: Vec<(EvaluatorChoice, Arc<Loaded>)>,
+    /// The book of players without one of their own.
+    book: Option<PathBuf>,
+    /// Whether books learn.
+    learn: bool,
+    session: Option<Session>,
+    /// Each book that a player has, by its file.
+    books: Vec<(PathBuf, WithBook)>,
+}
+
+/// An evaluation.
+pub(super) struct Loaded {
+    pub evaluator: AnyEvaluator,
+    /// The hash of the weights, or the name of an evaluation without.
+    pub identity: String,
+}
+
+impl Shelf {
+    /// A shelf with a book for all of our own players that have none of their own.
+    pub fn with_book(book: Option<&Path>, learn: bool, session: &Session) -> Self {
+        Self { book: book.map(Path::to_owned), learn, session: Some(*session), ..Self::default() }
+    }
+
+    /// Whether any player has a book.
+    pub fn has_books(&self) -> bool {
+        !self.books.is_empty()
+    }
+
+    /// The books of the players.
+    pub fn books(&self) -> &[(PathBuf, WithBook)] {
+        &self.books
+    }
+
+    /// The book of a player, and what it is, for a log of games.
+    pub(super) fn book_of(
+        &mut self,
+        player: &OwnPlayer,
+        strength: Strength,
+    ) -> Result<Option<(BookUse, Value)>, CliError> {
+        let path = match player.book.as_deref() {
+            Some("none") => None,
+            Some(path) => Some(PathBuf::from(path)),
+            None => self.book.clone(),
+        };
+        let (Some(path), Some(session)) = (path, &self.session) else { return Ok(None) };
+        let choice = player.choice.within(player.within);
+        if self.books.iter().all(|(known, _)| *known != path) {
+            let learner = self.learn.then_some((&player.evaluator, strength));
+            let book = WithBook::open(&path, choice, 1, learner, session)?;
+            self.books.push((path.clone(), book));
+        }
+        let (_, book) = self.books.iter().find(|(known, _)| *known == path).expect("it is there now");
+        let used = book.moves.with_choice(choice);
+        let identity = self.identity(&used, choice)?;
+        Ok(Some((used, identity)))
+    }
+
+    /// What a log of games says of a book: its hash, or that it learns, and the choice.
+    fn identity(&self, used: &BookUse, choice: Choice) -> Result<Value, CliError> {
+        let hash =
+            if self.learn { "learning".to_owned() } else { used.with(|book| book.hash()).map_err(cannot_change)? };
+        Ok(format!("{hash} {choice:?}").into())
+    }
+
+    /// An evaluation, loaded if it does not stand here yet.
+    pub(super) fn get(&mut self, choice: &EvaluatorChoice) -> Result<Arc<Loaded>, CliError> {
+        if let Some((_, loaded)) = self.evaluators.iter().find(|(known, _)| known == choice) {
+            return Ok(Arc::clone(loaded));
+        }
+        let (evaluator, file) = choice.load_with_file()?;
+        let identity = file.as_ref().map_or_else(|| choice.to_string(), WeightFile::hash);
+        let loaded = Arc::new(Loaded { evaluator, identity });
+        self.evaluators.push((choice.clone(), Arc::clone(&loaded)));
+        Ok(loaded)
+    }
+}

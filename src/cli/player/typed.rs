@@ -1,0 +1,187 @@
+//! Players as they are typed.
+
+use std::fmt;
+use std::str::FromStr;
+use std::time::Duration;
+
+use crate::cli::book::parse_discs;
+use crate::cli::evaluator::EvaluatorChoice;
+use crate::cli::external::ExternalChoice;
+use crate::cli::with_book::ChoiceName;
+use crate::search::{Deviations, Strength, parse_selectivity};
+
+/// A player as typed.
+#[derive(Clone, PartialEq, Debug)]
+pub enum PlayerChoice {
+    /// Our own search with an evaluation.
+    Own(OwnPlayer),
+    /// Another program.
+    External(ExternalChoice),
+}
+
+/// Our own search as typed: an evaluation, and options that win over the command's own, like `default:depth=8,selectivity=1.5`.
+#[derive(Clone, PartialEq, Debug)]
+pub struct OwnPlayer {
+    typed: String,
+    /// Whether any options were typed.
+    options: bool,
+    pub(super) evaluator: EvaluatorChoice,
+    pub(super) depth: Option<u32>,
+    pub(super) exact: Option<u32>,
+    pub(super) selectivity: Option<Deviations>,
+    /// For each move, instead of the command's depth.
+    pub(super) time: Option<Duration>,
+    /// A book of its own; `none` is none even if the command has one.
+    pub(super) book: Option<String>,
+    pub(super) choice: ChoiceName,
+    pub(super) within: f32,
+}
+
+impl FromStr for PlayerChoice {
+    type Err = String;
+
+    fn from_str(text: &str) -> Result<Self, String> {
+        if ExternalChoice::is_meant(text) {
+            return text.parse().map(Self::External);
+        }
+        text.parse().map(Self::Own)
+    }
+}
+
+impl FromStr for OwnPlayer {
+    type Err = String;
+
+    fn from_str(text: &str) -> Result<Self, String> {
+        // Without a `=` a colon is part of a file's name.
+        let (name, options) = text.rsplit_once(':').filter(|(_, options)| options.contains('=')).unwrap_or((text, ""));
+        let Ok(evaluator) = name.parse();
+        let (typed, any) = (text.to_owned(), !options.is_empty());
+        let mut player = Self {
+            typed,
+            options: any,
+            evaluator,
+            depth: None,
+            exact: None,
+            selectivity: None,
+            time: None,
+            book: None,
+            choice: ChoiceName::Best,
+            within: 1.0,
+        };
+        for option in options.split_terminator(',') {
+            let unknown = || {
+                let known = "depth=N, exact=N, selectivity=T, time=Nms, book=FILE, choice=CHOICE and within=DISCS";
+                format!("`{option}` is none of {known}")
+            };
+            let (name, value) = option.split_once('=').ok_or_else(unknown)?;
+            let number = |min: u32, max: u32| {
+                let number = value.parse().ok().filter(|number| (min..=max).contains(number));
+                number.ok_or_else(|| format!("`{option}`: expected a number from {min} to {max}"))
+            };
+            match name {
+                "depth" => player.depth = Some(number(1, Strength::MAX_DEPTH)?),
+                "exact" => player.exact = Some(number(0, Strength::MAX_EXACT_EMPTIES)?),
+                "selectivity" => player.selectivity = Some(parse_selectivity(value)?),
+                "time" => player.time = Some(parse_time(value)?),
+                "book" => player.book = Some(value.to_owned()),
+                "choice" => {
+                    let choice = <ChoiceName as clap::ValueEnum>::from_str(value, true);
+                    player.choice = choice.map_err(|_| format!("`{option}`: expected best, varied or surprising"))?;
+                }
+                "within" => player.within = parse_discs(value)?,
+                _ => return Err(unknown()),
+            }
+        }
+        Ok(player)
+    }
+}
+
+/// A time for a move, like `50ms` or `2s`.
+fn parse_time(text: &str) -> Result<Duration, String> {
+    let milliseconds = match text.strip_suffix("ms") {
+        Some(number) => number.parse::<u64>().ok(),
+        None => text.strip_suffix('s').and_then(|number| number.parse::<u64>().ok()?.checked_mul(1000)),
+    };
+    let sensible = milliseconds.filter(|milliseconds| (1..=3_600_000).contains(milliseconds));
+    let time = sensible.map(Duration::from_millis);
+    time.ok_or_else(|| format!("`{text}`: expected a time from 1ms to 3600s, such as 50ms"))
+}
+
+impl fmt::Display for PlayerChoice {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::Own(player) => f.write_str(&player.typed),
+            Self::External(choice) => choice.fmt(f),
+        }
+    }
+}
+
+impl PlayerChoice {
+    /// The player's name with its depth, which without one of its own (or a time) is `depth`.
+    pub fn name_at(&self, depth: u32) -> String {
+        match self {
+            Self::Own(OwnPlayer { depth: None, time: None, typed, options, .. }) => {
+                format!("{typed}{}depth={depth}", if *options { ',' } else { ':' })
+            }
+            _ => self.to_string(),
+        }
+    }
+
+    /// Whether it is a program driven over the NBoard protocol.
+    pub fn speaks_nboard(&self) -> bool {
+        matches!(self, Self::External(choice) if choice.speaks_nboard())
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::protocol::Limits;
+
+    #[test]
+    fn a_player_may_have_options_of_its_own() {
+        let own = |text: &str| match text.parse() {
+            Ok(PlayerChoice::Own(player)) => player,
+            other => panic!("{other:?}"),
+        };
+        let player = own("squares:depth=9,selectivity=1.5");
+        assert_eq!((player.depth, player.exact), (Some(9), None));
+        assert_eq!(player.selectivity, Some(Some(1.5)));
+        assert_eq!(player.evaluator, EvaluatorChoice::Squares);
+        assert_eq!(PlayerChoice::Own(player).to_string(), "squares:depth=9,selectivity=1.5");
+        assert_eq!(own("squares:selectivity=off").selectivity, Some(None));
+        assert_eq!(own("a:b=c/w.fsw:exact=4").evaluator, EvaluatorChoice::File("a:b=c/w.fsw".into()));
+        assert_eq!(own("C:w.fsw").evaluator, EvaluatorChoice::File("C:w.fsw".into()));
+        let refused = |text: &str| text.parse::<PlayerChoice>().unwrap_err();
+        assert!(refused("squares:depht=9").contains("`depht=9` is none of"));
+        assert!(refused("squares:depth=9,exact").contains("`exact` is none of"));
+        assert!(refused("squares:depth=61").contains("1 to 60"));
+        assert!(refused("squares:selectivity=-1").contains("off"));
+        let name_at = |text: &str| text.parse::<PlayerChoice>().unwrap().name_at(7);
+        assert_eq!(name_at("squares"), "squares:depth=7");
+        assert_eq!(name_at("squares:exact=4"), "squares:exact=4,depth=7");
+        assert_eq!(name_at("squares:depth=9"), "squares:depth=9");
+        assert_eq!(name_at("squares:time=5ms"), "squares:time=5ms");
+        assert_eq!(own("squares:time=5ms").time, Some(Duration::from_millis(5)));
+        assert_eq!(own("squares:time=2s").time, Some(Duration::from_secs(2)));
+        for wrong in ["5", "0ms", "-1s", "99999999999999999999s", "18446744073709551615s", "1.5s"] {
+            assert!(refused(&format!("squares:time={wrong}")).contains("expected a time"), "{wrong}");
+        }
+    }
+
+    #[test]
+    fn an_nboard_engine_may_have_a_depth_of_its_own() {
+        let load = |text: &str| match text.parse() {
+            Ok(PlayerChoice::External(choice)) => {
+                let (spec, limits, _) = choice.load(Limits { depth: Some(3), ..Limits::default() });
+                (spec.to_string(), limits.depth)
+            }
+            other => panic!("{other:?}"),
+        };
+        assert_eq!(load("nboard:engine -x:depth=9"), ("nboard:engine -x".to_owned(), Some(9)));
+        assert_eq!(load("nboard:engine --at:depth=all"), ("nboard:engine --at:depth=all".to_owned(), Some(3)));
+        assert_eq!(load("gtp:engine"), ("gtp:engine".to_owned(), None));
+        assert!("gtp:engine:depth=9".parse::<PlayerChoice>().unwrap_err().contains("GTP"));
+        assert!("nboard:engine:depth=0".parse::<PlayerChoice>().unwrap_err().contains("1 to 60"));
+    }
+}

@@ -1,0 +1,127 @@
+//! The part of a terminal that bars are drawn on.
+//!
+//! indicatif fills each line to the terminal's width, and a terminal that is made narrower or wider then breaks these lines anew:
+//! what was one row is two, and ghosts stay when the next frame is drawn over it. Here each line ends where its text does, and a
+//! frame is erased by the rows that its lines take at the width of the moment.
+
+use std::io;
+use std::mem::take;
+use std::sync::{Mutex, MutexGuard, PoisonError};
+
+use console::{Term, measure_text_width};
+use indicatif::TermLike;
+
+/// Standard error as indicatif draws on it: it takes a frame apart and puts it together again.
+#[derive(Debug)]
+pub struct Screen {
+    term: Term,
+    state: Mutex<State>,
+}
+
+#[derive(Debug, Default)]
+struct State {
+    /// The columns of each line on the screen, the last frame's and what was said above it.
+    shown: Vec<usize>,
+    /// The terminal's width then.
+    width: usize,
+    /// Rows of the last frame that the next one takes the place of, at the width then.
+    cleared: usize,
+    /// The next frame as far as it is told.
+    frame: Vec<String>,
+    /// Whether what is told next fills up a line.
+    is_filler: bool,
+}
+
+impl Screen {
+    /// Standard error, also where it is no terminal.
+    pub fn stderr() -> Self {
+        Self { term: Term::buffered_stderr(), state: Mutex::default() }
+    }
+
+    fn state(&self) -> MutexGuard<'_, State> {
+        self.state.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+/// Rows that lines take where they are broken at a width.
+fn rows(columns: usize, width: usize) -> usize {
+    columns.div_ceil(width.max(1)).max(1)
+}
+
+impl State {
+    /// The rows that the lines to be replaced take at a width.
+    fn rows_to_erase(&self, width: usize) -> usize {
+        let (mut then, mut now) = (0, 0);
+        for &columns in self.shown.iter().rev() {
+            if then >= self.cleared {
+                break;
+            }
+            then += rows(columns, self.width);
+            now += rows(columns, width);
+        }
+        now
+    }
+}
+
+impl TermLike for Screen {
+    fn width(&self) -> u16 {
+        self.term.size().1
+    }
+
+    fn height(&self) -> u16 {
+        self.term.size().0
+    }
+
+    fn move_cursor_up(&self, _: usize) -> io::Result<()> {
+        Ok(())
+    }
+
+    fn move_cursor_down(&self, _: usize) -> io::Result<()> {
+        Ok(())
+    }
+
+    fn move_cursor_right(&self, _: usize) -> io::Result<()> {
+        Ok(())
+    }
+
+    fn move_cursor_left(&self, _: usize) -> io::Result<()> {
+        Ok(())
+    }
+
+    fn clear_line(&self) -> io::Result<()> {
+        self.state().cleared += 1;
+        Ok(())
+    }
+
+    fn write_line(&self, line: &str) -> io::Result<()> {
+        self.state().frame.push(line.to_owned());
+        Ok(())
+    }
+
+    /// Each line is told by two calls: its text, and what fills it up.
+    fn write_str(&self, text: &str) -> io::Result<()> {
+        let state = &mut *self.state();
+        if !state.is_filler {
+            state.frame.push(text.to_owned());
+        }
+        state.is_filler = !state.is_filler;
+        Ok(())
+    }
+
+    fn flush(&self) -> io::Result<()> {
+        let width = usize::from(self.width());
+        let state = &mut *self.state();
+        let erased = state.rows_to_erase(width);
+        // Row by row: a terminal that is told to clear all from its first row on may keep what it clears for scrolling back.
+        for _ in 0..erased {
+            self.term.move_cursor_up(1)?;
+            self.term.clear_line()?;
+        }
+        let frame = take(&mut state.frame);
+        let lines: Vec<&str> = frame.iter().map(|line| line.trim_end()).collect();
+        lines.iter().try_for_each(|line| self.term.write_line(line))?;
+        let columns = lines.iter().map(|line| measure_text_width(line)).collect();
+        *state = State { shown: columns, width, ..State::default() };
+        self.term.flush()
+    }
+}

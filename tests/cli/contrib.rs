@@ -1,0 +1,101 @@
+//! The files in `contrib/`, as far as they can be tried on one machine.
+
+use std::fs;
+use std::os::unix::fs::PermissionsExt;
+use std::path::{Path, PathBuf};
+use std::process::{Command, Stdio};
+use std::time::Duration;
+
+use rustix::process::{Pid, Signal, kill_process};
+
+use crate::support::*;
+
+fn contrib(name: &str) -> PathBuf {
+    Path::new(env!("CARGO_MANIFEST_DIR")).join("contrib").join(name)
+}
+
+/// Whether a program is there; a test that goes on without it says so.
+fn has(program: &str) -> bool {
+    let there = Command::new(program).arg("--version").output().is_ok_and(|output| output.status.success());
+    if !there {
+        eprintln!("skipped: no {program} is installed");
+    }
+    there
+}
+
+#[test]
+fn units_are_what_systemd_expects() {
+    if !has("systemd-analyze") {
+        return;
+    }
+    let folder = tempfile::tempdir().unwrap();
+    for (file, instance) in [
+        ("flipside@.service", "flipside@tonight.service"),
+        ("systemd/flipside-train.service", "flipside-train.service"),
+        ("systemd/flipside-work@.service", "flipside-work@tonight.service"),
+    ] {
+        let text = fs::read_to_string(contrib(file)).unwrap();
+        assert!(text.contains("ExecStart=/usr/local/bin/flipside "), "{file}");
+        let name = Path::new(file).file_name().unwrap();
+        fs::write(folder.path().join(name), text.replace("/usr/local/bin/flipside", PROGRAM)).unwrap();
+        let unit = folder.path().join(instance);
+        let output = Command::new("systemd-analyze").args(["verify", "--man=no"]).arg(unit).output().unwrap();
+        let talk = String::from_utf8_lossy(&output.stderr);
+        // It looks at the machine's own units too.
+        let ours = talk.lines().filter(|line| line.contains("flipside")).collect::<Vec<_>>();
+        assert!(output.status.success() && ours.is_empty(), "{talk}");
+    }
+}
+
+#[test]
+fn shell_scripts_are_sound() {
+    for script in ["flipside.slurm", "slurm/flipside.sbatch"] {
+        let checked = Command::new("bash").arg("-n").arg(contrib(script)).status().unwrap();
+        assert!(checked.success(), "{script}");
+    }
+    if has("shellcheck") {
+        let scripts = [contrib("flipside.slurm"), contrib("slurm/flipside.sbatch")];
+        let output = Command::new("shellcheck").args(scripts).output().unwrap();
+        assert!(output.status.success(), "{}", String::from_utf8_lossy(&output.stdout));
+    }
+}
+
+#[test]
+fn a_job_that_runs_out_of_time_is_queued_again_and_goes_on() {
+    let folder = tempfile::tempdir().unwrap();
+    let lab = folder.path();
+    fs::write(lab.join("config.toml"), include_str!("../miniature.toml")).unwrap();
+    fs::write(lab.join("small.toml"), SMALL_SET).unwrap();
+    // Slurm itself, as far as the script calls it.
+    let scontrol = lab.join("scontrol");
+    fs::write(&scontrol, "#!/bin/sh\necho \"$@\" >>scontrol.log\n").unwrap();
+    fs::set_permissions(&scontrol, fs::Permissions::from_mode(0o755)).unwrap();
+    std::os::unix::fs::symlink(PROGRAM, lab.join("flipside")).unwrap();
+    let job = |budget: [&str; 2]| {
+        let mut command = Command::new("bash");
+        command.arg(contrib("flipside.slurm")).args(["--preset", "quick", "--config", "config.toml"]);
+        command.args(["--patterns", "small.toml"]).args(budget);
+        let path = format!("{}:{}", lab.display(), std::env::var("PATH").unwrap());
+        command.current_dir(lab).env("PATH", path).env("SLURM_JOB_ID", "17").env("SLURM_CPUS_PER_TASK", "1");
+        command.stdout(Stdio::piped()).stderr(Stdio::piped());
+        command
+    };
+    let requeued = || fs::read_to_string(lab.join("scontrol.log")).unwrap_or_default();
+
+    let mut first = job(["--minutes", "600"]).spawn().unwrap();
+    let metrics = lab.join("runs/slurm-17/metrics.jsonl");
+    while !fs::read_to_string(&metrics).is_ok_and(|text| text.contains("\"learned\"")) {
+        assert!(first.try_wait().unwrap().is_none(), "the job ended early");
+        std::thread::sleep(Duration::from_millis(2));
+    }
+    kill_process(Pid::from_child(&first), Signal::TERM).unwrap();
+    let output = first.wait_with_output().unwrap();
+    let talk = String::from_utf8_lossy(&output.stderr);
+    assert_eq!((output.status.code(), &*requeued()), (Some(75), "requeue 17\n"), "{talk}");
+    assert!(talk.contains("stopped after"), "{talk}");
+
+    let output = job(["--generations", "1"]).output().unwrap();
+    let talk = String::from_utf8_lossy(&output.stderr);
+    assert_eq!((output.status.code(), &*requeued()), (Some(0), "requeue 17\n"), "{talk}");
+    assert!(talk.contains("going on with runs/slurm-17"), "{talk}");
+}

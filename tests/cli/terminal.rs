@@ -1,0 +1,132 @@
+//! Bars on a terminal that changes its size, by tmux, whose screen can be read.
+
+use std::fs;
+use std::process::{Command, Output};
+use std::thread::sleep;
+use std::time::Duration;
+
+use crate::support::*;
+
+/// A tmux of its own with one window; its socket is in a folder that goes with it.
+struct Terminal {
+    folder: tempfile::TempDir,
+}
+
+impl Terminal {
+    /// None where there is no tmux.
+    fn new() -> Option<Self> {
+        let there = Command::new("tmux").arg("-V").output().is_ok_and(|output| output.status.success());
+        let terminal = Self { folder: tempfile::tempdir().unwrap() };
+        if there {
+            assert!(terminal.tmux(&["new-session", "-d", "-x", "100", "-y", "30", "sh"]).status.success());
+        } else {
+            eprintln!("skipped: no tmux is installed");
+        }
+        there.then_some(terminal)
+    }
+
+    fn tmux(&self, arguments: &[&str]) -> Output {
+        let socket = self.folder.path().join("socket");
+        Command::new("tmux").arg("-f/dev/null").arg("-S").arg(socket).args(arguments).output().unwrap()
+    }
+
+    fn type_line(&self, line: &str) {
+        assert!(self.tmux(&["send-keys", "-l", line]).status.success());
+        assert!(self.tmux(&["send-keys", "Enter"]).status.success());
+    }
+
+    /// The rows on the screen, those that scrolled out of it included.
+    fn rows(&self) -> Vec<String> {
+        let output = self.tmux(&["capture-pane", "-p", "-S", "-"]);
+        String::from_utf8(output.stdout).unwrap().lines().map(|row| row.trim_end().to_owned()).collect()
+    }
+
+    /// Waits until a screen is as wanted.
+    fn wait(&self, is_wanted: impl Fn(&[String]) -> bool) -> Vec<String> {
+        loop {
+            let rows = self.rows();
+            if is_wanted(&rows) {
+                return rows;
+            }
+            assert!(!rows.iter().any(|row| row.starts_with("flipside: ")), "{rows:?}");
+            sleep(Duration::from_millis(20));
+        }
+    }
+
+    /// Makes it wider or narrower, and waits until what counts up on it has changed three times since.
+    fn resize(&self, columns: u32, counter: impl Fn(&[String]) -> String) -> Vec<String> {
+        assert!(self.tmux(&["resize-window", "-x", &columns.to_string(), "-y", "30"]).status.success());
+        let mut rows = self.rows();
+        for _ in 0..3 {
+            let before = counter(&rows);
+            rows = self.wait(|rows| counter(rows) != before);
+        }
+        rows
+    }
+}
+
+impl Drop for Terminal {
+    fn drop(&mut self) {
+        self.tmux(&["kill-server"]);
+    }
+}
+
+/// How many rows are a bar of this name.
+fn bars(rows: &[String], name: &str) -> usize {
+    rows.iter().filter(|row| *row == name || row.starts_with(&format!("{name}   "))).count()
+}
+
+/// How many rows have something in them.
+fn with(rows: &[String], part: &str) -> usize {
+    rows.iter().filter(|row| row.contains(part)).count()
+}
+
+#[test]
+fn bars_leave_no_ghosts_on_a_terminal_that_changes_its_size() {
+    let Some(terminal) = Terminal::new() else { return };
+    let lab = terminal.folder.path();
+    fs::write(lab.join("config.toml"), include_str!("../miniature.toml")).unwrap();
+    fs::write(lab.join("small.toml"), SMALL_SET).unwrap();
+    terminal.type_line(&format!("PS1=; cd {}; clear", lab.display()));
+    terminal.type_line(&format!(
+        "{PROGRAM} train --preset quick --config config.toml --patterns small.toml --run one --minutes 600"
+    ));
+    terminal.wait(|rows| with(rows, "playing ") == 1);
+    let generation = |rows: &[String]| {
+        let row = rows.iter().rev().find(|row| row.starts_with("generation "));
+        row.map_or(String::new(), |row| row.split(',').next().unwrap_or_default().to_owned())
+    };
+    for columns in [60, 44, 31, 100, 58, 120, 72] {
+        let rows = terminal.resize(columns, generation);
+        // A frame may be on its way.
+        let is_clean = |rows: &[String]| {
+            bars(rows, "run") == 1
+                && bars(rows, "step") == 1
+                && with(rows, ", phase ") == 1
+                && with(rows, ", Elo over") == 1
+        };
+        if !is_clean(&rows) {
+            let again = terminal.rows();
+            assert!(is_clean(&again), "{columns} columns:\n{}\nand then\n{}", rows.join("\n"), again.join("\n"));
+        }
+    }
+    terminal.tmux(&["send-keys", "C-c"]);
+    let rows = terminal.wait(|rows| rows.iter().any(|row| row.starts_with("flipside: stopped")));
+    assert_eq!((bars(&rows, "run"), with(&rows, "stopped after"), bars(&rows, "step")), (1, 1, 0), "{rows:?}");
+}
+
+#[test]
+fn a_meter_leaves_no_ghosts_either() {
+    let Some(terminal) = Terminal::new() else { return };
+    terminal.type_line(&format!("PS1=; cd {}; clear", terminal.folder.path().display()));
+    // Long enough for any machine; it is stopped.
+    terminal.type_line(&format!("{PROGRAM} league mobility squares --depth 6 --pairs 10000"));
+    let counter = |rows: &[String]| rows.iter().rev().find(|row| row.contains("pairs")).cloned().unwrap_or_default();
+    terminal.wait(|rows| counter(rows).contains('/'));
+    for columns in [60, 37, 100, 45, 110] {
+        let rows = terminal.resize(columns, counter);
+        let is_clean = |rows: &[String]| rows.iter().filter(|row| row.contains("/10000")).count() == 1;
+        assert!(is_clean(&rows) || is_clean(&terminal.rows()), "{columns} columns:\n{}", rows.join("\n"));
+    }
+    terminal.tmux(&["send-keys", "C-c"]);
+}
