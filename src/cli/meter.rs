@@ -49,8 +49,9 @@ impl Meter {
     /// Shows how many units are done.
     pub fn show(&mut self, done: u64, message: impl FnOnce() -> String) {
         if let Some(bar) = &self.bar {
-            bar.set_message(message());
             bar.set_position(done);
+            // This draws, with the position; beside a steady tick the position alone does not.
+            bar.set_message(message());
         } else if self.last_line.elapsed() >= LINE_EVERY {
             self.last_line = Instant::now();
             let of = if self.total > 0 { format!(" of {}", self.total) } else { String::new() };

@@ -11,7 +11,7 @@ use super::config::FitConfig;
 use super::games::{GameFiles, GameFilesError, GameFilesEvent};
 use super::reader::{Chunk, Reader};
 use super::spool::SpoolWriter;
-use crate::games::{GamesError, GamesReader, MAX_GAMES, is_games_file};
+use crate::games::{GamesError, GamesReader, MAX_GAMES, games_of_run, has_games_name, is_games_file};
 use crate::learn::label_all;
 use crate::record::{Format, MAX_BYTES, read};
 use crate::storage::{hex, read_bounded};
@@ -147,20 +147,14 @@ fn holds_kept_games(path: &Path) -> Result<bool, GameFilesError> {
     let mut beginning = Vec::new();
     let file = File::open(path).map_err(GameFilesError::io(path))?;
     file.take(8).read_to_end(&mut beginning).map_err(GameFilesError::io(path))?;
-    Ok(is_games_file(&beginning) || path.extension().is_some_and(|extension| extension == "fsg"))
+    Ok(is_games_file(&beginning) || has_games_name(path))
 }
 
 /// The files of a run's kept games.
 fn of_run(directory: &Path) -> Result<Vec<PathBuf>, GameFilesError> {
-    let folder = directory.join("games");
-    let none = || GameFilesError::NoGames(directory.to_owned());
-    let io = |source: io::Error| match source.kind() {
-        io::ErrorKind::NotFound => none(),
-        _ => GameFilesError::Io { path: folder.clone(), source },
-    };
-    let entries: Result<Vec<_>, _> = fs::read_dir(&folder).map_err(io)?.collect();
-    let mut files: Vec<PathBuf> = entries.map_err(io)?.into_iter().map(|entry| entry.path()).collect();
-    files.retain(|path| path.extension().is_some_and(|extension| extension == "fsg"));
-    files.sort();
-    if files.is_empty() { Err(none()) } else { Ok(files) }
+    match games_of_run(directory) {
+        Ok(files) if !files.is_empty() => Ok(files),
+        Err(source) if source.kind() != io::ErrorKind::NotFound => Err(GameFilesError::io(directory)(source)),
+        _ => Err(GameFilesError::NoGames(directory.to_owned())),
+    }
 }

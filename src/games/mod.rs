@@ -5,6 +5,8 @@
 
 mod block;
 mod file;
+mod folder;
 
 pub use block::{BlockError, MAX_GAMES, decode, digest, encode};
 pub use file::{Block, Frame, GamesError, GamesHeader, GamesReader, blocks, frame, is_games_file};
+pub use folder::{games_of_run, has_games_name};

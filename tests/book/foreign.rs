@@ -60,13 +60,18 @@ fn edax(positions: &[(Position, &[Scored], Scored)]) -> Vec<u8> {
     bytes
 }
 
+/// The start, a move of it, and what that leads to, as books have them.
+fn beginning() -> (Position, Square, Position) {
+    let start = canonical(Position::START);
+    let first = Square::lowest(start.moves());
+    (start, first, canonical(start.play(first)))
+}
+
 #[test]
 fn an_edax_book_is_read_byte_by_byte() {
     let (folder, path) = place();
     let file = folder.path().join("book.dat");
-    let start = canonical(Position::START);
-    let first = Square::lowest(start.moves());
-    let next = canonical(start.play(first));
+    let (start, first, next) = beginning();
     let reply = Square::lowest(next.moves());
     let book = edax(&[(start, &[(2, first.index() as u8)], (-127, 65)), (next, &[], (-2, reply.index() as u8))]);
     fs::write(&file, &book).unwrap();
@@ -106,9 +111,7 @@ fn an_edax_book_is_read_byte_by_byte() {
 fn links_in_a_circle_and_leaves_that_are_no_moves_do_no_harm() {
     let (folder, path) = place();
     let file = folder.path().join("book.dat");
-    let start = canonical(Position::START);
-    let first = Square::lowest(start.moves());
-    let next = canonical(start.play(first));
+    let (start, first, next) = beginning();
     // Passes to and fro, a link to itself, a link to what is not there, the same position twice.
     let pass = (0, 64);
     let book = edax(&[

@@ -56,7 +56,6 @@ fn peak(arguments: &[&str]) -> u64 {
 
 #[test]
 #[ignore = "minutes, and four gigabytes of disk"]
-#[cfg(target_os = "linux")]
 fn ten_million_positions_work_within_a_gigabyte() {
     let (folder, path) = place();
     let name = |name: &str| folder.path().join(name).display().to_string();

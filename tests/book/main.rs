@@ -7,6 +7,7 @@ mod commands;
 mod files;
 mod foreign;
 mod growing;
+#[cfg(target_os = "linux")]
 mod large;
 mod learning;
 mod support;

@@ -31,7 +31,7 @@ fn bars_are_drawn_when_asked_for() {
         let arguments = ["match", "mobility", "squares", "--pairs", "2", "--depth", "1", "--progress", when];
         String::from_utf8(run_with(&arguments, "").stderr).unwrap()
     };
-    assert!(talk("always").contains("/2 pairs"), "{}", talk("always"));
+    assert!(talk("always").contains("2/2 pairs"), "{}", talk("always"));
     assert_eq!(talk("auto"), "", "standard error is no terminal here");
     assert_eq!(talk("never"), "");
 }

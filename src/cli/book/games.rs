@@ -1,6 +1,5 @@
 //! `flipside book add`.
 
-use std::fs;
 use std::io::Write;
 use std::path::{Path, PathBuf};
 
@@ -16,7 +15,7 @@ use crate::cli::input::{name_of, read_bytes};
 use crate::cli::meter::Meter;
 use crate::cli::session::Session;
 use crate::cli::signals::stop_on_signals;
-use crate::games::{GamesError, GamesReader};
+use crate::games::{GamesError, GamesReader, games_of_run, has_games_name};
 use crate::record::{Format, Game, Record, read};
 
 /// Add recorded games to a book: their positions, and how the games ended
@@ -59,7 +58,7 @@ impl AddArguments {
         for path in &self.games {
             left_out += if path.is_dir() {
                 self.read_run(path, &mut counts, session)?
-            } else if is_kept(path) {
+            } else if has_games_name(path) {
                 self.read_kept(path, &mut counts)?
             } else {
                 self.read(path, &mut counts, session)?
@@ -117,14 +116,7 @@ impl AddArguments {
 
     /// Counts the kept games of a run; the number of those that were left out.
     fn read_run(&self, run: &Path, counts: &mut GameCounts, session: &Session) -> Result<u64, CliError> {
-        let folder = run.join("games");
-        let cannot = || format!("cannot read the games of `{}`", run.display());
-        let mut files = Vec::new();
-        for entry in fs::read_dir(&folder).context(cannot)? {
-            files.push(entry.context(cannot)?.path());
-        }
-        files.retain(|path| is_kept(path));
-        files.sort();
+        let files = games_of_run(run).context(|| format!("cannot read the games of `{}`", run.display()))?;
         let (mut left_out, mut meter) = (0, Meter::new(session, files.len() as u64, "generations"));
         for (done, path) in files.iter().enumerate() {
             left_out += self.read_kept(path, counts)?;
@@ -162,11 +154,6 @@ impl AddArguments {
         let black = if last.side == Side::Black { discs } else { -discs };
         counts.add(steps, black, self.min_empties).map_err(cannot_change)
     }
-}
-
-/// Whether a file has games that a run has kept.
-fn is_kept(path: &Path) -> bool {
-    path.extension().is_some_and(|extension| extension == "fsg")
 }
 
 fn is_whole(game: &Game) -> bool {
