@@ -3,6 +3,7 @@
 use std::fs;
 use std::path::{Path, PathBuf};
 use std::sync::atomic::{AtomicBool, Ordering::Relaxed};
+use std::time::Duration;
 
 use flipside::eval::{Evaluator, MobilityEvaluator, PatternEvaluator};
 use flipside::fit::{
@@ -95,6 +96,41 @@ fn threads_and_interruptions_change_nothing() {
         assert!(starts > 3, "{starts}");
         assert_eq!(stopped.to_bytes(), whole, "stopped every {stop_after}");
     }
+}
+
+/// A stop comes at any time, and a block may take long.
+#[test]
+fn a_fit_is_stopped_within_a_block_and_goes_on_there() {
+    let folder = tempfile::tempdir().unwrap();
+    let games = open(&[kept(folder.path())]).unwrap();
+    let config = FitConfig { block: 1 << 20, ..config() };
+    let whole = run(&config, &games, folder.path(), usize::MAX).unwrap().unwrap().to_bytes();
+    let (patterns, checkpoint) = (PatternSet::built_in("zebra").unwrap(), folder.path().join("w.fsw.part"));
+    let (mut sessions, mut within) = (0, 0);
+    let stopped = loop {
+        sessions += 1;
+        let (stop, is_over, mut blocks) = (AtomicBool::new(false), AtomicBool::new(false), 0);
+        let (config, patterns, games, checkpoint) = (&config, &patterns, &games, &*checkpoint);
+        let request = FitRequest { config, patterns, games, from: None, checkpoint, stop: &stop };
+        let before = fs::read(checkpoint).ok();
+        let outcome = std::thread::scope(|scope| {
+            // Later and later, so that it comes to its end on any machine.
+            scope.spawn(|| {
+                let moments = (0..sessions * sessions).take_while(|_| !is_over.load(Relaxed));
+                moments.for_each(|_| std::thread::sleep(Duration::from_millis(1)));
+                stop.store(true, Relaxed);
+            });
+            let outcome = fit(&request, &mut |event| blocks += usize::from(matches!(event, FitEvent::Block { .. })));
+            is_over.store(true, Relaxed);
+            outcome.unwrap()
+        });
+        if let FitOutcome::Finished(weights, _) = outcome {
+            break weights;
+        }
+        within += usize::from(blocks == 0 && before.is_some() && fs::read(checkpoint).ok() != before);
+    };
+    assert_eq!(stopped.to_bytes(), whole);
+    assert!(within > 0, "stopped {sessions} times, and never within a block");
 }
 
 #[test]

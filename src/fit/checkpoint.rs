@@ -26,6 +26,8 @@ pub(super) struct Checkpoint {
     pub updates: u64,
     /// The loss of the epoch so far.
     pub loss: PassLoss,
+    /// By stage, what is learned of the block at hand; empty between two blocks.
+    pub block: Vec<PassLoss>,
     /// By stage, each weight's numbers.
     #[serde(with = "blob::each")]
     pub cells: Vec<Vec<f32>>,
@@ -34,7 +36,7 @@ pub(super) struct Checkpoint {
 const CONTAINER: Container = Container {
     what: "flipside fit in progress",
     magic: *b"\x89FSP\r\n\x1a\n",
-    version: 1,
+    version: 2,
     limit: 1 << 30,
     packing: Packing::Plain,
 };

@@ -143,15 +143,14 @@ pub fn fit(request: &FitRequest, sink: &mut dyn FnMut(&FitEvent)) -> Result<FitO
         let mut blocks = 0;
         let first = work.blocks_of_epoch();
         while let Some((samples, positions)) = work.next_block(&mut reader, blocks >= first)? {
+            if request.stop.load(Relaxed) || blocks >= first && !work.learn(&samples, positions)? {
+                work.save()?;
+                return Ok(FitOutcome::Stopped);
+            }
             blocks += 1;
             if blocks <= first {
                 continue;
             }
-            if request.stop.load(Relaxed) {
-                work.save()?;
-                return Ok(FitOutcome::Stopped);
-            }
-            work.learn(&samples, positions)?;
             sink(&FitEvent::Block {
                 epoch,
                 done: work.share(),
@@ -204,8 +203,10 @@ impl<'r> Work<'r> {
         let (mut learner, state) = match begun {
             Some(mut state) => {
                 let other = || FitError::OtherFit(checkpoint.to_owned());
-                let same =
-                    state.config == described(request) && state.games_sha256 == games.sha256 && state.parent == parent;
+                let same = state.config == described(request)
+                    && state.games_sha256 == games.sha256
+                    && state.parent == parent
+                    && [0, stages.count()].contains(&state.block.len());
                 if !same {
                     return Err(other());
                 }
@@ -232,6 +233,7 @@ impl<'r> Work<'r> {
                     positions: 0,
                     updates: 0,
                     loss: PassLoss::default(),
+                    block: Vec::new(),
                     cells: Vec::new(),
                 };
                 (learner, state)
@@ -286,29 +288,31 @@ impl<'r> Work<'r> {
     }
 
     /// The next block and the number of its positions, those held out included; without samples if they are not `wanted`. None at
-    /// the end of the games.
+    /// the end of the games. Not all of it if it was told to stop.
     fn next_block(&self, reader: &mut Reader, wanted: bool) -> Result<Option<(SampleSet, u64)>, FitError> {
         let (mut samples, mut positions) = (SampleSet::default(), 0);
-        while positions < u64::from(self.request.config.block) {
+        while positions < u64::from(self.request.config.block) && !self.request.stop.load(Relaxed) {
             let Some((first, chunk)) = reader.next()? else { break };
             positions += chunk.positions();
             if wanted {
                 chunk.add_to(&mut samples, self.request.config, |i| !self.is_held_out(first + i as u64));
             }
         }
-        Ok((positions > 0).then_some((samples, positions)))
+        Ok((positions > 0 || self.request.stop.load(Relaxed)).then_some((samples, positions)))
     }
 
-    /// Learns a block. Towards the end of all the work steps shrink to nothing.
-    fn learn(&mut self, samples: &SampleSet, positions: u64) -> Result<(), FitError> {
+    /// Learns a block, or the rest of one that was begun; false if it was told to stop meanwhile. Towards the end of all the work steps
+    /// shrink to nothing.
+    fn learn(&mut self, samples: &SampleSet, positions: u64) -> Result<bool, FitError> {
         let left = 1.0 - self.share() as f32;
         let scale = (left / self.request.config.anneal).min(1.0);
-        let loss = self.learner.pass(samples, scale)?;
+        let loss = self.learner.pass_until(samples, scale, self.request.stop, &mut self.state.block)?;
+        let Some(loss) = loss else { return Ok(false) };
         self.state.loss = self.state.loss + loss;
         self.state.updates += loss.samples;
         self.state.positions += positions;
         self.state.blocks += 1;
-        Ok(())
+        Ok(true)
     }
 
     fn save(&mut self) -> Result<(), FileError> {

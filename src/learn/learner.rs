@@ -157,21 +157,26 @@ impl Learner {
     /// # Errors
     /// Weights that are not numbers or have run away; the learner is of no use then.
     pub fn pass(&mut self, samples: &SampleSet, scale: f32) -> Result<PassLoss, Diverged> {
-        let loss = self.pass_until(samples, scale, &AtomicBool::new(false))?;
+        let loss = self.pass_until(samples, scale, &AtomicBool::new(false), &mut Vec::new())?;
         Ok(loss.expect("nothing stops this pass"))
     }
 
-    /// [`Self::pass`], given up with `None` soon after `stop` is set; the learner is of no use then.
+    /// [`Self::pass`], interrupted with `None` soon after `stop` is set. `learned` then has by stage what was learned of the samples; the
+    /// same call with it goes on. It is empty before and after a pass.
     ///
     /// # Errors
     /// As of [`Self::pass`].
+    ///
+    /// # Panics
+    /// If `learned` is of another number of stages.
     pub fn pass_until(
         &mut self,
         samples: &SampleSet,
         scale: f32,
         stop: &AtomicBool,
+        learned: &mut Vec<PassLoss>,
     ) -> Result<Option<PassLoss>, Diverged> {
-        with_step!(self.rule, rule => self.pass_with(samples, rule.prepared(self.features(), scale), stop))
+        with_step!(self.rule, rule => self.pass_with(samples, rule.prepared(self.features(), scale), stop, learned))
     }
 
     /// Features of a position: pattern instances and scalars.
@@ -184,23 +189,29 @@ impl Learner {
         samples: &SampleSet,
         step: impl Step<NUMBERS>,
         stop: &AtomicBool,
+        learned: &mut Vec<PassLoss>,
     ) -> Result<Option<PassLoss>, Diverged> {
         let (layout, stages, overlap, loss) = (&*self.layout, &self.stages, self.overlap, self.loss);
-        let learn_stage = |(stage, cells): (usize, &mut Vec<f32>)| {
+        if learned.is_empty() {
+            learned.resize(self.cells.len(), PassLoss::default());
+        }
+        assert_eq!(learned.len(), self.cells.len(), "a pass of other stages");
+        let learn_stage = |(stage, (cells, learned)): (usize, (&mut Vec<f32>, &mut PassLoss))| {
             let cells = cells.as_chunks_mut::<NUMBERS>().0;
-            let samples = samples.of_stage(stages, stage, overlap).enumerate();
+            let samples = samples.of_stage(stages, stage, overlap).skip(learned.samples as usize).enumerate();
             let samples = samples.take_while(|(i, _)| i % STOP_EVERY != 0 || !stop.load(Relaxed));
-            let loss = learn_samples(layout, cells, samples.map(|(_, sample)| sample), loss, step);
+            *learned = learn_samples(layout, cells, samples.map(|(_, sample)| sample), loss, step, *learned);
             match cells.iter().position(|cell| cell[0].is_nan() || cell[0].abs() > LIMIT) {
                 Some(weight) => Err(Diverged { stage, weight, value: cells[weight][0] }),
-                None => Ok(loss),
+                None => Ok(()),
             }
         };
         // The slowest stages have the most samples; one task each lets the threads share them out.
-        let losses: Result<Vec<_>, _> =
-            self.cells.par_iter_mut().with_max_len(1).enumerate().map(learn_stage).collect();
-        let loss = losses?.into_iter().fold(PassLoss::default(), PassLoss::add);
-        Ok((!stop.load(Relaxed)).then_some(loss))
+        self.cells.par_iter_mut().zip(learned.par_iter_mut()).with_max_len(1).enumerate().try_for_each(learn_stage)?;
+        if stop.load(Relaxed) {
+            return Ok(None);
+        }
+        Ok(Some(learned.drain(..).fold(PassLoss::default(), PassLoss::add)))
     }
 
     /// Errors on samples that are not learned: on one in `every` of each number of empties. The result does not depend on the number
@@ -277,18 +288,18 @@ const FEATURES: usize = LANES + Scalar::ALL.len();
 /// Samples that are on their way at once: while one is learned, the memory brings what the next ones need.
 const BATCH: usize = 16;
 
-/// Moves the weights for each sample in turn. Returns the errors before each.
+/// Moves the weights for each sample in turn, and adds the errors before each to those so far.
 fn learn_samples<'s, const NUMBERS: usize>(
     layout: &Layout,
     cells: &mut [[f32; NUMBERS]],
     mut samples: impl Iterator<Item = &'s Sample>,
     loss: Loss,
     step: impl Step<NUMBERS>,
+    mut losses: PassLoss,
 ) -> PassLoss {
     let features = layout.instances() + layout.scalars().len();
     let weight_of_slot = layout.weight_of_slot();
     let mut batch = [([0u32; FEATURES], Sample::new(Position::START, Score(0))); BATCH];
-    let mut losses = PassLoss::default();
     loop {
         let mut filled = 0;
         for ((slots_of, sample), next) in batch.iter_mut().zip(&mut samples) {
