@@ -106,7 +106,7 @@ fn weights_and_positions_are_arguments() {
     let found = stdout(&["search", &weights, "--depth", "1", START], "");
     assert!(found.lines().nth(1).unwrap().starts_with("+3.00\t") || found.contains("\n-3.00\t"), "{found}");
     let late = late_position(6, 3);
-    assert!(stdout(&["solve", "squares", &late, "-q"], "").lines().nth(1).unwrap().starts_with("6\t"));
+    assert!(stdout(&["solve", "squares", &late.to_string(), "-q"], "").lines().nth(1).unwrap().starts_with("6\t"));
     for command in [&["play"][..], &["gtp"], &["nboard"], &["bench", "--section", "perft", "--rounds", "1"]] {
         stdout(&[command, &["mobility"]].concat(), "");
         let error = refusal(&[command, &["no.fsw"]].concat(), "", 1);
@@ -352,8 +352,7 @@ fn inspect_shows_origin_and_strongest_configurations() {
 #[test]
 fn bench_counts_do_not_depend_on_threads() {
     let signature = |threads: &str| {
-        let arguments =
-            ["bench", "-w", "mobility", "--rounds", "1", "--section", "perft,midgame", "--threads", threads];
+        let arguments = ["bench", "mobility", "--rounds", "1", "--section", "perft,midgame", "--threads", threads];
         let table = stdout(&arguments, "");
         let last = table.lines().last().unwrap().to_owned();
         assert!(last.contains(" nodes ") && last.ends_with(" nodes/s"), "{last}");
