@@ -2,7 +2,6 @@
 //!
 //! Seconds are processor time of one thread, so that other programs disturb little. `cargo run --release --example piece_costs`
 
-use std::fs;
 use std::sync::Arc;
 use std::sync::atomic::AtomicBool;
 
@@ -13,11 +12,12 @@ use flipside::pattern::Layout;
 use flipside::selfplay::{SelfPlay, SelfPlayConfig};
 use flipside::train::{PRESETS, TrainConfig};
 use flipside::weights::{Provenance, WeightFile};
+use rustix::time::{ClockId, clock_gettime};
 
 /// Processor time of this thread in seconds.
 fn processor_time() -> f64 {
-    let text = fs::read_to_string("/proc/thread-self/schedstat").expect("Linux tells it");
-    text.split(' ').next().and_then(|word| word.parse::<f64>().ok()).expect("a number of nanoseconds") * 1e-9
+    let time = clock_gettime(ClockId::ThreadCPUTime);
+    time.tv_sec as f64 + time.tv_nsec as f64 * 1e-9
 }
 
 fn timed<T>(work: impl FnOnce() -> T) -> (T, f64) {
@@ -34,9 +34,14 @@ fn spread(values: &[f64]) -> (f64, f64) {
 }
 
 fn main() {
+    // All work is done by this one thread, or its time would not be counted.
+    rayon::ThreadPoolBuilder::new().num_threads(1).build().expect("a thread").install(measure);
+}
+
+fn measure() {
     let preset = PRESETS.iter().find(|(name, ..)| *name == "overnight").expect("a preset").1;
     let config = TrainConfig::from_layers(&[preset.parse().expect("TOML")]).expect("a preset can be run");
-    let play: SelfPlayConfig = config.phases[3].self_play;
+    let play: SelfPlayConfig = config.phases.last().expect("a phase").self_play;
     let file = WeightFile::embedded();
     let stop = AtomicBool::new(false);
     let layout = Arc::new(Layout::new(&file.model.set).expect("a layout"));

@@ -40,6 +40,16 @@ pub struct Diverged {
 /// Weights that a learner cannot start from.
 #[derive(Debug, Clone, PartialEq, thiserror::Error)]
 pub enum StartError {
+    /// They are of other patterns than those that are learned.
+    #[error(
+        "they are of the pattern set `{weights}`, and what is learned is of `{learned}`: `--patterns` chooses the set"
+    )]
+    OtherSet {
+        /// The name of their set.
+        weights: String,
+        /// The name of the set that is learned.
+        learned: String,
+    },
     /// They do not fit together.
     #[error(transparent)]
     Model(#[from] ModelError),
@@ -91,8 +101,12 @@ impl Learner {
     /// A learner that starts from a model's weights. Weights other than zero count as learned already: they move in small steps.
     ///
     /// # Errors
-    /// A model that does not fit the layout, or that has weights beyond all sense.
+    /// A model of another set than the layout's, that does not fit it, or that has weights beyond all sense.
     pub fn from_model(layout: Arc<Layout>, model: &Model, rule: StepRule) -> Result<Self, StartError> {
+        if !layout.set().is_like(&model.set) {
+            let (weights, learned) = (model.set.name.clone(), layout.set().name.clone());
+            return Err(StartError::OtherSet { weights, learned });
+        }
         model.check(&layout)?;
         let learned: Vec<f32> = with_step!(rule, rule => rule.learned().to_vec());
         let discs = |weight: i16| f32::from(weight) / f32::from(model.scale);

@@ -189,6 +189,15 @@ fn weights_beyond_all_sense_are_named_before_anything_is_begun() {
 }
 
 #[test]
+fn weights_of_another_set_are_refused_by_name() {
+    let lab = Lab::new();
+    let output = finish(lab.train("run", &["--from", "default"]), "");
+    let error = String::from_utf8(output.stderr).unwrap();
+    assert_eq!(output.status.code(), Some(1), "{error}");
+    assert!(error.contains("they are of the pattern set `night`, and what is learned is of `small`"), "{error}");
+}
+
+#[test]
 fn a_plain_call_is_a_new_run_and_latest_is_the_last() {
     let lab = Lab::new();
     let train = |arguments: &[&str]| {

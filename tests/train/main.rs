@@ -49,7 +49,7 @@ fn training_goes_on_from_calibrated_weights_and_leaves_their_calibration_behind(
         DepthPair { min_empties: 7, max_empties: 60, shallow: 1, deep: 3, slope: 1.0, offset: 0.0, deviation: 3.0 };
     let plain = WeightFile::embedded();
     let calibrated = WeightFile { calibration: Some(Calibration::new(vec![pair]).unwrap()), ..plain.clone() };
-    let config = small(config());
+    let config = TrainConfig { patterns: plain.model.set.name.clone(), ..small(config()) };
     let (directory, stop) = (tempfile::tempdir().unwrap(), AtomicBool::new(false));
     let budget = Budget { generations: Some(1), ..BUDGET };
     let request = TrainRequest { budget, from: Some(&calibrated), ..request(&config, directory.path(), &stop) };
