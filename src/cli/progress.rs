@@ -166,16 +166,7 @@ impl<'s> TrainProgress<'s> {
                 self.say(&self.line_of(event).unwrap_or_default());
             }
             TrainEvent::End { finished: true, elapsed, .. } if !self.has_worked => {
-                let (generations, games) = self.learned;
-                let left = self.budget.left_after(*elapsed, generations, games);
-                let state = match left {
-                    Some(left) => {
-                        format!("what is left of the budget, {}, is too little for another generation", budget(&left))
-                    }
-                    None => format!("the budget of {} is used up already", budget(&self.budget)),
-                };
-                let directory = self.directory.display();
-                self.say(&format!("{state}; `flipside train --resume {directory} --hours N` adds to it"));
+                self.say(&self.idle_line(*elapsed));
             }
             _ => {
                 if let Some(line) = self.line_of(event) {
@@ -215,6 +206,18 @@ impl<'s> TrainProgress<'s> {
         } else {
             format!("new run in {directory}: {what}; until {until}")
         }
+    }
+
+    /// Why a session that did nothing is finished.
+    fn idle_line(&self, elapsed: f64) -> String {
+        let (generations, games) = self.learned;
+        let state = match self.budget.left_after(elapsed, generations, games) {
+            Some(left) => {
+                format!("what is left of the budget, {}, is too little for another generation", budget(&left))
+            }
+            None => format!("the budget of {} is used up already", budget(&self.budget)),
+        };
+        format!("{state}; `flipside train --resume {} --hours N` adds to it", self.directory.display())
     }
 
     /// How the run's weights come to other engines.
@@ -451,6 +454,17 @@ mod tests {
         assert!(
             line(1, 0).contains("after 1 generation and 1 min 0 s: pattern set classic, 1 weights a stage, 1 thread")
         );
+    }
+
+    #[test]
+    fn a_session_that_did_nothing_says_why() {
+        let budget = Budget { seconds: Some(7_020.0), games: Some(100_000), ..Budget::default() };
+        let progress = progress(budget);
+        let line = progress.idle_line(7_000.0);
+        assert!(line.contains("the budget, 20 s or 40,000 games, is too little for another generation"), "{line}");
+        assert!(line.ends_with("`flipside train --resume runs/one --hours N` adds to it"), "{line}");
+        let line = progress.idle_line(7_020.0);
+        assert!(line.starts_with("the budget of 1 h 57 min or 100,000 games is used up already; "), "{line}");
     }
 
     #[test]
