@@ -247,6 +247,10 @@ fn a_plain_call_is_a_new_run_and_latest_is_the_last() {
     let shown = Command::new(PROGRAM).current_dir(lab.0.path()).args(["config", "--run", "runs/latest"]).output();
     let shown = String::from_utf8(shown.unwrap().stdout).unwrap();
     assert!(shown.contains("\npairs = 2\n") && shown.contains("\n# keep-games = true\n"), "{shown}");
+    let page = Command::new(PROGRAM).current_dir(lab.0.path()).args(["report", "-q", "-o", "-"]).output().unwrap();
+    let page = String::from_utf8(page.stdout).unwrap();
+    assert!(page.contains("From generation 4 on its configuration was another: `gate.pairs` was 3 and is 2."));
+    assert!(page.contains("--run runs/again --generations 4</pre>"));
 }
 
 /// What is added counts from what was learned, also where a stop has left the last generations to be learned again.
