@@ -134,6 +134,19 @@ fn a_fit_is_stopped_within_a_block_and_goes_on_there() {
 }
 
 #[test]
+fn a_fit_that_an_earlier_version_left_begins_anew() {
+    let folder = tempfile::tempdir().unwrap();
+    let games = open(&[kept(folder.path())]).unwrap();
+    let whole = run(&config(), &games, folder.path(), usize::MAX).unwrap().unwrap().to_bytes();
+    assert!(run(&config(), &games, folder.path(), 1).unwrap().is_none());
+    let checkpoint = folder.path().join("w.fsw.part");
+    let mut bytes = fs::read(&checkpoint).unwrap();
+    bytes[8] = 1;
+    fs::write(&checkpoint, bytes).unwrap();
+    assert_eq!(run(&config(), &games, folder.path(), usize::MAX).unwrap().unwrap().to_bytes(), whole);
+}
+
+#[test]
 fn a_fit_learns_what_the_games_say_and_knows_what_it_did_not_see() {
     let folder = tempfile::tempdir().unwrap();
     let games = open(&[kept(folder.path())]).unwrap();

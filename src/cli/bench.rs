@@ -1,5 +1,6 @@
 //! `flipside bench`.
 
+use std::hint::black_box;
 use std::io::Write;
 use std::sync::Arc;
 use std::sync::atomic::AtomicBool;
@@ -75,13 +76,13 @@ const CLUSTER_GAMES: u32 = 4096;
 impl BenchArguments {
     /// Runs the command.
     pub fn run(self, session: &Session, out: &mut dyn Write) -> Result<(), CliError> {
-        let evaluator = self.weights.load()?;
+        let evaluator = self.weights.choice()?.load()?;
         writeln!(out, "section\tcounted\tcount\tseconds\trate\tspread\tper 1M perft")?;
         let mut bench = Bench { rounds: self.rounds, out, perft_rate: perft_rate(), nodes: 0, seconds: 0.0 };
         let asked = |section: Section| self.section.is_empty() || self.section.contains(&section);
         session.say(format_args!("{} rounds, {} threads", self.rounds, session.threads));
         if asked(Section::Perft) {
-            bench.nodes("perft", || perft(Position::START, PERFT_DEPTH))?;
+            bench.nodes("perft", || perft(black_box(Position::START), PERFT_DEPTH))?;
         }
         with_evaluator!(&evaluator, evaluator => with_games(evaluator, &mut bench, asked))?;
         #[cfg(feature = "cluster")]
@@ -190,7 +191,7 @@ impl Bench<'_> {
         let (mut counts, mut seconds) = (Vec::new(), Vec::new());
         for _ in 0..self.rounds {
             let begin = Instant::now();
-            counts.push(work());
+            counts.push(black_box(work()));
             seconds.push(begin.elapsed().as_secs_f64());
         }
         if counts.iter().any(|&count| count != counts[0]) {
@@ -217,7 +218,7 @@ impl Bench<'_> {
 fn perft_rate() -> f64 {
     let round = |_| {
         let begin = Instant::now();
-        let leaves = perft(Position::START, PERFT_DEPTH);
+        let leaves = perft(black_box(Position::START), PERFT_DEPTH);
         rate(leaves, begin.elapsed().as_secs_f64())
     };
     let rates: Vec<f64> = (0..8).map(round).skip(1).collect();

@@ -25,6 +25,9 @@ use crate::selfplay::varied_positions;
 /// leaves them out of the weights that it makes, so calibrate last. Where the weights are calibrated already, the new
 /// parameters replace the old ones.
 ///
+/// By default it takes some minutes on two cores, most of them for the exact values of positions with up to 24 empty squares: a smaller
+/// --solve-empties shortens that, a smaller --depth does not.
+///
 /// Prints a table, separated by tabs: empty squares, depths in plies (`end` is the end of the game), slope, offset and standard deviation in discs, correlation,
 /// and number of positions.
 #[derive(Args, Debug)]

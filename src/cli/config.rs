@@ -37,7 +37,9 @@ impl ConfigArguments {
     pub fn run(self, _: &Session, out: &mut dyn Write) -> Result<(), CliError> {
         let mut layers = match &self.run {
             Some(run) => {
-                let stored = stored_config(run).map_err(|error| CliError::failure(error.to_string()))?;
+                let stored = stored_config(run).map_err(|error| {
+                    CliError::failure(error.to_string()).hint("`flipside runs` lists the runs there are.")
+                })?;
                 Layers::of_run(run, &stored)
             }
             None => Layers::of_preset(self.preset)?.0,
@@ -45,8 +47,6 @@ impl ConfigArguments {
         if let Some(path) = &self.config {
             layers.add_file(path)?;
         }
-        let config = layers.config()?;
-        config.pattern_set().map_err(|error| CliError::failure(error.to_string()))?;
-        Ok(out.write_all(config.to_commented_toml().as_bytes())?)
+        Ok(out.write_all(layers.config()?.to_commented_toml().as_bytes())?)
     }
 }

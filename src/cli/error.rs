@@ -86,8 +86,9 @@ impl CliError {
         let mut cause = self.source();
         while let Some(error) = cause {
             let text = error.to_string();
+            let text = text.trim_end();
             // Some errors repeat their cause in their own text.
-            if !report.ends_with(&text) {
+            if !report.ends_with(text) {
                 write!(report, ": {text}").expect("writing to a string");
             }
             cause = error.source();

@@ -1,13 +1,12 @@
 //! `flipside eval`.
 
 use std::io::Write;
-use std::path::PathBuf;
 
 use clap::Args;
 use serde_json::json;
 
 use super::error::CliError;
-use super::evaluator::{WeightsArgument, with_evaluator};
+use super::evaluator::{WeightsAndPositions, with_evaluator};
 use super::input::read_positions;
 use super::json::{JsonArgument, write_json};
 use super::session::Session;
@@ -18,14 +17,10 @@ use crate::eval::unlimited_static_value;
 /// Where the side to move must pass, the value is the opponent's, negated; where the game is over, it is the result. Values
 /// beyond 64 discs are shown as they are; searching limits them.
 #[derive(Args, Debug)]
-#[command(after_help = "Example:\n  flipside eval data/bench/midgame.txt")]
+#[command(after_help = "Example:\n  flipside eval data/bench/midgame.txt\n  flipside eval mobility f5d6c3d3c4")]
 pub struct EvalArguments {
-    /// Positions or the moves that lead to them (f5d6c3), one a line; `-` is standard input
-    #[arg(default_value = "-")]
-    file: PathBuf,
-
     #[command(flatten)]
-    weights: WeightsArgument,
+    inputs: WeightsAndPositions,
 
     #[command(flatten)]
     json: JsonArgument,
@@ -34,8 +29,9 @@ pub struct EvalArguments {
 impl EvalArguments {
     /// Runs the command.
     pub fn run(self, session: &Session, out: &mut dyn Write) -> Result<(), CliError> {
-        let evaluator = self.weights.load()?;
-        let positions = read_positions(&self.file, session)?;
+        let (weights, positions) = self.inputs.parts()?;
+        let evaluator = weights.load()?;
+        let positions = read_positions(&positions, session)?;
         with_evaluator!(&evaluator, evaluator => {
             for scored in &positions {
                 let value = unlimited_static_value(evaluator, &scored.diagram.position);

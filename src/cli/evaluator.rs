@@ -1,6 +1,7 @@
 //! Which evaluation a command works with.
 
 use std::convert::Infallible;
+use std::env;
 use std::fmt;
 use std::path::{Path, PathBuf};
 use std::str::FromStr;
@@ -8,6 +9,7 @@ use std::str::FromStr;
 use clap::Args;
 
 use super::error::{CliError, Context};
+use super::input::STANDARD_STREAM;
 use crate::eval::{Evaluator, MobilityEvaluator, PatternEvaluator, SquareEvaluator};
 use crate::search::Deviations;
 use crate::weights::WeightFile;
@@ -29,29 +31,58 @@ impl FromStr for EvaluatorChoice {
     type Err = Infallible;
 
     fn from_str(text: &str) -> Result<Self, Infallible> {
-        Ok(match text {
-            "default" => Self::Default,
-            "squares" => Self::Squares,
-            "mobility" => Self::Mobility,
-            path => Self::File(path.into()),
-        })
+        Ok(Self::from(Path::new(text)))
+    }
+}
+
+impl From<&Path> for EvaluatorChoice {
+    fn from(typed: &Path) -> Self {
+        match typed.to_str() {
+            Some("default") => Self::Default,
+            Some("squares") => Self::Squares,
+            Some("mobility") => Self::Mobility,
+            _ => Self::File(typed.into()),
+        }
     }
 }
 
 /// The option `-w`.
 #[derive(Args, Debug)]
-pub struct WeightsArgument {
+pub struct WeightsOption {
     /// What to evaluate with: a weight file, `squares` or `mobility` (without weights), or `default`, the weights that come with
-    /// the program
-    #[arg(
-        short,
-        long,
-        env = "FLIPSIDE_WEIGHTS",
-        hide_env_values = true,
-        value_name = "FILE",
-        default_value = "default"
-    )]
-    weights: EvaluatorChoice,
+    /// the program [default: default]
+    #[arg(short, long, env = WEIGHTS, hide_env_values = true, value_name = "FILE")]
+    weights: Option<EvaluatorChoice>,
+}
+
+/// The environment variable in the place of `-w`.
+const WEIGHTS: &str = "FLIPSIDE_WEIGHTS";
+
+/// Weights as an argument, or by `-w`.
+#[derive(Args, Debug)]
+pub struct WeightsArgument {
+    /// What to evaluate with, as -w says
+    #[arg(id = "argument", value_name = "WEIGHTS")]
+    argument: Option<EvaluatorChoice>,
+
+    #[command(flatten)]
+    option: WeightsOption,
+}
+
+/// Weights and positions as arguments.
+#[derive(Args, Debug)]
+pub struct WeightsAndPositions {
+    /// What to evaluate with, as -w says; may be left out
+    #[arg(value_name = "WEIGHTS")]
+    first: Option<PathBuf>,
+
+    /// A file with a position, or the moves that lead to it (f5d6c3), a line; `-` is standard input. Or one position or game itself.
+    /// A single argument is WEIGHTS if it ends in `.fsw` or is `default`, `squares` or `mobility` [default: -]
+    #[arg(value_name = "POSITIONS")]
+    second: Option<PathBuf>,
+
+    #[command(flatten)]
+    option: WeightsOption,
 }
 
 /// An evaluator of any kind; [`with_evaluator`] gives code the evaluator itself.
@@ -152,19 +183,56 @@ impl EvaluatorChoice {
     }
 }
 
-impl WeightsArgument {
+impl WeightsOption {
     /// What was typed.
-    pub fn choice(&self) -> &EvaluatorChoice {
-        &self.weights
+    pub fn choice(&self) -> EvaluatorChoice {
+        self.weights.clone().unwrap_or(EvaluatorChoice::Default)
     }
 
-    /// The evaluator, ready for use.
+    /// What was typed, here or as an argument.
+    fn or_argument(&self, argument: Option<&EvaluatorChoice>) -> Result<EvaluatorChoice, CliError> {
+        let Some(argument) = argument else { return Ok(self.choice()) };
+        // Arguments win over the environment.
+        let by_environment = env::var(WEIGHTS).ok().and_then(|text| text.parse().ok());
+        match &self.weights {
+            Some(option) if self.weights != by_environment => {
+                Err(CliError::Usage(format!("there are weights twice: `{argument}`, and `{option}` after -w")))
+            }
+            _ => Ok(argument.clone()),
+        }
+    }
+}
+
+impl WeightsArgument {
+    /// What was typed.
     ///
     /// # Errors
-    /// What is wrong with the file.
-    pub fn load(&self) -> Result<AnyEvaluator, CliError> {
-        self.weights.load()
+    /// Weights given twice.
+    pub fn choice(&self) -> Result<EvaluatorChoice, CliError> {
+        self.option.or_argument(self.argument.as_ref())
     }
+}
+
+impl WeightsAndPositions {
+    /// The weights as typed, and where positions are.
+    ///
+    /// # Errors
+    /// Weights given twice.
+    pub fn parts(&self) -> Result<(EvaluatorChoice, PathBuf), CliError> {
+        let (weights, positions) = match (&self.first, &self.second) {
+            (Some(only), None) if !is_weights(only) => (None, Some(only)),
+            (weights, positions) => (weights.as_ref(), positions.as_ref()),
+        };
+        let weights = weights.map(|weights| EvaluatorChoice::from(&**weights));
+        let positions = positions.cloned().unwrap_or_else(|| STANDARD_STREAM.into());
+        Ok((self.option.or_argument(weights.as_ref())?, positions))
+    }
+}
+
+/// Whether an argument that may be weights or positions is weights.
+fn is_weights(argument: &Path) -> bool {
+    let is_file = argument.extension().is_some_and(|extension| extension == "fsw");
+    is_file || EvaluatorChoice::from(argument).path().is_none()
 }
 
 impl fmt::Display for EvaluatorChoice {

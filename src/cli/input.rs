@@ -6,7 +6,7 @@ use std::path::Path;
 
 use super::error::{CliError, Context};
 use super::session::Session;
-use crate::board::{ScoredDiagram, parse_scored_diagrams};
+use crate::board::{NotationError, ScoredDiagram, parse_scored_diagrams};
 use crate::record::MAX_BYTES;
 use crate::storage::{decode_text, read_stream};
 
@@ -15,7 +15,7 @@ pub const STANDARD_STREAM: &str = "-";
 
 /// What a file of positions looks like.
 pub const FORMAT: &str = "Expected a position a line: 64 characters (X black, O white, - or . empty), a space, the side to move \
-                      (X or O), and optionally a score in discs or OBF data; or the moves that lead to it, such as f5d6c3.";
+                      (X or b, O or w), and optionally a score in discs or OBF data; or the moves that lead to it, such as f5d6c3.";
 
 /// What messages call a path that may be standard input.
 pub fn name_of(path: &Path) -> String {
@@ -39,11 +39,23 @@ pub fn read_bytes(path: &Path, session: &Session) -> io::Result<Vec<u8>> {
     read_stream(io::stdin(), 0, WHAT, MAX_BYTES)
 }
 
-/// The positions of a file, or of standard input where the path is `-`.
+/// The positions of a file, or of standard input where the path is `-`; or the one that is typed in a file's place.
 ///
 /// # Errors
 /// What cannot be read, what is not a position (with its line), and input without any position.
 pub fn read_positions(path: &Path, session: &Session) -> Result<Vec<ScoredDiagram>, CliError> {
+    if let Some(text) = path.to_str().filter(|_| !path.exists()) {
+        match text.parse() {
+            Ok(typed) => return Ok(vec![typed]),
+            // What has spaces is hardly meant as a file.
+            Err(error) if text.contains(' ') => {
+                return Err::<_, NotationError>(error)
+                    .context(|| format!("`{text}` is no file and no position"))
+                    .map_err(|error| error.hint(FORMAT));
+            }
+            Err(_) => {}
+        }
+    }
     let name = name_of(path);
     let unreadable = || format!("cannot read positions from {name}");
     let bytes = read_bytes(path, session).context(unreadable)?;

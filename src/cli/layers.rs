@@ -57,15 +57,23 @@ impl Layers {
         self.0.push((name.to_owned(), table));
     }
 
-    /// The configuration.
+    /// The configuration. Its pattern set can be loaded.
     ///
     /// # Errors
     /// What is wrong with it, and in which layer.
     pub fn config(&self) -> Result<TrainConfig, CliError> {
-        TrainConfig::from_named_layers(&self.0).map_err(|error| {
+        let unusable = || "cannot use the configuration".to_owned();
+        let config = TrainConfig::from_named_layers(&self.0).map_err(|error| {
             let is_key = matches!(error, ConfigError::Key { .. });
-            let error = Err::<(), _>(error).context(|| "cannot use the configuration".to_owned()).unwrap_err();
+            let error = Err::<(), _>(error).context(unusable).unwrap_err();
             if is_key { error.hint("`flipside config` prints a configuration with what its keys mean.") } else { error }
-        })
+        })?;
+        if let Err(error) = config.pattern_set() {
+            let layer = self.0.iter().rev().find(|(_, layer)| layer.contains_key("patterns"));
+            let file = layer.map_or(String::new(), |(name, _)| name.clone());
+            let error = ConfigError::Key { file, key: "patterns".into(), reason: format!("cannot be used: {error}") };
+            return Err(error).context(unusable);
+        }
+        Ok(config)
     }
 }

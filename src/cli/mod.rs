@@ -54,6 +54,8 @@ mod with_book;
 #[cfg(feature = "cluster")]
 mod work;
 
+use std::env;
+use std::ffi::OsString;
 use std::io::{self, BufWriter, Write};
 use std::process::ExitCode;
 
@@ -157,7 +159,7 @@ impl Command {
 
 /// Runs the command that the program's arguments name.
 pub fn main() -> ExitCode {
-    let arguments = match Arguments::try_parse() {
+    let arguments = match Arguments::try_parse_from(env::args_os().map(without_hyphen)) {
         Ok(arguments) => arguments,
         Err(error) => return unusable(&error),
     };
@@ -173,6 +175,15 @@ pub fn main() -> ExitCode {
     match run(arguments, &mut out) {
         Ok(()) => ExitCode::SUCCESS,
         Err(error) => fail(&error),
+    }
+}
+
+/// A board as an argument may begin with `-`, as options do; a `.` is an empty square as well.
+fn without_hyphen(argument: OsString) -> OsString {
+    let is_square = |byte: u8| b"-.XxOo*".contains(&byte);
+    match argument.to_str().and_then(|text| text.strip_prefix('-')) {
+        Some(rest) if rest.len() >= 32 && rest.bytes().take(32).all(is_square) => format!(".{rest}").into(),
+        _ => argument,
     }
 }
 

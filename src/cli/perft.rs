@@ -23,7 +23,7 @@ pub struct PerftArguments {
 
     /// Start from this position: 64 characters, a space, the side to move; or the moves that lead to it (default: the start of the
     /// game)
-    #[arg(long, value_name = "BOARD", allow_hyphen_values = true)]
+    #[arg(long, value_name = "BOARD")]
     position: Option<Diagram>,
 
     /// Count behind each move instead

@@ -51,7 +51,7 @@ impl PlayArguments {
     /// Runs the command.
     pub fn run(self, session: &Session, out: &mut dyn Write) -> Result<(), CliError> {
         let evaluator = self.engine.load()?;
-        let book = self.book.load(self.engine.weights(), self.engine.strength(), session)?;
+        let book = self.book.load(&self.engine.weights()?, self.engine.strength(), session)?;
         let human = if self.colour == Colour::Black { Side::Black } else { Side::White };
         let time = self.time.map(|seconds| Duration::from_secs(seconds.into()));
         with_evaluator!(&evaluator, evaluator => {

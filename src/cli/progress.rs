@@ -166,12 +166,7 @@ impl<'s> TrainProgress<'s> {
                 self.say(&self.line_of(event).unwrap_or_default());
             }
             TrainEvent::End { finished: true, elapsed, .. } if !self.has_worked => {
-                self.say(&format!(
-                    "the budget is used up already: {} of {}; `flipside train --resume {} --hours N` adds to it",
-                    duration(*elapsed),
-                    budget(&self.budget),
-                    self.directory.display()
-                ));
+                self.say(&self.idle_line(*elapsed));
             }
             _ => {
                 if let Some(line) = self.line_of(event) {
@@ -183,28 +178,46 @@ impl<'s> TrainProgress<'s> {
 
     /// How a session begins, and until when it goes.
     fn first_line(&self, event: &TrainEvent) -> String {
-        let TrainEvent::Start { generation, again, resumed, threads, patterns, weights, elapsed, .. } = event else {
+        let TrainEvent::Start { generation, games, again, resumed, threads, patterns, weights, elapsed, .. } = event
+        else {
             return String::new();
         };
         let threads = counted(*threads as u64, "thread");
         let what = format!("pattern set {patterns}, {weights} weights a stage, {threads}");
         let until = if self.budget.is_none() { "no end".to_owned() } else { budget(&self.budget) };
+        let known = generation + again;
         let directory = self.directory.display();
         if *resumed {
             let so_far = duration(*elapsed);
-            let generations = counted(u64::from(generation + again), "generation");
+            let generations = counted(u64::from(known), "generation");
+            let games =
+                games + (*generation..known).map(|known| u64::from(self.config.phase(known).games)).sum::<u64>();
+            let more = self.budget.left_after(*elapsed, known, games).filter(|left| !left.is_none());
+            let more = more.map_or(String::new(), |left| format!("{} more, ", budget(&left)));
             let again = match again {
                 0 => String::new(),
                 1 => " (the last is learned again from its games)".to_owned(),
                 _ => format!(" (the last {again} are learned again from their games)"),
             };
             format!(
-                "going on with {directory} after {generations}{again} and {so_far}: {what}; until {until} from the \
+                "going on with {directory} after {generations}{again} and {so_far}: {what}; {more}until {until} from the \
                  beginning of the run"
             )
         } else {
             format!("new run in {directory}: {what}; until {until}")
         }
+    }
+
+    /// Why a session that did nothing is finished.
+    fn idle_line(&self, elapsed: f64) -> String {
+        let (generations, games) = self.learned;
+        let state = match self.budget.left_after(elapsed, generations, games) {
+            Some(left) => {
+                format!("what is left of the budget, {}, is too little for another generation", budget(&left))
+            }
+            None => format!("the budget of {} is used up already", budget(&self.budget)),
+        };
+        format!("{state}; `flipside train --resume {} --hours N` adds to it", self.directory.display())
     }
 
     /// How the run's weights come to other engines.
@@ -215,8 +228,8 @@ impl<'s> TrainProgress<'s> {
         }
         if self.config.keep_games {
             format!(
-                "for other engines: `flipside fit {directory} --patterns edax` (or egaroucid, ntest, zebra) makes weights of \
-                 their patterns from this run's games"
+                "for other engines: `flipside fit {directory} --patterns edax -o edax.fsw` (or egaroucid, ntest, zebra) learns \
+                 weights of their patterns from this run's games"
             )
         } else {
             "for other engines: begin with `--patterns edax` (or egaroucid, ntest, zebra); the games of this run are not kept, so \
@@ -367,7 +380,7 @@ impl<'s> TrainProgress<'s> {
     pub fn finish(&self) {
         if let Some(bars) = &self.bars {
             bars.step.finish_and_clear();
-            bars.run.abandon();
+            bars.run.finish_and_clear();
         }
     }
 }
@@ -441,6 +454,17 @@ mod tests {
         assert!(
             line(1, 0).contains("after 1 generation and 1 min 0 s: pattern set classic, 1 weights a stage, 1 thread")
         );
+    }
+
+    #[test]
+    fn a_session_that_did_nothing_says_why() {
+        let budget = Budget { seconds: Some(7_020.0), games: Some(100_000), ..Budget::default() };
+        let progress = progress(budget);
+        let line = progress.idle_line(7_000.0);
+        assert!(line.contains("the budget, 20 s or 40,000 games, is too little for another generation"), "{line}");
+        assert!(line.ends_with("`flipside train --resume runs/one --hours N` adds to it"), "{line}");
+        let line = progress.idle_line(7_020.0);
+        assert!(line.starts_with("the budget of 1 h 57 min or 100,000 games is used up already; "), "{line}");
     }
 
     #[test]

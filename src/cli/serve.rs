@@ -41,7 +41,7 @@ impl GtpArguments {
     /// Runs the command.
     pub fn run(self, session: &Session, out: &mut dyn Write) -> Result<(), CliError> {
         let evaluator = self.engine.load()?;
-        let book = self.book.load(self.engine.weights(), self.engine.strength(), session)?;
+        let book = self.book.load(&self.engine.weights()?, self.engine.strength(), session)?;
         with_evaluator!(&evaluator, evaluator => {
             let mut engine = BookEngine::new(self.engine.served(evaluator, session)?, book);
             Ok(gtp::serve(&mut engine, BufReader::new(io::stdin()), out)?)
@@ -53,7 +53,7 @@ impl NboardArguments {
     /// Runs the command.
     pub fn run(self, session: &Session, out: &mut dyn Write) -> Result<(), CliError> {
         let evaluator = self.engine.load()?;
-        let book = self.book.load(self.engine.weights(), self.engine.strength(), session)?;
+        let book = self.book.load(&self.engine.weights()?, self.engine.strength(), session)?;
         with_evaluator!(&evaluator, evaluator => {
             let mut engine = BookEngine::new(self.engine.served(evaluator, session)?, book);
             Ok(nboard::serve(&mut engine, BufReader::new(io::stdin()), out)?)

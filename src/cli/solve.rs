@@ -1,14 +1,13 @@
 //! `flipside solve`.
 
 use std::io::Write;
-use std::path::PathBuf;
 use std::time::Instant;
 
 use clap::Args;
 use serde_json::json;
 
 use super::error::CliError;
-use super::evaluator::{WeightsArgument, with_evaluator};
+use super::evaluator::{WeightsAndPositions, with_evaluator};
 use super::input::read_positions;
 use super::jobs::in_order;
 use super::json::{JsonArgument, write_json};
@@ -31,12 +30,8 @@ use crate::search::EndgameSolver;
 #[derive(Args, Debug)]
 #[command(after_help = "Example:\n  flipside solve data/ffo/fforum-1-19.obf")]
 pub struct SolveArguments {
-    /// Positions or the moves that lead to them (f5d6c3), one a line; `-` is standard input
-    #[arg(default_value = "-")]
-    file: PathBuf,
-
     #[command(flatten)]
-    weights: WeightsArgument,
+    inputs: WeightsAndPositions,
 
     #[command(flatten)]
     json: JsonArgument,
@@ -64,8 +59,9 @@ impl SolveArguments {
     /// Runs the command.
     pub fn run(self, session: &Session, out: &mut dyn Write) -> Result<(), CliError> {
         check_tables(1, self.log2_hash)?;
-        let evaluator = self.weights.load()?;
-        let positions = read_positions(&self.file, session)?;
+        let (weights, positions) = self.inputs.parts()?;
+        let evaluator = weights.load()?;
+        let positions = read_positions(&positions, session)?;
         with_evaluator!(&evaluator, evaluator => self.solve(evaluator, &positions, session, out))
     }
 

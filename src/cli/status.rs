@@ -89,7 +89,10 @@ impl StatusArguments {
         if self.json.json {
             return write_json(&status, out);
         }
-        let [played, of] = status.games_at_hand;
+        let generation = match status.games_at_hand {
+            [0, _] if status.state != "running" => format!("{} learned", status.generations),
+            [played, of] => format!("{}, {played} of {of} games", status.generations + 1),
+        };
         let loss = |loss: Option<f64>| loss.map_or("-".to_owned(), |loss| format!("{loss:.3}"));
         let gate = |rating: Option<crate::report::Rating>| {
             rating.map_or("-".to_owned(), |rating| {
@@ -102,7 +105,7 @@ impl StatusArguments {
             ("state", status.state.to_owned()),
             ("patterns", on_one_line(&status.patterns)),
             ("phase", format!("{} of {}", status.phase, status.phases)),
-            ("generation", format!("{}, {played} of {of} games", status.generations + 1)),
+            ("generation", generation),
             ("games", count(status.games)),
             ("positions", count(status.positions)),
             ("loss", loss(status.loss)),

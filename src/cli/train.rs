@@ -85,11 +85,11 @@ pub struct TrainArguments {
 )]
 struct BudgetArguments {
     /// Minutes of work
-    #[arg(long, value_name = "N", value_parser = positive)]
+    #[arg(long, value_name = "N", value_parser = positive, allow_negative_numbers = true)]
     minutes: Option<f64>,
 
     /// Hours of work
-    #[arg(long, value_name = "N", value_parser = positive, conflicts_with = "minutes")]
+    #[arg(long, value_name = "N", value_parser = positive, allow_negative_numbers = true, conflicts_with = "minutes")]
     hours: Option<f64>,
 
     /// Generations of self-play and learning

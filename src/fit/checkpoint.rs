@@ -1,11 +1,12 @@
 //! Where a fit stands, to go on from.
 
+use std::io;
 use std::path::Path;
 
 use serde::{Deserialize, Serialize};
 
 use crate::learn::PassLoss;
-use crate::storage::{Container, FileError, Packing, blob};
+use crate::storage::{Container, FileError, FormatError, Packing, blob};
 
 /// All that is needed to go on with a fit of the same games by the same configuration.
 #[derive(Serialize, Deserialize)]
@@ -46,7 +47,15 @@ impl Checkpoint {
         CONTAINER.write(path, self)
     }
 
-    pub fn load(path: &Path) -> Result<Self, FileError> {
-        CONTAINER.read(path)
+    /// Where the fit stands, if it was begun by a program that keeps it as this one does.
+    pub fn load(path: &Path) -> Result<Option<Self>, FileError> {
+        match CONTAINER.read(path) {
+            Ok(checkpoint) => Ok(Some(checkpoint)),
+            Err(FileError::Io { source, .. }) if source.kind() == io::ErrorKind::NotFound => Ok(None),
+            Err(FileError::Format { reason: FormatError::Version { found, expected, .. }, .. }) if found < expected => {
+                Ok(None)
+            }
+            Err(error) => Err(error),
+        }
     }
 }

@@ -194,13 +194,8 @@ impl<'r> Work<'r> {
         config.check()?;
         let layout = Arc::new(Layout::new(patterns)?);
         let parent = from.map(WeightFile::hash);
-        let begun = match Checkpoint::load(checkpoint) {
-            Ok(state) => Some(state),
-            Err(FileError::Io { source, .. }) if source.kind() == io::ErrorKind::NotFound => None,
-            Err(error) => return Err(error.into()),
-        };
         let stages = StageMap::for_set(config.stage_plies, patterns);
-        let (mut learner, state) = match begun {
+        let (mut learner, state) = match Checkpoint::load(checkpoint)? {
             Some(mut state) => {
                 let other = || FitError::OtherFit(checkpoint.to_owned());
                 let same = state.config == described(request)

@@ -141,8 +141,16 @@ impl PatternSet {
             return Ok(set);
         }
         let error = |reason: &dyn std::fmt::Display| PatternSetError::new(name, &reason.to_string());
-        let text = read_text(Path::new(name), "pattern set", MAX_TOML_BYTES)
-            .map_err(|file| error(&format_args!("neither built in nor a file that can be read ({file})")))?;
+        let path = Path::new(name);
+        if !path.exists() {
+            let likeness = |known: &str| strsim::jaro_winkler(name, known);
+            let known = BUILT_IN.map(|(known, _)| known);
+            let closest = known.into_iter().max_by(|a, b| likeness(a).total_cmp(&likeness(b)));
+            let closest = closest.filter(|known| likeness(known) > 0.75);
+            let closest = closest.map_or(String::new(), |known| format!("; `{known}` is the closest"));
+            return Err(error(&format_args!("no such file, and built in are {}{closest}", known.join(", "))));
+        }
+        let text = read_text(path, "pattern set", MAX_TOML_BYTES).map_err(|file| error(&file))?;
         Self::from_toml(&text).map_err(|reason| error(&reason))
     }
 

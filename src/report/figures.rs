@@ -34,6 +34,8 @@ pub struct Figures {
     pub weights: Option<Weights>,
     /// What the run follows, as TOML.
     pub config: String,
+    /// Changes of its configuration: the generation they hold from, from 1, and each as a sentence.
+    pub changes: Vec<(u32, Vec<String>)>,
 }
 
 /// The loss of a fit on the games held out.
@@ -147,6 +149,7 @@ impl Figures {
             phases: (1..=log.config.phases.len()).map(|phase| PhaseTime { phase, ..PhaseTime::default() }).collect(),
             weights: WeightFile::load(&directory.join("best.fsw")).ok().and_then(|file| Weights::of(&file, &log)),
             config: log.config.to_toml(),
+            changes: Vec::new(),
         };
         figures.collect(&log);
         figures.phases.retain(|phase| phase.generations > 0);
@@ -159,6 +162,9 @@ impl Figures {
         let (mut games_before, mut positions_before, mut hours) = (0, 0, 0.0);
         for event in &log.events {
             match event {
+                TrainEvent::Amended { generation, changes } => {
+                    self.changes.push((generation + 1, changes.clone()));
+                }
                 TrainEvent::Learned {
                     generation,
                     loss,

@@ -304,14 +304,13 @@ fn origin(run: &Figures) -> String {
     let from = parent.map_or(String::new(), |parent| {
         format!("<p>It began from the weights <code>{parent}</code>: add <code>--from</code> with their file.</p>\n")
     });
-    let limits = &run.status.budget;
-    let seconds = limits.seconds.map(|seconds| format!(" --minutes {:.0}", (seconds / 60.0).ceil()));
-    let generations = limits.generations.map(|generations| format!(" --generations {generations}"));
-    let games = limits.games.map(|games| format!(" --games {games}"));
-    let options: String = [seconds, generations, games].into_iter().flatten().collect();
+    let generations = run.status.generations.max(1);
+    let changes: String = run.changes.iter().map(|(generation, changes)| {
+        format!("<p>From generation {generation} on its configuration was another: {}. What is printed is the last.</p>\n", escaped(&changes.join("; ")))
+    }).collect();
     format!(
-        "<h3>{run_name}</h3>\n{weights}{from}<pre>flipside config --run {run_name} &gt; run.toml\nflipside train --config run.toml --run \
-         runs/again{options}</pre>\n<details><summary>Configuration</summary>\n<pre>{}</pre></details>\n",
+        "<h3>{run_name}</h3>\n{weights}{from}{changes}<pre>flipside config --run {run_name} &gt; run.toml\nflipside train --config run.toml \
+         --run runs/again --generations {generations}</pre>\n<details><summary>Configuration</summary>\n<pre>{}</pre></details>\n",
         escaped(&run.config)
     )
 }

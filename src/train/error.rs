@@ -51,7 +51,7 @@ pub enum TrainError {
         differences: Vec<Difference>,
     },
     /// A run to go on with that is not there.
-    #[error("there is no run in {0} to go on with")]
+    #[error("there is no run in {0}")]
     NoRun(PathBuf),
     /// A run to go on with whose last budget is not known.
     #[error("it is not known how long the run in {0} was to go on. Say how long it is to go on now, as by --hours")]

@@ -67,9 +67,9 @@ pub(super) fn open<'r>(request: &TrainRequest<'r>, sink: Sink<'r>) -> Result<Run
             Resumed { identity: wanted, configs, state, is_newest: false, fault: None }
         }
     };
-    let learned = metrics.generations;
+    let known = known(&directory, &state.progress, metrics.generations)?;
     let clock = Clock { started: began, earlier: state.progress.elapsed.max(metrics.elapsed) };
-    let budget = budget(request, &metrics, &state.progress, &clock)?;
+    let budget = budget(request, &metrics, &configs, &state.progress, known, &clock)?;
     check_room(request, budget, &directory, configs.newest(), &state, is_new)?;
 
     // Nothing was changed until here; nothing that resuming needs can be missing from here on.
@@ -79,8 +79,8 @@ pub(super) fn open<'r>(request: &TrainRequest<'r>, sink: Sink<'r>) -> Result<Run
     let config = configs.at(state.progress.generation).clone();
     let growth = Growth::default();
     let mut run =
-        Run { config, configs, identity, layout, budget, source, stop, keeper, state, clock, saved, growth, known: 0 };
-    run.put_in_order(is_new, is_amended, fault, kept, learned)?;
+        Run { config, configs, identity, layout, budget, source, stop, keeper, state, clock, saved, growth, known };
+    run.put_in_order(is_new, is_amended, fault, kept)?;
     Ok(run)
 }
 
@@ -107,14 +107,32 @@ pub fn stored_config(directory: &Path) -> Result<TrainConfig, TrainError> {
     TrainConfig::from_layers(&[table]).map_err(|error| broken(error.to_string()))
 }
 
+/// The generations that the run has had: those of its state, and those learned before whose games are all there to learn again.
+fn known(directory: &RunDirectory, progress: &Progress, learned: u32) -> Result<u32, TrainError> {
+    let journals = directory.journals()?;
+    let again = (progress.generation..learned).take_while(|generation| journals.contains(generation)).count();
+    Ok(progress.generation + again as u32)
+}
+
 /// When the run will be finished, counted from its beginning.
-fn budget(request: &TrainRequest, metrics: &Metrics, progress: &Progress, clock: &Clock) -> Result<Budget, TrainError> {
+fn budget(
+    request: &TrainRequest,
+    metrics: &Metrics,
+    configs: &Configs,
+    progress: &Progress,
+    known: u32,
+    clock: &Clock,
+) -> Result<Budget, TrainError> {
     match request.resume {
         Resume::Never | Resume::Same => Ok(request.budget),
         Resume::Stored if request.budget.is_none() => {
             metrics.budget.ok_or_else(|| TrainError::NoBudget(request.directory.to_owned()))
         }
-        Resume::Stored => Ok(request.budget.after(clock.earlier, progress.generation, progress.games)),
+        Resume::Stored => {
+            let games_of = |generation| u64::from(configs.at(generation).phase(generation).games);
+            let games = progress.games + (progress.generation..known).map(games_of).sum::<u64>();
+            Ok(request.budget.after(clock.earlier, known, games))
+        }
     }
 }
 
@@ -177,7 +195,13 @@ fn same_run(
         });
     }
     if found.patterns != wanted.patterns {
-        return Err(TrainError::PatternsChanged { name: config.patterns.clone(), directory: root() });
+        let mut differences = configs.differences(&table);
+        differences.retain(|difference| difference.is_of("patterns"));
+        return Err(if differences.is_empty() {
+            TrainError::PatternsChanged { name: config.patterns.clone(), directory: root() }
+        } else {
+            TrainError::Fixed { directory: root(), differences }
+        });
     }
     if found.parent != wanted.parent && request.resume == Resume::Same {
         return Err(TrainError::OtherParent(root()));
@@ -246,15 +270,8 @@ fn new_state(request: &TrainRequest, config: &TrainConfig, layout: &Arc<Layout>)
 
 impl Run<'_> {
     /// Brings the directory in order and tells how the run begins. A new run has a checkpoint before anything else that would make
-    /// its directory look like that of a run which lost it. `learned` are the generations that were learned before.
-    fn put_in_order(
-        &mut self,
-        is_new: bool,
-        is_amended: bool,
-        fault: Option<String>,
-        kept: Kept,
-        learned: u32,
-    ) -> Result<(), Halt> {
+    /// its directory look like that of a run which lost it.
+    fn put_in_order(&mut self, is_new: bool, is_amended: bool, fault: Option<String>, kept: Kept) -> Result<(), Halt> {
         if is_new || is_amended {
             let marker = Marker::new(&self.identity, self.configs.amendments());
             self.keeper.replace(MARKER, &marker.to_bytes())?;
@@ -282,10 +299,6 @@ impl Run<'_> {
             self.restore(BEST, best, kept.best)?;
         }
         let progress = &self.state.progress;
-        let journals = self.keeper.directory.journals()?;
-        let again =
-            (progress.generation..learned).take_while(|generation| journals.contains(generation)).count() as u32;
-        self.known = progress.generation + again;
         self.keeper.tell(&TrainEvent::Start {
             generation: progress.generation,
             resumed: !is_new,
@@ -293,7 +306,7 @@ impl Run<'_> {
             patterns: self.layout.set().name.clone(),
             weights: self.layout.weights(),
             games: progress.games,
-            again,
+            again: self.known - progress.generation,
             elapsed: self.clock.earlier,
             baseline: progress.baseline,
             budget: self.budget,

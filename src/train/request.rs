@@ -80,6 +80,20 @@ impl Budget {
         *self == Self::default()
     }
 
+    /// What is left of each limit; none where one is reached.
+    #[must_use]
+    pub fn left_after(self, seconds: f64, generations: u32, games: u64) -> Option<Self> {
+        let Self { seconds: time, generations: learned, games: played } = self;
+        let is_reached = time.is_some_and(|limit| limit <= seconds)
+            || learned.is_some_and(|limit| limit <= generations)
+            || played.is_some_and(|limit| limit <= games);
+        (!is_reached).then(|| Self {
+            seconds: time.map(|limit| limit - seconds),
+            generations: learned.map(|limit| limit - generations),
+            games: played.map(|limit| limit - games),
+        })
+    }
+
     /// Each limit raised by what was used before.
     #[must_use]
     pub(super) fn after(self, seconds: f64, generations: u32, games: u64) -> Self {

@@ -78,6 +78,50 @@ fn positions_are_read_as_people_have_them() {
     assert_eq!(run_with(&train, "").status.code(), Some(0));
 }
 
+/// A lone argument is weights or positions by what it is.
+#[test]
+fn weights_and_positions_are_arguments() {
+    let folder = tempfile::tempdir().unwrap();
+    let weights = constant_weights(folder.path(), 3).display().to_string();
+    let file = folder.path().join("positions").display().to_string();
+    fs::write(&file, format!("{START}\n{START}\n")).unwrap();
+    let eval = |arguments: &[&str], input: &str| stdout(&[&["eval"], arguments].concat(), input);
+    assert_eq!(eval(&[&weights, &file], ""), "+3.000\n+3.000\n");
+    assert_eq!(eval(&[&weights], START), "+3.000\n");
+    assert_eq!(eval(&["mobility"], START), "+0.000\n");
+    assert_eq!(eval(&[&weights, "-"], START), "+3.000\n");
+    assert_eq!(eval(&[&file, "-w", &weights], ""), "+3.000\n+3.000\n");
+    // A position or a game itself.
+    assert!(START.starts_with('-'));
+    for typed in [START, "f5", "F5 D6 C3", &START.replace(" X", " white")] {
+        assert_eq!(eval(&[&weights, typed], ""), "+3.000\n", "{typed}");
+        assert_eq!(eval(&["-w", &weights, typed], ""), "+3.000\n", "{typed}");
+    }
+    let error = refusal(&["eval", "f5 d6 a1"], "", 1);
+    assert!(error.contains("`f5 d6 a1` is no file and no position: move 3 (a1)"), "{error}");
+    let error = refusal(&["solve", &START.replacen('-', "", 1)], "", 1);
+    assert!(error.contains("found 63 squares"), "{error}");
+    assert!(refusal(&["eval", "no.fsw"], START, 1).contains("cannot use the weights"));
+
+    let found = stdout(&["search", &weights, "--depth", "1", START], "");
+    assert!(found.lines().nth(1).unwrap().starts_with("+3.00\t") || found.contains("\n-3.00\t"), "{found}");
+    let late = late_position(6, 3);
+    assert!(stdout(&["solve", "squares", &late.to_string(), "-q"], "").lines().nth(1).unwrap().starts_with("6\t"));
+    for command in [&["play"][..], &["gtp"], &["nboard"], &["bench", "--section", "perft", "--rounds", "1"]] {
+        stdout(&[command, &["mobility"]].concat(), "");
+        let error = refusal(&[command, &["no.fsw"]].concat(), "", 1);
+        assert!(error.contains("no.fsw"), "{command:?}: {error}");
+        assert!(refusal(&[command, &["mobility", "-w", "squares"]].concat(), "", 2).contains("weights twice"));
+    }
+    // Arguments win over the environment.
+    let mut with_environment = program();
+    with_environment.args(["eval", "squares", START]).env("FLIPSIDE_WEIGHTS", &weights);
+    assert_eq!(finish(with_environment, "").stdout, eval(&["squares", START], "").into_bytes());
+    let mut with_environment = program();
+    with_environment.args(["eval", START]).env("FLIPSIDE_WEIGHTS", &weights);
+    assert_eq!(finish(with_environment, "").stdout, b"+3.000\n");
+}
+
 #[test]
 fn bad_positions_are_named_by_line() {
     let error = refusal(&["eval", "-w", "squares"], &format!("{START}\n{START}\nXOXO X\n"), 1);
@@ -308,13 +352,16 @@ fn inspect_shows_origin_and_strongest_configurations() {
 #[test]
 fn bench_counts_do_not_depend_on_threads() {
     let signature = |threads: &str| {
-        let arguments =
-            ["bench", "-w", "mobility", "--rounds", "1", "--section", "perft,midgame", "--threads", threads];
+        let arguments = ["bench", "mobility", "--rounds", "1", "--section", "perft,midgame", "--threads", threads];
         let table = stdout(&arguments, "");
         let last = table.lines().last().unwrap().to_owned();
         assert!(last.contains(" nodes ") && last.ends_with(" nodes/s"), "{last}");
         last.split(' ').next().unwrap().parse::<u64>().unwrap()
     };
+    // A build that knows the count without counting is not measured.
+    let perft = stdout(&["bench", "--rounds", "1", "--section", "perft"], "");
+    let rate: f64 = columns(perft.lines().nth(1).unwrap())[4].parse().unwrap();
+    assert!(rate < 1e11, "{perft}");
     let single = signature("1");
     assert!(single > 24_571_284, "perft alone counts as many");
     assert_eq!(single, signature("2"));

@@ -217,22 +217,62 @@ fn a_plain_call_is_a_new_run_and_latest_is_the_last() {
     // The first goes on, and is the latest then.
     let (code, out, talk) = train(&["--resume", &folder(0), "--generations", "2"]);
     assert_eq!((code, out), (Some(0), runs[0].1.clone()), "{talk}");
-    assert!(talk.contains("until 3 generations from the beginning of the run"), "{talk}");
+    assert!(talk.contains("2 generations more, until 3 generations from the beginning of the run"), "{talk}");
+    let status = Command::new(PROGRAM).current_dir(lab.0.path()).args(["status", &folder(0)]).output().unwrap();
+    let status = String::from_utf8(status.stdout).unwrap();
+    assert!(status.contains("\nstate\tfinished\n") && status.contains("\ngeneration\t3 learned\n"), "{status}");
     assert_eq!(latest(), fs::canonicalize(lab.0.path().join(folder(0))).unwrap());
     let (code, _, talk) = train(&["--resume", "runs/latest"]);
-    assert!(code == Some(0) && talk.contains("the budget is used up already"), "{talk}");
+    assert!(code == Some(0) && talk.contains("the budget of 3 generations is used up already"), "{talk}");
     let (code, _, talk) = train(&["--resume", "runs/latest", "--seed", "4"]);
     assert!(code == Some(2) && talk.contains("--seed"), "{talk}");
     let (code, _, talk) = train(&["--resume", "runs/none"]);
     assert!(code == Some(1) && talk.contains("no run in runs/none"), "{talk}");
+    let (code, _, talk) = train(&["--hours", "-1"]);
+    assert!(code == Some(2) && talk.contains("expected a number above 0"), "{talk}");
 
     fs::write(lab.0.path().join("changed.toml"), "gate = { pairs = 2 }\nseed = 7").unwrap();
     let (code, _, talk) = train(&["--resume", "runs/latest", "--config", "changed.toml", "--generations", "1"]);
     assert!(code == Some(1) && talk.contains("`seed` was 5 and is 7") && !talk.contains("pairs"), "{talk}");
+    fs::write(lab.0.path().join("changed.toml"), "patterns = 'zebra'").unwrap();
+    let (code, _, talk) = train(&["--resume", "runs/latest", "--config", "changed.toml", "--generations", "1"]);
+    assert!(code == Some(1) && talk.contains("`patterns` was \"small.toml\" and is \"zebra\""), "{talk}");
+    fs::write(lab.0.path().join("changed.toml"), "patterns = 'clasic'").unwrap();
+    let (code, _, talk) = train(&["--config", "changed.toml", "--generations", "1"]);
+    assert!(code == Some(1) && talk.contains("changed.toml: `patterns` cannot be used"), "{talk}");
+    assert!(talk.contains("`classic` is the closest"), "{talk}");
     fs::write(lab.0.path().join("changed.toml"), "gate = { pairs = 2 }").unwrap();
     let (code, _, talk) = train(&["--resume", "runs/latest", "--config", "changed.toml", "--generations", "1"]);
     assert!(code == Some(0) && talk.contains("from generation 4 on: `gate.pairs` was 3 and is 2"), "{talk}");
     let shown = Command::new(PROGRAM).current_dir(lab.0.path()).args(["config", "--run", "runs/latest"]).output();
     let shown = String::from_utf8(shown.unwrap().stdout).unwrap();
     assert!(shown.contains("\npairs = 2\n") && shown.contains("\n# keep-games = true\n"), "{shown}");
+    let page = Command::new(PROGRAM).current_dir(lab.0.path()).args(["report", "-q", "-o", "-"]).output().unwrap();
+    let page = String::from_utf8(page.stdout).unwrap();
+    assert!(page.contains("From generation 4 on its configuration was another: `gate.pairs` was 3 and is 2."));
+    assert!(page.contains("--run runs/again --generations 4</pre>"));
+}
+
+/// What is added counts from what was learned, also where a stop has left the last generations to be learned again.
+#[test]
+#[cfg(unix)]
+fn generations_are_added_to_those_that_were_learned() {
+    use rustix::process::{Pid, Signal, kill_process};
+    let lab = Lab::new();
+    let mut child = lab.start("run", lab.train("run", &["--generations", "100000"]));
+    kill_process(Pid::from_child(&child), Signal::TERM).unwrap();
+    assert_eq!(child.wait().unwrap().code(), Some(75));
+    let learned = || {
+        let metrics = fs::read_to_string(lab.file("run", "metrics.jsonl")).unwrap();
+        metrics.matches(r#""event":"learned""#).count()
+    };
+    let before = learned();
+    let mut command = program();
+    command.current_dir(lab.0.path()).args(["train", "--resume", "run", "--generations", "2"]);
+    let output = finish(command, "");
+    let talk = String::from_utf8(output.stderr).unwrap();
+    assert_eq!(output.status.code(), Some(0), "{talk}");
+    assert_eq!(learned(), before + 2, "{talk}");
+    let until = format!("2 generations more, until {} generations from the beginning of the run", before + 2);
+    assert!(talk.contains(&until), "{talk}");
 }

@@ -4,7 +4,7 @@ use clap::Args;
 
 use crate::book::{Errors, Hash, LeafSearch};
 use crate::cli::error::CliError;
-use crate::cli::evaluator::{AnyEvaluator, EvaluatorChoice, WeightsArgument, with_evaluator};
+use crate::cli::evaluator::{AnyEvaluator, EvaluatorChoice, WeightsOption, with_evaluator};
 use crate::cli::memory::check_tables;
 use crate::cli::selectivity::SelectivityArgument;
 use crate::cli::session::Session;
@@ -16,7 +16,7 @@ use crate::weights::WeightFile;
 #[derive(Args, Debug)]
 pub struct SearchArguments {
     #[command(flatten)]
-    weights: WeightsArgument,
+    weights: WeightsOption,
 
     /// Plies to look ahead from each position
     #[arg(short, long, default_value_t = 10, value_name = "N")]
@@ -55,7 +55,7 @@ impl SearchArguments {
         check_tables(2 * session.threads as u64, self.log2_hash)?;
         let strength =
             Strength { depth: self.depth, selectivity: self.selective.selectivity, exact_empties: self.exact };
-        Searching::new(self.weights.choice(), strength, self.log2_hash)
+        Searching::new(&self.weights.choice(), strength, self.log2_hash)
     }
 }
 

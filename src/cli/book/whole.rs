@@ -9,7 +9,7 @@ use super::{cannot_change, open};
 use crate::board::{Diagram, Side};
 use crate::book::{self, BookFormat, Errors, ExportError, Faults, Keep};
 use crate::cli::error::{CliError, Context};
-use crate::cli::evaluator::{WeightsArgument, with_evaluator};
+use crate::cli::evaluator::{WeightsOption, with_evaluator};
 use crate::cli::output::Output;
 use crate::cli::session::Session;
 use crate::eval::Evaluator;
@@ -99,7 +99,7 @@ pub struct ImportArguments {
     output: PathBuf,
 
     #[command(flatten)]
-    weights: WeightsArgument,
+    weights: WeightsOption,
 }
 
 /// Write a book as another program's: edax (book.dat, version 4), egaroucid (.egbk3) or text, or its valued positions as obf
@@ -191,7 +191,7 @@ impl ImportArguments {
             Some(format) => format,
             None => book::detect(&self.file).context(cannot)?,
         };
-        let evaluator = self.weights.load()?;
+        let evaluator = self.weights.choice().load()?;
         let calibration = with_evaluator!(&evaluator, evaluator => evaluator.calibration());
         let errors = calibration.map_or_else(Errors::unknown, Errors::new);
         let done = book::import(&self.file, format, &self.output, &errors).context(cannot)?;

@@ -26,7 +26,10 @@ pub struct EngineArguments {
 
 impl EngineArguments {
     /// The weights as typed.
-    pub fn weights(&self) -> &EvaluatorChoice {
+    ///
+    /// # Errors
+    /// Weights given twice.
+    pub fn weights(&self) -> Result<EvaluatorChoice, CliError> {
         self.weights.choice()
     }
 
@@ -42,7 +45,7 @@ impl EngineArguments {
     pub fn load(&self) -> Result<AnyEvaluator, CliError> {
         // One for searching, one for solving.
         check_tables(2, self.log2_hash)?;
-        self.weights.choice().load_for(self.strength.selectivity)
+        self.weights()?.load_for(self.strength.selectivity)
     }
 
     /// The engine, with an evaluator of the weights.

@@ -12,7 +12,7 @@ use clap::{ArgGroup, Args, ValueEnum};
 use serde_json::json;
 
 use super::error::CliError;
-use super::evaluator::{WeightsArgument, with_evaluator};
+use super::evaluator::{WeightsAndPositions, with_evaluator};
 use super::input::read_positions;
 use super::jobs::in_order;
 use super::json::{JsonArgument, write_json};
@@ -43,14 +43,11 @@ use named::{NamedSearch, Search};
 /// agree on all values, or the command fails.
 #[derive(Args, Debug)]
 #[command(after_help = "Example:\n  flipside search --depth 10 data/bench/midgame.txt\n  \
+    flipside search --depth 12 default f5d6c3d3c4\n  \
     flipside search --depth 3 --compare --plot nodes.svg data/bench/midgame.txt")]
 pub struct SearchArguments {
-    /// Positions or the moves that lead to them (f5d6c3), one a line; `-` is standard input
-    #[arg(default_value = "-")]
-    file: PathBuf,
-
     #[command(flatten)]
-    weights: WeightsArgument,
+    inputs: WeightsAndPositions,
 
     /// Plies to look ahead; from the number of empty squares on, the result is exact
     #[arg(short, long, default_value_t = 8, value_parser = clap::value_parser!(u32).range(0..=60))]
@@ -198,13 +195,14 @@ impl SearchArguments {
             let message = "--selectivity is for the program's own search; leave --algorithm and --compare out";
             return Err(CliError::Usage(message.to_owned()));
         }
-        let inputs = [Some(&*self.file), self.weights.choice().path()];
+        let (weights, positions) = self.inputs.parts()?;
+        let inputs = [Some(&*positions), weights.path()];
         let plot =
             self.textbook.plot.as_deref().map(|path| Output::check(path, inputs.into_iter().flatten())).transpose()?;
         let searches = self.textbook.compare.map(|compared| self.textbook.searches(compared)).transpose()?;
-        let evaluator = self.weights.choice().load_for(self.selective.selectivity)?;
+        let evaluator = weights.load_for(self.selective.selectivity)?;
         let diagrams: Vec<Diagram> =
-            read_positions(&self.file, session)?.into_iter().map(|scored| scored.diagram).collect();
+            read_positions(&positions, session)?.into_iter().map(|scored| scored.diagram).collect();
         with_evaluator!(&evaluator, evaluator => match searches {
             Some(searches) => {
                 let json = self.json.json;
