@@ -1,7 +1,6 @@
 //! The program's own engine as a player.
 
 use std::sync::atomic::{AtomicBool, Ordering::Relaxed};
-use std::time::Duration;
 
 use super::player::{Player, PlayerError};
 use crate::board::{Diagram, Square};
@@ -9,23 +8,23 @@ use crate::eval::{Evaluator, Score};
 use crate::record::MoveNote;
 use crate::search::{Engine, Limits};
 
-/// Plays what an engine finds: as strongly as the engine is, or within a time for each move.
+/// Plays what an engine finds: as strongly as the engine is, or within a time or nodes for each move.
 pub struct SearchPlayer<'e, E: Evaluator> {
     engine: Engine<'e, E>,
-    time: Option<Duration>,
+    limits: Limits<'static>,
     score: Option<Score>,
 }
 
 impl<'e, E: Evaluator> SearchPlayer<'e, E> {
     /// A player with an engine of its own.
     pub fn new(engine: Engine<'e, E>) -> Self {
-        Self { engine, time: None, score: None }
+        Self { engine, limits: Limits::NONE, score: None }
     }
 
-    /// Lets it search deeper and deeper until the time for a move is over, to the engine's depth at most. What it plays then depends
-    /// on the speed of the machine.
-    pub fn with_time(self, time: Duration) -> Self {
-        Self { time: Some(time), ..self }
+    /// Lets it search deeper and deeper within limits for each move, to the engine's depth at most. By time, what it plays depends on the
+    /// speed of the machine.
+    pub fn with_limits(self, limits: Limits<'static>) -> Self {
+        Self { limits, ..self }
     }
 }
 
@@ -38,12 +37,12 @@ impl<E: Evaluator> Player for SearchPlayer<'_, E> {
     fn choose(&mut self, diagram: &Diagram, stop: &AtomicBool) -> Result<Square, PlayerError> {
         let moves = diagram.position.moves();
         self.score = None;
-        if self.time.is_some() && moves.count_ones() == 1 {
+        if self.limits.time.is_some() && moves.count_ones() == 1 {
             return Ok(Square::lowest(moves));
         }
-        let limits = Limits { depth: Some(self.engine.strength().depth), time: self.time, stop };
+        let limits = Limits { depth: Some(self.engine.strength().depth), stop, ..self.limits };
         let analysis = self.engine.analyse_within(&diagram.position, &limits);
-        if self.time.is_none() && stop.load(Relaxed) {
+        if self.limits.time.is_none() && stop.load(Relaxed) {
             return Err(PlayerError::Stopped);
         }
         self.score = Some(analysis.score);

@@ -71,7 +71,7 @@ const SELF_PLAY: SelfPlayConfig =
     SelfPlayConfig { strength: Strength::new(4, 12), opening_plies: 20, exploration: 0.02, update: UpdateTarget::Td };
 const PASSES: usize = 4;
 #[cfg(feature = "cluster")]
-const CLUSTER_GAMES: u32 = 4096;
+const CLUSTER_GAMES: u32 = 16_384;
 
 impl BenchArguments {
     /// Runs the command.

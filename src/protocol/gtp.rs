@@ -173,7 +173,7 @@ impl<E: Engine> Session<'_, E> {
             None
         } else {
             let time = if play { self.clock.allowance(side, diagram.position.empties()) } else { None };
-            let limits = Limits { depth: None, time, stop: self.hurry.flag() };
+            let limits = Limits { time, stop: self.hurry.flag(), ..Limits::NONE };
             self.engine.think(&diagram, &limits).best
         };
         if play {

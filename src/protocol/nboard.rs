@@ -58,7 +58,7 @@ fn interrupts(line: &str) -> bool {
 }
 
 fn limits(depth: u32, hurry: &Hurry) -> Limits<'_> {
-    Limits { depth: Some(depth), time: None, stop: hurry.flag() }
+    Limits { depth: Some(depth), stop: hurry.flag(), ..Limits::NONE }
 }
 
 /// A line about a move, or the pass `PA`, that was searched.

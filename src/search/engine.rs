@@ -10,7 +10,7 @@ use super::probcut::{NotCalibrated, Selectivity};
 use super::searcher::Searcher;
 use super::stop::{Limits, Stop};
 use super::strength::Strength;
-use super::tunables::{LAST_ITERATION_START, SOLVE_TIME};
+use super::tunables::{LAST_ITERATION_START, SOLVE_SHARE};
 use crate::board::{Position, Square};
 use crate::eval::Evaluator;
 
@@ -64,16 +64,20 @@ impl<'e, E: Evaluator> Engine<'e, E> {
     /// [`Self::analyse`] within limits. Once stopped, or late, it answers with the deepest search it completed.
     pub fn analyse_within(&mut self, position: &Position, limits: &Limits<'_>) -> Analysis {
         let begin = Instant::now();
-        let after = |share: f64| limits.time.and_then(|time| begin.checked_add(time.mul_f64(share)));
-        let stop = |deadline| Stop { deadline, ..Stop::new(limits.stop) };
+        let after = |share: f64| Stop {
+            deadline: limits.time.and_then(|time| begin.checked_add(time.mul_f64(share))),
+            max_nodes: limits.nodes.map_or(u64::MAX, |nodes| (nodes as f64 * share) as u64),
+            ..Stop::new(limits.stop)
+        };
         if position.empties() <= self.strength.exact_empties
-            && let Some(solved) = self.solver.solve_line_with(*position, stop(after(SOLVE_TIME)))
+            && let Some(solved) = self.solver.solve_line_with(*position, after(SOLVE_SHARE))
         {
             return solved;
         }
-        let own = if limits.time.is_some() { Strength::MAX_DEPTH } else { self.strength.depth };
+        let is_open = limits.time.is_some() || limits.nodes.is_some();
+        let own = if is_open { Strength::MAX_DEPTH } else { self.strength.depth };
         let depth = limits.depth.unwrap_or(own);
-        self.searcher.search_with(position, depth, stop(after(1.0)), after(LAST_ITERATION_START))
+        self.searcher.search_with(position, depth, after(1.0), after(LAST_ITERATION_START))
     }
 
     /// What it thinks of a legal move, for the player who makes it; the depth counts the move itself.

@@ -224,7 +224,7 @@ impl<E: Evaluator> Search<'_, E> {
 
     /// Looks at the stop flags; once true, it stays true.
     pub fn should_stop(&mut self) -> bool {
-        self.stopped = self.stopped || self.stop.is_set();
+        self.stopped = self.stopped || self.stop.is_set_at(self.nodes);
         self.stopped
     }
 

@@ -1,7 +1,6 @@
 //! The search that play and self-play use.
 
 use std::sync::atomic::AtomicBool;
-use std::time::Instant;
 
 use rayon::{ThreadPool, ThreadPoolBuildError};
 
@@ -76,16 +75,16 @@ impl<'e, E: Evaluator> Searcher<'e, E> {
     /// [`Self::search`], given up soon after `stop` is set: the result is then that of the last complete iteration, and its
     /// depth the depth of that. The iterations to less than five plies, which take no time to speak of, are always made.
     pub fn search_until(&mut self, position: &Position, depth: u32, stop: &AtomicBool) -> Analysis {
-        self.search_with(position, depth, Stop::new(stop), None)
+        self.search_with(position, depth, Stop::new(stop), Stop::new(stop))
     }
 
-    /// [`Self::search_until`] that begins no iteration after `last_start`.
+    /// [`Self::search_until`] that begins no iteration once `last_start` is set.
     pub(super) fn search_with(
         &mut self,
         position: &Position,
         depth: u32,
         stop: Stop<'_>,
-        last_start: Option<Instant>,
+        last_start: Stop<'_>,
     ) -> Analysis {
         let root = Node::new(self.evaluator, position);
         let empties = position.empties();
@@ -141,13 +140,13 @@ impl<E: Evaluator> Search<'_, E> {
         root: &Node<E::State>,
         depth: u32,
         known: Option<Iteration>,
-        last_start: Option<Instant>,
+        last_start: Stop<'_>,
     ) -> Iteration {
         let mut last = known;
         let first = last.as_ref().map_or(1, |known| known.depth + 1);
         // Odd and even depths see the tempo differently; deepening two plies at a time keeps the order of moves stable.
         for next in (depth % 2..=depth).step_by(2).filter(|&next| next >= first || next == depth) {
-            if next > STOP_MIN_DEPTH && last_start.is_some_and(|last_start| Instant::now() > last_start) {
+            if next > STOP_MIN_DEPTH && last_start.is_set_at(self.nodes) {
                 break;
             }
             let mut line = Line::new();

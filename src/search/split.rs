@@ -36,7 +36,7 @@ impl<'a> SplitPoint<'a> {
 
     /// A reason to give up the search of any of these moves.
     pub fn stop(&self) -> Stop<'_> {
-        Stop { outer: Some(self.outer), ..Stop::new(&self.cutoff) }
+        Stop { outer: Some(self.outer), max_nodes: self.outer.max_nodes, ..Stop::new(&self.cutoff) }
     }
 
     /// A move for a thread to search, until none is left or the node is cut off.

@@ -9,17 +9,20 @@ pub(super) static NEVER: AtomicBool = AtomicBool::new(false);
 /// How long to think.
 #[derive(Clone, Copy, Debug)]
 pub struct Limits<'a> {
-    /// Plies to look ahead instead of the engine's own depth; without, and with a time, as many as the time allows.
+    /// Plies to look ahead instead of the engine's own depth; without, and with a time or nodes, as many as these allow.
     pub depth: Option<u32>,
     /// Time for the answer. Four plies are always searched, however short it is.
     pub time: Option<Duration>,
+    /// About how many positions to visit for the answer; four plies are always searched. What an engine of one thread answers then
+    /// depends on nothing else. Further threads do not count.
+    pub nodes: Option<u64>,
     /// Whoever sets this wants an answer at once.
     pub stop: &'a AtomicBool,
 }
 
 impl Limits<'static> {
     /// No limits but the engine's own depth.
-    pub const NONE: Self = Self { depth: None, time: None, stop: &NEVER };
+    pub const NONE: Self = Self { depth: None, time: None, nodes: None, stop: &NEVER };
 }
 
 /// A reason to give up a search, within another one that may have its own.
@@ -27,16 +30,23 @@ impl Limits<'static> {
 pub(super) struct Stop<'a> {
     pub flag: &'a AtomicBool,
     pub deadline: Option<Instant>,
+    /// Positions visited by the thread.
+    pub max_nodes: u64,
     pub outer: Option<&'a Stop<'a>>,
 }
 
 impl<'a> Stop<'a> {
     /// Given up when a flag is set.
     pub fn new(flag: &'a AtomicBool) -> Self {
-        Self { flag, deadline: None, outer: None }
+        Self { flag, deadline: None, max_nodes: u64::MAX, outer: None }
     }
 
-    /// Whether this search or one it is a part of is to be given up.
+    /// Whether a search that visited so many positions is to be given up, or one it is a part of.
+    pub fn is_set_at(&self, nodes: u64) -> bool {
+        nodes >= self.max_nodes || self.is_set()
+    }
+
+    /// Whether this search or one it is a part of is to be given up, however many positions it visited.
     pub fn is_set(&self) -> bool {
         self.flag.load(Relaxed)
             || self.deadline.is_some_and(|deadline| Instant::now() >= deadline)

@@ -87,8 +87,8 @@ pub(super) const ASPIRATION_DISCS: i32 = 2;
 /// In discs: once a failed window would grow by more than this, its other side is opened.
 pub(super) const MAX_ASPIRATION_STEP: i32 = 64;
 
-/// Share of the time for a move that is given to solving; what is left then gives a search.
-pub(super) const SOLVE_TIME: f64 = 0.5;
+/// Share of the time or nodes for a move that is given to solving; what is left then gives a search.
+pub(super) const SOLVE_SHARE: f64 = 0.5;
 
-/// Share of the time for a move after which no iteration is begun: two more plies take four to ten times as long as all before.
+/// Share of the time or nodes for a move after which no iteration is begun: two more plies take four to ten times as long as all before.
 pub(super) const LAST_ITERATION_START: f64 = 0.25;

@@ -16,7 +16,7 @@ fn our_engine_stops_at_once_with_a_move() {
         let mut engine =
             SearchEngine::new(search_engine(Strength::new(4, exact_empties)).with_threads(threads).unwrap(), "ours");
         for depth in [39, 40] {
-            let limits = search::Limits { depth: Some(depth), time: None, stop: &AtomicBool::new(true) };
+            let limits = search::Limits { depth: Some(depth), stop: &AtomicBool::new(true), ..search::Limits::NONE };
             let analysis = engine.think(&Diagram::START, &limits);
             assert!((1..=4).contains(&analysis.depth) && !analysis.exact, "{analysis:?}");
             assert_eq!(analysis.pv.len(), analysis.depth as usize, "{analysis:?}");
@@ -30,7 +30,7 @@ fn a_search_engine_thinks_within_its_limits() {
     let stop = AtomicBool::new(false);
     let start = Diagram::START;
     let think = |engine: &mut SearchEngine<'_, _>, depth, time| {
-        engine.think(&start, &search::Limits { depth, time, stop: &stop })
+        engine.think(&start, &search::Limits { depth, time, stop: &stop, ..search::Limits::NONE })
     };
     assert_eq!(think(&mut engine, Some(5), None).depth, 5);
     assert_eq!(think(&mut engine, None, None).depth, STRENGTH.depth);
@@ -38,7 +38,7 @@ fn a_search_engine_thinks_within_its_limits() {
     assert_eq!(think(&mut engine, None, Some(Duration::ZERO)).depth, 4);
     assert_eq!(think(&mut engine, Some(0), None).depth, 0);
     stop.store(true, Ordering::SeqCst);
-    let analysis = engine.think(&start, &search::Limits { depth: Some(60), time: None, stop: &stop });
+    let analysis = engine.think(&start, &search::Limits { depth: Some(60), stop: &stop, ..search::Limits::NONE });
     assert_eq!(analysis.depth, 4);
     assert!(squares(start.position.moves()).any(|square| Some(square) == analysis.best));
 }

@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering::Relaxed};
-use std::time::{Duration, Instant};
+use std::time::Instant;
 
 use super::engine::own_engine;
 use super::shelf::{Loaded, Shelf};
@@ -16,7 +16,7 @@ use crate::cli::selectivity::setting;
 use crate::protocol::{ExternalPlayer, ExternalSpec, Limits};
 use crate::record::MoveNote;
 use crate::record::log::{PlayerCard, Settings};
-use crate::search::Strength;
+use crate::search::{self, Strength};
 
 /// The tables of our own players have 2^this entries at small depths, what a game fills there within the second-level cache, and beyond.
 const SMALL_LOG2_ENTRIES: u32 = 12;
@@ -35,7 +35,7 @@ pub struct PlayerMaker {
 
 enum PlayerKind {
     /// Searches with an evaluator.
-    Own(Arc<Loaded>, Strength, Option<Duration>, Option<BookUse>),
+    Own(Arc<Loaded>, Strength, search::Limits<'static>, Option<BookUse>),
     /// Starts a program.
     External(ExternalSpec, Limits),
 }
@@ -67,8 +67,10 @@ impl PlayerChoice {
 
 impl OwnPlayer {
     fn load(&self, strength: Strength, shelf: &mut Shelf) -> Result<(PlayerKind, Settings), CliError> {
+        let limits = search::Limits { time: self.time, nodes: self.nodes, ..search::Limits::NONE };
+        let is_open = self.time.is_some() || self.nodes.is_some();
         let strength = Strength {
-            depth: self.depth.unwrap_or(if self.time.is_some() { Strength::MAX_DEPTH } else { strength.depth }),
+            depth: self.depth.unwrap_or(if is_open { Strength::MAX_DEPTH } else { strength.depth }),
             selectivity: self.selectivity.unwrap_or(strength.selectivity),
             exact_empties: self.exact.unwrap_or(strength.exact_empties),
         };
@@ -84,11 +86,14 @@ impl OwnPlayer {
         if let Some(time) = self.time {
             settings.insert("move-time".into(), time.as_secs_f64().into());
         }
+        if let Some(nodes) = self.nodes {
+            settings.insert("move-nodes".into(), nodes.into());
+        }
         let book = shelf.book_of(self, strength)?.map(|(book, identity)| {
             settings.insert("book".into(), identity);
             book
         });
-        Ok((PlayerKind::Own(loaded, strength, self.time, book), settings))
+        Ok((PlayerKind::Own(loaded, strength, limits, book), settings))
     }
 }
 
@@ -99,14 +104,10 @@ impl PlayerMaker {
     /// The program does not start.
     pub fn make(&self, stop: &AtomicBool) -> Result<AnyPlayer<'_>, PlayerError> {
         let player: Box<dyn Player> = match &self.kind {
-            PlayerKind::Own(loaded, strength, time, book) => with_evaluator!(&loaded.evaluator, evaluator => {
+            PlayerKind::Own(loaded, strength, limits, book) => with_evaluator!(&loaded.evaluator, evaluator => {
                 let small = strength.depth <= SMALL_MAX_DEPTH;
                 let log2_entries = if small { SMALL_LOG2_ENTRIES } else { DEEP_LOG2_ENTRIES };
-                let player = SearchPlayer::new(own_engine(evaluator, *strength, log2_entries));
-                let player = match time {
-                    None => player,
-                    Some(time) => player.with_time(*time),
-                };
+                let player = SearchPlayer::new(own_engine(evaluator, *strength, log2_entries)).with_limits(*limits);
                 match book {
                     None => Box::new(player),
                     Some(book) => Box::new(BookPlayer::new(player, book.clone())),

@@ -31,6 +31,8 @@ pub struct OwnPlayer {
     pub(super) selectivity: Option<Deviations>,
     /// For each move, instead of the command's depth.
     pub(super) time: Option<Duration>,
+    /// The same, in positions visited.
+    pub(super) nodes: Option<u64>,
     /// A book of its own; `none` is none even if the command has one.
     pub(super) book: Option<String>,
     pub(super) choice: ChoiceName,
@@ -64,13 +66,15 @@ impl FromStr for OwnPlayer {
             exact: None,
             selectivity: None,
             time: None,
+            nodes: None,
             book: None,
             choice: ChoiceName::Best,
             within: 1.0,
         };
         for option in options.split_terminator(',') {
             let unknown = || {
-                let known = "depth=N, exact=N, selectivity=T, time=Nms, book=FILE, choice=CHOICE and within=DISCS";
+                let known =
+                    "depth=N, exact=N, selectivity=T, time=Nms, nodes=N, book=FILE, choice=CHOICE and within=DISCS";
                 format!("`{option}` is none of {known}")
             };
             let (name, value) = option.split_once('=').ok_or_else(unknown)?;
@@ -83,6 +87,10 @@ impl FromStr for OwnPlayer {
                 "exact" => player.exact = Some(number(0, Strength::MAX_EXACT_EMPTIES)?),
                 "selectivity" => player.selectivity = Some(parse_selectivity(value)?),
                 "time" => player.time = Some(parse_time(value)?),
+                "nodes" => {
+                    let nodes = value.parse().ok().filter(|&nodes| nodes > 0);
+                    player.nodes = Some(nodes.ok_or_else(|| format!("`{option}`: expected a number from 1 on"))?);
+                }
                 "book" => player.book = Some(value.to_owned()),
                 "choice" => {
                     let choice = <ChoiceName as clap::ValueEnum>::from_str(value, true);
@@ -117,10 +125,10 @@ impl fmt::Display for PlayerChoice {
 }
 
 impl PlayerChoice {
-    /// The player's name with its depth, which without one of its own (or a time) is `depth`.
+    /// The player's name with its depth, which without one of its own (or a time, or nodes) is `depth`.
     pub fn name_at(&self, depth: u32) -> String {
         match self {
-            Self::Own(OwnPlayer { depth: None, time: None, typed, options, .. }) => {
+            Self::Own(OwnPlayer { depth: None, time: None, nodes: None, typed, options, .. }) => {
                 format!("{typed}{}depth={depth}", if *options { ',' } else { ':' })
             }
             _ => self.to_string(),
@@ -162,6 +170,9 @@ mod tests {
         assert_eq!(name_at("squares:exact=4"), "squares:exact=4,depth=7");
         assert_eq!(name_at("squares:depth=9"), "squares:depth=9");
         assert_eq!(name_at("squares:time=5ms"), "squares:time=5ms");
+        assert_eq!(name_at("squares:nodes=5000"), "squares:nodes=5000");
+        assert_eq!(own("squares:nodes=5000").nodes, Some(5000));
+        assert!(refused("squares:nodes=0").contains("from 1 on"));
         assert_eq!(own("squares:time=5ms").time, Some(Duration::from_millis(5)));
         assert_eq!(own("squares:time=2s").time, Some(Duration::from_secs(2)));
         for wrong in ["5", "0ms", "-1s", "99999999999999999999s", "18446744073709551615s", "1.5s"] {

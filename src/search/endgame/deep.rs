@@ -58,7 +58,7 @@ impl<E: Evaluator> Search<'_, E> {
 
     /// The value with the null window (`alpha`, `alpha` + 1), [`DEEP_MIN_EMPTIES`] empty squares or more.
     pub(super) fn deep(&mut self, node: &Node<E::State>, alpha: i32, empties: u32, odd: Bitboard) -> i32 {
-        if empties >= STOP_MIN_EMPTIES && self.midgame.should_stop() {
+        if empties >= STOP_MIN_EMPTIES && self.should_stop() {
             return NO_VALUE;
         }
         self.endgame_nodes += 1;
@@ -147,7 +147,7 @@ impl<E: Evaluator> Search<'_, E> {
             worker.nodes()
         });
         self.endgame_nodes += outcome.nodes;
-        self.midgame.should_stop();
+        self.should_stop();
         outcome.best
     }
 }

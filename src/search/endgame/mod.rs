@@ -228,6 +228,13 @@ impl<E: Evaluator> Search<'_, E> {
         self.endgame_nodes + self.midgame.nodes
     }
 
+    /// Looks at the reasons to stop; once true, it stays true.
+    fn should_stop(&mut self) -> bool {
+        let stop = self.midgame.stop;
+        self.midgame.stopped = self.midgame.stopped || stop.is_set_at(self.nodes());
+        self.midgame.stopped
+    }
+
     /// Whether the search was given up: what it answers from then on means nothing.
     fn stopped(&self) -> bool {
         self.midgame.stopped
