@@ -54,6 +54,7 @@ pub mod arena;
 pub mod board;
 pub mod book;
 pub mod cli;
+mod closest;
 #[cfg(feature = "cluster")]
 pub mod cluster;
 pub mod eval;

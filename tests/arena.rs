@@ -293,9 +293,13 @@ fn broken_off_games_are_lost_with_the_reason() {
     }
 }
 
+/// An engine that looks `depth` plies ahead, exact from 10 empty squares on.
+fn engine(depth: u32) -> Engine<'static, MobilityEvaluator> {
+    Engine::new(&MobilityEvaluator, Strength::new(depth, 10), 12).unwrap()
+}
+
 #[test]
 fn a_player_by_time_finds_what_there_is_time_for() {
-    let engine = |depth| Engine::new(&MobilityEvaluator, Strength::new(depth, 10), 12).unwrap();
     let timed = |depth, time| SearchPlayer::new(engine(depth)).with_limits(Limits { time: Some(time), ..Limits::NONE });
     let (hour, moment) = (Duration::from_secs(3600), Duration::from_nanos(1));
     // With plenty of time it goes to its depth: the same moves as without a clock, exact endings included.
@@ -318,21 +322,18 @@ fn a_player_by_time_finds_what_there_is_time_for() {
 
 #[test]
 fn a_player_by_nodes_finds_what_they_allow_and_always_the_same() {
-    let by_nodes = |depth, nodes| {
-        let engine = Engine::new(&MobilityEvaluator, Strength::new(depth, 10), 12).unwrap();
-        SearchPlayer::new(engine).with_limits(Limits { nodes: Some(nodes), ..Limits::NONE })
-    };
+    let by_nodes =
+        |depth, nodes| SearchPlayer::new(engine(depth)).with_limits(Limits { nodes: Some(nodes), ..Limits::NONE });
     for opening in select_openings(&xot_openings(), 3, 2) {
-        let engine = Engine::new(&MobilityEvaluator, Strength::new(3, 10), 12).unwrap();
-        let by_depth = played(&mut SearchPlayer::new(engine), &mut Hashed(1), &opening);
+        let by_depth = played(&mut SearchPlayer::new(engine(3)), &mut Hashed(1), &opening);
         assert_eq!(played(&mut by_nodes(3, u64::MAX), &mut Hashed(1), &opening).moves, by_depth.moves);
         let games = [(); 2].map(|()| played(&mut by_nodes(60, 5_000), &mut by_nodes(60, 1), &opening).moves);
         assert_eq!(games[0], games[1]);
     }
     // What is visited and how deep that goes: up to the limit, and four plies in any case.
     let analysed = |nodes| {
-        let mut engine = Engine::new(&MobilityEvaluator, Strength::new(4, 10), 12).unwrap();
-        let analysis = engine.analyse_within(&Diagram::START.position, &Limits { nodes: Some(nodes), ..Limits::NONE });
+        let analysis =
+            engine(4).analyse_within(&Diagram::START.position, &Limits { nodes: Some(nodes), ..Limits::NONE });
         (analysis.depth, analysis.nodes)
     };
     let (depth, nodes) = analysed(50_000);

@@ -139,6 +139,7 @@ fn paired<'m>(a: &'m Model, b: &'m Model, empties: u32) -> impl Iterator<Item = 
 fn difference(a: &Model, b: &Model, empties: Vec<u32>) -> StageDifference {
     let pairs: Vec<_> = paired(a, b, empties[0]).filter(|&pair| pair != (0.0, 0.0)).collect();
     let count = pairs.len().max(1) as f64;
+    // Of nothing `sum` makes -0.
     let mean = |of: &dyn Fn(&(f64, f64)) -> f64| pairs.iter().map(of).fold(0.0, Add::add) / count;
     let (x, y) = (mean(&|pair| pair.0), mean(&|pair| pair.1));
     let (xx, yy) = (mean(&|pair| (pair.0 - x).powi(2)), mean(&|pair| (pair.1 - y).powi(2)));

@@ -6,7 +6,7 @@ use clap::ValueEnum;
 
 use super::error::{CliError, Context};
 use crate::storage::{MAX_TOML_BYTES, read_text};
-use crate::train::{ConfigError, PRESETS, TrainConfig};
+use crate::train::{ConfigError, PRESETS, TrainConfig, origin};
 
 /// A configuration that comes with the program.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, ValueEnum)]
@@ -69,9 +69,8 @@ impl Layers {
             if is_key { error.hint("`flipside config` prints a configuration with what its keys mean.") } else { error }
         })?;
         if let Err(error) = config.pattern_set() {
-            let layer = self.0.iter().rev().find(|(_, layer)| layer.contains_key("patterns"));
-            let file = layer.map_or(String::new(), |(name, _)| name.clone());
-            let error = ConfigError::Key { file, key: "patterns".into(), reason: format!("cannot be used: {error}") };
+            let (file, reason) = (origin(&self.0, "patterns"), format!("cannot be used: {error}"));
+            let error = ConfigError::Key { file, key: "patterns".into(), reason };
             return Err(error).context(unusable);
         }
         Ok(config)

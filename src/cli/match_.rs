@@ -30,7 +30,8 @@ use crate::search::Strength;
 ///
 /// A player is a weight file, `default`, `squares` or `mobility` (our own search with that evaluation), or another program as
 /// `gtp:COMMAND` or `nboard:COMMAND`. Our own search may have a depth, exact and selectivity of its own, as in
-/// `default:depth=8,selectivity=1.5`, a time for each move, as in `default:time=10ms`, or about so many nodes, as in `default:nodes=50000`, or an opening book, as in
+/// `default:depth=8,selectivity=1.5`, a time for each move, as in `default:time=10ms`, or about so many nodes, as in
+/// `default:nodes=50000`, or an opening book, as in
 /// `default:book=book.fsb,choice=varied,within=2` (choice: best, varied or surprising); an NBoard engine may have a depth, as in
 /// `nboard:COMMAND:depth=8`. Prints the first player's results, a name and values a line, separated by tabs: Elo and
 /// mean discs a game come with the ends of their 95% intervals. Illegal moves, crashes and time-outs of other programs lose the

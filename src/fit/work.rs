@@ -301,7 +301,7 @@ impl<'r> Work<'r> {
     fn learn(&mut self, samples: &SampleSet, positions: u64) -> Result<bool, FitError> {
         let left = 1.0 - self.share() as f32;
         let scale = (left / self.request.config.anneal).min(1.0);
-        let loss = self.learner.pass_until(samples, scale, self.request.stop, &mut self.state.block)?;
+        let loss = self.learner.pass_in_parts(samples, scale, self.request.stop, &mut self.state.block)?;
         let Some(loss) = loss else { return Ok(false) };
         self.state.loss = self.state.loss + loss;
         self.state.updates += loss.samples;

@@ -171,8 +171,21 @@ impl Learner {
     /// # Errors
     /// Weights that are not numbers or have run away; the learner is of no use then.
     pub fn pass(&mut self, samples: &SampleSet, scale: f32) -> Result<PassLoss, Diverged> {
-        let loss = self.pass_until(samples, scale, &AtomicBool::new(false), &mut Vec::new())?;
+        let loss = self.pass_until(samples, scale, &AtomicBool::new(false))?;
         Ok(loss.expect("nothing stops this pass"))
+    }
+
+    /// [`Self::pass`], given up with `None` soon after `stop` is set; the learner is of no use then.
+    ///
+    /// # Errors
+    /// As of [`Self::pass`].
+    pub fn pass_until(
+        &mut self,
+        samples: &SampleSet,
+        scale: f32,
+        stop: &AtomicBool,
+    ) -> Result<Option<PassLoss>, Diverged> {
+        self.pass_in_parts(samples, scale, stop, &mut Vec::new())
     }
 
     /// [`Self::pass`], interrupted with `None` soon after `stop` is set. `learned` then has by stage what was learned of the samples; the
@@ -183,7 +196,7 @@ impl Learner {
     ///
     /// # Panics
     /// If `learned` is of another number of stages.
-    pub fn pass_until(
+    pub fn pass_in_parts(
         &mut self,
         samples: &SampleSet,
         scale: f32,

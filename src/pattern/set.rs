@@ -8,6 +8,7 @@ use serde::{Deserialize, Serialize};
 use super::engine::EngineTables;
 use super::scalar::Scalar;
 use crate::board::{Bitboard, Square};
+use crate::closest::closest;
 use crate::storage::{MAX_TOML_BYTES, read_text};
 
 /// Largest number of squares of a pattern: balanced ternary numbers of 10 digits fit an `i16`.
@@ -143,10 +144,8 @@ impl PatternSet {
         let error = |reason: &dyn std::fmt::Display| PatternSetError::new(name, &reason.to_string());
         let path = Path::new(name);
         if !path.exists() {
-            let likeness = |known: &str| strsim::jaro_winkler(name, known);
             let known = BUILT_IN.map(|(known, _)| known);
-            let closest = known.into_iter().max_by(|a, b| likeness(a).total_cmp(&likeness(b)));
-            let closest = closest.filter(|known| likeness(known) > 0.75);
+            let closest = closest(name, known.into_iter(), |known| known);
             let closest = closest.map_or(String::new(), |known| format!("; `{known}` is the closest"));
             return Err(error(&format_args!("no such file, and built in are {}{closest}", known.join(", "))));
         }

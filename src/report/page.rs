@@ -305,9 +305,13 @@ fn origin(run: &Figures) -> String {
         format!("<p>It began from the weights <code>{parent}</code>: add <code>--from</code> with their file.</p>\n")
     });
     let generations = run.status.generations.max(1);
-    let changes: String = run.changes.iter().map(|(generation, changes)| {
-        format!("<p>From generation {generation} on its configuration was another: {}. What is printed is the last.</p>\n", escaped(&changes.join("; ")))
-    }).collect();
+    let change = |(generation, changes): &(u32, Vec<String>)| {
+        format!(
+            "<p>From generation {generation} on its configuration was another: {}. What is printed is the last.</p>\n",
+            escaped(&changes.join("; "))
+        )
+    };
+    let changes: String = run.changes.iter().map(change).collect();
     format!(
         "<h3>{run_name}</h3>\n{weights}{from}{changes}<pre>flipside config --run {run_name} &gt; run.toml\nflipside train --config run.toml \
          --run runs/again --generations {generations}</pre>\n<details><summary>Configuration</summary>\n<pre>{}</pre></details>\n",

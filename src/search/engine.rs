@@ -74,8 +74,7 @@ impl<'e, E: Evaluator> Engine<'e, E> {
         {
             return solved;
         }
-        let is_open = limits.time.is_some() || limits.nodes.is_some();
-        let own = if is_open { Strength::MAX_DEPTH } else { self.strength.depth };
+        let own = if limits.is_open() { Strength::MAX_DEPTH } else { self.strength.depth };
         let depth = limits.depth.unwrap_or(own);
         self.searcher.search_with(position, depth, after(1.0), after(LAST_ITERATION_START))
     }

@@ -224,7 +224,12 @@ impl<E: Evaluator> Search<'_, E> {
 
     /// Looks at the stop flags; once true, it stays true.
     pub fn should_stop(&mut self) -> bool {
-        self.stopped = self.stopped || self.stop.is_set_at(self.nodes);
+        self.should_stop_at(self.nodes)
+    }
+
+    /// [`Self::should_stop`] in a search that visited so many positions in all.
+    pub fn should_stop_at(&mut self, nodes: u64) -> bool {
+        self.stopped = self.stopped || self.stop.is_set_at(nodes);
         self.stopped
     }
 

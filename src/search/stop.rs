@@ -25,6 +25,13 @@ impl Limits<'static> {
     pub const NONE: Self = Self { depth: None, time: None, nodes: None, stop: &NEVER };
 }
 
+impl Limits<'_> {
+    /// Whether time or nodes decide how deep to look where no depth is asked for.
+    pub fn is_open(&self) -> bool {
+        self.time.is_some() || self.nodes.is_some()
+    }
+}
+
 /// A reason to give up a search, within another one that may have its own.
 #[derive(Clone, Copy)]
 pub(super) struct Stop<'a> {

@@ -191,12 +191,7 @@ impl TrainConfig {
             check_table(name, layer)?;
             overlay(&mut merged, layer);
         }
-        // The last layer that has the outermost table of a key; nobody wrote one that is missing.
-        let origin = |key: &str| {
-            let outermost = key.split(['.', '[']).next().unwrap_or(key);
-            let layer = layers.iter().rev().find(|(_, layer)| layer.contains_key(outermost)).or(layers.last());
-            layer.map_or(String::new(), |(name, _)| name.clone())
-        };
+        let origin = |key: &str| origin(layers, key);
         check_whole(&merged, &origin)?;
         let config: Self = merged.try_into()?;
         config.check().map_err(|(key, reason)| ConfigError::Key { file: origin(&key), key, reason })?;
@@ -306,6 +301,13 @@ fn check_thinking(play: &SelfPlayConfig) -> Result<(), String> {
     let Strength { depth, selectivity, .. } = play.strength;
     let can_cut = selectivity.is_none() || (3..=12).contains(&depth);
     if can_cut { Ok(()) } else { Err(format!("is {depth}: with `selectivity` 3 to 12 plies are expected")) }
+}
+
+/// The name of the last layer that has the outermost table of a key; nobody wrote one that is missing.
+pub fn origin(layers: &[(String, toml::Table)], key: &str) -> String {
+    let outermost = key.split(['.', '[']).next().unwrap_or(key);
+    let layer = layers.iter().rev().find(|(_, layer)| layer.contains_key(outermost)).or(layers.last());
+    layer.map_or(String::new(), |(name, _)| name.clone())
 }
 
 /// Replaces what `layer` has; tables are gone into, everything else is replaced whole.

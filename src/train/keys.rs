@@ -5,6 +5,7 @@ use std::fmt;
 use toml::{Table, Value};
 
 use super::invalid::ConfigError;
+use crate::closest::closest;
 
 /// A key of a configuration.
 #[derive(Debug)]
@@ -254,7 +255,7 @@ fn check_within(file: &str, table: &Table, parent: &str, shown: &str) -> Result<
     for (name, value) in table {
         let (path, shown) = (joined(parent, name), joined(shown, name));
         let bad = |reason: String| ConfigError::Key { file: file.to_owned(), key: shown.clone(), reason };
-        let key = Key::at(&path).ok_or_else(|| bad(format!("is no key{}", closest(name, parent))))?;
+        let key = Key::at(&path).ok_or_else(|| bad(format!("is no key{}", meant(name, parent))))?;
         if !key.kind.takes(value) {
             let value = match value {
                 Value::Table(_) => "a table".to_owned(),
@@ -276,16 +277,12 @@ fn check_within(file: &str, table: &Table, parent: &str, shown: &str) -> Result<
 }
 
 /// What may be meant by a name that is no key of a table.
-fn closest(name: &str, parent: &str) -> String {
-    let likeness = |key: &&Key| strsim::jaro_winkler(name, key.name());
-    let best = |keys: &mut dyn Iterator<Item = &'static Key>| {
-        keys.filter(|key| likeness(key) > 0.75).max_by(|a, b| likeness(a).total_cmp(&likeness(b)))
-    };
-    if let Some(key) = best(&mut Key::within(parent)) {
+fn meant(name: &str, parent: &str) -> String {
+    if let Some(key) = closest(name, Key::within(parent), |key| key.name()) {
         return format!("; `{}` is the closest", key.name());
     }
     // A key that belongs somewhere else.
-    match best(&mut KEYS.iter()) {
+    match closest(name, KEYS.iter(), |key| key.name()) {
         Some(key) => format!(" here; the closest is `{}`", key.path),
         None => {
             let names: Vec<_> = Key::within(parent).map(|key| format!("`{}`", key.name())).collect();

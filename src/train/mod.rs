@@ -48,7 +48,7 @@ mod source;
 mod state;
 mod workers;
 
-pub use config::{EventsConfig, GateConfig, PRESETS, Phase, RecordsConfig, TrainConfig, check_self_play};
+pub use config::{EventsConfig, GateConfig, PRESETS, Phase, RecordsConfig, TrainConfig, check_self_play, origin};
 pub use error::TrainError;
 pub use event::{GateMatch, TrainEvent};
 pub use identity::Difference;

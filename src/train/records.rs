@@ -87,8 +87,7 @@ impl Run<'_> {
         }
         progress.records.read += lesson.read;
         for pass in 0..passes {
-            let loss =
-                self.state.learner.pass_until(&lesson.samples, 1.0, self.stop, &mut Vec::new())?.ok_or(Stopped)?;
+            let loss = self.state.learner.pass_until(&lesson.samples, 1.0, self.stop)?.ok_or(Stopped)?;
             progress.updates += loss.samples;
             if pass == 0 {
                 progress.records.loss = progress.records.loss + loss;

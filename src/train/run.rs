@@ -143,11 +143,11 @@ impl Run<'_> {
         let validation = learner.validate(newest, newest.len().div_ceil(VALIDATED).max(1));
         let mut updates = 0;
         let loss = if phase.learn {
-            let loss = learner.pass_until(newest, 1.0, self.stop, &mut Vec::new())?.ok_or(Stopped)?;
+            let loss = learner.pass_until(newest, 1.0, self.stop)?.ok_or(Stopped)?;
             updates = loss.samples;
             for _ in 1..self.config.passes {
                 for samples in window.iter() {
-                    updates += learner.pass_until(samples, 1.0, self.stop, &mut Vec::new())?.ok_or(Stopped)?.samples;
+                    updates += learner.pass_until(samples, 1.0, self.stop)?.ok_or(Stopped)?.samples;
                 }
             }
             loss

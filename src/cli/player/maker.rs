@@ -68,9 +68,8 @@ impl PlayerChoice {
 impl OwnPlayer {
     fn load(&self, strength: Strength, shelf: &mut Shelf) -> Result<(PlayerKind, Settings), CliError> {
         let limits = search::Limits { time: self.time, nodes: self.nodes, ..search::Limits::NONE };
-        let is_open = self.time.is_some() || self.nodes.is_some();
         let strength = Strength {
-            depth: self.depth.unwrap_or(if is_open { Strength::MAX_DEPTH } else { strength.depth }),
+            depth: self.depth.unwrap_or(if limits.is_open() { Strength::MAX_DEPTH } else { strength.depth }),
             selectivity: self.selectivity.unwrap_or(strength.selectivity),
             exact_empties: self.exact.unwrap_or(strength.exact_empties),
         };

@@ -230,9 +230,7 @@ impl<E: Evaluator> Search<'_, E> {
 
     /// Looks at the reasons to stop; once true, it stays true.
     fn should_stop(&mut self) -> bool {
-        let stop = self.midgame.stop;
-        self.midgame.stopped = self.midgame.stopped || stop.is_set_at(self.nodes());
-        self.midgame.stopped
+        self.midgame.should_stop_at(self.nodes())
     }
 
     /// Whether the search was given up: what it answers from then on means nothing.
