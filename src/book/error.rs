@@ -43,8 +43,9 @@ impl BookError {
         Self::Damage { path: path.to_owned(), offset, reason: reason.into() }
     }
 
-    /// Whether a part of the file is damaged, and others may be whole.
+    /// Whether a part of the file is damaged, and others may be whole. Its first bytes say what it is, and must be right.
     pub fn is_damage(&self) -> bool {
-        matches!(self, Self::Damage { .. })
+        const SAYS_WHAT_IT_IS: u64 = 12;
+        matches!(self, Self::Damage { offset, .. } if *offset >= SAYS_WHAT_IT_IS)
     }
 }

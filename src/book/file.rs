@@ -9,7 +9,7 @@ use sha2::{Digest, Sha256};
 use super::record::{BYTES, Key, Record};
 use crate::board::Position;
 
-const MAGIC: [u8; 8] = *b"\x89FSB\r\n\x1a\n";
+pub(super) const MAGIC: [u8; 8] = *b"\x89FSB\r\n\x1a\n";
 const VERSION: u32 = 1;
 /// Bytes of the header: magic 8, version 4, records in a block 4, records 8, bytes of the trailer 8, SHA-256 of the trailer 32, and the
 /// first 8 bytes of the SHA-256 of all that.
@@ -17,9 +17,9 @@ pub(super) const HEADER: u64 = 72;
 /// Records in a block, but for the last.
 pub(super) const BLOCK: usize = 128;
 /// Bytes of a checksum: the first of a SHA-256.
-const CHECK: usize = 8;
+pub(super) const CHECK: usize = 8;
 /// Bytes of a full block.
-const BLOCK_BYTES: u64 = (BLOCK * BYTES + CHECK) as u64;
+pub(super) const BLOCK_BYTES: u64 = (BLOCK * BYTES + CHECK) as u64;
 /// A SHA-256.
 pub type Hash = [u8; 32];
 /// Most weights that a book can name.
@@ -50,7 +50,7 @@ impl ReadError {
     }
 }
 
-fn check_of(bytes: &[u8]) -> [u8; CHECK] {
+pub(super) fn check_of(bytes: &[u8]) -> [u8; CHECK] {
     *Sha256::digest(bytes).first_chunk().expect("a hash is longer")
 }
 
@@ -114,6 +114,8 @@ pub(super) struct Base {
     file: File,
     /// Records.
     pub count: u64,
+    /// Records that there were before the file was cut off.
+    pub announced: u64,
     pub weights: Vec<Hash>,
     /// The key of each block's first position.
     index: Vec<Key>,
@@ -126,54 +128,67 @@ pub(super) struct Base {
 /// Blocks that are kept.
 const CACHED: usize = 4096;
 
+/// The bytes of the header, which are those of a book.
+fn read_header(file: &mut File, length: u64) -> Result<[u8; HEADER as usize], ReadError> {
+    let mut header = [0; HEADER as usize];
+    if length < HEADER {
+        let reason = format!("only {length} bytes: a book has a header of {HEADER}; the file is empty or was cut off");
+        return Err(ReadError::at(0, reason));
+    }
+    file.seek(SeekFrom::Start(0))?;
+    file.read_exact(&mut header)?;
+    if header[..8] != MAGIC {
+        let reason =
+            "these are not the first bytes of a book (.fsb); `flipside book import` takes those of other programs";
+        return Err(ReadError::at(0, reason));
+    }
+    let version = u32::from_le_bytes(header[8..12].try_into().expect("four bytes"));
+    if version != VERSION {
+        return Err(ReadError::at(8, format!("a book of version {version}; this program reads version {VERSION}")));
+    }
+    Ok(header)
+}
+
 impl Base {
-    /// Reads header and index. With `damaged`, an index that is damaged is made anew and told there.
+    pub(super) fn new(file: File, count: u64) -> Self {
+        let mut cache = Vec::new();
+        cache.resize_with(CACHED, || None);
+        Self { file, count, announced: count, weights: Vec::new(), index: Vec::new(), end: HEADER, cache }
+    }
+
+    /// Reads header and index. With `damaged`, an index that is damaged is made anew, blocks are found without a header that is, and
+    /// both are told there.
     pub fn open(mut file: File, damaged: Option<&mut Vec<Fault>>) -> Result<Self, ReadError> {
         let length = file.metadata()?.len();
-        let mut header = [0; HEADER as usize];
-        if length < HEADER {
-            return Err(ReadError::at(
-                0,
-                format!("only {length} bytes: a book has a header of {HEADER}; the file is empty or was cut off"),
-            ));
-        }
-        file.seek(SeekFrom::Start(0))?;
-        file.read_exact(&mut header)?;
+        let header = read_header(&mut file, length)?;
         let (fields, check) = header.split_at(HEADER as usize - CHECK);
-        if fields[..8] != MAGIC {
-            return Err(ReadError::at(
-                0,
-                "these are not the first bytes of a book (.fsb); books of other programs are for `import`",
-            ));
-        }
-        let u32_at = |at: usize| u32::from_le_bytes(fields[at..at + 4].try_into().expect("four bytes"));
         let u64_at = |at: usize| u64::from_le_bytes(fields[at..at + 8].try_into().expect("eight bytes"));
-        if u32_at(8) != VERSION {
-            return Err(ReadError::at(
-                8,
-                format!("a book of version {}; this program reads version {VERSION}", u32_at(8)),
-            ));
-        }
-        if check_of(fields) != check || u32_at(12) != BLOCK as u32 {
-            return Err(ReadError::at(64, "the header's checksum is wrong: the file is damaged; take another copy"));
-        }
+        let is_right = check_of(fields) == check && fields[12..16] == (BLOCK as u32).to_le_bytes();
         let (count, trailer_length) = (u64_at(16), u64_at(24));
         let blocks = count.div_ceil(BLOCK as u64);
         let size = count.checked_mul(BYTES as u64).and_then(|size| size.checked_add(blocks * CHECK as u64));
         let start = size.and_then(|size| size.checked_add(HEADER)).filter(|&start| start <= length);
         let end = start.and_then(|start| start.checked_add(trailer_length)).filter(|&end| end <= length);
-        let (Some(start), Some(end)) = (start, end) else {
-            return Err(ReadError::at(
-                16,
-                format!("{count} positions are announced, more than {length} bytes hold: the file was cut off"),
-            ));
+        let (true, Some(start), Some(end)) = (is_right, start, end) else {
+            let (fault, announced) = if is_right {
+                let reason =
+                    format!("{count} positions are announced, more than {length} bytes hold: the file was cut off");
+                ((16, reason), Some(count))
+            } else {
+                ((64, "the header's checksum is wrong: the file is damaged".to_owned()), None)
+            };
+            let Some(damaged) = damaged else { return Err(ReadError::Fault(fault)) };
+            damaged.push(fault.clone());
+            return Self::without_header(file, fault, announced);
         };
-        let mut base = Self { file, count, weights: Vec::new(), index: Vec::new(), end, cache: Vec::new() };
-        base.cache.resize_with(CACHED, || None);
+        let mut base = Self::new(file, count);
+        base.end = end;
         match (base.read_trailer(start, trailer_length, blocks, &fields[32..64]), damaged) {
             (Err(ReadError::Fault(fault)), Some(damaged)) => {
                 damaged.push(fault);
-                base.weights = Vec::new();
+                // Weights without names keep their numbers, which those of the batches continue.
+                let names = trailer_length.saturating_sub(4 + 16 * blocks) as usize / 32;
+                base.weights = vec![Hash::default(); names.min(MAX_WEIGHTS)];
                 base.make_index(blocks)?;
             }
             (result, _) => result?,
@@ -187,9 +202,7 @@ impl Base {
         if length > most {
             return Err(wrong());
         }
-        self.file.seek(SeekFrom::Start(start))?;
-        let mut trailer = vec![0; length as usize];
-        self.file.read_exact(&mut trailer)?;
+        let trailer = self.read_at(start, length as usize)?;
         if Sha256::digest(&trailer)[..] != *hash {
             return Err(wrong());
         }
@@ -209,7 +222,7 @@ impl Base {
     }
 
     /// The index from the blocks; one that cannot be read gets the position before it.
-    fn make_index(&mut self, blocks: u64) -> Result<(), ReadError> {
+    pub(super) fn make_index(&mut self, blocks: u64) -> Result<(), ReadError> {
         self.index = Vec::new();
         let mut last = Key::first(0);
         for number in 0..blocks {
@@ -219,6 +232,25 @@ impl Base {
             self.index.push(last);
         }
         Ok(())
+    }
+
+    /// Whether the bytes are those of the index, but for blocks that cannot be read.
+    pub(super) fn is_index(&self, bytes: &[u8]) -> bool {
+        let named = bytes.as_chunks().0.iter().map(|bytes| Key::of(position_of(bytes)));
+        let mut last = Key::first(0);
+        named.zip(&self.index).all(|(named, &found)| {
+            // A block that cannot be read has the position before it.
+            let before = std::mem::replace(&mut last, found);
+            found == named || found == before
+        })
+    }
+
+    /// Bytes of the file.
+    pub(super) fn read_at(&mut self, offset: u64, length: usize) -> io::Result<Vec<u8>> {
+        let mut bytes = vec![0; length];
+        self.file.seek(SeekFrom::Start(offset))?;
+        self.file.read_exact(&mut bytes)?;
+        Ok(bytes)
     }
 
     /// Number of blocks.
@@ -241,9 +273,7 @@ impl Base {
     pub fn read_block(&mut self, block: u64) -> Result<Vec<u8>, ReadError> {
         let records = (self.count - block * BLOCK as u64).min(BLOCK as u64) as usize;
         let offset = Self::offset(block);
-        let mut bytes = vec![0; records * BYTES + CHECK];
-        self.file.seek(SeekFrom::Start(offset))?;
-        self.file.read_exact(&mut bytes)?;
+        let mut bytes = self.read_at(offset, records * BYTES + CHECK)?;
         let check = bytes.split_off(records * BYTES);
         if check_of(&bytes)[..] != check {
             return Err(ReadError::at(

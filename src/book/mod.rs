@@ -19,6 +19,7 @@ mod player;
 mod prune;
 mod rebuild;
 mod record;
+mod salvage;
 mod sort;
 mod store;
 

@@ -30,7 +30,7 @@ pub(super) type Sink<'s> = &'s mut dyn FnMut(Record) -> Result<(), BookError>;
 pub(super) struct Ply<T>(Vec<(Position, T)>);
 
 impl<T: Copy + Send> Ply<T> {
-    fn new(mut positions: Vec<(Position, T)>) -> Self {
+    pub fn new(mut positions: Vec<(Position, T)>) -> Self {
         positions.par_sort_unstable_by_key(|(position, _)| *position);
         Self(positions)
     }
@@ -194,7 +194,7 @@ impl Faults {
 /// Looks for everything that can be wrong with a book.
 ///
 /// # Errors
-/// The file system's, or a header that is damaged.
+/// The file system's, or that the file is no book, or nothing of it is whole.
 pub fn check(path: &Path) -> Result<Faults, BookError> {
     let mut damage = Vec::new();
     let mut book = Book::salvage(path, false, &mut damage)?;
@@ -210,7 +210,7 @@ pub fn check(path: &Path) -> Result<Faults, BookError> {
             Ok(())
         },
     )?;
-    faults.lost = book.len().saturating_sub(faults.positions);
+    faults.lost = book.announced().saturating_sub(faults.positions);
     faults.damage = tidy(damage);
     Ok(faults)
 }
@@ -222,7 +222,7 @@ pub fn check(path: &Path) -> Result<Faults, BookError> {
 pub fn fix(path: &Path) -> Result<Faults, BookError> {
     let mut damage = Vec::new();
     let mut book = Book::salvage(path, true, &mut damage)?;
-    let (weights, len) = (book.weights().to_vec(), book.len());
+    let (weights, len) = (book.weights().to_vec(), book.announced());
     let named = weights.len();
     let dropped = book.dropped();
     let (positions, inconsistent) = rebuild(path, &weights, |discs, sink| {

@@ -75,7 +75,7 @@ impl Book {
     /// Opens what is whole of a damaged book; the damage goes into `damaged`. Where `edit` is set it may be changed.
     ///
     /// # Errors
-    /// The file system's, [`BookError::Locked`], or a header that is damaged.
+    /// The file system's, [`BookError::Locked`], or that nothing of the file is whole.
     pub(super) fn salvage(path: &Path, edit: bool, damaged: &mut Vec<Fault>) -> Result<Self, BookError> {
         let writer = edit.then(|| lock(path)).transpose()?;
         let file = File::open(path).map_err(BookError::io(path))?;
@@ -130,6 +130,11 @@ impl Book {
     /// Positions in it.
     pub fn len(&self) -> u64 {
         self.base.count + self.new
+    }
+
+    /// Positions that it had before the file was cut off.
+    pub(super) fn announced(&self) -> u64 {
+        self.base.announced.saturating_add(self.new)
     }
 
     /// Whether there is none.
@@ -387,9 +392,10 @@ impl<'b> Scan<'b> {
             (None, None) => Ok(None),
             (Some(sorted), added) if added.is_none_or(|added| sorted < added) => {
                 let (offset, record) = self.next.take().expect("there is one");
-                if self.last.replace(sorted) >= Some(sorted) {
+                if self.last >= Some(sorted) {
                     return Err(ReadError::Fault((offset, "a position out of order".to_owned())));
                 }
+                self.last = Some(sorted);
                 decode(&record, offset).map(Some)
             }
             (sorted, Some(added)) => {

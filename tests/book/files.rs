@@ -111,11 +111,24 @@ fn damage_is_told_with_its_place_and_the_rest_is_saved() {
     let fixed = fix(&path).unwrap();
     assert_eq!((fixed.positions, fixed.lost, fixed.damage.len()), (all, 0, 1));
     assert!(fs::read(&path).unwrap() == whole);
-    // The header: nothing can be believed.
-    damaged(20);
-    assert!(fix(&path).unwrap_err().to_string().contains("offset 64: the header's checksum is wrong"));
-    fs::write(&path, &whole[..500]).unwrap();
+    // The header: all is found without it.
+    for at in [12, 20, 30, 40, 70] {
+        damaged(at);
+        assert!(Book::open(&path).err().unwrap().to_string().contains("offset 64: the header's checksum is wrong"));
+        let fixed = fix(&path).unwrap();
+        assert_eq!((fixed.positions, fixed.lost, fixed.damage.len()), (all, 0, 1));
+        assert!(fs::read(&path).unwrap() == whole);
+    }
+    // The end is missing: the blocks before it are there.
+    fs::write(&path, &whole[..72 + 5 * 6408 + 1000]).unwrap();
     assert!(Book::open(&path).err().unwrap().to_string().contains("the file was cut off"));
+    assert_eq!((check(&path).unwrap().positions, check(&path).unwrap().lost), (640, all - 640));
+    let fixed = fix(&path).unwrap();
+    assert_eq!((fixed.positions, fixed.lost), (640, all - 640));
+    assert!(check(&path).unwrap().is_none());
+    fs::write(&path, &whole[..500]).unwrap();
+    assert!(fix(&path).unwrap_err().to_string().contains("the file was cut off"), "there is nothing to save");
+    assert_eq!(fs::read(&path).unwrap().len(), 500);
     fs::write(&path, b"").unwrap();
     assert!(Book::open(&path).err().unwrap().to_string().contains("only 0 bytes"));
     fs::write(&path, [0x55; 400]).unwrap();
@@ -196,6 +209,54 @@ fn a_damaged_batch_before_others_is_damage() {
         assert!(fs::read(&path).unwrap() == bytes, "nothing was cut off");
         let faults = fix(&path).unwrap();
         assert!(!faults.damage.is_empty() && faults.positions > 50);
+        assert!(check(&path).unwrap().is_none());
+    }
+}
+
+/// A book with weights of two kinds: in its trailer, and in a batch after it.
+#[test]
+fn weights_keep_their_names_without_header_and_index() {
+    let (_folder, path) = place();
+    let learn = |weights: &[u8; 32], seed| {
+        let mut book = Book::edit_or_create(&path).unwrap();
+        let game = &random_games(1, seed)[0];
+        learn_game(&mut book, &game.steps(), black_discs(game), &mut searcher(1), weights, &NEVER).unwrap();
+        book
+    };
+    learn(&WEIGHTS, 9).sort().unwrap();
+    let base = fs::metadata(&path).unwrap().len() as usize;
+    drop(learn(&[9; 32], 10));
+    let whole = fs::read(&path).unwrap();
+    let last = random_games(1, 10)[0].steps()[30].0.position;
+    let name = |book: &mut Book| {
+        let number = book.get(last).unwrap().unwrap().weights;
+        book.weights()[usize::from(number) - 1]
+    };
+    for at in [20, base - 1] {
+        let mut bytes = whole.clone();
+        bytes[at] ^= 1;
+        fs::write(&path, bytes).unwrap();
+        assert_eq!(fix(&path).unwrap().lost, 0);
+        assert_eq!(name(&mut Book::open(&path).unwrap()), [9; 32], "damaged at {at}");
+    }
+}
+
+#[test]
+fn positions_out_of_order_are_left_out() {
+    let (_folder, path) = place();
+    grow(&path, 120, 2, &NEVER);
+    let whole = fs::read(&path).unwrap();
+    let records = 72..72 + 120 * 50;
+    for (one, other) in [(0, 119), (40, 41), (60, 100)] {
+        let mut bytes = whole.clone();
+        let record = |number: usize| whole[72 + number * 50..][..50].to_vec();
+        bytes[72 + one * 50..][..50].copy_from_slice(&record(other));
+        bytes[72 + other * 50..][..50].copy_from_slice(&record(one));
+        let check_sum = Sha256::digest(&bytes[records.clone()]);
+        bytes[records.end..records.end + 8].copy_from_slice(&check_sum[..8]);
+        fs::write(&path, bytes).unwrap();
+        assert!(!check(&path).unwrap().is_none());
+        assert!(fix(&path).unwrap().lost > 0);
         assert!(check(&path).unwrap().is_none());
     }
 }

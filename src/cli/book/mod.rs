@@ -78,12 +78,19 @@ pub fn edit(path: &Path, create: bool, session: &Session) -> Result<Book, CliErr
 }
 
 fn cannot_read(error: BookError) -> CliError {
-    let damaged = error.is_damage();
+    let hint = match &error {
+        BookError::Locked(_) => {
+            Some("Wait until it has ended. Any number of others can read the book: `--no-learn` plays by it.")
+        }
+        error if error.is_damage() => {
+            Some("`flipside book check FILE` tells all that is wrong, `book fix` saves what is whole.")
+        }
+        _ => None,
+    };
     let failure = Err::<(), _>(error).context(|| "cannot use the book".to_owned()).expect_err("an error");
-    if damaged {
-        failure.hint("`flipside book check FILE` tells all that is wrong, `book fix` saves what is whole.")
-    } else {
-        failure
+    match hint {
+        Some(hint) => failure.hint(hint),
+        None => failure,
     }
 }
 
