@@ -3,8 +3,10 @@
 use std::fs;
 use std::path::Path;
 
-use flipside::board::{Position, Square, canonical};
-use flipside::book::{Book, BookFormat, Leaf, check, detect, export, import};
+use flipside::board::{Position, Square, Transcript, canonical, squares};
+use flipside::book::{Book, BookFormat, GameCounts, Leaf, check, count_games, detect, export, import, learn_game};
+use rand::SeedableRng;
+use rand_chacha::ChaCha8Rng;
 
 use crate::support::*;
 
@@ -128,6 +130,117 @@ fn links_in_a_circle_and_leaves_that_are_no_moves_do_no_harm() {
     assert_eq!(value.rounded_discs(), -4, "of two entries of a position, the one that knows a move counts");
 }
 
+const NO_LEAF: (i8, u8, i8) = (-126, 65, -1);
+
+/// A position of an Egaroucid book, searched at level 21. The most significant bit is a1 there; turned by half, the board is the same.
+fn egaroucid(position: Position, value: i8, leaf: (i8, u8, i8)) -> Vec<u8> {
+    let mut bytes = [position.player.to_le_bytes(), position.opponent.to_le_bytes()].concat();
+    bytes.extend([value as u8, 21, 9, 0, 0, 0, leaf.0 as u8, leaf.1, leaf.2 as u8]);
+    bytes
+}
+
+/// An Egaroucid book of the start, the position after its first move, and all that its replies lead to. Leaves are of level 5.
+fn shallow_leaves() -> Vec<u8> {
+    let (start, _, next) = beginning();
+    let mut positions = vec![egaroucid(start, 0, NO_LEAF)];
+    let replies: Vec<_> = squares(next.moves()).collect();
+    // The reply that is not in the book looks best.
+    positions.push(egaroucid(next, 0, (9, replies[0].index() as u8, 5)));
+    for (&reply, value) in replies[1..].iter().zip([1, 3]) {
+        let position = canonical(next.play(reply));
+        let leaf = Square::lowest(position.moves());
+        positions.push(egaroucid(position, value, (-20, leaf.index() as u8, 5)));
+    }
+    [b"DICUORAGE\x03".to_vec(), (positions.len() as i32).to_le_bytes().to_vec(), positions.concat()].concat()
+}
+
+#[test]
+fn leaves_that_egaroucid_took_a_glance_at_do_not_outdo_its_values() {
+    let (folder, path) = place();
+    let file = folder.path().join("book.egbk3");
+    fs::write(&file, shallow_leaves()).unwrap();
+    assert_eq!(import(&file, BookFormat::Egaroucid, &path, &errors()).unwrap().positions, 4);
+    let mut book = Book::open(&path).unwrap();
+    let mut value = |position| book.get(position).unwrap().unwrap().derived.value.unwrap().rounded_discs();
+    let (start, _, next) = beginning();
+    let reply = squares(next.moves()).nth(1).unwrap();
+    assert_eq!(value(next.play(reply)), 1, "the value of level 21, not of the leaf");
+    assert_eq!((value(next), value(start)), (-1, 1), "the best of what is in the book");
+}
+
+/// Checks what Edax wants of the positions of its book; answers with their number.
+fn edax_accepts(bytes: &[u8]) -> usize {
+    let mut positions = std::collections::HashMap::new();
+    let mut rest = &bytes[42..];
+    while !rest.is_empty() {
+        let half = |at: usize| u64::from_le_bytes(rest[at..at + 8].try_into().unwrap());
+        let position = Position { player: half(0), opponent: half(8) };
+        let value = i16::from_le_bytes(rest[32..34].try_into().unwrap());
+        let links = usize::from(rest[38]);
+        let moves: Vec<Scored> = rest[40..42 + 2 * links].chunks(2).map(|pair| (pair[0] as i8, pair[1])).collect();
+        assert!(positions.insert(position, (value, moves)).is_none(), "twice");
+        rest = &rest[42 + 2 * links..];
+    }
+    let announced = u32::from_le_bytes(bytes[38..42].try_into().unwrap());
+    assert_eq!(announced as usize, positions.len());
+    for (position, (value, moves)) in &positions {
+        assert_eq!(canonical(*position), *position);
+        let (&leaf, links) = moves.split_last().unwrap();
+        for &(score, to) in links {
+            let next = if to == 64 { position.pass() } else { position.play(Square::new(to)) };
+            let there = positions.get(&canonical(next)).expect("links lead to positions");
+            assert_eq!(i16::from(score), -there.0);
+        }
+        let mut known: Vec<_> = links.iter().map(|&(_, to)| to).collect();
+        if leaf.1 == 65 {
+            assert!(known == [64] || known.len() == position.moves().count_ones() as usize, "a move is missing");
+        } else {
+            assert!(position.moves() & Square::new(leaf.1).bit() != 0 && (-64..=64).contains(&leaf.0));
+            known.push(leaf.1);
+        }
+        known.sort();
+        known.dedup();
+        assert_eq!(known.len(), links.len() + usize::from(leaf.1 != 65), "a move twice");
+        assert!((-64..=64).contains(value));
+    }
+    positions.len()
+}
+
+#[test]
+fn what_edax_gets_is_as_it_wants_it() {
+    let (folder, path) = place();
+    grow(&path, 400, 2, &NEVER);
+    assert!(edax_accepts(&exported(&path, BookFormat::Edax)) >= 400);
+    // Games, of which the last positions are solved and others were not searched.
+    let mut book = Book::edit(&path).unwrap();
+    let mut counts = GameCounts::new(&path).unwrap();
+    let mut rng = ChaCha8Rng::seed_from_u64(1);
+    for number in 0..20 {
+        let game = Transcript::random(&mut rng);
+        if number < 10 {
+            learn_game(&mut book, &game.steps(), 2, &mut searcher(1), &WEIGHTS, &NEVER).unwrap();
+        } else {
+            counts.add(&game.steps(), -2, 40).unwrap();
+        }
+    }
+    count_games(&mut book, counts, 1).unwrap();
+    drop(book);
+    let bytes = exported(&path, BookFormat::Edax);
+    assert!(edax_accepts(&bytes) > 700);
+    // What was not searched says nothing, and its parents do without it.
+    let mut out = Vec::new();
+    let mut book = Book::open(&path).unwrap();
+    let done = export(&mut book, BookFormat::Edax, &mut out).unwrap();
+    assert!(done.left_out > 100 && done.positions + done.left_out == book.len(), "{done:?}");
+    let lines = exported(&path, BookFormat::Text);
+    assert_eq!(String::from_utf8(lines).unwrap().lines().count() as u64, done.positions);
+    // Positions without any move are the leaves of those before them.
+    let file = folder.path().join("book.egbk3");
+    fs::write(&file, shallow_leaves()).unwrap();
+    import(&file, BookFormat::Egaroucid, &path, &errors()).unwrap();
+    assert_eq!(edax_accepts(&exported(&path, BookFormat::Edax)), 2);
+}
+
 /// After `.egbk3` as Egaroucid's `book.hpp` reads it (github.com/Nyanyan/Egaroucid): 25 bytes a position, no padding; a move is the
 /// number of its bit, as the discs are; 65 is no move, -126 no value, -1 no level.
 #[test]
@@ -138,21 +251,14 @@ fn an_egaroucid_book_is_read_byte_by_byte() {
     bytes.extend(2i32.to_le_bytes());
     let position = canonical(Position::START.play("f5".parse().unwrap()));
     let reply = Square::lowest(position.moves());
-    for (position, value, leaf) in
-        [(canonical(Position::START), 1i8, [-126i8 as u8, 65, 255]), (position, -1, [254, reply.index() as u8, 11])]
-    {
-        // The most significant bit is a1 there; turned by half, the board is the same.
-        bytes.extend(position.player.to_le_bytes());
-        bytes.extend(position.opponent.to_le_bytes());
-        bytes.extend([value as u8, 21, 9, 0, 0, 0]);
-        bytes.extend(leaf);
-    }
+    bytes.extend(egaroucid(canonical(Position::START), 1, NO_LEAF));
+    bytes.extend(egaroucid(position, -1, (-2, reply.index() as u8, 21)));
     fs::write(&file, &bytes).unwrap();
     let done = import(&file, BookFormat::Egaroucid, &path, &errors()).unwrap();
     assert_eq!((done.read, done.positions), (2, 2));
     let mut own = Book::open(&path).unwrap();
     let Leaf::Best(leaf) = own.get(position).unwrap().unwrap().leaf else { panic!("a leaf") };
-    assert_eq!((leaf.to, leaf.score.rounded_discs(), leaf.depth), (Some(reply), -2, 11));
+    assert_eq!((leaf.to, leaf.score.rounded_discs(), leaf.depth), (Some(reply), -2, 21));
     // The start's own value gives way to that of the position after f5.
     assert_eq!(own.get(Position::START).unwrap().unwrap().derived.value.unwrap().rounded_discs(), 2);
     // The number of positions as a big-endian machine writes it.

@@ -2,11 +2,9 @@
 
 use std::io::{Read, Write};
 
-use super::{Entry, ExportError, Source, Stop, before_pass, level_of, level_of_all};
+use super::linked::{Linked, linked};
+use super::{Entry, ExportError, Exported, Source, Stop, before_pass, level_of, level_of_all};
 use crate::board::{Position, Square};
-use crate::book::derive::{Child, open_leaf};
-use crate::book::rebuild::with_children;
-use crate::book::record::Record;
 use crate::book::store::Book;
 use crate::eval::Score;
 
@@ -58,16 +56,17 @@ pub(super) fn read(
     Ok(())
 }
 
-pub(super) fn write(book: &mut Book, out: &mut dyn Write) -> Result<u64, ExportError> {
+pub(super) fn write(book: &mut Book, out: &mut dyn Write) -> Result<Exported, ExportError> {
     let level = level_of_all(book)?;
-    let (mut count, mut least) = (0u64, 60);
-    for record in book.scan(0..65) {
-        let record = record?;
-        count += 1 + u64::from(before_pass(record.position).is_some());
+    let (mut positions, mut passes, mut least) = (0u64, 0u64, 60);
+    linked(book, |Linked { record, .. }| {
+        positions += 1;
+        passes += u64::from(before_pass(record.position).is_some());
         least = least.min(record.position.empties());
-    }
-    let number =
-        u32::try_from(count).map_err(|_| std::io::Error::other("more positions than an Edax book can count"))?;
+        Ok(())
+    })?;
+    let number = u32::try_from(positions + passes)
+        .map_err(|_| std::io::Error::other("more positions than an Edax book can count"))?;
     out.write_all(&MAGIC)?;
     out.write_all(&[VERSION, 4])?;
     out.write_all(&[0; 8])?;
@@ -75,23 +74,22 @@ pub(super) fn write(book: &mut Book, out: &mut dyn Write) -> Result<u64, ExportE
         out.write_all(&option.to_le_bytes())?;
     }
     out.write_all(&number.to_le_bytes())?;
-    with_children(book, |record, children| Ok::<_, ExportError>(write_position(&record, &children, level, out)?))?;
-    Ok(count)
+    linked(book, |position| Ok(write_position(&position, level, out)?))?;
+    Ok(Exported { positions, left_out: book.len() - positions })
 }
 
-fn write_position(record: &Record, children: &[Child], level: u8, out: &mut dyn Write) -> std::io::Result<()> {
-    let known = children.iter().filter_map(|child| Some((child.to.index() as u8, child.derived.value?)));
-    let links: Vec<(i8, u8)> = known.map(|(to, value)| (whole(value), to)).collect();
-    let leaf = open_leaf(record, children).and_then(|leaf| Some((whole(leaf.score), leaf.to?.index() as u8)));
-    let leaf = leaf.filter(|(_, to)| links.iter().all(|(_, linked)| linked != to));
+fn write_position(linked: &Linked, level: u8, out: &mut dyn Write) -> std::io::Result<()> {
+    let Linked { record, links, leaf } = linked;
+    let scored = |&(to, score): &(Square, Score)| (whole(score), to.index() as u8);
+    let links: Vec<_> = links.iter().map(scored).collect();
+    let leaf = leaf.as_ref().map_or((NO_SCORE, NO_MOVE), scored);
     let value = record.derived.value.map_or(NO_SCORE, whole);
     let level = level_of(record, level);
     let games = [record.games.wins, record.games.draws, record.games.losses];
-    put(record.position, games, value, level, &links, leaf.unwrap_or((NO_SCORE, NO_MOVE)), out)?;
+    put(record.position, games, value, level, &links, leaf, out)?;
     if let Some(before) = before_pass(record.position) {
         let games = [games[2], games[1], games[0]];
-        let value = if value == NO_SCORE { NO_SCORE } else { -value };
-        put(before, games, value, level, &[(value, PASS)], (NO_SCORE, NO_MOVE), out)?;
+        put(before, games, -value, level, &[(value, PASS)], (NO_SCORE, NO_MOVE), out)?;
     }
     Ok(())
 }

@@ -5,7 +5,7 @@
 
 use std::io::{Read, Write};
 
-use super::{Entry, ExportError, Source, Stop, level_of, level_of_all};
+use super::{Entry, ExportError, Exported, Source, Stop, level_of, level_of_all};
 use crate::board::{Position, Square};
 use crate::book::derive::open_leaf;
 use crate::book::rebuild::with_children;
@@ -36,8 +36,11 @@ pub(super) fn read(
         let [value, level] = [16, 17].map(|at| bytes[at] as i8);
         let [leaf, _, leaf_level] = [22, 23, 24].map(|at| bytes[at] as i8);
         let to = (bytes[23] < 64).then(|| Square::new(bytes[23]));
+        let is_score = |score: i8| (-64..=64).contains(&score);
+        // Egaroucid looks a few plies ahead for leaves, and its values do not follow from them: those that were searched less deep than
+        // their position tell nothing.
         let (to, score, level) = match to {
-            Some(to) if (-64..=64).contains(&leaf) => (Some(to), leaf, leaf_level),
+            Some(to) if is_score(leaf) && (leaf_level >= level || !is_score(value)) => (Some(to), leaf, leaf_level),
             _ => (None, value, level),
         };
         let level = level.clamp(0, 60) as u8;
@@ -51,14 +54,14 @@ pub(super) fn read(
     Ok(())
 }
 
-pub(super) fn write(book: &mut Book, out: &mut dyn Write) -> Result<u64, ExportError> {
+pub(super) fn write(book: &mut Book, out: &mut dyn Write) -> Result<Exported, ExportError> {
     let level = level_of_all(book)?;
-    let mut count = 0u64;
+    let mut positions = 0u64;
     for record in book.scan(0..65) {
-        count += u64::from(record?.derived.value.is_some());
+        positions += u64::from(record?.derived.value.is_some());
     }
-    let number =
-        i32::try_from(count).map_err(|_| std::io::Error::other("more positions than an Egaroucid book can count"))?;
+    let number = i32::try_from(positions)
+        .map_err(|_| std::io::Error::other("more positions than an Egaroucid book can count"))?;
     out.write_all(&MAGIC)?;
     out.write_all(&[VERSION])?;
     out.write_all(&number.to_le_bytes())?;
@@ -72,5 +75,5 @@ pub(super) fn write(book: &mut Book, out: &mut dyn Write) -> Result<u64, ExportE
         out.write_all(&1u32.to_le_bytes())?;
         Ok::<_, ExportError>(out.write_all(&leaf.unwrap_or(NO_LEAF))?)
     })?;
-    Ok(count)
+    Ok(Exported { positions, left_out: book.len() - positions })
 }

@@ -2,6 +2,7 @@
 
 mod edax;
 mod egaroucid;
+mod linked;
 mod text;
 
 use std::fmt;
@@ -11,6 +12,7 @@ use std::path::Path;
 use std::str::FromStr;
 
 use super::error::BookError;
+use super::file;
 use super::measure::Errors;
 use super::record::{Deviation, Leaf, Record, Valued};
 use super::sort::Sorter;
@@ -123,7 +125,7 @@ impl<R: Read> Source<R> {
 /// The format that a book looks like by its first bytes.
 ///
 /// # Errors
-/// The file system's.
+/// The file system's, or that it looks like none.
 pub fn detect(path: &Path) -> Result<BookFormat, BookError> {
     let mut start = [0; 9];
     let mut file = File::open(path).map_err(BookError::io(path))?;
@@ -134,11 +136,20 @@ pub fn detect(path: &Path) -> Result<BookFormat, BookError> {
             count => there += count,
         }
     }
-    Ok(match &start[..] {
-        start if start == egaroucid::MAGIC => BookFormat::Egaroucid,
-        start if start.starts_with(&edax::MAGIC) || start.starts_with(&edax::FOREIGN_MAGIC) => BookFormat::Edax,
-        _ => BookFormat::Text,
-    })
+    let start = &start[..there];
+    if start == egaroucid::MAGIC {
+        Ok(BookFormat::Egaroucid)
+    } else if start.starts_with(&edax::MAGIC) || start.starts_with(&edax::FOREIGN_MAGIC) {
+        Ok(BookFormat::Edax)
+    } else if start.starts_with(&file::MAGIC) {
+        Err(BookError::damage(path, 0, "this is a book of flipside's own (.fsb), which is used as it is"))
+    } else if start.iter().any(|byte| byte.is_ascii_control() && !byte.is_ascii_whitespace()) {
+        let known =
+            "these are the first bytes of no book that is known: Edax's book.dat and text, and Egaroucid's .egbk3";
+        Err(BookError::damage(path, 0, known))
+    } else {
+        Ok(BookFormat::Text)
+    }
 }
 
 /// Makes a book of another program's, which is streamed. A level counts as the depth of a search, and `errors` says what that is worth.
@@ -179,6 +190,9 @@ pub fn import(from: &Path, format: BookFormat, to: &Path, errors: &Errors) -> Re
         Stop::Io(error) => BookError::io(from)(error),
         Stop::At(offset, reason) => BookError::damage(from, offset, reason),
     })?;
+    if done.read == 0 {
+        return Err(BookError::damage(from, 0, "there is no position in it"));
+    }
     done.positions = sorter.finish(&[])?;
     Ok(done)
 }
@@ -214,11 +228,20 @@ fn record(entry: &Entry, errors: &Errors) -> Option<Option<Record>> {
     Some(Some(Record { leaf, ..Record::new(book) }))
 }
 
+/// What an export did.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
+pub struct Exported {
+    /// Positions written, not counting those in which Edax has a pass.
+    pub positions: u64,
+    /// Positions that were left out: without a value, or for Edax without a move whose value is known.
+    pub left_out: u64,
+}
+
 /// Writes a book as another program's.
 ///
 /// # Errors
 /// What the writer reports, or damage in the book.
-pub fn export(book: &mut Book, format: BookFormat, out: &mut dyn Write) -> Result<u64, ExportError> {
+pub fn export(book: &mut Book, format: BookFormat, out: &mut dyn Write) -> Result<Exported, ExportError> {
     match format {
         BookFormat::Edax => edax::write(book, out),
         BookFormat::Egaroucid => egaroucid::write(book, out),

@@ -2,10 +2,9 @@
 
 use std::io::{BufRead, Read, Write};
 
-use super::{Entry, ExportError, Stop, level_of, level_of_all};
+use super::linked::{Linked, linked};
+use super::{Entry, ExportError, Exported, Stop, level_of, level_of_all};
 use crate::board::{Diagram, ScoredDiagram, Side, Square};
-use crate::book::derive::open_leaf;
-use crate::book::rebuild::with_children;
 use crate::book::store::Book;
 use crate::record::lines::write_position;
 
@@ -51,31 +50,32 @@ fn parse(text: &str) -> Result<Entry, String> {
     Ok(Entry { position: diagram.position, to, score: to.map(|_| score), level: level.clamp(0, 60) as u8 })
 }
 
-pub(super) fn write(book: &mut Book, out: &mut dyn Write) -> Result<u64, ExportError> {
+pub(super) fn write(book: &mut Book, out: &mut dyn Write) -> Result<Exported, ExportError> {
     let level = level_of_all(book)?;
-    let mut count = 0;
-    with_children(book, |record, children| {
+    let mut positions = 0;
+    linked(book, |Linked { record, leaf, .. }| {
         let level = level_of(&record, level);
-        let leaf =
-            open_leaf(&record, &children).and_then(|leaf| Some((leaf.to?.to_string(), leaf.score.rounded_discs())));
-        let (to, score) = leaf.unwrap_or_else(|| ("--".to_owned(), -127));
+        let (to, score) = leaf.map_or(("--".to_owned(), -127), |(to, score)| (to.to_string(), score.rounded_discs()));
         let diagram = Diagram { position: record.position, side: Side::Black };
-        count += 1;
-        Ok::<_, ExportError>(writeln!(out, "{diagram},{level},{to},{score}")?)
+        positions += 1;
+        Ok(writeln!(out, "{diagram},{level},{to},{score}")?)
     })?;
-    Ok(count)
+    Ok(Exported { positions, left_out: book.len() - positions })
 }
 
 /// Positions with their values, as records have them.
-pub(super) fn write_obf(book: &mut Book, mut out: &mut dyn Write) -> Result<u64, ExportError> {
-    let mut count = 0;
+pub(super) fn write_obf(book: &mut Book, mut out: &mut dyn Write) -> Result<Exported, ExportError> {
+    let mut done = Exported::default();
     for record in book.scan(0..65) {
         let record = record?;
-        let Some(value) = record.derived.value else { continue };
+        let Some(value) = record.derived.value else {
+            done.left_out += 1;
+            continue;
+        };
         let diagram = Diagram { position: record.position, side: Side::Black };
         let scored = ScoredDiagram { diagram, score: Some(value.rounded_discs()), moves: Vec::new() };
         write_position(&mut out, &scored)?;
-        count += 1;
+        done.positions += 1;
     }
-    Ok(count)
+    Ok(done)
 }

@@ -112,7 +112,7 @@ pub struct ExportArguments {
     /// The book
     book: PathBuf,
 
-    /// The format
+    /// The format: edax, egaroucid, text or obf
     #[arg(long, value_name = "FORMAT")]
     to: BookFormat,
 
@@ -205,10 +205,10 @@ impl ExportArguments {
     pub fn run(self, session: &Session, out: &mut dyn Write) -> Result<(), CliError> {
         let output = Output::check(&self.output, [&*self.book])?;
         let mut book = open(&self.book)?;
-        let (mut count, mut damage) = (0, None);
+        let (mut done, mut damage) = (book::Exported::default(), None);
         let written = output.write(out, |writer| match book::export(&mut book, self.to, writer) {
             Ok(written) => {
-                count = written;
+                done = written;
                 Ok(())
             }
             Err(ExportError::Output(error)) => Err(error),
@@ -221,7 +221,8 @@ impl ExportArguments {
             return Err(error).context(|| "cannot export the book".to_owned());
         }
         written?;
-        session.say(format_args!("{count} positions written as {}", self.to));
+        let book::Exported { positions, left_out } = done;
+        session.say(format_args!("{positions} positions written as {}, {left_out} left out", self.to));
         Ok(())
     }
 }

@@ -1,0 +1,61 @@
+//! A book's positions as Edax has them: every move leads to another position, is the best of the others, or is one of those.
+//!
+//! Edax takes a position with neither a link nor a leaf for one without a value, and has to search those whose other moves have no leaf.
+
+use super::ExportError;
+use crate::board::{Position, Square};
+use crate::book::derive::{Child, open_leaf};
+use crate::book::rebuild::{PLIES, Ply};
+use crate::book::record::{Derived, Record};
+use crate::book::store::Book;
+use crate::eval::Score;
+
+/// A position of which a move is known.
+pub(super) struct Linked {
+    pub record: Record,
+    /// The moves that lead to other such positions, with their values.
+    pub links: Vec<(Square, Score)>,
+    /// The best of the other moves with a value.
+    pub leaf: Option<(Square, Score)>,
+}
+
+/// What is known of the positions a ply later: what follows for them, and whether they are linked.
+type Below = Ply<(Derived, bool)>;
+
+impl Linked {
+    /// None if no move is known: the position is then a leaf of those before it.
+    fn of(record: Record, below: &Below) -> Option<Self> {
+        let children = below.children(record.position, |(derived, _)| derived);
+        let value = |child: &Child| child.derived.value.map(|value| (child.to, value));
+        let is_linked = |child: &&Child| below.get(child.position).is_some_and(|(_, linked)| linked);
+        let mut links: Vec<_> = children.iter().filter(is_linked).filter_map(value).collect();
+        let own = open_leaf(&record, &children).and_then(|leaf| Some((leaf.to?, leaf.score)));
+        let others = children.iter().filter(|child| !is_linked(child)).filter_map(value).chain(own);
+        let others = others.filter(|(to, _)| links.iter().all(|(linked, _)| linked != to));
+        let mut leaf = others.reduce(|best, other| if other.1 > best.1 { other } else { best });
+        if leaf.is_none() && links.len() < record.position.moves().count_ones() as usize {
+            let worst = (0..links.len()).min_by_key(|&i| links[i].1);
+            leaf = worst.map(|i| links.remove(i));
+        }
+        (leaf.is_some() || !links.is_empty()).then_some(Self { record, links, leaf })
+    }
+}
+
+/// Hands over the positions of a book of which a move is known, those with most discs first.
+pub(super) fn linked(
+    book: &mut Book,
+    mut each: impl FnMut(Linked) -> Result<(), ExportError>,
+) -> Result<(), ExportError> {
+    let mut below = Below::new(Vec::new());
+    for discs in PLIES.rev() {
+        let mut ply: Vec<(Position, _)> = Vec::new();
+        for record in book.scan(discs..discs + 1) {
+            let record = record?;
+            let found = Linked::of(record, &below);
+            ply.push((record.position, (record.derived, found.is_some())));
+            found.map_or(Ok(()), &mut each)?;
+        }
+        below = Below::new(ply);
+    }
+    Ok(())
+}
