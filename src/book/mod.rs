@@ -26,7 +26,7 @@ mod store;
 pub use choose::{BookMove, Choice};
 pub use error::BookError;
 pub use file::Hash;
-pub use foreign::{BookFormat, ExportError, Exported, Imported, detect, export, import};
+pub use foreign::{BookFormat, ExportError, Exported, Imported, detect, export, import, is_book};
 pub use grow::{Grow, Growth, GrowthEnd};
 pub use leaf::LeafSearch;
 pub use learn::{GameCounts, count_games, learn_game, search_unsearched};

@@ -5,6 +5,7 @@ use std::path::{Path, PathBuf};
 
 use clap::Args;
 
+use super::book::refuse_books;
 use super::error::{CliError, Context};
 use super::evaluator::EvaluatorChoice;
 use super::meter::Meter;
@@ -87,6 +88,7 @@ impl FitArguments {
     /// Runs the command.
     pub fn run(self, session: &Session, out: &mut dyn Write) -> Result<(), CliError> {
         let from = self.from.as_ref().and_then(EvaluatorChoice::path);
+        refuse_books(self.games.iter().map(PathBuf::as_path))?;
         let inputs = self.games.iter().map(PathBuf::as_path).chain(from).chain(self.config.as_deref());
         let output = Output::check(&self.output, inputs)?;
         let config = self.config()?;

@@ -5,6 +5,7 @@ use std::path::{Path, PathBuf};
 
 use clap::Args;
 
+use super::book::refuse_books;
 use super::error::CliError;
 use super::evaluator::EvaluatorChoice;
 use super::layers::{Layers, Preset};
@@ -197,6 +198,7 @@ impl TrainArguments {
             flags.insert("patterns".into(), patterns.clone().into());
         }
         if !self.records.is_empty() {
+            refuse_books(self.records.iter().map(Path::new))?;
             let files = toml::Table::from_iter([("files".to_owned(), self.records.clone().into())]);
             flags.insert("records".into(), files.into());
         }

@@ -78,6 +78,13 @@ fn weights_that_were_not_calibrated_cannot_grow_a_book() {
     assert!(refusal(&["book", "grow", "b.fsb"], "", 2).contains("--hours"));
 }
 
+/// How many lines are told on standard error of a command that succeeds.
+fn refused_lines(arguments: &[&str], input: &str) -> usize {
+    let output = run_with(&[arguments, &["-"]].concat(), input);
+    assert!(output.status.success());
+    String::from_utf8(output.stderr).unwrap().lines().count()
+}
+
 #[test]
 fn games_are_added_once_and_searched() {
     let (_folder, path) = place();
@@ -93,9 +100,45 @@ fn games_are_added_once_and_searched() {
     let arguments = ["book", "add", path, "-", "--depth", "1", "--exact", "8", "--min-empties", "50", "-q"];
     let added = stdout(&arguments, &input);
     assert_eq!((value(&added, "games"), value(&added, "left out"), value(&added, "new")), ("2", "2", "11"));
+    // Many bad lines are counted, and not all told.
+    let bad = refused_lines(&arguments[..3], &"rubbish\n".repeat(500));
+    assert!(bad < 30, "{bad} lines");
     let shown = stdout(&["book", "show", path, "f5"], "");
     assert!(value(&shown, "games").starts_with("2\t") && shown.contains("leaf, 1 plies"), "{shown}");
     assert_eq!(value(&stdout(&["book", "check", path], ""), "inconsistent"), "0");
+}
+
+#[test]
+fn files_of_another_kind_are_refused_with_what_to_do() {
+    let (folder, path) = place();
+    let path = path.to_str().unwrap();
+    grown(path, 20);
+    let name = |name: &str| folder.path().join(name).display().to_string();
+    let (edax, other) = (name("book.dat"), name("other.fsb"));
+    stdout(&["book", "export", path, "--to", "edax", "-o", &edax], "");
+    for book in [path, &edax] {
+        for command in [&["book", "add", path, book][..], &["fit", book, "-o", &other], &["train", "--records", book]] {
+            let error = refusal(command, "", 1);
+            assert!(error.contains("is an opening book") && error.contains("book export"), "{error}");
+            assert_eq!(error.lines().count(), 2, "{error}");
+        }
+    }
+    let error = refusal(&["book", "import", path, "-o", &other], "", 1);
+    assert!(error.contains("flipside's own"), "{error}");
+    let (binary, empty) = (name("games.wtb"), name("empty"));
+    fs::write(&binary, [20, 26, 11, 22, 0, 0, 0, 0, 0, 0, 0xea, 7, 8, 0, 22, 0]).unwrap();
+    fs::write(&empty, "").unwrap();
+    let error = refusal(&["book", "import", &binary, "-o", &other], "", 1);
+    assert!(error.contains("no book that is known"), "{error}");
+    let error = refusal(&["book", "import", &empty, "-o", &other], "", 1);
+    assert!(error.contains("there is no position in it"), "{error}");
+    assert!(!fs::exists(&other).unwrap());
+    let error = refusal(&["book", "show", &edax], "", 1);
+    assert!(error.contains("flipside book import") && !error.contains("book fix"), "{error}");
+    let book = flipside::book::Book::edit(std::path::Path::new(path)).unwrap();
+    let error = refusal(&["gtp", "--book", path], "", 1);
+    assert!(error.contains("another process is changing this book") && error.contains("--no-learn"), "{error}");
+    drop(book);
 }
 
 #[test]

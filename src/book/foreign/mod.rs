@@ -122,25 +122,14 @@ impl<R: Read> Source<R> {
     }
 }
 
-/// The format that a book looks like by its first bytes.
+/// The format that another program's book looks like by its first bytes.
 ///
 /// # Errors
 /// The file system's, or that it looks like none.
 pub fn detect(path: &Path) -> Result<BookFormat, BookError> {
-    let mut start = [0; 9];
-    let mut file = File::open(path).map_err(BookError::io(path))?;
-    let mut there = 0;
-    while there < start.len() {
-        match file.read(&mut start[there..]).map_err(BookError::io(path))? {
-            0 => break,
-            count => there += count,
-        }
-    }
-    let start = &start[..there];
-    if start == egaroucid::MAGIC {
-        Ok(BookFormat::Egaroucid)
-    } else if start.starts_with(&edax::MAGIC) || start.starts_with(&edax::FOREIGN_MAGIC) {
-        Ok(BookFormat::Edax)
+    let start = first_bytes(path)?;
+    if let Some(format) = binary_format(&start) {
+        Ok(format)
     } else if start.starts_with(&file::MAGIC) {
         Err(BookError::damage(path, 0, "this is a book of flipside's own (.fsb), which is used as it is"))
     } else if start.iter().any(|byte| byte.is_ascii_control() && !byte.is_ascii_whitespace()) {
@@ -150,6 +139,32 @@ pub fn detect(path: &Path) -> Result<BookFormat, BookError> {
     } else {
         Ok(BookFormat::Text)
     }
+}
+
+/// Whether a file is a book by its first bytes: flipside's own, Edax's `book.dat` or Egaroucid's.
+///
+/// # Errors
+/// The file system's.
+pub fn is_book(path: &Path) -> Result<bool, BookError> {
+    let start = first_bytes(path)?;
+    Ok(start.starts_with(&file::MAGIC) || binary_format(&start).is_some())
+}
+
+fn binary_format(start: &[u8]) -> Option<BookFormat> {
+    if start == egaroucid::MAGIC {
+        Some(BookFormat::Egaroucid)
+    } else if start.starts_with(&edax::MAGIC) || start.starts_with(&edax::FOREIGN_MAGIC) {
+        Some(BookFormat::Edax)
+    } else {
+        None
+    }
+}
+
+fn first_bytes(path: &Path) -> Result<Vec<u8>, BookError> {
+    let mut start = Vec::new();
+    let file = File::open(path).map_err(BookError::io(path))?;
+    file.take(egaroucid::MAGIC.len() as u64).read_to_end(&mut start).map_err(BookError::io(path))?;
+    Ok(start)
 }
 
 /// Makes a book of another program's, which is streamed. A level counts as the depth of a search, and `errors` says what that is worth.

@@ -6,7 +6,7 @@ use std::path::{Path, PathBuf};
 use clap::Args;
 
 use super::searching::SearchArguments;
-use super::{cannot_change, edit};
+use super::{cannot_change, edit, refuse_books};
 use crate::board::{Diagram, Side, Square, Transcript};
 use crate::book::{BookError, GameCounts, count_games, search_unsearched};
 use crate::cli::error::{CliError, Context};
@@ -17,6 +17,9 @@ use crate::cli::session::Session;
 use crate::cli::signals::stop_on_signals;
 use crate::games::{GamesError, GamesReader, games_of_run, has_games_name};
 use crate::record::{Format, Game, Record, read};
+
+/// Records of a file that cannot be read are told of one by one up to this number.
+const TOLD: u64 = 20;
 
 /// Add recorded games to a book: their positions, and how the games ended
 ///
@@ -52,6 +55,7 @@ pub struct AddArguments {
 impl AddArguments {
     /// Runs the command.
     pub fn run(self, session: &Session, out: &mut dyn Write) -> Result<(), CliError> {
+        refuse_books(self.games.iter().map(PathBuf::as_path))?;
         let searching = self.search.load(session)?;
         let mut counts = GameCounts::new(&self.book).map_err(cannot_change)?;
         let mut left_out = 0;
@@ -68,6 +72,9 @@ impl AddArguments {
         let mut book = edit(&self.book, true, session)?;
         let before = book.len();
         count_games(&mut book, counts, self.min_games).map_err(cannot_change)?;
+        if games > 0 {
+            session.say(format_args!("{games} games are in the book; what is new is searched now"));
+        }
         let stop = stop_on_signals()?;
         let mut meter = None;
         let searched = with_evaluator!(&searching.evaluator, evaluator => {
@@ -107,7 +114,9 @@ impl AddArguments {
                 Ok(_) => left_out += 1,
                 Err(error) => {
                     left_out += 1;
-                    session.say(format_args!("left out: {name}: {error}"));
+                    if left_out <= TOLD {
+                        session.say(format_args!("left out: {name}: {error}"));
+                    }
                 }
             }
         }
