@@ -10,7 +10,7 @@ use super::error::BookError;
 use super::file::Hash;
 use super::leaf::LeafSearch;
 use super::rebuild::with_children;
-use super::record::{Derived, Key, Leaf, Link, Record};
+use super::record::{Derived, Key, Leaf, Link, Record, Valued};
 use super::store::Book;
 use crate::board::{Bitboard, Position, canonical};
 use crate::eval::Evaluator;
@@ -191,10 +191,27 @@ fn search_all<'e, E: Evaluator + 'e>(
 pub(super) fn take(book: &mut Book, found: &[Found], weights: u8) -> Result<(), BookError> {
     for Found { position, leaf } in found {
         let record = book.find(*position)?.unwrap_or_else(|| Record::new(*position));
-        book.put(Record { leaf: *leaf, weights, ..record })?;
+        let (leaf, weights) = match (record.leaf, *leaf) {
+            // The search tells the move of a value that is better than its own.
+            (Leaf::Best(known), Leaf::Best(new)) if lacks_only_move(&known, &new) && is_last(book, *position)? => {
+                (Leaf::Best(Valued { to: new.to, ..known }), record.weights)
+            }
+            (_, leaf) => (leaf, weights),
+        };
+        book.put(Record { leaf, weights, ..record })?;
     }
     let positions: Vec<_> = found.iter().map(|found| found.position).collect();
     update(book, &positions)
+}
+
+/// Whether a position's value without a move was searched deeper than the one with a move.
+fn lacks_only_move(known: &Valued, new: &Valued) -> bool {
+    known.to.is_none() && !known.exact && !new.exact && known.depth > new.depth
+}
+
+/// Whether no move of a position is in the book.
+fn is_last(book: &mut Book, position: Position) -> Result<bool, BookError> {
+    Ok(children_in(book, position)?.is_empty())
 }
 
 /// Searches all of some positions of a book, in batches; they count as soon as they are in the file.

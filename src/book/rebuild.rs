@@ -21,7 +21,7 @@ use crate::board::Position;
 pub(super) const PLIES: std::ops::Range<u32> = 4..64;
 
 /// Records that are derived at once.
-const CHUNK: usize = 1 << 15;
+pub(super) const CHUNK: usize = 1 << 15;
 
 /// Takes a record.
 pub(super) type Sink<'s> = &'s mut dyn FnMut(Record) -> Result<(), BookError>;

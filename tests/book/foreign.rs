@@ -166,6 +166,13 @@ fn leaves_that_egaroucid_took_a_glance_at_do_not_outdo_its_values() {
     let reply = squares(next.moves()).nth(1).unwrap();
     assert_eq!(value(next.play(reply)), 1, "the value of level 21, not of the leaf");
     assert_eq!((value(next), value(start)), (-1, 1), "the best of what is in the book");
+    // A shallower search of the position tells its move alone.
+    drop(book);
+    grow(&path, 4, 2, &NEVER);
+    let record = Book::open(&path).unwrap().get(next.play(reply)).unwrap().unwrap();
+    let Leaf::Best(leaf) = record.leaf else { panic!("{record:?}") };
+    assert!(leaf.to.is_some());
+    assert_eq!((leaf.score.rounded_discs(), leaf.depth), (1, 21));
 }
 
 /// Checks what Edax wants of the positions of its book; answers with their number.

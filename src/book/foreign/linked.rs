@@ -2,10 +2,12 @@
 //!
 //! Edax takes a position with neither a link nor a leaf for one without a value, and has to search those whose other moves have no leaf.
 
+use rayon::prelude::*;
+
 use super::ExportError;
 use crate::board::{Position, Square};
 use crate::book::derive::{Child, open_leaf};
-use crate::book::rebuild::{PLIES, Ply};
+use crate::book::rebuild::{CHUNK, PLIES, Ply};
 use crate::book::record::{Derived, Record};
 use crate::book::store::Book;
 use crate::eval::Score;
@@ -19,13 +21,13 @@ pub(super) struct Linked {
     pub leaf: Option<(Square, Score)>,
 }
 
-/// What is known of the positions a ply later: what follows for them, and whether they are linked.
-type Below = Ply<(Derived, bool)>;
+/// What is known of the positions a ply later: their values, and whether they are linked.
+type Below = Ply<(Option<Score>, bool)>;
 
 impl Linked {
     /// None if no move is known: the position is then a leaf of those before it.
     fn of(record: Record, below: &Below) -> Option<Self> {
-        let children = below.children(record.position, |(derived, _)| derived);
+        let children = below.children(record.position, |(value, _)| Derived { value, ..Derived::NOTHING });
         let value = |child: &Child| child.derived.value.map(|value| (child.to, value));
         let is_linked = |child: &&Child| below.get(child.position).is_some_and(|(_, linked)| linked);
         let mut links: Vec<_> = children.iter().filter(is_linked).filter_map(value).collect();
@@ -49,11 +51,17 @@ pub(super) fn linked(
     let mut below = Below::new(Vec::new());
     for discs in PLIES.rev() {
         let mut ply: Vec<(Position, _)> = Vec::new();
-        for record in book.scan(discs..discs + 1) {
-            let record = record?;
-            let found = Linked::of(record, &below);
-            ply.push((record.position, (record.derived, found.is_some())));
-            found.map_or(Ok(()), &mut each)?;
+        let mut records = book.scan(discs..discs + 1);
+        loop {
+            let chunk: Vec<Record> = records.by_ref().take(CHUNK).collect::<Result<_, _>>()?;
+            if chunk.is_empty() {
+                break;
+            }
+            let found: Vec<_> = chunk.par_iter().map(|record| Linked::of(*record, &below)).collect();
+            for (record, found) in chunk.iter().zip(found) {
+                ply.push((record.position, (record.derived.value, found.is_some())));
+                found.map_or(Ok(()), &mut each)?;
+            }
         }
         below = Below::new(ply);
     }
