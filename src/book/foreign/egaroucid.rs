@@ -3,13 +3,16 @@
 //! The most significant bit is a1 there. That is the board turned by half, one of its symmetries: the bits of a canonical position are
 //! the same.
 
+use std::collections::HashSet;
 use std::io::{Read, Write};
 
 use super::{Entry, ExportError, Exported, Source, Stop, level_of, level_of_all};
 use crate::board::{Position, Square};
-use crate::book::derive::open_leaf;
+use crate::book::derive::{Child, open_leaf};
 use crate::book::rebuild::with_children;
+use crate::book::record::Link;
 use crate::book::store::Book;
+use crate::eval::Score;
 
 pub(super) const MAGIC: [u8; 9] = *b"DICUORAGE";
 const VERSION: u8 = 3;
@@ -55,25 +58,67 @@ pub(super) fn read(
 }
 
 pub(super) fn write(book: &mut Book, out: &mut dyn Write) -> Result<Exported, ExportError> {
-    let level = level_of_all(book)?;
     let mut positions = 0u64;
-    for record in book.scan(0..65) {
-        positions += u64::from(record?.derived.value.is_some());
-    }
+    let left_out = entries(book, |_| {
+        positions += 1;
+        Ok(())
+    })?;
     let number = i32::try_from(positions)
         .map_err(|_| std::io::Error::other("more positions than an Egaroucid book can count"))?;
     out.write_all(&MAGIC)?;
     out.write_all(&[VERSION])?;
     out.write_all(&number.to_le_bytes())?;
+    entries(book, |entry| Ok(out.write_all(&entry)?))?;
+    Ok(Exported { positions, left_out })
+}
+
+/// Hands over the positions of a book as Egaroucid has them; answers with the number of those without a value.
+///
+/// Egaroucid plays moves to positions alone, and their values make that of the position before. So a leaf that is better than they are
+/// becomes a position.
+fn entries(book: &mut Book, mut each: impl FnMut([u8; 25]) -> Result<(), ExportError>) -> Result<u64, ExportError> {
+    let level = level_of_all(book)?;
+    let (mut left_out, mut added, mut discs) = (0, HashSet::new(), 0);
     with_children(book, |record, children| {
-        let Some(value) = record.derived.value else { return Ok(()) };
-        let leaf = open_leaf(&record, &children)
-            .and_then(|leaf| Some([leaf.score.rounded_discs() as i8 as u8, leaf.to?.index() as u8, leaf.depth]));
-        out.write_all(&record.position.player.to_le_bytes())?;
-        out.write_all(&record.position.opponent.to_le_bytes())?;
-        out.write_all(&[value.rounded_discs() as i8 as u8, level_of(&record, level)])?;
-        out.write_all(&1u32.to_le_bytes())?;
-        Ok::<_, ExportError>(out.write_all(&leaf.unwrap_or(NO_LEAF))?)
+        if std::mem::replace(&mut discs, record.position.discs()) != record.position.discs() {
+            added.clear();
+        }
+        let Some(value) = record.derived.value else {
+            left_out += 1;
+            return Ok(());
+        };
+        let known = |child: &Child| child.derived.value.map(|value| (child.to, value));
+        let is_linked = |to| children.iter().filter_map(known).any(|(linked, _)| linked == to);
+        let leaf = open_leaf(&record, &children).and_then(|leaf| Some((leaf.to?, leaf.score, leaf.depth)));
+        let leaf = leaf.filter(|&(to, ..)| !is_linked(to));
+        let best = children.iter().filter_map(known).map(|(_, value)| value).max();
+        let level = level_of(&record, level);
+        match leaf {
+            Some((to, score, depth)) if best.is_some_and(|best| best < score) => {
+                each(entry(record.position, value, level, None))?;
+                if let Link::To { position, turn } = Link::after(record.position, to)
+                    && added.insert(position)
+                {
+                    each(entry(position, if turn { -score } else { score }, depth, None))?;
+                }
+                Ok(())
+            }
+            leaf => each(entry(record.position, value, level, leaf)),
+        }
     })?;
-    Ok(Exported { positions, left_out: book.len() - positions })
+    Ok(left_out)
+}
+
+/// The bytes of a position and its leaf: move, value and level.
+fn entry(position: Position, value: Score, level: u8, leaf: Option<(Square, Score, u8)>) -> [u8; 25] {
+    let discs = |score: Score| score.rounded_discs() as i8 as u8;
+    let mut bytes = [0; 25];
+    bytes[..8].copy_from_slice(&position.player.to_le_bytes());
+    bytes[8..16].copy_from_slice(&position.opponent.to_le_bytes());
+    bytes[16..18].copy_from_slice(&[discs(value), level]);
+    // The number of lines, which Egaroucid counts anew.
+    bytes[18..22].copy_from_slice(&1u32.to_le_bytes());
+    let leaf = leaf.map_or(NO_LEAF, |(to, score, level)| [discs(score), to.index() as u8, level]);
+    bytes[22..].copy_from_slice(&leaf);
+    bytes
 }

@@ -246,7 +246,7 @@ fn record(entry: &Entry, errors: &Errors) -> Option<Option<Record>> {
 /// What an export did.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
 pub struct Exported {
-    /// Positions written, not counting those in which Edax has a pass.
+    /// Positions written, with what Egaroucid has as positions besides, not counting those in which Edax has a pass.
     pub positions: u64,
     /// Positions that were left out: without a value, or for Edax without a move whose value is known.
     pub left_out: u64,
