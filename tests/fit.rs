@@ -5,6 +5,7 @@ use std::path::{Path, PathBuf};
 use std::sync::atomic::{AtomicBool, Ordering::Relaxed};
 use std::time::Duration;
 
+use flipside::board::squares;
 use flipside::eval::{Evaluator, MobilityEvaluator, PatternEvaluator};
 use flipside::fit::{
     FitConfig, FitError, FitEvent, FitOutcome, FitRequest, GameFiles, GameFilesError, GameFilesEvent, fit,
@@ -12,7 +13,7 @@ use flipside::fit::{
 use flipside::games::{GamesHeader, frame};
 use flipside::learn::Loss;
 use flipside::pattern::PatternSet;
-use flipside::search::Strength;
+use flipside::search::{Searcher, Strength};
 use flipside::selfplay::{GameRecord, SelfPlay, SelfPlayConfig, UpdateTarget};
 use flipside::weights::WeightFile;
 
@@ -48,7 +49,7 @@ fn open(paths: &[PathBuf]) -> Result<GameFiles, GameFilesError> {
     games.map(|games| games.expect("nothing stops it"))
 }
 
-/// Fits until `stop_after` blocks are learned.
+/// Fits until `stop_after` blocks are learned; where trees are wanted, by the weights that come with the program.
 fn run(
     config: &FitConfig,
     games: &GameFiles,
@@ -58,7 +59,10 @@ fn run(
     let stop = AtomicBool::new(false);
     let checkpoint = directory.join("w.fsw.part");
     let patterns = PatternSet::built_in("zebra").unwrap();
-    let request = FitRequest { config, patterns: &patterns, games, from: None, checkpoint: &checkpoint, stop: &stop };
+    let embedded = (config.tree_depth > 0).then(WeightFile::embedded);
+    let teacher = embedded.as_ref();
+    let request =
+        FitRequest { config, patterns: &patterns, games, from: None, teacher, checkpoint: &checkpoint, stop: &stop };
     let mut blocks = 0;
     let outcome = fit(&request, &mut |event| {
         blocks += usize::from(matches!(event, FitEvent::Block { .. }));
@@ -78,23 +82,67 @@ fn threads_and_interruptions_change_nothing() {
     let folder = tempfile::tempdir().unwrap();
     let games = open(&[kept(folder.path())]).unwrap();
     assert_eq!(games.games, 3_000);
-    let whole = run(&config(), &games, folder.path(), usize::MAX).unwrap().unwrap().to_bytes();
-    for threads in [1, 3] {
-        let pool = rayon::ThreadPoolBuilder::new().num_threads(threads).build().unwrap();
-        let again = pool.install(|| run(&config(), &games, folder.path(), usize::MAX)).unwrap().unwrap();
-        assert_eq!(again.to_bytes(), whole, "{threads} threads");
-    }
     // Stopped after every block, and once after three.
-    for stop_after in [1, 3] {
-        let mut starts = 0;
-        let stopped = loop {
-            starts += 1;
-            if let Some(weights) = run(&config(), &games, folder.path(), stop_after).unwrap() {
-                break weights;
+    for (config, stops) in [(config(), &[1, 3][..]), (FitConfig { tree_depth: 2, ..config() }, &[3])] {
+        let whole = run(&config, &games, folder.path(), usize::MAX).unwrap().unwrap().to_bytes();
+        for threads in [1, 3] {
+            let pool = rayon::ThreadPoolBuilder::new().num_threads(threads).build().unwrap();
+            let again = pool.install(|| run(&config, &games, folder.path(), usize::MAX)).unwrap().unwrap();
+            assert_eq!(again.to_bytes(), whole, "{threads} threads");
+        }
+        for &stop_after in stops {
+            let mut starts = 0;
+            let stopped = loop {
+                starts += 1;
+                if let Some(weights) = run(&config, &games, folder.path(), stop_after).unwrap() {
+                    break weights;
+                }
+            };
+            assert!(starts > 3, "{starts}");
+            assert_eq!(stopped.to_bytes(), whole, "stopped every {stop_after}");
+        }
+    }
+}
+
+/// Weights come nearer to what their teacher sees, also at moves that no game has.
+#[test]
+fn trees_teach_what_the_teacher_sees() {
+    let folder = tempfile::tempdir().unwrap();
+    let games = open(&[kept(folder.path())]).unwrap();
+    let weights = [0, 4].map(|tree_depth| {
+        run(&FitConfig { tree_depth, ..config() }, &games, folder.path(), usize::MAX).unwrap().unwrap()
+    });
+    let [plain, taught] = weights.each_ref().map(|weights| PatternEvaluator::new(&weights.model).unwrap());
+    assert!(weights[1].provenance.config.contains(&WeightFile::embedded().hash()));
+    assert!(4 * weights[1].provenance.samples > 5 * weights[0].provenance.samples);
+    let teacher = PatternEvaluator::new(&WeightFile::embedded().model).unwrap();
+    let mut searcher = Searcher::new(&teacher, 12);
+    let (mut off_plain, mut off_taught) = (0.0, 0.0);
+    for ply in self::games(9, 40).iter().flat_map(|game| game.replay().plies) {
+        for position in squares(ply.position.moves()).map(|to| ply.position.play(to)) {
+            if position.empties() > 12 && position.moves() != 0 {
+                let value = searcher.search(&position, 2).score;
+                let off =
+                    |evaluator: &PatternEvaluator| (evaluator.evaluate_position(&position) - value).discs().powi(2);
+                off_plain += off(&plain);
+                off_taught += off(&taught);
             }
-        };
-        assert!(starts > 3, "{starts}");
-        assert_eq!(stopped.to_bytes(), whole, "stopped every {stop_after}");
+        }
+    }
+    assert!(off_taught < 0.95 * off_plain, "{off_taught} {off_plain}");
+}
+
+#[test]
+fn a_depth_of_trees_and_a_teacher_belong_together() {
+    let folder = tempfile::tempdir().unwrap();
+    let games = open(&[kept(folder.path())]).unwrap();
+    let (patterns, stop) = (PatternSet::built_in("zebra").unwrap(), AtomicBool::new(false));
+    let (checkpoint, embedded) = (folder.path().join("w.fsw.part"), WeightFile::embedded());
+    for (tree_depth, teacher) in [(4, None), (0, Some(&embedded))] {
+        let config = &FitConfig { tree_depth, ..config() };
+        let (patterns, games, checkpoint) = (&patterns, &games, &*checkpoint);
+        let request = FitRequest { config, patterns, games, from: None, teacher, checkpoint, stop: &stop };
+        assert!(matches!(fit(&request, &mut |_| ()), Err(FitError::Teacher)));
     }
 }
 
@@ -111,7 +159,7 @@ fn a_fit_is_stopped_within_a_block_and_goes_on_there() {
         sessions += 1;
         let (stop, is_over, mut blocks) = (AtomicBool::new(false), AtomicBool::new(false), 0);
         let (config, patterns, games, checkpoint) = (&config, &patterns, &games, &*checkpoint);
-        let request = FitRequest { config, patterns, games, from: None, checkpoint, stop: &stop };
+        let request = FitRequest { config, patterns, games, from: None, teacher: None, checkpoint, stop: &stop };
         let before = fs::read(checkpoint).ok();
         let outcome = std::thread::scope(|scope| {
             // Later and later, so that it comes to its end on any machine.
@@ -156,6 +204,7 @@ fn a_fit_learns_what_the_games_say_and_knows_what_it_did_not_see() {
         patterns: &PatternSet::built_in("zebra").unwrap(),
         games: &games,
         from: None,
+        teacher: None,
         checkpoint: &folder.path().join("w.part"),
         stop: &stop,
     };
@@ -316,6 +365,8 @@ fn configurations_without_sense_are_refused_and_defaults_stay_unsaid() {
         ("record-importance = 0.0", "record-importance"),
         ("record-importance = 2.0", "record-importance"),
         ("exact-empties = 40", "exact-empties"),
+        ("tree-depth = 1", "tree-depth"),
+        ("tree-depth = 9", "tree-depth"),
         ("loss = { kind = 'huber', beyond = -1.0 }", "loss.beyond"),
     ] {
         let error = toml::from_str::<FitConfig>(text).unwrap().check().unwrap_err().to_string();

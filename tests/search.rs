@@ -13,7 +13,7 @@ use flipside::textbook::{
     Algorithm, Explorer, Options, Ordering, OthelloTree, Outcome, Successor, Tree, branching_factor, estimate_size,
 };
 use flipside::weights::WeightFile;
-use helpers::random_step;
+use helpers::{random_positions, random_step};
 use rand::{RngExt, SeedableRng};
 use rand_chacha::ChaCha8Rng;
 
@@ -401,6 +401,33 @@ fn branching_factors_invert_tree_sizes() {
     assert!((branching_factor(1_111_111.0, 6) - 10.0).abs() < 1e-9);
     assert!((branching_factor(5.0, 4) - 1.0).abs() < 1e-9);
     assert_eq!(branching_factor(1.0, 0), 0.0);
+}
+
+#[test]
+fn a_search_leaves_a_tree_of_right_bounds() {
+    let evaluator = PatternEvaluator::new(&WeightFile::embedded().model).unwrap();
+    let mut searcher = Searcher::new(&evaluator, 12);
+    let (mut nodes, mut exact) = (0, 0);
+    for (depth, empties) in [(2, 50), (3, 40), (4, 33), (4, 20), (5, 16)] {
+        let position = random_positions(31, empties, 9).into_iter().find(|position| position.moves() != 0).unwrap();
+        searcher.forget();
+        let found = searcher.search(&position, depth);
+        let tree = searcher.tree(&position, depth);
+        let root = tree[0];
+        assert_eq!(
+            (root.position, root.ply, root.lower, root.upper),
+            (position, 0, Some(found.score), Some(found.score))
+        );
+        for node in &tree {
+            let value = Searcher::new(&evaluator, 12).search(&node.position, depth - node.ply).score;
+            assert!(node.ply + 2 <= depth);
+            assert!(node.lower.is_none_or(|lower| lower <= value) && node.upper.is_none_or(|upper| value <= upper));
+            assert!(node.lower.is_some() || node.upper.is_some());
+            exact += usize::from(node.lower == node.upper);
+        }
+        nodes += tree.len();
+    }
+    assert!(nodes > 60 && exact > 4, "{nodes} {exact}");
 }
 
 #[test]

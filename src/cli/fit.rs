@@ -25,6 +25,7 @@ use crate::storage::{MAX_TOML_BYTES, read_text};
 #[derive(Args, Debug)]
 #[command(after_help = "Example:\n  flipside fit runs/latest -o fitted.fsw\n  \
     flipside fit runs/latest runs/edax --patterns edax --epochs 2 -o edax.fsw\n  \
+    flipside fit runs/latest --teacher default --patterns edax -o edax.fsw\n  \
     flipside fit runs/latest data/ffo/fforum-1-19.obf --record-importance 0.5 -o both.fsw")]
 pub struct FitArguments {
     /// Runs that kept their games, files of games (.fsg), recorded games, scored positions
@@ -72,6 +73,15 @@ pub struct FitArguments {
     #[arg(long, value_name = "SHARE")]
     record_importance: Option<f32>,
 
+    /// Learn from search trees too: these weights search one position of each game, and what the search finds out about the positions
+    /// inside its tree is learned beside the games (TreeStrap)
+    #[arg(long, value_name = "FILE")]
+    teacher: Option<EvaluatorChoice>,
+
+    /// Plies of the teacher's searches [default: 4]
+    #[arg(long, value_name = "N", requires = "teacher")]
+    tree_depth: Option<u32>,
+
     /// Begin with these weights instead of from nothing
     #[arg(long, value_name = "FILE")]
     from: Option<EvaluatorChoice>,
@@ -84,17 +94,22 @@ pub struct FitArguments {
 /// Positions in a megabyte.
 const POSITIONS_PER_MB: u32 = (1 << 20) / 25;
 
+/// The default of `--tree-depth`.
+const TREE_DEPTH: u32 = 4;
+
 impl FitArguments {
     /// Runs the command.
     pub fn run(self, session: &Session, out: &mut dyn Write) -> Result<(), CliError> {
         let from = self.from.as_ref().and_then(EvaluatorChoice::path);
         refuse_books(self.games.iter().map(PathBuf::as_path))?;
-        let inputs = self.games.iter().map(PathBuf::as_path).chain(from).chain(self.config.as_deref());
+        let teacher = self.teacher.as_ref().and_then(EvaluatorChoice::path);
+        let inputs = self.games.iter().map(PathBuf::as_path).chain(from).chain(teacher).chain(self.config.as_deref());
         let output = Output::check(&self.output, inputs)?;
         let config = self.config()?;
         config.check().context(|| "cannot use the configuration".to_owned())?;
         let patterns = PatternSet::load(&self.patterns).context(|| "cannot use the pattern set".to_owned())?;
         let from = self.from.as_ref().map(EvaluatorChoice::weight_file).transpose()?;
+        let teacher = self.teacher.as_ref().map(EvaluatorChoice::weight_file).transpose()?;
         let stop = stop_on_signals()?;
         let checkpoint = output.unfinished();
         let folder = checkpoint.parent().filter(|folder| *folder != Path::new("")).unwrap_or(Path::new("."));
@@ -109,6 +124,7 @@ impl FitArguments {
             patterns: &patterns,
             games: &games,
             from: from.as_ref(),
+            teacher: teacher.as_ref(),
             checkpoint: &checkpoint,
             stop: &stop,
         };
@@ -140,6 +156,10 @@ impl FitArguments {
         config.overlap = self.overlap.unwrap_or(config.overlap);
         config.exact_empties = self.exact_empties.unwrap_or(config.exact_empties);
         config.record_importance = self.record_importance.unwrap_or(config.record_importance);
+        if self.teacher.is_some() && config.tree_depth == 0 {
+            config.tree_depth = TREE_DEPTH;
+        }
+        config.tree_depth = self.tree_depth.unwrap_or(config.tree_depth);
         config.block = self.memory.map_or(config.block, |megabytes| megabytes * POSITIONS_PER_MB);
         Ok(config)
     }

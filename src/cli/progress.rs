@@ -228,8 +228,8 @@ impl<'s> TrainProgress<'s> {
         }
         if self.config.keep_games {
             format!(
-                "for other engines: `flipside fit {directory} --patterns edax -o edax.fsw` (or egaroucid, ntest, zebra) learns \
-                 weights of their patterns from this run's games"
+                "for other engines: `flipside fit {directory} --teacher {directory}/best.fsw --patterns edax -o edax.fsw` (or egaroucid, \
+                 ntest, zebra) learns weights of their patterns from this run's games, and from searches by its weights"
             )
         } else {
             "for other engines: begin with `--patterns edax` (or egaroucid, ntest, zebra); the games of this run are not kept, so \

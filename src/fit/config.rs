@@ -30,6 +30,9 @@ pub struct FitConfig {
     /// How much a position of a record counts beside one of self-play, as the share of its step: above 0, at most 1.
     #[serde(skip_serializing_if = "is_full")]
     pub record_importance: f32,
+    /// Plies of the searches whose trees are learned beside the games; 0 for none.
+    #[serde(skip_serializing_if = "is_zero")]
+    pub tree_depth: u32,
     /// What an error costs.
     #[serde(skip_serializing_if = "is_squared")]
     pub loss: Loss,
@@ -46,6 +49,10 @@ fn is_default_exact_empties(empties: &u32) -> bool {
 
 fn is_full(importance: &f32) -> bool {
     *importance == 1.0
+}
+
+fn is_zero(plies: &u32) -> bool {
+    *plies == 0
 }
 
 fn is_squared(loss: &Loss) -> bool {
@@ -65,6 +72,7 @@ impl Default for FitConfig {
             hold_out: 200,
             exact_empties: EXACT_EMPTIES,
             record_importance: 1.0,
+            tree_depth: 0,
             loss: Loss::default(),
             step: StepRule::Decayed(Decayed { rate: 1.0, half: 100.0, floor: 0.0003 }),
         }
@@ -106,6 +114,13 @@ impl FitConfig {
         let importance = self.record_importance;
         let is_share = Importance::new(importance).is_some();
         require(is_share, "record-importance", importance.to_string(), "above 0, at most 1")?;
+        let depths = [0, 2, 3, 4, 5, 6, 7, 8];
+        require(
+            depths.contains(&self.tree_depth),
+            "tree-depth",
+            self.tree_depth.to_string(),
+            "2 to 8 plies, or 0 for none",
+        )?;
         let checked = self.loss.check().and_then(|()| self.step.check());
         checked.map_err(|(key, value, expected)| FitConfigError { key, value: value.to_string(), expected })
     }

@@ -10,6 +10,7 @@ mod games;
 mod open;
 mod reader;
 mod spool;
+mod tree;
 mod work;
 
 pub use config::{FitConfig, FitConfigError};

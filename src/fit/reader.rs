@@ -8,6 +8,7 @@ use sha2::{Digest, Sha256};
 use super::config::FitConfig;
 use super::games::{GameFiles, GameFilesError};
 use super::spool::SpoolReader;
+use super::tree::Teacher;
 use crate::games::{Block, GamesError, GamesReader};
 use crate::learn::{Importance, Sample, SampleSet, lambda_returns};
 use crate::selfplay::GameRecord;
@@ -102,21 +103,40 @@ impl Chunk {
         }
     }
 
-    /// Adds the samples of some of the games or records, `wanted` by their number here, in their order.
-    pub fn add_to(&self, set: &mut SampleSet, config: &FitConfig, wanted: impl Fn(usize) -> bool + Sync) {
+    /// Adds the samples of some of the games or records in their order, `wanted` by their number, which counts from `first`. Of games also
+    /// those of a teacher, where there is one, which vary from epoch to epoch.
+    pub fn add_to(
+        &self,
+        first: u64,
+        set: &mut SampleSet,
+        config: &FitConfig,
+        teacher: Option<(&Teacher, u32)>,
+        wanted: impl Fn(u64) -> bool + Sync,
+    ) {
         match self {
             Self::Games(games) => {
                 const PART: usize = 256;
                 let samples_of = |(part, games): (usize, &[GameRecord])| -> Vec<Sample> {
-                    let of_part = games.iter().enumerate().filter(|(i, _)| wanted(part * PART + i));
-                    of_part.flat_map(|(_, game)| lambda_returns(&game.replay(), config.lambda)).collect()
+                    let (mut samples, mut roots) = (Vec::new(), Vec::new());
+                    let numbered = (first + (part * PART) as u64..).zip(games);
+                    for (number, game) in numbered.filter(|(number, _)| wanted(*number)) {
+                        let (replay, before) = (game.replay(), samples.len());
+                        samples.extend(lambda_returns(&replay, config.lambda));
+                        let root =
+                            teacher.map(|(teacher, epoch)| teacher.root(number, epoch, &replay, &samples[before..]));
+                        roots.extend(root.flatten());
+                    }
+                    if let Some((teacher, _)) = teacher {
+                        samples.extend(teacher.samples(roots));
+                    }
+                    samples
                 };
                 let parts: Vec<Vec<Sample>> = games.par_chunks(PART).enumerate().map(samples_of).collect();
                 parts.into_iter().flatten().for_each(|sample| set.push(sample));
             }
             Self::Records(records) => {
                 let importance = Importance::new(config.record_importance).expect("checked with the configuration");
-                let records = records.iter().enumerate().filter(|(i, _)| wanted(*i));
+                let records = (first..).zip(records).filter(|(number, _)| wanted(*number));
                 let samples = records.flat_map(|(_, samples)| samples);
                 samples.for_each(|sample| set.push(Sample { importance, ..*sample }));
             }

@@ -7,15 +7,18 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering::Relaxed};
 use std::time::Instant;
 
+use sha2::{Digest, Sha256};
+
 use super::checkpoint::Checkpoint;
 use super::config::{FitConfig, FitConfigError};
 use super::games::{GameFiles, GameFilesError};
 use super::reader::Reader;
-use crate::eval::StageMap;
+use super::tree::Teacher;
+use crate::eval::{ModelError, StageMap};
 use crate::games::MAX_GAMES;
 use crate::learn::{Diverged, Learner, LearnerState, PassLoss, SampleSet, StartError, Validation};
 use crate::pattern::{Layout, LayoutError, PatternSet};
-use crate::storage::FileError;
+use crate::storage::{FileError, hex};
 use crate::weights::{Provenance, WeightFile};
 
 /// Seconds between checkpoints: writing one takes a second or two, and this is what a crash costs.
@@ -32,6 +35,8 @@ pub struct FitRequest<'r> {
     pub games: &'r GameFiles,
     /// Weights to begin with; else it begins from nothing.
     pub from: Option<&'r WeightFile>,
+    /// Weights for the searches whose trees are learned; none without [`FitConfig::tree_depth`].
+    pub teacher: Option<&'r WeightFile>,
     /// Where to keep what is needed to go on after a stop. The file is removed at the end.
     pub checkpoint: &'r Path,
     /// Set when the work is to stop soon.
@@ -104,6 +109,12 @@ pub enum FitError {
     /// The weights to begin with.
     #[error("cannot begin with these weights: {0}")]
     From(StartError),
+    /// A depth and no weights, or weights and no depth.
+    #[error("`tree-depth` and a teacher belong together: the one says how deep the other searches")]
+    Teacher,
+    /// The weights that search.
+    #[error("cannot search with the teacher's weights: {0}")]
+    TeacherModel(ModelError),
     /// The games.
     #[error(transparent)]
     Games(#[from] GameFilesError),
@@ -183,6 +194,7 @@ pub fn fit(request: &FitRequest, sink: &mut dyn FnMut(&FitEvent)) -> Result<FitO
 struct Work<'r> {
     request: &'r FitRequest<'r>,
     layout: Arc<Layout>,
+    teacher: Option<Teacher>,
     learner: Learner,
     /// Its cells stay empty until it is written.
     state: Checkpoint,
@@ -192,6 +204,11 @@ impl<'r> Work<'r> {
     fn open(request: &'r FitRequest<'r>) -> Result<Self, FitError> {
         let &FitRequest { config, patterns, games, from, checkpoint, .. } = request;
         config.check()?;
+        let teacher = match (request.teacher, config.tree_depth) {
+            (None, 0) => None,
+            (Some(weights), 1..) => Some(Teacher::new(weights, config.tree_depth).map_err(FitError::TeacherModel)?),
+            _ => return Err(FitError::Teacher),
+        };
         let layout = Arc::new(Layout::new(patterns)?);
         let parent = from.map(WeightFile::hash);
         let stages = StageMap::for_set(config.stage_plies, patterns);
@@ -236,7 +253,7 @@ impl<'r> Work<'r> {
         };
         learner.set_overlap(config.overlap);
         learner.set_loss(config.loss);
-        Ok(Self { request, layout, learner, state })
+        Ok(Self { request, layout, teacher, learner, state })
     }
 
     /// Epochs that are over.
@@ -277,7 +294,7 @@ impl<'r> Work<'r> {
             if self.request.stop.load(Relaxed) {
                 return Ok(None);
             }
-            chunk.add_to(&mut set, self.request.config, |i| self.is_held_out(first + i as u64));
+            chunk.add_to(first, &mut set, self.request.config, None, |number| self.is_held_out(number));
         }
         Ok(Some(set))
     }
@@ -286,11 +303,12 @@ impl<'r> Work<'r> {
     /// the end of the games. Not all of it if it was told to stop.
     fn next_block(&self, reader: &mut Reader, wanted: bool) -> Result<Option<(SampleSet, u64)>, FitError> {
         let (mut samples, mut positions) = (SampleSet::default(), 0);
+        let teacher = self.teacher.as_ref().map(|teacher| (teacher, self.epoch()));
         while positions < u64::from(self.request.config.block) && !self.request.stop.load(Relaxed) {
             let Some((first, chunk)) = reader.next()? else { break };
             positions += chunk.positions();
             if wanted {
-                chunk.add_to(&mut samples, self.request.config, |i| !self.is_held_out(first + i as u64));
+                chunk.add_to(first, &mut samples, self.request.config, teacher, |number| !self.is_held_out(number));
             }
         }
         Ok((positions > 0 || self.request.stop.load(Relaxed)).then_some((samples, positions)))
@@ -321,13 +339,15 @@ impl<'r> Work<'r> {
     fn weights(&self) -> WeightFile {
         let FitRequest { config, patterns, games, .. } = self.request;
         let records = if games.records > 0 { format!("records = {}\n", games.records) } else { String::new() };
+        let teacher = self.request.teacher.map(|teacher| format!("\n[teacher]\nhash = \"{}\"\n", teacher.hash()));
         let provenance = Provenance {
             config: format!(
-                "patterns = \"{}\"\n{}\n[games]\nsha256 = \"{}\"\npositions = {}\n{records}",
+                "patterns = \"{}\"\n{}\n[games]\nsha256 = \"{}\"\npositions = {}\n{records}{}",
                 patterns.name.escape_default(),
                 config.to_toml(),
                 games.sha256,
-                games.positions
+                games.positions,
+                teacher.unwrap_or_default()
             ),
             games: games.games,
             samples: self.state.updates,
@@ -341,5 +361,11 @@ impl<'r> Work<'r> {
 /// What tells a fit from others of the same games.
 fn described(request: &FitRequest) -> String {
     let patterns = serde_json::to_string(request.patterns).expect("pattern sets are plain data");
-    format!("{patterns}\n{}", request.config.to_toml())
+    let mut teacher = Sha256::new();
+    // Not its provenance, in which the program's version stands.
+    for weights in request.teacher.iter().flat_map(|teacher| &teacher.model.weights) {
+        weights.iter().for_each(|weight| teacher.update(weight.to_le_bytes()));
+    }
+    let teacher = request.teacher.map(|_| format!("teacher = \"{}\"\n", hex(&teacher.finalize())));
+    format!("{patterns}\n{}{}", request.config.to_toml(), teacher.unwrap_or_default())
 }

@@ -22,6 +22,6 @@ pub use analysis::{Analysis, Line};
 pub use endgame::EndgameSolver;
 pub use engine::Engine;
 pub use probcut::{NotCalibrated, Selectivity};
-pub use searcher::Searcher;
+pub use searcher::{Searcher, TreeNode};
 pub use stop::Limits;
 pub use strength::{Deviations, Strength, parse_selectivity};

@@ -1,5 +1,6 @@
 //! The search that play and self-play use.
 
+use std::collections::HashSet;
 use std::sync::atomic::AtomicBool;
 
 use rayon::{ThreadPool, ThreadPoolBuildError};
@@ -10,7 +11,7 @@ use super::probcut::Selectivity;
 use super::pvs::Search;
 use super::split::thread_pool;
 use super::stop::{NEVER, Stop};
-use super::table::{Single, Table};
+use super::table::{Entry, Single, Table};
 use super::tunables::{CACHED_LOG2_ENTRIES, STOP_MIN_DEPTH, TT_MIN_DEPTH};
 use crate::board::{Bitboard, Position, squares};
 use crate::eval::{Evaluator, Score};
@@ -116,6 +117,27 @@ impl<'e, E: Evaluator> Searcher<'e, E> {
         Analysis { score, best, pv, depth, nodes: search.nodes, exact, selectivity }
     }
 
+    /// The tree of the last search, of `root` to `depth` plies of full width, as far as the table has it: each position once, at least
+    /// two plies before the horizon, those behind a pass left out.
+    pub fn tree(&self, root: &Position, depth: u32) -> Vec<TreeNode> {
+        let (mut nodes, mut seen, mut open) = (Vec::new(), HashSet::new(), vec![(*root, 0)]);
+        while let Some((position, ply)) = open.pop() {
+            let found = self.table.probe(self.table.slot(position));
+            // Another draft is what an iteration or a line of another length found out.
+            let Some(entry) = found.filter(|entry| u32::from(entry.draft) + ply == depth) else { continue };
+            if !seen.insert(position) {
+                continue;
+            }
+            let lower = (entry.lower > Entry::UNKNOWN.lower).then_some(Score(entry.lower));
+            let upper = (entry.upper < Entry::UNKNOWN.upper).then_some(Score(entry.upper));
+            nodes.push(TreeNode { position, ply, lower, upper });
+            if ply + 2 < depth {
+                open.extend(squares(position.moves()).map(|to| (position.play(to), ply + 1)));
+            }
+        }
+        nodes
+    }
+
     /// What an earlier search that came by a position found out about it, to less than `depth`: with that, the first iterations are
     /// done.
     fn known_iteration(&self, position: &Position, depth: u32) -> Option<Iteration> {
@@ -124,6 +146,19 @@ impl<'e, E: Evaluator> Searcher<'e, E> {
         let useful = known.lower == known.upper && u32::from(known.draft) < depth && !line.is_empty();
         useful.then_some(Iteration { depth: known.draft.into(), score: Score(known.lower), line })
     }
+}
+
+/// A position of a search's tree, and what the search found out about it.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub struct TreeNode {
+    /// The position.
+    pub position: Position,
+    /// Plies from the root to it.
+    pub ply: u32,
+    /// Its value by what was left of the depth is this or more.
+    pub lower: Option<Score>,
+    /// Its value by what was left of the depth is this or less. The value itself where `lower` is the same.
+    pub upper: Option<Score>,
 }
 
 /// A complete search to one depth.

@@ -48,11 +48,13 @@ impl Run<'_> {
         let checkpoint = self.keeper.directory.file(FIT);
         let games = GameFiles::open(std::slice::from_ref(&root), &config, &root, self.stop, &mut |_| ());
         let games = games.map_err(|error| TrainError::from(FitError::from(error)))?.ok_or(Halt::Stopped)?;
+        let teacher = WeightFile::new(self.state.learner.model(), self.provenance(self.state.progress.generation));
         let request = FitRequest {
             config: &config,
             patterns: &self.layout.set().clone(),
             games: &games,
             from: None,
+            teacher: (config.tree_depth > 0).then_some(&teacher),
             checkpoint: &checkpoint,
             stop: self.stop,
         };

@@ -91,6 +91,8 @@ pub const KEYS: &[Key] = keys! {
     "fit.hold-out" Kind::Whole(0, u32::MAX, "games"), Some("200"), "One game in N is not learned, to measure the loss on; 0 for none.";
     "fit.exact-empties" Kind::Whole(0, 24, "empty squares"), Some("12"), "Positions of recorded games with at most N empty squares are solved.";
     "fit.record-importance" Kind::Number(0.0, 1.0, "share of a step"), Some("1.0"), "How much a position of a record counts beside one of self-play.";
+    "fit.tree-depth" Kind::Whole(0, 8, "plies"), Some("0"),
+        "Plies of the searches whose trees are learned beside the games, one search a game, by the weights that play; 0 for none, else 2 or more.";
     "fit.loss" Kind::Table, Some("squared"), "What an error costs.";
     "fit.loss.kind" Kind::OneOf(&["squared", "huber"]), Some("squared"), "`squared`: its square. `huber`: its square, and from `beyond` on no more than in proportion.";
     "fit.loss.beyond" Kind::Positive, Some("not with `squared`"), "Only with `huber`: the error in discs from which on it costs in proportion.";
