@@ -114,13 +114,8 @@ impl FitConfig {
         let importance = self.record_importance;
         let is_share = Importance::new(importance).is_some();
         require(is_share, "record-importance", importance.to_string(), "above 0, at most 1")?;
-        let depths = [0, 2, 3, 4, 5, 6, 7, 8];
-        require(
-            depths.contains(&self.tree_depth),
-            "tree-depth",
-            self.tree_depth.to_string(),
-            "2 to 8 plies, or 0 for none",
-        )?;
+        let depth = self.tree_depth;
+        require(matches!(depth, 0 | 2..=8), "tree-depth", depth.to_string(), "2 to 8 plies, or 0 for none")?;
         let checked = self.loss.check().and_then(|()| self.step.check());
         checked.map_err(|(key, value, expected)| FitConfigError { key, value: value.to_string(), expected })
     }

@@ -20,16 +20,13 @@ pub(super) struct Teacher {
     depth: u32,
 }
 
-/// A position to search, and what its game says it is worth.
-pub(super) type Root = Sample;
-
 impl Teacher {
     pub fn new(weights: &WeightFile, depth: u32) -> Result<Self, ModelError> {
         Ok(Self { evaluator: PatternEvaluator::new(&weights.model)?, depth })
     }
 
     /// One of a game's positions whose label is a search's, chosen at random by the game's number and the epoch. `samples` are the game's.
-    pub fn root(&self, game: u64, epoch: u32, replay: &Replay, samples: &[Sample]) -> Option<Root> {
+    pub fn root(&self, game: u64, epoch: u32, replay: &Replay, samples: &[Sample]) -> Option<Sample> {
         let searched = replay.plies.iter().take_while(|ply| ply.kind != PlyKind::Exact).count();
         let mut rng = ChaCha8Rng::seed_from_u64(game);
         rng.set_stream(epoch.into());
@@ -37,10 +34,10 @@ impl Teacher {
     }
 
     /// The samples of the trees under some roots. They are searched in the order of their stages, whose tables stay in the cache meanwhile.
-    pub fn samples(&self, mut roots: Vec<Root>) -> Vec<Sample> {
+    pub fn samples(&self, mut roots: Vec<Sample>) -> Vec<Sample> {
         roots.sort_by_key(|root| root.position.empties());
         let mut searcher = Searcher::new(&self.evaluator, LOG2_ENTRIES);
-        let of_root = |root: Root| {
+        let of_root = |root: Sample| {
             searcher.forget();
             let found = searcher.search(&root.position, self.depth).score;
             let tree = searcher.tree(&root.position, self.depth);
