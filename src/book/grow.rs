@@ -193,7 +193,9 @@ pub(super) fn take(book: &mut Book, found: &[Found], weights: u8) -> Result<(), 
         let record = book.find(*position)?.unwrap_or_else(|| Record::new(*position));
         let (leaf, weights) = match (record.leaf, *leaf) {
             // The search tells the move of a value that is better than its own.
-            (Leaf::Best(known), Leaf::Best(new)) if lacks_only_move(&known, &new) && is_last(book, *position)? => {
+            (Leaf::Best(known), Leaf::Best(new))
+                if lacks_only_move(&known, &new) && children_in(book, *position)?.is_empty() =>
+            {
                 (Leaf::Best(Valued { to: new.to, ..known }), record.weights)
             }
             (_, leaf) => (leaf, weights),
@@ -207,11 +209,6 @@ pub(super) fn take(book: &mut Book, found: &[Found], weights: u8) -> Result<(), 
 /// Whether a position's value without a move was searched deeper than the one with a move.
 fn lacks_only_move(known: &Valued, new: &Valued) -> bool {
     known.to.is_none() && !known.exact && !new.exact && known.depth > new.depth
-}
-
-/// Whether no move of a position is in the book.
-fn is_last(book: &mut Book, position: Position) -> Result<bool, BookError> {
-    Ok(children_in(book, position)?.is_empty())
 }
 
 /// Searches all of some positions of a book, in batches; they count as soon as they are in the file.

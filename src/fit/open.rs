@@ -13,11 +13,8 @@ use super::reader::{Chunk, Reader};
 use super::spool::SpoolWriter;
 use crate::games::{GamesError, GamesReader, MAX_GAMES, games_of_run, has_games_name, is_games_file};
 use crate::learn::label_all;
-use crate::record::{Format, MAX_BYTES, read};
+use crate::record::{Format, MAX_BYTES, TOLD, read};
 use crate::storage::{hex, read_bounded};
-
-/// Bad records of a file that are told of one by one.
-const TOLD: u64 = 20;
 
 /// Records that are read and labelled at a time.
 const RECORDS: usize = 1 << 12;

@@ -23,6 +23,9 @@ pub use read::{Record, Records, read};
 /// Limit in bytes of a file of records.
 pub const MAX_BYTES: u64 = 1 << 30;
 
+/// Bad records of a file that are told of one by one.
+pub const TOLD: u64 = 20;
+
 /// Something in a record that cannot be read, and where it stands.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 #[error("{place}: {fault}")]

@@ -48,17 +48,19 @@ impl Run<'_> {
         let checkpoint = self.keeper.directory.file(FIT);
         let games = GameFiles::open(std::slice::from_ref(&root), &config, &root, self.stop, &mut |_| ());
         let games = games.map_err(|error| TrainError::from(FitError::from(error)))?.ok_or(Halt::Stopped)?;
-        let teacher = WeightFile::new(self.state.learner.model(), self.provenance(self.state.progress.generation));
+        let generation = self.state.progress.generation;
+        let teacher = || WeightFile::new(self.state.learner.model(), self.provenance(generation));
+        let teacher = (config.tree_depth > 0).then(teacher);
         let request = FitRequest {
             config: &config,
             patterns: &self.layout.set().clone(),
             games: &games,
             from: None,
-            teacher: (config.tree_depth > 0).then_some(&teacher),
+            teacher: teacher.as_ref(),
             checkpoint: &checkpoint,
             stop: self.stop,
         };
-        let (keeper, generation) = (&mut self.keeper, self.state.progress.generation);
+        let keeper = &mut self.keeper;
         let mut last = None;
         let outcome = fit(&request, &mut |event| match event {
             FitEvent::Block { done, loss, .. } => keeper.show(&TrainEvent::Fitting { done: *done, loss: *loss }),

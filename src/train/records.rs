@@ -13,7 +13,7 @@ use super::keeper::Halt;
 use super::run::Run;
 use super::state::RecordsProgress;
 use crate::learn::{SampleSet, label_all};
-use crate::record::{Format, MAX_BYTES, RecordError, read};
+use crate::record::{Format, MAX_BYTES, RecordError, TOLD, read};
 use crate::selfplay::Stopped;
 use crate::storage::{hex, read_bounded};
 
@@ -22,9 +22,6 @@ const CHUNK: usize = 1 << 12;
 
 /// Samples that are learned together, or a few more. A kill costs the work on no more than these.
 const BLOCK: usize = 1 << 18;
-
-/// Bad records of a file that are told of one by one.
-const TOLD: u64 = 20;
 
 /// The configuration with the checksums of its record files, by which a run knows its data again.
 pub(super) fn with_checksums(config: &TrainConfig) -> Result<TrainConfig, TrainError> {

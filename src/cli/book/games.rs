@@ -16,10 +16,7 @@ use crate::cli::meter::Meter;
 use crate::cli::session::Session;
 use crate::cli::signals::stop_on_signals;
 use crate::games::{GamesError, GamesReader, games_of_run, has_games_name};
-use crate::record::{Format, Game, Record, read};
-
-/// Records of a file that cannot be read are told of one by one up to this number.
-const TOLD: u64 = 20;
+use crate::record::{Format, Game, Record, TOLD, read};
 
 /// Add recorded games to a book: their positions, and how the games ended
 ///
