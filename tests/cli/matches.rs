@@ -257,23 +257,22 @@ fn a_match_stops_within_a_thought_and_goes_on() {
 #[cfg(target_os = "linux")]
 #[test]
 fn threads_that_the_system_refuses_are_an_error() {
-    // More and more room for stacks, until a match works.
-    let engine = format!("gtp:{PROGRAM} gtp -w squares --threads 1 --log2-hash 1");
-    let (mut works, mut refused) = (false, 0);
-    for kilobytes in (16_000..400_000).step_by(500) {
-        let mut shell = std::process::Command::new("sh");
-        shell.args(["-c", &format!("ulimit -v {kilobytes}; exec \"$@\""), "sh", PROGRAM]);
-        shell.args(["match", "squares", &engine, "--pairs", "1", "--depth", "1", "--threads", "1", "-q"]);
-        let output = finish(shell, "");
-        let error = String::from_utf8_lossy(&output.stderr);
-        assert!(!error.contains("panicked"), "{kilobytes}: {error}");
-        refused += usize::from(error.contains("cannot listen to it"));
-        works = output.status.success();
-        if works {
-            break;
-        }
-    }
-    assert!(works && refused > 0, "{refused}");
+    // Room for the stacks of one thread more each time, until a match works.
+    const STACK: u64 = 4 << 30;
+    let engine = format!("gtp:env -u RUST_MIN_STACK {PROGRAM} gtp -w squares --threads 1 --log2-hash 1");
+    let errors: Vec<_> = (0..10)
+        .map_while(|threads| {
+            let mut shell = std::process::Command::new("sh");
+            let kilobytes = (threads * STACK + STACK / 2) / 1024;
+            shell.args(["-c", &format!("ulimit -v {kilobytes}; exec \"$@\""), "sh", PROGRAM]);
+            shell.args(["match", "squares", &engine, "--pairs", "1", "--depth", "1", "--threads", "1", "-q"]);
+            shell.env("RUST_MIN_STACK", STACK.to_string());
+            let output = finish(shell, "");
+            (!output.status.success()).then(|| String::from_utf8(output.stderr).unwrap())
+        })
+        .collect();
+    assert!(errors.len() < 10 && errors.iter().any(|error| error.contains("cannot listen to it")), "{errors:?}");
+    assert!(!errors.iter().any(|error| error.contains("panicked")), "{errors:?}");
 }
 
 #[test]
