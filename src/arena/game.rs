@@ -63,7 +63,7 @@ impl ForfeitReason {
 /// Plays a game from an opening to its end.
 ///
 /// # Errors
-/// [`PlayerError::Stopped`] soon after `stop` is set.
+/// [`PlayerError::Stopped`] soon after `stop` is set, and [`PlayerError::Broken`].
 pub fn play_game(
     black: &mut dyn Player,
     white: &mut dyn Player,
@@ -99,6 +99,7 @@ pub fn play_game(
         }
         let square = match chosen {
             Ok(square) => square,
+            Err(error @ PlayerError::Broken(_)) => return Err(error),
             Err(error) => break forfeit(error.into()),
         };
         let next = match diagram.try_play(square) {

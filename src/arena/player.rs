@@ -20,7 +20,7 @@ pub trait Player {
     /// Soon after `stop` is set it answers, whatever it may be: the game will not be finished.
     ///
     /// # Errors
-    /// The player cannot go on; the game is lost for it. It is asked again in the next game.
+    /// The player cannot go on; the game is lost for it. It is asked again in the next game. [`PlayerError::Broken`] ends the match.
     fn choose(&mut self, diagram: &Diagram, stop: &AtomicBool) -> Result<Square, PlayerError>;
 
     /// Learns that `square` was played in `diagram`.
@@ -73,6 +73,9 @@ pub enum PlayerError {
     /// A built-in player failed.
     #[error("{0}")]
     Failed(String),
+    /// What a player works with is broken, so that its games would tell nothing of it: the match ends.
+    #[error("{0}")]
+    Broken(String),
 }
 
 /// What came of something, none if it was told to stop before.

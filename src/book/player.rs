@@ -70,7 +70,7 @@ impl<P: Player> Player for BookPlayer<P> {
     }
 
     fn choose(&mut self, diagram: &Diagram, stop: &AtomicBool) -> Result<Square, PlayerError> {
-        self.found = self.book.choose(diagram.position).map_err(|error| PlayerError::Failed(error.to_string()))?;
+        self.found = self.book.choose(diagram.position).map_err(|error| PlayerError::Broken(broken(&error)))?;
         match self.found {
             Some(found) => Ok(found.to),
             None => self.inner.choose(diagram, stop),
@@ -87,4 +87,10 @@ impl<P: Player> Player for BookPlayer<P> {
             None => self.inner.note(),
         }
     }
+}
+
+/// Why a match ends that a book is broken for.
+fn broken(error: &BookError) -> String {
+    let remedy = if error.is_damage() { "; `flipside book fix` saves what is whole" } else { "" };
+    format!("{error}{remedy}")
 }

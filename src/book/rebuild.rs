@@ -21,10 +21,10 @@ use crate::board::Position;
 pub(super) const PLIES: std::ops::Range<u32> = 4..64;
 
 /// Records that are derived at once.
-pub(super) const CHUNK: usize = 1 << 15;
+const CHUNK: usize = 1 << 15;
 
 /// Takes a record.
-pub(super) type Sink<'s> = &'s mut dyn FnMut(Record) -> Result<(), BookError>;
+pub(super) type Sink<'s, E = BookError> = &'s mut dyn FnMut(Record) -> Result<(), E>;
 
 /// What is known of the positions of a book with one number of discs.
 pub(super) struct Ply<T>(Vec<(Position, T)>);
@@ -69,22 +69,22 @@ pub(super) fn with_children<E: From<BookError>>(
     Ok(())
 }
 
-/// Derives all that follows for the records of each number of discs, most discs first. `ply` gives its records in order to a sink; `each`
-/// gets them as they were and what follows.
-pub(super) fn walk(
-    mut ply: impl FnMut(u32, Sink<'_>) -> Result<(), BookError>,
-    mut each: impl FnMut(Record, Derived) -> Result<(), BookError>,
-) -> Result<(), BookError> {
+/// Goes over the records of each number of discs, most discs first. `ply` gives its records in order to a sink; `follow` says what
+/// follows for one from the ply that has one disc more: what the ply before needs to know, and what `each` gets, in the same order.
+pub(super) fn walk<T: Copy + Send + Sync, F: Send, E: From<BookError>>(
+    mut ply: impl FnMut(u32, Sink<'_, E>) -> Result<(), E>,
+    follow: impl Fn(&Record, &Ply<T>) -> (T, F) + Sync,
+    mut each: impl FnMut(Record, F) -> Result<(), E>,
+) -> Result<(), E> {
     let mut below = Ply::new(Vec::new());
     for discs in PLIES.rev() {
         let mut this = Vec::new();
         let mut chunk = Vec::with_capacity(CHUNK);
         let mut end_chunk = |chunk: &mut Vec<Record>, this: &mut Vec<_>| {
-            let follows = |record: &Record| derive(record, &below.children(record.position, |derived| derived));
-            let derived: Vec<_> = chunk.par_iter().map(follows).collect();
-            for (record, derived) in chunk.drain(..).zip(derived) {
-                this.push((record.position, derived));
-                each(record, derived)?;
+            let follows: Vec<_> = chunk.par_iter().map(|record| follow(record, &below)).collect();
+            for (record, (known, found)) in chunk.drain(..).zip(follows) {
+                this.push((record.position, known));
+                each(record, found)?;
             }
             Ok(())
         };
@@ -96,6 +96,12 @@ pub(super) fn walk(
         below = Ply::new(this);
     }
     Ok(())
+}
+
+/// All that follows for a record from the ply after it, for the ply before and for the record.
+fn derive_from(record: &Record, below: &Ply<Derived>) -> (Derived, Derived) {
+    let derived = derive(record, &below.children(record.position, |derived| derived));
+    (derived, derived)
 }
 
 /// Records on their way, in a file without a name.
@@ -148,7 +154,7 @@ pub(super) fn rebuild(
     ply: impl FnMut(u32, Sink<'_>) -> Result<(), BookError>,
 ) -> Result<(u64, u64), BookError> {
     let (mut spool, mut changed) = (Spool::new(path)?, 0);
-    walk(ply, |record, derived| {
+    walk(ply, derive_from, |record, derived| {
         changed += u64::from(record.derived != derived);
         spool.push(&Record { derived, ..record })
     })?;
@@ -163,7 +169,7 @@ pub(super) fn temporary(path: &Path) -> Result<File, BookError> {
 }
 
 /// The records of a book with one number of discs, handed to a sink.
-pub(super) fn hand_over(book: &mut Book, discs: u32, sink: Sink<'_>) -> Result<(), BookError> {
+pub(super) fn hand_over<E: From<BookError>>(book: &mut Book, discs: u32, sink: Sink<'_, E>) -> Result<(), E> {
     book.scan(discs..discs + 1).try_for_each(|record| sink(record?))
 }
 
@@ -199,17 +205,17 @@ pub fn check(path: &Path) -> Result<Faults, BookError> {
     let mut damage = Vec::new();
     let mut book = Book::salvage(path, false, &mut damage)?;
     let mut faults = Faults { dropped: book.dropped(), ..Faults::default() };
-    walk(
-        |discs, sink| book.scan(discs..discs + 1).over_damage(&mut damage).try_for_each(|record| sink(record?)),
-        |record, derived| {
-            faults.positions += 1;
-            if record.derived != derived {
-                faults.inconsistent += 1;
-                faults.example.get_or_insert(record.position);
-            }
-            Ok(())
-        },
-    )?;
+    let ply = |discs, sink: Sink<'_>| {
+        book.scan(discs..discs + 1).over_damage(&mut damage).try_for_each(|record| sink(record?))
+    };
+    walk(ply, derive_from, |record, derived| {
+        faults.positions += 1;
+        if record.derived != derived {
+            faults.inconsistent += 1;
+            faults.example.get_or_insert(record.position);
+        }
+        Ok(())
+    })?;
     faults.lost = book.announced().saturating_sub(faults.positions);
     faults.damage = tidy(damage);
     Ok(faults)

@@ -197,10 +197,10 @@ fn show(meter: &mut Meter, event: &FitEvent) {
             let errors = held_out.errors();
             let at = |empties: usize| Some(format!("{empties}: {:.2}", errors[empties]?));
             let some: Vec<_> = [10, 20, 30, 40, 50].into_iter().filter_map(at).collect();
-            let by_empties = some.join("  ");
-            let held_out = held_out
-                .rmse()
-                .map_or(String::new(), |error| format!(", on games held out {error:.3}  (by empties {by_empties})"));
+            let by_empties =
+                if some.is_empty() { String::new() } else { format!("  (by empties {})", some.join("  ")) };
+            let held_out =
+                held_out.rmse().map_or(String::new(), |error| format!(", on games held out {error:.3}{by_empties}"));
             meter.say(format_args!("epoch {epoch}: loss {loss:.3}{held_out}"));
         }
     }

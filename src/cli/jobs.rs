@@ -6,6 +6,7 @@ use std::sync::mpsc::{SyncSender, sync_channel};
 use std::thread;
 
 use super::error::{CliError, Context};
+use crate::report::text::counted;
 
 /// Does `work` for each item on a number of threads, each with a worker of its own, and hands the results to `take` in the order of
 /// the items, each as soon as it and those before it are there.
@@ -50,7 +51,7 @@ fn in_order_by<T: Sync, W, R: Send>(
         for _ in 0..threads.min(items.len()) {
             let sender = sender.clone();
             let spawned = kind().spawn_scoped(scope, || run(sender));
-            let spawned = spawned.map(drop).context(|| format!("cannot start {threads} threads"));
+            let spawned = spawned.map(drop).context(|| format!("cannot start {}", counted(threads as u64, "thread")));
             spawned.map_err(|error| error.hint("Try a smaller --threads."))?;
         }
         drop(sender);

@@ -11,6 +11,7 @@ use indicatif::ProgressDrawTarget;
 use super::error::{CliError, Context};
 use super::escape::on_lines;
 use super::screen::Screen;
+use crate::report::text::counted;
 use crate::weights::rfc3339;
 
 /// The options of every command, as typed.
@@ -92,7 +93,7 @@ pub fn start_threads<T>(
     threads: usize,
     start: impl FnOnce(usize) -> Result<T, rayon::ThreadPoolBuildError>,
 ) -> Result<T, CliError> {
-    let started = start(threads).context(|| format!("cannot start {threads} threads"));
+    let started = start(threads).context(|| format!("cannot start {}", counted(threads as u64, "thread")));
     started.map_err(|error| error.hint("Try a smaller --threads."))
 }
 

@@ -31,7 +31,6 @@ pub struct FitConfig {
     #[serde(skip_serializing_if = "is_full")]
     pub record_importance: f32,
     /// Plies of the searches whose trees are learned beside the games; 0 for none.
-    #[serde(skip_serializing_if = "is_zero")]
     pub tree_depth: u32,
     /// What an error costs.
     #[serde(skip_serializing_if = "is_squared")]
@@ -49,10 +48,6 @@ fn is_default_exact_empties(empties: &u32) -> bool {
 
 fn is_full(importance: &f32) -> bool {
     *importance == 1.0
-}
-
-fn is_zero(plies: &u32) -> bool {
-    *plies == 0
 }
 
 fn is_squared(loss: &Loss) -> bool {

@@ -65,6 +65,9 @@ fn a_book_is_grown_shown_checked_and_exported() {
     assert_eq!(output.status.code(), Some(1));
     assert!(String::from_utf8(output.stdout).unwrap().contains("damage\toffset 72\t"));
     assert!(refusal(&["book", "show", path], "", 1).contains("book check"));
+    let player = format!("squares:book={path}");
+    let error = refusal(&["match", &player, "mobility", "--opening-plies", "0", "--pairs", "1", "-q"], "", 1);
+    assert!(error.contains("the match cannot be played: ") && error.contains("damage"), "{error}");
     assert_eq!(value(&stdout(&["book", "fix", path], ""), "lost"), "128");
     stdout(&["book", "check", path], "");
 }

@@ -2,12 +2,10 @@
 //!
 //! Edax takes a position with neither a link nor a leaf for one without a value, and has to search those whose other moves have no leaf.
 
-use rayon::prelude::*;
-
 use super::ExportError;
-use crate::board::{Position, Square};
+use crate::board::Square;
 use crate::book::derive::{Child, open_leaf};
-use crate::book::rebuild::{CHUNK, PLIES, Ply};
+use crate::book::rebuild::{Ply, hand_over, walk};
 use crate::book::record::{Derived, Record};
 use crate::book::store::Book;
 use crate::eval::Score;
@@ -48,22 +46,9 @@ pub(super) fn linked(
     book: &mut Book,
     mut each: impl FnMut(Linked) -> Result<(), ExportError>,
 ) -> Result<(), ExportError> {
-    let mut below = Below::new(Vec::new());
-    for discs in PLIES.rev() {
-        let mut ply: Vec<(Position, _)> = Vec::new();
-        let mut records = book.scan(discs..discs + 1);
-        loop {
-            let chunk: Vec<Record> = records.by_ref().take(CHUNK).collect::<Result<_, _>>()?;
-            if chunk.is_empty() {
-                break;
-            }
-            let found: Vec<_> = chunk.par_iter().map(|record| Linked::of(*record, &below)).collect();
-            for (record, found) in chunk.iter().zip(found) {
-                ply.push((record.position, (record.derived.value, found.is_some())));
-                found.map_or(Ok(()), &mut each)?;
-            }
-        }
-        below = Below::new(ply);
-    }
-    Ok(())
+    let follow = |record: &Record, below: &Below| {
+        let linked = Linked::of(*record, below);
+        ((record.derived.value, linked.is_some()), linked)
+    };
+    walk(|discs, sink| hand_over(book, discs, sink), follow, |_, linked| linked.map_or(Ok(()), &mut each))
 }

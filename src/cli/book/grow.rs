@@ -37,11 +37,11 @@ pub struct GrowArguments {
     search: SearchArguments,
 
     /// Hours of work
-    #[arg(long, value_name = "N", group = "budget", value_parser = parse_time)]
+    #[arg(long, value_name = "N", group = "budget", value_parser = parse_time, allow_negative_numbers = true)]
     hours: Option<f64>,
 
     /// Minutes of work
-    #[arg(long, value_name = "N", group = "budget", value_parser = parse_time)]
+    #[arg(long, value_name = "N", group = "budget", value_parser = parse_time, allow_negative_numbers = true)]
     minutes: Option<f64>,
 
     /// Work until the book has N positions
