@@ -27,6 +27,9 @@ pub enum BookError {
     /// Another process changes the book.
     #[error("{}: another process is changing this book", .0.display())]
     Locked(PathBuf),
+    /// Another file is where the book was, or none.
+    #[error("{}: this book was replaced or removed while it was being changed; nothing more is written to it", .0.display())]
+    Replaced(PathBuf),
     /// The work was stopped before it changed anything.
     #[error("stopped")]
     Stopped,

@@ -110,8 +110,8 @@ impl GameCounts {
 /// As of [`Book::commit`].
 pub fn count_games(book: &mut Book, mut counts: GameCounts, min_games: u64) -> Result<(), BookError> {
     book.commit()?;
-    let (path, weights) = (book.path().to_owned(), book.weights().to_vec());
-    rebuild(&path, &weights, |discs, sink| {
+    let (mut lock, weights) = (book.share_lock()?, book.weights().to_vec());
+    rebuild(&mut lock, &weights, |discs, sink| {
         let mut new = Vec::new();
         counts.positions.ply(discs, &mut |record| {
             if record.games.count() >= min_games {
@@ -132,7 +132,7 @@ pub fn count_games(book: &mut Book, mut counts: GameCounts, min_games: u64) -> R
         })?;
         new.try_for_each(sink)
     })?;
-    book.reopen()
+    book.reopen(lock)
 }
 
 /// Searches the positions of a book that were not searched yet, those of most discs first. `progress` hears how many of how many are

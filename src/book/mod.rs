@@ -14,6 +14,7 @@ mod foreign;
 mod grow;
 mod leaf;
 mod learn;
+mod lock;
 mod measure;
 mod player;
 mod prune;

@@ -5,6 +5,7 @@ use std::path::Path;
 
 use super::derive::Child;
 use super::error::BookError;
+use super::lock::Lock;
 use super::rebuild::{PLIES, Ply, Spool, rebuild};
 use super::record::{Leaf, Record, Valued};
 use super::store::Book;
@@ -24,8 +25,9 @@ pub struct Keep {
 /// the number of positions that stay. The book is read ply by ply; in memory are one ply, and which positions of two stay.
 ///
 /// # Errors
-/// The file system's, or damage in the book.
+/// The file system's, damage in the book, or [`BookError::Locked`] where another process changes a book at `path`.
 pub fn prune(book: &mut Book, keep: Keep, path: &Path) -> Result<u64, BookError> {
+    let mut lock = Lock::of_output(path)?;
     let margin = Score((keep.within * Score::DISC as f32) as i32);
     let mut kept = HashSet::from([canonical(Position::START)]);
     let mut spool = Spool::new(path)?;
@@ -54,7 +56,7 @@ pub fn prune(book: &mut Book, keep: Keep, path: &Path) -> Result<u64, BookError>
         kept = kept_below;
     }
     let weights = book.weights().to_vec();
-    let (count, _) = rebuild(path, &weights, |discs, sink| spool.read(discs, sink))?;
+    let (count, _) = rebuild(&mut lock, &weights, |discs, sink| spool.read(discs, sink))?;
     Ok(count)
 }
 

@@ -13,8 +13,9 @@ use rayon::prelude::*;
 use super::derive::{Child, children, derive};
 use super::error::BookError;
 use super::file::{Fault, Hash};
+use super::lock::Lock;
 use super::record::{BYTES, Derived, Key, Leaf, Record};
-use super::store::{Book, write_sorted};
+use super::store::Book;
 use crate::board::Position;
 
 /// Numbers of discs of positions in a book.
@@ -146,19 +147,20 @@ impl<'p> Spool<'p> {
     }
 }
 
-/// Replaces a file by a book of the records that `ply` gives, as [`walk`] has them, with all that follows. Answers with their number and
+/// Makes a book of the records that `ply` gives, as [`walk`] has them, with all that follows. Answers with their number and
 /// how many were not what they should be.
 pub(super) fn rebuild(
-    path: &Path,
+    lock: &mut Lock,
     weights: &[Hash],
     ply: impl FnMut(u32, Sink<'_>) -> Result<(), BookError>,
 ) -> Result<(u64, u64), BookError> {
-    let (mut spool, mut changed) = (Spool::new(path)?, 0);
+    let path = lock.path().to_owned();
+    let (mut spool, mut changed) = (Spool::new(&path)?, 0);
     walk(ply, derive_from, |record, derived| {
         changed += u64::from(record.derived != derived);
         spool.push(&Record { derived, ..record })
     })?;
-    write_sorted(path, weights, |push| PLIES.into_iter().try_for_each(|discs| spool.read(discs, &mut |r| push(&r))))?;
+    lock.replace(weights, |push| PLIES.into_iter().try_for_each(|discs| spool.read(discs, &mut |r| push(&r))))?;
     Ok((spool.len, changed))
 }
 
@@ -228,10 +230,10 @@ pub fn check(path: &Path) -> Result<Faults, BookError> {
 pub fn fix(path: &Path) -> Result<Faults, BookError> {
     let mut damage = Vec::new();
     let mut book = Book::salvage(path, true, &mut damage)?;
-    let (weights, len) = (book.weights().to_vec(), book.announced());
+    let (mut lock, weights, len) = (book.share_lock()?, book.weights().to_vec(), book.announced());
     let named = weights.len();
     let dropped = book.dropped();
-    let (positions, inconsistent) = rebuild(path, &weights, |discs, sink| {
+    let (positions, inconsistent) = rebuild(&mut lock, &weights, |discs, sink| {
         book.scan(discs..discs + 1).over_damage(&mut damage).try_for_each(|record| {
             let record = record?;
             let weights = if usize::from(record.weights) > named { 0 } else { record.weights };
@@ -252,11 +254,12 @@ fn tidy(mut damage: Vec<Fault>) -> Vec<Fault> {
 /// Makes a book of several: games add up, and of two searches of a position the exact or deeper one counts.
 ///
 /// # Errors
-/// The file system's, or damage in one of the books.
+/// The file system's, damage in one of the books, or [`BookError::Locked`] where another process changes a book at `path`.
 pub fn merge(books: &mut [Book], path: &Path) -> Result<u64, BookError> {
+    let mut lock = Lock::of_output(path)?;
     let mut weights: Vec<Hash> = Vec::new();
     let numbers: Vec<Vec<u8>> = books.iter().map(|book| renumber(book.weights(), &mut weights)).collect();
-    let (count, _) = rebuild(path, &weights, |discs, sink| {
+    let (count, _) = rebuild(&mut lock, &weights, |discs, sink| {
         let mut scans: Vec<_> = books.iter_mut().map(|book| book.scan(discs..discs + 1).peekable()).collect();
         loop {
             let mut least: Option<Key> = None;

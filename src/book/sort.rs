@@ -8,6 +8,7 @@ use std::path::{Path, PathBuf};
 
 use super::error::BookError;
 use super::file::{Hash, key_of};
+use super::lock::Lock;
 use super::rebuild::{Sink, combine, rebuild, temporary};
 use super::record::{BYTES, Key, Record};
 
@@ -87,9 +88,8 @@ impl Sorter {
     }
 
     /// Writes the book. Answers with the number of its positions.
-    pub fn finish(mut self, weights: &[Hash]) -> Result<u64, BookError> {
-        let path = self.path.clone();
-        let (count, _) = rebuild(&path, weights, |discs, sink| self.ply(discs, sink))?;
+    pub fn finish(mut self, lock: &mut Lock, weights: &[Hash]) -> Result<u64, BookError> {
+        let (count, _) = rebuild(lock, weights, |discs, sink| self.ply(discs, sink))?;
         Ok(count)
     }
 }

@@ -1,19 +1,19 @@
 //! A book as a file that is read and changed position by position.
 
 use std::collections::{BTreeMap, BTreeSet};
-use std::fs::{File, TryLockError};
+use std::fs::File;
 use std::io::{Read, Seek, SeekFrom, Write};
 use std::ops::{Range, RangeInclusive};
 use std::path::{Path, PathBuf};
-use std::time::Duration;
 
 use sha2::{Digest, Sha256};
 
 use super::error::BookError;
-use super::file::{BLOCK, Base, BaseWriter, Fault, Hash, MAX_WEIGHTS, ReadError, decode, encode_batch, key_of};
+use super::file::{BLOCK, Base, Fault, Hash, MAX_WEIGHTS, ReadError, decode, encode_batch, key_of};
+use super::lock::Lock;
 use super::record::{BYTES, Key, Record};
 use crate::board::{Position, canonical};
-use crate::storage::{atomic_replace, hex};
+use crate::storage::hex;
 
 /// Positions added since the file was sorted, before it is sorted again: some 130 MB of memory.
 const MOST_ADDED: usize = 1 << 20;
@@ -37,8 +37,8 @@ pub struct Book {
     /// Where the next batch goes.
     end: u64,
     dropped: u64,
-    /// The file, locked, where the book may be changed.
-    writer: Option<File>,
+    /// Where the book may be changed.
+    lock: Option<Lock>,
 }
 
 impl Book {
@@ -47,8 +47,7 @@ impl Book {
     /// # Errors
     /// The file system's, or what is wrong with the file and where.
     pub fn open(path: &Path) -> Result<Self, BookError> {
-        let file = File::open(path).map_err(BookError::io(path))?;
-        Self::read(path, file, None, None)
+        Self::read(path, None, None)
     }
 
     /// Opens a book to change it. No other process can do so until it is dropped.
@@ -56,9 +55,7 @@ impl Book {
     /// # Errors
     /// As of [`Self::open`], and [`BookError::Locked`].
     pub fn edit(path: &Path) -> Result<Self, BookError> {
-        let writer = lock(path)?;
-        let file = File::open(path).map_err(BookError::io(path))?;
-        Self::read(path, file, Some(writer), None)
+        Self::read(path, Some(Lock::of_book(path)?), None)
     }
 
     /// [`Self::edit`], of an empty book if there is no file.
@@ -66,10 +63,7 @@ impl Book {
     /// # Errors
     /// As of [`Self::edit`].
     pub fn edit_or_create(path: &Path) -> Result<Self, BookError> {
-        if !path.try_exists().map_err(BookError::io(path))? {
-            write_sorted(path, &[], |_| Ok(()))?;
-        }
-        Self::edit(path)
+        Self::read(path, Some(Lock::of_book_or_new(path)?), None)
     }
 
     /// Opens what is whole of a damaged book; the damage goes into `damaged`. Where `edit` is set it may be changed.
@@ -77,17 +71,12 @@ impl Book {
     /// # Errors
     /// The file system's, [`BookError::Locked`], or that nothing of the file is whole.
     pub(super) fn salvage(path: &Path, edit: bool, damaged: &mut Vec<Fault>) -> Result<Self, BookError> {
-        let writer = edit.then(|| lock(path)).transpose()?;
-        let file = File::open(path).map_err(BookError::io(path))?;
-        Self::read(path, file, writer, Some(damaged))
+        let lock = edit.then(|| Lock::of_book(path)).transpose()?;
+        Self::read(path, lock, Some(damaged))
     }
 
-    fn read(
-        path: &Path,
-        file: File,
-        writer: Option<File>,
-        mut damaged: Option<&mut Vec<Fault>>,
-    ) -> Result<Self, BookError> {
+    fn read(path: &Path, lock: Option<Lock>, mut damaged: Option<&mut Vec<Fault>>) -> Result<Self, BookError> {
+        let file = File::open(path).map_err(BookError::io(path))?;
         let wrong = |error| told(path, error);
         let mut base = Base::open(file, damaged.as_deref_mut()).map_err(wrong)?;
         let salvaged = damaged.is_some();
@@ -103,7 +92,7 @@ impl Book {
             weights,
             end,
             dropped,
-            writer,
+            lock,
         };
         for record in batches.records {
             if record.weights as usize > book.weights.len() && !salvaged {
@@ -221,7 +210,7 @@ impl Book {
     /// Makes all changes lasting, as one batch.
     ///
     /// # Errors
-    /// The file system's; the file is then what it was, and the changes are still there to be committed.
+    /// The file system's, and [`BookError::Replaced`]; the file is then what it was, and the changes are still there to be committed.
     ///
     /// # Panics
     /// If the book was opened to be read.
@@ -233,7 +222,7 @@ impl Book {
         let records: Vec<_> = self.changed.iter().map(|key| self.added[key]).collect();
         let batch = encode_batch(new_weights, &records);
         let end = self.end;
-        let file = self.writer.as_mut().expect("a book that may be changed");
+        let mut file = self.own_lock().file()?;
         let written = file
             .set_len(end)
             .and_then(|()| file.seek(SeekFrom::Start(end)))
@@ -263,20 +252,29 @@ impl Book {
         if self.end == self.base.end {
             return Ok(());
         }
-        let (path, weights) = (self.path.clone(), self.weights.clone());
-        write_sorted(&path, &weights, |push| {
+        let (mut lock, weights) = (self.share_lock()?, self.weights.clone());
+        lock.replace(&weights, |push| {
             let mut scan = self.scan(0..65);
             while let Some(record) = scan.next().transpose()? {
                 push(&record)?;
             }
             Ok(())
         })?;
-        self.reopen()
+        self.reopen(lock)
+    }
+
+    fn own_lock(&self) -> &Lock {
+        self.lock.as_ref().expect("a book that may be changed")
+    }
+
+    /// The right to replace the book, for [`Self::reopen`].
+    pub(super) fn share_lock(&self) -> Result<Lock, BookError> {
+        self.own_lock().share()
     }
 
     /// Begins again with the file, which was replaced.
-    pub(super) fn reopen(&mut self) -> Result<(), BookError> {
-        *self = Self::edit(&self.path)?;
+    pub(super) fn reopen(&mut self, lock: Lock) -> Result<(), BookError> {
+        *self = Self::read(&self.path, Some(lock), None)?;
         Ok(())
     }
 
@@ -298,47 +296,10 @@ impl Book {
     }
 }
 
-/// Waits a little for another process to finish: one that is being started may hold what its parent does for a moment.
-fn lock(path: &Path) -> Result<File, BookError> {
-    const TRIES: usize = 20;
-    let file = File::options().read(true).write(true).open(path).map_err(BookError::io(path))?;
-    for _ in 0..TRIES {
-        match file.try_lock() {
-            Ok(()) => return Ok(file),
-            Err(TryLockError::WouldBlock) => std::thread::sleep(Duration::from_millis(25)),
-            Err(TryLockError::Error(error)) => return Err(BookError::io(path)(error)),
-        }
-    }
-    Err(BookError::Locked(path.to_owned()))
-}
-
 fn told(path: &Path, error: ReadError) -> BookError {
     match error {
         ReadError::Io(error) => BookError::io(path)(error),
         ReadError::Fault((offset, reason)) => BookError::damage(path, offset, reason),
-    }
-}
-
-/// Replaces a file by a book of sorted records.
-pub(super) fn write_sorted(
-    path: &Path,
-    weights: &[Hash],
-    records: impl FnOnce(&mut dyn FnMut(&Record) -> Result<(), BookError>) -> Result<(), BookError>,
-) -> Result<(), BookError> {
-    // What goes wrong with a record is told as it is, what goes wrong with the file by its name.
-    let mut failure = None;
-    let written = atomic_replace(path, |file| {
-        let mut writer = BaseWriter::new(file)?;
-        let pushed = records(&mut |record| writer.push(&record.encode()).map_err(BookError::io(path)));
-        if let Err(error) = pushed {
-            failure = Some(error);
-            return Err(std::io::ErrorKind::Other.into());
-        }
-        writer.finish(weights)
-    });
-    match failure {
-        Some(error) => Err(error),
-        None => written.map_err(BookError::io(path)),
     }
 }
 

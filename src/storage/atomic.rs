@@ -4,6 +4,8 @@ use std::fs::{self, File, OpenOptions};
 use std::io::{self, BufWriter, Write};
 use std::path::{Path, PathBuf};
 
+use tempfile::NamedTempFile;
+
 /// Writes a file through a temporary one in the same folder: write, fsync, rename over `path`, fsync of the folder. Whatever
 /// happens (an error of `write`, a full disk, a killed process, a power cut) `path` holds either what it held before or all of
 /// the new content.
@@ -45,15 +47,36 @@ pub fn atomic_replace<R, E: From<io::Error>>(
     if replaced.as_ref().is_some_and(|metadata| !metadata.is_file()) {
         return Err(io::Error::new(io::ErrorKind::InvalidInput, "not a regular file").into());
     }
+    through_temporary(path, write, |temporary, target| {
+        if let Some(metadata) = replaced {
+            temporary.as_file().set_permissions(metadata.permissions())?;
+        }
+        Ok(temporary.persist(target)?)
+    })
+}
+
+/// [`atomic_replace`] for a file that is not there yet: one that another process makes meanwhile stays.
+///
+/// # Errors
+/// As of [`atomic_replace`], and that there is a file.
+pub fn atomic_create<R, E: From<io::Error>>(
+    path: &Path,
+    write: impl FnOnce(&mut File) -> Result<R, E>,
+) -> Result<R, E> {
+    through_temporary(path, write, |temporary, target| Ok(temporary.persist_noclobber(target)?))
+}
+
+fn through_temporary<R, E: From<io::Error>>(
+    path: &Path,
+    write: impl FnOnce(&mut File) -> Result<R, E>,
+    persist: impl FnOnce(NamedTempFile, &Path) -> io::Result<File>,
+) -> Result<R, E> {
     let target = follow_links(path)?;
     let folder = folder_of(&target);
     let mut temporary = new_temporary(folder)?;
     let result = write(temporary.as_file_mut())?;
-    if let Some(metadata) = replaced {
-        temporary.as_file().set_permissions(metadata.permissions())?;
-    }
     temporary.as_file().sync_all()?;
-    temporary.persist(&target).map_err(|error| error.error)?;
+    persist(temporary, &target)?;
     sync_folder(folder)?;
     Ok(result)
 }
@@ -107,7 +130,7 @@ pub fn is_temporary(name: &str) -> bool {
 }
 
 /// A temporary file with the permissions a new file would have.
-fn new_temporary(folder: &Path) -> io::Result<tempfile::NamedTempFile> {
+fn new_temporary(folder: &Path) -> io::Result<NamedTempFile> {
     let mut builder = tempfile::Builder::new();
     builder.prefix(PREFIX).suffix(SUFFIX);
     #[cfg(unix)]
@@ -146,6 +169,22 @@ mod tests {
         atomic_write(&path, |w| w.write_all(b"new")).unwrap();
         assert_eq!(fs::read(&path).unwrap(), b"new");
         assert_eq!(names(folder.path()), ["w"]);
+    }
+
+    #[test]
+    fn what_another_made_meanwhile_stays() {
+        let folder = tempfile::tempdir().unwrap();
+        let path = folder.path().join("w");
+        let made = atomic_create(&path, |file| {
+            fs::write(&path, "another's")?;
+            file.write_all(b"ours")
+        });
+        assert_eq!(made.unwrap_err().kind(), io::ErrorKind::AlreadyExists);
+        assert_eq!(fs::read(&path).unwrap(), b"another's");
+        assert_eq!(names(folder.path()), ["w"]);
+        fs::remove_file(&path).unwrap();
+        atomic_create(&path, |file| file.write_all(b"ours")).unwrap();
+        assert_eq!(fs::read(&path).unwrap(), b"ours");
     }
 
     #[test]

@@ -1,9 +1,14 @@
 //! Files of books: kills, damage, hostile bytes.
 
 use std::fs;
+use std::path::Path;
+use std::time::Duration;
 
 use flipside::board::{Transcript, canonical};
-use flipside::book::{Book, BookError, GameCounts, Leaf, check, count_games, fix, learn_game, merge};
+use flipside::book::{
+    Book, BookError, BookFormat, GameCounts, Keep, Leaf, check, count_games, export, fix, import, learn_game, merge,
+    prune,
+};
 use rand::{RngExt, SeedableRng};
 use rand_chacha::ChaCha8Rng;
 use sha2::{Digest, Sha256};
@@ -22,7 +27,7 @@ fn black_discs(game: &Transcript) -> i32 {
 }
 
 /// A book of random games, none of its positions searched.
-fn counted(path: &std::path::Path, games: &[Transcript]) {
+fn counted(path: &Path, games: &[Transcript]) {
     let mut counts = GameCounts::new(path).unwrap();
     games.iter().for_each(|game| counts.add(&game.steps(), black_discs(game), 30).unwrap());
     count_games(&mut Book::edit_or_create(path).unwrap(), counts, 1).unwrap();
@@ -269,6 +274,67 @@ fn a_book_has_one_writer_and_any_number_of_readers() {
     assert!(Book::open(&path).is_ok());
     drop(book);
     assert!(Book::edit(&path).is_ok());
+}
+
+/// A book that can be changed, with something in it that is not sorted yet.
+fn unsorted(path: &Path) -> Book {
+    let mut book = Book::edit_or_create(path).unwrap();
+    book.number_of(&[1; 32]);
+    book.commit().unwrap();
+    book
+}
+
+#[test]
+fn one_that_waits_for_a_book_does_not_get_the_file_that_was_replaced() {
+    let (_folder, path) = place();
+    let mut book = unsorted(&path);
+    std::thread::scope(|scope| {
+        let waiting = scope.spawn(|| Book::edit(&path).map(drop));
+        std::thread::sleep(Duration::from_millis(100));
+        book.sort().unwrap();
+        assert!(matches!(waiting.join().unwrap(), Err(BookError::Locked(_))));
+    });
+    book.number_of(&[2; 32]);
+    book.commit().unwrap();
+    assert_eq!(Book::open(&path).unwrap().weights(), [[1; 32], [2; 32]]);
+}
+
+#[test]
+fn a_book_that_is_being_changed_is_not_written_over() {
+    let (folder, path) = place();
+    let other = folder.path().join("other.fsb");
+    grow(&other, 20, 1, &NEVER);
+    let text = folder.path().join("book.txt");
+    export(&mut Book::open(&other).unwrap(), BookFormat::Text, &mut fs::File::create(&text).unwrap()).unwrap();
+    let book = unsorted(&path);
+    let before = fs::read(&path).unwrap();
+    let read = || Book::open(&other).unwrap();
+    let is_locked = |result: Result<(), BookError>| assert!(matches!(result, Err(BookError::Locked(_))), "{result:?}");
+    is_locked(merge(&mut [read(), read()], &path).map(drop));
+    is_locked(prune(&mut read(), Keep { within: 9.0, min_empties: 0 }, &path).map(drop));
+    is_locked(import(&text, BookFormat::Text, &path, &errors()).map(drop));
+    assert_eq!(fs::read(&path).unwrap(), before);
+    drop(book);
+    merge(&mut [read(), read()], &path).unwrap();
+    assert!(check(&path).unwrap().is_none());
+}
+
+#[cfg(unix)]
+#[test]
+fn a_book_that_was_replaced_is_not_written_to() {
+    let (folder, path) = place();
+    let mut book = unsorted(&path);
+    let moved = folder.path().join("moved.fsb");
+    fs::rename(&path, &moved).unwrap();
+    let before = fs::read(&moved).unwrap();
+    book.number_of(&[2; 32]);
+    for _ in 0..2 {
+        assert!(matches!(book.commit(), Err(BookError::Replaced(_))));
+        assert!(matches!(book.sort(), Err(BookError::Replaced(_))));
+        assert_eq!(fs::read(&moved).unwrap(), before);
+        fs::copy(&moved, &path).unwrap();
+    }
+    assert_eq!(fs::read(&path).unwrap(), before);
 }
 
 #[test]

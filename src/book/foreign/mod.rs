@@ -13,6 +13,7 @@ use std::str::FromStr;
 
 use super::error::BookError;
 use super::file;
+use super::lock::Lock;
 use super::measure::Errors;
 use super::record::{Deviation, Leaf, Record, Valued};
 use super::sort::Sorter;
@@ -172,9 +173,10 @@ fn first_bytes(path: &Path) -> Result<Vec<u8>, BookError> {
 /// Positions that no game has are left out and counted.
 ///
 /// # Errors
-/// The file system's, or where the file is damaged and why.
+/// The file system's, where the file is damaged and why, or [`BookError::Locked`] where another process changes a book at `to`.
 pub fn import(from: &Path, format: BookFormat, to: &Path, errors: &Errors) -> Result<Imported, BookError> {
     let file = File::open(from).map_err(BookError::io(from))?;
+    let mut lock = Lock::of_output(to)?;
     let mut sorter = Sorter::new(to)?;
     let mut done = Imported::default();
     let mut failure = None;
@@ -208,7 +210,7 @@ pub fn import(from: &Path, format: BookFormat, to: &Path, errors: &Errors) -> Re
     if done.read == 0 {
         return Err(BookError::damage(from, 0, "there is no position in it"));
     }
-    done.positions = sorter.finish(&[])?;
+    done.positions = sorter.finish(&mut lock, &[])?;
     Ok(done)
 }
 
