@@ -18,7 +18,7 @@ pub struct ExternalArguments {
     nboard_depth: Option<u32>,
 
     /// Seconds another program may take for a move
-    #[arg(long, value_name = "SECONDS", default_value_t = 60, value_parser = clap::value_parser!(u64).range(1..))]
+    #[arg(long, value_name = "SECONDS", default_value_t = 60, value_parser = clap::value_parser!(u64).range(1..=86_400))]
     move_time: u64,
 }
 

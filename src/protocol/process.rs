@@ -93,21 +93,23 @@ impl EngineProcess {
         stop: &AtomicBool,
         mut wanted: impl FnMut(&str) -> Option<T>,
     ) -> Result<T, PlayerError> {
-        let deadline = Instant::now() + limit;
+        // None for a limit beyond what the clock can count.
+        let deadline = Instant::now().checked_add(limit);
+        let is_over = || deadline.is_some_and(|deadline| Instant::now() > deadline);
         loop {
             if stop.load(Relaxed) {
                 return Err(PlayerError::Stopped);
             }
             // A program that never stops talking must not get more time than one that says nothing.
-            let left = deadline.saturating_duration_since(Instant::now());
+            let left = deadline.map_or(GLANCE, |deadline| deadline.saturating_duration_since(Instant::now()));
             match self.lines.recv_timeout(left.min(GLANCE)) {
-                Ok(line) if Instant::now() <= deadline => {
+                Ok(line) if !is_over() => {
                     if let Some(answer) = wanted(&line) {
                         return Ok(answer);
                     }
                 }
                 Err(RecvTimeoutError::Disconnected) => return Err(self.ended(request)),
-                Err(RecvTimeoutError::Timeout) if Instant::now() < deadline => {}
+                Err(RecvTimeoutError::Timeout) if !is_over() => {}
                 Ok(_) | Err(RecvTimeoutError::Timeout) => {
                     return Err(PlayerError::TimedOut { request: request.to_owned(), seconds: limit.as_secs_f64() });
                 }

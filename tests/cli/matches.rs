@@ -185,6 +185,8 @@ fn players_that_fail_are_told() {
     let broken = "gtp:flipside-no-such-program";
     assert!(refusal(&["match", "squares", broken, "--pairs", "1", "-q"], "", 1).contains("flipside-no-such-program"));
     assert!(refusal(&["match", "squares", "no/such.fsw", "-q"], "", 1).contains("no/such.fsw"));
+    let endless = ["match", "squares", "gtp:x", "--move-time", "18446744073709551615"];
+    assert!(refusal(&endless, "", 2).contains("1..=86400"));
     let openings = ["match", "squares", "squares", "--openings", "-q/none"];
     assert!(refusal(&openings, "", 2).contains("--openings"));
     let folder = tempfile::tempdir().unwrap();

@@ -142,8 +142,10 @@ fn matches_run_on_several_processes() {
 }
 
 #[test]
-fn chatter_is_ignored() {
-    let game = played(&mut rude("gtp", "chatty", AN_HOUR), &mut engine_player(), &Transcript::default());
+fn chatter_is_ignored_and_limits_beyond_the_clock_are_none() {
+    let limits = Limits { start: Duration::MAX, per_move: Duration::MAX, depth: None };
+    let mut chatty = ExternalPlayer::start(&spec("gtp", "chatty"), limits, &NEVER).unwrap();
+    let game = played(&mut chatty, &mut engine_player(), &Transcript::default());
     assert_eq!(game.forfeit, None);
 }
 
