@@ -124,7 +124,8 @@ impl Grow<'_> {
         Ok(end)
     }
 
-    /// Searches the positions whose best unplayed move has become one of the book's.
+    /// Searches the positions whose best unplayed move has become one of the book's, until there is none: a search gives a position a
+    /// value, and then another may lack its move.
     fn complete<'e, E: Evaluator + 'e>(
         &self,
         book: &mut Book,
@@ -133,22 +134,28 @@ impl Grow<'_> {
         searched: &mut u64,
         progress: &mut (impl FnMut(&Growth) + Send),
     ) -> Result<GrowthEnd, BookError> {
-        let mut open = Vec::new();
-        with_children(book, |record, children| {
-            if lacks_move(&record, &children) {
-                open.push(record.position);
+        let mut seen = HashSet::new();
+        loop {
+            let mut open = Vec::new();
+            with_children(book, |record, children| {
+                if lacks_move(&record, &children) && seen.insert(record.position) {
+                    open.push(record.position);
+                }
+                Ok::<_, BookError>(())
+            })?;
+            if open.is_empty() {
+                return Ok(GrowthEnd::Done);
             }
-            Ok::<_, BookError>(())
-        })?;
-        let (before, mut growth) = (*searched, growth(book, *searched)?);
-        let done = evaluate(book, &open, weights, searcher, self.stop, |done| {
-            growth.searched = before + done;
-            progress(&growth);
-        });
-        *searched = growth.searched;
-        match done {
-            Err(BookError::Stopped) => Ok(GrowthEnd::Stopped),
-            done => done.map(|()| GrowthEnd::Done),
+            let (before, mut growth) = (*searched, growth(book, *searched)?);
+            let done = evaluate(book, &open, weights, searcher, self.stop, |done| {
+                growth.searched = before + done;
+                progress(&growth);
+            });
+            *searched = growth.searched;
+            match done {
+                Err(BookError::Stopped) => return Ok(GrowthEnd::Stopped),
+                done => done?,
+            }
         }
     }
 }

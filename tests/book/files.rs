@@ -4,34 +4,13 @@ use std::fs;
 use std::path::Path;
 use std::time::Duration;
 
-use flipside::board::{Transcript, canonical};
-use flipside::book::{
-    Book, BookError, BookFormat, GameCounts, Keep, Leaf, check, count_games, export, fix, import, learn_game, merge,
-    prune,
-};
+use flipside::board::canonical;
+use flipside::book::{Book, BookError, BookFormat, Keep, Leaf, check, export, fix, import, learn_game, merge, prune};
 use rand::{RngExt, SeedableRng};
 use rand_chacha::ChaCha8Rng;
 use sha2::{Digest, Sha256};
 
 use crate::support::*;
-
-fn random_games(count: usize, seed: u64) -> Vec<Transcript> {
-    let mut rng = ChaCha8Rng::seed_from_u64(seed);
-    (0..count).map(|_| Transcript::random(&mut rng)).collect()
-}
-
-fn black_discs(game: &Transcript) -> i32 {
-    let last = game.last();
-    let discs = last.position.final_score();
-    if last.side == flipside::board::Side::Black { discs } else { -discs }
-}
-
-/// A book of random games, none of its positions searched.
-fn counted(path: &Path, games: &[Transcript]) {
-    let mut counts = GameCounts::new(path).unwrap();
-    games.iter().for_each(|game| counts.add(&game.steps(), black_discs(game), 30).unwrap());
-    count_games(&mut Book::edit_or_create(path).unwrap(), counts, 1).unwrap();
-}
 
 #[test]
 fn every_position_of_counted_games_is_found_from_any_side() {

@@ -43,6 +43,34 @@ fn a_grown_book_is_the_same_on_any_number_of_threads_and_after_any_stops() {
 }
 
 #[test]
+fn games_that_were_added_are_searched_to_the_same_bytes_after_any_stops() {
+    // Games come by moves that were the best unplayed ones.
+    let (folder, path) = place();
+    grow(&path, 400, 2, &NEVER);
+    counted(&path, &random_games(300, 8));
+    let stopped = folder.path().join("stopped.fsb");
+    fs::copy(&path, &stopped).unwrap();
+    assert_eq!(grow(&path, 1, 2, &NEVER), GrowthEnd::Done);
+    let mut stops = 0;
+    loop {
+        let (stop, searches) = (AtomicBool::new(false), AtomicU64::new(0));
+        let mut book = Book::edit(&stopped).unwrap();
+        let grow = Grow { weights: WEIGHTS, positions: Some(1), stop: &stop, enough: &NEVER };
+        let progress = |_: &_| stop.store(searches.fetch_add(1, Relaxed) > 700, Relaxed);
+        if grow.run(&mut book, || searcher(2), progress).unwrap() == GrowthEnd::Done {
+            break;
+        }
+        stops += 1;
+    }
+    assert!(stops > 2 && fs::read(&stopped).unwrap() == fs::read(&path).unwrap());
+    let mut book = Book::edit(&path).unwrap();
+    let mut searched = 0;
+    let grow = Grow { weights: WEIGHTS, positions: Some(1), stop: &NEVER, enough: &NEVER };
+    grow.run(&mut book, || searcher(2), |growth| searched = growth.searched).unwrap();
+    assert_eq!(searched, 0, "nothing is left to do");
+}
+
+#[test]
 fn values_are_those_of_negamax_over_the_book() {
     let (_folder, path) = place();
     grow(&path, 500, 2, &NEVER);

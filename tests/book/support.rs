@@ -3,9 +3,12 @@
 use std::path::{Path, PathBuf};
 use std::sync::atomic::AtomicBool;
 
-use flipside::book::{Book, Errors, Grow, GrowthEnd, LeafSearch};
+use flipside::board::{Side, Transcript};
+use flipside::book::{Book, Errors, GameCounts, Grow, GrowthEnd, LeafSearch, count_games};
 use flipside::eval::{Calibration, DepthPair, MobilityEvaluator};
 use flipside::search::{Engine, Strength};
+use rand::SeedableRng;
+use rand_chacha::ChaCha8Rng;
 
 pub static NEVER: AtomicBool = AtomicBool::new(false);
 pub const WEIGHTS: [u8; 32] = [7; 32];
@@ -43,4 +46,24 @@ pub fn grow(path: &Path, positions: u64, threads: usize, stop: &AtomicBool) -> G
     let pool = rayon::ThreadPoolBuilder::new().num_threads(threads).build().unwrap();
     let grow = Grow { weights: WEIGHTS, positions: Some(positions), stop, enough: &NEVER };
     pool.install(|| grow.run(&mut book, || searcher(2), |_| ())).unwrap()
+}
+
+/// Games of random moves.
+pub fn random_games(count: usize, seed: u64) -> Vec<Transcript> {
+    let mut rng = ChaCha8Rng::seed_from_u64(seed);
+    (0..count).map(|_| Transcript::random(&mut rng)).collect()
+}
+
+/// Black's result of a game that is over.
+pub fn black_discs(game: &Transcript) -> i32 {
+    let last = game.last();
+    let discs = last.position.final_score();
+    if last.side == Side::Black { discs } else { -discs }
+}
+
+/// A book of random games, none of its positions searched.
+pub fn counted(path: &Path, games: &[Transcript]) {
+    let mut counts = GameCounts::new(path).unwrap();
+    games.iter().for_each(|game| counts.add(&game.steps(), black_discs(game), 30).unwrap());
+    count_games(&mut Book::edit_or_create(path).unwrap(), counts, 1).unwrap();
 }
