@@ -242,11 +242,12 @@ impl<E: Evaluator> Table<'_, E> {
                 return;
             }
             let steps = generation.ledger.steps(line.first..line.first + line.count);
-            let worker = state.worker(&line.worker);
-            if state.workers[worker].refused.is_some() {
+            let Some(worker) = state.worker(&line.worker) else { return };
+            let known = &state.workers[&worker];
+            if known.refused.is_some() {
                 return;
             }
-            (worker, steps, state.workers[worker].is_tried)
+            (worker, steps, known.is_tried)
         };
         let Some(steps) = steps else {
             return unreadable(
@@ -265,9 +266,10 @@ impl<E: Evaluator> Table<'_, E> {
                 return;
             }
         }
-        let mut state = lock(&self.shared.state);
-        state.workers[worker].games += u64::from(line.count);
-        state.workers[worker].is_tried = true;
+        if let Some(known) = lock(&self.shared.state).workers.get_mut(&worker) {
+            known.games += u64::from(line.count);
+            known.is_tried = true;
+        }
     }
 
     /// Whether all games of a message are to be played here too: one message in a hundred, which ones nobody else can know.
@@ -316,11 +318,16 @@ impl<E: Evaluator> Table<'_, E> {
     fn refuse(&self, worker: usize, reason: &str) {
         let (name, before, is_clean) = {
             let mut state = lock(&self.shared.state);
-            let known = &mut state.workers[worker];
-            if known.refused.replace(reason.to_owned()).is_some() {
-                return;
-            }
-            let (name, before) = (known.name.clone(), known.games);
+            let (name, before) = match state.workers.get_mut(&worker) {
+                Some(known) => {
+                    if known.refused.replace(reason.to_owned()).is_some() {
+                        return;
+                    }
+                    (known.name.clone(), known.games)
+                }
+                // It has gone, and another took its place; its games are forgotten all the same.
+                None => ("?".to_owned(), 0),
+            };
             let generation = state.generation.as_mut().expect("there is one while it is played");
             (name, before, generation.ledger.distrust(worker))
         };

@@ -104,7 +104,7 @@ impl Network {
 
     /// Collects results, from the first that the broker still has.
     async fn collect(self: Arc<Self>) {
-        let mut seen = HashSet::new();
+        let mut seen = Seen::default();
         let mut failures = 0;
         loop {
             if failures > 0 {
@@ -129,8 +129,11 @@ impl Network {
                     match message {
                         Ok(message) => {
                             failures = 0;
-                            if seen.insert(wire::hash(&message.payload)) {
-                                lock(&self.shared.state).inbox.push_back(message.payload.to_vec());
+                            let hash = wire::hash(&message.payload);
+                            let mut state = lock(&self.shared.state);
+                            let generation = state.generation.as_ref().map(|generation| generation.job.generation);
+                            if seen.is_new(hash, generation) {
+                                state.inbox.push_back(message.payload.to_vec());
                                 self.shared.changed.notify_one();
                             }
                         }
@@ -169,6 +172,27 @@ impl Network {
         if !status.workers.is_empty() {
             status.write_to_run(directory);
         }
+    }
+}
+
+/// Hashes of the results that came while a generation was played. One that comes again later counts for nothing by its key.
+#[derive(Default)]
+struct Seen {
+    generation: Option<u32>,
+    hashes: HashSet<String>,
+}
+
+impl Seen {
+    /// Whether a result did not come before. `generation` is the one at hand, if there is one.
+    fn is_new(&mut self, hash: String, generation: Option<u32>) -> bool {
+        if generation.is_some() && generation != self.generation {
+            // What came before the first generation may be of that.
+            if self.generation.is_some() {
+                self.hashes.clear();
+            }
+            self.generation = generation;
+        }
+        self.hashes.insert(hash)
     }
 }
 
@@ -347,4 +371,19 @@ async fn publish(network: &Network, jobs: Vec<Job>) -> Result<(), String> {
 
 fn is_there_already(error: &PublishError) -> bool {
     error.kind() == PublishErrorKind::Other && format!("{error:?}").contains("10077")
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn results_are_remembered_as_long_as_their_generation_is_played() {
+        let mut seen = Seen::default();
+        let mut is_new = |hash: &str, generation| seen.is_new(hash.to_owned(), generation);
+        assert!(is_new("a", None) && !is_new("a", Some(3)));
+        assert!(is_new("b", Some(3)) && !is_new("b", None) && !is_new("b", Some(3)));
+        assert!(is_new("c", Some(4)) && !is_new("c", Some(4)));
+        assert_eq!(seen.hashes.len(), 1);
+    }
 }

@@ -1,6 +1,6 @@
 //! What the coordinator's threads know together: workers, the generation at hand, and results that wait to be taken in.
 
-use std::collections::VecDeque;
+use std::collections::{BTreeMap, VecDeque};
 use std::sync::{Arc, Condvar, Mutex};
 use std::time::{Duration, Instant, SystemTime, UNIX_EPOCH};
 
@@ -13,6 +13,8 @@ use crate::train::{Played, WorkerStatus, Workers};
 
 /// A worker that is not heard of for so long has gone.
 const SILENCE: Duration = Duration::from_secs(20);
+/// Most workers that are known at a time.
+const MOST_WORKERS: usize = 1024;
 
 /// What threads share.
 pub struct Shared {
@@ -26,7 +28,9 @@ pub struct Shared {
 
 #[derive(Default)]
 pub struct State {
-    pub workers: Vec<Worker>,
+    /// By number. A number means one worker for ever.
+    pub workers: BTreeMap<usize, Worker>,
+    next_worker: usize,
     pub generation: Option<Generation>,
     /// Messages with games, as they came.
     pub inbox: VecDeque<Vec<u8>>,
@@ -75,12 +79,18 @@ impl Shared {
 }
 
 impl State {
-    /// A worker's number; it is entered where it is new.
-    pub fn worker(&mut self, name: &str) -> usize {
-        if let Some(found) = self.workers.iter().position(|worker| worker.name == name) {
-            return found;
+    /// A worker's number; it is entered where it is new. Where there are too many, it takes the place of the one that was not heard of
+    /// for longest; none if all others are there, or refused.
+    pub fn worker(&mut self, name: &str) -> Option<usize> {
+        if let Some((&found, _)) = self.workers.iter().find(|(_, worker)| worker.name == name) {
+            return Some(found);
         }
-        self.workers.push(Worker {
+        if self.workers.len() >= MOST_WORKERS {
+            let gone = self.workers.iter().filter(|(_, worker)| worker.last.is_none() && worker.refused.is_none());
+            let (&number, _) = gone.min_by_key(|(_, worker)| worker.last_unix)?;
+            self.workers.remove(&number);
+        }
+        let worker = Worker {
             name: name.to_owned(),
             threads: 0,
             program: String::new(),
@@ -89,38 +99,41 @@ impl State {
             last_unix: 0,
             is_tried: false,
             refused: None,
-        });
-        self.workers.len() - 1
+        };
+        let number = self.next_worker;
+        self.next_worker += 1;
+        self.workers.insert(number, worker);
+        Some(number)
     }
 
     /// Workers that are there and whose games are taken.
     pub fn present(&self) -> impl Iterator<Item = &Worker> {
-        self.workers.iter().filter(|worker| worker.last.is_some() && worker.refused.is_none())
+        self.workers.values().filter(|worker| worker.last.is_some() && worker.refused.is_none())
     }
 
     /// A sign of life. Answers why the worker is refused, if it is.
     pub fn hear(&mut self, alive: &Alive, teller: &Teller) -> Option<String> {
-        let number = self.worker(&alive.worker);
-        let worker = &mut self.workers[number];
+        let known = self.worker(&alive.worker).and_then(|number| self.workers.get_mut(&number));
+        let Some(worker) = known else { return Some(format!("there are {MOST_WORKERS} workers already")) };
         let was_there = worker.last.is_some();
         worker.threads = alive.threads.clamp(1, 4096);
         worker.program = alive.program.clone();
         worker.last_unix = unix_now();
         worker.last = (!alive.leaving).then(Instant::now);
         if worker.refused.is_none() && was_there == alive.leaving {
-            let (worker, threads, program) = (worker.name.clone(), worker.threads, worker.program.clone());
+            let (name, threads, program) = (worker.name.clone(), worker.threads, worker.program.clone());
             teller.tell(&if alive.leaving {
-                News::Left { worker, announced: true }
+                News::Left { worker: name, announced: true }
             } else {
-                News::Joined { worker, threads, program }
+                News::Joined { worker: name, threads, program }
             });
         }
-        self.workers[number].refused.clone()
+        worker.refused.clone()
     }
 
     /// Lets workers go of which nothing is heard any more.
     pub fn miss(&mut self, teller: &Teller) {
-        for worker in &mut self.workers {
+        for worker in self.workers.values_mut() {
             if worker.last.is_some_and(|last| last.elapsed() > SILENCE) {
                 worker.last = None;
                 teller.tell(&News::Left { worker: worker.name.clone(), announced: false });
@@ -139,11 +152,41 @@ impl State {
             present: worker.last.is_some(),
             refused: worker.refused.clone(),
         };
-        Workers { at: unix_now(), workers: self.workers.iter().map(status).collect() }
+        Workers { at: unix_now(), workers: self.workers.values().map(status).collect() }
     }
 }
 
 /// Seconds since 1970.
 fn unix_now() -> u64 {
     SystemTime::now().duration_since(UNIX_EPOCH).map_or(0, |time| time.as_secs())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn workers_under_ever_new_names_do_not_fill_the_memory() {
+        let (mut state, teller) = (State::default(), Teller::new(|_| ()));
+        let hear = |state: &mut State, name: &str, leaving| {
+            let (worker, program) = (name.to_owned(), String::new());
+            state.hear(&Alive { worker, threads: 1, program, leaving }, &teller)
+        };
+        let bad = state.worker("bad").unwrap();
+        state.workers.get_mut(&bad).unwrap().refused = Some("wrong games".to_owned());
+        let gone = state.worker("gone").unwrap();
+        for i in 0..3 * MOST_WORKERS {
+            assert_eq!(hear(&mut state, &format!("passing-{i}"), true), None);
+        }
+        assert_eq!(state.workers.len(), MOST_WORKERS);
+        assert_ne!(state.worker("gone"), Some(gone), "another by the name is another worker");
+        for i in 0..MOST_WORKERS - 1 {
+            assert_eq!(hear(&mut state, &format!("there-{i}"), false), None);
+        }
+        assert_eq!(hear(&mut state, "bad", false).as_deref(), Some("wrong games"));
+        assert!(hear(&mut state, "late", false).is_some() && state.worker("late").is_none());
+        assert_eq!(state.workers.len(), MOST_WORKERS);
+        assert_eq!(hear(&mut state, "there-0", true), None);
+        assert_eq!(hear(&mut state, "late", false), None);
+    }
 }
