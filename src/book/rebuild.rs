@@ -17,6 +17,7 @@ use super::lock::Lock;
 use super::record::{BYTES, Derived, Key, Leaf, Record};
 use super::store::Book;
 use crate::board::Position;
+use crate::storage::folder_of;
 
 /// Numbers of discs of positions in a book.
 pub(super) const PLIES: std::ops::Range<u32> = 4..64;
@@ -166,8 +167,7 @@ pub(super) fn rebuild(
 
 /// A file without a name on the file system of another.
 pub(super) fn temporary(path: &Path) -> Result<File, BookError> {
-    let folder = path.parent().filter(|parent| *parent != Path::new("")).unwrap_or(Path::new("."));
-    tempfile::tempfile_in(folder).map_err(BookError::io(path))
+    tempfile::tempfile_in(folder_of(path)).map_err(BookError::io(path))
 }
 
 /// The records of a book with one number of discs, handed to a sink.

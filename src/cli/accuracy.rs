@@ -11,7 +11,7 @@ use serde_json::json;
 use super::error::{CliError, Context};
 use super::evaluator::{EvaluatorChoice, with_evaluator};
 use super::input::{FORMAT, name_of, read_bytes};
-use super::jobs::in_order;
+use super::jobs::on_own_threads;
 use super::json::{JsonArgument, write_json};
 use super::meter::Meter;
 use super::selectivity::SelectivityArgument;
@@ -182,7 +182,7 @@ impl AccuracyArguments {
             engine.forget();
             engine.analyse(&scored.diagram.position).best
         };
-        in_order(positions, session.threads, engine, choose, |scored, chosen| {
+        on_own_threads(positions, session.threads, engine, choose, |scored, chosen| {
             lost.extend(
                 chosen.and_then(|chosen| Some((scored.diagram.position.empties(), discs_lost(scored, chosen)?))),
             );

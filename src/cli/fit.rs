@@ -1,7 +1,7 @@
 //! `flipside fit`.
 
 use std::io::Write;
-use std::path::{Path, PathBuf};
+use std::path::PathBuf;
 
 use clap::Args;
 
@@ -14,7 +14,7 @@ use super::session::Session;
 use super::signals::stop_on_signals;
 use crate::fit::{FitConfig, FitEvent, FitOutcome, FitRequest, GameFiles, GameFilesEvent, fit};
 use crate::pattern::PatternSet;
-use crate::storage::{MAX_TOML_BYTES, read_text};
+use crate::storage::{MAX_TOML_BYTES, folder_of, read_text};
 
 /// Learn weights from kept games and records, without playing
 ///
@@ -112,7 +112,7 @@ impl FitArguments {
         let teacher = self.teacher.as_ref().map(EvaluatorChoice::weight_file).transpose()?;
         let stop = stop_on_signals()?;
         let checkpoint = output.unfinished();
-        let folder = checkpoint.parent().filter(|folder| *folder != Path::new("")).unwrap_or(Path::new("."));
+        let folder = folder_of(&checkpoint);
         let mut counted = Meter::new(session, 0, "games or records checked");
         let games =
             GameFiles::open(&self.games, &config, folder, &stop, &mut |event| show_checked(&mut counted, event));

@@ -13,18 +13,18 @@ use crate::report::text::counted;
 ///
 /// # Errors
 /// What `worker` and `take` report, and threads the system does not provide; what is not begun then is left.
-pub fn in_order<T: Sync, W, R: Send>(
+pub fn on_own_threads<T: Sync, W, R: Send>(
     items: &[T],
     threads: usize,
     worker: impl Fn() -> Result<W, CliError> + Sync,
     work: impl Fn(&mut W, &T) -> R + Sync,
     take: impl FnMut(&T, R) -> Result<(), CliError>,
 ) -> Result<(), CliError> {
-    in_order_by(thread::Builder::new, items, threads, worker, work, take)
+    on_threads_of_kind(thread::Builder::new, items, threads, worker, work, take)
 }
 
-/// [`in_order`] on threads of a kind.
-fn in_order_by<T: Sync, W, R: Send>(
+/// [`on_own_threads`] on threads of a kind.
+fn on_threads_of_kind<T: Sync, W, R: Send>(
     kind: impl Fn() -> thread::Builder,
     items: &[T],
     threads: usize,
@@ -88,7 +88,7 @@ mod tests {
                 taken.push((*item, square));
                 Ok(())
             };
-            in_order(&items, threads, || Ok(0), work, take).unwrap();
+            on_own_threads(&items, threads, || Ok(0), work, take).unwrap();
             assert_eq!(taken, items.iter().map(|&item| (item, item * item)).collect::<Vec<_>>());
         }
     }
@@ -99,9 +99,9 @@ mod tests {
         let done = AtomicUsize::new(0);
         let work = |(): &mut (), _: &u32| done.fetch_add(1, Relaxed);
         let take = |&item: &u32, _| if item < 5 { Ok(()) } else { Err(CliError::failure("enough")) };
-        assert_eq!(in_order(&items, 2, || Ok(()), work, take).unwrap_err().to_string(), "enough");
+        assert_eq!(on_own_threads(&items, 2, || Ok(()), work, take).unwrap_err().to_string(), "enough");
         let no_worker = || Err::<(), _>(CliError::failure("no worker"));
-        let error = in_order(&items, 2, no_worker, |(), _| (), |_, ()| Ok(())).unwrap_err();
+        let error = on_own_threads(&items, 2, no_worker, |(), _| (), |_, ()| Ok(())).unwrap_err();
         assert_eq!(error.to_string(), "no worker");
         assert!(done.into_inner() < items.len());
     }
@@ -110,7 +110,7 @@ mod tests {
     #[cfg(target_os = "linux")]
     fn threads_that_cannot_be_had_are_an_error() {
         let kind = || thread::Builder::new().stack_size(1 << 50);
-        let error = in_order_by(kind, &[1, 2], 2, || Ok(()), |(), _| (), |_, ()| Ok(())).unwrap_err();
+        let error = on_threads_of_kind(kind, &[1, 2], 2, || Ok(()), |(), _| (), |_, ()| Ok(())).unwrap_err();
         assert!(error.report().starts_with("flipside: cannot start 2 threads: "), "{}", error.report());
     }
 }

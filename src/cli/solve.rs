@@ -9,7 +9,7 @@ use serde_json::json;
 use super::error::CliError;
 use super::evaluator::{WeightsAndPositions, with_evaluator};
 use super::input::read_positions;
-use super::jobs::in_order;
+use super::jobs::on_own_threads;
 use super::json::{JsonArgument, write_json};
 use super::memory::check_tables;
 use super::meter::Meter;
@@ -96,7 +96,7 @@ impl SolveArguments {
                 let (alpha, beta) = if self.wld { (-1, 1) } else { (-64, 64) };
                 (solver.solve(scored.diagram.position, alpha, beta), begin.elapsed().as_secs_f64())
             };
-            in_order(positions, at_once, solver, solve, |scored, (analysis, seconds)| {
+            on_own_threads(positions, at_once, solver, solve, |scored, (analysis, seconds)| {
                 (solved, nodes) = (solved + 1, nodes + analysis.nodes);
                 let empties = scored.diagram.position.empties();
                 let best = analysis.best.map_or("--".to_owned(), |square| square.to_string());

@@ -102,7 +102,8 @@ fn follow_links(path: &Path) -> io::Result<PathBuf> {
     Err(io::Error::other("symbolic links that lead to each other"))
 }
 
-fn folder_of(path: &Path) -> &Path {
+/// The folder of a file; the working folder for a bare name.
+pub fn folder_of(path: &Path) -> &Path {
     path.parent().filter(|parent| *parent != Path::new("")).unwrap_or(Path::new("."))
 }
 

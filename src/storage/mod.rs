@@ -14,7 +14,9 @@ mod error;
 mod hex;
 mod read;
 
-pub use atomic::{atomic_create, atomic_replace, atomic_write, check_folder, is_temporary, remove_temporaries};
+pub use atomic::{
+    atomic_create, atomic_replace, atomic_write, check_folder, folder_of, is_temporary, remove_temporaries,
+};
 pub use container::{Container, Packing, write_whole};
 pub use disk::{Disk, LocalDisk, is_transient};
 pub use error::{FileError, FormatError};

@@ -14,7 +14,7 @@ use serde_json::json;
 use super::error::CliError;
 use super::evaluator::{WeightsAndPositions, with_evaluator};
 use super::input::read_positions;
-use super::jobs::in_order;
+use super::jobs::on_own_threads;
 use super::json::{JsonArgument, write_json};
 use super::meter::Meter;
 use super::output::Output;
@@ -237,7 +237,7 @@ impl SearchArguments {
             let begin = Instant::now();
             (search(&diagram.position, self.depth), begin.elapsed().as_secs_f64())
         };
-        in_order(
+        on_own_threads(
             diagrams,
             at_once,
             || named.searcher(&tree, threads),
