@@ -5,9 +5,9 @@ use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 use std::time::Duration;
 
 use flipside::arena::{
-    Ending, ForfeitReason, GameLog, GameLogError, Guests, HeldPair, Hypothesis, Match, MatchReport, OpeningsError,
-    Pair, PairEvent, PlayedGame, Player, PlayerError, SearchPlayer, Sprt, SprtError, Tally, parse_openings, play_game,
-    select_openings, xot_openings,
+    Ending, Estimate, ForfeitReason, GameLog, GameLogError, Guests, HeldPair, Hypothesis, Match, MatchReport,
+    OpeningsError, Pair, PairEvent, PlayedGame, Player, PlayerError, SearchPlayer, Sprt, SprtError, Tally,
+    parse_openings, play_game, select_openings, xot_openings,
 };
 use flipside::board::{Diagram, Side, Square, Transcript, squares};
 use flipside::eval::MobilityEvaluator;
@@ -192,7 +192,8 @@ fn an_empty_tally_knows_nothing() {
     let tally = Tally::default();
     let elo = tally.elo();
     assert_eq!((tally.games(), tally.score(), tally.los(), elo.value), (0, 0.5, 0.5, 0.0));
-    assert_eq!((elo.low, elo.high, tally.discs()), (f64::NEG_INFINITY, f64::INFINITY, (0.0, f64::INFINITY)));
+    assert_eq!((elo.low, elo.high), (f64::NEG_INFINITY, f64::INFINITY));
+    assert_eq!(tally.discs(), elo);
 }
 
 #[test]
@@ -202,11 +203,10 @@ fn tallies_count_games_pairs_and_discs() {
     assert_eq!(tally.pairs, [1, 0, 1, 1, 1]);
     assert_eq!((tally.wins, tally.draws, tally.losses), (4, 1, 3));
     // Pair means 3, 1, -33, 7: mean -5.5, deviations 8.5, 6.5, -27.5 and 12.5.
-    let (mean, error) = tally.discs();
-    assert!(
-        close(mean, -5.5) && close(error, ((72.25 + 42.25 + 756.25 + 156.25) / 3.0 / 4.0f64).sqrt()),
-        "{mean} {error}"
-    );
+    let discs = tally.discs();
+    let error = ((72.25 + 42.25 + 756.25 + 156.25) / 3.0 / 4.0f64).sqrt();
+    let half = 1.959_963_984_540_054 * error;
+    assert!(close(discs.value, -5.5) && close(discs.low, -5.5 - half) && close(discs.high, -5.5 + half), "{discs:?}");
 }
 
 #[test]
@@ -372,7 +372,7 @@ fn a_player_against_itself_scores_exactly_half() {
     let plan = plan(100, None);
     let report = plan.run(|| Ok(Hashed(1)), || Ok(Hashed(1)), &AtomicBool::new(false), |_| ()).unwrap();
     assert_eq!(report.tally.pairs, [0, 0, 100, 0, 0]);
-    assert_eq!(report.tally.discs(), (0.0, 0.0));
+    assert_eq!(report.tally.discs(), Estimate { value: 0.0, low: 0.0, high: 0.0 });
 }
 
 #[test]

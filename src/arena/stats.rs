@@ -100,16 +100,14 @@ impl Tally {
         normal_distribution(z)
     }
 
-    /// Mean disc difference a game, and its standard error (infinite with fewer than two pairs).
-    pub fn discs(&self) -> (f64, f64) {
+    /// Mean disc difference a game with its 95% interval, which is endless with fewer than two pairs; 0 before the first.
+    pub fn discs(&self) -> Estimate {
         let n = self.pair_count() as f64;
-        if n == 0.0 {
-            return (0.0, f64::INFINITY);
-        }
-        let mean = self.disc_sum as f64 / n;
+        let mean = self.disc_sum as f64 / n.max(1.0);
         let variance = (self.disc_square_sum as f64 - n * mean * mean).max(0.0) / (n - 1.0);
-        let error = if n < 2.0 { f64::INFINITY } else { (variance / n).sqrt() };
-        (mean / 2.0, error / 2.0)
+        let half = if n < 2.0 { f64::INFINITY } else { Z95 * (variance / n).sqrt() / 2.0 };
+        let value = mean / 2.0;
+        Estimate { value, low: value - half, high: value + half }
     }
 
     /// Number of independent coins of the same mean that would vary as the mean of these pairs does: N / r of the module's

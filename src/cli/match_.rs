@@ -189,8 +189,8 @@ impl MatchOptions {
         writeln!(out, "score\t{:.2}%", 100.0 * tally.score())?;
         let Estimate { value, low, high } = tally.elo();
         writeln!(out, "elo\t{value:+.1}\t{low:+.1}\t{high:+.1}")?;
-        let (discs, error) = tally.discs();
-        writeln!(out, "discs\t{discs:+.2}\t{:+.2}\t{:+.2}", discs - Z95 * error, discs + Z95 * error)?;
+        let Estimate { value, low, high } = tally.discs();
+        writeln!(out, "discs\t{value:+.2}\t{low:+.2}\t{high:+.2}")?;
         writeln!(out, "superiority\t{:.1}%", 100.0 * tally.los())?;
         if let (Some(SprtArgument(sprt)), Some(llr)) = (self.sprt, report.llr) {
             let (low, high) = sprt.hypotheses();
@@ -213,9 +213,9 @@ impl MatchOptions {
         out: &mut dyn Write,
     ) -> Result<(), CliError> {
         let tally = &report.tally;
-        let (elo, (discs, error)) = (tally.elo(), tally.discs());
         let finite = |number: f64| number.is_finite().then_some(number);
-        let interval = |value, low, high| json!({ "value": finite(value), "low": finite(low), "high": finite(high) });
+        let interval =
+            |Estimate { value, low, high }| json!({ "value": finite(value), "low": finite(low), "high": finite(high) });
         let sprt = self.sprt.zip(report.llr).map(|(SprtArgument(sprt), llr)| {
             let decision = match report.ending {
                 Ending::Decided(Hypothesis::H0) => Some("h0"),
@@ -238,8 +238,8 @@ impl MatchOptions {
             "draws": tally.draws,
             "losses": tally.losses,
             "score": tally.score(),
-            "elo": interval(elo.value, elo.low, elo.high),
-            "discs": interval(discs, discs - Z95 * error, discs + Z95 * error),
+            "elo": interval(tally.elo()),
+            "discs": interval(tally.discs()),
             "superiority": tally.los(),
             "sprt": sprt,
             "forfeits": forfeits,
@@ -261,9 +261,6 @@ impl MatchOptions {
     }
 }
 
-/// Half of a 95% interval in standard errors.
-const Z95: f64 = 1.96;
-
 /// Keeps and shows pairs as they are counted.
 struct Recorder<'s> {
     meter: Meter,
@@ -281,18 +278,21 @@ struct Recorder<'s> {
 impl Recorder<'_> {
     fn pair(&mut self, event: &PairEvent<'_>) {
         let PairEvent { index, pair, .. } = *event;
-        let kept = self.log.as_mut().map_or(Ok(()), |log| log.add([0, 1], &self.openings[index], pair));
-        let kept = kept.context(|| "cannot keep the games".to_owned());
         let new = index >= self.already;
-        let learned = kept.and_then(|()| if new { learn_pair(self.books, pair) } else { Ok(()) });
-        if let Err(error) = learned {
+        // Learned before it is in the log: whatever happens in between, it is played again, and no game is left unlearned.
+        let learned = if new { learn_pair(self.books, pair) } else { Ok(()) };
+        let kept = learned.and_then(|()| {
+            let kept = self.log.as_mut().map_or(Ok(()), |log| log.add([0, 1], &self.openings[index], pair));
+            kept.context(|| "cannot keep the games".to_owned())
+        });
+        if let Err(error) = kept {
             self.failure.get_or_insert(error);
             self.stop.store(true, Relaxed);
         }
         for (game, forfeit) in pair.games.iter().enumerate().filter_map(|(i, game)| Some((i, game.forfeit.as_ref()?))) {
             let loser = usize::from((forfeit.side == Side::Black) != (game == 0));
             self.forfeits.add(loser, forfeit);
-            if index >= self.already {
+            if new {
                 let (pair, game, loser) = (index + 1, game + 1, SEATS[loser]);
                 self.meter
                     .say(format_args!("pair {pair}, game {game}: lost by the {loser} player: {}", forfeit.reason));

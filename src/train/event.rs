@@ -302,7 +302,7 @@ impl GateMatch {
             losses: tally.losses,
             score: tally.score(),
             elo: [elo.value, elo.low, elo.high],
-            discs: tally.discs().0,
+            discs: tally.discs().value,
             superiority: tally.los(),
         }
     }

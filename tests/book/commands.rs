@@ -3,7 +3,7 @@
 use std::fs;
 
 use crate::calling::*;
-use crate::support::place;
+use crate::support::{place, random_games};
 
 /// The value of a name in lines of names and values.
 fn value<'a>(text: &'a str, name: &str) -> &'a str {
@@ -196,6 +196,38 @@ fn a_match_by_books_can_learn() {
     assert!(refusal(&["match", "squares:book=/none.fsb", "mobility", "--pairs", "1"], "", 1).contains("/none.fsb"));
     let league = ["league", &first, "squares", "--depth", "1", "--pairs", "2", "-q"];
     assert!(stdout(&league, "").contains(&first));
+}
+
+#[test]
+fn a_pair_that_is_in_the_log_of_a_match_has_been_learned() {
+    let (folder, path) = place();
+    let (name, log) = (path.to_str().unwrap(), folder.path().join("games.jsonl"));
+    let mut child = program();
+    child.args(["match", "squares", "mobility", "--book", name, "--learn", "--depth", "5", "--exact", "12", "-q"]);
+    let mut child = child.arg("--games").arg(&log).spawn().unwrap();
+    let logged = || fs::read_to_string(&log).unwrap_or_default().matches("{\"game\"").count();
+    while logged() == 0 {
+        std::thread::yield_now();
+    }
+    child.kill().unwrap();
+    child.wait().unwrap();
+    let shown = stdout(&["book", "show", name], "");
+    let learned: usize = value(&shown, "games").split('\t').next().unwrap().parse().unwrap();
+    assert!(learned >= logged(), "{shown}");
+}
+
+#[test]
+fn a_run_that_was_killed_as_a_generation_began_has_games() {
+    let (folder, path) = place();
+    let run = folder.path().join("run");
+    fs::create_dir_all(run.join("games")).unwrap();
+    fs::write(run.join("games/000000.fsg"), "").unwrap();
+    fs::write(run.join("games/000001.fsg"), b"\x89FSG\r\n").unwrap();
+    let game = random_games(1, 1)[0].to_string();
+    let add = |games: &str, input| stdout(&["book", "add", path.to_str().unwrap(), games, "--depth", "1", "-q"], input);
+    let added = add(run.to_str().unwrap(), "");
+    assert_eq!((value(&added, "games"), value(&added, "left out")), ("0", "0"));
+    assert_eq!(value(&add("-", &game), "games"), "1");
 }
 
 #[test]

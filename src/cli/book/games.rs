@@ -135,7 +135,11 @@ impl AddArguments {
     /// Counts the games of a games file; the number of those that were left out.
     fn read_kept(&self, path: &Path, counts: &mut GameCounts) -> Result<u64, CliError> {
         let cannot = || format!("cannot read the games of `{}`", path.display());
-        let mut reader = GamesReader::open(path).context(cannot)?;
+        let mut reader = match GamesReader::open(path) {
+            // A crash at the beginning of a generation: there is nothing in it.
+            Err(GamesError::Torn { .. }) => return Ok(0),
+            reader => reader.context(cannot)?,
+        };
         let mut left_out = 0;
         loop {
             let block = match reader.next_block() {

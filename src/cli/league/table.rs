@@ -177,7 +177,7 @@ impl PairingRow {
             draws: tally.draws,
             losses: tally.losses,
             score: any.then(|| tally.score()),
-            discs: any.then(|| tally.discs().0),
+            discs: any.then(|| tally.discs().value),
             elo: ratings.difference(players[0], players[1]).map(Interval::from),
             forfeits: *forfeits,
         }
