@@ -1,4 +1,4 @@
-//! The bytes of a book: a sorted part that is never changed, and after it what was added since, batch by batch.
+//! The bytes of a book: a sorted part that is never changed. What was added since follows in batches (`batch.rs`).
 
 use std::fs::File;
 use std::io::{self, BufWriter, Read, Seek, SeekFrom, Write};
@@ -24,11 +24,6 @@ pub(super) const BLOCK_BYTES: u64 = (BLOCK * BYTES + CHECK) as u64;
 pub type Hash = [u8; 32];
 /// Most weights that a book can name.
 pub(super) const MAX_WEIGHTS: usize = 255;
-/// Begins a batch.
-const BATCH: [u8; 4] = *b"FSBB";
-/// Bytes of a batch before its content: magic 4, weights 4, records 4.
-const BATCH_HEADER: usize = 12;
-
 /// An offset and what is wrong there.
 pub(super) type Fault = (u64, String);
 
@@ -45,7 +40,7 @@ impl From<io::Error> for ReadError {
 }
 
 impl ReadError {
-    fn at(offset: u64, reason: impl Into<String>) -> Self {
+    pub fn at(offset: u64, reason: impl Into<String>) -> Self {
         Self::Fault((offset, reason.into()))
     }
 }
@@ -245,6 +240,11 @@ impl Base {
         })
     }
 
+    /// How long the file is.
+    pub(super) fn length(&self) -> io::Result<u64> {
+        Ok(self.file.metadata()?.len())
+    }
+
     /// Bytes of the file.
     pub(super) fn read_at(&mut self, offset: u64, length: usize) -> io::Result<Vec<u8>> {
         let mut bytes = vec![0; length];
@@ -344,138 +344,4 @@ fn position_of(bytes: &[u8; 16]) -> Position {
     let [player, opponent] =
         [&bytes[..8], &bytes[8..]].map(|half| u64::from_le_bytes(half.try_into().expect("eight bytes")));
     Position { player, opponent }
-}
-
-/// The bytes of a batch.
-pub(super) fn encode_batch(weights: &[Hash], records: &[Record]) -> Vec<u8> {
-    let mut bytes = BATCH.to_vec();
-    bytes.extend_from_slice(&(weights.len() as u32).to_le_bytes());
-    bytes.extend_from_slice(&(records.len() as u32).to_le_bytes());
-    bytes.extend(weights.iter().flatten());
-    records.iter().for_each(|record| bytes.extend_from_slice(&record.encode()));
-    let check = check_of(&bytes);
-    bytes.extend_from_slice(&check);
-    bytes
-}
-
-/// What was added to the sorted part.
-#[derive(Default)]
-pub(super) struct Batches {
-    pub weights: Vec<Hash>,
-    pub records: Vec<Record>,
-    /// Where the next batch goes.
-    pub end: u64,
-    /// Bytes after that, of a batch that was cut off.
-    pub dropped: u64,
-}
-
-impl Base {
-    /// Reads the batches. With `damaged`, those that are damaged are told there and passed over.
-    pub fn batches(&mut self, mut damaged: Option<&mut Vec<Fault>>) -> Result<Batches, ReadError> {
-        let length = self.file.metadata()?.len();
-        let mut all = Batches { weights: self.weights.clone(), end: self.end, ..Batches::default() };
-        while all.end < length {
-            match self.batch(all.end, length, &mut all) {
-                Ok(Some(end)) => all.end = end,
-                Ok(None) => {
-                    all.dropped = length - all.end;
-                    break;
-                }
-                Err(ReadError::Fault(fault)) if damaged.is_some() => {
-                    let from = all.end + 1;
-                    damaged.as_deref_mut().expect("just seen").push(fault);
-                    match self.next_batch(from, length)? {
-                        Some(next) => all.end = next,
-                        None => break,
-                    }
-                }
-                Err(error) => return Err(error),
-            }
-        }
-        Ok(all)
-    }
-
-    /// Reads a batch; answers with its end, or none if it was cut off and nothing follows.
-    fn batch(&mut self, start: u64, length: u64, all: &mut Batches) -> Result<Option<u64>, ReadError> {
-        let Some((weights, content)) = self.whole_batch(start, length)? else {
-            return self.cut_off(start, length).map(|()| None);
-        };
-        let size = (BATCH_HEADER + content.len() + CHECK) as u64;
-        let (names, content) = content.split_at(32 * weights);
-        if all.weights.len() + weights > MAX_WEIGHTS {
-            return Err(ReadError::at(start, format!("more than {MAX_WEIGHTS} weights")));
-        }
-        let first = start + (BATCH_HEADER + names.len()) as u64;
-        let records = content.as_chunks::<BYTES>().0.iter().enumerate();
-        let read: Vec<_> =
-            records.map(|(i, record)| decode(record, first + (i * BYTES) as u64)).collect::<Result<_, _>>()?;
-        all.weights.extend(names.as_chunks().0);
-        all.records.extend(read);
-        Ok(Some(start + size))
-    }
-
-    /// The number of weights and the content of a batch, if it is whole.
-    fn whole_batch(&mut self, start: u64, length: u64) -> io::Result<Option<(usize, Vec<u8>)>> {
-        let room = length - start;
-        let mut header = [0; BATCH_HEADER];
-        if room < (BATCH_HEADER + CHECK) as u64 {
-            return Ok(None);
-        }
-        self.file.seek(SeekFrom::Start(start))?;
-        self.file.read_exact(&mut header)?;
-        let [weights, records] =
-            [4, 8].map(|at| u64::from(u32::from_le_bytes(header[at..at + 4].try_into().expect("four bytes"))));
-        let content = 32 * weights + BYTES as u64 * records;
-        if header[..4] != BATCH || content > room - (BATCH_HEADER + CHECK) as u64 {
-            return Ok(None);
-        }
-        let mut bytes = header.to_vec();
-        bytes.resize(BATCH_HEADER + content as usize, 0);
-        self.file.read_exact(&mut bytes[BATCH_HEADER..])?;
-        let mut check = [0; CHECK];
-        self.file.read_exact(&mut check)?;
-        Ok((check_of(&bytes) == check).then(|| (weights as usize, bytes.split_off(BATCH_HEADER))))
-    }
-
-    /// Whether what begins at `start` may be what a kill or a power cut left of the last batch.
-    fn cut_off(&mut self, start: u64, length: u64) -> Result<(), ReadError> {
-        let mut magic = [0; BATCH.len()];
-        let there = (length - start).min(magic.len() as u64) as usize;
-        self.file.seek(SeekFrom::Start(start))?;
-        self.file.read_exact(&mut magic[..there])?;
-        // A power cut may leave zeros in the place of the last bytes.
-        if magic[..there] != BATCH[..there] && magic != [0; BATCH.len()] {
-            return Err(ReadError::at(start, "what follows is no batch of positions: the file is damaged"));
-        }
-        let mut from = start + 1;
-        while let Some(next) = self.next_batch(from, length)? {
-            if self.whole_batch(next, length)?.is_some() {
-                return Err(ReadError::at(
-                    start,
-                    "a batch of positions is damaged: `flipside book fix` saves the others",
-                ));
-            }
-            from = next + 1;
-        }
-        Ok(())
-    }
-
-    /// The next place from `from` on where a batch seems to begin.
-    fn next_batch(&mut self, from: u64, length: u64) -> io::Result<Option<u64>> {
-        const STEP: usize = 1 << 16;
-        let mut start = from;
-        while start < length {
-            let mut bytes = vec![0; (length - start).min(STEP as u64) as usize];
-            self.file.seek(SeekFrom::Start(start))?;
-            self.file.read_exact(&mut bytes)?;
-            if let Some(at) = bytes.windows(BATCH.len()).position(|window| window == BATCH) {
-                return Ok(Some(start + at as u64));
-            }
-            start += (bytes.len() - (BATCH.len() - 1).min(bytes.len() - 1)) as u64;
-            if bytes.len() < STEP {
-                break;
-            }
-        }
-        Ok(None)
-    }
 }

@@ -6,6 +6,7 @@
 //! [`Book::choose`] and [`BookPlayer`] play by it. [`check`] and [`fix`] look over a whole file, [`merge`] and [`prune`] make books of
 //! books, [`import`] and [`export`] those of other programs. Docs: `docs/BOOK.md`; bytes: `docs/FILES.md`.
 
+mod batch;
 mod choose;
 mod derive;
 mod error;

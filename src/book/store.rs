@@ -8,8 +8,9 @@ use std::path::{Path, PathBuf};
 
 use sha2::{Digest, Sha256};
 
+use super::batch::encode_batch;
 use super::error::BookError;
-use super::file::{BLOCK, Base, Fault, Hash, MAX_WEIGHTS, ReadError, decode, encode_batch, key_of};
+use super::file::{BLOCK, Base, Fault, Hash, MAX_WEIGHTS, ReadError, decode, key_of};
 use super::lock::Lock;
 use super::record::{BYTES, Key, Record};
 use crate::board::{Position, canonical};
