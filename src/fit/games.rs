@@ -11,8 +11,8 @@ use crate::storage::FileError;
 /// Games to learn from, checked from beginning to end: kept games, recorded games and scored positions.
 #[derive(Debug)]
 pub struct GameFiles {
-    /// The files of kept games.
-    pub(super) files: Vec<PathBuf>,
+    /// The files of kept games, and how long each was when it was opened: the newest of a run at work is growing.
+    pub(super) files: Vec<(PathBuf, u64)>,
     /// The samples of records, and the folder they are in; none without records.
     pub(super) spool: Option<(PathBuf, Spool)>,
     /// Kept games.

@@ -52,7 +52,10 @@ impl GameFiles {
                 Ok(reader) if reader.header().generation < config.first_generation => {}
                 // A crash at the beginning of a generation: there is nothing in it.
                 Err(GamesError::Torn { .. }) => {}
-                Ok(_) => found.files.push(path),
+                Ok(_) => {
+                    let length = fs::metadata(&path).map_err(GameFilesError::io(&path))?.len();
+                    found.files.push((path, length));
+                }
                 Err(source) => return Err(GameFilesError::Games { path, source }),
             }
         }

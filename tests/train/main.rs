@@ -3,6 +3,7 @@
 mod directory;
 mod disk;
 mod events;
+mod fitting;
 mod stop;
 mod support;
 
