@@ -1,4 +1,4 @@
-//! What was meant by a name that there is not.
+//! The known name that is closest to one that is not known.
 
 /// The item whose name is most like `name`, if any is like it at all.
 pub fn closest<'n, T>(name: &str, items: impl Iterator<Item = T>, name_of: impl Fn(&T) -> &'n str) -> Option<T> {

@@ -11,10 +11,12 @@
 //! | [`search`] | looking ahead: [`Searcher`](search::Searcher), [`EndgameSolver`](search::EndgameSolver) |
 //! | [`textbook`] | the searches of the literature, to check and to compare with |
 //! | [`selfplay`] | games of an evaluator against itself |
+//! | [`games`] | games kept in files |
+//! | [`record`] | games and positions as other programs write them |
 //! | [`learn`] | temporal differences: samples in, weights out |
 //! | [`storage`] | files that are whole or say that they are not |
 //! | [`weights`] | weight files |
-//! | [`record`] | games and positions as other programs write them |
+//! | [`fit`] | any pattern set, learned from kept games and records |
 //! | [`arena`] | is it stronger? Paired matches and their statistics |
 //! | [`export`] | weights from and for other engines, and open layouts |
 //! | [`protocol`] | serving the engine, and playing against other programs |

@@ -15,6 +15,7 @@ use flipside::learn::Loss;
 use flipside::pattern::PatternSet;
 use flipside::search::{Searcher, Strength};
 use flipside::selfplay::{GameRecord, SelfPlay, SelfPlayConfig, UpdateTarget};
+use flipside::storage::{Disk, LocalDisk};
 use flipside::weights::WeightFile;
 
 const GAMES: SelfPlayConfig =
@@ -70,7 +71,7 @@ fn run(
     })?;
     match outcome {
         FitOutcome::Finished(weights, _) => {
-            assert!(!checkpoint.exists(), "nothing is left behind");
+            LocalDisk.remove(&checkpoint).unwrap();
             Ok(Some(*weights))
         }
         FitOutcome::Stopped => Ok(None),
@@ -179,6 +180,60 @@ fn a_fit_is_stopped_within_a_block_and_goes_on_there() {
     };
     assert_eq!(stopped.to_bytes(), whole);
     assert!(within > 0, "stopped {sessions} times, and never within a block");
+}
+
+/// What is told of an epoch does not depend on when the fit was stopped, and what a stop left serves until the weights are safe.
+#[test]
+fn a_fit_that_is_stopped_tells_as_much_of_its_epochs() {
+    let folder = tempfile::tempdir().unwrap();
+    let games = open(&[kept(folder.path())]).unwrap();
+    let (patterns, checkpoint) = (PatternSet::built_in("zebra").unwrap(), folder.path().join("w.fsw.part"));
+    let told = |stop_after| {
+        let (mut epochs, mut sessions) = (Vec::new(), 0);
+        loop {
+            let (stop, mut blocks) = (AtomicBool::new(false), 0);
+            let (config, patterns, games, checkpoint) = (&config(), &patterns, &games, &*checkpoint);
+            let request = FitRequest { config, patterns, games, from: None, teacher: None, checkpoint, stop: &stop };
+            let outcome = fit(&request, &mut |event| match event {
+                FitEvent::Block { .. } => {
+                    blocks += 1;
+                    stop.store(blocks >= stop_after, Relaxed);
+                }
+                FitEvent::Epoch { epoch, loss, held_out } => epochs.push((*epoch, *loss, held_out.rmse())),
+                FitEvent::Start { .. } | FitEvent::NotSaved { .. } => {}
+            });
+            sessions += 1;
+            if let FitOutcome::Finished(..) = outcome.unwrap() {
+                break (epochs, sessions);
+            }
+        }
+    };
+    let (whole, _) = told(usize::MAX);
+    assert_eq!(whole.len(), 2);
+    let (stopped, sessions) = told(1);
+    assert!(stopped == whole && sessions > 2 && checkpoint.exists(), "{stopped:?} {whole:?} {sessions}");
+}
+
+/// The newest games of a run at work become more while others are learned.
+#[test]
+fn games_that_come_during_a_fit_wait_for_the_next() {
+    let folder = tempfile::tempdir().unwrap();
+    let directory = kept(folder.path());
+    let whole = run(&config(), &open(std::slice::from_ref(&directory)).unwrap(), folder.path(), usize::MAX);
+    let newest = directory.join("games/00000001.fsg");
+    let bytes = fs::read(&newest).unwrap();
+    let later = frame(1_500, &self::games(7, 500));
+    for more in [&later[..], &later[..20]] {
+        let found = open(std::slice::from_ref(&directory)).unwrap();
+        fs::write(&newest, [&bytes, more].concat()).unwrap();
+        let fitted = run(&config(), &found, folder.path(), usize::MAX).unwrap().unwrap();
+        assert_eq!(fitted.to_bytes(), whole.as_ref().unwrap().as_ref().unwrap().to_bytes());
+        fs::write(&newest, &bytes).unwrap();
+    }
+    let found = open(std::slice::from_ref(&directory)).unwrap();
+    fs::write(&newest, &bytes[..bytes.len() / 2]).unwrap();
+    let fewer = run(&config(), &found, folder.path(), usize::MAX);
+    assert!(matches!(fewer, Err(FitError::Games(GameFilesError::Changed))), "{fewer:?}");
 }
 
 #[test]

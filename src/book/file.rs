@@ -24,6 +24,7 @@ pub(super) const BLOCK_BYTES: u64 = (BLOCK * BYTES + CHECK) as u64;
 pub type Hash = [u8; 32];
 /// Most weights that a book can name.
 pub(super) const MAX_WEIGHTS: usize = 255;
+
 /// An offset and what is wrong there.
 pub(super) type Fault = (u64, String);
 

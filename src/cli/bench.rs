@@ -41,7 +41,7 @@ pub struct BenchArguments {
 
 #[derive(Clone, Copy, PartialEq, Eq, Debug, ValueEnum)]
 enum Section {
-    /// Leaves of the game tree at ply 10
+    /// Perft to depth 10
     Perft,
     /// Searches of 40 human positions to depth 10
     Midgame,

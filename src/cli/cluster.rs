@@ -20,7 +20,7 @@ pub struct BrokerArguments {
     #[arg(long, env = "FLIPSIDE_BROKER_CA", hide_env_values = true, value_name = "FILE")]
     broker_ca: Option<PathBuf>,
 
-    /// Work with a broker on another machine without key and encryption: in a network where nobody listens or forges
+    /// Allow a broker on another machine without key and encryption; only for networks you trust
     #[arg(long)]
     insecure: bool,
 }
@@ -37,7 +37,7 @@ impl BrokerArguments {
 #[derive(Args, Debug)]
 #[command(next_help_heading = "Cluster (docs/CLUSTER.md)")]
 pub struct CoordinatorArguments {
-    /// Offer games to workers (`flipside work`) through the NATS broker at this address; without any, all is as ever
+    /// Offer games to workers (`flipside work`) through the NATS broker at this address [default: play all games here]
     #[arg(long, env = "FLIPSIDE_CLUSTER", hide_env_values = true, value_name = "URL")]
     cluster: Option<String>,
 

@@ -14,13 +14,13 @@ use super::session::Session;
 use super::signals::stop_on_signals;
 use crate::fit::{FitConfig, FitEvent, FitOutcome, FitRequest, GameFiles, GameFilesEvent, fit};
 use crate::pattern::PatternSet;
-use crate::storage::{MAX_TOML_BYTES, folder_of, read_text};
+use crate::storage::{Disk, LocalDisk, MAX_TOML_BYTES, folder_of, read_text};
 
 /// Learn weights from kept games and records, without playing
 ///
 /// Takes the games that runs have kept (RUN/games), recorded games and scored positions, and learns any pattern set from them, so one
 /// night of games serves every engine. Games are recorded as GGF, WTHOR, f5d6 or by `match --games`, positions as OBF or Egaroucid's
-/// training lines. Same games and options, same bytes. Memory does not grow with the games. SIGINT or SIGTERM stops in good order
+/// training lines. Same games and options, same bytes. Memory grows only with the games held out. SIGINT or SIGTERM stops in good order
 /// with exit code 75, and the same command goes on where it was.
 #[derive(Args, Debug)]
 #[command(after_help = "Example:\n  flipside fit runs/latest -o fitted.fsw\n  \
@@ -134,7 +134,8 @@ impl FitArguments {
         match outcome.context(|| "cannot fit".to_owned())? {
             FitOutcome::Stopped => Err(stopped()),
             FitOutcome::Finished(weights, _) => {
-                output.write_and_name(out, |writer| writer.write_all(&weights.to_bytes()))
+                output.write_and_name(out, |writer| writer.write_all(&weights.to_bytes()))?;
+                LocalDisk.remove(&checkpoint).context(|| format!("cannot remove {}", checkpoint.display()))
             }
         }
     }

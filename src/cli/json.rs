@@ -10,7 +10,7 @@ use super::error::CliError;
 /// The option of commands whose results can be had as JSON.
 #[derive(Args, Clone, Copy, Debug)]
 pub struct JsonArgument {
-    /// Print JSON, an object a line, with numbers as exact as they are known
+    /// Print JSON, one object a line, with unrounded numbers
     #[arg(long)]
     pub json: bool,
 }

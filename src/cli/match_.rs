@@ -56,7 +56,7 @@ pub struct MatchOptions {
     #[command(flatten)]
     strength: Strength,
 
-    /// Pairs of games, as far as there are different openings: one that is played again proves nothing twice
+    /// Pairs of games, at most one for each different opening: a repeated opening would prove nothing new
     #[arg(long, value_name = "N", default_value_t = 200, value_parser = clap::value_parser!(u32).range(1..=1_000_000))]
     pairs: u32,
 
@@ -71,7 +71,7 @@ pub struct MatchOptions {
     #[arg(long, value_name = "FILE")]
     games: Option<PathBuf>,
 
-    /// Tell the seconds that either player thought in a game, in the mean
+    /// Print how many seconds each player thought per game, on average
     #[arg(long)]
     times: bool,
 

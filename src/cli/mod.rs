@@ -66,7 +66,7 @@ use session::{CommonArguments, Session};
 
 /// A self-play evaluation-weight tuner for Othello
 ///
-/// Data goes to standard output, talk to standard error. Options win over the environment variables that their help names. Exit
+/// Data goes to standard output, messages to standard error. Options win over the environment variables that their help names. Exit
 /// codes: 0 done, 1 failure, 2 usage, 75 stopped early but resumable.
 #[derive(Parser, Debug)]
 #[command(name = "flipside", version = env!("FLIPSIDE_VERSION"), arg_required_else_help = true, max_term_width = 110)]

@@ -17,7 +17,7 @@ const MAX_OPENINGS_BYTES: u64 = 1 << 26;
 /// The options on openings.
 #[derive(Args, Debug)]
 pub struct OpeningsArguments {
-    /// Openings, one f5d6 game a line [default: the 10,784 XOT openings]
+    /// Openings, one f5d6 game a line [default: the 10,784 XOT openings; in `book match` --opening-plies 5]
     #[arg(long, value_name = "FILE")]
     openings: Option<PathBuf>,
 

@@ -26,7 +26,7 @@ pub struct PerftArguments {
     #[arg(long, value_name = "BOARD")]
     position: Option<Diagram>,
 
-    /// Count behind each move instead
+    /// Count the leaves below each move
     #[arg(long)]
     divide: bool,
 }

@@ -13,13 +13,12 @@ pub struct Accuracy {
     pub rmse: f64,
     /// Mean absolute error, in discs.
     pub mae: f64,
-    /// Mean error, in discs: above 0 where the evaluator is too hopeful.
+    /// Mean error, in discs: above 0 where the evaluator is too optimistic.
     pub bias: f64,
     /// Standard deviation of the error, in discs: the root mean square error less the bias.
     pub sd: f64,
-    /// The slope of the line that predicts the known value best (least squares) from the evaluation. A search is the same whatever
-    /// factor its evaluation has: above 1 the evaluator's discs are worth more than a disc. `None` where it says the same of all
-    /// positions.
+    /// The slope of the line that predicts the known value best (least squares) from the evaluation. Above 1 the evaluation
+    /// understates differences; a constant factor changes no search. `None` if all evaluations are equal.
     pub slope: Option<f64>,
     /// Standard deviation of the known values from that line, in discs: the error that no factor and no bias explains.
     pub sd_after_slope: f64,

@@ -14,7 +14,7 @@ pub struct FitConfig {
     pub epochs: u32,
     /// Plies to a stage.
     pub stage_plies: u32,
-    /// Plies before and after a stage whose samples it learns too, less of them the farther they are.
+    /// Plies before and after a stage whose samples it learns too: of a ply d away, one in d + 1.
     pub overlap: u32,
     /// The share of the work, at its end, over which steps shrink to nothing.
     pub anneal: f32,

@@ -5,14 +5,15 @@ use std::path::{Path, PathBuf};
 
 use super::spool::Spool;
 use crate::games::GamesError;
-use crate::record::{Format, RecordError};
+use crate::learn::RecordFileError;
+use crate::record::RecordError;
 use crate::storage::FileError;
 
 /// Games to learn from, checked from beginning to end: kept games, recorded games and scored positions.
 #[derive(Debug)]
 pub struct GameFiles {
-    /// The files of kept games.
-    pub(super) files: Vec<PathBuf>,
+    /// The files of kept games, and how long each was when it was opened: the newest of a run at work is growing.
+    pub(super) files: Vec<(PathBuf, u64)>,
     /// The samples of records, and the folder they are in; none without records.
     pub(super) spool: Option<(PathBuf, Spool)>,
     /// Kept games.
@@ -77,26 +78,9 @@ pub enum GameFilesError {
     /// A file of records that cannot be read.
     #[error(transparent)]
     File(#[from] FileError),
-    /// A file of records that cannot be read as what it looks like.
-    #[error("cannot read {} as {format}: {error}", path.display())]
-    Records {
-        /// The file.
-        path: PathBuf,
-        /// What it looks like.
-        format: Format,
-        /// What is wrong.
-        error: RecordError,
-    },
-    /// A file without a single record that can be learned.
-    #[error(
-        "nothing in {}, which looks like {format}, can be learned: no game with a result, no position with a score", path.display()
-    )]
-    NoRecords {
-        /// The file.
-        path: PathBuf,
-        /// What it looks like.
-        format: Format,
-    },
+    /// A file of records that cannot be learned.
+    #[error(transparent)]
+    Records(#[from] RecordFileError),
     /// A folder without kept games.
     #[error("{} holds no kept games (games/*.fsg): it is no run, or `keep-games` is false in it", .0.display())]
     NoGames(PathBuf),

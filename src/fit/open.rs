@@ -12,12 +12,9 @@ use super::games::{GameFiles, GameFilesError, GameFilesEvent};
 use super::reader::{Chunk, Reader};
 use super::spool::SpoolWriter;
 use crate::games::{GamesError, GamesReader, MAX_GAMES, games_of_run, has_games_name, is_games_file};
-use crate::learn::label_all;
-use crate::record::{Format, MAX_BYTES, TOLD, read};
+use crate::learn::RecordFile;
+use crate::record::{MAX_BYTES, TOLD};
 use crate::storage::{hex, read_bounded};
-
-/// Records that are read and labelled at a time.
-const RECORDS: usize = 1 << 12;
 
 impl GameFiles {
     /// The games of runs (the files in their folder `games`, in the order of the generations), of files of kept games, and of files of
@@ -52,7 +49,10 @@ impl GameFiles {
                 Ok(reader) if reader.header().generation < config.first_generation => {}
                 // A crash at the beginning of a generation: there is nothing in it.
                 Err(GamesError::Torn { .. }) => {}
-                Ok(_) => found.files.push(path),
+                Ok(_) => {
+                    let length = fs::metadata(&path).map_err(GameFilesError::io(&path))?.len();
+                    found.files.push((path, length));
+                }
                 Err(source) => return Err(GameFilesError::Games { path, source }),
             }
         }
@@ -100,17 +100,14 @@ impl GameFiles {
         for &path in paths {
             let bytes = read_bounded(path, "file of records", MAX_BYTES)?;
             hash.update(&bytes);
-            let format = Format::detect(&bytes);
-            let unreadable = |error| GameFilesError::Records { path: path.to_owned(), format, error };
-            let mut records = read(&bytes, format).map_err(unreadable)?;
+            let mut file = RecordFile::new(path, &bytes, 0, exact_empties)?;
             let (mut count, mut left_out, before) = (0, 0, self.records);
             loop {
-                let chunk: Vec<_> = records.by_ref().take(RECORDS).collect();
-                if chunk.is_empty() {
+                let Some(labelled) = file.next(stop) else { return Ok(false) };
+                if labelled.is_empty() {
                     break;
                 }
-                let (first, length) = (count as usize + 1, chunk.len() as u64);
-                let Some(labelled) = label_all(chunk, first, exact_empties, stop) else { return Ok(false) };
+                count += labelled.len() as u64;
                 for samples in labelled {
                     match samples {
                         Ok(samples) => {
@@ -126,12 +123,11 @@ impl GameFiles {
                         }
                     }
                 }
-                count += length;
                 tell(GameFilesEvent::Records { path, read: count });
             }
             tell(GameFilesEvent::Labelled { path, read: count, left_out });
             if self.records == before {
-                return Err(GameFilesError::NoRecords { path: path.to_owned(), format });
+                return Err(file.no_lesson().into());
             }
         }
         self.spool = Some((folder.to_owned(), writer.finish().map_err(GameFilesError::io(folder))?));

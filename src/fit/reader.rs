@@ -18,8 +18,8 @@ pub(super) struct Reader<'g> {
     all: &'g GameFiles,
     /// Games, or records, that are handed out together; of games up to a frame more.
     at_once: usize,
-    files: std::slice::Iter<'g, PathBuf>,
-    open: Option<(&'g PathBuf, GamesReader)>,
+    files: std::slice::Iter<'g, (PathBuf, u64)>,
+    open: Option<(&'g (PathBuf, u64), GamesReader)>,
     spool: Option<SpoolReader>,
     games: u64,
     records: u64,
@@ -57,26 +57,32 @@ impl<'g> Reader<'g> {
         Ok((count > 0).then_some((first, Chunk::Records(records))))
     }
 
+    /// Whether all was read that was there when the games were checked.
+    pub fn is_complete(&self) -> bool {
+        (self.games, self.records) == (self.all.games, self.all.records)
+    }
+
     /// The next kept games, decoded on all threads; none at their end. Adds the frames' bytes to a hash.
     pub fn next_games(&mut self, mut hash: Option<&mut Sha256>) -> Result<Option<Vec<GameRecord>>, GameFilesError> {
         let mut blocks: Vec<(&PathBuf, Block)> = Vec::new();
         let mut count = 0;
         while count < self.at_once {
-            let Some((path, reader)) = &mut self.open else {
-                let Some(path) = self.files.next() else { break };
-                self.open = Some((path, GamesReader::open(path).map_err(GameFilesError::games(path))?));
+            let Some(((path, length), reader)) = &mut self.open else {
+                let Some(file) = self.files.next() else { break };
+                self.open = Some((file, GamesReader::open(&file.0).map_err(GameFilesError::games(&file.0))?));
                 continue;
             };
-            match reader.next_block() {
-                Ok(Some(block)) => {
+            let block = if reader.offset() < *length { reader.next_block() } else { Ok(None) };
+            match block {
+                Ok(Some(block)) if reader.offset() <= *length => {
                     if let Some(hash) = &mut hash {
                         hash.update(block.bytes());
                     }
                     count += block.len();
-                    blocks.push((*path, block));
+                    blocks.push((path, block));
                 }
-                // What a crash cut off was never counted as played.
-                Ok(None) | Err(GamesError::Torn { .. }) => self.open = None,
+                // What a crash cut off was never counted as played, and what came since is not of these games.
+                Ok(_) | Err(GamesError::Torn { .. }) => self.open = None,
                 Err(source) => return Err(GameFilesError::games(path)(source)),
             }
         }

@@ -12,9 +12,9 @@ use crate::weights::WeightFile;
 /// Entries of the searches' table, as a power of two: what fits the second-level cache.
 const LOG2_ENTRIES: u32 = 12;
 
-/// Searches positions of games with given weights. What these searches say of the positions inside their trees is learned beside the
-/// games, so that weights are also good where only a search comes by: TreeStrap (Joel Veness, David Silver, William Uther and Alan Blair,
-/// "Bootstrapping from game tree search", 2009).
+/// Searches positions of games with given weights. What these searches say of the positions inside their trees is learned beside
+/// the games, so that weights are also good for positions that occur only inside searches: TreeStrap (Joel Veness, David Silver,
+/// William Uther and Alan Blair, "Bootstrapping from game tree search", 2009).
 pub(super) struct Teacher {
     evaluator: PatternEvaluator,
     depth: u32,

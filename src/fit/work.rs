@@ -1,7 +1,5 @@
 //! The loop of epochs and blocks.
 
-use std::fs;
-use std::io;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering::Relaxed};
@@ -37,7 +35,7 @@ pub struct FitRequest<'r> {
     pub from: Option<&'r WeightFile>,
     /// Weights for the searches whose trees are learned; none without [`FitConfig::tree_depth`].
     pub teacher: Option<&'r WeightFile>,
-    /// Where to keep what is needed to go on after a stop. The file is removed at the end.
+    /// Where to keep what is needed to go on after a stop. The file is left at the end: whoever has the weights in safety removes it.
     pub checkpoint: &'r Path,
     /// Set when the work is to stop soon.
     pub stop: &'r AtomicBool,
@@ -148,6 +146,10 @@ pub fn fit(request: &FitRequest, sink: &mut dyn FnMut(&FitEvent)) -> Result<FitO
     });
     let Some(held_out) = work.held_out()? else { return Ok(FitOutcome::Stopped) };
     let (began, mut saved, before) = (Instant::now(), Instant::now(), work.state.positions);
+    if work.blocks_of_epoch() == 0 && work.state.loss.samples > 0 {
+        // It was stopped after the last block of an epoch.
+        work.end_epoch(&held_out, sink);
+    }
     while work.epoch() < config.epochs {
         let epoch = work.epoch() + 1;
         let mut reader = work.reader()?;
@@ -155,7 +157,7 @@ pub fn fit(request: &FitRequest, sink: &mut dyn FnMut(&FitEvent)) -> Result<FitO
         let first = work.blocks_of_epoch();
         while let Some((samples, positions)) = work.next_block(&mut reader, blocks >= first)? {
             if request.stop.load(Relaxed) || blocks >= first && !work.learn(&samples, positions)? {
-                work.save()?;
+                work.save_or_tell(sink);
                 return Ok(FitOutcome::Stopped);
             }
             blocks += 1;
@@ -170,24 +172,17 @@ pub fn fit(request: &FitRequest, sink: &mut dyn FnMut(&FitEvent)) -> Result<FitO
                 seconds: began.elapsed().as_secs_f64(),
             });
             if saved.elapsed().as_secs_f64() >= CHECKPOINT_SECONDS {
-                if let Err(error) = work.save() {
-                    sink(&FitEvent::NotSaved { reason: error.to_string() });
-                }
+                work.save_or_tell(sink);
                 saved = Instant::now();
             }
         }
-        if work.state.blocks_an_epoch.is_some_and(|known| known != blocks) {
+        if !reader.is_complete() {
             return Err(GameFilesError::Changed.into());
         }
         work.state.blocks_an_epoch = Some(blocks);
-        sink(&FitEvent::Epoch { epoch, loss: work.state.loss.rmse(), held_out: work.learner.validate(&held_out, 1) });
-        work.state.loss = PassLoss::default();
+        work.end_epoch(&held_out, sink);
     }
-    let weights = work.weights();
-    match fs::remove_file(request.checkpoint) {
-        Err(error) if error.kind() != io::ErrorKind::NotFound => Err(FileError::io(request.checkpoint)(error).into()),
-        _ => Ok(FitOutcome::Finished(Box::new(weights), Box::new(work.learner))),
-    }
+    Ok(FitOutcome::Finished(Box::new(work.weights()), Box::new(work.learner)))
 }
 
 /// A fit at work.
@@ -328,11 +323,20 @@ impl<'r> Work<'r> {
         Ok(true)
     }
 
-    fn save(&mut self) -> Result<(), FileError> {
+    /// Tells of the epoch that is over.
+    fn end_epoch(&mut self, held_out: &SampleSet, sink: &mut dyn FnMut(&FitEvent)) {
+        let loss = std::mem::take(&mut self.state.loss).rmse();
+        sink(&FitEvent::Epoch { epoch: self.epoch(), loss, held_out: self.learner.validate(held_out, 1) });
+    }
+
+    /// Writes what is needed to go on, or tells that it cannot.
+    fn save_or_tell(&mut self, sink: &mut dyn FnMut(&FitEvent)) {
         self.state.cells = self.learner.state().cells;
         let saved = self.state.save(self.request.checkpoint);
         self.state.cells = Vec::new();
-        saved
+        if let Err(error) = saved {
+            sink(&FitEvent::NotSaved { reason: error.to_string() });
+        }
     }
 
     /// What was learned, with where it came from.

@@ -96,7 +96,7 @@ fn value_of(result: GameResult) -> Option<(i32, Bound)> {
 /// The samples of each record, on the threads of the current rayon pool, or why it has none; the first record is number `first` of its
 /// file, from 1. A position in which the player to move must pass is left out: it has no evaluation of its own. None if `stop` was
 /// set before the end.
-pub fn label_all(
+pub(super) fn label_all(
     records: Vec<Result<Record, RecordError>>,
     first: usize,
     exact_empties: u32,

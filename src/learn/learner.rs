@@ -1,5 +1,6 @@
 //! The learner: every stage a linear model of its own, learned by one task in the order of its samples.
 
+use std::mem::discriminant;
 use std::ops::Add;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering::Relaxed};
@@ -147,9 +148,9 @@ impl Learner {
     /// Changes the parameters of the step rule.
     ///
     /// # Panics
-    /// A rule that keeps another number of floats for a weight.
+    /// A rule of another name.
     pub fn set_rule(&mut self, rule: StepRule) {
-        assert_eq!(rule.numbers(), self.rule.numbers(), "a rule with a history of another kind");
+        assert_eq!(discriminant(&rule), discriminant(&self.rule), "a rule with a history of another kind");
         self.rule = rule;
     }
 
@@ -279,12 +280,6 @@ impl Learner {
             scale,
             weights: self.cells.par_iter().map(|cells| cells.chunks_exact(numbers).map(stored).collect()).collect(),
         }
-    }
-
-    /// Bytes of its [`state`](Self::state), and of a model's weights.
-    pub fn bytes(&self) -> (u64, u64) {
-        let numbers: usize = self.cells.iter().map(Vec::len).sum();
-        (size_of::<f32>() as u64 * numbers as u64, (size_of::<i16>() * numbers / self.rule.numbers()) as u64)
     }
 
     /// All that the learner knows.

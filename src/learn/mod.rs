@@ -6,14 +6,16 @@
 mod labeller;
 mod learner;
 mod loss;
+mod record_file;
 mod returns;
 mod samples;
 mod step;
 mod validation;
 
-pub use labeller::{Labeller, label_all};
+pub use labeller::Labeller;
 pub use learner::{Diverged, Learner, LearnerState, StartError};
 pub use loss::Loss;
+pub use record_file::{RecordFile, RecordFileError};
 pub use returns::lambda_returns;
 pub use samples::{Bound, Importance, Sample, SampleSet};
 pub use step::{AdaGrad, Decayed, Fixed, StepRule, TemporalCoherence};

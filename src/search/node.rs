@@ -59,8 +59,8 @@ impl<S: Clone> Node<S> {
         if passed.moves == 0 { self.result() } else { -evaluator.evaluate(&passed.position, &passed.state) }
     }
 
-    /// The value with one ply to go, every child a leaf; above `alpha`, that of the first move found to be, which becomes the
-    /// killer. Counts the leaves into `nodes`.
+    /// The value at depth 1, where every child is a leaf. Stops at the first move above `alpha`, which becomes the killer. Adds the
+    /// leaves to `nodes`.
     #[inline]
     pub(super) fn frontier(
         &self,

@@ -131,8 +131,8 @@ impl<const N: usize> MoveList<N> {
 /// Squares next to a corner.
 const BESIDE_CORNERS: Bitboard = C_SQUARES | X_SQUARES;
 
-/// The move to try first where scoring would cost more than it saves: a killer, a corner, or, while there is another, none beside
-/// a corner. `moves` must not be empty.
+/// The move to try first where scoring would cost more than it saves: a killer, else a corner, else a move not next to a corner if
+/// there is one. `moves` must not be empty.
 #[inline]
 pub(super) fn likely_best(moves: Bitboard, killers: Bitboard) -> Square {
     let mut first = moves;

@@ -24,13 +24,13 @@ type Best = (Score, Option<Square>);
 pub(super) struct Search<'a, E: Evaluator> {
     pub evaluator: &'a E,
     pub table: &'a Table<Single>,
-    /// At less depth null-window nodes leave the table alone.
+    /// Null-window nodes below this depth do not use the table.
     pub tt_min_depth: u32,
     /// Threads of the pool this runs in.
     pub threads: usize,
     /// The last moves that cut off a node at depth 1, and at depth 2: often good in the next sibling too.
     pub killers: [Bitboard; 2],
-    /// What subtrees may be cut by; none is a full-width search.
+    /// ProbCut parameters; `None` searches at full width.
     pub selectivity: Option<&'a Selectivity>,
     /// Whether a ProbCut probe is going on.
     pub probing: bool,
@@ -158,7 +158,7 @@ impl<E: Evaluator> Search<'_, E> {
         best.0
     }
 
-    /// How far what this search finds out of a node can be relied upon: where no cut by prediction is possible below it, fully.
+    /// The trust of this search's bounds for a node: [`FULL_WIDTH`] where no ProbCut is possible below it.
     #[inline]
     fn trust_at(&self, node: &Node<E::State>, depth: u32) -> Trust {
         match self.selectivity {
@@ -197,8 +197,8 @@ impl<E: Evaluator> Search<'_, E> {
         entry
     }
 
-    /// Which side of `alpha` the value is on, as `alpha` or one more, if a shallow search is sure enough of it. Within such a probe
-    /// nothing is cut: that its errors are those that were measured is what the cuts rest on.
+    /// Which side of `alpha` the value is on, as `alpha` or one more, if a shallow search is sure enough of it. A probe makes no
+    /// ProbCuts of its own: the measured errors are those of full-width searches.
     fn probcut(&mut self, node: &Node<E::State>, depth: u32, alpha: Score) -> Option<Score> {
         let selectivity = self.selectivity.filter(|_| !self.probing)?;
         self.probing = true;

@@ -155,9 +155,9 @@ pub struct TreeNode {
     pub position: Position,
     /// Plies from the root to it.
     pub ply: u32,
-    /// Its value by what was left of the depth is this or more.
+    /// Lower bound of its value at the remaining depth.
     pub lower: Option<Score>,
-    /// Its value by what was left of the depth is this or less. The value itself where `lower` is the same.
+    /// Upper bound likewise; equal to `lower` where the value is exact.
     pub upper: Option<Score>,
 }
 
@@ -169,7 +169,7 @@ struct Iteration {
 }
 
 impl<E: Evaluator> Search<'_, E> {
-    /// Iterative deepening from what is known on. Answers with the last complete iteration.
+    /// Iterative deepening, beginning after the iteration already known. Returns the last complete iteration.
     fn deepen(
         &mut self,
         root: &Node<E::State>,

@@ -9,7 +9,7 @@ pub(super) static NEVER: AtomicBool = AtomicBool::new(false);
 /// How long to think.
 #[derive(Clone, Copy, Debug)]
 pub struct Limits<'a> {
-    /// Plies to look ahead instead of the engine's own depth; without, and with a time or nodes, as many as these allow.
+    /// Depth in plies, in place of the engine's own. With `None` and a limit of time or nodes, as deep as that allows.
     pub depth: Option<u32>,
     /// Time for the answer. Four plies are always searched, however short it is.
     pub time: Option<Duration>,

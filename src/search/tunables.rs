@@ -59,7 +59,8 @@ pub(super) const REPLY_PENALTY: Score = Score(3 * Score::DISC);
 /// In the order of endgame moves a stable disc on the edge is worth this much.
 pub(super) const STABLE_EDGE_BONUS: Score = Score(Score::DISC / 2);
 
-/// Of moves worse than alpha, or than the best one so far, by more than this it does not matter how much worse they are.
+/// The searches that order moves use a window that begins this far below alpha, or below the best value so far: how bad a bad move
+/// is does not matter.
 pub(super) const ORDER_MARGIN: Score = Score(12 * Score::DISC);
 
 /// Plies that the searches that order the moves of an open-window node are deeper: such nodes are few and their order matters most.

@@ -99,9 +99,9 @@ impl<'e, E: Evaluator> SelfPlay<'e, E> {
         if all.len() == count as usize { Ok(all) } else { Err(Stopped) }
     }
 
-    /// Plays games of a generation on all threads and hands them over, 32 at a time, in the order of their numbers. `prepare` makes
-    /// of the games from a number on what is handed over, on the thread that played the last of them; `on_games` is called by one
-    /// thread at a time. Soon after `stop` is set, or `on_games` breaks off, playing ends; what was handed over are the first games.
+    /// Plays games of a generation on all threads and hands them over, 32 at a time, in the order of their numbers. `prepare`
+    /// gets the number of the first and the games, on the thread that finished the last of them, and makes what is handed over;
+    /// `on_games` is called by one thread at a time. Soon after `stop` is set, or `on_games` breaks off, playing ends; what was handed over are the first games.
     ///
     /// `on_games` must not wait for the rayon pool, whose threads wait for it.
     pub fn play_in_order<T: Send>(
@@ -134,7 +134,7 @@ impl<'e, E: Evaluator> SelfPlay<'e, E> {
         let Ok(()) = in_order(pieces.len(), stop, work, take);
     }
 
-    /// Plays some games of a generation on this thread, all in step; [`LOCKSTEP`] of them are played the fastest.
+    /// Plays some games of a generation on this thread, in lockstep; [`LOCKSTEP`] games at a time are fastest.
     ///
     /// # Errors
     /// `stop` was set before all were played.

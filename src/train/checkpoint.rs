@@ -10,7 +10,7 @@ use super::directory::{CHECKPOINT, PREVIOUS_CHECKPOINT, RunDirectory};
 use super::error::TrainError;
 use super::identity::Identity;
 use super::journal;
-use super::state::{Progress, RunState, Saved};
+use super::state::{EncodedWeights, Progress, RunState};
 use crate::eval::StageMap;
 use crate::learn::{Learner, LearnerState};
 use crate::pattern::Layout;
@@ -50,7 +50,7 @@ impl Checkpoint {
     /// The whole file of a run's checkpoint.
     pub fn to_bytes(identity: &Identity, state: &RunState) -> Vec<u8> {
         let LearnerState { stages, cells } = state.learner.state();
-        let bytes = |saved: &Option<Saved>| saved.as_ref().map_or(Vec::new(), |saved| saved.bytes.clone());
+        let bytes = |saved: &Option<EncodedWeights>| saved.as_ref().map_or(Vec::new(), |saved| saved.bytes.clone());
         CONTAINER.to_bytes(&Self {
             identity: identity.clone(),
             progress: state.progress,
@@ -77,7 +77,7 @@ impl Checkpoint {
         let saved = |bytes: Vec<u8>| match &bytes[..] {
             [] => Ok(None),
             _ => match WeightFile::from_bytes(&bytes) {
-                Ok(weights) => Ok(Some(Saved { weights, bytes })),
+                Ok(weights) => Ok(Some(EncodedWeights { weights, bytes })),
                 Err(error) => Err(damaged(&error)),
             },
         };

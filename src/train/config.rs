@@ -1,5 +1,7 @@
 //! What a run is told to do.
 
+use std::mem::discriminant;
+
 use serde::{Deserialize, Serialize};
 
 use super::invalid::ConfigError;
@@ -122,8 +124,8 @@ pub struct Phase {
     pub lambda: f32,
     /// Plies to a stage: wide stages spread value quickly, stages of one ply are the most exact. See [`StageMap::for_set`](crate::eval::StageMap::for_set).
     pub stage_plies: u32,
-    /// Plies before and after a stage whose samples it learns too, less of them the farther they are. 0, or left out, for none.
-    /// Records are learned without.
+    /// Plies before and after a stage whose samples it learns too: of a ply d away, one in d + 1. 0, or left out, for none. Records
+    /// are learned without.
     #[serde(default, skip_serializing_if = "is_zero")]
     pub overlap: u32,
     /// Whether weights are fitted from nothing to all games kept so far before the phase begins; see [`TrainConfig::fit`].
@@ -260,7 +262,7 @@ impl TrainConfig {
         };
         if let Some(fit) = &self.fit {
             fit.check().map_err(|error| ("fit".to_owned(), format!("has a value that makes no sense: {error}")))?;
-            let same = fit.step.numbers() == self.step.numbers();
+            let same = discriminant(&fit.step) == discriminant(&self.step);
             require(same, "fit.step", "has another rule than `step`")?;
             require(self.keep_games, "keep-games", "is false, and weights are fitted to kept games")?;
         }

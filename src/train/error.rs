@@ -6,9 +6,8 @@ use std::path::{Path, PathBuf};
 use super::identity::Difference;
 use super::invalid::ConfigError;
 use crate::fit::FitError;
-use crate::learn::{Diverged, StartError};
+use crate::learn::{Diverged, RecordFileError, StartError};
 use crate::pattern::LayoutError;
-use crate::record::{Format, RecordError};
 use crate::storage::FileError;
 
 /// Why a run cannot begin, or cannot go on. A run that cannot go on leaves its directory as it was.
@@ -102,26 +101,9 @@ pub enum TrainError {
          directory"
     )]
     RecordsChanged(PathBuf),
-    /// A file that holds no records.
-    #[error("cannot read {path} as {format}: {error}")]
-    Records {
-        /// The file.
-        path: PathBuf,
-        /// What it looks like.
-        format: Format,
-        /// What is wrong.
-        error: RecordError,
-    },
-    /// A file without a single record that can be learned.
-    #[error(
-        "nothing in {path}, which looks like {format}, can be learned: no game with a result, no position with a score"
-    )]
-    NoRecords {
-        /// The file.
-        path: PathBuf,
-        /// What it looks like.
-        format: Format,
-    },
+    /// A file of records that cannot be learned.
+    #[error(transparent)]
+    Records(#[from] RecordFileError),
     /// A new run was asked for where one exists.
     #[error("{0} holds a run already, and a new one was asked for. Use another directory or remove it")]
     Exists(PathBuf),

@@ -226,8 +226,8 @@ impl TrainEvent {
             Self::BadRecord { file, reason } => Some(format!("bad {file} {reason}")),
             Self::Records { file, .. } => Some(format!("records {file}")),
             Self::Learned { generation, .. } => Some(format!("learned {generation}")),
-            Self::Fitted { generation, .. } => Some(format!("fitted {generation}")),
-            Self::Gate { generation, fitted, .. } => Some(format!("gate {generation} {fitted}")),
+            Self::Fitted { generation, games, .. } => Some(format!("fitted {generation} {games}")),
+            Self::Gate { generation, fitted, pairs, .. } => Some(format!("gate {generation} {fitted} {pairs:?}")),
             _ => None,
         }
     }

@@ -7,37 +7,48 @@ use super::error::TrainError;
 use super::event::TrainEvent;
 use super::keeper::Halt;
 use super::run::Run;
-use super::state::Saved;
+use super::state::EncodedWeights;
 use crate::fit::{FitError, FitEvent, FitOutcome, FitRequest, GameFiles, fit};
-use crate::learn::Learner;
+use crate::learn::{Learner, Loss};
 use crate::weights::{Provenance, WeightFile};
 
 impl Run<'_> {
     /// Fits the weights that the next generation plays with, and measures them, if it is the first of a phase that wants that.
-    /// Always true.
-    pub(super) fn refit_if_due(&mut self) -> Result<bool, Halt> {
+    pub(super) fn refit_if_due(&mut self) -> Result<(), Halt> {
         let generation = self.state.progress.generation;
         if !self.config.is_refitted_before(generation) {
-            return Ok(true);
+            return Ok(());
         }
         if self.state.progress.refitted != Some(generation) {
-            let (weights, learner) = self.fit()?;
+            let (weights, mut learner) = self.fit()?;
+            // What the fit learned by is not what the run goes on by.
+            learner.set_rule(self.config.step);
+            learner.set_loss(Loss::default());
             self.state.learner = learner;
             self.state.progress.updates = weights.provenance.samples;
             self.state.progress.refitted = Some(generation);
-            self.save()?;
+            self.save_fitted()?;
         }
         if self.state.progress.gated != Some(self.state.stand()) {
             self.gate()?;
         }
-        Ok(true)
+        Ok(())
     }
 
     /// Fits the weights that the run leaves.
     pub(super) fn fit_at_end(&mut self) -> Result<(), Halt> {
         let (weights, _) = self.fit()?;
-        self.state.fitted = Some(Saved::from(weights));
-        self.save()
+        self.state.fitted = Some(EncodedWeights::from(weights));
+        // The last gate may have measured another fit after as many generations, to fewer games.
+        self.state.progress.gated = None;
+        self.save_fitted()
+    }
+
+    /// Saves fitted weights, after which nothing needs to go on with the fit.
+    fn save_fitted(&mut self) -> Result<(), Halt> {
+        self.save()?;
+        let checkpoint = self.keeper.directory.file(FIT);
+        self.keeper.patiently(&checkpoint, |disk| disk.remove(&checkpoint))
     }
 
     /// Fits weights from nothing to all games kept so far.
@@ -60,22 +71,31 @@ impl Run<'_> {
             checkpoint: &checkpoint,
             stop: self.stop,
         };
-        let keeper = &mut self.keeper;
-        let mut last = None;
-        let outcome = fit(&request, &mut |event| match event {
+        let (disk, keeper) = (self.keeper.disk, &mut self.keeper);
+        let (mut last, mut before) = (None, 0.0);
+        let mut on_event = |event: &FitEvent| match event {
+            FitEvent::Start { done, .. } => before = *done,
             FitEvent::Block { done, loss, .. } => keeper.show(&TrainEvent::Fitting { done: *done, loss: *loss }),
             FitEvent::Epoch { loss, held_out, .. } => last = Some((*loss, held_out.clone())),
             FitEvent::NotSaved { reason } => {
                 let file = checkpoint.display().to_string();
                 keeper.show(&TrainEvent::Waiting { file, reason: reason.clone() });
             }
-            FitEvent::Start { .. } => {}
-        });
+        };
+        let mut outcome = fit(&request, &mut on_event);
+        if let Err(FitError::OtherFit(_)) = outcome {
+            // One that was stopped when there were fewer games, or by another configuration.
+            disk.remove(&checkpoint).map_err(TrainError::io(&checkpoint))?;
+            outcome = fit(&request, &mut on_event);
+        }
         let FitOutcome::Finished(mut weights, learner) = outcome.map_err(TrainError::from)? else {
             return Err(Halt::Stopped);
         };
         let seconds = began.elapsed().as_secs_f64();
-        self.state.progress.pace.fit = seconds / games.positions as f64;
+        // A fit that was nearly done says little of how long one takes.
+        if before < 0.9 {
+            self.state.progress.pace.fit = seconds / ((1.0 - before) * games.positions as f64);
+        }
         // What the fit was told stands in the run's configuration too.
         let Provenance { origin, samples, .. } = weights.provenance;
         let run = self.provenance(generation);

@@ -56,7 +56,7 @@ const MOMENT: Duration = Duration::from_millis(100);
 /// Writes the run's files and tells of its events.
 pub(super) struct Keeper<'r> {
     pub directory: RunDirectory,
-    disk: &'r dyn Disk,
+    pub disk: &'r dyn Disk,
     stop: &'r AtomicBool,
     sink: Sink<'r>,
     metrics: Metrics,

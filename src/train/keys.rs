@@ -90,7 +90,7 @@ pub const KEYS: &[Key] = keys! {
         "Games of earlier generations are left out, counted from 0: the first were played knowing nothing.";
     "fit.hold-out" Kind::Whole(0, u32::MAX, "games"), Some("200"), "One game in N is not learned, to measure the loss on; 0 for none.";
     "fit.exact-empties" Kind::Whole(0, 24, "empty squares"), Some("12"), "Positions of recorded games with at most N empty squares are solved.";
-    "fit.record-importance" Kind::Number(0.0, 1.0, "share of a step"), Some("1.0"), "How much a position of a record counts beside one of self-play.";
+    "fit.record-importance" Kind::Number(0.0, 1.0, "share of a step"), Some("1.0"), "How much a position of a record counts beside one of self-play; above 0.";
     "fit.tree-depth" Kind::Whole(0, 8, "plies"), Some("0"),
         "Plies of the searches whose trees are learned beside the games, one search a game, by the weights that play; 0 for none, else 2 or more.";
     "fit.loss" Kind::Table, Some("squared"), "What an error costs.";
@@ -109,7 +109,7 @@ pub const KEYS: &[Key] = keys! {
     "records.exact-empties" Kind::Whole(0, 24, "empty squares"), Some("12"), "Positions of games with at most N empty squares are solved.";
     "records.sha256" Kind::Texts, Some("[]"), "The SHA-256 of each file in hexadecimal; a run fills it in. Other contents are refused.";
     "phases" Kind::Tables, None, "What the generations do, in order.";
-    "phases.generations" Kind::Whole(0, u32::MAX, "generations"), None, "How many; that of the last phase is not looked at: it goes on for ever.";
+    "phases.generations" Kind::Whole(0, u32::MAX, "generations"), None, "How many. Ignored in the last phase, which lasts until the run ends.";
     "phases.games" Kind::Whole(1, 100_000_000, "games"), None, "Games a generation.";
     "phases.lambda" Kind::Number(0.0, 1.0, ""), None, "How far samples trust the game's result (1) rather than the search (0).";
     "phases.stage-plies" Kind::Whole(1, 60, "plies"), None,

@@ -17,7 +17,7 @@ use super::keeper::{Halt, Keeper, Metrics, Sink};
 use super::records;
 use super::request::{Budget, Resume, TrainRequest};
 use super::room::{self, Growth};
-use super::run::{Clock, Run, Saved};
+use super::run::{Clock, LastCheckpoint, Run};
 use super::state::{Progress, RunState};
 use crate::eval::StageMap;
 use crate::learn::Learner;
@@ -70,10 +70,10 @@ pub(super) fn open<'r>(request: &TrainRequest<'r>, sink: Sink<'r>) -> Result<Run
     let known = known(&directory, &state.progress, metrics.generations)?;
     let clock = Clock { started: began, earlier: state.progress.elapsed.max(metrics.elapsed) };
     let budget = budget(request, &metrics, &configs, &state.progress, known, &clock)?;
-    check_room(request, budget, &directory, configs.newest(), &state, is_new)?;
+    check_room(request, budget, &directory, configs.newest(), &layout, &state.progress, is_new)?;
 
     // Nothing was changed until here; nothing that resuming needs can be missing from here on.
-    let saved = Saved { at: Instant::now(), generation: state.progress.generation, newest_is_good: is_newest };
+    let saved = LastCheckpoint { at: Instant::now(), generation: state.progress.generation, newest_is_good: is_newest };
     let keeper = Keeper::new(directory, request.disk, request.stop, sink, metrics);
     let &TrainRequest { games: source, stop, .. } = request;
     let config = configs.at(state.progress.generation).clone();
@@ -243,11 +243,12 @@ fn check_room(
     budget: Budget,
     directory: &RunDirectory,
     config: &TrainConfig,
-    state: &RunState,
+    layout: &Layout,
+    progress: &Progress,
     is_new: bool,
 ) -> Result<(), TrainError> {
-    let games = room::of_games(config, &budget, &state.progress);
-    let needed = games + room::of_state(&state.learner) / if is_new { 1 } else { 3 };
+    let games = room::of_games(config, &budget, progress);
+    let needed = games + room::of_state(config, layout) / if is_new { 1 } else { 3 };
     let room = request.disk.room(directory.path()).map_err(TrainError::io(directory.path()))?;
     if needed > room {
         return Err(TrainError::NoRoom { directory: directory.path().to_owned(), needed, room, games: games > 0 });

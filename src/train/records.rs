@@ -1,24 +1,21 @@
 //! A new run's first lessons: recorded games and scored positions.
 
-use std::path::{Path, PathBuf};
+use std::path::Path;
 use std::sync::atomic::AtomicBool;
 use std::time::Instant;
 
 use sha2::{Digest, Sha256};
 
-use super::config::{RecordsConfig, TrainConfig};
+use super::config::TrainConfig;
 use super::error::TrainError;
 use super::event::TrainEvent;
 use super::keeper::Halt;
 use super::run::Run;
 use super::state::RecordsProgress;
-use crate::learn::{SampleSet, label_all};
-use crate::record::{Format, MAX_BYTES, RecordError, TOLD, read};
+use crate::learn::{RecordFile, SampleSet};
+use crate::record::{MAX_BYTES, RecordError, TOLD};
 use crate::selfplay::Stopped;
 use crate::storage::{hex, read_bounded};
-
-/// Records that are read and labelled at a time.
-const CHUNK: usize = 1 << 12;
 
 /// Samples that are learned together, or a few more. A kill costs the work on no more than these.
 const BLOCK: usize = 1 << 18;
@@ -55,7 +52,10 @@ impl Run<'_> {
         for file in &config.files[done..] {
             let first = self.state.progress.records.read;
             let mut began = Instant::now();
-            let format = read_lessons(file, &config, first, self.stop, |lesson| {
+            let bytes = contents(Path::new(file))?;
+            let mut records =
+                RecordFile::new(Path::new(file), &bytes, first, config.exact_empties).map_err(TrainError::from)?;
+            read_lessons(&mut records, self.stop, |lesson| {
                 self.learn_lesson(file, config.passes, lesson)?;
                 self.state.progress.records.seconds += began.elapsed().as_secs_f64();
                 began = Instant::now();
@@ -64,7 +64,7 @@ impl Run<'_> {
             let RecordsProgress { files, read, left_out, loss, seconds } = self.state.progress.records;
             let positions = loss.samples;
             if positions == 0 {
-                return Err(TrainError::NoRecords { path: file.into(), format }.into());
+                return Err(TrainError::from(records.no_lesson()).into());
             }
             self.state.progress.records = RecordsProgress { files: files + 1, ..RecordsProgress::default() };
             let (file, loss) = (file.clone(), loss.rmse());
@@ -102,38 +102,29 @@ struct Lesson {
     faults: Vec<RecordError>,
 }
 
-/// Reads a file of records from record number `first` on and hands over lessons of some [`BLOCK`] samples until `on_lesson` breaks
-/// off. Each ends with a record, so that reading can begin again after it. Answers with what the file looks like.
+/// Hands over lessons of some [`BLOCK`] samples until `on_lesson` breaks off. Each ends with a record, so that reading can begin again
+/// after it.
 fn read_lessons(
-    file: &str,
-    config: &RecordsConfig,
-    first: u64,
+    records: &mut RecordFile<'_>,
     stop: &AtomicBool,
     mut on_lesson: impl FnMut(Lesson) -> Result<(), Halt>,
-) -> Result<Format, Halt> {
-    let path = PathBuf::from(file);
-    let bytes = contents(&path)?;
-    let format = Format::detect(&bytes);
-    let unreadable = |error| TrainError::Records { path: path.clone(), format, error };
-    let mut records = read(&bytes, format).map_err(unreadable)?.skip(first as usize);
+) -> Result<(), Halt> {
     let mut lesson = Lesson::default();
-    let mut number = first as usize + 1;
     loop {
-        let chunk: Vec<_> = records.by_ref().take(CHUNK).collect();
-        let (at_end, count) = (chunk.is_empty(), chunk.len());
-        for labelled in label_all(chunk, number, config.exact_empties, stop).ok_or(Stopped)? {
+        let labelled = records.next(stop).ok_or(Stopped)?;
+        let at_end = labelled.is_empty();
+        lesson.read += labelled.len() as u64;
+        for labelled in labelled {
             match labelled {
                 Ok(samples) => samples.into_iter().for_each(|sample| lesson.samples.push(sample)),
                 Err(error) => lesson.faults.push(error),
             }
         }
-        number += count;
-        lesson.read += count as u64;
         if at_end || lesson.samples.len() >= BLOCK {
             on_lesson(std::mem::take(&mut lesson))?;
         }
         if at_end {
-            return Ok(format);
+            return Ok(());
         }
     }
 }

@@ -3,15 +3,22 @@
 use super::config::TrainConfig;
 use super::request::Budget;
 use super::state::Progress;
-use crate::learn::Learner;
+use crate::eval::StageMap;
+use crate::pattern::Layout;
 
 /// Bytes of a kept game, with some to spare.
 const GAME: u64 = 150;
 
-/// Bytes that a run needs for its checkpoints and weights, those included that are only there while one replaces another.
-pub(super) fn of_state(learner: &Learner) -> u64 {
-    let (cells, weights) = learner.bytes();
-    3 * (cells + weights) + 4 * weights
+/// Bytes that a run needs for its checkpoints, those of its fits, and weights, those included that are only there while one replaces
+/// another.
+pub(super) fn of_state(config: &TrainConfig, layout: &Layout) -> u64 {
+    let plies = config.phases.iter().map(|phase| phase.stage_plies).chain(config.fit.map(|fit| fit.stage_plies));
+    let stages = plies.map(|plies| StageMap::for_set(plies, layout.set()).count()).max().unwrap_or(0);
+    let number = (layout.weights() * stages) as u64;
+    let weights = size_of::<i16>() as u64 * number;
+    let cells = (size_of::<f32>() * config.step.numbers()) as u64 * number;
+    let of_fits = if config.fit.is_some() { 2 * cells } else { 0 };
+    3 * (cells + weights) + 4 * weights + of_fits
 }
 
 /// Bytes of the games that are still to be played and kept, as far as a number of games or generations limits them.

@@ -36,7 +36,7 @@ pub(super) struct Run<'r> {
     pub keeper: Keeper<'r>,
     pub state: RunState,
     pub clock: Clock,
-    pub saved: Saved,
+    pub saved: LastCheckpoint,
     pub growth: Growth,
     /// Generations that were learned before, where their games are kept: they are learned again whatever the time.
     pub known: u32,
@@ -57,7 +57,7 @@ impl Clock {
 }
 
 /// The newest checkpoint of use in the directory.
-pub(super) struct Saved {
+pub(super) struct LastCheckpoint {
     pub at: Instant,
     /// Generations learned then.
     pub generation: u32,
@@ -69,7 +69,15 @@ impl Run<'_> {
     /// The whole run, from where it is.
     pub(super) fn work(&mut self) -> Result<(), Halt> {
         self.learn_records()?;
-        while self.follow_config() && self.has_budget() && self.refit_if_due()? && self.generation()? {
+        loop {
+            self.follow_config();
+            if !self.has_budget() {
+                break;
+            }
+            self.refit_if_due()?;
+            if !self.generation()? {
+                break;
+            }
             if self.is_gate_due() {
                 self.gate()?;
             } else {
@@ -86,11 +94,10 @@ impl Run<'_> {
         self.tell_end(true)
     }
 
-    /// Takes up the configuration of the generation that is next. Always true.
-    fn follow_config(&mut self) -> bool {
+    /// Takes up the configuration of the generation that is next.
+    fn follow_config(&mut self) {
         self.config = self.configs.at(self.state.progress.generation).clone();
         self.state.learner.set_rule(self.config.step);
-        true
     }
 
     /// Whether a gate comes between two generations. Weights that have not changed are not measured again, and those that are about
@@ -205,7 +212,7 @@ impl Run<'_> {
         let fitted = stand.fitted;
         self.keeper.tell(&TrainEvent::Gate { generation, fitted, best, baseline, pairs, promoted, seconds })?;
         if promoted {
-            self.state.best = Some(state::Saved::from(newest));
+            self.state.best = Some(state::EncodedWeights::from(newest));
         }
         // The checkpoint first: the best weights are part of it, should their file not be written any more.
         self.checkpoint()?;

@@ -6,7 +6,7 @@ use super::checkpoint::Checkpoint;
 use super::directory::{BEST, CHECKPOINT, LAST, PREVIOUS_CHECKPOINT};
 use super::event::TrainEvent;
 use super::keeper::Halt;
-use super::run::{Run, Saved};
+use super::run::{LastCheckpoint, Run};
 use super::state::Stand;
 use crate::weights::{Provenance, WeightFile};
 
@@ -73,7 +73,7 @@ impl Run<'_> {
         self.keeper.replace(CHECKPOINT, &bytes)?;
         let needed = self.saved.generation.saturating_sub(self.config.window - 1);
         let generation = self.state.progress.generation;
-        self.saved = Saved { at: Instant::now(), generation, newest_is_good: true };
+        self.saved = LastCheckpoint { at: Instant::now(), generation, newest_is_good: true };
         self.keeper.replace(LAST, &self.weights().to_bytes())?;
         if !self.config.keep_games {
             for generation in self.keeper.directory.journals()?.into_iter().filter(|&generation| generation < needed) {

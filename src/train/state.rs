@@ -15,20 +15,20 @@ pub(super) struct RunState {
     /// The newest weights, and what the step rule remembers.
     pub learner: Learner,
     /// The best weights so far, if a gate has been.
-    pub best: Option<Saved>,
+    pub best: Option<EncodedWeights>,
     /// The weights fitted to all games at the end, if the run has ended and nothing was played since.
-    pub fitted: Option<Saved>,
+    pub fitted: Option<EncodedWeights>,
     /// Samples of the generations in the window, oldest first.
     pub window: VecDeque<SampleSet>,
 }
 
 /// Weights with the bytes of their file.
-pub(super) struct Saved {
+pub(super) struct EncodedWeights {
     pub weights: WeightFile,
     pub bytes: Vec<u8>,
 }
 
-impl From<WeightFile> for Saved {
+impl From<WeightFile> for EncodedWeights {
     fn from(weights: WeightFile) -> Self {
         Self { bytes: weights.to_bytes(), weights }
     }

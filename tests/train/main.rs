@@ -3,6 +3,7 @@
 mod directory;
 mod disk;
 mod events;
+mod fitting;
 mod stop;
 mod support;
 
@@ -16,6 +17,7 @@ use std::time::Duration;
 use flipside::board::Transcript;
 use flipside::eval::{Calibration, DepthPair};
 use flipside::export::{Engine, encode};
+use flipside::learn::RecordFileError;
 use flipside::record::{Format, convert};
 use flipside::train::{
     BadGames, Budget, GameJob, GameSource, GateConfig, LocalGames, OnGames, Outcome, Played, RecordsConfig, Resume,
@@ -263,7 +265,7 @@ fn records_are_learned_first_and_belong_to_the_run() {
     fs::write(&positions, "f5\n").unwrap();
     stop.store(false, Relaxed);
     let error = train(&request(&config, &folder.path().join("new"), &stop), &mut |_| ()).unwrap_err();
-    assert!(matches!(&error, TrainError::NoRecords { .. }), "{error}");
+    assert!(matches!(&error, TrainError::Records(RecordFileError::NoLesson { .. })), "{error}");
 }
 
 #[test]

@@ -1,0 +1,78 @@
+//! Files of recorded games and scored positions, labelled as they are read.
+
+use std::path::{Path, PathBuf};
+use std::sync::atomic::AtomicBool;
+
+use super::labeller::label_all;
+use super::samples::Sample;
+use crate::record::{Format, RecordError, Records, read};
+
+/// Records that are read and labelled at a time.
+const AT_ONCE: usize = 1 << 12;
+
+/// A file of records that is being labelled.
+pub struct RecordFile<'b> {
+    path: PathBuf,
+    format: Format,
+    records: Records<'b>,
+    /// The number of the next record, from 1.
+    number: usize,
+    exact_empties: u32,
+}
+
+/// A file that is no lesson, and why.
+#[derive(Debug, thiserror::Error)]
+pub enum RecordFileError {
+    /// It cannot be read as what it looks like.
+    #[error("cannot read {} as {format}: {error}", path.display())]
+    Unreadable {
+        /// The file.
+        path: PathBuf,
+        /// What it looks like.
+        format: Format,
+        /// What is wrong.
+        error: RecordError,
+    },
+    /// There is not a single record in it that can be learned.
+    #[error(
+        "nothing in {}, which looks like {format}, can be learned: no game with a result, no position with a score", path.display()
+    )]
+    NoLesson {
+        /// The file.
+        path: PathBuf,
+        /// What it looks like.
+        format: Format,
+    },
+}
+
+impl<'b> RecordFile<'b> {
+    /// The file at a path with its content, after the first `skipped` records; see [`Labeller::new`](super::Labeller::new) for
+    /// `exact_empties`.
+    ///
+    /// # Errors
+    /// [`RecordFileError::Unreadable`].
+    pub fn new(path: &Path, bytes: &'b [u8], skipped: u64, exact_empties: u32) -> Result<Self, RecordFileError> {
+        let (path, format) = (path.to_owned(), Format::detect(bytes));
+        match read(bytes, format) {
+            Ok(records) => {
+                let (records, number) = (Box::new(records.skip(skipped as usize)), skipped as usize + 1);
+                Ok(Self { path, format, records, number, exact_empties })
+            }
+            Err(error) => Err(RecordFileError::Unreadable { path, format, error }),
+        }
+    }
+
+    /// The samples of each of the next records, or why it has none, made on the threads of the current rayon pool; nothing at the
+    /// end. None if `stop` was set before.
+    pub fn next(&mut self, stop: &AtomicBool) -> Option<Vec<Result<Vec<Sample>, RecordError>>> {
+        let records: Vec<_> = self.records.by_ref().take(AT_ONCE).collect();
+        let first = self.number;
+        self.number += records.len();
+        label_all(records, first, self.exact_empties, stop)
+    }
+
+    /// What is wrong with a file of which nothing could be learned.
+    pub fn no_lesson(self) -> RecordFileError {
+        RecordFileError::NoLesson { path: self.path, format: self.format }
+    }
+}

@@ -1,0 +1,62 @@
+//! Fits in the course of a run.
+
+use std::sync::atomic::{AtomicBool, Ordering::Relaxed};
+
+use flipside::fit::FitConfig;
+use flipside::learn::{Decayed, Loss, StepRule};
+use flipside::train::{Budget, Outcome, TrainConfig, TrainEvent, TrainRequest, train};
+
+use crate::support::*;
+
+/// Five generations, of which the last two come after a fit.
+const FIVE: Budget = Budget { seconds: None, generations: Some(5), games: None };
+
+/// Trains in a directory for some generations, with a stop after an event that `wanted` names.
+fn trained(
+    config: &TrainConfig,
+    directory: &std::path::Path,
+    budget: Budget,
+    wanted: fn(&TrainEvent) -> bool,
+) -> Outcome {
+    let stop = AtomicBool::new(false);
+    let request = TrainRequest { budget, ..request(config, directory, &stop) };
+    let sink = &mut |event: &TrainEvent| {
+        if wanted(event) {
+            stop.store(true, Relaxed);
+        }
+    };
+    train(&request, sink).unwrap()
+}
+
+fn never(_: &TrainEvent) -> bool {
+    false
+}
+
+#[test]
+fn what_a_fit_learns_by_is_not_what_the_run_goes_on_by() {
+    let mut config = small(config());
+    let step = StepRule::Decayed(Decayed { rate: 0.5, half: 300.0, floor: 0.2 });
+    config.fit = config.fit.map(|fit| FitConfig { loss: Loss::Huber { beyond: 1.0 }, step, ..fit });
+    config.phases[2].learn = true;
+    let [undisturbed, stopped] = [(); 2].map(|()| tempfile::tempdir().unwrap());
+    assert_eq!(trained(&config, undisturbed.path(), FIVE, never), Outcome::Finished);
+    let at_fit = |event: &TrainEvent| matches!(event, TrainEvent::Fitted { generation: 3, .. });
+    assert_eq!(trained(&config, stopped.path(), FIVE, at_fit), Outcome::Stopped);
+    assert_eq!(trained(&config, stopped.path(), FIVE, never), Outcome::Finished);
+    assert_eq!(weights(stopped.path()), weights(undisturbed.path()));
+}
+
+#[test]
+fn a_fit_that_was_stopped_does_not_keep_a_run_from_more_games() {
+    let config = small(config());
+    let [undisturbed, stopped] = [(); 2].map(|()| tempfile::tempdir().unwrap());
+    assert_eq!(trained(&config, undisturbed.path(), FIVE, never), Outcome::Finished);
+    // Stopped in the fit that ends the shorter run.
+    let in_last_fit = |event: &TrainEvent| matches!(event, TrainEvent::Fitting { .. });
+    let three = Budget { generations: Some(3), ..FIVE };
+    assert_eq!(trained(&config, stopped.path(), three, in_last_fit), Outcome::Stopped);
+    assert!(stopped.path().join("fit.part").exists());
+    assert_eq!(trained(&config, stopped.path(), FIVE, never), Outcome::Finished);
+    assert_eq!(weights(stopped.path()), weights(undisturbed.path()));
+    assert!(!stopped.path().join("fit.part").exists());
+}
