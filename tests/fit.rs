@@ -423,6 +423,7 @@ fn configurations_without_sense_are_refused_and_defaults_stay_unsaid() {
         ("tree-depth = 1", "tree-depth"),
         ("tree-depth = 9", "tree-depth"),
         ("loss = { kind = 'huber', beyond = -1.0 }", "loss.beyond"),
+        ("loss = { kind = 'cross-entropy', scale = 0.0 }", "loss.scale"),
     ] {
         let error = toml::from_str::<FitConfig>(text).unwrap().check().unwrap_err().to_string();
         assert!(error.contains(key), "{error}");

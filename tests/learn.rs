@@ -138,15 +138,24 @@ impl Naive {
         features
     }
 
-    /// One sample by the decayed rule and Huber's loss; features that occur twice move once.
-    fn learn(&mut self, features: &[(usize, String)], sample: &Sample, rule: Decayed, beyond: f64) -> f64 {
+    /// One sample by the decayed rule; features that occur twice move once.
+    fn learn(&mut self, features: &[(usize, String)], sample: &Sample, rule: Decayed, loss: Loss) -> f64 {
         let [rate, half, floor] = [rule.rate, rule.half, rule.floor].map(f64::from);
         let value: f64 = features.iter().map(|feature| self.weights.entry(feature.clone()).or_default().0).sum();
-        let error = f64::from(sample.target.discs()) - value;
+        let target = f64::from(sample.target.discs());
+        let error = target - value;
         if sample.bound == Bound::Lower && error <= 0.0 || sample.bound == Bound::Upper && error >= 0.0 {
             return 0.0;
         }
-        let pull = f64::from(sample.importance.share()) * error.clamp(-beyond, beyond);
+        let wins = |discs: f64, scale: f64| 1.0 / (1.0 + (-2.0 * discs / scale).exp());
+        let pull = match loss {
+            Loss::Squared => error,
+            Loss::Huber { beyond } => error.clamp(-f64::from(beyond), beyond.into()),
+            Loss::CrossEntropy { scale } => {
+                2.0 * f64::from(scale) * (wins(target, scale.into()) - wins(value, scale.into()))
+            }
+        };
+        let pull = f64::from(sample.importance.share()) * pull;
         let mut moved = features.to_vec();
         moved.sort();
         moved.dedup();
@@ -175,6 +184,7 @@ fn bounds_importance_and_the_loss_do_what_they_say() {
         samples.push(Sample { bound, importance, ..*sample });
     }
     compare_with_naive(&samples, Loss::Huber { beyond: 5.0 });
+    compare_with_naive(&samples, Loss::CrossEntropy { scale: 20.0 });
     assert_eq!(Importance::new(1.0), Some(Importance::FULL));
     assert!(Importance::FULL.share() == 1.0 && Importance::new(1e-9).unwrap().share() > 0.0);
     assert!([0.0, -1.0, 1.1, f32::NAN].iter().all(|&share| Importance::new(share).is_none()));
@@ -186,24 +196,20 @@ fn compare_with_naive(samples: &SampleSet, loss: Loss) {
     let rule = Decayed { rate: 0.8, half: 20.0, floor: 0.1 };
     let mut learner = Learner::new(layout, stages.clone(), StepRule::Decayed(rule));
     learner.set_loss(loss);
-    let beyond = match loss {
-        Loss::Squared => f64::INFINITY,
-        Loss::Huber { beyond } => f64::from(beyond),
-    };
     let mut naive = Naive::default();
     for _ in 0..2 {
-        let loss = learner.pass(samples, 1.0).unwrap();
+        let found = learner.pass(samples, 1.0).unwrap();
         let mut squared = 0.0;
         for stage in 0..stages.count() {
             for sample in samples.of_stage(&stages, stage, 0) {
                 let features = Naive::features(&set, stage, &sample.position);
-                let error = naive.learn(&features, sample, rule, beyond);
+                let error = naive.learn(&features, sample, rule, loss);
                 squared += error * error;
             }
         }
-        assert_eq!(loss.samples, samples.len() as u64);
+        assert_eq!(found.samples, samples.len() as u64);
         let rmse = (squared / samples.len() as f64).sqrt();
-        assert!((loss.rmse() - rmse).abs() < 1e-3, "{} {rmse}", loss.rmse());
+        assert!((found.rmse() - rmse).abs() < 1e-3, "{} {rmse}", found.rmse());
     }
     let evaluator = PatternEvaluator::new(&learner.model()).unwrap();
     for empties in 0..=60 {

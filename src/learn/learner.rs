@@ -366,11 +366,12 @@ fn learn_sample<const NUMBERS: usize>(
         *copy = cells[weight as usize];
         partial[i % 4] += copy[0];
     }
-    let error = sample.target.discs() - ((partial[0] + partial[1]) + (partial[2] + partial[3]));
+    let (target, value) = (sample.target.discs(), (partial[0] + partial[1]) + (partial[2] + partial[3]));
+    let error = target - value;
     if sample.bound.allows(error) {
         return 0.0;
     }
-    let pull = sample.importance.share() * loss.pull(error);
+    let pull = sample.importance.share() * loss.pull(target, value);
     for copy in copies.iter_mut() {
         step.apply(copy, pull);
     }

@@ -16,15 +16,23 @@ pub enum Loss {
         /// Where the square ends, in discs.
         beyond: f32,
     },
+    /// The cross entropy of two chances to win, that of the target and that of the value, where a value of v discs wins with
+    /// (1 + tanh(v / scale)) / 2: an error matters where the game is close.
+    CrossEntropy {
+        /// Discs ahead with which 88% of games are won.
+        scale: f32,
+    },
 }
 
 impl Loss {
-    /// The pull of an error, in discs: half the derivative of the square, where the loss is one.
+    /// How hard a target pulls at a value, both in discs: half the derivative of the loss, so scaled that a small error near 0 discs pulls
+    /// by itself.
     #[inline]
-    pub fn pull(self, error: f32) -> f32 {
+    pub fn pull(self, target: f32, value: f32) -> f32 {
         match self {
-            Self::Squared => error,
-            Self::Huber { beyond } => error.clamp(-beyond, beyond),
+            Self::Squared => target - value,
+            Self::Huber { beyond } => (target - value).clamp(-beyond, beyond),
+            Self::CrossEntropy { scale } => scale * (libm::tanhf(target / scale) - libm::tanhf(value / scale)),
         }
     }
 
@@ -33,9 +41,11 @@ impl Loss {
     /// # Errors
     /// The first parameter that does not.
     pub fn check(self) -> Result<(), (&'static str, f32, &'static str)> {
-        match self {
-            Self::Huber { beyond } if !(beyond > 0.0 && beyond.is_finite()) => Err(("loss.beyond", beyond, "above 0")),
-            Self::Squared | Self::Huber { .. } => Ok(()),
-        }
+        let (key, number) = match self {
+            Self::Squared => return Ok(()),
+            Self::Huber { beyond } => ("loss.beyond", beyond),
+            Self::CrossEntropy { scale } => ("loss.scale", scale),
+        };
+        if number > 0.0 && number.is_finite() { Ok(()) } else { Err((key, number, "above 0")) }
     }
 }

@@ -316,8 +316,10 @@ pub fn origin(layers: &[(String, toml::Table)], key: &str) -> String {
 fn overlay(base: &mut toml::Table, layer: &toml::Table) {
     for (key, value) in layer {
         match (base.get_mut(key), value) {
-            // A rule of another name has other keys: nothing of the old one may stay.
-            (Some(toml::Value::Table(below)), toml::Value::Table(above)) if !above.contains_key("rule") => {
+            // A rule or loss of another name has other keys: nothing of the old one may stay.
+            (Some(toml::Value::Table(below)), toml::Value::Table(above))
+                if !["rule", "kind"].iter().any(|name| above.contains_key(*name)) =>
+            {
                 overlay(below, above);
             }
             _ => {

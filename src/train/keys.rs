@@ -94,8 +94,10 @@ pub const KEYS: &[Key] = keys! {
     "fit.tree-depth" Kind::Whole(0, 8, "plies"), Some("0"),
         "Plies of the searches whose trees are learned beside the games, one search a game, by the weights that play; 0 for none, else 2 or more.";
     "fit.loss" Kind::Table, Some("squared"), "What an error costs.";
-    "fit.loss.kind" Kind::OneOf(&["squared", "huber"]), Some("squared"), "`squared`: its square. `huber`: its square, and from `beyond` on no more than in proportion.";
-    "fit.loss.beyond" Kind::Positive, Some("not with `squared`"), "Only with `huber`: the error in discs from which on it costs in proportion.";
+    "fit.loss.kind" Kind::OneOf(&["squared", "huber", "cross-entropy"]), Some("squared"),
+        "`squared`: its square. `huber`: its square, and from `beyond` on no more than in proportion. `cross-entropy`: that of the chances to win.";
+    "fit.loss.beyond" Kind::Positive, Some("none"), "Only with `huber`: the error in discs from which on it costs in proportion.";
+    "fit.loss.scale" Kind::Positive, Some("none"), "Only with `cross-entropy`: v discs win with a chance of (1 + tanh(v / scale)) / 2.";
     "fit.step" Kind::Table, Some("as below"), "As `step`, of the same rule.";
     "fit.step.rule" Kind::OneOf(RULES), Some("\"decayed\""), "As `step.rule`.";
     "fit.step.rate" Kind::Positive, Some("1.0"), "As `step.rate`.";
