@@ -17,8 +17,9 @@ use crate::record::{MAX_BYTES, TOLD};
 use crate::storage::{hex, read_bounded};
 
 impl GameFiles {
-    /// The games of runs (the files in their folder `games`, in the order of the generations), of files of kept games, and of files of
-    /// records in any format that [`read`](crate::record::read) knows. Kept games of generations before the configuration's first are left out.
+    /// The games of runs (the files in their folder `games`, in the order of the generations), of files of kept games, and of files
+    /// of records in any format that [`read`](crate::record::read) knows. Kept games of generations before the configuration's
+    /// first are left out.
     ///
     /// All is read and checked; where a crash cut off the last frame of a file of kept games, the frames before it count. Records are
     /// labelled now, their samples kept in a temporary file in `folder`. `None` if `stop` was set before the end.
