@@ -5,8 +5,8 @@ use std::sync::atomic::{AtomicUsize, Ordering::Relaxed};
 use std::sync::mpsc::{SyncSender, sync_channel};
 use std::thread;
 
-use super::error::{CliError, Context};
-use crate::report::text::counted;
+use super::error::CliError;
+use super::session::start_threads;
 
 /// Does `work` for each item on a number of threads, each with a worker of its own, and hands the results to `take` in the order of
 /// the items, each as soon as it and those before it are there.
@@ -50,9 +50,7 @@ fn on_threads_of_kind<T: Sync, W, R: Send>(
         let (sender, results) = sync_channel(threads);
         for _ in 0..threads.min(items.len()) {
             let sender = sender.clone();
-            let spawned = kind().spawn_scoped(scope, || run(sender));
-            let spawned = spawned.map(drop).context(|| format!("cannot start {}", counted(threads as u64, "thread")));
-            spawned.map_err(|error| error.hint("Try a smaller --threads."))?;
+            start_threads(threads, |_| kind().spawn_scoped(scope, || run(sender)))?;
         }
         drop(sender);
         let mut early = BTreeMap::new();

@@ -89,10 +89,10 @@ impl CommonArguments {
 ///
 /// # Errors
 /// The system has no more threads for us.
-pub fn start_threads<T>(
-    threads: usize,
-    start: impl FnOnce(usize) -> Result<T, rayon::ThreadPoolBuildError>,
-) -> Result<T, CliError> {
+pub fn start_threads<T, E>(threads: usize, start: impl FnOnce(usize) -> Result<T, E>) -> Result<T, CliError>
+where
+    Result<T, E>: Context<T>,
+{
     let started = start(threads).context(|| format!("cannot start {}", counted(threads as u64, "thread")));
     started.map_err(|error| error.hint("Try a smaller --threads."))
 }

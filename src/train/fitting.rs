@@ -9,7 +9,7 @@ use super::keeper::Halt;
 use super::run::Run;
 use super::state::EncodedWeights;
 use crate::fit::{FitError, FitEvent, FitOutcome, FitRequest, GameFiles, fit};
-use crate::learn::{Learner, Loss};
+use crate::learn::Learner;
 use crate::weights::{Provenance, WeightFile};
 
 impl Run<'_> {
@@ -20,10 +20,7 @@ impl Run<'_> {
             return Ok(());
         }
         if self.state.progress.refitted != Some(generation) {
-            let (weights, mut learner) = self.fit()?;
-            // What the fit learned by is not what the run goes on by.
-            learner.set_rule(self.config.step);
-            learner.set_loss(Loss::default());
+            let (weights, learner) = self.fit()?;
             self.state.learner = learner;
             self.state.progress.updates = weights.provenance.samples;
             self.state.progress.refitted = Some(generation);

@@ -16,7 +16,7 @@ use super::room::Growth;
 use super::source::GameSource;
 use super::state::{self, RunState};
 use crate::eval::StageMap;
-use crate::learn::SampleSet;
+use crate::learn::{Loss, SampleSet};
 use crate::pattern::Layout;
 use crate::selfplay::Stopped;
 
@@ -97,7 +97,6 @@ impl Run<'_> {
     /// Takes up the configuration of the generation that is next.
     fn follow_config(&mut self) {
         self.config = self.configs.at(self.state.progress.generation).clone();
-        self.state.learner.set_rule(self.config.step);
     }
 
     /// Whether a gate comes between two generations. Weights that have not changed are not measured again, and those that are about
@@ -126,10 +125,14 @@ impl Run<'_> {
         let generation = self.state.progress.generation;
         let phase = *self.config.phase(generation);
         let stages = StageMap::for_set(phase.stage_plies, self.layout.set());
-        if &stages != self.state.learner.stages() {
-            self.state.learner.set_stages(stages);
+        let learner = &mut self.state.learner;
+        if &stages != learner.stages() {
+            learner.set_stages(stages);
         }
-        self.state.learner.set_overlap(phase.overlap);
+        learner.set_overlap(phase.overlap);
+        // The learner may come from a fit, with the rule and the loss of that.
+        learner.set_rule(self.config.step);
+        learner.set_loss(Loss::default());
         self.growth.enter(self.config.phase_number(generation), self.clock.elapsed());
         let began = Instant::now();
         let Some(newest) = self.play(generation, &phase)? else { return Ok(false) };

@@ -2,6 +2,7 @@
 
 use std::collections::HashMap;
 use std::fs;
+use std::path::Path;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering::Relaxed};
 
 use flipside::board::{Position, canonical};
@@ -9,6 +10,23 @@ use flipside::book::{Book, Grow, GrowthEnd, Keep, Leaf, Link, check, links, prun
 use flipside::eval::Score;
 
 use crate::support::*;
+
+/// Lets a book grow, stopped after some searches again and again; answers how often.
+fn grow_with_stops(path: &Path, positions: u64, most_searches: u64) -> u32 {
+    let mut stops = 0;
+    loop {
+        let (stop, searches) = (AtomicBool::new(false), AtomicU64::new(0));
+        let mut book = Book::edit_or_create(path).unwrap();
+        let grow = Grow { weights: WEIGHTS, positions: Some(positions), stop: &stop, enough: &NEVER };
+        let progress = |_: &_| stop.store(searches.fetch_add(1, Relaxed) > most_searches, Relaxed);
+        if grow.run(&mut book, || searcher(2), progress).unwrap() == GrowthEnd::Done {
+            return stops;
+        }
+        stops += 1;
+        drop(book);
+        assert!(check(path).unwrap().is_none());
+    }
+}
 
 #[test]
 fn a_grown_book_is_the_same_on_any_number_of_threads_and_after_any_stops() {
@@ -26,19 +44,7 @@ fn a_grown_book_is_the_same_on_any_number_of_threads_and_after_any_stops() {
 
     // Stopped after any number of searches, again and again.
     let (_folder, path) = place();
-    let mut stops = 0;
-    loop {
-        let (stop, searches) = (AtomicBool::new(false), AtomicU64::new(0));
-        let mut book = Book::edit_or_create(&path).unwrap();
-        let grow = Grow { weights: WEIGHTS, positions: Some(600), stop: &stop, enough: &NEVER };
-        let progress = |_: &_| stop.store(searches.fetch_add(1, Relaxed) > 190, Relaxed);
-        if grow.run(&mut book, || searcher(2), progress).unwrap() == GrowthEnd::Done {
-            break;
-        }
-        stops += 1;
-        drop(book);
-        assert!(check(&path).unwrap().is_none());
-    }
+    let stops = grow_with_stops(&path, 600, 190);
     assert!(stops > 2 && fs::read(&path).unwrap() == books[0]);
 }
 
@@ -51,17 +57,7 @@ fn games_that_were_added_are_searched_to_the_same_bytes_after_any_stops() {
     let stopped = folder.path().join("stopped.fsb");
     fs::copy(&path, &stopped).unwrap();
     assert_eq!(grow(&path, 1, 2, &NEVER), GrowthEnd::Done);
-    let mut stops = 0;
-    loop {
-        let (stop, searches) = (AtomicBool::new(false), AtomicU64::new(0));
-        let mut book = Book::edit(&stopped).unwrap();
-        let grow = Grow { weights: WEIGHTS, positions: Some(1), stop: &stop, enough: &NEVER };
-        let progress = |_: &_| stop.store(searches.fetch_add(1, Relaxed) > 700, Relaxed);
-        if grow.run(&mut book, || searcher(2), progress).unwrap() == GrowthEnd::Done {
-            break;
-        }
-        stops += 1;
-    }
+    let stops = grow_with_stops(&stopped, 1, 700);
     assert!(stops > 2 && fs::read(&stopped).unwrap() == fs::read(&path).unwrap());
     let mut book = Book::edit(&path).unwrap();
     let mut searched = 0;
