@@ -169,7 +169,7 @@ fn moved(a: &Model, b: &Model, stages: &StageMap, session: &Session) -> Model {
     if cut > 0 {
         session.say(format_args!("{cut} differences are larger than weights can be, and are shown smaller"));
     }
-    Model { set: a.set.clone(), stages: stages.clone(), scale: a.scale, weights }
+    Model { set: a.set.clone(), stages: stages.clone(), scale: a.scale, weights, hidden: None }
 }
 
 #[cfg(test)]

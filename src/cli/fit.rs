@@ -82,6 +82,10 @@ pub struct FitArguments {
     #[arg(long, value_name = "N", requires = "teacher")]
     tree_depth: Option<u32>,
 
+    /// Learn a small hidden layer beside the sum of weights: stronger at equal depth, slower, and for flipside alone
+    #[arg(long)]
+    hidden_layer: bool,
+
     /// Begin with these weights instead of from nothing
     #[arg(long, value_name = "FILE")]
     from: Option<EvaluatorChoice>,
@@ -161,6 +165,7 @@ impl FitArguments {
             config.tree_depth = TREE_DEPTH;
         }
         config.tree_depth = self.tree_depth.unwrap_or(config.tree_depth);
+        config.hidden_layer |= self.hidden_layer;
         config.block = self.memory.map_or(config.block, |megabytes| megabytes * POSITIONS_PER_MB);
         Ok(config)
     }

@@ -2,6 +2,7 @@
 
 use serde::{Deserialize, Serialize};
 
+use super::hidden::HiddenLayer;
 use crate::board::Position;
 use crate::pattern::{Layout, LayoutError, PatternSet};
 
@@ -112,6 +113,8 @@ pub struct Model {
     pub scale: u16,
     /// The weights by stage, each stage in the order of [`Layout`]'s weights, for the player to move.
     pub weights: Vec<Vec<i16>>,
+    /// What the value has beside the sum of weights, if it is no mere sum.
+    pub hidden: Option<HiddenLayer>,
 }
 
 /// A model whose parts do not fit.
@@ -144,6 +147,20 @@ pub enum ModelError {
         /// The pattern set's.
         expected: usize,
     },
+    /// A hidden layer for other stages.
+    #[error("the hidden layer is of other stages than the weights")]
+    HiddenStages,
+    /// A hidden layer of another number of rows than the pattern set has weights.
+    #[error("the hidden layer has {found} rows where the pattern set has {expected} weights")]
+    HiddenRows {
+        /// Its rows.
+        found: usize,
+        /// The pattern set's weights.
+        expected: usize,
+    },
+    /// A bias that could make sums overflow.
+    #[error("a bias of the hidden layer is beyond plus or minus {}", HiddenLayer::MAX_BIAS)]
+    HiddenBias,
 }
 
 impl Model {
@@ -154,7 +171,7 @@ impl Model {
     pub fn zero(set: &PatternSet, stages: &StageMap, scale: u16) -> Result<Self, ModelError> {
         let layout = Layout::new(set)?;
         let weights = vec![vec![0; layout.weights()]; stages.count()];
-        let model = Self { set: set.clone(), stages: stages.clone(), scale, weights };
+        let model = Self { set: set.clone(), stages: stages.clone(), scale, weights, hidden: None };
         model.check(&layout)?;
         Ok(model)
     }
@@ -176,7 +193,7 @@ impl Model {
                 return Err(ModelError::WeightCount { stage, found: weights.len(), expected: layout.weights() });
             }
         }
-        Ok(())
+        self.hidden.as_ref().map_or(Ok(()), |hidden| hidden.check(self.weights.len(), layout.weights()))
     }
 }
 

@@ -1,11 +1,12 @@
-//! The pattern evaluator: a sum of table entries.
-#![allow(unsafe_code)] // One unchecked table access, the innermost of the program; see `sum_lanes`.
+//! The pattern evaluator: a sum of table entries, and a hidden layer over rows of them if the model has one.
+#![allow(unsafe_code)] // Two unchecked table accesses, the innermost of the program; see `sum_lanes` and `Rows::value`.
 
 use std::sync::Arc;
 
 use rayon::prelude::*;
-use wide::i32x8;
+use wide::{i16x16, i32x8};
 
+use super::hidden::{Head, HiddenLayer, Row, UNITS};
 use super::model::{Model, ModelError};
 use super::{Calibration, Evaluator, Score};
 use crate::board::{Bitboard, Position, Square};
@@ -41,7 +42,28 @@ pub struct PatternEvaluator {
     mobilities: Option<[usize; 2]>,
     /// The first entries of the scalars that neither `mobilities` nor `phases` cover.
     scalars: Vec<(Scalar, usize)>,
+    hidden: Option<Rows>,
     calibration: Option<Calibration>,
+}
+
+/// A hidden layer made ready: its rows lie as the weights do.
+#[derive(Clone, Debug)]
+struct Rows {
+    /// By the number of empty squares.
+    phases: Box<[RowPhase; 65]>,
+    /// [`MARGIN`] unused rows, `stride` rows for each table of them, [`MARGIN`] unused rows.
+    table: Vec<Row>,
+    stride: usize,
+}
+
+/// What the number of empty squares alone decides of a hidden layer.
+#[derive(Clone, Copy, Debug)]
+struct RowPhase {
+    /// Where the rows, with a margin on either side, start in the table.
+    at: usize,
+    /// The biases and the rows of [`Scalar::Constant`] and [`Scalar::Parity`].
+    base: [i16; UNITS],
+    head: Head,
 }
 
 /// Lanes of a vector of entries.
@@ -102,8 +124,9 @@ impl PatternEvaluator {
             Phase { at, base: weight(Scalar::Constant, 0) + weight(Scalar::Parity, empties % 2) }
         };
         let phases = Box::new(std::array::from_fn(phase));
+        let hidden = model.hidden.as_ref().map(|hidden| Rows::new(hidden, model, &layout));
         let (origins, scale) = (Box::new(bytemuck::cast(origins)), i32::from(model.scale));
-        Ok(Self { layout, scale, phases, table, stride, origins, mobilities, scalars, calibration: None })
+        Ok(Self { layout, scale, phases, table, stride, origins, mobilities, scalars, hidden, calibration: None })
     }
 
     /// The same with the calibration of its model, if there is one.
@@ -116,7 +139,7 @@ impl PatternEvaluator {
         &self.layout
     }
 
-    /// The sum of the position's weights in the model's own units, before scaling and clamping.
+    /// The sum of the position's weights and what the hidden layer adds, in the model's own units, before scaling and clamping.
     #[inline]
     pub fn sum(&self, position: &Position, state: &PatternState) -> i32 {
         let seen =
@@ -163,7 +186,10 @@ impl PatternEvaluator {
         for &(scalar, first) in &self.scalars {
             sum += i32::from(table[MARGIN + first + scalar.of(seen)]);
         }
-        sum
+        match &self.hidden {
+            Some(rows) => sum + rows.value(entries, seen, self.mobilities, &self.scalars),
+            None => sum,
+        }
     }
 
     /// A sum as a score, not yet limited.
@@ -172,6 +198,76 @@ impl PatternEvaluator {
         // The common scale needs no arithmetic.
         Score(if self.scale == Score::DISC { sum } else { rescale(sum, self.scale) })
     }
+}
+
+impl Rows {
+    /// The rows of a model's hidden layer, the model checked.
+    fn new(hidden: &HiddenLayer, model: &Model, layout: &Layout) -> Self {
+        let stride = layout.slots() + 1;
+        let rows = stride * hidden.rows.len();
+        let mut table = vec![Row::default(); MARGIN + rows + MARGIN];
+        prefer_huge_pages(&mut table);
+        let of_number = table[MARGIN..MARGIN + rows].par_chunks_exact_mut(stride).zip(&hidden.rows);
+        of_number.for_each(|(table, rows)| {
+            let rows = layout.weight_of_slot().iter().map(|&weight| rows[weight as usize]);
+            table.iter_mut().zip(rows).for_each(|(slot, row)| *slot = row);
+        });
+        let phase = |empties: usize| {
+            let stage = model.stages.of_empties(empties as u32);
+            let (at, head) = (stride * usize::from(hidden.rows_of_stage[stage]), hidden.heads[stage]);
+            let mut base = head.bias;
+            for &(scalar, first) in layout.scalars() {
+                match scalar {
+                    Scalar::Constant => add(&mut base, &table[at + MARGIN + first]),
+                    Scalar::Parity => add(&mut base, &table[at + MARGIN + first + empties % 2]),
+                    _ => {}
+                }
+            }
+            RowPhase { at, base, head }
+        };
+        Self { phases: Box::new(std::array::from_fn(phase)), table, stride }
+    }
+
+    /// What the layer adds for the entries of a position's lanes and scalars.
+    #[inline(never)]
+    fn value<const USED: usize>(
+        &self,
+        entries: &[i32x8; USED],
+        seen: &Seen,
+        mobilities: Option<[usize; 2]>,
+        scalars: &[(Scalar, usize)],
+    ) -> i32 {
+        let RowPhase { at, base, head } = &self.phases[seen.position.empties() as usize];
+        let table = &self.table[*at..at + self.stride + 2 * MARGIN];
+        let row_of = |entry: i32| {
+            debug_assert!((MARGIN..MARGIN + self.stride).contains(&(entry as usize)));
+            // SAFETY: as in `sum_lanes`, `entry` is below `stride + 2 * MARGIN`, the length of `table`.
+            unsafe { *table.get_unchecked(entry as usize) }
+        };
+        let mut pairs = i16x16::ZERO;
+        for &[a, b, c, d, e, f, g, h] in entries.iter().map(i32x8::as_array) {
+            for [one, other] in [[a, b], [c, d], [e, f], [g, h]] {
+                pairs += i16x16::from_i8x16(bytemuck::cast([row_of(one), row_of(other)]));
+            }
+        }
+        let [even, odd]: [[i16; UNITS]; 2] = bytemuck::cast(pairs);
+        let mut sums: [i16; UNITS] = std::array::from_fn(|unit| base[unit] + even[unit] + odd[unit]);
+        if let Some(firsts) = mobilities {
+            for (first, moves) in firsts.into_iter().zip(seen.moves) {
+                add(&mut sums, &table[MARGIN + first + (moves.count_ones() as usize).min(63)]);
+            }
+        }
+        for &(scalar, first) in scalars {
+            add(&mut sums, &table[MARGIN + first + scalar.of(seen)]);
+        }
+        head.value(&sums)
+    }
+}
+
+/// Adds a row to sums, which have room for it whatever it is (`HiddenLayer::MAX_BIAS`).
+#[inline]
+fn add(sums: &mut [i16; UNITS], row: &Row) {
+    sums.iter_mut().zip(row).for_each(|(sum, &number)| *sum += i16::from(number));
 }
 
 impl Evaluator for PatternEvaluator {
@@ -221,8 +317,8 @@ impl Evaluator for PatternEvaluator {
     }
 }
 
-/// A sum in 1/`scale` disc as a score, rounded to the nearest, halves away from zero. A sum of 64 patterns and all scalars, an
-/// `i16` each, leaves room for the factor.
+/// A sum in 1/`scale` disc as a score, rounded to the nearest, halves away from zero. A sum of 64 patterns, all scalars and the
+/// units of a hidden layer, an `i16` each, leaves room for the factor.
 fn rescale(sum: i32, scale: i32) -> i32 {
     let scaled = sum * Score::DISC;
     (scaled + scale / 2 * scaled.signum()) / scale
@@ -267,7 +363,7 @@ mod tests {
     #[test]
     fn every_possible_sum_is_rescaled_to_the_nearest() {
         // As many features as a set may have, each with the largest weight.
-        let max = ((LANES + Scalar::ALL.len()) as i32) << 15;
+        let max = ((LANES + Scalar::ALL.len() + UNITS) as i32) << 15;
         for scale in [1, 2, 99, 100, 127, 1000, 65_535] {
             for sum in -max..=max {
                 let (exact, scale) = (i64::from(sum) * 128, i64::from(scale));

@@ -136,6 +136,6 @@ impl Engine {
     pub(super) fn model(self, stages: &[Vec<i16>]) -> Model {
         let map = StageMap::grouped(|empties| &stages[self.stage_of(empties)]);
         let weights = (0..map.count()).map(|stage| stages[self.stage_of(map.empties_of(stage)[0])].clone());
-        Model { set: self.set(), scale: self.scale(), weights: weights.collect(), stages: map }
+        Model { set: self.set(), scale: self.scale(), weights: weights.collect(), stages: map, hidden: None }
     }
 }

@@ -32,12 +32,15 @@ pub(super) struct Checkpoint {
     /// By stage, each weight's numbers.
     #[serde(with = "blob::each")]
     pub cells: Vec<Vec<f32>>,
+    /// The hidden layer's numbers; empty where there is none.
+    #[serde(with = "blob::each")]
+    pub hidden: Vec<Vec<f32>>,
 }
 
 const CONTAINER: Container = Container {
     what: "flipside fit in progress",
     magic: *b"\x89FSP\r\n\x1a\n",
-    version: 2,
+    version: 3,
     limit: 1 << 30,
     packing: Packing::Plain,
 };

@@ -32,6 +32,9 @@ pub struct FitConfig {
     pub record_importance: f32,
     /// Plies of the searches whose trees are learned beside the games; 0 for none.
     pub tree_depth: u32,
+    /// Whether the value has a [hidden layer](crate::eval::HiddenLayer) beside the sum of weights. Only flipside evaluates such weights.
+    #[serde(skip_serializing_if = "std::ops::Not::not")]
+    pub hidden_layer: bool,
     /// What an error costs.
     #[serde(skip_serializing_if = "is_squared")]
     pub loss: Loss,
@@ -68,6 +71,7 @@ impl Default for FitConfig {
             exact_empties: EXACT_EMPTIES,
             record_importance: 1.0,
             tree_depth: 0,
+            hidden_layer: false,
             loss: Loss::default(),
             step: StepRule::Decayed(Decayed { rate: 1.0, half: 100.0, floor: 0.0003 }),
         }

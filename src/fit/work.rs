@@ -5,8 +5,6 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering::Relaxed};
 use std::time::Instant;
 
-use sha2::{Digest, Sha256};
-
 use super::checkpoint::Checkpoint;
 use super::config::{FitConfig, FitConfigError};
 use super::games::{GameFiles, GameFilesError};
@@ -16,7 +14,7 @@ use crate::eval::{ModelError, StageMap};
 use crate::games::MAX_GAMES;
 use crate::learn::{Diverged, Learner, LearnerState, PassLoss, SampleSet, StartError, Validation};
 use crate::pattern::{Layout, LayoutError, PatternSet};
-use crate::storage::{FileError, hex};
+use crate::storage::FileError;
 use crate::weights::{Provenance, WeightFile};
 
 /// Seconds between checkpoints: writing one takes a second or two, and this is what a crash costs.
@@ -107,6 +105,9 @@ pub enum FitError {
     /// The weights to begin with.
     #[error("cannot begin with these weights: {0}")]
     From(StartError),
+    /// Weights with a hidden layer to begin with, and none wanted.
+    #[error("the weights to begin with have a hidden layer: `hidden-layer = true` (`--hidden-layer`) goes on with it")]
+    HiddenLayer,
     /// A depth and no weights, or weights and no depth.
     #[error("`tree-depth` and a teacher belong together: the one says how deep the other searches")]
     Teacher,
@@ -191,7 +192,7 @@ struct Work<'r> {
     layout: Arc<Layout>,
     teacher: Option<Teacher>,
     learner: Learner,
-    /// Its cells stay empty until it is written.
+    /// Its cells and hidden layer stay empty until it is written.
     state: Checkpoint,
 }
 
@@ -217,12 +218,15 @@ impl<'r> Work<'r> {
                 if !same {
                     return Err(other());
                 }
-                let cells = std::mem::take(&mut state.cells);
-                let learner = Learner::from_state(layout.clone(), config.step, LearnerState { stages, cells });
+                let [cells, hidden] = [&mut state.cells, &mut state.hidden].map(std::mem::take);
+                let learner = Learner::from_state(layout.clone(), config.step, LearnerState { stages, cells, hidden });
                 (learner.ok_or_else(other)?, state)
             }
             None => {
                 let learner = match from {
+                    Some(from) if from.model.hidden.is_some() && !config.hidden_layer => {
+                        return Err(FitError::HiddenLayer);
+                    }
                     Some(from) => {
                         let mut learner =
                             Learner::from_model(layout.clone(), &from.model, config.step).map_err(FitError::From)?;
@@ -242,8 +246,9 @@ impl<'r> Work<'r> {
                     loss: PassLoss::default(),
                     block: Vec::new(),
                     cells: Vec::new(),
+                    hidden: Vec::new(),
                 };
-                (learner, state)
+                (if config.hidden_layer { learner.with_hidden_layer() } else { learner }, state)
             }
         };
         learner.set_overlap(config.overlap);
@@ -331,9 +336,9 @@ impl<'r> Work<'r> {
 
     /// Writes what is needed to go on, or tells that it cannot.
     fn save_or_tell(&mut self, sink: &mut dyn FnMut(&FitEvent)) {
-        self.state.cells = self.learner.state().cells;
+        LearnerState { cells: self.state.cells, hidden: self.state.hidden, .. } = self.learner.state();
         let saved = self.state.save(self.request.checkpoint);
-        self.state.cells = Vec::new();
+        (self.state.cells, self.state.hidden) = (Vec::new(), Vec::new());
         if let Err(error) = saved {
             sink(&FitEvent::NotSaved { reason: error.to_string() });
         }
@@ -365,11 +370,8 @@ impl<'r> Work<'r> {
 /// What tells a fit from others of the same games.
 fn described(request: &FitRequest) -> String {
     let patterns = serde_json::to_string(request.patterns).expect("pattern sets are plain data");
-    let mut teacher = Sha256::new();
     // Not its provenance, in which the program's version stands.
-    for weights in request.teacher.iter().flat_map(|teacher| &teacher.model.weights) {
-        weights.iter().for_each(|weight| teacher.update(weight.to_le_bytes()));
-    }
-    let teacher = request.teacher.map(|_| format!("teacher = \"{}\"\n", hex(&teacher.finalize())));
+    let hash = |teacher: &WeightFile| WeightFile::new(teacher.model.clone(), Provenance::default()).hash();
+    let teacher = request.teacher.map(|teacher| format!("teacher = \"{}\"\n", hash(teacher)));
     format!("{patterns}\n{}{}", request.config.to_toml(), teacher.unwrap_or_default())
 }

@@ -1,4 +1,5 @@
-//! The learner: every stage a linear model of its own, learned by one task in the order of its samples.
+//! The learner: every stage a linear model of its own, or with rows of a hidden layer that it shares with its neighbours. Stages that
+//! share nothing are learned by a task each, those that do by one, in the order of their samples.
 
 use std::mem::discriminant;
 use std::ops::Add;
@@ -8,8 +9,9 @@ use std::sync::atomic::{AtomicBool, Ordering::Relaxed};
 use rayon::prelude::*;
 use serde::{Deserialize, Serialize};
 
+use super::hidden::{Layer, LearnedHead, LearnedLayer, LearnedRow};
 use super::loss::Loss;
-use super::samples::{Sample, SampleSet};
+use super::samples::{Sample, SampleSet, TURNS};
 use super::step::{Step, StepRule, with_step};
 use super::validation::{PassLoss, Sums, Validation};
 use crate::board::Position;
@@ -19,9 +21,6 @@ use crate::pattern::{LANES, Layout, Scalar, Seen};
 
 /// Weights may not leave plus and minus this many discs: beyond any sense, and near the end of the stored range.
 const LIMIT: f32 = 250.0;
-
-/// Samples between two looks at the flag to stop: some ten milliseconds.
-const STOP_EVERY: usize = 1 << 14;
 
 /// Learning went wrong: a weight is not a number or has run away.
 #[derive(Debug, Clone, PartialEq, thiserror::Error)]
@@ -76,6 +75,8 @@ pub struct LearnerState {
     pub stages: StageMap,
     /// By stage: for each weight in turn its value in discs, then what the step rule keeps of its history.
     pub cells: Vec<Vec<f32>>,
+    /// The hidden layer's numbers; empty where there is none.
+    pub hidden: Vec<Vec<f32>>,
 }
 
 /// Learns the weights of a pattern set.
@@ -90,13 +91,22 @@ pub struct Learner {
     rule: StepRule,
     /// By stage, `rule.numbers()` floats a weight, its value in discs first.
     cells: Vec<Vec<f32>>,
+    hidden: Option<LearnedLayer>,
 }
 
 impl Learner {
     /// A learner that knows nothing: all weights are zero.
     pub fn new(layout: Arc<Layout>, stages: StageMap, rule: StepRule) -> Self {
         let cells = (0..stages.count()).map(|_| zeros(rule.numbers() * layout.weights())).collect();
-        Self { layout, stages, overlap: 0, loss: Loss::default(), rule, cells }
+        Self { layout, stages, overlap: 0, loss: Loss::default(), rule, cells, hidden: None }
+    }
+
+    /// The same with a hidden layer that knows nothing, if it has none.
+    #[must_use]
+    pub fn with_hidden_layer(mut self) -> Self {
+        let new = || LearnedLayer::new(self.stages.count(), self.layout.weights());
+        self.hidden = self.hidden.or_else(|| Some(new()));
+        self
     }
 
     /// A learner that starts from a model's weights. Weights other than zero count as learned already: they move in small steps.
@@ -127,7 +137,8 @@ impl Learner {
             cells
         };
         let cells = model.weights.iter().map(learn_stage).collect();
-        Ok(Self { layout, stages: model.stages.clone(), overlap: 0, loss: Loss::default(), rule, cells })
+        let hidden = model.hidden.as_ref().map(|layer| LearnedLayer::from_stored(layer, model.scale));
+        Ok(Self { layout, stages: model.stages.clone(), overlap: 0, loss: Loss::default(), rule, cells, hidden })
     }
 
     /// The stage map.
@@ -142,6 +153,9 @@ impl Learner {
             self.stages.of_empties(empties[empties.len() / 2])
         };
         self.cells = (0..stages.count()).map(|stage| self.cells[source(stage)].clone()).collect();
+        if let Some(hidden) = &mut self.hidden {
+            hidden.heads = (0..stages.count()).map(|stage| hidden.heads[source(stage)]).collect();
+        }
         self.stages = stages;
     }
 
@@ -204,7 +218,7 @@ impl Learner {
         stop: &AtomicBool,
         learned: &mut Vec<PassLoss>,
     ) -> Result<Option<PassLoss>, Diverged> {
-        with_step!(self.rule, rule => self.pass_with(samples, rule.prepared(self.features(), scale), stop, learned))
+        with_step!(self.rule, rule => self.pass_with(samples, rule.prepared(self.features(), scale), scale, stop, learned))
     }
 
     /// Features of a position: pattern instances and scalars.
@@ -216,6 +230,7 @@ impl Learner {
         &mut self,
         samples: &SampleSet,
         step: impl Step<NUMBERS>,
+        scale: f32,
         stop: &AtomicBool,
         learned: &mut Vec<PassLoss>,
     ) -> Result<Option<PassLoss>, Diverged> {
@@ -224,18 +239,34 @@ impl Learner {
             learned.resize(self.cells.len(), PassLoss::default());
         }
         assert_eq!(learned.len(), self.cells.len(), "a pass of other stages");
-        let learn_stage = |(stage, (cells, learned)): (usize, (&mut Vec<f32>, &mut PassLoss))| {
-            let cells = cells.as_chunks_mut::<NUMBERS>().0;
-            let samples = samples.of_stage(stages, stage, overlap).skip(learned.samples as usize).enumerate();
-            let samples = samples.take_while(|(i, _)| i % STOP_EVERY != 0 || !stop.load(Relaxed));
-            *learned = learn_samples(layout, cells, samples.map(|(_, sample)| sample), loss, step, *learned);
-            match cells.iter().position(|cell| cell[0].is_nan() || cell[0].abs() > LIMIT) {
-                Some(weight) => Err(Diverged { stage, weight, value: cells[weight][0] }),
-                None => Ok(()),
-            }
+        let parts = self.cells.iter_mut().zip(learned.iter_mut()).enumerate();
+        let parts = parts.map(|(stage, (cells, learned))| Part { stage, cells, learned, head: None });
+        let mut tasks: Vec<Task> = match &mut self.hidden {
+            None => parts.map(|part| Task { parts: vec![part], rows: &mut [] }).collect(),
+            Some(hidden) => Task::of_groups(parts, stages, hidden),
         };
-        // The slowest stages have the most samples; one task each lets the threads share them out.
-        self.cells.par_iter_mut().zip(learned.par_iter_mut()).with_max_len(1).enumerate().try_for_each(learn_stage)?;
+        let learn_task = |Task { parts, rows }: &mut Task| {
+            let mut learned: u64 = parts.iter().map(|part| part.learned.samples).sum();
+            for turn in 0..TURNS {
+                let of_part = |part: &Part| samples.of_turn(stages, part.stage, overlap, turn);
+                if learned > 0 {
+                    learned -= parts.iter().map(|part| of_part(part).count() as u64).sum::<u64>();
+                    continue;
+                }
+                if stop.load(Relaxed) {
+                    break;
+                }
+                for part in parts.iter_mut() {
+                    let samples = of_part(part);
+                    let layer = part.head.as_mut().map(|head| Layer::new(rows, head, scale));
+                    let cells = part.cells.as_chunks_mut::<NUMBERS>().0;
+                    *part.learned = learn_samples(layout, cells, layer, samples, loss, step, *part.learned);
+                }
+            }
+            parts.iter().try_for_each(|part| part.check::<NUMBERS>())
+        };
+        // The slowest tasks have the most samples; one job each lets the threads share them out.
+        tasks.par_iter_mut().with_max_len(1).try_for_each(learn_task)?;
         if stop.load(Relaxed) {
             return Ok(None);
         }
@@ -249,16 +280,19 @@ impl Learner {
     /// If `every` is 0.
     pub fn validate(&self, samples: &SampleSet, every: usize) -> Validation {
         let numbers = self.rule.numbers();
+        let groups = LearnedLayer::rows_of_stages(&self.stages);
         let of_empties = |empties: u32| {
-            let cells = &self.cells[self.stages.of_empties(empties)];
+            let stage = self.stages.of_empties(empties);
+            let cells = &self.cells[stage];
             let mut weights = [0; FEATURES];
             let mut sums = Sums::default();
             for sample in samples.with_empties(empties).iter().step_by(every) {
                 slots(&self.layout, &sample.position, &mut weights);
-                let slots = &weights[..self.features()];
-                let value =
-                    slots.iter().map(|&slot| cells[numbers * self.layout.weight_of_slot()[slot as usize] as usize]);
-                sums.add(sample, value.sum());
+                let weights = &mut weights[..self.features()];
+                weights.iter_mut().for_each(|slot| *slot = self.layout.weight_of_slot()[*slot as usize]);
+                let value: f32 = weights.iter().map(|&weight| cells[numbers * weight as usize]).sum();
+                let layer = self.hidden.as_ref().map(|layer| layer.value(groups[stage], stage, weights));
+                sums.add(sample, value + layer.unwrap_or(0.0));
             }
             sums
         };
@@ -279,12 +313,14 @@ impl Learner {
             stages: self.stages.clone(),
             scale,
             weights: self.cells.par_iter().map(|cells| cells.chunks_exact(numbers).map(stored).collect()).collect(),
+            hidden: self.hidden.as_ref().map(|layer| layer.stored(&self.stages, scale)),
         }
     }
 
     /// All that the learner knows.
     pub fn state(&self) -> LearnerState {
-        LearnerState { stages: self.stages.clone(), cells: self.cells.clone() }
+        let hidden = self.hidden.as_ref().map_or(Vec::new(), LearnedLayer::floats);
+        LearnerState { stages: self.stages.clone(), cells: self.cells.clone(), hidden }
     }
 
     /// A learner that goes on from a state, or `None` where the state does not fit the layout or the rule.
@@ -293,7 +329,52 @@ impl Learner {
         if state.cells.len() != state.stages.count() || !state.cells.iter().all(fits) {
             return None;
         }
-        Some(Self { layout, stages: state.stages, overlap: 0, loss: Loss::default(), rule, cells: state.cells })
+        let hidden = match &state.hidden[..] {
+            [] => None,
+            floats => Some(LearnedLayer::from_floats(floats, state.cells.len(), layout.weights())?),
+        };
+        let LearnerState { stages, cells, .. } = state;
+        Some(Self { layout, stages, overlap: 0, loss: Loss::default(), rule, cells, hidden })
+    }
+}
+
+/// A stage in a pass.
+struct Part<'l> {
+    stage: usize,
+    cells: &'l mut [f32],
+    /// What was learned of the samples.
+    learned: &'l mut PassLoss,
+    head: Option<&'l mut LearnedHead>,
+}
+
+impl Part<'_> {
+    fn check<const NUMBERS: usize>(&self) -> Result<(), Diverged> {
+        let cells = self.cells.as_chunks::<NUMBERS>().0;
+        match cells.iter().position(|cell| cell[0].is_nan() || cell[0].abs() > LIMIT) {
+            Some(weight) => Err(Diverged { stage: self.stage, weight, value: cells[weight][0] }),
+            None => Ok(()),
+        }
+    }
+}
+
+/// Stages that are learned in turns, since they share rows of a hidden layer; or one that has none.
+struct Task<'l> {
+    parts: Vec<Part<'l>>,
+    rows: &'l mut [LearnedRow],
+}
+
+impl<'l> Task<'l> {
+    fn of_groups(
+        parts: impl Iterator<Item = Part<'l>>,
+        stages: &StageMap,
+        hidden: &'l mut LearnedLayer,
+    ) -> Vec<Self> {
+        let mut tasks: Vec<Self> = hidden.rows.iter_mut().map(|rows| Self { parts: Vec::new(), rows }).collect();
+        let groups = LearnedLayer::rows_of_stages(stages);
+        for (part, head) in parts.zip(&mut hidden.heads) {
+            tasks[usize::from(groups[part.stage])].parts.push(Part { head: Some(head), ..part });
+        }
+        tasks
     }
 }
 
@@ -314,6 +395,7 @@ const BATCH: usize = 16;
 fn learn_samples<'s, const NUMBERS: usize>(
     layout: &Layout,
     cells: &mut [[f32; NUMBERS]],
+    mut layer: Option<Layer>,
     mut samples: impl Iterator<Item = &'s Sample>,
     loss: Loss,
     step: impl Step<NUMBERS>,
@@ -335,14 +417,16 @@ fn learn_samples<'s, const NUMBERS: usize>(
             for weight in &mut weights[..features] {
                 *weight = weight_of_slot[*weight as usize];
                 prefetch(&cells[*weight as usize]);
+                layer.iter().for_each(|layer| layer.prefetch(*weight));
             }
         }
         for (weights, sample) in batch.iter() {
-            let error = learn_sample(cells, &weights[..features], sample, loss, step);
+            let error = learn_sample(cells, layer.as_mut(), &weights[..features], sample, loss, step);
             losses.squared += f64::from(error * error);
         }
         losses.samples += filled as u64;
         if filled < BATCH {
+            layer.iter_mut().for_each(Layer::move_head);
             return losses;
         }
     }
@@ -353,6 +437,7 @@ fn learn_samples<'s, const NUMBERS: usize>(
 #[inline]
 fn learn_sample<const NUMBERS: usize>(
     cells: &mut [[f32; NUMBERS]],
+    layer: Option<&mut Layer>,
     weights: &[u32],
     sample: &Sample,
     loss: Loss,
@@ -366,7 +451,13 @@ fn learn_sample<const NUMBERS: usize>(
         *copy = cells[weight as usize];
         partial[i % 4] += copy[0];
     }
-    let (target, value) = (sample.target.discs(), (partial[0] + partial[1]) + (partial[2] + partial[3]));
+    let mut value = (partial[0] + partial[1]) + (partial[2] + partial[3]);
+    let layer = layer.map(|layer| {
+        let (sums, added) = layer.value(weights);
+        value += added;
+        (layer, sums)
+    });
+    let target = sample.target.discs();
     let error = target - value;
     if sample.bound.allows(error) {
         return 0.0;
@@ -377,6 +468,9 @@ fn learn_sample<const NUMBERS: usize>(
     }
     for (copy, &weight) in copies.iter().zip(weights) {
         cells[weight as usize] = *copy;
+    }
+    if let Some((layer, sums)) = layer {
+        layer.learn(weights, &sums, pull);
     }
     error
 }

@@ -3,6 +3,7 @@
 //! [`lambda_returns`] turns a game of self-play into [`Sample`]s, and a [`Labeller`] says what the positions of recorded games are
 //! worth; [`Learner`] moves the weights towards them, stage by stage, each weight by its own [`StepRule`]. No input or output.
 
+mod hidden;
 mod labeller;
 mod learner;
 mod loss;

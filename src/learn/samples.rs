@@ -131,23 +131,25 @@ impl SampleSet {
 
     /// What a stage learns: all samples of its own numbers of empties, and of a number d away, d up to `overlap`, one in d + 1. The
     /// oldest come first, those of different numbers of empties in turns, so that no number has the last word.
-    pub fn of_stage<'s>(&'s self, stages: &StageMap, stage: usize, overlap: u32) -> impl Iterator<Item = &'s Sample> {
+    pub fn of_stage<'s>(&'s self, stages: &'s StageMap, stage: usize, overlap: u32) -> impl Iterator<Item = &'s Sample> {
+        (0..TURNS).flat_map(move |turn| self.of_turn(stages, stage, overlap, turn))
+    }
+
+    /// The part of [`Self::of_stage`] that comes in one of [`TURNS`] turns.
+    pub(super) fn of_turn(&self, stages: &StageMap, stage: usize, overlap: u32, turn: usize) -> impl Iterator<Item = &Sample> {
         let own = stages.empties_of(stage);
-        let distance = |empties: u32| own.iter().map(|&other| other.abs_diff(empties)).min().unwrap_or(u32::MAX);
-        let sources: Vec<(&[Sample], usize)> = (0..=60)
-            .rev()
-            .filter(|&empties| distance(empties) <= overlap)
-            .map(|empties| (self.with_empties(empties), distance(empties) as usize + 1))
-            .collect();
-        (0..TURNS).flat_map(move |turn| sources.clone().into_iter().flat_map(move |source| in_turn(source, turn)))
+        let distance = move |empties: u32| own.iter().map(|&other| other.abs_diff(empties)).min().unwrap_or(u32::MAX);
+        let sources = (0..=60).rev().map(move |empties| (empties, distance(empties)));
+        let sources = sources.filter(move |&(_, distance)| distance <= overlap);
+        sources.flat_map(move |(empties, distance)| in_turn(self.with_empties(empties), distance as usize + 1, turn))
     }
 }
 
-/// How often the samples of different numbers of empties take turns.
-const TURNS: usize = 64;
+/// How often the samples of different numbers of empties take turns in a pass.
+pub(super) const TURNS: usize = 64;
 
 /// The part of every `step`-th sample that comes in one turn.
-fn in_turn((samples, step): (&[Sample], usize), turn: usize) -> impl Iterator<Item = &Sample> {
+fn in_turn(samples: &[Sample], step: usize, turn: usize) -> impl Iterator<Item = &Sample> {
     let end = |turn| samples.len() * turn / TURNS;
     (end(turn).next_multiple_of(step)..end(turn + 1)).step_by(step).map(|i| &samples[i])
 }

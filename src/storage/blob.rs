@@ -54,7 +54,7 @@ macro_rules! number {
     )*};
 }
 
-number!(u8, i16, u16, u32, u64, f32);
+number!(u8, i8, i16, u16, u32, u64, f32);
 
 /// Writes the numbers as bytes.
 ///

@@ -20,7 +20,7 @@ use crate::weights::WeightFile;
 const CONTAINER: Container = Container {
     what: "flipside checkpoint",
     magic: *b"\x89FSC\r\n\x1a\n",
-    version: 3,
+    version: 4,
     limit: 1 << 30,
     packing: Packing::Plain,
 };
@@ -44,12 +44,15 @@ pub(super) struct Checkpoint {
     /// By stage, each weight's numbers.
     #[serde(with = "blob::each")]
     cells: Vec<Vec<f32>>,
+    /// The hidden layer's numbers; empty where there is none.
+    #[serde(with = "blob::each")]
+    hidden: Vec<Vec<f32>>,
 }
 
 impl Checkpoint {
     /// The whole file of a run's checkpoint.
     pub fn to_bytes(identity: &Identity, state: &RunState) -> Vec<u8> {
-        let LearnerState { stages, cells } = state.learner.state();
+        let LearnerState { stages, cells, hidden } = state.learner.state();
         let bytes = |saved: &Option<EncodedWeights>| saved.as_ref().map_or(Vec::new(), |saved| saved.bytes.clone());
         CONTAINER.to_bytes(&Self {
             identity: identity.clone(),
@@ -58,6 +61,7 @@ impl Checkpoint {
             fitted: bytes(&state.fitted),
             stages: (0..=60).map(|empties| stages.of_empties(empties) as u8).collect(),
             cells,
+            hidden,
         })
     }
 
@@ -71,7 +75,7 @@ impl Checkpoint {
     ) -> Result<RunState, TrainError> {
         let damaged = |reason: &dyn ToString| TrainError::damaged(&directory.file(name), reason.to_string());
         let stages = StageMap::from_table(&self.stages).map_err(|error| damaged(&error))?;
-        let learner = LearnerState { stages, cells: self.cells };
+        let learner = LearnerState { stages, cells: self.cells, hidden: self.hidden };
         let learner = Learner::from_state(layout.clone(), config.step, learner)
             .ok_or_else(|| damaged(&"its weights do not fit the pattern set"))?;
         let saved = |bytes: Vec<u8>| match &bytes[..] {

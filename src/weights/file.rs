@@ -8,7 +8,7 @@ use serde::{Deserialize, Serialize};
 use sha2::{Digest, Sha256};
 
 use crate::board::Square;
-use crate::eval::{Calibration, DepthPair, Model, StageMap};
+use crate::eval::{Calibration, DepthPair, Head, HiddenLayer, Model, StageMap, UNITS};
 use crate::pattern::{Layout, Pattern, PatternSet, Scalar};
 use crate::storage::blob::Blob;
 use crate::storage::{Container, FileError, FormatError, Packing, hex, write_whole};
@@ -30,6 +30,9 @@ const DEFLATED: Container = Container { version: 3, packing: Packing::Deflated, 
 
 /// Weight files with a calibration, as they are written.
 const DEFLATED_CALIBRATED: Container = Container { version: 4, ..DEFLATED };
+
+/// Weight files with a hidden layer, calibrated or not.
+const HIDDEN: Container = Container { version: 5, ..DEFLATED };
 
 /// Where weights came from.
 #[derive(Clone, PartialEq, Eq, Debug, Default, Serialize)]
@@ -118,6 +121,20 @@ struct PairRecord {
     deviation: f32,
 }
 
+/// A hidden layer as it is written.
+#[derive(Serialize, Deserialize)]
+struct HiddenRecord<'a> {
+    /// Numbers of a row.
+    units: u8,
+    /// By stage.
+    rows_of_stage: Blob<'a, u8>,
+    /// By the rows' number.
+    #[serde(borrow)]
+    rows: Vec<Blob<'a, i8>>,
+    /// By stage, the biases and then the outputs.
+    heads: Vec<Blob<'a, i16>>,
+}
+
 /// `weights/default.fsw`, in the program itself: it is at hand wherever the program is.
 const DEFAULT: &[u8] = include_bytes!("../../weights/default.fsw");
 
@@ -133,20 +150,26 @@ impl WeightFile {
         Self { model, provenance, calibration: None }
     }
 
-    /// The whole file, of version 4 if there is a calibration, else of version 3. Equal content gives equal bytes.
+    /// The whole file: of version 5 if there is a hidden layer, else of version 4 if there is a calibration, else of version 3. Equal
+    /// content gives equal bytes.
     pub fn to_bytes(&self) -> Vec<u8> {
-        let container = if self.calibration.is_some() { DEFLATED_CALIBRATED } else { DEFLATED };
+        let container = match (&self.model.hidden, &self.calibration) {
+            (Some(_), _) => HIDDEN,
+            (None, Some(_)) => DEFLATED_CALIBRATED,
+            (None, None) => DEFLATED,
+        };
         container.seal(self.encode())
     }
 
     fn encode(&self) -> Vec<u8> {
         let payload = self.payload();
-        match &self.calibration {
-            None => Container::encode(&payload),
-            Some(calibration) => {
-                let pairs: Vec<PairRecord> = calibration.pairs().iter().map(PairRecord::from).collect();
-                Container::encode(&(payload, pairs))
-            }
+        let pairs = self.calibration.as_ref().map(|calibration| -> Vec<PairRecord> {
+            calibration.pairs().iter().map(PairRecord::from).collect()
+        });
+        match (&self.model.hidden, pairs) {
+            (Some(hidden), pairs) => Container::encode(&(payload, pairs, HiddenRecord::from(hidden))),
+            (None, Some(pairs)) => Container::encode(&(payload, pairs)),
+            (None, None) => Container::encode(&payload),
         }
     }
 
@@ -188,13 +211,13 @@ impl WeightFile {
         bytes: &[u8],
         payload_of: impl for<'b> FnOnce(&Container, &'b [u8]) -> Result<Cow<'b, [u8]>, FormatError>,
     ) -> Result<Self, FormatError> {
-        let containers = [PLAIN, PLAIN_CALIBRATED, DEFLATED];
-        let container = containers.into_iter().find(|container| container.is_version_of(bytes));
-        let container = container.unwrap_or(DEFLATED_CALIBRATED);
+        let containers = [PLAIN, PLAIN_CALIBRATED, DEFLATED, DEFLATED_CALIBRATED];
+        let container = containers.into_iter().find(|container| container.is_version_of(bytes)).unwrap_or(HIDDEN);
         let content = payload_of(&container, bytes)?;
-        let (payload, pairs): (Payload, Option<Vec<PairRecord>>) = match container.version {
-            1 | 3 => (container.decode(&content)?, None),
-            _ => container.decode(&content).map(|(payload, pairs)| (payload, Some(pairs)))?,
+        let (payload, pairs, hidden): (Payload, Option<Vec<PairRecord>>, Option<HiddenRecord>) = match container.version {
+            1 | 3 => (container.decode(&content)?, None, None),
+            2 | 4 => container.decode(&content).map(|(payload, pairs)| (payload, Some(pairs), None))?,
+            _ => container.decode(&content).map(|(payload, pairs, hidden)| (payload, pairs, Some(hidden)))?,
         };
         let owned = str::to_owned;
         let provenance = Provenance {
@@ -210,7 +233,8 @@ impl WeightFile {
             parent: payload.parent.map(owned),
         };
         let error = |reason| FormatError::Payload { what: PLAIN.what, reason };
-        let model = payload.model().map_err(error)?;
+        let hidden = hidden.map(HiddenRecord::layer).transpose().map_err(error)?;
+        let model = payload.model(hidden).map_err(error)?;
         let calibration = pairs.map(|pairs| Calibration::new(pairs.iter().map(DepthPair::from).collect())).transpose();
         Ok(Self { model, provenance, calibration: calibration.map_err(|reason| error(reason.to_string()))? })
     }
@@ -252,9 +276,40 @@ impl From<&PairRecord> for DepthPair {
     }
 }
 
+impl<'a> From<&'a HiddenLayer> for HiddenRecord<'a> {
+    fn from(layer: &'a HiddenLayer) -> Self {
+        Self {
+            units: UNITS as u8,
+            rows_of_stage: Blob((&layer.rows_of_stage).into()),
+            rows: layer.rows.iter().map(|rows| Blob(rows.as_flattened().into())).collect(),
+            heads: layer.heads.iter().map(|head| Blob([head.bias, head.output].concat().into())).collect(),
+        }
+    }
+}
+
+impl HiddenRecord<'_> {
+    /// The layer, not yet checked against its model.
+    fn layer(self) -> Result<HiddenLayer, String> {
+        let Self { units, rows_of_stage, rows, heads } = self;
+        if usize::from(units) != UNITS {
+            return Err(format!("its hidden layer has {units} units; this program reads {UNITS}"));
+        }
+        let rows = rows.into_iter().map(|rows| match rows.0.as_chunks() {
+            (rows, []) => Ok(rows.to_vec()),
+            _ => Err("a row of its hidden layer ends early".to_owned()),
+        });
+        let heads = heads.into_iter().map(|head| match *head.0.as_chunks().0 {
+            [bias, output] if head.0.len() == 2 * UNITS => Ok(Head { bias, output }),
+            _ => Err(format!("a stage of its hidden layer has {} numbers and not {}", head.0.len(), 2 * UNITS)),
+        });
+        let (rows, heads) = (rows.collect::<Result<_, _>>()?, heads.collect::<Result<_, _>>()?);
+        Ok(HiddenLayer { rows_of_stage: rows_of_stage.0.into_owned(), rows, heads })
+    }
+}
+
 impl Payload<'_> {
     /// The model, if its parts fit.
-    fn model(self) -> Result<Model, String> {
+    fn model(self, hidden: Option<HiddenLayer>) -> Result<Model, String> {
         let error = |error: &dyn std::error::Error| error.to_string();
         let patterns: Result<Vec<_>, String> =
             self.patterns.iter().map(|(name, squares)| pattern(name, &squares.0)).collect();
@@ -262,7 +317,7 @@ impl Payload<'_> {
         let set = PatternSet { name: self.set.to_owned(), patterns: patterns?, scalars: scalars?, engine: None };
         let weights = self.weights.into_iter().map(|weights| weights.0.into_owned()).collect();
         let stages = StageMap::from_table(&self.stages.0).map_err(|e| error(&e))?;
-        let model = Model { set, stages, scale: self.scale, weights };
+        let model = Model { set, stages, scale: self.scale, weights, hidden };
         let layout = Layout::new(&model.set).map_err(|e| error(&e))?;
         model.check(&layout).map_err(|e| error(&e))?;
         Ok(model)

@@ -1,0 +1,69 @@
+//! A small hidden layer beside the sum of weights.
+
+use serde::{Deserialize, Serialize};
+
+use super::model::ModelError;
+
+/// Units of the layer: as many numbers as an entry's row has.
+pub const UNITS: usize = 8;
+
+/// What an entry adds to each unit, in 1/[`HiddenLayer::ON`].
+pub type Row = [i8; UNITS];
+
+/// A non-linear term of an evaluation. Beside its weight every entry of the tables has a row, a number for each unit. The rows of a
+/// position are added up as its weights are, with the biases of its stage, cut to 0 to 1 (a clipped rectifier), and each unit
+/// adds to the value what it is worth in the stage.
+///
+/// All of it is done in whole numbers, so that every machine finds the same.
+#[derive(Clone, PartialEq, Eq, Debug, Serialize, Deserialize)]
+pub struct HiddenLayer {
+    /// By stage, the number of the rows that it uses: neighbouring stages share them.
+    pub rows_of_stage: Vec<u8>,
+    /// The rows by their number, each in the order of [`Layout`](crate::pattern::Layout)'s weights.
+    pub rows: Vec<Vec<Row>>,
+    /// By stage, what is its own.
+    pub heads: Vec<Head>,
+}
+
+/// The numbers of the units that belong to a stage.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Default, Serialize, Deserialize)]
+pub struct Head {
+    /// What each unit begins with, in 1/[`HiddenLayer::ON`].
+    pub bias: [i16; UNITS],
+    /// What each unit is worth when it is fully on, in the units of the model's weights.
+    pub output: [i16; UNITS],
+}
+
+impl HiddenLayer {
+    /// A sum with which a unit is fully on.
+    pub const ON: i16 = 256;
+    /// Biases lie within plus and minus this, so that no sum of rows leaves an `i16`.
+    pub const MAX_BIAS: i16 = 1 << 14;
+
+    /// Whether it fits a model of so many stages and weights.
+    ///
+    /// # Errors
+    /// What does not fit.
+    pub(super) fn check(&self, stages: usize, weights: usize) -> Result<(), ModelError> {
+        let numbers = |wanted: &u8| usize::from(*wanted) < self.rows.len();
+        if self.rows_of_stage.len() != stages || self.heads.len() != stages || !self.rows_of_stage.iter().all(numbers) {
+            return Err(ModelError::HiddenStages);
+        }
+        match self.rows.iter().find(|rows| rows.len() != weights) {
+            Some(rows) => Err(ModelError::HiddenRows { found: rows.len(), expected: weights }),
+            None if self.heads.iter().flat_map(|head| head.bias).all(|bias| bias.unsigned_abs() <= Self::MAX_BIAS as u16) => Ok(()),
+            None => Err(ModelError::HiddenBias),
+        }
+    }
+}
+
+impl Head {
+    /// What the layer adds to a value for the sums of its units, biases included, in the units of the model's weights.
+    #[inline]
+    pub fn value(&self, sums: &[i16; UNITS]) -> i32 {
+        let on = HiddenLayer::ON;
+        let worth = |unit: usize| i32::from(sums[unit].clamp(0, on)) * i32::from(self.output[unit]);
+        let total: i32 = (0..UNITS).map(worth).sum();
+        (total + i32::from(on) / 2) >> on.ilog2()
+    }
+}
