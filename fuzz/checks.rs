@@ -13,9 +13,9 @@ use flipside::pattern::{Layout, PatternSet};
 use flipside::protocol::{Engine, ExternalSpec, gtp, nboard, sgf};
 use flipside::record::{Format, convert, read};
 use flipside::search::{Analysis, Limits};
+use flipside::storage::{Container, Packing};
 use flipside::train::TrainConfig;
 use flipside::weights::WeightFile;
-use sha2::{Digest, Sha256};
 use zip::ZipArchive;
 
 /// Recorded games and positions, read as each format: what is understood and written is understood again.
@@ -124,18 +124,23 @@ pub fn books(bytes: &[u8]) {
     }
 }
 
+/// Weight files as they were first.
+const PLAIN_WEIGHTS: Container =
+    Container { what: "", magic: *b"\x89FSW\r\n\x1a\n", version: 1, limit: 1 << 28, packing: Packing::Plain };
+
+/// Weight files with a hidden layer.
+pub const HIDDEN_LAYER: Container = Container { version: 5, packing: Packing::Deflated, ..PLAIN_WEIGHTS };
+
 /// Weight files: any bytes, any deflated payload, and any payload in a header that fits it. What is read must come back the same.
 pub fn weight_file(bytes: &[u8]) {
     let _ = WeightFile::from_bytes(bytes);
     let deflated = [b"\x89FSW\r\n\x1a\n\x03\x00\x00\x00", &[0xff, 0, 0, 0, 0, 0, 0, 0][..], &[0; 32], bytes].concat();
     assert!(WeightFile::from_bytes(&deflated).is_err());
-    let mut framed = b"\x89FSW\r\n\x1a\n\x01\x00\x00\x00".to_vec();
-    framed.extend_from_slice(&(bytes.len() as u64).to_le_bytes());
-    framed.extend_from_slice(&Sha256::digest(bytes));
-    framed.extend_from_slice(bytes);
-    if let Ok(file) = WeightFile::from_bytes(&framed) {
-        assert_eq!(WeightFile::from_bytes(&file.to_bytes()).as_ref(), Ok(&file));
-        exports(&file);
+    for container in [PLAIN_WEIGHTS, HIDDEN_LAYER] {
+        if let Ok(file) = WeightFile::from_bytes(&container.seal(bytes.to_vec())) {
+            assert_eq!(WeightFile::from_bytes(&file.to_bytes()).as_ref(), Ok(&file));
+            exports(&file);
+        }
     }
 }
 

@@ -109,7 +109,8 @@ fn weight_files() {
     let file = WeightFile::new(model, Provenance::of_this_program("nowhere")).to_bytes();
     // The check seals a payload in a header of its own, and a deflated one in another.
     let (payload, deflated) = (include_bytes!("golden/tiny.fsw")[52..].to_vec(), file[52..].to_vec());
-    run(checks::weight_file, 10_000, &[0, 1, 0x7f, 0x80, 0xff], &[file, payload, deflated]);
+    let hidden = checks::HIDDEN_LAYER.payload(include_bytes!("golden/hidden.fsw")).unwrap().into_owned();
+    run(checks::weight_file, 10_000, &[0, 1, 0x7f, 0x80, 0xff], &[file, payload, deflated, hidden]);
 }
 
 #[test]

@@ -4,7 +4,7 @@ use std::fs;
 use std::io::{Read, Write};
 use std::path::{Path, PathBuf};
 
-use flipside::eval::{Calibration, DepthPair, Model, StageMap};
+use flipside::eval::{Calibration, DepthPair, Head, HiddenLayer, Model, StageMap, UNITS};
 use flipside::pattern::{Pattern, PatternSet, Scalar};
 use flipside::storage::{Container, FileError, FormatError, Packing, blob};
 use flipside::weights::{Provenance, WeightFile};
@@ -43,6 +43,23 @@ fn tiny() -> WeightFile {
     WeightFile::new(model, provenance)
 }
 
+/// A hidden layer made by hand: two tables of rows that the stages have the other way round.
+fn hidden_layer() -> HiddenLayer {
+    let row = |number: i8| std::array::from_fn(|unit| number + 10 * unit as i8);
+    let rows = [-128, 0].map(|first| (0..8).map(|weight| row(first + weight)).collect());
+    let head = |stage: i16| Head {
+        bias: std::array::from_fn(|unit| [HiddenLayer::MAX_BIAS, -HiddenLayer::MAX_BIAS, stage][unit % 3]),
+        output: std::array::from_fn(|unit| 1000 * stage - 300 * unit as i16),
+    };
+    HiddenLayer { rows_of_stage: vec![1, 0], rows: rows.into(), heads: vec![head(0), head(1)] }
+}
+
+/// The file with a hidden layer.
+fn with_hidden_layer(mut file: WeightFile) -> WeightFile {
+    file.model.hidden = Some(hidden_layer());
+    file
+}
+
 /// The same with parameters of selective search.
 fn calibrated() -> WeightFile {
     let late =
@@ -59,14 +76,18 @@ fn classic(seed: u64) -> WeightFile {
     WeightFile::new(model, Provenance::of_this_program("random"))
 }
 
-/// The file as it was written before payloads were deflated: of version 1 or 2.
-fn plain(file: &WeightFile) -> Vec<u8> {
-    let bytes = file.to_bytes();
+/// The payload of a file that is deflated.
+fn inflated(bytes: &[u8]) -> Vec<u8> {
     let mut halves = Vec::new();
     flate2::read::DeflateDecoder::new(&bytes[52..]).read_to_end(&mut halves).unwrap();
     let (even, odd) = halves.split_at(halves.len().div_ceil(2));
-    let payload = (0..halves.len()).map(|i| if i % 2 == 0 { even[i / 2] } else { odd[i / 2] });
-    let mut plain: Vec<u8> = bytes[..52].iter().copied().chain(payload).collect();
+    (0..halves.len()).map(|i| if i % 2 == 0 { even[i / 2] } else { odd[i / 2] }).collect()
+}
+
+/// The file as it was written before payloads were deflated: of version 1 or 2.
+fn plain(file: &WeightFile) -> Vec<u8> {
+    let bytes = file.to_bytes();
+    let mut plain = [&bytes[..52], &inflated(&bytes)].concat();
     plain[8] -= 2;
     plain
 }
@@ -86,17 +107,22 @@ fn golden(name: &str) -> PathBuf {
 #[test]
 fn the_bytes_are_golden() {
     let changed = "the format changed: that needs a new version number";
-    for (old, new, file) in
-        [("tiny.fsw", "tiny-deflated.fsw", tiny()), ("calibrated.fsw", "calibrated-deflated.fsw", calibrated())]
-    {
-        let (old, new) = (golden(old), golden(new));
+    for (old, file) in [("tiny.fsw", tiny()), ("calibrated.fsw", calibrated())] {
+        let old = golden(old);
         assert_eq!(plain(&file), fs::read(&old).unwrap(), "{changed}");
+        assert_eq!(WeightFile::load(&old).unwrap(), file);
+    }
+    for (new, file) in [
+        ("tiny-deflated.fsw", tiny()),
+        ("calibrated-deflated.fsw", calibrated()),
+        ("hidden.fsw", with_hidden_layer(calibrated())),
+    ] {
+        let new = golden(new);
         if std::env::var_os("FLIPSIDE_BLESS").is_some() {
             file.save(&new).unwrap();
         }
         // Another compressor may write other bytes after the header; all of them must be read.
         assert_eq!(file.to_bytes()[..52], fs::read(&new).unwrap()[..52], "{changed}");
-        assert_eq!(WeightFile::load(&old).unwrap(), file);
         assert_eq!(WeightFile::load(&new).unwrap(), file);
     }
 }
@@ -175,6 +201,75 @@ fn a_reader_by_offsets_finds_everything() {
         assert_eq!([(); 3].map(|()| f32::from_le_bytes(tail.take(4).try_into().unwrap())), numbers);
     }
     assert!(tail.0.is_empty());
+
+    // Before a hidden layer the calibration is an option.
+    let hidden = fs::read(golden("hidden.fsw")).unwrap();
+    assert_eq!(hidden[8..12], [5, 0, 0, 0]);
+    let hidden = inflated(&hidden);
+    let tail = hidden.strip_prefix(&file[52..]).unwrap().strip_prefix(&[1]).unwrap();
+    let mut tail = Reader(tail.strip_prefix(&with[file.len()..]).unwrap());
+    assert_eq!(tail.take(1), [8]);
+    assert_eq!(tail.bytes(), [1, 0]);
+    assert_eq!(tail.u64(), 2);
+    for first in [-128, 0] {
+        let numbers = (0..8 * 8).map(|i| first + (i / 8 + 10 * (i % 8)) as i8);
+        assert_eq!(tail.bytes(), numbers.map(i8::cast_unsigned).collect::<Vec<_>>());
+    }
+    assert_eq!(tail.u64(), 2);
+    for stage in 0..2 {
+        let bias = [16384, -16384, stage, 16384, -16384, stage, 16384, -16384];
+        let numbers = bias.into_iter().chain((0..8).map(|unit| 1000 * stage - 300 * unit));
+        assert_eq!(tail.bytes(), numbers.flat_map(i16::to_le_bytes).collect::<Vec<_>>());
+    }
+    assert!(tail.0.is_empty());
+}
+
+#[test]
+fn a_hidden_layer_is_kept_with_a_calibration_and_without() {
+    for file in [with_hidden_layer(tiny()), with_hidden_layer(calibrated())] {
+        let bytes = file.to_bytes();
+        assert_eq!((bytes[8], WeightFile::from_bytes(&bytes).as_ref()), (5, Ok(&file)));
+    }
+    assert_ne!(with_hidden_layer(tiny()).hash(), tiny().hash());
+}
+
+#[test]
+fn hidden_layers_that_make_no_sense_are_refused() {
+    let reason = |change: &dyn Fn(&mut HiddenLayer)| {
+        let mut file = with_hidden_layer(tiny());
+        change(file.model.hidden.as_mut().unwrap());
+        WeightFile::from_bytes(&file.to_bytes()).unwrap_err().to_string()
+    };
+    assert!(reason(&|layer| layer.rows_of_stage[1] = 2).contains("other stages"));
+    assert!(reason(&|layer| layer.heads.truncate(1)).contains("other stages"));
+    assert!(reason(&|layer| layer.rows[1].push([0; UNITS])).contains("9 rows where the pattern set has 8 weights"));
+    assert!(reason(&|layer| layer.heads[1].bias[2] = i16::MIN).contains("bias"));
+
+    const HIDDEN: Container =
+        Container { what: "", magic: *b"\x89FSW\r\n\x1a\n", version: 5, limit: 1 << 20, packing: Packing::Deflated };
+    let good = inflated(&with_hidden_layer(tiny()).to_bytes());
+    // After the fields of every file and a byte for no calibration.
+    let layer = inflated(&tiny().to_bytes()).len() + 1;
+    let with_checksum = |change: &dyn Fn(&mut Vec<u8>)| {
+        let mut payload = good.clone();
+        change(&mut payload);
+        WeightFile::from_bytes(&HIDDEN.seal(payload)).unwrap_err().to_string()
+    };
+    assert!(with_checksum(&|b| b[layer] = 16).contains("has 16 units; this program reads 8"));
+    // The first table of rows, one number shorter; the last stage, two shorter.
+    let rows = layer + 1 + 8 + 2 + 8;
+    let shorter = |b: &mut Vec<u8>, at: usize, by: u8| {
+        b[at] -= by;
+        b.drain(at + 8..at + 8 + usize::from(by));
+    };
+    assert!(with_checksum(&|b| shorter(b, rows, 1)).contains("a row of its hidden layer ends early"));
+    assert!(with_checksum(&|b| shorter(b, rows, 8)).contains("7 rows where"));
+    let last = good.len() - 8 - 32;
+    assert!(with_checksum(&|b| shorter(b, last, 4)).contains("has 14 numbers and not 16"));
+    assert!(with_checksum(&|b| b.truncate(layer)).contains("missing"));
+    assert!(with_checksum(&|b| b.push(0)).contains("1 bytes are left over"));
+    // 2^56 tables of rows.
+    assert!(with_checksum(&|b| b[layer + 1 + 8 + 2 + 7] = 1).contains("exceeds the file"));
 }
 
 #[test]
@@ -214,7 +309,7 @@ fn calibrations_that_make_no_sense_are_refused() {
     };
     assert!(with_checksum(&none).contains("0 depth pairs"));
     assert!(with_checksum(&|b| b[8] = 1).contains("left over"));
-    assert!(with_checksum(&|b| b[8] = 5).contains("version 5"));
+    assert!(with_checksum(&|b| b[8] = 6).contains("version 6"));
     assert!(with_checksum(&|b| b.truncate(pairs)).contains("missing"));
 }
 
@@ -244,7 +339,7 @@ fn damaged_files_are_refused_with_the_reason_and_the_name() {
     assert!(matches!(changed(&|b| b.truncate(51)), FormatError::TooShort { found: 51, .. }));
     assert!(matches!(changed(&|b| b[1] = b'f'), FormatError::Magic { .. }));
     assert!(matches!(changed(&|b| b[..8].reverse()), FormatError::Magic { .. }));
-    assert!(matches!(changed(&|b| b[8] = 5), FormatError::Version { found: 5, expected: 4, .. }));
+    assert!(matches!(changed(&|b| b[8] = 6), FormatError::Version { found: 6, expected: 5, .. }));
     assert!(matches!(changed(&|b| b[8..12].reverse()), FormatError::Version { found: 0x0100_0000, .. }));
     assert!(matches!(changed(&|b| b[19] = 0xff), FormatError::Length { .. }));
     assert!(matches!(changed(&|b| b.push(0)), FormatError::Length { .. }));

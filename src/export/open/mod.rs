@@ -12,6 +12,7 @@ use std::str::FromStr;
 
 use serde_json::{Value, json};
 
+use crate::eval::{Head, UNITS};
 use crate::pattern::Layout;
 use crate::weights::WeightFile;
 
@@ -87,7 +88,8 @@ fn metadata(file: &WeightFile) -> Value {
     let set = &file.model.set;
     json!({
         "format": "flipside weights",
-        "version": 1,
+        // Readers that know version 1 only would leave the hidden layer out.
+        "version": if file.model.hidden.is_none() { 1 } else { 2 },
         "set": set.name,
         "patterns": set.patterns.iter().map(|pattern| pattern.name.as_str()).collect::<Vec<_>>(),
         "scalars": set.scalars.iter().map(|scalar| scalar.name()).collect::<Vec<_>>(),
@@ -96,6 +98,9 @@ fn metadata(file: &WeightFile) -> Value {
         "provenance": file.provenance,
     })
 }
+
+/// What the units of a hidden layer have in a stage, by its name.
+const HEADS: [(&str, fn(&Head) -> [i16; UNITS]); 2] = [("bias", |head| head.bias), ("output", |head| head.output)];
 
 /// Stage by number of empties, 0 to 60.
 fn stage_of_empties(file: &WeightFile) -> Vec<u8> {
