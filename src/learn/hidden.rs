@@ -5,6 +5,7 @@ use rand_chacha::ChaCha8Rng;
 
 use crate::eval::{Head, HiddenLayer, Row, StageMap, UNITS};
 use crate::memory::prefetch;
+use crate::pattern::Layout;
 
 /// The fewest empties of the stages that share rows: a configuration is met often enough to have its rows learned, and means much the
 /// same all the while.
@@ -93,11 +94,11 @@ impl LearnedHead {
 
     /// The sums of the units for the rows of a position's features.
     #[inline]
-    fn sums(&self, rows: &[LearnedRow], weights: &[u32]) -> Numbers {
+    fn sums(&self, rows: &[LearnedRow], features: &[u8], weights: &[u32]) -> Numbers {
         // Two partial sums, always the same two: quick, and the same result everywhere.
         let mut partial = [self.bias.value, Numbers::default()];
-        for (i, &weight) in weights.iter().enumerate() {
-            let row = &rows[weight as usize];
+        for (i, &feature) in features.iter().enumerate() {
+            let row = &rows[weights[usize::from(feature)] as usize];
             (0..UNITS).for_each(|unit| partial[i % 2][unit] += row[unit]);
         }
         std::array::from_fn(|unit| partial[0][unit] + partial[1][unit])
@@ -111,19 +112,28 @@ pub(super) struct LearnedLayer {
     pub rows: Vec<Vec<LearnedRow>>,
     /// By stage.
     pub heads: Vec<LearnedHead>,
+    /// The features that have rows, by their number: pattern instances and scalars.
+    pub features: Vec<u8>,
+}
+
+/// The features that have rows.
+fn features(layout: &Layout) -> Vec<u8> {
+    let (instances, set) = (layout.instances(), layout.set());
+    let has_rows = |&feature: &usize| feature >= instances || set.has_rows(layout.instance(feature).0);
+    (0..instances + layout.scalars().len()).filter(has_rows).map(|feature| feature as u8).collect()
 }
 
 impl LearnedLayer {
-    /// A layer that knows nothing, for so many stages and weights.
-    pub fn new(stages: usize, weights: usize) -> Self {
+    /// A layer that knows nothing, for so many stages.
+    pub fn new(layout: &Layout, stages: usize) -> Self {
         let of_group = |group: usize| {
             let mut rng = ChaCha8Rng::seed_from_u64(group as u64);
             let mut row = || std::array::from_fn(|i| if i < UNITS { rng.random_range(-START..START) } else { SQUARES[0] });
-            (0..weights).map(|_| row()).collect()
+            (0..layout.weights()).map(|_| row()).collect()
         };
         let output = std::array::from_fn(|unit| if unit % 2 == 0 { 0.5 } else { -0.5 });
         let heads = vec![LearnedHead::new([0.5; UNITS], output); stages];
-        Self { rows: (0..GROUPS.len()).map(of_group).collect(), heads }
+        Self { rows: (0..GROUPS.len()).map(of_group).collect(), heads, features: features(layout) }
     }
 
     /// The number of the rows that each stage uses.
@@ -138,7 +148,7 @@ impl LearnedLayer {
 
     /// A layer as it was stored: what its rows have learned counts, and they move in small steps. The stages must be those of
     /// [`Self::rows_of_stages`].
-    pub fn from_stored(layer: &HiddenLayer, scale: u16) -> Self {
+    pub fn from_stored(layer: &HiddenLayer, scale: u16, layout: &Layout) -> Self {
         let of_row = |row: &Row| {
             let history = SQUARES[usize::from(row.iter().any(|&number| number != 0))];
             std::array::from_fn(|i| row.get(i).map_or(history, |&number| f32::from(number) / f32::from(HiddenLayer::ON)))
@@ -150,6 +160,7 @@ impl LearnedLayer {
         Self {
             rows: layer.rows.iter().map(|rows| rows.iter().map(of_row).collect()).collect(),
             heads: layer.heads.iter().map(of_head).collect(),
+            features: features(layout),
         }
     }
 
@@ -179,29 +190,32 @@ impl LearnedLayer {
     }
 
     /// The reverse of [`Self::floats`], or `None` where there are other numbers of stages and weights.
-    pub fn from_floats(floats: &[Vec<f32>], stages: usize, weights: usize) -> Option<Self> {
+    pub fn from_floats(floats: &[Vec<f32>], stages: usize, layout: &Layout) -> Option<Self> {
         let (heads, rows) = floats.split_last()?;
         let (heads, rest) = heads.as_chunks();
         if rows.len() != GROUPS.len() || heads.len() != stages || !rest.is_empty() {
             return None;
         }
         let rows = rows.iter().map(|rows| match rows.as_chunks() {
-            (rows, []) if rows.len() == weights => Some(rows.to_vec()),
+            (rows, []) if rows.len() == layout.weights() => Some(rows.to_vec()),
             _ => None,
         });
-        Some(Self { rows: rows.collect::<Option<_>>()?, heads: heads.iter().map(LearnedHead::from_floats).collect() })
+        let heads = heads.iter().map(LearnedHead::from_floats).collect();
+        Some(Self { rows: rows.collect::<Option<_>>()?, heads, features: features(layout) })
     }
 
     /// What it adds for the weights of a position's features, in discs.
     pub fn value(&self, group: u8, stage: usize, weights: &[u32]) -> f32 {
         let head = &self.heads[stage];
-        head.value(&head.sums(&self.rows[usize::from(group)], weights))
+        head.value(&head.sums(&self.rows[usize::from(group)], &self.features, weights))
     }
 }
 
 /// What a stage learns of a layer: the rows of its group, and its own numbers.
 pub(super) struct Layer<'l> {
     rows: &'l mut [LearnedRow],
+    /// See [`LearnedLayer::features`].
+    features: &'l [u8],
     head: &'l mut LearnedHead,
     /// See [`Learner::pass`](super::Learner::pass).
     scale: f32,
@@ -211,22 +225,24 @@ pub(super) struct Layer<'l> {
 }
 
 impl<'l> Layer<'l> {
-    pub fn new(rows: &'l mut [LearnedRow], head: &'l mut LearnedHead, scale: f32) -> Self {
-        Self { rows, head, scale, waiting: 0, gradients: [[0.0; UNITS]; 2] }
+    pub fn new(rows: &'l mut [LearnedRow], features: &'l [u8], head: &'l mut LearnedHead, scale: f32) -> Self {
+        Self { rows, features, head, scale, waiting: 0, gradients: [[0.0; UNITS]; 2] }
     }
 
-    /// Has a weight's row fetched into the cache.
+    /// Has the rows of a position fetched into the cache.
     #[inline]
-    pub fn prefetch(&self, weight: u32) {
-        let row = &self.rows[weight as usize];
-        prefetch(&row[0]);
-        prefetch(&row[UNITS]);
+    pub fn prefetch(&self, weights: &[u32]) {
+        for &feature in self.features {
+            let row = &self.rows[weights[usize::from(feature)] as usize];
+            prefetch(&row[0]);
+            prefetch(&row[UNITS]);
+        }
     }
 
     /// The sums of the units, and what they add in discs.
     #[inline]
     pub fn value(&self, weights: &[u32]) -> (Numbers, f32) {
-        let sums = self.head.sums(self.rows, weights);
+        let sums = self.head.sums(self.rows, self.features, weights);
         (sums, self.head.value(&sums))
     }
 
@@ -238,8 +254,8 @@ impl<'l> Layer<'l> {
         let moves = |unit: usize| sums[unit] > 0.0 && sums[unit] < 1.0;
         let gradient: Numbers = std::array::from_fn(|unit| if moves(unit) { error * output[unit] } else { 0.0 });
         let square = gradient.iter().map(|g| g * g).sum::<f32>() / UNITS as f32;
-        for &weight in weights {
-            let row = &mut self.rows[weight as usize];
+        for &feature in self.features {
+            let row = &mut self.rows[weights[usize::from(feature)] as usize];
             row[UNITS] += square;
             let step = RATES[0] * self.scale / row[UNITS].sqrt();
             (0..UNITS).for_each(|unit| row[unit] += step * gradient[unit]);

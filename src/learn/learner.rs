@@ -50,6 +50,9 @@ pub enum StartError {
         /// The name of the set that is learned.
         learned: String,
     },
+    /// Their hidden layer has rows for patterns that the learned one has none for.
+    #[error("their hidden layer has rows for the pattern `{0}`, and `hidden` of the pattern set that is learned does not name it")]
+    OtherRows(String),
     /// They do not fit together.
     #[error(transparent)]
     Model(#[from] ModelError),
@@ -104,7 +107,7 @@ impl Learner {
     /// The same with a hidden layer that knows nothing, if it has none.
     #[must_use]
     pub fn with_hidden_layer(mut self) -> Self {
-        let new = || LearnedLayer::new(self.stages.count(), self.layout.weights());
+        let new = || LearnedLayer::new(&self.layout, self.stages.count());
         self.hidden = self.hidden.or_else(|| Some(new()));
         self
     }
@@ -137,7 +140,14 @@ impl Learner {
             cells
         };
         let cells = model.weights.iter().map(learn_stage).collect();
-        let hidden = model.hidden.as_ref().map(|layer| LearnedLayer::from_stored(layer, model.scale));
+        if let Some(layer) = &model.hidden {
+            let patterns = layout.set().patterns.iter().enumerate();
+            let mut other = patterns.filter(|&(number, _)| !layout.set().has_rows(number) && layer.has_rows(&layout, number));
+            if let Some((_, pattern)) = other.next() {
+                return Err(StartError::OtherRows(pattern.name.clone()));
+            }
+        }
+        let hidden = model.hidden.as_ref().map(|layer| LearnedLayer::from_stored(layer, model.scale, &layout));
         Ok(Self { layout, stages: model.stages.clone(), overlap: 0, loss: Loss::default(), rule, cells, hidden })
     }
 
@@ -242,10 +252,10 @@ impl Learner {
         let parts = self.cells.iter_mut().zip(learned.iter_mut()).enumerate();
         let parts = parts.map(|(stage, (cells, learned))| Part { stage, cells, learned, head: None });
         let mut tasks: Vec<Task> = match &mut self.hidden {
-            None => parts.map(|part| Task { parts: vec![part], rows: &mut [] }).collect(),
+            None => parts.map(|part| Task { parts: vec![part], rows: &mut [], features: &[] }).collect(),
             Some(hidden) => Task::of_groups(parts, stages, hidden),
         };
-        let learn_task = |Task { parts, rows }: &mut Task| {
+        let learn_task = |Task { parts, rows, features }: &mut Task| {
             let mut learned: u64 = parts.iter().map(|part| part.learned.samples).sum();
             for turn in 0..TURNS {
                 let of_part = |part: &Part| samples.of_turn(stages, part.stage, overlap, turn);
@@ -258,7 +268,7 @@ impl Learner {
                 }
                 for part in parts.iter_mut() {
                     let samples = of_part(part);
-                    let layer = part.head.as_mut().map(|head| Layer::new(rows, head, scale));
+                    let layer = part.head.as_mut().map(|head| Layer::new(rows, features, head, scale));
                     let cells = part.cells.as_chunks_mut::<NUMBERS>().0;
                     *part.learned = learn_samples(layout, cells, layer, samples, loss, step, *part.learned);
                 }
@@ -309,7 +319,7 @@ impl Learner {
         let stored = |cell: &[f32]| (cell[0] * f32::from(scale)).round().clamp(low, high) as i16;
         let numbers = self.rule.numbers();
         Model {
-            set: self.layout.set().without_engine(),
+            set: self.layout.set().of_model(),
             stages: self.stages.clone(),
             scale,
             weights: self.cells.par_iter().map(|cells| cells.chunks_exact(numbers).map(stored).collect()).collect(),
@@ -331,7 +341,7 @@ impl Learner {
         }
         let hidden = match &state.hidden[..] {
             [] => None,
-            floats => Some(LearnedLayer::from_floats(floats, state.cells.len(), layout.weights())?),
+            floats => Some(LearnedLayer::from_floats(floats, state.cells.len(), &layout)?),
         };
         let LearnerState { stages, cells, .. } = state;
         Some(Self { layout, stages, overlap: 0, loss: Loss::default(), rule, cells, hidden })
@@ -361,6 +371,8 @@ impl Part<'_> {
 struct Task<'l> {
     parts: Vec<Part<'l>>,
     rows: &'l mut [LearnedRow],
+    /// See [`LearnedLayer::features`].
+    features: &'l [u8],
 }
 
 impl<'l> Task<'l> {
@@ -369,7 +381,9 @@ impl<'l> Task<'l> {
         stages: &StageMap,
         hidden: &'l mut LearnedLayer,
     ) -> Vec<Self> {
-        let mut tasks: Vec<Self> = hidden.rows.iter_mut().map(|rows| Self { parts: Vec::new(), rows }).collect();
+        let features = &hidden.features;
+        let mut tasks: Vec<Self> =
+            hidden.rows.iter_mut().map(|rows| Self { parts: Vec::new(), rows, features }).collect();
         let groups = LearnedLayer::rows_of_stages(stages);
         for (part, head) in parts.zip(&mut hidden.heads) {
             tasks[usize::from(groups[part.stage])].parts.push(Part { head: Some(head), ..part });
@@ -417,8 +431,8 @@ fn learn_samples<'s, const NUMBERS: usize>(
             for weight in &mut weights[..features] {
                 *weight = weight_of_slot[*weight as usize];
                 prefetch(&cells[*weight as usize]);
-                layer.iter().for_each(|layer| layer.prefetch(*weight));
             }
+            layer.iter().for_each(|layer| layer.prefetch(weights));
         }
         for (weights, sample) in batch.iter() {
             let error = learn_sample(cells, layer.as_mut(), &weights[..features], sample, loss, step);
