@@ -163,9 +163,10 @@ impl WeightFile {
 
     fn encode(&self) -> Vec<u8> {
         let payload = self.payload();
-        let pairs = self.calibration.as_ref().map(|calibration| -> Vec<PairRecord> {
-            calibration.pairs().iter().map(PairRecord::from).collect()
-        });
+        let pairs = self
+            .calibration
+            .as_ref()
+            .map(|calibration| -> Vec<PairRecord> { calibration.pairs().iter().map(PairRecord::from).collect() });
         match (&self.model.hidden, pairs) {
             (Some(hidden), pairs) => Container::encode(&(payload, pairs, HiddenRecord::from(hidden))),
             (None, Some(pairs)) => Container::encode(&(payload, pairs)),
@@ -214,7 +215,8 @@ impl WeightFile {
         let containers = [PLAIN, PLAIN_CALIBRATED, DEFLATED, DEFLATED_CALIBRATED];
         let container = containers.into_iter().find(|container| container.is_version_of(bytes)).unwrap_or(HIDDEN);
         let content = payload_of(&container, bytes)?;
-        let (payload, pairs, hidden): (Payload, Option<Vec<PairRecord>>, Option<HiddenRecord>) = match container.version {
+        let (payload, pairs, hidden): (Payload, Option<Vec<PairRecord>>, Option<HiddenRecord>) = match container.version
+        {
             1 | 3 => (container.decode(&content)?, None, None),
             2 | 4 => container.decode(&content).map(|(payload, pairs)| (payload, Some(pairs), None))?,
             _ => container.decode(&content).map(|(payload, pairs, hidden)| (payload, pairs, Some(hidden)))?,
