@@ -52,15 +52,19 @@ impl HiddenLayer {
     /// # Errors
     /// What does not fit.
     pub(super) fn check(&self, stages: usize, weights: usize) -> Result<(), ModelError> {
-        let numbers = |wanted: &u8| usize::from(*wanted) < self.rows.len();
-        if self.rows_of_stage.len() != stages || self.heads.len() != stages || !self.rows_of_stage.iter().all(numbers) {
-            return Err(ModelError::HiddenStages);
+        if let Some(found) = [self.rows_of_stage.len(), self.heads.len()].into_iter().find(|&found| found != stages) {
+            return Err(ModelError::HiddenStages { found, expected: stages });
         }
-        match self.rows.iter().find(|rows| rows.len() != weights) {
-            Some(rows) => Err(ModelError::HiddenRows { found: rows.len(), expected: weights }),
-            None if self.heads.iter().flat_map(|head| head.bias).all(|bias| bias.unsigned_abs() <= Self::MAX_BIAS as u16) => Ok(()),
-            None => Err(ModelError::HiddenBias),
+        let missing = |&(_, number): &(usize, &u8)| usize::from(*number) >= self.rows.len();
+        if let Some((stage, &number)) = self.rows_of_stage.iter().enumerate().find(missing) {
+            return Err(ModelError::HiddenNumber { stage, number, found: self.rows.len() });
         }
+        if let Some(rows) = self.rows.iter().find(|rows| rows.len() != weights) {
+            return Err(ModelError::HiddenRows { found: rows.len(), expected: weights });
+        }
+        let mut biases = self.heads.iter().flat_map(|head| head.bias);
+        let within = |bias: i16| bias.unsigned_abs() <= Self::MAX_BIAS.unsigned_abs();
+        if biases.all(within) { Ok(()) } else { Err(ModelError::HiddenBias) }
     }
 }
 
