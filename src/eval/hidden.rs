@@ -3,6 +3,7 @@
 use serde::{Deserialize, Serialize};
 
 use super::model::ModelError;
+use crate::pattern::Layout;
 
 /// Units of the layer: as many numbers as an entry's row has.
 pub const UNITS: usize = 8;
@@ -19,7 +20,7 @@ pub type Row = [i8; UNITS];
 pub struct HiddenLayer {
     /// By stage, the number of the rows that it uses: neighbouring stages share them.
     pub rows_of_stage: Vec<u8>,
-    /// The rows by their number, each in the order of [`Layout`](crate::pattern::Layout)'s weights.
+    /// The rows by their number, each in the order of [`Layout`]'s weights.
     pub rows: Vec<Vec<Row>>,
     /// By stage, what is its own.
     pub heads: Vec<Head>,
@@ -40,20 +41,30 @@ impl HiddenLayer {
     /// Biases lie within plus and minus this, so that no sum of rows leaves an `i16`.
     pub const MAX_BIAS: i16 = 1 << 14;
 
+    /// Whether it has rows for a pattern, by the pattern's number, that are not all zeros.
+    pub fn has_rows(&self, layout: &Layout, pattern: usize) -> bool {
+        let weights = layout.weights_of(pattern);
+        self.rows.iter().any(|rows| rows[weights.clone()].iter().any(|&row| row != Row::default()))
+    }
+
     /// Whether it fits a model of so many stages and weights.
     ///
     /// # Errors
     /// What does not fit.
     pub(super) fn check(&self, stages: usize, weights: usize) -> Result<(), ModelError> {
-        let numbers = |wanted: &u8| usize::from(*wanted) < self.rows.len();
-        if self.rows_of_stage.len() != stages || self.heads.len() != stages || !self.rows_of_stage.iter().all(numbers) {
-            return Err(ModelError::HiddenStages);
+        if let Some(found) = [self.rows_of_stage.len(), self.heads.len()].into_iter().find(|&found| found != stages) {
+            return Err(ModelError::HiddenStages { found, expected: stages });
         }
-        match self.rows.iter().find(|rows| rows.len() != weights) {
-            Some(rows) => Err(ModelError::HiddenRows { found: rows.len(), expected: weights }),
-            None if self.heads.iter().flat_map(|head| head.bias).all(|bias| bias.unsigned_abs() <= Self::MAX_BIAS as u16) => Ok(()),
-            None => Err(ModelError::HiddenBias),
+        let missing = |&(_, number): &(usize, &u8)| usize::from(*number) >= self.rows.len();
+        if let Some((stage, &number)) = self.rows_of_stage.iter().enumerate().find(missing) {
+            return Err(ModelError::HiddenNumber { stage, number, found: self.rows.len() });
         }
+        if let Some(rows) = self.rows.iter().find(|rows| rows.len() != weights) {
+            return Err(ModelError::HiddenRows { found: rows.len(), expected: weights });
+        }
+        let mut biases = self.heads.iter().flat_map(|head| head.bias);
+        let within = |bias: i16| bias.unsigned_abs() <= Self::MAX_BIAS.unsigned_abs();
+        if biases.all(within) { Ok(()) } else { Err(ModelError::HiddenBias) }
     }
 }
 

@@ -147,9 +147,24 @@ pub enum ModelError {
         /// The pattern set's.
         expected: usize,
     },
-    /// A hidden layer for other stages.
-    #[error("the hidden layer is of other stages than the weights")]
-    HiddenStages,
+    /// A hidden layer of another number of stages than the weights.
+    #[error("the hidden layer is of {found} stages, and the weights are of {expected}")]
+    HiddenStages {
+        /// Its stages.
+        found: usize,
+        /// The weights'.
+        expected: usize,
+    },
+    /// A stage of a hidden layer with rows that are not there.
+    #[error("the hidden layer's stage {stage} uses rows number {number}, counted from 0, of {found}")]
+    HiddenNumber {
+        /// The stage.
+        stage: usize,
+        /// The number of its rows.
+        number: u8,
+        /// How many there are.
+        found: usize,
+    },
     /// A hidden layer of another number of rows than the pattern set has weights.
     #[error("the hidden layer has {found} rows where the pattern set has {expected} weights")]
     HiddenRows {
@@ -200,6 +215,7 @@ impl Model {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::eval::Head;
 
     #[test]
     fn stages_are_numbered_as_a_game_enters_them() {
@@ -237,5 +253,42 @@ mod tests {
         assert_eq!(merged.count(), 4);
         assert_eq!(StageMap::uniform(60).merged(|_| 0), StageMap::uniform(61));
         assert_eq!(StageMap::uniform(3).merged(|empties| empties), StageMap::uniform(3));
+    }
+    #[test]
+    fn parts_of_a_hidden_layer_that_do_not_fit_are_named() {
+        let set = PatternSet::from_toml("name = 's'\nscalars = ['parity']\npatterns = { edge = 'a1 b1 c1' }").unwrap();
+        let layout = Layout::new(&set).unwrap();
+        let stages = StageMap::uniform(20);
+        let weights = layout.weights();
+        let good = HiddenLayer {
+            rows_of_stage: vec![1, 1, 0, 1],
+            rows: vec![vec![[-128; 8]; weights]; 2],
+            heads: vec![
+                Head {
+                    bias: [HiddenLayer::MAX_BIAS, -HiddenLayer::MAX_BIAS, 0, 0, 0, 0, 0, 0],
+                    output: [i16::MIN; 8]
+                };
+                4
+            ],
+        };
+        let checked = |change: &dyn Fn(&mut HiddenLayer)| {
+            let mut hidden = good.clone();
+            change(&mut hidden);
+            Model { hidden: Some(hidden), ..Model::zero(&set, &stages, 128).unwrap() }.check(&layout)
+        };
+        assert_eq!(checked(&|_| ()), Ok(()));
+        let of_stages = |found| Err(ModelError::HiddenStages { found, expected: 4 });
+        assert_eq!(checked(&|hidden| hidden.rows_of_stage.truncate(3)), of_stages(3));
+        assert_eq!(checked(&|hidden| hidden.heads.push(Head::default())), of_stages(5));
+        let missing = |stage, number, found| Err(ModelError::HiddenNumber { stage, number, found });
+        assert_eq!(checked(&|hidden| hidden.rows_of_stage[2] = 2), missing(2, 2, 2));
+        assert_eq!(checked(&|hidden| hidden.rows_of_stage[3] = 255), missing(3, 255, 2));
+        assert_eq!(checked(&|hidden| hidden.rows.clear()), missing(0, 1, 0));
+        let rows = |found| Err(ModelError::HiddenRows { found, expected: weights });
+        assert_eq!(checked(&|hidden| hidden.rows[1].push([0; 8])), rows(weights + 1));
+        assert_eq!(checked(&|hidden| hidden.rows[0].clear()), rows(0));
+        for bias in [HiddenLayer::MAX_BIAS + 1, -HiddenLayer::MAX_BIAS - 1, i16::MIN] {
+            assert_eq!(checked(&|hidden| hidden.heads[3].bias[7] = bias), Err(ModelError::HiddenBias));
+        }
     }
 }

@@ -54,6 +54,8 @@ struct Rows {
     /// [`MARGIN`] unused rows, `stride` rows for each table of them, [`MARGIN`] unused rows.
     table: Vec<Row>,
     stride: usize,
+    /// The groups of [`QUAD`] lanes that have rows other than zeros.
+    quads: Vec<usize>,
 }
 
 /// What the number of empty squares alone decides of a hidden layer.
@@ -68,6 +70,9 @@ struct RowPhase {
 
 /// Lanes of a vector of entries.
 const WIDTH: usize = 8;
+
+/// Lanes whose rows are added together: most patterns have as many instances.
+const QUAD: usize = 4;
 
 /// Vectors that most sets get by with.
 const FEW: usize = 6;
@@ -225,7 +230,12 @@ impl Rows {
             }
             RowPhase { at, base, head }
         };
-        Self { phases: Box::new(std::array::from_fn(phase)), table, stride }
+        let mut quads: Vec<usize> = (0..layout.instances())
+            .filter(|&lane| hidden.has_rows(layout, layout.instance(lane).0))
+            .map(|lane| lane / QUAD)
+            .collect();
+        quads.dedup();
+        Self { phases: Box::new(std::array::from_fn(phase)), table, stride, quads }
     }
 
     /// What the layer adds for the entries of a position's lanes and scalars.
@@ -245,8 +255,10 @@ impl Rows {
             unsafe { *table.get_unchecked(entry as usize) }
         };
         let mut pairs = i16x16::ZERO;
-        for &[a, b, c, d, e, f, g, h] in entries.iter().map(i32x8::as_array) {
-            for [one, other] in [[a, b], [c, d], [e, f], [g, h]] {
+        let entries: &[[i32; QUAD]] = bytemuck::cast_slice(entries);
+        for &quad in &self.quads {
+            let [a, b, c, d] = entries[quad];
+            for [one, other] in [[a, b], [c, d]] {
                 pairs += i16x16::from_i8x16(bytemuck::cast([row_of(one), row_of(other)]));
             }
         }
@@ -326,13 +338,15 @@ fn rescale(sum: i32, scale: i32) -> i32 {
 
 #[cfg(test)]
 mod tests {
+    use std::ops::RangeInclusive;
+
     use rand::{RngExt, SeedableRng};
     use rand_chacha::ChaCha8Rng;
 
     use super::*;
     use crate::board::squares;
     use crate::eval::StageMap;
-    use crate::pattern::{BUILT_IN, PatternSet};
+    use crate::pattern::{BUILT_IN, Pattern, PatternSet};
 
     fn random_model(set: &PatternSet, rng: &mut ChaCha8Rng) -> Model {
         let mut model = Model::zero(set, &StageMap::uniform(7), 128).unwrap();
@@ -340,24 +354,61 @@ mod tests {
         model
     }
 
-    /// The sum by its definition: digit by digit, weight by weight.
+    /// The numbers of a layer.
+    #[derive(Clone, Copy, PartialEq, Debug)]
+    enum Numbers {
+        /// From all that are allowed.
+        Any,
+        /// As learned ones are: most units are between off and on.
+        Moderate,
+        /// The largest, and so the largest sums.
+        Largest,
+        /// The smallest.
+        Smallest,
+    }
+
+    /// Three tables of rows, which stages share as it happens.
+    fn random_layer(model: &Model, numbers: Numbers, rng: &mut ChaCha8Rng) -> HiddenLayer {
+        let largest = HiddenLayer::MAX_BIAS;
+        let mut number = |any: RangeInclusive<i16>, moderate: i16| match numbers {
+            Numbers::Any => rng.random_range(any),
+            Numbers::Moderate => rng.random_range(-moderate..=moderate),
+            Numbers::Largest => *any.end(),
+            Numbers::Smallest => *any.start(),
+        };
+        let mut row = || std::array::from_fn(|_| number(-128..=127, 30) as i8);
+        let rows = (0..3).map(|_| model.weights[0].iter().map(|_| row()).collect()).collect();
+        let mut head = |_| Head {
+            bias: std::array::from_fn(|_| number(-largest..=largest, 300)),
+            output: std::array::from_fn(|_| number(i16::MIN..=i16::MAX, 1000)),
+        };
+        let heads = (0..model.weights.len()).map(&mut head).collect();
+        let rows_of_stage = (0..model.weights.len()).map(|_| rng.random_range(0..3)).collect();
+        HiddenLayer { rows_of_stage, rows, heads }
+    }
+
+    /// The sum by its definition: digit by digit, weight by weight, unit by unit.
     fn naive_sum(model: &Model, layout: &Layout, position: &Position) -> i32 {
-        let weights = &model.weights[model.stages.of(position)];
-        let weight = |slot: usize| i32::from(weights[layout.weight_of_slot()[slot] as usize]);
         let digit = |square: &Square| {
             (position.player & square.bit() != 0) as i32 - (position.opponent & square.bit() != 0) as i32
         };
         let of_lane = |lane: usize| {
             let index = layout.instance(lane).1.iter().rev().fold(0, |index, square| 3 * index + digit(square));
-            weight((layout.centres()[lane] as i32 + index) as usize)
+            (layout.centres()[lane] as i32 + index) as usize
         };
-        let patterns: i32 = (0..layout.instances()).map(of_lane).sum();
-        patterns
-            + layout
-                .scalars()
-                .iter()
-                .map(|(scalar, first)| weight(first + scalar.of(&Seen::new(position))))
-                .sum::<i32>()
+        let scalars = layout.scalars().iter().map(|(scalar, first)| first + scalar.of(&Seen::new(position)));
+        let slots = (0..layout.instances()).map(of_lane).chain(scalars);
+        let features: Vec<usize> = slots.map(|slot| layout.weight_of_slot()[slot] as usize).collect();
+        let stage = model.stages.of(position);
+        let sum: i32 = features.iter().map(|&feature| i32::from(model.weights[stage][feature])).sum();
+        let Some(hidden) = &model.hidden else { return sum };
+        let (rows, head) = (&hidden.rows[usize::from(hidden.rows_of_stage[stage])], hidden.heads[stage]);
+        let worth = |unit: usize| {
+            let sum: f64 = features.iter().map(|&feature| f64::from(rows[feature][unit])).sum();
+            ((sum + f64::from(head.bias[unit])) / 256.0).clamp(0.0, 1.0) * f64::from(head.output[unit])
+        };
+        // To the nearest, halves up.
+        sum + ((0..UNITS).map(worth).sum::<f64>() + 0.5).floor() as i32
     }
 
     #[test]
@@ -375,37 +426,87 @@ mod tests {
         }
     }
 
-    #[test]
-    fn the_sum_is_that_of_the_definition_before_and_after_every_move() {
-        let mut rng = ChaCha8Rng::seed_from_u64(5);
+    /// Sets of all kinds, and one of as many features as a set may have.
+    fn sets() -> Vec<PatternSet> {
         let mut sets: Vec<_> = BUILT_IN.iter().map(|(name, _)| PatternSet::built_in(name).unwrap()).collect();
         // One of the numbers of moves alone, and other scalars.
         let mut odd = PatternSet::built_in("classic").unwrap();
         odd.scalars = vec![Scalar::PlayerDiscs, Scalar::OpponentMobility, Scalar::CornerMoves, Scalar::Parity];
-        sets.push(odd);
-        for set in sets {
-            let model = random_model(&set, &mut rng);
-            let evaluator = PatternEvaluator::new(&model).unwrap();
-            let layout = evaluator.layout();
-            let mut position = Position::START;
-            while !position.is_game_over() {
-                let state = evaluator.state(&position);
-                assert_eq!(evaluator.sum(&position, &state), naive_sum(&model, layout, &position), "{}", set.name);
-                let moves = position.moves();
-                if moves == 0 {
-                    position = position.pass();
-                    continue;
+        let squares = ["a1 b1", "a1 c1", "a1 d1", "b1 c1", "b1 d1", "c1 d1", "a1 b3", "b2 c2"];
+        let patterns = squares.map(|squares| Pattern::new(squares, squares).unwrap()).to_vec();
+        let full =
+            PatternSet { name: "full".into(), patterns, scalars: Scalar::ALL.to_vec(), hidden: vec![], engine: None };
+        sets.extend([odd, full]);
+        sets
+    }
+
+    /// Compares everything that an evaluator says along a random game with the definition.
+    fn compare_with_naive(model: &Model, rng: &mut ChaCha8Rng) {
+        let (evaluator, name) = (PatternEvaluator::new(model).unwrap(), &model.set.name);
+        let layout = evaluator.layout();
+        let mut position = Position::START;
+        while !position.is_game_over() {
+            let state = evaluator.state(&position);
+            assert_eq!(evaluator.sum(&position, &state), naive_sum(model, layout, &position), "{name}");
+            let moves = position.moves();
+            if moves == 0 {
+                position = position.pass();
+                continue;
+            }
+            for to in squares(moves) {
+                let flips = position.flips(to);
+                let after = position.play_unchecked(to, flips);
+                let value = Score(naive_sum(model, layout, &after)).clamp_eval();
+                let movable = (after.moves() != 0).then_some(value);
+                assert_eq!(evaluator.evaluate_move(&state, to, flips, &after), movable, "{name}");
+                assert_eq!(evaluator.evaluate(&after, &evaluator.play(&state, to, flips)), value, "{name}");
+            }
+            let choice = rng.random_range(0..moves.count_ones() as usize);
+            position = position.play(squares(moves).nth(choice).unwrap());
+        }
+    }
+
+    #[test]
+    fn the_sum_is_that_of_the_definition_before_and_after_every_move() {
+        let mut rng = ChaCha8Rng::seed_from_u64(5);
+        for set in sets() {
+            compare_with_naive(&random_model(&set, &mut rng), &mut rng);
+        }
+    }
+
+    #[test]
+    fn a_hidden_layer_adds_what_the_definition_says() {
+        let mut rng = ChaCha8Rng::seed_from_u64(6);
+        for set in sets() {
+            let mut model = random_model(&set, &mut rng);
+            // What the layer adds must not drown in what is cut.
+            model.weights.iter_mut().flatten().for_each(|weight| *weight /= 128);
+            for numbers in [Numbers::Moderate, Numbers::Any] {
+                model.hidden = Some(random_layer(&model, numbers, &mut rng));
+                compare_with_naive(&model, &mut rng);
+            }
+        }
+    }
+
+    /// With as many features as a set may have, no sum leaves its type.
+    #[test]
+    fn the_largest_numbers_of_a_hidden_layer_do_not_overflow() {
+        let mut rng = ChaCha8Rng::seed_from_u64(7);
+        let set = sets().pop().unwrap();
+        let mut model = random_model(&set, &mut rng);
+        assert_eq!(Layout::new(&set).unwrap().instances(), LANES);
+        for numbers in [Numbers::Largest, Numbers::Smallest] {
+            let layer = random_layer(&model, numbers, &mut rng);
+            // Units that are on or off, with outputs of one sign or the other.
+            for flip in [false, true] {
+                let mut layer = layer.clone();
+                if flip {
+                    layer.heads.iter_mut().for_each(|head| head.output = head.output.map(|output| !output));
                 }
-                for to in squares(moves) {
-                    let flips = position.flips(to);
-                    let after = position.play_unchecked(to, flips);
-                    let value = Score(naive_sum(&model, layout, &after)).clamp_eval();
-                    let movable = (after.moves() != 0).then_some(value);
-                    assert_eq!(evaluator.evaluate_move(&state, to, flips, &after), movable, "{}", set.name);
-                    assert_eq!(evaluator.evaluate(&after, &evaluator.play(&state, to, flips)), value, "{}", set.name);
-                }
-                let choice = rng.random_range(0..moves.count_ones() as usize);
-                position = position.play(squares(moves).nth(choice).unwrap());
+                let extreme = if numbers == Numbers::Largest { i16::MAX } else { i16::MIN };
+                model.weights.iter_mut().flatten().for_each(|weight| *weight = extreme);
+                model.hidden = Some(layer);
+                compare_with_naive(&model, &mut rng);
             }
         }
     }

@@ -2,9 +2,11 @@
 
 use rand::{RngExt, SeedableRng};
 use rand_chacha::ChaCha8Rng;
+use rayon::prelude::*;
 
 use crate::eval::{Head, HiddenLayer, Row, StageMap, UNITS};
 use crate::memory::prefetch;
+use crate::pattern::Layout;
 
 /// The fewest empties of the stages that share rows: a configuration is met often enough to have its rows learned, and means much the
 /// same all the while.
@@ -60,6 +62,8 @@ impl Adam {
 /// What a stage has of its own.
 #[derive(Clone, Copy, PartialEq, Debug)]
 pub(super) struct LearnedHead {
+    /// The number of the rows that it uses.
+    rows: u8,
     bias: Adam,
     output: Adam,
     /// See [`Adam::step`].
@@ -67,23 +71,29 @@ pub(super) struct LearnedHead {
 }
 
 /// Floats of a head in a [`LearnerState`](super::LearnerState).
-const HEAD_FLOATS: usize = 6 * UNITS + 2;
+const HEAD_FLOATS: usize = 6 * UNITS + 3;
 
 impl LearnedHead {
-    fn new(bias: Numbers, output: Numbers) -> Self {
-        Self { bias: Adam::new(bias), output: Adam::new(output), missing: [1.0; 2] }
+    fn new(rows: u8, bias: Numbers, output: Numbers) -> Self {
+        Self { rows, bias: Adam::new(bias), output: Adam::new(output), missing: [1.0; 2] }
+    }
+
+    /// The number of the rows that it uses.
+    pub fn rows(&self) -> usize {
+        usize::from(self.rows)
     }
 
     fn floats(&self) -> Vec<f32> {
-        let Self { bias, output, missing } = self;
+        let Self { rows, bias, output, missing } = self;
         let arrays = [bias, output].map(|adam| [adam.value, adam.mean, adam.square]);
-        arrays.as_flattened().as_flattened().iter().chain(missing).copied().collect()
+        let numbers = arrays.as_flattened().as_flattened().iter().chain(missing).copied();
+        numbers.chain([f32::from(*rows)]).collect()
     }
 
     fn from_floats(floats: &[f32; HEAD_FLOATS]) -> Self {
-        let (numbers, missing) = floats.as_chunks::<UNITS>();
+        let (numbers, rest) = floats.as_chunks::<UNITS>();
         let adam = |first: usize| Adam { value: numbers[first], mean: numbers[first + 1], square: numbers[first + 2] };
-        Self { bias: adam(0), output: adam(3), missing: [missing[0], missing[1]] }
+        Self { rows: rest[2] as u8, bias: adam(0), output: adam(3), missing: [rest[0], rest[1]] }
     }
 
     /// What the layer adds, in discs.
@@ -93,11 +103,10 @@ impl LearnedHead {
 
     /// The sums of the units for the rows of a position's features.
     #[inline]
-    fn sums(&self, rows: &[LearnedRow], weights: &[u32]) -> Numbers {
+    fn sums<'r>(&self, rows: impl Iterator<Item = &'r LearnedRow>) -> Numbers {
         // Two partial sums, always the same two: quick, and the same result everywhere.
         let mut partial = [self.bias.value, Numbers::default()];
-        for (i, &weight) in weights.iter().enumerate() {
-            let row = &rows[weight as usize];
+        for (i, row) in rows.enumerate() {
             (0..UNITS).for_each(|unit| partial[i % 2][unit] += row[unit]);
         }
         std::array::from_fn(|unit| partial[0][unit] + partial[1][unit])
@@ -107,58 +116,68 @@ impl LearnedHead {
 /// A hidden layer in learning.
 #[derive(Clone, PartialEq, Debug)]
 pub(super) struct LearnedLayer {
-    /// By group of stages.
+    /// By their number; see [`LearnedHead::rows`].
     pub rows: Vec<Vec<LearnedRow>>,
     /// By stage.
     pub heads: Vec<LearnedHead>,
+    /// The features that have rows, by their number: pattern instances first, then scalars.
+    pub features: Vec<u8>,
+}
+
+/// The features that the layer of a pattern set has rows for.
+fn features(layout: &Layout) -> Vec<u8> {
+    let (instances, set) = (layout.instances(), layout.set());
+    let has_rows = |&feature: &usize| feature >= instances || set.has_rows(layout.instance(feature).0);
+    (0..instances + layout.scalars().len()).filter(has_rows).map(|feature| feature as u8).collect()
 }
 
 impl LearnedLayer {
-    /// A layer that knows nothing, for so many stages and weights.
-    pub fn new(stages: usize, weights: usize) -> Self {
+    /// A layer that knows nothing.
+    pub fn new(layout: &Layout, stages: &StageMap) -> Self {
         let of_group = |group: usize| {
             let mut rng = ChaCha8Rng::seed_from_u64(group as u64);
-            let mut row = || std::array::from_fn(|i| if i < UNITS { rng.random_range(-START..START) } else { SQUARES[0] });
-            (0..weights).map(|_| row()).collect()
+            let mut row =
+                || std::array::from_fn(|i| if i < UNITS { rng.random_range(-START..START) } else { SQUARES[0] });
+            (0..layout.weights()).map(|_| row()).collect()
         };
         let output = std::array::from_fn(|unit| if unit % 2 == 0 { 0.5 } else { -0.5 });
-        let heads = vec![LearnedHead::new([0.5; UNITS], output); stages];
-        Self { rows: (0..GROUPS.len()).map(of_group).collect(), heads }
-    }
-
-    /// The number of the rows that each stage uses.
-    pub fn rows_of_stages(stages: &StageMap) -> Vec<u8> {
         let of_stage = |stage| {
             let empties = stages.empties_of(stage);
             let middle = empties[empties.len() / 2];
-            GROUPS.iter().rposition(|&fewest| fewest <= middle).expect("the first group begins at 0") as u8
-        };
-        (0..stages.count()).map(of_stage).collect()
-    }
-
-    /// A layer as it was stored: what its rows have learned counts, and they move in small steps. The stages must be those of
-    /// [`Self::rows_of_stages`].
-    pub fn from_stored(layer: &HiddenLayer, scale: u16) -> Self {
-        let of_row = |row: &Row| {
-            let history = SQUARES[usize::from(row.iter().any(|&number| number != 0))];
-            std::array::from_fn(|i| row.get(i).map_or(history, |&number| f32::from(number) / f32::from(HiddenLayer::ON)))
-        };
-        let of_head = |head: &Head| {
-            let bias = head.bias.map(|bias| f32::from(bias) / f32::from(HiddenLayer::ON));
-            LearnedHead::new(bias, head.output.map(|output| f32::from(output) / f32::from(scale) / UNIT))
+            let group = GROUPS.iter().rposition(|&fewest| fewest <= middle).expect("the first group begins at 0");
+            LearnedHead::new(group as u8, [0.5; UNITS], output)
         };
         Self {
-            rows: layer.rows.iter().map(|rows| rows.iter().map(of_row).collect()).collect(),
-            heads: layer.heads.iter().map(of_head).collect(),
+            rows: (0..GROUPS.len()).map(of_group).collect(),
+            heads: (0..stages.count()).map(of_stage).collect(),
+            features: features(layout),
         }
     }
 
-    /// The layer as it is stored, `scale` units of a weight in a disc. A row that was never learned is 0.
-    pub fn stored(&self, stages: &StageMap, scale: u16) -> HiddenLayer {
+    /// A layer as it was stored: what its rows have learned counts, and they move in small steps.
+    pub fn from_stored(layer: &HiddenLayer, scale: u16, layout: &Layout) -> Self {
+        let on = f32::from(HiddenLayer::ON);
+        let of_row = |row: &Row| {
+            let history = SQUARES[usize::from(*row != Row::default())];
+            std::array::from_fn(|i| row.get(i).map_or(history, |&number| f32::from(number) / on))
+        };
+        let of_head = |(head, &rows): (&Head, &u8)| {
+            let output = head.output.map(|output| f32::from(output) / f32::from(scale) / UNIT);
+            LearnedHead::new(rows, head.bias.map(|bias| f32::from(bias) / on), output)
+        };
+        Self {
+            rows: layer.rows.iter().map(|rows| rows.iter().map(of_row).collect()).collect(),
+            heads: layer.heads.iter().zip(&layer.rows_of_stage).map(of_head).collect(),
+            features: features(layout),
+        }
+    }
+
+    /// The layer as it is stored, `scale` units of a weight in a disc.
+    pub fn stored(&self, scale: u16) -> HiddenLayer {
         let on = f32::from(HiddenLayer::ON);
         let of_row = |row: &LearnedRow| {
             let number = |unit: usize| (row[unit] * on).round().clamp(-127.0, 127.0) as i8;
-            if row[UNITS] == SQUARES[0] { Row::default() } else { std::array::from_fn(number) }
+            if is_learned(row) { std::array::from_fn(number) } else { Row::default() }
         };
         let limit = f32::from(HiddenLayer::MAX_BIAS);
         let of_head = |head: &LearnedHead| Head {
@@ -166,42 +185,58 @@ impl LearnedLayer {
             output: head.output.value.map(|output| (output * UNIT * f32::from(scale)).round() as i16),
         };
         HiddenLayer {
-            rows_of_stage: Self::rows_of_stages(stages),
-            rows: self.rows.iter().map(|rows| rows.iter().map(of_row).collect()).collect(),
+            rows_of_stage: self.heads.iter().map(|head| head.rows).collect(),
+            rows: self.rows.par_iter().map(|rows| rows.iter().map(of_row).collect()).collect(),
             heads: self.heads.iter().map(of_head).collect(),
         }
     }
 
-    /// All that it knows: by group the rows, then the heads.
+    /// Changes the stages: each new one is as the old one that `sources` has for it, and shares its rows.
+    pub fn set_stages(&mut self, sources: impl Iterator<Item = usize>) {
+        self.heads = sources.map(|stage| self.heads[stage]).collect();
+    }
+
+    /// All that it knows: by their number the rows, then the heads.
     pub fn floats(&self) -> Vec<Vec<f32>> {
         let heads = self.heads.iter().flat_map(LearnedHead::floats).collect();
         self.rows.iter().map(|rows| rows.as_flattened().to_vec()).chain([heads]).collect()
     }
 
     /// The reverse of [`Self::floats`], or `None` where there are other numbers of stages and weights.
-    pub fn from_floats(floats: &[Vec<f32>], stages: usize, weights: usize) -> Option<Self> {
+    pub fn from_floats(floats: &[Vec<f32>], stages: usize, layout: &Layout) -> Option<Self> {
         let (heads, rows) = floats.split_last()?;
-        let (heads, rest) = heads.as_chunks();
-        if rows.len() != GROUPS.len() || heads.len() != stages || !rest.is_empty() {
-            return None;
-        }
         let rows = rows.iter().map(|rows| match rows.as_chunks() {
-            (rows, []) if rows.len() == weights => Some(rows.to_vec()),
+            (rows, []) if rows.len() == layout.weights() => Some(rows.to_vec()),
             _ => None,
         });
-        Some(Self { rows: rows.collect::<Option<_>>()?, heads: heads.iter().map(LearnedHead::from_floats).collect() })
+        let rows: Vec<Vec<LearnedRow>> = rows.collect::<Option<_>>()?;
+        let (heads, rest) = heads.as_chunks();
+        let heads: Vec<_> = heads.iter().map(LearnedHead::from_floats).collect();
+        let fits = heads.len() == stages && rest.is_empty() && heads.iter().all(|head| head.rows() < rows.len());
+        fits.then(|| Self { rows, heads, features: features(layout) })
     }
 
-    /// What it adds for the weights of a position's features, in discs.
-    pub fn value(&self, group: u8, stage: usize, weights: &[u32]) -> f32 {
+    /// What it adds for the weights of a position's features, in discs: rows that were never learned count as nothing, as they will
+    /// when they are stored.
+    pub fn value(&self, stage: usize, weights: &[u32]) -> f32 {
         let head = &self.heads[stage];
-        head.value(&head.sums(&self.rows[usize::from(group)], weights))
+        let rows = &self.rows[head.rows()];
+        let weights = self.features.iter().map(|&feature| weights[usize::from(feature)]);
+        let learned = weights.map(|weight| &rows[weight as usize]).filter(|row| is_learned(row));
+        head.value(&head.sums(learned))
     }
 }
 
-/// What a stage learns of a layer: the rows of its group, and its own numbers.
-pub(super) struct Layer<'l> {
+/// Whether a row is more than the random numbers that it began with.
+fn is_learned(row: &LearnedRow) -> bool {
+    row[UNITS] != SQUARES[0]
+}
+
+/// What a stage learns of a layer: rows that it shares with others, and its own numbers.
+pub(super) struct StageLayer<'l> {
     rows: &'l mut [LearnedRow],
+    /// See [`LearnedLayer::features`].
+    features: &'l [u8],
     head: &'l mut LearnedHead,
     /// See [`Learner::pass`](super::Learner::pass).
     scale: f32,
@@ -210,23 +245,26 @@ pub(super) struct Layer<'l> {
     gradients: [Numbers; 2],
 }
 
-impl<'l> Layer<'l> {
-    pub fn new(rows: &'l mut [LearnedRow], head: &'l mut LearnedHead, scale: f32) -> Self {
-        Self { rows, head, scale, waiting: 0, gradients: [[0.0; UNITS]; 2] }
+impl<'l> StageLayer<'l> {
+    pub fn new(rows: &'l mut [LearnedRow], features: &'l [u8], head: &'l mut LearnedHead, scale: f32) -> Self {
+        Self { rows, features, head, scale, waiting: 0, gradients: [[0.0; UNITS]; 2] }
     }
 
-    /// Has a weight's row fetched into the cache.
+    /// Has the rows of a position fetched into the cache.
     #[inline]
-    pub fn prefetch(&self, weight: u32) {
-        let row = &self.rows[weight as usize];
-        prefetch(&row[0]);
-        prefetch(&row[UNITS]);
+    pub fn prefetch(&self, weights: &[u32]) {
+        for &feature in self.features {
+            let row = &self.rows[weights[usize::from(feature)] as usize];
+            prefetch(&row[0]);
+            prefetch(&row[UNITS]);
+        }
     }
 
     /// The sums of the units, and what they add in discs.
     #[inline]
     pub fn value(&self, weights: &[u32]) -> (Numbers, f32) {
-        let sums = self.head.sums(self.rows, weights);
+        let weights = self.features.iter().map(|&feature| weights[usize::from(feature)]);
+        let sums = self.head.sums(weights.map(|weight| &self.rows[weight as usize]));
         (sums, self.head.value(&sums))
     }
 
@@ -238,8 +276,8 @@ impl<'l> Layer<'l> {
         let moves = |unit: usize| sums[unit] > 0.0 && sums[unit] < 1.0;
         let gradient: Numbers = std::array::from_fn(|unit| if moves(unit) { error * output[unit] } else { 0.0 });
         let square = gradient.iter().map(|g| g * g).sum::<f32>() / UNITS as f32;
-        for &weight in weights {
-            let row = &mut self.rows[weight as usize];
+        for &feature in self.features {
+            let row = &mut self.rows[weights[usize::from(feature)] as usize];
             row[UNITS] += square;
             let step = RATES[0] * self.scale / row[UNITS].sqrt();
             (0..UNITS).for_each(|unit| row[unit] += step * gradient[unit]);

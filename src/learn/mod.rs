@@ -7,6 +7,7 @@ mod hidden;
 mod labeller;
 mod learner;
 mod loss;
+mod pass;
 mod record_file;
 mod returns;
 mod samples;
@@ -14,8 +15,9 @@ mod step;
 mod validation;
 
 pub use labeller::Labeller;
-pub use learner::{Diverged, Learner, LearnerState, StartError};
+pub use learner::{Learner, LearnerState, StartError};
 pub use loss::Loss;
+pub use pass::Diverged;
 pub use record_file::{RecordFile, RecordFileError};
 pub use returns::lambda_returns;
 pub use samples::{Bound, Importance, Sample, SampleSet};

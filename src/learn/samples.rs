@@ -131,12 +131,23 @@ impl SampleSet {
 
     /// What a stage learns: all samples of its own numbers of empties, and of a number d away, d up to `overlap`, one in d + 1. The
     /// oldest come first, those of different numbers of empties in turns, so that no number has the last word.
-    pub fn of_stage<'s>(&'s self, stages: &'s StageMap, stage: usize, overlap: u32) -> impl Iterator<Item = &'s Sample> {
+    pub fn of_stage<'s>(
+        &'s self,
+        stages: &'s StageMap,
+        stage: usize,
+        overlap: u32,
+    ) -> impl Iterator<Item = &'s Sample> {
         (0..TURNS).flat_map(move |turn| self.of_turn(stages, stage, overlap, turn))
     }
 
     /// The part of [`Self::of_stage`] that comes in one of [`TURNS`] turns.
-    pub(super) fn of_turn(&self, stages: &StageMap, stage: usize, overlap: u32, turn: usize) -> impl Iterator<Item = &Sample> {
+    pub(super) fn of_turn(
+        &self,
+        stages: &StageMap,
+        stage: usize,
+        overlap: u32,
+        turn: usize,
+    ) -> impl Iterator<Item = &Sample> {
         let own = stages.empties_of(stage);
         let distance = move |empties: u32| own.iter().map(|&other| other.abs_diff(empties)).min().unwrap_or(u32::MAX);
         let sources = (0..=60).rev().map(move |empties| (empties, distance(empties)));

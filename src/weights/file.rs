@@ -163,9 +163,10 @@ impl WeightFile {
 
     fn encode(&self) -> Vec<u8> {
         let payload = self.payload();
-        let pairs = self.calibration.as_ref().map(|calibration| -> Vec<PairRecord> {
-            calibration.pairs().iter().map(PairRecord::from).collect()
-        });
+        let pairs = self
+            .calibration
+            .as_ref()
+            .map(|calibration| -> Vec<PairRecord> { calibration.pairs().iter().map(PairRecord::from).collect() });
         match (&self.model.hidden, pairs) {
             (Some(hidden), pairs) => Container::encode(&(payload, pairs, HiddenRecord::from(hidden))),
             (None, Some(pairs)) => Container::encode(&(payload, pairs)),
@@ -214,7 +215,8 @@ impl WeightFile {
         let containers = [PLAIN, PLAIN_CALIBRATED, DEFLATED, DEFLATED_CALIBRATED];
         let container = containers.into_iter().find(|container| container.is_version_of(bytes)).unwrap_or(HIDDEN);
         let content = payload_of(&container, bytes)?;
-        let (payload, pairs, hidden): (Payload, Option<Vec<PairRecord>>, Option<HiddenRecord>) = match container.version {
+        let (payload, pairs, hidden): (Payload, Option<Vec<PairRecord>>, Option<HiddenRecord>) = match container.version
+        {
             1 | 3 => (container.decode(&content)?, None, None),
             2 | 4 => container.decode(&content).map(|(payload, pairs)| (payload, Some(pairs), None))?,
             _ => container.decode(&content).map(|(payload, pairs, hidden)| (payload, pairs, Some(hidden)))?,
@@ -314,7 +316,13 @@ impl Payload<'_> {
         let patterns: Result<Vec<_>, String> =
             self.patterns.iter().map(|(name, squares)| pattern(name, &squares.0)).collect();
         let scalars: Result<Vec<_>, _> = self.scalars.iter().map(|name| scalar(name)).collect();
-        let set = PatternSet { name: self.set.to_owned(), patterns: patterns?, scalars: scalars?, engine: None };
+        let set = PatternSet {
+            name: self.set.to_owned(),
+            patterns: patterns?,
+            scalars: scalars?,
+            hidden: vec![],
+            engine: None,
+        };
         let weights = self.weights.into_iter().map(|weights| weights.0.into_owned()).collect();
         let stages = StageMap::from_table(&self.stages.0).map_err(|e| error(&e))?;
         let model = Model { set, stages, scale: self.scale, weights, hidden };

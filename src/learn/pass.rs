@@ -1,0 +1,248 @@
+//! A pass over samples: tasks that run in parallel and share nothing, each in an order of its own that is always the same.
+
+use std::ops::Add;
+use std::sync::atomic::{AtomicBool, Ordering::Relaxed};
+
+use rayon::prelude::*;
+
+use super::hidden::{LearnedHead, LearnedLayer, LearnedRow, StageLayer};
+use super::loss::Loss;
+use super::samples::{Sample, SampleSet, TURNS};
+use super::step::Step;
+use super::validation::PassLoss;
+use crate::board::Position;
+use crate::eval::{Score, StageMap};
+use crate::memory::prefetch;
+use crate::pattern::{LANES, Layout, Scalar, Seen};
+
+/// Weights may not leave plus and minus this many discs: beyond any sense, and near the end of the stored range.
+pub(super) const LIMIT: f32 = 250.0;
+
+/// Learning went wrong: a weight is not a number or has run away.
+#[derive(Debug, Clone, PartialEq, thiserror::Error)]
+#[error(
+    "learning diverged: weight {weight} of stage {stage} is {value} discs. Lower the step's `rate`; the weights saved last are \
+     good"
+)]
+pub struct Diverged {
+    /// The stage.
+    pub stage: usize,
+    /// The weight's number in the stage.
+    pub weight: usize,
+    /// Its value in discs.
+    pub value: f32,
+}
+
+/// The largest number of features of a position: pattern instances and scalars.
+pub(super) const FEATURES: usize = LANES + Scalar::ALL.len();
+
+/// Samples that are on their way at once: while one is learned, the memory brings what the next ones need.
+const BATCH: usize = 16;
+
+/// What is the same for all stages.
+pub(super) struct Pass<'p, S, const NUMBERS: usize> {
+    pub layout: &'p Layout,
+    pub stages: &'p StageMap,
+    pub overlap: u32,
+    pub loss: Loss,
+    pub step: S,
+    /// See [`Learner::pass`](super::Learner::pass).
+    pub scale: f32,
+    pub samples: &'p SampleSet,
+    pub stop: &'p AtomicBool,
+}
+
+/// A stage in a pass.
+struct Part<'l, const NUMBERS: usize> {
+    stage: usize,
+    cells: &'l mut [[f32; NUMBERS]],
+    /// What was learned of the samples.
+    learned: &'l mut PassLoss,
+    head: Option<&'l mut LearnedHead>,
+}
+
+/// Stages that are learned in turns, since they share rows of a hidden layer; or one that has none.
+struct Task<'l, const NUMBERS: usize> {
+    parts: Vec<Part<'l, NUMBERS>>,
+    rows: &'l mut [LearnedRow],
+    /// See [`LearnedLayer::features`].
+    features: &'l [u8],
+}
+
+impl<'l, const NUMBERS: usize> Task<'l, NUMBERS> {
+    fn of_all(
+        cells: &'l mut [Vec<f32>],
+        hidden: Option<&'l mut LearnedLayer>,
+        learned: &'l mut [PassLoss],
+    ) -> Vec<Self> {
+        let parts = cells.iter_mut().zip(learned).enumerate().map(|(stage, (cells, learned))| {
+            let cells = cells.as_chunks_mut().0;
+            Part { stage, cells, learned, head: None }
+        });
+        let Some(hidden) = hidden else {
+            return parts.map(|part| Self { parts: vec![part], rows: &mut [], features: &[] }).collect();
+        };
+        let features = &hidden.features;
+        let mut tasks: Vec<Self> =
+            hidden.rows.iter_mut().map(|rows| Self { parts: Vec::new(), rows, features }).collect();
+        for (part, head) in parts.zip(&mut hidden.heads) {
+            tasks[head.rows()].parts.push(Part { head: Some(head), ..part });
+        }
+        tasks
+    }
+}
+
+impl<S: Step<NUMBERS>, const NUMBERS: usize> Pass<'_, S, NUMBERS> {
+    /// See [`Learner::pass_in_parts`](super::Learner::pass_in_parts).
+    pub fn learn(
+        &self,
+        cells: &mut [Vec<f32>],
+        hidden: Option<&mut LearnedLayer>,
+        learned: &mut Vec<PassLoss>,
+    ) -> Result<Option<PassLoss>, Diverged> {
+        if learned.is_empty() {
+            learned.resize(cells.len(), PassLoss::default());
+        }
+        assert_eq!(learned.len(), cells.len(), "a pass of other stages");
+        let mut tasks = Task::of_all(cells, hidden, learned);
+        // The slowest tasks have the most samples; one job each lets the threads share them out.
+        tasks.par_iter_mut().with_max_len(1).try_for_each(|task| self.learn_task(task))?;
+        if self.stop.load(Relaxed) {
+            return Ok(None);
+        }
+        Ok(Some(learned.drain(..).fold(PassLoss::default(), PassLoss::add)))
+    }
+
+    /// Learns what is left of a task. It is only ever interrupted between two turns.
+    fn learn_task(&self, Task { parts, rows, features }: &mut Task<NUMBERS>) -> Result<(), Diverged> {
+        let mut before: u64 = parts.iter().map(|part| part.learned.samples).sum();
+        for turn in 0..TURNS {
+            let of_part = |part: &Part<NUMBERS>| self.samples.of_turn(self.stages, part.stage, self.overlap, turn);
+            if before > 0 {
+                let of_turn = parts.iter().map(|part| of_part(part).count() as u64).sum();
+                before = before.checked_sub(of_turn).expect("a pass over the same samples");
+                continue;
+            }
+            if self.stop.load(Relaxed) {
+                break;
+            }
+            for part in parts.iter_mut() {
+                let samples = of_part(part);
+                let layer = part.head.as_mut().map(|head| StageLayer::new(rows, features, head, self.scale));
+                *part.learned = self.learn_samples(part.cells, layer, samples, *part.learned);
+            }
+        }
+        parts.iter().try_for_each(Part::check)
+    }
+
+    /// Moves the weights of a stage for each sample in turn, and adds the errors before each to those so far.
+    fn learn_samples<'s>(
+        &self,
+        cells: &mut [[f32; NUMBERS]],
+        mut layer: Option<StageLayer>,
+        mut samples: impl Iterator<Item = &'s Sample>,
+        mut losses: PassLoss,
+    ) -> PassLoss {
+        let Self { layout, loss, step, .. } = *self;
+        let features = features(layout);
+        let weight_of_slot = layout.weight_of_slot();
+        let mut batch = [([0u32; FEATURES], Sample::new(Position::START, Score(0))); BATCH];
+        loop {
+            let mut filled = 0;
+            for ((slots_of, sample), next) in batch.iter_mut().zip(&mut samples) {
+                slots(layout, &next.position, slots_of);
+                slots_of[..features].iter().for_each(|&slot| prefetch(&weight_of_slot[slot as usize]));
+                *sample = *next;
+                filled += 1;
+            }
+            let batch = &mut batch[..filled];
+            for (weights, _) in batch.iter_mut() {
+                for weight in &mut weights[..features] {
+                    *weight = weight_of_slot[*weight as usize];
+                    prefetch(&cells[*weight as usize]);
+                }
+                layer.iter().for_each(|layer| layer.prefetch(weights));
+            }
+            for (weights, sample) in batch.iter() {
+                let error = learn_sample(cells, layer.as_mut(), &weights[..features], sample, loss, step);
+                losses.squared += f64::from(error * error);
+            }
+            losses.samples += filled as u64;
+            if filled < BATCH {
+                layer.iter_mut().for_each(StageLayer::move_head);
+                return losses;
+            }
+        }
+    }
+}
+
+impl<const NUMBERS: usize> Part<'_, NUMBERS> {
+    fn check(&self) -> Result<(), Diverged> {
+        match self.cells.iter().position(|cell| cell[0].is_nan() || cell[0].abs() > LIMIT) {
+            Some(weight) => Err(Diverged { stage: self.stage, weight, value: self.cells[weight][0] }),
+            None => Ok(()),
+        }
+    }
+}
+
+/// Moves the weights of one sample and returns its error before, in discs. A weight that the position has twice, in mirrored
+/// places, counts twice in the value and moves once.
+#[inline]
+fn learn_sample<const NUMBERS: usize>(
+    cells: &mut [[f32; NUMBERS]],
+    layer: Option<&mut StageLayer>,
+    weights: &[u32],
+    sample: &Sample,
+    loss: Loss,
+    step: impl Step<NUMBERS>,
+) -> f32 {
+    let mut copies = [[0f32; NUMBERS]; FEATURES];
+    let copies = &mut copies[..weights.len()];
+    // Four partial sums, always the same four: quick, and the same result everywhere.
+    let mut partial = [0f32; 4];
+    for (i, (copy, &weight)) in copies.iter_mut().zip(weights).enumerate() {
+        *copy = cells[weight as usize];
+        partial[i % 4] += copy[0];
+    }
+    let mut value = (partial[0] + partial[1]) + (partial[2] + partial[3]);
+    let layer = layer.map(|layer| {
+        let (sums, added) = layer.value(weights);
+        value += added;
+        (layer, sums)
+    });
+    let target = sample.target.discs();
+    let error = target - value;
+    if sample.bound.allows(error) {
+        return 0.0;
+    }
+    let pull = sample.importance.share() * loss.pull(target, value);
+    for copy in copies.iter_mut() {
+        step.apply(copy, pull);
+    }
+    for (copy, &weight) in copies.iter().zip(weights) {
+        cells[weight as usize] = *copy;
+    }
+    if let Some((layer, sums)) = layer {
+        layer.learn(weights, &sums, pull);
+    }
+    error
+}
+
+/// Features of a position: pattern instances and scalars.
+pub(super) fn features(layout: &Layout) -> usize {
+    layout.instances() + layout.scalars().len()
+}
+
+/// The slots of a position's features: patterns first, then scalars.
+#[inline]
+pub(super) fn slots(layout: &Layout, position: &Position, slots: &mut [u32; FEATURES]) {
+    let indices = layout.indices(position);
+    let lanes = &indices.lanes()[..layout.instances()];
+    for ((slot, &index), &centre) in slots.iter_mut().zip(lanes).zip(layout.centres()) {
+        *slot = centre.wrapping_add_signed(i32::from(index));
+    }
+    let seen = Seen::new(position);
+    for (slot, (scalar, first)) in slots[lanes.len()..].iter_mut().zip(layout.scalars()) {
+        *slot = (first + scalar.of(&seen)) as u32;
+    }
+}
