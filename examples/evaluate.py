@@ -86,8 +86,7 @@ def evaluate(arrays, player, opponent):
         return lead + (lead > 0) * len(empty) - (lead < 0) * len(empty)
     stage = int(arrays["stage_of_empties"][min(len(empty), 60)])
     total = 0
-    has_hidden_layer = "hidden.bias" in arrays
-    sums = [int(bias) for bias in arrays["hidden.bias"][stage]] if has_hidden_layer else []
+    sums = [int(bias) for bias in arrays["hidden.bias"][stage]] if "hidden.bias" in arrays else []
     for name in arrays:
         if not name.endswith(".weights"):
             continue
@@ -98,11 +97,11 @@ def evaluate(arrays, player, opponent):
         else:
             shown = [configuration(place, player, opponent) for place in arrays[f"{feature}.places"]]
         total += sum(int(arrays[name][stage][number]) for number in shown)
-        if has_hidden_layer:
+        if f"{feature}.rows" in arrays:
             rows = arrays[f"{feature}.rows"][arrays["hidden.rows_of_stage"][stage]]
             for number in shown:
                 sums = [added + int(more) for added, more in zip(sums, rows[number])]
-    if has_hidden_layer:
+    if sums:
         outputs = map(int, arrays["hidden.output"][stage])
         worth = sum(max(0, min(256, added)) * output for added, output in zip(sums, outputs))
         total += (worth + 128) // 256

@@ -11,7 +11,7 @@ use std::process::{Command, Stdio};
 use flipside::board::{Diagram, Position, Side, Transcript};
 use flipside::eval::{Calibration, DepthPair, Evaluator, HiddenLayer, Model, PatternEvaluator, StageMap, UNITS};
 use flipside::export::{OpenLayout, write_open};
-use flipside::pattern::{Pattern, PatternSet, Scalar};
+use flipside::pattern::{Layout, Pattern, PatternSet, Scalar};
 use flipside::weights::{Provenance, WeightFile};
 use helpers::{add_hidden_layer, say_skipped};
 use rand::{RngExt, SeedableRng};
@@ -36,6 +36,7 @@ fn weights() -> WeightFile {
             all.reverse();
             all
         },
+        hidden: vec![],
         engine: None,
     };
     let mut model = Model::zero(&set, &StageMap::from_starts(&[60, 41, 12]).unwrap(), 100).unwrap();
@@ -192,13 +193,14 @@ fn rows_lie_as_weights_do() {
     let hidden = file.model.hidden.as_ref().unwrap();
     write_open(OpenLayout::Safetensors, &file, &mut bytes).unwrap();
     let tensors = safetensors::SafeTensors::deserialize(&bytes).unwrap();
-    let rows = tensors.tensor("pattern.corner.rows").unwrap();
-    assert_eq!((rows.dtype(), rows.shape()), (safetensors::Dtype::I8, &[2, 81, UNITS][..]));
-    // The first pattern's last configuration, which no other shares; the scalar that comes last.
-    let corner = tensors.tensor("pattern.corner.weights").unwrap();
-    let number = file.model.weights[0].iter().position(|weight| weight.to_le_bytes() == corner.data()[160..162]);
+    // The first pattern has none.
+    assert!(tensors.tensor("pattern.corner.rows").is_err());
+    let rows = tensors.tensor("pattern.diag8.rows").unwrap();
+    assert_eq!((rows.dtype(), rows.shape()), (safetensors::Dtype::I8, &[2, 6561, UNITS][..]));
+    let weights = Layout::new(&file.model.set).unwrap().weights_of(1);
     let row = |rows: usize, number: usize| hidden.rows[rows][number].map(i8::cast_unsigned);
-    assert_eq!(rows.data()[(81 + 80) * UNITS..][..UNITS], row(1, number.unwrap()));
+    assert_eq!(rows.data()[..UNITS], row(0, weights.start));
+    assert_eq!(rows.data()[(2 * 6561 - 1) * UNITS..], row(1, weights.end - 1));
     let constant = tensors.tensor("scalar.constant.rows").unwrap();
     assert_eq!(constant.shape(), [2, 1, UNITS]);
     assert_eq!(constant.data(), [0, 1].map(|rows| row(rows, file.model.weights[0].len() - 1)).concat());

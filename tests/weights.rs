@@ -18,7 +18,8 @@ fn tiny() -> WeightFile {
         name: "tiny".into(),
         patterns: vec![Pattern::new("edge", "a1 h1").unwrap()],
         scalars: vec![Scalar::Parity],
-        hidden: vec![], engine: None,
+        hidden: vec![],
+        engine: None,
     };
     let stages = StageMap::from_starts(&[60, 30]).unwrap();
     let mut model = Model::zero(&set, &stages, 128).unwrap();
@@ -240,8 +241,8 @@ fn hidden_layers_that_make_no_sense_are_refused() {
         change(file.model.hidden.as_mut().unwrap());
         WeightFile::from_bytes(&file.to_bytes()).unwrap_err().to_string()
     };
-    assert!(reason(&|layer| layer.rows_of_stage[1] = 2).contains("other stages"));
-    assert!(reason(&|layer| layer.heads.truncate(1)).contains("other stages"));
+    assert!(reason(&|layer| layer.rows_of_stage[1] = 2).contains("stage 1 uses rows number 2"));
+    assert!(reason(&|layer| layer.heads.truncate(1)).contains("of 1 stages, and the weights are of 2"));
     assert!(reason(&|layer| layer.rows[1].push([0; UNITS])).contains("9 rows where the pattern set has 8 weights"));
     assert!(reason(&|layer| layer.heads[1].bias[2] = i16::MIN).contains("bias"));
 

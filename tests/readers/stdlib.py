@@ -63,7 +63,8 @@ def from_json(path):
 
     def tables(name, numbers):
         arrays[f"{name}.weights"] = [[stage[n] for n in numbers] for stage in data["weights"]]
-        arrays[f"{name}.rows"] = [[rows[n] for n in numbers] for rows in hidden.get("rows", [])]
+        if hidden:
+            arrays[f"{name}.rows"] = [[rows[n] for n in numbers] for rows in hidden["rows"]]
 
     for pattern in data["patterns"]:
         arrays[f"pattern.{pattern['name']}.places"] = pattern["places"]

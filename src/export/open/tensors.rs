@@ -4,7 +4,7 @@ use std::iter;
 use std::ops::Range;
 
 use super::{HEADS, first_slots, places, stage_of_empties};
-use crate::eval::{HiddenLayer, UNITS};
+use crate::eval::{HiddenLayer, Row, UNITS};
 use crate::pattern::Layout;
 use crate::weights::WeightFile;
 
@@ -45,17 +45,8 @@ pub(super) fn tensors(file: &WeightFile, layout: &Layout) -> Vec<Tensor> {
         let shape = vec![model.weights.len(), slots.len()];
         let weights = weights.flat_map(i16::to_le_bytes).collect();
         let weights = Tensor { name: format!("{name}.weights"), element: Element::I16, shape, bytes: weights };
-        let rows = model.hidden.iter().map(|hidden| Tensor {
-            name: format!("{name}.rows"),
-            element: Element::I8,
-            shape: vec![hidden.rows.len(), slots.len(), UNITS],
-            bytes: hidden
-                .rows
-                .iter()
-                .flat_map(|rows| weight_of_slot.iter().flat_map(|&row| rows[row as usize].map(i8::cast_unsigned)))
-                .collect(),
-        });
-        iter::once(weights).chain(rows).collect::<Vec<_>>()
+        let rows = model.hidden.as_ref().and_then(|hidden| rows(hidden, format!("{name}.rows"), weight_of_slot));
+        iter::once(weights).chain(rows)
     };
     let mut tensors = vec![
         Tensor {
@@ -87,6 +78,14 @@ pub(super) fn tensors(file: &WeightFile, layout: &Layout) -> Vec<Tensor> {
     }
     tensors.extend(model.hidden.iter().flat_map(of_stages));
     tensors
+}
+
+/// A hidden layer's rows for some slots, unless all of them are zeros.
+fn rows(hidden: &HiddenLayer, name: String, weight_of_slot: &[u32]) -> Option<Tensor> {
+    let of_table = |rows: &Vec<Row>| weight_of_slot.iter().flat_map(|&row| rows[row as usize]).collect::<Vec<i8>>();
+    let bytes: Vec<u8> = hidden.rows.iter().flat_map(of_table).map(i8::cast_unsigned).collect();
+    let shape = vec![hidden.rows.len(), weight_of_slot.len(), UNITS];
+    bytes.iter().any(|&byte| byte != 0).then_some(Tensor { name, element: Element::I8, shape, bytes })
 }
 
 /// What a hidden layer has beside the rows: by stage the number of the rows, the biases and the outputs.
