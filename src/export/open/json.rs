@@ -5,7 +5,7 @@ use std::io::{self, Write};
 use serde::Serialize;
 use serde_json::Value;
 
-use super::{first_slots, metadata, places, stage_of_empties};
+use super::{first_slots, heads, metadata, places, stage_of_empties};
 use crate::eval::{Row, UNITS};
 use crate::pattern::Layout;
 use crate::weights::WeightFile;
@@ -61,11 +61,9 @@ pub(super) fn write(file: &WeightFile, layout: &Layout, writer: &mut dyn Write) 
         patterns: patterns.collect(),
         scalars: scalars.collect(),
         weights: &file.model.weights,
-        hidden: file.model.hidden.as_ref().map(|hidden| Hidden {
-            rows_of_stage: &hidden.rows_of_stage,
-            rows: &hidden.rows,
-            bias: hidden.heads.iter().map(|head| head.bias).collect(),
-            output: hidden.heads.iter().map(|head| head.output).collect(),
+        hidden: file.model.hidden.as_ref().map(|hidden| {
+            let [(_, bias), (_, output)] = heads(hidden);
+            Hidden { rows_of_stage: &hidden.rows_of_stage, rows: &hidden.rows, bias, output }
         }),
     };
     serde_json::to_writer(&mut *writer, &json)?;

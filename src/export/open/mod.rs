@@ -12,7 +12,7 @@ use std::str::FromStr;
 
 use serde_json::{Value, json};
 
-use crate::eval::{Head, UNITS};
+use crate::eval::{Head, HiddenLayer, UNITS};
 use crate::pattern::Layout;
 use crate::weights::WeightFile;
 
@@ -99,8 +99,11 @@ fn metadata(file: &WeightFile) -> Value {
     })
 }
 
-/// What the units of a hidden layer have in a stage, by its name.
-const HEADS: [(&str, fn(&Head) -> [i16; UNITS]); 2] = [("bias", |head| head.bias), ("output", |head| head.output)];
+/// What a hidden layer's units have in each stage, by its name.
+fn heads(hidden: &HiddenLayer) -> [(&'static str, Vec<[i16; UNITS]>); 2] {
+    let numbers = |of: fn(&Head) -> [i16; UNITS]| hidden.heads.iter().map(of).collect();
+    [("bias", numbers(|head| head.bias)), ("output", numbers(|head| head.output))]
+}
 
 /// Stage by number of empties, 0 to 60.
 fn stage_of_empties(file: &WeightFile) -> Vec<u8> {

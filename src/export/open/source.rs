@@ -3,7 +3,7 @@
 use std::fmt::Display;
 use std::io::{self, Write};
 
-use super::{HEADS, first_slots, stage_of_empties};
+use super::{first_slots, heads, stage_of_empties};
 use crate::eval::{HiddenLayer, UNITS};
 use crate::pattern::{Layout, Scalar};
 use crate::weights::WeightFile;
@@ -132,10 +132,10 @@ fn write_c_layer(hidden: &HiddenLayer, layout: &Layout, writer: &mut dyn Write) 
         list(writer, rows.as_flattened())?;
         writeln!(writer, "}},")?;
     }
-    for (name, of) in HEADS {
+    for (name, numbers) in heads(hidden) {
         writeln!(writer, "}};\n\nstatic const int16_t flipside_{name}[{stages}][FLIPSIDE_UNITS] = {{")?;
-        for head in &hidden.heads {
-            writeln!(writer, "{{{}}},", of(head).map(|number| number.to_string()).join(","))?;
+        for of_stage in numbers {
+            writeln!(writer, "{{{}}},", of_stage.map(|number| number.to_string()).join(","))?;
         }
     }
     writeln!(writer, "}};\n")
@@ -169,8 +169,7 @@ fn write_rust_layer(hidden: &HiddenLayer, writer: &mut dyn Write) -> io::Result<
     let stages = hidden.heads.len();
     writeln!(writer, "\n/// Numbers of a row of the hidden layer.\nconst UNITS: usize = {UNITS};\n")?;
     writeln!(writer, "const ROWS_OF_STAGE: [u8; {stages}] = {:?};", hidden.rows_of_stage)?;
-    for (name, of) in HEADS {
-        let numbers: Vec<_> = hidden.heads.iter().map(of).collect();
+    for (name, numbers) in heads(hidden) {
         writeln!(writer, "\nconst {}: [[i16; UNITS]; {stages}] = {numbers:?};", name.to_uppercase())?;
     }
     writeln!(writer, "\n/// An i8 each.\nstatic ROWS: &[u8] =")?;

@@ -3,7 +3,7 @@
 use std::iter;
 use std::ops::Range;
 
-use super::{HEADS, first_slots, places, stage_of_empties};
+use super::{first_slots, heads, places, stage_of_empties};
 use crate::eval::{HiddenLayer, Row, UNITS};
 use crate::pattern::Layout;
 use crate::weights::WeightFile;
@@ -97,11 +97,11 @@ fn of_stages(hidden: &HiddenLayer) -> Vec<Tensor> {
         shape: vec![stages],
         bytes: hidden.rows_of_stage.clone(),
     }];
-    tensors.extend(HEADS.map(|(name, of)| Tensor {
+    tensors.extend(heads(hidden).map(|(name, numbers)| Tensor {
         name: format!("hidden.{name}"),
         element: Element::I16,
         shape: vec![stages, UNITS],
-        bytes: hidden.heads.iter().flat_map(of).flat_map(i16::to_le_bytes).collect(),
+        bytes: numbers.into_iter().flatten().flat_map(i16::to_le_bytes).collect(),
     }));
     tensors
 }
