@@ -71,6 +71,7 @@ fn small_set() -> PatternSet {
         name: "small".into(),
         patterns: vec![pattern("edge", "a1 b1 c1 d1 e1 f1 g1 h1"), pattern("corner", "a1 b1 b2 c1")],
         scalars: vec![Scalar::Constant, Scalar::Mobility],
+        hidden: vec![],
         engine: None,
     }
 }
@@ -89,13 +90,13 @@ fn weights_for_an_engine_are_learned_in_its_stages_and_units() {
     assert_eq!(StageMap::for_set(20, &set).count(), 2, "wider stages keep the engine's tables whole");
 
     let layout = Arc::new(Layout::new(&set).unwrap());
-    let mut model = Model::zero(&set.without_engine(), &stages, 1).unwrap();
+    let mut model = Model::zero(&set.of_model(), &stages, 1).unwrap();
     model.weights[1] = vec![-7, 3, 7, 2];
     let learner = Learner::from_model(layout, &model, StepRule::Fixed(Fixed { rate: 1.0 })).unwrap();
     let kept = learner.model();
     assert_eq!((kept.scale, &kept.weights[1]), (10, &vec![-50, 30, 60, 20]));
     // The model's own scale and stages say it all.
-    assert_eq!((kept.set, kept.stages), (set.without_engine(), stages));
+    assert_eq!((kept.set, kept.stages), (set.of_model(), stages));
 }
 
 /// What a learner should do, from the definitions: a weight is named by the smallest of the texts that its configuration gives

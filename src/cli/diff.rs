@@ -78,6 +78,9 @@ impl DiffArguments {
         }
         write_provenance(&self.first, &first, out)?;
         write_provenance(&self.second, &second, out)?;
+        if let Some(words) = hidden_layers(a, b) {
+            writeln!(out, "hidden layer\t{words}")?;
+        }
         writeln!(out, "empties\tweights\tcorrelation\trms\tlargest")?;
         for StageDifference { empties, weights, correlation, rms, largest } in &rows {
             let correlation = correlation.map_or("-".to_owned(), |correlation| format!("{correlation:.4}"));
@@ -118,10 +121,21 @@ impl DiffArguments {
         serde_json::json!({
             "first": file(&self.first, first),
             "second": file(&self.second, second),
+            "hidden_layer": hidden_layers(&first.model, &second.model),
             "stages": rows,
             "empties": self.empties,
             "patterns": names.enumerate().map(pattern).collect::<Vec<_>>(),
         })
+    }
+}
+
+/// How two models' hidden layers compare; nothing where neither has one.
+fn hidden_layers(a: &Model, b: &Model) -> Option<&'static str> {
+    match (&a.hidden, &b.hidden) {
+        (None, None) => None,
+        (Some(_), None) => Some("only in the first"),
+        (None, Some(_)) => Some("only in the second"),
+        (Some(one), Some(other)) => Some(if one == other { "equal" } else { "different" }),
     }
 }
 

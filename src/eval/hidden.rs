@@ -3,6 +3,7 @@
 use serde::{Deserialize, Serialize};
 
 use super::model::ModelError;
+use crate::pattern::Layout;
 
 /// Units of the layer: as many numbers as an entry's row has.
 pub const UNITS: usize = 8;
@@ -19,7 +20,7 @@ pub type Row = [i8; UNITS];
 pub struct HiddenLayer {
     /// By stage, the number of the rows that it uses: neighbouring stages share them.
     pub rows_of_stage: Vec<u8>,
-    /// The rows by their number, each in the order of [`Layout`](crate::pattern::Layout)'s weights.
+    /// The rows by their number, each in the order of [`Layout`]'s weights.
     pub rows: Vec<Vec<Row>>,
     /// By stage, what is its own.
     pub heads: Vec<Head>,
@@ -39,6 +40,12 @@ impl HiddenLayer {
     pub const ON: i16 = 256;
     /// Biases lie within plus and minus this, so that no sum of rows leaves an `i16`.
     pub const MAX_BIAS: i16 = 1 << 14;
+
+    /// Whether it has rows for a pattern, by the pattern's number, that are not all zeros.
+    pub fn has_rows(&self, layout: &Layout, pattern: usize) -> bool {
+        let weights = layout.weights_of(pattern);
+        self.rows.iter().any(|rows| rows[weights.clone()].iter().any(|&row| row != Row::default()))
+    }
 
     /// Whether it fits a model of so many stages and weights.
     ///

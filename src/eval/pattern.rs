@@ -54,6 +54,8 @@ struct Rows {
     /// [`MARGIN`] unused rows, `stride` rows for each table of them, [`MARGIN`] unused rows.
     table: Vec<Row>,
     stride: usize,
+    /// The vectors of entries whose lanes have rows that are not all zeros.
+    vectors: Vec<usize>,
 }
 
 /// What the number of empty squares alone decides of a hidden layer.
@@ -225,7 +227,14 @@ impl Rows {
             }
             RowPhase { at, base, head }
         };
-        Self { phases: Box::new(std::array::from_fn(phase)), table, stride }
+        let has_rows: Vec<bool> =
+            (0..model.set.patterns.len()).map(|pattern| hidden.has_rows(layout, pattern)).collect();
+        let mut vectors: Vec<usize> = (0..layout.instances())
+            .filter(|&lane| has_rows[layout.instance(lane).0])
+            .map(|lane| lane / WIDTH)
+            .collect();
+        vectors.dedup();
+        Self { phases: Box::new(std::array::from_fn(phase)), table, stride, vectors }
     }
 
     /// What the layer adds for the entries of a position's lanes and scalars.
@@ -245,7 +254,8 @@ impl Rows {
             unsafe { *table.get_unchecked(entry as usize) }
         };
         let mut pairs = i16x16::ZERO;
-        for &[a, b, c, d, e, f, g, h] in entries.iter().map(i32x8::as_array) {
+        for &vector in &self.vectors {
+            let &[a, b, c, d, e, f, g, h] = entries[vector].as_array();
             for [one, other] in [[a, b], [c, d], [e, f], [g, h]] {
                 pairs += i16x16::from_i8x16(bytemuck::cast([row_of(one), row_of(other)]));
             }
@@ -422,7 +432,8 @@ mod tests {
         odd.scalars = vec![Scalar::PlayerDiscs, Scalar::OpponentMobility, Scalar::CornerMoves, Scalar::Parity];
         let squares = ["a1 b1", "a1 c1", "a1 d1", "b1 c1", "b1 d1", "c1 d1", "a1 b3", "b2 c2"];
         let patterns = squares.map(|squares| Pattern::new(squares, squares).unwrap()).to_vec();
-        let full = PatternSet { name: "full".into(), patterns, scalars: Scalar::ALL.to_vec(), engine: None };
+        let full =
+            PatternSet { name: "full".into(), patterns, scalars: Scalar::ALL.to_vec(), hidden: vec![], engine: None };
         sets.extend([odd, full]);
         sets
     }

@@ -57,7 +57,7 @@ impl Engine {
 
     /// What its files hold.
     pub fn set(self) -> PatternSet {
-        self.built_in().without_engine()
+        self.built_in().of_model()
     }
 
     fn built_in(self) -> &'static PatternSet {

@@ -6,6 +6,7 @@ use rayon::prelude::*;
 
 use crate::eval::{Head, HiddenLayer, Row, StageMap, UNITS};
 use crate::memory::prefetch;
+use crate::pattern::Layout;
 
 /// The fewest empties of the stages that share rows: a configuration is met often enough to have its rows learned, and means much the
 /// same all the while.
@@ -119,16 +120,25 @@ pub(super) struct LearnedLayer {
     pub rows: Vec<Vec<LearnedRow>>,
     /// By stage.
     pub heads: Vec<LearnedHead>,
+    /// The features that have rows, by their number: pattern instances and scalars.
+    pub features: Vec<u8>,
+}
+
+/// The features that have rows.
+fn features(layout: &Layout) -> Vec<u8> {
+    let (instances, set) = (layout.instances(), layout.set());
+    let has_rows = |&feature: &usize| feature >= instances || set.has_rows(layout.instance(feature).0);
+    (0..instances + layout.scalars().len()).filter(has_rows).map(|feature| feature as u8).collect()
 }
 
 impl LearnedLayer {
     /// A layer that knows nothing.
-    pub fn new(stages: &StageMap, weights: usize) -> Self {
+    pub fn new(layout: &Layout, stages: &StageMap) -> Self {
         let of_group = |group: usize| {
             let mut rng = ChaCha8Rng::seed_from_u64(group as u64);
             let mut row =
                 || std::array::from_fn(|i| if i < UNITS { rng.random_range(-START..START) } else { SQUARES[0] });
-            (0..weights).map(|_| row()).collect()
+            (0..layout.weights()).map(|_| row()).collect()
         };
         let output = std::array::from_fn(|unit| if unit % 2 == 0 { 0.5 } else { -0.5 });
         let of_stage = |stage| {
@@ -137,11 +147,15 @@ impl LearnedLayer {
             let group = GROUPS.iter().rposition(|&fewest| fewest <= middle).expect("the first group begins at 0");
             LearnedHead::new(group as u8, [0.5; UNITS], output)
         };
-        Self { rows: (0..GROUPS.len()).map(of_group).collect(), heads: (0..stages.count()).map(of_stage).collect() }
+        Self {
+            rows: (0..GROUPS.len()).map(of_group).collect(),
+            heads: (0..stages.count()).map(of_stage).collect(),
+            features: features(layout),
+        }
     }
 
     /// A layer as it was stored: what its rows have learned counts, and they move in small steps.
-    pub fn from_stored(layer: &HiddenLayer, scale: u16) -> Self {
+    pub fn from_stored(layer: &HiddenLayer, scale: u16, layout: &Layout) -> Self {
         let on = f32::from(HiddenLayer::ON);
         let of_row = |row: &Row| {
             let history = SQUARES[usize::from(*row != Row::default())];
@@ -154,6 +168,7 @@ impl LearnedLayer {
         Self {
             rows: layer.rows.iter().map(|rows| rows.iter().map(of_row).collect()).collect(),
             heads: layer.heads.iter().zip(&layer.rows_of_stage).map(of_head).collect(),
+            features: features(layout),
         }
     }
 
@@ -188,17 +203,17 @@ impl LearnedLayer {
     }
 
     /// The reverse of [`Self::floats`], or `None` where there are other numbers of stages and weights.
-    pub fn from_floats(floats: &[Vec<f32>], stages: usize, weights: usize) -> Option<Self> {
+    pub fn from_floats(floats: &[Vec<f32>], stages: usize, layout: &Layout) -> Option<Self> {
         let (heads, rows) = floats.split_last()?;
         let rows = rows.iter().map(|rows| match rows.as_chunks() {
-            (rows, []) if rows.len() == weights => Some(rows.to_vec()),
+            (rows, []) if rows.len() == layout.weights() => Some(rows.to_vec()),
             _ => None,
         });
         let rows: Vec<Vec<LearnedRow>> = rows.collect::<Option<_>>()?;
         let (heads, rest) = heads.as_chunks();
         let heads: Vec<_> = heads.iter().map(LearnedHead::from_floats).collect();
         let fits = heads.len() == stages && rest.is_empty() && heads.iter().all(|head| head.rows() < rows.len());
-        fits.then_some(Self { rows, heads })
+        fits.then(|| Self { rows, heads, features: features(layout) })
     }
 
     /// What it adds for the weights of a position's features, in discs: rows that were never learned count as nothing, as they will
@@ -206,9 +221,14 @@ impl LearnedLayer {
     pub fn value(&self, stage: usize, weights: &[u32]) -> f32 {
         let head = &self.heads[stage];
         let rows = &self.rows[head.rows()];
-        let learned = weights.iter().map(|&weight| &rows[weight as usize]).filter(|row| is_learned(row));
-        head.value(&head.sums(learned))
+        head.value(&head.sums(rows_of(rows, &self.features, weights).filter(|row| is_learned(row))))
     }
+}
+
+/// The rows of a position's features.
+#[inline]
+fn rows_of<'r>(rows: &'r [LearnedRow], features: &[u8], weights: &[u32]) -> impl Iterator<Item = &'r LearnedRow> {
+    features.iter().map(|&feature| &rows[weights[usize::from(feature)] as usize])
 }
 
 /// Whether a row is more than the random numbers that it began with.
@@ -219,6 +239,8 @@ fn is_learned(row: &LearnedRow) -> bool {
 /// What a stage learns of a layer: rows that it shares with others, and its own numbers.
 pub(super) struct StageLayer<'l> {
     rows: &'l mut [LearnedRow],
+    /// See [`LearnedLayer::features`].
+    features: &'l [u8],
     head: &'l mut LearnedHead,
     /// See [`Learner::pass`](super::Learner::pass).
     scale: f32,
@@ -228,22 +250,23 @@ pub(super) struct StageLayer<'l> {
 }
 
 impl<'l> StageLayer<'l> {
-    pub fn new(rows: &'l mut [LearnedRow], head: &'l mut LearnedHead, scale: f32) -> Self {
-        Self { rows, head, scale, waiting: 0, gradients: [[0.0; UNITS]; 2] }
+    pub fn new(rows: &'l mut [LearnedRow], features: &'l [u8], head: &'l mut LearnedHead, scale: f32) -> Self {
+        Self { rows, features, head, scale, waiting: 0, gradients: [[0.0; UNITS]; 2] }
     }
 
-    /// Has a weight's row fetched into the cache.
+    /// Has the rows of a position fetched into the cache.
     #[inline]
-    pub fn prefetch(&self, weight: u32) {
-        let row = &self.rows[weight as usize];
-        prefetch(&row[0]);
-        prefetch(&row[UNITS]);
+    pub fn prefetch(&self, weights: &[u32]) {
+        for row in rows_of(self.rows, self.features, weights) {
+            prefetch(&row[0]);
+            prefetch(&row[UNITS]);
+        }
     }
 
     /// The sums of the units, and what they add in discs.
     #[inline]
     pub fn value(&self, weights: &[u32]) -> (Numbers, f32) {
-        let sums = self.head.sums(weights.iter().map(|&weight| &self.rows[weight as usize]));
+        let sums = self.head.sums(rows_of(self.rows, self.features, weights));
         (sums, self.head.value(&sums))
     }
 
@@ -255,8 +278,8 @@ impl<'l> StageLayer<'l> {
         let moves = |unit: usize| sums[unit] > 0.0 && sums[unit] < 1.0;
         let gradient: Numbers = std::array::from_fn(|unit| if moves(unit) { error * output[unit] } else { 0.0 });
         let square = gradient.iter().map(|g| g * g).sum::<f32>() / UNITS as f32;
-        for &weight in weights {
-            let row = &mut self.rows[weight as usize];
+        for &feature in self.features {
+            let row = &mut self.rows[weights[usize::from(feature)] as usize];
             row[UNITS] += square;
             let step = RATES[0] * self.scale / row[UNITS].sqrt();
             (0..UNITS).for_each(|unit| row[unit] += step * gradient[unit]);

@@ -30,6 +30,11 @@ pub enum StartError {
         /// The name of the set that is learned.
         learned: String,
     },
+    /// Their hidden layer has rows for patterns that the learned one has none for.
+    #[error(
+        "their hidden layer has rows for the pattern `{0}`, and `hidden` of the pattern set that is learned does not name it"
+    )]
+    OtherRows(String),
     /// They do not fit together.
     #[error(transparent)]
     Model(#[from] ModelError),
@@ -84,7 +89,7 @@ impl Learner {
     /// The same with a hidden layer that knows nothing, if it has none.
     #[must_use]
     pub fn with_hidden_layer(mut self) -> Self {
-        let new = || LearnedLayer::new(&self.stages, self.layout.weights());
+        let new = || LearnedLayer::new(&self.layout, &self.stages);
         self.hidden = self.hidden.or_else(|| Some(new()));
         self
     }
@@ -117,7 +122,14 @@ impl Learner {
             cells
         };
         let cells = model.weights.iter().map(learn_stage).collect();
-        let hidden = model.hidden.as_ref().map(|layer| LearnedLayer::from_stored(layer, model.scale));
+        if let Some(layer) = &model.hidden {
+            let (set, patterns) = (layout.set(), layout.set().patterns.iter().enumerate());
+            let mut other = patterns.filter(|&(number, _)| !set.has_rows(number) && layer.has_rows(&layout, number));
+            if let Some((_, pattern)) = other.next() {
+                return Err(StartError::OtherRows(pattern.name.clone()));
+            }
+        }
+        let hidden = model.hidden.as_ref().map(|layer| LearnedLayer::from_stored(layer, model.scale, &layout));
         Ok(Self { layout, stages: model.stages.clone(), overlap: 0, loss: Loss::default(), rule, cells, hidden })
     }
 
@@ -242,7 +254,7 @@ impl Learner {
         let stored = |cell: &[f32]| (cell[0] * f32::from(scale)).round().clamp(low, high) as i16;
         let numbers = self.rule.numbers();
         Model {
-            set: self.layout.set().without_engine(),
+            set: self.layout.set().of_model(),
             stages: self.stages.clone(),
             scale,
             weights: self.cells.par_iter().map(|cells| cells.chunks_exact(numbers).map(stored).collect()).collect(),
@@ -264,7 +276,7 @@ impl Learner {
         }
         let hidden = match &state.hidden[..] {
             [] => None,
-            floats => Some(LearnedLayer::from_floats(floats, state.cells.len(), layout.weights())?),
+            floats => Some(LearnedLayer::from_floats(floats, state.cells.len(), &layout)?),
         };
         let LearnerState { stages, cells, .. } = state;
         Some(Self { layout, stages, overlap: 0, loss: Loss::default(), rule, cells, hidden })

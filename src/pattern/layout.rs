@@ -1,5 +1,7 @@
 //! A pattern set made ready for use: lanes, slots, canonical weights, and the incremental indices.
 
+use std::ops::Range;
+
 use wide::{i16x8, i16x16};
 
 use super::scalar::Scalar;
@@ -186,6 +188,15 @@ impl Layout {
         self.weights
     }
 
+    /// The numbers of a pattern's weights, by the pattern's number.
+    pub fn weights_of(&self, pattern: usize) -> Range<usize> {
+        let configurations = self.set.patterns.iter().map(Pattern::configurations);
+        let first: usize = configurations.take(pattern).sum();
+        let slots = &self.weight_of_slot[first..first + self.set.patterns[pattern].configurations()];
+        let last = slots.iter().max().expect("a pattern has configurations");
+        slots[0] as usize..*last as usize + 1
+    }
+
     /// The number of the weight of each slot.
     pub fn weight_of_slot(&self) -> &[u32] {
         &self.weight_of_slot
@@ -308,7 +319,13 @@ mod tests {
         let weights_of = |name: &str| {
             let set = layout.set();
             let pattern = set.patterns.iter().find(|pattern| pattern.name == name).unwrap().clone();
-            let alone = PatternSet { name: name.into(), patterns: vec![pattern], scalars: vec![], engine: None };
+            let alone = PatternSet {
+                name: name.into(),
+                patterns: vec![pattern],
+                scalars: vec![],
+                hidden: vec![],
+                engine: None,
+            };
             let layout = Layout::new(&alone).unwrap();
             (layout.weights(), layout.instances())
         };
@@ -382,7 +399,13 @@ mod tests {
         let patterns = (0..9).map(|i| {
             Pattern::new(&format!("p{i}"), &format!("a1 b1 {}{}", ['c', 'd', 'e'][i % 3], 3 + i / 3)).unwrap()
         });
-        let set = PatternSet { name: "wide".into(), patterns: patterns.collect(), scalars: vec![], engine: None };
+        let set = PatternSet {
+            name: "wide".into(),
+            patterns: patterns.collect(),
+            scalars: vec![],
+            hidden: vec![],
+            engine: None,
+        };
         assert!(matches!(Layout::new(&set), Err(LayoutError::TooManyInstances { instances: 72, .. })));
     }
 }

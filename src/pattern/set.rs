@@ -74,6 +74,10 @@ pub struct PatternSet {
     pub patterns: Vec<Pattern>,
     /// The scalar features, each with one weight a value.
     pub scalars: Vec<Scalar>,
+    /// The patterns that a hidden layer has rows for, beside the scalars, where one is learned; all patterns if none is named. The sets of
+    /// models leave it out.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub hidden: Vec<String>,
     /// How the weights are kept, where they are meant for an engine's files; the sets of models, which have a scale and stages of
     /// their own, leave it out.
     #[serde(default, skip_serializing_if = "Option::is_none")]
@@ -111,6 +115,8 @@ struct File {
     name: String,
     #[serde(default)]
     scalars: Vec<Scalar>,
+    #[serde(default)]
+    hidden: Vec<String>,
     patterns: toml::Table,
     engine: Option<EngineTables>,
 }
@@ -122,15 +128,20 @@ impl PatternSet {
         Some(Self::from_toml(text).expect("built-in sets are tested"))
     }
 
-    /// Whether it is the same set, however the weights are kept.
+    /// Whether it looks at the same, whatever a hidden layer does and however the weights are kept.
     pub fn is_like(&self, other: &Self) -> bool {
         (&self.name, &self.patterns, &self.scalars) == (&other.name, &other.patterns, &other.scalars)
     }
 
-    /// The set without [`engine`](Self::engine).
+    /// The set of a model: without [`hidden`](Self::hidden) and [`engine`](Self::engine).
     #[must_use]
-    pub fn without_engine(&self) -> Self {
-        Self { engine: None, ..self.clone() }
+    pub fn of_model(&self) -> Self {
+        Self { hidden: Vec::new(), engine: None, ..self.clone() }
+    }
+
+    /// Whether a hidden layer has rows for a pattern, by the pattern's number.
+    pub fn has_rows(&self, pattern: usize) -> bool {
+        self.hidden.is_empty() || self.hidden.contains(&self.patterns[pattern].name)
     }
 
     /// A built-in set by its name, or the set in a TOML file.
@@ -153,7 +164,7 @@ impl PatternSet {
         Self::from_toml(&text).map_err(|reason| error(&reason))
     }
 
-    /// A set from the text of a TOML file: `name`, `scalars`, a table `[patterns]` of name = "squares", and `[engine]` with
+    /// A set from the text of a TOML file: `name`, `scalars`, `hidden`, a table `[patterns]` of name = "squares", and `[engine]` with
     /// [`EngineTables`], where there are such.
     ///
     /// # Errors
@@ -168,7 +179,8 @@ impl PatternSet {
                 None => Err(PatternSetError::new(name, "expected a string of squares, like \"a1 b1 c1\"")),
             })
             .collect();
-        let set = Self { name: file.name, patterns: patterns?, scalars: file.scalars, engine: file.engine };
+        let File { name, scalars, hidden, engine, .. } = file;
+        let set = Self { name, patterns: patterns?, scalars, hidden, engine };
         set.check()?;
         Ok(set)
     }
@@ -176,7 +188,7 @@ impl PatternSet {
     /// Whether the set is well-formed, for sets that come from files.
     ///
     /// # Errors
-    /// No pattern at all, a malformed pattern, or a name or scalar given twice.
+    /// No pattern at all, a malformed pattern, a name or scalar given twice, or an unknown name in [`hidden`](Self::hidden).
     pub fn check(&self) -> Result<(), PatternSetError> {
         if self.patterns.is_empty() {
             return Err(PatternSetError::new(&self.name, "a set has at least one pattern"));
@@ -192,6 +204,9 @@ impl PatternSet {
             if self.scalars[..i].contains(scalar) {
                 return Err(PatternSetError::new(scalar.name(), "listed twice"));
             }
+        }
+        if let Some(unknown) = self.hidden.iter().find(|&name| !names.contains_key(name)) {
+            return Err(PatternSetError::new("hidden", &format!("the set has no pattern `{unknown}`")));
         }
         let engine = self.engine.as_ref().map_or(Ok(()), EngineTables::check);
         engine.map_err(|expected| PatternSetError::new("engine", expected))
