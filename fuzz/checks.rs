@@ -4,18 +4,18 @@
 use std::io::Cursor;
 
 use flipside::arena::parse_openings;
-use flipside::board::{Diagram, ScoredDiagram, Square, Transcript, parse_scored_diagrams};
+use flipside::board::{Diagram, Position, ScoredDiagram, Square, Transcript, parse_scored_diagrams};
 use flipside::book::{BookFormat, Errors, check, fix, import};
-use flipside::eval::Score;
+use flipside::eval::{Evaluator, PatternEvaluator, Score};
 use flipside::export::{Engine as Owner, OpenLayout, decode, write_open};
 use flipside::learn::Labeller;
 use flipside::pattern::{Layout, PatternSet};
 use flipside::protocol::{Engine, ExternalSpec, gtp, nboard, sgf};
 use flipside::record::{Format, convert, read};
 use flipside::search::{Analysis, Limits};
+use flipside::storage::{Container, Packing};
 use flipside::train::TrainConfig;
 use flipside::weights::WeightFile;
-use sha2::{Digest, Sha256};
 use zip::ZipArchive;
 
 /// Recorded games and positions, read as each format: what is understood and written is understood again.
@@ -124,18 +124,20 @@ pub fn books(bytes: &[u8]) {
     }
 }
 
-/// Weight files: any bytes, any deflated payload, and any payload in a header that fits it. What is read must come back the same.
+/// Weight files: any bytes, any deflated payload, and any payload in a header that fits it, with a hidden layer or without. What is read
+/// must come back the same, and be fit for evaluating.
 pub fn weight_file(bytes: &[u8]) {
     let _ = WeightFile::from_bytes(bytes);
     let deflated = [b"\x89FSW\r\n\x1a\n\x03\x00\x00\x00", &[0xff, 0, 0, 0, 0, 0, 0, 0][..], &[0; 32], bytes].concat();
     assert!(WeightFile::from_bytes(&deflated).is_err());
-    let mut framed = b"\x89FSW\r\n\x1a\n\x01\x00\x00\x00".to_vec();
-    framed.extend_from_slice(&(bytes.len() as u64).to_le_bytes());
-    framed.extend_from_slice(&Sha256::digest(bytes));
-    framed.extend_from_slice(bytes);
-    if let Ok(file) = WeightFile::from_bytes(&framed) {
-        assert_eq!(WeightFile::from_bytes(&file.to_bytes()).as_ref(), Ok(&file));
-        exports(&file);
+    for (version, packing) in [(1, Packing::Plain), (5, Packing::Deflated)] {
+        let magic = *b"\x89FSW\r\n\x1a\n";
+        let container = Container { what: "weight file", magic, version, limit: 1 << 28, packing };
+        if let Ok(file) = WeightFile::from_bytes(&container.seal(bytes.to_vec())) {
+            assert_eq!(WeightFile::from_bytes(&file.to_bytes()).as_ref(), Ok(&file));
+            PatternEvaluator::new(&file.model).unwrap().evaluate_position(&Position::START);
+            exports(&file);
+        }
     }
 }
 
