@@ -54,8 +54,8 @@ struct Rows {
     /// [`MARGIN`] unused rows, `stride` rows for each table of them, [`MARGIN`] unused rows.
     table: Vec<Row>,
     stride: usize,
-    /// The vectors of entries whose lanes have rows that are not all zeros.
-    vectors: Vec<usize>,
+    /// The groups of [`QUAD`] lanes that have rows other than zeros.
+    quads: Vec<usize>,
 }
 
 /// What the number of empty squares alone decides of a hidden layer.
@@ -70,6 +70,9 @@ struct RowPhase {
 
 /// Lanes of a vector of entries.
 const WIDTH: usize = 8;
+
+/// Lanes whose rows are added together: most patterns have as many instances.
+const QUAD: usize = 4;
 
 /// Vectors that most sets get by with.
 const FEW: usize = 6;
@@ -227,14 +230,12 @@ impl Rows {
             }
             RowPhase { at, base, head }
         };
-        let has_rows: Vec<bool> =
-            (0..model.set.patterns.len()).map(|pattern| hidden.has_rows(layout, pattern)).collect();
-        let mut vectors: Vec<usize> = (0..layout.instances())
-            .filter(|&lane| has_rows[layout.instance(lane).0])
-            .map(|lane| lane / WIDTH)
+        let mut quads: Vec<usize> = (0..layout.instances())
+            .filter(|&lane| hidden.has_rows(layout, layout.instance(lane).0))
+            .map(|lane| lane / QUAD)
             .collect();
-        vectors.dedup();
-        Self { phases: Box::new(std::array::from_fn(phase)), table, stride, vectors }
+        quads.dedup();
+        Self { phases: Box::new(std::array::from_fn(phase)), table, stride, quads }
     }
 
     /// What the layer adds for the entries of a position's lanes and scalars.
@@ -254,9 +255,10 @@ impl Rows {
             unsafe { *table.get_unchecked(entry as usize) }
         };
         let mut pairs = i16x16::ZERO;
-        for &vector in &self.vectors {
-            let &[a, b, c, d, e, f, g, h] = entries[vector].as_array();
-            for [one, other] in [[a, b], [c, d], [e, f], [g, h]] {
+        let entries: &[[i32; QUAD]] = bytemuck::cast_slice(entries);
+        for &quad in &self.quads {
+            let [a, b, c, d] = entries[quad];
+            for [one, other] in [[a, b], [c, d]] {
                 pairs += i16x16::from_i8x16(bytemuck::cast([row_of(one), row_of(other)]));
             }
         }

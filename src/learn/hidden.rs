@@ -120,11 +120,11 @@ pub(super) struct LearnedLayer {
     pub rows: Vec<Vec<LearnedRow>>,
     /// By stage.
     pub heads: Vec<LearnedHead>,
-    /// The features that have rows, by their number: pattern instances and scalars.
+    /// The features that have rows, by their number: pattern instances first, then scalars.
     pub features: Vec<u8>,
 }
 
-/// The features that have rows.
+/// The features that the layer of a pattern set has rows for.
 fn features(layout: &Layout) -> Vec<u8> {
     let (instances, set) = (layout.instances(), layout.set());
     let has_rows = |&feature: &usize| feature >= instances || set.has_rows(layout.instance(feature).0);
@@ -176,7 +176,7 @@ impl LearnedLayer {
     pub fn stored(&self, scale: u16) -> HiddenLayer {
         let on = f32::from(HiddenLayer::ON);
         let of_row = |row: &LearnedRow| {
-            let number = |unit: usize| (row[unit] * on).round() as i8;
+            let number = |unit: usize| (row[unit] * on).round().clamp(-127.0, 127.0) as i8;
             if is_learned(row) { std::array::from_fn(number) } else { Row::default() }
         };
         let limit = f32::from(HiddenLayer::MAX_BIAS);

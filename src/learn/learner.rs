@@ -104,6 +104,12 @@ impl Learner {
             return Err(StartError::OtherSet { weights, learned });
         }
         model.check(&layout)?;
+        let rowless = |pattern: &usize| !layout.set().has_rows(*pattern);
+        let mut rowless = (0..model.set.patterns.len()).filter(rowless);
+        let has_rows = |pattern: &usize| model.hidden.as_ref().is_some_and(|layer| layer.has_rows(&layout, *pattern));
+        if let Some(pattern) = rowless.find(has_rows) {
+            return Err(StartError::OtherRows(model.set.patterns[pattern].name.clone()));
+        }
         let learned: Vec<f32> = with_step!(rule, rule => rule.learned().to_vec());
         let discs = |weight: i16| f32::from(weight) / f32::from(model.scale);
         for (stage, weights) in model.weights.iter().enumerate() {
@@ -122,13 +128,6 @@ impl Learner {
             cells
         };
         let cells = model.weights.iter().map(learn_stage).collect();
-        if let Some(layer) = &model.hidden {
-            let (set, patterns) = (layout.set(), layout.set().patterns.iter().enumerate());
-            let mut other = patterns.filter(|&(number, _)| !set.has_rows(number) && layer.has_rows(&layout, number));
-            if let Some((_, pattern)) = other.next() {
-                return Err(StartError::OtherRows(pattern.name.clone()));
-            }
-        }
         let hidden = model.hidden.as_ref().map(|layer| LearnedLayer::from_stored(layer, model.scale, &layout));
         Ok(Self { layout, stages: model.stages.clone(), overlap: 0, loss: Loss::default(), rule, cells, hidden })
     }
