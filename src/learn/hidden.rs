@@ -12,6 +12,9 @@ use crate::pattern::Layout;
 /// same all the while.
 const GROUPS: [u32; 5] = [0, 13, 25, 37, 49];
 
+/// Tables of rows that a new hidden layer has.
+pub const ROW_TABLES: usize = GROUPS.len();
+
 /// The unit, in discs, of what the layer adds.
 const UNIT: f32 = 8.0;
 
@@ -28,7 +31,7 @@ const RATES: [f32; 2] = [0.012, 0.003];
 const BATCH: usize = 256;
 
 /// A row in learning: its numbers, and the sum of the squared gradients so far. Steps shrink as it grows (AdaGrad, one sum a row).
-pub(super) type LearnedRow = [f32; UNITS + 1];
+pub type LearnedRow = [f32; UNITS + 1];
 
 type Numbers = [f32; UNITS];
 
@@ -148,7 +151,7 @@ impl LearnedLayer {
             LearnedHead::new(group as u8, [0.5; UNITS], output)
         };
         Self {
-            rows: (0..GROUPS.len()).map(of_group).collect(),
+            rows: (0..ROW_TABLES).map(of_group).collect(),
             heads: (0..stages.count()).map(of_stage).collect(),
             features: features(layout),
         }

@@ -3,8 +3,8 @@
 use std::sync::Arc;
 
 use flipside::board::Position;
-use flipside::eval::{Evaluator, HiddenLayer, PatternEvaluator, Score, StageMap, UNITS};
-use flipside::learn::{Decayed, Fixed, Learner, LearnerState, Sample, SampleSet, StepRule};
+use flipside::eval::{Evaluator, HiddenLayer, Model, PatternEvaluator, Score, StageMap, UNITS};
+use flipside::learn::{Decayed, Fixed, Learner, LearnerState, Sample, SampleSet, StartError, StepRule};
 use flipside::pattern::{Layout, Pattern, PatternSet, Scalar, Seen};
 
 use super::{random_samples, small_set};
@@ -168,7 +168,8 @@ fn a_pass_equals_a_naive_one() {
     let after = learner.state();
     let (heads, rows) = after.hidden.split_last().unwrap();
     for (table, rows) in rows.iter().enumerate() {
-        let moved = rows.iter().zip(&before.hidden[table]).map(|(new, old)| (new - old).abs()).fold(0.0, f32::max);
+        let moves = rows.iter().zip(&before.hidden[table]).map(|(new, old)| (new - old).abs()).enumerate();
+        let moved = moves.filter(|(i, _)| i % ROW < UNITS).map(|(_, moved)| moved).fold(0.0, f32::max);
         assert!(moved > 0.05, "table {table} was not learned: {moved}");
         let off = distance(rows, &naive.rows[table]);
         assert!(off < 2e-3, "table {table}: {off}");
@@ -259,6 +260,22 @@ fn rows_that_were_never_learned_are_nothing() {
         samples.push(Sample { target: evaluator.evaluate_unlimited(&sample.position), ..*sample });
     }
     assert_eq!(learner.validate(&samples, 1).rmse(), Some(0.0));
+}
+
+#[test]
+fn patterns_that_are_to_have_no_rows_get_none() {
+    let rule = StepRule::Fixed(Fixed { rate: 0.1 });
+    let [all, few] = [small_set(), set_with_few_rows()].map(|set| {
+        let mut learner = learner(&set, StageMap::uniform(6), rule);
+        learner.pass(&random_samples(500, 7), 1.0).unwrap();
+        learner.model()
+    });
+    let [all_layout, few_layout] = [small_set(), set_with_few_rows()].map(|set| Arc::new(Layout::new(&set).unwrap()));
+    let has_rows = |model: &Model| [0, 1].map(|pattern| model.hidden.as_ref().unwrap().has_rows(&all_layout, pattern));
+    assert_eq!([has_rows(&all), has_rows(&few)], [[true, true], [true, false]]);
+    assert_eq!(Learner::from_model(all_layout.clone(), &few, rule).unwrap().model(), few);
+    let error = Learner::from_model(few_layout, &all, rule).unwrap_err();
+    assert_eq!(error, StartError::OtherRows("corner".into()));
 }
 
 /// Stages may share rows in any way in a file, not only as a new layer has it.
