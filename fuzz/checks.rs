@@ -4,9 +4,9 @@
 use std::io::Cursor;
 
 use flipside::arena::parse_openings;
-use flipside::board::{Diagram, ScoredDiagram, Square, Transcript, parse_scored_diagrams};
+use flipside::board::{Diagram, Position, ScoredDiagram, Square, Transcript, parse_scored_diagrams};
 use flipside::book::{BookFormat, Errors, check, fix, import};
-use flipside::eval::Score;
+use flipside::eval::{Evaluator, PatternEvaluator, Score};
 use flipside::export::{Engine as Owner, OpenLayout, decode, write_open};
 use flipside::learn::Labeller;
 use flipside::pattern::{Layout, PatternSet};
@@ -131,7 +131,8 @@ const PLAIN_WEIGHTS: Container =
 /// Weight files with a hidden layer.
 pub const HIDDEN_LAYER: Container = Container { version: 5, packing: Packing::Deflated, ..PLAIN_WEIGHTS };
 
-/// Weight files: any bytes, any deflated payload, and any payload in a header that fits it. What is read must come back the same.
+/// Weight files: any bytes, any deflated payload, and any payload in a header that fits it. What is read must come back the same, and be
+/// fit for evaluating.
 pub fn weight_file(bytes: &[u8]) {
     let _ = WeightFile::from_bytes(bytes);
     let deflated = [b"\x89FSW\r\n\x1a\n\x03\x00\x00\x00", &[0xff, 0, 0, 0, 0, 0, 0, 0][..], &[0; 32], bytes].concat();
@@ -139,6 +140,7 @@ pub fn weight_file(bytes: &[u8]) {
     for container in [PLAIN_WEIGHTS, HIDDEN_LAYER] {
         if let Ok(file) = WeightFile::from_bytes(&container.seal(bytes.to_vec())) {
             assert_eq!(WeightFile::from_bytes(&file.to_bytes()).as_ref(), Ok(&file));
+            PatternEvaluator::new(&file.model).unwrap().evaluate_position(&Position::START);
             exports(&file);
         }
     }

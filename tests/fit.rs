@@ -84,7 +84,11 @@ fn threads_and_interruptions_change_nothing() {
     let games = open(&[kept(folder.path())]).unwrap();
     assert_eq!(games.games, 3_000);
     // Stopped after every block, and once after three.
-    for (config, stops) in [(config(), &[1, 3][..]), (FitConfig { tree_depth: 2, ..config() }, &[3])] {
+    for (config, stops) in [
+        (config(), &[1, 3][..]),
+        (FitConfig { tree_depth: 2, ..config() }, &[3]),
+        (FitConfig { hidden_layer: true, ..config() }, &[1, 3]),
+    ] {
         let whole = run(&config, &games, folder.path(), usize::MAX).unwrap().unwrap().to_bytes();
         for threads in [1, 3] {
             let pool = rayon::ThreadPoolBuilder::new().num_threads(threads).build().unwrap();
@@ -152,34 +156,78 @@ fn a_depth_of_trees_and_a_teacher_belong_together() {
 fn a_fit_is_stopped_within_a_block_and_goes_on_there() {
     let folder = tempfile::tempdir().unwrap();
     let games = open(&[kept(folder.path())]).unwrap();
-    let config = FitConfig { block: 1 << 20, ..config() };
-    let whole = run(&config, &games, folder.path(), usize::MAX).unwrap().unwrap().to_bytes();
-    let (patterns, checkpoint) = (PatternSet::built_in("zebra").unwrap(), folder.path().join("w.fsw.part"));
-    let (mut sessions, mut within) = (0, 0);
-    let stopped = loop {
-        sessions += 1;
-        let (stop, is_over, mut blocks) = (AtomicBool::new(false), AtomicBool::new(false), 0);
-        let (config, patterns, games, checkpoint) = (&config, &patterns, &games, &*checkpoint);
-        let request = FitRequest { config, patterns, games, from: None, teacher: None, checkpoint, stop: &stop };
-        let before = fs::read(checkpoint).ok();
-        let outcome = std::thread::scope(|scope| {
-            // Later and later, so that it comes to its end on any machine.
-            scope.spawn(|| {
-                let moments = (0..sessions * sessions).take_while(|_| !is_over.load(Relaxed));
-                moments.for_each(|_| std::thread::sleep(Duration::from_millis(1)));
-                stop.store(true, Relaxed);
+    for hidden_layer in [false, true] {
+        let config = FitConfig { block: 1 << 20, hidden_layer, ..config() };
+        let whole = run(&config, &games, folder.path(), usize::MAX).unwrap().unwrap().to_bytes();
+        let (patterns, checkpoint) = (PatternSet::built_in("zebra").unwrap(), folder.path().join("w.fsw.part"));
+        let (mut sessions, mut within) = (0, 0);
+        let stopped = loop {
+            sessions += 1;
+            let (stop, is_over, mut blocks) = (AtomicBool::new(false), AtomicBool::new(false), 0);
+            let (config, patterns, games, checkpoint) = (&config, &patterns, &games, &*checkpoint);
+            let request = FitRequest { config, patterns, games, from: None, teacher: None, checkpoint, stop: &stop };
+            let before = fs::read(checkpoint).ok();
+            let outcome = std::thread::scope(|scope| {
+                // Later and later, so that it comes to its end on any machine.
+                scope.spawn(|| {
+                    let moments = (0..sessions * sessions).take_while(|_| !is_over.load(Relaxed));
+                    moments.for_each(|_| std::thread::sleep(Duration::from_millis(1)));
+                    stop.store(true, Relaxed);
+                });
+                let outcome =
+                    fit(&request, &mut |event| blocks += usize::from(matches!(event, FitEvent::Block { .. })));
+                is_over.store(true, Relaxed);
+                outcome.unwrap()
             });
-            let outcome = fit(&request, &mut |event| blocks += usize::from(matches!(event, FitEvent::Block { .. })));
-            is_over.store(true, Relaxed);
-            outcome.unwrap()
-        });
-        if let FitOutcome::Finished(weights, _) = outcome {
-            break weights;
-        }
-        within += usize::from(blocks == 0 && before.is_some() && fs::read(checkpoint).ok() != before);
+            if let FitOutcome::Finished(weights, _) = outcome {
+                break weights;
+            }
+            within += usize::from(blocks == 0 && before.is_some() && fs::read(checkpoint).ok() != before);
+        };
+        assert_eq!(stopped.to_bytes(), whole);
+        assert!(within > 0, "stopped {sessions} times, and never within a block");
+        fs::remove_file(checkpoint).unwrap();
+    }
+}
+
+/// A layer is gone on with if one is wanted, put beside weights that have none, and no obstacle in a teacher.
+#[test]
+fn weights_with_a_hidden_layer_begin_a_fit_and_teach() {
+    let folder = tempfile::tempdir().unwrap();
+    let games = open(&[kept(folder.path())]).unwrap();
+    let (patterns, checkpoint) = (PatternSet::built_in("zebra").unwrap(), folder.path().join("w.fsw.part"));
+    let config = FitConfig { epochs: 1, ..config() };
+    let layered = FitConfig { hidden_layer: true, ..config };
+    let fitted = |config: &FitConfig, from: Option<&WeightFile>, teacher: Option<&WeightFile>| {
+        let (patterns, games, checkpoint, stop) = (&patterns, &games, &*checkpoint, AtomicBool::new(false));
+        let request = FitRequest { config, patterns, games, from, teacher, checkpoint, stop: &stop };
+        let mut error = f64::NAN;
+        let outcome = fit(&request, &mut |event| {
+            if let FitEvent::Epoch { held_out, .. } = event {
+                error = held_out.rmse().unwrap();
+            }
+        })?;
+        let FitOutcome::Finished(weights, _) = outcome else { panic!("nothing stops it") };
+        Ok::<_, FitError>((*weights, error))
     };
-    assert_eq!(stopped.to_bytes(), whole);
-    assert!(within > 0, "stopped {sessions} times, and never within a block");
+    let (first, error) = fitted(&layered, None, None).unwrap();
+    let (plain, _) = fitted(&config, None, None).unwrap();
+    assert!(first.model.hidden.is_some() && plain.model.hidden.is_none());
+    assert!(first.provenance.config.contains("hidden-layer = true") && !plain.provenance.config.contains("hidden"));
+    let refused = fitted(&config, Some(&first), None).unwrap_err();
+    assert!(matches!(refused, FitError::HiddenLayer) && refused.to_string().contains("--hidden-layer"), "{refused}");
+    let (second, further) = fitted(&layered, Some(&first), None).unwrap();
+    assert!(second.model.hidden != first.model.hidden && second.provenance.parent == Some(first.hash()));
+    assert!(further < error, "{further} {error}");
+    // Stages of another width take their rows along.
+    let wider = FitConfig { stage_plies: 4, ..layered };
+    assert!(fitted(&wider, Some(&first), None).unwrap().0.model.hidden.is_some());
+    assert!(fitted(&layered, Some(&plain), None).unwrap().0.model.hidden.is_some());
+    for teacher in [&first, &plain] {
+        let (taught, _) = fitted(&FitConfig { tree_depth: 2, ..config }, None, Some(teacher)).unwrap();
+        assert!(taught.model.hidden.is_none() && taught.provenance.samples > plain.provenance.samples);
+        assert!(taught.provenance.config.contains(&teacher.hash()));
+    }
 }
 
 /// What is told of an epoch does not depend on when the fit was stopped, and what a stop left serves until the weights are safe.

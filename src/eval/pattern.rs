@@ -367,7 +367,7 @@ mod tests {
         Smallest,
     }
 
-    /// Three tables of rows, which stages share as it happens.
+    /// Three tables of rows, which stages share as it happens, and some patterns without any.
     fn random_layer(model: &Model, numbers: Numbers, rng: &mut ChaCha8Rng) -> HiddenLayer {
         let largest = HiddenLayer::MAX_BIAS;
         let mut number = |any: RangeInclusive<i16>, moderate: i16| match numbers {
@@ -377,13 +377,18 @@ mod tests {
             Numbers::Smallest => *any.start(),
         };
         let mut row = || std::array::from_fn(|_| number(-128..=127, 30) as i8);
-        let rows = (0..3).map(|_| model.weights[0].iter().map(|_| row()).collect()).collect();
+        let mut rows: Vec<Vec<Row>> = (0..3).map(|_| model.weights[0].iter().map(|_| row()).collect()).collect();
         let mut head = |_| Head {
             bias: std::array::from_fn(|_| number(-largest..=largest, 300)),
             output: std::array::from_fn(|_| number(i16::MIN..=i16::MAX, 1000)),
         };
         let heads = (0..model.weights.len()).map(&mut head).collect();
         let rows_of_stage = (0..model.weights.len()).map(|_| rng.random_range(0..3)).collect();
+        let layout = Layout::new(&model.set).unwrap();
+        let is_extreme = matches!(numbers, Numbers::Largest | Numbers::Smallest);
+        for pattern in (0..model.set.patterns.len()).filter(|_| !is_extreme && rng.random_bool(0.3)) {
+            rows.iter_mut().for_each(|rows| rows[layout.weights_of(pattern)].fill(Row::default()));
+        }
         HiddenLayer { rows_of_stage, rows, heads }
     }
 

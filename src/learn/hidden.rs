@@ -12,6 +12,9 @@ use crate::pattern::Layout;
 /// same all the while.
 const GROUPS: [u32; 5] = [0, 13, 25, 37, 49];
 
+/// Tables of rows that a new hidden layer has.
+pub const ROW_TABLES: usize = GROUPS.len();
+
 /// The unit, in discs, of what the layer adds.
 const UNIT: f32 = 8.0;
 
@@ -28,7 +31,7 @@ const RATES: [f32; 2] = [0.012, 0.003];
 const BATCH: usize = 256;
 
 /// A row in learning: its numbers, and the sum of the squared gradients so far. Steps shrink as it grows (AdaGrad, one sum a row).
-pub(super) type LearnedRow = [f32; UNITS + 1];
+pub type LearnedRow = [f32; UNITS + 1];
 
 type Numbers = [f32; UNITS];
 
@@ -148,7 +151,7 @@ impl LearnedLayer {
             LearnedHead::new(group as u8, [0.5; UNITS], output)
         };
         Self {
-            rows: (0..GROUPS.len()).map(of_group).collect(),
+            rows: (0..ROW_TABLES).map(of_group).collect(),
             heads: (0..stages.count()).map(of_stage).collect(),
             features: features(layout),
         }
@@ -221,10 +224,14 @@ impl LearnedLayer {
     pub fn value(&self, stage: usize, weights: &[u32]) -> f32 {
         let head = &self.heads[stage];
         let rows = &self.rows[head.rows()];
-        let weights = self.features.iter().map(|&feature| weights[usize::from(feature)]);
-        let learned = weights.map(|weight| &rows[weight as usize]).filter(|row| is_learned(row));
-        head.value(&head.sums(learned))
+        head.value(&head.sums(rows_of(rows, &self.features, weights).filter(|row| is_learned(row))))
     }
+}
+
+/// The rows of a position's features.
+#[inline]
+fn rows_of<'r>(rows: &'r [LearnedRow], features: &[u8], weights: &[u32]) -> impl Iterator<Item = &'r LearnedRow> {
+    features.iter().map(|&feature| &rows[weights[usize::from(feature)] as usize])
 }
 
 /// Whether a row is more than the random numbers that it began with.
@@ -253,8 +260,7 @@ impl<'l> StageLayer<'l> {
     /// Has the rows of a position fetched into the cache.
     #[inline]
     pub fn prefetch(&self, weights: &[u32]) {
-        for &feature in self.features {
-            let row = &self.rows[weights[usize::from(feature)] as usize];
+        for row in rows_of(self.rows, self.features, weights) {
             prefetch(&row[0]);
             prefetch(&row[UNITS]);
         }
@@ -263,8 +269,7 @@ impl<'l> StageLayer<'l> {
     /// The sums of the units, and what they add in discs.
     #[inline]
     pub fn value(&self, weights: &[u32]) -> (Numbers, f32) {
-        let weights = self.features.iter().map(|&feature| weights[usize::from(feature)]);
-        let sums = self.head.sums(weights.map(|weight| &self.rows[weight as usize]));
+        let sums = self.head.sums(rows_of(self.rows, self.features, weights));
         (sums, self.head.value(&sums))
     }
 

@@ -82,10 +82,9 @@ impl<'l, const NUMBERS: usize> Task<'l, NUMBERS> {
         let Some(hidden) = hidden else {
             return parts.map(|part| Self { parts: vec![part], rows: &mut [], features: &[] }).collect();
         };
-        let features = &hidden.features;
-        let mut tasks: Vec<Self> =
-            hidden.rows.iter_mut().map(|rows| Self { parts: Vec::new(), rows, features }).collect();
-        for (part, head) in parts.zip(&mut hidden.heads) {
+        let LearnedLayer { rows, heads, features } = hidden;
+        let mut tasks: Vec<Self> = rows.iter_mut().map(|rows| Self { parts: Vec::new(), rows, features }).collect();
+        for (part, head) in parts.zip(heads) {
             tasks[head.rows()].parts.push(Part { head: Some(head), ..part });
         }
         tasks
@@ -244,5 +243,101 @@ pub(super) fn slots(layout: &Layout, position: &Position, slots: &mut [u32; FEAT
     let seen = Seen::new(position);
     for (slot, (scalar, first)) in slots[lanes.len()..].iter_mut().zip(layout.scalars()) {
         *slot = (first + scalar.of(&seen)) as u32;
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::sync::atomic::AtomicU64;
+
+    use rand::{RngExt, SeedableRng};
+    use rand_chacha::ChaCha8Rng;
+
+    use super::*;
+    use crate::board::Transcript;
+    use crate::learn::AdaGrad;
+    use crate::pattern::PatternSet;
+
+    /// A rule that has a pass stopped after some steps.
+    #[derive(Clone, Copy)]
+    struct Stopping<'s> {
+        rule: AdaGrad,
+        left: &'s AtomicU64,
+        stop: &'s AtomicBool,
+    }
+
+    impl Step<2> for Stopping<'_> {
+        fn apply(self, weight: &mut [f32; 2], error: f32) {
+            self.rule.apply(weight, error);
+            if self.left.fetch_sub(1, Relaxed) == 1 {
+                self.stop.store(true, Relaxed);
+            }
+        }
+
+        fn prepared(self, features: usize, scale: f32) -> Self {
+            Self { rule: self.rule.prepared(features, scale), ..self }
+        }
+
+        fn learned(self) -> [f32; 2] {
+            self.rule.learned()
+        }
+
+        fn check(self) -> Result<(), (&'static str, f32, &'static str)> {
+            self.rule.check()
+        }
+    }
+
+    #[test]
+    fn a_pass_that_is_stopped_at_any_turn_goes_on_there() {
+        let set =
+            PatternSet::from_toml("name = 's'\nscalars = ['constant']\npatterns = { edge = 'a1 b1 c1 d1' }").unwrap();
+        let layout = Layout::new(&set).unwrap();
+        let stages = &StageMap::uniform(5);
+        let mut rng = ChaCha8Rng::seed_from_u64(1);
+        let mut samples = SampleSet::default();
+        // Few late ones: stages have nothing to learn in many a turn, the first and the last among them.
+        for game in 0..150 {
+            for (diagram, _) in Transcript::random(&mut rng).steps() {
+                if diagram.position.empties() > 20 || game < 5 {
+                    samples.push(Sample::new(diagram.position, Score(rng.random_range(-3000..3000))));
+                }
+            }
+        }
+        for with_layer in [false, true] {
+            // Passes, each stopped after so many steps from where it last was.
+            let learned = |steps: u64| {
+                let (left, stop) = (AtomicU64::new(steps), AtomicBool::new(false));
+                let step = Stopping { rule: AdaGrad { rate: 0.5 }, left: &left, stop: &stop };
+                let pass = Pass {
+                    layout: &layout,
+                    stages,
+                    overlap: 2,
+                    loss: Loss::Squared,
+                    step: step.prepared(features(&layout), 1.0),
+                    scale: 1.0,
+                    samples: &samples,
+                    stop: &stop,
+                };
+                let mut cells = vec![vec![0.0; 2 * layout.weights()]; stages.count()];
+                let mut layer = with_layer.then(|| LearnedLayer::new(&layout, stages));
+                let (mut learned, mut stops) = (Vec::new(), 0);
+                loop {
+                    if let Some(loss) = pass.learn(&mut cells, layer.as_mut(), &mut learned).unwrap() {
+                        assert!(learned.is_empty());
+                        break (loss, cells, layer, stops);
+                    }
+                    stops += 1;
+                    left.store(steps, Relaxed);
+                    stop.store(false, Relaxed);
+                }
+            };
+            let whole = learned(u64::MAX);
+            assert_eq!(whole.3, 0);
+            for steps in [1, 100, 3_000, 20_000] {
+                let stopped = learned(steps);
+                assert!(stopped.3 > if steps == 1 { 50 } else { 1 }, "{} stops", stopped.3);
+                assert!((stopped.0, &stopped.1, &stopped.2) == (whole.0, &whole.1, &whole.2), "{steps}");
+            }
+        }
     }
 }

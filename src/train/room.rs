@@ -3,7 +3,8 @@
 use super::config::TrainConfig;
 use super::request::Budget;
 use super::state::Progress;
-use crate::eval::StageMap;
+use crate::eval::{Row, StageMap};
+use crate::learn::{LearnedRow, ROW_TABLES};
 use crate::pattern::Layout;
 
 /// Bytes of a kept game, with some to spare.
@@ -15,8 +16,10 @@ pub(super) fn of_state(config: &TrainConfig, layout: &Layout) -> u64 {
     let plies = config.phases.iter().map(|phase| phase.stage_plies).chain(config.fit.map(|fit| fit.stage_plies));
     let stages = plies.map(|plies| StageMap::for_set(plies, layout.set()).count()).max().unwrap_or(0);
     let number = (layout.weights() * stages) as u64;
-    let weights = size_of::<i16>() as u64 * number;
-    let cells = (size_of::<f32>() * config.step.numbers()) as u64 * number;
+    let has_layer = config.fit.is_some_and(|fit| fit.hidden_layer);
+    let rows = if has_layer { (ROW_TABLES * layout.weights()) as u64 } else { 0 };
+    let weights = size_of::<i16>() as u64 * number + size_of::<Row>() as u64 * rows;
+    let cells = (size_of::<f32>() * config.step.numbers()) as u64 * number + size_of::<LearnedRow>() as u64 * rows;
     let of_fits = if config.fit.is_some() { 2 * cells } else { 0 };
     3 * (cells + weights) + 4 * weights + of_fits
 }
@@ -86,7 +89,21 @@ impl Growth {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::fit::FitConfig;
+    use crate::pattern::PatternSet;
     use crate::train::PRESETS;
+
+    #[test]
+    fn a_hidden_layer_takes_room() {
+        let mut config = TrainConfig::from_layers(&[PRESETS[0].1.parse().unwrap()]).unwrap();
+        let layout = Layout::new(&PatternSet::built_in("classic").unwrap()).unwrap();
+        config.fit = Some(FitConfig::default());
+        let without = of_state(&config, &layout);
+        config.fit = Some(FitConfig { hidden_layer: true, ..FitConfig::default() });
+        // Of each weight five rows of eight bytes in weights, and of nine floats in checkpoints.
+        let rows = 5 * layout.weights() as u64;
+        assert_eq!(of_state(&config, &layout), without + rows * (7 * 8 + 5 * 36));
+    }
 
     #[test]
     fn growth_is_that_of_the_phase_at_hand() {

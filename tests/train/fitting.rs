@@ -5,6 +5,7 @@ use std::sync::atomic::{AtomicBool, Ordering::Relaxed};
 use flipside::fit::FitConfig;
 use flipside::learn::{Decayed, Loss, StepRule};
 use flipside::train::{Budget, Outcome, TrainConfig, TrainEvent, TrainRequest, train};
+use flipside::weights::WeightFile;
 
 use crate::support::*;
 
@@ -36,14 +37,21 @@ fn never(_: &TrainEvent) -> bool {
 fn what_a_fit_learns_by_is_not_what_the_run_goes_on_by() {
     let mut config = small(config());
     let step = StepRule::Decayed(Decayed { rate: 0.5, half: 300.0, floor: 0.2 });
-    config.fit = config.fit.map(|fit| FitConfig { loss: Loss::Huber { beyond: 1.0 }, step, ..fit });
     config.phases[2].learn = true;
-    let [undisturbed, stopped] = [(); 2].map(|()| tempfile::tempdir().unwrap());
-    assert_eq!(trained(&config, undisturbed.path(), FIVE, never), Outcome::Finished);
     let at_fit = |event: &TrainEvent| matches!(event, TrainEvent::Fitted { generation: 3, .. });
-    assert_eq!(trained(&config, stopped.path(), FIVE, at_fit), Outcome::Stopped);
-    assert_eq!(trained(&config, stopped.path(), FIVE, never), Outcome::Finished);
-    assert_eq!(weights(stopped.path()), weights(undisturbed.path()));
+    // The generation before has gone on with what the fit left, and was kept.
+    let after_fit = |event: &TrainEvent| matches!(event, TrainEvent::Learned { generation: 4, .. });
+    for hidden_layer in [false, true] {
+        config.fit = config.fit.map(|fit| FitConfig { loss: Loss::Huber { beyond: 1.0 }, step, hidden_layer, ..fit });
+        let [undisturbed, stopped] = [(); 2].map(|()| tempfile::tempdir().unwrap());
+        assert_eq!(trained(&config, undisturbed.path(), FIVE, never), Outcome::Finished);
+        assert_eq!(trained(&config, stopped.path(), FIVE, at_fit), Outcome::Stopped);
+        assert_eq!(trained(&config, stopped.path(), FIVE, after_fit), Outcome::Stopped);
+        let learned = WeightFile::load(&stopped.path().join("last.fsw")).unwrap();
+        assert_eq!((learned.provenance.generations >= 4, learned.model.hidden.is_some()), (true, hidden_layer));
+        assert_eq!(trained(&config, stopped.path(), FIVE, never), Outcome::Finished);
+        assert_eq!(weights(stopped.path()), weights(undisturbed.path()));
+    }
 }
 
 #[test]

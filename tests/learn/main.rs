@@ -1,5 +1,7 @@
 //! Returns against hand-computed ones, and the learner against a learner written from the definitions.
 
+mod hidden;
+
 use std::collections::HashMap;
 use std::sync::Arc;
 
@@ -277,14 +279,22 @@ fn every_rule_learns_a_linear_truth() {
 fn splitting_stages_keeps_what_was_learned() {
     let layout = Arc::new(Layout::new(&small_set()).unwrap());
     let rule = StepRule::TemporalCoherence(TemporalCoherence { rate: 1.0 });
-    let mut learner = Learner::new(layout, StageMap::uniform(10), rule);
-    learner.pass(&random_samples(3_000, 3), 1.0).unwrap();
-    let before = PatternEvaluator::new(&learner.model()).unwrap();
-    learner.set_stages(StageMap::uniform(1));
-    let after = PatternEvaluator::new(&learner.model()).unwrap();
-    let game: Transcript = "f5d6c3d3c4f4f6f3e6e7d7c5".parse().unwrap();
-    for (diagram, _) in game.steps() {
-        let position = diagram.position;
-        assert_eq!(before.evaluate_position(&position), after.evaluate_position(&position));
+    // The widest stages are parted among all tables of rows that narrow ones would have.
+    for (plies, with_layer) in [(10, false), (10, true), (30, true)] {
+        let mut learner = Learner::new(layout.clone(), StageMap::uniform(plies), rule);
+        if with_layer {
+            learner = learner.with_hidden_layer();
+        }
+        let samples = random_samples(3_000, 3);
+        learner.pass(&samples, 1.0).unwrap();
+        let before = PatternEvaluator::new(&learner.model()).unwrap();
+        learner.set_stages(StageMap::uniform(1));
+        let after = PatternEvaluator::new(&learner.model()).unwrap();
+        let game: Transcript = "f5d6c3d3c4f4f6f3e6e7d7c5".parse().unwrap();
+        let late = (0..=60).flat_map(|empties| samples.with_empties(empties).first()).map(|sample| sample.position);
+        for position in game.steps().iter().map(|(diagram, _)| diagram.position).chain(late) {
+            assert_eq!(before.evaluate_position(&position), after.evaluate_position(&position));
+        }
+        learner.pass(&samples, 1.0).unwrap();
     }
 }
