@@ -8,7 +8,7 @@ use super::event::TrainEvent;
 use super::keeper::Halt;
 use super::run::Run;
 use super::state::EncodedWeights;
-use crate::fit::{FitError, FitEvent, FitOutcome, FitRequest, GameFiles, fit};
+use crate::fit::{FitConfig, FitError, FitEvent, FitOutcome, FitRequest, GameFiles, fit};
 use crate::learn::Learner;
 use crate::weights::{Provenance, WeightFile};
 
@@ -20,7 +20,8 @@ impl Run<'_> {
             return Ok(());
         }
         if self.state.progress.refitted != Some(generation) {
-            let (weights, learner) = self.fit()?;
+            // Games are played by the sum of weights alone, which is quicker.
+            let (weights, learner) = self.fit(false)?;
             self.state.learner = learner;
             self.state.progress.updates = weights.provenance.samples;
             self.state.progress.refitted = Some(generation);
@@ -34,7 +35,7 @@ impl Run<'_> {
 
     /// Fits the weights that the run leaves.
     pub(super) fn fit_at_end(&mut self) -> Result<(), Halt> {
-        let (weights, _) = self.fit()?;
+        let (weights, _) = self.fit(true)?;
         self.state.fitted = Some(EncodedWeights::from(weights));
         // The last gate may have measured another fit after as many generations, to fewer games.
         self.state.progress.gated = None;
@@ -48,10 +49,11 @@ impl Run<'_> {
         self.keeper.patiently(&checkpoint, |disk| disk.remove(&checkpoint))
     }
 
-    /// Fits weights from nothing to all games kept so far.
-    fn fit(&mut self) -> Result<(WeightFile, Learner), Halt> {
+    /// Fits weights from nothing to all games kept so far; with a hidden layer `at_end`, if the configuration wants one.
+    fn fit(&mut self, at_end: bool) -> Result<(WeightFile, Learner), Halt> {
         let began = Instant::now();
         let config = self.config.fit.expect("checked: whoever wants a fit says how");
+        let config = FitConfig { hidden_layer: config.hidden_layer && at_end, ..config };
         let root = self.keeper.directory.path().to_owned();
         let checkpoint = self.keeper.directory.file(FIT);
         let games = GameFiles::open(std::slice::from_ref(&root), &config, &root, self.stop, &mut |_| ());
