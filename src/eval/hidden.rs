@@ -2,7 +2,6 @@
 
 use serde::{Deserialize, Serialize};
 
-use super::model::ModelError;
 use crate::pattern::Layout;
 
 /// Units of the layer: as many numbers as an entry's row has.
@@ -45,26 +44,6 @@ impl HiddenLayer {
     pub fn has_rows(&self, layout: &Layout, pattern: usize) -> bool {
         let weights = layout.weights_of(pattern);
         self.rows.iter().any(|rows| rows[weights.clone()].iter().any(|&row| row != Row::default()))
-    }
-
-    /// Whether it fits a model of so many stages and weights.
-    ///
-    /// # Errors
-    /// What does not fit.
-    pub(super) fn check(&self, stages: usize, weights: usize) -> Result<(), ModelError> {
-        if let Some(found) = [self.rows_of_stage.len(), self.heads.len()].into_iter().find(|&found| found != stages) {
-            return Err(ModelError::HiddenStages { found, expected: stages });
-        }
-        let missing = |&(_, number): &(usize, &u8)| usize::from(*number) >= self.rows.len();
-        if let Some((stage, &number)) = self.rows_of_stage.iter().enumerate().find(missing) {
-            return Err(ModelError::HiddenNumber { stage, number, found: self.rows.len() });
-        }
-        if let Some(rows) = self.rows.iter().find(|rows| rows.len() != weights) {
-            return Err(ModelError::HiddenRows { found: rows.len(), expected: weights });
-        }
-        let mut biases = self.heads.iter().flat_map(|head| head.bias);
-        let within = |bias: i16| bias.unsigned_abs() <= Self::MAX_BIAS.unsigned_abs();
-        if biases.all(within) { Ok(()) } else { Err(ModelError::HiddenBias) }
     }
 }
 

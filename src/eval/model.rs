@@ -208,7 +208,25 @@ impl Model {
                 return Err(ModelError::WeightCount { stage, found: weights.len(), expected: layout.weights() });
             }
         }
-        self.hidden.as_ref().map_or(Ok(()), |hidden| hidden.check(self.weights.len(), layout.weights()))
+        self.hidden.as_ref().map_or(Ok(()), |hidden| Self::check_hidden(hidden, self.weights.len(), layout.weights()))
+    }
+
+    /// Whether a hidden layer fits so many stages and weights.
+    fn check_hidden(hidden: &HiddenLayer, stages: usize, weights: usize) -> Result<(), ModelError> {
+        if let Some(found) = [hidden.rows_of_stage.len(), hidden.heads.len()].into_iter().find(|&found| found != stages)
+        {
+            return Err(ModelError::HiddenStages { found, expected: stages });
+        }
+        let missing = |&(_, number): &(usize, &u8)| usize::from(*number) >= hidden.rows.len();
+        if let Some((stage, &number)) = hidden.rows_of_stage.iter().enumerate().find(missing) {
+            return Err(ModelError::HiddenNumber { stage, number, found: hidden.rows.len() });
+        }
+        if let Some(rows) = hidden.rows.iter().find(|rows| rows.len() != weights) {
+            return Err(ModelError::HiddenRows { found: rows.len(), expected: weights });
+        }
+        let mut biases = hidden.heads.iter().flat_map(|head| head.bias);
+        let within = |bias: i16| bias.unsigned_abs() <= HiddenLayer::MAX_BIAS.unsigned_abs();
+        if biases.all(within) { Ok(()) } else { Err(ModelError::HiddenBias) }
     }
 }
 
