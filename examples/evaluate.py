@@ -67,6 +67,12 @@ SCALARS = {
 }
 
 
+def configuration(place, player, opponent):
+    """The number of what a place of a pattern shows."""
+    digits = [2 if s in player else 0 if s in opponent else 1 for s in map(int, place)]
+    return sum(digit * 3**i for i, digit in enumerate(digits))
+
+
 def evaluate(arrays, player, opponent):
     """The value in discs for the player to move, from the sets of the player's and the opponent's squares.
 
@@ -80,18 +86,25 @@ def evaluate(arrays, player, opponent):
         return lead + (lead > 0) * len(empty) - (lead < 0) * len(empty)
     stage = int(arrays["stage_of_empties"][min(len(empty), 60)])
     total = 0
+    sums = [int(bias) for bias in arrays["hidden.bias"][stage]] if "hidden.bias" in arrays else []
     for name in arrays:
-        kind, _, rest = name.partition(".")
-        feature = rest.removesuffix(".weights")
-        if not rest.endswith(".weights"):
+        if not name.endswith(".weights"):
             continue
-        weights = arrays[name][stage]
+        feature = name.removesuffix(".weights")
+        kind, _, scalar = feature.partition(".")
         if kind == "scalar":
-            total += int(weights[SCALARS[feature](player, opponent, empty)])
-            continue
-        for place in arrays[f"pattern.{feature}.places"]:
-            digits = [2 if s in player else 0 if s in opponent else 1 for s in map(int, place)]
-            total += int(weights[sum(digit * 3**i for i, digit in enumerate(digits))])
+            shown = [SCALARS[scalar](player, opponent, empty)]
+        else:
+            shown = [configuration(place, player, opponent) for place in arrays[f"{feature}.places"]]
+        total += sum(int(arrays[name][stage][number]) for number in shown)
+        if f"{feature}.rows" in arrays:
+            rows = arrays[f"{feature}.rows"][arrays["hidden.rows_of_stage"][stage]]
+            for number in shown:
+                sums = [added + int(more) for added, more in zip(sums, rows[number])]
+    if sums:
+        outputs = map(int, arrays["hidden.output"][stage])
+        worth = sum(max(0, min(256, added)) * output for added, output in zip(sums, outputs))
+        total += (worth + 128) // 256
     return max(-64.0, min(64.0, total / int(arrays["scale"])))
 
 

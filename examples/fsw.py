@@ -9,7 +9,7 @@ side, one number a line. In a program of your own:
     weights = fsw.load("weights.fsw")
     values = weights.evaluate(boards)        # boards: n x 64 of +1 (player to move), -1 (opponent), 0 (empty)
 
-The format is described in docs/FILES.md, all four versions of it are read.
+The format is described in docs/FILES.md, all five versions of it are read.
 """
 
 import hashlib
@@ -17,6 +17,7 @@ import struct
 import sys
 import zlib
 from dataclasses import dataclass, field
+from typing import Optional
 
 import numpy as np
 
@@ -56,6 +57,19 @@ class Payload:
 
 
 @dataclass
+class HiddenLayer:
+    """What a value may have beside the sum of weights."""
+
+    rows_of_stage: np.ndarray
+    rows: np.ndarray
+    """Tables of rows x weights x units."""
+    bias: np.ndarray
+    """Stages x units."""
+    output: np.ndarray
+    """Stages x units, in units of 1 / scale disc."""
+
+
+@dataclass
 class Weights:
     """The content of a weight file."""
 
@@ -68,6 +82,7 @@ class Weights:
     scale: int
     weights: np.ndarray
     """Stages x weights, in units of 1 / scale disc."""
+    hidden: Optional[HiddenLayer] = None
     places: list = field(default_factory=list)
     """Of each place of a pattern on the board: its squares, and the number of the weight of each configuration."""
 
@@ -103,10 +118,14 @@ class Weights:
         stages = self.stage_of_empties[empties]
         total = np.zeros(len(boards), dtype=np.int64)
         rows = np.arange(len(boards))
+        hidden = self.hidden
+        sums = hidden.bias[stages].astype(np.int64) if hidden else None
 
         def add(numbers):
-            nonlocal total
+            nonlocal total, sums
             total += table[rows, numbers] if table is not None else self.weights[stages, numbers]
+            if hidden:
+                sums += hidden.rows[hidden.rows_of_stage[stages], numbers]
 
         for squares, number_of in self.places:
             digits = boards[:, squares].astype(np.int64) + 1
@@ -116,6 +135,8 @@ class Weights:
             count, value = SCALARS[name]
             add(first + value(boards, own, other))
             first += count
+        if hidden:
+            total += ((np.clip(sums, 0, 256) * hidden.output[stages]).sum(axis=1) + 128) >> 8
         return np.clip(total / self.scale, -64, 64)
 
 
@@ -203,7 +224,7 @@ def load(path):
     with open(path, "rb") as file:
         data = file.read()
     version, length = struct.unpack("<IQ", data[8:20]) if len(data) >= 52 else (0, 0)
-    if data[:8] != MAGIC or version not in (1, 2, 3, 4) or length > 1 << 28:
+    if data[:8] != MAGIC or version not in (1, 2, 3, 4, 5) or length > 1 << 28:
         raise ValueError(f"{path} is no weight file that this reader knows")
     payload = data[52:]
     if version >= 3:
@@ -223,7 +244,20 @@ def load(path):
     stages = np.frombuffer(read.bytes(), dtype=np.uint8)
     scale = read.number("H")
     weights = np.stack(read.list(lambda: np.frombuffer(read.bytes(), dtype="<i2")))
-    return Weights(provenance, set_name, patterns, scalars, stages, scale, weights)
+    hidden = None
+    if version == 5:
+        read.option(lambda: read.list(lambda: read.take(16)))  # What selective search takes from a calibration.
+        hidden = hidden_layer(read)
+    return Weights(provenance, set_name, patterns, scalars, stages, scale, weights, hidden)
+
+
+def hidden_layer(read):
+    """Reads a hidden layer."""
+    units = read.number("B")
+    rows_of_stage = np.frombuffer(read.bytes(), dtype=np.uint8)
+    rows = np.stack(read.list(lambda: np.frombuffer(read.bytes(), dtype=np.int8).reshape(-1, units)))
+    heads = np.stack(read.list(lambda: np.frombuffer(read.bytes(), dtype="<i2").reshape(2, units)))
+    return HiddenLayer(rows_of_stage, rows, heads[:, 0], heads[:, 1])
 
 
 def board(text):

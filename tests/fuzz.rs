@@ -109,11 +109,7 @@ fn weight_files() {
     let file = WeightFile::new(model, Provenance::of_this_program("nowhere")).to_bytes();
     // The check seals a payload in a header of its own, and a deflated one in another.
     let (payload, deflated) = (include_bytes!("golden/tiny.fsw")[52..].to_vec(), file[52..].to_vec());
-    // What follows in a file with a hidden layer: no calibration, units, the number of the stages' rows, the rows, and biases and outputs.
-    let bytes = |count: u64, byte| [&count.to_le_bytes()[..], &vec![byte; count as usize]].concat();
-    let (one, two) = (1u64.to_le_bytes(), 2u64.to_le_bytes());
-    let layer = [&[0, 8], &bytes(2, 0)[..], &one, &bytes(64, 3), &two, &bytes(32, 1), &bytes(32, 1)].concat();
-    let hidden = [&payload[..], &layer].concat();
+    let hidden = checks::HIDDEN_LAYER.payload(include_bytes!("golden/hidden.fsw")).unwrap().into_owned();
     run(checks::weight_file, 10_000, &[0, 1, 0x7f, 0x80, 0xff], &[file, payload, deflated, hidden]);
 }
 

@@ -9,11 +9,11 @@ use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
 
 use flipside::board::{Diagram, Position, Side, Transcript};
-use flipside::eval::{Evaluator, Model, PatternEvaluator, StageMap};
+use flipside::eval::{Calibration, DepthPair, Evaluator, HiddenLayer, Model, PatternEvaluator, StageMap, UNITS};
 use flipside::export::{OpenLayout, write_open};
-use flipside::pattern::{Pattern, PatternSet, Scalar};
+use flipside::pattern::{Layout, Pattern, PatternSet, Scalar};
 use flipside::weights::{Provenance, WeightFile};
-use helpers::say_skipped;
+use helpers::{add_hidden_layer, say_skipped};
 use rand::{RngExt, SeedableRng};
 use rand_chacha::ChaCha8Rng;
 
@@ -43,6 +43,13 @@ fn weights() -> WeightFile {
     model.weights.iter_mut().flatten().for_each(|weight| *weight = random.random_range(-600..600));
     let provenance = Provenance { program: "a */ \n b".into(), origin: "x\\".into(), ..Provenance::default() };
     WeightFile::new(model, provenance)
+}
+
+/// The same, and with a hidden layer.
+fn both_kinds() -> [WeightFile; 2] {
+    let mut hidden = weights();
+    add_hidden_layer(&mut hidden.model, 13, 500);
+    [weights(), hidden]
 }
 
 /// Positions of random games and for each the value in discs: by our own evaluator's sum where the player has a move, by rule at
@@ -105,9 +112,9 @@ fn diagram(position: &Position) -> String {
     Diagram { position: *position, side: Side::White }.to_string()
 }
 
-fn written(folder: &Path, name: &str, layout: OpenLayout) -> PathBuf {
+fn written(file: &WeightFile, folder: &Path, name: &str, layout: OpenLayout) -> PathBuf {
     let path = folder.join(name);
-    write_open(layout, &weights(), &mut fs::File::create(&path).unwrap()).unwrap();
+    write_open(layout, file, &mut fs::File::create(&path).unwrap()).unwrap();
     path
 }
 
@@ -121,11 +128,13 @@ fn pythons_standard_library_reads_npz_safetensors_and_json() {
         return;
     }
     let folder = tempfile::tempdir().unwrap();
-    for (name, layout) in
-        [("w.npz", OpenLayout::Npz), ("w.safetensors", OpenLayout::Safetensors), ("w.json", OpenLayout::Json)]
-    {
-        let path = written(folder.path(), name, layout);
-        ask(Command::new("python3").arg("-B").arg(source("tests/readers/stdlib.py")).arg(path), &weights(), diagram);
+    for file in both_kinds() {
+        for (name, layout) in
+            [("w.npz", OpenLayout::Npz), ("w.safetensors", OpenLayout::Safetensors), ("w.json", OpenLayout::Json)]
+        {
+            let path = written(&file, folder.path(), name, layout);
+            ask(Command::new("python3").arg("-B").arg(source("tests/readers/stdlib.py")).arg(path), &file, diagram);
+        }
     }
 }
 
@@ -135,8 +144,10 @@ fn numpy_reads_npz() {
         return;
     }
     let folder = tempfile::tempdir().unwrap();
-    let path = written(folder.path(), "w.npz", OpenLayout::Npz);
-    ask(Command::new("python3").arg("-B").arg(source("examples/evaluate.py")).arg(path), &weights(), diagram);
+    for file in both_kinds() {
+        let path = written(&file, folder.path(), "w.npz", OpenLayout::Npz);
+        ask(Command::new("python3").arg("-B").arg(source("examples/evaluate.py")).arg(path), &file, diagram);
+    }
 }
 
 #[test]
@@ -146,8 +157,14 @@ fn numpy_reads_weight_files_themselves() {
     }
     let folder = tempfile::tempdir().unwrap();
     let path = folder.path().join("w.fsw");
-    weights().save(&path).unwrap();
-    ask(Command::new("python3").arg("-B").arg(source("examples/fsw.py")).arg(path), &weights(), diagram);
+    let pair =
+        DepthPair { min_empties: 0, max_empties: 60, shallow: 1, deep: 3, slope: 1.0, offset: 0.0, deviation: 4.0 };
+    let [plain, hidden] = both_kinds();
+    let calibrated = WeightFile { calibration: Some(Calibration::new(vec![pair]).unwrap()), ..hidden.clone() };
+    for file in [plain, hidden, calibrated] {
+        file.save(&path).unwrap();
+        ask(Command::new("python3").arg("-B").arg(source("examples/fsw.py")).arg(&path), &file, diagram);
+    }
 }
 
 #[test]
@@ -170,28 +187,55 @@ fn the_safetensors_crate_reads_safetensors() {
 }
 
 #[test]
+fn rows_lie_as_weights_do() {
+    let mut bytes = Vec::new();
+    let [_, file] = both_kinds();
+    let hidden = file.model.hidden.as_ref().unwrap();
+    write_open(OpenLayout::Safetensors, &file, &mut bytes).unwrap();
+    let tensors = safetensors::SafeTensors::deserialize(&bytes).unwrap();
+    // The first pattern has none.
+    assert!(tensors.tensor("pattern.corner.rows").is_err());
+    let rows = tensors.tensor("pattern.diag8.rows").unwrap();
+    assert_eq!((rows.dtype(), rows.shape()), (safetensors::Dtype::I8, &[2, 6561, UNITS][..]));
+    let weights = Layout::new(&file.model.set).unwrap().weights_of(1);
+    let row = |rows: usize, number: usize| hidden.rows[rows][number].map(i8::cast_unsigned);
+    assert_eq!(rows.data()[..UNITS], row(0, weights.start));
+    assert_eq!(rows.data()[(2 * 6561 - 1) * UNITS..], row(1, weights.end - 1));
+    let constant = tensors.tensor("scalar.constant.rows").unwrap();
+    assert_eq!(constant.shape(), [2, 1, UNITS]);
+    assert_eq!(constant.data(), [0, 1].map(|rows| row(rows, file.model.weights[0].len() - 1)).concat());
+    let bias = tensors.tensor("hidden.bias").unwrap();
+    assert_eq!((bias.dtype(), bias.shape()), (safetensors::Dtype::I16, &[3, UNITS][..]));
+    assert_eq!(bias.data()[..2], HiddenLayer::MAX_BIAS.to_le_bytes());
+    assert_eq!(tensors.tensor("hidden.rows_of_stage").unwrap().data(), [0, 1, 0]);
+    assert_eq!(tensors.tensor("hidden.output").unwrap().shape(), [3, UNITS]);
+}
+
+#[test]
 fn a_c_compiler_takes_the_header_without_a_warning() {
     if !present("cc", &["--version"]) {
         return;
     }
-    let folder = tempfile::tempdir().unwrap();
-    written(folder.path(), "weights.h", OpenLayout::C);
-    let program = folder.path().join("evaluate");
     let strict = ["-std=c99", "-Wall", "-Wextra", "-Werror", "-pedantic", "-O1", "-I."];
-    run(Command::new("cc")
-        .args(strict)
-        .arg(source("examples/evaluate.c"))
-        .arg("-o")
-        .arg(&program)
-        .current_dir(&folder));
-    ask(&mut Command::new(&program), &weights(), diagram);
-    // Included twice, and with nothing of it used.
-    fs::write(
-        folder.path().join("twice.c"),
-        "#include \"weights.h\"\n#include \"weights.h\"\nint main(void) { return 0; }\n",
-    )
-    .unwrap();
-    run(Command::new("cc").args(strict).args(["twice.c", "-o", "twice"]).current_dir(&folder));
+    for file in both_kinds() {
+        let folder = tempfile::tempdir().unwrap();
+        written(&file, folder.path(), "weights.h", OpenLayout::C);
+        let program = folder.path().join("evaluate");
+        run(Command::new("cc")
+            .args(strict)
+            .arg(source("examples/evaluate.c"))
+            .arg("-o")
+            .arg(&program)
+            .current_dir(&folder));
+        ask(&mut Command::new(&program), &file, diagram);
+        // Included twice, and with nothing of it used.
+        fs::write(
+            folder.path().join("twice.c"),
+            "#include \"weights.h\"\n#include \"weights.h\"\nint main(void) { return 0; }\n",
+        )
+        .unwrap();
+        run(Command::new("cc").args(strict).args(["twice.c", "-o", "twice"]).current_dir(&folder));
+    }
 }
 
 #[test]
@@ -199,16 +243,18 @@ fn a_rust_compiler_takes_the_module_without_a_warning() {
     if !present("rustc", &["--version"]) {
         return;
     }
-    let folder = tempfile::tempdir().unwrap();
-    written(folder.path(), "weights.rs", OpenLayout::Rust);
     let main = "mod weights;\nfn main() {\n    for line in std::io::stdin().lines() {\n        \
         let line = line.unwrap();\n        let (player, opponent) = line.split_once(' ').unwrap();\n        \
         println!(\"{}\", weights::evaluate(player.parse().unwrap(), opponent.parse().unwrap()));\n    }\n}\n";
-    fs::write(folder.path().join("main.rs"), main).unwrap();
     let line = |position: &Position| format!("{} {}", position.player, position.opponent);
-    for edition in ["--edition=2015", "--edition=2024"] {
-        run(Command::new("rustc").args([edition, "-O", "-D", "warnings", "main.rs"]).current_dir(&folder));
-        ask(&mut Command::new(folder.path().join("main")), &weights(), line);
+    for file in both_kinds() {
+        let folder = tempfile::tempdir().unwrap();
+        written(&file, folder.path(), "weights.rs", OpenLayout::Rust);
+        fs::write(folder.path().join("main.rs"), main).unwrap();
+        for edition in ["--edition=2015", "--edition=2024"] {
+            run(Command::new("rustc").args([edition, "-O", "-D", "warnings", "main.rs"]).current_dir(&folder));
+            ask(&mut Command::new(folder.path().join("main")), &file, line);
+        }
     }
 }
 
@@ -226,9 +272,12 @@ fn no_name_leads_out_of_the_folder_of_an_archive() {
 #[test]
 fn equal_weights_give_equal_bytes() {
     for layout in OpenLayout::ALL {
-        let mut bytes = [Vec::new(), Vec::new()];
-        bytes.iter_mut().for_each(|bytes| write_open(layout, &weights(), bytes).unwrap());
-        assert!(!bytes[0].is_empty() && bytes[0] == bytes[1], "{layout}");
+        for (file, again) in both_kinds().iter().zip(&both_kinds()) {
+            let [mut bytes, mut same] = [Vec::new(), Vec::new()];
+            write_open(layout, file, &mut bytes).unwrap();
+            write_open(layout, again, &mut same).unwrap();
+            assert!(!bytes.is_empty() && bytes == same, "{layout}");
+        }
         assert_eq!(layout.name().parse(), Ok(layout));
     }
 }

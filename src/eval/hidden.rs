@@ -34,6 +34,40 @@ pub struct Head {
     pub output: [i16; UNITS],
 }
 
+/// A hidden layer that does not fit its model.
+#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+pub enum HiddenLayerError {
+    /// Another number of stages than the weights have.
+    #[error("the hidden layer is of {found} stages, and the weights are of {expected}")]
+    Stages {
+        /// Its stages.
+        found: usize,
+        /// The weights'.
+        expected: usize,
+    },
+    /// A stage with rows that are not there.
+    #[error("the hidden layer's stage {stage} uses rows number {number}, counted from 0, of {found}")]
+    Number {
+        /// The stage.
+        stage: usize,
+        /// The number of its rows.
+        number: u8,
+        /// How many there are.
+        found: usize,
+    },
+    /// Another number of rows than the pattern set has weights.
+    #[error("the hidden layer has {found} rows where the pattern set has {expected} weights")]
+    Rows {
+        /// Its rows.
+        found: usize,
+        /// The pattern set's weights.
+        expected: usize,
+    },
+    /// A bias that could make sums overflow.
+    #[error("a bias of the hidden layer is beyond plus or minus {}", HiddenLayer::MAX_BIAS)]
+    Bias,
+}
+
 impl HiddenLayer {
     /// A sum with which a unit is fully on.
     pub const ON: i16 = 256;
@@ -44,6 +78,26 @@ impl HiddenLayer {
     pub fn has_rows(&self, layout: &Layout, pattern: usize) -> bool {
         let weights = layout.weights_of(pattern);
         self.rows.iter().any(|rows| rows[weights.clone()].iter().any(|&row| row != Row::default()))
+    }
+
+    /// Whether it fits a model of so many stages and weights.
+    ///
+    /// # Errors
+    /// What does not fit.
+    pub fn check(&self, stages: usize, weights: usize) -> Result<(), HiddenLayerError> {
+        if let Some(found) = [self.rows_of_stage.len(), self.heads.len()].into_iter().find(|&found| found != stages) {
+            return Err(HiddenLayerError::Stages { found, expected: stages });
+        }
+        let missing = |&(_, number): &(usize, &u8)| usize::from(*number) >= self.rows.len();
+        if let Some((stage, &number)) = self.rows_of_stage.iter().enumerate().find(missing) {
+            return Err(HiddenLayerError::Number { stage, number, found: self.rows.len() });
+        }
+        if let Some(rows) = self.rows.iter().find(|rows| rows.len() != weights) {
+            return Err(HiddenLayerError::Rows { found: rows.len(), expected: weights });
+        }
+        let mut biases = self.heads.iter().flat_map(|head| head.bias);
+        let within = |bias: i16| bias.unsigned_abs() <= Self::MAX_BIAS.unsigned_abs();
+        if biases.all(within) { Ok(()) } else { Err(HiddenLayerError::Bias) }
     }
 }
 

@@ -2,7 +2,7 @@
 
 use serde::{Deserialize, Serialize};
 
-use super::hidden::HiddenLayer;
+use super::hidden::{HiddenLayer, HiddenLayerError};
 use crate::board::Position;
 use crate::pattern::{Layout, LayoutError, PatternSet};
 
@@ -147,35 +147,9 @@ pub enum ModelError {
         /// The pattern set's.
         expected: usize,
     },
-    /// A hidden layer of another number of stages than the weights.
-    #[error("the hidden layer is of {found} stages, and the weights are of {expected}")]
-    HiddenStages {
-        /// Its stages.
-        found: usize,
-        /// The weights'.
-        expected: usize,
-    },
-    /// A stage of a hidden layer with rows that are not there.
-    #[error("the hidden layer's stage {stage} uses rows number {number}, counted from 0, of {found}")]
-    HiddenNumber {
-        /// The stage.
-        stage: usize,
-        /// The number of its rows.
-        number: u8,
-        /// How many there are.
-        found: usize,
-    },
-    /// A hidden layer of another number of rows than the pattern set has weights.
-    #[error("the hidden layer has {found} rows where the pattern set has {expected} weights")]
-    HiddenRows {
-        /// Its rows.
-        found: usize,
-        /// The pattern set's weights.
-        expected: usize,
-    },
-    /// A bias that could make sums overflow.
-    #[error("a bias of the hidden layer is beyond plus or minus {}", HiddenLayer::MAX_BIAS)]
-    HiddenBias,
+    /// A hidden layer that does not fit.
+    #[error(transparent)]
+    Hidden(#[from] HiddenLayerError),
 }
 
 impl Model {
@@ -208,25 +182,10 @@ impl Model {
                 return Err(ModelError::WeightCount { stage, found: weights.len(), expected: layout.weights() });
             }
         }
-        self.hidden.as_ref().map_or(Ok(()), |hidden| Self::check_hidden(hidden, self.weights.len(), layout.weights()))
-    }
-
-    /// Whether a hidden layer fits so many stages and weights.
-    fn check_hidden(hidden: &HiddenLayer, stages: usize, weights: usize) -> Result<(), ModelError> {
-        if let Some(found) = [hidden.rows_of_stage.len(), hidden.heads.len()].into_iter().find(|&found| found != stages)
-        {
-            return Err(ModelError::HiddenStages { found, expected: stages });
+        if let Some(hidden) = &self.hidden {
+            hidden.check(self.weights.len(), layout.weights())?;
         }
-        let missing = |&(_, number): &(usize, &u8)| usize::from(*number) >= hidden.rows.len();
-        if let Some((stage, &number)) = hidden.rows_of_stage.iter().enumerate().find(missing) {
-            return Err(ModelError::HiddenNumber { stage, number, found: hidden.rows.len() });
-        }
-        if let Some(rows) = hidden.rows.iter().find(|rows| rows.len() != weights) {
-            return Err(ModelError::HiddenRows { found: rows.len(), expected: weights });
-        }
-        let mut biases = hidden.heads.iter().flat_map(|head| head.bias);
-        let within = |bias: i16| bias.unsigned_abs() <= HiddenLayer::MAX_BIAS.unsigned_abs();
-        if biases.all(within) { Ok(()) } else { Err(ModelError::HiddenBias) }
+        Ok(())
     }
 }
 
@@ -272,6 +231,7 @@ mod tests {
         assert_eq!(StageMap::uniform(60).merged(|_| 0), StageMap::uniform(61));
         assert_eq!(StageMap::uniform(3).merged(|empties| empties), StageMap::uniform(3));
     }
+
     #[test]
     fn parts_of_a_hidden_layer_that_do_not_fit_are_named() {
         let set = PatternSet::from_toml("name = 's'\nscalars = ['parity']\npatterns = { edge = 'a1 b1 c1' }").unwrap();
@@ -295,18 +255,18 @@ mod tests {
             Model { hidden: Some(hidden), ..Model::zero(&set, &stages, 128).unwrap() }.check(&layout)
         };
         assert_eq!(checked(&|_| ()), Ok(()));
-        let of_stages = |found| Err(ModelError::HiddenStages { found, expected: 4 });
+        let of_stages = |found| Err(HiddenLayerError::Stages { found, expected: 4 }.into());
         assert_eq!(checked(&|hidden| hidden.rows_of_stage.truncate(3)), of_stages(3));
         assert_eq!(checked(&|hidden| hidden.heads.push(Head::default())), of_stages(5));
-        let missing = |stage, number, found| Err(ModelError::HiddenNumber { stage, number, found });
+        let missing = |stage, number, found| Err(HiddenLayerError::Number { stage, number, found }.into());
         assert_eq!(checked(&|hidden| hidden.rows_of_stage[2] = 2), missing(2, 2, 2));
         assert_eq!(checked(&|hidden| hidden.rows_of_stage[3] = 255), missing(3, 255, 2));
         assert_eq!(checked(&|hidden| hidden.rows.clear()), missing(0, 1, 0));
-        let rows = |found| Err(ModelError::HiddenRows { found, expected: weights });
+        let rows = |found| Err(HiddenLayerError::Rows { found, expected: weights }.into());
         assert_eq!(checked(&|hidden| hidden.rows[1].push([0; 8])), rows(weights + 1));
         assert_eq!(checked(&|hidden| hidden.rows[0].clear()), rows(0));
         for bias in [HiddenLayer::MAX_BIAS + 1, -HiddenLayer::MAX_BIAS - 1, i16::MIN] {
-            assert_eq!(checked(&|hidden| hidden.heads[3].bias[7] = bias), Err(ModelError::HiddenBias));
+            assert_eq!(checked(&|hidden| hidden.heads[3].bias[7] = bias), Err(HiddenLayerError::Bias.into()));
         }
     }
 }

@@ -44,6 +44,16 @@ pub enum Refusal {
     /// A model whose parts do not fit.
     #[error(transparent)]
     Model(#[from] ModelError),
+    /// A model that is more than a sum of weights.
+    #[error(
+        "{engine} adds up weights and knows no hidden layer, which this model has: fit the same games without `--hidden-layer` \
+         (`flipside fit RUN --patterns {engine} -o {engine}.fsw`), or export to an open layout (npz, safetensors, json, c, rust), \
+         which takes any model"
+    )]
+    HiddenLayer {
+        /// The engine.
+        engine: Engine,
+    },
     /// A pattern that the engine does not look at.
     #[error(
         "{engine} has no pattern that holds `{pattern}` ({squares}): learn the pattern set `{engine}` from a run's games (`flipside fit \
@@ -103,6 +113,9 @@ pub(super) fn transfer(
 ) -> Result<(Vec<Vec<i16>>, Quantisation), Refusal> {
     let ours = Layout::new(&model.set).map_err(ModelError::from)?;
     model.check(&ours)?;
+    if model.hidden.is_some() {
+        return Err(Refusal::HiddenLayer { engine });
+    }
     let theirs = Layout::new(&engine.set()).expect("built-in sets have layouts");
     let terms = terms(model, &ours, engine, &theirs)?;
     let mut quantiser = Quantiser::new(model.scale, engine);

@@ -8,6 +8,7 @@ use std::process::{Command, Stdio};
 use flipside::export::{Engine, Target, import};
 use flipside::weights::{Provenance, WeightFile};
 
+use super::helpers::add_hidden_layer;
 use super::{random_model, zebra_file};
 
 /// Runs the program on some input; its standard output and standard error.
@@ -34,6 +35,15 @@ fn files_are_written_whole_or_not_at_all() {
     assert!(!done && entries(folder.path()) == 1);
     let (done, _, talk) = run(&["export", "--to", "npz", "w.fsw", "-o", "none/w.npz"]);
     assert!(!done && talk.contains("w.npz") && entries(folder.path()) == 1, "{talk}");
+    for engine in Engine::ALL {
+        let mut model = random_model(&engine.set(), &[60], 100, 300, 1);
+        add_hidden_layer(&mut model, 1, 100);
+        let file = WeightFile::new(model, Provenance::of_this_program("random"));
+        file.save(&folder.path().join("w.fsw")).unwrap();
+        let (done, written, talk) = run(&["export", "--to", engine.name(), "w.fsw", "-o", "out"]);
+        assert!(!done && written.is_empty() && talk.contains("hidden layer"), "{talk}");
+        assert_eq!(entries(folder.path()), 1);
+    }
     assert!("edaks".parse::<Target>().unwrap_err().to_string().contains("edax"));
     let missing = import(Engine::Edax, &[folder.path().join("none")]).unwrap_err();
     assert!(missing.to_string().contains("none: "), "{missing}");

@@ -7,6 +7,7 @@ use flipside::eval::{Evaluator, Model, PatternEvaluator};
 use flipside::export::{Encoded, Engine, Refusal, decode, encode};
 use flipside::pattern::{Layout, PatternSet, Scalar};
 
+use super::helpers::add_hidden_layer;
 use super::{positions, random_model, read, words, zebra_file};
 
 /// The model again, with all weights of some patterns and scalars set to 0.
@@ -95,6 +96,18 @@ fn what_does_not_fit_is_refused_unless_it_weighs_nothing() {
     assert!(matches!(refusal(Engine::Zebra, &model), Refusal::Scalar { scalar: "mobility", .. }));
     let model = without(model, &["mobility"]);
     assert_eq!(round_trip(Engine::Zebra, &model).1, 0.0);
+}
+
+#[test]
+fn a_hidden_layer_is_refused() {
+    for engine in Engine::ALL {
+        let mut model = random_model(&engine.set(), &[60], engine.scale(), 300, 1);
+        add_hidden_layer(&mut model, 1, 100);
+        let refusal = encode(engine, &model, true).unwrap_err();
+        assert_eq!(refusal, Refusal::HiddenLayer { engine });
+        let advice = format!("without `--hidden-layer` (`flipside fit RUN --patterns {engine} -o {engine}.fsw`)");
+        assert!(refusal.to_string().contains(&advice), "{refusal}");
+    }
 }
 
 #[test]

@@ -5,7 +5,8 @@ use std::fmt::Display;
 use std::io::{Write, stderr};
 
 use flipside::board::{Bitboard, Position, Square, squares};
-use flipside::eval::{Calibration, Evaluator, Score};
+use flipside::eval::{Calibration, Evaluator, Head, HiddenLayer, Model, Score, UNITS};
+use flipside::pattern::Layout;
 use rand::{RngExt, SeedableRng};
 use rand_chacha::ChaCha8Rng;
 
@@ -30,6 +31,28 @@ pub fn random_positions(seed: u64, empties: u32, count: usize) -> Vec<Position> 
         found.extend((position.empties() == empties).then_some(position));
     }
     found
+}
+
+/// Gives a model a random hidden layer: rows of all numbers for all patterns but the first, two tables of them that its stages take in turn, biases up to the limit,
+/// and outputs of both signs of at most so much.
+pub fn add_hidden_layer(model: &mut Model, seed: u64, output: i16) {
+    let mut rng = ChaCha8Rng::seed_from_u64(seed);
+    let (stages, weights) = (model.weights.len(), model.weights[0].len());
+    let mut head = || Head {
+        // Two units are always on or always off, the others mostly in between.
+        bias: std::array::from_fn(|unit| match unit {
+            0 => HiddenLayer::MAX_BIAS,
+            1 => -HiddenLayer::MAX_BIAS,
+            _ => rng.random_range(-600..=600),
+        }),
+        output: std::array::from_fn(|_| rng.random_range(-output..=output)),
+    };
+    let heads = (0..stages).map(|_| head()).collect();
+    let rows_of_stage = (0..stages).map(|stage| stage as u8 % 2).collect();
+    let first = Layout::new(&model.set).unwrap().weights_of(0);
+    let mut row = |weight| if first.contains(&weight) { [0; UNITS] } else { [(); UNITS].map(|()| rng.random()) };
+    let rows = (0..2).map(|_| (0..weights).map(&mut row).collect()).collect();
+    model.hidden = Some(HiddenLayer { rows_of_stage, rows, heads });
 }
 
 /// Gives every position the same value, and has the calibration it is given.

@@ -6,6 +6,7 @@
 import array
 import ast
 import json
+import math
 import pathlib
 import struct
 import sys
@@ -14,21 +15,17 @@ import zipfile
 sys.path.insert(0, str(pathlib.Path(__file__).parents[2] / "examples"))
 import evaluate  # noqa: E402
 
-CODES = {"|u1": "B", "<u2": "H", "<i2": "h", "U8": "B", "U16": "H", "I16": "h"}
+CODES = {"|u1": "B", "|i1": "b", "<u2": "H", "<i2": "h", "U8": "B", "I8": "b", "U16": "H", "I16": "h"}
 
 
 def shaped(kind, shape, raw):
     numbers = array.array(CODES[kind], raw)
     if sys.byteorder == "big":
         numbers.byteswap()
-    if not shape:
-        return numbers[0]
-    if len(shape) == 1:
-        assert len(numbers) == shape[0]
-        return list(numbers)
-    rows, columns = shape
-    assert len(numbers) == rows * columns
-    return [numbers[row * columns : (row + 1) * columns] for row in range(rows)]
+    assert len(numbers) == math.prod(shape)
+    for length in reversed(shape[1:]):
+        numbers = [numbers[at : at + length] for at in range(0, len(numbers), length)]
+    return numbers if shape else numbers[0]
 
 
 def npz(path):
@@ -62,17 +59,25 @@ def from_json(path):
     with open(path, encoding="utf-8") as file:
         data = json.load(file)
     arrays = {"scale": data["scale"], "stage_of_empties": data["stage_of_empties"]}
-    full = lambda numbers: [[stage[n] for n in numbers] for stage in data["weights"]]  # noqa: E731
+    hidden = data.get("hidden", {})
+
+    def tables(name, numbers):
+        arrays[f"{name}.weights"] = [[stage[n] for n in numbers] for stage in data["weights"]]
+        if hidden:
+            arrays[f"{name}.rows"] = [[rows[n] for n in numbers] for rows in hidden["rows"]]
+
     for pattern in data["patterns"]:
         arrays[f"pattern.{pattern['name']}.places"] = pattern["places"]
-        arrays[f"pattern.{pattern['name']}.weights"] = full(pattern["weight_of_configuration"])
+        tables(f"pattern.{pattern['name']}", pattern["weight_of_configuration"])
     for scalar in data["scalars"]:
-        arrays[f"scalar.{scalar['name']}.weights"] = full(scalar["weight_of_value"])
+        tables(f"scalar.{scalar['name']}", scalar["weight_of_value"])
+    arrays.update({f"hidden.{name}": numbers for name, numbers in hidden.items() if name != "rows"})
     return data["metadata"], arrays
 
 
 if __name__ == "__main__":
     readers = {".npz": npz, ".safetensors": safetensors, ".json": from_json}
     metadata, arrays = readers[pathlib.Path(sys.argv[1]).suffix](sys.argv[1])
-    assert metadata["format"] == "flipside weights" and metadata["version"] == 1 and len(metadata["sha256"]) == 64
+    assert metadata["format"] == "flipside weights" and len(metadata["sha256"]) == 64
+    assert metadata["version"] == (2 if "hidden.bias" in arrays else 1)
     evaluate.answer(arrays, sys.stdin)

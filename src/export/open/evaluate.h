@@ -90,13 +90,48 @@ static inline int flipside_scalar(int scalar, uint64_t player, uint64_t opponent
     }
 }
 
+/* IF HIDDEN */
+/* Adds a row of the hidden layer to the sums of its units. */
+static inline void flipside_add_row(int32_t *sums, const int8_t *row)
+{
+    int unit;
+    for (unit = 0; unit < FLIPSIDE_UNITS; unit++)
+        sums[unit] += row[unit];
+}
+
+/* What the hidden layer adds: each sum, cut to 0 to 256, times what its unit is worth, in 1/256. */
+static inline int32_t flipside_hidden(const int32_t *sums, const int16_t *output)
+{
+    int32_t total = 128;
+    int unit;
+    for (unit = 0; unit < FLIPSIDE_UNITS; unit++)
+        total += (sums[unit] < 0 ? 0 : sums[unit] > 256 ? 256 : sums[unit]) * output[unit];
+    /* Rounded down, below zero too. */
+    return (total < 0 ? total - 255 : total) / 256;
+}
+
+/* The sum of the position's weights and what the hidden layer adds, in 1/FLIPSIDE_SCALE disc, for the player to move. */
+/* ELSE */
 /* The sum of the position's weights, in 1/FLIPSIDE_SCALE disc, for the player to move. */
+/* END */
 static inline int32_t flipside_sum(uint64_t player, uint64_t opponent)
 {
     int empties = flipside_count(~(player | opponent));
+    /* IF HIDDEN */
+    int stage = flipside_stage_of_empties[empties < 60 ? empties : 60];
+    const int16_t *weights = flipside_weights[stage];
+    const int8_t *rows = flipside_rows[flipside_rows_of_stage[stage]];
+    int32_t sum = 0, sums[FLIPSIDE_UNITS];
+    uint32_t number;
+    /* ELSE */
     const int16_t *weights = flipside_weights[flipside_stage_of_empties[empties < 60 ? empties : 60]];
     int32_t sum = 0;
+    /* END */
     int i, digit;
+    /* IF HIDDEN */
+    for (i = 0; i < FLIPSIDE_UNITS; i++)
+        sums[i] = flipside_bias[stage][i];
+    /* END */
     for (i = 0; i < FLIPSIDE_PLACES; i++) {
         const uint32_t *squares = flipside_places[i] + 2;
         uint32_t configuration = 0;
@@ -104,11 +139,26 @@ static inline int32_t flipside_sum(uint64_t player, uint64_t opponent)
             int square = (int)squares[digit];
             configuration = 3 * configuration + (flipside_has(player, square) ? 2 : flipside_has(opponent, square) ? 0 : 1);
         }
+        /* IF HIDDEN */
+        number = flipside_weight_of_configuration[flipside_places[i][0] + configuration];
+        sum += weights[number];
+        flipside_add_row(sums, rows + FLIPSIDE_UNITS * number);
+        /* ELSE */
         sum += weights[flipside_weight_of_configuration[flipside_places[i][0] + configuration]];
+        /* END */
     }
+    /* IF HIDDEN */
+    for (i = 0; i < FLIPSIDE_SCALARS; i++) {
+        number = flipside_scalars[i] + (uint32_t)flipside_scalar(i, player, opponent);
+        sum += weights[number];
+        flipside_add_row(sums, rows + FLIPSIDE_UNITS * number);
+    }
+    return sum + flipside_hidden(sums, flipside_output[stage]);
+    /* ELSE */
     for (i = 0; i < FLIPSIDE_SCALARS; i++)
         sum += weights[flipside_scalars[i] + (uint32_t)flipside_scalar(i, player, opponent)];
     return sum;
+    /* END */
 }
 
 /* The value of a finished game, in discs for the player: empty squares go to the winner. */

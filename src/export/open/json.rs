@@ -5,7 +5,8 @@ use std::io::{self, Write};
 use serde::Serialize;
 use serde_json::Value;
 
-use super::{first_slots, metadata, places, stage_of_empties};
+use super::{first_slots, heads, metadata, places, stage_of_empties};
+use crate::eval::{Row, UNITS};
 use crate::pattern::Layout;
 use crate::weights::WeightFile;
 
@@ -17,6 +18,16 @@ struct File<'a> {
     patterns: Vec<Pattern<'a>>,
     scalars: Vec<Scalar>,
     weights: &'a [Vec<i16>],
+    #[serde(skip_serializing_if = "Option::is_none")]
+    hidden: Option<Hidden<'a>>,
+}
+
+#[derive(Serialize)]
+struct Hidden<'a> {
+    rows_of_stage: &'a [u8],
+    rows: &'a [Vec<Row>],
+    bias: Vec<[i16; UNITS]>,
+    output: Vec<[i16; UNITS]>,
 }
 
 #[derive(Serialize)]
@@ -50,6 +61,10 @@ pub(super) fn write(file: &WeightFile, layout: &Layout, writer: &mut dyn Write) 
         patterns: patterns.collect(),
         scalars: scalars.collect(),
         weights: &file.model.weights,
+        hidden: file.model.hidden.as_ref().map(|hidden| {
+            let [(_, bias), (_, output)] = heads(hidden);
+            Hidden { rows_of_stage: &hidden.rows_of_stage, rows: &hidden.rows, bias, output }
+        }),
     };
     serde_json::to_writer(&mut *writer, &json)?;
     writeln!(writer)

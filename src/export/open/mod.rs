@@ -12,6 +12,7 @@ use std::str::FromStr;
 
 use serde_json::{Value, json};
 
+use crate::eval::{Head, HiddenLayer, UNITS};
 use crate::pattern::Layout;
 use crate::weights::WeightFile;
 
@@ -87,7 +88,8 @@ fn metadata(file: &WeightFile) -> Value {
     let set = &file.model.set;
     json!({
         "format": "flipside weights",
-        "version": 1,
+        // Readers that know version 1 only would leave the hidden layer out.
+        "version": if file.model.hidden.is_none() { 1 } else { 2 },
         "set": set.name,
         "patterns": set.patterns.iter().map(|pattern| pattern.name.as_str()).collect::<Vec<_>>(),
         "scalars": set.scalars.iter().map(|scalar| scalar.name()).collect::<Vec<_>>(),
@@ -95,6 +97,12 @@ fn metadata(file: &WeightFile) -> Value {
         "sha256": file.hash(),
         "provenance": file.provenance,
     })
+}
+
+/// What a hidden layer's units have in each stage, by its name.
+fn heads(hidden: &HiddenLayer) -> [(&'static str, Vec<[i16; UNITS]>); 2] {
+    let numbers = |of: fn(&Head) -> [i16; UNITS]| hidden.heads.iter().map(of).collect();
+    [("bias", numbers(|head| head.bias)), ("output", numbers(|head| head.output))]
 }
 
 /// Stage by number of empties, 0 to 60.

@@ -28,6 +28,7 @@ fn header(tensor: &Tensor) -> Vec<u8> {
     const PREFIX: usize = 10;
     let element = match tensor.element {
         Element::U8 => "|u1",
+        Element::I8 => "|i1",
         Element::U16 => "<u2",
         Element::I16 => "<i2",
     };

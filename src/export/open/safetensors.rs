@@ -12,7 +12,7 @@ use crate::weights::WeightFile;
 pub(super) fn write(file: &WeightFile, layout: &Layout, writer: &mut dyn Write) -> io::Result<()> {
     let mut tensors = tensors(file, layout);
     // Wider numbers first, so that each array is aligned.
-    tensors.sort_by_key(|tensor| tensor.element == Element::U8);
+    tensors.sort_by_key(|tensor| matches!(tensor.element, Element::U8 | Element::I8));
     let mut header = Map::new();
     // Readers take texts only.
     header.insert("__metadata__".into(), json!({ "flipside": metadata(file).to_string() }));
@@ -22,6 +22,7 @@ pub(super) fn write(file: &WeightFile, layout: &Layout, writer: &mut dyn Write) 
         end += tensor.bytes.len();
         let element = match tensor.element {
             Element::U8 => "U8",
+            Element::I8 => "I8",
             Element::U16 => "U16",
             Element::I16 => "I16",
         };

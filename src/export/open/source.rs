@@ -3,13 +3,30 @@
 use std::fmt::Display;
 use std::io::{self, Write};
 
-use super::{first_slots, stage_of_empties};
+use super::{first_slots, heads, stage_of_empties};
+use crate::eval::{HiddenLayer, UNITS};
 use crate::pattern::{Layout, Scalar};
 use crate::weights::WeightFile;
 
 /// The evaluators; they know the weights by the names below only.
 const C: &str = include_str!("evaluate.h");
 const RUST: &str = include_str!("evaluate.rs.txt");
+
+/// An evaluator for models with or without a hidden layer: what stands between `IF HIDDEN`, `ELSE` and `END` is for one of the two.
+fn evaluator(template: &str, hidden: bool) -> String {
+    let mut wanted = true;
+    let mut text = String::new();
+    for line in template.lines() {
+        match line.trim_matches([' ', '/', '*']) {
+            "IF HIDDEN" => wanted = hidden,
+            "ELSE" => wanted = !hidden,
+            "END" => wanted = true,
+            _ if wanted => text.extend([line, "\n"]),
+            _ => {}
+        }
+    }
+    text
+}
 
 /// What both languages are told.
 struct Tables {
@@ -94,7 +111,34 @@ pub(super) fn write_c(file: &WeightFile, layout: &Layout, writer: &mut dyn Write
     }
     let values = tables.scalars.iter().enumerate();
     let cases: Vec<_> = values.map(|(i, (_, scalar))| format!("    case {i}: return {};\n", scalar.c())).collect();
-    writeln!(writer, "}};\n\n{}\n#endif", C.replace("    /* CASES */\n", &cases.concat()))
+    writeln!(writer, "}};\n")?;
+    if let Some(hidden) = &model.hidden {
+        write_c_layer(hidden, layout, writer)?;
+    }
+    let evaluator = evaluator(C, model.hidden.is_some());
+    writeln!(writer, "{}\n#endif", evaluator.replace("    /* CASES */\n", &cases.concat()))
+}
+
+/// A hidden layer's tables for C.
+fn write_c_layer(hidden: &HiddenLayer, layout: &Layout, writer: &mut dyn Write) -> io::Result<()> {
+    let stages = hidden.heads.len();
+    writeln!(writer, "/* Numbers of a row of the hidden layer. */\n#define FLIPSIDE_UNITS {UNITS}\n")?;
+    writeln!(writer, "static const uint8_t flipside_rows_of_stage[{stages}] = {{")?;
+    list(writer, &hidden.rows_of_stage)?;
+    let rows = (hidden.rows.len(), layout.weights());
+    writeln!(writer, "}};\n\nstatic const int8_t flipside_rows[{}][{} * FLIPSIDE_UNITS] = {{", rows.0, rows.1)?;
+    for rows in &hidden.rows {
+        writeln!(writer, "{{")?;
+        list(writer, rows.as_flattened())?;
+        writeln!(writer, "}},")?;
+    }
+    for (name, numbers) in heads(hidden) {
+        writeln!(writer, "}};\n\nstatic const int16_t flipside_{name}[{stages}][FLIPSIDE_UNITS] = {{")?;
+        for of_stage in numbers {
+            writeln!(writer, "{{{}}},", of_stage.map(|number| number.to_string()).join(","))?;
+        }
+    }
+    writeln!(writer, "}};\n")
 }
 
 /// A Rust module.
@@ -103,7 +147,7 @@ pub(super) fn write_rust(file: &WeightFile, layout: &Layout, writer: &mut dyn Wr
     let model = &file.model;
     let values = tables.scalars.iter().enumerate();
     let cases: Vec<_> = values.map(|(i, (_, scalar))| format!("        {i} => {},\n", scalar.rust())).collect();
-    let evaluator = RUST.replace("        // CASES\n", &cases.concat());
+    let evaluator = evaluator(RUST, model.hidden.is_some()).replace("        // CASES\n", &cases.concat());
     writeln!(writer, "//! Othello evaluation weights. {}.\n\n{evaluator}", tables.title)?;
     writeln!(writer, "/// Units of a weight in a disc.\npub const SCALE: i32 = {};\n", model.scale)?;
     writeln!(writer, "/// Weights of a stage.\nconst WEIGHTS_OF_STAGE: usize = {};\n", layout.weights())?;
@@ -116,7 +160,20 @@ pub(super) fn write_rust(file: &WeightFile, layout: &Layout, writer: &mut dyn Wr
     writeln!(writer, "/// Little-endian u32.\nstatic WEIGHT_OF_CONFIGURATION: &[u8] =")?;
     byte_string(writer, layout.weight_of_slot().iter().flat_map(|weight| weight.to_le_bytes()))?;
     writeln!(writer, "\n/// Little-endian i16, stage by stage.\nstatic WEIGHTS: &[u8] =")?;
-    byte_string(writer, model.weights.iter().flatten().flat_map(|weight| weight.to_le_bytes()))
+    byte_string(writer, model.weights.iter().flatten().flat_map(|weight| weight.to_le_bytes()))?;
+    model.hidden.as_ref().map_or(Ok(()), |hidden| write_rust_layer(hidden, writer))
+}
+
+/// A hidden layer's tables for Rust.
+fn write_rust_layer(hidden: &HiddenLayer, writer: &mut dyn Write) -> io::Result<()> {
+    let stages = hidden.heads.len();
+    writeln!(writer, "\n/// Numbers of a row of the hidden layer.\nconst UNITS: usize = {UNITS};\n")?;
+    writeln!(writer, "const ROWS_OF_STAGE: [u8; {stages}] = {:?};", hidden.rows_of_stage)?;
+    for (name, numbers) in heads(hidden) {
+        writeln!(writer, "\nconst {}: [[i16; UNITS]; {stages}] = {numbers:?};", name.to_uppercase())?;
+    }
+    writeln!(writer, "\n/// An i8 each.\nstatic ROWS: &[u8] =")?;
+    byte_string(writer, hidden.rows.iter().flatten().flatten().map(|number| number.cast_unsigned()))
 }
 
 /// Bytes as one literal: compilers read that hundreds of times faster than an array of as many numbers.

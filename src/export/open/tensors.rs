@@ -1,6 +1,10 @@
 //! A model as named arrays.
 
-use super::{first_slots, places, stage_of_empties};
+use std::iter;
+use std::ops::Range;
+
+use super::{first_slots, heads, places, stage_of_empties};
+use crate::eval::{HiddenLayer, Row, UNITS};
 use crate::pattern::Layout;
 use crate::weights::WeightFile;
 
@@ -8,6 +12,7 @@ use crate::weights::WeightFile;
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(super) enum Element {
     U8,
+    I8,
     U16,
     I16,
 }
@@ -33,12 +38,15 @@ fn quoted(name: &str) -> String {
 /// The arrays of a model: every configuration of every pattern has an entry of its own.
 pub(super) fn tensors(file: &WeightFile, layout: &Layout) -> Vec<Tensor> {
     let model = &file.model;
-    let table = |name: String, slots: std::ops::Range<usize>| {
+    let tables = |name: String, slots: Range<usize>| {
         let weight_of_slot = &layout.weight_of_slot()[slots.clone()];
         let weights =
             model.weights.iter().flat_map(|stage| weight_of_slot.iter().map(|&weight| stage[weight as usize]));
         let shape = vec![model.weights.len(), slots.len()];
-        Tensor { name, element: Element::I16, shape, bytes: weights.flat_map(i16::to_le_bytes).collect() }
+        let weights = weights.flat_map(i16::to_le_bytes).collect();
+        let weights = Tensor { name: format!("{name}.weights"), element: Element::I16, shape, bytes: weights };
+        let rows = model.hidden.as_ref().and_then(|hidden| rows(hidden, format!("{name}.rows"), weight_of_slot));
+        iter::once(weights).chain(rows)
     };
     let mut tensors = vec![
         Tensor {
@@ -63,10 +71,37 @@ pub(super) fn tensors(file: &WeightFile, layout: &Layout) -> Vec<Tensor> {
             shape: vec![places.len(), pattern.squares().len()],
             bytes: places.concat(),
         });
-        tensors.push(table(format!("pattern.{name}.weights"), first..first + pattern.configurations()));
+        tensors.extend(tables(format!("pattern.{name}"), first..first + pattern.configurations()));
     }
     for &(scalar, first) in layout.scalars() {
-        tensors.push(table(format!("scalar.{}.weights", scalar.name()), first..first + scalar.values()));
+        tensors.extend(tables(format!("scalar.{}", scalar.name()), first..first + scalar.values()));
     }
+    tensors.extend(model.hidden.iter().flat_map(of_stages));
+    tensors
+}
+
+/// A hidden layer's rows for some slots, unless all of them are zeros.
+fn rows(hidden: &HiddenLayer, name: String, weight_of_slot: &[u32]) -> Option<Tensor> {
+    let of_table = |rows: &Vec<Row>| weight_of_slot.iter().flat_map(|&row| rows[row as usize]).collect::<Vec<i8>>();
+    let bytes: Vec<u8> = hidden.rows.iter().flat_map(of_table).map(i8::cast_unsigned).collect();
+    let shape = vec![hidden.rows.len(), weight_of_slot.len(), UNITS];
+    bytes.iter().any(|&byte| byte != 0).then_some(Tensor { name, element: Element::I8, shape, bytes })
+}
+
+/// What a hidden layer has beside the rows: by stage the number of the rows, the biases and the outputs.
+fn of_stages(hidden: &HiddenLayer) -> Vec<Tensor> {
+    let stages = hidden.heads.len();
+    let mut tensors = vec![Tensor {
+        name: "hidden.rows_of_stage".into(),
+        element: Element::U8,
+        shape: vec![stages],
+        bytes: hidden.rows_of_stage.clone(),
+    }];
+    tensors.extend(heads(hidden).map(|(name, numbers)| Tensor {
+        name: format!("hidden.{name}"),
+        element: Element::I16,
+        shape: vec![stages, UNITS],
+        bytes: numbers.into_iter().flatten().flat_map(i16::to_le_bytes).collect(),
+    }));
     tensors
 }
