@@ -170,7 +170,7 @@ fn a_pass_equals_a_naive_one() {
     for (table, rows) in rows.iter().enumerate() {
         let moves = rows.iter().zip(&before.hidden[table]).map(|(new, old)| (new - old).abs()).enumerate();
         let moved = moves.filter(|(i, _)| i % ROW < UNITS).map(|(_, moved)| moved).fold(0.0, f32::max);
-        assert!(moved > 0.05, "table {table} was not learned: {moved}");
+        assert!(moved > 0.02, "table {table} was not learned: {moved}");
         let off = distance(rows, &naive.rows[table]);
         assert!(off < 2e-3, "table {table}: {off}");
     }
