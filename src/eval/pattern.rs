@@ -255,23 +255,23 @@ impl Rows {
             unsafe { *table.get_unchecked(entry as usize) }
         };
         let mut pairs = i16x16::ZERO;
+        let mut add = |one, other| pairs += i16x16::from_i8x16(bytemuck::cast([one, other]));
         let entries: &[[i32; QUAD]] = bytemuck::cast_slice(entries);
         for &quad in &self.quads {
             let [a, b, c, d] = entries[quad];
-            for [one, other] in [[a, b], [c, d]] {
-                pairs += i16x16::from_i8x16(bytemuck::cast([row_of(one), row_of(other)]));
-            }
+            add(row_of(a), row_of(b));
+            add(row_of(c), row_of(d));
+        }
+        if let Some(firsts) = mobilities {
+            let [own, other] = seen.moves.map(|moves| (moves.count_ones() as usize).min(63));
+            add(table[MARGIN + firsts[0] + own], table[MARGIN + firsts[1] + other]);
+        }
+        let row_of_scalar = |&(scalar, first): &(Scalar, usize)| table[MARGIN + first + scalar.of(seen)];
+        for two in scalars.chunks(2) {
+            add(row_of_scalar(&two[0]), two.get(1).map_or(Row::default(), row_of_scalar));
         }
         let [even, odd]: [[i16; UNITS]; 2] = bytemuck::cast(pairs);
-        let mut sums: [i16; UNITS] = std::array::from_fn(|unit| base[unit] + even[unit] + odd[unit]);
-        if let Some(firsts) = mobilities {
-            for (first, moves) in firsts.into_iter().zip(seen.moves) {
-                add(&mut sums, &table[MARGIN + first + (moves.count_ones() as usize).min(63)]);
-            }
-        }
-        for &(scalar, first) in scalars {
-            add(&mut sums, &table[MARGIN + first + scalar.of(seen)]);
-        }
+        let sums = std::array::from_fn(|unit| base[unit] + even[unit] + odd[unit]);
         head.value(&sums)
     }
 }
