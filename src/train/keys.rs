@@ -94,8 +94,8 @@ pub const KEYS: &[Key] = keys! {
     "fit.tree-depth" Kind::Whole(0, 8, "plies"), Some("0"),
         "Plies of the searches whose trees are learned beside the games, one search a game, by the weights that play; 0 for none, else 2 or more.";
     "fit.hidden-layer" Kind::Flag, Some("false"),
-        "Whether the weights fitted at the end have a small hidden layer beside the sum of weights: stronger at equal depth, half as fast, and \
-         for flipside alone. The run itself plays without.";
+        "Whether the weights fitted at the end have a small hidden layer beside the sum of weights: stronger at equal depth, slower, and for \
+         flipside alone. The run itself plays without.";
     "fit.loss" Kind::Table, Some("squared"), "What an error costs.";
     "fit.loss.kind" Kind::OneOf(&["squared", "huber", "cross-entropy"]), Some("squared"),
         "`squared`: its square. `huber`: its square, and from `beyond` on no more than in proportion. `cross-entropy`: that of the chances to win.";
