@@ -101,15 +101,7 @@ impl PatternEvaluator {
         assert!(layout.set().is_like(&model.set), "the layout belongs to the model's set");
         model.check(&layout)?;
         let (slots, stride) = (layout.slots(), layout.slots() + 1);
-        let stages = stride * model.weights.len();
-        let mut table = vec![0; MARGIN + stages + MARGIN];
-        prefer_huge_pages(&mut table);
-        // On all threads, which would wait for it otherwise.
-        let of_stages = table[MARGIN..MARGIN + stages].par_chunks_exact_mut(stride).zip(&model.weights);
-        of_stages.for_each(|(table, weights)| {
-            let weights = layout.weight_of_slot().iter().map(|&weight| weights[weight as usize]);
-            table.iter_mut().zip(weights).for_each(|(slot, weight)| *slot = weight);
-        });
+        let table = by_slot(&layout, &model.weights);
 
         let mut origins = [(MARGIN + slots) as i32; LANES];
         for (origin, &centre) in origins.iter_mut().zip(&layout.centres()[..layout.instances()]) {
@@ -208,32 +200,26 @@ impl PatternEvaluator {
 impl Rows {
     /// The rows of a model's hidden layer, the model checked.
     fn new(hidden: &HiddenLayer, model: &Model, layout: &Layout) -> Self {
-        let stride = layout.slots() + 1;
-        let rows = stride * hidden.rows.len();
-        let mut table = vec![Row::default(); MARGIN + rows + MARGIN];
-        prefer_huge_pages(&mut table);
-        let of_number = table[MARGIN..MARGIN + rows].par_chunks_exact_mut(stride).zip(&hidden.rows);
-        of_number.for_each(|(table, rows)| {
-            let rows = layout.weight_of_slot().iter().map(|&weight| rows[weight as usize]);
-            table.iter_mut().zip(rows).for_each(|(slot, row)| *slot = row);
-        });
+        let (stride, table) = (layout.slots() + 1, by_slot(layout, &hidden.rows));
         let phase = |empties: usize| {
             let stage = model.stages.of_empties(empties as u32);
             let (at, head) = (stride * usize::from(hidden.rows_of_stage[stage]), hidden.heads[stage]);
             let mut base = head.bias;
             for &(scalar, first) in layout.scalars() {
-                match scalar {
-                    Scalar::Constant => add(&mut base, &table[at + MARGIN + first]),
-                    Scalar::Parity => add(&mut base, &table[at + MARGIN + first + empties % 2]),
-                    _ => {}
-                }
+                let value = match scalar {
+                    Scalar::Constant => 0,
+                    Scalar::Parity => empties % 2,
+                    _ => continue,
+                };
+                let row = table[at + MARGIN + first + value];
+                base.iter_mut().zip(row).for_each(|(sum, number)| *sum += i16::from(number));
             }
             RowPhase { at, base, head }
         };
-        let mut quads: Vec<usize> = (0..layout.instances())
-            .filter(|&lane| hidden.has_rows(layout, layout.instance(lane).0))
-            .map(|lane| lane / QUAD)
-            .collect();
+        let patterns = 0..layout.set().patterns.len();
+        let has_rows: Vec<bool> = patterns.map(|pattern| hidden.has_rows(layout, pattern)).collect();
+        let lanes = (0..layout.instances()).filter(|&lane| has_rows[layout.instance(lane).0]);
+        let mut quads: Vec<usize> = lanes.map(|lane| lane / QUAD).collect();
         quads.dedup();
         Self { phases: Box::new(std::array::from_fn(phase)), table, stride, quads }
     }
@@ -276,10 +262,19 @@ impl Rows {
     }
 }
 
-/// Adds a row to sums, which have room for it whatever it is (`HiddenLayer::MAX_BIAS`).
-#[inline]
-fn add(sums: &mut [i16; UNITS], row: &Row) {
-    sums.iter_mut().zip(row).for_each(|(sum, &number)| *sum += i16::from(number));
+/// Tables with an entry for each slot, and one of zero for lanes without a pattern, from tables with one for each weight, one after the
+/// other between [`MARGIN`] unused entries.
+fn by_slot<T: Copy + Default + Send + Sync>(layout: &Layout, by_weight: &[Vec<T>]) -> Vec<T> {
+    let stride = layout.slots() + 1;
+    let entries = stride * by_weight.len();
+    let mut table = vec![T::default(); MARGIN + entries + MARGIN];
+    prefer_huge_pages(&mut table);
+    // On all threads, which would wait for it otherwise.
+    table[MARGIN..MARGIN + entries].par_chunks_exact_mut(stride).zip(by_weight).for_each(|(table, by_weight)| {
+        let entries = layout.weight_of_slot().iter().map(|&weight| by_weight[weight as usize]);
+        table.iter_mut().zip(entries).for_each(|(slot, entry)| *slot = entry);
+    });
+    table
 }
 
 impl Evaluator for PatternEvaluator {

@@ -27,16 +27,13 @@ pub fn strongest_configurations(
 ) -> Vec<ValuedConfiguration> {
     assert_eq!(layout.set(), &model.set, "the layout belongs to the model's set");
     let lane = (0..layout.instances()).find(|&lane| layout.instance(lane).0 == pattern).expect("the pattern exists");
-    let configurations = model.set.patterns[pattern].configurations();
-    let first_slot = layout.centres()[lane] as usize - configurations / 2;
+    let weight_of_configuration = &layout.weight_of_slot()[layout.slots_of(pattern)];
     let weights = &model.weights[stage];
 
-    let weight_of = |configuration: usize| layout.weight_of_slot()[first_slot + configuration];
     // Weights are numbered along the slots: a number above all before it is met for the first time.
-    let mut next = weight_of(0);
+    let mut next = weight_of_configuration[0];
     let mut valued: Vec<(usize, i16)> = Vec::new();
-    for configuration in 0..configurations {
-        let weight = weight_of(configuration);
+    for (configuration, &weight) in weight_of_configuration.iter().enumerate() {
         if weight == next {
             next += 1;
             valued.push((configuration, weights[weight as usize]));

@@ -173,25 +173,20 @@ fn terms(model: &Model, ours: &Layout, engine: Engine, theirs: &Layout) -> Resul
     let used = |weights: std::ops::Range<usize>| {
         model.weights.iter().any(|stage| stage[weights.clone()].iter().any(|&w| w != 0))
     };
-    let weight_at =
-        |layout: &Layout, slot: usize| layout.weight_of_slot().get(slot).map_or(layout.weights(), |&w| w as usize);
     let mut common = Vec::new();
-    let mut slot = 0;
-    for pattern in &model.set.patterns {
-        let slots = slot..slot + pattern.configurations();
-        slot = slots.end;
-        if !used(weight_at(ours, slots.start)..weight_at(ours, slots.end)) {
+    for (number, pattern) in model.set.patterns.iter().enumerate() {
+        if !used(ours.weights_of(number)) {
             continue;
         }
         let Some(home) = home(pattern, theirs) else {
             let squares: Vec<String> = pattern.squares().map(|square| square.to_string()).collect();
             return Err(Refusal::Pattern { engine, pattern: pattern.name.clone(), squares: squares.join(" ") });
         };
-        pattern_terms(&ours.weight_of_slot()[slots], &home, theirs, &mut common);
+        pattern_terms(&ours.weight_of_slot()[ours.slots_of(number)], &home, theirs, &mut common);
     }
     let mut terms = [common.clone(), common];
     for &(scalar, slot) in ours.scalars() {
-        let from = weight_at(ours, slot);
+        let from = ours.weight_of_slot()[slot] as usize;
         if !used(from..from + scalar.values()) {
             continue;
         }

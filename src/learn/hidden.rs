@@ -131,7 +131,7 @@ pub(super) struct LearnedLayer {
 fn features(layout: &Layout) -> Vec<u8> {
     let (instances, set) = (layout.instances(), layout.set());
     let has_rows = |&feature: &usize| feature >= instances || set.has_rows(layout.instance(feature).0);
-    (0..instances + layout.scalars().len()).filter(has_rows).map(|feature| feature as u8).collect()
+    (0..layout.features()).filter(has_rows).map(|feature| feature as u8).collect()
 }
 
 impl LearnedLayer {

@@ -9,7 +9,7 @@ use serde::{Deserialize, Serialize};
 
 use super::hidden::LearnedLayer;
 use super::loss::Loss;
-use super::pass::{Diverged, FEATURES, LIMIT, Pass, features, slots};
+use super::pass::{Diverged, FEATURES, LIMIT, Pass, slots};
 use super::samples::SampleSet;
 use super::step::{Step, StepRule, with_step};
 use super::validation::{PassLoss, Sums, Validation};
@@ -210,9 +210,8 @@ impl Learner {
         learned: &mut Vec<PassLoss>,
     ) -> Result<Option<PassLoss>, Diverged> {
         let Self { layout, stages, overlap, loss, rule, cells, hidden } = self;
-        let features = features(layout);
         with_step!(*rule, rule => {
-            let step = rule.prepared(features, scale);
+            let step = rule.prepared(layout.features(), scale);
             let pass = Pass { layout, stages, overlap: *overlap, loss: *loss, step, scale, samples, stop };
             pass.learn(cells, hidden.as_mut(), learned)
         })
@@ -232,7 +231,7 @@ impl Learner {
             let mut sums = Sums::default();
             for sample in samples.with_empties(empties).iter().step_by(every) {
                 slots(&self.layout, &sample.position, &mut weights);
-                let weights = &mut weights[..features(&self.layout)];
+                let weights = &mut weights[..self.layout.features()];
                 weights.iter_mut().for_each(|slot| *slot = self.layout.weight_of_slot()[*slot as usize]);
                 let value: f32 = weights.iter().map(|&weight| cells[numbers * weight as usize]).sum();
                 let layer = self.hidden.as_ref().map(|layer| layer.value(stage, weights));

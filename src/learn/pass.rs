@@ -143,7 +143,7 @@ impl<S: Step<NUMBERS>, const NUMBERS: usize> Pass<'_, S, NUMBERS> {
         mut losses: PassLoss,
     ) -> PassLoss {
         let Self { layout, loss, step, .. } = *self;
-        let features = features(layout);
+        let features = layout.features();
         let weight_of_slot = layout.weight_of_slot();
         let mut batch = [([0u32; FEATURES], Sample::new(Position::START, Score(0))); BATCH];
         loop {
@@ -227,11 +227,6 @@ fn learn_sample<const NUMBERS: usize>(
     error
 }
 
-/// Features of a position: pattern instances and scalars.
-pub(super) fn features(layout: &Layout) -> usize {
-    layout.instances() + layout.scalars().len()
-}
-
 /// The slots of a position's features: patterns first, then scalars.
 #[inline]
 pub(super) fn slots(layout: &Layout, position: &Position, slots: &mut [u32; FEATURES]) {
@@ -313,7 +308,7 @@ mod tests {
                     stages,
                     overlap: 2,
                     loss: Loss::Squared,
-                    step: step.prepared(features(&layout), 1.0),
+                    step: step.prepared(layout.features(), 1.0),
                     scale: 1.0,
                     samples: &samples,
                     stop: &stop,

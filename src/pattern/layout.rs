@@ -188,13 +188,23 @@ impl Layout {
         self.weights
     }
 
+    /// Number of features of a position: pattern instances, then scalars.
+    pub fn features(&self) -> usize {
+        self.instances() + self.scalars.len()
+    }
+
+    /// A pattern's slots, by the pattern's number.
+    pub fn slots_of(&self, pattern: usize) -> Range<usize> {
+        let first = self.set.patterns[..pattern].iter().map(Pattern::configurations).sum();
+        first..first + self.set.patterns[pattern].configurations()
+    }
+
     /// The numbers of a pattern's weights, by the pattern's number.
     pub fn weights_of(&self, pattern: usize) -> Range<usize> {
-        let configurations = self.set.patterns.iter().map(Pattern::configurations);
-        let first: usize = configurations.take(pattern).sum();
-        let slots = &self.weight_of_slot[first..first + self.set.patterns[pattern].configurations()];
-        let last = slots.iter().max().expect("a pattern has configurations");
-        slots[0] as usize..*last as usize + 1
+        // Weights are numbered along the slots, so a pattern's end where those of the next slot begin.
+        let slots = self.slots_of(pattern);
+        let weight_at = |slot: usize| self.weight_of_slot.get(slot).map_or(self.weights, |&weight| weight as usize);
+        weight_at(slots.start)..weight_at(slots.end)
     }
 
     /// The number of the weight of each slot.

@@ -5,7 +5,7 @@ use std::io::{self, Write};
 use serde::Serialize;
 use serde_json::Value;
 
-use super::{first_slots, heads, metadata, places, stage_of_empties};
+use super::{heads, metadata, places, stage_of_empties};
 use crate::eval::{Row, UNITS};
 use crate::pattern::Layout;
 use crate::weights::WeightFile;
@@ -44,12 +44,11 @@ struct Scalar {
 }
 
 pub(super) fn write(file: &WeightFile, layout: &Layout, writer: &mut dyn Write) -> io::Result<()> {
-    let patterns =
-        file.model.set.patterns.iter().zip(first_slots(layout)).enumerate().map(|(number, (pattern, first))| Pattern {
-            name: &pattern.name,
-            places: places(layout, number),
-            weight_of_configuration: &layout.weight_of_slot()[first..first + pattern.configurations()],
-        });
+    let patterns = file.model.set.patterns.iter().enumerate().map(|(number, pattern)| Pattern {
+        name: &pattern.name,
+        places: places(layout, number),
+        weight_of_configuration: &layout.weight_of_slot()[layout.slots_of(number)],
+    });
     let scalars = layout.scalars().iter().map(|&(scalar, first)| Scalar {
         name: scalar.name(),
         weight_of_value: layout.weight_of_slot()[first..first + scalar.values()].to_vec(),

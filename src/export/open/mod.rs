@@ -115,9 +115,3 @@ fn places(layout: &Layout, pattern: usize) -> Vec<Vec<u8>> {
     let lanes = (0..layout.instances()).map(|lane| layout.instance(lane)).filter(|(number, _)| *number == pattern);
     lanes.map(|(_, squares)| squares.iter().map(|square| square.index() as u8).collect()).collect()
 }
-
-/// The first slot of each pattern.
-fn first_slots(layout: &Layout) -> Vec<usize> {
-    let patterns = layout.set().patterns.iter();
-    patterns.scan(0, |next, pattern| Some(std::mem::replace(next, *next + pattern.configurations()))).collect()
-}

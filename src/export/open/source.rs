@@ -3,7 +3,7 @@
 use std::fmt::Display;
 use std::io::{self, Write};
 
-use super::{first_slots, heads, stage_of_empties};
+use super::{heads, stage_of_empties};
 use crate::eval::{HiddenLayer, UNITS};
 use crate::pattern::{Layout, Scalar};
 use crate::weights::WeightFile;
@@ -45,10 +45,9 @@ impl Tables {
             text.chars().map(|c| if c.is_ascii_alphanumeric() || " .,:_-".contains(c) { c } else { '?' }).collect()
         };
         let title = [&provenance.program, &provenance.origin, &file.model.set.name].map(|text| plain(text));
-        let first = first_slots(layout);
         let places = (0..layout.instances()).map(|lane| {
             let (pattern, squares) = layout.instance(lane);
-            let mut place = vec![first[pattern], squares.len()];
+            let mut place = vec![layout.slots_of(pattern).start, squares.len()];
             place.extend(squares.iter().map(|square| square.index()));
             place.resize(12, 0);
             place

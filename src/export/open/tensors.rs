@@ -3,7 +3,7 @@
 use std::iter;
 use std::ops::Range;
 
-use super::{first_slots, heads, places, stage_of_empties};
+use super::{heads, places, stage_of_empties};
 use crate::eval::{HiddenLayer, Row, UNITS};
 use crate::pattern::Layout;
 use crate::weights::WeightFile;
@@ -62,7 +62,7 @@ pub(super) fn tensors(file: &WeightFile, layout: &Layout) -> Vec<Tensor> {
             bytes: stage_of_empties(file),
         },
     ];
-    for (number, (pattern, first)) in model.set.patterns.iter().zip(first_slots(layout)).enumerate() {
+    for (number, pattern) in model.set.patterns.iter().enumerate() {
         let places = places(layout, number);
         let name = quoted(&pattern.name);
         tensors.push(Tensor {
@@ -71,7 +71,7 @@ pub(super) fn tensors(file: &WeightFile, layout: &Layout) -> Vec<Tensor> {
             shape: vec![places.len(), pattern.squares().len()],
             bytes: places.concat(),
         });
-        tensors.extend(tables(format!("pattern.{name}"), first..first + pattern.configurations()));
+        tensors.extend(tables(format!("pattern.{name}"), layout.slots_of(number)));
     }
     for &(scalar, first) in layout.scalars() {
         tensors.extend(tables(format!("scalar.{}", scalar.name()), first..first + scalar.values()));
