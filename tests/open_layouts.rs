@@ -36,7 +36,6 @@ fn weights() -> WeightFile {
             all.reverse();
             all
         },
-        hidden: vec![],
         engine: None,
     };
     let mut model = Model::zero(&set, &StageMap::from_starts(&[60, 41, 12]).unwrap(), 100).unwrap();

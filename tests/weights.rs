@@ -18,7 +18,6 @@ fn tiny() -> WeightFile {
         name: "tiny".into(),
         patterns: vec![Pattern::new("edge", "a1 h1").unwrap()],
         scalars: vec![Scalar::Parity],
-        hidden: vec![],
         engine: None,
     };
     let stages = StageMap::from_starts(&[60, 30]).unwrap();

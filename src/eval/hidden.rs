@@ -2,8 +2,6 @@
 
 use serde::{Deserialize, Serialize};
 
-use crate::pattern::Layout;
-
 /// Units of the layer: as many numbers as an entry's row has.
 pub const UNITS: usize = 8;
 
@@ -63,6 +61,9 @@ pub enum HiddenLayerError {
         /// The pattern set's weights.
         expected: usize,
     },
+    /// A weight that is too large beside a layer.
+    #[error("a weight is beyond {}, the largest beside a hidden layer", HiddenLayer::MAX_WEIGHT)]
+    Weight,
     /// A bias that could make sums overflow.
     #[error("a bias of the hidden layer is beyond plus or minus {}", HiddenLayer::MAX_BIAS)]
     Bias,
@@ -73,11 +74,12 @@ impl HiddenLayer {
     pub const ON: i16 = 256;
     /// Biases lie within plus and minus this, so that no sum of rows leaves an `i16`.
     pub const MAX_BIAS: i16 = 1 << 14;
+    /// Weights beside a layer are no larger, so that each is 256 times a number of 8 bits and another one.
+    pub const MAX_WEIGHT: i16 = i16::MAX - 128;
 
-    /// Whether it has rows for a pattern, by the pattern's number, that are not all zeros.
-    pub fn has_rows(&self, layout: &Layout, pattern: usize) -> bool {
-        let weights = layout.weights_of(pattern);
-        self.rows.iter().any(|rows| rows[weights.clone()].iter().any(|&row| row != Row::default()))
+    /// The rows that a stage uses.
+    pub fn rows_of(&self, stage: usize) -> &[Row] {
+        &self.rows[usize::from(self.rows_of_stage[stage])]
     }
 
     /// Whether it fits a model of so many stages and weights.

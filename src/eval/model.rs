@@ -184,6 +184,9 @@ impl Model {
         }
         if let Some(hidden) = &self.hidden {
             hidden.check(self.weights.len(), layout.weights())?;
+            if self.weights.iter().flatten().any(|&weight| weight > HiddenLayer::MAX_WEIGHT) {
+                return Err(HiddenLayerError::Weight.into());
+            }
         }
         Ok(())
     }
@@ -268,5 +271,11 @@ mod tests {
         for bias in [HiddenLayer::MAX_BIAS + 1, -HiddenLayer::MAX_BIAS - 1, i16::MIN] {
             assert_eq!(checked(&|hidden| hidden.heads[3].bias[7] = bias), Err(HiddenLayerError::Bias.into()));
         }
+        let mut model = Model { hidden: Some(good), ..Model::zero(&set, &stages, 128).unwrap() };
+        model.weights[2][1] = HiddenLayer::MAX_WEIGHT;
+        assert_eq!(model.check(&layout), Ok(()));
+        model.weights[2][1] += 1;
+        assert_eq!(model.check(&layout), Err(HiddenLayerError::Weight.into()));
+        assert_eq!(Model { hidden: None, ..model }.check(&layout), Ok(()));
     }
 }

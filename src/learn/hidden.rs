@@ -123,15 +123,6 @@ pub(super) struct LearnedLayer {
     pub rows: Vec<Vec<LearnedRow>>,
     /// By stage.
     pub heads: Vec<LearnedHead>,
-    /// The features that have rows, by their number: pattern instances first, then scalars.
-    pub features: Vec<u8>,
-}
-
-/// The features that the layer of a pattern set has rows for.
-fn features(layout: &Layout) -> Vec<u8> {
-    let (instances, set) = (layout.instances(), layout.set());
-    let has_rows = |&feature: &usize| feature >= instances || set.has_rows(layout.instance(feature).0);
-    (0..layout.features()).filter(has_rows).map(|feature| feature as u8).collect()
 }
 
 impl LearnedLayer {
@@ -150,15 +141,11 @@ impl LearnedLayer {
             let group = GROUPS.iter().rposition(|&fewest| fewest <= middle).expect("the first group begins at 0");
             LearnedHead::new(group as u8, [0.5; UNITS], output)
         };
-        Self {
-            rows: (0..ROW_TABLES).map(of_group).collect(),
-            heads: (0..stages.count()).map(of_stage).collect(),
-            features: features(layout),
-        }
+        Self { rows: (0..ROW_TABLES).map(of_group).collect(), heads: (0..stages.count()).map(of_stage).collect() }
     }
 
     /// A layer as it was stored: what its rows have learned counts, and they move in small steps.
-    pub fn from_stored(layer: &HiddenLayer, scale: u16, layout: &Layout) -> Self {
+    pub fn from_stored(layer: &HiddenLayer, scale: u16) -> Self {
         let on = f32::from(HiddenLayer::ON);
         let of_row = |row: &Row| {
             let history = SQUARES[usize::from(*row != Row::default())];
@@ -171,7 +158,6 @@ impl LearnedLayer {
         Self {
             rows: layer.rows.iter().map(|rows| rows.iter().map(of_row).collect()).collect(),
             heads: layer.heads.iter().zip(&layer.rows_of_stage).map(of_head).collect(),
-            features: features(layout),
         }
     }
 
@@ -206,17 +192,17 @@ impl LearnedLayer {
     }
 
     /// The reverse of [`Self::floats`], or `None` where there are other numbers of stages and weights.
-    pub fn from_floats(floats: &[Vec<f32>], stages: usize, layout: &Layout) -> Option<Self> {
+    pub fn from_floats(floats: &[Vec<f32>], stages: usize, weights: usize) -> Option<Self> {
         let (heads, rows) = floats.split_last()?;
         let rows = rows.iter().map(|rows| match rows.as_chunks() {
-            (rows, []) if rows.len() == layout.weights() => Some(rows.to_vec()),
+            (rows, []) if rows.len() == weights => Some(rows.to_vec()),
             _ => None,
         });
         let rows: Vec<Vec<LearnedRow>> = rows.collect::<Option<_>>()?;
         let (heads, rest) = heads.as_chunks();
         let heads: Vec<_> = heads.iter().map(LearnedHead::from_floats).collect();
         let fits = heads.len() == stages && rest.is_empty() && heads.iter().all(|head| head.rows() < rows.len());
-        fits.then(|| Self { rows, heads, features: features(layout) })
+        fits.then_some(Self { rows, heads })
     }
 
     /// What it adds for the weights of a position's features, in discs: rows that were never learned count as nothing, as they will
@@ -224,14 +210,14 @@ impl LearnedLayer {
     pub fn value(&self, stage: usize, weights: &[u32]) -> f32 {
         let head = &self.heads[stage];
         let rows = &self.rows[head.rows()];
-        head.value(&head.sums(rows_of(rows, &self.features, weights).filter(|row| is_learned(row))))
+        head.value(&head.sums(rows_of(rows, weights).filter(|row| is_learned(row))))
     }
 }
 
 /// The rows of a position's features.
 #[inline]
-fn rows_of<'r>(rows: &'r [LearnedRow], features: &[u8], weights: &[u32]) -> impl Iterator<Item = &'r LearnedRow> {
-    features.iter().map(|&feature| &rows[weights[usize::from(feature)] as usize])
+fn rows_of<'r>(rows: &'r [LearnedRow], weights: &[u32]) -> impl Iterator<Item = &'r LearnedRow> {
+    weights.iter().map(|&weight| &rows[weight as usize])
 }
 
 /// Whether a row is more than the random numbers that it began with.
@@ -242,8 +228,6 @@ fn is_learned(row: &LearnedRow) -> bool {
 /// What a stage learns of a layer: rows that it shares with others, and its own numbers.
 pub(super) struct StageLayer<'l> {
     rows: &'l mut [LearnedRow],
-    /// See [`LearnedLayer::features`].
-    features: &'l [u8],
     head: &'l mut LearnedHead,
     /// See [`Learner::pass`](super::Learner::pass).
     scale: f32,
@@ -253,14 +237,14 @@ pub(super) struct StageLayer<'l> {
 }
 
 impl<'l> StageLayer<'l> {
-    pub fn new(rows: &'l mut [LearnedRow], features: &'l [u8], head: &'l mut LearnedHead, scale: f32) -> Self {
-        Self { rows, features, head, scale, waiting: 0, gradients: [[0.0; UNITS]; 2] }
+    pub fn new(rows: &'l mut [LearnedRow], head: &'l mut LearnedHead, scale: f32) -> Self {
+        Self { rows, head, scale, waiting: 0, gradients: [[0.0; UNITS]; 2] }
     }
 
     /// Has the rows of a position fetched into the cache.
     #[inline]
     pub fn prefetch(&self, weights: &[u32]) {
-        for row in rows_of(self.rows, self.features, weights) {
+        for row in rows_of(self.rows, weights) {
             prefetch(&row[0]);
             prefetch(&row[UNITS]);
         }
@@ -269,7 +253,7 @@ impl<'l> StageLayer<'l> {
     /// The sums of the units, and what they add in discs.
     #[inline]
     pub fn value(&self, weights: &[u32]) -> (Numbers, f32) {
-        let sums = self.head.sums(rows_of(self.rows, self.features, weights));
+        let sums = self.head.sums(rows_of(self.rows, weights));
         (sums, self.head.value(&sums))
     }
 
@@ -281,8 +265,8 @@ impl<'l> StageLayer<'l> {
         let moves = |unit: usize| sums[unit] > 0.0 && sums[unit] < 1.0;
         let gradient: Numbers = std::array::from_fn(|unit| if moves(unit) { error * output[unit] } else { 0.0 });
         let square = gradient.iter().map(|g| g * g).sum::<f32>() / UNITS as f32;
-        for &feature in self.features {
-            let row = &mut self.rows[weights[usize::from(feature)] as usize];
+        for &weight in weights {
+            let row = &mut self.rows[weight as usize];
             row[UNITS] += square;
             let step = RATES[0] * self.scale / row[UNITS].sqrt();
             (0..UNITS).for_each(|unit| row[unit] += step * gradient[unit]);

@@ -30,11 +30,6 @@ pub enum StartError {
         /// The name of the set that is learned.
         learned: String,
     },
-    /// Their hidden layer has rows for patterns that the learned one has none for.
-    #[error(
-        "their hidden layer has rows for the pattern `{0}`, and `hidden` of the pattern set that is learned does not name it"
-    )]
-    OtherRows(String),
     /// They do not fit together.
     #[error(transparent)]
     Model(#[from] ModelError),
@@ -104,12 +99,6 @@ impl Learner {
             return Err(StartError::OtherSet { weights, learned });
         }
         model.check(&layout)?;
-        let rowless = |pattern: &usize| !layout.set().has_rows(*pattern);
-        let mut rowless = (0..model.set.patterns.len()).filter(rowless);
-        let has_rows = |pattern: &usize| model.hidden.as_ref().is_some_and(|layer| layer.has_rows(&layout, *pattern));
-        if let Some(pattern) = rowless.find(has_rows) {
-            return Err(StartError::OtherRows(model.set.patterns[pattern].name.clone()));
-        }
         let learned: Vec<f32> = with_step!(rule, rule => rule.learned().to_vec());
         let discs = |weight: i16| f32::from(weight) / f32::from(model.scale);
         for (stage, weights) in model.weights.iter().enumerate() {
@@ -128,7 +117,7 @@ impl Learner {
             cells
         };
         let cells = model.weights.iter().map(learn_stage).collect();
-        let hidden = model.hidden.as_ref().map(|layer| LearnedLayer::from_stored(layer, model.scale, &layout));
+        let hidden = model.hidden.as_ref().map(|layer| LearnedLayer::from_stored(layer, model.scale));
         Ok(Self { layout, stages: model.stages.clone(), overlap: 0, loss: Loss::default(), rule, cells, hidden })
     }
 
@@ -274,7 +263,7 @@ impl Learner {
         }
         let hidden = match &state.hidden[..] {
             [] => None,
-            floats => Some(LearnedLayer::from_floats(floats, state.cells.len(), &layout)?),
+            floats => Some(LearnedLayer::from_floats(floats, state.cells.len(), layout.weights())?),
         };
         let LearnerState { stages, cells, .. } = state;
         Some(Self { layout, stages, overlap: 0, loss: Loss::default(), rule, cells, hidden })

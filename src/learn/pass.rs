@@ -65,8 +65,6 @@ struct Part<'l, const NUMBERS: usize> {
 struct Task<'l, const NUMBERS: usize> {
     parts: Vec<Part<'l, NUMBERS>>,
     rows: &'l mut [LearnedRow],
-    /// See [`LearnedLayer::features`].
-    features: &'l [u8],
 }
 
 impl<'l, const NUMBERS: usize> Task<'l, NUMBERS> {
@@ -80,10 +78,10 @@ impl<'l, const NUMBERS: usize> Task<'l, NUMBERS> {
             Part { stage, cells, learned, head: None }
         });
         let Some(hidden) = hidden else {
-            return parts.map(|part| Self { parts: vec![part], rows: &mut [], features: &[] }).collect();
+            return parts.map(|part| Self { parts: vec![part], rows: &mut [] }).collect();
         };
-        let LearnedLayer { rows, heads, features } = hidden;
-        let mut tasks: Vec<Self> = rows.iter_mut().map(|rows| Self { parts: Vec::new(), rows, features }).collect();
+        let LearnedLayer { rows, heads } = hidden;
+        let mut tasks: Vec<Self> = rows.iter_mut().map(|rows| Self { parts: Vec::new(), rows }).collect();
         for (part, head) in parts.zip(heads) {
             tasks[head.rows()].parts.push(Part { head: Some(head), ..part });
         }
@@ -113,7 +111,7 @@ impl<S: Step<NUMBERS>, const NUMBERS: usize> Pass<'_, S, NUMBERS> {
     }
 
     /// Learns what is left of a task. It is only ever interrupted between two turns.
-    fn learn_task(&self, Task { parts, rows, features }: &mut Task<NUMBERS>) -> Result<(), Diverged> {
+    fn learn_task(&self, Task { parts, rows }: &mut Task<NUMBERS>) -> Result<(), Diverged> {
         let mut before: u64 = parts.iter().map(|part| part.learned.samples).sum();
         for turn in 0..TURNS {
             let of_part = |part: &Part<NUMBERS>| self.samples.of_turn(self.stages, part.stage, self.overlap, turn);
@@ -127,7 +125,7 @@ impl<S: Step<NUMBERS>, const NUMBERS: usize> Pass<'_, S, NUMBERS> {
             }
             for part in parts.iter_mut() {
                 let samples = of_part(part);
-                let layer = part.head.as_mut().map(|head| StageLayer::new(rows, features, head, self.scale));
+                let layer = part.head.as_mut().map(|head| StageLayer::new(rows, head, self.scale));
                 *part.learned = self.learn_samples(part.cells, layer, samples, *part.learned);
             }
         }

@@ -329,13 +329,7 @@ mod tests {
         let weights_of = |name: &str| {
             let set = layout.set();
             let pattern = set.patterns.iter().find(|pattern| pattern.name == name).unwrap().clone();
-            let alone = PatternSet {
-                name: name.into(),
-                patterns: vec![pattern],
-                scalars: vec![],
-                hidden: vec![],
-                engine: None,
-            };
+            let alone = PatternSet { name: name.into(), patterns: vec![pattern], scalars: vec![], engine: None };
             let layout = Layout::new(&alone).unwrap();
             (layout.weights(), layout.instances())
         };
@@ -409,13 +403,7 @@ mod tests {
         let patterns = (0..9).map(|i| {
             Pattern::new(&format!("p{i}"), &format!("a1 b1 {}{}", ['c', 'd', 'e'][i % 3], 3 + i / 3)).unwrap()
         });
-        let set = PatternSet {
-            name: "wide".into(),
-            patterns: patterns.collect(),
-            scalars: vec![],
-            hidden: vec![],
-            engine: None,
-        };
+        let set = PatternSet { name: "wide".into(), patterns: patterns.collect(), scalars: vec![], engine: None };
         assert!(matches!(Layout::new(&set), Err(LayoutError::TooManyInstances { instances: 72, .. })));
     }
 }

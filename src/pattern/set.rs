@@ -1,6 +1,6 @@
 //! A pattern set: what the evaluation looks at.
 
-use std::collections::BTreeMap;
+use std::collections::BTreeSet;
 use std::path::Path;
 
 use serde::{Deserialize, Serialize};
@@ -74,10 +74,6 @@ pub struct PatternSet {
     pub patterns: Vec<Pattern>,
     /// The scalar features, each with one weight a value.
     pub scalars: Vec<Scalar>,
-    /// The patterns that a hidden layer has rows for, beside the scalars, where one is learned; all patterns if none is named. The sets of
-    /// models leave it out.
-    #[serde(default, skip_serializing_if = "Vec::is_empty")]
-    pub hidden: Vec<String>,
     /// How the weights are kept, where they are meant for an engine's files; the sets of models, which have a scale and stages of
     /// their own, leave it out.
     #[serde(default, skip_serializing_if = "Option::is_none")]
@@ -115,8 +111,6 @@ struct File {
     name: String,
     #[serde(default)]
     scalars: Vec<Scalar>,
-    #[serde(default)]
-    hidden: Vec<String>,
     patterns: toml::Table,
     engine: Option<EngineTables>,
 }
@@ -128,20 +122,15 @@ impl PatternSet {
         Some(Self::from_toml(text).expect("built-in sets are tested"))
     }
 
-    /// Whether it looks at the same, whatever a hidden layer does and however the weights are kept.
+    /// Whether it looks at the same, however the weights are kept.
     pub fn is_like(&self, other: &Self) -> bool {
         (&self.name, &self.patterns, &self.scalars) == (&other.name, &other.patterns, &other.scalars)
     }
 
-    /// The set of a model: without [`hidden`](Self::hidden) and [`engine`](Self::engine).
+    /// The set of a model: without [`engine`](Self::engine).
     #[must_use]
     pub fn of_model(&self) -> Self {
-        Self { hidden: Vec::new(), engine: None, ..self.clone() }
-    }
-
-    /// Whether a hidden layer has rows for a pattern, by the pattern's number.
-    pub fn has_rows(&self, pattern: usize) -> bool {
-        self.hidden.is_empty() || self.hidden.contains(&self.patterns[pattern].name)
+        Self { engine: None, ..self.clone() }
     }
 
     /// A built-in set by its name, or the set in a TOML file.
@@ -164,7 +153,7 @@ impl PatternSet {
         Self::from_toml(&text).map_err(|reason| error(&reason))
     }
 
-    /// A set from the text of a TOML file: `name`, `scalars`, `hidden`, a table `[patterns]` of name = "squares", and `[engine]` with
+    /// A set from the text of a TOML file: `name`, `scalars`, a table `[patterns]` of name = "squares", and `[engine]` with
     /// [`EngineTables`], where there are such.
     ///
     /// # Errors
@@ -179,8 +168,8 @@ impl PatternSet {
                 None => Err(PatternSetError::new(name, "expected a string of squares, like \"a1 b1 c1\"")),
             })
             .collect();
-        let File { name, scalars, hidden, engine, .. } = file;
-        let set = Self { name, patterns: patterns?, scalars, hidden, engine };
+        let File { name, scalars, engine, .. } = file;
+        let set = Self { name, patterns: patterns?, scalars, engine };
         set.check()?;
         Ok(set)
     }
@@ -188,15 +177,15 @@ impl PatternSet {
     /// Whether the set is well-formed, for sets that come from files.
     ///
     /// # Errors
-    /// No pattern at all, a malformed pattern, a name or scalar given twice, or an unknown name in [`hidden`](Self::hidden).
+    /// No pattern at all, a malformed pattern, or a name or scalar given twice.
     pub fn check(&self) -> Result<(), PatternSetError> {
         if self.patterns.is_empty() {
             return Err(PatternSetError::new(&self.name, "a set has at least one pattern"));
         }
-        let mut names = BTreeMap::new();
+        let mut names = BTreeSet::new();
         for pattern in &self.patterns {
             pattern.check()?;
-            if names.insert(&pattern.name, ()).is_some() {
+            if !names.insert(&pattern.name) {
                 return Err(PatternSetError::new(&pattern.name, "two patterns of one name"));
             }
         }
@@ -204,9 +193,6 @@ impl PatternSet {
             if self.scalars[..i].contains(scalar) {
                 return Err(PatternSetError::new(scalar.name(), "listed twice"));
             }
-        }
-        if let Some(unknown) = self.hidden.iter().find(|&name| !names.contains_key(name)) {
-            return Err(PatternSetError::new("hidden", &format!("the set has no pattern `{unknown}`")));
         }
         let engine = self.engine.as_ref().map_or(Ok(()), EngineTables::check);
         engine.map_err(|expected| PatternSetError::new("engine", expected))

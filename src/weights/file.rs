@@ -316,13 +316,7 @@ impl Payload<'_> {
         let patterns: Result<Vec<_>, String> =
             self.patterns.iter().map(|(name, squares)| pattern(name, &squares.0)).collect();
         let scalars: Result<Vec<_>, _> = self.scalars.iter().map(|name| scalar(name)).collect();
-        let set = PatternSet {
-            name: self.set.to_owned(),
-            patterns: patterns?,
-            scalars: scalars?,
-            hidden: vec![],
-            engine: None,
-        };
+        let set = PatternSet { name: self.set.to_owned(), patterns: patterns?, scalars: scalars?, engine: None };
         let weights = self.weights.into_iter().map(|weights| weights.0.into_owned()).collect();
         let stages = StageMap::from_table(&self.stages.0).map_err(|e| error(&e))?;
         let model = Model { set, stages, scale: self.scale, weights, hidden };

@@ -167,7 +167,7 @@ fn names_from_files_do_not_reach_the_terminal_as_they_are() {
     let folder = tempfile::tempdir().unwrap();
     let path = folder.path().join("w.fsw");
     let patterns = vec![Pattern::new(hostile, "a1 b1").unwrap()];
-    let set = PatternSet { name: hostile.into(), patterns, scalars: vec![], hidden: vec![], engine: None };
+    let set = PatternSet { name: hostile.into(), patterns, scalars: vec![], engine: None };
     let mut model = Model::zero(&set, &StageMap::uniform(60), 128).unwrap();
     model.weights[0][0] = 100;
     let provenance = Provenance { origin: hostile.into(), config: hostile.into(), ..Provenance::default() };

@@ -31,7 +31,7 @@ fn without(mut model: Model, names: &[&str]) -> Model {
 fn set(name: &str, patterns: &[&str], scalars: &[Scalar]) -> PatternSet {
     let classic = PatternSet::built_in("classic").unwrap().patterns;
     let patterns = classic.into_iter().filter(|pattern| patterns.contains(&pattern.name.as_str())).collect();
-    PatternSet { name: name.into(), patterns, scalars: scalars.to_vec(), hidden: vec![], engine: None }
+    PatternSet { name: name.into(), patterns, scalars: scalars.to_vec(), engine: None }
 }
 
 /// An export reads back as a model that evaluates as the account of the rounding says, everywhere but in the engine's own unit.

@@ -4,18 +4,13 @@ use std::sync::Arc;
 
 use flipside::board::Position;
 use flipside::eval::{Evaluator, HiddenLayer, Model, PatternEvaluator, Score, StageMap, UNITS};
-use flipside::learn::{Decayed, Fixed, Learner, LearnerState, Sample, SampleSet, StartError, StepRule};
+use flipside::learn::{Decayed, Fixed, Learner, LearnerState, Sample, SampleSet, StepRule};
 use flipside::pattern::{Layout, Pattern, PatternSet, Scalar, Seen};
 
 use super::{random_samples, small_set};
 
 /// Floats of a row: its numbers, and the sum of squared gradients.
 const ROW: usize = UNITS + 1;
-
-/// The small set with rows for its edges and scalars alone.
-fn set_with_few_rows() -> PatternSet {
-    PatternSet { hidden: vec!["edge".into()], ..small_set() }
-}
 
 fn learner(set: &PatternSet, stages: StageMap, rule: StepRule) -> Learner {
     Learner::new(Arc::new(Layout::new(set).unwrap()), stages, rule).with_hidden_layer()
@@ -43,20 +38,13 @@ impl Naive {
         Self { layout, stages: state.stages.clone(), overlap, rate, cells, rows, heads }
     }
 
-    /// The numbers of a position's weights, and of those that have rows.
-    fn features(&self, position: &Position) -> (Vec<usize>, Vec<usize>) {
+    /// The numbers of a position's weights.
+    fn features(&self, position: &Position) -> Vec<usize> {
         let (indices, layout) = (self.layout.indices(position), &self.layout);
         let weight = |slot: usize| layout.weight_of_slot()[slot] as usize;
         let of_lane = |lane: usize| weight((layout.centres()[lane] as i32 + i32::from(indices.lanes()[lane])) as usize);
-        let has_rows = |&lane: &usize| {
-            let name = &layout.set().patterns[layout.instance(lane).0].name;
-            layout.set().hidden.contains(name)
-        };
-        let scalars: Vec<usize> =
-            layout.scalars().iter().map(|(scalar, first)| weight(first + scalar.of(&Seen::new(position)))).collect();
-        let lanes = || 0..layout.instances();
-        let all = lanes().map(of_lane).chain(scalars.iter().copied()).collect();
-        (all, lanes().filter(has_rows).map(of_lane).chain(scalars.iter().copied()).collect())
+        let scalars = layout.scalars().iter().map(|(scalar, first)| weight(first + scalar.of(&Seen::new(position))));
+        (0..layout.instances()).map(of_lane).chain(scalars).collect()
     }
 
     /// The samples of a stage in one of 64 turns.
@@ -97,10 +85,10 @@ impl Naive {
 
     /// Moves weights and rows, and gives the error before and the gradients of the stage's biases and outputs.
     fn learn(&mut self, stage: usize, sample: &Sample, scale: f64) -> (f64, [f64; 2 * UNITS]) {
-        let (weights, with_rows) = self.features(&sample.position);
+        let weights = self.features(&sample.position);
         let (head, table) = (&self.heads[stage], self.heads[stage][6 * UNITS + 2] as usize);
         let rows = &mut self.rows[table];
-        let sum = |unit: usize| head[unit] + with_rows.iter().map(|row| rows[ROW * row + unit]).sum::<f64>();
+        let sum = |unit: usize| head[unit] + weights.iter().map(|row| rows[ROW * row + unit]).sum::<f64>();
         let sums: [f64; UNITS] = std::array::from_fn(sum);
         let outputs = &head[3 * UNITS..4 * UNITS];
         let added: f64 = (0..UNITS).map(|unit| 8.0 * sums[unit].clamp(0.0, 1.0) * outputs[unit]).sum();
@@ -118,7 +106,7 @@ impl Naive {
         }
         let square = gradient[..UNITS].iter().map(|g| g * g).sum::<f64>() / UNITS as f64;
         // A row that the position has twice moves twice.
-        for row in with_rows {
+        for row in weights {
             let row = &mut rows[ROW * row..][..ROW];
             row[UNITS] += square;
             (0..UNITS).for_each(|unit| row[unit] += 0.012 * scale / row[UNITS].sqrt() * gradient[unit]);
@@ -156,10 +144,10 @@ fn distance(found: &[f32], expected: &[f64]) -> f64 {
 #[test]
 fn a_pass_equals_a_naive_one() {
     let (samples, stages, rate) = (random_samples(30_000, 1), StageMap::uniform(6), 0.05);
-    let mut learner = learner(&set_with_few_rows(), stages, StepRule::Fixed(Fixed { rate: rate as f32 }));
+    let mut learner = learner(&small_set(), stages, StepRule::Fixed(Fixed { rate: rate as f32 }));
     learner.set_overlap(1);
     let before = learner.state();
-    let mut naive = Naive::new(Layout::new(&set_with_few_rows()).unwrap(), &before, 1, rate);
+    let mut naive = Naive::new(Layout::new(&small_set()).unwrap(), &before, 1, rate);
     for scale in [1.0f32, 0.5] {
         let found = learner.pass(&samples, scale).unwrap().rmse();
         let expected = naive.pass(&samples, scale.into());
@@ -262,22 +250,6 @@ fn rows_that_were_never_learned_are_nothing() {
     assert_eq!(learner.validate(&samples, 1).rmse(), Some(0.0));
 }
 
-#[test]
-fn patterns_that_are_to_have_no_rows_get_none() {
-    let rule = StepRule::Fixed(Fixed { rate: 0.1 });
-    let [all, few] = [small_set(), set_with_few_rows()].map(|set| {
-        let mut learner = learner(&set, StageMap::uniform(6), rule);
-        learner.pass(&random_samples(500, 7), 1.0).unwrap();
-        learner.model()
-    });
-    let [all_layout, few_layout] = [small_set(), set_with_few_rows()].map(|set| Arc::new(Layout::new(&set).unwrap()));
-    let has_rows = |model: &Model| [0, 1].map(|pattern| model.hidden.as_ref().unwrap().has_rows(&all_layout, pattern));
-    assert_eq!([has_rows(&all), has_rows(&few)], [[true, true], [true, false]]);
-    assert_eq!(Learner::from_model(all_layout.clone(), &few, rule).unwrap().model(), few);
-    let error = Learner::from_model(few_layout, &all, rule).unwrap_err();
-    assert_eq!(error, StartError::OtherRows("corner".into()));
-}
-
 /// Stages may share rows in any way in a file, not only as a new layer has it.
 #[test]
 fn stored_layers_of_any_tables_are_learned_further() {
@@ -305,7 +277,7 @@ fn stored_layers_of_any_tables_are_learned_further() {
 #[test]
 fn a_state_goes_on_as_if_nothing_had_been_and_others_are_refused() {
     let rule = StepRule::Decayed(Decayed { rate: 1.0, half: 30.0, floor: 0.01 });
-    let (set, samples) = (set_with_few_rows(), random_samples(3_000, 6));
+    let (set, samples) = (small_set(), random_samples(3_000, 6));
     let layout = Arc::new(Layout::new(&set).unwrap());
     let mut learner = learner(&set, StageMap::uniform(6), rule);
     learner.pass(&samples, 1.0).unwrap();

@@ -73,7 +73,6 @@ fn small_set() -> PatternSet {
         name: "small".into(),
         patterns: vec![pattern("edge", "a1 b1 c1 d1 e1 f1 g1 h1"), pattern("corner", "a1 b1 b2 c1")],
         scalars: vec![Scalar::Constant, Scalar::Mobility],
-        hidden: vec![],
         engine: None,
     }
 }
