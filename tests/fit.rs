@@ -220,7 +220,7 @@ fn weights_with_a_hidden_layer_begin_a_fit_and_teach() {
     assert!(second.model.hidden != first.model.hidden && second.provenance.parent == Some(first.hash()));
     assert!(further < error, "{further} {error}");
     // Stages of another width take their rows along.
-    let wider = FitConfig { stage_plies: 4, ..layered };
+    let wider = FitConfig { stage_plies: Some(4), ..layered };
     assert!(fitted(&wider, Some(&first), None).unwrap().0.model.hidden.is_some());
     assert!(fitted(&layered, Some(&plain), None).unwrap().0.model.hidden.is_some());
     for teacher in [&first, &plain] {
@@ -478,6 +478,9 @@ fn configurations_without_sense_are_refused_and_defaults_stay_unsaid() {
     }
     let huber = FitConfig { loss: Loss::Huber { beyond: 4.0 }, record_importance: 0.5, exact_empties: 8, ..config() };
     huber.check().unwrap();
-    assert_eq!(toml::from_str::<FitConfig>(&huber.to_toml()).unwrap(), huber);
+    let told = FitConfig { stage_plies: Some(1), overlap: Some(2), ..huber };
+    assert_eq!(toml::from_str::<FitConfig>(&huber.to_toml()).unwrap(), told);
+    let layered = FitConfig { hidden_layer: true, ..FitConfig::default() };
+    assert!(layered.to_toml().contains("stage-plies = 6\noverlap = 4\n"), "{}", layered.to_toml());
     assert!(!FitConfig::default().to_toml().contains("loss"), "{}", FitConfig::default().to_toml());
 }

@@ -48,11 +48,11 @@ pub struct FitArguments {
     #[arg(long, value_name = "N")]
     epochs: Option<u32>,
 
-    /// Plies to a stage [default: 1]
+    /// Plies to a stage [default: 1; 6 with a hidden layer]
     #[arg(long, value_name = "N")]
     stage_plies: Option<u32>,
 
-    /// Plies before and after a stage that it learns from too [default: 2]
+    /// Plies before and after a stage that it learns from too [default: 2; 4 with a hidden layer]
     #[arg(long, value_name = "N")]
     overlap: Option<u32>,
 
@@ -157,8 +157,8 @@ impl FitArguments {
         config.first_generation = self.first_generation.unwrap_or(config.first_generation);
         config.lambda = self.lambda.unwrap_or(config.lambda);
         config.epochs = self.epochs.unwrap_or(config.epochs);
-        config.stage_plies = self.stage_plies.unwrap_or(config.stage_plies);
-        config.overlap = self.overlap.unwrap_or(config.overlap);
+        config.stage_plies = self.stage_plies.or(config.stage_plies);
+        config.overlap = self.overlap.or(config.overlap);
         config.exact_empties = self.exact_empties.unwrap_or(config.exact_empties);
         config.record_importance = self.record_importance.unwrap_or(config.record_importance);
         if self.teacher.is_some() && config.tree_depth == 0 {

@@ -1,5 +1,5 @@
 //! The pattern evaluator: a sum of table entries, and a hidden layer over rows of them if the model has one.
-#![allow(unsafe_code)] // Two unchecked table accesses, the innermost of the program; see `Tables`.
+#![allow(unsafe_code)] // Two unchecked table accesses, the innermost of the program; see `sum_weights` and `sum_rows`.
 
 use std::hint::black_box;
 use std::sync::Arc;
@@ -7,7 +7,7 @@ use std::sync::Arc;
 use rayon::prelude::*;
 use wide::{i16x16, i32x8};
 
-use super::hidden::{Head, Row, UNITS};
+use super::hidden::{Head, HiddenLayer, Row, UNITS};
 use super::model::{Model, ModelError};
 use super::{Calibration, Evaluator, Score};
 use crate::board::{Bitboard, Position, Square};
@@ -121,19 +121,10 @@ impl PatternEvaluator {
         let table = match &model.hidden {
             None => Table::Weights(by_slot(&layout, model.weights.len(), |stage, weight| model.weights[stage][weight])),
             Some(hidden) => {
-                let row_phase = |empties: usize| {
-                    let stage = model.stages.of_empties(empties as u32);
-                    let (rows, head) = (hidden.rows_of(stage), hidden.heads[stage]);
-                    let mut base = head.bias;
-                    for weight in fixed(empties) {
-                        base.iter_mut().zip(rows[weight]).for_each(|(sum, number)| *sum += i16::from(number));
-                    }
-                    RowPhase { base, head }
-                };
-                let entry =
-                    |stage: usize, weight: usize| weighted(hidden.rows_of(stage)[weight], model.weights[stage][weight]);
-                let table = by_slot(&layout, model.weights.len(), entry);
-                Table::Rows(table, Box::new(std::array::from_fn(row_phase)))
+                let of_stage = |stage, weight| weighted(hidden.rows_of(stage)[weight], model.weights[stage][weight]);
+                let phase = |empties| RowPhase::new(hidden, model.stages.of_empties(empties as u32), fixed(empties));
+                let table = by_slot(&layout, model.weights.len(), of_stage);
+                Table::Rows(table, Box::new(std::array::from_fn(phase)))
             }
         };
         let (origins, scale) = (Box::new(bytemuck::cast(origins)), i32::from(model.scale));
@@ -264,6 +255,18 @@ impl PatternEvaluator {
     }
 }
 
+impl RowPhase {
+    /// That of a stage, with the rows of some weights added to its biases.
+    fn new(hidden: &HiddenLayer, stage: usize, weights: impl Iterator<Item = usize>) -> Self {
+        let (rows, head) = (hidden.rows_of(stage), hidden.heads[stage]);
+        let mut base = head.bias;
+        for weight in weights {
+            base.iter_mut().zip(rows[weight]).for_each(|(sum, number)| *sum += i16::from(number));
+        }
+        Self { base, head }
+    }
+}
+
 /// A row with its weight, which is [`HiddenLayer::MAX_WEIGHT`] or less, as a low digit of -128 to 127 and a high one.
 fn weighted(row: Row, weight: i16) -> WeightedRow {
     let low = weight as i8;
@@ -348,7 +351,7 @@ mod tests {
 
     use super::*;
     use crate::board::squares;
-    use crate::eval::{HiddenLayer, StageMap};
+    use crate::eval::StageMap;
     use crate::pattern::{BUILT_IN, Pattern, PatternSet};
 
     fn random_model(set: &PatternSet, rng: &mut ChaCha8Rng) -> Model {

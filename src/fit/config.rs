@@ -12,10 +12,12 @@ pub struct FitConfig {
     pub lambda: f32,
     /// Passes over all games.
     pub epochs: u32,
-    /// Plies to a stage.
-    pub stage_plies: u32,
-    /// Plies before and after a stage whose samples it learns too: of a ply d away, one in d + 1.
-    pub overlap: u32,
+    /// See [`Self::stage_plies`].
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub stage_plies: Option<u32>,
+    /// See [`Self::overlap`].
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub overlap: Option<u32>,
     /// The share of the work, at its end, over which steps shrink to nothing.
     pub anneal: f32,
     /// Positions that are learned together: blocks come in the order of the games, stages learn a block each by itself.
@@ -62,8 +64,8 @@ impl Default for FitConfig {
         Self {
             lambda: 0.9,
             epochs: 3,
-            stage_plies: 1,
-            overlap: 2,
+            stage_plies: None,
+            overlap: None,
             anneal: 0.3,
             block: 1 << 21,
             first_generation: 0,
@@ -88,9 +90,21 @@ pub struct FitConfigError {
 }
 
 impl FitConfig {
-    /// The configuration as TOML.
+    /// Plies to a stage: unless it is said, one without a hidden layer, and six with one, which tells more of a position.
+    pub fn stage_plies(&self) -> u32 {
+        self.stage_plies.unwrap_or(if self.hidden_layer { 6 } else { 1 })
+    }
+
+    /// Plies before and after a stage whose samples it learns too, of a ply d away one in d + 1: unless it is said, two without a hidden
+    /// layer and four with one.
+    pub fn overlap(&self) -> u32 {
+        self.overlap.unwrap_or(if self.hidden_layer { 4 } else { 2 })
+    }
+
+    /// The configuration as TOML, with the stages that it leaves open.
     pub fn to_toml(&self) -> String {
-        toml::to_string(self).expect("a configuration is a TOML table")
+        let full = Self { stage_plies: Some(self.stage_plies()), overlap: Some(self.overlap()), ..*self };
+        toml::to_string(&full).expect("a configuration is a TOML table")
     }
 
     /// Whether all values make sense.
@@ -103,8 +117,9 @@ impl FitConfig {
         };
         require((0.0..=1.0).contains(&self.lambda), "lambda", self.lambda.to_string(), "0 to 1")?;
         require((1..=1000).contains(&self.epochs), "epochs", self.epochs.to_string(), "1 to 1000")?;
-        require((1..=60).contains(&self.stage_plies), "stage-plies", self.stage_plies.to_string(), "1 to 60")?;
-        require(self.overlap <= 60, "overlap", self.overlap.to_string(), "at most 60 plies")?;
+        let (plies, overlap) = (self.stage_plies(), self.overlap());
+        require((1..=60).contains(&plies), "stage-plies", plies.to_string(), "1 to 60")?;
+        require(overlap <= 60, "overlap", overlap.to_string(), "at most 60 plies")?;
         require((0.0..=1.0).contains(&self.anneal), "anneal", self.anneal.to_string(), "0 to 1")?;
         let block = (1 << 12)..=(1 << 30);
         require(block.contains(&self.block), "block", self.block.to_string(), "4,096 to 2^30 positions")?;

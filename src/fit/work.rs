@@ -207,7 +207,7 @@ impl<'r> Work<'r> {
         };
         let layout = Arc::new(Layout::new(patterns)?);
         let parent = from.map(WeightFile::hash);
-        let stages = StageMap::for_set(config.stage_plies, patterns);
+        let stages = StageMap::for_set(config.stage_plies(), patterns);
         let (mut learner, state) = match Checkpoint::load(checkpoint)? {
             Some(mut state) => {
                 let other = || FitError::OtherFit(checkpoint.to_owned());
@@ -251,7 +251,7 @@ impl<'r> Work<'r> {
                 (if config.hidden_layer { learner.with_hidden_layer() } else { learner }, state)
             }
         };
-        learner.set_overlap(config.overlap);
+        learner.set_overlap(config.overlap());
         learner.set_loss(config.loss);
         Ok(Self { request, layout, teacher, learner, state })
     }

@@ -7,8 +7,8 @@ use super::error::TrainError;
 use super::event::TrainEvent;
 use super::keeper::Halt;
 use super::run::Run;
-use super::state::EncodedWeights;
-use crate::fit::{FitConfig, FitError, FitEvent, FitOutcome, FitRequest, GameFiles, fit};
+use super::state::{EncodedWeights, fit_cost};
+use crate::fit::{FitError, FitEvent, FitOutcome, FitRequest, GameFiles, fit};
 use crate::learn::Learner;
 use crate::weights::{Provenance, WeightFile};
 
@@ -52,8 +52,8 @@ impl Run<'_> {
     /// Fits weights from nothing to all games kept so far; with a hidden layer `at_end`, if the configuration wants one.
     fn fit(&mut self, at_end: bool) -> Result<(WeightFile, Learner), Halt> {
         let began = Instant::now();
-        let config = self.config.fit.expect("checked: whoever wants a fit says how");
-        let config = FitConfig { hidden_layer: config.hidden_layer && at_end, ..config };
+        let config = self.config.fit_of(self.layout.set(), at_end);
+        let config = config.expect("checked: whoever wants a fit says how");
         let root = self.keeper.directory.path().to_owned();
         let checkpoint = self.keeper.directory.file(FIT);
         let games = GameFiles::open(std::slice::from_ref(&root), &config, &root, self.stop, &mut |_| ());
@@ -93,7 +93,8 @@ impl Run<'_> {
         let seconds = began.elapsed().as_secs_f64();
         // A fit that was nearly done says little of how long one takes.
         if before < 0.9 {
-            self.state.progress.pace.fit = seconds / ((1.0 - before) * games.positions as f64);
+            let positions = (1.0 - before) * games.positions as f64;
+            self.state.progress.pace.fit = seconds / (positions * fit_cost(config.hidden_layer));
         }
         // What the fit was told stands in the run's configuration too.
         let Provenance { origin, samples, .. } = weights.provenance;

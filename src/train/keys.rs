@@ -82,8 +82,8 @@ pub const KEYS: &[Key] = keys! {
          `false`: not at all.";
     "fit.lambda" Kind::Number(0.0, 1.0, ""), Some("0.9"), "How far labels trust the game's result (1) rather than the search (0).";
     "fit.epochs" Kind::Whole(1, 1000, "passes"), Some("3"), "Passes over all games.";
-    "fit.stage-plies" Kind::Whole(1, 60, "plies"), Some("1"), "Plies to a stage.";
-    "fit.overlap" Kind::Whole(0, 60, "plies"), Some("2"), "Plies before and after a stage that it learns from too.";
+    "fit.stage-plies" Kind::Whole(1, 60, "plies"), Some("1; 6 with a hidden layer"), "Plies to a stage.";
+    "fit.overlap" Kind::Whole(0, 60, "plies"), Some("2; 4 with a hidden layer"), "Plies before and after a stage that it learns from too.";
     "fit.anneal" Kind::Number(0.0, 1.0, "share of the work"), Some("0.3"), "The end of the work, over which steps shrink to nothing.";
     "fit.block" Kind::Whole(1 << 12, 1 << 30, "positions"), Some("2097152"), "Positions in memory, 25 bytes each; they are learned together.";
     "fit.first-generation" Kind::Whole(0, u32::MAX, "generation"), Some("0"),
@@ -95,7 +95,7 @@ pub const KEYS: &[Key] = keys! {
         "Plies of the searches whose trees are learned beside the games, one search a game, by the weights that play; 0 for none, else 2 or more.";
     "fit.hidden-layer" Kind::Flag, Some("false"),
         "Whether the weights fitted at the end have a small hidden layer beside the sum of weights: stronger at equal depth, slower, and for \
-         flipside alone. The run itself plays without.";
+         flipside alone, so left out for an engine's pattern set. The run itself plays without.";
     "fit.loss" Kind::Table, Some("squared"), "What an error costs.";
     "fit.loss.kind" Kind::OneOf(&["squared", "huber", "cross-entropy"]), Some("squared"),
         "`squared`: its square. `huber`: its square, and from `beyond` on no more than in proportion. `cross-entropy`: that of the chances to win.";

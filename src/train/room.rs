@@ -13,10 +13,11 @@ const GAME: u64 = 150;
 /// Bytes that a run needs for its checkpoints, those of its fits, and weights, those included that are only there while one replaces
 /// another.
 pub(super) fn of_state(config: &TrainConfig, layout: &Layout) -> u64 {
-    let plies = config.phases.iter().map(|phase| phase.stage_plies).chain(config.fit.map(|fit| fit.stage_plies));
+    let fits = [false, true].map(|at_end| config.fit_of(layout.set(), at_end)).into_iter().flatten();
+    let plies = config.phases.iter().map(|phase| phase.stage_plies).chain(fits.map(|fit| fit.stage_plies()));
     let stages = plies.map(|plies| StageMap::for_set(plies, layout.set()).count()).max().unwrap_or(0);
     let number = (layout.weights() * stages) as u64;
-    let has_layer = config.fit.is_some_and(|fit| fit.hidden_layer);
+    let has_layer = config.fit_of(layout.set(), true).is_some_and(|fit| fit.hidden_layer);
     let rows = if has_layer { (ROW_TABLES * layout.weights()) as u64 } else { 0 };
     let weights = size_of::<i16>() as u64 * number + size_of::<Row>() as u64 * rows;
     let cells = (size_of::<f32>() * config.step.numbers()) as u64 * number + size_of::<LearnedRow>() as u64 * rows;
@@ -94,15 +95,16 @@ mod tests {
     use crate::train::PRESETS;
 
     #[test]
-    fn a_hidden_layer_takes_room() {
-        let mut config = TrainConfig::from_layers(&[PRESETS[0].1.parse().unwrap()]).unwrap();
-        let layout = Layout::new(&PatternSet::built_in("classic").unwrap()).unwrap();
-        config.fit = Some(FitConfig::default());
-        let without = of_state(&config, &layout);
-        config.fit = Some(FitConfig { hidden_layer: true, ..FitConfig::default() });
-        // Of each weight five rows of eight bytes in weights, and of nine floats in checkpoints.
-        let rows = 5 * layout.weights() as u64;
-        assert_eq!(of_state(&config, &layout), without + rows * (7 * 8 + 5 * 36));
+    fn a_hidden_layer_takes_room_where_there_is_one() {
+        let config = TrainConfig::from_layers(&[PRESETS[0].1.parse().unwrap()]).unwrap();
+        let [classic, edax] = ["classic", "edax"].map(|set| Layout::new(&PatternSet::built_in(set).unwrap()).unwrap());
+        let [without, with] = [false, true].map(|hidden_layer| {
+            let fit = Some(FitConfig { hidden_layer, ..FitConfig::default() });
+            [&classic, &edax].map(|layout| of_state(&TrainConfig { fit, ..config.clone() }, layout))
+        });
+        // Of each weight five rows of eight bytes in weights, and of nine floats in checkpoints; none for an engine's set.
+        let rows = 5 * classic.weights() as u64;
+        assert_eq!(with, [without[0] + rows * (7 * 8 + 5 * 36), without[1]]);
     }
 
     #[test]

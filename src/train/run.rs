@@ -169,8 +169,8 @@ impl Run<'_> {
         progress.games += u64::from(phase.games);
         progress.updates += updates;
         progress.pace.learning = began.elapsed().as_secs_f64();
-        if self.config.fit.is_some() {
-            progress.pace.last_fit = progress.pace.fit_of(progress.positions);
+        if let Some(fit) = self.config.fit_of(self.layout.set(), true) {
+            progress.pace.last_fit = progress.pace.fit_of(progress.positions, fit.hidden_layer);
         }
         let event = TrainEvent::Learned {
             generation,

@@ -102,7 +102,7 @@ pub(super) struct Pace {
     pub gate: f64,
     /// Writing a checkpoint.
     pub checkpoint: f64,
-    /// Fitting, for each position, all epochs together; 0 before the first fit.
+    /// Fitting without a hidden layer, for each position, all epochs together; 0 before the first fit.
     pub fit: f64,
     /// The fit at the end, as far as can be said.
     pub last_fit: f64,
@@ -110,6 +110,14 @@ pub(super) struct Pace {
 
 /// Seconds of one thread for fitting a position, all epochs together, before a fit has been timed.
 const UNKNOWN_FIT: f64 = 1e-5;
+
+/// How many times as long a fit takes with a hidden layer.
+const LAYER_COST: f64 = 1.4;
+
+/// How long a fit takes, in fits without a hidden layer.
+pub(super) fn fit_cost(hidden_layer: bool) -> f64 {
+    if hidden_layer { LAYER_COST } else { 1.0 }
+}
 
 /// What is kept free for the last gate before one has been timed, as a share of the budget.
 const UNKNOWN_GATE: f64 = 0.05;
@@ -122,9 +130,9 @@ impl Pace {
     }
 
     /// The seconds that fitting takes.
-    pub fn fit_of(&self, positions: u64) -> f64 {
+    pub fn fit_of(&self, positions: u64, hidden_layer: bool) -> f64 {
         let each = if self.fit > 0.0 { self.fit } else { UNKNOWN_FIT / rayon::current_num_threads() as f64 };
-        each * positions as f64
+        each * positions as f64 * fit_cost(hidden_layer)
     }
 
     /// Whether games have to stop now for the rest to end in time.

@@ -3,7 +3,7 @@
 use std::sync::Arc;
 
 use flipside::board::Position;
-use flipside::eval::{Evaluator, HiddenLayer, Model, PatternEvaluator, Score, StageMap, UNITS};
+use flipside::eval::{Evaluator, HiddenLayer, PatternEvaluator, Score, StageMap, UNITS};
 use flipside::learn::{Decayed, Fixed, Learner, LearnerState, Sample, SampleSet, StepRule};
 use flipside::pattern::{Layout, Pattern, PatternSet, Scalar, Seen};
 
