@@ -368,7 +368,9 @@ impl Worker {
                 Err(error) => {
                     let what = match error.kind() {
                         PublishErrorKind::TimedOut => "it confirms no results; is its disk full?".into(),
-                        PublishErrorKind::StreamNotFound => "the run's results are gone from it".into(),
+                        PublishErrorKind::StreamNotFound => {
+                            "the run's results are gone from it; is its disk full?".into()
+                        }
                         _ => format!("it takes no results: {error}"),
                     };
                     self.teller.trouble(&what);
