@@ -213,7 +213,10 @@ fn weights_with_a_hidden_layer_begin_a_fit_and_teach() {
     let (first, error) = fitted(&layered, None, None).unwrap();
     let (plain, _) = fitted(&config, None, None).unwrap();
     assert!(first.model.hidden.is_some() && plain.model.hidden.is_none());
-    assert!(first.provenance.config.contains("hidden-layer = true") && !plain.provenance.config.contains("hidden"));
+    assert!(
+        first.provenance.config.contains("hidden-layer = true")
+            && plain.provenance.config.contains("hidden-layer = false")
+    );
     let refused = fitted(&config, Some(&first), None).unwrap_err();
     assert!(matches!(refused, FitError::HiddenLayer) && refused.to_string().contains("--hidden-layer"), "{refused}");
     let (second, further) = fitted(&layered, Some(&first), None).unwrap();

@@ -35,7 +35,6 @@ pub struct FitConfig {
     /// Plies of the searches whose trees are learned beside the games; 0 for none.
     pub tree_depth: u32,
     /// Whether the value has a [hidden layer](crate::eval::HiddenLayer) beside the sum of weights. Only flipside evaluates such weights.
-    #[serde(skip_serializing_if = "std::ops::Not::not")]
     pub hidden_layer: bool,
     /// What an error costs.
     #[serde(skip_serializing_if = "is_squared")]
