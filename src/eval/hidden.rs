@@ -17,7 +17,7 @@ pub type Row = [i8; UNITS];
 pub struct HiddenLayer {
     /// By stage, the number of the rows that it uses: neighbouring stages share them.
     pub rows_of_stage: Vec<u8>,
-    /// The rows by their number, each in the order of [`Layout`]'s weights.
+    /// The rows by their number, each in the order of [`Layout`](crate::pattern::Layout)'s weights.
     pub rows: Vec<Vec<Row>>,
     /// By stage, what is its own.
     pub heads: Vec<Head>,
