@@ -22,7 +22,7 @@ const LIMIT: u64 = 1 << 26;
 ///
 /// Engines: edax, egaroucid, ntest (a folder of ten files), zebra. They take weights whose patterns they know; `fit` and `train`
 /// make such with the engine's name after `--patterns`. Open layouts take any: npz (NumPy), safetensors, json, c (a C99 header with
-/// an evaluator), rust (a module with an evaluator). Prints the files written.
+/// an evaluator), rust (a module with an evaluator). Weights with a hidden layer go into these alone. Prints the files written.
 ///
 /// NTest checks its own weights when it starts, so the files for it are a set besides, JBa.cof to JBj.cof; in its folder of
 /// coefficients the parameters of its selective search are copied for them.

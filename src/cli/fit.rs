@@ -82,7 +82,7 @@ pub struct FitArguments {
     #[arg(long, value_name = "N", requires = "teacher")]
     tree_depth: Option<u32>,
 
-    /// Learn a small hidden layer beside the sum of weights: stronger at equal depth, slower, and for flipside alone
+    /// Learn a small hidden layer beside the sum of weights: stronger, but for flipside alone
     #[arg(long)]
     hidden_layer: bool,
 

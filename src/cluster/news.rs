@@ -1,7 +1,9 @@
 //! What happens in a cluster, for whoever wants to show it.
 
+use std::collections::BTreeSet;
 use std::fmt;
 use std::sync::atomic::{AtomicBool, Ordering::Relaxed};
+use std::sync::{Mutex, MutexGuard, PoisonError};
 
 /// Something that users may want to know.
 #[derive(Clone, PartialEq, Debug)]
@@ -91,17 +93,17 @@ impl fmt::Display for News {
 
 type Listener = Box<dyn Fn(&News) + Send + Sync>;
 
-/// Tells news; of a connection that is lost only once until it is back.
+/// Tells news; of a connection that is lost, and of each trouble, only once until it is over.
 pub struct Teller {
     listener: Listener,
     is_lost: AtomicBool,
-    in_trouble: AtomicBool,
+    troubles: Mutex<BTreeSet<String>>,
 }
 
 impl Teller {
     /// Tells a listener, from any thread.
     pub fn new(listener: impl Fn(&News) + Send + Sync + 'static) -> Self {
-        Self { listener: Box::new(listener), is_lost: AtomicBool::new(false), in_trouble: AtomicBool::new(false) }
+        Self { listener: Box::new(listener), is_lost: AtomicBool::new(false), troubles: Mutex::default() }
     }
 
     /// Tells the listener.
@@ -125,15 +127,47 @@ impl Teller {
 
     /// The broker failed to do something. Without a connection that is no wonder.
     pub fn trouble(&self, what: &str) {
-        if !self.is_lost.load(Relaxed) && !self.in_trouble.swap(true, Relaxed) {
+        if !self.is_lost.load(Relaxed) && self.troubles().insert(what.to_owned()) {
             self.tell(&News::Trouble(what.to_owned()));
         }
     }
 
     /// The broker does what it is asked for.
     pub fn no_trouble(&self) {
-        if self.in_trouble.swap(false, Relaxed) {
+        if !std::mem::take(&mut *self.troubles()).is_empty() {
             self.tell(&News::Back);
         }
+    }
+
+    fn troubles(&self) -> MutexGuard<'_, BTreeSet<String>> {
+        self.troubles.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::sync::Arc;
+
+    use super::*;
+
+    #[test]
+    fn every_trouble_is_told_once_until_it_is_over() {
+        let told = Arc::new(Mutex::new(Vec::new()));
+        let heard = Arc::clone(&told);
+        let teller = Teller::new(move |news| heard.lock().unwrap().push(news.clone()));
+        for what in ["no answer", "no room", "no answer"] {
+            teller.trouble(what);
+        }
+        teller.no_trouble();
+        teller.no_trouble();
+        teller.trouble("no answer");
+        // Without a connection nothing can be expected of the broker.
+        teller.lost();
+        teller.trouble("no leader");
+        teller.back();
+        let trouble = |what: &str| News::Trouble(what.into());
+        let expected =
+            [trouble("no answer"), trouble("no room"), News::Back, trouble("no answer"), News::Lost, News::Back];
+        assert_eq!(*told.lock().unwrap(), expected);
     }
 }

@@ -82,11 +82,12 @@ impl HiddenLayer {
         &self.rows[usize::from(self.rows_of_stage[stage])]
     }
 
-    /// Whether it fits a model of so many stages and weights.
+    /// Whether it fits a model's weights, by stage, each stage with the same number.
     ///
     /// # Errors
     /// What does not fit.
-    pub fn check(&self, stages: usize, weights: usize) -> Result<(), HiddenLayerError> {
+    pub fn check(&self, weights: &[Vec<i16>]) -> Result<(), HiddenLayerError> {
+        let stages = weights.len();
         if let Some(found) = [self.rows_of_stage.len(), self.heads.len()].into_iter().find(|&found| found != stages) {
             return Err(HiddenLayerError::Stages { found, expected: stages });
         }
@@ -94,8 +95,12 @@ impl HiddenLayer {
         if let Some((stage, &number)) = self.rows_of_stage.iter().enumerate().find(missing) {
             return Err(HiddenLayerError::Number { stage, number, found: self.rows.len() });
         }
-        if let Some(rows) = self.rows.iter().find(|rows| rows.len() != weights) {
-            return Err(HiddenLayerError::Rows { found: rows.len(), expected: weights });
+        let expected = weights.first().map_or(0, Vec::len);
+        if let Some(rows) = self.rows.iter().find(|rows| rows.len() != expected) {
+            return Err(HiddenLayerError::Rows { found: rows.len(), expected });
+        }
+        if weights.iter().flatten().any(|&weight| weight > Self::MAX_WEIGHT) {
+            return Err(HiddenLayerError::Weight);
         }
         let mut biases = self.heads.iter().flat_map(|head| head.bias);
         let within = |bias: i16| bias.unsigned_abs() <= Self::MAX_BIAS.unsigned_abs();

@@ -183,10 +183,7 @@ impl Model {
             }
         }
         if let Some(hidden) = &self.hidden {
-            hidden.check(self.weights.len(), layout.weights())?;
-            if self.weights.iter().flatten().any(|&weight| weight > HiddenLayer::MAX_WEIGHT) {
-                return Err(HiddenLayerError::Weight.into());
-            }
+            hidden.check(&self.weights)?;
         }
         Ok(())
     }

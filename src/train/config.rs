@@ -212,7 +212,7 @@ impl TrainConfig {
 
     /// How weights are fitted to all kept games, at the end or in the course of the run: a hidden layer is for the end alone, and not
     /// for an engine's pattern set.
-    pub(super) fn fit_of(&self, set: &PatternSet, at_end: bool) -> Option<FitConfig> {
+    pub(super) fn fit_for(&self, set: &PatternSet, at_end: bool) -> Option<FitConfig> {
         let has_layer = at_end && set.engine.is_none();
         self.fit.map(|fit| FitConfig { hidden_layer: fit.hidden_layer && has_layer, ..fit })
     }

@@ -7,7 +7,7 @@ use super::error::TrainError;
 use super::event::TrainEvent;
 use super::keeper::Halt;
 use super::run::Run;
-use super::state::{EncodedWeights, fit_cost};
+use super::state::EncodedWeights;
 use crate::fit::{FitError, FitEvent, FitOutcome, FitRequest, GameFiles, fit};
 use crate::learn::Learner;
 use crate::weights::{Provenance, WeightFile};
@@ -52,7 +52,7 @@ impl Run<'_> {
     /// Fits weights from nothing to all games kept so far; with a hidden layer `at_end`, if the configuration wants one.
     fn fit(&mut self, at_end: bool) -> Result<(WeightFile, Learner), Halt> {
         let began = Instant::now();
-        let config = self.config.fit_of(self.layout.set(), at_end);
+        let config = self.config.fit_for(self.layout.set(), at_end);
         let config = config.expect("checked: whoever wants a fit says how");
         let root = self.keeper.directory.path().to_owned();
         let checkpoint = self.keeper.directory.file(FIT);
@@ -94,7 +94,7 @@ impl Run<'_> {
         // A fit that was nearly done says little of how long one takes.
         if before < 0.9 {
             let positions = (1.0 - before) * games.positions as f64;
-            self.state.progress.pace.fit = seconds / (positions * fit_cost(config.hidden_layer));
+            self.state.progress.pace.time_fit(seconds, positions, config.hidden_layer);
         }
         // What the fit was told stands in the run's configuration too.
         let Provenance { origin, samples, .. } = weights.provenance;

@@ -94,7 +94,7 @@ pub const KEYS: &[Key] = keys! {
     "fit.tree-depth" Kind::Whole(0, 8, "plies"), Some("0"),
         "Plies of the searches whose trees are learned beside the games, one search a game, by the weights that play; 0 for none, else 2 or more.";
     "fit.hidden-layer" Kind::Flag, Some("false"),
-        "Whether the weights fitted at the end have a small hidden layer beside the sum of weights: stronger at equal depth, slower, and for \
+        "Whether the weights fitted at the end have a small hidden layer beside the sum of weights: stronger, but for \
          flipside alone, so left out for an engine's pattern set. The run itself plays without.";
     "fit.loss" Kind::Table, Some("squared"), "What an error costs.";
     "fit.loss.kind" Kind::OneOf(&["squared", "huber", "cross-entropy"]), Some("squared"),

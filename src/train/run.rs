@@ -169,7 +169,7 @@ impl Run<'_> {
         progress.games += u64::from(phase.games);
         progress.updates += updates;
         progress.pace.learning = began.elapsed().as_secs_f64();
-        if let Some(fit) = self.config.fit_of(self.layout.set(), true) {
+        if let Some(fit) = self.config.fit_for(self.layout.set(), true) {
             progress.pace.last_fit = progress.pace.fit_of(progress.positions, fit.hidden_layer);
         }
         let event = TrainEvent::Learned {

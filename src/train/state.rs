@@ -115,7 +115,7 @@ const UNKNOWN_FIT: f64 = 1e-5;
 const LAYER_COST: f64 = 1.4;
 
 /// How long a fit takes, in fits without a hidden layer.
-pub(super) fn fit_cost(hidden_layer: bool) -> f64 {
+fn fit_cost(hidden_layer: bool) -> f64 {
     if hidden_layer { LAYER_COST } else { 1.0 }
 }
 
@@ -129,7 +129,12 @@ impl Pace {
         elapsed + self.game * f64::from(games) + self.after_play(limit) <= limit
     }
 
-    /// The seconds that fitting takes.
+    /// A fit to so many positions took so many seconds.
+    pub fn time_fit(&mut self, seconds: f64, positions: f64, hidden_layer: bool) {
+        self.fit = seconds / (positions * fit_cost(hidden_layer));
+    }
+
+    /// The seconds that a fit will take.
     pub fn fit_of(&self, positions: u64, hidden_layer: bool) -> f64 {
         let each = if self.fit > 0.0 { self.fit } else { UNKNOWN_FIT / rayon::current_num_threads() as f64 };
         each * positions as f64 * fit_cost(hidden_layer)

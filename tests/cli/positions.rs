@@ -202,7 +202,7 @@ fn a_scaled_evaluation_is_as_accurate_after_the_best_slope() {
     file.model.scale *= 2;
     let path = folder.path().join("half.fsw");
     file.save(&path).unwrap();
-    let positions: String = (0..40).map(|seed| format!("{}\n", late_position(10, seed))).collect::<Vec<_>>().concat();
+    let positions: String = (40..80).map(|seed| format!("{}\n", late_position(10, seed))).collect::<Vec<_>>().concat();
     let row = |weights: &str| -> Vec<f64> {
         let table = stdout(&["accuracy", weights, "-", "--solve-empties", "10", "-q"], &positions);
         columns(table.lines().last().unwrap())[1..].iter().map(|text| text.parse().unwrap()).collect()
@@ -211,7 +211,7 @@ fn a_scaled_evaluation_is_as_accurate_after_the_best_slope() {
     assert_eq!((whole[0], half[0]), (40.0, 40.0));
     let (slopes, after) = ([whole[5], half[5]], [whole[6], half[6]]);
     assert!((0.5..2.0).contains(&slopes[0]) && (slopes[1] / slopes[0] - 2.0).abs() < 0.02, "{slopes:?}");
-    assert!((after[0] - after[1]).abs() < 0.02 && whole[4] >= after[0] && half[4] > whole[4], "{whole:?} {half:?}");
+    assert!((after[0] - after[1]).abs() < 0.02 && whole[4] > after[0] && half[4] > whole[4], "{whole:?} {half:?}");
 }
 
 #[test]
