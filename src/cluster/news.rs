@@ -2,8 +2,10 @@
 
 use std::collections::BTreeSet;
 use std::fmt;
+use std::sync::Mutex;
 use std::sync::atomic::{AtomicBool, Ordering::Relaxed};
-use std::sync::{Mutex, MutexGuard, PoisonError};
+
+use crate::threads::lock;
 
 /// Something that users may want to know.
 #[derive(Clone, PartialEq, Debug)]
@@ -70,7 +72,10 @@ impl fmt::Display for News {
         match self {
             Self::Lost => write!(f, "the connection to the broker is lost; trying again, with growing pauses"),
             Self::Back => write!(f, "the broker is back"),
-            Self::Trouble(what) => write!(f, "the broker has trouble ({what}); trying again, with growing pauses"),
+            // A broker without room says so in some calls, something else in others, and nothing in most.
+            Self::Trouble(what) => {
+                write!(f, "the broker has trouble ({what}; is its disk full?); trying again, with growing pauses")
+            }
             Self::Forbidden(what) => {
                 write!(f, "the broker forbids something ({what}): is it the right key, for a run of this name?")
             }
@@ -127,20 +132,16 @@ impl Teller {
 
     /// The broker failed to do something. Without a connection that is no wonder.
     pub fn trouble(&self, what: &str) {
-        if !self.is_lost.load(Relaxed) && self.troubles().insert(what.to_owned()) {
+        if !self.is_lost.load(Relaxed) && lock(&self.troubles).insert(what.to_owned()) {
             self.tell(&News::Trouble(what.to_owned()));
         }
     }
 
     /// The broker does what it is asked for.
     pub fn no_trouble(&self) {
-        if !std::mem::take(&mut *self.troubles()).is_empty() {
+        if !std::mem::take(&mut *lock(&self.troubles)).is_empty() {
             self.tell(&News::Back);
         }
-    }
-
-    fn troubles(&self) -> MutexGuard<'_, BTreeSet<String>> {
-        self.troubles.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }
 

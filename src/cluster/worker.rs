@@ -367,10 +367,8 @@ impl Worker {
                 }
                 Err(error) => {
                     let what = match error.kind() {
-                        PublishErrorKind::TimedOut => "it confirms no results; is its disk full?".into(),
-                        PublishErrorKind::StreamNotFound => {
-                            "the run's results are gone from it; is its disk full?".into()
-                        }
+                        PublishErrorKind::TimedOut => "it confirms no results".into(),
+                        PublishErrorKind::StreamNotFound => "the run's results are gone from it".into(),
                         _ => format!("it takes no results: {error}"),
                     };
                     self.teller.trouble(&what);
