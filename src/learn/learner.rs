@@ -81,6 +81,11 @@ impl Learner {
         Self { layout, stages, overlap: 0, loss: Loss::default(), rule, cells, hidden: None }
     }
 
+    /// Whether it has a hidden layer.
+    pub fn has_hidden_layer(&self) -> bool {
+        self.hidden.is_some()
+    }
+
     /// The same with a hidden layer that knows nothing, if it has none.
     #[must_use]
     pub fn with_hidden_layer(mut self) -> Self {

@@ -35,6 +35,9 @@ pub struct TrainConfig {
     /// at all.
     #[serde(default, with = "or_false")]
     pub fit: Option<FitConfig>,
+    /// How a fit differs that goes on from weights with a hidden layer.
+    #[serde(default, skip_serializing_if = "is_default")]
+    pub tune: TuneConfig,
     /// What is written of events besides `metrics.jsonl`.
     #[serde(default, skip_serializing_if = "is_default")]
     pub events: EventsConfig,
@@ -54,8 +57,33 @@ pub struct EventsConfig {
     pub tensorboard: bool,
 }
 
-fn is_default(events: &EventsConfig) -> bool {
-    *events == EventsConfig::default()
+/// In what a fit that goes on from weights with a hidden layer differs from [`TrainConfig::fit`]: small steps keep what they know.
+#[derive(Clone, Copy, PartialEq, Debug, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case", deny_unknown_fields, default)]
+pub struct TuneConfig {
+    /// Passes over the games.
+    pub epochs: u32,
+    /// The rate of the step rule.
+    pub rate: f32,
+}
+
+impl Default for TuneConfig {
+    fn default() -> Self {
+        Self { epochs: 2, rate: 0.08 }
+    }
+}
+
+/// A fit in the course of a run, or at its end.
+#[derive(Clone, Copy, PartialEq, Debug)]
+pub(super) struct FitPlan {
+    /// How to learn, and from which generation's games on.
+    pub config: FitConfig,
+    /// Whether it goes on from the weights at hand; else it begins from nothing.
+    pub tunes: bool,
+}
+
+fn is_default<T: Default + PartialEq>(part: &T) -> bool {
+    *part == T::default()
 }
 
 /// Recorded games and scored positions, learned before the first generation in the stages of the first phase.
@@ -128,9 +156,15 @@ pub struct Phase {
     /// are learned without.
     #[serde(default, skip_serializing_if = "is_zero")]
     pub overlap: u32,
-    /// Whether weights are fitted from nothing to all games kept so far before the phase begins; see [`TrainConfig::fit`].
+    /// Whether weights are fitted to games kept so far before the phase begins: from nothing to all of them by [`TrainConfig::fit`],
+    /// unless both this phase and the one before have a hidden layer.
     #[serde(default, skip_serializing_if = "is_no")]
     pub refit: bool,
+    /// Whether the weights that play have a hidden layer, if those at the end have one. The first such phase gets it with its refit.
+    /// The refits of later ones, and the fit at the end, go on from the weights at hand by [`TrainConfig::tune`], and learn the games
+    /// that were played with a layer.
+    #[serde(default, skip_serializing_if = "is_no")]
+    pub hidden_layer: bool,
     /// Whether each generation is learned once it is played. If not, its games are kept for the next fit.
     #[serde(default = "yes", skip_serializing_if = "is_yes")]
     pub learn: bool,
@@ -210,11 +244,37 @@ impl TrainConfig {
         self.phase_and_first(generation).0
     }
 
-    /// How weights are fitted to all kept games, at the end or in the course of the run: a hidden layer is for the end alone, and not
-    /// for an engine's pattern set.
-    pub(super) fn fit_for(&self, set: &PatternSet, at_end: bool) -> Option<FitConfig> {
-        let has_layer = at_end && set.engine.is_none();
-        self.fit.map(|fit| FitConfig { hidden_layer: fit.hidden_layer && has_layer, ..fit })
+    /// How weights are fitted before a generation, or at the end of a run of so many. `has_layer` says whether the weights at hand
+    /// have a hidden layer; an engine's pattern set gets none.
+    pub(super) fn fit_plan(&self, generation: u32, at_end: bool, set: &PatternSet, has_layer: bool) -> Option<FitPlan> {
+        let fit = self.fit?;
+        let phase = self.phase(if at_end { generation.saturating_sub(1) } else { generation });
+        let hidden_layer = (phase.hidden_layer || at_end) && self.has_hidden_layer(set);
+        let layered = self.layered_before(generation).filter(|_| hidden_layer && has_layer);
+        let config = match layered {
+            Some(first) => FitConfig {
+                hidden_layer,
+                epochs: self.tune.epochs,
+                first_generation: first.max(fit.first_generation),
+                step: fit.step.with_rate(self.tune.rate),
+                ..fit
+            },
+            None => FitConfig { hidden_layer, ..fit },
+        };
+        Some(FitPlan { config, tunes: layered.is_some() })
+    }
+
+    /// The first of the generations in a row before one that are played with a hidden layer, if there are any.
+    fn layered_before(&self, generation: u32) -> Option<u32> {
+        let played = &self.phases[..=self.phase_number(generation.checked_sub(1)?)];
+        let layered = played.iter().rev().take_while(|phase| phase.hidden_layer).count();
+        let before = &played[..played.len() - layered];
+        (layered > 0).then(|| before.iter().map(|phase| phase.generations).sum())
+    }
+
+    /// Whether weights of the run have a hidden layer, sooner or later.
+    pub(super) fn has_hidden_layer(&self, set: &PatternSet) -> bool {
+        set.engine.is_none() && self.fit.is_some_and(|fit| fit.hidden_layer)
     }
 
     /// Whether weights are fitted to all kept games before a generation.

@@ -1,13 +1,14 @@
-//! Fits to all kept games: before a phase that wants one, and at the end of the run.
+//! Fits to kept games: before a phase that wants one, and at the end of the run.
 
 use std::time::Instant;
 
+use super::config::FitPlan;
 use super::directory::FIT;
 use super::error::TrainError;
 use super::event::TrainEvent;
 use super::keeper::Halt;
 use super::run::Run;
-use super::state::EncodedWeights;
+use super::state::{EncodedWeights, Progress};
 use crate::fit::{FitError, FitEvent, FitOutcome, FitRequest, GameFiles, fit};
 use crate::learn::Learner;
 use crate::weights::{Provenance, WeightFile};
@@ -19,9 +20,8 @@ impl Run<'_> {
         if !self.config.is_refitted_before(generation) {
             return Ok(());
         }
-        if self.state.progress.refitted != Some(generation) {
-            // Games are played by the sum of weights alone, which is quicker.
-            let (weights, learner) = self.fit(false)?;
+        if let Some(plan) = self.refit_to_come() {
+            let (weights, learner) = self.fit(&plan)?;
             self.state.learner = learner;
             self.state.progress.updates = weights.provenance.samples;
             self.state.progress.refitted = Some(generation);
@@ -33,9 +33,46 @@ impl Run<'_> {
         Ok(())
     }
 
-    /// Fits the weights that the run leaves.
+    /// The fit before the next generation, unless it is done.
+    fn refit_to_come(&self) -> Option<FitPlan> {
+        let generation = self.state.progress.generation;
+        let is_due = self.config.is_refitted_before(generation) && self.state.progress.refitted != Some(generation);
+        if is_due { self.plan(false) } else { None }
+    }
+
+    fn plan(&self, at_end: bool) -> Option<FitPlan> {
+        let has_layer = self.state.learner.has_hidden_layer();
+        self.config.fit_plan(self.state.progress.generation, at_end, self.layout.set(), has_layer)
+    }
+
+    /// How long the fit before the next generation will take.
+    pub(super) fn seconds_of_refit(&self) -> f64 {
+        self.refit_to_come().map_or(0.0, |plan| self.seconds_of(&plan))
+    }
+
+    /// How long a fit would take if the run ended now.
+    pub(super) fn seconds_of_last_fit(&self) -> f64 {
+        self.plan(true).map_or(0.0, |plan| self.seconds_of(&plan))
+    }
+
+    fn seconds_of(&self, plan: &FitPlan) -> f64 {
+        let Progress { generation, games, positions, pace, .. } = self.state.progress;
+        let learned = (plan.config.first_generation..generation).map(|number| self.config.phase(number).games);
+        let share = learned.map(f64::from).sum::<f64>() / games.max(1) as f64;
+        pace.fit_of(share * positions as f64, &plan.config)
+    }
+
+    /// Fits the weights that the run leaves, if there are games for it, and they are not those of the fit before.
     pub(super) fn fit_at_end(&mut self) -> Result<(), Halt> {
-        let (weights, _) = self.fit(true)?;
+        let generation = self.state.progress.generation;
+        let Some(plan) = self.plan(true).filter(|plan| generation > plan.config.first_generation) else {
+            return Ok(());
+        };
+        let is_tuned = plan.tunes && self.state.progress.refitted == Some(generation);
+        if is_tuned || self.state.fitted.is_some() {
+            return Ok(());
+        }
+        let (weights, _) = self.fit(&plan)?;
         self.state.fitted = Some(EncodedWeights::from(weights));
         // The last gate may have measured another fit after as many generations, to fewer games.
         self.state.progress.gated = None;
@@ -49,24 +86,21 @@ impl Run<'_> {
         self.keeper.patiently(&checkpoint, |disk| disk.remove(&checkpoint))
     }
 
-    /// Fits weights from nothing to all games kept so far; with a hidden layer `at_end`, if the configuration wants one.
-    fn fit(&mut self, at_end: bool) -> Result<(WeightFile, Learner), Halt> {
+    /// Fits weights to games kept so far.
+    fn fit(&mut self, &FitPlan { config, tunes }: &FitPlan) -> Result<(WeightFile, Learner), Halt> {
         let began = Instant::now();
-        let config = self.config.fit_for(self.layout.set(), at_end);
-        let config = config.expect("checked: whoever wants a fit says how");
         let root = self.keeper.directory.path().to_owned();
         let checkpoint = self.keeper.directory.file(FIT);
         let games = GameFiles::open(std::slice::from_ref(&root), &config, &root, self.stop, &mut |_| ());
         let games = games.map_err(|error| TrainError::from(FitError::from(error)))?.ok_or(Halt::Stopped)?;
         let generation = self.state.progress.generation;
-        let teacher = || WeightFile::new(self.state.learner.model(), self.provenance(generation));
-        let teacher = (config.tree_depth > 0).then(teacher);
+        let at_hand = WeightFile::new(self.state.learner.model(), self.provenance(generation));
         let request = FitRequest {
             config: &config,
             patterns: &self.layout.set().clone(),
             games: &games,
-            from: None,
-            teacher: teacher.as_ref(),
+            from: tunes.then_some(&at_hand),
+            teacher: (config.tree_depth > 0).then_some(&at_hand),
             checkpoint: &checkpoint,
             stop: self.stop,
         };
@@ -94,7 +128,7 @@ impl Run<'_> {
         // A fit that was nearly done says little of how long one takes.
         if before < 0.9 {
             let positions = (1.0 - before) * games.positions as f64;
-            self.state.progress.pace.time_fit(seconds, positions, config.hidden_layer);
+            self.state.progress.pace.time_fit(seconds, positions, &config);
         }
         // What the fit was told stands in the run's configuration too.
         let Provenance { origin, samples, .. } = weights.provenance;

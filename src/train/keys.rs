@@ -94,8 +94,8 @@ pub const KEYS: &[Key] = keys! {
     "fit.tree-depth" Kind::Whole(0, 8, "plies"), Some("0"),
         "Plies of the searches whose trees are learned beside the games, one search a game, by the weights that play; 0 for none, else 2 or more.";
     "fit.hidden-layer" Kind::Flag, Some("false"),
-        "Whether the weights fitted at the end have a small hidden layer beside the sum of weights: stronger, but for \
-         flipside alone, so left out for an engine's pattern set. The run itself plays without.";
+        "Whether the weights fitted at the end, and before phases with `hidden-layer = true`, have a small hidden layer beside the sum \
+         of weights: stronger, but for flipside alone, so left out for an engine's pattern set.";
     "fit.loss" Kind::Table, Some("squared"), "What an error costs.";
     "fit.loss.kind" Kind::OneOf(&["squared", "huber", "cross-entropy"]), Some("squared"),
         "`squared`: its square. `huber`: its square, and from `beyond` on no more than in proportion. `cross-entropy`: that of the chances to win.";
@@ -106,6 +106,11 @@ pub const KEYS: &[Key] = keys! {
     "fit.step.rate" Kind::Positive, Some("1.0"), "As `step.rate`.";
     "fit.step.half" Kind::Positive, Some("100.0"), "As `step.half`.";
     "fit.step.floor" Kind::Number(0.0, 1e9, "share of the error"), Some("0.0003"), "As `step.floor`.";
+    "tune" Kind::Table, Some("as below"),
+        "In what a fit differs from `fit` that goes on from weights with a hidden layer, between phases with `hidden-layer = true` and \
+         at the end of one: it takes small steps, and learns the games played with a layer.";
+    "tune.epochs" Kind::Whole(1, 1000, "passes"), Some("2"), "Passes over the games.";
+    "tune.rate" Kind::Positive, Some("0.08"), "In the place of `fit.step.rate`.";
     "events" Kind::Table, Some("none"), "What is written of events besides `metrics.jsonl`; it decides nothing of the weights.";
     "events.tensorboard" Kind::Flag, Some("false"), "Whether event files of TensorBoard are written into the run's directory.";
     "records" Kind::Table, Some("none"), "Recorded games and scored positions to learn before the first generation.";
@@ -120,7 +125,12 @@ pub const KEYS: &[Key] = keys! {
     "phases.stage-plies" Kind::Whole(1, 60, "plies"), None,
         "Plies to a stage: wide stages spread value quickly, stages of one ply are the most exact.";
     "phases.overlap" Kind::Whole(0, 60, "plies"), Some("0"), "Plies before and after a stage that it learns from too.";
-    "phases.refit" Kind::Flag, Some("false"), "Whether weights are fitted from nothing to all kept games before the phase begins.";
+    "phases.refit" Kind::Flag, Some("false"),
+        "Whether weights are fitted before the phase begins: from nothing to all kept games, or as `tune` says if both this phase and \
+         the one before have a hidden layer.";
+    "phases.hidden-layer" Kind::Flag, Some("false"),
+        "Whether the weights that play have a hidden layer, if `fit.hidden-layer` is true. The first such phase gets it by `refit = true`, \
+         unless the run begins with weights that have one. `stage-plies` should be that of the fit.";
     "phases.learn" Kind::Flag, Some("true"), "Whether each generation is learned once it is played. If not, its games wait for the next fit.";
     "phases.self-play" Kind::Table, None, "How games are played.";
     "phases.self-play.depth" Kind::Whole(1, 20, "plies"), None, "Plies of the searches behind moves and labels.";

@@ -48,7 +48,9 @@ mod source;
 mod state;
 mod workers;
 
-pub use config::{EventsConfig, GateConfig, PRESETS, Phase, RecordsConfig, TrainConfig, check_self_play, origin};
+pub use config::{
+    EventsConfig, GateConfig, PRESETS, Phase, RecordsConfig, TrainConfig, TuneConfig, check_self_play, origin,
+};
 pub use error::TrainError;
 pub use event::{GateMatch, TrainEvent};
 pub use identity::Difference;

@@ -4,6 +4,7 @@ use super::config::TrainConfig;
 use super::request::Budget;
 use super::state::Progress;
 use crate::eval::{Row, StageMap};
+use crate::fit::FitConfig;
 use crate::learn::{LearnedRow, ROW_TABLES};
 use crate::pattern::Layout;
 
@@ -13,12 +14,12 @@ const GAME: u64 = 150;
 /// Bytes that a run needs for its checkpoints, those of its fits, and weights, those included that are only there while one replaces
 /// another.
 pub(super) fn of_state(config: &TrainConfig, layout: &Layout) -> u64 {
-    let fits = [false, true].map(|at_end| config.fit_for(layout.set(), at_end));
-    let plies = config.phases.iter().map(|phase| phase.stage_plies);
-    let plies = plies.chain(fits.iter().flatten().map(|fit| fit.stage_plies()));
+    let has_layer = config.has_hidden_layer(layout.set());
+    let fits =
+        config.fit.iter().flat_map(|fit| [false, has_layer].map(|hidden_layer| FitConfig { hidden_layer, ..*fit }));
+    let plies = config.phases.iter().map(|phase| phase.stage_plies).chain(fits.map(|fit| fit.stage_plies()));
     let stages = plies.map(|plies| StageMap::for_set(plies, layout.set()).count()).max().unwrap_or(0);
     let number = (layout.weights() * stages) as u64;
-    let has_layer = fits.iter().flatten().any(|fit| fit.hidden_layer);
     let rows = if has_layer { (ROW_TABLES * layout.weights()) as u64 } else { 0 };
     let weights = size_of::<i16>() as u64 * number + size_of::<Row>() as u64 * rows;
     let cells = (size_of::<f32>() * config.step.numbers()) as u64 * number + size_of::<LearnedRow>() as u64 * rows;
@@ -91,7 +92,6 @@ impl Growth {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::fit::FitConfig;
     use crate::pattern::PatternSet;
     use crate::train::PRESETS;
 

@@ -84,10 +84,7 @@ impl Run<'_> {
                 self.checkpoint_if_due()?;
             }
         }
-        let has_games = self.config.fit.is_some_and(|fit| self.state.progress.generation > fit.first_generation);
-        if has_games && self.state.fitted.is_none() {
-            self.fit_at_end()?;
-        }
+        self.fit_at_end()?;
         if self.state.progress.gated != Some(self.state.stand()) {
             self.gate()?;
         }
@@ -113,7 +110,8 @@ impl Run<'_> {
         let Budget { seconds, generations, games } = self.budget;
         let next = self.config.phase(progress.generation).games;
         let is_free = progress.generation == 0 || progress.generation < self.known;
-        let in_time = |limit| is_free || progress.pace.has_time_for(next, self.clock.elapsed(), limit);
+        let begins = || self.clock.elapsed() + self.seconds_of_refit();
+        let in_time = |limit| is_free || progress.pace.has_time_for(next, begins(), limit);
         seconds.is_none_or(in_time)
             && generations.is_none_or(|max| progress.generation < max)
             && games.is_none_or(|max| progress.games < max)
@@ -169,9 +167,8 @@ impl Run<'_> {
         progress.games += u64::from(phase.games);
         progress.updates += updates;
         progress.pace.learning = began.elapsed().as_secs_f64();
-        if let Some(fit) = self.config.fit_for(self.layout.set(), true) {
-            progress.pace.last_fit = progress.pace.fit_of(progress.positions, fit.hidden_layer);
-        }
+        self.state.progress.pace.last_fit = self.seconds_of_last_fit();
+        let progress = &self.state.progress;
         let event = TrainEvent::Learned {
             generation,
             loss: loss.rmse(),

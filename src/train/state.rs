@@ -5,6 +5,7 @@ use std::collections::VecDeque;
 use serde::{Deserialize, Serialize};
 
 use super::event::GateMatch;
+use crate::fit::FitConfig;
 use crate::learn::{Learner, PassLoss, SampleSet};
 use crate::weights::WeightFile;
 
@@ -102,21 +103,21 @@ pub(super) struct Pace {
     pub gate: f64,
     /// Writing a checkpoint.
     pub checkpoint: f64,
-    /// Fitting without a hidden layer, for each position, all epochs together; 0 before the first fit.
+    /// Fitting without a hidden layer, for each position and epoch; 0 before the first fit.
     pub fit: f64,
     /// The fit at the end, as far as can be said.
     pub last_fit: f64,
 }
 
-/// Seconds of one thread for fitting a position, all epochs together, before a fit has been timed.
-const UNKNOWN_FIT: f64 = 1e-5;
+/// Seconds of one thread for fitting a position once, before a fit has been timed.
+const UNKNOWN_FIT: f64 = 3e-6;
 
 /// How many times as long a fit takes with a hidden layer.
 const LAYER_COST: f64 = 1.4;
 
-/// How long a fit takes, in fits without a hidden layer.
-fn fit_cost(hidden_layer: bool) -> f64 {
-    if hidden_layer { LAYER_COST } else { 1.0 }
+/// How long a fit takes for each of its positions, in epochs without a hidden layer.
+fn fit_cost(fit: &FitConfig) -> f64 {
+    f64::from(fit.epochs) * if fit.hidden_layer { LAYER_COST } else { 1.0 }
 }
 
 /// What is kept free for the last gate before one has been timed, as a share of the budget.
@@ -130,14 +131,14 @@ impl Pace {
     }
 
     /// A fit to so many positions took so many seconds.
-    pub fn time_fit(&mut self, seconds: f64, positions: f64, hidden_layer: bool) {
-        self.fit = seconds / (positions * fit_cost(hidden_layer));
+    pub fn time_fit(&mut self, seconds: f64, positions: f64, fit: &FitConfig) {
+        self.fit = seconds / (positions * fit_cost(fit));
     }
 
     /// The seconds that a fit will take.
-    pub fn fit_of(&self, positions: u64, hidden_layer: bool) -> f64 {
+    pub fn fit_of(&self, positions: f64, fit: &FitConfig) -> f64 {
         let each = if self.fit > 0.0 { self.fit } else { UNKNOWN_FIT / rayon::current_num_threads() as f64 };
-        each * positions as f64 * fit_cost(hidden_layer)
+        each * positions * fit_cost(fit)
     }
 
     /// Whether games have to stop now for the rest to end in time.

@@ -1,10 +1,12 @@
 //! Fits in the course of a run.
 
+use std::path::Path;
+use std::sync::Mutex;
 use std::sync::atomic::{AtomicBool, Ordering::Relaxed};
 
 use flipside::fit::FitConfig;
 use flipside::learn::{Decayed, Loss, StepRule};
-use flipside::train::{Budget, Outcome, TrainConfig, TrainEvent, TrainRequest, train};
+use flipside::train::{Budget, Outcome, Phase, TrainConfig, TrainEvent, TrainRequest, train};
 use flipside::weights::WeightFile;
 
 use crate::support::*;
@@ -15,9 +17,9 @@ const FIVE: Budget = Budget { seconds: None, generations: Some(5), games: None }
 /// Trains in a directory for some generations, with a stop after an event that `wanted` names.
 fn trained(
     config: &TrainConfig,
-    directory: &std::path::Path,
+    directory: &Path,
     budget: Budget,
-    wanted: fn(&TrainEvent) -> bool,
+    wanted: impl Fn(&TrainEvent) -> bool + Sync,
 ) -> Outcome {
     let stop = AtomicBool::new(false);
     let request = TrainRequest { budget, ..request(config, directory, &stop) };
@@ -54,6 +56,43 @@ fn what_a_fit_learns_by_is_not_what_the_run_goes_on_by() {
         assert_eq!(weights(stopped.path()), weights(undisturbed.path()));
         assert_eq!(of_stopped().model.hidden.is_some(), hidden_layer);
     }
+}
+
+#[test]
+fn weights_with_a_hidden_layer_play_and_go_on_from_what_they_know() {
+    let mut config = small(config());
+    config.fit = config.fit.map(|fit| FitConfig { hidden_layer: true, ..fit });
+    let layered = Phase { generations: 1, hidden_layer: true, stage_plies: 6, ..config.phases[2] };
+    config.phases.splice(1.., [layered, layered]);
+    // Of each fit: after how many generations, and of how many games. The first is from nothing to all but those of the first
+    // generation; then those count that were played with a layer.
+    let fits = [(2, 200), (3, 200), (5, 600)];
+    let [undisturbed, stopped, engine] = [(); 3].map(|()| tempfile::tempdir().unwrap());
+    let found = Mutex::new(Vec::new());
+    let note = |event: &TrainEvent| {
+        if let TrainEvent::Fitted { generation, games, .. } = *event {
+            found.lock().unwrap().push((generation, games));
+        }
+        false
+    };
+    assert_eq!(trained(&config, undisturbed.path(), FIVE, note), Outcome::Finished);
+    assert_eq!(std::mem::take(&mut *found.lock().unwrap()), fits);
+    let has_layer = |folder: &Path| WeightFile::load(&folder.join("last.fsw")).unwrap().model.hidden.is_some();
+    let at_first = |event: &TrainEvent| matches!(event, TrainEvent::Fitted { generation: 2, .. });
+    let in_second = |event: &TrainEvent| matches!(event, TrainEvent::Fitting { .. });
+    let after_second = |event: &TrainEvent| matches!(event, TrainEvent::Learned { generation: 3, .. });
+    assert_eq!(trained(&config, stopped.path(), FIVE, at_first), Outcome::Stopped);
+    assert!(has_layer(stopped.path()));
+    assert_eq!(trained(&config, stopped.path(), FIVE, in_second), Outcome::Stopped);
+    assert_eq!(trained(&config, stopped.path(), FIVE, after_second), Outcome::Stopped);
+    assert_eq!(trained(&config, stopped.path(), FIVE, never), Outcome::Finished);
+    assert_eq!(weights(stopped.path()), weights(undisturbed.path()));
+    assert!(has_layer(stopped.path()));
+    // An engine could not read a layer: its set is fitted from nothing to all games each time.
+    let config = TrainConfig { patterns: "zebra".to_owned(), ..config };
+    assert_eq!(trained(&config, engine.path(), FIVE, note), Outcome::Finished);
+    assert_eq!(*found.lock().unwrap(), [(2, 200), (3, 400), (5, 800)]);
+    assert!(!has_layer(engine.path()));
 }
 
 #[test]

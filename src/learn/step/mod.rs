@@ -62,6 +62,13 @@ step_rules! { Fixed Decayed TemporalCoherence AdaGrad }
 pub(super) use with_step;
 
 impl StepRule {
+    /// The rule with another rate.
+    #[must_use]
+    pub fn with_rate(mut self, rate: f32) -> Self {
+        with_step!(&mut self, rule => rule.rate = rate);
+        self
+    }
+
     /// Floats kept for a weight: its value and what the rule remembers of its history.
     pub fn numbers(&self) -> usize {
         with_step!(*self, rule => rule.learned().len())
