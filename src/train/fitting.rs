@@ -8,7 +8,7 @@ use super::error::TrainError;
 use super::event::TrainEvent;
 use super::keeper::Halt;
 use super::run::Run;
-use super::state::{EncodedWeights, Progress};
+use super::state::{EncodedWeights, Progress, RunState};
 use crate::fit::{FitError, FitEvent, FitOutcome, FitRequest, GameFiles, fit};
 use crate::learn::Learner;
 use crate::weights::{Provenance, WeightFile};
@@ -25,6 +25,7 @@ impl Run<'_> {
             self.state.learner = learner;
             self.state.progress.updates = weights.provenance.samples;
             self.state.progress.refitted = Some(generation);
+            self.state.progress.pace.last_fit = self.seconds_of_last_fit();
             self.save_fitted()?;
         }
         if self.state.progress.gated != Some(self.state.stand()) {
@@ -45,14 +46,24 @@ impl Run<'_> {
         self.config.fit_plan(self.state.progress.generation, at_end, self.layout.set(), has_layer)
     }
 
-    /// How long the fit before the next generation will take.
-    pub(super) fn seconds_of_refit(&self) -> f64 {
-        self.refit_to_come().map_or(0.0, |plan| self.seconds_of(&plan))
+    /// The fit at the end of a run that ends now, unless there are no games for it, or it is done: it may be the one before the next
+    /// generation.
+    fn last_fit_to_come(&self) -> Option<FitPlan> {
+        let RunState { progress, fitted, .. } = &self.state;
+        let plan = self.plan(true).filter(|plan| progress.generation > plan.config.first_generation);
+        let is_done = fitted.is_some() || progress.refitted == Some(progress.generation) && plan == self.plan(false);
+        if is_done { None } else { plan }
     }
 
-    /// How long a fit would take if the run ended now.
+    /// How much later the run would end for the fit before the next generation. One that could be the last takes the time of that.
+    pub(super) fn seconds_of_refit(&self) -> f64 {
+        let plan = self.refit_to_come().filter(|plan| self.last_fit_to_come() != Some(*plan));
+        plan.map_or(0.0, |plan| self.seconds_of(&plan))
+    }
+
+    /// How long the last fit would take if the run ended now.
     pub(super) fn seconds_of_last_fit(&self) -> f64 {
-        self.plan(true).map_or(0.0, |plan| self.seconds_of(&plan))
+        self.last_fit_to_come().map_or(0.0, |plan| self.seconds_of(&plan))
     }
 
     fn seconds_of(&self, plan: &FitPlan) -> f64 {
@@ -62,16 +73,9 @@ impl Run<'_> {
         pace.fit_of(share * positions as f64, &plan.config)
     }
 
-    /// Fits the weights that the run leaves, if there are games for it, and they are not those of the fit before.
+    /// Fits the weights that the run leaves.
     pub(super) fn fit_at_end(&mut self) -> Result<(), Halt> {
-        let generation = self.state.progress.generation;
-        let Some(plan) = self.plan(true).filter(|plan| generation > plan.config.first_generation) else {
-            return Ok(());
-        };
-        let is_tuned = plan.tunes && self.state.progress.refitted == Some(generation);
-        if is_tuned || self.state.fitted.is_some() {
-            return Ok(());
-        }
+        let Some(plan) = self.last_fit_to_come() else { return Ok(()) };
         let (weights, _) = self.fit(&plan)?;
         self.state.fitted = Some(EncodedWeights::from(weights));
         // The last gate may have measured another fit after as many generations, to fewer games.

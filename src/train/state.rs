@@ -50,7 +50,7 @@ pub(super) struct Progress {
     pub elapsed: f64,
     /// What was learned of the records.
     pub records: RecordsProgress,
-    /// Generations played when weights were last fitted to all games in the course of the run, if they have been.
+    /// Generations played when weights were last fitted in the course of the run, if they have been.
     pub refitted: Option<u32>,
     /// What the last gate measured, if one has been.
     pub gated: Option<Stand>,
@@ -65,7 +65,7 @@ pub(super) struct Progress {
 pub(super) struct Stand {
     /// Generations played before them.
     pub generation: u32,
-    /// Whether they were then fitted to all kept games.
+    /// Whether they were then fitted to kept games.
     pub fitted: bool,
 }
 
