@@ -107,8 +107,8 @@ pub const KEYS: &[Key] = keys! {
     "fit.step.half" Kind::Positive, Some("100.0"), "As `step.half`.";
     "fit.step.floor" Kind::Number(0.0, 1e9, "share of the error"), Some("0.0003"), "As `step.floor`.";
     "tune" Kind::Table, Some("as below"),
-        "In what a fit differs from `fit` that goes on from weights with a hidden layer, between phases with `hidden-layer = true` and \
-         at the end of one: it takes small steps, and learns the games played with a layer.";
+        "How a fit goes on from weights with a hidden layer, before a phase with `hidden-layer = true` that follows another and at the end \
+         of one: as `fit`, but in small steps, over the games played with a layer.";
     "tune.epochs" Kind::Whole(1, 1000, "passes"), Some("2"), "Passes over the games.";
     "tune.rate" Kind::Positive, Some("0.08"), "In the place of `fit.step.rate`.";
     "events" Kind::Table, Some("none"), "What is written of events besides `metrics.jsonl`; it decides nothing of the weights.";
