@@ -12,7 +12,7 @@ pub struct Rating {
     pub generation: u32,
     /// Hours of the run.
     pub hours: f64,
-    /// Whether the weights had just been fitted to all kept games.
+    /// Whether the weights had just been fitted to kept games.
     pub fitted: bool,
     /// Whether they became the best.
     pub promoted: bool,

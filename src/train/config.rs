@@ -277,7 +277,7 @@ impl TrainConfig {
         set.engine.is_none() && self.fit.is_some_and(|fit| fit.hidden_layer)
     }
 
-    /// Whether weights are fitted to all kept games before a generation.
+    /// Whether weights are fitted to kept games before a generation.
     pub fn is_refitted_before(&self, generation: u32) -> bool {
         let (phase, first) = self.phase_and_first(generation);
         phase.refit && first == generation

@@ -141,14 +141,14 @@ pub enum TrainEvent {
         /// Seconds the run has taken in all, earlier sessions included.
         elapsed: f64,
     },
-    /// Weights are being fitted to all kept games.
+    /// Weights are being fitted to kept games.
     Fitting {
         /// Share of the work that is done.
         done: f64,
         /// Root mean square error in discs over the epoch so far, each sample before it was learned.
         loss: f64,
     },
-    /// Weights were fitted to all kept games.
+    /// Weights were fitted to kept games.
     Fitted {
         /// Generations played before.
         generation: u32,
@@ -180,7 +180,7 @@ pub enum TrainEvent {
     Gate {
         /// The generation, from 0.
         generation: u32,
-        /// Whether the weights were just fitted to all kept games.
+        /// Whether the weights were just fitted to kept games.
         fitted: bool,
         /// Against the best weights so far; none the first time.
         best: Option<GateMatch>,
