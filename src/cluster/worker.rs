@@ -7,7 +7,6 @@ use std::time::{Duration, Instant};
 
 use async_nats::Client;
 use async_nats::jetstream::consumer::PullConsumer;
-use async_nats::jetstream::context::PublishErrorKind;
 use async_nats::jetstream::message::PublishMessage;
 use async_nats::jetstream::{AckKind, Message};
 use futures_util::StreamExt;
@@ -366,12 +365,7 @@ impl Worker {
                     return;
                 }
                 Err(error) => {
-                    let what = match error.kind() {
-                        PublishErrorKind::TimedOut => "it confirms no results".into(),
-                        PublishErrorKind::StreamNotFound => "the run's results are gone from it".into(),
-                        _ => format!("it takes no results: {error}"),
-                    };
-                    self.teller.trouble(&what);
+                    self.teller.trouble(&format!("it takes no results: {error}"));
                     sleep(pause(attempt)).await;
                 }
             }
