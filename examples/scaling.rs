@@ -334,52 +334,7 @@ impl Simulation {
             let Reverse((Time(time), _, event)) = self.events.pop().expect("the coordinator always has an event");
             now = time;
             self.is_offered = now >= begin;
-            match event {
-                Event::Ready(number) => {
-                    let worker = &mut self.workers[number];
-                    (worker.is_up, worker.idle, worker.held) = (true, self.cluster.cores, 0);
-                    worker.queue.clear();
-                    self.feed(number, now);
-                    self.drive(number, now);
-                }
-                Event::Played(number, life, job) if life == self.workers[number].life => {
-                    self.workers[number].idle += 1;
-                    self.jobs[job].left -= 1;
-                    if self.jobs[job].left == 0 {
-                        self.workers[number].held -= self.jobs[job].games.len().div_ceil(32);
-                        let arrival = self.send(now, costs.game_bytes * self.jobs[job].games.len() as f64);
-                        self.at(arrival, Event::Arrived(job));
-                        self.feed(number, now);
-                    }
-                    self.drive(number, now);
-                }
-                Event::Played(..) => {}
-                Event::Arrived(job) => self.inbox.push_back(job),
-                Event::Here(step, job) => {
-                    if let Some(step) = step {
-                        self.complete(step, None, now);
-                    }
-                    if let Some(job) = job {
-                        let by = Some(self.jobs[job].worker);
-                        for step in self.ledger.steps(self.jobs[job].games.clone()).expect("what was offered") {
-                            self.complete(step, by, now);
-                        }
-                    }
-                    self.work_here(now);
-                }
-                Event::Fails(number) => {
-                    self.failures += 1;
-                    let worker = &mut self.workers[number];
-                    (worker.life, worker.is_up) = (worker.life + 1, false);
-                    self.at(now + 60.0, Event::Returns(number));
-                    let fails = now + 60.0 + self.chance.exponential(self.cluster.failures);
-                    self.at(fails, Event::Fails(number));
-                }
-                Event::Returns(number) => {
-                    let ready = self.send(now, costs.weight_bytes) + costs.unpack;
-                    self.at(ready, Event::Ready(number));
-                }
-            }
+            self.happen(event, now);
         }
         let seconds = now + costs.after;
         let cores = self.cluster.workers * self.cluster.cores + self.cluster.coordinator;
@@ -390,6 +345,57 @@ impl Simulation {
             bytes: self.bytes / seconds,
             twice: (self.played as f64 - steps).max(0.0) / steps,
             failures: self.failures,
+        }
+    }
+
+    /// What an event does.
+    fn happen(&mut self, event: Event, now: f64) {
+        let costs = self.costs;
+        match event {
+            Event::Ready(number) => {
+                let worker = &mut self.workers[number];
+                (worker.is_up, worker.idle, worker.held) = (true, self.cluster.cores, 0);
+                worker.queue.clear();
+                self.feed(number, now);
+                self.drive(number, now);
+            }
+            Event::Played(number, life, job) if life == self.workers[number].life => {
+                self.workers[number].idle += 1;
+                self.jobs[job].left -= 1;
+                if self.jobs[job].left == 0 {
+                    self.workers[number].held -= self.jobs[job].games.len().div_ceil(32);
+                    let arrival = self.send(now, costs.game_bytes * self.jobs[job].games.len() as f64);
+                    self.at(arrival, Event::Arrived(job));
+                    self.feed(number, now);
+                }
+                self.drive(number, now);
+            }
+            Event::Played(..) => {}
+            Event::Arrived(job) => self.inbox.push_back(job),
+            Event::Here(step, job) => {
+                if let Some(step) = step {
+                    self.complete(step, None, now);
+                }
+                if let Some(job) = job {
+                    let by = Some(self.jobs[job].worker);
+                    for step in self.ledger.steps(self.jobs[job].games.clone()).expect("what was offered") {
+                        self.complete(step, by, now);
+                    }
+                }
+                self.work_here(now);
+            }
+            Event::Fails(number) => {
+                self.failures += 1;
+                let worker = &mut self.workers[number];
+                (worker.life, worker.is_up) = (worker.life + 1, false);
+                self.at(now + 60.0, Event::Returns(number));
+                let fails = now + 60.0 + self.chance.exponential(self.cluster.failures);
+                self.at(fails, Event::Fails(number));
+            }
+            Event::Returns(number) => {
+                let ready = self.send(now, costs.weight_bytes) + costs.unpack;
+                self.at(ready, Event::Ready(number));
+            }
         }
     }
 }

@@ -16,7 +16,7 @@ use super::meter::Meter;
 use super::session::{Session, start_threads};
 use crate::board::ScoredDiagram;
 use crate::eval::Evaluator;
-use crate::search::EndgameSolver;
+use crate::search::{Analysis, EndgameSolver};
 
 /// Solve endgames: the exact score with best play by both sides
 ///
@@ -98,24 +98,12 @@ impl SolveArguments {
             };
             on_own_threads(positions, at_once, solver, solve, |scored, (analysis, seconds)| {
                 (solved, nodes) = (solved + 1, nodes + analysis.nodes);
-                let empties = scored.diagram.position.empties();
-                let best = analysis.best.map_or("--".to_owned(), |square| square.to_string());
-                let score = self.score(analysis.discs());
-                if self.json.json {
-                    let (position, nodes) = (scored.diagram.to_string(), analysis.nodes);
-                    let score = if self.wld { json!(score) } else { json!(analysis.discs()) };
-                    let best = analysis.best.map(|square| square.to_string());
-                    let found = json!({
-                        "position": position, "empties": empties, "score": score, "move": best, "nodes": nodes, "seconds": seconds
-                    });
-                    meter.aside(|| write_json(&found, out))?;
-                } else {
-                    meter.aside(|| writeln!(out, "{empties}\t{score}\t{best}\t{}\t{seconds:.3}", analysis.nodes))?;
-                }
-                meter.show(solved, || format!("{empties} empties"));
+                meter.aside(|| self.write_solved(scored, &analysis, seconds, out))?;
+                meter.show(solved, || format!("{} empties", scored.diagram.position.empties()));
                 if let Some(known) = self.contradiction(scored, analysis.discs()) {
                     wrong += 1;
-                    meter.say(format_args!("position {solved}: {score} where the file says {known}"));
+                    let found = self.score(analysis.discs());
+                    meter.say(format_args!("position {solved}: {found} where the file says {known}"));
                 }
                 Ok(out.flush()?)
             })?;
@@ -133,6 +121,29 @@ impl SolveArguments {
         } else {
             Err(CliError::failure(format!("{wrong} scores differ from those in the file")))
         }
+    }
+
+    /// The row of a position.
+    fn write_solved(
+        &self,
+        scored: &ScoredDiagram,
+        analysis: &Analysis,
+        seconds: f64,
+        out: &mut dyn Write,
+    ) -> Result<(), CliError> {
+        let (empties, nodes) = (scored.diagram.position.empties(), analysis.nodes);
+        let score = self.score(analysis.discs());
+        let best = analysis.best.map(|square| square.to_string());
+        if self.json.json {
+            let position = scored.diagram.to_string();
+            let score = if self.wld { json!(score) } else { json!(analysis.discs()) };
+            let found = json!({
+                "position": position, "empties": empties, "score": score, "move": best, "nodes": nodes, "seconds": seconds
+            });
+            return write_json(&found, out);
+        }
+        let best = best.unwrap_or_else(|| "--".to_owned());
+        Ok(writeln!(out, "{empties}\t{score}\t{best}\t{nodes}\t{seconds:.3}")?)
     }
 
     fn score(&self, score: i32) -> String {

@@ -29,38 +29,7 @@ pub fn page(runs: &[Figures], reload: Option<u32>) -> String {
         one fit over all games of all gates.",
     ));
     add("<h2>Learning</h2>\n".to_owned());
-    add(figure(
-        &losses(runs),
-        "Root mean square error in discs on each generation's own positions, before they were learned.",
-    ));
-    add(figure(
-        &over_time(runs, "Error on new games, over time", "discs", |run, at| {
-            run.validation.iter().filter_map(|point| Some((point.hours, point.errors[at]?))).collect()
-        }),
-        "The same by number of empty squares.",
-    ));
-    add(figure(
-        &over_time(runs, "Slope on new games, over time", "slope", |run, at| {
-            run.validation.iter().filter_map(|point| Some((point.hours, point.slopes[at]?))).collect()
-        }),
-        "The slope of the line that predicts the labels of new games best from the values: above 1 where values are too small.",
-    ));
-    add(figure(
-        &held_out(runs),
-        "Root mean square error after each fit, on games that it did not learn, by number of empty squares.",
-    ));
-    add(figure(
-        &over_time(runs, "Loss on games held out, from fit to fit", "discs", |run, at| {
-            from_fit_to_fit(run, at, |fit| &fit.by_empties)
-        }),
-        "The same from fit to fit, at some numbers of empty squares.",
-    ));
-    add(figure(
-        &over_time(runs, "Slope on games held out, from fit to fit", "slope", |run, at| {
-            from_fit_to_fit(run, at, |fit| &fit.slopes)
-        }),
-        "The slope of the line that predicts their labels best from the values.",
-    ));
+    learning(runs).into_iter().for_each(&mut add);
     add("<h2>The best weights</h2>\n".to_owned());
     add(figure(&errors(runs), "Against the results of kept games: root mean square error of the static value."));
     add(figure(
@@ -84,6 +53,44 @@ pub fn page(runs: &[Figures], reload: Option<u32>) -> String {
     let json = serde_json::to_string(runs).expect("figures are plain data").replace('<', "\\u003c");
     add(format!("<script type=\"application/json\" id=\"data\">{json}</script>\n</body>\n</html>\n"));
     html
+}
+
+/// How the errors fell.
+fn learning(runs: &[Figures]) -> [String; 6] {
+    [
+        figure(
+            &losses(runs),
+            "Root mean square error in discs on each generation's own positions, before they were learned.",
+        ),
+        figure(
+            &over_time(runs, "Error on new games, over time", "discs", |run, at| {
+                run.validation.iter().filter_map(|point| Some((point.hours, point.errors[at]?))).collect()
+            }),
+            "The same by number of empty squares.",
+        ),
+        figure(
+            &over_time(runs, "Slope on new games, over time", "slope", |run, at| {
+                run.validation.iter().filter_map(|point| Some((point.hours, point.slopes[at]?))).collect()
+            }),
+            "The slope of the line that predicts the labels of new games best from the values: above 1 where values are too small.",
+        ),
+        figure(
+            &held_out(runs),
+            "Root mean square error after each fit, on games that it did not learn, by number of empty squares.",
+        ),
+        figure(
+            &over_time(runs, "Loss on games held out, from fit to fit", "discs", |run, at| {
+                from_fit_to_fit(run, at, |fit| &fit.by_empties)
+            }),
+            "The same from fit to fit, at some numbers of empty squares.",
+        ),
+        figure(
+            &over_time(runs, "Slope on games held out, from fit to fit", "slope", |run, at| {
+                from_fit_to_fit(run, at, |fit| &fit.slopes)
+            }),
+            "The slope of the line that predicts their labels best from the values.",
+        ),
+    ]
 }
 
 /// What can stand in text and attributes.
