@@ -100,10 +100,9 @@ impl SolveArguments {
                 (solved, nodes) = (solved + 1, nodes + analysis.nodes);
                 meter.aside(|| self.write_solved(scored, &analysis, seconds, out))?;
                 meter.show(solved, || format!("{} empties", scored.diagram.position.empties()));
-                if let Some(known) = self.contradiction(scored, analysis.discs()) {
+                if let Some(contradiction) = self.contradiction(scored, analysis.discs()) {
                     wrong += 1;
-                    let found = self.score(analysis.discs());
-                    meter.say(format_args!("position {solved}: {found} where the file says {known}"));
+                    meter.say(format_args!("position {solved}: {contradiction}"));
                 }
                 Ok(out.flush()?)
             })?;
@@ -155,9 +154,9 @@ impl SolveArguments {
         }
     }
 
-    /// The file's score, where it is to be checked and is another.
+    /// How the score contradicts the file's, where that is to be checked and is another.
     fn contradiction(&self, scored: &ScoredDiagram, score: i32) -> Option<String> {
         let (known, score) = (self.score(scored.score.filter(|_| self.check)?), self.score(score));
-        (known != score).then_some(known)
+        (known != score).then(|| format!("{score} where the file says {known}"))
     }
 }

@@ -98,14 +98,13 @@ impl Run<'_> {
         let games = GameFiles::open(std::slice::from_ref(&root), &config, &root, self.stop, &mut |_| ());
         let games = games.map_err(|error| TrainError::from(FitError::from(error)))?.ok_or(Halt::Stopped)?;
         let generation = self.state.progress.generation;
-        let needed = tunes || config.tree_depth > 0;
-        let at_hand = needed.then(|| WeightFile::new(self.state.learner.model(), self.provenance(generation)));
+        let at_hand = WeightFile::new(self.state.learner.model(), self.provenance(generation));
         let request = FitRequest {
             config: &config,
             patterns: &self.layout.set().clone(),
             games: &games,
-            from: at_hand.as_ref().filter(|_| tunes),
-            teacher: at_hand.as_ref().filter(|_| config.tree_depth > 0),
+            from: tunes.then_some(&at_hand),
+            teacher: (config.tree_depth > 0).then_some(&at_hand),
             checkpoint: &checkpoint,
             stop: self.stop,
         };
