@@ -364,6 +364,27 @@ fn other_games_or_another_configuration_do_not_go_on_with_a_fit() {
 }
 
 #[test]
+#[cfg(unix)]
+fn what_is_named_twice_is_learned_once() {
+    let folder = tempfile::tempdir().unwrap();
+    let directory = kept(folder.path());
+    let link = folder.path().join("latest");
+    std::os::unix::fs::symlink(&directory, &link).unwrap();
+    // Not a generation's file: somebody put it out of the way.
+    fs::copy(directory.join("games/00000001.fsg"), directory.join("games/old.fsg")).unwrap();
+    let mut told = Vec::new();
+    let mut on_event = |event: GameFilesEvent<'_>| {
+        if let GameFilesEvent::Again(path) = event {
+            told.push(path.to_owned());
+        }
+    };
+    let (paths, stop) = ([directory.clone(), link.clone(), directory.clone()], AtomicBool::new(false));
+    let games = GameFiles::open(&paths, &config(), folder.path(), &stop, &mut on_event).unwrap().unwrap();
+    assert_eq!((games.games, games.sha256), (3_000, open(std::slice::from_ref(&directory)).unwrap().sha256));
+    assert_eq!(told, [link, directory]);
+}
+
+#[test]
 fn games_that_are_none_are_told() {
     let folder = tempfile::tempdir().unwrap();
     let missing = open(&[folder.path().join("nothing")]).unwrap_err().to_string();
@@ -431,6 +452,7 @@ fn records_are_learned_beside_kept_games_and_alone() {
         GameFilesEvent::BadRecord { path, error } => told.push(format!("{}: {error}", path.display())),
         GameFilesEvent::Labelled { read, left_out, .. } => told.push(format!("{read} {left_out}")),
         GameFilesEvent::Games(_) | GameFilesEvent::Records { .. } => {}
+        GameFilesEvent::Again(path) => panic!("{}", path.display()),
     });
     let alone = alone.unwrap().unwrap();
     assert_eq!((alone.games, alone.records), (0, 651));

@@ -295,6 +295,14 @@ fn players_that_won_or_lost_everything_have_finite_ratings_and_others_none() {
     assert!(close(last, -400.0 * 39f64.log10(), 1e-6) && low.is_finite() && high < 0.0, "{last} {low} {high}");
     assert!(close(of(1).unwrap().0, 0.0, 1e-9));
     assert!(ratings.superiority(1, 2).unwrap() > 0.99);
+    // What says less is no surer: all points of a hundred pairs, and all but half a one.
+    let half_width = |last_pair| {
+        let results: Vec<_> =
+            (0..100).map(|opening| pair(0, 1, opening, if opening == 0 { last_pair } else { 4 })).collect();
+        let Estimate { low, high, .. } = Ratings::fit(2, 1, &results).elo(0).unwrap();
+        (high - low) / 2.0
+    };
+    assert!(half_width(4) > half_width(3) && half_width(3) > half_width(0), "{} {}", half_width(4), half_width(3));
     assert_eq!((of(3), of(4), of(5)), (None, None, None));
     assert_eq!((ratings.superiority(3, 4), ratings.difference(0, 5).is_some()), (None, false));
     let nobody = Ratings::fit(2, 1, &[]);

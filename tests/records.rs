@@ -318,7 +318,11 @@ fn records_are_converted() {
     // Without a result there is nothing to score positions by.
     let (done, text, bad) = converted(game.as_bytes(), Format::F5d6, Format::Egaroucid);
     assert_eq!((done.skipped, text.as_str(), bad), (1, "", 1));
-    let (done, text, _) = converted(FIRST.as_bytes(), Format::Ggf, Format::Obf);
+    // Nor if somebody gave up: who was ahead is known, and not by how much.
+    let (done, text, bad) = converted(FIRST.as_bytes(), Format::Ggf, Format::Obf);
+    assert_eq!((done.read, done.skipped, text.as_str(), bad), (1, 1, "", 1));
+    let agreed = FIRST.replace("+2.000:r", "+2.000:s");
+    let (done, text, _) = converted(agreed.as_bytes(), Format::Ggf, Format::Obf);
     assert_eq!((done.read, done.written), (1, 3));
     let scores: Vec<_> = lines::read_positions(text.as_bytes()).map(|scored| scored.unwrap().moves[0].1).collect();
     assert_eq!(scores, [2, -2, 2]);

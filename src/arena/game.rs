@@ -3,7 +3,7 @@
 use std::sync::atomic::{AtomicBool, Ordering::Relaxed};
 
 use super::player::{Player, PlayerError};
-use crate::board::{Diagram, IllegalMove, Side, Square, Transcript};
+use crate::board::{IllegalMove, Side, Square, Transcript};
 use crate::record::MoveNote;
 use crate::record::log::End;
 
@@ -99,7 +99,8 @@ pub fn play_game(
         }
         let square = match chosen {
             Ok(square) => square,
-            Err(error @ PlayerError::Broken(_)) => return Err(error),
+            // What cannot be started again would lose all games that are left.
+            Err(error @ (PlayerError::Broken(_) | PlayerError::Start { .. })) => return Err(error),
             Err(error) => break forfeit(error.into()),
         };
         let next = match diagram.try_play(square) {
@@ -115,15 +116,7 @@ pub fn play_game(
     let discs = match &forfeit {
         Some(Forfeit { side: Side::Black, .. }) => -64,
         Some(Forfeit { side: Side::White, .. }) => 64,
-        None => black_score(&diagram),
+        None => diagram.final_score_for_black(),
     };
     Ok(PlayedGame { moves, notes, discs, forfeit })
-}
-
-/// The result of a finished game in discs for black.
-fn black_score(diagram: &Diagram) -> i32 {
-    match diagram.side {
-        Side::Black => diagram.position.final_score(),
-        Side::White => -diagram.position.final_score(),
-    }
 }

@@ -165,7 +165,12 @@ impl GameLog {
             serde_json::to_writer(&mut text, &line).expect("plain data can be written as JSON");
             text.push(b'\n');
         }
-        self.file.write_all(&text).map_err(|source| self.error(source))
+        let written = self.file.metadata().and_then(|metadata| {
+            let whole = metadata.len();
+            // A line that stays half would make all that follows unreadable.
+            self.file.write_all(&text).inspect_err(|_| drop(self.file.set_len(whole)))
+        });
+        written.map_err(|source| self.error(source))
     }
 
     fn error(&self, source: io::Error) -> GameLogError {

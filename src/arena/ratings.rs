@@ -10,6 +10,8 @@
 //! - Where some players won every game against the others, no finite ratings fit best: then a pairing in which one side has no
 //!   point counts as if it had half a point, and [`Ratings::one_sided`] tells.
 
+use std::collections::BTreeSet;
+
 use super::stats::{Estimate, Z95, normal_distribution};
 
 /// Points of a pair of games.
@@ -137,6 +139,8 @@ struct Pairing {
     games: f64,
     /// The first player's.
     points: f64,
+    /// Whether these are half a point away from what they were, all or none.
+    is_corrected: bool,
 }
 
 impl Pairing {
@@ -162,8 +166,9 @@ impl Pairing {
             for b in a + 1..count {
                 let (games, points) = (games.get(a, b), points.get(a, b));
                 if games > 0.0 {
-                    let points = if one_sided { points.clamp(0.5, games - 0.5) } else { points };
-                    pairings.push(Self { players: [a, b], games, points });
+                    let corrected = if one_sided { points.clamp(0.5, games - 0.5) } else { points };
+                    let is_corrected = corrected != points;
+                    pairings.push(Self { players: [a, b], games, points: corrected, is_corrected });
                 }
             }
         }
@@ -239,30 +244,39 @@ impl System {
     /// The model's information matrix.
     fn information(&self, values: &[f64]) -> Matrix {
         let mut information = Matrix::zero(self.unknowns);
-        for pairing in &self.pairings {
-            let score = self.score(values, pairing.players);
-            let weight = pairing.games * score * (1.0 - score);
-            let [a, b] = pairing.players.map(|player| self.unknown[player]);
-            for i in [a, b].into_iter().flatten() {
-                *information.at(i, i) += weight;
-            }
-            if let (Some(a), Some(b)) = (a, b) {
-                *information.at(a, b) -= weight;
-                *information.at(b, a) -= weight;
-            }
-        }
+        self.pairings.iter().for_each(|pairing| self.add_information(&mut information, pairing, values, 1.0));
         information
     }
 
-    /// The covariance of the unknowns, from how openings differ.
+    /// Adds some times what a pairing has of the information matrix.
+    fn add_information(&self, matrix: &mut Matrix, pairing: &Pairing, values: &[f64], times: f64) {
+        let score = self.score(values, pairing.players);
+        let weight = times * pairing.games * score * (1.0 - score);
+        let [a, b] = pairing.players.map(|player| self.unknown[player]);
+        for i in [a, b].into_iter().flatten() {
+            *matrix.at(i, i) += weight;
+        }
+        if let (Some(a), Some(b)) = (a, b) {
+            *matrix.at(a, b) -= weight;
+            *matrix.at(b, a) -= weight;
+        }
+    }
+
+    /// The covariance of the unknowns, from how openings differ. Where all points of a pairing went one way nothing differs, which is no
+    /// proof that nothing would: its pairs count as coins, with the variance of the model.
     fn covariance(&self, values: &[f64], results: &[PairPoints]) -> Matrix {
         let mut sorted = results.to_vec();
         sorted.sort_by_key(|result| result.opening);
         let mut middle = Matrix::zero(self.unknowns);
+        let corrected = || self.pairings.iter().filter(|pairing| pairing.is_corrected);
+        let one_sided: BTreeSet<[usize; 2]> = corrected().map(|pairing| pairing.players).collect();
         let mut openings = 0.0;
         for group in sorted.chunk_by(|a, b| a.opening == b.opening) {
             let mut gradient = vec![0.0; self.unknowns];
-            for &PairPoints { players, half_points, .. } in group {
+            for &PairPoints { players: players @ [a, b], half_points, .. } in group {
+                if one_sided.contains(&[a.min(b), a.max(b)]) {
+                    continue;
+                }
                 let surplus = f64::from(half_points) / 2.0 - 2.0 * self.score(values, players);
                 self.spread(&mut gradient, players, surplus);
             }
@@ -273,6 +287,7 @@ impl System {
             }
             openings += 1.0;
         }
+        corrected().for_each(|pairing| self.add_information(&mut middle, pairing, values, 2.0));
         let information = self.information(values);
         for i in 0..self.unknowns {
             for j in 0..self.unknowns {

@@ -82,6 +82,12 @@ pub struct Diagram {
 }
 
 impl Diagram {
+    /// [`Position::final_score`] for black, whoever is to move.
+    pub fn final_score_for_black(&self) -> i32 {
+        let score = self.position.final_score();
+        if self.side == Side::Black { score } else { -score }
+    }
+
     /// The start of every game.
     pub const START: Self = Self { position: Position::START, side: Side::Black };
 

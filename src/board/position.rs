@@ -21,9 +21,6 @@ pub enum IllegalMove {
     /// No disc would be turned over.
     #[error("{0} turns no disc over")]
     NoFlips(Square),
-    /// A pass while there is a legal move.
-    #[error("a pass is only allowed without a legal move")]
-    PassWithMoves,
 }
 
 impl Position {
@@ -119,11 +116,6 @@ impl Position {
     #[inline]
     pub const fn pass(self) -> Self {
         Self { player: self.opponent, opponent: self.player }
-    }
-
-    /// [`Self::pass`], or an error where the player has a move.
-    pub fn try_pass(self) -> Result<Self, IllegalMove> {
-        if self.moves() == 0 { Ok(self.pass()) } else { Err(IllegalMove::PassWithMoves) }
     }
 
     /// Whether neither player has a move.

@@ -38,8 +38,10 @@ impl Base {
     pub fn batches(&mut self, mut damaged: Option<&mut Vec<Fault>>) -> Result<Batches, ReadError> {
         let length = self.length()?;
         let mut all = Batches { weights: self.weights.clone(), end: self.end, ..Batches::default() };
+        // How many weights are known by their numbers.
+        let mut known = MAX_WEIGHTS;
         while all.end < length {
-            match self.batch(all.end, length, &mut all) {
+            match self.batch(all.end, length, known, &mut all) {
                 Ok(Some(end)) => all.end = end,
                 Ok(None) => {
                     all.dropped = length - all.end;
@@ -48,6 +50,8 @@ impl Base {
                 Err(ReadError::Fault(fault)) if damaged.is_some() => {
                     let from = all.end + 1;
                     damaged.as_deref_mut().expect("just seen").push(fault);
+                    // It may have named some, which were counted by the batches after it.
+                    known = known.min(all.weights.len());
                     match self.next_batch(from, length)? {
                         Some(next) => all.end = next,
                         None => break,
@@ -59,8 +63,8 @@ impl Base {
         Ok(all)
     }
 
-    /// Reads a batch; answers with its end, or none if it was cut off and nothing follows.
-    fn batch(&mut self, start: u64, length: u64, all: &mut Batches) -> Result<Option<u64>, ReadError> {
+    /// Reads a batch; answers with its end, or none if it was cut off and nothing follows. Weights of numbers above `known` are unknown.
+    fn batch(&mut self, start: u64, length: u64, known: usize, all: &mut Batches) -> Result<Option<u64>, ReadError> {
         let Some((weights, content)) = self.whole_batch(start, length)? else {
             return self.cut_off(start, length).map(|()| None);
         };
@@ -71,8 +75,12 @@ impl Base {
         }
         let first = start + (BATCH_HEADER + names.len()) as u64;
         let records = content.as_chunks::<BYTES>().0.iter().enumerate();
-        let read: Vec<_> =
-            records.map(|(i, record)| decode(record, first + (i * BYTES) as u64)).collect::<Result<_, _>>()?;
+        let read = |(i, record)| {
+            let mut record = decode(record, first + (i * BYTES) as u64)?;
+            record.weights = if usize::from(record.weights) > known { 0 } else { record.weights };
+            Ok(record)
+        };
+        let read: Vec<_> = records.map(read).collect::<Result<_, ReadError>>()?;
         all.weights.extend(names.as_chunks().0);
         all.records.extend(read);
         Ok(Some(start + size))

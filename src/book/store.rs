@@ -40,6 +40,8 @@ pub struct Book {
     dropped: u64,
     /// Where the book may be changed.
     lock: Option<Lock>,
+    /// With more positions in `added` than this it is sorted.
+    sort_beyond: usize,
 }
 
 impl Book {
@@ -87,6 +89,7 @@ impl Book {
             path: path.to_owned(),
             base,
             added: BTreeMap::new(),
+            sort_beyond: MOST_ADDED,
             changed: BTreeSet::new(),
             new: 0,
             known_weights: weights.len(),
@@ -238,7 +241,11 @@ impl Book {
         self.dropped = 0;
         self.known_weights = self.weights.len();
         self.changed.clear();
-        if self.added.len() > MOST_ADDED { self.sort() } else { Ok(()) }
+        // There may be no room for a second copy of the book: then it grows unsorted for a while.
+        if self.added.len() > self.sort_beyond && self.sort().is_err() {
+            self.sort_beyond = self.added.len() + MOST_ADDED;
+        }
+        Ok(())
     }
 
     /// Commits, and sorts all into a new file that takes the place of the old one: equal books are equal bytes then.

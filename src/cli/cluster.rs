@@ -53,7 +53,9 @@ impl CoordinatorArguments {
         say: impl Fn(&str) + Send + Sync + 'static,
     ) -> Result<Option<ClusterGames>, CliError> {
         let Some(url) = &self.cluster else { return Ok(None) };
-        let name = run.file_name().map(|name| name.to_string_lossy().into_owned()).unwrap_or_default();
+        // `runs/latest` is a link: the run is called as what it leads to.
+        let target = run.canonicalize().unwrap_or_else(|_| run.to_owned());
+        let name = target.file_name().map(|name| name.to_string_lossy().into_owned()).unwrap_or_default();
         let directory = Some(run.to_owned());
         let request = ClusterRequest { broker: self.broker.address(url), run: name, directory };
         ClusterGames::start(request, move |news| say(&news.to_string())).map(Some).map_err(told)

@@ -56,7 +56,8 @@ pub struct FitArguments {
     #[arg(long, value_name = "N")]
     overlap: Option<u32>,
 
-    /// Megabytes for the positions that are in memory at a time; it decides which are learned together [default: 50]
+    /// Megabytes for the positions of games that are in memory at a time, beside which a teacher's trees take about as much; it decides
+    /// which are learned together [default: 50]
     #[arg(long, value_name = "MB", value_parser = clap::value_parser!(u32).range(1..=25_000))]
     memory: Option<u32>,
 
@@ -182,6 +183,7 @@ fn show_checked(meter: &mut Meter, event: GameFilesEvent<'_>) {
             meter.say(format_args!("{}: {left_out} of {read} records left out", path.display()));
         }
         GameFilesEvent::Labelled { .. } => {}
+        GameFilesEvent::Again(path) => meter.say(format_args!("{} is named twice and taken once", path.display())),
     }
 }
 

@@ -18,13 +18,13 @@ use super::openings::OpeningsArguments;
 use super::player::{PlayerChoice, Shelf};
 use super::session::{Session, start_threads};
 use super::signals::stop_on_signals;
+use super::strength::StrengthArguments;
 use super::with_book::WithBook;
 use crate::arena::{
     Ending, Estimate, Forfeit, GameLog, Guests, Hypothesis, Match, MatchReport, Pair, PairEvent, Sprt, Tally,
 };
 use crate::board::{Side, Transcript};
 use crate::record::log::{PlayerCard, Settings};
-use crate::search::Strength;
 
 /// Play two players against each other: pairs of games from equal openings, colours swapped
 ///
@@ -54,7 +54,7 @@ pub struct MatchArguments {
 #[derive(Args, Debug)]
 pub struct MatchOptions {
     #[command(flatten)]
-    strength: Strength,
+    strength: StrengthArguments,
 
     /// Pairs of games, at most one for each different opening: a repeated opening would prove nothing new
     #[arg(long, value_name = "N", default_value_t = 200, value_parser = clap::value_parser!(u32).range(1..=1_000_000))]
@@ -123,7 +123,8 @@ impl MatchOptions {
     pub fn run(self, players: &[PlayerChoice; 2], session: &Session, out: &mut dyn Write) -> Result<(), CliError> {
         let limits = self.external.limits(players.iter().any(PlayerChoice::speaks_nboard))?;
         let mut shelf = Shelf::with_book(self.book.as_deref(), self.learn, session);
-        let [first, second] = [&players[0], &players[1]].map(|player| player.load(self.strength, limits, &mut shelf));
+        let [first, second] =
+            [&players[0], &players[1]].map(|player| player.load(self.strength.strength(), limits, &mut shelf));
         let (first, second) = (first?, second?);
         if self.learn && !shelf.has_books() {
             return Err(CliError::Usage("--learn is for players with a book, and there is none".into()));
@@ -277,6 +278,9 @@ struct Recorder<'s> {
 
 impl Recorder<'_> {
     fn pair(&mut self, event: &PairEvent<'_>) {
+        if self.failure.is_some() {
+            return;
+        }
         let PairEvent { index, pair, .. } = *event;
         let new = index >= self.already;
         // Learned before it is in the log: whatever happens in between, it is played again, and no game is left unlearned.
@@ -286,7 +290,7 @@ impl Recorder<'_> {
             kept.context(|| "cannot keep the games".to_owned())
         });
         if let Err(error) = kept {
-            self.failure.get_or_insert(error);
+            self.failure = Some(error);
             self.stop.store(true, Relaxed);
         }
         for (game, forfeit) in pair.games.iter().enumerate().filter_map(|(i, game)| Some((i, game.forfeit.as_ref()?))) {

@@ -43,12 +43,12 @@ mod report;
 mod runs;
 mod screen;
 mod search;
-mod selectivity;
 mod serve;
 mod session;
 mod signals;
 mod solve;
 mod status;
+mod strength;
 mod train;
 mod with_book;
 #[cfg(feature = "cluster")]

@@ -351,7 +351,8 @@ impl<'s> TrainProgress<'s> {
         if seconds == 0.0 {
             return "no games played in this phase yet".to_owned();
         }
-        format!("{:.0} games/s, {} positions/s", games as f64 / seconds, count((positions as f64 / seconds) as u64))
+        let rate = |number: u64| count((number as f64 / seconds) as u64);
+        format!("{} games/s, {} positions/s", rate(games), rate(positions))
     }
 
     fn summary(&self) -> String {
@@ -479,7 +480,7 @@ mod tests {
             seconds,
         };
         progress.show(&batch(30, 4000, 1.0));
-        assert!(progress.rates().starts_with("4000 games/s"), "{}", progress.rates());
+        assert!(progress.rates().starts_with("4,000 games/s"), "{}", progress.rates());
         assert!(progress.state().starts_with("generation 31, phase 3 of 6"), "{}", progress.state());
         progress.at_hand = (0, 8192);
         progress.show(&batch(36, 100, 1.0));

@@ -42,8 +42,8 @@ impl ChoiceName {
 /// The options on a book that an engine plays by.
 #[derive(Args, Debug)]
 pub struct WithBookArguments {
-    /// Play by this book as long as it knows a move, and let it learn from each game that comes to its end: a line that was lost is not played
-    /// again while another is not proved to be lost. A book that does not exist is begun
+    /// Play by this book as long as it knows a move, and let it learn from each game that comes to its end: a line that lost is not
+    /// repeated until every alternative is proved to lose, too. A book that does not exist is begun
     #[arg(long, value_name = "FILE")]
     book: Option<PathBuf>,
 

@@ -24,7 +24,7 @@ pub struct WorkArguments {
     url: String,
 
     /// The run's name: that of its directory
-    #[arg(long, env = "FLIPSIDE_RUN_NAME", hide_env_values = true, value_name = "NAME", default_value = "latest")]
+    #[arg(long, env = "FLIPSIDE_RUN_NAME", hide_env_values = true, value_name = "NAME")]
     run: String,
 
     /// Seconds to wait for a broker or a run that is not there yet

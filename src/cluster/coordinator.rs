@@ -186,14 +186,20 @@ impl<E: Evaluator> Table<'_, E> {
         self.shared.wake.notify_one();
     }
 
-    fn complete(&self, step: usize, games: Vec<GameRecord>, by: Option<usize>) -> Completed {
+    fn complete(&self, step: usize, games: Vec<GameRecord>, by: Option<usize>) -> Option<Completed> {
         let digest = digest(&games);
         let first = self.with_ledger(|ledger| ledger.numbers(step).start);
         // Deflated here, whoever has played: machines may do it differently, and files are to be the same.
         let played = Played { frame: frame(first, &games), games };
-        let completed = self.with_ledger(|ledger| ledger.complete(step, digest, by, played, Instant::now()));
+        let mut state = lock(&self.shared.state);
+        let known = by.and_then(|worker| state.workers.get(&worker));
+        if known.is_some_and(|known| known.refused.is_some()) {
+            return None;
+        }
+        let generation = state.generation.as_mut().expect("there is one while it is played");
+        let completed = generation.ledger.complete(step, digest, by, played, Instant::now());
         self.shared.wake.notify_one();
-        completed
+        Some(completed)
     }
 
     /// Hands over what is next, if no other thread is about it.
@@ -285,7 +291,11 @@ impl<E: Evaluator> Table<'_, E> {
         let known = self.with_ledger(|ledger| ledger.digest(step));
         let is_in_doubt = known.is_some_and(|known| known != theirs);
         if !is_tried && !is_in_doubt {
-            return self.complete(step, games, Some(worker)) != Completed::Differs || self.settle(worker, step, theirs);
+            match self.complete(step, games, Some(worker)) {
+                Some(Completed::New | Completed::Same) => return true,
+                Some(Completed::Differs) => {}
+                None => return false,
+            }
         }
         self.settle(worker, step, theirs)
     }
@@ -302,7 +312,7 @@ impl<E: Evaluator> Table<'_, E> {
                 &format!("its games {} to {} are not those played here", numbers.start, numbers.end - 1),
             );
         }
-        if self.complete(step, games, None) == Completed::Differs {
+        if self.complete(step, games, None) == Some(Completed::Differs) {
             let wrong = self.with_ledger(|ledger| ledger.by(step));
             let reason =
                 format!("games {} to {} were others when they were played here", numbers.start, numbers.end - 1);

@@ -2,7 +2,7 @@
 
 use std::collections::{BTreeMap, VecDeque};
 use std::sync::{Arc, Condvar, Mutex};
-use std::time::{Duration, Instant, SystemTime, UNIX_EPOCH};
+use std::time::{Duration, Instant};
 
 use tokio::sync::Notify;
 
@@ -10,6 +10,7 @@ use super::ledger::Ledger;
 use super::news::{News, Teller};
 use super::wire::{Alive, Job, Proof};
 use crate::train::{Played, WorkerStatus, Workers};
+use crate::weights::unix_seconds;
 
 /// A worker that is not heard of for so long has gone.
 const SILENCE: Duration = Duration::from_secs(20);
@@ -118,7 +119,7 @@ impl State {
         let was_there = worker.last.is_some();
         worker.threads = alive.threads.clamp(1, 4096);
         worker.program = alive.program.clone();
-        worker.last_unix = unix_now();
+        worker.last_unix = unix_seconds();
         worker.last = (!alive.leaving).then(Instant::now);
         if worker.refused.is_none() && was_there == alive.leaving {
             let (name, threads, program) = (worker.name.clone(), worker.threads, worker.program.clone());
@@ -152,13 +153,8 @@ impl State {
             present: worker.last.is_some(),
             refused: worker.refused.clone(),
         };
-        Workers { at: unix_now(), workers: self.workers.values().map(status).collect() }
+        Workers { at: unix_seconds(), workers: self.workers.values().map(status).collect() }
     }
-}
-
-/// Seconds since 1970.
-fn unix_now() -> u64 {
-    SystemTime::now().duration_since(UNIX_EPOCH).map_or(0, |time| time.as_secs())
 }
 
 #[cfg(test)]

@@ -29,6 +29,8 @@ pub(super) struct Checkpoint {
     pub loss: PassLoss,
     /// By stage, what is learned of the block at hand; empty between two blocks.
     pub block: Vec<PassLoss>,
+    /// The samples of that block by their number of empties.
+    pub samples: Vec<u64>,
     /// By stage, each weight's numbers.
     #[serde(with = "blob::each")]
     pub cells: Vec<Vec<f32>>,
@@ -40,7 +42,7 @@ pub(super) struct Checkpoint {
 const CONTAINER: Container = Container {
     what: "flipside fit in progress",
     magic: *b"\x89FSP\r\n\x1a\n",
-    version: 3,
+    version: 4,
     limit: 1 << 30,
     packing: Packing::Plain,
 };

@@ -31,6 +31,8 @@ pub struct GameFiles {
 pub enum GameFilesEvent<'e> {
     /// The number of kept games checked so far.
     Games(u64),
+    /// A run or file that was named before, maybe by a link: it is taken once.
+    Again(&'e Path),
     /// A record that cannot be learned from; after the first twenty of a file they are only counted.
     BadRecord {
         /// The file.

@@ -1,5 +1,6 @@
 //! Finding and checking what there is to learn from.
 
+use std::collections::BTreeSet;
 use std::fs::{self, File};
 use std::io::{self, Read};
 use std::path::{Path, PathBuf};
@@ -19,7 +20,7 @@ use crate::storage::{hex, read_bounded};
 impl GameFiles {
     /// The games of runs (the files in their folder `games`, in the order of the generations), of files of kept games, and of files
     /// of records in any format that [`read`](crate::record::read) knows. Kept games of generations before the configuration's
-    /// first are left out.
+    /// first are left out, and what is named twice is taken once.
     ///
     /// All is read and checked; where a crash cut off the last frame of a file of kept games, the frames before it count. Records are
     /// labelled now, their samples kept in a temporary file in `folder`. `None` if `stop` was set before the end.
@@ -34,8 +35,11 @@ impl GameFiles {
         tell: &mut dyn FnMut(GameFilesEvent<'_>),
     ) -> Result<Option<Self>, GameFilesError> {
         let (mut kept, mut recorded) = (Vec::new(), Vec::new());
+        let mut named = BTreeSet::new();
         for path in paths {
-            if fs::metadata(path).map_err(GameFilesError::io(path))?.is_dir() {
+            if !named.insert(fs::canonicalize(path).map_err(GameFilesError::io(path))?) {
+                tell(GameFilesEvent::Again(path));
+            } else if fs::metadata(path).map_err(GameFilesError::io(path))?.is_dir() {
                 kept.extend(of_run(path)?);
             } else if holds_kept_games(path)? {
                 kept.push(path.clone());

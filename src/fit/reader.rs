@@ -42,15 +42,16 @@ impl<'g> Reader<'g> {
     pub fn next(&mut self) -> Result<Option<(u64, Chunk)>, GameFilesError> {
         let first = self.games + self.records;
         let left = self.all.records - self.records;
-        let records_lag = u128::from(self.records) * u128::from(self.all.games)
-            < u128::from(self.games) * u128::from(self.all.records);
-        if !(left > 0 && records_lag)
+        // Records that belong among the games so far.
+        let due = (u128::from(self.games) * u128::from(self.all.records)).div_ceil(u128::from(self.all.games.max(1)));
+        let behind = (due as u64).saturating_sub(self.records).min(left);
+        if behind == 0
             && let Some(games) = self.next_games(None)?
         {
             return Ok(Some((first, Chunk::Games(games))));
         }
         let (Some((folder, _)), Some(spool)) = (&self.all.spool, &mut self.spool) else { return Ok(None) };
-        let count = left.min(self.at_once as u64);
+        let count = if behind > 0 { behind } else { left }.min(self.at_once as u64);
         let records: Result<Vec<_>, _> = (0..count).map(|_| spool.next()).collect();
         self.records += count;
         let records = records.map_err(GameFilesError::io(folder))?;

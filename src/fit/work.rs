@@ -119,8 +119,8 @@ pub enum FitError {
     Games(#[from] GameFilesError),
     /// The checkpoint of another fit.
     #[error(
-        "{} belongs to a fit of other games, by another configuration or from other weights: remove it to begin anew, or give \
-         the command it belongs to", .0.display()
+        "{} belongs to a fit of other games, by another configuration, from other weights or by another version of the program: \
+         remove it to begin anew, or give the command it belongs to", .0.display()
     )]
     OtherFit(PathBuf),
     /// Reading or writing the checkpoint.
@@ -245,6 +245,7 @@ impl<'r> Work<'r> {
                     updates: 0,
                     loss: PassLoss::default(),
                     block: Vec::new(),
+                    samples: Vec::new(),
                     cells: Vec::new(),
                     hidden: Vec::new(),
                 };
@@ -317,6 +318,12 @@ impl<'r> Work<'r> {
     /// Learns a block, or the rest of one that was begun; false if it was told to stop meanwhile. Towards the end of all the work steps
     /// shrink to nothing.
     fn learn(&mut self, samples: &SampleSet, positions: u64) -> Result<bool, FitError> {
+        // Another version of the program may find other samples in a teacher's searches.
+        let counts: Vec<_> = (0..=60).map(|empties| samples.with_empties(empties).len() as u64).collect();
+        let before = std::mem::replace(&mut self.state.samples, counts);
+        if !self.state.block.is_empty() && before != self.state.samples {
+            return Err(FitError::OtherFit(self.request.checkpoint.to_owned()));
+        }
         let left = 1.0 - self.share() as f32;
         let scale = (left / self.request.config.anneal).min(1.0);
         let loss = self.learner.pass_in_parts(samples, scale, self.request.stop, &mut self.state.block)?;

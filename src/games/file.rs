@@ -47,7 +47,7 @@ pub enum GamesError {
     /// The file does not begin as it should.
     #[error("bytes 0 to 39 are not the header of a file of games: {0}")]
     Header(&'static str),
-    /// A frame that ends before its end, as a crash leaves it.
+    /// A frame that ends before its end, or nothing but zeros in its place, as a crash or a power cut leaves it.
     #[error("the frame at byte {at} was cut off")]
     Torn {
         /// Offset of the frame.
@@ -177,7 +177,9 @@ fn read_block(from: &mut impl Read, at: u64) -> Result<Option<Block>, GamesError
     let damaged = |reason: &str| GamesError::Damaged { at, reason: reason.to_owned() };
     let (first, count, length) = (word(4), word(8) as usize, word(12) as usize);
     if header[..4] != FRAME_MAGIC {
-        return Err(damaged("no frame begins there"));
+        // A power cut may leave zeros at the end of a file that grew.
+        let is_empty = header == [0; FRAME_HEADER] && is_zero(from);
+        return Err(if is_empty { GamesError::Torn { at } } else { damaged("no frame begins there") });
     }
     if count > MAX_GAMES || length > MAX_BLOCK {
         return Err(damaged("it claims to be larger than frames are"));
@@ -193,6 +195,18 @@ fn read_block(from: &mut impl Read, at: u64) -> Result<Option<Block>, GamesError
         return Err(damaged("its checksum is wrong"));
     }
     Ok(Some(Block { at, first, count, bytes }))
+}
+
+/// Whether nothing but zeros is left to read.
+fn is_zero(from: &mut impl Read) -> bool {
+    let mut buffer = [0; 4096];
+    loop {
+        match from.read(&mut buffer) {
+            Ok(0) => return true,
+            Ok(read) if buffer[..read].iter().all(|byte| *byte == 0) => {}
+            _ => return false,
+        }
+    }
 }
 
 /// A frame as it stands in the file, whole and undamaged.

@@ -1,21 +1,42 @@
-//! Where a run keeps its games: `RUN/games/*.fsg`.
+//! Where a run keeps its games: `RUN/games/NNNNNNNN.fsg` has those of generation N.
 
 use std::io;
 use std::path::{Path, PathBuf};
+
+/// The folder of a run's kept games.
+pub fn games_folder(run: &Path) -> PathBuf {
+    run.join("games")
+}
+
+/// The file of a generation's games.
+pub fn games_file(run: &Path, generation: u32) -> PathBuf {
+    games_folder(run).join(format!("{generation:08}.fsg"))
+}
 
 /// Whether a file is one of kept games, by its name.
 pub fn has_games_name(path: &Path) -> bool {
     path.extension().is_some_and(|extension| extension == "fsg")
 }
 
-/// The files of a run's kept games, in the order of the generations.
+/// The generations of which a run has a file of games, in order. Files of other names are none of them.
 ///
 /// # Errors
 /// The run's folder of games is not there or cannot be read.
+pub fn generations_of_run(run: &Path) -> io::Result<Vec<u32>> {
+    let mut generations = Vec::new();
+    for entry in games_folder(run).read_dir()? {
+        let path = entry?.path();
+        let number = path.file_stem().and_then(|stem| stem.to_str()?.parse().ok());
+        generations.extend(number.filter(|&generation| games_file(run, generation) == path));
+    }
+    generations.sort_unstable();
+    Ok(generations)
+}
+
+/// The files of a run's kept games, in the order of the generations.
+///
+/// # Errors
+/// See [`generations_of_run`].
 pub fn games_of_run(run: &Path) -> io::Result<Vec<PathBuf>> {
-    let entries: io::Result<Vec<_>> = run.join("games").read_dir()?.collect();
-    let mut files: Vec<_> = entries?.into_iter().map(|entry| entry.path()).collect();
-    files.retain(|path| has_games_name(path));
-    files.sort();
-    Ok(files)
+    Ok(generations_of_run(run)?.into_iter().map(|generation| games_file(run, generation)).collect())
 }

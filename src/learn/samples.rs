@@ -104,13 +104,6 @@ impl SampleSet {
         self.by_empties[sample.position.empties().min(60) as usize].push(sample);
     }
 
-    /// Adds all samples of another set after those of this one.
-    pub fn append(&mut self, other: &Self) {
-        for (samples, more) in self.by_empties.iter_mut().zip(&other.by_empties) {
-            samples.extend_from_slice(more);
-        }
-    }
-
     /// Number of samples.
     pub fn len(&self) -> usize {
         self.by_empties.iter().map(Vec::len).sum()

@@ -9,7 +9,7 @@ use super::engine::Engine;
 use super::line::ServeError;
 use super::listener::{Hurry, Listener};
 use super::sgf;
-use crate::board::{Diagram, Position, Side, Square, picture};
+use crate::board::{Diagram, Side, Square, picture};
 use crate::search::Limits;
 
 const COMMANDS: [&str; 19] = [
@@ -146,10 +146,8 @@ impl<E: Engine> Session<'_, E> {
             return;
         }
         self.learned = true;
-        let (black, white) = last.black_and_white();
-        let discs = Position { player: black, opponent: white }.final_score();
         let steps: Vec<_> = self.history.windows(2).filter_map(|pair| Some((pair[0], move_between(pair)?))).collect();
-        self.engine.learn(&steps, discs);
+        self.engine.learn(&steps, last.final_score_for_black());
     }
 
     fn undo(&mut self) -> Answer {
@@ -231,11 +229,7 @@ fn steps(now: &Diagram, side: Side, square: Option<Square>) -> Option<Vec<Diagra
 }
 
 fn parse_side(text: &str) -> Result<Side, String> {
-    match text.to_ascii_lowercase().as_str() {
-        "b" | "black" => Ok(Side::Black),
-        "w" | "white" => Ok(Side::White),
-        _ => Err("syntax error: expected a colour, b or w".into()),
-    }
+    text.parse().map_err(|_| "syntax error: expected a colour, b or w".into())
 }
 
 fn parse_move(text: &str) -> Result<Option<Square>, String> {

@@ -94,7 +94,7 @@ fn write_game(out: &mut impl Write, to: Format, game: &Game) -> Result<usize, Wr
     match to {
         Format::Ggf => ggf::write(out, game)?,
         Format::F5d6 => writeln!(out, "{}", game.transcript().ok_or(WriteError::Fault(Fault::NotFromStart))?)?,
-        _ if game.result.is_none() => return Err(WriteError::Fault(Fault::NoScore)),
+        _ if game.exact_discs().is_none() => return Err(WriteError::Fault(Fault::NoScore)),
         _ => return game.scored_positions().map(|position| write_position(out, to, &position)).sum(),
     }
     Ok(1)

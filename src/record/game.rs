@@ -162,17 +162,22 @@ impl Game {
 
     /// The result by the discs on the board, or `None` where the game is not over.
     pub fn score_on_board(&self) -> Option<GameResult> {
-        let discs = self.last.position.final_score();
-        let discs = if self.last.side == Side::Black { discs } else { -discs };
+        let discs = self.last.final_score_for_black();
         self.last.position.is_game_over().then_some(GameResult { discs, finish: Finish::Played })
     }
 
-    /// Each position with the move played in it, both scored by the game's result in discs for the side to move; nothing
-    /// where the result is unknown.
+    /// The result in discs for black: by the board where the game is over, else what the players agreed on. A game that somebody gave up
+    /// or lost on time has none.
+    pub fn exact_discs(&self) -> Option<i32> {
+        let result = self.score_on_board().or(self.result);
+        result.filter(|result| matches!(result.finish, Finish::Played | Finish::Agreed)).map(|result| result.discs)
+    }
+
+    /// Each position with the move played in it, both scored by [`Self::exact_discs`] for the side to move; nothing where there are none.
     pub fn scored_positions(&self) -> impl Iterator<Item = ScoredDiagram> {
-        self.result.into_iter().flat_map(|result| {
+        self.exact_discs().into_iter().flat_map(|discs| {
             self.steps().map(move |(diagram, square)| {
-                let score = if diagram.side == Side::Black { result.discs } else { -result.discs };
+                let score = if diagram.side == Side::Black { discs } else { -discs };
                 ScoredDiagram { diagram, score: Some(score), moves: vec![(square, score)] }
             })
         })

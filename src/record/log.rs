@@ -150,8 +150,7 @@ impl GameLine {
         let last = self.moves.last();
         let expected = match (self.end, last.side) {
             (End::Played, _) if !last.position.is_game_over() => return Err("the game is not played out".into()),
-            (End::Played, Side::Black) => last.position.final_score(),
-            (End::Played, Side::White) => -last.position.final_score(),
+            (End::Played, _) => last.final_score_for_black(),
             (_, Side::Black) => -64,
             (_, Side::White) => 64,
         };

@@ -10,7 +10,7 @@ use super::ratings::{Rating, ratings};
 use super::status::Status;
 use crate::board::Position;
 use crate::eval::{Accuracy, PatternEvaluator, accuracy, static_value, strongest_configurations};
-use crate::games::GamesReader;
+use crate::games::{GamesReader, games_file};
 use crate::pattern::Layout;
 use crate::train::{TrainError, TrainEvent};
 use crate::weights::WeightFile;
@@ -273,8 +273,7 @@ impl Weights {
 fn known_results(log: &RunLog) -> Vec<(Position, i32)> {
     let (mut known, mut games) = (Vec::new(), 0);
     for generation in (0..=log.generation()).rev() {
-        let path = log.directory.join("games").join(format!("{generation:08}.fsg"));
-        let Ok(mut reader) = GamesReader::open(&path) else { continue };
+        let Ok(mut reader) = GamesReader::open(&games_file(&log.directory, generation)) else { continue };
         while let Ok(Some(block)) = reader.next_block() {
             let Ok(frame) = block.decode() else { break };
             for game in &frame.games {

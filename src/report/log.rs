@@ -3,11 +3,12 @@
 use std::fs::{self, File};
 use std::io;
 use std::path::{Path, PathBuf};
-use std::time::{SystemTime, UNIX_EPOCH};
+use std::time::UNIX_EPOCH;
 
-use crate::games::GamesReader;
+use crate::games::{GamesReader, games_file};
 use crate::storage::{FileError, read_bounded};
 use crate::train::{Budget, TrainConfig, TrainError, TrainEvent, stored_config};
+use crate::weights::unix_seconds;
 
 /// Most bytes of `metrics.jsonl`.
 const METRICS_LIMIT: u64 = 1 << 30;
@@ -57,7 +58,7 @@ impl RunLog {
             bytes,
             at_hand: 0,
         };
-        log.at_hand = games_in(&directory.join("games").join(format!("{:08}.fsg", log.generation())));
+        log.at_hand = games_in(&games_file(directory, log.generation()));
         Ok(log)
     }
 
@@ -87,6 +88,13 @@ impl RunLog {
 
     /// Seconds of work, those since the last event included where it is at work.
     pub fn elapsed(&self) -> f64 {
+        let start = |event: &TrainEvent| match event {
+            TrainEvent::Start { elapsed, time, .. } if self.is_running && *time > 0 => Some((*elapsed, *time)),
+            _ => None,
+        };
+        if let Some((before, began)) = self.events.iter().rev().find_map(start) {
+            return before + unix_seconds().saturating_sub(began) as f64;
+        }
         let of = |event: &TrainEvent| match event {
             TrainEvent::Start { elapsed, .. }
             | TrainEvent::Learned { elapsed, .. }
@@ -95,11 +103,6 @@ impl RunLog {
         };
         self.events.iter().map(of).fold(0.0, f64::max)
     }
-}
-
-/// The present, in seconds since 1970.
-pub fn now() -> u64 {
-    SystemTime::now().duration_since(UNIX_EPOCH).map_or(0, |time| time.as_secs())
 }
 
 /// When a file of a folder was written last, and the bytes of all.

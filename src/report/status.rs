@@ -2,9 +2,10 @@
 
 use serde::Serialize;
 
-use super::log::{RunLog, now};
+use super::log::RunLog;
 use super::ratings::{Rating, ratings};
 use crate::train::{Budget, TrainEvent, WorkerStatus, Workers};
+use crate::weights::unix_seconds;
 
 /// What there is to say of a run at a glance.
 #[derive(Clone, Debug, Serialize)]
@@ -71,7 +72,7 @@ impl Status {
             budget: log.budget(),
             seconds_left: None,
             bytes: log.bytes,
-            seconds_since_sign: now().saturating_sub(log.last_sign),
+            seconds_since_sign: unix_seconds().saturating_sub(log.last_sign),
             workers: Workers::of_run(&log.directory).map_or(Vec::new(), |workers| workers.workers),
         };
         for event in &log.events {

@@ -24,4 +24,4 @@ pub use engine::Engine;
 pub use probcut::{NotCalibrated, Selectivity};
 pub use searcher::{Searcher, TreeNode};
 pub use stop::Limits;
-pub use strength::{Deviations, Strength, parse_selectivity};
+pub use strength::{Deviations, Strength};

@@ -140,7 +140,7 @@ fn new_temporary(folder: &Path) -> io::Result<NamedTempFile> {
 }
 
 /// Makes the renaming itself lasting; other systems than Unix do so by themselves or have no way to ask.
-fn sync_folder(folder: &Path) -> io::Result<()> {
+pub(super) fn sync_folder(folder: &Path) -> io::Result<()> {
     if cfg!(unix) { File::open(folder)?.sync_all() } else { Ok(()) }
 }
 

@@ -1,11 +1,11 @@
 //! What a job that lasts for hours does to its files, each step such that it can be tried again after it failed.
 
 use std::fs::{self, File};
-use std::io::{self, Write};
+use std::io::{self, Seek, SeekFrom, Write};
 use std::path::Path;
 use std::time::Duration;
 
-use super::atomic_write;
+use super::atomic::{atomic_write, folder_of, sync_folder};
 
 /// Changes to files. A step that failed leaves either what was there before, or something that the same step, tried again, puts
 /// right. Every method has the real thing as its default: [`LocalDisk`] is all of them, and a test may put failures before some.
@@ -24,10 +24,15 @@ pub trait Disk: Sync {
     /// # Errors
     /// The file system's. The file may then hold a part of the bytes.
     fn append(&self, path: &Path, at: u64, bytes: &[u8]) -> io::Result<u64> {
-        let mut file = File::options().create(true).append(true).open(path)?;
+        let mut file = File::options().create(true).truncate(false).write(true).open(path)?;
         let at = at.min(file.metadata()?.len());
         file.set_len(at)?;
+        file.seek(SeekFrom::Start(at))?;
         file.write_all(bytes)?;
+        if at == 0 {
+            // What is said of the bytes by `sync` is to hold for the name too.
+            sync_folder(folder_of(path))?;
+        }
         Ok(at + bytes.len() as u64)
     }
 

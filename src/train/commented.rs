@@ -80,8 +80,7 @@ fn begin(text: &mut String, key: &Key, with_comments: bool) {
 
 fn described(key: &Key, is_given: bool) -> String {
     let default = match key.default {
-        Some(default) if is_given => format!("; {default} where it is left out"),
-        Some(default) if !is_toml(default) => format!("; left out here: {default}"),
+        Some(default) if is_given || !is_toml(default) => format!("; if left out: {default}"),
         _ => String::new(),
     };
     format!("{} ({}{default})", key.text.trim_end_matches('.'), key.kind)

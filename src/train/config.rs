@@ -5,7 +5,7 @@ use std::mem::discriminant;
 use serde::{Deserialize, Serialize};
 
 use super::invalid::ConfigError;
-use super::keys::{check_part, check_table, check_whole};
+use super::keys::{Kind, check_part, check_table, check_whole};
 use crate::fit::FitConfig;
 use crate::learn::StepRule;
 use crate::pattern::PatternSet;
@@ -86,7 +86,8 @@ fn is_default<T: Default + PartialEq>(part: &T) -> bool {
     *part == T::default()
 }
 
-/// Recorded games and scored positions, learned before the first generation in the stages of the first phase.
+/// Recorded games and scored positions, learned before the first generation, in the stages of the first phase or of the weights that the
+/// run begins with.
 #[derive(Clone, PartialEq, Eq, Debug, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case", deny_unknown_fields)]
 pub struct RecordsConfig {
@@ -191,7 +192,7 @@ fn is_zero(number: &u32) -> bool {
 #[derive(Clone, Copy, PartialEq, Debug, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case", deny_unknown_fields)]
 pub struct GateConfig {
-    /// Generations from gate to gate; 0 for none but the last.
+    /// Generations from gate to gate; 0 for none but those after fits and at the end.
     pub every: u32,
     /// Pairs of games in each match.
     pub pairs: u32,
@@ -232,6 +233,18 @@ impl TrainConfig {
         let config: Self = merged.try_into()?;
         config.check().map_err(|(key, reason)| ConfigError::Key { file: origin(&key), key, reason })?;
         Ok(config)
+    }
+
+    /// Makes sure that a configuration that was made in code has no values that a file could not have.
+    pub(super) fn validate(&self) -> Result<(), ConfigError> {
+        match toml::Table::try_from(self) {
+            Ok(table) => Self::from_layers(&[table]).map(drop),
+            Err(_) => {
+                // The one number that can be too large for TOML.
+                let reason = format!("is {}: {} is expected", self.seed, Kind::Seed);
+                Err(ConfigError::Key { file: "the configuration".to_owned(), key: "seed".to_owned(), reason })
+            }
+        }
     }
 
     /// The configuration as TOML.
@@ -331,6 +344,10 @@ impl TrainConfig {
             fit.check().map_err(|error| ("fit".to_owned(), format!("has a value that makes no sense: {error}")))?;
             let same = discriminant(&fit.step) == discriminant(&self.step);
             require(same, "fit.step", "has another rule than `step`")?;
+            let tuned = fit.step.with_rate(self.tune.rate).check();
+            tuned.map_err(|(_, value, expected)| {
+                ("tune.rate".to_owned(), format!("is {value}: {expected} is expected"))
+            })?;
             require(self.keep_games, "keep-games", "is false, and weights are fitted to kept games")?;
         }
         if let Some(RecordsConfig { files, sha256, .. }) = &self.records {

@@ -9,6 +9,7 @@ use std::path::{Path, PathBuf};
 use std::time::Duration;
 
 use super::error::TrainError;
+use crate::games::{games_file, games_folder, generations_of_run};
 use crate::storage::{FileError, is_temporary, read_bounded};
 
 /// The marker: what makes a directory a run directory.
@@ -22,8 +23,6 @@ pub(super) const CHECKPOINT: &str = "checkpoint";
 pub(super) const PREVIOUS_CHECKPOINT: &str = "checkpoint.previous";
 /// What a fit needs to go on after a stop.
 pub(super) const FIT: &str = "fit.part";
-/// The folder of the journals.
-pub(super) const GAMES: &str = "games";
 
 /// How often a lock is tried.
 const ATTEMPTS: u32 = 5;
@@ -77,19 +76,16 @@ impl RunDirectory {
 
     /// A generation's journal.
     pub fn journal(&self, generation: u32) -> PathBuf {
-        self.file(GAMES).join(format!("{generation:08}.fsg"))
+        games_file(&self.path, generation)
     }
 
     /// The generations that have a journal, in order.
     pub fn journals(&self) -> Result<Vec<u32>, TrainError> {
-        let folder = self.file(GAMES);
-        let generation = |name: &str| name.strip_suffix(".fsg").filter(|digits| digits.len() == 8)?.parse().ok();
-        let mut generations: Vec<u32> = names(&folder)?.iter().filter_map(|name| generation(name)).collect();
-        // A name like `+0000001.fsg` is a number too, but none of ours.
-        generations.retain(|&generation| fs::symlink_metadata(self.journal(generation)).is_ok());
-        generations.sort_unstable();
-        generations.dedup();
-        Ok(generations)
+        let folder = games_folder(&self.path);
+        match generations_of_run(&self.path) {
+            Err(error) if error.kind() == io::ErrorKind::NotFound => absent(&folder).map(|()| Vec::new()),
+            found => found.map_err(TrainError::io(&folder)),
+        }
     }
 
     /// What only a run that has had a checkpoint leaves.
@@ -98,7 +94,7 @@ impl RunDirectory {
             names(&self.path)?.into_iter().filter(|name| [BEST, LAST, METRICS].contains(&&**name)).collect();
         found.sort();
         if !self.journals()?.is_empty() {
-            found.push(format!("{GAMES}/"));
+            found.push("games/".to_owned());
         }
         Ok(found)
     }

@@ -226,7 +226,7 @@ impl TrainEvent {
             Self::BadRecord { file, reason } => Some(format!("bad {file} {reason}")),
             Self::Records { file, .. } => Some(format!("records {file}")),
             Self::Learned { generation, .. } => Some(format!("learned {generation}")),
-            Self::Fitted { generation, games, .. } => Some(format!("fitted {generation} {games}")),
+            Self::Fitted { generation, games, loss, .. } => Some(format!("fitted {generation} {games} {loss}")),
             Self::Gate { generation, fitted, pairs, .. } => Some(format!("gate {generation} {fitted} {pairs:?}")),
             _ => None,
         }

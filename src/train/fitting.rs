@@ -1,16 +1,20 @@
 //! Fits to kept games: before a phase that wants one, and at the end of the run.
 
+use std::path::PathBuf;
 use std::time::Instant;
 
 use super::config::FitPlan;
 use super::directory::FIT;
 use super::error::TrainError;
 use super::event::TrainEvent;
+use super::journal;
 use super::keeper::Halt;
+use super::request::Budget;
 use super::run::Run;
 use super::state::{EncodedWeights, Progress, RunState};
-use crate::fit::{FitError, FitEvent, FitOutcome, FitRequest, GameFiles, fit};
+use crate::fit::{FitConfig, FitError, FitEvent, FitOutcome, FitRequest, GameFiles, fit};
 use crate::learn::Learner;
+use crate::storage::FileError;
 use crate::weights::{Provenance, WeightFile};
 
 impl Run<'_> {
@@ -21,7 +25,9 @@ impl Run<'_> {
             return Ok(());
         }
         if let Some(plan) = self.refit_to_come() {
-            let (weights, learner) = self.fit(&plan)?;
+            let (weights, learner) = self.fit(&plan, false)?;
+            // Of an earlier end: these are other weights.
+            (self.state.fitted, self.state.progress.gated) = (None, None);
             self.state.learner = learner;
             self.state.progress.updates = weights.provenance.samples;
             self.state.progress.refitted = Some(generation);
@@ -55,10 +61,11 @@ impl Run<'_> {
         if is_done { None } else { plan }
     }
 
-    /// How much later the run would end for the fit before the next generation. One that could be the last takes the time of that.
+    /// How much later the run would end for the fit before the next generation and the gate after it. One that could be the last takes
+    /// the time of that.
     pub(super) fn seconds_of_refit(&self) -> f64 {
         let plan = self.refit_to_come().filter(|plan| self.last_fit_to_come() != Some(*plan));
-        plan.map_or(0.0, |plan| self.seconds_of(&plan))
+        plan.map_or(0.0, |plan| self.seconds_of(&plan) + self.state.progress.pace.gate)
     }
 
     /// How long the last fit would take if the run ended now.
@@ -76,7 +83,7 @@ impl Run<'_> {
     /// Fits the weights that the run leaves.
     pub(super) fn fit_at_end(&mut self) -> Result<(), Halt> {
         let Some(plan) = self.last_fit_to_come() else { return Ok(()) };
-        let (weights, _) = self.fit(&plan)?;
+        let (weights, _) = self.fit(&plan, true)?;
         self.state.fitted = Some(EncodedWeights::from(weights));
         // The last gate may have measured another fit after as many generations, to fewer games.
         self.state.progress.gated = None;
@@ -90,12 +97,25 @@ impl Run<'_> {
         self.keeper.patiently(&checkpoint, |disk| disk.remove(&checkpoint))
     }
 
+    /// The journals of the generations that a fit learns. At the end of a run also those games of the next one that there was time
+    /// for, if the budget is one of time.
+    fn journals(&self, config: &FitConfig, at_end: bool) -> Result<Vec<PathBuf>, TrainError> {
+        let Progress { generation, games, .. } = self.state.progress;
+        let Budget { generations: most, games: most_games, .. } = self.budget;
+        let is_open = most.is_none_or(|most| generation < most) && most_games.is_none_or(|most| games < most);
+        let end = generation + u32::from(at_end && is_open);
+        let directory = &self.keeper.directory;
+        journal::check_owner(directory, &self.identity, config.first_generation)?;
+        let wanted = |generation: &u32| (config.first_generation..end).contains(generation);
+        Ok(directory.journals()?.into_iter().filter(wanted).map(|generation| directory.journal(generation)).collect())
+    }
+
     /// Fits weights to games kept so far.
-    fn fit(&mut self, &FitPlan { config, tunes }: &FitPlan) -> Result<(WeightFile, Learner), Halt> {
+    fn fit(&mut self, &FitPlan { config, tunes }: &FitPlan, at_end: bool) -> Result<(WeightFile, Learner), Halt> {
         let began = Instant::now();
         let root = self.keeper.directory.path().to_owned();
         let checkpoint = self.keeper.directory.file(FIT);
-        let games = GameFiles::open(std::slice::from_ref(&root), &config, &root, self.stop, &mut |_| ());
+        let games = GameFiles::open(&self.journals(&config, at_end)?, &config, &root, self.stop, &mut |_| ());
         let games = games.map_err(|error| TrainError::from(FitError::from(error)))?.ok_or(Halt::Stopped)?;
         let generation = self.state.progress.generation;
         let at_hand = WeightFile::new(self.state.learner.model(), self.provenance(generation));
@@ -120,8 +140,8 @@ impl Run<'_> {
             }
         };
         let mut outcome = fit(&request, &mut on_event);
-        if let Err(FitError::OtherFit(_)) = outcome {
-            // One that was stopped when there were fewer games, or by another configuration.
+        if let Err(FitError::OtherFit(_) | FitError::File(FileError::Format { .. })) = outcome {
+            // One that was stopped when there were fewer games or by another configuration, or a damaged one.
             disk.remove(&checkpoint).map_err(TrainError::io(&checkpoint))?;
             outcome = fit(&request, &mut on_event);
         }
@@ -135,9 +155,13 @@ impl Run<'_> {
             self.state.progress.pace.time_fit(seconds, positions, &config);
         }
         // What the fit was told stands in the run's configuration too.
-        let Provenance { origin, samples, .. } = weights.provenance;
+        let Provenance { origin, samples, games: learned, .. } = weights.provenance;
         let run = self.provenance(generation);
-        weights.provenance = Provenance { origin, samples: run.samples + samples, ..run };
+        // Those of a generation that there was no time to finish.
+        let of_generations =
+            (config.first_generation..generation).map(|number| self.configs.at(number).phase(number).games);
+        let more = learned.saturating_sub(of_generations.map(u64::from).sum());
+        weights.provenance = Provenance { origin, games: run.games + more, samples: run.samples + samples, ..run };
         if let Some((loss, held_out)) = last {
             self.keeper.tell(&TrainEvent::Fitted {
                 generation,

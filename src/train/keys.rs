@@ -70,10 +70,10 @@ pub const KEYS: &[Key] = keys! {
         "`fixed`: always `rate`. `decayed`: `rate` / (1 + visits / `half`), at least `floor`. `temporal-coherence`: `rate` times how much a \
          weight's errors agree. `ada-grad`: `rate` / root of the sum of squared errors.";
     "step.rate" Kind::Positive, None, "Share of the error, or for `ada-grad` discs.";
-    "step.half" Kind::Positive, Some("not with other rules"), "Only with `decayed`: visits of a weight after which its steps are half as large.";
-    "step.floor" Kind::Number(0.0, 1e9, "share of the error"), Some("not with other rules"), "Only with `decayed`: the smallest step.";
+    "step.half" Kind::Positive, Some("an error with `decayed`"), "Only with `decayed`: visits of a weight after which its steps are half as large.";
+    "step.floor" Kind::Number(0.0, 1e9, "share of the error"), Some("an error with `decayed`"), "Only with `decayed`: the smallest step.";
     "gate" Kind::Table, None, "When and how strength is measured: against the best weights so far and against `mobility`, at full width.";
-    "gate.every" Kind::Whole(0, u32::MAX, "generations"), None, "Generations from gate to gate; 0 for none but the last.";
+    "gate.every" Kind::Whole(0, u32::MAX, "generations"), None, "Generations from gate to gate; 0 for none but those after fits and at the end.";
     "gate.pairs" Kind::Whole(1, 100_000, "pairs of games"), None, "Pairs of games in each match.";
     "gate.depth" Kind::Whole(1, 20, "plies"), None, "Plies that the players look ahead.";
     "gate.exact-empties" Kind::Whole(0, 24, "empty squares"), None, "Empty squares from which on the players play exactly.";
@@ -85,10 +85,10 @@ pub const KEYS: &[Key] = keys! {
     "fit.stage-plies" Kind::Whole(1, 60, "plies"), Some("1; 6 with a hidden layer"), "Plies to a stage.";
     "fit.overlap" Kind::Whole(0, 60, "plies"), Some("2; 4 with a hidden layer"), "Plies before and after a stage that it learns from too.";
     "fit.anneal" Kind::Number(0.0, 1.0, "share of the work"), Some("0.3"), "The end of the work, over which steps shrink to nothing.";
-    "fit.block" Kind::Whole(1 << 12, 1 << 30, "positions"), Some("2097152"), "Positions in memory, 25 bytes each; they are learned together.";
+    "fit.block" Kind::Whole(1 << 12, 1 << 30, "positions"), Some("2097152"), "Positions of games in memory, 25 bytes each, and with `tree-depth` as much again for trees; they are learned together.";
     "fit.first-generation" Kind::Whole(0, u32::MAX, "generation"), Some("0"),
         "Games of earlier generations are left out, counted from 0: the first were played knowing nothing.";
-    "fit.hold-out" Kind::Whole(0, u32::MAX, "games"), Some("200"), "One game in N is not learned, to measure the loss on; 0 for none.";
+    "fit.hold-out" Kind::Whole(0, u32::MAX, "games"), Some("200"), "One game in N is not learned, to measure the loss on; 2 or more, or 0 for none.";
     "fit.exact-empties" Kind::Whole(0, 24, "empty squares"), Some("12"), "Positions of recorded games with at most N empty squares are solved.";
     "fit.record-importance" Kind::Number(0.0, 1.0, "share of a step"), Some("1.0"), "How much a position of a record counts beside one of self-play; above 0.";
     "fit.tree-depth" Kind::Whole(0, 8, "plies"), Some("0"),
@@ -99,16 +99,16 @@ pub const KEYS: &[Key] = keys! {
     "fit.loss" Kind::Table, Some("squared"), "What an error costs.";
     "fit.loss.kind" Kind::OneOf(&["squared", "huber", "cross-entropy"]), Some("squared"),
         "`squared`: its square. `huber`: its square, and from `beyond` on no more than in proportion. `cross-entropy`: that of the chances to win.";
-    "fit.loss.beyond" Kind::Positive, Some("none"), "Only with `huber`: the error in discs from which on it costs in proportion.";
-    "fit.loss.scale" Kind::Positive, Some("none"), "Only with `cross-entropy`: v discs win with a chance of (1 + tanh(v / scale)) / 2.";
+    "fit.loss.beyond" Kind::Positive, Some("an error with `huber`"), "Only with `huber`: the error in discs from which on it costs in proportion.";
+    "fit.loss.scale" Kind::Positive, Some("an error with `cross-entropy`"), "Only with `cross-entropy`: v discs win with a chance of (1 + tanh(v / scale)) / 2.";
     "fit.step" Kind::Table, Some("as below"), "As `step`, of the same rule.";
     "fit.step.rule" Kind::OneOf(RULES), Some("\"decayed\""), "As `step.rule`.";
     "fit.step.rate" Kind::Positive, Some("1.0"), "As `step.rate`.";
     "fit.step.half" Kind::Positive, Some("100.0"), "As `step.half`.";
     "fit.step.floor" Kind::Number(0.0, 1e9, "share of the error"), Some("0.0003"), "As `step.floor`.";
     "tune" Kind::Table, Some("as below"),
-        "How a fit goes on from weights with a hidden layer, before a phase with `hidden-layer = true` that follows another and at the end \
-         of one: as `fit`, but in small steps, over the games played with a layer.";
+        "How weights that have a hidden layer are fitted further, before a phase with `hidden-layer = true` that follows another and at the \
+         end of one. As `fit`, but from the weights at hand, in small steps, and only to games that were played with a layer.";
     "tune.epochs" Kind::Whole(1, 1000, "passes"), Some("2"), "Passes over the games.";
     "tune.rate" Kind::Positive, Some("0.08"), "In the place of `fit.step.rate`.";
     "events" Kind::Table, Some("none"), "What is written of events besides `metrics.jsonl`; it decides nothing of the weights.";

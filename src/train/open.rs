@@ -3,12 +3,12 @@
 use std::io::ErrorKind;
 use std::path::Path;
 use std::sync::Arc;
-use std::time::{Instant, SystemTime, UNIX_EPOCH};
+use std::time::Instant;
 
 use super::amend::{Configs, Marker};
 use super::checkpoint::{self, Resumed};
 use super::config::TrainConfig;
-use super::directory::{BEST, CHECKPOINT, CONFIG, GAMES, LAST, MARKER, METRICS, RunDirectory};
+use super::directory::{BEST, CHECKPOINT, CONFIG, LAST, MARKER, METRICS, RunDirectory};
 use super::error::TrainError;
 use super::event::TrainEvent;
 use super::identity::{Difference, Identity, hash_of};
@@ -20,13 +20,13 @@ use super::room::{self, Growth};
 use super::run::{Clock, LastCheckpoint, Run};
 use super::state::{Progress, RunState};
 use crate::eval::StageMap;
+use crate::games::games_folder;
 use crate::learn::Learner;
 use crate::pattern::Layout;
-use crate::storage::{FileError, read_text, remove_temporaries};
-use crate::weights::WeightFile;
+use crate::storage::{FileError, MAX_TOML_BYTES, read_text, remove_temporaries};
+use crate::weights::{WeightFile, unix_seconds};
 
-/// Limits in bytes of a configuration, of metrics, and of a weight file.
-const CONFIG_LIMIT: u64 = 1 << 20;
+/// Limits in bytes of metrics and of a weight file.
 const METRICS_LIMIT: u64 = 1 << 30;
 const WEIGHTS_LIMIT: u64 = 1 << 30;
 
@@ -41,9 +41,14 @@ struct Kept {
 /// Begins a run, or goes on with the one that is there, and tells of it.
 pub(super) fn open<'r>(request: &TrainRequest<'r>, sink: Sink<'r>) -> Result<Run<'r>, Halt> {
     let began = Instant::now();
+    request.config.validate().map_err(TrainError::from)?;
     let set = request.config.pattern_set().map_err(TrainError::from)?;
     let layout = Arc::new(Layout::new(&set).map_err(TrainError::from)?);
-    let config = records::with_checksums(request.config)?;
+    let config = match request.resume {
+        // Its records may be learned, and their files be gone.
+        Resume::Stored => request.config.clone(),
+        Resume::Never | Resume::Same => records::with_checksums(request.config)?,
+    };
     let wanted =
         Identity { config: config.to_toml(), patterns: hash_of(&set), parent: request.from.map(WeightFile::hash) };
     let directory = RunDirectory::open(request.directory)?;
@@ -93,7 +98,7 @@ pub fn stored_config(directory: &Path) -> Result<TrainConfig, TrainError> {
         return Err(TrainError::NoRun(directory.to_owned()));
     }
     let path = directory.join(CONFIG);
-    let text = match read_text(&path, "configuration", CONFIG_LIMIT) {
+    let text = match read_text(&path, "configuration", MAX_TOML_BYTES) {
         Ok(text) => text,
         Err(FileError::Io { source, .. }) if source.kind() == ErrorKind::NotFound => {
             let directory = RunDirectory::open(directory)?;
@@ -224,7 +229,7 @@ fn check_config(directory: &RunDirectory, configs: &Configs) -> Result<bool, Tra
         return Ok(false);
     }
     let path = directory.file(CONFIG);
-    let Some(bytes) = directory.read(CONFIG, "configuration", CONFIG_LIMIT)? else { return Ok(false) };
+    let Some(bytes) = directory.read(CONFIG, "configuration", MAX_TOML_BYTES)? else { return Ok(false) };
     let broken = |reason: String| TrainError::ConfigBroken { path: path.clone(), reason };
     let text = String::from_utf8(bytes).map_err(|error| broken(error.to_string()))?;
     let found = text.parse().map_err(|error: toml::de::Error| broken(error.to_string()))?;
@@ -277,7 +282,8 @@ impl Run<'_> {
             let marker = Marker::new(&self.identity, self.configs.amendments());
             self.keeper.replace(MARKER, &marker.to_bytes())?;
         }
-        let folders = [self.keeper.directory.path().to_owned(), self.keeper.directory.file(GAMES)];
+        let run = self.keeper.directory.path();
+        let folders = [run.to_owned(), games_folder(run)];
         for folder in &folders {
             let made = std::fs::create_dir_all(folder).and_then(|()| remove_temporaries(folder));
             made.map_err(TrainError::io(folder))?;
@@ -311,7 +317,7 @@ impl Run<'_> {
             elapsed: self.clock.earlier,
             baseline: progress.baseline,
             budget: self.budget,
-            time: SystemTime::now().duration_since(UNIX_EPOCH).map_or(0, |time| time.as_secs()),
+            time: unix_seconds(),
         })?;
         let changes: Vec<_> = self.configs.changes().collect();
         changes

@@ -49,10 +49,13 @@ impl Run<'_> {
     pub(super) fn learn_records(&mut self) -> Result<(), Halt> {
         let Some(config) = self.config.records.clone() else { return Ok(()) };
         let done = self.state.progress.records.files as usize;
-        for file in &config.files[done..] {
+        for (file, wanted) in config.files.iter().zip(&config.sha256).skip(done) {
             let first = self.state.progress.records.read;
             let mut began = Instant::now();
             let bytes = contents(Path::new(file))?;
+            if hex(&Sha256::digest(&bytes)) != *wanted {
+                return Err(TrainError::OtherRecords(file.into()).into());
+            }
             let mut records =
                 RecordFile::new(Path::new(file), &bytes, first, config.exact_empties).map_err(TrainError::from)?;
             read_lessons(&mut records, self.stop, |lesson| {

@@ -27,14 +27,25 @@ pub(super) fn of_state(config: &TrainConfig, layout: &Layout) -> u64 {
     3 * (cells + weights) + 4 * weights + of_fits
 }
 
-/// Bytes of the games that are still to be played and kept, as far as a number of games or generations limits them.
+/// Bytes of the games that are still to be played and kept, where a number of games or generations alone says how many.
 pub(super) fn of_games(config: &TrainConfig, budget: &Budget, progress: &Progress) -> u64 {
-    let left = |generations: u32| -> u64 {
-        (progress.generation..generations).map(|generation| u64::from(config.phase(generation).games)).sum()
-    };
+    if !config.keep_games || budget.seconds.is_some() {
+        return 0;
+    }
+    let left = |end: u32| games_between(config, progress.generation, end);
     let limits = [budget.games.map(|games| games.saturating_sub(progress.games)), budget.generations.map(left)];
-    let games = limits.into_iter().flatten().min().unwrap_or(0);
-    if config.keep_games { GAME.saturating_mul(games) } else { 0 }
+    GAME.saturating_mul(limits.into_iter().flatten().min().unwrap_or(0))
+}
+
+/// Games of the generations from `next` on and before `end`.
+fn games_between(config: &TrainConfig, mut next: u32, end: u32) -> u64 {
+    let mut games = 0u64;
+    while next < end {
+        let of_phase = config.left_of_phase(next).unwrap_or(u32::MAX).min(end - next);
+        games = games.saturating_add(u64::from(of_phase) * u64::from(config.phase(next).games));
+        next += of_phase;
+    }
+    games
 }
 
 /// How fast the kept games of a phase grow, with all that comes between its generations.
@@ -106,6 +117,27 @@ mod tests {
         // Of each weight five rows of eight bytes in weights, and of nine floats in checkpoints; none for an engine's set.
         let rows = 5 * classic.weights() as u64;
         assert_eq!(with, [without[0] + rows * (7 * 8 + 5 * 36), without[1]]);
+    }
+
+    #[test]
+    fn games_take_the_room_that_their_number_says() {
+        let mut config = TrainConfig::from_layers(&[PRESETS[1].1.parse().unwrap()]).unwrap();
+        let needed = |config: &TrainConfig, budget: &Budget, generation| {
+            of_games(config, budget, &Progress { generation, ..Progress::default() })
+        };
+        for (generation, end) in [(0, 100), (10, 13), (30, 200), (70, 71), (5, 5), (9, 3)] {
+            let budget = Budget { generations: Some(end), ..Budget::default() };
+            let games: u64 = (generation..end).map(|generation| u64::from(config.phase(generation).games)).sum();
+            assert_eq!(needed(&config, &budget, generation), GAME * games);
+            let fewer = Budget { games: Some(1000), ..budget };
+            assert_eq!(needed(&config, &fewer, generation), GAME * games.min(1000));
+            // Time may be over long before.
+            assert_eq!(needed(&config, &Budget { seconds: Some(60.0), ..budget }, generation), 0);
+        }
+        let endless = Budget { generations: Some(u32::MAX), ..Budget::default() };
+        assert!(needed(&config, &endless, 0) > GAME * u64::from(u32::MAX));
+        config.keep_games = false;
+        assert_eq!(needed(&config, &endless, 0), 0);
     }
 
     #[test]

@@ -207,8 +207,9 @@ impl Run<'_> {
         let progress = &mut self.state.progress;
         progress.gated = Some(stand);
         progress.baseline = Some(baseline);
-        progress.pace.gate = began.elapsed().as_secs_f64();
-        let seconds = progress.pace.gate;
+        let seconds = began.elapsed().as_secs_f64();
+        // Of two matches: a run's first gate has one.
+        progress.pace.gate = if best.is_some() { seconds } else { 2.0 * seconds };
         let fitted = stand.fitted;
         self.keeper.tell(&TrainEvent::Gate { generation, fitted, best, baseline, pairs, promoted, seconds })?;
         if promoted {

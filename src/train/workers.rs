@@ -1,12 +1,12 @@
 //! Who works for a run on many machines, as the run's directory has it for people to read.
 
 use std::path::Path;
-use std::time::{SystemTime, UNIX_EPOCH};
 
 use serde::{Deserialize, Serialize};
 
 use super::directory::MARKER;
 use crate::storage::{Disk, LocalDisk, read_bounded};
+use crate::weights::unix_seconds;
 
 const FILE: &str = "workers.json";
 
@@ -41,8 +41,7 @@ pub struct WorkerStatus {
 impl WorkerStatus {
     /// Seconds since it was last heard of.
     pub fn seconds_since_sign(&self) -> u64 {
-        let now = SystemTime::now().duration_since(UNIX_EPOCH).map_or(0, |time| time.as_secs());
-        now.saturating_sub(self.last_sign)
+        unix_seconds().saturating_sub(self.last_sign)
     }
 }
 

@@ -2,6 +2,11 @@
 
 use std::time::{SystemTime, UNIX_EPOCH};
 
+/// The present in seconds since 1970.
+pub fn unix_seconds() -> u64 {
+    SystemTime::now().duration_since(UNIX_EPOCH).map_or(0, |time| time.as_secs())
+}
+
 /// A time as RFC 3339 in UTC to the second, `2026-07-29T18:04:05Z`. Years 1970 to 9999; earlier times give 1970's first second.
 ///
 /// Civil date from a day count: Howard Hinnant, "chrono-Compatible Low-Level Date Algorithms", 2013.

@@ -3,5 +3,5 @@
 mod date;
 mod file;
 
-pub use date::{rfc3339, source_date};
+pub use date::{rfc3339, source_date, unix_seconds};
 pub use file::{Provenance, WeightFile};

@@ -225,6 +225,31 @@ fn weights_keep_their_names_without_header_and_index() {
     }
 }
 
+/// Weights are known by their number, and a batch that is lost may have named some.
+#[test]
+fn names_of_weights_after_a_lost_batch_are_not_made_up() {
+    let (_folder, path) = place();
+    let mut ends = Vec::new();
+    for weights in [7, 8, 9] {
+        let mut book = Book::edit_or_create(&path).unwrap();
+        let game = &random_games(1, weights)[0];
+        learn_game(&mut book, &game.steps(), black_discs(game), &mut searcher(1), &[weights as u8; 32], &NEVER)
+            .unwrap();
+        ends.push(fs::metadata(&path).unwrap().len() as usize);
+    }
+    let mut bytes = fs::read(&path).unwrap();
+    bytes[ends[0] + 300] ^= 1;
+    fs::write(&path, bytes).unwrap();
+    fix(&path).unwrap();
+    let mut book = Book::open(&path).unwrap();
+    for (seed, names) in [(7, [[7; 32]]), (9, [[0; 32]])] {
+        let position = random_games(1, seed)[0].steps()[30].0.position;
+        let number = usize::from(book.get(position).unwrap().unwrap().weights);
+        let name = if number == 0 { [0; 32] } else { book.weights()[number - 1] };
+        assert_eq!([name], names, "{seed}");
+    }
+}
+
 #[test]
 fn positions_out_of_order_are_left_out() {
     let (_folder, path) = place();

@@ -268,6 +268,17 @@ fn what_edax_gets_is_as_it_wants_it() {
     drop(book);
     let bytes = exported(&path, BookFormat::Edax);
     assert!(edax_accepts(&bytes) > 700);
+    // Positions before a pass link to those after it.
+    let early_pass = |game: &Transcript| game.steps().windows(2).take(51).any(|pair| pair[0].0.side == pair[1].0.side);
+    let games: Vec<_> = random_games(2000, 3).into_iter().filter(early_pass).take(20).collect();
+    assert!(games.len() > 5);
+    let passes = folder.path().join("passes.fsb");
+    let mut book = Book::edit_or_create(&passes).unwrap();
+    for game in &games {
+        learn_game(&mut book, &game.steps(), black_discs(game), &mut searcher(1), &WEIGHTS, &NEVER).unwrap();
+    }
+    drop(book);
+    assert!(edax_accepts(&exported(&passes, BookFormat::Edax)) > 100);
     // What was not searched says nothing, and its parents do without it.
     let mut out = Vec::new();
     let mut book = Book::open(&path).unwrap();

@@ -9,8 +9,8 @@ use super::support::*;
 
 /// What a worker says that cannot begin.
 fn refused(arguments: &[&str], code: i32) -> String {
-    let mut command = flipside(&["work", "--wait", "0"]);
-    let output = command.args(arguments).output().unwrap();
+    let run: &[&str] = if arguments.contains(&"--run") { &[] } else { &["--run", "tonight"] };
+    let output = flipside(&["work", "--wait", "0"]).args(run).args(arguments).output().unwrap();
     let said = String::from_utf8(output.stderr).unwrap();
     assert_eq!(output.status.code(), Some(code), "{said}");
     said

@@ -1,5 +1,6 @@
 //! Fits in the course of a run.
 
+use std::fs;
 use std::path::Path;
 use std::sync::Mutex;
 use std::sync::atomic::{AtomicBool, Ordering::Relaxed};
@@ -93,6 +94,53 @@ fn weights_with_a_hidden_layer_play_and_go_on_from_what_they_know() {
     assert_eq!(trained(&config, engine.path(), FIVE, note), Outcome::Finished);
     assert_eq!(*found.lock().unwrap(), [(2, 200), (3, 400), (5, 800)]);
     assert!(!has_layer(engine.path()));
+}
+
+#[test]
+fn a_fit_learns_the_games_that_were_played_before_it() {
+    let config = small(config());
+    let [undisturbed, other] = [(); 2].map(|()| tempfile::tempdir().unwrap());
+    assert_eq!(trained(&config, undisturbed.path(), FIVE, never), Outcome::Finished);
+    // As it is where an older checkpoint was put back: there are games of generations that are still to come.
+    let before_fit = |event: &TrainEvent| matches!(event, TrainEvent::Learned { generation: 2, .. });
+    assert_eq!(trained(&config, other.path(), FIVE, before_fit), Outcome::Stopped);
+    let journal = |name: &str| Path::new("games").join(name);
+    for (from, to) in [("00000004.fsg", "00000004.fsg"), ("00000001.fsg", "of-old.fsg")] {
+        fs::copy(undisturbed.path().join(journal(from)), other.path().join(journal(to))).unwrap();
+    }
+    assert_eq!(trained(&config, other.path(), FIVE, never), Outcome::Finished);
+    assert_eq!(weights(other.path()), weights(undisturbed.path()));
+}
+
+#[test]
+fn a_damaged_fit_is_begun_anew() {
+    let config = small(config());
+    let [undisturbed, stopped] = [(); 2].map(|()| tempfile::tempdir().unwrap());
+    assert_eq!(trained(&config, undisturbed.path(), FIVE, never), Outcome::Finished);
+    let in_fit = |event: &TrainEvent| matches!(event, TrainEvent::Fitting { .. });
+    assert_eq!(trained(&config, stopped.path(), FIVE, in_fit), Outcome::Stopped);
+    let part = stopped.path().join("fit.part");
+    let mut bytes = fs::read(&part).unwrap();
+    bytes.pop();
+    fs::write(&part, bytes).unwrap();
+    assert_eq!(trained(&config, stopped.path(), FIVE, never), Outcome::Finished);
+    assert_eq!(weights(stopped.path()), weights(undisturbed.path()));
+}
+
+#[test]
+fn a_run_that_ended_where_a_phase_begins_is_fitted_for_that() {
+    let mut config = small(config());
+    config.fit = config.fit.map(|fit| FitConfig { hidden_layer: true, ..fit });
+    let [undisturbed, ended] = [(); 2].map(|()| tempfile::tempdir().unwrap());
+    assert_eq!(trained(&config, undisturbed.path(), FIVE, never), Outcome::Finished);
+    assert_eq!(trained(&config, ended.path(), Budget { generations: Some(3), ..FIVE }, never), Outcome::Finished);
+    assert_eq!(trained(&config, ended.path(), FIVE, never), Outcome::Finished);
+    assert_eq!(weights(ended.path()).0, weights(undisturbed.path()).0);
+    // With a layer at the end, and without for what came then: two fits, each of them measured.
+    let metrics = fs::read_to_string(ended.path().join("metrics.jsonl")).unwrap();
+    let of_three = |event: &str| metrics.lines().filter(|line| line.contains(event)).count();
+    assert_eq!(of_three("\"event\":\"fitted\",\"generation\":3"), 2, "{metrics}");
+    assert_eq!(of_three("\"event\":\"gate\",\"generation\":2,\"fitted\":true"), 2, "{metrics}");
 }
 
 #[test]

@@ -21,7 +21,7 @@ use flipside::learn::RecordFileError;
 use flipside::record::{Format, convert};
 use flipside::train::{
     BadGames, Budget, GameJob, GameSource, GateConfig, LocalGames, OnGames, Outcome, Played, RecordsConfig, Resume,
-    TrainConfig, TrainError, TrainEvent, TrainRequest, train,
+    TrainConfig, TrainError, TrainEvent, TrainRequest, stored_config, train,
 };
 use flipside::weights::WeightFile;
 use rand::SeedableRng;
@@ -262,10 +262,35 @@ fn records_are_learned_first_and_belong_to_the_run() {
     assert!(matches!(error, TrainError::RecordsChanged(_)), "{error}");
     let error = train(&request(&with_checksums, &directory, &stop), &mut |_| ()).unwrap_err();
     assert!(matches!(&error, TrainError::OtherRecords(file) if *file == positions), "{error}");
+    // What is learned is not needed any more.
+    fs::remove_file(&positions).unwrap();
+    let stored = stored_config(&directory).unwrap();
+    stop.store(false, Relaxed);
+    let resumed = TrainRequest { resume: Resume::Stored, ..request(&stored, &directory, &stop) };
+    assert_eq!(train(&resumed, &mut |_| ()).unwrap(), Outcome::Finished);
     fs::write(&positions, "f5\n").unwrap();
     stop.store(false, Relaxed);
     let error = train(&request(&config, &folder.path().join("new"), &stop), &mut |_| ()).unwrap_err();
     assert!(matches!(&error, TrainError::Records(RecordFileError::NoLesson { .. })), "{error}");
+}
+
+#[test]
+fn a_configuration_made_in_code_is_checked_as_one_in_a_file_is() {
+    let (folder, stop) = (tempfile::tempdir().unwrap(), AtomicBool::new(false));
+    let tuned = |mut config: TrainConfig| {
+        config.tune.rate = f32::INFINITY;
+        config
+    };
+    for (config, key) in [
+        (TrainConfig { window: 0, ..config() }, "window"),
+        (TrainConfig { phases: Vec::new(), ..config() }, "phases"),
+        (TrainConfig { seed: u64::MAX, ..config() }, "seed"),
+        (tuned(config()), "tune.rate"),
+    ] {
+        let error = train(&request(&config, folder.path(), &stop), &mut |_| ()).unwrap_err();
+        assert!(matches!(error, TrainError::Config(_)) && error.to_string().contains(key), "{error}");
+        assert_eq!(snapshot(folder.path()), []);
+    }
 }
 
 #[test]

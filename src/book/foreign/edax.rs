@@ -89,7 +89,7 @@ fn write_position(linked: &Linked, level: u8, out: &mut dyn Write) -> std::io::R
     put(record.position, games, value, level, &links, leaf, out)?;
     if let Some(before) = before_pass(record.position) {
         let games = [games[2], games[1], games[0]];
-        put(before, games, -value, level, &[(value, PASS)], (NO_SCORE, NO_MOVE), out)?;
+        put(before, games, -value, level, &[(-value, PASS)], (NO_SCORE, NO_MOVE), out)?;
     }
     Ok(())
 }

@@ -7,7 +7,7 @@ use clap::Args;
 
 use super::searching::SearchArguments;
 use super::{cannot_change, edit, refuse_books};
-use crate::board::{Diagram, Side, Square, Transcript};
+use crate::board::{Diagram, Square, Transcript};
 use crate::book::{BookError, GameCounts, count_games, search_unsearched};
 use crate::cli::error::{CliError, Context};
 use crate::cli::evaluator::with_evaluator;
@@ -160,9 +160,7 @@ impl AddArguments {
     }
 
     fn count(&self, steps: &[(Diagram, Square)], last: Diagram, counts: &mut GameCounts) -> Result<(), CliError> {
-        let discs = last.position.final_score();
-        let black = if last.side == Side::Black { discs } else { -discs };
-        counts.add(steps, black, self.min_empties).map_err(cannot_change)
+        counts.add(steps, last.final_score_for_black(), self.min_empties).map_err(cannot_change)
     }
 }
 

@@ -16,9 +16,9 @@ use super::match_::open_log;
 use super::meter::Meter;
 use super::openings::OpeningsArguments;
 use super::player::{PlayerChoice, PlayerMaker, Shelf};
-use super::selectivity::SelectivityArgument;
 use super::session::Session;
 use super::signals::stop_on_signals;
+use super::strength::SelectivityArgument;
 use crate::arena::{
     GameLog, GameLogError, Guests, League, LeagueEvent, Pair, PairPoints, Tally, gauntlet, round_robin,
 };

@@ -6,6 +6,7 @@ use crate::cli::error::CliError;
 use crate::cli::evaluator::{AnyEvaluator, EvaluatorChoice, WeightsArgument};
 use crate::cli::memory::check_tables;
 use crate::cli::session::{Session, start_threads};
+use crate::cli::strength::StrengthArguments;
 use crate::eval::Evaluator;
 use crate::protocol::SearchEngine;
 use crate::search::{Engine, Strength};
@@ -17,7 +18,7 @@ pub struct EngineArguments {
     weights: WeightsArgument,
 
     #[command(flatten)]
-    strength: Strength,
+    strength: StrengthArguments,
 
     /// Size of each hash table: 2^N entries of 16 bytes
     #[arg(long, value_name = "N", default_value_t = 18, value_parser = clap::value_parser!(u32).range(1..=34))]
@@ -35,7 +36,7 @@ impl EngineArguments {
 
     /// How strongly it thinks.
     pub fn strength(&self) -> Strength {
-        self.strength
+        self.strength.strength()
     }
 
     /// The evaluator of the weights.
@@ -45,7 +46,7 @@ impl EngineArguments {
     pub fn load(&self) -> Result<AnyEvaluator, CliError> {
         // One for searching, one for solving.
         check_tables(2, self.log2_hash)?;
-        self.weights()?.load_for(self.strength.selectivity)
+        self.weights()?.load_for(self.strength().selectivity)
     }
 
     /// The engine, with an evaluator of the weights.
@@ -53,7 +54,7 @@ impl EngineArguments {
     /// # Errors
     /// Threads the system does not provide.
     pub fn engine<'e, E: Evaluator>(&self, evaluator: &'e E, session: &Session) -> Result<Engine<'e, E>, CliError> {
-        let engine = own_engine(evaluator, self.strength, self.log2_hash);
+        let engine = own_engine(evaluator, self.strength(), self.log2_hash);
         start_threads(session.threads, |threads| engine.with_threads(threads))
     }
 

@@ -12,7 +12,7 @@ use crate::board::{Diagram, Square};
 use crate::book::{BookPlayer, BookUse};
 use crate::cli::error::CliError;
 use crate::cli::evaluator::with_evaluator;
-use crate::cli::selectivity::setting;
+use crate::cli::strength::setting;
 use crate::protocol::{ExternalPlayer, ExternalSpec, Limits};
 use crate::record::MoveNote;
 use crate::record::log::{PlayerCard, Settings};
@@ -76,7 +76,7 @@ impl OwnPlayer {
         let loaded = shelf.get(&self.evaluator)?;
         self.evaluator.check_calibrated(&loaded.evaluator, strength.selectivity)?;
         let mut settings = Settings::from([
-            ("program".into(), concat!("flipside ", env!("CARGO_PKG_VERSION")).into()),
+            ("program".into(), program().into()),
             ("weights".into(), loaded.identity.clone().into()),
             ("depth".into(), strength.depth.into()),
             ("exact".into(), strength.exact_empties.into()),
@@ -94,6 +94,12 @@ impl OwnPlayer {
         });
         Ok((PlayerKind::Own(loaded, strength, limits, book), settings))
     }
+}
+
+/// This program, as exactly as it knows: another build may play otherwise.
+fn program() -> String {
+    let commit = option_env!("FLIPSIDE_COMMIT").map_or(String::new(), |commit| format!(" (commit {commit})"));
+    concat!("flipside ", env!("CARGO_PKG_VERSION")).to_owned() + &commit
 }
 
 impl PlayerMaker {

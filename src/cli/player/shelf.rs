@@ -63,23 +63,30 @@ impl Shelf {
             None => self.book.clone(),
         };
         let (Some(path), Some(session)) = (path, &self.session) else { return Ok(None) };
+        // One book under two names is one book.
+        let mut path = path.canonicalize().unwrap_or(path);
         let choice = player.choice.within(player.within);
         if self.books.iter().all(|(known, _)| *known != path) {
             let learner = self.learn.then_some((&player.evaluator, strength));
             let book = WithBook::open(&path, choice, 1, learner, session)?;
+            // It may have been begun only now.
+            path = path.canonicalize().unwrap_or(path);
             self.books.push((path.clone(), book));
         }
         let (_, book) = self.books.iter().find(|(known, _)| *known == path).expect("it is there now");
         let used = book.moves.with_choice(choice);
-        let identity = self.identity(&used, choice)?;
+        let identity = self.identity(&path, &used, choice)?;
         Ok(Some((used, identity)))
     }
 
-    /// What a log of games says of a book: its hash, or that it learns, and the choice.
-    fn identity(&self, used: &BookUse, choice: Choice) -> Result<Value, CliError> {
-        let hash =
-            if self.learn { "learning".to_owned() } else { used.with(|book| book.hash()).map_err(cannot_change)? };
-        Ok(format!("{hash} {choice:?}").into())
+    /// What a log of games says of a book: its hash, or its file if it learns, and the choice.
+    fn identity(&self, path: &Path, used: &BookUse, choice: Choice) -> Result<Value, CliError> {
+        let which = if self.learn {
+            format!("learning {}", path.display())
+        } else {
+            used.with(|book| book.hash()).map_err(cannot_change)?
+        };
+        Ok(format!("{which} {choice:?}").into())
     }
 
     /// An evaluation, loaded if it does not stand here yet.

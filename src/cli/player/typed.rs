@@ -7,8 +7,9 @@ use std::time::Duration;
 use crate::cli::book::parse_discs;
 use crate::cli::evaluator::EvaluatorChoice;
 use crate::cli::external::ExternalChoice;
+use crate::cli::strength::parse_selectivity;
 use crate::cli::with_book::ChoiceName;
-use crate::search::{Deviations, Strength, parse_selectivity};
+use crate::search::{Deviations, Strength};
 
 /// A player as typed.
 #[derive(Clone, PartialEq, Debug)]

@@ -1,0 +1,76 @@
+//! How strongly an engine thinks, as typed.
+
+use clap::Args;
+use serde_json::Value;
+
+use crate::search::{Deviations, Strength};
+
+/// The options of a whole [`Strength`].
+#[derive(Args, Clone, Copy, Debug)]
+pub struct StrengthArguments {
+    /// Plies to look ahead
+    #[arg(short, long, default_value_t = 4, value_name = "N")]
+    #[arg(value_parser = clap::value_parser!(u32).range(1..=i64::from(Strength::MAX_DEPTH)))]
+    depth: u32,
+
+    #[command(flatten)]
+    selective: SelectivityArgument,
+
+    /// Play exactly with this number of empty squares or fewer
+    #[arg(long, default_value_t = 12, value_name = "N")]
+    #[arg(value_parser = clap::value_parser!(u32).range(0..=i64::from(Strength::MAX_EXACT_EMPTIES)))]
+    exact: u32,
+}
+
+impl StrengthArguments {
+    /// What they mean.
+    pub fn strength(&self) -> Strength {
+        Strength { depth: self.depth, selectivity: self.selective.selectivity, exact_empties: self.exact }
+    }
+}
+
+/// The option `--selectivity`.
+#[derive(Args, Clone, Copy, PartialEq, Debug)]
+pub struct SelectivityArgument {
+    /// Cut subtrees whose value a shallow search puts T standard deviations beyond the window (multi-ProbCut): about 1 to 2, the
+    /// smaller the faster and the less sure; `off` searches with full width. Takes weights that `calibrate` wrote
+    #[arg(long, value_name = "T", default_value = "off", value_parser = parse_selectivity)]
+    pub selectivity: Deviations,
+}
+
+/// A selectivity as typed: a number of standard deviations, or `off`.
+///
+/// # Errors
+/// What was expected.
+pub fn parse_selectivity(text: &str) -> Result<Deviations, String> {
+    if text == "off" {
+        return Ok(None);
+    }
+    let deviations = text.parse().ok().filter(|deviations| (0.0..=100.0).contains(deviations));
+    deviations.map(Some).ok_or_else(|| {
+        format!("`{text}`: expected a number of standard deviations from 0 to 100, such as 1.5, or `off`")
+    })
+}
+
+/// A selectivity as it stands in a log of games: a number with the digits that were typed, or `off`.
+pub fn setting(selectivity: Deviations) -> Value {
+    match selectivity {
+        None => Value::from("off"),
+        Some(deviations) => Value::from(deviations.to_string().parse::<f64>().expect("a number is written as one")),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn what_a_log_says_is_what_was_typed() {
+        assert_eq!(setting(parse_selectivity("1.1").unwrap()).to_string(), "1.1");
+        for hundredths in 0..=10_000 {
+            let selectivity = parse_selectivity(&format!("{}", f64::from(hundredths) / 100.0)).unwrap();
+            let text = setting(selectivity).to_string();
+            assert_eq!(serde_json::from_str::<Value>(&text).unwrap(), setting(selectivity), "{text}");
+        }
+    }
+}
