@@ -39,7 +39,8 @@ fn commit() -> Option<String> {
     };
     // Only this package's own repository, not one that the sources happen to lie in.
     let top = git(&["rev-parse", "--show-toplevel"]);
-    top.filter(|top| Path::new(top) == Path::new(env!("CARGO_MANIFEST_DIR")))?;
+    let package = std::env::var_os("CARGO_MANIFEST_DIR")?;
+    top.filter(|top| Path::new(top) == Path::new(&package))?;
     let log = git(&["rev-parse", "--git-path", "logs/HEAD"])?;
     println!("cargo::rerun-if-changed={log}");
     git(&["rev-parse", "--short=12", "HEAD"])
