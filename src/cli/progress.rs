@@ -190,8 +190,7 @@ impl<'s> TrainProgress<'s> {
         if *resumed {
             let so_far = duration(*elapsed);
             let generations = counted(u64::from(known), "generation");
-            let games =
-                games + (*generation..known).map(|known| u64::from(self.config.phase(known).games)).sum::<u64>();
+            let games = games + self.config.games_of(*generation..known);
             let more = self.budget.left_after(*elapsed, known, games).filter(|left| !left.is_none());
             let more = more.map_or(String::new(), |left| format!("{} more, ", budget(&left)));
             let again = match again {

@@ -95,13 +95,7 @@ impl RunLog {
         if let Some((before, began)) = self.events.iter().rev().find_map(start) {
             return before + unix_seconds().saturating_sub(began) as f64;
         }
-        let of = |event: &TrainEvent| match event {
-            TrainEvent::Start { elapsed, .. }
-            | TrainEvent::Learned { elapsed, .. }
-            | TrainEvent::End { elapsed, .. } => *elapsed,
-            _ => 0.0,
-        };
-        self.events.iter().map(of).fold(0.0, f64::max)
+        self.events.iter().filter_map(TrainEvent::elapsed).fold(0.0, f64::max)
     }
 }
 

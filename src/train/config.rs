@@ -1,6 +1,7 @@
 //! What a run is told to do.
 
 use std::mem::discriminant;
+use std::ops::Range;
 
 use serde::{Deserialize, Serialize};
 
@@ -306,6 +307,18 @@ impl TrainConfig {
         let (number, first) = self.number_and_first(generation);
         let is_last = number + 1 == self.phases.len();
         (!is_last).then(|| first.saturating_add(self.phases[number].generations) - generation)
+    }
+
+    /// Games of some generations in a row.
+    pub fn games_of(&self, generations: Range<u32>) -> u64 {
+        let Range { start: mut next, end } = generations;
+        let mut games = 0u64;
+        while next < end {
+            let of_phase = self.left_of_phase(next).unwrap_or(u32::MAX).min(end - next);
+            games = games.saturating_add(u64::from(of_phase) * u64::from(self.phase(next).games));
+            next += of_phase;
+        }
+        games
     }
 
     /// The phase of a generation, and its first generation.

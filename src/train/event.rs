@@ -233,7 +233,7 @@ impl TrainEvent {
     }
 
     /// Seconds that the run has taken in all, if the event tells them.
-    pub(super) fn elapsed(&self) -> Option<f64> {
+    pub fn elapsed(&self) -> Option<f64> {
         match self {
             Self::Start { elapsed, .. } | Self::Learned { elapsed, .. } | Self::End { elapsed, .. } => Some(*elapsed),
             _ => None,

@@ -75,8 +75,8 @@ impl Run<'_> {
 
     fn seconds_of(&self, plan: &FitPlan) -> f64 {
         let Progress { generation, games, positions, pace, .. } = self.state.progress;
-        let learned = (plan.config.first_generation..generation).map(|number| self.config.phase(number).games);
-        let share = learned.map(f64::from).sum::<f64>() / games.max(1) as f64;
+        let learned = self.config.games_of(plan.config.first_generation..generation);
+        let share = learned as f64 / games.max(1) as f64;
         pace.fit_of(share * positions as f64, &plan.config)
     }
 
@@ -158,9 +158,7 @@ impl Run<'_> {
         let Provenance { origin, samples, games: learned, .. } = weights.provenance;
         let run = self.provenance(generation);
         // Those of a generation that there was no time to finish.
-        let of_generations =
-            (config.first_generation..generation).map(|number| self.configs.at(number).phase(number).games);
-        let more = learned.saturating_sub(of_generations.map(u64::from).sum());
+        let more = learned.saturating_sub(self.config.games_of(config.first_generation..generation));
         weights.provenance = Provenance { origin, games: run.games + more, samples: run.samples + samples, ..run };
         if let Some((loss, held_out)) = last {
             self.keeper.tell(&TrainEvent::Fitted {

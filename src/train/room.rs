@@ -32,20 +32,9 @@ pub(super) fn of_games(config: &TrainConfig, budget: &Budget, progress: &Progres
     if !config.keep_games || budget.seconds.is_some() {
         return 0;
     }
-    let left = |end: u32| games_between(config, progress.generation, end);
+    let left = |end: u32| config.games_of(progress.generation..end);
     let limits = [budget.games.map(|games| games.saturating_sub(progress.games)), budget.generations.map(left)];
     GAME.saturating_mul(limits.into_iter().flatten().min().unwrap_or(0))
-}
-
-/// Games of the generations from `next` on and before `end`.
-fn games_between(config: &TrainConfig, mut next: u32, end: u32) -> u64 {
-    let mut games = 0u64;
-    while next < end {
-        let of_phase = config.left_of_phase(next).unwrap_or(u32::MAX).min(end - next);
-        games = games.saturating_add(u64::from(of_phase) * u64::from(config.phase(next).games));
-        next += of_phase;
-    }
-    games
 }
 
 /// How fast the kept games of a phase grow, with all that comes between its generations.

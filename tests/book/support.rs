@@ -3,7 +3,7 @@
 use std::path::{Path, PathBuf};
 use std::sync::atomic::AtomicBool;
 
-use flipside::board::{Side, Transcript};
+use flipside::board::Transcript;
 use flipside::book::{Book, Errors, GameCounts, Grow, GrowthEnd, LeafSearch, count_games};
 use flipside::eval::{Calibration, DepthPair, MobilityEvaluator};
 use flipside::search::{Engine, Strength};
@@ -56,9 +56,7 @@ pub fn random_games(count: usize, seed: u64) -> Vec<Transcript> {
 
 /// Black's result of a game that is over.
 pub fn black_discs(game: &Transcript) -> i32 {
-    let last = game.last();
-    let discs = last.position.final_score();
-    if last.side == Side::Black { discs } else { -discs }
+    game.last().final_score_for_black()
 }
 
 /// A book of random games, none of its positions searched.

@@ -112,19 +112,29 @@ fn a_fit_learns_the_games_that_were_played_before_it() {
     assert_eq!(weights(other.path()), weights(undisturbed.path()));
 }
 
-#[test]
-fn a_damaged_fit_is_begun_anew() {
+/// Stops a run with a budget in its first fit, does something to the fit's checkpoint, and lets it go on to the weights of an undisturbed
+/// run.
+fn stopped_in_a_fit(budget: Budget, change: impl FnOnce(&Path)) {
     let config = small(config());
     let [undisturbed, stopped] = [(); 2].map(|()| tempfile::tempdir().unwrap());
     assert_eq!(trained(&config, undisturbed.path(), FIVE, never), Outcome::Finished);
     let in_fit = |event: &TrainEvent| matches!(event, TrainEvent::Fitting { .. });
-    assert_eq!(trained(&config, stopped.path(), FIVE, in_fit), Outcome::Stopped);
+    assert_eq!(trained(&config, stopped.path(), budget, in_fit), Outcome::Stopped);
     let part = stopped.path().join("fit.part");
-    let mut bytes = fs::read(&part).unwrap();
-    bytes.pop();
-    fs::write(&part, bytes).unwrap();
+    assert!(part.exists());
+    change(&part);
     assert_eq!(trained(&config, stopped.path(), FIVE, never), Outcome::Finished);
     assert_eq!(weights(stopped.path()), weights(undisturbed.path()));
+    assert!(!part.exists());
+}
+
+#[test]
+fn a_damaged_fit_is_begun_anew() {
+    stopped_in_a_fit(FIVE, |part| {
+        let mut bytes = fs::read(part).unwrap();
+        bytes.pop();
+        fs::write(part, bytes).unwrap();
+    });
 }
 
 #[test]
@@ -145,15 +155,6 @@ fn a_run_that_ended_where_a_phase_begins_is_fitted_for_that() {
 
 #[test]
 fn a_fit_that_was_stopped_does_not_keep_a_run_from_more_games() {
-    let config = small(config());
-    let [undisturbed, stopped] = [(); 2].map(|()| tempfile::tempdir().unwrap());
-    assert_eq!(trained(&config, undisturbed.path(), FIVE, never), Outcome::Finished);
     // Stopped in the fit that ends the shorter run.
-    let in_last_fit = |event: &TrainEvent| matches!(event, TrainEvent::Fitting { .. });
-    let three = Budget { generations: Some(3), ..FIVE };
-    assert_eq!(trained(&config, stopped.path(), three, in_last_fit), Outcome::Stopped);
-    assert!(stopped.path().join("fit.part").exists());
-    assert_eq!(trained(&config, stopped.path(), FIVE, never), Outcome::Finished);
-    assert_eq!(weights(stopped.path()), weights(undisturbed.path()));
-    assert!(!stopped.path().join("fit.part").exists());
+    stopped_in_a_fit(Budget { generations: Some(3), ..FIVE }, |_| ());
 }

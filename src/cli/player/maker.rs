@@ -17,6 +17,7 @@ use crate::protocol::{ExternalPlayer, ExternalSpec, Limits};
 use crate::record::MoveNote;
 use crate::record::log::{PlayerCard, Settings};
 use crate::search::{self, Strength};
+use crate::weights::Provenance;
 
 /// The tables of our own players have 2^this entries at small depths, what a game fills there within the second-level cache, and beyond.
 const SMALL_LOG2_ENTRIES: u32 = 12;
@@ -98,8 +99,8 @@ impl OwnPlayer {
 
 /// This program, as exactly as it knows: another build may play otherwise.
 fn program() -> String {
-    let commit = option_env!("FLIPSIDE_COMMIT").map_or(String::new(), |commit| format!(" (commit {commit})"));
-    concat!("flipside ", env!("CARGO_PKG_VERSION")).to_owned() + &commit
+    let Provenance { program, commit, .. } = Provenance::of_this_program("");
+    program + &commit.map_or(String::new(), |commit| format!(" (commit {commit})"))
 }
 
 impl PlayerMaker {
