@@ -43,13 +43,14 @@ fn tiny() -> WeightFile {
     WeightFile::new(model, provenance)
 }
 
-/// A hidden layer made by hand: two tables of rows that the stages have the other way round.
+/// A hidden layer of eight units made by hand: two tables of rows that the stages have the other way round.
 fn hidden_layer() -> HiddenLayer {
-    let row = |number: i8| std::array::from_fn(|unit| number + 10 * unit as i8);
+    let row = |number: i8| std::array::from_fn(|unit| if unit < 8 { number + 10 * unit as i8 } else { 0 });
     let rows = [-128, 0].map(|first| (0..8).map(|weight| row(first + weight)).collect());
+    let of_units = |number: &dyn Fn(usize) -> i16| std::array::from_fn(|unit| if unit < 8 { number(unit) } else { 0 });
     let head = |stage: i16| Head {
-        bias: std::array::from_fn(|unit| [HiddenLayer::MAX_BIAS, -HiddenLayer::MAX_BIAS, stage][unit % 3]),
-        output: std::array::from_fn(|unit| 1000 * stage - 300 * unit as i16),
+        bias: of_units(&|unit| [HiddenLayer::MAX_BIAS, -HiddenLayer::MAX_BIAS, stage][unit % 3]),
+        output: of_units(&|unit| 1000 * stage - 300 * unit as i16),
     };
     HiddenLayer { rows_of_stage: vec![1, 0], rows: rows.into(), heads: vec![head(0), head(1)] }
 }
@@ -226,7 +227,9 @@ fn a_reader_by_offsets_finds_everything() {
 
 #[test]
 fn a_hidden_layer_is_kept_with_a_calibration_and_without() {
-    for file in [with_hidden_layer(tiny()), with_hidden_layer(calibrated())] {
+    let mut full = with_hidden_layer(tiny());
+    full.model.hidden.as_mut().unwrap().rows[1][7][UNITS - 1] = -1;
+    for file in [with_hidden_layer(tiny()), with_hidden_layer(calibrated()), full] {
         let bytes = file.to_bytes();
         assert_eq!((bytes[8], WeightFile::from_bytes(&bytes).as_ref()), (5, Ok(&file)));
     }
@@ -255,7 +258,7 @@ fn hidden_layers_that_make_no_sense_are_refused() {
         change(&mut payload);
         WeightFile::from_bytes(&HIDDEN.seal(payload)).unwrap_err().to_string()
     };
-    assert!(with_checksum(&|b| b[layer] = 16).contains("has 16 units; this program reads 8"));
+    assert!(with_checksum(&|b| b[layer] = 16).contains("has 16 units; this program reads 1 to 14"));
     // The first table of rows, one number shorter; the last stage, two shorter.
     let rows = layer + 1 + 8 + 2 + 8;
     let shorter = |b: &mut Vec<u8>, at: usize, by: u8| {

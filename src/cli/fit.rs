@@ -14,6 +14,7 @@ use super::session::Session;
 use super::signals::stop_on_signals;
 use crate::fit::{FitConfig, FitEvent, FitOutcome, FitRequest, GameFiles, GameFilesEvent, fit};
 use crate::pattern::PatternSet;
+use crate::report::text::count;
 use crate::storage::{Disk, LocalDisk, MAX_TOML_BYTES, folder_of, read_text};
 
 /// Learn weights from kept games and records, without playing
@@ -115,7 +116,7 @@ impl FitArguments {
         let patterns = PatternSet::load(&self.patterns).context(|| "cannot use the pattern set".to_owned())?;
         let from = self.from.as_ref().map(EvaluatorChoice::weight_file).transpose()?;
         let teacher = self.teacher.as_ref().map(EvaluatorChoice::weight_file).transpose()?;
-        let stop = stop_on_signals()?;
+        let stop = stop_on_signals();
         let checkpoint = output.unfinished();
         let folder = folder_of(&checkpoint);
         let mut counted = Meter::new(session, 0, "games or records checked");
@@ -133,8 +134,9 @@ impl FitArguments {
             checkpoint: &checkpoint,
             stop: &stop,
         };
-        let mut meter = Meter::new(session, 1000, "thousandths");
-        let outcome = fit(&request, &mut |event| show(&mut meter, event));
+        let all = games.positions * u64::from(config.epochs);
+        let mut meter = Meter::new(session, all, "positions");
+        let outcome = fit(&request, &mut |event| show(&mut meter, all, event));
         meter.finish();
         match outcome.context(|| "cannot fit".to_owned())? {
             FitOutcome::Stopped => Err(stopped()),
@@ -187,16 +189,17 @@ fn show_checked(meter: &mut Meter, event: GameFilesEvent<'_>) {
     }
 }
 
-fn show(meter: &mut Meter, event: &FitEvent) {
+fn show(meter: &mut Meter, all: u64, event: &FitEvent) {
     match event {
         FitEvent::Start { games, records, positions, weights, done } => {
             let done = if *done > 0.0 { format!(", {:.0}% done before", 100.0 * done) } else { String::new() };
-            let records = if *records > 0 { format!(", {records} records") } else { String::new() };
+            let records = if *records > 0 { format!(", {} records", count(*records)) } else { String::new() };
+            let [games, positions, weights] = [*games, *positions, *weights as u64].map(count);
             meter.say(format_args!("{games} games{records}, {positions} positions, {weights} weights a stage{done}"));
         }
         FitEvent::Block { epoch, done, loss, positions, seconds } => {
-            let rate = *positions as f64 / seconds;
-            meter.show((1000.0 * done) as u64, || format!("epoch {epoch}  loss {loss:.3}  {rate:.0} positions/s"));
+            let rate = count((*positions as f64 / seconds) as u64);
+            meter.show((done * all as f64) as u64, || format!("epoch {epoch}  loss {loss:.3}  {rate} positions/s"));
         }
         FitEvent::NotSaved { reason } => {
             meter.say(format_args!("what a stop would need cannot be saved for now: {reason}"))

@@ -11,7 +11,7 @@ use super::evaluator::EvaluatorChoice;
 use super::json::{JsonArgument, write_json};
 use super::session::Session;
 use crate::board::{Bitboard, Position, Square};
-use crate::eval::{DepthPair, HiddenLayer, Model, Row, UNITS, ValuedConfiguration, strongest_configurations};
+use crate::eval::{DepthPair, HiddenLayer, Model, Row, ValuedConfiguration, strongest_configurations};
 use crate::pattern::Layout;
 use crate::weights::WeightFile;
 
@@ -108,7 +108,7 @@ impl InspectArguments {
             "weights_a_stage": layout.weights(),
             "not_zero_by_stage": used,
             "scale": model.scale,
-            "hidden_units": model.hidden.as_ref().map_or(0, |_| UNITS),
+            "hidden_units": model.hidden.as_ref().map_or(0, HiddenLayer::units),
             "calibrated": file.calibration.is_some(),
             "empties": self.empties,
         });
@@ -207,10 +207,11 @@ fn write_sizes(model: &Model, layout: &Layout, out: &mut dyn Write) -> Result<()
     writeln!(out, "  {:<12} {} a stage, {total} in all, {share:.1}% not zero", "weights", layout.weights())?;
     let largest = f64::from(largest) / f64::from(model.scale);
     writeln!(out, "  {:<12} {} units a disc; the largest weight is {largest:.2} discs", "scale", model.scale)?;
-    if let Some(HiddenLayer { rows, .. }) = &model.hidden {
+    if let Some(hidden) = &model.hidden {
+        let (units, rows) = (hidden.units(), &hidden.rows);
         let all = || rows.iter().flatten();
         let share = 100.0 * all().filter(|&&row| row != Row::default()).count() as f64 / all().count().max(1) as f64;
-        writeln!(out, "  {:<12} {UNITS} units, {} tables of rows, {share:.1}% not zero", "hidden layer", rows.len())?;
+        writeln!(out, "  {:<12} {units} units, {} tables of rows, {share:.1}% not zero", "hidden layer", rows.len())?;
     }
     Ok(())
 }

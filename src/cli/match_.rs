@@ -143,7 +143,7 @@ impl MatchOptions {
         if already > 0 {
             session.say(format_args!("{already} pairs are there already"));
         }
-        let stop = stop_on_signals()?;
+        let stop = stop_on_signals();
         let plan = Match { openings, sprt: self.sprt.map(|argument| argument.0), held };
         let mut recorder = Recorder {
             meter: Meter::new(session, plan.openings.len() as u64, "pairs"),

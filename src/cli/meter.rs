@@ -6,7 +6,7 @@ use std::time::{Duration, Instant};
 use indicatif::{ProgressBar, ProgressState, ProgressStyle};
 
 use super::session::{Progress, Session};
-use crate::report::text::duration;
+use crate::report::text::{count, duration};
 
 /// Plain lines come this far apart.
 pub const LINE_EVERY: Duration = Duration::from_secs(60);
@@ -35,7 +35,7 @@ impl Meter {
     /// Progress from 0 to `total` units, or 0 where their number is not known.
     pub fn new(session: &Session, total: u64, unit: &'static str) -> Self {
         let bar = (session.progress == Progress::Bars).then(|| {
-            let amount = if total > 0 { "{bar:20.green} {pos}/{len}" } else { "{pos}" };
+            let amount = if total > 0 { "{bar:20.green} {human_pos}/{human_len}" } else { "{human_pos}" };
             let style = ProgressStyle::with_template(&format!("{amount} {unit}  {{time}}\n{{wide_msg}}"));
             let style = style.expect("a template of ours").progress_chars(BAR).with_key("time", time);
             let bar = ProgressBar::with_draw_target(Some(total), session.bars()).with_style(style);
@@ -54,8 +54,8 @@ impl Meter {
             bar.set_message(message());
         } else if self.last_line.elapsed() >= LINE_EVERY {
             self.last_line = Instant::now();
-            let of = if self.total > 0 { format!(" of {}", self.total) } else { String::new() };
-            self.session.log(format_args!("{done}{of} {}  {}", self.unit, message()));
+            let of = if self.total > 0 { format!(" of {}", count(self.total)) } else { String::new() };
+            self.session.log(format_args!("{}{of} {}  {}", count(done), self.unit, message()));
         }
     }
 

@@ -165,6 +165,7 @@ pub fn main() -> ExitCode {
     };
     let mut out = BufWriter::new(io::stdout().lock());
     let run = |arguments: Arguments, out: &mut dyn Write| {
+        signals::listen()?;
         let session = arguments.common.start()?;
         if arguments.command.works_long() {
             session.warn_of_slow_build();

@@ -60,7 +60,7 @@ impl ReportArguments {
         output.write_and_name(out, |writer| writer.write_all(html.as_bytes()))?;
         let Some(seconds) = self.watch else { return Ok(()) };
         out.flush()?;
-        let stop = stop_on_signals()?;
+        let stop = stop_on_signals();
         session.say(format_args!("written anew every {seconds} s; Ctrl-C ends it"));
         loop {
             let began = Instant::now();

@@ -1,25 +1,17 @@
 //! Stopping in good order.
 
-use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering::Relaxed};
+use std::sync::{Arc, OnceLock};
 
 use super::error::{CliError, Context, STOPPED_EARLY};
+use crate::storage::discard_temporaries;
 
-/// A flag that the first SIGINT or SIGTERM sets; the second ends the program at once, with 75.
-///
-/// # Errors
-/// The system lets us not listen.
-pub fn stop_on_signals() -> Result<Arc<AtomicBool>, CliError> {
-    let stop = Arc::new(AtomicBool::new(false));
-    let flag = Arc::clone(&stop);
-    let listening = listen(move || {
-        if flag.swap(true, Relaxed) {
-            // The guards of engines see to these.
-            std::process::exit(STOPPED_EARLY.into());
-        }
-    });
-    listening.context(|| "cannot listen for signals".to_owned())?;
-    Ok(stop)
+/// The flag of a command that stops in good order.
+static STOP: OnceLock<Arc<AtomicBool>> = OnceLock::new();
+
+/// A flag that the first SIGINT or SIGTERM sets; the second ends the program at once, with 75. Without it the first ends the program.
+pub fn stop_on_signals() -> Arc<AtomicBool> {
+    Arc::clone(STOP.get_or_init(Arc::default))
 }
 
 /// Lets the program go on when its terminal closes, under `nohup` or without: SIGHUP does nothing from here on.
@@ -36,17 +28,41 @@ pub fn outlive_terminal() -> Result<(), CliError> {
     Ok(())
 }
 
-/// Calls a function at each SIGINT or SIGTERM, in a thread of its own.
+/// Listens for SIGINT and SIGTERM, in a thread of its own: files that are being written leave nothing behind. To be called once.
+///
+/// # Errors
+/// The system lets us not listen.
 #[cfg(unix)]
-fn listen(on_signal: impl Fn() + Send + 'static) -> std::io::Result<()> {
+pub fn listen() -> Result<(), CliError> {
     use signal_hook::consts::{SIGINT, SIGTERM};
-    let mut signals = signal_hook::iterator::Signals::new([SIGINT, SIGTERM])?;
-    std::thread::Builder::new().name("signals".into()).spawn(move || signals.forever().for_each(|_| on_signal()))?;
-    Ok(())
+    let start = || {
+        let mut signals = signal_hook::iterator::Signals::new([SIGINT, SIGTERM])?;
+        let listener = move || signals.forever().for_each(on_signal);
+        std::thread::Builder::new().name("signals".into()).spawn(listener)
+    };
+    start().map(drop).context(|| "cannot listen for signals".to_owned())
 }
 
 /// Without Unix signals the system's own Ctrl-C ends the program; files are whole at any time.
+///
+/// # Errors
+/// None.
 #[cfg(not(unix))]
-fn listen(_: impl Fn() + Send + 'static) -> std::io::Result<()> {
+pub fn listen() -> Result<(), CliError> {
     Ok(())
+}
+
+#[cfg(unix)]
+fn on_signal(signal: i32) {
+    let stops_in_order = STOP.get();
+    if stops_in_order.is_some_and(|stop| !stop.swap(true, Relaxed)) {
+        return;
+    }
+    // The guards of engines see to these.
+    discard_temporaries();
+    if stops_in_order.is_none() {
+        // As if nobody had listened, so that a shell knows what ended the program.
+        let _ = signal_hook::low_level::emulate_default_handler(signal);
+    }
+    std::process::exit(STOPPED_EARLY.into());
 }

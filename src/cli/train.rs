@@ -114,7 +114,7 @@ impl TrainArguments {
     pub fn run(self, session: &Session, out: &mut dyn Write) -> Result<(), CliError> {
         let (directory, config, budget, resume) = self.wanted()?;
         let from = self.from.as_ref().map(EvaluatorChoice::weight_file).transpose()?;
-        let stop = stop_on_signals()?;
+        let stop = stop_on_signals();
         outlive_terminal()?;
         let has_terminal = io::stdout().is_terminal();
         let mut progress = TrainProgress::new(session, &config, &directory);

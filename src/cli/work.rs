@@ -38,7 +38,7 @@ pub struct WorkArguments {
 impl WorkArguments {
     /// Runs the command.
     pub fn run(self, session: &Session) -> Result<(), CliError> {
-        let stop = stop_on_signals()?;
+        let stop = stop_on_signals();
         outlive_terminal()?;
         let request = WorkRequest {
             broker: self.broker.address(&self.url),

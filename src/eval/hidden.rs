@@ -2,8 +2,8 @@
 
 use serde::{Deserialize, Serialize};
 
-/// Units of the layer: as many numbers as an entry's row has.
-pub const UNITS: usize = 8;
+/// Units of the layer: as many numbers as an entry's row has. With the two bytes of its weight an entry is a vector of sixteen.
+pub const UNITS: usize = 14;
 
 /// What an entry adds to each unit, in 1/[`HiddenLayer::ON`].
 pub type Row = [i8; UNITS];
@@ -70,6 +70,14 @@ pub enum HiddenLayerError {
 }
 
 impl HiddenLayer {
+    /// Units up to the last that has a number other than 0 anywhere, at least 1: files of earlier versions have fewer than [`UNITS`].
+    pub fn units(&self) -> usize {
+        let used = |numbers: &dyn Fn(usize) -> bool| (0..UNITS).rfind(|&unit| numbers(unit)).map_or(0, |unit| unit + 1);
+        let of_heads = |unit: usize| self.heads.iter().any(|head| head.bias[unit] != 0 || head.output[unit] != 0);
+        let of_rows = |unit: usize| self.rows.iter().flatten().any(|row| row[unit] != 0);
+        used(&of_heads).max(used(&of_rows)).max(1)
+    }
+
     /// A sum with which a unit is fully on.
     pub const ON: i16 = 256;
     /// Biases lie within plus and minus this, so that no sum of rows leaves an `i16`.

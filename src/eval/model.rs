@@ -192,7 +192,7 @@ impl Model {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::eval::Head;
+    use crate::eval::{Head, UNITS};
 
     #[test]
     fn stages_are_numbered_as_a_game_enters_them() {
@@ -240,11 +240,11 @@ mod tests {
         let weights = layout.weights();
         let good = HiddenLayer {
             rows_of_stage: vec![1, 1, 0, 1],
-            rows: vec![vec![[-128; 8]; weights]; 2],
+            rows: vec![vec![[-128; UNITS]; weights]; 2],
             heads: vec![
                 Head {
-                    bias: [HiddenLayer::MAX_BIAS, -HiddenLayer::MAX_BIAS, 0, 0, 0, 0, 0, 0],
-                    output: [i16::MIN; 8]
+                    bias: std::array::from_fn(|unit| [HiddenLayer::MAX_BIAS, -HiddenLayer::MAX_BIAS][unit % 2]),
+                    output: [i16::MIN; UNITS]
                 };
                 4
             ],
@@ -263,7 +263,7 @@ mod tests {
         assert_eq!(checked(&|hidden| hidden.rows_of_stage[3] = 255), missing(3, 255, 2));
         assert_eq!(checked(&|hidden| hidden.rows.clear()), missing(0, 1, 0));
         let rows = |found| Err(HiddenLayerError::Rows { found, expected: weights }.into());
-        assert_eq!(checked(&|hidden| hidden.rows[1].push([0; 8])), rows(weights + 1));
+        assert_eq!(checked(&|hidden| hidden.rows[1].push([0; UNITS])), rows(weights + 1));
         assert_eq!(checked(&|hidden| hidden.rows[0].clear()), rows(0));
         for bias in [HiddenLayer::MAX_BIAS + 1, -HiddenLayer::MAX_BIAS - 1, i16::MIN] {
             assert_eq!(checked(&|hidden| hidden.heads[3].bias[7] = bias), Err(HiddenLayerError::Bias.into()));

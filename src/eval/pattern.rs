@@ -5,7 +5,7 @@ use std::hint::black_box;
 use std::sync::Arc;
 
 use rayon::prelude::*;
-use wide::{i16x16, i32x8};
+use wide::{i8x16, i16x16, i32x8};
 
 use super::hidden::{Head, HiddenLayer, Row, UNITS};
 use super::model::{Model, ModelError};
@@ -54,7 +54,7 @@ enum Table {
 }
 
 /// A row of the hidden layer and the weight of the same entry, as two digits: a position's weights and rows are summed in one go.
-type WeightedRow = [i8; UNITS + 2];
+type WeightedRow = i8x16;
 
 /// What the number of empty squares alone decides of a hidden layer.
 #[derive(Clone, Copy, Debug)]
@@ -223,10 +223,8 @@ impl PatternEvaluator {
         let table = &table[at..at + self.stride + 2 * MARGIN];
         let row_of = |entry: usize| {
             debug_assert!((MARGIN..MARGIN + self.stride).contains(&entry));
-            // SAFETY: as in `sum_weights` an entry is never the last of `table`, and the 16 bytes from where any other begins are
-            // within it and the next.
-            let row: [i8; 16] = unsafe { table.as_ptr().add(entry).cast::<[i8; 16]>().read() };
-            i16x16::from_i8x16(bytemuck::cast(row))
+            // SAFETY: an entry is within `table`, as in `sum_weights`.
+            i16x16::from_i8x16(unsafe { *table.get_unchecked(entry) })
         };
         let entries = self.entries::<USED>(indices);
         let entries = black_box(&entries);
@@ -271,7 +269,7 @@ impl RowPhase {
 fn weighted(row: Row, weight: i16) -> WeightedRow {
     let low = weight as i8;
     let high = ((i32::from(weight) - i32::from(low)) / 256) as i8;
-    std::array::from_fn(|i| if i < UNITS { row[i] } else { [low, high][i - UNITS] })
+    i8x16::new(std::array::from_fn(|i| if i < UNITS { row[i] } else { [low, high][i - UNITS] }))
 }
 
 /// A table with the entry for each slot's weight, given the stage and the weight's number, and one of zero a stage for lanes without a

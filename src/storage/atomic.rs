@@ -3,6 +3,7 @@
 use std::fs::{self, File, OpenOptions};
 use std::io::{self, BufWriter, Write};
 use std::path::{Path, PathBuf};
+use std::sync::Mutex;
 
 use tempfile::NamedTempFile;
 
@@ -74,11 +75,40 @@ fn through_temporary<R, E: From<io::Error>>(
     let target = follow_links(path)?;
     let folder = folder_of(&target);
     let mut temporary = new_temporary(folder)?;
+    let written = Written::enter(temporary.path());
     let result = write(temporary.as_file_mut())?;
     temporary.as_file().sync_all()?;
     persist(temporary, &target)?;
+    drop(written);
     sync_folder(folder)?;
     Ok(result)
+}
+
+/// The temporary files that this process is writing.
+static WRITTEN: Mutex<Vec<PathBuf>> = Mutex::new(Vec::new());
+
+/// One of [`WRITTEN`], until it is dropped.
+struct Written(PathBuf);
+
+impl Written {
+    fn enter(path: &Path) -> Self {
+        WRITTEN.lock().expect("nobody panics with it").push(path.to_owned());
+        Self(path.to_owned())
+    }
+}
+
+impl Drop for Written {
+    fn drop(&mut self) {
+        WRITTEN.lock().expect("nobody panics with it").retain(|path| *path != self.0);
+    }
+}
+
+/// Removes the temporary files that this process is writing, which is about to end.
+pub fn discard_temporaries() {
+    for path in WRITTEN.lock().expect("nobody panics with it").drain(..) {
+        // A file that stays takes room, and nothing else.
+        let _ = fs::remove_file(path);
+    }
 }
 
 /// Whether [`atomic_write`] will find the folder of a new file there and open to us; leaves nothing behind.

@@ -202,11 +202,14 @@ pub struct GateConfig {
     pub strength: Strength,
 }
 
+/// What `evening` and `overnight` do, so that an evening can go on to a whole night.
+const NIGHT: &str = include_str!("../../data/presets/night.toml");
+
 /// The built-in configurations: name, TOML text and the minutes they are meant for.
 pub const PRESETS: [(&str, &str, f64); 3] = [
     ("quick", include_str!("../../data/presets/quick.toml"), 2.0),
-    ("evening", include_str!("../../data/presets/evening.toml"), 120.0),
-    ("overnight", include_str!("../../data/presets/overnight.toml"), 600.0),
+    ("evening", NIGHT, 120.0),
+    ("overnight", NIGHT, 600.0),
 ];
 
 impl TrainConfig {

@@ -8,7 +8,7 @@ use serde::{Deserialize, Serialize};
 use sha2::{Digest, Sha256};
 
 use crate::board::Square;
-use crate::eval::{Calibration, DepthPair, Head, HiddenLayer, Model, StageMap, UNITS};
+use crate::eval::{Calibration, DepthPair, Head, HiddenLayer, Model, Row, StageMap, UNITS};
 use crate::pattern::{Layout, Pattern, PatternSet, Scalar};
 use crate::storage::blob::Blob;
 use crate::storage::{Container, FileError, FormatError, Packing, hex, write_whole};
@@ -280,11 +280,17 @@ impl From<&PairRecord> for DepthPair {
 
 impl<'a> From<&'a HiddenLayer> for HiddenRecord<'a> {
     fn from(layer: &'a HiddenLayer) -> Self {
+        let units = layer.units();
+        let used = |rows: &'a Vec<Row>| match units {
+            UNITS => rows.as_flattened().into(),
+            units => rows.iter().flat_map(|row| &row[..units]).copied().collect(),
+        };
+        let head = |head: &Head| Blob([&head.bias[..units], &head.output[..units]].concat().into());
         Self {
-            units: UNITS as u8,
+            units: units as u8,
             rows_of_stage: Blob((&layer.rows_of_stage).into()),
-            rows: layer.rows.iter().map(|rows| Blob(rows.as_flattened().into())).collect(),
-            heads: layer.heads.iter().map(|head| Blob([head.bias, head.output].concat().into())).collect(),
+            rows: layer.rows.iter().map(|rows| Blob(used(rows))).collect(),
+            heads: layer.heads.iter().map(head).collect(),
         }
     }
 }
@@ -293,20 +299,30 @@ impl HiddenRecord<'_> {
     /// The layer, not yet checked against its model.
     fn layer(self) -> Result<HiddenLayer, String> {
         let Self { units, rows_of_stage, rows, heads } = self;
-        if usize::from(units) != UNITS {
-            return Err(format!("its hidden layer has {units} units; this program reads {UNITS}"));
+        let units = usize::from(units);
+        if !(1..=UNITS).contains(&units) {
+            return Err(format!("its hidden layer has {units} units; this program reads 1 to {UNITS}"));
         }
-        let rows = rows.into_iter().map(|rows| match rows.0.as_chunks() {
-            (rows, []) => Ok(rows.to_vec()),
-            _ => Err("a row of its hidden layer ends early".to_owned()),
+        let rows = rows.into_iter().map(|rows| {
+            let rows = rows.0.chunks_exact(units);
+            let is_whole = rows.remainder().is_empty();
+            is_whole.then(|| rows.map(padded).collect()).ok_or("a row of its hidden layer ends early".to_owned())
         });
-        let heads = heads.into_iter().map(|head| match *head.0.as_chunks().0 {
-            [bias, output] if head.0.len() == 2 * UNITS => Ok(Head { bias, output }),
-            _ => Err(format!("a stage of its hidden layer has {} numbers and not {}", head.0.len(), 2 * UNITS)),
+        let heads = heads.into_iter().map(|head| {
+            let (bias, output) =
+                head.0.split_at_checked(units).filter(|(_, output)| output.len() == units).ok_or_else(|| {
+                    format!("a stage of its hidden layer has {} numbers and not {}", head.0.len(), 2 * units)
+                })?;
+            Ok::<_, String>(Head { bias: padded(bias), output: padded(output) })
         });
         let (rows, heads) = (rows.collect::<Result<_, _>>()?, heads.collect::<Result<_, _>>()?);
         Ok(HiddenLayer { rows_of_stage: rows_of_stage.0.into_owned(), rows, heads })
     }
+}
+
+/// The numbers of units, with zeros for those that a file does not have.
+fn padded<T: Copy + Default>(numbers: &[T]) -> [T; UNITS] {
+    std::array::from_fn(|unit| numbers.get(unit).copied().unwrap_or_default())
 }
 
 impl Payload<'_> {

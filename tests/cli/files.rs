@@ -57,6 +57,27 @@ fn an_output_that_is_the_input_is_refused() {
 
 #[test]
 #[cfg(unix)]
+fn a_command_that_is_interrupted_leaves_no_part_of_its_output() {
+    use std::os::unix::process::ExitStatusExt;
+    let (folder, path) = folder_with_games();
+    fs::write(path("games.txt"), "f5d6c3d3c4f4f6\n".repeat(200_000)).unwrap();
+    fs::create_dir(path("sub")).unwrap();
+    let is_empty = || fs::read_dir(folder.path().join("sub")).unwrap().next().is_none();
+    let mut command = program();
+    command.args(["convert", "--to", "ggf", "-q", "--skip-bad", &path("games.txt"), "-o", &path("sub/games.ggf")]);
+    let mut child = command.spawn().unwrap();
+    while is_empty() {
+        assert_eq!(child.try_wait().unwrap(), None);
+        std::thread::yield_now();
+    }
+    let id = rustix::process::Pid::from_raw(child.id() as i32).unwrap();
+    rustix::process::kill_process(id, rustix::process::Signal::INT).unwrap();
+    assert_eq!(child.wait().unwrap().signal(), Some(2));
+    assert!(is_empty());
+}
+
+#[test]
+#[cfg(unix)]
 fn outputs_go_through_links_and_straight_into_what_is_no_file() {
     use std::os::unix::fs::{FileTypeExt, PermissionsExt};
     let (_folder, path) = folder_with_games();

@@ -72,7 +72,7 @@ impl AddArguments {
         if games > 0 {
             session.say(format_args!("{games} games are in the book; what is new is searched now"));
         }
-        let stop = stop_on_signals()?;
+        let stop = stop_on_signals();
         let mut meter = None;
         let searched = with_evaluator!(&searching.evaluator, evaluator => {
             search_unsearched(&mut book, &|| searching.searcher(evaluator), &searching.hash, &stop, |done, all| {

@@ -61,7 +61,7 @@ impl GrowArguments {
         searching.must_be_calibrated()?;
         let mut book = edit(&self.book, true, session)?;
         let before = book.len();
-        let stop = stop_on_signals()?;
+        let stop = stop_on_signals();
         let seconds = self.hours.map(|hours| 3600.0 * hours).or(self.minutes.map(|minutes| 60.0 * minutes));
         let enough = deadline(seconds.map(Duration::from_secs_f64));
         let mut meter = GrowthMeter::new(session, seconds, self.positions, before);

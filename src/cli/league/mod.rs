@@ -112,7 +112,7 @@ impl LeagueArguments {
             tell_left_out(log, session);
             hold(&mut league, log, session);
         }
-        let stop = stop_on_signals()?;
+        let stop = stop_on_signals();
         let mut recorder = Recorder::new(&self, &roster, &league, anchor, log, session);
         let player = |number: usize| roster.makers[number].make(&stop);
         let played = league.run(player, &stop, |event| recorder.pair(&event));
