@@ -500,9 +500,15 @@ fn a_log_cut_off_anywhere_loses_its_last_line_alone() {
         }
     }
     // What a power cut may leave behind the last line.
-    std::fs::write(&torn, [&bytes[..], &[0; 300]].concat()).unwrap();
-    assert_eq!(open(&torn, &greedy_and_faulty()).unwrap().dropped(), 300);
-    assert_eq!(std::fs::read(&torn).unwrap(), bytes);
+    for zeros in [300, 200_000] {
+        std::fs::write(&torn, [&bytes[..], &vec![0; zeros]].concat()).unwrap();
+        assert_eq!(open(&torn, &greedy_and_faulty()).unwrap().dropped(), zeros);
+        assert_eq!(std::fs::read(&torn).unwrap(), bytes);
+    }
+    let damaged = [&bytes[..], &[0; 200_000], b"{}\n"].concat();
+    std::fs::write(&torn, &damaged).unwrap();
+    assert!(matches!(open(&torn, &greedy_and_faulty()), Err(GameLogError::Line { .. })));
+    assert_eq!(std::fs::read(&torn).unwrap(), damaged);
 }
 
 #[test]

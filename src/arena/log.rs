@@ -178,6 +178,20 @@ impl GameLog {
     }
 }
 
+/// The number of zeros up to the end; none if there is something else.
+fn zeros_to_end(reader: &mut impl BufRead) -> io::Result<Option<usize>> {
+    let mut zeros = 0;
+    loop {
+        let bytes = reader.fill_buf()?;
+        if bytes.is_empty() || bytes.iter().any(|&byte| byte != 0) {
+            return Ok(bytes.is_empty().then_some(zeros));
+        }
+        let length = bytes.len();
+        reader.consume(length);
+        zeros += length;
+    }
+}
+
 impl Content {
     /// Reads a file. What is no log, and was not about to become one with this header, is an error.
     fn read(file: &mut File, path: &str, header: &Header) -> Result<Self, GameLogError> {
@@ -192,14 +206,17 @@ impl Content {
             }
             let fault = |reason: String| GameLogError::Line { path: path.to_owned(), line: number, reason };
             let is_last = line.last() != Some(&b'\n');
+            // A power cut can leave any number of zeros at the end.
+            let is_long = line.len() == LONGEST_LINE;
+            let zeros = if is_long && line.ends_with(&[0]) { zeros_to_end(&mut reader) } else { Ok(None) };
+            let zeros = zeros.map_err(|source| GameLogError::File { path: path.to_owned(), source })?;
+            let length = line.len() + zeros.unwrap_or(0);
             match content.add(&line) {
                 _ if line.is_empty() => break,
-                _ if line.len() == LONGEST_LINE => return Err(fault("it is too long".to_owned())),
+                _ if is_long && zeros.is_none() => return Err(fault("it is too long".to_owned())),
                 Ok(()) => content.whole += line.len() as u64,
-                Err(_) if is_last && content.header.is_none() && log::is_start(header, &line) => {
-                    content.torn = line.len()
-                }
-                Err(_) if is_last && content.header.is_some() && log::is_cut_off(&line) => content.torn = line.len(),
+                Err(_) if is_last && content.header.is_none() && log::is_start(header, &line) => content.torn = length,
+                Err(_) if is_last && content.header.is_some() && log::is_cut_off(&line) => content.torn = length,
                 Err(reason) => return Err(fault(reason)),
             }
             if is_last {

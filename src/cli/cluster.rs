@@ -100,7 +100,7 @@ struct ConfigArguments {
     host: Vec<String>,
 
     /// A run that workers may work for, called as its directory; may be given several times
-    #[arg(long, value_name = "NAME", default_value = "latest")]
+    #[arg(long, required = true, value_name = "NAME")]
     run: Vec<String>,
 
     /// Port the broker listens on

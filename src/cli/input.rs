@@ -1,8 +1,9 @@
 //! Positions from files and from standard input.
 
+use std::collections::BTreeSet;
 use std::fs::File;
 use std::io::{self, IsTerminal};
-use std::path::Path;
+use std::path::{Path, PathBuf};
 
 use super::error::{CliError, Context};
 use super::session::Session;
@@ -20,6 +21,19 @@ pub const FORMAT: &str = "Expected a position a line: 64 characters (X black, O 
 /// What messages call a path that may be standard input.
 pub fn name_of(path: &Path) -> String {
     if path == Path::new(STANDARD_STREAM) { "standard input".to_owned() } else { format!("`{}`", path.display()) }
+}
+
+/// The paths without those that name what another one names, too, perhaps through a link; they are told.
+pub fn each_once<'p>(paths: &'p [PathBuf], session: &Session) -> Vec<&'p Path> {
+    let mut named = BTreeSet::new();
+    let is_new = |path: &&Path| {
+        let is_new = named.insert(path.canonicalize().unwrap_or_else(|_| path.to_path_buf()));
+        if !is_new {
+            session.say(format_args!("{} is named twice and taken once", name_of(path)));
+        }
+        is_new
+    };
+    paths.iter().map(PathBuf::as_path).filter(is_new).collect()
 }
 
 /// The content of a file of positions or games, or of standard input where the path is `-`.

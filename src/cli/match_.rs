@@ -26,7 +26,7 @@ use crate::arena::{
 use crate::board::{Side, Transcript};
 use crate::record::log::{PlayerCard, Settings};
 
-/// Play two players against each other: pairs of games from equal openings, colours swapped
+/// Play two players against each other: pairs of games from the same opening, colours swapped
 ///
 /// A player is a weight file, `default`, `squares` or `mobility` (our own search with that evaluation), or another program as
 /// `gtp:COMMAND` or `nboard:COMMAND`. Our own search may have a depth, exact and selectivity of its own, as in

@@ -59,7 +59,8 @@ use std::ffi::OsString;
 use std::io::{self, BufWriter, Write};
 use std::process::ExitCode;
 
-use clap::{CommandFactory, Parser, Subcommand};
+use clap::builder::Resettable;
+use clap::{Arg, CommandFactory, FromArgMatches, Parser, Subcommand};
 
 use error::CliError;
 use session::{CommonArguments, Session};
@@ -159,7 +160,9 @@ impl Command {
 
 /// Runs the command that the program's arguments name.
 pub fn main() -> ExitCode {
-    let arguments = match Arguments::try_parse_from(env::args_os().map(without_hyphen)) {
+    let arguments: Vec<_> = env::args_os().map(without_hyphen).collect();
+    let matches = command(&arguments).try_get_matches_from(arguments);
+    let arguments = match matches.and_then(|matches| Arguments::from_arg_matches(&matches)) {
         Ok(arguments) => arguments,
         Err(error) => return unusable(&error),
     };
@@ -177,6 +180,19 @@ pub fn main() -> ExitCode {
         Ok(()) => ExitCode::SUCCESS,
         Err(error) => fail(&error),
     }
+}
+
+/// The command line for some arguments. A run that is resumed goes on by what is stored: no environment variable says otherwise.
+fn command(arguments: &[OsString]) -> clap::Command {
+    let resumes =
+        |argument: &OsString| argument.to_str().is_some_and(|text| text.split('=').next() == Some("--resume"));
+    if !arguments.iter().any(resumes) {
+        return Arguments::command();
+    }
+    const STORED: [&str; 4] = ["run", "config", "seed", "patterns"];
+    let is_stored = |argument: &Arg| STORED.contains(&argument.get_id().as_str());
+    let unset = |argument| if is_stored(&argument) { argument.env(Resettable::Reset) } else { argument };
+    Arguments::command().mut_subcommand("train", |train| train.mut_args(unset))
 }
 
 /// A board as an argument may begin with `-`, as options do; a `.` is an empty square as well.

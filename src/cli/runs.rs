@@ -1,8 +1,11 @@
 //! Where runs live: `runs/DATE-TIME`, and the link `runs/latest`.
 
+use std::fs;
+use std::io::{self, ErrorKind};
 use std::path::{Path, PathBuf};
 use std::time::SystemTime;
 
+use super::error::{CliError, Context};
 use super::session::Session;
 use crate::weights::rfc3339;
 
@@ -17,14 +20,37 @@ pub fn latest() -> PathBuf {
     Path::new(RUNS).join(LATEST)
 }
 
-/// A directory for a new run, named by the time, that is not there yet.
-pub fn new_directory() -> PathBuf {
-    let now = rfc3339(SystemTime::now()).replace('T', "-").replace([':', 'Z'], "");
-    let named = |name: String| Path::new(RUNS).join(name);
-    let taken = |directory: &PathBuf| directory.symlink_metadata().is_ok();
-    let first = named(now.clone());
-    let further = (2..).map(|number| named(format!("{now}-{number}")));
-    std::iter::once(first).chain(further).find(|directory| !taken(directory)).expect("numbers go on")
+/// A directory made for a new run. Dropped, it goes if nothing was put into it.
+pub struct NewDirectory(PathBuf);
+
+impl NewDirectory {
+    /// Makes one that is named by the time, and ours alone.
+    pub fn claim() -> Result<Self, CliError> {
+        let now = rfc3339(SystemTime::now()).replace('T', "-").replace([':', 'Z'], "");
+        let further = (2..).map(|number| format!("{now}-{number}"));
+        let make = |name: String| {
+            let directory = Path::new(RUNS).join(name);
+            fs::create_dir(&directory).map(|()| Self(directory))
+        };
+        let is_taken =
+            |made: &io::Result<_>| made.as_ref().is_err_and(|error| error.kind() == ErrorKind::AlreadyExists);
+        let claim = || {
+            fs::create_dir_all(RUNS)?;
+            std::iter::once(now.clone()).chain(further).map(make).find(|made| !is_taken(made)).expect("numbers go on")
+        };
+        claim().context(|| format!("cannot make a directory in `{RUNS}`"))
+    }
+
+    pub fn path(&self) -> &Path {
+        &self.0
+    }
+}
+
+impl Drop for NewDirectory {
+    fn drop(&mut self) {
+        // The system keeps one that is not empty.
+        let _ = fs::remove_dir(&self.0);
+    }
 }
 
 /// Makes `runs/latest` a link to a run that begins or goes on in that folder. What stands there and is no link is left alone.

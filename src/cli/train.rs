@@ -10,7 +10,7 @@ use super::error::CliError;
 use super::evaluator::EvaluatorChoice;
 use super::layers::{Layers, Preset};
 use super::progress::TrainProgress;
-use super::runs::{new_directory, point_latest_to};
+use super::runs::{NewDirectory, point_latest_to};
 use super::session::Session;
 use super::signals::{outlive_terminal, stop_on_signals};
 use crate::report::TensorBoard;
@@ -40,7 +40,7 @@ pub struct TrainArguments {
     new: bool,
 
     /// Go on with the run in this directory by the configuration that is stored there. A --config given with it changes what can be
-    /// changed from the next generation on: `gate`, `fit`, `passes`, rates, phases to come
+    /// changed from the next generation on: `gate`, `fit`, `tune`, `events`, `passes`, rates, phases to come
     #[arg(long, value_name = "RUN")]
     #[arg(conflicts_with_all = ["run", "new", "preset", "seed", "patterns", "records", "from"])]
     resume: Option<PathBuf>,
@@ -112,7 +112,9 @@ fn positive(text: &str) -> Result<f64, String> {
 impl TrainArguments {
     /// Runs the command.
     pub fn run(self, session: &Session, out: &mut dyn Write) -> Result<(), CliError> {
-        let (directory, config, budget, resume) = self.wanted()?;
+        let is_new = self.run.is_none() && self.resume.is_none();
+        let claimed = is_new.then(NewDirectory::claim).transpose()?;
+        let (directory, config, budget, resume) = self.wanted(claimed.as_ref())?;
         let from = self.from.as_ref().map(EvaluatorChoice::weight_file).transpose()?;
         let stop = stop_on_signals();
         outlive_terminal()?;
@@ -164,7 +166,7 @@ impl TrainArguments {
     }
 
     /// Where to train, by what, for how long, and what to do with a run that is there.
-    fn wanted(&self) -> Result<(PathBuf, TrainConfig, Budget, Resume), CliError> {
+    fn wanted(&self, claimed: Option<&NewDirectory>) -> Result<(PathBuf, TrainConfig, Budget, Resume), CliError> {
         if let Some(directory) = &self.resume {
             let stored = stored_config(directory).map_err(|error| told(error, directory))?;
             let mut layers = Layers::of_run(directory, &stored);
@@ -179,7 +181,10 @@ impl TrainArguments {
         Ok(match &self.run {
             Some(directory) if !self.new => (directory.clone(), config, budget, Resume::Same),
             Some(directory) => (directory.clone(), config, budget, Resume::Never),
-            None => (new_directory(), config, budget, Resume::Never),
+            None => {
+                let directory = claimed.expect("claimed where none is named").path();
+                (directory.to_owned(), config, budget, Resume::Never)
+            }
         })
     }
 

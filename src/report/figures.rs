@@ -163,7 +163,11 @@ impl Figures {
         for event in &log.events {
             match event {
                 TrainEvent::Amended { generation, changes } => {
-                    self.changes.push((generation + 1, changes.clone()));
+                    // A change that no generation has followed yet makes room for the next.
+                    self.changes.retain(|(first, _)| *first != generation + 1);
+                    if !changes.is_empty() {
+                        self.changes.push((generation + 1, changes.clone()));
+                    }
                 }
                 TrainEvent::Learned {
                     generation,

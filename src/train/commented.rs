@@ -108,7 +108,8 @@ fn document() -> String {
         let default = match key.default {
             Some(default) if is_toml(default) => format!("`{default}`"),
             Some(words) => words.to_owned(),
-            None => "must be given".to_owned(),
+            None if ["phases.", "records."].iter().any(|list| key.path.starts_with(list)) => "must be given".to_owned(),
+            None => "the preset's".to_owned(),
         };
         format!("| `{}` | {} | {default} | {} |\n", key.path, key.kind, key.text)
     };

@@ -61,11 +61,9 @@ impl Run<'_> {
         if is_done { None } else { plan }
     }
 
-    /// How much later the run would end for the fit before the next generation and the gate after it. One that could be the last takes
-    /// the time of that.
+    /// How much later the run would end for the fit before the next generation and the gate after it.
     pub(super) fn seconds_of_refit(&self) -> f64 {
-        let plan = self.refit_to_come().filter(|plan| self.last_fit_to_come() != Some(*plan));
-        plan.map_or(0.0, |plan| self.seconds_of(&plan) + self.state.progress.pace.gate)
+        self.refit_to_come().map_or(0.0, |plan| self.seconds_of(&plan) + self.state.progress.pace.gate)
     }
 
     /// How long the last fit would take if the run ended now.

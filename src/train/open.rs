@@ -217,7 +217,10 @@ fn same_run(
 /// Takes over what is changed, from the first generation on that no game was played of. True if anything is.
 fn amend(resumed: &mut Resumed, config: &TrainConfig, directory: &RunDirectory) -> Result<bool, TrainError> {
     let begun = directory.journals()?.last().map_or(0, |&last| last + 1);
-    let next = begun.max(resumed.state.progress.generation);
+    let progress = &resumed.state.progress;
+    let next = begun.max(progress.generation);
+    // What is fitted for the next generation was fitted by the old configuration.
+    let next = next + u32::from(progress.refitted == Some(next));
     let fixed = |differences| TrainError::Fixed { directory: directory.path().to_owned(), differences };
     resumed.configs.amend(next, config).map_err(fixed)
 }

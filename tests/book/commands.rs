@@ -227,10 +227,16 @@ fn a_run_that_was_killed_as_a_generation_began_has_games() {
     fs::write(run.join("games/000000.fsg"), "").unwrap();
     fs::write(run.join("games/000001.fsg"), b"\x89FSG\r\n").unwrap();
     let game = random_games(1, 1)[0].to_string();
-    let add = |games: &str, input| stdout(&["book", "add", path.to_str().unwrap(), games, "--depth", "1", "-q"], input);
+    let book = path.to_str().unwrap();
+    let add = |games: &str, input| stdout(&["book", "add", book, games, "--depth", "1", "-q"], input);
     let added = add(run.to_str().unwrap(), "");
     assert_eq!((value(&added, "games"), value(&added, "left out")), ("0", "0"));
     assert_eq!(value(&add("-", &game), "games"), "1");
+    // As where a shell names a run and the link `latest` to it.
+    let [file, again] = ["games.txt", "run/../games.txt"].map(|name| folder.path().join(name).display().to_string());
+    fs::write(&file, game).unwrap();
+    let added = stdout(&["book", "add", book, &file, &again, "--depth", "1", "-q"], "");
+    assert_eq!(value(&added, "games"), "1");
 }
 
 #[test]

@@ -207,6 +207,9 @@ fn a_plain_call_is_a_new_run_and_latest_is_the_last() {
         (output.status.code(), String::from_utf8(output.stdout).unwrap(), String::from_utf8(output.stderr).unwrap())
     };
     let new = ["--preset", "quick", "--config", "config.toml", "--patterns", "small.toml", "--generations", "1"];
+    // One begun while another begins is another run.
+    let both = std::thread::scope(|scope| [(); 2].map(|()| scope.spawn(|| train(&new))).map(|run| run.join().unwrap()));
+    assert!(both.iter().all(|run| run.0 == Some(0)) && both[0].1 != both[1].1, "{both:?}");
     let runs: Vec<_> = (0..2).map(|_| train(&new)).collect();
     assert!(runs.iter().all(|run| run.0 == Some(0) && run.2.contains("new run in runs/")), "{runs:?}");
     assert_ne!(runs[0].1, runs[1].1);
@@ -226,6 +229,15 @@ fn a_plain_call_is_a_new_run_and_latest_is_the_last() {
     assert!(code == Some(0) && talk.contains("the budget of 3 generations is used up already"), "{talk}");
     let (code, _, talk) = train(&["--resume", "runs/latest", "--seed", "4"]);
     assert!(code == Some(2) && talk.contains("--seed"), "{talk}");
+    // Environment variables are for new runs.
+    let mut command = program();
+    command.current_dir(lab.0.path()).args(["train", "--resume", "runs/latest"]);
+    for (name, value) in [("RUN", "other"), ("SEED", "4"), ("PATTERNS", "zebra"), ("CONFIG", "none.toml")] {
+        command.env(format!("FLIPSIDE_{name}"), value);
+    }
+    let output = finish(command, "");
+    let talk = String::from_utf8(output.stderr).unwrap();
+    assert!(output.status.success() && talk.contains("is used up already"), "{talk}");
     let (code, _, talk) = train(&["--resume", "runs/none"]);
     assert!(code == Some(1) && talk.contains("no run in runs/none"), "{talk}");
     let (code, _, talk) = train(&["--hours", "-1"]);

@@ -7,7 +7,7 @@ use std::sync::atomic::{AtomicBool, Ordering::Relaxed};
 
 use flipside::fit::FitConfig;
 use flipside::learn::{Decayed, Loss, StepRule};
-use flipside::train::{Budget, Outcome, Phase, TrainConfig, TrainEvent, TrainRequest, train};
+use flipside::train::{Budget, Outcome, Phase, Resume, TrainConfig, TrainEvent, TrainRequest, train};
 use flipside::weights::WeightFile;
 
 use crate::support::*;
@@ -110,6 +110,31 @@ fn a_fit_learns_the_games_that_were_played_before_it() {
     }
     assert_eq!(trained(&config, other.path(), FIVE, never), Outcome::Finished);
     assert_eq!(weights(other.path()), weights(undisturbed.path()));
+}
+
+#[test]
+fn what_is_fitted_for_a_generation_keeps_the_configuration_it_was_fitted_by() {
+    let config = small(config());
+    let directory = tempfile::tempdir().unwrap();
+    let at_fit = |event: &TrainEvent| matches!(event, TrainEvent::Fitted { generation: 3, .. });
+    assert_eq!(trained(&config, directory.path(), FIVE, at_fit), Outcome::Stopped);
+    let last = || WeightFile::load(&directory.path().join("last.fsw")).unwrap();
+    let fitted = last();
+    let changed = TrainConfig { fit: config.fit.map(|fit| FitConfig { lambda: 0.5, ..fit }), ..config };
+    let stop = AtomicBool::new(false);
+    let resumed = TrainRequest {
+        budget: Budget { generations: Some(2), ..Budget::default() },
+        resume: Resume::Stored,
+        ..request(&changed, directory.path(), &stop)
+    };
+    let mut from = None;
+    let sink = &mut |event: &TrainEvent| match event {
+        TrainEvent::Start { .. } => assert_eq!(last(), fitted),
+        TrainEvent::Amended { generation, .. } => from = Some(*generation),
+        _ => {}
+    };
+    assert_eq!(train(&resumed, sink).unwrap(), Outcome::Finished);
+    assert_eq!(from, Some(4));
 }
 
 /// Stops a run with a budget in its first fit, does something to the fit's checkpoint, and lets it go on to the weights of an undisturbed

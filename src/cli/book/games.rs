@@ -11,7 +11,7 @@ use crate::board::{Diagram, Square, Transcript};
 use crate::book::{BookError, GameCounts, count_games, search_unsearched};
 use crate::cli::error::{CliError, Context};
 use crate::cli::evaluator::with_evaluator;
-use crate::cli::input::{name_of, read_bytes};
+use crate::cli::input::{each_once, name_of, read_bytes};
 use crate::cli::meter::Meter;
 use crate::cli::session::Session;
 use crate::cli::signals::stop_on_signals;
@@ -56,7 +56,7 @@ impl AddArguments {
         let searching = self.search.load(session)?;
         let mut counts = GameCounts::new(&self.book).map_err(cannot_change)?;
         let mut left_out = 0;
-        for path in &self.games {
+        for path in each_once(&self.games, session) {
             left_out += if path.is_dir() {
                 self.read_run(path, &mut counts, session)?
             } else if has_games_name(path) {

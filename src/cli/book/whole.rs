@@ -10,6 +10,7 @@ use crate::board::{Diagram, Side};
 use crate::book::{self, BookFormat, Errors, ExportError, Faults, Keep};
 use crate::cli::error::{CliError, Context};
 use crate::cli::evaluator::{WeightsOption, with_evaluator};
+use crate::cli::input::each_once;
 use crate::cli::output::Output;
 use crate::cli::session::Session;
 use crate::eval::Evaluator;
@@ -171,11 +172,12 @@ impl PruneArguments {
 
 impl MergeArguments {
     /// Runs the command.
-    pub fn run(self, _: &Session, out: &mut dyn Write) -> Result<(), CliError> {
-        check_output(&self.output, self.books.iter().map(|path| &**path))?;
-        let mut books = self.books.iter().map(|path| open(path)).collect::<Result<Vec<_>, _>>()?;
+    pub fn run(self, session: &Session, out: &mut dyn Write) -> Result<(), CliError> {
+        let paths = each_once(&self.books, session);
+        check_output(&self.output, paths.iter().copied())?;
+        let mut books = paths.iter().map(|path| open(path)).collect::<Result<Vec<_>, _>>()?;
         let count = book::merge(&mut books, &self.output).map_err(cannot_change)?;
-        for (path, book) in self.books.iter().zip(&books) {
+        for (path, book) in paths.iter().zip(&books) {
             writeln!(out, "{}\t{}", path.display(), book.len())?;
         }
         Ok(writeln!(out, "{}\t{count}", self.output.display())?)

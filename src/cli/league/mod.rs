@@ -26,7 +26,7 @@ use crate::board::{Side, Transcript};
 use crate::search::Strength;
 use table::Table;
 
-/// Rate any number of players by games of each against each: pairs of games from equal openings, colours swapped
+/// Rate any number of players by games of each against each: pairs of games from the same opening, colours swapped
 ///
 /// Players are those of `match`. One fit over all games gives every player a rating in Elo with its 95% interval, relative to the
 /// anchor (Bradley-Terry; the intervals respect that games from the same opening are not independent), and for every two players the
