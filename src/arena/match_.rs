@@ -3,10 +3,10 @@
 use std::ops::ControlFlow;
 use std::sync::atomic::AtomicBool;
 
-use super::game::{PlayedGame, play_game};
+use super::game::{Forfeit, PlayedGame, play_game};
 use super::player::{Player, PlayerError, unless_stopped};
 use super::stats::{Hypothesis, Sprt, Tally};
-use crate::board::Transcript;
+use crate::board::{Side, Transcript};
 use crate::threads::in_order;
 
 /// A match to play.
@@ -38,6 +38,14 @@ impl Pair {
     /// The first player's disc difference in either game, -64 to 64.
     pub fn discs(&self) -> [i32; 2] {
         [self.games[0].discs, -self.games[1].discs]
+    }
+
+    /// The games that were lost without having been played out: the numbers of game and loser, from 0, and why.
+    pub fn forfeits(&self) -> impl Iterator<Item = (usize, usize, &Forfeit)> {
+        self.games.iter().enumerate().filter_map(|(number, game)| {
+            let forfeit = game.forfeit.as_ref()?;
+            Some((number, usize::from((forfeit.side == Side::Black) != (number == 0)), forfeit))
+        })
     }
 }
 

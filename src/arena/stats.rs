@@ -14,6 +14,8 @@
 //!   exactly where the 95% interval lies above 0 Elo.
 //! - SPRT: see [`Sprt`].
 
+use serde::Serialize;
+
 /// Points of a pair's five possible results, divided by two: the score a game.
 const PAIR_SCORES: [f64; 5] = [0.0, 0.25, 0.5, 0.75, 1.0];
 
@@ -21,7 +23,7 @@ const PAIR_SCORES: [f64; 5] = [0.0, 0.25, 0.5, 0.75, 1.0];
 pub(super) const Z95: f64 = 1.959_963_984_540_054;
 
 /// A value with its 95% interval. Ends may be infinite where no game was lost, or none won.
-#[derive(Clone, Copy, PartialEq, Debug)]
+#[derive(Clone, Copy, PartialEq, Debug, Serialize)]
 pub struct Estimate {
     /// The most likely value.
     pub value: f64,
@@ -29,6 +31,12 @@ pub struct Estimate {
     pub low: f64,
     /// Upper end of the interval.
     pub high: f64,
+}
+
+impl From<Estimate> for [f64; 3] {
+    fn from(Estimate { value, low, high }: Estimate) -> Self {
+        [value, low, high]
+    }
 }
 
 /// What a match has come to so far, always from the first player's side.

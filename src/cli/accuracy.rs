@@ -210,11 +210,7 @@ impl AccuracyArguments {
                 Err(error) if self.skip_bad => session.say(format_args!("left out: {name}: {error}")),
                 Err(error) => {
                     let hint = format!("{FORMAT} Or leave such records out with --skip-bad.");
-                    return Err(CliError::Failure {
-                        message: unreadable(),
-                        source: Some(error.into()),
-                        hint: Some(hint),
-                    });
+                    return Err(CliError::because(unreadable(), error).hint(hint));
                 }
             }
             if records.len() == CHUNK {

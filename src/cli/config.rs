@@ -7,6 +7,7 @@ use clap::Args;
 
 use super::error::CliError;
 use super::layers::{Layers, Preset};
+use super::runs::unreadable;
 use super::session::Session;
 use crate::train::stored_config;
 
@@ -36,12 +37,7 @@ impl ConfigArguments {
     /// Runs the command.
     pub fn run(self, _: &Session, out: &mut dyn Write) -> Result<(), CliError> {
         let mut layers = match &self.run {
-            Some(run) => {
-                let stored = stored_config(run).map_err(|error| {
-                    CliError::failure(error.to_string()).hint("`flipside runs` lists the runs there are.")
-                })?;
-                Layers::of_run(run, &stored)
-            }
+            Some(run) => Layers::of_run(run, &stored_config(run).map_err(unreadable)?),
             None => Layers::of_preset(self.preset)?.0,
         };
         if let Some(path) = &self.config {

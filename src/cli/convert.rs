@@ -79,11 +79,8 @@ impl ConvertArguments {
 
 fn explain(error: ConvertError, name: &str, from: Format) -> CliError {
     match error {
-        ConvertError::Record(_) => CliError::Failure {
-            message: format!("cannot convert {name} as {from}"),
-            source: Some(error.into()),
-            hint: Some("Name the right format with --from, or leave such records out with --skip-bad.".into()),
-        },
+        ConvertError::Record(_) => CliError::because(format!("cannot convert {name} as {from}"), error)
+            .hint("Name the right format with --from, or leave such records out with --skip-bad."),
         ConvertError::Output(error) => error.into(),
         other => CliError::Usage(format!("cannot convert {name}: {other}")),
     }

@@ -9,7 +9,7 @@ use serde::Serialize;
 use super::error::{CliError, Context};
 use super::escape::on_one_line;
 use super::evaluator::EvaluatorChoice;
-use super::inspect::{empties_text, pictures, squares_of, write_provenance};
+use super::inspect::{empties_text, object_of, write_configurations, write_provenance};
 use super::json::{JsonArgument, write_json};
 use super::session::Session;
 use crate::eval::{Model, StageMap, ValuedConfiguration, strongest_configurations};
@@ -87,17 +87,7 @@ impl DiffArguments {
             writeln!(out, "{}\t{weights}\t{correlation}\t{rms:.3}\t{largest:.2}", empties_text(empties))?;
         }
         for (number, pattern) in a.set.patterns.iter().enumerate() {
-            let found: Vec<ValuedConfiguration> = top(number);
-            if found.is_empty() {
-                continue;
-            }
-            let (name, empties) = (on_one_line(&pattern.name), empties_text(&stages.empties_of(shown)));
-            writeln!(out, "\n{name}, {empties} empties, what moved most in discs for X:")?;
-            for row in found.chunks(4) {
-                for line in pictures(row, pattern.mask()) {
-                    writeln!(out, "  {}", line.trim_end())?;
-                }
-            }
+            write_configurations(&top(number), "what moved most", pattern, &stages.empties_of(shown), out)?;
         }
         Ok(())
     }
@@ -111,11 +101,8 @@ impl DiffArguments {
     ) -> serde_json::Value {
         let file = |choice: &EvaluatorChoice, file: &WeightFile| serde_json::json!({ "weights": choice.to_string(), "hash": file.hash(), "provenance": file.provenance });
         let pattern = |(number, name): (usize, &String)| {
-            let moved = top(number).into_iter().map(|found| {
-                let [player, opponent] = [found.discs.player, found.discs.opponent].map(squares_of);
-                serde_json::json!({ "player": player, "opponent": opponent, "discs": found.value })
-            });
-            serde_json::json!({ "name": name, "moved": moved.collect::<Vec<_>>() })
+            let moved: Vec<_> = top(number).iter().map(object_of).collect();
+            serde_json::json!({ "name": name, "moved": moved })
         };
         let names = first.model.set.patterns.iter().map(|pattern| &pattern.name);
         serde_json::json!({
@@ -139,15 +126,10 @@ fn hidden_layers(a: &Model, b: &Model) -> Option<&'static str> {
     }
 }
 
-/// A weight in discs.
-fn discs(model: &Model, weight: i16) -> f64 {
-    f64::from(weight) / f64::from(model.scale)
-}
-
 /// The weights of two models at a number of empty squares, in discs.
 fn paired<'m>(a: &'m Model, b: &'m Model, empties: u32) -> impl Iterator<Item = (f64, f64)> + 'm {
     let [first, second] = [a, b].map(|model| &model.weights[model.stages.of_empties(empties)]);
-    first.iter().zip(second).map(|(&x, &y)| (discs(a, x), discs(b, y)))
+    first.iter().zip(second).map(|(&x, &y)| (a.discs(x), b.discs(y)))
 }
 
 fn difference(a: &Model, b: &Model, empties: Vec<u32>) -> StageDifference {

@@ -39,13 +39,9 @@ pub enum CliError {
 impl From<ServeError> for CliError {
     fn from(error: ServeError) -> Self {
         match error {
-            ServeError::Input(error) => {
-                Self::Failure { message: "cannot read standard input".into(), source: Some(error.into()), hint: None }
-            }
+            ServeError::Input(error) => Self::because("cannot read standard input", error),
             ServeError::Output(error) => Self::Output(error),
-            other @ ServeError::Thread(_) => {
-                Self::Failure { message: "cannot serve the engine".into(), source: Some(other.into()), hint: None }
-            }
+            other @ ServeError::Thread(_) => Self::because("cannot serve the engine", other),
         }
     }
 }
@@ -54,6 +50,11 @@ impl CliError {
     /// A failure without a deeper cause.
     pub fn failure(message: impl Into<String>) -> Self {
         Self::Failure { message: message.into(), source: None, hint: None }
+    }
+
+    /// A failure and its cause.
+    pub fn because(message: impl Into<String>, error: impl Into<Cause>) -> Self {
+        Self::Failure { message: message.into(), source: Some(error.into()), hint: None }
     }
 
     /// Adds what to do about it; usage errors have clap's own hint.
@@ -110,7 +111,7 @@ pub trait Context<T> {
 
 impl<T, E: Into<Cause>> Context<T> for Result<T, E> {
     fn context(self, message: impl FnOnce() -> String) -> Result<T, CliError> {
-        self.map_err(|error| CliError::Failure { message: message(), source: Some(error.into()), hint: None })
+        self.map_err(|error| CliError::because(message(), error))
     }
 }
 

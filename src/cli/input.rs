@@ -7,7 +7,7 @@ use std::path::{Path, PathBuf};
 
 use super::error::{CliError, Context};
 use super::session::Session;
-use crate::board::{NotationError, ScoredDiagram, parse_scored_diagrams};
+use crate::board::{ScoredDiagram, parse_scored_diagrams};
 use crate::record::MAX_BYTES;
 use crate::storage::{decode_text, read_stream};
 
@@ -63,9 +63,7 @@ pub fn read_positions(path: &Path, session: &Session) -> Result<Vec<ScoredDiagra
             Ok(typed) => return Ok(vec![typed]),
             // What has spaces is hardly meant as a file.
             Err(error) if text.contains(' ') => {
-                return Err::<_, NotationError>(error)
-                    .context(|| format!("`{text}` is no file and no position"))
-                    .map_err(|error| error.hint(FORMAT));
+                return Err(CliError::because(format!("`{text}` is no file and no position"), error).hint(FORMAT));
             }
             Err(_) => {}
         }

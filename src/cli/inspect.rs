@@ -12,7 +12,7 @@ use super::json::{JsonArgument, write_json};
 use super::session::Session;
 use crate::board::{Bitboard, Position, Square};
 use crate::eval::{DepthPair, HiddenLayer, Model, Row, ValuedConfiguration, strongest_configurations};
-use crate::pattern::Layout;
+use crate::pattern::{Layout, Pattern};
 use crate::weights::WeightFile;
 
 /// Show what a weight file is: where it came from, its patterns and stages, and its strongest configurations
@@ -65,8 +65,12 @@ impl InspectArguments {
                 writeln!(out, "  {:<12} {} depth pairs to the end of the game", "", to_the_end.len())?;
             }
         }
+        let Model { set, stages, .. } = &file.model;
+        let stage = stages.of_empties(self.empties);
         for number in numbers {
-            self.write_strongest(&file.model, &layout, number, out)?;
+            let strongest = strongest_configurations(&file.model, &layout, stage, number, self.top);
+            let empties = stages.empties_of(stage);
+            write_configurations(&strongest, "strongest configurations", &set.patterns[number], &empties, out)?;
         }
         Ok(())
     }
@@ -84,13 +88,7 @@ impl InspectArguments {
             let pattern = &model.set.patterns[number];
             let squares: Vec<_> = pattern.squares().map(|square| square.to_string()).collect();
             let strongest = strongest_configurations(model, layout, stage, number, self.top);
-            let strongest: Vec<_> = strongest
-                .iter()
-                .map(|found| {
-                    let [player, opponent] = [found.discs.player, found.discs.opponent].map(squares_of);
-                    json!({ "player": player, "opponent": opponent, "discs": found.value })
-                })
-                .collect();
+            let strongest: Vec<_> = strongest.iter().map(object_of).collect();
             json!({ "name": pattern.name, "squares": squares, "strongest": strongest })
         };
         let used: Vec<_> =
@@ -125,35 +123,35 @@ impl InspectArguments {
             CliError::Usage(format!("there is no pattern `{name}` in `{}`; it has {}", self.weights, names.join(", ")))
         })
     }
-
-    fn write_strongest(
-        &self,
-        model: &Model,
-        layout: &Layout,
-        pattern: usize,
-        out: &mut dyn Write,
-    ) -> Result<(), CliError> {
-        let stage = model.stages.of_empties(self.empties);
-        let strongest = strongest_configurations(model, layout, stage, pattern, self.top);
-        if strongest.is_empty() {
-            return Ok(());
-        }
-        let empties = empties_text(&model.stages.empties_of(stage));
-        let pattern = &model.set.patterns[pattern];
-        let name = on_one_line(&pattern.name);
-        writeln!(out, "\n{name}, {empties} empties, strongest configurations in discs for X:")?;
-        for row in strongest.chunks(IN_A_ROW) {
-            for line in pictures(row, pattern.mask()) {
-                writeln!(out, "  {}", line.trim_end())?;
-            }
-        }
-        Ok(())
-    }
 }
 
-/// The names of some squares, a bit each.
-pub fn squares_of(discs: Bitboard) -> Vec<String> {
-    Square::all().filter(|square| discs & square.bit() != 0).map(|square| square.to_string()).collect()
+/// A configuration as JSON.
+pub fn object_of(found: &ValuedConfiguration) -> serde_json::Value {
+    let squares = |discs: Bitboard| {
+        let found = Square::all().filter(|square| discs & square.bit() != 0);
+        found.map(|square| square.to_string()).collect::<Vec<_>>()
+    };
+    json!({ "player": squares(found.discs.player), "opponent": squares(found.discs.opponent), "discs": found.value })
+}
+
+/// Writes what was found of a pattern in a stage, in pictures.
+pub fn write_configurations(
+    found: &[ValuedConfiguration],
+    what: &str,
+    pattern: &Pattern,
+    empties: &[u32],
+    out: &mut dyn Write,
+) -> Result<(), CliError> {
+    if found.is_empty() {
+        return Ok(());
+    }
+    writeln!(out, "\n{}, {} empties, {what} in discs for X:", on_one_line(&pattern.name), empties_text(empties))?;
+    for row in found.chunks(IN_A_ROW) {
+        for line in pictures(row, pattern.mask()) {
+            writeln!(out, "  {}", line.trim_end())?;
+        }
+    }
+    Ok(())
 }
 
 /// Writes where weights come from.
@@ -205,8 +203,8 @@ fn write_sizes(model: &Model, layout: &Layout, out: &mut dyn Write) -> Result<()
     writeln!(out, "  {:<12} {}", "stages", model.stages.count())?;
     let share = 100.0 * used as f64 / total.max(1) as f64;
     writeln!(out, "  {:<12} {} a stage, {total} in all, {share:.1}% not zero", "weights", layout.weights())?;
-    let largest = f64::from(largest) / f64::from(model.scale);
-    writeln!(out, "  {:<12} {} units a disc; the largest weight is {largest:.2} discs", "scale", model.scale)?;
+    let (scale, largest) = (model.scale, model.discs(largest));
+    writeln!(out, "  {:<12} {scale} units a disc; the largest weight is {largest:.2} discs", "scale")?;
     if let Some(hidden) = &model.hidden {
         let (units, rows) = (hidden.units(), &hidden.rows);
         let all = || rows.iter().flatten();
@@ -226,7 +224,7 @@ pub fn empties_text(empties: &[u32]) -> String {
 
 /// Lines with the pictures of some configurations side by side, the values above them. Only the rows of the board that the
 /// pattern touches are drawn.
-pub fn pictures(configurations: &[ValuedConfiguration], pattern: u64) -> Vec<String> {
+fn pictures(configurations: &[ValuedConfiguration], pattern: u64) -> Vec<String> {
     const WIDTH: usize = 20;
     let values = configurations.iter().map(|c| format!("{:<WIDTH$}", format!("{:+.2}", c.value))).collect();
     let row = |row: usize| -> String {

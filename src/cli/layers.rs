@@ -62,16 +62,15 @@ impl Layers {
     /// # Errors
     /// What is wrong with it, and in which layer.
     pub fn config(&self) -> Result<TrainConfig, CliError> {
-        let unusable = || "cannot use the configuration".to_owned();
+        let unusable = |error: ConfigError| CliError::because("cannot use the configuration", error);
         let config = TrainConfig::from_named_layers(&self.0).map_err(|error| {
             let is_key = matches!(error, ConfigError::Key { .. });
-            let error = Err::<(), _>(error).context(unusable).unwrap_err();
+            let error = unusable(error);
             if is_key { error.hint("`flipside config` prints a configuration with what its keys mean.") } else { error }
         })?;
         if let Err(error) = config.pattern_set() {
             let (file, reason) = (origin(&self.0, "patterns"), format!("cannot be used: {error}"));
-            let error = ConfigError::Key { file, key: "patterns".into(), reason };
-            return Err(error).context(unusable);
+            return Err(unusable(ConfigError::Key { file, key: "patterns".into(), reason }));
         }
         Ok(config)
     }

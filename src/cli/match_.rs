@@ -23,8 +23,9 @@ use super::with_book::WithBook;
 use crate::arena::{
     Ending, Estimate, Forfeit, GameLog, Guests, Hypothesis, Match, MatchReport, Pair, PairEvent, Sprt, Tally,
 };
-use crate::board::{Side, Transcript};
-use crate::record::log::{PlayerCard, Settings};
+use crate::board::Transcript;
+use crate::record::log::PlayerCard;
+use crate::report::text::elo;
 
 /// Play two players against each other: pairs of games from the same opening, colours swapped
 ///
@@ -130,13 +131,8 @@ impl MatchOptions {
             return Err(CliError::Usage("--learn is for players with a book, and there is none".into()));
         }
         let openings = self.openings.select(self.pairs, session)?;
-        let log = match &self.games {
-            None => None,
-            Some(path) => {
-                let players = [first.card.clone(), second.card.clone()];
-                Some(open_log(path, self.openings.settings()?, &players, Guests::Refused, session)?)
-            }
-        };
+        let cards = [&first, &second].map(|player| player.card.clone());
+        let log = open_log(self.games.as_deref(), &self.openings, &cards, Guests::Refused, session)?;
         let held: Vec<_> =
             log.iter().flat_map(|log| openings.iter().map(|opening| log.pair([0, 1], opening))).collect();
         let already = held.iter().take_while(|pair| pair.is_whole()).count();
@@ -214,9 +210,6 @@ impl MatchOptions {
         out: &mut dyn Write,
     ) -> Result<(), CliError> {
         let tally = &report.tally;
-        let finite = |number: f64| number.is_finite().then_some(number);
-        let interval =
-            |Estimate { value, low, high }| json!({ "value": finite(value), "low": finite(low), "high": finite(high) });
         let sprt = self.sprt.zip(report.llr).map(|(SprtArgument(sprt), llr)| {
             let decision = match report.ending {
                 Ending::Decided(Hypothesis::H0) => Some("h0"),
@@ -239,8 +232,8 @@ impl MatchOptions {
             "draws": tally.draws,
             "losses": tally.losses,
             "score": tally.score(),
-            "elo": interval(tally.elo()),
-            "discs": interval(tally.discs()),
+            "elo": tally.elo(),
+            "discs": tally.discs(),
             "superiority": tally.los(),
             "sprt": sprt,
             "forfeits": forfeits,
@@ -250,15 +243,7 @@ impl MatchOptions {
     }
 
     fn ending(&self, report: &MatchReport) -> Result<(), CliError> {
-        match (report.ending, &self.games) {
-            (Ending::Stopped, Some(_)) => {
-                Err(CliError::Stopped("stopped; the same command goes on with the match".into()))
-            }
-            (Ending::Stopped, None) => {
-                Err(CliError::failure("stopped before the end").hint("With --games FILE a match can go on."))
-            }
-            _ => Ok(()),
-        }
+        if report.ending == Ending::Stopped { Err(stopped("match", self.games.is_some())) } else { Ok(()) }
     }
 }
 
@@ -293,8 +278,7 @@ impl Recorder<'_> {
             self.failure = Some(error);
             self.stop.store(true, Relaxed);
         }
-        for (game, forfeit) in pair.games.iter().enumerate().filter_map(|(i, game)| Some((i, game.forfeit.as_ref()?))) {
-            let loser = usize::from((forfeit.side == Side::Black) != (game == 0));
+        for (game, loser, forfeit) in pair.forfeits() {
             self.forfeits.add(loser, forfeit);
             if new {
                 let (pair, game, loser) = (index + 1, game + 1, SEATS[loser]);
@@ -343,26 +327,36 @@ impl Forfeits {
 }
 
 fn summary(tally: &Tally) -> String {
-    let Estimate { value, low, high } = tally.elo();
     let Tally { wins, draws, losses, .. } = tally;
-    format!("+{wins} ={draws} -{losses}  Elo {value:+.0} [{low:+.0}, {high:+.0}]")
+    format!("+{wins} ={draws} -{losses}  Elo {}", elo(tally.elo().into()))
 }
 
-/// Opens a log of games, and says what was lost of it.
+/// Opens the log of games that is asked for, if any, and says what was lost of it.
 ///
 /// # Errors
 /// It is none, or one of other games.
 pub fn open_log(
-    path: &Path,
-    settings: Settings,
+    path: Option<&Path>,
+    openings: &OpeningsArguments,
     players: &[PlayerCard],
     guests: Guests,
     session: &Session,
-) -> Result<GameLog, CliError> {
-    let log = GameLog::open(path, settings, players, guests).context(|| "cannot keep the games".to_owned())?;
+) -> Result<Option<GameLog>, CliError> {
+    let Some(path) = path else { return Ok(None) };
+    let log = GameLog::open(path, openings.settings()?, players, guests);
+    let log = log.context(|| "cannot keep the games".to_owned())?;
     if log.dropped() > 0 {
         let (path, bytes) = (path.display(), log.dropped());
         session.say(format_args!("`{path}`: the last line was cut off; its {bytes} bytes are dropped"));
     }
-    Ok(log)
+    Ok(Some(log))
+}
+
+/// What ends a match or a league before its end; with a log it goes on from there.
+pub fn stopped(what: &str, has_log: bool) -> CliError {
+    if has_log {
+        CliError::Stopped(format!("stopped; the same command goes on with the {what}"))
+    } else {
+        CliError::failure("stopped before the end").hint(format!("With --games FILE a {what} can go on."))
+    }
 }

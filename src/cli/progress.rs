@@ -302,7 +302,7 @@ impl<'s> TrainProgress<'s> {
     /// Draws the bars, or says a line if the last one is some time ago.
     fn draw(&mut self) {
         if let Some(bars) = &self.bars {
-            bars.run.set_position((STEPS as f64 * self.share()) as u64);
+            bars.run.set_position((STEPS as f64 * self.used().0) as u64);
             bars.run.set_message(format!("{}\n{}", self.state(), self.strength()));
             bars.step.set_position((STEPS as f64 * self.doing.share(self.at_hand)) as u64);
             bars.step.set_message(format!("{}\n{}", self.doing.words(self.at_hand), self.rates()));
@@ -312,27 +312,16 @@ impl<'s> TrainProgress<'s> {
         }
     }
 
-    /// How much of the budget is used.
-    fn share(&self) -> f64 {
-        let (played, of) = self.at_hand;
-        let generations = f64::from(self.learned.0) + f64::from(played) / f64::from(of.max(1));
-        let games = self.learned.1 + u64::from(played);
-        let shares = [
-            self.budget.seconds.map(|limit| self.elapsed() / limit),
-            self.budget.generations.map(|limit| generations / f64::from(limit)),
-            self.budget.games.map(|limit| games as f64 / limit as f64),
-        ];
-        shares.into_iter().flatten().fold(0.0, f64::max).min(1.0)
-    }
-
-    fn elapsed(&self) -> f64 {
-        self.earlier + self.began.elapsed().as_secs_f64()
+    /// See [`Budget::used_after`].
+    fn used(&self) -> (f64, Option<f64>) {
+        let elapsed = self.earlier + self.began.elapsed().as_secs_f64();
+        let (generations, games) = self.learned;
+        self.budget.used_after(elapsed, generations, games, self.at_hand.into())
     }
 
     /// Where the run is, and how long it will go on.
     fn state(&self) -> String {
-        let share = self.share();
-        let left = if share > 0.0 { duration(self.elapsed() * (1.0 / share - 1.0)) } else { "?".into() };
+        let left = self.used().1.map_or("?".into(), duration);
         let (phase, phases) = (self.phase + 1, self.config.phases.len());
         format!("generation {}, phase {phase} of {phases}, {left} left", self.learned.0 + 1)
     }
@@ -420,7 +409,7 @@ mod tests {
     fn a_resumed_run_knows_at_once_how_much_is_left() {
         let shown = |budget: Budget| {
             let progress = progress(budget);
-            (progress.share(), progress.summary())
+            (progress.used().0, progress.summary())
         };
         // Some time of the test's own is added; it is not an hour.
         let (share, summary) = shown(Budget { seconds: Some(70_000.0), ..Budget::default() });

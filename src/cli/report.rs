@@ -11,7 +11,7 @@ use super::error::CliError;
 use super::escape::on_one_line;
 use super::meter::Meter;
 use super::output::Output;
-use super::runs::latest;
+use super::runs::{latest, unreadable};
 use super::session::Session;
 use super::signals::stop_on_signals;
 use crate::report::{Figures, page};
@@ -49,9 +49,7 @@ impl ReportArguments {
             let mut figures = Vec::new();
             for run in &runs {
                 meter.show(figures.len() as u64, || on_one_line(&run.display().to_string()).to_string());
-                figures.push(Figures::of(run).map_err(|error| {
-                    CliError::failure(error.to_string()).hint("`flipside runs` lists the runs there are.")
-                })?);
+                figures.push(Figures::of(run).map_err(unreadable)?);
             }
             meter.finish();
             Ok::<_, CliError>(page(&figures, self.watch))

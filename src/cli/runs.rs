@@ -1,5 +1,6 @@
 //! Where runs live: `runs/DATE-TIME`, and the link `runs/latest`.
 
+use std::fmt::Display;
 use std::fs;
 use std::io::{self, ErrorKind};
 use std::path::{Path, PathBuf};
@@ -14,6 +15,14 @@ pub const RUNS: &str = "runs";
 
 /// The link in it to the run that was at work last.
 const LATEST: &str = "latest";
+
+/// What helps where there is no such run.
+pub const WHERE_RUNS_ARE: &str = "`flipside runs` lists the runs there are.";
+
+/// What is wrong with a run, and where runs are listed.
+pub fn unreadable(error: impl Display) -> CliError {
+    CliError::failure(error.to_string()).hint(WHERE_RUNS_ARE)
+}
 
 /// The run that was at work last.
 pub fn latest() -> PathBuf {

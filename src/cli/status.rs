@@ -9,7 +9,7 @@ use clap::Args;
 use super::error::{CliError, Context};
 use super::escape::on_one_line;
 use super::json::{JsonArgument, write_json};
-use super::runs::{RUNS, latest};
+use super::runs::{RUNS, latest, unreadable};
 use super::session::Session;
 use crate::report::text::{budget, bytes, count, counted, duration, elo};
 use crate::report::{RunLog, Status};
@@ -66,7 +66,7 @@ impl RunsArguments {
         }
         found.sort_by(|a, b| (a.seconds_since_sign, &b.run).cmp(&(b.seconds_since_sign, &a.run)));
         if self.json.json {
-            return write_json(&found, out);
+            return found.iter().try_for_each(|status| write_json(status, out));
         }
         writeln!(out, "run\tstate\tgenerations\tgames\ttime\telo\tlow\thigh\tbytes")?;
         for Status { run, state, generations, games, seconds, best, bytes, .. } in &found {
@@ -84,7 +84,7 @@ impl RunsArguments {
 impl StatusArguments {
     /// Runs the command.
     pub fn run(self, _: &Session, out: &mut dyn Write) -> Result<(), CliError> {
-        let log = read(&self.run.unwrap_or_else(latest))?;
+        let log = RunLog::read(&self.run.unwrap_or_else(latest)).map_err(unreadable)?;
         let status = Status::of(&log);
         if self.json.json {
             return write_json(&status, out);
@@ -133,13 +133,4 @@ impl StatusArguments {
         }
         Ok(())
     }
-}
-
-/// Reads a run.
-///
-/// # Errors
-/// What is wrong, and where runs are listed.
-pub fn read(run: &Path) -> Result<RunLog, CliError> {
-    RunLog::read(run)
-        .map_err(|error| CliError::failure(error.to_string()).hint("`flipside runs` lists the runs there are."))
 }

@@ -10,7 +10,7 @@ use super::error::CliError;
 use super::evaluator::EvaluatorChoice;
 use super::layers::{Layers, Preset};
 use super::progress::TrainProgress;
-use super::runs::{NewDirectory, point_latest_to};
+use super::runs::{NewDirectory, WHERE_RUNS_ARE, point_latest_to};
 use super::session::Session;
 use super::signals::{outlive_terminal, stop_on_signals};
 use crate::report::TensorBoard;
@@ -239,11 +239,11 @@ fn told(error: TrainError, run: &Path) -> CliError {
         TrainError::OtherConfig { .. } => Some(
             "`flipside train --resume RUN` goes on by what is stored there; for another run name another directory with --run.",
         ),
-        TrainError::NoRun(_) => Some("`flipside runs` lists the runs there are."),
+        TrainError::NoRun(_) => Some(WHERE_RUNS_ARE),
         TrainError::Io { .. } => Some("What was saved is whole; mend the cause and give the same command again."),
         _ => None,
     };
-    let failure = CliError::Failure { message: "training ended".into(), source: Some(error.into()), hint: None };
+    let failure = CliError::because("training ended", error);
     match hint {
         Some(hint) => failure.hint(hint),
         None => failure,

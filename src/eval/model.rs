@@ -165,6 +165,11 @@ impl Model {
         Ok(model)
     }
 
+    /// A weight in discs.
+    pub fn discs(&self, weight: impl Into<f64>) -> f64 {
+        weight.into() / f64::from(self.scale)
+    }
+
     /// Whether all parts fit each other and the layout of the set, for models that come from files.
     ///
     /// # Errors

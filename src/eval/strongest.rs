@@ -42,10 +42,9 @@ pub fn strongest_configurations(
     valued.retain(|&(_, weight)| weight != 0);
     valued.sort_by_key(|&(configuration, weight)| (std::cmp::Reverse(weight.unsigned_abs()), configuration));
     valued.truncate(count);
-    let value = |weight: i16| f64::from(weight) / f64::from(model.scale);
     valued
         .into_iter()
-        .map(|(c, weight)| ValuedConfiguration { discs: discs(layout, lane, c), value: value(weight) })
+        .map(|(c, weight)| ValuedConfiguration { discs: discs(layout, lane, c), value: model.discs(weight) })
         .collect()
 }
 

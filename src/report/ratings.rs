@@ -46,8 +46,7 @@ pub fn ratings(events: &[TrainEvent]) -> Vec<Rating> {
     }
     let fit = Ratings::fit(rated.len() + 1, 0, &results);
     for (number, rating) in (1..).zip(&mut rated) {
-        let elo = fit.elo(number).expect("every gate plays against `mobility`");
-        rating.elo = [elo.value, elo.low, elo.high];
+        rating.elo = fit.elo(number).expect("every gate plays against `mobility`").into();
     }
     rated
 }

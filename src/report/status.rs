@@ -87,7 +87,9 @@ impl Status {
         let ratings = ratings(&log.events);
         status.last = ratings.last().copied();
         status.best = ratings.iter().rev().find(|rating| rating.promoted).copied();
-        status.seconds_left = left(&status, log.is_finished());
+        let Self { seconds, generations, games, games_at_hand, .. } = status;
+        let (_, left) = status.budget.used_after(seconds, generations, games, games_at_hand);
+        status.seconds_left = if log.is_finished() { Some(0.0) } else { left };
         status
     }
 }
@@ -99,21 +101,4 @@ fn state(log: &RunLog) -> &'static str {
         Some(TrainEvent::End { finished: false, .. }) => "stopped",
         _ => "broken off",
     }
-}
-
-fn left(status: &Status, is_finished: bool) -> Option<f64> {
-    if is_finished {
-        return Some(0.0);
-    }
-    let Budget { seconds, generations, games } = status.budget;
-    let share = |done: f64, limit: f64| if limit > 0.0 { done / limit } else { 1.0 };
-    let shares = [
-        generations.map(|limit| share(f64::from(status.generations), f64::from(limit))),
-        games.map(|limit| share(status.games as f64, limit as f64)),
-    ];
-    let by_pace = shares.into_iter().flatten().fold(0.0, f64::max);
-    let by_pace = (by_pace > 0.0).then(|| status.seconds * (1.0 / by_pace - 1.0));
-    let by_clock = seconds.map(|limit| limit - status.seconds);
-    let least = [by_clock, by_pace].into_iter().flatten().fold(f64::INFINITY, f64::min);
-    least.is_finite().then_some(least.max(0.0))
 }

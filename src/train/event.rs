@@ -295,13 +295,12 @@ impl From<GateMatchRecord> for GateMatch {
 impl GateMatch {
     pub(super) fn of(report: &MatchReport) -> Self {
         let tally = &report.tally;
-        let elo = tally.elo();
         Self {
             wins: tally.wins,
             draws: tally.draws,
             losses: tally.losses,
             score: tally.score(),
-            elo: [elo.value, elo.low, elo.high],
+            elo: tally.elo().into(),
             discs: tally.discs().value,
             superiority: tally.los(),
         }

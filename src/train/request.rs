@@ -94,6 +94,21 @@ impl Budget {
         })
     }
 
+    /// The share of the limits that is used, 0 to 1, and the seconds that are left at the pace so far, where they can be known. Of the
+    /// generation at hand `played` games of `all` are there.
+    pub fn used_after(self, seconds: f64, generations: u32, games: u64, [played, all]: [u32; 2]) -> (f64, Option<f64>) {
+        let share = |done: f64, limit: f64| if limit > 0.0 { done / limit } else { 1.0 };
+        let generations = f64::from(generations) + f64::from(played) / f64::from(all.max(1));
+        let shares = [
+            self.seconds.map(|limit| share(seconds, limit)),
+            self.generations.map(|limit| share(generations, limit.into())),
+            self.games.map(|limit| share((games + u64::from(played)) as f64, limit as f64)),
+        ];
+        let used = shares.into_iter().flatten().fold(0.0, f64::max).min(1.0);
+        let has_pace = seconds > 0.0 && used > 0.0;
+        (used, if has_pace { Some(seconds * (1.0 / used - 1.0)) } else { self.seconds })
+    }
+
     /// Each limit raised by what was used before.
     #[must_use]
     pub(super) fn after(self, seconds: f64, generations: u32, games: u64) -> Self {
@@ -112,4 +127,24 @@ pub enum Outcome {
     Finished,
     /// It was told to stop and can be resumed.
     Stopped,
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn what_is_left_follows_from_the_pace_and_the_nearest_limit() {
+        let none = Budget::default();
+        let after_an_hour = |budget: Budget| budget.used_after(3600.0, 4, 4000, [500, 1000]);
+        assert_eq!(after_an_hour(none), (0.0, None));
+        assert_eq!(after_an_hour(Budget { generations: Some(18), ..none }), (0.25, Some(10_800.0)));
+        assert_eq!(after_an_hour(Budget { games: Some(18_000), ..none }), (0.25, Some(10_800.0)));
+        let hours = Budget { seconds: Some(7200.0), ..none };
+        assert_eq!(after_an_hour(Budget { generations: Some(18), ..hours }), (0.5, Some(3600.0)));
+        assert_eq!(after_an_hour(Budget { games: Some(4000), ..hours }), (1.0, Some(0.0)));
+        assert_eq!(hours.used_after(0.0, 0, 0, [0, 1000]), (0.0, Some(7200.0)));
+        // Without time there is no pace.
+        assert_eq!(Budget { games: Some(2000), ..none }.used_after(0.0, 0, 0, [500, 1000]), (0.25, None));
+    }
 }

@@ -46,6 +46,8 @@ fn runs_are_listed_and_shown() {
         assert!(status.lines().any(|found| found == line), "{line}: {status}");
     }
     let status = &objects(&in_lab(&lab, &["status", "runs/one", "--json"]))[0];
+    let listed = objects(&in_lab(&lab, &["runs", "--json"]));
+    assert!(listed.len() == 1 && listed[0]["run"] == status["run"], "{listed:?}");
     assert_eq!((status["generations"].as_u64(), status["state"].as_str()), (Some(6), Some("finished")));
     assert!(status["best"]["elo"][0].is_number() && status["held_out"].is_number(), "{status}");
     assert!(refusal(&["status", "runs/nowhere"], "", 1).contains("no run in runs/nowhere"));

@@ -12,7 +12,7 @@ use std::path::Path;
 
 use clap::{Args, Subcommand};
 
-use super::error::{CliError, Context};
+use super::error::CliError;
 use super::session::Session;
 use crate::book::{Book, BookError, is_book};
 pub use searching::Searching;
@@ -102,7 +102,7 @@ fn cannot_read(error: BookError) -> CliError {
         }
         _ => None,
     };
-    let failure = Err::<(), _>(error).context(|| "cannot use the book".to_owned()).expect_err("an error");
+    let failure = CliError::because("cannot use the book", error);
     match hint {
         Some(hint) => failure.hint(hint),
         None => failure,
@@ -113,6 +113,6 @@ fn cannot_read(error: BookError) -> CliError {
 pub fn cannot_change(error: BookError) -> CliError {
     match error {
         BookError::Stopped => CliError::Stopped("stopped".into()),
-        error => Err::<(), _>(error).context(|| "cannot change the book".to_owned()).expect_err("an error"),
+        error => CliError::because("cannot change the book", error),
     }
 }

@@ -12,7 +12,8 @@ use serde::Serialize;
 
 use super::error::{CliError, Context};
 use super::external::ExternalArguments;
-use super::match_::open_log;
+use super::json::{JsonArgument, write_json};
+use super::match_::{open_log, stopped};
 use super::meter::Meter;
 use super::openings::OpeningsArguments;
 use super::player::{PlayerChoice, PlayerMaker, Shelf};
@@ -22,7 +23,7 @@ use super::strength::SelectivityArgument;
 use crate::arena::{
     GameLog, GameLogError, Guests, League, LeagueEvent, Pair, PairPoints, Tally, gauntlet, round_robin,
 };
-use crate::board::{Side, Transcript};
+use crate::board::Transcript;
 use crate::search::Strength;
 use table::Table;
 
@@ -79,9 +80,8 @@ pub struct LeagueArguments {
     #[command(flatten)]
     external: ExternalArguments,
 
-    /// Print the tables, with all there is to know of every pairing, as a JSON object
-    #[arg(long)]
-    json: bool,
+    #[command(flatten)]
+    json: JsonArgument,
 }
 
 /// Who plays, in which leagues.
@@ -100,13 +100,8 @@ impl LeagueArguments {
         let anchor = self.anchor()?;
         let roster = self.roster(session)?;
         let openings = self.openings.select(self.pairs, session)?;
-        let log = match &self.games {
-            None => None,
-            Some(path) => {
-                let cards: Vec<_> = roster.makers.iter().map(|maker| maker.card.clone()).collect();
-                Some(open_log(path, self.openings.settings()?, &cards, Guests::Welcome, session)?)
-            }
-        };
+        let cards: Vec<_> = roster.makers.iter().map(|maker| maker.card.clone()).collect();
+        let log = open_log(self.games.as_deref(), &self.openings, &cards, Guests::Welcome, session)?;
         let mut league = League { openings, pairings: roster.pairings.clone(), ..League::default() };
         if let Some(log) = &log {
             tell_left_out(log, session);
@@ -129,14 +124,8 @@ impl LeagueArguments {
                 "depth {depth}: some won every game against others; half a point there keeps all ratings finite"
             ));
         }
-        write_tables(&tables, complete, self.json, out)?;
-        match (complete, &self.games) {
-            (true, _) => Ok(()),
-            (false, Some(_)) => Err(CliError::Stopped("stopped; the same command goes on with the league".into())),
-            (false, None) => {
-                Err(CliError::failure("stopped before the end").hint("With --games FILE a league can go on."))
-            }
-        }
+        write_tables(&tables, complete, self.json.json, out)?;
+        if complete { Ok(()) } else { Err(stopped("league", self.games.is_some())) }
     }
 
     /// The number of the anchor among the players as typed.
@@ -291,8 +280,7 @@ impl<'a> Recorder<'a> {
         score.tally.add(pair.discs());
         let half_points = pair.discs().map(|discs| (discs.signum() + 1) as u32).into_iter().sum();
         self.results.push(PairPoints { players, opening, half_points });
-        for (i, forfeit) in pair.games.iter().enumerate().filter_map(|(i, game)| Some((i, game.forfeit.as_ref()?))) {
-            let loser = usize::from((forfeit.side == Side::Black) != (i == 0));
+        for (_, loser, forfeit) in pair.forfeits() {
             score.forfeits[loser] += 1;
             if !self.held[index] {
                 let name = &self.roster.makers[players[loser]].card.name;
@@ -318,8 +306,7 @@ struct Report<'a> {
 
 fn write_tables(tables: &[Table], complete: bool, json: bool, out: &mut dyn Write) -> Result<(), CliError> {
     if json {
-        serde_json::to_writer(&mut *out, &Report { complete, leagues: tables }).map_err(std::io::Error::from)?;
-        return Ok(writeln!(out)?);
+        return write_json(&Report { complete, leagues: tables }, out);
     }
     for (i, table) in tables.iter().enumerate() {
         if i > 0 {

@@ -8,6 +8,7 @@ use super::super::escape::on_one_line;
 use super::{Recorder, Score};
 use crate::arena::{Estimate, PairPoints, Ratings};
 use crate::record::log::Settings;
+use crate::report::text::elo;
 
 /// The results of one league.
 #[derive(Serialize)]
@@ -31,7 +32,7 @@ pub struct Table {
 struct PlayerRow {
     name: String,
     settings: Settings,
-    elo: Option<Interval>,
+    elo: Option<Estimate>,
     wins: u64,
     draws: u64,
     losses: u64,
@@ -54,22 +55,8 @@ struct PairingRow {
     /// The first player's, from these games alone.
     discs: Option<f64>,
     /// The difference of the ratings.
-    elo: Option<Interval>,
+    elo: Option<Estimate>,
     forfeits: [u64; 2],
-}
-
-/// A value with the ends of its 95% interval.
-#[derive(Serialize, Clone, Copy)]
-struct Interval {
-    value: f64,
-    low: f64,
-    high: f64,
-}
-
-impl From<Estimate> for Interval {
-    fn from(Estimate { value, low, high }: Estimate) -> Self {
-        Self { value, low, high }
-    }
 }
 
 impl Table {
@@ -91,7 +78,7 @@ impl Table {
             .map(|(i, (&number, typed))| PlayerRow {
                 name: typed.clone(),
                 settings: recorder.roster.makers[number].card.settings.clone(),
-                elo: ratings.elo(i).map(Interval::from),
+                elo: ratings.elo(i),
                 wins: 0,
                 draws: 0,
                 losses: 0,
@@ -118,8 +105,7 @@ impl Table {
     /// Who leads, in a few words.
     pub fn best(&self) -> Option<String> {
         let best = &self.players[self.ranking[0]];
-        let Interval { value, low, high } = best.elo?;
-        Some(format!("depth {}: {} {value:+.0} [{low:+.0}, {high:+.0}]", self.depth, on_one_line(&best.name)))
+        Some(format!("depth {}: {} {}", self.depth, on_one_line(&best.name), elo(best.elo?.into())))
     }
 
     /// Writes names and values, separated by tabs: the ranking, and all against all.
@@ -128,7 +114,7 @@ impl Table {
         writeln!(out, "rank\tplayer\telo\tlow\thigh\tscore\twins\tdraws\tlosses\tdiscs\tforfeits")?;
         for (rank, &i) in self.ranking.iter().enumerate() {
             let PlayerRow { elo, wins, draws, losses, discs, forfeits, .. } = &self.players[i];
-            let elo = elo.map_or("-\t-\t-".to_owned(), |Interval { value, low, high }| {
+            let elo = elo.map_or("-\t-\t-".to_owned(), |Estimate { value, low, high }| {
                 format!("{value:+.1}\t{low:+.1}\t{high:+.1}")
             });
             let score = percent(share(*wins, *draws, *losses));
@@ -178,7 +164,7 @@ impl PairingRow {
             losses: tally.losses,
             score: any.then(|| tally.score()),
             discs: any.then(|| tally.discs().value),
-            elo: ratings.difference(players[0], players[1]).map(Interval::from),
+            elo: ratings.difference(players[0], players[1]),
             forfeits: *forfeits,
         }
     }
