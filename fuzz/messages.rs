@@ -1,13 +1,14 @@
 //! What coordinator and workers must stand of each other, whatever the bytes; see `checks.rs`.
 
-use flipside::cluster::wire::{Job, MAX_GAMES, Proof, hash, result_from_bytes};
+use flipside::cluster::wire::{Job, MAX_GAMES, Proof, result_from_bytes};
 use flipside::games::{Block, decode, encode};
+use flipside::storage::sha256;
 use sha2::{Digest, Sha256};
 
 /// A message as each kind, and as games in a frame with the right checksum.
 pub fn messages(bytes: &[u8]) {
     for job in
-        [Job::from_bytes(bytes), Proof::from_bytes(&hash(bytes), bytes).map(|proof| proof.job)].into_iter().flatten()
+        [Job::from_bytes(bytes), Proof::from_bytes(&sha256(bytes), bytes).map(|proof| proof.job)].into_iter().flatten()
     {
         assert!((1..=MAX_GAMES).contains(&job.count) && job.games().len() as u32 == job.count);
         assert!(job.play.strength.depth <= 20 && job.play.strength.exact_empties <= 24);
@@ -16,7 +17,7 @@ pub fn messages(bytes: &[u8]) {
     [0, 2, bytes.len() as u32].iter().for_each(|word: &u32| frame.extend(word.to_le_bytes()));
     frame.extend(bytes);
     frame.extend(&Sha256::digest(&frame)[..8]);
-    let line = format!("{{\"key\":\"{}\",\"worker\":\"w\",\"first\":0,\"count\":2}}\n", hash(b""));
+    let line = format!("{{\"key\":\"{}\",\"worker\":\"w\",\"first\":0,\"count\":2}}\n", sha256(b""));
     for message in [bytes.to_vec(), [line.as_bytes(), &frame].concat()] {
         let Ok((line, blocks)) = result_from_bytes(&message) else { continue };
         assert_eq!(blocks.iter().map(Block::len).sum::<usize>(), line.count as usize);

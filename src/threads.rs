@@ -48,7 +48,7 @@ pub fn in_order<W: Default, R: Send, E: Send>(
     failure.map_or(Ok(()), Err)
 }
 
-/// A panic of another thread is passed on by rayon; until then what is locked is as good as it was.
+/// Locks a mutex even if a thread panicked while it held it: what is locked is as good as before, and rayon passes the panic on.
 pub fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
     mutex.lock().unwrap_or_else(PoisonError::into_inner)
 }

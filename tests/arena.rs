@@ -191,7 +191,7 @@ fn intervals_cover_the_truth_about_nineteen_times_in_twenty() {
 fn an_empty_tally_knows_nothing() {
     let tally = Tally::default();
     let elo = tally.elo();
-    assert_eq!((tally.games(), tally.score(), tally.los(), elo.value), (0, 0.5, 0.5, 0.0));
+    assert_eq!((tally.pair_count(), tally.score(), tally.los(), elo.value), (0, 0.5, 0.5, 0.0));
     assert_eq!((elo.low, elo.high), (f64::NEG_INFINITY, f64::INFINITY));
     assert_eq!(tally.discs(), elo);
 }
@@ -220,8 +220,13 @@ fn senseless_tests_are_refused() {
     for bad in [0.0, 0.5, 1.0, -0.1, f64::NAN] {
         assert!(Sprt::new(0.0, 5.0, bad, 0.05).is_err() && Sprt::new(0.0, 5.0, 0.05, bad).is_err(), "{bad}");
     }
-    let (lower, upper) = Sprt::new(0.0, 5.0, 0.05, 0.05).unwrap().bounds();
-    assert!(close(lower, -2.9444389791664403) && close(upper, 2.9444389791664403));
+}
+
+#[test]
+fn a_test_decides_at_walds_bounds() {
+    let sprt = Sprt::new(0.0, 5.0, 0.05, 0.05).unwrap();
+    let decided = [-2.9445, -2.9444, 2.9444, 2.9445].map(|llr| sprt.decide(llr));
+    assert_eq!(decided, [Some(Hypothesis::H0), None, None, Some(Hypothesis::H1)]);
 }
 
 #[test]

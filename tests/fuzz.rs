@@ -147,17 +147,18 @@ fn engine_files() {
 #[cfg(feature = "cluster")]
 #[test]
 fn messages_of_a_cluster() {
-    use flipside::cluster::wire::{Job, Proof, ResultLine, hash, result_to_bytes, to_text};
+    use flipside::cluster::wire::{Job, Proof, ResultLine, result_to_bytes, to_text};
     use flipside::eval::MobilityEvaluator;
     use flipside::games::{encode, frame};
     use flipside::search::Strength;
     use flipside::selfplay::{SelfPlay, SelfPlayConfig, UpdateTarget};
+    use flipside::storage::sha256;
 
     let update = UpdateTarget::Tdleaf;
     let play = SelfPlayConfig { strength: Strength::new(1, 4), opening_plies: 50, exploration: 0.1, update };
     let stop = std::sync::atomic::AtomicBool::new(false);
     let games = SelfPlay::new(&MobilityEvaluator, play).play_here(1, 0, 0..2, &stop).unwrap();
-    let name = hash(b"");
+    let name = sha256(b"");
     let job = Job { seed: 1, generation: 2, first: 0, count: 2, play, weights: name.clone(), proof: name.clone() };
     let line = ResultLine { key: name.clone(), worker: "w".into(), first: 0, count: 2 };
     let seeds = [

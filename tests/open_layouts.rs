@@ -10,7 +10,7 @@ use std::process::{Command, Stdio};
 
 use flipside::board::{Diagram, Position, Side, Transcript};
 use flipside::eval::{Calibration, DepthPair, Evaluator, HiddenLayer, Model, PatternEvaluator, StageMap, UNITS};
-use flipside::export::{OpenLayout, write_open};
+use flipside::export::{OpenLayout, Target, write_open};
 use flipside::pattern::{Layout, Pattern, PatternSet, Scalar};
 use flipside::weights::{Provenance, WeightFile};
 use helpers::{add_hidden_layer, say_skipped};
@@ -38,7 +38,8 @@ fn weights() -> WeightFile {
         },
         engine: None,
     };
-    let mut model = Model::zero(&set, &StageMap::from_starts(&[60, 41, 12]).unwrap(), 100).unwrap();
+    let stages = StageMap::grouped(|empties| (empties > 41, empties > 12));
+    let mut model = Model::zero(&set, &stages, 100).unwrap();
     model.weights.iter_mut().flatten().for_each(|weight| *weight = random.random_range(-600..600));
     let provenance = Provenance { program: "a */ \n b".into(), origin: "x\\".into(), ..Provenance::default() };
     WeightFile::new(model, provenance)
@@ -275,9 +276,9 @@ fn equal_weights_give_equal_bytes() {
             let [mut bytes, mut same] = [Vec::new(), Vec::new()];
             write_open(layout, file, &mut bytes).unwrap();
             write_open(layout, again, &mut same).unwrap();
-            assert!(!bytes.is_empty() && bytes == same, "{layout}");
+            assert!(!bytes.is_empty() && bytes == same, "{layout:?}");
         }
-        assert_eq!(layout.name().parse(), Ok(layout));
+        assert_eq!(layout.name().parse(), Ok(Target::Open(layout)));
     }
 }
 

@@ -20,7 +20,7 @@ fn tiny() -> WeightFile {
         scalars: vec![Scalar::Parity],
         engine: None,
     };
-    let stages = StageMap::from_starts(&[60, 30]).unwrap();
+    let stages = StageMap::grouped(|empties| empties > 30);
     let mut model = Model::zero(&set, &stages, 128).unwrap();
     for (stage, weights) in model.weights.iter_mut().enumerate() {
         weights

@@ -3,19 +3,20 @@
 use std::collections::{BTreeSet, HashMap};
 use std::fs::{File, OpenOptions, TryLockError};
 use std::io::{self, BufRead, BufReader, Read, Seek, SeekFrom, Write};
-use std::path::Path;
+use std::path::{Path, PathBuf};
 
 use super::game::{Forfeit, ForfeitReason, PlayedGame};
 use super::match_::{HeldPair, Pair};
 use crate::board::{Side, Square, Transcript};
 use crate::record::log::{self, End, GameLine, Header, LONGEST_LINE, Line, PlayerCard, Settings};
+use crate::storage::FileError;
 
 /// A file of games between players that are known by what they are: `docs/FILES.md`.
 ///
 /// Nothing but a log is ever written to, and nothing of a log is lost but a last line that a kill or a full disk cut off.
 #[derive(Debug)]
 pub struct GameLog {
-    path: String,
+    path: PathBuf,
     file: File,
     /// The numbers in the file of the players it was opened for.
     numbers: Vec<usize>,
@@ -40,27 +41,22 @@ pub enum Guests {
 #[derive(Debug, thiserror::Error)]
 pub enum GameLogError {
     /// The file cannot be read or written.
-    #[error("{path}: {source}")]
-    File {
-        /// The file.
-        path: String,
-        /// What the system says.
-        source: io::Error,
-    },
+    #[error(transparent)]
+    File(#[from] FileError),
     /// Another program is writing to it.
     #[error("{0}: another match or league is writing to it")]
-    Locked(String),
+    Locked(PathBuf),
     /// It holds something else. Nothing of it was changed.
     #[error(
         "{0} is no log of games with their players and settings (f5d6 and GGF say too little of the players for resuming); \
          it is left as it is: give another file"
     )]
-    NoLog(String),
+    NoLog(PathBuf),
     /// A line that makes no sense.
     #[error("{path}, line {line}: {reason}; nothing of the file was changed")]
     Line {
         /// The file.
-        path: String,
+        path: PathBuf,
         /// Line number, from 1.
         line: usize,
         /// What is wrong with it.
@@ -70,7 +66,7 @@ pub enum GameLogError {
     #[error("{path} holds other games: {what}; give the options it was begun with, or another file")]
     Other {
         /// The file.
-        path: String,
+        path: PathBuf,
         /// What differs.
         what: String,
     },
@@ -96,30 +92,30 @@ impl GameLog {
     /// # Errors
     /// The file cannot be used, or it is no log, or one of other games. Then it is as it was before.
     pub fn open(path: &Path, settings: Settings, players: &[PlayerCard], guests: Guests) -> Result<Self, GameLogError> {
-        let shown = path.display().to_string();
-        let error = |source| GameLogError::File { path: shown.clone(), source };
+        let error = |source| FileError::io(path)(source);
         let mut file =
             OpenOptions::new().read(true).write(true).create(true).truncate(false).open(path).map_err(error)?;
         if !file.metadata().map_err(error)?.is_file() {
-            return Err(GameLogError::NoLog(shown));
+            return Err(GameLogError::NoLog(path.to_owned()));
         }
         match file.try_lock() {
             Ok(()) => {}
-            Err(TryLockError::WouldBlock) => return Err(GameLogError::Locked(shown)),
-            Err(TryLockError::Error(source)) => return Err(error(source)),
+            Err(TryLockError::WouldBlock) => return Err(GameLogError::Locked(path.to_owned())),
+            Err(TryLockError::Error(source)) => return Err(error(source).into()),
         }
         let header = Header::new(settings);
-        let content = Content::read(&mut file, &shown, &header)?;
+        let content = Content::read(&mut file, path, &header)?;
         let joined = content.join(&header, players, guests);
-        let (numbers, new) = joined.map_err(|what| GameLogError::Other { path: shown.clone(), what })?;
+        let (numbers, new) = joined.map_err(|what| GameLogError::Other { path: path.to_owned(), what })?;
         let others = content.players.iter().enumerate().filter(|(number, _)| !numbers.contains(number));
         let left_out = others.map(|(_, player)| player.name.clone()).collect();
-        let mut log = Self { path: shown, file, numbers, held: content.held, left_out, torn: content.torn };
-        log.file.set_len(content.whole).map_err(|source| log.error(source))?;
-        log.file.seek(SeekFrom::Start(content.whole)).map_err(|source| log.error(source))?;
+        file.set_len(content.whole).map_err(error)?;
+        file.seek(SeekFrom::Start(content.whole)).map_err(error)?;
         if content.unended {
-            log.file.write_all(b"\n").map_err(|source| log.error(source))?;
+            file.write_all(b"\n").map_err(error)?;
         }
+        let path = path.to_owned();
+        let mut log = Self { path, file, numbers, held: content.held, left_out, torn: content.torn };
         let header = content.header.is_none().then_some(Line::Log(header));
         log.write(header.into_iter().chain(new.into_iter().map(Line::Player)))?;
         Ok(log)
@@ -170,11 +166,7 @@ impl GameLog {
             // A line that stays half would make all that follows unreadable.
             self.file.write_all(&text).inspect_err(|_| drop(self.file.set_len(whole)))
         });
-        written.map_err(|source| self.error(source))
-    }
-
-    fn error(&self, source: io::Error) -> GameLogError {
-        GameLogError::File { path: self.path.clone(), source }
+        Ok(written.map_err(FileError::io(&self.path))?)
     }
 }
 
@@ -194,13 +186,13 @@ fn zeros_to_end(reader: &mut impl BufRead) -> io::Result<Option<usize>> {
 
 impl Content {
     /// Reads a file. What is no log, and was not about to become one with this header, is an error.
-    fn read(file: &mut File, path: &str, header: &Header) -> Result<Self, GameLogError> {
+    fn read(file: &mut File, path: &Path, header: &Header) -> Result<Self, GameLogError> {
         let mut content = Self::default();
         let mut reader = BufReader::new(file);
         for number in 1.. {
             let mut line = Vec::new();
             let read = (&mut reader).take(LONGEST_LINE as u64).read_until(b'\n', &mut line);
-            read.map_err(|source| GameLogError::File { path: path.to_owned(), source })?;
+            read.map_err(FileError::io(path))?;
             if number == 1 && !log::looks_like(&line) && !log::is_start(header, &line) {
                 return Err(GameLogError::NoLog(path.to_owned()));
             }
@@ -209,7 +201,7 @@ impl Content {
             // A power cut can leave any number of zeros at the end.
             let is_long = line.len() == LONGEST_LINE;
             let zeros = if is_long && line.ends_with(&[0]) { zeros_to_end(&mut reader) } else { Ok(None) };
-            let zeros = zeros.map_err(|source| GameLogError::File { path: path.to_owned(), source })?;
+            let zeros = zeros.map_err(FileError::io(path))?;
             let length = line.len() + zeros.unwrap_or(0);
             match content.add(&line) {
                 _ if line.is_empty() => break,

@@ -77,11 +77,6 @@ impl Tally {
         self.pairs.iter().sum()
     }
 
-    /// Number of games, twice the pairs.
-    pub fn games(&self) -> u64 {
-        2 * self.pair_count()
-    }
-
     /// The mean score a game, 0 to 1 (a draw is a half); 0.5 before the first pair.
     pub fn score(&self) -> f64 {
         mean(&self.pairs.map(|count| count as f64)).unwrap_or(0.5)
@@ -204,11 +199,6 @@ impl Sprt {
     /// The two hypotheses, in Elo.
     pub fn hypotheses(&self) -> (f64, f64) {
         (self.elo0, self.elo1)
-    }
-
-    /// H0 is accepted at or below the first log-likelihood ratio, H1 at or above the second.
-    pub fn bounds(&self) -> (f64, f64) {
-        (self.lower, self.upper)
     }
 
     /// The generalised log-likelihood ratio of H1 over H0; 0 before the first pair.

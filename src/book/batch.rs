@@ -38,7 +38,7 @@ impl Base {
     pub fn batches(&mut self, mut damaged: Option<&mut Vec<Fault>>) -> Result<Batches, ReadError> {
         let length = self.length()?;
         let mut all = Batches { weights: self.weights.clone(), end: self.end, ..Batches::default() };
-        // How many weights are known by their numbers.
+        // Weights are certain up to this number.
         let mut known = MAX_WEIGHTS;
         while all.end < length {
             match self.batch(all.end, length, known, &mut all) {
@@ -50,7 +50,7 @@ impl Base {
                 Err(ReadError::Fault(fault)) if damaged.is_some() => {
                     let from = all.end + 1;
                     damaged.as_deref_mut().expect("just seen").push(fault);
-                    // It may have named some, which were counted by the batches after it.
+                    // It may have named weights. Later batches counted these, so numbers beyond those read so far mean others.
                     known = known.min(all.weights.len());
                     match self.next_batch(from, length)? {
                         Some(next) => all.end = next,

@@ -80,7 +80,6 @@ const CHUNK: usize = 1 << 13;
 const LOG2_ENTRIES: u32 = 16;
 
 impl AccuracyArguments {
-    /// Runs the command.
     pub fn run(self, session: &Session, out: &mut dyn Write) -> Result<(), CliError> {
         if self.regret {
             return self.print_regret(session, out);

@@ -74,7 +74,6 @@ const PASSES: usize = 4;
 const CLUSTER_GAMES: u32 = 16_384;
 
 impl BenchArguments {
-    /// Runs the command.
     pub fn run(self, session: &Session, out: &mut dyn Write) -> Result<(), CliError> {
         let evaluator = self.weights.choice()?.load()?;
         writeln!(out, "section\tcounted\tcount\tseconds\trate\tspread\tper 1M perft")?;

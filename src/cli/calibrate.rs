@@ -65,7 +65,6 @@ pub struct CalibrateArguments {
 }
 
 impl CalibrateArguments {
-    /// Runs the command.
     pub fn run(self, session: &Session, out: &mut dyn Write) -> Result<(), CliError> {
         let output = Output::check(&self.output, self.weights.path().into_iter().chain(self.positions.as_deref()))?;
         let mut file = self.weights.weight_file()?;

@@ -109,7 +109,6 @@ struct ConfigArguments {
 }
 
 impl ClusterArguments {
-    /// Runs the command.
     pub fn run(self, session: &Session, out: &mut dyn Write) -> Result<(), CliError> {
         let ClusterCommand::Config(ConfigArguments { folder, host, run, port }) = self.command;
         let setup = Setup { hosts: host, runs: run, port };

@@ -30,7 +30,6 @@ pub struct ManArguments {
 }
 
 impl CompletionsArguments {
-    /// Runs the command.
     pub fn run(self, mut program: Command, out: &mut dyn Write) -> Result<(), CliError> {
         let mut script = Vec::new();
         generate(self.shell, &mut program, "flipside", &mut script);
@@ -39,7 +38,6 @@ impl CompletionsArguments {
 }
 
 impl ManArguments {
-    /// Runs the command.
     pub fn run(self, mut program: Command, out: &mut dyn Write) -> Result<(), CliError> {
         fs::create_dir_all(&self.folder).context(|| format!("cannot make `{}`", self.folder.display()))?;
         program.build();

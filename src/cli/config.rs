@@ -34,7 +34,6 @@ pub struct ConfigArguments {
 }
 
 impl ConfigArguments {
-    /// Runs the command.
     pub fn run(self, _: &Session, out: &mut dyn Write) -> Result<(), CliError> {
         let mut layers = match &self.run {
             Some(run) => Layers::of_run(run, &stored_config(run).map_err(unreadable)?),

@@ -39,7 +39,6 @@ pub struct ConvertArguments {
 }
 
 impl ConvertArguments {
-    /// Runs the command.
     pub fn run(self, session: &Session, out: &mut dyn Write) -> Result<(), CliError> {
         let output = Output::check(&self.output, [&*self.file])?;
         let name = name_of(&self.file);

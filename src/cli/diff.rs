@@ -58,7 +58,6 @@ struct StageDifference {
 }
 
 impl DiffArguments {
-    /// Runs the command.
     pub fn run(self, session: &Session, out: &mut dyn Write) -> Result<(), CliError> {
         let [first, second] = [self.first.weight_file()?, self.second.weight_file()?];
         let (a, b) = (&first.model, &second.model);

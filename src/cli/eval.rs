@@ -27,7 +27,6 @@ pub struct EvalArguments {
 }
 
 impl EvalArguments {
-    /// Runs the command.
     pub fn run(self, session: &Session, out: &mut dyn Write) -> Result<(), CliError> {
         let (weights, positions) = self.inputs.parts()?;
         let evaluator = weights.load()?;

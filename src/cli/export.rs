@@ -48,7 +48,6 @@ pub struct ExportArguments {
 }
 
 impl ExportArguments {
-    /// Runs the command.
     pub fn run(self, session: &Session, out: &mut dyn Write) -> Result<(), CliError> {
         if self.to == Target::Engine(Engine::Ntest) {
             return self.run_for_ntest(session, out);

@@ -104,7 +104,6 @@ const POSITIONS_PER_MB: u32 = (1 << 20) / 25;
 const TREE_DEPTH: u32 = 4;
 
 impl FitArguments {
-    /// Runs the command.
     pub fn run(self, session: &Session, out: &mut dyn Write) -> Result<(), CliError> {
         let from = self.from.as_ref().and_then(EvaluatorChoice::path);
         refuse_books(self.games.iter().map(PathBuf::as_path))?;

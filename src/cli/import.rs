@@ -31,7 +31,6 @@ pub struct ImportArguments {
 }
 
 impl ImportArguments {
-    /// Runs the command.
     pub fn run(self, session: &Session, out: &mut dyn Write) -> Result<(), CliError> {
         let output = Output::check(&self.output, self.files.iter().map(PathBuf::as_path))?;
         let file = import(self.from, &self.files).context(|| format!("cannot import weights of {}", self.from))?;

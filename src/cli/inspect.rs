@@ -45,7 +45,6 @@ pub struct InspectArguments {
 const IN_A_ROW: usize = 4;
 
 impl InspectArguments {
-    /// Runs the command.
     pub fn run(self, _: &Session, out: &mut dyn Write) -> Result<(), CliError> {
         let file = self.weights.weight_file()?;
         let layout = Layout::new(&file.model.set).context(|| "cannot use the weights".to_owned())?;

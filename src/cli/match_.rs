@@ -299,7 +299,7 @@ fn learn_pair(books: &[(PathBuf, WithBook)], pair: &Pair) -> Result<(), CliError
     Ok(())
 }
 
-/// A pool of a thread, for games that are played one after the other.
+/// A pool of one thread, for games that are played one after the other.
 fn one_thread() -> Result<rayon::ThreadPool, CliError> {
     start_threads(1, |threads| rayon::ThreadPoolBuilder::new().num_threads(threads).build())
 }

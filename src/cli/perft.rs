@@ -32,7 +32,6 @@ pub struct PerftArguments {
 }
 
 impl PerftArguments {
-    /// Runs the command.
     pub fn run(self, session: &Session, out: &mut dyn Write) -> Result<(), CliError> {
         let position = self.position.unwrap_or(Diagram::START).position;
         if self.divide {

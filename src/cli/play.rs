@@ -48,7 +48,6 @@ enum Colour {
 }
 
 impl PlayArguments {
-    /// Runs the command.
     pub fn run(self, session: &Session, out: &mut dyn Write) -> Result<(), CliError> {
         let evaluator = self.engine.load()?;
         let book = self.book.load(&self.engine.weights()?, self.engine.strength(), session)?;

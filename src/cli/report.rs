@@ -40,7 +40,6 @@ pub struct ReportArguments {
 }
 
 impl ReportArguments {
-    /// Runs the command.
     pub fn run(self, session: &Session, out: &mut dyn Write) -> Result<(), CliError> {
         let output = Output::check(&self.output, [])?;
         let runs = if self.runs.is_empty() { vec![latest()] } else { self.runs };

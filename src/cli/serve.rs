@@ -38,7 +38,6 @@ pub struct NboardArguments {
 }
 
 impl GtpArguments {
-    /// Runs the command.
     pub fn run(self, session: &Session, out: &mut dyn Write) -> Result<(), CliError> {
         let evaluator = self.engine.load()?;
         let book = self.book.load(&self.engine.weights()?, self.engine.strength(), session)?;
@@ -50,7 +49,6 @@ impl GtpArguments {
 }
 
 impl NboardArguments {
-    /// Runs the command.
     pub fn run(self, session: &Session, out: &mut dyn Write) -> Result<(), CliError> {
         let evaluator = self.engine.load()?;
         let book = self.book.load(&self.engine.weights()?, self.engine.strength(), session)?;

@@ -56,7 +56,6 @@ const TOGETHER: u32 = 21;
 const EASY_LOG2_HASH: u32 = 18;
 
 impl SolveArguments {
-    /// Runs the command.
     pub fn run(self, session: &Session, out: &mut dyn Write) -> Result<(), CliError> {
         check_tables(1, self.log2_hash)?;
         let (weights, positions) = self.inputs.parts()?;

@@ -45,7 +45,6 @@ pub struct StatusArguments {
 }
 
 impl RunsArguments {
-    /// Runs the command.
     pub fn run(self, session: &Session, out: &mut dyn Write) -> Result<(), CliError> {
         let shown = self.folder.display();
         let entries = match fs::read_dir(&self.folder) {
@@ -82,7 +81,6 @@ impl RunsArguments {
 }
 
 impl StatusArguments {
-    /// Runs the command.
     pub fn run(self, _: &Session, out: &mut dyn Write) -> Result<(), CliError> {
         let log = RunLog::read(&self.run.unwrap_or_else(latest)).map_err(unreadable)?;
         let status = Status::of(&log);

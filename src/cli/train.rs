@@ -110,7 +110,6 @@ fn positive(text: &str) -> Result<f64, String> {
 }
 
 impl TrainArguments {
-    /// Runs the command.
     pub fn run(self, session: &Session, out: &mut dyn Write) -> Result<(), CliError> {
         let is_new = self.run.is_none() && self.resume.is_none();
         let claimed = is_new.then(NewDirectory::claim).transpose()?;

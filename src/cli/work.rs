@@ -36,7 +36,6 @@ pub struct WorkArguments {
 }
 
 impl WorkArguments {
-    /// Runs the command.
     pub fn run(self, session: &Session) -> Result<(), CliError> {
         let stop = stop_on_signals();
         outlive_terminal()?;

@@ -253,10 +253,10 @@ impl RunOnBroker {
         }
     }
 
-    /// The consumer that workers share, made by the coordinator. None if the run has no jobs.
+    /// Makes the consumer that all workers share, unless the run has no jobs.
     ///
     /// # Errors
-    /// The broker does not say.
+    /// The broker does not let us.
     async fn workers(&self) -> Result<(), String> {
         let config = pull::Config {
             durable_name: Some("workers".into()),
@@ -296,10 +296,10 @@ impl RunOnBroker {
         stream.create_consumer(config).await.map_err(|error| error.to_string())
     }
 
-    /// Removes results, of one subject or all.
+    /// Removes jobs or results (`what`), all of them or those of one subject.
     pub async fn purge(&self, what: &str, filter: Option<String>) {
         let Ok(Some(stream)) = self.find(&self.stream(what)).await else { return };
-        // What stays is known by its key, and taken for nothing else.
+        // A failure does no harm: what stays is known by its key, and taken for nothing else.
         match filter {
             Some(filter) => drop(stream.purge().filter(filter).await),
             None => drop(stream.purge().await),

@@ -9,10 +9,11 @@ use super::is_plain_name;
 use super::ledger::{Completed, Ledger};
 use super::news::News;
 use super::state::{Generation, Shared};
-use super::wire::{Job, MAX_GAMES, Proof, ResultLine, digest_of, hash, result_from_bytes, to_text};
+use super::wire::{Job, MAX_GAMES, Proof, ResultLine, digest_of, result_from_bytes, to_text};
 use crate::eval::{Calibration, Evaluator, Model};
 use crate::games::{Block, digest, frame};
 use crate::selfplay::{GameRecord, SelfPlay};
+use crate::storage::sha256;
 use crate::threads::lock;
 use crate::train::{BadGames, GameJob, OnGames, Played};
 use crate::weights::{Provenance, WeightFile};
@@ -143,7 +144,7 @@ impl<E: Evaluator> Table<'_, E> {
                 bytes
             }
         };
-        let name = hash(&bytes);
+        let name = sha256(&bytes);
         let mut state = lock(&self.shared.state);
         let generation = state.generation.as_mut().expect("there is one while it is played");
         generation.job.weights = name;
@@ -281,7 +282,7 @@ impl<E: Evaluator> Table<'_, E> {
     /// Whether all games of a message are to be played here too: one message in a hundred, which ones nobody else can know.
     fn is_to_be_tried(&self, line: &ResultLine) -> bool {
         let text = format!("{} {} {}", self.secret, line.key, line.first / MAX_GAMES);
-        let number = u64::from_str_radix(&hash(text.as_bytes())[..15], 16).expect("fifteen digits");
+        let number = u64::from_str_radix(&sha256(text.as_bytes())[..15], 16).expect("fifteen digits");
         number.is_multiple_of(TRIED)
     }
 

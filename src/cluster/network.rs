@@ -16,6 +16,7 @@ use super::broker::{RunOnBroker, TIMEOUT, pause};
 use super::error::ClusterError;
 use super::state::{Generation, Shared};
 use super::wire::{self, Alive, Job, to_text};
+use crate::storage::sha256;
 use crate::threads::lock;
 
 /// What the network is told to do.
@@ -129,7 +130,7 @@ impl Network {
                     match message {
                         Ok(message) => {
                             failures = 0;
-                            let hash = wire::hash(&message.payload);
+                            let hash = sha256(&message.payload);
                             let mut state = lock(&self.shared.state);
                             let generation = state.generation.as_ref().map(|generation| generation.job.generation);
                             if seen.is_new(hash, generation) {
@@ -175,7 +176,8 @@ impl Network {
     }
 }
 
-/// Hashes of the results that came while a generation was played. One that comes again later counts for nothing by its key.
+/// Hashes of the results that came while the current generation was played, so that none is taken twice. One that comes again in
+/// a later generation has the wrong key.
 #[derive(Default)]
 struct Seen {
     generation: Option<u32>,
@@ -186,7 +188,7 @@ impl Seen {
     /// Whether a result did not come before. `generation` is the one at hand, if there is one.
     fn is_new(&mut self, hash: String, generation: Option<u32>) -> bool {
         if generation.is_some() && generation != self.generation {
-            // What came before the first generation may be of that.
+            // What came before the first generation may belong to it.
             if self.generation.is_some() {
                 self.hashes.clear();
             }
@@ -329,7 +331,7 @@ fn plan(state: &mut super::state::State) -> Option<Plan> {
     let weights = generation.weights.clone()?;
     // A proof's weights are in the store since it was made.
     let (_, proof) = state.proof.as_ref().filter(|(proof, _)| generation.is_proved_by(proof))?;
-    Some(Plan { weights: (generation.job.weights.clone(), weights), proof: (wire::hash(proof), proof.clone()) })
+    Some(Plan { weights: (generation.job.weights.clone(), weights), proof: (sha256(proof), proof.clone()) })
 }
 
 /// Jobs to be offered now: enough for workers to have something to begin with whenever they have done something.
@@ -337,7 +339,7 @@ fn next_jobs(shared: &Shared) -> Vec<Job> {
     let mut state = lock(&shared.state);
     let threads: Vec<usize> = state.present().map(|worker| worker.threads as usize).collect();
     let wanted: usize = threads.iter().map(|threads| 3 * threads + 12).sum();
-    let Some(proof) = state.proof.as_ref().map(|(_, bytes)| wire::hash(bytes)) else { return Vec::new() };
+    let Some(proof) = state.proof.as_ref().map(|(_, bytes)| sha256(bytes)) else { return Vec::new() };
     let Some(Generation { job, ledger, .. }) = &mut state.generation else { return Vec::new() };
     let all = threads.iter().sum::<usize>() + rayon::current_num_threads();
     let (mut jobs, now) = (Vec::new(), Instant::now());

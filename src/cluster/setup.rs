@@ -8,6 +8,7 @@ use rcgen::{BasicConstraints, CertificateParams, DnType, IsCa, Issuer, KeyPair, 
 
 use super::broker::{WORKER_INBOX, check_run_name};
 use super::error::ClusterError;
+use crate::storage::FileError;
 
 /// A broker that is wanted.
 #[derive(Clone, Debug)]
@@ -30,13 +31,8 @@ pub enum SetupError {
     #[error("{0} is there already, and keys are not overwritten: name another folder, or remove it")]
     Exists(PathBuf),
     /// The file system's fault.
-    #[error("{path}: {error}")]
-    Io {
-        /// The file.
-        path: PathBuf,
-        /// What went wrong.
-        error: std::io::Error,
-    },
+    #[error(transparent)]
+    File(#[from] FileError),
     /// A name that no certificate can be written for, or a key that cannot be made.
     #[error("cannot make the broker's certificate or keys: {0}")]
     Keys(String),
@@ -50,12 +46,8 @@ impl Setup {
     /// Nothing that is there is overwritten.
     pub fn write(&self, folder: &Path) -> Result<Vec<PathBuf>, SetupError> {
         self.runs.iter().try_for_each(|run| check_run_name(run))?;
-        let io = |path: &Path| {
-            let path = path.to_owned();
-            move |error| SetupError::Io { path, error }
-        };
-        fs::create_dir_all(folder).map_err(io(folder))?;
-        let folder = fs::canonicalize(folder).map_err(io(folder))?;
+        fs::create_dir_all(folder).map_err(FileError::io(folder))?;
+        let folder = fs::canonicalize(folder).map_err(FileError::io(folder))?;
         let [coordinator, worker] = [0; 2].map(|_| nkeys::KeyPair::new_user());
         let seed = |key: &nkeys::KeyPair| key.seed().map_err(|error| SetupError::Keys(error.to_string()));
         let (ca, certificate, key) = certificates(&self.hosts).map_err(|error| SetupError::Keys(error.to_string()))?;
@@ -77,8 +69,8 @@ impl Setup {
             options.write(true).create_new(true);
             #[cfg(unix)]
             std::os::unix::fs::OpenOptionsExt::mode(&mut options, if *is_secret { 0o600 } else { 0o644 });
-            let mut file = options.open(path).map_err(io(path))?;
-            file.write_all(text.as_bytes()).map_err(io(path))?;
+            let mut file = options.open(path).map_err(FileError::io(path))?;
+            file.write_all(text.as_bytes()).map_err(FileError::io(path))?;
         }
         Ok(paths)
     }

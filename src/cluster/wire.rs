@@ -4,11 +4,10 @@ use std::ops::Range;
 
 use serde::de::DeserializeOwned;
 use serde::{Deserialize, Serialize};
-use sha2::{Digest, Sha256};
 
 use crate::games::{Block, GamesError, blocks, digest};
 use crate::selfplay::{GameRecord, LOCKSTEP, SelfPlayConfig};
-use crate::storage::hex;
+use crate::storage::{hex, sha256};
 use crate::train::{ConfigError, check_self_play};
 
 /// Most bytes of a message with games; brokers take 1 MB unless they are told otherwise.
@@ -34,9 +33,9 @@ pub struct Job {
     pub count: u32,
     /// How they are played.
     pub play: SelfPlayConfig,
-    /// [`hash`] of the weight file to play with, which is its name in the store.
+    /// [`sha256`] of the weight file to play with, which is its name in the store.
     pub weights: String,
-    /// [`hash`] of the [`Proof`] that whoever plays this must have passed, which is its name in the store; empty in a proof.
+    /// [`sha256`] of the [`Proof`] that whoever plays this must have passed, which is its name in the store; empty in a proof.
     pub proof: String,
 }
 
@@ -124,7 +123,7 @@ impl Job {
     /// What the games are a function of, but for their numbers: jobs of the same key belong to the same generation.
     pub fn key(&self) -> String {
         let Self { seed, generation, play, weights, .. } = self;
-        hash(&serde_json::to_vec(&(seed, generation, play, weights)).expect("plain data"))
+        sha256(&serde_json::to_vec(&(seed, generation, play, weights)).expect("plain data"))
     }
 
     /// The numbers of the games.
@@ -231,12 +230,7 @@ fn check_name(name: &str) -> Result<(), WireError> {
 /// # Errors
 /// They are not.
 pub fn check_hash(name: &str, bytes: &[u8]) -> Result<(), WireError> {
-    if hash(bytes) == name { Ok(()) } else { Err(WireError::Hash(name.to_owned())) }
-}
-
-/// SHA-256 in lower-case hexadecimal.
-pub fn hash(bytes: &[u8]) -> String {
-    hex(&Sha256::digest(bytes))
+    if sha256(bytes) == name { Ok(()) } else { Err(WireError::Hash(name.to_owned())) }
 }
 
 /// [`digest`] of games in hexadecimal.

@@ -23,6 +23,7 @@ use super::wire::{self, Alive, Job, MAX_GAMES, MAX_TEXT, MAX_WEIGHTS, Proof, Res
 use crate::eval::PatternEvaluator;
 use crate::games::frame;
 use crate::selfplay::LOCKSTEP;
+use crate::storage::sha256;
 use crate::threads::lock;
 use crate::weights::WeightFile;
 
@@ -350,7 +351,7 @@ impl Worker {
         let frames: Vec<Vec<u8>> = numbers.zip(played).map(|(first, games)| frame(first, games)).collect();
         let (key, worker) = (job.key(), self.name.clone());
         let bytes = wire::result_to_bytes(&ResultLine { key, worker, first: job.first, count: job.count }, &frames);
-        let id = wire::hash(&bytes);
+        let id = sha256(&bytes);
         let subject = self.run.subject(&format!("results.{}.{}", job.generation, job.first));
         for attempt in 0..ATTEMPTS {
             let publish = PublishMessage::build().payload(bytes.clone().into()).message_id(&id);

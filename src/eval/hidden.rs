@@ -1,7 +1,5 @@
 //! A small hidden layer beside the sum of weights.
 
-use serde::{Deserialize, Serialize};
-
 /// Units of the layer: as many numbers as an entry's row has. With the two bytes of its weight an entry is a vector of sixteen.
 pub const UNITS: usize = 14;
 
@@ -13,7 +11,7 @@ pub type Row = [i8; UNITS];
 /// adds to the value what it is worth in the stage.
 ///
 /// All of it is done in whole numbers, so that every machine finds the same.
-#[derive(Clone, PartialEq, Eq, Debug, Serialize, Deserialize)]
+#[derive(Clone, PartialEq, Eq, Debug)]
 pub struct HiddenLayer {
     /// By stage, the number of the rows that it uses: neighbouring stages share them.
     pub rows_of_stage: Vec<u8>,
@@ -24,7 +22,7 @@ pub struct HiddenLayer {
 }
 
 /// The numbers of the units that belong to a stage.
-#[derive(Clone, Copy, PartialEq, Eq, Debug, Default, Serialize, Deserialize)]
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
 pub struct Head {
     /// What each unit begins with, in 1/[`HiddenLayer::ON`].
     pub bias: [i16; UNITS],

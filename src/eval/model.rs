@@ -1,14 +1,12 @@
 //! A pattern evaluation as data: a pattern set, stages, a scale, and weights.
 
-use serde::{Deserialize, Serialize};
-
 use super::hidden::{HiddenLayer, HiddenLayerError};
 use crate::board::Position;
 use crate::pattern::{Layout, LayoutError, PatternSet};
 
 /// Which stage each number of empty squares belongs to. Stages are numbered in the order in which a game enters them; a stage may
 /// be left and entered again, as where odd and even numbers of empties are apart.
-#[derive(Clone, PartialEq, Eq, Debug, Serialize, Deserialize)]
+#[derive(Clone, PartialEq, Eq, Debug)]
 pub struct StageMap {
     /// Stage by number of empties, 0 to 60.
     of_empties: Vec<u8>,
@@ -54,17 +52,6 @@ impl StageMap {
         Self::grouped(|empties| self.of_empties(largest(empties).expect("a number is of its own group")))
     }
 
-    /// Stages from the number of empties at which each begins, in falling order, the first being 60.
-    ///
-    /// # Errors
-    /// Another order, another beginning, or none.
-    pub fn from_starts(starts: &[u32]) -> Result<Self, ModelError> {
-        if starts.first() != Some(&60) || starts.windows(2).any(|pair| pair[1] >= pair[0]) {
-            return Err(ModelError::Stages);
-        }
-        Ok(Self::grouped(|empties| starts.iter().filter(|&&start| start >= empties).count()))
-    }
-
     /// Stages from the stage of each number of empties, 0 to 60.
     ///
     /// # Errors
@@ -72,6 +59,11 @@ impl StageMap {
     pub fn from_table(of_empties: &[u8]) -> Result<Self, ModelError> {
         let stages = Self { of_empties: of_empties.to_vec() };
         stages.check().map(|()| stages)
+    }
+
+    /// Stage by number of empties, 0 to 60.
+    pub fn table(&self) -> &[u8] {
+        &self.of_empties
     }
 
     /// The stage of positions with a number of empties.
@@ -103,7 +95,7 @@ impl StageMap {
 }
 
 /// A pattern evaluation as it is stored: enough to evaluate positions, and nothing else.
-#[derive(Clone, PartialEq, Eq, Debug, Serialize, Deserialize)]
+#[derive(Clone, PartialEq, Eq, Debug)]
 pub struct Model {
     /// What is looked at.
     pub set: PatternSet,
@@ -206,12 +198,12 @@ mod tests {
             (uniform.count(), uniform.empties_of(0), uniform.empties_of(10)),
             (11, (55..=60).rev().collect(), vec![0])
         );
-        assert_eq!(uniform, StageMap::from_starts(&[60, 54, 48, 42, 36, 30, 24, 18, 12, 6, 0]).unwrap());
+        assert_eq!(uniform, StageMap::grouped(|empties| empties.div_ceil(6)));
         let parities = StageMap::grouped(|empties| empties % 2);
         assert_eq!((parities.count(), parities.of_empties(60), parities.of_empties(59)), (2, 0, 1));
         assert_eq!(parities.empties_of(1), (0..30).map(|i| 59 - 2 * i).collect::<Vec<_>>());
-        let table: Vec<u8> = (0..=60).map(|empties| parities.of_empties(empties) as u8).collect();
-        assert_eq!(StageMap::from_table(&table), Ok(parities));
+        let table = parities.table();
+        assert_eq!(StageMap::from_table(table).as_ref(), Ok(&parities));
         for wrong in [
             vec![0; 60],
             vec![1; 61],

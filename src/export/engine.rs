@@ -24,7 +24,7 @@ pub enum Engine {
 
 /// A name that is no engine's.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
-#[error("`{0}` is not an engine whose weights are known: edax, egaroucid, ntest or zebra")]
+#[error("`{0}` is not an engine whose weights are known ({all})", all = Engine::ALL.map(Engine::name).join(", "))]
 pub struct UnknownEngine(pub String);
 
 impl FromStr for Engine {

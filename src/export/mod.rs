@@ -19,7 +19,7 @@ use std::path::{Path, PathBuf};
 use std::str::FromStr;
 
 pub use engine::{Engine, UnknownEngine};
-pub use open::{OpenLayout, UnknownLayout, write_open};
+pub use open::{OpenLayout, write_open};
 pub use transfer::{Quantisation, Refusal};
 
 use crate::eval::Model;
@@ -191,7 +191,9 @@ impl fmt::Display for Target {
 /// A name that is no target's.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 #[error(
-    "`{0}` is neither an engine (edax, egaroucid, ntest, zebra) nor an open layout (npz, safetensors, json, c, rust)"
+    "`{0}` is neither an engine ({engines}) nor an open layout ({layouts})",
+    engines = Engine::ALL.map(Engine::name).join(", "),
+    layouts = OpenLayout::ALL.map(OpenLayout::name).join(", ")
 )]
 pub struct UnknownTarget(pub String);
 
@@ -199,7 +201,6 @@ impl FromStr for Target {
     type Err = UnknownTarget;
 
     fn from_str(name: &str) -> Result<Self, UnknownTarget> {
-        let engine = name.parse().map(Self::Engine);
-        engine.or_else(|_| name.parse().map(Self::Open)).map_err(|_| UnknownTarget(name.to_owned()))
+        Self::all().find(|target| target.name() == name).ok_or_else(|| UnknownTarget(name.to_owned()))
     }
 }

@@ -1,6 +1,5 @@
 //! What there is to learn from, and what can be wrong with it.
 
-use std::io;
 use std::path::{Path, PathBuf};
 
 use super::spool::Spool;
@@ -61,14 +60,6 @@ pub enum GameFilesEvent<'e> {
 /// Games that cannot be learned from, and why.
 #[derive(Debug, thiserror::Error)]
 pub enum GameFilesError {
-    /// A file or folder that cannot be looked at.
-    #[error("{}: {source}", path.display())]
-    Io {
-        /// File or folder.
-        path: PathBuf,
-        /// What the system said.
-        source: io::Error,
-    },
     /// A file that does not hold what it should.
     #[error("{}: {source}", path.display())]
     Games {
@@ -77,7 +68,7 @@ pub enum GameFilesError {
         /// What is wrong.
         source: GamesError,
     },
-    /// A file of records that cannot be read.
+    /// A file or folder that cannot be read.
     #[error(transparent)]
     File(#[from] FileError),
     /// A file of records that cannot be learned.
@@ -95,10 +86,6 @@ pub enum GameFilesError {
 }
 
 impl GameFilesError {
-    pub(super) fn io(path: &Path) -> impl FnOnce(io::Error) -> Self {
-        move |source| Self::Io { path: path.to_owned(), source }
-    }
-
     pub(super) fn games(path: &Path) -> impl FnOnce(GamesError) -> Self {
         move |source| Self::Games { path: path.to_owned(), source }
     }

@@ -15,7 +15,7 @@ use super::spool::SpoolWriter;
 use crate::games::{GamesError, GamesReader, MAX_GAMES, games_of_run, has_games_name, is_games_file};
 use crate::learn::RecordFile;
 use crate::record::{MAX_BYTES, TOLD};
-use crate::storage::{hex, read_bounded};
+use crate::storage::{FileError, hex, read_bounded};
 
 impl GameFiles {
     /// The games of runs (the files in their folder `games`, in the order of the generations), of files of kept games, and of files
@@ -37,9 +37,9 @@ impl GameFiles {
         let (mut kept, mut recorded) = (Vec::new(), Vec::new());
         let mut named = BTreeSet::new();
         for path in paths {
-            if !named.insert(fs::canonicalize(path).map_err(GameFilesError::io(path))?) {
+            if !named.insert(fs::canonicalize(path).map_err(FileError::io(path))?) {
                 tell(GameFilesEvent::Again(path));
-            } else if fs::metadata(path).map_err(GameFilesError::io(path))?.is_dir() {
+            } else if fs::metadata(path).map_err(FileError::io(path))?.is_dir() {
                 kept.extend(of_run(path)?);
             } else if holds_kept_games(path)? {
                 kept.push(path.clone());
@@ -55,7 +55,7 @@ impl GameFiles {
                 // A crash at the beginning of a generation: there is nothing in it.
                 Err(GamesError::Torn { .. }) => {}
                 Ok(_) => {
-                    let length = fs::metadata(&path).map_err(GameFilesError::io(&path))?.len();
+                    let length = fs::metadata(&path).map_err(FileError::io(&path))?.len();
                     found.files.push((path, length));
                 }
                 Err(source) => return Err(GameFilesError::Games { path, source }),
@@ -101,7 +101,7 @@ impl GameFiles {
         stop: &AtomicBool,
         tell: &mut dyn FnMut(GameFilesEvent<'_>),
     ) -> Result<bool, GameFilesError> {
-        let mut writer = SpoolWriter::new_in(folder).map_err(GameFilesError::io(folder))?;
+        let mut writer = SpoolWriter::new_in(folder).map_err(FileError::io(folder))?;
         for &path in paths {
             let bytes = read_bounded(path, "file of records", MAX_BYTES)?;
             hash.update(&bytes);
@@ -116,7 +116,7 @@ impl GameFiles {
                 for samples in labelled {
                     match samples {
                         Ok(samples) => {
-                            writer.push(&samples).map_err(GameFilesError::io(folder))?;
+                            writer.push(&samples).map_err(FileError::io(folder))?;
                             self.records += 1;
                             self.positions += samples.len() as u64;
                         }
@@ -135,7 +135,7 @@ impl GameFiles {
                 return Err(file.no_lesson().into());
             }
         }
-        self.spool = Some((folder.to_owned(), writer.finish().map_err(GameFilesError::io(folder))?));
+        self.spool = Some((folder.to_owned(), writer.finish().map_err(FileError::io(folder))?));
         Ok(true)
     }
 }
@@ -143,8 +143,8 @@ impl GameFiles {
 /// Whether a file is one of kept games, by its beginning, or by its name should the beginning be missing.
 fn holds_kept_games(path: &Path) -> Result<bool, GameFilesError> {
     let mut beginning = Vec::new();
-    let file = File::open(path).map_err(GameFilesError::io(path))?;
-    file.take(8).read_to_end(&mut beginning).map_err(GameFilesError::io(path))?;
+    let file = File::open(path).map_err(FileError::io(path))?;
+    file.take(8).read_to_end(&mut beginning).map_err(FileError::io(path))?;
     Ok(is_games_file(&beginning) || has_games_name(path))
 }
 
@@ -152,7 +152,7 @@ fn holds_kept_games(path: &Path) -> Result<bool, GameFilesError> {
 fn of_run(directory: &Path) -> Result<Vec<PathBuf>, GameFilesError> {
     match games_of_run(directory) {
         Ok(files) if !files.is_empty() => Ok(files),
-        Err(source) if source.kind() != io::ErrorKind::NotFound => Err(GameFilesError::io(directory)(source)),
+        Err(source) if source.kind() != io::ErrorKind::NotFound => Err(FileError::io(directory)(source).into()),
         _ => Err(GameFilesError::NoGames(directory.to_owned())),
     }
 }

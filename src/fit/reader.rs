@@ -12,6 +12,7 @@ use super::tree::Teacher;
 use crate::games::{Block, GamesError, GamesReader};
 use crate::learn::{Importance, Sample, SampleSet, lambda_returns};
 use crate::selfplay::GameRecord;
+use crate::storage::FileError;
 
 /// Reads all that there is to learn from. Records are spread evenly among the kept games, so that neither have the last word.
 pub(super) struct Reader<'g> {
@@ -33,7 +34,7 @@ pub(super) enum Chunk {
 
 impl<'g> Reader<'g> {
     pub fn new(all: &'g GameFiles, at_once: usize) -> Result<Self, GameFilesError> {
-        let spool = all.spool.as_ref().map(|(folder, spool)| spool.read().map_err(GameFilesError::io(folder)));
+        let spool = all.spool.as_ref().map(|(folder, spool)| spool.read().map_err(FileError::io(folder)));
         let (spool, files) = (spool.transpose()?, all.files.iter());
         Ok(Self { all, at_once, files, open: None, spool, games: 0, records: 0 })
     }
@@ -54,7 +55,7 @@ impl<'g> Reader<'g> {
         let count = if behind > 0 { behind } else { left }.min(self.at_once as u64);
         let records: Result<Vec<_>, _> = (0..count).map(|_| spool.next()).collect();
         self.records += count;
-        let records = records.map_err(GameFilesError::io(folder))?;
+        let records = records.map_err(FileError::io(folder))?;
         Ok((count > 0).then_some((first, Chunk::Records(records))))
     }
 

@@ -5,7 +5,6 @@ use std::sync::Arc;
 use std::sync::atomic::AtomicBool;
 
 use rayon::prelude::*;
-use serde::{Deserialize, Serialize};
 
 use super::hidden::LearnedLayer;
 use super::loss::Loss;
@@ -49,7 +48,7 @@ pub enum StartError {
 }
 
 /// All that a learner knows, for checkpoints.
-#[derive(Clone, PartialEq, Debug, Serialize, Deserialize)]
+#[derive(Clone, PartialEq, Debug)]
 pub struct LearnerState {
     /// The stage map.
     pub stages: StageMap,

@@ -83,14 +83,6 @@ impl ExternalPlayer {
         }))
     }
 
-    /// What the engine calls itself; empty where it does not say.
-    pub fn name(&self) -> &str {
-        match &self.0 {
-            Client::Gtp(player) => player.name(),
-            Client::NBoard(player) => player.name(),
-        }
-    }
-
     fn player(&mut self) -> &mut dyn Player {
         match &mut self.0 {
             Client::Gtp(player) => player,

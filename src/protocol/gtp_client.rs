@@ -14,7 +14,6 @@ pub struct GtpPlayer {
     command: String,
     limits: Limits,
     process: Option<EngineProcess>,
-    name: String,
     /// Commands that bring the engine's game up to date.
     pending: Vec<String>,
     /// Whose turn the engine will believe it to be after them.
@@ -26,22 +25,18 @@ pub struct GtpPlayer {
 
 impl GtpPlayer {
     pub(super) fn start(command: String, limits: Limits, stop: &AtomicBool) -> Result<Self, PlayerError> {
-        let (name, pending) = (String::new(), Vec::new());
-        let mut player =
-            Self { command, limits, process: None, name, pending, to_move: Side::Black, own: None, seconds: None };
+        let (process, pending) = (None, Vec::new());
+        let mut player = Self { command, limits, process, pending, to_move: Side::Black, own: None, seconds: None };
         player.restart(stop)?;
         Ok(player)
-    }
-
-    pub(super) fn name(&self) -> &str {
-        &self.name
     }
 
     fn restart(&mut self, stop: &AtomicBool) -> Result<(), PlayerError> {
         let command = self.command.clone();
         let failed = |error| start_error(&command, error);
         self.process = Some(EngineProcess::start(&command)?);
-        self.name = self.ask("name", self.limits.start, stop).map_err(failed)?;
+        // Every engine has a name: an answer shows that it speaks the protocol.
+        self.ask("name", self.limits.start, stop).map_err(failed)?;
         // Engines for several games want to be told which; others may not know the command.
         match self.ask("set_game Othello", self.limits.start, stop) {
             Err(PlayerError::Answer { .. }) | Ok(_) => {}

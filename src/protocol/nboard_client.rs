@@ -14,7 +14,6 @@ pub struct NBoardPlayer {
     command: String,
     limits: Limits,
     process: Option<EngineProcess>,
-    name: String,
     game: Game,
     pings: u64,
     note: MoveNote,
@@ -22,14 +21,10 @@ pub struct NBoardPlayer {
 
 impl NBoardPlayer {
     pub(super) fn start(command: String, limits: Limits, stop: &AtomicBool) -> Result<Self, PlayerError> {
-        let (name, game, note) = (String::new(), Game::new(Diagram::START), MoveNote::default());
-        let mut player = Self { command, limits, process: None, name, game, pings: 0, note };
+        let (game, note) = (Game::new(Diagram::START), MoveNote::default());
+        let mut player = Self { command, limits, process: None, game, pings: 0, note };
         player.restart(stop)?;
         Ok(player)
-    }
-
-    pub(super) fn name(&self) -> &str {
-        &self.name
     }
 
     fn restart(&mut self, stop: &AtomicBool) -> Result<(), PlayerError> {
@@ -52,13 +47,7 @@ impl NBoardPlayer {
         self.pings += 1;
         let (ping, pong) = (format!("ping {}", self.pings), format!("pong {}", self.pings));
         process.send(&ping)?;
-        let name = &mut self.name;
-        process.receive(&ping, self.limits.start, stop, |line| {
-            if let Some(text) = line.trim().strip_prefix("set myname ") {
-                text.trim().clone_into(name);
-            }
-            (line.trim() == pong).then_some(())
-        })
+        process.receive(&ping, self.limits.start, stop, |line| (line.trim() == pong).then_some(()))
     }
 
     fn try_choose(&mut self, stop: &AtomicBool) -> Result<Square, PlayerError> {

@@ -64,7 +64,7 @@ impl Format {
 
 /// A name that is no record format's.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
-#[error("`{0}` is no record format; there are ggf, wthor, f5d6, log, obf and egaroucid")]
+#[error("`{0}` is no record format ({all})", all = NAMES.map(|(name, _)| name).join(", "))]
 pub struct UnknownFormat(pub String);
 
 impl fmt::Display for Format {

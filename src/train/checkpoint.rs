@@ -59,7 +59,7 @@ impl Checkpoint {
             progress: state.progress,
             best: bytes(&state.best),
             fitted: bytes(&state.fitted),
-            stages: (0..=60).map(|empties| stages.of_empties(empties) as u8).collect(),
+            stages: stages.table().to_vec(),
             cells,
             hidden,
         })

@@ -6,7 +6,7 @@ use serde::{Deserialize, Serialize};
 use sha2::{Digest, Sha256};
 
 use crate::pattern::PatternSet;
-use crate::storage::hex;
+use crate::storage::{hex, sha256};
 
 /// Everything that decides a run's games and weights. Two runs that agree in it are the same run, whenever and wherever they are
 /// made.
@@ -35,7 +35,7 @@ impl Identity {
 
 /// SHA-256 of a pattern set in hexadecimal. Comments in its file do not count.
 pub(super) fn hash_of(set: &PatternSet) -> String {
-    hex(&Sha256::digest(serde_json::to_vec(set).expect("pattern sets are plain data")))
+    sha256(&serde_json::to_vec(set).expect("pattern sets are plain data"))
 }
 
 /// A key that two configurations have otherwise, or only one of them has.

@@ -4,8 +4,6 @@ use std::path::Path;
 use std::sync::atomic::AtomicBool;
 use std::time::Instant;
 
-use sha2::{Digest, Sha256};
-
 use super::config::TrainConfig;
 use super::error::TrainError;
 use super::event::TrainEvent;
@@ -15,7 +13,7 @@ use super::state::RecordsProgress;
 use crate::learn::{RecordFile, SampleSet};
 use crate::record::{MAX_BYTES, RecordError, TOLD};
 use crate::selfplay::Stopped;
-use crate::storage::{hex, read_bounded};
+use crate::storage::{read_bounded, sha256};
 
 /// Samples that are learned together, or a few more. A kill costs the work on no more than these.
 const BLOCK: usize = 1 << 18;
@@ -24,7 +22,8 @@ const BLOCK: usize = 1 << 18;
 pub(super) fn with_checksums(config: &TrainConfig) -> Result<TrainConfig, TrainError> {
     let mut config = config.clone();
     if let Some(records) = &mut config.records {
-        let found: Result<Vec<_>, _> = records.files.iter().map(|file| sha256(Path::new(file))).collect();
+        let checksum = |file: &String| contents(Path::new(file)).map(|bytes| sha256(&bytes));
+        let found: Result<Vec<_>, _> = records.files.iter().map(checksum).collect();
         let found = found?;
         let wanted = std::mem::replace(&mut records.sha256, found);
         let other = records.files.iter().zip(&records.sha256).zip(&wanted).find(|((_, found), wanted)| found != wanted);
@@ -39,11 +38,6 @@ fn contents(path: &Path) -> Result<Vec<u8>, TrainError> {
     Ok(read_bounded(path, "file of records", MAX_BYTES)?)
 }
 
-/// The SHA-256 of a file in lower-case hexadecimal.
-fn sha256(path: &Path) -> Result<String, TrainError> {
-    Ok(hex(&Sha256::digest(contents(path)?)))
-}
-
 impl Run<'_> {
     /// What is left to do of the records of a new run.
     pub(super) fn learn_records(&mut self) -> Result<(), Halt> {
@@ -53,7 +47,7 @@ impl Run<'_> {
             let first = self.state.progress.records.read;
             let mut began = Instant::now();
             let bytes = contents(Path::new(file))?;
-            if hex(&Sha256::digest(&bytes)) != *wanted {
+            if sha256(&bytes) != *wanted {
                 return Err(TrainError::OtherRecords(file.into()).into());
             }
             let mut records =

@@ -68,8 +68,8 @@ impl Growth {
         };
     }
 
-    /// Bytes of the games until the phase or the budget is over; none before enough is measured. Phases to come are as fast as
-    /// nobody knows.
+    /// Bytes of the games until the phase or the budget is over; none before enough is measured. Later phases do not count, as nobody
+    /// knows how fast they will be.
     pub fn needed(&self, config: &TrainConfig, budget: &Budget, progress: &Progress, elapsed: f64) -> Option<u64> {
         let is_over = config.phase_number(progress.generation) != self.phase;
         if self.generations < Self::ENOUGH || is_over || !config.keep_games {

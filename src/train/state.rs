@@ -115,7 +115,7 @@ const UNKNOWN_FIT: f64 = 3e-6;
 /// How many times as long a fit takes with a hidden layer.
 const LAYER_COST: f64 = 1.4;
 
-/// How long a fit takes for each of its positions, in epochs without a hidden layer.
+/// The cost of a fit for each of its positions. One epoch without a hidden layer costs 1.
 fn fit_cost(fit: &FitConfig) -> f64 {
     f64::from(fit.epochs) * if fit.hidden_layer { LAYER_COST } else { 1.0 }
 }

@@ -5,13 +5,12 @@ use std::path::Path;
 
 use serde::de::IntoDeserializer;
 use serde::{Deserialize, Serialize};
-use sha2::{Digest, Sha256};
 
 use crate::board::Square;
 use crate::eval::{Calibration, DepthPair, Head, HiddenLayer, Model, Row, StageMap, UNITS};
 use crate::pattern::{Layout, Pattern, PatternSet, Scalar};
 use crate::storage::blob::Blob;
-use crate::storage::{Container, FileError, FormatError, Packing, hex, write_whole};
+use crate::storage::{Container, FileError, FormatError, Packing, sha256, write_whole};
 
 /// Weight files, `.fsw`, as they were first: not calibrated, not deflated.
 const PLAIN: Container = Container {
@@ -194,7 +193,7 @@ impl WeightFile {
             set: &model.set.name,
             patterns: patterns.collect(),
             scalars: model.set.scalars.iter().map(|scalar| scalar.name()).collect(),
-            stages: Blob((0..=60).map(|empties| model.stages.of_empties(empties) as u8).collect()),
+            stages: Blob(model.stages.table().into()),
             scale: model.scale,
             weights: model.weights.iter().map(|weights| Blob(weights.into())).collect(),
         }
@@ -260,7 +259,7 @@ impl WeightFile {
     /// The SHA-256 of the payload before it is deflated, in lower-case hexadecimal: the name of these weights in other files'
     /// provenance. It stands in the file's header too.
     pub fn hash(&self) -> String {
-        hex(&Sha256::digest(self.encode()))
+        sha256(&self.encode())
     }
 }
 

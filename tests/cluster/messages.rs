@@ -5,10 +5,11 @@ use std::time::Duration;
 
 use async_nats::jetstream::consumer::{PullConsumer, pull};
 use async_nats::jetstream::{self, Context, object_store, stream};
-use flipside::cluster::wire::{Alive, Job, Proof, ResultLine, hash, result_to_bytes, to_text};
+use flipside::cluster::wire::{Alive, Job, Proof, ResultLine, result_to_bytes, to_text};
 use flipside::eval::PatternEvaluator;
 use flipside::games::frame;
 use flipside::selfplay::{LOCKSTEP, SelfPlay};
+use flipside::storage::sha256;
 use flipside::weights::WeightFile;
 use futures_util::StreamExt;
 use tokio::io::AsyncReadExt;
@@ -144,21 +145,21 @@ fn meets(proof: impl Fn(&mut Proof), job: impl Fn(&mut Job), code: i32) -> Optio
         let config = object_store::Config { bucket: "flipside-run-weights".into(), ..Default::default() };
         let store = context.create_object_store(config).await.unwrap();
         let weights = WeightFile::embedded().to_bytes();
-        store.put(&*hash(&weights), &mut &weights[..]).await.unwrap();
+        store.put(&*sha256(&weights), &mut &weights[..]).await.unwrap();
         let mut wanted = Job::from_bytes(
             format!(
                 "{{\"seed\":1,\"generation\":0,\"first\":0,\"count\":4,\"play\":{{\"depth\":1,\"exact-empties\":4,\
                 \"opening-plies\":4,\"exploration\":0.0,\"update\":\"td\"}},\"weights\":\"{0}\",\"proof\":\"{0}\"}}",
-                hash(&weights)
+                sha256(&weights)
             )
             .as_bytes(),
         )
         .unwrap();
-        let mut asked = Proof { job: wanted.clone(), digest: hash(b"other games") };
+        let mut asked = Proof { job: wanted.clone(), digest: sha256(b"other games") };
         proof(&mut asked);
         let asked = to_text(&asked);
-        store.put(&*hash(&asked), &mut &asked[..]).await.unwrap();
-        wanted.proof = hash(&asked);
+        store.put(&*sha256(&asked), &mut &asked[..]).await.unwrap();
+        wanted.proof = sha256(&asked);
         job(&mut wanted);
         let subjects = vec!["flipside.run.jobs.>".into()];
         let config = stream::Config {
@@ -191,6 +192,6 @@ fn a_worker_trusts_nobody() {
     // A proof that asks for a search without end is not begun, and a proof that is not what its name says is none.
     let Some(said) = meets(|proof| proof.job.play.strength.depth = 60, |_| (), 75) else { return };
     assert!(said.contains("`depth` is 60"), "{said}");
-    let said = meets(|_| (), |job| job.proof = hash(b"another"), 75).unwrap();
+    let said = meets(|_| (), |job| job.proof = sha256(b"another"), 75).unwrap();
     assert!(said.contains("the broker has trouble"), "{said}");
 }

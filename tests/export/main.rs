@@ -61,7 +61,8 @@ fn egaroucid_file(values: &[i16]) -> Vec<u8> {
 /// Random weights for a set, in stages that begin at such empties.
 fn random_model(set: &PatternSet, starts: &[u32], scale: u16, limit: i16, step: i16) -> Model {
     let mut random = ChaCha8Rng::seed_from_u64(5);
-    let mut model = Model::zero(set, &StageMap::from_starts(starts).unwrap(), scale).unwrap();
+    let stages = StageMap::grouped(|empties| starts.iter().filter(|&&start| start >= empties).count());
+    let mut model = Model::zero(set, &stages, scale).unwrap();
     model.weights.iter_mut().flatten().for_each(|weight| *weight = random.random_range(-limit..=limit) * step);
     model
 }

@@ -120,7 +120,6 @@ pub fn rude(dialect: &str, kind: &str, per_move: f64) -> ExternalPlayer {
 fn our_engine_plays_the_same_moves_in_a_process_of_its_own() {
     for dialect in ["gtp", "nboard"] {
         let mut external = rude(dialect, dialect, AN_HOUR);
-        assert_eq!(external.name(), "ours");
         for opening in select_openings(&xot_openings(), 4, 1) {
             let (mut ours, mut opponent) = (engine_player(), engine_player());
             let inside = played(&mut ours, &mut opponent, &opening);

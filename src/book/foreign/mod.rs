@@ -52,9 +52,8 @@ impl FromStr for BookFormat {
 
     fn from_str(text: &str) -> Result<Self, String> {
         let found = NAMES.iter().find(|(name, _)| name.eq_ignore_ascii_case(text));
-        found
-            .map(|&(_, format)| format)
-            .ok_or_else(|| format!("`{text}` is no format of books; there are edax, egaroucid, text and obf"))
+        let unknown = || format!("`{text}` is no format of books ({})", NAMES.map(|(name, _)| name).join(", "));
+        found.map(|&(_, format)| format).ok_or_else(unknown)
     }
 }
 

@@ -50,7 +50,6 @@ pub struct AddArguments {
 }
 
 impl AddArguments {
-    /// Runs the command.
     pub fn run(self, session: &Session, out: &mut dyn Write) -> Result<(), CliError> {
         refuse_books(self.games.iter().map(PathBuf::as_path))?;
         let searching = self.search.load(session)?;

@@ -55,7 +55,6 @@ fn parse_time(text: &str) -> Result<f64, String> {
 }
 
 impl GrowArguments {
-    /// Runs the command.
     pub fn run(self, session: &Session, out: &mut dyn Write) -> Result<(), CliError> {
         let searching = self.search.load(session)?;
         searching.must_be_calibrated()?;

@@ -37,7 +37,6 @@ pub struct BookMatchArguments {
 const PLIES: u32 = 5;
 
 impl BookMatchArguments {
-    /// Runs the command.
     pub fn run(mut self, session: &Session, out: &mut dyn Write) -> Result<(), CliError> {
         let player = |book: &str| -> Result<PlayerChoice, CliError> {
             if book.contains([',', ':']) && Path::new(book).exists() {

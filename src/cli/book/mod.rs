@@ -45,7 +45,6 @@ enum BookCommand {
 }
 
 impl BookArguments {
-    /// Runs the command.
     pub fn run(self, session: &Session, out: &mut dyn Write) -> Result<(), CliError> {
         match self.command {
             BookCommand::Grow(arguments) => arguments.run(session, out),

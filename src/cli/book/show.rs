@@ -34,7 +34,6 @@ pub struct ShowArguments {
 }
 
 impl ShowArguments {
-    /// Runs the command.
     pub fn run(self, _: &Session, out: &mut dyn Write) -> Result<(), CliError> {
         let text = self.position.as_deref().unwrap_or_default();
         let diagram: Diagram = match text {

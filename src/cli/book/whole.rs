@@ -123,7 +123,6 @@ pub struct ExportArguments {
 }
 
 impl CheckArguments {
-    /// Runs the command.
     pub fn run(self, _: &Session, out: &mut dyn Write) -> Result<(), CliError> {
         let faults = book::check(&self.book).context(|| "cannot check the book".to_owned())?;
         write_faults(&faults, out)?;
@@ -137,7 +136,6 @@ impl CheckArguments {
 }
 
 impl FixArguments {
-    /// Runs the command.
     pub fn run(self, _: &Session, out: &mut dyn Write) -> Result<(), CliError> {
         let faults = book::fix(&self.book).map_err(cannot_change)?;
         write_faults(&faults, out)
@@ -160,7 +158,6 @@ fn write_faults(faults: &Faults, out: &mut dyn Write) -> Result<(), CliError> {
 }
 
 impl PruneArguments {
-    /// Runs the command.
     pub fn run(self, _: &Session, out: &mut dyn Write) -> Result<(), CliError> {
         check_output(&self.output, [&*self.book])?;
         let mut book = open(&self.book)?;
@@ -171,7 +168,6 @@ impl PruneArguments {
 }
 
 impl MergeArguments {
-    /// Runs the command.
     pub fn run(self, session: &Session, out: &mut dyn Write) -> Result<(), CliError> {
         let paths = each_once(&self.books, session);
         check_output(&self.output, paths.iter().copied())?;
@@ -185,7 +181,6 @@ impl MergeArguments {
 }
 
 impl ImportArguments {
-    /// Runs the command.
     pub fn run(self, _: &Session, out: &mut dyn Write) -> Result<(), CliError> {
         check_output(&self.output, [&*self.file])?;
         let cannot = || format!("cannot import `{}`", self.file.display());
@@ -203,7 +198,6 @@ impl ImportArguments {
 }
 
 impl ExportArguments {
-    /// Runs the command.
     pub fn run(self, session: &Session, out: &mut dyn Write) -> Result<(), CliError> {
         let output = Output::check(&self.output, [&*self.book])?;
         let mut book = open(&self.book)?;

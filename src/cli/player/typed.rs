@@ -34,7 +34,7 @@ pub struct OwnPlayer {
     pub(super) time: Option<Duration>,
     /// The same, in positions visited.
     pub(super) nodes: Option<u64>,
-    /// A book of its own; `none` is none even if the command has one.
+    /// A book of its own; with `none` it plays without, even if the command names one.
     pub(super) book: Option<String>,
     pub(super) choice: ChoiceName,
     pub(super) within: f32,

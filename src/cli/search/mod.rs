@@ -188,7 +188,6 @@ impl TextbookArguments {
 }
 
 impl SearchArguments {
-    /// Runs the command.
     pub fn run(self, session: &Session, out: &mut dyn Write) -> Result<(), CliError> {
         let literature = self.textbook.algorithm.is_some() || self.textbook.compare.is_some();
         if literature && self.selective.selectivity.is_some() {

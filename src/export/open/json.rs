@@ -5,7 +5,7 @@ use std::io::{self, Write};
 use serde::Serialize;
 use serde_json::Value;
 
-use super::{heads, metadata, places, stage_of_empties};
+use super::{heads, metadata, places};
 use crate::eval::{Row, UNITS};
 use crate::pattern::Layout;
 use crate::weights::WeightFile;
@@ -14,7 +14,7 @@ use crate::weights::WeightFile;
 struct File<'a> {
     metadata: Value,
     scale: u16,
-    stage_of_empties: Vec<u8>,
+    stage_of_empties: &'a [u8],
     patterns: Vec<Pattern<'a>>,
     scalars: Vec<Scalar>,
     weights: &'a [Vec<i16>],
@@ -56,7 +56,7 @@ pub(super) fn write(file: &WeightFile, layout: &Layout, writer: &mut dyn Write) 
     let json = File {
         metadata: metadata(file),
         scale: file.model.scale,
-        stage_of_empties: stage_of_empties(file),
+        stage_of_empties: file.model.stages.table(),
         patterns: patterns.collect(),
         scalars: scalars.collect(),
         weights: &file.model.weights,

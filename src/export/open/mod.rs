@@ -6,9 +6,7 @@ mod safetensors;
 mod source;
 mod tensors;
 
-use std::fmt;
 use std::io::{self, Write};
-use std::str::FromStr;
 
 use serde_json::{Value, json};
 
@@ -44,25 +42,6 @@ impl OpenLayout {
             Self::C => "c",
             Self::Rust => "rust",
         }
-    }
-}
-
-impl fmt::Display for OpenLayout {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str(self.name())
-    }
-}
-
-/// A name that is no open layout's.
-#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
-#[error("`{0}` is not an open layout: npz, safetensors, json, c or rust")]
-pub struct UnknownLayout(pub String);
-
-impl FromStr for OpenLayout {
-    type Err = UnknownLayout;
-
-    fn from_str(name: &str) -> Result<Self, UnknownLayout> {
-        Self::ALL.into_iter().find(|layout| layout.name() == name).ok_or_else(|| UnknownLayout(name.to_owned()))
     }
 }
 
@@ -103,11 +82,6 @@ fn metadata(file: &WeightFile) -> Value {
 fn heads(hidden: &HiddenLayer) -> [(&'static str, Vec<[i16; UNITS]>); 2] {
     let numbers = |of: fn(&Head) -> [i16; UNITS]| hidden.heads.iter().map(of).collect();
     [("bias", numbers(|head| head.bias)), ("output", numbers(|head| head.output))]
-}
-
-/// Stage by number of empties, 0 to 60.
-fn stage_of_empties(file: &WeightFile) -> Vec<u8> {
-    (0..=60).map(|empties| file.model.stages.of_empties(empties) as u8).collect()
 }
 
 /// The squares of each place of a pattern, by the pattern's number, in digit order. The first place is the one listed.

@@ -3,7 +3,7 @@
 use std::fmt::Display;
 use std::io::{self, Write};
 
-use super::{heads, stage_of_empties};
+use super::heads;
 use crate::eval::{HiddenLayer, UNITS};
 use crate::pattern::{Layout, Scalar};
 use crate::weights::WeightFile;
@@ -86,7 +86,7 @@ pub(super) fn write_c(file: &WeightFile, layout: &Layout, writer: &mut dyn Write
     writeln!(writer, "#define FLIPSIDE_PLACES {}", tables.places.len())?;
     writeln!(writer, "#define FLIPSIDE_SCALARS {}\n", tables.scalars.len())?;
     writeln!(writer, "static const uint8_t flipside_stage_of_empties[61] = {{")?;
-    list(writer, stage_of_empties(file))?;
+    list(writer, model.stages.table())?;
     writeln!(writer, "}};\n\n/* First configuration, number of squares, squares. */")?;
     writeln!(writer, "static const uint32_t flipside_places[FLIPSIDE_PLACES][12] = {{")?;
     for place in &tables.places {
@@ -150,7 +150,7 @@ pub(super) fn write_rust(file: &WeightFile, layout: &Layout, writer: &mut dyn Wr
     writeln!(writer, "//! Othello evaluation weights. {}.\n\n{evaluator}", tables.title)?;
     writeln!(writer, "/// Units of a weight in a disc.\npub const SCALE: i32 = {};\n", model.scale)?;
     writeln!(writer, "/// Weights of a stage.\nconst WEIGHTS_OF_STAGE: usize = {};\n", layout.weights())?;
-    writeln!(writer, "const STAGE_OF_EMPTIES: [u8; 61] = {:?};\n", stage_of_empties(file))?;
+    writeln!(writer, "const STAGE_OF_EMPTIES: [u8; 61] = {:?};\n", model.stages.table())?;
     writeln!(writer, "/// First configuration, number of squares, squares.")?;
     writeln!(writer, "const PLACES: [[u32; 12]; {}] = {:?};\n", tables.places.len(), tables.places)?;
     let firsts: Vec<usize> = tables.scalars.iter().map(|&(weight, _)| weight).collect();

@@ -3,7 +3,7 @@
 use std::iter;
 use std::ops::Range;
 
-use super::{heads, places, stage_of_empties};
+use super::{heads, places};
 use crate::eval::{HiddenLayer, Row, UNITS};
 use crate::pattern::Layout;
 use crate::weights::WeightFile;
@@ -59,7 +59,7 @@ pub(super) fn tensors(file: &WeightFile, layout: &Layout) -> Vec<Tensor> {
             name: "stage_of_empties".into(),
             element: Element::U8,
             shape: vec![61],
-            bytes: stage_of_empties(file),
+            bytes: model.stages.table().to_vec(),
         },
     ];
     for (number, pattern) in model.set.patterns.iter().enumerate() {
