@@ -42,7 +42,7 @@ pub(super) struct Checkpoint {
 const CONTAINER: Container = Container {
     what: "flipside fit in progress",
     magic: *b"\x89FSP\r\n\x1a\n",
-    version: 4,
+    version: 5,
     limit: 1 << 30,
     packing: Packing::Plain,
 };

@@ -20,7 +20,7 @@ use crate::weights::WeightFile;
 const CONTAINER: Container = Container {
     what: "flipside checkpoint",
     magic: *b"\x89FSC\r\n\x1a\n",
-    version: 4,
+    version: 5,
     limit: 1 << 30,
     packing: Packing::Plain,
 };

@@ -103,9 +103,9 @@ mod tests {
             let fit = Some(FitConfig { hidden_layer, ..FitConfig::default() });
             [&classic, &edax].map(|layout| of_state(&TrainConfig { fit, ..config.clone() }, layout))
         });
-        // Of each weight five rows of eight bytes in weights, and of nine floats in checkpoints; none for an engine's set.
+        // Of each weight five rows of fourteen bytes in weights, and of fifteen floats in checkpoints; none for an engine's set.
         let rows = 5 * classic.weights() as u64;
-        assert_eq!(with, [without[0] + rows * (7 * 8 + 5 * 36), without[1]]);
+        assert_eq!(with, [without[0] + rows * (7 * 14 + 5 * 60), without[1]]);
     }
 
     #[test]

@@ -129,7 +129,7 @@ fn a_meter_leaves_no_ghosts_either() {
     terminal.wait(|rows| counter(rows).contains('/'));
     for columns in [60, 37, 100, 45, 110] {
         let rows = terminal.resize(columns, counter);
-        let is_clean = |rows: &[String]| rows.iter().filter(|row| row.contains("/10000")).count() == 1;
+        let is_clean = |rows: &[String]| rows.iter().filter(|row| row.contains("/10,000")).count() == 1;
         assert!(is_clean(&rows) || is_clean(&terminal.rows()), "{columns} columns:\n{}", rows.join("\n"));
     }
     terminal.tmux(&["send-keys", "C-c"]);
