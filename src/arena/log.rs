@@ -2,14 +2,14 @@
 
 use std::collections::{BTreeSet, HashMap};
 use std::fs::{File, OpenOptions, TryLockError};
-use std::io::{self, BufRead, BufReader, Read, Seek, SeekFrom, Write};
+use std::io::{BufRead, BufReader, Read, Seek, SeekFrom, Write};
 use std::path::{Path, PathBuf};
 
 use super::game::{Forfeit, ForfeitReason, PlayedGame};
 use super::match_::{HeldPair, Pair};
 use crate::board::{Side, Square, Transcript};
 use crate::record::log::{self, End, GameLine, Header, LONGEST_LINE, Line, PlayerCard, Settings};
-use crate::storage::FileError;
+use crate::storage::{FileError, only_zeros_left};
 
 /// A file of games between players that are known by what they are: `docs/FILES.md`.
 ///
@@ -92,16 +92,15 @@ impl GameLog {
     /// # Errors
     /// The file cannot be used, or it is no log, or one of other games. Then it is as it was before.
     pub fn open(path: &Path, settings: Settings, players: &[PlayerCard], guests: Guests) -> Result<Self, GameLogError> {
-        let error = |source| FileError::io(path)(source);
-        let mut file =
-            OpenOptions::new().read(true).write(true).create(true).truncate(false).open(path).map_err(error)?;
-        if !file.metadata().map_err(error)?.is_file() {
+        let file = OpenOptions::new().read(true).write(true).create(true).truncate(false).open(path);
+        let mut file = file.map_err(FileError::io(path))?;
+        if !file.metadata().map_err(FileError::io(path))?.is_file() {
             return Err(GameLogError::NoLog(path.to_owned()));
         }
         match file.try_lock() {
             Ok(()) => {}
             Err(TryLockError::WouldBlock) => return Err(GameLogError::Locked(path.to_owned())),
-            Err(TryLockError::Error(source)) => return Err(error(source).into()),
+            Err(TryLockError::Error(source)) => return Err(FileError::io(path)(source).into()),
         }
         let header = Header::new(settings);
         let content = Content::read(&mut file, path, &header)?;
@@ -109,10 +108,10 @@ impl GameLog {
         let (numbers, new) = joined.map_err(|what| GameLogError::Other { path: path.to_owned(), what })?;
         let others = content.players.iter().enumerate().filter(|(number, _)| !numbers.contains(number));
         let left_out = others.map(|(_, player)| player.name.clone()).collect();
-        file.set_len(content.whole).map_err(error)?;
-        file.seek(SeekFrom::Start(content.whole)).map_err(error)?;
+        file.set_len(content.whole).map_err(FileError::io(path))?;
+        file.seek(SeekFrom::Start(content.whole)).map_err(FileError::io(path))?;
         if content.unended {
-            file.write_all(b"\n").map_err(error)?;
+            file.write_all(b"\n").map_err(FileError::io(path))?;
         }
         let path = path.to_owned();
         let mut log = Self { path, file, numbers, held: content.held, left_out, torn: content.torn };
@@ -170,24 +169,11 @@ impl GameLog {
     }
 }
 
-/// The number of zeros up to the end; none if there is something else.
-fn zeros_to_end(reader: &mut impl BufRead) -> io::Result<Option<usize>> {
-    let mut zeros = 0;
-    loop {
-        let bytes = reader.fill_buf()?;
-        if bytes.is_empty() || bytes.iter().any(|&byte| byte != 0) {
-            return Ok(bytes.is_empty().then_some(zeros));
-        }
-        let length = bytes.len();
-        reader.consume(length);
-        zeros += length;
-    }
-}
-
 impl Content {
     /// Reads a file. What is no log, and was not about to become one with this header, is an error.
     fn read(file: &mut File, path: &Path, header: &Header) -> Result<Self, GameLogError> {
         let mut content = Self::default();
+        let length = file.metadata().map_err(FileError::io(path))?.len();
         let mut reader = BufReader::new(file);
         for number in 1.. {
             let mut line = Vec::new();
@@ -199,16 +185,15 @@ impl Content {
             let fault = |reason: String| GameLogError::Line { path: path.to_owned(), line: number, reason };
             let is_last = line.last() != Some(&b'\n');
             // A power cut can leave any number of zeros at the end.
-            let is_long = line.len() == LONGEST_LINE;
-            let zeros = if is_long && line.ends_with(&[0]) { zeros_to_end(&mut reader) } else { Ok(None) };
-            let zeros = zeros.map_err(FileError::io(path))?;
-            let length = line.len() + zeros.unwrap_or(0);
+            let is_too_long = line.len() == LONGEST_LINE
+                && !(line.ends_with(&[0]) && only_zeros_left(&mut reader).map_err(FileError::io(path))?);
+            let torn = (length - content.whole) as usize;
             match content.add(&line) {
                 _ if line.is_empty() => break,
-                _ if is_long && zeros.is_none() => return Err(fault("it is too long".to_owned())),
+                _ if is_too_long => return Err(fault("it is too long".to_owned())),
                 Ok(()) => content.whole += line.len() as u64,
-                Err(_) if is_last && content.header.is_none() && log::is_start(header, &line) => content.torn = length,
-                Err(_) if is_last && content.header.is_some() && log::is_cut_off(&line) => content.torn = length,
+                Err(_) if is_last && content.header.is_none() && log::is_start(header, &line) => content.torn = torn,
+                Err(_) if is_last && content.header.is_some() && log::is_cut_off(&line) => content.torn = torn,
                 Err(reason) => return Err(fault(reason)),
             }
             if is_last {

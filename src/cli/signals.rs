@@ -58,7 +58,7 @@ fn on_signal(signal: i32) {
     if stops_in_order.is_some_and(|stop| !stop.swap(true, Relaxed)) {
         return;
     }
-    // The guards of engines see to these.
+    // The guards kill the engines.
     discard_temporaries();
     if stops_in_order.is_none() {
         // As if nobody had listened, so that a shell knows what ended the program.

@@ -111,19 +111,25 @@ fn positive(text: &str) -> Result<f64, String> {
 
 impl TrainArguments {
     pub fn run(self, session: &Session, out: &mut dyn Write) -> Result<(), CliError> {
-        let is_new = self.run.is_none() && self.resume.is_none();
-        let claimed = is_new.then(NewDirectory::claim).transpose()?;
-        let (directory, config, budget, resume) = self.wanted(claimed.as_ref())?;
+        let claimed;
+        let directory = match self.resume.as_deref().or(self.run.as_deref()) {
+            Some(directory) => directory,
+            None => {
+                claimed = NewDirectory::claim()?;
+                claimed.path()
+            }
+        };
+        let (config, budget, resume) = self.wanted(directory)?;
         let from = self.from.as_ref().map(EvaluatorChoice::weight_file).transpose()?;
         let stop = stop_on_signals();
         outlive_terminal()?;
         let has_terminal = io::stdout().is_terminal();
-        let mut progress = TrainProgress::new(session, &config, &directory);
+        let mut progress = TrainProgress::new(session, &config, directory);
         #[cfg_attr(not(feature = "cluster"), expect(unused_mut, reason = "all games are played here"))]
         let mut request =
-            TrainRequest { budget, resume, from: from.as_ref(), ..TrainRequest::new(&config, &directory, &stop) };
+            TrainRequest { budget, resume, from: from.as_ref(), ..TrainRequest::new(&config, directory, &stop) };
         #[cfg(feature = "cluster")]
-        let cluster = self.cluster.start(&directory, progress.speaker())?;
+        let cluster = self.cluster.start(directory, progress.speaker())?;
         #[cfg(feature = "cluster")]
         if let Some(cluster) = &cluster {
             request.games = cluster;
@@ -131,8 +137,8 @@ impl TrainArguments {
         let mut board = None;
         let outcome = train(&request, &mut |event| {
             if let TrainEvent::Start { .. } = event {
-                point_latest_to(&directory, session);
-                let begun = config.events.tensorboard.then(|| TensorBoard::create(&directory));
+                point_latest_to(directory, session);
+                let begun = config.events.tensorboard.then(|| TensorBoard::create(directory));
                 board = told_if_not(begun.transpose(), session).flatten();
             }
             progress.show(event);
@@ -150,7 +156,7 @@ impl TrainArguments {
             cluster.finish();
         }
         let shown = directory.display();
-        match outcome.map_err(|error| told(error, &directory))? {
+        match outcome.map_err(|error| told(error, directory))? {
             // A terminal that was closed meanwhile is no terminal any more, and nobody is there to read.
             Outcome::Finished if has_terminal && !io::stdout().is_terminal() => Ok(()),
             Outcome::Finished => {
@@ -164,27 +170,21 @@ impl TrainArguments {
         }
     }
 
-    /// Where to train, by what, for how long, and what to do with a run that is there.
-    fn wanted(&self, claimed: Option<&NewDirectory>) -> Result<(PathBuf, TrainConfig, Budget, Resume), CliError> {
-        if let Some(directory) = &self.resume {
+    /// By what to train in a directory, for how long, and what to do with a run that is there.
+    fn wanted(&self, directory: &Path) -> Result<(TrainConfig, Budget, Resume), CliError> {
+        if self.resume.is_some() {
             let stored = stored_config(directory).map_err(|error| told(error, directory))?;
             let mut layers = Layers::of_run(directory, &stored);
             if let Some(path) = &self.config {
                 layers.add_file(path)?;
             }
-            return Ok((directory.clone(), layers.config()?, self.budget.limits(), Resume::Stored));
+            return Ok((layers.config()?, self.budget.limits(), Resume::Stored));
         }
         let (config, preset_minutes) = self.config()?;
         let budget = Some(self.budget.limits()).filter(|budget| !budget.is_none());
         let budget = budget.unwrap_or(Budget { seconds: Some(60.0 * preset_minutes), ..Budget::default() });
-        Ok(match &self.run {
-            Some(directory) if !self.new => (directory.clone(), config, budget, Resume::Same),
-            Some(directory) => (directory.clone(), config, budget, Resume::Never),
-            None => {
-                let directory = claimed.expect("claimed where none is named").path();
-                (directory.to_owned(), config, budget, Resume::Never)
-            }
-        })
+        let may_go_on = self.run.is_some() && !self.new;
+        Ok((config, budget, if may_go_on { Resume::Same } else { Resume::Never }))
     }
 
     /// Preset, file and flags, later ones winning; and the preset's minutes.

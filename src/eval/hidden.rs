@@ -70,10 +70,11 @@ pub enum HiddenLayerError {
 impl HiddenLayer {
     /// Units up to the last that has a number other than 0 anywhere, at least 1: files of earlier versions have fewer than [`UNITS`].
     pub fn units(&self) -> usize {
-        let used = |numbers: &dyn Fn(usize) -> bool| (0..UNITS).rfind(|&unit| numbers(unit)).map_or(0, |unit| unit + 1);
-        let of_heads = |unit: usize| self.heads.iter().any(|head| head.bias[unit] != 0 || head.output[unit] != 0);
-        let of_rows = |unit: usize| self.rows.iter().flatten().any(|row| row[unit] != 0);
-        used(&of_heads).max(used(&of_rows)).max(1)
+        let is_used = |&unit: &usize| {
+            self.heads.iter().any(|head| head.bias[unit] != 0 || head.output[unit] != 0)
+                || self.rows.iter().flatten().any(|row| row[unit] != 0)
+        };
+        (0..UNITS).rfind(is_used).map_or(1, |last| last + 1)
     }
 
     /// A sum with which a unit is fully on.

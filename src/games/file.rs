@@ -8,6 +8,7 @@ use sha2::{Digest, Sha256};
 
 use super::block::{self, BlockError, MAX_GAMES};
 use crate::selfplay::GameRecord;
+use crate::storage::only_zeros_left;
 
 const MAGIC: [u8; 8] = *b"\x89FSG\r\n\x1a\n";
 const VERSION: u32 = 1;
@@ -178,7 +179,7 @@ fn read_block(from: &mut impl Read, at: u64) -> Result<Option<Block>, GamesError
     let (first, count, length) = (word(4), word(8) as usize, word(12) as usize);
     if header[..4] != FRAME_MAGIC {
         // A power cut may leave zeros at the end of a file that grew.
-        let is_empty = header == [0; FRAME_HEADER] && is_zero(from);
+        let is_empty = header == [0; FRAME_HEADER] && only_zeros_left(from)?;
         return Err(if is_empty { GamesError::Torn { at } } else { damaged("no frame begins there") });
     }
     if count > MAX_GAMES || length > MAX_BLOCK {
@@ -195,18 +196,6 @@ fn read_block(from: &mut impl Read, at: u64) -> Result<Option<Block>, GamesError
         return Err(damaged("its checksum is wrong"));
     }
     Ok(Some(Block { at, first, count, bytes }))
-}
-
-/// Whether nothing but zeros is left to read.
-fn is_zero(from: &mut impl Read) -> bool {
-    let mut buffer = [0; 4096];
-    loop {
-        match from.read(&mut buffer) {
-            Ok(0) => return true,
-            Ok(read) if buffer[..read].iter().all(|byte| *byte == 0) => {}
-            _ => return false,
-        }
-    }
 }
 
 /// A frame as it stands in the file, whole and undamaged.

@@ -7,6 +7,8 @@ use std::sync::Mutex;
 
 use tempfile::NamedTempFile;
 
+use crate::threads::lock;
+
 /// Writes a file through a temporary one in the same folder: write, fsync, rename over `path`, fsync of the folder. Whatever
 /// happens (an error of `write`, a full disk, a killed process, a power cut) `path` holds either what it held before or all of
 /// the new content.
@@ -75,11 +77,10 @@ fn through_temporary<R, E: From<io::Error>>(
     let target = follow_links(path)?;
     let folder = folder_of(&target);
     let mut temporary = new_temporary(folder)?;
-    let written = Written::enter(temporary.path());
+    let _written = Written::enter(temporary.path());
     let result = write(temporary.as_file_mut())?;
     temporary.as_file().sync_all()?;
     persist(temporary, &target)?;
-    drop(written);
     sync_folder(folder)?;
     Ok(result)
 }
@@ -92,20 +93,20 @@ struct Written(PathBuf);
 
 impl Written {
     fn enter(path: &Path) -> Self {
-        WRITTEN.lock().expect("nobody panics with it").push(path.to_owned());
+        lock(&WRITTEN).push(path.to_owned());
         Self(path.to_owned())
     }
 }
 
 impl Drop for Written {
     fn drop(&mut self) {
-        WRITTEN.lock().expect("nobody panics with it").retain(|path| *path != self.0);
+        lock(&WRITTEN).retain(|path| *path != self.0);
     }
 }
 
 /// Removes the temporary files that this process is writing, which is about to end.
 pub fn discard_temporaries() {
-    for path in WRITTEN.lock().expect("nobody panics with it").drain(..) {
+    for path in lock(&WRITTEN).drain(..) {
         // A file that stays takes room, and nothing else.
         let _ = fs::remove_file(path);
     }

@@ -22,4 +22,4 @@ pub use container::{Container, Packing, write_whole};
 pub use disk::{Disk, LocalDisk, is_transient};
 pub use error::{FileError, FormatError};
 pub use hex::{hex, sha256};
-pub use read::{MAX_TOML_BYTES, decode_text, read_bounded, read_stream, read_text};
+pub use read::{MAX_TOML_BYTES, decode_text, only_zeros_left, read_bounded, read_stream, read_text};

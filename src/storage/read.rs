@@ -59,6 +59,21 @@ pub fn decode_text(bytes: Vec<u8>, what: &'static str) -> Result<String, FormatE
     Ok(text)
 }
 
+/// Whether nothing but zeros is left to read, as a power cut may leave it at the end of a file that grew.
+///
+/// # Errors
+/// The file system's.
+pub fn only_zeros_left(from: &mut impl Read) -> io::Result<bool> {
+    let mut buffer = [0; 4096];
+    loop {
+        match from.read(&mut buffer)? {
+            0 => return Ok(true),
+            read if buffer[..read].iter().all(|byte| *byte == 0) => {}
+            _ => return Ok(false),
+        }
+    }
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
