@@ -46,7 +46,7 @@ fn config() -> FitConfig {
 
 fn open(paths: &[PathBuf]) -> Result<GameFiles, GameFilesError> {
     let folder = tempfile::tempdir().unwrap();
-    let games = GameFiles::open(paths, &config(), folder.path(), &AtomicBool::new(false), &mut |_| ());
+    let games = GameFiles::open(paths, &config(), folder.path(), None, &AtomicBool::new(false), &mut |_| ());
     games.map(|games| games.expect("nothing stops it"))
 }
 
@@ -281,6 +281,21 @@ fn games_that_come_during_a_fit_wait_for_the_next() {
         assert_eq!(fitted.to_bytes(), whole.as_ref().unwrap().as_ref().unwrap().to_bytes());
         fs::write(&newest, &bytes).unwrap();
     }
+    // Nor does a fit that was stopped take them in.
+    let found = open(std::slice::from_ref(&directory)).unwrap();
+    assert!(run(&config(), &found, folder.path(), 2).unwrap().is_none());
+    fs::write(&newest, [&bytes[..], &later].concat()).unwrap();
+    fs::copy(&newest, directory.join("games/00000002.fsg")).unwrap();
+    let (checkpoint, stop) = (folder.path().join("w.fsw.part"), AtomicBool::new(false));
+    let mut left_out = 0;
+    let mut on_event = |event: GameFilesEvent<'_>| left_out += u32::from(matches!(event, GameFilesEvent::LeftOut));
+    let begun = Some(checkpoint.as_path());
+    let found = GameFiles::open(&[directory.clone()], &config(), folder.path(), begun, &stop, &mut on_event);
+    let fitted = run(&config(), &found.unwrap().unwrap(), folder.path(), usize::MAX).unwrap().unwrap();
+    assert_eq!((left_out, fitted.to_bytes()), (1, whole.unwrap().unwrap().to_bytes()));
+    fs::remove_file(directory.join("games/00000002.fsg")).unwrap();
+    fs::write(&newest, &bytes).unwrap();
+
     let found = open(std::slice::from_ref(&directory)).unwrap();
     fs::write(&newest, &bytes[..bytes.len() / 2]).unwrap();
     let fewer = run(&config(), &found, folder.path(), usize::MAX);
@@ -379,7 +394,7 @@ fn what_is_named_twice_is_learned_once() {
         }
     };
     let (paths, stop) = ([directory.clone(), link.clone(), directory.clone()], AtomicBool::new(false));
-    let games = GameFiles::open(&paths, &config(), folder.path(), &stop, &mut on_event).unwrap().unwrap();
+    let games = GameFiles::open(&paths, &config(), folder.path(), None, &stop, &mut on_event).unwrap().unwrap();
     assert_eq!((games.games, games.sha256), (3_000, open(std::slice::from_ref(&directory)).unwrap().sha256));
     assert_eq!(told, [link, directory]);
 }
@@ -448,10 +463,10 @@ fn records_are_learned_beside_kept_games_and_alone() {
     let files = recorded(folder.path());
     let mut told = Vec::new();
     let stop = AtomicBool::new(false);
-    let alone = GameFiles::open(&files, &config(), folder.path(), &stop, &mut |event| match event {
+    let alone = GameFiles::open(&files, &config(), folder.path(), None, &stop, &mut |event| match event {
         GameFilesEvent::BadRecord { path, error } => told.push(format!("{}: {error}", path.display())),
         GameFilesEvent::Labelled { read, left_out, .. } => told.push(format!("{read} {left_out}")),
-        GameFilesEvent::Games(_) | GameFilesEvent::Records { .. } => {}
+        GameFilesEvent::Games(_) | GameFilesEvent::Records { .. } | GameFilesEvent::LeftOut => {}
         GameFilesEvent::Again(path) => panic!("{}", path.display()),
     });
     let alone = alone.unwrap().unwrap();

@@ -43,7 +43,7 @@ pub struct CalibrateArguments {
     output: PathBuf,
 
     /// Measure on these positions, one a line (`-` is standard input), instead of positions of self-play games
-    #[arg(long, value_name = "FILE", conflicts_with_all = ["positions_per_stage", "seed"])]
+    #[arg(long, value_name = "FILE", conflicts_with = "positions_per_stage")]
     positions: Option<PathBuf>,
 
     /// Positions of self-play for each six numbers of empty squares
@@ -59,7 +59,7 @@ pub struct CalibrateArguments {
     #[arg(long, value_name = "N", default_value_t = 24, value_parser = clap::value_parser!(u32).range(0..=30))]
     solve_empties: u32,
 
-    /// Seed of the self-play games
+    /// Seed of the self-play games; without them it decides nothing
     #[arg(long, env = "FLIPSIDE_SEED", hide_env_values = true, value_name = "N", default_value_t = 1)]
     seed: u64,
 }

@@ -22,7 +22,7 @@ use crate::storage::{Disk, LocalDisk, MAX_TOML_BYTES, folder_of, read_text};
 /// Takes the games that runs have kept (RUN/games), recorded games and scored positions, and learns any pattern set from them, so one
 /// night of games serves every engine. Games are recorded as GGF, WTHOR, f5d6 or by `match --games`, positions as OBF or Egaroucid's
 /// training lines. Same games and options, same bytes. Memory grows only with the games held out. SIGINT or SIGTERM stops in good order
-/// with exit code 75, and the same command goes on where it was.
+/// with exit code 75, and the same command goes on where it was, with the games that were there.
 #[derive(Args, Debug)]
 #[command(after_help = "Example:\n  flipside fit runs/latest -o fitted.fsw\n  \
     flipside fit runs/latest runs/edax --patterns edax --epochs 2 -o edax.fsw\n  \
@@ -119,8 +119,8 @@ impl FitArguments {
         let checkpoint = output.unfinished();
         let folder = folder_of(&checkpoint);
         let mut counted = Meter::new(session, 0, "games or records checked");
-        let games =
-            GameFiles::open(&self.games, &config, folder, &stop, &mut |event| show_checked(&mut counted, event));
+        let mut on_event = |event: GameFilesEvent<'_>| show_checked(&mut counted, event);
+        let games = GameFiles::open(&self.games, &config, folder, Some(&checkpoint), &stop, &mut on_event);
         counted.finish();
         let stopped = || CliError::Stopped("stopped; the same command goes on".into());
         let games = games.context(|| "cannot use the games".to_owned())?.ok_or_else(stopped)?;
@@ -184,6 +184,9 @@ fn show_checked(meter: &mut Meter, event: GameFilesEvent<'_>) {
             meter.say(format_args!("{}: {left_out} of {read} records left out", path.display()));
         }
         GameFilesEvent::Labelled { .. } => {}
+        GameFilesEvent::LeftOut => meter.say(format_args!(
+            "going on with a fit that was begun: games that came since are left out"
+        )),
         GameFilesEvent::Again(path) => meter.say(format_args!("{} is named twice and taken once", path.display())),
     }
 }

@@ -1,7 +1,7 @@
 //! The broker: connecting to it safely, and what a run keeps there.
 
 use std::path::PathBuf;
-use std::sync::{Arc, Mutex};
+use std::sync::Arc;
 use std::time::Duration;
 
 use async_nats::jetstream::consumer::{AckPolicy, PullConsumer, pull};
@@ -14,9 +14,8 @@ use futures_util::StreamExt;
 use tokio::io::AsyncReadExt;
 
 use super::error::ClusterError;
-use super::news::{News, Teller};
+use super::news::Teller;
 use super::wire;
-use crate::threads::lock;
 
 /// Where a run's broker is, and who we are to it.
 #[derive(Clone, Debug, Default)]
@@ -108,18 +107,15 @@ impl BrokerAddress {
     pub async fn connect(&self, name: &str, inbox: &str, teller: &Arc<Teller>) -> Result<Client, ClusterError> {
         self.check()?;
         let teller = teller.clone();
-        // What the broker forbids shows as a time-out wherever it was asked; here it says so.
-        let forbidden = Mutex::new(None);
         let event = move |event| {
             match event {
                 Event::Disconnected => teller.lost(),
                 Event::Connected => teller.back(),
+                // What the broker forbids shows as a time-out wherever it was asked; here it says so.
                 Event::ServerError(error) => {
                     let text = error.to_string();
-                    if text.to_lowercase().contains("permissions violation")
-                        && lock(&forbidden).replace(text.clone()).as_ref() != Some(&text)
-                    {
-                        teller.tell(&News::Forbidden(text));
+                    if text.to_lowercase().contains("permissions violation") {
+                        teller.forbid(&text);
                     }
                 }
                 _ => {}

@@ -51,6 +51,17 @@ pub enum ClusterError {
         /// The file with our key.
         key: Option<PathBuf>,
     },
+    /// The broker knows us, and not for this.
+    #[error(
+        "the broker does not let this key work for a run `{run}` ({what}): take the worker's key that \
+         `flipside cluster config --run {run}` wrote"
+    )]
+    Forbidden {
+        /// The run's name.
+        run: String,
+        /// What the broker said.
+        what: String,
+    },
     /// Certificates that do not fit.
     #[error(
         "no trusted connection to {url} ({reason}). --broker-ca takes the ca.pem that `flipside cluster config` wrote for this \

@@ -2,7 +2,7 @@
 
 use std::collections::BTreeSet;
 use std::fmt;
-use std::sync::Mutex;
+use std::sync::{Mutex, OnceLock};
 use std::sync::atomic::{AtomicBool, Ordering::Relaxed};
 
 use crate::threads::lock;
@@ -98,17 +98,19 @@ impl fmt::Display for News {
 
 type Listener = Box<dyn Fn(&News) + Send + Sync>;
 
-/// Tells news; of a connection that is lost, and of each trouble, only once until it is over.
+/// Tells news; of a connection that is lost, and of each trouble, only once until it is over; of what is forbidden, the first only.
 pub struct Teller {
     listener: Listener,
     is_lost: AtomicBool,
     troubles: Mutex<BTreeSet<String>>,
+    forbidden: OnceLock<String>,
 }
 
 impl Teller {
     /// Tells a listener, from any thread.
     pub fn new(listener: impl Fn(&News) + Send + Sync + 'static) -> Self {
-        Self { listener: Box::new(listener), is_lost: AtomicBool::new(false), troubles: Mutex::default() }
+        let (is_lost, troubles, forbidden) = Default::default();
+        Self { listener: Box::new(listener), is_lost, troubles, forbidden }
     }
 
     /// Tells the listener.
@@ -128,6 +130,18 @@ impl Teller {
         if self.is_lost.swap(false, Relaxed) {
             self.tell(&News::Back);
         }
+    }
+
+    /// The broker forbids something.
+    pub fn forbid(&self, what: &str) {
+        if self.forbidden.set(what.to_owned()).is_ok() {
+            self.tell(&News::Forbidden(what.to_owned()));
+        }
+    }
+
+    /// The first thing that the broker has forbidden.
+    pub fn forbidden(&self) -> Option<&str> {
+        self.forbidden.get().map(String::as_str)
     }
 
     /// The broker failed to do something. Without a connection that is no wonder.

@@ -71,6 +71,8 @@ pub fn work(
     news: impl Fn(&News) + Send + Sync + 'static,
 ) -> Result<WorkOutcome, ClusterError> {
     check_run_name(&request.run)?;
+    // What is forbidden ends the work, and is told then.
+    let news = move |item: &News| if !matches!(item, News::Forbidden(_)) { news(item) };
     let teller = Arc::new(Teller::new(news));
     let runtime = runtime::Builder::new_current_thread().enable_all().build().map_err(ClusterError::System)?;
     let labour = Arc::new(Labour::default());
@@ -98,6 +100,14 @@ async fn run(
     let name = process_name();
     let stopped = async {
         while !stop.load(Relaxed) {
+            sleep(MOMENT).await;
+        }
+    };
+    let forbidden = async {
+        loop {
+            if let Some(what) = teller.forbidden() {
+                return Err(ClusterError::Forbidden { run: request.run.clone(), what: what.to_owned() });
+            }
             sleep(MOMENT).await;
         }
     };
@@ -129,6 +139,7 @@ async fn run(
     ];
     let outcome = tokio::select! {
         end = ends.recv() => end.expect("the worker holds a sender"),
+        end = forbidden => end,
         () = &mut stopped => Ok(WorkOutcome::Stopped),
     };
     tasks.iter().for_each(|task| task.abort());

@@ -1,7 +1,7 @@
 //! Where a fit stands, to go on from.
 
 use std::io;
-use std::path::Path;
+use std::path::{Path, PathBuf};
 
 use serde::{Deserialize, Serialize};
 
@@ -15,6 +15,8 @@ pub(super) struct Checkpoint {
     pub config: String,
     /// SHA-256 of the games.
     pub games_sha256: String,
+    /// The files of kept games, and how much of each is learned.
+    pub files: Vec<(PathBuf, u64)>,
     /// Hash of the weights it began from, if it did not begin from zero.
     pub parent: Option<String>,
     /// Blocks learned, of all epochs.
@@ -42,7 +44,7 @@ pub(super) struct Checkpoint {
 const CONTAINER: Container = Container {
     what: "flipside fit in progress",
     magic: *b"\x89FSP\r\n\x1a\n",
-    version: 5,
+    version: 6,
     limit: 1 << 30,
     packing: Packing::Plain,
 };

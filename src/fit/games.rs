@@ -11,7 +11,7 @@ use crate::storage::FileError;
 /// Games to learn from, checked from beginning to end: kept games, recorded games and scored positions.
 #[derive(Debug)]
 pub struct GameFiles {
-    /// The files of kept games, and how long each was when it was opened: the newest of a run at work is growing.
+    /// The files of kept games, and how much of each counts: the newest of a run at work is growing.
     pub(super) files: Vec<(PathBuf, u64)>,
     /// The samples of records, and the folder they are in; none without records.
     pub(super) spool: Option<(PathBuf, Spool)>,
@@ -32,6 +32,8 @@ pub enum GameFilesEvent<'e> {
     Games(u64),
     /// A run or file that was named before, maybe by a link: it is taken once.
     Again(&'e Path),
+    /// A fit that was begun goes on with the games there were then; others have come since.
+    LeftOut,
     /// A record that cannot be learned from; after the first twenty of a file they are only counted.
     BadRecord {
         /// The file.

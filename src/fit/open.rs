@@ -8,6 +8,7 @@ use std::sync::atomic::{AtomicBool, Ordering::Relaxed};
 
 use sha2::{Digest, Sha256};
 
+use super::checkpoint::Checkpoint;
 use super::config::FitConfig;
 use super::games::{GameFiles, GameFilesError, GameFilesEvent};
 use super::reader::{Chunk, Reader};
@@ -22,6 +23,8 @@ impl GameFiles {
     /// of records in any format that [`read`](crate::record::read) knows. Kept games of generations before the configuration's
     /// first are left out, and what is named twice is taken once.
     ///
+    /// With the checkpoint of a fit that was `begun`, these are the kept games that it began with: a run at work has more by now.
+    ///
     /// All is read and checked; where a crash cut off the last frame of a file of kept games, the frames before it count. Records are
     /// labelled now, their samples kept in a temporary file in `folder`. `None` if `stop` was set before the end.
     ///
@@ -31,6 +34,7 @@ impl GameFiles {
         paths: &[PathBuf],
         config: &FitConfig,
         folder: &Path,
+        begun: Option<&Path>,
         stop: &AtomicBool,
         tell: &mut dyn FnMut(GameFilesEvent<'_>),
     ) -> Result<Option<Self>, GameFilesError> {
@@ -61,6 +65,11 @@ impl GameFiles {
                 Err(source) => return Err(GameFilesError::Games { path, source }),
             }
         }
+        if let Some(begun) = begun.map(Checkpoint::load).transpose()?.flatten()
+            && found.go_on_with(begun.files)
+        {
+            tell(GameFilesEvent::LeftOut);
+        }
         let mut hash = Sha256::new();
         let Some((games, positions)) = found.check_kept(&mut hash, stop, tell)? else { return Ok(None) };
         (found.games, found.positions) = (games, positions);
@@ -69,6 +78,16 @@ impl GameFiles {
         }
         found.sha256 = hex(&hash.finalize());
         if found.positions == 0 { Err(GameFilesError::Empty) } else { Ok(Some(found)) }
+    }
+
+    /// Takes no more of the files of kept games than there was, if all of that is still there. True if there is more.
+    fn go_on_with(&mut self, begun: Vec<(PathBuf, u64)>) -> bool {
+        let is_there = |(path, length): &(PathBuf, u64)| self.files.iter().any(|(now, has)| now == path && length <= has);
+        let has_more = begun != self.files && begun.iter().all(is_there);
+        if has_more {
+            self.files = begun;
+        }
+        has_more
     }
 
     /// The number of kept games and of their positions; none if it was told to stop.

@@ -238,6 +238,7 @@ impl<'r> Work<'r> {
                 let state = Checkpoint {
                     config: described(request),
                     games_sha256: games.sha256.clone(),
+                    files: games.files.clone(),
                     parent,
                     blocks: 0,
                     blocks_an_epoch: None,

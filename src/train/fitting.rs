@@ -113,7 +113,7 @@ impl Run<'_> {
         let began = Instant::now();
         let root = self.keeper.directory.path().to_owned();
         let checkpoint = self.keeper.directory.file(FIT);
-        let games = GameFiles::open(&self.journals(&config, at_end)?, &config, &root, self.stop, &mut |_| ());
+        let games = GameFiles::open(&self.journals(&config, at_end)?, &config, &root, None, self.stop, &mut |_| ());
         let games = games.map_err(|error| TrainError::from(FitError::from(error)))?.ok_or(Halt::Stopped)?;
         let generation = self.state.progress.generation;
         let at_hand = WeightFile::new(self.state.learner.model(), self.provenance(generation));

@@ -81,6 +81,9 @@ fn keys_and_certificates_let_in_whom_they_should_and_let_do_what_they_should() {
     assert!(said.contains("refuses the key in"), "{said}");
     let said = with(&file(&keys, "worker.nk"), &file(&others, "ca.pem"));
     assert!(said.contains("no trusted connection"), "{said}");
+    let key = file(&keys, "worker.nk");
+    let said = refused(&[&url, "--run", "other", "--broker-key", &key, "--broker-ca", &ca], 1);
+    assert!(said.contains("does not let this key work for a run `other`") && said.lines().count() == 1, "{said}");
     let said = refused(&[&url, "--run", "run", "--insecure", "--broker-ca", &ca], 1);
     assert!(said.contains("whoever has no key"), "{said}");
 
