@@ -293,6 +293,12 @@ fn games_that_come_during_a_fit_wait_for_the_next() {
     let found = GameFiles::open(&[directory.clone()], &config(), folder.path(), begun, &stop, &mut on_event);
     let fitted = run(&config(), &found.unwrap().unwrap(), folder.path(), usize::MAX).unwrap().unwrap();
     assert_eq!((left_out, fitted.to_bytes()), (1, whole.unwrap().unwrap().to_bytes()));
+    // Unless they are asked for.
+    let paths = [directory.clone(), directory.join("games/00000002.fsg")];
+    assert!(run(&config(), &open(std::slice::from_ref(&directory)).unwrap(), folder.path(), 2).unwrap().is_none());
+    let more = GameFiles::open(&paths, &config(), folder.path(), begun, &stop, &mut |_| ()).unwrap().unwrap();
+    assert!(matches!(run(&config(), &more, folder.path(), 2).unwrap_err(), FitError::OtherFit(_)));
+    fs::remove_file(&checkpoint).unwrap();
     fs::remove_file(directory.join("games/00000002.fsg")).unwrap();
     fs::write(&newest, &bytes).unwrap();
 

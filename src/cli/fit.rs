@@ -184,9 +184,9 @@ fn show_checked(meter: &mut Meter, event: GameFilesEvent<'_>) {
             meter.say(format_args!("{}: {left_out} of {read} records left out", path.display()));
         }
         GameFilesEvent::Labelled { .. } => {}
-        GameFilesEvent::LeftOut => meter.say(format_args!(
-            "going on with a fit that was begun: games that came since are left out"
-        )),
+        GameFilesEvent::LeftOut => {
+            meter.say(format_args!("going on with a fit that was begun: games that came since are left out"))
+        }
         GameFilesEvent::Again(path) => meter.say(format_args!("{} is named twice and taken once", path.display())),
     }
 }

@@ -72,7 +72,11 @@ pub fn work(
 ) -> Result<WorkOutcome, ClusterError> {
     check_run_name(&request.run)?;
     // What is forbidden ends the work, and is told then.
-    let news = move |item: &News| if !matches!(item, News::Forbidden(_)) { news(item) };
+    let news = move |item: &News| {
+        if !matches!(item, News::Forbidden(_)) {
+            news(item)
+        }
+    };
     let teller = Arc::new(Teller::new(news));
     let runtime = runtime::Builder::new_current_thread().enable_all().build().map_err(ClusterError::System)?;
     let labour = Arc::new(Labour::default());

@@ -15,7 +15,9 @@ pub(super) struct Checkpoint {
     pub config: String,
     /// SHA-256 of the games.
     pub games_sha256: String,
-    /// The files of kept games, and how much of each is learned.
+    /// What was named to learn from.
+    pub named: Vec<PathBuf>,
+    /// The files of kept games among that, and how much of each is learned.
     pub files: Vec<(PathBuf, u64)>,
     /// Hash of the weights it began from, if it did not begin from zero.
     pub parent: Option<String>,

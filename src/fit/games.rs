@@ -9,8 +9,10 @@ use crate::record::RecordError;
 use crate::storage::FileError;
 
 /// Games to learn from, checked from beginning to end: kept games, recorded games and scored positions.
-#[derive(Debug)]
+#[derive(Debug, Default)]
 pub struct GameFiles {
+    /// What was named.
+    pub(super) named: Vec<PathBuf>,
     /// The files of kept games, and how much of each counts: the newest of a run at work is growing.
     pub(super) files: Vec<(PathBuf, u64)>,
     /// The samples of records, and the folder they are in; none without records.

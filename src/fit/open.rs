@@ -23,7 +23,8 @@ impl GameFiles {
     /// of records in any format that [`read`](crate::record::read) knows. Kept games of generations before the configuration's
     /// first are left out, and what is named twice is taken once.
     ///
-    /// With the checkpoint of a fit that was `begun`, these are the kept games that it began with: a run at work has more by now.
+    /// With the checkpoint of a fit that was `begun` with the same files and runs, these are the kept games that it began with: a run at
+    /// work has more by now.
     ///
     /// All is read and checked; where a crash cut off the last frame of a file of kept games, the frames before it count. Records are
     /// labelled now, their samples kept in a temporary file in `folder`. `None` if `stop` was set before the end.
@@ -51,8 +52,7 @@ impl GameFiles {
                 recorded.push(path.as_path());
             }
         }
-        let mut found =
-            Self { files: Vec::new(), spool: None, games: 0, records: 0, positions: 0, sha256: String::new() };
+        let mut found = Self { named: paths.to_vec(), ..Self::default() };
         for path in kept {
             match GamesReader::open(&path) {
                 Ok(reader) if reader.header().generation < config.first_generation => {}
@@ -66,7 +66,7 @@ impl GameFiles {
             }
         }
         if let Some(begun) = begun.map(Checkpoint::load).transpose()?.flatten()
-            && found.go_on_with(begun.files)
+            && found.go_on_with(begun)
         {
             tell(GameFilesEvent::LeftOut);
         }
@@ -80,12 +80,14 @@ impl GameFiles {
         if found.positions == 0 { Err(GameFilesError::Empty) } else { Ok(Some(found)) }
     }
 
-    /// Takes no more of the files of kept games than there was, if all of that is still there. True if there is more.
-    fn go_on_with(&mut self, begun: Vec<(PathBuf, u64)>) -> bool {
-        let is_there = |(path, length): &(PathBuf, u64)| self.files.iter().any(|(now, has)| now == path && length <= has);
-        let has_more = begun != self.files && begun.iter().all(is_there);
+    /// Takes no more of the kept games than a fit of the same files and folders began with, if all of that is still there. True if
+    /// there is more.
+    fn go_on_with(&mut self, begun: Checkpoint) -> bool {
+        let is_there =
+            |(path, length): &(PathBuf, u64)| self.files.iter().any(|(now, has)| now == path && length <= has);
+        let has_more = begun.named == self.named && begun.files != self.files && begun.files.iter().all(is_there);
         if has_more {
-            self.files = begun;
+            self.files = begun.files;
         }
         has_more
     }

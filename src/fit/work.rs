@@ -238,6 +238,7 @@ impl<'r> Work<'r> {
                 let state = Checkpoint {
                     config: described(request),
                     games_sha256: games.sha256.clone(),
+                    named: games.named.clone(),
                     files: games.files.clone(),
                     parent,
                     blocks: 0,
