@@ -290,11 +290,13 @@ fn games_that_come_during_a_fit_wait_for_the_next() {
     let mut left_out = 0;
     let mut on_event = |event: GameFilesEvent<'_>| left_out += u32::from(matches!(event, GameFilesEvent::LeftOut));
     let begun = Some(checkpoint.as_path());
-    let found = GameFiles::open(&[directory.clone()], &config(), folder.path(), begun, &stop, &mut on_event);
+    let paths = std::slice::from_ref(&directory);
+    let found = GameFiles::open(paths, &config(), folder.path(), begun, &stop, &mut on_event);
     let fitted = run(&config(), &found.unwrap().unwrap(), folder.path(), usize::MAX).unwrap().unwrap();
     assert_eq!((left_out, fitted.to_bytes()), (1, whole.unwrap().unwrap().to_bytes()));
     // Unless they are asked for.
-    let paths = [directory.clone(), directory.join("games/00000002.fsg")];
+    let paths = [directory.clone(), folder.path().join("more.fsg")];
+    fs::copy(&newest, &paths[1]).unwrap();
     assert!(run(&config(), &open(std::slice::from_ref(&directory)).unwrap(), folder.path(), 2).unwrap().is_none());
     let more = GameFiles::open(&paths, &config(), folder.path(), begun, &stop, &mut |_| ()).unwrap().unwrap();
     assert!(matches!(run(&config(), &more, folder.path(), 2).unwrap_err(), FitError::OtherFit(_)));
@@ -399,10 +401,12 @@ fn what_is_named_twice_is_learned_once() {
             told.push(path.to_owned());
         }
     };
-    let (paths, stop) = ([directory.clone(), link.clone(), directory.clone()], AtomicBool::new(false));
+    let file = directory.join("games/00000000.fsg");
+    let paths = [directory.clone(), link.clone(), directory.clone(), file.clone()];
+    let stop = AtomicBool::new(false);
     let games = GameFiles::open(&paths, &config(), folder.path(), None, &stop, &mut on_event).unwrap().unwrap();
     assert_eq!((games.games, games.sha256), (3_000, open(std::slice::from_ref(&directory)).unwrap().sha256));
-    assert_eq!(told, [link, directory]);
+    assert_eq!(told, [link, directory, file]);
 }
 
 #[test]

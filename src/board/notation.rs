@@ -209,7 +209,7 @@ fn split_diagram(text: &str) -> Result<(Diagram, &str), NotationError> {
 pub struct ScoredDiagram {
     /// The position.
     pub diagram: Diagram,
-    /// Its value in discs for the side to move: the score given, or the best of the moves' scores.
+    /// Its value in discs for the side to move: the score given, or the best of the moves' scores, or that of a pass or of a game that is over.
     pub score: Option<i32>,
     /// The scored moves of an OBF line, as they stand there.
     pub moves: Vec<(Square, i32)>,
@@ -221,19 +221,22 @@ impl FromStr for ScoredDiagram {
     fn from_str(text: &str) -> Result<Self, Self::Err> {
         let (diagram, rest) = split_diagram(text)?;
         let rest = rest.trim();
-        let mut moves = Vec::new();
+        let (mut moves, mut without_move) = (Vec::new(), None);
         if !rest.is_empty() && !rest.starts_with(';') {
             let score = parse_score(rest)?;
             return Ok(Self { diagram, score: Some(score), moves });
         }
         for field in rest.split(';').map(str::trim).filter(|field| !field.is_empty()) {
-            let (square, score) = field.split_once(':').ok_or_else(|| NotationError::Score(field.to_owned()))?;
-            // OBF writes `--:-127` where a position has no scored move.
-            if square.trim() != "--" {
-                moves.push((square.trim().parse()?, parse_score(score)?));
+            let (square, score) = field.split_once(':').unwrap_or(("", field));
+            match square.trim().to_ascii_lowercase().as_str() {
+                // So OBF says that a position has no scored move.
+                "--" => {}
+                // A pass, or a game that is over.
+                "pa" | "ps" | "" => without_move = Some(parse_score(score)?),
+                square => moves.push((square.parse()?, parse_score(score)?)),
             }
         }
-        let score = moves.iter().map(|&(_, score)| score).max();
+        let score = moves.iter().map(|&(_, score)| score).max().or(without_move);
         Ok(Self { diagram, score, moves })
     }
 }
@@ -404,6 +407,11 @@ mod tests {
         assert_eq!(scored.moves.len(), 2);
         let unscored: ScoredDiagram = format!("{board} X; --:-127;").parse().unwrap();
         assert_eq!((unscored.score, unscored.moves.len()), (None, 0));
+        // Edax's words for a pass and for a game that is over.
+        for data in ["PS:+4", "PA:+4", "+4"] {
+            let scored: ScoredDiagram = format!("{board} X; {data};").parse().unwrap();
+            assert_eq!((scored.score, scored.moves.len()), (Some(4), 0), "{data}");
+        }
     }
 
     #[test]

@@ -112,17 +112,21 @@ impl Base {
         if magic != BATCH[..there] && magic.iter().any(|byte| *byte != 0) {
             return Err(ReadError::at(start, "what follows is no batch of positions: the file is damaged"));
         }
-        let mut from = start + 1;
+        if self.has_batch(start + 1, length)? {
+            return Err(ReadError::at(start, "a batch of positions is damaged: `flipside book fix` saves the others"));
+        }
+        Ok(())
+    }
+
+    /// Whether there is a whole batch from a place on.
+    pub(super) fn has_batch(&mut self, mut from: u64, length: u64) -> Result<bool, ReadError> {
         while let Some(next) = self.next_batch(from, length)? {
             if self.whole_batch(next, length)?.is_some() {
-                return Err(ReadError::at(
-                    start,
-                    "a batch of positions is damaged: `flipside book fix` saves the others",
-                ));
+                return Ok(true);
             }
             from = next + 1;
         }
-        Ok(())
+        Ok(false)
     }
 
     /// The next place from `from` on where a batch seems to begin.

@@ -44,6 +44,13 @@ pub struct BookMove {
     pub games: Games,
 }
 
+impl BookMove {
+    /// Whether its value is proved, and not estimated.
+    pub fn is_proved(&self) -> bool {
+        self.error == Deviation::EXACT && self.play == as_played(self.value, true)
+    }
+}
+
 impl Book {
     /// What the book knows of a position, shown from any side, and the moves it knows the worth of, the best for play first.
     ///

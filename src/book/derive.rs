@@ -89,6 +89,11 @@ pub(super) fn derive(record: &Record, children: &[Child]) -> Derived {
         }
         play = play.max(as_play);
     }
+    // That all known moves lose does not prove that others do, which nobody has searched since.
+    let known = children.iter().filter(|child| child.derived.value.is_some()).count();
+    if leaf.is_none() && known < record.position.moves().count_ones() as usize {
+        play = play.max(best.map_or(i16::MIN, |(value, _)| as_played(value, false)));
+    }
     let priority = derive_priority(record, children, best.map(|(value, _)| value));
     match best {
         Some((value, error)) => Derived { value: Some(value), play, error, priority },
@@ -163,4 +168,22 @@ fn parents(book: &mut Book, position: Position) -> Result<Vec<Key>, BookError> {
         found.extend(parents.map(|record| Key::of(record.position)));
     }
     Ok(found)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::book::record::Leaf;
+
+    #[test]
+    fn moves_that_lose_prove_nothing_of_moves_that_nobody_searched() {
+        let position = Position::START;
+        let lost = Derived { value: Some(Score(-640)), play: as_played(Score(-640), true), ..Derived::NOTHING };
+        let child = |to: Square| Child { to, position: position.play(to), derived: lost };
+        let all: Vec<_> = squares(position.moves()).map(child).collect();
+        let valued = Valued { to: Some(all[0].to), score: Score(5), depth: 4, exact: false, error: Deviation::UNKNOWN };
+        let record = Record { leaf: Leaf::Best(valued), ..Record::new(position) };
+        assert_eq!(derive(&record, &all[..1]).play, -640);
+        assert_eq!(derive(&record, &all).play, lost.play);
+    }
 }

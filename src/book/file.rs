@@ -264,10 +264,12 @@ impl Base {
         HEADER + block * BLOCK_BYTES
     }
 
-    /// The last block that begins at or before a key; the first if there is none.
+    /// The last block that begins at or before a key; the first if there is none, and of several that [`Self::make_index`] gave one
+    /// position the one that has it.
     pub fn block_of(&self, key: Key) -> u64 {
         let after = self.index.partition_point(|first| *first <= key);
-        after.saturating_sub(1) as u64
+        let last = self.index[..after].last();
+        last.map_or(0, |last| self.index.partition_point(|first| first < last)) as u64
     }
 
     /// The bytes of a block's records.

@@ -3,7 +3,7 @@
 use std::collections::HashSet;
 use std::path::Path;
 
-use super::derive::Child;
+use super::derive::{Child, open_leaf};
 use super::error::BookError;
 use super::lock::Lock;
 use super::rebuild::{PLIES, Ply, Spool, rebuild};
@@ -32,7 +32,7 @@ pub fn prune(book: &mut Book, keep: Keep, path: &Path) -> Result<u64, BookError>
     let mut kept = HashSet::from([canonical(Position::START)]);
     let mut spool = Spool::new(path)?;
     for discs in PLIES {
-        let below = Ply::read(book, discs + 1, |record| (record.derived, depth_of(record)))?;
+        let below = Ply::read(book, discs + 1, |record| (record.derived, searched(record)))?;
         let children = |record: &Record| below.children(record.position, |(derived, _)| derived);
         let goes_on = 64 - discs > keep.min_empties;
         let mut kept_below = HashSet::new();
@@ -49,8 +49,8 @@ pub fn prune(book: &mut Book, keep: Keep, path: &Path) -> Result<u64, BookError>
         for record in book.scan(discs..discs + 1) {
             let record = record?;
             if kept.contains(&record.position) {
-                let depth = |position| below.get(position).map_or(0, |(_, depth)| depth);
-                spool.push(&unplayed_again(record, &children(&record), &kept_below, depth))?;
+                let searched = |position| below.get(position).map_or((0, 0), |(_, searched)| searched);
+                spool.push(&unplayed_again(record, &children(&record), &kept_below, searched))?;
             }
         }
         kept = kept_below;
@@ -60,11 +60,11 @@ pub fn prune(book: &mut Book, keep: Keep, path: &Path) -> Result<u64, BookError>
     Ok(count)
 }
 
-/// Plies that a position's best unplayed move was searched, and the one that leads to the position.
-fn depth_of(record: &Record) -> u8 {
+/// Plies that a position's best unplayed move was searched, and the one that leads to the position; and by which weights.
+fn searched(record: &Record) -> (u8, u8) {
     match record.leaf {
-        Leaf::Best(valued) => valued.depth.saturating_add(1).min(63),
-        _ => 0,
+        Leaf::Best(valued) => (valued.depth.saturating_add(1).min(63), record.weights),
+        _ => (0, 0),
     }
 }
 
@@ -73,24 +73,38 @@ fn unplayed_again(
     record: Record,
     children: &[Child],
     kept: &HashSet<Position>,
-    depth: impl Fn(Position) -> u8,
+    searched: impl Fn(Position) -> (u8, u8),
 ) -> Record {
-    let mut best: Option<Valued> = None;
-    for child in children.iter().filter(|child| !kept.contains(&child.position)) {
-        let Some(score) = child.derived.value else { continue };
-        if best.is_none_or(|best| score > best.score) {
-            let (to, error) = (Some(child.to), child.derived.error);
-            best = Some(Valued { to, score, depth: depth(child.position), exact: false, error });
-        }
-    }
-    let taken = |to| children.iter().any(|child| Some(child.to) == to && kept.contains(&child.position));
-    let leaf = match (record.leaf, best) {
-        (leaf, None) => leaf,
-        (Leaf::Best(own), Some(_)) if own.exact => Leaf::Best(own),
-        (Leaf::Best(own), Some(best)) if !taken(own.to) && own.to.is_some() && own.score >= best.score => {
-            Leaf::Best(own)
-        }
-        (_, Some(best)) => Leaf::Best(best),
+    let goes = children.iter().filter(|child| !kept.contains(&child.position));
+    let valued = goes.filter_map(|child| Some((child.derived.value?, child)));
+    let Some((score, child)) = valued.reduce(|best, next| if next.0 > best.0 { next } else { best }) else {
+        return record;
     };
-    Record { leaf, ..record }
+    // What was said of a move before it was in the book is less than what the book knows.
+    let own = open_leaf(&record, children).filter(|own| own.exact || own.to.is_some() && own.score >= score);
+    if own.is_some() {
+        return record;
+    }
+    let (depth, weights) = searched(child.position);
+    let leaf = Leaf::Best(Valued { to: Some(child.to), score, depth, exact: false, error: child.derived.error });
+    Record { leaf, weights, ..record }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::book::record::{Derived, Deviation};
+
+    #[test]
+    fn a_move_that_goes_is_worth_what_the_book_learned_of_it() {
+        let position = Position::START;
+        let to = crate::board::squares(position.moves()).next().unwrap();
+        let derived = Derived { value: Some(Score(-100)), play: -100, ..Derived::NOTHING };
+        let child = Child { to, position: position.play(to), derived };
+        let refuted = Valued { to: Some(to), score: Score(200), depth: 4, exact: false, error: Deviation::UNKNOWN };
+        let record = Record { leaf: Leaf::Best(refuted), weights: 1, ..Record::new(position) };
+        let pruned = unplayed_again(record, &[child], &HashSet::new(), |_| (7, 2));
+        let Leaf::Best(leaf) = pruned.leaf else { panic!("{pruned:?}") };
+        assert_eq!((leaf.to, leaf.score, leaf.depth, pruned.weights), (Some(to), Score(-100), 7, 2));
+    }
 }

@@ -12,7 +12,7 @@ impl Base {
     /// have, if that is known.
     ///
     /// # Errors
-    /// The file system's, or the fault if no block of the file is whole.
+    /// The file system's, or the fault if no block and no batch of the file is whole.
     pub(super) fn without_header(file: File, fault: Fault, announced: Option<u64>) -> Result<Self, ReadError> {
         let length = file.metadata()?.len();
         let most = length.saturating_sub(HEADER) / BLOCK_BYTES;
@@ -24,7 +24,7 @@ impl Base {
         let start = Self::offset(blocks);
         let last = base.last_block(start, length)?;
         base.count = blocks * BLOCK as u64 + last;
-        if base.count == 0 {
+        if base.count == 0 && !base.has_batch(start, length)? {
             return Err(ReadError::Fault(fault));
         }
         base.announced = announced.unwrap_or(base.count).max(base.count);

@@ -107,7 +107,8 @@ impl Book {
                 ));
             }
             let key = Key::of(record.position);
-            if !book.added.contains_key(&key) && book.base.get(key).ok().flatten().is_none() {
+            // One of a block that cannot be read is counted there.
+            if !book.added.contains_key(&key) && matches!(book.base.get(key), Ok(None)) {
                 book.new += 1;
             }
             book.added.insert(key, record);
@@ -257,17 +258,11 @@ impl Book {
     /// As [`Self::commit`].
     pub fn sort(&mut self) -> Result<(), BookError> {
         self.commit()?;
-        if self.end == self.base.end {
+        if self.end == self.base.end && self.dropped == 0 {
             return Ok(());
         }
         let (mut lock, weights) = (self.share_lock()?, self.weights.clone());
-        lock.replace(&weights, |push| {
-            let mut scan = self.scan(0..65);
-            while let Some(record) = scan.next().transpose()? {
-                push(&record)?;
-            }
-            Ok(())
-        })?;
+        lock.replace(&weights, |push| self.scan(0..65).try_for_each(|record| push(&record?)))?;
         self.reopen(lock)
     }
 

@@ -10,7 +10,7 @@ use serde_json::json;
 
 use super::error::{CliError, Context};
 use super::evaluator::{EvaluatorChoice, with_evaluator};
-use super::input::{FORMAT, name_of, read_bytes};
+use super::input::{FORMAT, each_once, name_of, read_bytes};
 use super::jobs::on_own_threads;
 use super::json::{JsonArgument, write_json};
 use super::meter::Meter;
@@ -24,7 +24,7 @@ use crate::search::{Engine, Strength};
 
 /// Compare static evaluations with known scores, by number of empty squares
 ///
-/// Takes positions with scores (OBF, a bare score, Egaroucid's training lines) and recorded games (GGF, WTHOR, f5d6), whose
+/// Takes positions with scores (OBF, a bare score, Egaroucid's training lines) and recorded games (GGF, WTHOR, f5d6, logs of games), whose
 /// positions are scored by the result. Prints a table, separated by tabs, in discs for the side to move: empty squares,
 /// positions, root mean square error, mean absolute error, bias (mean of evaluation minus score), standard deviation of the
 /// error (rmse less bias), slope of the line that predicts the score best from the evaluation, and standard deviation of the scores
@@ -194,7 +194,7 @@ impl AccuracyArguments {
 
     /// Hands over the records of all files, some at a time.
     fn read(&self, session: &Session, mut take: impl FnMut(Vec<Record>)) -> Result<(), CliError> {
-        self.files.iter().try_for_each(|file| self.read_file(file, session, &mut take))
+        each_once(&self.files, session).into_iter().try_for_each(|file| self.read_file(file, session, &mut take))
     }
 
     fn read_file(&self, file: &Path, session: &Session, take: &mut impl FnMut(Vec<Record>)) -> Result<(), CliError> {

@@ -24,7 +24,7 @@ use crate::arena::{
     Ending, Estimate, Forfeit, GameLog, Guests, Hypothesis, Match, MatchReport, Pair, PairEvent, Sprt, Tally,
 };
 use crate::board::Transcript;
-use crate::record::log::PlayerCard;
+use crate::record::log::{PlayerCard, Settings};
 use crate::report::text::elo;
 
 /// Play two players against each other: pairs of games from the same opening, colours swapped
@@ -130,9 +130,9 @@ impl MatchOptions {
         if self.learn && !shelf.has_books() {
             return Err(CliError::Usage("--learn is for players with a book, and there is none".into()));
         }
-        let openings = self.openings.select(self.pairs, session)?;
+        let (openings, settings) = self.openings.select(self.pairs, session)?;
         let cards = [&first, &second].map(|player| player.card.clone());
-        let log = open_log(self.games.as_deref(), &self.openings, &cards, Guests::Refused, session)?;
+        let log = open_log(self.games.as_deref(), settings, &cards, Guests::Refused, session)?;
         let held: Vec<_> =
             log.iter().flat_map(|log| openings.iter().map(|opening| log.pair([0, 1], opening))).collect();
         let already = held.iter().take_while(|pair| pair.is_whole()).count();
@@ -337,13 +337,13 @@ fn summary(tally: &Tally) -> String {
 /// It is none, or one of other games.
 pub fn open_log(
     path: Option<&Path>,
-    openings: &OpeningsArguments,
+    settings: Settings,
     players: &[PlayerCard],
     guests: Guests,
     session: &Session,
 ) -> Result<Option<GameLog>, CliError> {
     let Some(path) = path else { return Ok(None) };
-    let log = GameLog::open(path, openings.settings()?, players, guests);
+    let log = GameLog::open(path, settings, players, guests);
     let log = log.context(|| "cannot keep the games".to_owned())?;
     if log.dropped() > 0 {
         let (path, bytes) = (path.display(), log.dropped());

@@ -31,26 +31,20 @@ pub struct OpeningsArguments {
 }
 
 impl OpeningsArguments {
-    /// An opening for each of the pairs; fewer, and a line that says so, where there are not as many different ones.
+    /// An opening for each of the pairs, and what a log of games says of them; fewer, and a line that says so, where there are not as
+    /// many different ones.
     ///
     /// # Errors
     /// What is wrong with the file.
-    pub fn select(&self, pairs: u32, session: &Session) -> Result<Vec<Transcript>, CliError> {
-        let openings = select_openings(&self.all()?, pairs as usize, self.seed);
+    pub fn select(&self, pairs: u32, session: &Session) -> Result<(Vec<Transcript>, Settings), CliError> {
+        let all = self.all()?;
+        let openings = select_openings(&all, pairs as usize, self.seed);
         if openings.len() < pairs as usize {
             let found = openings.len();
             session.say(format_args!("{found} pairs instead of {pairs}: there are no more different openings"));
         }
-        Ok(openings)
-    }
-
-    /// What a log of games says of them.
-    ///
-    /// # Errors
-    /// What is wrong with the file.
-    pub fn settings(&self) -> Result<Settings, CliError> {
-        let hash = hash_openings(&self.all()?);
-        Ok(Settings::from([("openings".into(), hash.into()), ("seed".into(), self.seed.into())]))
+        let settings = [("openings".into(), hash_openings(&all).into()), ("seed".into(), self.seed.into())];
+        Ok((openings, Settings::from(settings)))
     }
 
     /// Takes the positions after `plies` moves where nothing else was asked for.

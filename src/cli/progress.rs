@@ -254,8 +254,7 @@ impl<'s> TrainProgress<'s> {
                 format!("cannot write `{file}` ({reason}); trying again for some minutes")
             }
             TrainEvent::LowRoom { needed, room } => format!(
-                "at this pace the games of this phase will need another {} and the disk has {}: make room, or begin anew with \
-                 `keep-games = false`",
+                "at this pace the games of this phase will need another {} and the disk has {}: make room",
                 bytes(*needed),
                 bytes(*room)
             ),

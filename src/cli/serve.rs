@@ -13,7 +13,8 @@ use crate::protocol::{gtp, nboard};
 
 /// Serve the engine to a referee or a GUI over the Go Text Protocol, on standard input and output
 ///
-/// Once the input has ended, it thinks no longer than a second about each command that is left.
+/// Under a clock (`time_settings`) it thinks as long as that allows, whatever --depth says. Once the input has ended, it thinks no longer
+/// than a second about each command that is left.
 #[derive(Args, Debug)]
 #[command(after_help = "Example:\n  printf 'genmove b\\nshowboard\\nquit\\n' | flipside gtp --depth 8")]
 pub struct GtpArguments {
@@ -28,7 +29,7 @@ pub struct GtpArguments {
 ///
 /// Once the input has ended, it thinks no longer than a second about each command that is left.
 #[derive(Args, Debug)]
-#[command(after_help = "Example:\n  printf 'nboard 2\\nset depth 8\\ngo\\nquit\\n' | flipside nboard")]
+#[command(after_help = "Example:\n  printf 'nboard 2\\nset depth 8\\ngo\\n' | flipside nboard")]
 pub struct NboardArguments {
     #[command(flatten)]
     engine: EngineArguments,

@@ -94,7 +94,7 @@ impl StatusArguments {
         let loss = |loss: Option<f64>| loss.map_or("-".to_owned(), |loss| format!("{loss:.3}"));
         let gate = |rating: Option<crate::report::Rating>| {
             rating.map_or("-".to_owned(), |rating| {
-                let fitted = if rating.fitted { ", fitted to all games" } else { "" };
+                let fitted = if rating.fitted { ", fitted to kept games" } else { "" };
                 format!("{} after generation {}{fitted}", elo(rating.elo), rating.generation)
             })
         };

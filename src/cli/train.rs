@@ -234,12 +234,13 @@ fn told(error: TrainError, run: &Path) -> CliError {
                 "{error}; what was saved is whole, and `flipside train --resume {shown}` goes on"
             ));
         }
-        TrainError::Exists(_) => Some("Name another directory with --run."),
         TrainError::OtherConfig { .. } => Some(
             "`flipside train --resume RUN` goes on by what is stored there; for another run name another directory with --run.",
         ),
         TrainError::NoRun(_) => Some(WHERE_RUNS_ARE),
-        TrainError::Io { .. } => Some("What was saved is whole; mend the cause and give the same command again."),
+        TrainError::Io { .. } if stored_config(run).is_ok() => {
+            Some("What was saved is whole: mend the cause, and `flipside train --resume RUN` goes on.")
+        }
         _ => None,
     };
     let failure = CliError::because("training ended", error);

@@ -12,7 +12,7 @@ use super::evaluator::{EvaluatorChoice, with_evaluator};
 use super::session::Session;
 use crate::board::{Diagram, Square};
 use crate::book::{BookUse, Choice, learn_game};
-use crate::eval::{Evaluator, Score};
+use crate::eval::Evaluator;
 use crate::protocol::{Engine, SearchEngine};
 use crate::search::{Analysis, Limits, Line, Strength};
 
@@ -137,7 +137,7 @@ impl WithBook {
             None
         })?;
         let pv: Line = [found.to].into_iter().collect();
-        let exact = i32::from(found.play).abs() > Score::MAX.0;
+        let exact = found.is_proved();
         let depth = found.depth.unwrap_or(0).into();
         Some(Analysis { score: found.value, best: Some(found.to), pv, depth, nodes: 1, exact, selectivity: None })
     }

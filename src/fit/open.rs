@@ -41,11 +41,22 @@ impl GameFiles {
     ) -> Result<Option<Self>, GameFilesError> {
         let (mut kept, mut recorded) = (Vec::new(), Vec::new());
         let mut named = BTreeSet::new();
-        for path in paths {
-            if !named.insert(fs::canonicalize(path).map_err(FileError::io(path))?) {
+        let mut is_new = |path: &Path| -> Result<bool, GameFilesError> {
+            let is_new = named.insert(fs::canonicalize(path).map_err(FileError::io(path))?);
+            if !is_new {
                 tell(GameFilesEvent::Again(path));
+            }
+            Ok(is_new)
+        };
+        for path in paths {
+            if !is_new(path)? {
+                continue;
             } else if fs::metadata(path).map_err(FileError::io(path))?.is_dir() {
-                kept.extend(of_run(path)?);
+                for file in of_run(path)? {
+                    if is_new(&file)? {
+                        kept.push(file);
+                    }
+                }
             } else if holds_kept_games(path)? {
                 kept.push(path.clone());
             } else {

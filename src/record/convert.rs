@@ -93,6 +93,7 @@ impl From<io::Error> for WriteError {
 fn write_game(out: &mut impl Write, to: Format, game: &Game) -> Result<usize, WriteError> {
     match to {
         Format::Ggf => ggf::write(out, game)?,
+        _ if game.moves().is_empty() => return Err(WriteError::Fault(Fault::NoMoves)),
         Format::F5d6 => writeln!(out, "{}", game.transcript().ok_or(WriteError::Fault(Fault::NotFromStart))?)?,
         _ if game.exact_discs().is_none() => return Err(WriteError::Fault(Fault::NoScore)),
         _ => return game.scored_positions().map(|position| write_position(out, to, &position)).sum(),

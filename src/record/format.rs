@@ -36,7 +36,8 @@ const NAMES: [(&str, Format); 6] = [
 impl Format {
     /// The format that a file's content looks like; f5d6 where nothing else fits.
     pub fn detect(bytes: &[u8]) -> Self {
-        if wthor::looks_like(bytes) {
+        // No text has zeros; one of games that was cut off is told as such.
+        if wthor::looks_like(bytes) || bytes.iter().take(16).any(|&byte| byte == 0) {
             return Self::Wthor;
         }
         if log::looks_like(bytes) {

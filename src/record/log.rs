@@ -223,7 +223,11 @@ pub fn read(bytes: &[u8]) -> impl Iterator<Item = Result<Game, RecordError>> + S
     lines.filter_map(move |(i, line)| {
         let fault = |reason| Some(Err(RecordError { place: Place::Line(i + 1), fault: Fault::Log(reason) }));
         match Line::parse(line) {
-            Ok(Line::Log(_)) => None,
+            Ok(Line::Log(_)) => {
+                // Another log behind the first has players of its own.
+                players.clear();
+                None
+            }
             Ok(Line::Player(card)) => {
                 players.push(card.name);
                 None

@@ -101,6 +101,9 @@ pub enum Fault {
     /// A game that cannot be written as a transcript.
     #[error("the game does not begin at the start position, and an f5d6 line cannot say so")]
     NotFromStart,
+    /// A game without a move where only its moves, or the positions after them, are written.
+    #[error("the game has no moves")]
+    NoMoves,
     /// A game or a position that cannot be written with a score.
     #[error("what it is worth is unknown: it has no score, or no result that counts discs")]
     NoScore,

@@ -38,6 +38,8 @@ impl RunLog {
     /// # Errors
     /// No run, or files that cannot be read.
     pub fn read(directory: &Path) -> Result<Self, TrainError> {
+        // Before anything else: one that ends meanwhile has not broken off.
+        let is_running = is_locked(directory);
         let config = stored_config(directory)?;
         let path = directory.join("metrics.jsonl");
         let bytes = match read_bounded(&path, "file of events", METRICS_LIMIT) {
@@ -49,15 +51,8 @@ impl RunLog {
         let events = bytes.split(|&byte| byte == b'\n').filter_map(|line| serde_json::from_slice(line).ok()).collect();
         let (last_sign, bytes) =
             written(directory).map_err(|error| TrainError::Io { path: directory.into(), error })?;
-        let mut log = Self {
-            directory: directory.to_owned(),
-            config,
-            events,
-            is_running: is_locked(directory),
-            last_sign,
-            bytes,
-            at_hand: 0,
-        };
+        let mut log =
+            Self { directory: directory.to_owned(), config, events, is_running, last_sign, bytes, at_hand: 0 };
         log.at_hand = games_in(&games_file(directory, log.generation()));
         Ok(log)
     }
@@ -92,7 +87,8 @@ impl RunLog {
             TrainEvent::Start { elapsed, time, .. } if self.is_running && *time > 0 => Some((*elapsed, *time)),
             _ => None,
         };
-        if let Some((before, began)) = self.events.iter().rev().find_map(start) {
+        let of_session = self.events.iter().rev().take_while(|event| !matches!(event, TrainEvent::End { .. }));
+        if let Some((before, began)) = of_session.filter_map(start).next() {
             return before + unix_seconds().saturating_sub(began) as f64;
         }
         self.events.iter().filter_map(TrainEvent::elapsed).fold(0.0, f64::max)

@@ -73,7 +73,7 @@ impl Status {
             seconds_left: None,
             bytes: log.bytes,
             seconds_since_sign: unix_seconds().saturating_sub(log.last_sign),
-            workers: Workers::of_run(&log.directory).map_or(Vec::new(), |workers| workers.workers),
+            workers: workers(log),
         };
         for event in &log.events {
             match event {
@@ -92,6 +92,15 @@ impl Status {
         status.seconds_left = if log.is_finished() { Some(0.0) } else { left };
         status
     }
+}
+
+/// The workers of a run: none is at work without its coordinator, or has not been heard of for a minute.
+fn workers(log: &RunLog) -> Vec<WorkerStatus> {
+    let mut workers = Workers::of_run(&log.directory).map_or(Vec::new(), |workers| workers.workers);
+    for worker in &mut workers {
+        worker.present &= log.is_running && worker.seconds_since_sign() < 60;
+    }
+    workers
 }
 
 fn state(log: &RunLog) -> &'static str {

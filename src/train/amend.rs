@@ -1,11 +1,12 @@
 //! The configurations of a run: the one it began with, and those it was given later.
 
 use std::mem::discriminant;
+use std::path::Path;
 
 use serde::{Deserialize, Serialize};
 
 use super::config::TrainConfig;
-use super::directory::{MARKER, RunDirectory};
+use super::directory::{MARKER, read_if_there};
 use super::error::TrainError;
 use super::identity::{Difference, Identity, differences};
 
@@ -45,10 +46,16 @@ impl Marker {
     ///
     /// # Errors
     /// It cannot be read.
-    pub fn read(directory: &RunDirectory) -> Result<Option<Self>, TrainError> {
-        let Some(bytes) = directory.read(MARKER, "marker", LIMIT)? else { return Ok(None) };
-        let marker = serde_json::from_slice(&bytes);
-        marker.map(Some).map_err(|error| TrainError::damaged(&directory.file(MARKER), error))
+    pub fn read(directory: &Path) -> Result<Option<Self>, TrainError> {
+        let path = directory.join(MARKER);
+        let Some(bytes) = read_if_there(&path, "marker", LIMIT)? else { return Ok(None) };
+        serde_json::from_slice(&bytes).map(Some).map_err(|error| TrainError::damaged(&path, error))
+    }
+
+    /// Whether the run began with a configuration, word for word.
+    pub fn began_with(&self, config: &str) -> bool {
+        let (patterns, parent) = (self.patterns.clone(), self.parent.clone());
+        Identity { config: config.to_owned(), patterns, parent }.run_name() == self.run
     }
 
     /// The whole file.
@@ -174,7 +181,8 @@ impl Configs {
         if !fixed.is_empty() {
             return Err(fixed);
         }
-        self.0.retain(|stretch| stretch.first < generation || stretch.first == 0);
+        let followed = self.0[1..].partition_point(|stretch| stretch.first < generation);
+        self.0.truncate(1 + followed);
         self.0.push(Stretch { first: generation, config: config.clone(), text });
         Ok(true)
     }
@@ -234,6 +242,12 @@ mod tests {
         wanted.gate.pairs = 8;
         assert!(configs.amend(15, &wanted).unwrap());
         assert_eq!(configs.amendments().len(), 1);
+        let mut unplayed = Configs::new(quick());
+        for pairs in [7, 9] {
+            wanted.gate.pairs = pairs;
+            assert!(unplayed.amend(0, &wanted).unwrap());
+        }
+        assert_eq!((unplayed.amendments().len(), unplayed.at(0).gate.pairs), (1, 9));
     }
 
     #[test]

@@ -1,12 +1,13 @@
 //! Checkpoints: a run's state in a file.
 
+use std::path::Path;
 use std::sync::Arc;
 
 use serde::{Deserialize, Serialize};
 
-use super::amend::{Amendment, Configs};
+use super::amend::Configs;
 use super::config::TrainConfig;
-use super::directory::{CHECKPOINT, PREVIOUS_CHECKPOINT, RunDirectory};
+use super::directory::{CHECKPOINT, PREVIOUS_CHECKPOINT, RunDirectory, read_if_there};
 use super::error::TrainError;
 use super::identity::Identity;
 use super::journal;
@@ -143,18 +144,20 @@ pub(super) fn load(
     bad.map_or(Ok(None), Err)
 }
 
-/// The configurations of the run in a directory, by its newest checkpoint that is whole.
+/// The configuration that the run in a directory began with, as its newest checkpoint that is whole has it.
 ///
 /// # Errors
-/// There is none, or a configuration that this program cannot follow.
-pub(super) fn stored_configs(directory: &RunDirectory, amendments: &[Amendment]) -> Result<Configs, TrainError> {
+/// There is none.
+pub(super) fn first_config(directory: &Path) -> Result<String, TrainError> {
     for name in [CHECKPOINT, PREVIOUS_CHECKPOINT] {
-        let bytes = directory.read(name, CONTAINER.what, CONTAINER.limit)?;
-        let Some(checkpoint) = bytes.and_then(|bytes| CONTAINER.from_bytes::<Checkpoint>(&bytes).ok()) else {
-            continue;
-        };
-        let configs = Configs::of(&checkpoint.identity.config, amendments);
-        return configs.map_err(|reason| TrainError::damaged(&directory.file(name), reason));
+        let bytes = read_if_there(&directory.join(name), CONTAINER.what, CONTAINER.limit)?;
+        if let Some(checkpoint) = bytes.and_then(|bytes| CONTAINER.from_bytes::<Checkpoint>(&bytes).ok()) {
+            return Ok(checkpoint.identity.config);
+        }
     }
-    Err(TrainError::LostCheckpoint { directory: directory.path().to_owned(), found: directory.leftovers()? })
+    let found = RunDirectory::open(directory)?.leftovers()?;
+    Err(match found[..] {
+        [] => TrainError::NoRun(directory.to_owned()),
+        _ => TrainError::LostCheckpoint { directory: directory.to_owned(), found },
+    })
 }

@@ -104,14 +104,16 @@ impl RunDirectory {
     /// # Errors
     /// Whatever is not plainly "there is no such file".
     pub fn read(&self, name: &str, what: &'static str, limit: u64) -> Result<Option<Vec<u8>>, TrainError> {
-        let path = self.file(name);
-        match read_bounded(&path, what, limit) {
-            Ok(bytes) => Ok(Some(bytes)),
-            Err(FileError::Io { source, .. }) if source.kind() == io::ErrorKind::NotFound => {
-                absent(&path).map(|()| None)
-            }
-            Err(error) => Err(error.into()),
-        }
+        read_if_there(&self.file(name), what, limit)
+    }
+}
+
+/// See [`RunDirectory::read`], which needs no lock for it.
+pub(super) fn read_if_there(path: &Path, what: &'static str, limit: u64) -> Result<Option<Vec<u8>>, TrainError> {
+    match read_bounded(path, what, limit) {
+        Ok(bytes) => Ok(Some(bytes)),
+        Err(FileError::Io { source, .. }) if source.kind() == io::ErrorKind::NotFound => absent(path).map(|()| None),
+        Err(error) => Err(error.into()),
     }
 }
 

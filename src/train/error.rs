@@ -39,7 +39,7 @@ pub enum TrainError {
     /// Changes of what a run is bound to, or of what was played already.
     #[error(
         "the run in {directory} cannot change this any more: {}. What can change from generation to generation are `gate`, `fit`, \
-         `passes`, the rates in `step`, and phases that are still to come (a phase that goes on can be divided); for the rest begin a \
+         `tune`, `events`, `passes`, the rates in `step`, and phases that are still to come (a phase that goes on can be divided); for the rest begin a \
          new run, if you like --from the last.fsw of this one",
         listed(.differences)
     )]
@@ -164,7 +164,7 @@ pub enum TrainError {
         needed: u64,
         /// Bytes there are.
         room: u64,
-        /// Whether the games that are kept are a part of it.
+        /// Whether the games that are kept are a part of it, and need not be kept.
         games: bool,
     },
     /// A file system that did not recover for minutes. What was saved is whole.

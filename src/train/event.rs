@@ -7,7 +7,7 @@ use crate::arena::MatchReport;
 
 /// An event of a run. `metrics.jsonl` holds one a line, but for those that are [only shown](Self::is_only_shown).
 #[derive(Clone, PartialEq, Debug, Serialize, Deserialize)]
-#[serde(tag = "event", rename_all = "kebab-case", deny_unknown_fields)]
+#[serde(tag = "event", rename_all = "kebab-case")]
 pub enum TrainEvent {
     /// The run begins, or goes on after `generation` generations.
     Start {
@@ -263,7 +263,6 @@ pub struct GateMatch {
 
 /// A [`GateMatch`] as it is written: JSON knows no infinite numbers.
 #[derive(Serialize, Deserialize)]
-#[serde(deny_unknown_fields)]
 struct GateMatchRecord {
     wins: u64,
     draws: u64,

@@ -13,6 +13,7 @@ use super::request::Budget;
 use super::run::Run;
 use super::state::{EncodedWeights, Progress, RunState};
 use crate::fit::{FitConfig, FitError, FitEvent, FitOutcome, FitRequest, GameFiles, fit};
+use crate::games::games_folder;
 use crate::learn::Learner;
 use crate::storage::FileError;
 use crate::weights::{Provenance, WeightFile};
@@ -116,6 +117,12 @@ impl Run<'_> {
         let games = GameFiles::open(&self.journals(&config, at_end)?, &config, &root, None, self.stop, &mut |_| ());
         let games = games.map_err(|error| TrainError::from(FitError::from(error)))?.ok_or(Halt::Stopped)?;
         let generation = self.state.progress.generation;
+        let played = self.config.games_of(config.first_generation..generation);
+        if games.games < played {
+            let reason =
+                format!("{} of the {played} games to fit are there: a file is missing or cut off", games.games);
+            return Err(TrainError::damaged(&games_folder(&root), reason).into());
+        }
         let at_hand = WeightFile::new(self.state.learner.model(), self.provenance(generation));
         let request = FitRequest {
             config: &config,
@@ -156,7 +163,7 @@ impl Run<'_> {
         let Provenance { origin, samples, games: learned, .. } = weights.provenance;
         let run = self.provenance(generation);
         // Those of a generation that there was no time to finish.
-        let more = learned.saturating_sub(self.config.games_of(config.first_generation..generation));
+        let more = learned - played;
         weights.provenance = Provenance { origin, games: run.games + more, samples: run.samples + samples, ..run };
         if let Some((loss, held_out)) = last {
             self.keeper.tell(&TrainEvent::Fitted {

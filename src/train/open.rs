@@ -1,6 +1,5 @@
 //! Opening a run directory: everything is checked before anything is changed.
 
-use std::io::ErrorKind;
 use std::path::Path;
 use std::sync::Arc;
 use std::time::Instant;
@@ -8,7 +7,7 @@ use std::time::Instant;
 use super::amend::{Configs, Marker};
 use super::checkpoint::{self, Resumed};
 use super::config::TrainConfig;
-use super::directory::{BEST, CHECKPOINT, CONFIG, LAST, MARKER, METRICS, RunDirectory};
+use super::directory::{BEST, CHECKPOINT, CONFIG, LAST, MARKER, METRICS, RunDirectory, read_if_there};
 use super::error::TrainError;
 use super::event::TrainEvent;
 use super::identity::{Difference, Identity, hash_of};
@@ -23,7 +22,7 @@ use crate::eval::StageMap;
 use crate::games::games_folder;
 use crate::learn::Learner;
 use crate::pattern::Layout;
-use crate::storage::{FileError, MAX_TOML_BYTES, read_text, remove_temporaries};
+use crate::storage::{MAX_TOML_BYTES, remove_temporaries};
 use crate::weights::{WeightFile, unix_seconds};
 
 /// Limits in bytes of metrics and of a weight file.
@@ -89,23 +88,21 @@ pub(super) fn open<'r>(request: &TrainRequest<'r>, sink: Sink<'r>) -> Result<Run
     Ok(run)
 }
 
-/// The configuration that the run in a directory follows, whether it is at work or not.
+/// The configuration that the run in a directory follows, whether it is at work or not, and whatever stands in its `config.toml`.
 ///
 /// # Errors
-/// No run, or a configuration that was edited so that it is none any more.
+/// No run, or one whose configuration cannot be found out.
 pub fn stored_config(directory: &Path) -> Result<TrainConfig, TrainError> {
-    if !directory.join(MARKER).exists() {
-        return Err(TrainError::NoRun(directory.to_owned()));
-    }
+    let marker = Marker::read(directory)?.ok_or_else(|| TrainError::NoRun(directory.to_owned()))?;
     let path = directory.join(CONFIG);
-    let text = match read_text(&path, "configuration", MAX_TOML_BYTES) {
-        Ok(text) => text,
-        Err(FileError::Io { source, .. }) if source.kind() == ErrorKind::NotFound => {
-            let directory = RunDirectory::open(directory)?;
-            let amendments = Marker::read(&directory)?.map(|marker| marker.amendments).unwrap_or_default();
-            return checkpoint::stored_configs(&directory, &amendments).map(|configs| configs.newest().clone());
+    let text = match marker.amendments.last() {
+        Some(newest) => newest.config.clone(),
+        None => {
+            let bytes = read_if_there(&path, "configuration", MAX_TOML_BYTES)?;
+            let text = bytes.and_then(|bytes| String::from_utf8(bytes).ok());
+            // Somebody may have removed it, or edited it in the belief that the run would follow.
+            text.filter(|text| marker.began_with(text)).map_or_else(|| checkpoint::first_config(directory), Ok)?
         }
-        Err(error) => return Err(error.into()),
     };
     let broken = |reason: String| TrainError::ConfigBroken { path: path.clone(), reason };
     let table = text.parse().map_err(|error: toml::de::Error| broken(error.to_string()))?;
@@ -150,7 +147,7 @@ fn find(
     layout: &Arc<Layout>,
 ) -> Result<Option<Resumed>, TrainError> {
     let root = || directory.path().to_owned();
-    let marker = Marker::read(directory)?;
+    let marker = Marker::read(directory.path())?;
     let amendments = marker.map(|marker| marker.amendments).unwrap_or_default();
     let check = |found: &Identity| {
         if request.resume == Resume::Never {
@@ -259,7 +256,12 @@ fn check_room(
     let needed = games + room::of_state(config, layout) / if is_new { 1 } else { 3 };
     let room = request.disk.room(directory.path()).map_err(TrainError::io(directory.path()))?;
     if needed > room {
-        return Err(TrainError::NoRoom { directory: directory.path().to_owned(), needed, room, games: games > 0 });
+        return Err(TrainError::NoRoom {
+            directory: directory.path().to_owned(),
+            needed,
+            room,
+            games: games > 0 && config.fit.is_none(),
+        });
     }
     Ok(())
 }

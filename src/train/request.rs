@@ -63,7 +63,7 @@ pub enum Resume {
 
 /// When a run is finished; the first limit reached counts.
 #[derive(Clone, Copy, PartialEq, Debug, Default, Serialize, Deserialize)]
-#[serde(default, deny_unknown_fields)]
+#[serde(default)]
 pub struct Budget {
     /// Seconds of work. The last gate and checkpoint are part of it, by an estimate from those before; the first generation is always
     /// played to its end.

@@ -49,6 +49,11 @@ fn a_batch_that_was_cut_off_costs_that_batch_alone() {
     }
     drop(book);
     let whole = fs::read(&path).unwrap();
+    // A book that was never sorted is in its batches.
+    let mut headless = whole.clone();
+    headless[20] ^= 0x40;
+    fs::write(&path, headless).unwrap();
+    assert_eq!((fix(&path).unwrap().positions, check(&path).unwrap().positions), (positions[2], positions[2]));
     for cut in (lengths[1] + 1..lengths[2]).step_by(97).chain([lengths[2] - 1]) {
         fs::write(&path, &whole[..cut as usize]).unwrap();
         let mut book = Book::edit(&path).unwrap();
@@ -103,6 +108,12 @@ fn damage_is_told_with_its_place_and_the_rest_is_saved() {
         assert_eq!((fixed.positions, fixed.lost, fixed.damage.len()), (all, 0, 1));
         assert!(fs::read(&path).unwrap() == whole);
     }
+    // The header and a block: only that block is lost.
+    damaged(20);
+    let mut bytes = fs::read(&path).unwrap();
+    bytes[72 + 6408 + 1000] ^= 0x40;
+    fs::write(&path, bytes).unwrap();
+    assert_eq!((fix(&path).unwrap().positions, check(&path).unwrap().positions), (all - 128, all - 128));
     // The end is missing: the blocks before it are there.
     fs::write(&path, &whole[..72 + 5 * 6408 + 1000]).unwrap();
     assert!(Book::open(&path).err().unwrap().to_string().contains("the file was cut off"));

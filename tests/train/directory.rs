@@ -294,8 +294,18 @@ fn a_run_goes_on_by_what_is_stored_and_its_budget_comes_on_top() {
     assert!(weights(directory.path()) == undisturbed(&config, 2));
     let empty = tempfile::tempdir().unwrap();
     assert!(matches!(amended(empty.path(), |_| (), generations(1), None), Err(TrainError::NoRun(_))));
-    fs::remove_file(directory.path().join("config.toml")).unwrap();
+    let path = directory.path().join("config.toml");
+    let text = fs::read_to_string(&path).unwrap();
+    // What somebody has written there is not what the run follows.
+    fs::write(&path, text.replace("lambda = 0", "lambda = 1")).unwrap();
     assert_eq!(stored_config(directory.path()).unwrap(), config);
+    fs::remove_file(&path).unwrap();
+    assert_eq!(stored_config(directory.path()).unwrap(), config);
+    // A kill between the marker and this file leaves the one before a change.
+    amended(directory.path(), |config| config.gate.pairs = 2, generations(1), None).unwrap();
+    fs::write(&path, text).unwrap();
+    amended(directory.path(), |_| (), generations(1), None).unwrap();
+    assert_eq!(stored_config(directory.path()).unwrap().gate.pairs, 2);
 }
 
 #[test]

@@ -113,6 +113,17 @@ fn a_fit_learns_the_games_that_were_played_before_it() {
 }
 
 #[test]
+fn a_fit_does_without_no_game_that_was_played() {
+    let (config, stop) = (small(config()), AtomicBool::new(false));
+    let directory = tempfile::tempdir().unwrap();
+    let at_last = |event: &TrainEvent| matches!(event, TrainEvent::Learned { generation: 4, .. });
+    assert_eq!(trained(&config, directory.path(), FIVE, at_last), Outcome::Stopped);
+    fs::remove_file(directory.path().join("games/00000001.fsg")).unwrap();
+    let error = train(&TrainRequest { budget: FIVE, ..request(&config, directory.path(), &stop) }, &mut |_| ());
+    assert!(error.unwrap_err().to_string().contains("600 of the 800 games to fit are there"));
+}
+
+#[test]
 fn what_is_fitted_for_a_generation_keeps_the_configuration_it_was_fitted_by() {
     let config = small(config());
     let directory = tempfile::tempdir().unwrap();

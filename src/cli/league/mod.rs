@@ -99,9 +99,9 @@ impl LeagueArguments {
     pub fn run(self, session: &Session, out: &mut dyn Write) -> Result<(), CliError> {
         let anchor = self.anchor()?;
         let roster = self.roster(session)?;
-        let openings = self.openings.select(self.pairs, session)?;
+        let (openings, settings) = self.openings.select(self.pairs, session)?;
         let cards: Vec<_> = roster.makers.iter().map(|maker| maker.card.clone()).collect();
-        let log = open_log(self.games.as_deref(), &self.openings, &cards, Guests::Welcome, session)?;
+        let log = open_log(self.games.as_deref(), settings, &cards, Guests::Welcome, session)?;
         let mut league = League { openings, pairings: roster.pairings.clone(), ..League::default() };
         if let Some(log) = &log {
             tell_left_out(log, session);
