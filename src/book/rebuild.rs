@@ -1,7 +1,7 @@
 //! Going over all of a book, ply by ply from the end: checking it, repairing it, and making one of other books.
 //!
-//! A move adds one disc, so all that follows for the positions with a number of discs follows from those with one more. Those alone are
-//! held in memory, 24 bytes each; records stream through a temporary file.
+//! A move adds one disc, so all that follows for the positions with a number of discs follows from those with one more. Two plies
+//! are held in memory, 32 bytes a position; records stream through a temporary file.
 
 use std::convert::Infallible;
 use std::fs::File;

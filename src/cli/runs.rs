@@ -8,6 +8,7 @@ use std::time::SystemTime;
 
 use super::error::{CliError, Context};
 use super::session::Session;
+use crate::train::LOCK;
 use crate::weights::rfc3339;
 
 /// The folder of runs.
@@ -29,7 +30,7 @@ pub fn latest() -> PathBuf {
     Path::new(RUNS).join(LATEST)
 }
 
-/// A directory made for a new run. Dropped, it goes if nothing was put into it.
+/// A directory made for a new run. Dropped, it goes if nothing but a lock was put into it.
 pub struct NewDirectory(PathBuf);
 
 impl NewDirectory {
@@ -57,8 +58,10 @@ impl NewDirectory {
 
 impl Drop for NewDirectory {
     fn drop(&mut self) {
-        // The system keeps one that is not empty.
-        let _ = fs::remove_dir(&self.0);
+        let is_empty = |entries: fs::ReadDir| entries.flatten().all(|entry| entry.file_name() == LOCK);
+        if fs::read_dir(&self.0).is_ok_and(is_empty) {
+            let _ = fs::remove_dir_all(&self.0);
+        }
     }
 }
 

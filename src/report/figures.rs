@@ -12,7 +12,7 @@ use crate::board::Position;
 use crate::eval::{Accuracy, PatternEvaluator, accuracy, static_value, strongest_configurations};
 use crate::games::{GamesReader, games_file};
 use crate::pattern::Layout;
-use crate::train::{TrainError, TrainEvent};
+use crate::train::{BEST, TrainError, TrainEvent};
 use crate::weights::WeightFile;
 
 /// All figures of a run.
@@ -80,8 +80,12 @@ pub struct PhaseTime {
     pub games: u64,
     /// Their labelled positions.
     pub positions: u64,
-    /// Playing.
+    /// Playing, in the sessions in which its generations were learned.
     pub playing: f64,
+    /// Games a second, of the generations that one session played from beginning to end.
+    pub games_a_second: Option<f64>,
+    /// Their positions a second.
+    pub positions_a_second: Option<f64>,
     /// Learning.
     pub learning: f64,
     /// Fitting to all games.
@@ -147,7 +151,7 @@ impl Figures {
             validation: Vec::new(),
             held_out: Vec::new(),
             phases: (1..=log.config.phases.len()).map(|phase| PhaseTime { phase, ..PhaseTime::default() }).collect(),
-            weights: WeightFile::load(&directory.join("best.fsw")).ok().and_then(|file| Weights::of(&file, &log)),
+            weights: WeightFile::load(&directory.join(BEST)).ok().and_then(|file| Weights::of(&file, &log)),
             config: log.config.to_toml(),
             changes: Vec::new(),
         };
@@ -160,8 +164,11 @@ impl Figures {
     fn collect(&mut self, log: &RunLog) {
         let phase = |generation: u32| log.config.phase_number(generation);
         let (mut games_before, mut positions_before, mut hours) = (0, 0, 0.0);
+        // By phase, games, positions and seconds of the generations that no session found begun.
+        let (mut timed, mut is_whole) = (vec![(0, 0, 0.0); self.phases.len()], true);
         for event in &log.events {
             match event {
+                TrainEvent::Start { resumed, .. } => is_whole = !resumed,
                 TrainEvent::Amended { generation, changes } => {
                     // A change that no generation has followed yet makes room for the next.
                     self.changes.retain(|(first, _)| *first != generation + 1);
@@ -192,11 +199,19 @@ impl Figures {
                             slopes: at(slopes_by_empties),
                         });
                     }
-                    let phase = &mut self.phases[phase(*generation)];
+                    let number = phase(*generation);
+                    let phase = &mut self.phases[number];
+                    let new_games = games.saturating_sub(games_before);
+                    let new_positions = positions.saturating_sub(positions_before);
                     phase.generations += 1;
-                    phase.games += games.saturating_sub(games_before);
-                    phase.positions += positions.saturating_sub(positions_before);
+                    phase.games += new_games;
+                    phase.positions += new_positions;
                     (games_before, positions_before) = (*games, *positions);
+                    if std::mem::replace(&mut is_whole, true) {
+                        let (games, positions, seconds) = &mut timed[number];
+                        (*games, *positions, *seconds) =
+                            (*games + new_games, *positions + new_positions, *seconds + playing);
+                    }
                     phase.playing += playing;
                     phase.learning += seconds;
                 }
@@ -216,6 +231,10 @@ impl Figures {
                 TrainEvent::Gate { generation, seconds, .. } => self.phases[phase(*generation)].gates += seconds,
                 _ => {}
             }
+        }
+        for (phase, (games, positions, seconds)) in self.phases.iter_mut().zip(timed) {
+            let rate = |count: u64| (seconds > 0.0).then(|| count as f64 / seconds);
+            (phase.games_a_second, phase.positions_a_second) = (rate(games), rate(positions));
         }
     }
 }

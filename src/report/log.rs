@@ -7,7 +7,7 @@ use std::time::UNIX_EPOCH;
 
 use crate::games::{GamesReader, games_file};
 use crate::storage::{FileError, read_bounded};
-use crate::train::{Budget, TrainConfig, TrainError, TrainEvent, stored_config};
+use crate::train::{Budget, LOCK, METRICS, TrainConfig, TrainError, TrainEvent, stored_config};
 use crate::weights::unix_seconds;
 
 /// Most bytes of `metrics.jsonl`.
@@ -41,7 +41,7 @@ impl RunLog {
         // Before anything else: one that ends meanwhile has not broken off.
         let is_running = is_locked(directory);
         let config = stored_config(directory)?;
-        let path = directory.join("metrics.jsonl");
+        let path = directory.join(METRICS);
         let bytes = match read_bounded(&path, "file of events", METRICS_LIMIT) {
             Ok(bytes) => bytes,
             Err(FileError::Io { source, .. }) if source.kind() == io::ErrorKind::NotFound => Vec::new(),
@@ -116,7 +116,7 @@ fn written(folder: &Path) -> io::Result<(u64, u64)> {
 
 /// Whether a process holds the lock of a run. It is tried for a moment, which a run that begins just then waits for.
 fn is_locked(directory: &Path) -> bool {
-    let lock = File::open(directory.join("lock"));
+    let lock = File::open(directory.join(LOCK));
     lock.is_ok_and(|lock| matches!(lock.try_lock_shared(), Err(fs::TryLockError::WouldBlock)))
 }
 

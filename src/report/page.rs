@@ -279,10 +279,8 @@ fn board(board: &Board) -> String {
 
 fn times(run: &Figures) -> String {
     let row = |phase: &PhaseTime| {
-        let rate =
-            if phase.playing > 0.0 { count((phase.games as f64 / phase.playing) as u64) } else { "-".to_owned() };
-        let positions =
-            if phase.playing > 0.0 { count((phase.positions as f64 / phase.playing) as u64) } else { "-".to_owned() };
+        let [rate, positions] = [phase.games_a_second, phase.positions_a_second]
+            .map(|rate| rate.map_or("-".to_owned(), |rate| count(rate as u64)));
         format!(
             "<tr><td>{}</td><td>{}</td><td>{}</td><td>{rate}</td><td>{positions}</td><td>{}</td><td>{}</td><td>{}</td><td>{}</td></tr>\n",
             phase.phase,

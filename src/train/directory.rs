@@ -14,10 +14,10 @@ use crate::storage::{FileError, is_temporary, read_bounded};
 
 /// The marker: what makes a directory a run directory.
 pub(super) const MARKER: &str = "flipside-run.json";
-pub(super) const LOCK: &str = "lock";
+pub(crate) const LOCK: &str = "lock";
 pub(super) const CONFIG: &str = "config.toml";
-pub(super) const METRICS: &str = "metrics.jsonl";
-pub(super) const BEST: &str = "best.fsw";
+pub(crate) const METRICS: &str = "metrics.jsonl";
+pub(crate) const BEST: &str = "best.fsw";
 pub(super) const LAST: &str = "last.fsw";
 pub(super) const CHECKPOINT: &str = "checkpoint";
 pub(super) const PREVIOUS_CHECKPOINT: &str = "checkpoint.previous";

@@ -51,6 +51,7 @@ mod workers;
 pub use config::{
     EventsConfig, GateConfig, PRESETS, Phase, RecordsConfig, TrainConfig, TuneConfig, check_self_play, origin,
 };
+pub(crate) use directory::{BEST, LOCK, METRICS};
 pub use error::TrainError;
 pub use event::{GateMatch, TrainEvent};
 pub use identity::Difference;

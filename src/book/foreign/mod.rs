@@ -222,10 +222,13 @@ fn record(entry: &Entry, errors: &Errors) -> Option<Option<Record>> {
     if position.moves() == 0 {
         return Some(None);
     }
+    let is_possible = |score: i32| (-64..=64).contains(&score);
+    if to.is_some_and(|to| position.moves() & to.bit() == 0 || score.is_some_and(|score| !is_possible(score))) {
+        return None;
+    }
     let book = canonical(position);
     let symmetry = Symmetry::ALL.into_iter().find(|symmetry| symmetry.position(position) == book)?;
-    let to = to.filter(|to| position.moves() & to.bit() != 0);
-    let leaf = match score.filter(|score| (-64..=64).contains(score)) {
+    let leaf = match score.filter(|&score| is_possible(score)) {
         // A known score that no move was kept for is the value of the whole position.
         Some(score) => {
             let (empties, depth) = (position.empties(), level.min(60));
