@@ -60,8 +60,10 @@ impl Drop for NewDirectory {
     fn drop(&mut self) {
         let is_empty = |entries: fs::ReadDir| entries.flatten().all(|entry| entry.file_name() == LOCK);
         if fs::read_dir(&self.0).is_ok_and(is_empty) {
-            let _ = fs::remove_dir_all(&self.0);
+            let _ = fs::remove_file(self.0.join(LOCK));
         }
+        // The system keeps one that is not empty.
+        let _ = fs::remove_dir(&self.0);
     }
 }
 
