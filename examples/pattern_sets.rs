@@ -9,10 +9,10 @@ use std::error::Error;
 use std::sync::Arc;
 use std::sync::atomic::AtomicBool;
 
-use flipside::board::parse_scored_diagrams;
 use flipside::eval::{PatternEvaluator, StageMap, accuracy};
 use flipside::learn::{Decayed, Learner, SampleSet, StepRule, lambda_returns};
 use flipside::pattern::{Layout, PatternSet};
+use flipside::record::lines::parse_positions;
 use flipside::search::Strength;
 use flipside::selfplay::{SelfPlay, SelfPlayConfig, UpdateTarget};
 use flipside::weights::WeightFile;
@@ -26,7 +26,7 @@ fn main() -> Result<(), Box<dyn Error>> {
     let mut arguments = std::env::args().skip(1);
     let usage = "usage: pattern_sets GAMES POSITIONS SET...";
     let games: u32 = arguments.next().ok_or(usage)?.parse()?;
-    let positions = parse_scored_diagrams(&std::fs::read_to_string(arguments.next().ok_or(usage)?)?)?;
+    let positions = parse_positions(&std::fs::read_to_string(arguments.next().ok_or(usage)?)?)?;
 
     let teacher = PatternEvaluator::new(&WeightFile::embedded().model)?;
     let played = SelfPlay::new(&teacher, GAMES).play_games(1, 0, 0, games, &AtomicBool::new(false));

@@ -4,7 +4,7 @@
 use std::io::Cursor;
 
 use flipside::arena::parse_openings;
-use flipside::board::{Diagram, Position, ScoredDiagram, Square, Transcript, parse_scored_diagrams};
+use flipside::board::{Diagram, Position, ScoredDiagram, Square, Transcript};
 use flipside::book::{BookFormat, Errors, check, fix, import};
 use flipside::eval::{Evaluator, PatternEvaluator, Score};
 use flipside::export::{Engine as Owner, OpenLayout, decode, write_open};
@@ -95,7 +95,6 @@ pub fn texts(bytes: &[u8]) {
         assert_eq!(transcript.to_string().parse(), Ok(transcript));
     }
     let _ = text.parse::<ScoredDiagram>();
-    let _ = parse_scored_diagrams(&text);
     if let Ok(openings) = parse_openings(&text) {
         assert!(openings.iter().all(|opening| !opening.last().position.is_game_over()));
     }

@@ -5,8 +5,8 @@ use std::ops::ControlFlow;
 use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering::Relaxed};
 use std::sync::{Mutex, MutexGuard, PoisonError};
 
-/// Does `work` for each index below `count` on the threads of the current rayon pool, each with what is its own, and hands the results
-/// to `take` in order, from whichever thread completed one. Ends early where `take` breaks, soon after `stop` is set, and where `work`
+/// Does `work` for each index below `count` on the threads of the current rayon pool, each thread with a `W` of its own, and hands the
+/// results to `take` in order, from whichever thread completed one. Ends early where `take` breaks, soon after `stop` is set, and where `work`
 /// has no result, because it was stopped itself. What was taken until then are the first results.
 ///
 /// `take` must not wait for the pool, whose threads wait for it.

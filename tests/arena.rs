@@ -205,8 +205,10 @@ fn tallies_count_games_pairs_and_discs() {
     // Pair means 3, 1, -33, 7: mean -5.5, deviations 8.5, 6.5, -27.5 and 12.5.
     let discs = tally.discs();
     let error = ((72.25 + 42.25 + 756.25 + 156.25) / 3.0 / 4.0f64).sqrt();
-    let half = 1.959_963_984_540_054 * error;
-    assert!(close(discs.value, -5.5) && close(discs.low, -5.5 - half) && close(discs.high, -5.5 + half), "{discs:?}");
+    assert!(close(discs.value, -5.5) && close(discs.high - discs.value, discs.value - discs.low), "{discs:?}");
+    // Student's t with three degrees of freedom, from a table.
+    let quantile = (discs.high - discs.value) / error;
+    assert!((quantile / 3.182_446 - 1.0).abs() < 0.002, "{quantile}");
 }
 
 #[test]
@@ -344,6 +346,19 @@ fn a_player_by_nodes_finds_what_they_allow_and_always_the_same() {
     let (depth, nodes) = analysed(50_000);
     assert!(depth > 6 && (10_000..60_000).contains(&nodes), "{depth} {nodes}");
     assert_eq!(analysed(1).0, 4);
+    // With an odd number of empty squares three plies are certain; and what a solve took in vain counts.
+    let game = "f5d6c3d3c4f4f6f3e6e7d7c5b6d8c6c7d2b5a5a6a7g5e3b4c8g6g4c2e8d1f7".parse::<Transcript>().unwrap();
+    let position = game.last().position;
+    assert_eq!(position.empties(), 29);
+    let mut solving = Engine::new(&MobilityEvaluator, Strength::new(60, 30), 12).unwrap();
+    let mut solved = |nodes| {
+        solving.forget();
+        let analysis = solving.analyse_within(&position, &Limits { nodes: Some(nodes), ..Limits::NONE });
+        (analysis.depth, analysis.nodes)
+    };
+    assert_eq!(solved(1).0, 3);
+    let (depth, nodes) = solved(200_000);
+    assert!(depth > 4 && (100_000..220_000).contains(&nodes), "{depth} {nodes}");
 }
 
 #[test]
@@ -391,7 +406,6 @@ fn a_stopped_match_goes_on_where_it_was() {
     });
     assert_eq!(report.ending, Ending::Stopped);
     assert!((10..1_000).contains(&played.len()));
-    let before = played.len();
     plan.held = played.into_iter().map(held).collect();
     let made = AtomicUsize::new(0);
     let mut told = 0;
@@ -401,7 +415,7 @@ fn a_stopped_match_goes_on_where_it_was() {
     };
     let resumed = plan.run(first, || Ok(Hashed(5)), &AtomicBool::new(false), |_| told += 1).unwrap();
     assert_eq!((resumed, told), (whole, 1_000));
-    assert!(before < 1_000 && made.into_inner() > 0);
+    assert!(made.into_inner() > 0);
 }
 
 #[test]
@@ -498,7 +512,7 @@ fn a_log_cut_off_anywhere_loses_its_last_line_alone() {
         assert_eq!(log.dropped(), if bytes[length] == b'\n' { 0 } else { cut });
         drop(log);
         let after = std::fs::read(&torn).unwrap();
-        assert!(bytes.starts_with(&after) && after.len() + 200 > length.min(after.len()), "{length}");
+        assert!(bytes.starts_with(&after) && after.len() >= length - cut, "{length}");
         if length % 97 == 0 {
             logged(&torn, &mut plan, 2, 3).unwrap();
             assert_eq!(std::fs::read(&torn).unwrap(), bytes, "{length}");

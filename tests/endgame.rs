@@ -4,8 +4,9 @@ mod helpers;
 
 use std::sync::atomic::{AtomicBool, Ordering::Relaxed};
 
-use flipside::board::{Position, ScoredDiagram, Symmetry, parse_scored_diagrams, squares};
+use flipside::board::{Position, ScoredDiagram, Symmetry, squares};
 use flipside::eval::{Calibration, DepthPair, PatternEvaluator, Score, SquareEvaluator};
+use flipside::record::lines::parse_positions;
 use flipside::search::endgame::EndgameSolver;
 use flipside::weights::WeightFile;
 use helpers::{Constant, random_positions};
@@ -43,7 +44,7 @@ fn random_boards(seed: u64, empties: u32, count: usize) -> Vec<Position> {
 
 fn ffo(file: &str) -> Vec<ScoredDiagram> {
     let path = format!("{}/data/ffo/{file}", env!("CARGO_MANIFEST_DIR"));
-    parse_scored_diagrams(&std::fs::read_to_string(path).unwrap()).unwrap()
+    parse_positions(&std::fs::read_to_string(path).unwrap()).unwrap()
 }
 
 #[test]
@@ -122,6 +123,12 @@ fn lines_keep_the_value_to_the_end() {
         assert_eq!(position.final_score(), score);
         assert_eq!(moves.next(), None);
     }
+}
+
+#[test]
+#[should_panic(expected = "no window: (4, 4)")]
+fn an_empty_window_is_refused() {
+    EndgameSolver::new(10).solve(Position::START, 4, 4);
 }
 
 #[test]

@@ -225,6 +225,17 @@ fn bad_wthor_files_are_refused_with_the_offset() {
 }
 
 #[test]
+fn positions_are_read_line_by_line() {
+    let board = "---------------------------OX------XO---------------------------";
+    let text = format!("\u{feff}{board} b\r\n\r\n% a comment\r\nF5 D6 % another\r\n{board} w -3\r\n");
+    let scored = lines::parse_positions(&text).unwrap();
+    assert_eq!(scored.iter().map(|scored| scored.score).collect::<Vec<_>>(), [None, None, Some(-3)]);
+    assert_eq!(Ok(scored[1].diagram), "f5d6".parse::<Transcript>().map(|game| game.last()));
+    let error = lines::parse_positions(&format!("# a comment\n{board} X 3\nrubbish X\n")).unwrap_err();
+    assert_eq!(error.place, Place::Line(3));
+}
+
+#[test]
 fn transcripts_are_read_line_by_line() {
     let text = "# games\nf5d6\n\nf5d6c3d3\r\nf5d7\n F5F6 \n";
     let games: Vec<_> = lines::read_transcripts(text.as_bytes()).collect();

@@ -4,8 +4,9 @@ mod helpers;
 
 use std::sync::atomic::AtomicBool;
 
-use flipside::board::{Position, parse_scored_diagrams};
+use flipside::board::Position;
 use flipside::eval::{Calibration, DepthPair, Evaluator, MobilityEvaluator, Score};
+use flipside::record::lines::parse_positions;
 use flipside::search::calibrate::{Values, fit_exact_pairs, fit_pairs, search_all, shallow_depth, solve_all};
 use flipside::search::{Analysis, EndgameSolver, Searcher, Selectivity};
 use helpers::{Constant, random_positions};
@@ -26,7 +27,7 @@ fn calibration(offset: f32, deviation: f32) -> Calibration {
 
 fn midgame() -> Vec<Position> {
     let text = std::fs::read_to_string(concat!(env!("CARGO_MANIFEST_DIR"), "/data/bench/midgame.txt")).unwrap();
-    parse_scored_diagrams(&text).unwrap().iter().map(|scored| scored.diagram.position).collect()
+    parse_positions(&text).unwrap().iter().map(|scored| scored.diagram.position).collect()
 }
 
 fn selective<'e, E: Evaluator>(evaluator: &'e E, calibration: &Calibration, deviations: f32) -> Searcher<'e, E> {

@@ -8,8 +8,9 @@ use std::sync::{Mutex, PoisonError};
 use std::thread;
 use std::time::Duration;
 
-use flipside_core::board::{Position, parse_scored_diagrams};
+use flipside_core::board::Position;
 use flipside_core::eval::{PatternEvaluator, static_value};
+use flipside_core::record::lines::parse_positions;
 use flipside_core::search::{EndgameSolver, Searcher};
 use flipside_core::storage::FileError;
 use flipside_core::weights::WeightFile;
@@ -138,7 +139,7 @@ fn unreadable(path: &Path, error: FileError) -> PyErr {
 /// Positions as text, one a line: boards, or the moves that lead to them.
 #[pyfunction]
 fn boards<'py>(py: Python<'py>, text: &str) -> PyResult<Bound<'py, PyArray2<u64>>> {
-    let diagrams = parse_scored_diagrams(text).map_err(|error| PyValueError::new_err(error.to_string()))?;
+    let diagrams = parse_positions(text).map_err(|error| PyValueError::new_err(error.to_string()))?;
     let discs = |scored: &flipside_core::board::ScoredDiagram| {
         let Position { player, opponent } = scored.diagram.position;
         [player, opponent]

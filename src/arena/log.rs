@@ -109,8 +109,8 @@ impl GameLog {
         let others = content.players.iter().enumerate().filter(|(number, _)| !numbers.contains(number));
         let left_out = others.map(|(_, player)| player.name.clone()).collect();
         file.set_len(content.whole).map_err(FileError::io(path))?;
-        file.seek(SeekFrom::Start(content.whole)).map_err(FileError::io(path))?;
         if content.unended {
+            file.seek(SeekFrom::End(0)).map_err(FileError::io(path))?;
             file.write_all(b"\n").map_err(FileError::io(path))?;
         }
         let path = path.to_owned();
@@ -160,8 +160,7 @@ impl GameLog {
             serde_json::to_writer(&mut text, &line).expect("plain data can be written as JSON");
             text.push(b'\n');
         }
-        let written = self.file.metadata().and_then(|metadata| {
-            let whole = metadata.len();
+        let written = self.file.seek(SeekFrom::End(0)).and_then(|whole| {
             // A line that stays half would make all that follows unreadable.
             self.file.write_all(&text).inspect_err(|_| drop(self.file.set_len(whole)))
         });

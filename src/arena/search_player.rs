@@ -33,7 +33,7 @@ impl<E: Evaluator> Player for SearchPlayer<'_, E> {
         self.engine.forget();
     }
 
-    /// By time, an only move is played at once. Four plies are always searched, however short the time.
+    /// By time, an only move is played at once. Three or four plies are always searched, however short the time.
     fn choose(&mut self, diagram: &Diagram, stop: &AtomicBool) -> Result<Square, PlayerError> {
         let moves = diagram.position.moves();
         self.score = None;

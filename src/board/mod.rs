@@ -26,8 +26,8 @@ mod position;
 mod square;
 mod symmetry;
 
-pub use masks::{C_SQUARES, CORNERS, FILE_A, FILE_H, X_SQUARES};
-pub use notation::{Diagram, NotationError, ScoredDiagram, Side, Transcript, parse_scored_diagrams};
+pub use masks::{C_SQUARES, CORNERS, FILE_A, FILE_H, QUADRANTS, X_SQUARES};
+pub use notation::{Diagram, NotationError, ScoredDiagram, Side, Transcript};
 pub use perft::perft;
 pub use picture::picture;
 pub use position::{IllegalMove, Position};

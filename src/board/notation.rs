@@ -60,14 +60,6 @@ pub enum NotationError {
         /// What is wrong with it.
         reason: IllegalMove,
     },
-    /// A line of a file that could not be read.
-    #[error("line {line}: {reason}")]
-    Line {
-        /// Line number, from 1.
-        line: usize,
-        /// What is wrong with it.
-        reason: Box<NotationError>,
-    },
 }
 
 /// A position and the colour of the player to move, as in the 64-character notation: a1 to h1, then the next row, a space,
@@ -246,28 +238,6 @@ fn parse_score(text: &str) -> Result<i32, NotationError> {
     score.ok_or_else(|| NotationError::Score(text.trim().to_owned()))
 }
 
-/// The diagrams of a text, one a line, with or without scores. Empty lines, lines starting with `#` or `%` and a byte order mark
-/// are skipped.
-///
-/// # Errors
-/// The first line that is not a diagram, with its number.
-pub fn parse_scored_diagrams(text: &str) -> Result<Vec<ScoredDiagram>, NotationError> {
-    text.trim_start_matches(BYTE_ORDER_MARK)
-        .lines()
-        .enumerate()
-        .map(|(i, line)| (i + 1, line.trim()))
-        .filter(|(_, line)| !line.is_empty() && !line.starts_with(['#', '%']))
-        .map(|(line, text)| {
-            // OBF comments start anywhere on the line.
-            let data = text.split('%').next().unwrap_or_default();
-            data.parse().map_err(|reason| NotationError::Line { line, reason: Box::new(reason) })
-        })
-        .collect()
-}
-
-/// What some editors put before a text in UTF-8.
-const BYTE_ORDER_MARK: char = '\u{feff}';
-
 /// A game, or the beginning of one, as the moves from the start position: `f5d6c3`. What is read may have spaces between moves and
 /// capital letters. Passes are understood, not written.
 #[derive(Clone, PartialEq, Eq, Debug, Default, Hash)]
@@ -379,10 +349,6 @@ mod tests {
         for name in ["O", "o", "w", "W", "white 3", "White; F5:+2;"] {
             assert_eq!(side(name), Ok(Side::White), "{name}");
         }
-        let text = format!("\u{feff}{board} b\r\n\r\nF5 D6\r\n{board} w -3\r\n");
-        let scored = parse_scored_diagrams(&text).unwrap();
-        assert_eq!(scored.iter().map(|scored| scored.score).collect::<Vec<_>>(), [None, None, Some(-3)]);
-        assert_eq!(Ok(scored[1].diagram), "f5d6".parse::<Transcript>().map(|game| game.last()));
     }
 
     #[test]
@@ -395,8 +361,6 @@ mod tests {
         assert_eq!(error(&format!("{board} Y")), NotationError::SideToMove("Y".into()));
         assert_eq!(error(&format!("{board} X 65")), NotationError::Score("65".into()));
         assert!(matches!(error(&format!("{board} X; f9:+2;")), NotationError::Square(_)));
-        let error = parse_scored_diagrams(&format!("# a comment\n{board} X 3\nrubbish X\n")).unwrap_err();
-        assert!(matches!(error, NotationError::Line { line: 3, .. }), "{error}");
     }
 
     #[test]

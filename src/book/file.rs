@@ -343,7 +343,8 @@ fn position_in(record: &[u8; BYTES]) -> Position {
     position_of(record.first_chunk().expect("a record is longer"))
 }
 
-fn position_of(bytes: &[u8; 16]) -> Position {
+/// The player's discs, then the opponent's, little-endian.
+pub(super) fn position_of(bytes: &[u8; 16]) -> Position {
     let [player, opponent] =
         [&bytes[..8], &bytes[8..]].map(|half| u64::from_le_bytes(half.try_into().expect("eight bytes")));
     Position { player, opponent }

@@ -20,6 +20,7 @@ use crate::board::ScoredDiagram;
 use crate::eval::{Accuracy, ByEmpties, Evaluator, Regret, accuracy, discs_lost, has_all_scores, regret};
 use crate::learn::{Bound, Labeller, Sample};
 use crate::record::{Format, Record, read};
+use crate::report::text::or_dash;
 use crate::search::{Engine, Strength};
 
 /// Compare static evaluations with known scores, by number of empty squares
@@ -126,7 +127,7 @@ impl AccuracyArguments {
         writeln!(out, "empties\tpositions\trmse\tmae\tbias\tsd\tslope\tsd-after-slope")?;
         write_rows(out, &table, |row| {
             let &Accuracy { positions, rmse, mae, bias, sd, slope, sd_after_slope } = row;
-            let slope = slope.map_or("-".to_owned(), |slope| format!("{slope:.3}"));
+            let slope = or_dash(slope.map(|slope| format!("{slope:.3}")));
             format!("{positions}\t{rmse:.3}\t{mae:.3}\t{bias:+.3}\t{sd:.3}\t{slope}\t{sd_after_slope:.3}")
         })
     }

@@ -11,10 +11,11 @@ use clap::{Args, ValueEnum};
 use super::error::CliError;
 use super::evaluator::{WeightsArgument, with_evaluator};
 use super::session::Session;
-use crate::board::{Position, parse_scored_diagrams, perft};
+use crate::board::{Position, perft};
 use crate::eval::{Evaluator, StageMap};
 use crate::learn::{Learner, SampleSet, StepRule, TemporalCoherence, lambda_returns};
 use crate::pattern::{Layout, PatternSet};
+use crate::record::lines::parse_positions;
 use crate::search::{EndgameSolver, Searcher, Strength};
 use crate::selfplay::{GameRecord, SelfPlay, SelfPlayConfig, UpdateTarget};
 
@@ -100,7 +101,7 @@ impl BenchArguments {
 /// The sections that need an evaluator. Self-play's games give the positions of the endgame and learning sections.
 fn with_games<E: Evaluator>(evaluator: &E, bench: &mut Bench, asked: impl Fn(Section) -> bool) -> Result<(), CliError> {
     if asked(Section::Midgame) {
-        let positions = parse_scored_diagrams(MIDGAME).expect("the positions are tested");
+        let positions = parse_positions(MIDGAME).expect("the positions are tested");
         let mut searcher = Searcher::new(evaluator, MIDGAME_LOG2_TABLE);
         let mut search = |position: &Position| {
             searcher.forget();
@@ -248,7 +249,7 @@ mod tests {
 
     #[test]
     fn the_midgame_positions_are_forty() {
-        let positions = parse_scored_diagrams(MIDGAME).unwrap();
+        let positions = parse_positions(MIDGAME).unwrap();
         for empties in [50, 44, 38, 32] {
             assert_eq!(positions.iter().filter(|p| p.diagram.position.empties() == empties).count(), 10);
         }

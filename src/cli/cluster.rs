@@ -1,5 +1,6 @@
 //! `flipside cluster`, and how commands say which broker they mean.
 
+use std::env;
 use std::io::Write;
 use std::path::{Path, PathBuf};
 
@@ -9,15 +10,18 @@ use super::error::{CliError, Context};
 use super::session::Session;
 use crate::cluster::{BrokerAddress, ClusterError, ClusterGames, ClusterRequest, Setup};
 
+const BROKER_KEY: &str = "FLIPSIDE_BROKER_KEY";
+const BROKER_CA: &str = "FLIPSIDE_BROKER_CA";
+
 /// What proves us to a broker and the broker to us. On this machine none of it is needed.
 #[derive(Args, Debug)]
 pub struct BrokerArguments {
     /// The file with our key for the broker, as `flipside cluster config` writes it
-    #[arg(long, env = "FLIPSIDE_BROKER_KEY", hide_env_values = true, value_name = "FILE")]
+    #[arg(long, env = BROKER_KEY, hide_env_values = true, value_name = "FILE")]
     broker_key: Option<PathBuf>,
 
     /// The certificate (PEM) of the authority that has signed the broker's; the connection is encrypted then
-    #[arg(long, env = "FLIPSIDE_BROKER_CA", hide_env_values = true, value_name = "FILE")]
+    #[arg(long, env = BROKER_CA, hide_env_values = true, value_name = "FILE")]
     broker_ca: Option<PathBuf>,
 
     /// Allow a broker on another machine without key and encryption; only for networks you trust
@@ -26,6 +30,14 @@ pub struct BrokerArguments {
 }
 
 impl BrokerArguments {
+    /// Whether any of it stands on the command line; the environment may hold it for other commands.
+    fn is_typed(&self) -> bool {
+        let is_typed = |option: &Option<PathBuf>, variable| {
+            option.as_ref().is_some_and(|path| env::var_os(variable).is_none_or(|value| path.as_os_str() != value))
+        };
+        self.insecure || is_typed(&self.broker_key, BROKER_KEY) || is_typed(&self.broker_ca, BROKER_CA)
+    }
+
     /// The broker meant.
     pub fn address(&self, url: &str) -> BrokerAddress {
         let Self { broker_key, broker_ca, insecure } = self;
@@ -52,7 +64,14 @@ impl CoordinatorArguments {
         run: &Path,
         say: impl Fn(&str) + Send + Sync + 'static,
     ) -> Result<Option<ClusterGames>, CliError> {
-        let Some(url) = &self.cluster else { return Ok(None) };
+        let Some(url) = &self.cluster else {
+            return match self.broker.is_typed() {
+                false => Ok(None),
+                true => Err(CliError::Usage(
+                    "--broker-key, --broker-ca and --insecure are for a broker: name it with --cluster".into(),
+                )),
+            };
+        };
         // `runs/latest` is a link: the run is called as what it leads to.
         let target = run.canonicalize().unwrap_or_else(|_| run.to_owned());
         let name = target.file_name().map(|name| name.to_string_lossy().into_owned()).unwrap_or_default();
@@ -104,7 +123,7 @@ struct ConfigArguments {
     run: Vec<String>,
 
     /// Port the broker listens on
-    #[arg(long, value_name = "N", default_value_t = 4222)]
+    #[arg(long, value_name = "N", default_value_t = 4222, value_parser = clap::value_parser!(u16).range(1..))]
     port: u16,
 }
 

@@ -46,7 +46,8 @@ impl ConvertArguments {
         let from = self.from.unwrap_or_else(|| Format::detect(&bytes));
         if !self.skip_bad {
             // Before anything is written: what stands on standard output cannot be taken back.
-            convert(&bytes, from, self.to, &mut io::sink(), &mut Err).map_err(|error| explain(error, &name, from))?;
+            convert(&bytes, from, self.to, &mut io::sink(), &mut Err)
+                .map_err(|error| self.explain(error, &name, from))?;
         }
         let mut on_bad = |error: RecordError| {
             session.say(format_args!("left out: {error}"));
@@ -65,7 +66,7 @@ impl ConvertArguments {
             }
         });
         if let Some(error) = input_fault {
-            return Err(explain(error, &name, from));
+            return Err(self.explain(error, &name, from));
         }
         written?;
         session.say(format_args!(
@@ -74,13 +75,17 @@ impl ConvertArguments {
         ));
         Ok(())
     }
-}
 
-fn explain(error: ConvertError, name: &str, from: Format) -> CliError {
-    match error {
-        ConvertError::Record(_) => CliError::because(format!("cannot convert {name} as {from}"), error)
-            .hint("Name the right format with --from, or leave such records out with --skip-bad."),
-        ConvertError::Output(error) => error.into(),
-        other => CliError::Usage(format!("cannot convert {name}: {other}")),
+    fn explain(&self, error: ConvertError, name: &str, from: Format) -> CliError {
+        let hint = if self.skip_bad {
+            "Name the right format with --from."
+        } else {
+            "Name the right format with --from, or leave such records out with --skip-bad."
+        };
+        match error {
+            ConvertError::Record(_) => CliError::because(format!("cannot convert {name} as {from}"), error).hint(hint),
+            ConvertError::Output(error) => error.into(),
+            other => CliError::Usage(format!("cannot convert {name}: {other}")),
+        }
     }
 }

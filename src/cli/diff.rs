@@ -14,6 +14,7 @@ use super::json::{JsonArgument, write_json};
 use super::session::Session;
 use crate::eval::{Model, StageMap, ValuedConfiguration, strongest_configurations};
 use crate::pattern::Layout;
+use crate::report::text::or_dash;
 use crate::weights::WeightFile;
 
 /// Compare two weight files: where they came from, how their weights differ, and what moved most
@@ -82,7 +83,7 @@ impl DiffArguments {
         }
         writeln!(out, "empties\tweights\tcorrelation\trms\tlargest")?;
         for StageDifference { empties, weights, correlation, rms, largest } in &rows {
-            let correlation = correlation.map_or("-".to_owned(), |correlation| format!("{correlation:.4}"));
+            let correlation = or_dash(correlation.map(|correlation| format!("{correlation:.4}")));
             writeln!(out, "{}\t{weights}\t{correlation}\t{rms:.3}\t{largest:.2}", empties_text(empties))?;
         }
         for (number, pattern) in a.set.patterns.iter().enumerate() {

@@ -118,11 +118,11 @@ impl<T, E: Into<Cause>> Context<T> for Result<T, E> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::board::parse_scored_diagrams;
+    use crate::record::lines::parse_positions;
 
     #[test]
     fn reports_hold_causes_once_and_hints() {
-        let error = parse_scored_diagrams("rubbish").context(|| "cannot read a.txt".into()).unwrap_err();
+        let error = parse_positions("rubbish").context(|| "cannot read a.txt".into()).unwrap_err();
         let report = error.hint("Write better.").report();
         assert!(report.starts_with("flipside: cannot read a.txt: line 1: "), "{report}");
         assert!(report.ends_with("\n  Write better."), "{report}");

@@ -21,8 +21,8 @@ use crate::storage::{Disk, LocalDisk, MAX_TOML_BYTES, folder_of, read_text};
 ///
 /// Takes the games that runs have kept (RUN/games), recorded games and scored positions, and learns any pattern set from them, so one
 /// night of games serves every engine. Games are recorded as GGF, WTHOR, f5d6 or by `match --games`, positions as OBF or Egaroucid's
-/// training lines. Same games and options, same bytes. Memory grows only with the games held out. SIGINT or SIGTERM stops in good order
-/// with exit code 75, and the same command goes on where it was, with the games that were there.
+/// training lines. Same games and options, same bytes. Memory grows only with the games held out and the largest file of records.
+/// SIGINT or SIGTERM stops in good order with exit code 75, and the same command goes on where it was, with the games that were there.
 #[derive(Args, Debug)]
 #[command(after_help = "Example:\n  flipside fit runs/latest -o fitted.fsw\n  \
     flipside fit runs/latest runs/edax --patterns edax --epochs 2 -o edax.fsw\n  \

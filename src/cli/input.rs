@@ -7,8 +7,9 @@ use std::path::{Path, PathBuf};
 
 use super::error::{CliError, Context};
 use super::session::Session;
-use crate::board::{ScoredDiagram, parse_scored_diagrams};
+use crate::board::ScoredDiagram;
 use crate::record::MAX_BYTES;
+use crate::record::lines::parse_positions;
 use crate::storage::{decode_text, read_stream};
 
 /// Standard input or output, in the place of a file's name.
@@ -72,7 +73,7 @@ pub fn read_positions(path: &Path, session: &Session) -> Result<Vec<ScoredDiagra
     let unreadable = || format!("cannot read positions from {name}");
     let bytes = read_bytes(path, session).context(unreadable)?;
     let text = decode_text(bytes, "text").context(unreadable)?;
-    let positions = parse_scored_diagrams(&text).context(unreadable);
+    let positions = parse_positions(&text).context(unreadable);
     let positions = positions.map_err(|error| error.hint(FORMAT))?;
     if positions.is_empty() {
         return Err(CliError::failure(format!("there are no positions in {name}")).hint(FORMAT));

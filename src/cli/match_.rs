@@ -12,6 +12,7 @@ use serde_json::json;
 use super::error::{CliError, Context};
 use super::escape::on_one_line;
 use super::external::ExternalArguments;
+use super::input::STANDARD_STREAM;
 use super::json::{JsonArgument, write_json};
 use super::meter::Meter;
 use super::openings::OpeningsArguments;
@@ -343,6 +344,9 @@ pub fn open_log(
     session: &Session,
 ) -> Result<Option<GameLog>, CliError> {
     let Some(path) = path else { return Ok(None) };
+    if path == Path::new(STANDARD_STREAM) {
+        return Err(CliError::Usage("--games keeps the games in a file, which `-` is not".into()));
+    }
     let log = GameLog::open(path, settings, players, guests);
     let log = log.context(|| "cannot keep the games".to_owned())?;
     if log.dropped() > 0 {

@@ -7,6 +7,7 @@ use std::path::{Path, PathBuf};
 use super::error::{CliError, Context};
 use super::input::{STANDARD_STREAM, name_of};
 use crate::storage::{atomic_write, check_folder};
+use crate::train::run_of_file;
 
 /// The output that an option names, checked before the work begins: `-` is standard output, a file is replaced once the whole
 /// result is there, and what is no regular file (a pipe, a device) is written straight.
@@ -31,7 +32,7 @@ impl Output {
     /// Checks that a result can be written to `path`, and that this is none of the `inputs` (paths as typed).
     ///
     /// # Errors
-    /// A path that is an input (also by another name or a link), a folder, in no folder, or not ours to write.
+    /// A path that is an input (also by another name or a link), a run's own file, a folder, in no folder, or not ours to write.
     pub fn check<'p>(path: &Path, inputs: impl IntoIterator<Item = &'p Path>) -> Result<Self, CliError> {
         let id = file_id(path);
         let is_standard_output = || id.is_some() && id == file_id(Path::new("/dev/stdout"));
@@ -59,6 +60,12 @@ impl Output {
             let (shown, input) = (self.path.display(), name_of(input));
             return Err(CliError::Usage(format!(
                 "the output `{shown}` is the input {input} too: write to another file"
+            )));
+        }
+        if let Some(run) = run_of_file(&self.path) {
+            let (shown, run) = (self.path.display(), run.display());
+            return Err(CliError::Usage(format!(
+                "the output `{shown}` is a file of the run `{run}`: write to another file"
             )));
         }
         // A folder, or a file that is locked against writing, is not replaced.

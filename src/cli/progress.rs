@@ -9,7 +9,7 @@ use super::escape::on_lines;
 use super::meter::{BAR, LINE_EVERY};
 use super::session::{Progress, Session};
 use crate::export::Engine;
-use crate::report::text::{budget, bytes, count, counted, duration, elo};
+use crate::report::text::{budget, bytes, count, counted, duration, elo, or_dash, typed};
 use crate::train::{Budget, GateMatch, TrainConfig, TrainEvent};
 
 /// Shows the events of a run.
@@ -216,18 +216,18 @@ impl<'s> TrainProgress<'s> {
             }
             None => format!("the budget of {} is used up already", budget(&self.budget)),
         };
-        format!("{state}; `flipside train --resume {} --hours N` adds to it", self.directory.display())
+        format!("{state}; `flipside train --resume {} --hours N` adds to it", typed(&self.directory))
     }
 
     /// How the run's weights come to other engines.
     fn engines_line(&self) -> String {
-        let (directory, patterns) = (self.directory.display(), &self.config.patterns);
-        if let Ok(engine) = patterns.parse::<Engine>() {
-            return format!("for {engine} itself: `flipside export --to {engine} {directory}/best.fsw -o FILE`");
+        let (directory, best) = (typed(&self.directory), typed(&self.directory.join("best.fsw")));
+        if let Ok(engine) = self.config.patterns.parse::<Engine>() {
+            return format!("for {engine} itself: `flipside export --to {engine} {best} -o FILE`");
         }
         if self.config.keep_games {
             format!(
-                "for other engines: `flipside fit {directory} --teacher {directory}/best.fsw --patterns edax -o edax.fsw` (or egaroucid, \
+                "for other engines: `flipside fit {directory} --teacher {best} --patterns edax -o edax.fsw` (or egaroucid, \
                  ntest, zebra) learns weights of their patterns from this run's games, and from searches by its weights"
             )
         } else {
@@ -327,8 +327,8 @@ impl<'s> TrainProgress<'s> {
 
     /// How good the weights are.
     fn strength(&self) -> String {
-        let loss = self.loss.map_or("-".into(), |loss| format!("{loss:.2}"));
-        let elo = self.baseline.map_or("-".into(), |result| elo(result.elo));
+        let loss = or_dash(self.loss.map(|loss| format!("{loss:.2}")));
+        let elo = or_dash(self.baseline.map(|result| elo(result.elo)));
         format!("loss {loss}, Elo over mobility {elo}")
     }
 
@@ -360,7 +360,7 @@ impl<'s> TrainProgress<'s> {
         let (session, bars) = (*self.session, self.bars.as_ref().map(|bars| bars.all.clone()));
         move |line| match &bars {
             Some(bars) => drop(bars.println(on_lines(line))),
-            None => session.say(line),
+            None => session.log(line),
         }
     }
 

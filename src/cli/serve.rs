@@ -19,10 +19,7 @@ use crate::protocol::{gtp, nboard};
 #[command(after_help = "Example:\n  printf 'genmove b\\nshowboard\\nquit\\n' | flipside gtp --depth 8")]
 pub struct GtpArguments {
     #[command(flatten)]
-    engine: EngineArguments,
-
-    #[command(flatten)]
-    book: WithBookArguments,
+    served: ServedArguments,
 }
 
 /// Serve the engine to NBoard or a referee over the NBoard protocol, on standard input and output
@@ -32,30 +29,48 @@ pub struct GtpArguments {
 #[command(after_help = "Example:\n  printf 'nboard 2\\nset depth 8\\ngo\\n' | flipside nboard")]
 pub struct NboardArguments {
     #[command(flatten)]
+    served: ServedArguments,
+}
+
+/// What is served, over either protocol.
+#[derive(Args, Debug)]
+struct ServedArguments {
+    #[command(flatten)]
     engine: EngineArguments,
 
     #[command(flatten)]
     book: WithBookArguments,
 }
 
+enum Protocol {
+    Gtp,
+    Nboard,
+}
+
 impl GtpArguments {
     pub fn run(self, session: &Session, out: &mut dyn Write) -> Result<(), CliError> {
-        let evaluator = self.engine.load()?;
-        let book = self.book.load(&self.engine.weights()?, self.engine.strength(), session)?;
-        with_evaluator!(&evaluator, evaluator => {
-            let mut engine = BookEngine::new(self.engine.served(evaluator, session)?, book);
-            Ok(gtp::serve(&mut engine, BufReader::new(io::stdin()), out)?)
-        })
+        self.served.serve(Protocol::Gtp, session, out)
     }
 }
 
 impl NboardArguments {
     pub fn run(self, session: &Session, out: &mut dyn Write) -> Result<(), CliError> {
+        self.served.serve(Protocol::Nboard, session, out)
+    }
+}
+
+impl ServedArguments {
+    fn serve(self, protocol: Protocol, session: &Session, out: &mut dyn Write) -> Result<(), CliError> {
         let evaluator = self.engine.load()?;
         let book = self.book.load(&self.engine.weights()?, self.engine.strength(), session)?;
         with_evaluator!(&evaluator, evaluator => {
             let mut engine = BookEngine::new(self.engine.served(evaluator, session)?, book);
-            Ok(nboard::serve(&mut engine, BufReader::new(io::stdin()), out)?)
-        })
+            let input = BufReader::new(io::stdin());
+            match protocol {
+                Protocol::Gtp => gtp::serve(&mut engine, input, out)?,
+                Protocol::Nboard => nboard::serve(&mut engine, input, out)?,
+            }
+        });
+        Ok(())
     }
 }

@@ -11,7 +11,7 @@ use super::escape::on_one_line;
 use super::json::{JsonArgument, write_json};
 use super::runs::{RUNS, latest, unreadable};
 use super::session::Session;
-use crate::report::text::{budget, bytes, count, counted, duration, elo};
+use crate::report::text::{budget, bytes, count, counted, duration, elo, or_dash};
 use crate::report::{RunLog, Status};
 use crate::train::{TrainError, WorkerStatus};
 
@@ -91,12 +91,12 @@ impl StatusArguments {
             [0, _] if status.state != "running" => format!("{} learned", status.generations),
             [played, of] => format!("{}, {played} of {of} games", status.generations + 1),
         };
-        let loss = |loss: Option<f64>| loss.map_or("-".to_owned(), |loss| format!("{loss:.3}"));
+        let loss = |loss: Option<f64>| or_dash(loss.map(|loss| format!("{loss:.3}")));
         let gate = |rating: Option<crate::report::Rating>| {
-            rating.map_or("-".to_owned(), |rating| {
+            or_dash(rating.map(|rating| {
                 let fitted = if rating.fitted { ", fitted to kept games" } else { "" };
                 format!("{} after generation {}{fitted}", elo(rating.elo), rating.generation)
-            })
+            }))
         };
         let rows = [
             ("run", on_one_line(&status.run)),
@@ -112,7 +112,7 @@ impl StatusArguments {
             ("newest", gate(status.last)),
             ("time", duration(status.seconds)),
             ("budget", if status.budget.is_none() { "-".to_owned() } else { budget(&status.budget) }),
-            ("left", status.seconds_left.map_or("-".to_owned(), duration)),
+            ("left", or_dash(status.seconds_left.map(duration))),
             ("disk", bytes(status.bytes)),
             ("last sign", format!("{} ago", duration(status.seconds_since_sign as f64))),
         ];

@@ -14,6 +14,7 @@ use super::runs::{NewDirectory, WHERE_RUNS_ARE, point_latest_to};
 use super::session::Session;
 use super::signals::{outlive_terminal, stop_on_signals};
 use crate::report::TensorBoard;
+use crate::report::text::typed;
 use crate::train::{Budget, Outcome, Resume, TrainConfig, TrainError, TrainEvent, TrainRequest, stored_config, train};
 
 /// Learn weights from self-play: the main job
@@ -155,7 +156,6 @@ impl TrainArguments {
         {
             cluster.finish();
         }
-        let shown = directory.display();
         match outcome.map_err(|error| told(error, directory))? {
             // A terminal that was closed meanwhile is no terminal any more, and nobody is there to read.
             Outcome::Finished if has_terminal && !io::stdout().is_terminal() => Ok(()),
@@ -164,8 +164,9 @@ impl TrainArguments {
                 Ok(())
             }
             Outcome::Stopped => Err(CliError::Stopped(format!(
-                "stopped; the newest weights are {}, and `flipside train --resume {shown}` goes on",
-                directory.join("last.fsw").display()
+                "stopped; the newest weights are {}, and `flipside train --resume {}` goes on",
+                directory.join("last.fsw").display(),
+                typed(directory)
             ))),
         }
     }
@@ -229,9 +230,9 @@ fn told_if_not<T>(done: io::Result<T>, session: &Session) -> Option<T> {
 fn told(error: TrainError, run: &Path) -> CliError {
     let hint = match &error {
         TrainError::OutOfPatience { .. } => {
-            let shown = run.display();
+            let run = typed(run);
             return CliError::Stopped(format!(
-                "{error}; what was saved is whole, and `flipside train --resume {shown}` goes on"
+                "{error}; what was saved is whole, and `flipside train --resume {run}` goes on"
             ));
         }
         TrainError::OtherConfig { .. } => Some(

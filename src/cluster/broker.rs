@@ -62,8 +62,15 @@ impl BrokerAddress {
             Ok(address) if known && !address.host().is_empty() => {
                 Ok(address.host().trim_matches(['[', ']']).to_owned())
             }
-            _ => Err(ClusterError::Address(self.url.clone())),
+            _ => Err(ClusterError::Address(self.shown())),
         }
+    }
+
+    /// The address for people to read: without user and password.
+    pub fn shown(&self) -> String {
+        let (scheme, rest) = self.url.split_once("://").map_or(("", &*self.url), |(scheme, rest)| (scheme, rest));
+        let host = rest.rsplit_once('@').map_or(rest, |(_, host)| host);
+        if scheme.is_empty() { host.to_owned() } else { format!("{scheme}://{host}") }
     }
 
     fn has_tls(&self) -> bool {
@@ -79,7 +86,7 @@ impl BrokerAddress {
         if is_here || self.insecure || (self.has_tls() && self.key.is_some()) {
             Ok(())
         } else {
-            Err(ClusterError::Unsafe { url: self.url.clone(), tls: self.has_tls(), key: self.key.is_some() })
+            Err(ClusterError::Unsafe { url: self.shown(), tls: self.has_tls(), key: self.key.is_some() })
         }
     }
 
@@ -128,7 +135,7 @@ impl BrokerAddress {
     }
 
     fn unconnected(&self, error: &async_nats::ConnectError) -> ClusterError {
-        let url = self.url.clone();
+        let url = self.shown();
         let mut reason = error.to_string();
         let mut cause = std::error::Error::source(error);
         while let Some(error) = cause {
@@ -373,5 +380,17 @@ pub fn check_run_name(run: &str) -> Result<(), ClusterError> {
         Ok(())
     } else {
         Err(ClusterError::RunName(run.to_owned()))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn addresses_are_shown_without_secrets() {
+        let shown = |url: &str| BrokerAddress { url: url.to_owned(), ..BrokerAddress::default() }.shown();
+        let given = ["nats://head:4222", "tls://user:p@ss@head", "user:secret@head:4222", "head"];
+        assert_eq!(given.map(shown), ["nats://head:4222", "tls://head", "head:4222", "head"]);
     }
 }

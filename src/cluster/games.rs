@@ -100,7 +100,7 @@ async fn connect(request: ClusterRequest, shared: Arc<Shared>) -> Result<Network
     let run = RunOnBroker::new(client, &run)?;
     let network = Network { shared, run, session, directory };
     network.claim().await?;
-    let url = broker.url;
+    let url = broker.shown();
     network.run.make().await.map_err(|reason| ClusterError::NoStreams { url, reason })?;
     Ok(network)
 }

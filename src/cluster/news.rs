@@ -70,7 +70,7 @@ pub enum News {
 impl fmt::Display for News {
     fn fmt(&self, f: &mut fmt::Formatter) -> fmt::Result {
         match self {
-            Self::Lost => write!(f, "the connection to the broker is lost; trying again, with growing pauses"),
+            Self::Lost => write!(f, "there is no connection to the broker; trying again, with growing pauses"),
             Self::Back => write!(f, "the broker is back"),
             // A broker without room says so in some calls, something else in others, and nothing in most.
             Self::Trouble(what) => {

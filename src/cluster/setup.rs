@@ -2,6 +2,7 @@
 
 use std::fs::{self, OpenOptions};
 use std::io::Write;
+use std::net::IpAddr;
 use std::path::{Path, PathBuf};
 
 use rcgen::{BasicConstraints, CertificateParams, DnType, IsCa, Issuer, KeyPair, KeyUsagePurpose};
@@ -33,6 +34,11 @@ pub enum SetupError {
     /// The file system's fault.
     #[error(transparent)]
     File(#[from] FileError),
+    /// Something else than a name or an address of a machine.
+    #[error(
+        "`{0}` is no host: expected a name or an address, such as broker.example or 192.0.2.7, without protocol and port"
+    )]
+    Host(String),
     /// A name that no certificate can be written for, or a key that cannot be made.
     #[error("cannot make the broker's certificate or keys: {0}")]
     Keys(String),
@@ -46,6 +52,9 @@ impl Setup {
     /// Nothing that is there is overwritten.
     pub fn write(&self, folder: &Path) -> Result<Vec<PathBuf>, SetupError> {
         self.runs.iter().try_for_each(|run| check_run_name(run))?;
+        if let Some(host) = self.hosts.iter().find(|host| !is_host(host)) {
+            return Err(SetupError::Host(host.clone()));
+        }
         fs::create_dir_all(folder).map_err(FileError::io(folder))?;
         let folder = fs::canonicalize(folder).map_err(FileError::io(folder))?;
         let [coordinator, worker] = [0; 2].map(|_| nkeys::KeyPair::new_user());
@@ -127,6 +136,15 @@ fn worker_publishes(run: &str) -> Vec<String> {
         format!("$JS.API.CONSUMER.DELETE.{weights}.>"),
         format!("$JS.FC.{weights}.>"),
     ]
+}
+
+/// Whether a text is an address, or a name as certificates have it.
+fn is_host(text: &str) -> bool {
+    let is_label = |label: &str| {
+        let plain = |c: char| c.is_ascii_alphanumeric() || c == '-' || c == '_';
+        (1..=63).contains(&label.len()) && !label.starts_with('-') && label.chars().all(plain)
+    };
+    text.parse::<IpAddr>().is_ok() || (text.len() <= 253 && text.split('.').all(is_label))
 }
 
 fn quoted(text: &str) -> String {

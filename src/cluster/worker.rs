@@ -102,23 +102,21 @@ async fn run(
     teller: &Arc<Teller>,
 ) -> Result<WorkOutcome, ClusterError> {
     let name = process_name();
-    let stopped = async {
-        while !stop.load(Relaxed) {
-            sleep(MOMENT).await;
-        }
-    };
-    let forbidden = async {
+    let must_end = async {
         loop {
+            if stop.load(Relaxed) {
+                return Ok(WorkOutcome::Stopped);
+            }
             if let Some(what) = teller.forbidden() {
                 return Err(ClusterError::Forbidden { run: request.run.clone(), what: what.to_owned() });
             }
             sleep(MOMENT).await;
         }
     };
-    tokio::pin!(stopped);
+    tokio::pin!(must_end);
     let client = tokio::select! {
         client = connect(request, &name, teller) => client?,
-        () = &mut stopped => return Ok(WorkOutcome::Stopped),
+        end = &mut must_end => return end,
     };
     let run = RunOnBroker::new(client, &request.run)?;
     let (fatal, mut ends) = mpsc::unbounded_channel();
@@ -143,8 +141,7 @@ async fn run(
     ];
     let outcome = tokio::select! {
         end = ends.recv() => end.expect("the worker holds a sender"),
-        end = forbidden => end,
-        () = &mut stopped => Ok(WorkOutcome::Stopped),
+        end = &mut must_end => end,
     };
     tasks.iter().for_each(|task| task.abort());
     worker.leave().await;
@@ -214,7 +211,7 @@ impl Worker {
                         (false, _) => request.wait,
                     };
                     if since.elapsed() >= patience {
-                        let (run, url) = (request.run.clone(), request.broker.url.clone());
+                        let (run, url) = (request.run.clone(), request.broker.shown());
                         let missing = Err(ClusterError::UnknownRun { run, url });
                         let _ = self.ends.send(if is_finished { Ok(WorkOutcome::Finished) } else { missing });
                         return;

@@ -15,7 +15,7 @@ pub struct Accuracy {
     pub mae: f64,
     /// Mean error, in discs: above 0 where the evaluator is too optimistic.
     pub bias: f64,
-    /// Standard deviation of the error, in discs: the root mean square error less the bias.
+    /// Standard deviation of the error, in discs: the root mean square error that is left without the bias.
     pub sd: f64,
     /// The slope of the line that predicts the known value best (least squares) from the evaluation. Above 1 the evaluation
     /// understates differences; a constant factor changes no search. `None` if all evaluations are equal.

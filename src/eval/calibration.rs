@@ -29,8 +29,8 @@ impl DepthPair {
     /// The largest offset and deviation that are accepted, in discs.
     pub const MAX_DISCS: f32 = 128.0;
 
-    /// Whether it is the result of the game that the shallow search predicts: the deep one reaches the end from all positions it holds
-    /// for.
+    /// Whether the deep search reaches the end of the game from all positions that the pair holds for, so that the shallow one predicts
+    /// its result.
     pub fn predicts_the_end(&self) -> bool {
         self.deep >= self.max_empties
     }

@@ -45,8 +45,8 @@ impl StageMap {
         }
     }
 
-    /// These stages as far as they keep whole the groups of another division: all numbers of empties of a group go where its
-    /// largest is.
+    /// These stages, made coarser so that no group of another division is split: all its numbers of empties go to the stage of the
+    /// largest.
     pub fn merged<G: PartialEq>(&self, group: impl Fn(u32) -> G) -> Self {
         let largest = |empties| (empties..=60).rev().find(|&other| group(other) == group(empties));
         Self::grouped(|empties| self.of_empties(largest(empties).expect("a number is of its own group")))

@@ -98,8 +98,8 @@ impl PatternEvaluator {
         for (origin, &centre) in origins.iter_mut().zip(&layout.centres()[..layout.instances()]) {
             *origin = MARGIN as i32 + centre as i32;
         }
-        let first = |scalar| layout.scalars().iter().find(|&&(other, _)| other == scalar).map(|&(_, first)| first);
-        let mobilities = first(Scalar::Mobility).zip(first(Scalar::OpponentMobility)).map(|(own, other)| [own, other]);
+        let [own, other] = [Scalar::Mobility, Scalar::OpponentMobility].map(|scalar| layout.first_slot(scalar));
+        let mobilities = own.zip(other).map(|(own, other)| [own, other]);
         let mut scalars = layout.scalars().to_vec();
         scalars.retain(|&(scalar, _)| match scalar {
             Scalar::Constant | Scalar::Parity => false,
@@ -108,9 +108,8 @@ impl PatternEvaluator {
         });
         // The weights, by their numbers, that the number of empty squares decides.
         let fixed = |empties: usize| {
-            let slots =
-                first(Scalar::Constant).into_iter().chain(first(Scalar::Parity).map(|first| first + empties % 2));
-            slots.map(|slot| layout.weight_of_slot()[slot] as usize)
+            let parity = layout.first_weight(Scalar::Parity).map(|first| first + empties % 2);
+            layout.first_weight(Scalar::Constant).into_iter().chain(parity)
         };
         let phase = |empties: usize| {
             let stage = model.stages.of_empties(empties as u32);
@@ -281,9 +280,10 @@ fn by_slot<T: Copy + Default + Send + Sync>(
 ) -> Vec<T> {
     let stride = layout.slots() + 1;
     let entries = stride * stages;
-    let mut table = vec![T::default(); MARGIN + entries + MARGIN];
-    prefer_huge_pages(&mut table);
-    // On all threads, which would wait for it otherwise.
+    let mut table = Vec::with_capacity(MARGIN + entries + MARGIN);
+    prefer_huge_pages(table.spare_capacity_mut());
+    table.resize(MARGIN + entries + MARGIN, T::default());
+    // In parallel: the other threads would be idle.
     table[MARGIN..MARGIN + entries].par_chunks_exact_mut(stride).enumerate().for_each(|(stage, table)| {
         let weights = layout.weight_of_slot().iter();
         table.iter_mut().zip(weights).for_each(|(slot, &weight)| *slot = entry(stage, weight as usize));

@@ -25,20 +25,10 @@ pub fn strongest_configurations(
     pattern: usize,
     count: usize,
 ) -> Vec<ValuedConfiguration> {
-    assert_eq!(layout.set(), &model.set, "the layout belongs to the model's set");
-    let lane = (0..layout.instances()).find(|&lane| layout.instance(lane).0 == pattern).expect("the pattern exists");
-    let weight_of_configuration = &layout.weight_of_slot()[layout.slots_of(pattern)];
+    assert!(layout.set().is_like(&model.set), "the layout belongs to the model's set");
+    let lane = layout.lanes_of(pattern).next().expect("the pattern exists");
     let weights = &model.weights[stage];
-
-    // Weights are numbered along the slots: a number above all before it is met for the first time.
-    let mut next = weight_of_configuration[0];
-    let mut valued: Vec<(usize, i16)> = Vec::new();
-    for (configuration, &weight) in weight_of_configuration.iter().enumerate() {
-        if weight == next {
-            next += 1;
-            valued.push((configuration, weights[weight as usize]));
-        }
-    }
+    let mut valued: Vec<(usize, i16)> = layout.first_configurations(pattern).map(|(c, w)| (c, weights[w])).collect();
     valued.retain(|&(_, weight)| weight != 0);
     valued.sort_by_key(|&(configuration, weight)| (std::cmp::Reverse(weight.unsigned_abs()), configuration));
     valued.truncate(count);
@@ -75,7 +65,7 @@ mod tests {
         let mut model = Model::zero(&set, &StageMap::uniform(60), 128).unwrap();
         let edge = set.patterns.iter().position(|pattern| pattern.name == "hor2").unwrap();
         // The weight behind a position's slot in the lane of row 2.
-        let lane = (0..layout.instances()).find(|&lane| layout.instance(lane).0 == edge).unwrap();
+        let lane = layout.lanes_of(edge).next().unwrap();
         let mut set_weight = |player: u64, opponent: u64, weight: i16| {
             let index = layout.indices(&Position { player, opponent }).lanes()[lane];
             let slot = layout.centres()[lane].wrapping_add_signed(i32::from(index));

@@ -95,7 +95,6 @@ pub(super) fn encode(file: usize, stages: &[Vec<i16>]) -> Vec<u8> {
 
 /// The number of pattern weights, and the first of the two of parity.
 fn bounds(layout: &Layout) -> (usize, usize) {
-    let weight = |slot: usize| layout.weight_of_slot()[slot] as usize;
-    let parity = layout.scalars().iter().find(|(scalar, _)| *scalar == Scalar::Parity);
-    (weight(layout.scalars()[0].1), weight(parity.expect("NTest's set has parity").1))
+    let parity = layout.first_weight(Scalar::Parity).expect("NTest's set has parity");
+    (layout.weight_of_slot()[layout.scalars()[0].1] as usize, parity)
 }

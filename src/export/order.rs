@@ -36,9 +36,8 @@ pub(super) fn file_order(layout: &Layout, digits: Digits, tables: &[Table]) -> V
                 );
             }
             Table::Scalar(scalar) => {
-                let (_, slot) =
-                    layout.scalars().iter().find(|(known, _)| *known == scalar).expect("the set has the scalar");
-                order.extend_from_slice(&layout.weight_of_slot()[*slot..slot + scalar.values()]);
+                let first = layout.first_weight(scalar).expect("the set has the scalar") as u32;
+                order.extend(first..first + scalar.values() as u32);
             }
         }
     }
@@ -47,15 +46,14 @@ pub(super) fn file_order(layout: &Layout, digits: Digits, tables: &[Table]) -> V
 
 /// The weights of a pattern's configurations in the order of an engine's numbers for them.
 fn configurations(layout: &Layout, digits: Digits, pattern: usize) -> impl Iterator<Item = u32> {
-    let patterns = &layout.set().patterns;
-    let first: usize = patterns[..pattern].iter().map(|earlier| earlier.configurations()).sum();
+    let slots = layout.slots_of(pattern);
     let mut ours = [0; 3];
     for (our, engines) in digits.into_iter().enumerate() {
         ours[engines] = our;
     }
-    (0..patterns[pattern].configurations()).map(move |number| {
-        let (mut rest, mut slot, mut power) = (number, first, 1);
-        while rest > 0 || power < patterns[pattern].configurations() {
+    (0..slots.len()).map(move |number| {
+        let (mut rest, mut slot, mut power) = (number, slots.start, 1);
+        while rest > 0 || power < slots.len() {
             slot += ours[rest % 3] * power;
             rest /= 3;
             power *= 3;

@@ -178,7 +178,7 @@ fn terms(model: &Model, ours: &Layout, engine: Engine, theirs: &Layout) -> Resul
         if !used(ours.weights_of(number)) {
             continue;
         }
-        let Some(home) = home(pattern, theirs) else {
+        let Some(home) = home(pattern, ours.lanes_of(number).count(), theirs) else {
             let squares: Vec<String> = pattern.squares().map(|square| square.to_string()).collect();
             return Err(Refusal::Pattern { engine, pattern: pattern.name.clone(), squares: squares.join(" ") });
         };
@@ -208,8 +208,8 @@ struct Home {
     times: usize,
 }
 
-/// The engine's pattern that holds ours, if any: rather one that counts each instance once, then a small one.
-fn home(pattern: &Pattern, theirs: &Layout) -> Option<Home> {
+/// The engine's pattern that holds ours, of so many instances, if any: rather one that counts each instance once, then a small one.
+fn home(pattern: &Pattern, instances: usize, theirs: &Layout) -> Option<Home> {
     let homes = theirs.set().patterns.iter().enumerate().filter_map(|(number, larger)| {
         let digit_of: Vec<Square> = larger.squares().collect();
         let mut images = BTreeMap::new();
@@ -221,51 +221,33 @@ fn home(pattern: &Pattern, theirs: &Layout) -> Option<Home> {
             }
         }
         let images: Vec<Vec<usize>> = images.into_values().collect();
-        let times = images.len() * places(larger) / places(pattern);
+        let times = images.len() * theirs.lanes_of(number).count() / instances;
         (times > 0).then_some(Home { pattern: number, images, times })
     });
     homes.min_by_key(|home| (home.times > 1, theirs.set().patterns[home.pattern].squares().len(), home.times))
 }
 
-/// Number of different places of a pattern on the board.
-fn places(pattern: &Pattern) -> usize {
-    let mut masks: Vec<u64> = Symmetry::ALL.iter().map(|symmetry| symmetry.bitboard(pattern.mask())).collect();
-    masks.sort_unstable();
-    masks.dedup();
-    masks.len()
-}
-
 /// Each of the engine's configurations takes our weights for what it shows of our pattern.
 fn pattern_terms(our_weights: &[u32], home: &Home, theirs: &Layout, terms: &mut Vec<Term>) {
-    let patterns = &theirs.set().patterns;
-    let first: usize = patterns[..home.pattern].iter().map(|pattern| pattern.configurations()).sum();
-    let mut next = theirs.weight_of_slot()[first];
-    for configuration in 0..patterns[home.pattern].configurations() {
-        let to = theirs.weight_of_slot()[first + configuration];
-        // Only the first of the configurations that share a weight.
-        if to < next {
-            continue;
-        }
-        next = to + 1;
+    for (configuration, to) in theirs.first_configurations(home.pattern) {
         for digits in &home.images {
             let digit = |&digit: &usize| configuration / 3usize.pow(digit as u32) % 3;
             let shown = digits.iter().rev().fold(0, |shown, theirs| 3 * shown + digit(theirs));
-            terms.push(Term { to, from: our_weights[shown], factor: 1.0 / home.times as f64 });
+            terms.push(Term { to: to as u32, from: our_weights[shown], factor: 1.0 / home.times as f64 });
         }
     }
 }
 
 /// Our scalar becomes the engine's, or, where it is constant for the engine's stage, is added to all values of another.
 fn scalar_terms(scalar: Scalar, from: usize, parity: usize, theirs: &Layout, terms: &mut Vec<Term>) -> Option<()> {
-    let same = theirs.scalars().iter().find(|(known, _)| *known == scalar);
-    let any = || theirs.scalars().first();
-    let (&(into, slot), constant) = match scalar {
-        _ if same.is_some() => (same?, None),
+    let any = || theirs.scalars().first().map(|&(any, _)| any);
+    let (into, constant) = match scalar {
+        _ if theirs.first_slot(scalar).is_some() => (scalar, None),
         Scalar::Constant => (any()?, Some(from)),
         Scalar::Parity => (any()?, Some(from + parity)),
         _ => return None,
     };
-    let to = theirs.weight_of_slot()[slot] as usize;
+    let to = theirs.first_weight(into)?;
     terms.extend((0..into.values()).map(|value| Term {
         to: (to + value) as u32,
         from: constant.unwrap_or(from + value) as u32,
@@ -277,8 +259,8 @@ fn scalar_terms(scalar: Scalar, from: usize, parity: usize, theirs: &Layout, ter
 /// Zebra knows a constant and what odd parity adds to it.
 fn even_parity_to_constant(weights: &mut [f64], theirs: &Layout) {
     let even = zebra::even_parity(theirs);
-    let constant = theirs.scalars().iter().find(|(scalar, _)| *scalar == Scalar::Constant).expect("Zebra's set has it");
-    weights[theirs.weight_of_slot()[constant.1] as usize] += weights[even];
+    let constant = theirs.first_weight(Scalar::Constant).expect("Zebra's set has it");
+    weights[constant] += weights[even];
     weights[even + 1] -= weights[even];
     weights[even] = 0.0;
 }

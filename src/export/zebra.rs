@@ -174,7 +174,5 @@ fn order(layout: &Layout) -> Vec<u32> {
 
 /// The weight that must be 0 in Zebra's files.
 pub(super) fn even_parity(layout: &Layout) -> usize {
-    let (_, slot) =
-        layout.scalars().iter().find(|(scalar, _)| *scalar == Scalar::Parity).expect("Zebra's set has parity");
-    layout.weight_of_slot()[*slot] as usize
+    layout.first_weight(Scalar::Parity).expect("Zebra's set has parity")
 }

@@ -17,7 +17,7 @@ use crate::storage::FileError;
 /// Reads all that there is to learn from. Records are spread evenly among the kept games, so that neither have the last word.
 pub(super) struct Reader<'g> {
     all: &'g GameFiles,
-    /// Games, or records, that are handed out together; of games up to a frame more.
+    /// Games, or records, that are handed out together; of games up to one frame more.
     at_once: usize,
     files: std::slice::Iter<'g, (PathBuf, u64)>,
     open: Option<(&'g (PathBuf, u64), GamesReader)>,

@@ -33,7 +33,8 @@ pub struct FitRequest<'r> {
     pub from: Option<&'r WeightFile>,
     /// Weights for the searches whose trees are learned; none without [`FitConfig::tree_depth`].
     pub teacher: Option<&'r WeightFile>,
-    /// Where to keep what is needed to go on after a stop. The file is left at the end: whoever has the weights in safety removes it.
+    /// Where to keep what is needed to go on after a stop. It is left there at the end: the caller removes it once
+    /// the weights are saved.
     pub checkpoint: &'r Path,
     /// Set when the work is to stop soon.
     pub stop: &'r AtomicBool,

@@ -1,7 +1,7 @@
 //! Kept games: some hundred bytes each, in checksummed frames, read as a stream.
 //!
-//! A `.fsg` file is [`GamesHeader::to_bytes`], then a [`frame()`] after the other; [`GamesReader`] reads them one by one, and a file that
-//! a crash cut off up to there. `docs/FILES.md` describes the bytes.
+//! A `.fsg` file is [`GamesHeader::to_bytes`], then one [`frame()`] after another; [`GamesReader`] reads them one by one, in a file that
+//! a crash cut off up to the cut. `docs/FILES.md` describes the bytes.
 
 mod block;
 mod file;

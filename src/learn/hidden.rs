@@ -8,8 +8,8 @@ use crate::eval::{Head, HiddenLayer, Row, StageMap, UNITS};
 use crate::memory::prefetch;
 use crate::pattern::Layout;
 
-/// The fewest empties of the stages that share rows: a configuration is met often enough to have its rows learned, and means much the
-/// same all the while.
+/// The lower bound, in empties, of each group of stages that share rows: wide enough for configurations to be met often, and narrow
+/// enough for them to mean much the same throughout.
 const GROUPS: [u32; 5] = [0, 13, 25, 37, 49];
 
 /// Tables of rows that a new hidden layer has.

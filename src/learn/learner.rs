@@ -12,7 +12,7 @@ use super::pass::{Diverged, FEATURES, LIMIT, Pass, slots};
 use super::samples::SampleSet;
 use super::step::{Step, StepRule, with_step};
 use super::validation::{PassLoss, Sums, Validation};
-use crate::eval::{Model, ModelError, Score, StageMap};
+use crate::eval::{HiddenLayer, Model, ModelError, Score, StageMap};
 use crate::memory::prefer_huge_pages;
 use crate::pattern::Layout;
 
@@ -236,12 +236,13 @@ impl Learner {
     }
 
     /// The weights as a model, rounded to the nearest of 1/128 disc; or in the units of the engine that the pattern set is for, and
-    /// cut to its range.
+    /// cut to its range. Beside a hidden layer none is above [`HiddenLayer::MAX_WEIGHT`].
     pub fn model(&self) -> Model {
         let engine = self.layout.set().engine.as_ref();
         let (scale, range) =
             engine.map_or((Score::DISC as u16, (i16::MIN, i16::MAX)), |engine| (engine.scale, engine.range));
-        let (low, high) = (f32::from(range.0), f32::from(range.1));
+        let largest = if self.hidden.is_some() { HiddenLayer::MAX_WEIGHT } else { i16::MAX };
+        let (low, high) = (f32::from(range.0), f32::from(range.1.min(largest)));
         let stored = |cell: &[f32]| (cell[0] * f32::from(scale)).round().clamp(low, high) as i16;
         let numbers = self.rule.numbers();
         Model {

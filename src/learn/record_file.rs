@@ -20,7 +20,7 @@ pub struct RecordFile<'b> {
     exact_empties: u32,
 }
 
-/// A file that is no lesson, and why.
+/// Why nothing can be learned from a file of records.
 #[derive(Debug, thiserror::Error)]
 pub enum RecordFileError {
     /// It cannot be read as what it looks like.

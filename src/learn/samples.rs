@@ -28,7 +28,7 @@ impl Sample {
     }
 }
 
-/// What a target says of a value. One that a bound allows is right: there is nothing to learn.
+/// What a target says of a value. One that the bound allows has no error: there is nothing to learn.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
 pub enum Bound {
     /// It is the target.

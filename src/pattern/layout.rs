@@ -166,6 +166,11 @@ impl Layout {
         (*pattern, &squares[..self.set.patterns[*pattern].squares().len()])
     }
 
+    /// The lanes of a pattern, by its number in the set.
+    pub fn lanes_of(&self, pattern: usize) -> impl Iterator<Item = usize> {
+        (0..self.instances()).filter(move |&lane| self.instances[lane].0 == pattern)
+    }
+
     /// For each lane the slot of its all-empty configuration; centre + index is the slot of a configuration.
     #[inline]
     pub fn centres(&self) -> &[u32; LANES] {
@@ -176,6 +181,16 @@ impl Layout {
     #[inline]
     pub fn scalars(&self) -> &[(Scalar, usize)] {
         &self.scalars
+    }
+
+    /// The first slot of a scalar, if the set has it.
+    pub fn first_slot(&self, scalar: Scalar) -> Option<usize> {
+        self.scalars.iter().find(|(known, _)| *known == scalar).map(|&(_, slot)| slot)
+    }
+
+    /// The number of the first weight of a scalar, if the set has it. It has one for each of its slots.
+    pub fn first_weight(&self, scalar: Scalar) -> Option<usize> {
+        self.first_slot(scalar).map(|slot| self.weight_of_slot[slot] as usize)
     }
 
     /// Number of slots.
@@ -199,9 +214,21 @@ impl Layout {
         first..first + self.set.patterns[pattern].configurations()
     }
 
+    /// For each weight of a pattern (its number in the set) the first configuration that has it, with the weight's number.
+    pub fn first_configurations(&self, pattern: usize) -> impl Iterator<Item = (usize, usize)> {
+        // Weights are numbered along the slots: a number above all before it is met for the first time.
+        let mut next = self.weights_of(pattern).start;
+        let weights = self.weight_of_slot[self.slots_of(pattern)].iter().map(|&weight| weight as usize);
+        weights.enumerate().filter(move |&(_, weight)| {
+            let is_first = weight == next;
+            next += usize::from(is_first);
+            is_first
+        })
+    }
+
     /// The numbers of a pattern's weights, by the pattern's number.
     pub fn weights_of(&self, pattern: usize) -> Range<usize> {
-        // Weights are numbered along the slots, so a pattern's end where those of the next slot begin.
+        // Weights are numbered along the slots, so a pattern's weights end where the next slot's begin.
         let slots = self.slots_of(pattern);
         let weight_at = |slot: usize| self.weight_of_slot.get(slot).map_or(self.weights, |&weight| weight as usize);
         weight_at(slots.start)..weight_at(slots.end)

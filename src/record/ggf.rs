@@ -22,11 +22,6 @@ pub struct GgfReader<'a> {
 }
 
 impl GgfReader<'_> {
-    /// Offset in bytes of what comes after the last game read.
-    pub fn offset(&self) -> usize {
-        self.at
-    }
-
     fn game(&mut self) -> Result<Game, RecordError> {
         let mut builder = Builder::default();
         self.at += 2;

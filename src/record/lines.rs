@@ -41,6 +41,14 @@ pub fn read_positions(text: &[u8]) -> impl Iterator<Item = Result<ScoredDiagram,
     })
 }
 
+/// All positions of a text of diagrams; or the first line that cannot be read.
+///
+/// # Errors
+/// The line, and what is wrong with it.
+pub fn parse_positions(text: &str) -> Result<Vec<ScoredDiagram>, RecordError> {
+    read_positions(text.as_bytes()).collect()
+}
+
 /// The positions of a text of Egaroucid's training data, each or why it cannot be read. The side to move is black there.
 pub fn read_egaroucid(text: &[u8]) -> impl Iterator<Item = Result<ScoredDiagram, RecordError>> + Send {
     data_lines(text).map(|(line, text)| {

@@ -36,6 +36,8 @@ pub struct Figures {
     pub config: String,
     /// Changes of its configuration: the generation they hold from, from 1, and each as a sentence.
     pub changes: Vec<(u32, Vec<String>)>,
+    /// Generations after which its budget was used up, and it was given more.
+    pub earlier_ends: Vec<u32>,
 }
 
 /// The loss of a fit on the games held out.
@@ -154,8 +156,11 @@ impl Figures {
             weights: WeightFile::load(&directory.join(BEST)).ok().and_then(|file| Weights::of(&file, &log)),
             config: log.config.to_toml(),
             changes: Vec::new(),
+            earlier_ends: Vec::new(),
         };
         figures.collect(&log);
+        figures.earlier_ends.dedup();
+        figures.earlier_ends.retain(|end| *end < log.generation());
         figures.phases.retain(|phase| phase.generations > 0);
         thin(&mut figures.validation, VALIDATED);
         Ok(figures)
@@ -169,6 +174,7 @@ impl Figures {
         for event in &log.events {
             match event {
                 TrainEvent::Start { resumed, .. } => is_whole = !resumed,
+                TrainEvent::End { generation, finished: true, .. } => self.earlier_ends.push(*generation),
                 TrainEvent::Amended { generation, changes } => {
                     // A change that no generation has followed yet makes room for the next.
                     self.changes.retain(|(first, _)| *first != generation + 1);

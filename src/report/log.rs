@@ -6,12 +6,8 @@ use std::path::{Path, PathBuf};
 use std::time::UNIX_EPOCH;
 
 use crate::games::{GamesReader, games_file};
-use crate::storage::{FileError, read_bounded};
-use crate::train::{Budget, LOCK, METRICS, TrainConfig, TrainError, TrainEvent, stored_config};
+use crate::train::{Budget, LOCK, TrainConfig, TrainError, TrainEvent, events, metrics, stored_config};
 use crate::weights::unix_seconds;
-
-/// Most bytes of `metrics.jsonl`.
-const METRICS_LIMIT: u64 = 1 << 30;
 
 /// A run as its directory tells of it.
 #[derive(Clone, Debug)]
@@ -41,14 +37,7 @@ impl RunLog {
         // Before anything else: one that ends meanwhile has not broken off.
         let is_running = is_locked(directory);
         let config = stored_config(directory)?;
-        let path = directory.join(METRICS);
-        let bytes = match read_bounded(&path, "file of events", METRICS_LIMIT) {
-            Ok(bytes) => bytes,
-            Err(FileError::Io { source, .. }) if source.kind() == io::ErrorKind::NotFound => Vec::new(),
-            Err(error) => return Err(error.into()),
-        };
-        // A line that is being written, or that another version of the program wrote, is none of ours.
-        let events = bytes.split(|&byte| byte == b'\n').filter_map(|line| serde_json::from_slice(line).ok()).collect();
+        let events = events(&metrics(directory)?).collect();
         let (last_sign, bytes) =
             written(directory).map_err(|error| TrainError::Io { path: directory.into(), error })?;
         let mut log =
@@ -74,6 +63,15 @@ impl RunLog {
             _ => None,
         };
         self.events.iter().rev().find_map(of).unwrap_or_default()
+    }
+
+    /// When the last session began, in seconds since 1970.
+    pub fn session_began(&self) -> Option<u64> {
+        let of = |event: &TrainEvent| match event {
+            TrainEvent::Start { time, .. } => Some(*time),
+            _ => None,
+        };
+        self.events.iter().rev().find_map(of)
     }
 
     /// Whether the last session ended with its budget used up.

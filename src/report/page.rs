@@ -1,10 +1,11 @@
 //! A report as one page of HTML that needs nothing else.
 
 use std::fmt::Write;
+use std::path::Path;
 
 use super::figures::{Board, Figures, PhaseTime, SHOWN_EMPTIES, SOME_EMPTIES, StageLoss};
 use super::plot::{Chart, Line};
-use super::text::{budget, bytes, count, duration, elo};
+use super::text::{budget, bytes, count, duration, elo, or_dash, typed};
 
 const STYLE: &str = include_str!("page.css");
 
@@ -279,8 +280,8 @@ fn board(board: &Board) -> String {
 
 fn times(run: &Figures) -> String {
     let row = |phase: &PhaseTime| {
-        let [rate, positions] = [phase.games_a_second, phase.positions_a_second]
-            .map(|rate| rate.map_or("-".to_owned(), |rate| count(rate as u64)));
+        let [rate, positions] =
+            [phase.games_a_second, phase.positions_a_second].map(|rate| or_dash(rate.map(|rate| count(rate as u64))));
         format!(
             "<tr><td>{}</td><td>{}</td><td>{}</td><td>{rate}</td><td>{positions}</td><td>{}</td><td>{}</td><td>{}</td><td>{}</td></tr>\n",
             phase.phase,
@@ -302,6 +303,7 @@ fn times(run: &Figures) -> String {
 
 fn origin(run: &Figures) -> String {
     let run_name = escaped(&run.status.run);
+    let run_typed = escaped(&typed(Path::new(&run.status.run)));
     let weights = run.weights.as_ref().map_or(String::new(), |weights| {
         format!("<p>Best weights <code>{}</code>, by {}.</p>\n", weights.hash, escaped(&weights.program))
     });
@@ -317,8 +319,18 @@ fn origin(run: &Figures) -> String {
         )
     };
     let changes: String = run.changes.iter().map(change).collect();
+    let ends: Vec<_> = run.earlier_ends.iter().map(ToString::to_string).collect();
+    let ends = if ends.is_empty() {
+        String::new()
+    } else {
+        format!(
+            "<p>Its budget was used up after generation {}, and it was given more. The commands leave out the fit and the gate that it had \
+             there: <code>last.fsw</code> comes out the same, <code>best.fsw</code> may not.</p>\n",
+            ends.join(", ")
+        )
+    };
     format!(
-        "<h3>{run_name}</h3>\n{weights}{from}{changes}<pre>flipside config --run {run_name} &gt; run.toml\nflipside train --config run.toml \
+        "<h3>{run_name}</h3>\n{weights}{from}{changes}{ends}<pre>flipside config --run {run_typed} &gt; run.toml\nflipside train --config run.toml \
          --run runs/again --generations {generations}</pre>\n<details><summary>Configuration</summary>\n<pre>{}</pre></details>\n",
         escaped(&run.config)
     )

@@ -47,7 +47,6 @@ pub struct Status {
     /// Seconds since a file of it was written.
     pub seconds_since_sign: u64,
     /// Machines that play for it, where it is or was coordinated with workers.
-    #[serde(skip_serializing_if = "Vec::is_empty")]
     pub workers: Vec<WorkerStatus>,
 }
 
@@ -94,11 +93,12 @@ impl Status {
     }
 }
 
-/// The workers of a run: none is at work without its coordinator, or has not been heard of for a minute.
+/// The workers of a run. None is at work without its coordinator, or was heard of by an earlier one only, or not for a minute.
 fn workers(log: &RunLog) -> Vec<WorkerStatus> {
-    let mut workers = Workers::of_run(&log.directory).map_or(Vec::new(), |workers| workers.workers);
+    let Some(Workers { at, mut workers }) = Workers::of_run(&log.directory) else { return Vec::new() };
+    let is_of_session = log.is_running && log.session_began().is_none_or(|began| at >= began);
     for worker in &mut workers {
-        worker.present &= log.is_running && worker.seconds_since_sign() < 60;
+        worker.present &= is_of_session && worker.seconds_since_sign() < 60;
     }
     workers
 }

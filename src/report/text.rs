@@ -1,5 +1,7 @@
 //! Numbers as people read them.
 
+use std::path::Path;
+
 use crate::train::Budget;
 
 /// Hours, minutes and seconds, the two largest that matter.
@@ -32,6 +34,19 @@ pub fn bytes(number: u64) -> String {
         1_000_000..1_000_000_000 => format!("{} MB", number / 1_000_000),
         _ => format!("{:.1} GB", number as f64 / 1e9),
     }
+}
+
+/// A path as it is typed in a shell.
+pub fn typed(path: &Path) -> String {
+    let shown = path.display().to_string();
+    // Not an option.
+    let shown = if shown.starts_with('-') { format!("./{shown}") } else { shown };
+    shlex::try_quote(&shown).map_or_else(|_| shown.clone(), |quoted| quoted.into_owned())
+}
+
+/// What is known, else `-`.
+pub fn or_dash(known: Option<impl ToString>) -> String {
+    known.map_or("-".to_owned(), |known| known.to_string())
 }
 
 /// An Elo difference with the ends of its 95% interval.
@@ -67,6 +82,8 @@ mod tests {
         assert_eq!([1, 12_345_678, 1_550_000_000].map(bytes), ["1 kB", "12 MB", "1.6 GB"]);
         let limits = Budget { seconds: Some(120.0), generations: Some(7), games: None };
         assert_eq!(budget(&limits), "2 min 0 s or 7 generations");
+        let paths = ["runs/one", "runs/my run", "-x", "it's"];
+        assert_eq!(paths.map(|path| typed(Path::new(path))), ["runs/one", "'runs/my run'", "./-x", "\"it's\""]);
         assert_eq!([0, 1, 4096].map(|games| counted(games, "game")), ["0 games", "1 game", "4,096 games"]);
         assert_eq!(elo([1.2, -3.0, f64::INFINITY]), "+1 [-3, +inf]");
     }

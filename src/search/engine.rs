@@ -64,19 +64,24 @@ impl<'e, E: Evaluator> Engine<'e, E> {
     /// [`Self::analyse`] within limits. Once stopped, or late, it answers with the deepest search it completed.
     pub fn analyse_within(&mut self, position: &Position, limits: &Limits<'_>) -> Analysis {
         let begin = Instant::now();
-        let after = |share: f64| Stop {
-            deadline: limits.time.and_then(|time| begin.checked_add(time.mul_f64(share))),
-            max_nodes: limits.nodes.map_or(u64::MAX, |nodes| (nodes as f64 * share) as u64),
-            ..Stop::new(limits.stop)
-        };
-        if position.empties() <= self.strength.exact_empties
-            && let Some(solved) = self.solver.solve_line_with(*position, after(SOLVE_SHARE))
-        {
-            return solved;
+        let (mut left, mut visited) = (*limits, 0);
+        if position.empties() <= self.strength.exact_empties {
+            match self.solver.solve_line_with(*position, Stop::after(SOLVE_SHARE, limits)) {
+                Ok(solved) => return solved,
+                Err(nodes) => visited = nodes,
+            }
+            left.time = limits.time.map(|time| time.saturating_sub(begin.elapsed()));
+            left.nodes = limits.nodes.map(|nodes| nodes.saturating_sub(visited));
         }
+        let (stop, last_start) = (Stop::after(1.0, &left), Stop::after(LAST_ITERATION_START, &left));
+        let found = self.searcher.search_with(position, self.depth(limits), stop, last_start);
+        Analysis { nodes: visited + found.nodes, ..found }
+    }
+
+    /// How deep to search at most.
+    fn depth(&self, limits: &Limits<'_>) -> u32 {
         let own = if limits.is_open() { Strength::MAX_DEPTH } else { self.strength.depth };
-        let depth = limits.depth.unwrap_or(own);
-        self.searcher.search_with(position, depth, after(1.0), after(LAST_ITERATION_START))
+        limits.depth.unwrap_or(own)
     }
 
     /// What it thinks of a legal move, for the player who makes it; the depth counts the move itself.
@@ -84,7 +89,7 @@ impl<'e, E: Evaluator> Engine<'e, E> {
     /// # Panics
     /// If the move is illegal.
     pub fn analyse_move(&mut self, position: &Position, to: Square, limits: &Limits<'_>) -> Analysis {
-        let depth = limits.depth.unwrap_or(self.strength.depth).saturating_sub(1);
+        let depth = self.depth(limits).saturating_sub(1);
         self.analyse_within(&position.play(to), &Limits { depth: Some(depth), ..*limits }).before(Some(to))
     }
 }

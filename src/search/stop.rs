@@ -11,10 +11,10 @@ pub(super) static NEVER: AtomicBool = AtomicBool::new(false);
 pub struct Limits<'a> {
     /// Depth in plies, in place of the engine's own. With `None` and a limit of time or nodes, as deep as that allows.
     pub depth: Option<u32>,
-    /// Time for the answer. Four plies are always searched, however short it is.
+    /// Time for the answer. However short it is, four plies are searched, or three where the number of empty squares is odd.
     pub time: Option<Duration>,
-    /// About how many positions to visit for the answer; four plies are always searched. What an engine of one thread answers then
-    /// depends on nothing else. Further threads do not count.
+    /// About how many positions to visit for the answer; no fewer than with a short time. What an engine of one thread answers then
+    /// depends on nothing else. Several threads may visit more.
     pub nodes: Option<u64>,
     /// Whoever sets this wants an answer at once.
     pub stop: &'a AtomicBool,
@@ -46,6 +46,15 @@ impl<'a> Stop<'a> {
     /// Given up when a flag is set.
     pub fn new(flag: &'a AtomicBool) -> Self {
         Self { flag, deadline: None, max_nodes: u64::MAX, outer: None }
+    }
+
+    /// Given up when a share of what the limits allow, from now on, is used up.
+    pub fn after(share: f64, limits: &Limits<'a>) -> Self {
+        Self {
+            deadline: limits.time.and_then(|time| Instant::now().checked_add(time.mul_f64(share))),
+            max_nodes: limits.nodes.map_or(u64::MAX, |nodes| (nodes as f64 * share) as u64),
+            ..Self::new(limits.stop)
+        }
     }
 
     /// Whether a search that visited so many positions is to be given up, or one it is a part of.

@@ -9,7 +9,7 @@ pub struct Strength {
     /// Plies to look ahead.
     pub depth: u32,
 
-    /// How sure selective cuts (multi-ProbCut) have to be.
+    /// The margin of multi-ProbCut.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub selectivity: Deviations,
 
@@ -17,7 +17,7 @@ pub struct Strength {
     pub exact_empties: u32,
 }
 
-/// How many standard deviations sure a selective cut has to be; none is a full-width search.
+/// The margin of ProbCut in standard deviations; `None` is a full-width search.
 pub type Deviations = Option<f32>;
 
 impl Strength {

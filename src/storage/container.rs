@@ -114,8 +114,8 @@ impl Container {
         if bytes[20..HEADER] == Sha256::digest(&payload)[..] { Ok(payload) } else { Err(FormatError::Checksum) }
     }
 
-    /// [`Self::payload`] without a look at the checksum, which takes half as long as all the rest: for bytes that a test has looked
-    /// at.
+    /// [`Self::payload`] without a look at the checksum, which takes half as long as all the rest: for bytes within the program, whose
+    /// checksum a test looks at.
     ///
     /// # Errors
     /// The first thing that is wrong otherwise.

@@ -19,7 +19,7 @@ pub trait Disk: Sync {
     }
 
     /// Puts bytes at offset `at` of a file, and answers with its length then. The file is made where there is none; what it held
-    /// from `at` on is cut off; one that is shorter, because somebody cut or removed it, just grows by the bytes.
+    /// from `at` on is cut off. Where the file is shorter, because somebody cut or removed it, the bytes go to its end.
     ///
     /// # Errors
     /// The file system's. The file may then hold a part of the bytes.

@@ -23,7 +23,7 @@ pub struct Options {
 }
 
 impl Default for Options {
-    /// Everything that helps, and a table of 2^20 entries (16 MB).
+    /// Everything that helps, and a table of 2^20 entries (32 MB).
     fn default() -> Self {
         Self { log2_table: Some(20), ordering: Ordering::BEST, deepening: true, ..Self::PLAIN }
     }

@@ -13,8 +13,8 @@ use super::keys::{Key, Kind};
 const WIDTH: usize = 118;
 
 impl TrainConfig {
-    /// The configuration as TOML with comments: what each key means, which values it takes, and in comments those that are left
-    /// out. A second phase and further ones have none.
+    /// The configuration as TOML with comments: what each key means, which values it takes, and in comments those keys and
+    /// tables that are left out. A second phase and further ones have none.
     pub fn to_commented_toml(&self) -> String {
         let table: Table = self.to_toml().parse().expect("a configuration is TOML");
         let mut text = String::new();
@@ -33,10 +33,7 @@ fn write_table(text: &mut String, table: &Table, path: &str, header: &str, with_
         match value {
             Some(value) => writeln!(text, "{} = {value}", key.name()),
             None if !with_comments => Ok(()),
-            None if key.default.is_some_and(is_toml) => {
-                writeln!(text, "# {} = {}", key.name(), key.default.unwrap_or_default())
-            }
-            None => Ok(()),
+            None => writeln!(text, "# {} = {}", key.name(), key.default.filter(|text| is_toml(text)).unwrap_or("...")),
         }
         .expect("strings take all text");
     }
@@ -54,6 +51,11 @@ fn write_table(text: &mut String, table: &Table, path: &str, header: &str, with_
                     writeln!(text, "[[{inner}]]").expect("strings take all text");
                     write_table(text, table, key.path, &inner, with_comments && number == 0);
                 }
+            }
+            None if with_comments && matches!(key.kind, Kind::Table) => {
+                begin(text, key, true);
+                writeln!(text, "# [{inner}]").expect("strings take all text");
+                write_table(text, &Table::new(), key.path, &inner, true);
             }
             _ => {}
         }
@@ -131,6 +133,13 @@ mod tests {
             let text = config.to_commented_toml();
             assert_eq!(TrainConfig::from_layers(&[text.parse().unwrap()]).unwrap(), config, "{text}");
             assert!(text.contains("# keep-games = true\n") && text.contains("# overlap = 0\n"), "{text}");
+            // Every key is there, with a value or in a comment.
+            let stands = |key: &Key| match key.kind {
+                Kind::Table | Kind::TableOrFalse => text.contains(&format!("[{}]\n", key.path)),
+                Kind::Tables => text.contains(&format!("[[{}]]\n", key.path)),
+                _ => text.contains(&format!("\n{} = ", key.name())) || text.contains(&format!("# {} = ", key.name())),
+            };
+            KEYS.iter().for_each(|key| assert!(key.path == "patterns" || stands(key), "{}: {text}", key.path));
             assert!(text.lines().all(|line| line.len() <= 120), "{text}");
         }
         let none = TrainConfig { fit: None, ..presets().next().unwrap() };

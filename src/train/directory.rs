@@ -9,20 +9,40 @@ use std::path::{Path, PathBuf};
 use std::time::Duration;
 
 use super::error::TrainError;
-use crate::games::{games_file, games_folder, generations_of_run};
-use crate::storage::{FileError, is_temporary, read_bounded};
+use crate::games::{games_file, games_folder, generations_of_run, has_games_name};
+use crate::storage::{FileError, folder_of, is_temporary, read_bounded};
 
 /// The marker: what makes a directory a run directory.
 pub(super) const MARKER: &str = "flipside-run.json";
 pub(crate) const LOCK: &str = "lock";
 pub(super) const CONFIG: &str = "config.toml";
-pub(crate) const METRICS: &str = "metrics.jsonl";
+pub(super) const METRICS: &str = "metrics.jsonl";
 pub(crate) const BEST: &str = "best.fsw";
 pub(super) const LAST: &str = "last.fsw";
 pub(super) const CHECKPOINT: &str = "checkpoint";
 pub(super) const PREVIOUS_CHECKPOINT: &str = "checkpoint.previous";
 /// What a fit needs to go on after a stop.
 pub(super) const FIT: &str = "fit.part";
+/// See [`Workers`](super::Workers).
+pub(super) const WORKERS: &str = "workers.json";
+
+/// The run that a file belongs to, if there is or could be one of a run's own files by this path. What else lies in its directory is
+/// the user's.
+pub fn run_of_file(path: &Path) -> Option<PathBuf> {
+    const NAMES: [&str; 10] =
+        [MARKER, LOCK, CONFIG, METRICS, BEST, LAST, CHECKPOINT, PREVIOUS_CHECKPOINT, FIT, WORKERS];
+    let path = match path.canonicalize() {
+        Ok(path) => path,
+        Err(_) => folder_of(path).canonicalize().ok()?.join(path.file_name()?),
+    };
+    let folder = path.parent()?;
+    let run = if NAMES.iter().any(|name| path.ends_with(name)) {
+        Some(folder)
+    } else {
+        folder.parent().filter(|run| has_games_name(&path) && folder == games_folder(run))
+    };
+    run.filter(|run| run.join(MARKER).exists()).map(Path::to_owned)
+}
 
 /// How often a lock is tried.
 const ATTEMPTS: u32 = 5;
@@ -106,6 +126,15 @@ impl RunDirectory {
     pub fn read(&self, name: &str, what: &'static str, limit: u64) -> Result<Option<Vec<u8>>, TrainError> {
         read_if_there(&self.file(name), what, limit)
     }
+}
+
+/// Limit in bytes of `metrics.jsonl`.
+const METRICS_LIMIT: u64 = 1 << 30;
+
+/// The bytes of `metrics.jsonl`; none where there is no such file yet.
+pub(crate) fn metrics(directory: &Path) -> Result<Vec<u8>, TrainError> {
+    let bytes = read_if_there(&directory.join(METRICS), "file of events", METRICS_LIMIT)?;
+    Ok(bytes.unwrap_or_default())
 }
 
 /// See [`RunDirectory::read`], which needs no lock for it.

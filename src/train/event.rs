@@ -213,6 +213,12 @@ pub enum TrainEvent {
     },
 }
 
+/// The events in the bytes of a `metrics.jsonl`. Lines that are none are passed over: one that is being written, or that another
+/// version of the program wrote.
+pub(crate) fn events(bytes: &[u8]) -> impl Iterator<Item = TrainEvent> {
+    bytes.split(|&byte| byte == b'\n').filter_map(|line| serde_json::from_slice(line).ok())
+}
+
 impl TrainEvent {
     /// Whether the event is of the moment, and is not kept in `metrics.jsonl`.
     pub fn is_only_shown(&self) -> bool {

@@ -8,7 +8,7 @@ use std::time::Duration;
 
 use super::directory::{METRICS, RunDirectory};
 use super::error::TrainError;
-use super::event::TrainEvent;
+use super::event::{TrainEvent, events};
 use super::request::Budget;
 use crate::learn::Diverged;
 use crate::selfplay::Stopped;
@@ -170,13 +170,11 @@ impl<'r> Keeper<'r> {
 }
 
 impl Metrics {
-    /// What the bytes of `metrics.jsonl` hold. A last line that was cut off does not count, and is overwritten by the next event;
-    /// lines that are no events are left alone.
+    /// What the bytes of `metrics.jsonl` hold. A last line that was cut off does not count, and is overwritten by the next event.
     pub fn of(bytes: &[u8]) -> Self {
         let whole = bytes.iter().rposition(|&byte| byte == b'\n').map_or(0, |at| at + 1);
         let mut metrics = Self { length: whole as u64, ..Self::default() };
-        for line in bytes[..whole].split(|&byte| byte == b'\n') {
-            let Ok(event) = serde_json::from_slice::<TrainEvent>(line) else { continue };
+        for event in events(&bytes[..whole]) {
             metrics.told.extend(event.key());
             metrics.elapsed = metrics.elapsed.max(event.elapsed().unwrap_or(0.0));
             match event {

@@ -51,8 +51,10 @@ mod workers;
 pub use config::{
     EventsConfig, GateConfig, PRESETS, Phase, RecordsConfig, TrainConfig, TuneConfig, check_self_play, origin,
 };
-pub(crate) use directory::{BEST, LOCK, METRICS};
+pub use directory::run_of_file;
+pub(crate) use directory::{BEST, LOCK, metrics};
 pub use error::TrainError;
+pub(crate) use event::events;
 pub use event::{GateMatch, TrainEvent};
 pub use identity::Difference;
 pub use invalid::ConfigError;

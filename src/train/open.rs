@@ -7,7 +7,7 @@ use std::time::Instant;
 use super::amend::{Configs, Marker};
 use super::checkpoint::{self, Resumed};
 use super::config::TrainConfig;
-use super::directory::{BEST, CHECKPOINT, CONFIG, LAST, MARKER, METRICS, RunDirectory, read_if_there};
+use super::directory::{BEST, CHECKPOINT, CONFIG, LAST, MARKER, RunDirectory, metrics, read_if_there};
 use super::error::TrainError;
 use super::event::TrainEvent;
 use super::identity::{Difference, Identity, hash_of};
@@ -25,8 +25,7 @@ use crate::pattern::Layout;
 use crate::storage::{MAX_TOML_BYTES, remove_temporaries};
 use crate::weights::{WeightFile, unix_seconds};
 
-/// Limits in bytes of metrics and of a weight file.
-const METRICS_LIMIT: u64 = 1 << 30;
+/// Limit in bytes of a weight file.
 const WEIGHTS_LIMIT: u64 = 1 << 30;
 
 /// What the directory held when it was opened.
@@ -58,8 +57,7 @@ pub(super) fn open<'r>(request: &TrainRequest<'r>, sink: Sink<'r>) -> Result<Run
         Some(resumed) if request.resume == Resume::Stored => amend(resumed, &config, &directory)?,
         _ => false,
     };
-    let metrics = directory.read(METRICS, "file of events", METRICS_LIMIT)?;
-    let metrics = Metrics::of(&metrics.unwrap_or_default());
+    let metrics = Metrics::of(&metrics(directory.path())?);
     let weights = |name| directory.read(name, "weight file", WEIGHTS_LIMIT);
     let kept = Kept { config: has_newest_config && !is_amended, last: weights(LAST)?, best: weights(BEST)? };
 

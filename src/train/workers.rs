@@ -4,11 +4,9 @@ use std::path::Path;
 
 use serde::{Deserialize, Serialize};
 
-use super::directory::MARKER;
+use super::directory::{MARKER, WORKERS};
 use crate::storage::{Disk, LocalDisk, read_bounded};
 use crate::weights::unix_seconds;
-
-const FILE: &str = "workers.json";
 
 /// A run's workers, as `workers.json` in its directory has them.
 #[derive(Clone, PartialEq, Debug, Serialize, Deserialize)]
@@ -48,7 +46,7 @@ impl WorkerStatus {
 impl Workers {
     /// The workers of the run in a directory. None where it has had none, or the file cannot be read: nothing depends on it.
     pub fn of_run(directory: &Path) -> Option<Self> {
-        let bytes = read_bounded(&directory.join(FILE), "list of workers", 1 << 24).ok()?;
+        let bytes = read_bounded(&directory.join(WORKERS), "list of workers", 1 << 24).ok()?;
         serde_json::from_slice(&bytes).ok()
     }
 
@@ -56,7 +54,7 @@ impl Workers {
     pub fn write_to_run(&self, directory: &Path) {
         if directory.join(MARKER).exists() {
             let text = serde_json::to_vec_pretty(self).expect("plain data");
-            let _ = LocalDisk.replace(&directory.join(FILE), &text);
+            let _ = LocalDisk.replace(&directory.join(WORKERS), &text);
         }
     }
 }

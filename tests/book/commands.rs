@@ -52,7 +52,10 @@ fn a_book_is_grown_shown_checked_and_exported() {
     stdout(&["book", "export", path, "--to", "edax", "-o", &edax], "");
     assert_eq!(value(&stdout(&["book", "import", &edax, "-o", &back], ""), "positions"), "300");
     let obf = stdout(&["book", "export", path, "--to", "obf", "-o", "-"], "");
-    assert_eq!(flipside::board::parse_scored_diagrams(&obf).unwrap().iter().filter(|d| d.score.is_some()).count(), 300);
+    assert_eq!(
+        flipside::record::lines::parse_positions(&obf).unwrap().iter().filter(|d| d.score.is_some()).count(),
+        300
+    );
     let merged = folder.path().join("merged.fsb").display().to_string();
     assert_eq!(value(&stdout(&["book", "merge", path, &back, "-o", &merged], ""), &merged), "300");
     assert!(refusal(&["book", "merge", path, &back, "-o", path], "", 2).contains("is the input"));
@@ -93,15 +96,9 @@ fn refused_lines(arguments: &[&str], input: &str) -> usize {
 
 #[test]
 fn games_are_added_once_and_searched() {
-    let (_folder, path) = place();
+    let (folder, path) = place();
     let path = path.to_str().unwrap();
     let game = "f5d6c3d3c4f4f6f3e6e7d7c5b6d8c6c7d2b5a5a6a7g5e3b4c8g6g4c2e8d1f7e2g3h4f1e1f2g1b1f8g8b3h3b2h5b7a3a4a1a2c1h2h1g2b8a8g7h8h7h6";
-    let game = if game.parse::<Transcript>().is_ok_and(|game| game.last().position.is_game_over()) {
-        game.to_owned()
-    } else {
-        use rand::SeedableRng;
-        Transcript::random(&mut rand_chacha::ChaCha8Rng::seed_from_u64(1)).to_string()
-    };
     let input = format!("{game}\n{game}\nf5d6c3\nrubbish\n");
     let arguments = ["book", "add", path, "-", "--depth", "1", "--exact", "8", "--min-empties", "50", "-q"];
     let added = stdout(&arguments, &input);
@@ -112,6 +109,12 @@ fn games_are_added_once_and_searched() {
     let shown = stdout(&["book", "show", path, "f5"], "");
     assert!(value(&shown, "games").starts_with("2\t") && shown.contains("leaf, 1 plies"), "{shown}");
     assert_eq!(value(&stdout(&["book", "check", path], ""), "inconsistent"), "0");
+    // Near the end positions are solved.
+    let whole = folder.path().join("whole.fsb");
+    let whole = whole.to_str().unwrap();
+    stdout(&["book", "add", whole, "-", "--depth", "1", "--exact", "8", "--min-empties", "4", "-q"], game);
+    let shown = stdout(&["book", "show", whole, &game[..2 * 53]], "");
+    assert!(value(&shown, "searched") == "solved" && shown.ends_with("\tsolved\n"), "{shown}");
 }
 
 #[test]

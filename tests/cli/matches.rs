@@ -37,6 +37,12 @@ fn bars_are_drawn_when_asked_for() {
 }
 
 #[test]
+fn games_are_kept_in_files_alone() {
+    let error = refusal(&["match", "mobility", "squares", "--pairs", "1", "--games", "-"], "", 2);
+    assert!(error.contains("`-` is not"), "{error}");
+}
+
+#[test]
 fn equal_players_come_out_equal() {
     let results = stdout(&["match", "squares", "squares", "--pairs", "5", "--depth", "1", "-q", "--seed", "3"], "");
     assert_eq!(value(&results, "wins"), value(&results, "losses"));

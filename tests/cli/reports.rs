@@ -1,6 +1,7 @@
 //! Looking at runs and weights: `runs`, `status`, `report`, `diff`, and results as JSON.
 
 use std::fs;
+use std::path::PathBuf;
 use std::process::Command;
 
 use serde_json::Value;
@@ -53,6 +54,40 @@ fn runs_are_listed_and_shown() {
     assert!(refusal(&["status", "runs/nowhere"], "", 1).contains("no run in runs/nowhere"));
 }
 
+#[test]
+fn a_runs_own_files_are_no_outputs() {
+    let lab = lab();
+    let contents = || -> Vec<(PathBuf, Vec<u8>)> {
+        let files = ["runs/one", "runs/one/games"]
+            .into_iter()
+            .flat_map(|folder| fs::read_dir(lab.path().join(folder)).unwrap());
+        files
+            .map(|file| file.unwrap().path())
+            .filter(|path| path.is_file())
+            .map(|path| (path.clone(), fs::read(path).unwrap()))
+            .collect()
+    };
+    let before = contents();
+    assert!(before.len() > 10);
+    let files = before.iter().map(|(path, _)| path.to_str().unwrap());
+    let missing =
+        ["runs/one/fit.part", "runs/one/games/00000099.fsg", "runs/latest/metrics.jsonl", "runs/one/../latest/lock"];
+    for output in files.chain(missing) {
+        for command in [&["fit", "runs/one"][..], &["report", "runs/one"], &["export", "default", "--to", "json"]] {
+            let mut called = program();
+            called.current_dir(lab.path()).args(command).args(["-o", output]);
+            let answer = called.output().unwrap();
+            let error = String::from_utf8(answer.stderr).unwrap();
+            assert!(answer.status.code() == Some(2) && error.contains("is a file of the run"), "{output}: {error}");
+        }
+    }
+    assert_eq!(contents(), before);
+    // What the user adds to the directory is the user's.
+    for _ in 0..2 {
+        in_lab(&lab, &["report", "runs/one", "-o", "runs/one/report.html"]);
+    }
+}
+
 /// The program that shows pages, if there is one.
 fn browser() -> Option<&'static str> {
     let works = |name: &&&str| Command::new(name).arg("--version").output().is_ok_and(|output| output.status.success());
@@ -102,6 +137,23 @@ fn a_report_is_one_page_with_all_in_it() {
     let (dom, talk) = (String::from_utf8_lossy(&output.stdout), String::from_utf8_lossy(&output.stderr));
     assert!(dom.contains("</html>") && dom.matches("<svg").count() >= 9, "{talk}");
     assert!(!talk.contains("CONSOLE"), "{talk}");
+}
+
+#[test]
+fn a_report_tells_what_its_commands_leave_out() {
+    let lab = lab();
+    let page = || {
+        in_lab(&lab, &["report", "runs/one", "-o", "report.html"]);
+        fs::read_to_string(lab.path().join("report.html")).unwrap()
+    };
+    assert!(!page().contains("used up after"));
+    in_lab(&lab, &["train", "--resume", "runs/one", "--generations", "1", "-q"]);
+    assert!(page().contains("used up after generation 6, and it was given more"));
+    // Names are typed as a shell wants them.
+    fs::rename(lab.path().join("runs/one"), lab.path().join("runs/my run")).unwrap();
+    in_lab(&lab, &["report", "runs/my run", "-o", "report.html"]);
+    let html = fs::read_to_string(lab.path().join("report.html")).unwrap();
+    assert!(html.contains("flipside config --run 'runs/my run' &gt; run.toml"), "{html}");
 }
 
 #[test]

@@ -81,7 +81,7 @@ fn the_broker_may_be_killed_frozen_and_emptied() {
     finish(folder, "run", Some(&broker.url()), &[]);
     assert_undisturbed(&run);
     // Told once each time, and not at every attempt.
-    let lost = said.matches("is lost").count();
+    let lost = said.matches("no connection to the broker").count();
     assert!((1..=6).contains(&lost), "{said}");
     assert!(worker.ends_with(0).contains("is finished"));
 }

@@ -31,6 +31,18 @@ fn what_has_to_be_mended_first_is_said_in_a_sentence() {
     let nobody = TcpListener::bind("127.0.0.1:0").unwrap().local_addr().unwrap();
     let said = refused(&[&format!("nats://{nobody}")], 1);
     assert!(said.contains("no broker answers at nats://127.0.0.1"), "{said}");
+    let said = refused(&["nats://user:secret@192.0.2.1"], 1);
+    assert!(said.contains("nats://192.0.2.1 is not on this machine") && !said.contains("secret"), "{said}");
+    let called = |arguments: &[&str]| {
+        let output = flipside(arguments).output().unwrap();
+        (output.status.code(), String::from_utf8(output.stderr).unwrap())
+    };
+    let (code, said) = called(&["train", "--run", "/nowhere/run", "--insecure"]);
+    assert!(code == Some(2) && said.contains("name it with --cluster"), "{said}");
+    for host in ["tls://head.example:4222", "head.example:4222", "", "ho st"] {
+        let (code, said) = called(&["cluster", "config", "/nowhere/broker", "--run", "run", "--host", host]);
+        assert!(code == Some(1) && said.contains(&format!("`{host}` is no host")), "{said}");
+    }
     let Some(folder) = folder() else { return };
     // A run that cannot begin leaves no trace.
     let said = train(folder.path(), "run", Some(&format!("nats://{nobody}")), &[]).ends_with(1);

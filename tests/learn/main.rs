@@ -6,7 +6,7 @@ use std::collections::HashMap;
 use std::sync::Arc;
 
 use flipside::board::{Position, Side, Symmetry, Transcript};
-use flipside::eval::{Evaluator, Model, PatternEvaluator, Score, StageMap};
+use flipside::eval::{Evaluator, HiddenLayer, Model, PatternEvaluator, Score, StageMap};
 use flipside::learn::{
     AdaGrad, Bound, Decayed, Fixed, Importance, Learner, Loss, Sample, SampleSet, StepRule, TemporalCoherence,
     lambda_returns,
@@ -98,6 +98,13 @@ fn weights_for_an_engine_are_learned_in_its_stages_and_units() {
     assert_eq!((kept.scale, &kept.weights[1]), (10, &vec![-50, 30, 60, 20]));
     // The model's own scale and stages say it all.
     assert_eq!((kept.set, kept.stages), (set.of_model(), stages));
+
+    // Beside a hidden layer there is no room for the largest numbers.
+    let text = text.replace("scale = 10\nrange = [-50, 60]", "scale = 5000\nrange = [-32768, 32767]");
+    let layout = Arc::new(Layout::new(&PatternSet::from_toml(&text).unwrap()).unwrap());
+    let learner = Learner::from_model(layout, &model, StepRule::Fixed(Fixed { rate: 1.0 })).unwrap();
+    assert_eq!(learner.model().weights[1], [-32768, 15000, 32767, 10000]);
+    assert_eq!(learner.with_hidden_layer().model().weights[1], [-32768, 15000, HiddenLayer::MAX_WEIGHT, 10000]);
 }
 
 /// What a learner should do, from the definitions: a weight is named by the smallest of the texts that its configuration gives

@@ -5,6 +5,7 @@ use std::io::{Read, Write};
 use super::linked::{Linked, linked};
 use super::{Entry, ExportError, Exported, Source, Stop, before_pass, level_of, level_of_all};
 use crate::board::{Position, Square};
+use crate::book::file::position_of;
 use crate::book::store::Book;
 use crate::eval::Score;
 
@@ -42,11 +43,9 @@ pub(super) fn read(
             let _link: [u8; 2] = source.must("a link")?;
         }
         let [score, to] = source.must::<2>("a leaf")?;
-        let [player, opponent] =
-            [&discs[..8], &discs[8..]].map(|half| u64::from_le_bytes(half.try_into().expect("eight bytes")));
         let to = (to < PASS).then(|| Square::new(to));
         let score = to.map(|_| i32::from(score as i8));
-        take(Entry { position: Position { player, opponent }, to, score, level })?;
+        take(Entry { position: position_of(&discs), to, score, level })?;
         read += 1;
     }
     if read != u64::from(announced) {

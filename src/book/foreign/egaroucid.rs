@@ -9,6 +9,7 @@ use std::io::{Read, Write};
 use super::{Entry, ExportError, Exported, Source, Stop, level_of, level_of_all};
 use crate::board::{Position, Square};
 use crate::book::derive::{Child, open_leaf};
+use crate::book::file::position_of;
 use crate::book::rebuild::with_children;
 use crate::book::record::Link;
 use crate::book::store::Book;
@@ -34,8 +35,7 @@ pub(super) fn read(
     let announced = i32::from_le_bytes(source.must("the number of positions")?);
     let mut read = 0i64;
     while let Some(bytes) = source.next::<25>("a position")? {
-        let [player, opponent] =
-            [0, 8].map(|at| u64::from_le_bytes(bytes[at..at + 8].try_into().expect("eight bytes")));
+        let position = position_of(bytes.first_chunk().expect("a position is longer"));
         let [value, level] = [16, 17].map(|at| bytes[at] as i8);
         let [leaf, _, leaf_level] = [22, 23, 24].map(|at| bytes[at] as i8);
         let to = (bytes[23] < 64).then(|| Square::new(bytes[23]));
@@ -47,7 +47,7 @@ pub(super) fn read(
             _ => (None, value, level),
         };
         let level = level.clamp(0, 60) as u8;
-        take(Entry { position: Position { player, opponent }, to, score: Some(score.into()), level })?;
+        take(Entry { position, to, score: Some(score.into()), level })?;
         read += 1;
     }
     if read != i64::from(announced) {

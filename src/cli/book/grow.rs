@@ -16,6 +16,7 @@ use crate::cli::evaluator::with_evaluator;
 use crate::cli::meter::Meter;
 use crate::cli::session::Session;
 use crate::cli::signals::stop_on_signals;
+use crate::report::text::or_dash;
 
 /// Let a book grow: add what good play comes to first, and search it on all threads
 ///
@@ -125,8 +126,8 @@ impl GrowthMeter {
             let Growth { positions, searched, start, next } = growth;
             let rate = *searched as f64 / seconds.max(0.001);
             let new = positions.saturating_sub(self.before);
-            let value = start.value.map_or("-".to_owned(), |value| value.to_string());
-            let next = next.map_or("-".to_owned(), |next| format!("{next:.1}"));
+            let value = or_dash(start.value);
+            let next = or_dash(next.map(|next| format!("{next:.1}")));
             format!("{positions} positions (+{new})  {rate:.1} searches/s  start {value}  next at {next} deviations")
         });
     }
@@ -134,7 +135,7 @@ impl GrowthMeter {
 
 fn write_growth(growth: &Growth, out: &mut dyn Write) -> Result<(), CliError> {
     writeln!(out, "positions\t{}\nsearched\t{}", growth.positions, growth.searched)?;
-    let value = growth.start.value.map_or("-".to_owned(), |value| value.to_string());
-    let error = growth.start.error.discs().map_or("-".to_owned(), |error| format!("{error:.2}"));
+    let value = or_dash(growth.start.value);
+    let error = or_dash(growth.start.error.discs().map(|error| format!("{error:.2}")));
     Ok(writeln!(out, "value\t{value}\nerror\t{error}")?)
 }

@@ -10,6 +10,7 @@ use crate::board::Diagram;
 use crate::book::{BookMove, Deviation, Games, Leaf, Record};
 use crate::cli::error::{CliError, Context};
 use crate::cli::session::Session;
+use crate::report::text::or_dash;
 use crate::storage::hex;
 
 /// Show what a book knows of a position: its moves, best first, with values, errors and games
@@ -17,7 +18,7 @@ use crate::storage::hex;
 /// A line each for the position (its value, the error, games with the mean and the standard deviation of their results, and those that
 /// were won, drawn and lost) and for its moves, separated by tabs. Values are in
 /// discs for the player to move, errors are standard deviations; `-` is what is not known. `leaf` is the best move that leads nowhere
-/// in the book, with the plies it was searched.
+/// in the book, with the plies it was searched, or `solved` where its value is exact.
 #[derive(Args, Debug)]
 #[command(after_help = "Example:\n  flipside book show book.fsb f5d6c3")]
 pub struct ShowArguments {
@@ -64,7 +65,7 @@ impl ShowArguments {
 }
 
 fn write_position(record: &Record, weights: &[[u8; 32]], out: &mut dyn Write) -> Result<(), CliError> {
-    let value = record.derived.value.map_or("-".to_owned(), |value| value.to_string());
+    let value = or_dash(record.derived.value);
     writeln!(out, "value\t{value}\nerror\t{}", error(record.derived.error))?;
     writeln!(out, "games\t{}", games(&record.games))?;
     let leaf = match record.leaf {
@@ -75,22 +76,27 @@ fn write_position(record: &Record, weights: &[[u8; 32]], out: &mut dyn Write) ->
     };
     let name = usize::from(record.weights).checked_sub(1).and_then(|index| weights.get(index));
     let name = name.filter(|name| name.iter().any(|&byte| byte != 0));
-    let name = name.map_or("-".to_owned(), |name| hex(&name[..6]));
+    let name = or_dash(name.map(|name| hex(&name[..6])));
     Ok(writeln!(out, "searched\t{leaf}\nweights\t{name}")?)
 }
 
 fn write_move(known: &BookMove, out: &mut dyn Write) -> Result<(), CliError> {
-    let kind = known.depth.map_or(String::new(), |depth| format!("leaf, {depth} plies"));
+    let kind = match known.depth {
+        None => String::new(),
+        Some(_) if known.is_proved() => "solved".to_owned(),
+        Some(depth) => format!("leaf, {depth} plies"),
+    };
     let (to, value) = (known.to, known.value);
     Ok(writeln!(out, "{to}\t{value}\t{}\t{}\t{kind}", error(known.error), games(&known.games))?)
 }
 
 fn error(error: Deviation) -> String {
-    error.discs().map_or("-".to_owned(), |discs| format!("{discs:.2}"))
+    or_dash(error.discs().map(|discs| format!("{discs:.2}")))
 }
 
 fn games(games: &Games) -> String {
-    let known = games.mean().map(|(mean, deviation)| (format!("{mean:+.2}"), format!("{deviation:.2}")));
-    let (mean, deviation) = known.unwrap_or_else(|| ("-".to_owned(), "-".to_owned()));
+    let (mean, deviation) = games.mean().unzip();
+    let mean = or_dash(mean.map(|mean| format!("{mean:+.2}")));
+    let deviation = or_dash(deviation.map(|deviation| format!("{deviation:.2}")));
     format!("{}\t{mean}\t{deviation}\t{}\t{}\t{}", games.count(), games.wins, games.draws, games.losses)
 }

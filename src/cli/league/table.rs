@@ -8,7 +8,7 @@ use super::super::escape::on_one_line;
 use super::{Recorder, Score};
 use crate::arena::{Estimate, PairPoints, Ratings};
 use crate::record::log::Settings;
-use crate::report::text::elo;
+use crate::report::text::{elo, or_dash};
 
 /// The results of one league.
 #[derive(Serialize)]
@@ -118,7 +118,7 @@ impl Table {
                 format!("{value:+.1}\t{low:+.1}\t{high:+.1}")
             });
             let score = percent(share(*wins, *draws, *losses));
-            let discs = discs.map_or("-".to_owned(), |discs| format!("{discs:+.2}"));
+            let discs = or_dash(discs.map(|discs| format!("{discs:+.2}")));
             let name = self.name(i);
             writeln!(out, "{}\t{name}\t{elo}\t{score}\t{wins}\t{draws}\t{losses}\t{discs}\t{forfeits}", rank + 1)?;
         }
@@ -197,5 +197,5 @@ fn share(wins: u64, draws: u64, losses: u64) -> Option<f64> {
 }
 
 fn percent(share: Option<f64>) -> String {
-    share.map_or("-".to_owned(), |share| format!("{:.1}%", 100.0 * share))
+    or_dash(share.map(|share| format!("{:.1}%", 100.0 * share)))
 }

@@ -72,6 +72,7 @@ impl FromStr for OwnPlayer {
             choice: ChoiceName::Best,
             within: 1.0,
         };
+        let mut names = Vec::new();
         for option in options.split_terminator(',') {
             let unknown = || {
                 let known =
@@ -79,6 +80,10 @@ impl FromStr for OwnPlayer {
                 format!("`{option}` is none of {known}")
             };
             let (name, value) = option.split_once('=').ok_or_else(unknown)?;
+            if names.contains(&name) {
+                return Err(format!("`{name}` is given twice"));
+            }
+            names.push(name);
             let number = |min: u32, max: u32| {
                 let number = value.parse().ok().filter(|number| (min..=max).contains(number));
                 number.ok_or_else(|| format!("`{option}`: expected a number from {min} to {max}"))
@@ -164,6 +169,7 @@ mod tests {
         let refused = |text: &str| text.parse::<PlayerChoice>().unwrap_err();
         assert!(refused("squares:depht=9").contains("`depht=9` is none of"));
         assert!(refused("squares:depth=9,exact").contains("`exact` is none of"));
+        assert!(refused("squares:depth=2,exact=4,depth=3").contains("`depth` is given twice"));
         assert!(refused("squares:depth=61").contains("1 to 60"));
         assert!(refused("squares:selectivity=-1").contains("off"));
         let name_at = |text: &str| text.parse::<PlayerChoice>().unwrap().name_at(7);

@@ -22,7 +22,7 @@ pub trait Step<const NUMBERS: usize>: Copy + Sync {
     #[must_use]
     fn prepared(self, features: usize, scale: f32) -> Self;
 
-    /// The history of a weight that comes learned from elsewhere: its steps are a tenth of a new weight's.
+    /// The history of a weight that comes learned from elsewhere: where a rule's steps depend on it, they are a tenth of a new weight's.
     fn learned(self) -> [f32; NUMBERS];
 
     /// Whether its parameters make sense: the key that does not, its value, and what it should be.
@@ -41,7 +41,7 @@ fn check_rate(rate: f32) -> Result<(), (&'static str, f32, &'static str)> {
 macro_rules! step_rules {
     ($($rule:ident)*) => {
         /// The rules by their names in configurations. `rate` is a share of the error: 1 would remove a sample's whole error at once,
-        /// were all its weights to move alike.
+        /// were all its weights to move alike. That of [`AdaGrad`] is in discs.
         #[derive(Clone, Copy, PartialEq, Debug, Serialize, Deserialize)]
         #[serde(tag = "rule", rename_all = "kebab-case")]
         pub enum StepRule {

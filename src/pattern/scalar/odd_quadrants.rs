@@ -1,6 +1,7 @@
 //! Parity by regions.
 
 use super::{Feature, Seen};
+use crate::board::QUADRANTS;
 
 /// Quarters of the board with an odd number of empty squares.
 pub(super) struct OddQuadrants;
@@ -17,6 +18,3 @@ impl Feature for OddQuadrants {
         QUADRANTS.iter().filter(odd).count()
     }
 }
-
-/// The quarters of the board.
-const QUADRANTS: [u64; 4] = [0x0f0f_0f0f, 0xf0f0_f0f0, 0x0f0f_0f0f << 32, 0xf0f0_f0f0 << 32];

@@ -103,7 +103,7 @@ impl<'e, E: Evaluator> EndgameSolver<'e, E> {
         Ok(self)
     }
 
-    /// Forgets everything found so far, in constant time.
+    /// Forgets everything found so far.
     pub fn new_game(&mut self) {
         self.table.forget();
         for tables in &mut self.own_tables {
@@ -116,13 +116,14 @@ impl<'e, E: Evaluator> EndgameSolver<'e, E> {
     /// alpha an upper bound, at or above beta a lower bound. The principal variation is the best move alone.
     ///
     /// # Panics
-    /// If the window is empty.
+    /// If the window is empty, or reaches beyond these ends.
     pub fn solve(&mut self, position: Position, alpha: i32, beta: i32) -> Analysis {
         self.solve_until(position, alpha, beta, &NEVER).expect("nothing stops this search")
     }
 
     /// [`Self::solve`], given up with `None` soon after `stop` is set.
     pub fn solve_until(&mut self, position: Position, alpha: i32, beta: i32, stop: &AtomicBool) -> Option<Analysis> {
+        assert!(-64 <= alpha && alpha < beta && beta <= 64, "no window: ({alpha}, {beta})");
         self.search(Stop::new(stop), |search| search.solve(position, alpha, beta))
     }
 
@@ -134,14 +135,15 @@ impl<'e, E: Evaluator> EndgameSolver<'e, E> {
     /// [`Self::solve_line`], given up with `None` soon after `stop` is set. The line may end early where the value was known
     /// by then.
     pub fn solve_line_until(&mut self, position: Position, stop: &AtomicBool) -> Option<Analysis> {
-        self.solve_line_with(position, Stop::new(stop))
+        self.solve_line_with(position, Stop::new(stop)).ok()
     }
 
-    pub(super) fn solve_line_with(&mut self, position: Position, stop: Stop<'_>) -> Option<Analysis> {
+    /// [`Self::solve_line_until`]; where it is given up, the number of positions visited by then.
+    pub(super) fn solve_line_with(&mut self, position: Position, stop: Stop<'_>) -> Result<Analysis, u64> {
         self.search(stop, |search| {
-            let mut analysis = search.solve(position, -64, 64)?;
+            let mut analysis = search.solve(position, -64, 64).ok_or_else(|| search.nodes())?;
             search.play_out(position, &mut analysis);
-            Some(analysis)
+            Ok(analysis)
         })
     }
 

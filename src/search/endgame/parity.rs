@@ -1,10 +1,7 @@
 //! Quadrant parity: a player who moves into a region with an odd number of empty squares tends to get its last move, so
 //! such moves are tried first. Quadrants stand in for regions.
 
-use crate::board::{Bitboard, Square};
-
-const QUADRANT: u64 = 0x0f0f_0f0f;
-const QUADRANTS: [u64; 4] = [QUADRANT, QUADRANT << 4, QUADRANT << 32, QUADRANT << 36];
+use crate::board::{Bitboard, QUADRANTS, Square};
 
 static QUADRANT_OF: [u64; 64] = {
     let mut table = [0; 64];

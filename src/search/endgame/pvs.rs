@@ -142,7 +142,7 @@ impl<E: Evaluator> Search<'_, E> {
     }
 }
 
-/// The part of a window that lies within `bounds`, or what there is next to it.
+/// A window cut to `bounds`, but at least two wide.
 fn window(low: i32, high: i32, (alpha, beta): (i32, i32)) -> (i32, i32) {
     let low = low.clamp(alpha, beta - 2);
     (low, high.clamp(low + 2, beta))
