@@ -1,8 +1,12 @@
-//! Notes the git commit the program is built from, for the provenance of weight files, and the processors it is built for. Builds as
-//! well without git.
+//! Notes the git commit the program is built from (with `-dirty` behind it where the sources differ from it), for the provenance of
+//! weight files, and the processors it is built for. Builds as well without git.
 
 use std::path::Path;
 use std::process::Command;
+
+/// What the program is made of.
+const SOURCES: &[&str] =
+    &[".cargo", "build.rs", "Cargo.lock", "Cargo.toml", "data", "rust-toolchain.toml", "src", "weights"];
 
 fn main() {
     println!("cargo::rerun-if-changed=build.rs");
@@ -43,5 +47,8 @@ fn commit() -> Option<String> {
     top.filter(|top| Path::new(top) == Path::new(&package))?;
     let log = git(&["rev-parse", "--git-path", "logs/HEAD"])?;
     println!("cargo::rerun-if-changed={log}");
-    git(&["rev-parse", "--short=12", "HEAD"])
+    SOURCES.iter().for_each(|source| println!("cargo::rerun-if-changed={source}"));
+    let commit = git(&["rev-parse", "--short=12", "HEAD"])?;
+    let changes = git(&[&["--no-optional-locks", "status", "--porcelain", "--"], SOURCES].concat())?;
+    Some(if changes.is_empty() { commit } else { commit + "-dirty" })
 }

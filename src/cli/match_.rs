@@ -128,6 +128,7 @@ impl MatchOptions {
         let [first, second] =
             [&players[0], &players[1]].map(|player| player.load(self.strength.strength(), limits, &mut shelf));
         let (first, second) = (first?, second?);
+        shelf.check_book()?;
         if self.learn && !shelf.has_books() {
             return Err(CliError::Usage("--learn is for players with a book, and there is none".into()));
         }

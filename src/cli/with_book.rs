@@ -29,8 +29,9 @@ pub enum ChoiceName {
 }
 
 impl ChoiceName {
-    /// The choice among moves within a number of discs of the best.
-    pub fn within(self, within: f32) -> Choice {
+    /// The choice among moves within a number of discs of the best, by default one.
+    pub fn within(self, within: Option<f32>) -> Choice {
+        let within = within.unwrap_or(1.0);
         match self {
             Self::Best => Choice::Best,
             Self::Varied => Choice::Varied { within },
@@ -51,9 +52,9 @@ pub struct WithBookArguments {
     #[arg(long, value_enum, value_name = "CHOICE", default_value = "best", requires = "book")]
     book_choice: ChoiceName,
 
-    /// Discs that a move may be worth less than the best, where the choice is not `best`
-    #[arg(long, value_name = "DISCS", default_value_t = 1.0, requires = "book", value_parser = super::book::parse_discs)]
-    book_within: f32,
+    /// Discs that a move may be worth less than the best, where the choice is not `best` [default: 1]
+    #[arg(long, value_name = "DISCS", requires = "book", value_parser = super::book::parse_discs)]
+    book_within: Option<f32>,
 
     /// Leave the book as it is
     #[arg(long, requires = "book")]
@@ -84,6 +85,11 @@ impl WithBookArguments {
         session: &Session,
     ) -> Result<Option<WithBook>, CliError> {
         let Some(path) = &self.book else { return Ok(None) };
+        if self.book_within.is_some() && self.book_choice == ChoiceName::Best {
+            return Err(CliError::Usage(
+                "--book-within needs --book-choice varied or --book-choice surprising beside it".into(),
+            ));
+        }
         let clock = SystemTime::now().duration_since(UNIX_EPOCH).map_or(0, |since| since.as_nanos() as u64);
         let choice = self.book_choice.within(self.book_within);
         let learner = (!self.no_learn).then_some((weights, strength));

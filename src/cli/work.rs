@@ -46,9 +46,9 @@ impl WorkArguments {
             wait: Duration::from_secs(self.wait.into()),
         };
         let session_of_news = *session;
-        match work(&request, &stop, move |news| session_of_news.say(news)).map_err(told)? {
+        match work(&request, &stop, move |news| session_of_news.log(news)).map_err(told)? {
             WorkOutcome::Finished => {
-                session.say(format_args!("the run `{}` is finished", request.run));
+                session.log(format_args!("the run `{}` is finished", request.run));
                 Ok(())
             }
             WorkOutcome::Stopped => Err(CliError::Stopped("stopped; what was at hand goes to other workers".into())),

@@ -199,6 +199,15 @@ fn a_match_by_books_can_learn() {
     assert_eq!(value(&report, "second"), "squares:book=none");
     let error = refusal(&["match", "squares", "mobility", "--learn", "--pairs", "1"], "", 2);
     assert!(error.contains("--learn is for players with a book"), "{error}");
+    let error = refusal(&["match", "squares:choice=varied", "mobility", "--pairs", "1"], "", 2);
+    assert!(error.contains("`squares:choice=varied`: `choice` needs a book"), "{error}");
+    for command in ["match", "league"] {
+        let error = refusal(&[command, &first, "mobility:book=none", "--book", path, "--pairs", "1"], "", 2);
+        assert!(error.contains("--book is for our own players without a `book=`"), "{error}");
+    }
+    let error = refusal(&["gtp", "--book", path, "--book-within", "2"], "", 2);
+    assert!(error.contains("--book-within needs --book-choice varied"), "{error}");
+    assert!(refusal(&["book", "grow", path, "--minutes", "0"], "", 2).contains("above 0"));
     assert!(refusal(&["match", "squares:book=/none.fsb", "mobility", "--pairs", "1"], "", 1).contains("/none.fsb"));
     let league = ["league", &first, "squares", "--depth", "1", "--pairs", "2", "-q"];
     assert!(stdout(&league, "").contains(&first));

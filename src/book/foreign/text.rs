@@ -35,15 +35,11 @@ fn shown(text: &str) -> String {
 
 fn parse(text: &str) -> Result<Entry, String> {
     const EXPECTED: &str = "expected board,level,move,score";
-    let mut fields = text.split(',').map(str::trim);
-    let board = fields.next().unwrap_or_default();
+    let fields: Vec<&str> = text.split(',').map(str::trim).collect();
+    let &[board, level, to, score] = &fields[..] else { return Err(EXPECTED.to_owned()) };
     // Some leave out who is to move, and it is X.
     let board = if board.contains(' ') { board.to_owned() } else { format!("{board} X") };
     let diagram: Diagram = board.parse().map_err(|error| format!("{error}"))?;
-    let (Some(level), Some(to), Some(score), None) = (fields.next(), fields.next(), fields.next(), fields.next())
-    else {
-        return Err(EXPECTED.to_owned());
-    };
     let level: i32 = level.parse().map_err(|_| format!("the level `{level}` is no number; {EXPECTED}"))?;
     let score: i32 = score.parse().map_err(|_| format!("the score `{score}` is no number; {EXPECTED}"))?;
     let to: Option<Square> = to.parse().ok();

@@ -51,8 +51,8 @@ pub struct GrowArguments {
 }
 
 fn parse_time(text: &str) -> Result<f64, String> {
-    let time = text.parse().ok().filter(|time| (0.0..=100_000.0).contains(time));
-    time.ok_or_else(|| format!("`{text}`: expected a number from 0 to 100000, such as 1.5"))
+    let time = text.parse().ok().filter(|&time| time > 0.0 && time <= 100_000.0);
+    time.ok_or_else(|| format!("`{text}`: expected a number above 0, up to 100000, such as 1.5"))
 }
 
 impl GrowArguments {

@@ -166,6 +166,7 @@ impl LeagueArguments {
             }
             roster.leagues.push((depth, numbers));
         }
+        shelf.check_book()?;
         Ok(roster)
     }
 }

@@ -21,6 +21,8 @@ pub struct Shelf {
     evaluators: Vec<(EvaluatorChoice, Arc<Loaded>)>,
     /// The book of players without one of their own.
     book: Option<PathBuf>,
+    /// Whether a player took it.
+    book_taken: bool,
     /// Whether books learn.
     learn: bool,
     session: Option<Session>,
@@ -39,6 +41,19 @@ impl Shelf {
     /// A shelf with a book for all of our own players that have none of their own.
     pub fn with_book(book: Option<&Path>, learn: bool, session: &Session) -> Self {
         Self { book: book.map(Path::to_owned), learn, session: Some(*session), ..Self::default() }
+    }
+
+    /// Sees that the book for all players is some player's.
+    ///
+    /// # Errors
+    /// No player takes it: each has one of its own, or none.
+    pub fn check_book(&self) -> Result<(), CliError> {
+        match &self.book {
+            Some(_) if !self.book_taken => {
+                Err(CliError::Usage("--book is for our own players without a `book=`, and there is none".into()))
+            }
+            _ => Ok(()),
+        }
     }
 
     /// Whether any player has a book.
@@ -60,12 +75,19 @@ impl Shelf {
         let path = match player.book.as_deref() {
             Some("none") => None,
             Some(path) => Some(PathBuf::from(path)),
-            None => self.book.clone(),
+            None => {
+                self.book_taken = true;
+                self.book.clone()
+            }
         };
-        let (Some(path), Some(session)) = (path, &self.session) else { return Ok(None) };
+        let (Some(path), Some(session)) = (path, &self.session) else {
+            let message =
+                |_| CliError::Usage(format!("`{}`: `choice` needs a book, and the player has none", player.typed));
+            return player.choice.map_or(Ok(None), |choice| Err(message(choice)));
+        };
         // One book under two names is one book.
         let mut path = path.canonicalize().unwrap_or(path);
-        let choice = player.choice.within(player.within);
+        let choice = player.choice.unwrap_or(Choice::Best);
         if self.books.iter().all(|(known, _)| *known != path) {
             let learner = self.learn.then_some((&player.evaluator, strength));
             let book = WithBook::open(&path, choice, 1, learner, session)?;

@@ -4,6 +4,7 @@ use std::fmt;
 use std::str::FromStr;
 use std::time::Duration;
 
+use crate::book::Choice;
 use crate::cli::book::parse_discs;
 use crate::cli::evaluator::EvaluatorChoice;
 use crate::cli::external::ExternalChoice;
@@ -23,7 +24,7 @@ pub enum PlayerChoice {
 /// Our own search as typed: an evaluation, and options that win over the command's own, like `default:depth=8,selectivity=1.5`.
 #[derive(Clone, PartialEq, Debug)]
 pub struct OwnPlayer {
-    typed: String,
+    pub(super) typed: String,
     /// Whether any options were typed.
     options: bool,
     pub(super) evaluator: EvaluatorChoice,
@@ -36,8 +37,8 @@ pub struct OwnPlayer {
     pub(super) nodes: Option<u64>,
     /// A book of its own; with `none` it plays without, even if the command names one.
     pub(super) book: Option<String>,
-    pub(super) choice: ChoiceName,
-    pub(super) within: f32,
+    /// Which of its book's moves it plays, instead of the best.
+    pub(super) choice: Option<Choice>,
 }
 
 impl FromStr for PlayerChoice {
@@ -69,9 +70,9 @@ impl FromStr for OwnPlayer {
             time: None,
             nodes: None,
             book: None,
-            choice: ChoiceName::Best,
-            within: 1.0,
+            choice: None,
         };
+        let (mut choice, mut within) = (None, None);
         let mut names = Vec::new();
         for option in options.split_terminator(',') {
             let unknown = || {
@@ -99,13 +100,19 @@ impl FromStr for OwnPlayer {
                 }
                 "book" => player.book = Some(value.to_owned()),
                 "choice" => {
-                    let choice = <ChoiceName as clap::ValueEnum>::from_str(value, true);
-                    player.choice = choice.map_err(|_| format!("`{option}`: expected best, varied or surprising"))?;
+                    let known = <ChoiceName as clap::ValueEnum>::from_str(value, true);
+                    choice = Some(known.map_err(|_| format!("`{option}`: expected best, varied or surprising"))?);
                 }
-                "within" => player.within = parse_discs(value)?,
+                "within" => within = Some(parse_discs(value)?),
                 _ => return Err(unknown()),
             }
         }
+        player.choice = match (choice, within) {
+            (None | Some(ChoiceName::Best), Some(_)) => {
+                return Err("`within` needs `choice=varied` or `choice=surprising` beside it".into());
+            }
+            (choice, within) => choice.map(|choice| choice.within(within)),
+        };
         Ok(player)
     }
 }
@@ -170,6 +177,11 @@ mod tests {
         assert!(refused("squares:depht=9").contains("`depht=9` is none of"));
         assert!(refused("squares:depth=9,exact").contains("`exact` is none of"));
         assert!(refused("squares:depth=2,exact=4,depth=3").contains("`depth` is given twice"));
+        assert_eq!(own("squares:choice=best").choice, Some(Choice::Best));
+        assert_eq!(own("squares:choice=varied").choice, Some(Choice::Varied { within: 1.0 }));
+        assert_eq!(own("squares:within=2.5,choice=surprising").choice, Some(Choice::Surprising { within: 2.5 }));
+        assert!(refused("squares:within=2").contains("needs `choice=varied`"));
+        assert!(refused("squares:within=2,choice=best").contains("needs `choice=varied`"));
         assert!(refused("squares:depth=61").contains("1 to 60"));
         assert!(refused("squares:selectivity=-1").contains("off"));
         let name_at = |text: &str| text.parse::<PlayerChoice>().unwrap().name_at(7);
