@@ -23,10 +23,10 @@ pub struct Rating {
 /// The ratings of all gates, from one fit over all their games: against `mobility`, and against the best weights before.
 pub fn ratings(events: &[TrainEvent]) -> Vec<Rating> {
     let (mut rated, mut results) = (Vec::new(), Vec::new());
-    let (mut best, mut hours) = (None, 0.0);
+    let (mut best, mut hours, mut has_learned) = (None, 0.0, false);
     for event in events {
         match event {
-            TrainEvent::Learned { elapsed, .. } => hours = elapsed / 3600.0,
+            TrainEvent::Learned { elapsed, .. } => (hours, has_learned) = (elapsed / 3600.0, true),
             TrainEvent::Fitted { seconds, .. } => hours += seconds / 3600.0,
             TrainEvent::Gate { generation, fitted, best: against_best, baseline, pairs, promoted, seconds } => {
                 hours += seconds / 3600.0;
@@ -38,7 +38,9 @@ pub fn ratings(events: &[TrainEvent]) -> Vec<Rating> {
                 if *promoted {
                     best = Some(player);
                 }
-                let (generation, fitted, promoted) = (generation + 1, *fitted, *promoted);
+                // The weights that a run begins with are measured before the first generation, and are told as the first's.
+                let played = if *generation > 0 || has_learned { generation + 1 } else { 0 };
+                let (generation, fitted, promoted) = (played, *fitted, *promoted);
                 rated.push(Rating { generation, hours, fitted, promoted, elo: [0.0; 3] });
             }
             _ => {}
@@ -109,6 +111,8 @@ mod tests {
         let both = ratings(&[first, gate(1, Some(result(140, 60)), result(160, 40))]);
         assert!(both[0].elo[0] < alone[0] && both[1].elo[0] > alone[0], "{both:?}");
         assert_eq!((both[1].generation, both[1].promoted), (2, true));
+        // Nothing was learned before the first.
+        assert_eq!(both[0].generation, 0);
     }
 
     #[test]

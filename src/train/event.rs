@@ -228,7 +228,6 @@ impl TrainEvent {
     /// What an event is known by that happens once in a run, or again when a killed run is resumed.
     pub(super) fn key(&self) -> Option<String> {
         match self {
-            Self::Amended { generation, changes } => Some(format!("amended {generation} {changes:?}")),
             Self::BadRecord { file, reason } => Some(format!("bad {file} {reason}")),
             Self::Records { file, .. } => Some(format!("records {file}")),
             Self::Learned { generation, .. } => Some(format!("learned {generation}")),

@@ -1,6 +1,6 @@
 //! The run's one hand for everything it writes and tells: what fails for a while is tried again for some minutes.
 
-use std::collections::HashSet;
+use std::collections::{HashMap, HashSet};
 use std::io;
 use std::path::{Path, PathBuf};
 use std::sync::atomic::{AtomicBool, Ordering::Relaxed};
@@ -70,6 +70,8 @@ pub(super) struct Metrics {
     length: u64,
     /// The keys of events that happen once in a run.
     told: HashSet<String>,
+    /// By generation, the changes of the configuration that were told last.
+    amended: HashMap<u32, Vec<String>>,
     /// The most seconds that an event tells of, over all sessions.
     pub elapsed: f64,
     /// The budget of the last session that told it.
@@ -102,7 +104,7 @@ impl<'r> Keeper<'r> {
     /// Tells the sink of an event, and adds it to the metrics unless they have it already: after a kill some things happen again.
     pub fn tell(&mut self, event: &TrainEvent) -> Result<(), Halt> {
         (self.sink)(event);
-        let is_new = event.key().is_none_or(|key| self.metrics.told.insert(key));
+        let is_new = self.metrics.is_new(event);
         if event.is_only_shown() || !is_new {
             return Ok(());
         }
@@ -175,7 +177,7 @@ impl Metrics {
         let whole = bytes.iter().rposition(|&byte| byte == b'\n').map_or(0, |at| at + 1);
         let mut metrics = Self { length: whole as u64, ..Self::default() };
         for event in events(&bytes[..whole]) {
-            metrics.told.extend(event.key());
+            metrics.is_new(&event);
             metrics.elapsed = metrics.elapsed.max(event.elapsed().unwrap_or(0.0));
             match event {
                 TrainEvent::Start { budget, .. } => metrics.budget = Some(budget).filter(|budget| !budget.is_none()),
@@ -184,5 +186,16 @@ impl Metrics {
             }
         }
         metrics
+    }
+
+    /// Whether the file does not have an event yet, which it has from now on.
+    fn is_new(&mut self, event: &TrainEvent) -> bool {
+        match event {
+            // A change that no generation has followed yet can be taken back.
+            TrainEvent::Amended { generation, changes } => {
+                self.amended.insert(*generation, changes.clone()).as_ref() != Some(changes)
+            }
+            _ => event.key().is_none_or(|key| self.told.insert(key)),
+        }
     }
 }

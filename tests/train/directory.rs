@@ -348,6 +348,18 @@ fn changes_hold_from_the_next_generation_on_and_are_told() {
 }
 
 #[test]
+fn of_changes_at_one_generation_the_last_is_told_last() {
+    let directory = learned(&tiny(), 2);
+    for pairs in [7, 9, 7] {
+        amended(directory.path(), |config| config.gate.pairs = pairs, generations(0), None).unwrap();
+    }
+    let metrics = fs::read_to_string(directory.path().join("metrics.jsonl")).unwrap();
+    let amendments: Vec<_> = metrics.lines().filter(|line| line.contains(r#""event":"amended""#)).collect();
+    assert_eq!(amendments.len(), 3, "{metrics}");
+    assert!(amendments[2].contains("was 3 and is 7"), "{metrics}");
+}
+
+#[test]
 fn generations_that_are_learned_again_are_told() {
     let config = TrainConfig { gate: GateConfig { every: 0, ..tiny().gate }, ..tiny() };
     let (directory, stop) = (tempfile::tempdir().unwrap(), AtomicBool::new(false));
