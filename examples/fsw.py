@@ -9,7 +9,7 @@ side, one number a line. In a program of your own:
     weights = fsw.load("weights.fsw")
     values = weights.evaluate(boards)        # boards: n x 64 of +1 (player to move), -1 (opponent), 0 (empty)
 
-The format is described in docs/FILES.md, all five versions of it are read.
+The format is described in docs/FILES.md, all six versions of it are read.
 """
 
 import hashlib
@@ -224,13 +224,15 @@ def load(path):
     with open(path, "rb") as file:
         data = file.read()
     version, length = struct.unpack("<IQ", data[8:20]) if len(data) >= 52 else (0, 0)
-    if data[:8] != MAGIC or version not in (1, 2, 3, 4, 5) or length > 1 << 28:
+    if data[:8] != MAGIC or version not in (1, 2, 3, 4, 5, 6) or length > 1 << 28:
         raise ValueError(f"{path} is no weight file that this reader knows")
     payload = data[52:]
     if version >= 3:
-        halves = zlib.decompressobj(wbits=-15).decompress(payload, length + 1)
-        payload = bytearray(len(halves))
-        payload[0::2], payload[1::2] = halves[: (len(halves) + 1) // 2], halves[(len(halves) + 1) // 2 :]
+        pairs, stream = (struct.unpack("<Q", data[52:60])[0], data[60:]) if version == 6 else (length, payload)
+        parted = zlib.decompressobj(wbits=-15).decompress(stream, length + 1)
+        middle = (pairs + 1) // 2
+        payload = bytearray(parted)
+        payload[0:pairs:2], payload[1:pairs:2] = parted[:middle], parted[middle:pairs]
     if len(payload) != length or hashlib.sha256(payload).digest() != data[20:52]:
         raise ValueError(f"{path} is damaged")
     read = Payload(bytes(payload))
@@ -245,7 +247,7 @@ def load(path):
     scale = read.number("H")
     weights = np.stack(read.list(lambda: np.frombuffer(read.bytes(), dtype="<i2")))
     hidden = None
-    if version == 5:
+    if version >= 5:
         read.option(lambda: read.list(lambda: read.take(16)))  # What selective search takes from a calibration.
         hidden = hidden_layer(read)
     return Weights(provenance, set_name, patterns, scalars, stages, scale, weights, hidden)

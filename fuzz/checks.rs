@@ -128,7 +128,7 @@ const PLAIN_WEIGHTS: Container =
     Container { what: "", magic: *b"\x89FSW\r\n\x1a\n", version: 1, limit: 1 << 28, packing: Packing::Plain };
 
 /// Weight files with a hidden layer.
-pub const HIDDEN_LAYER: Container = Container { version: 5, packing: Packing::Deflated, ..PLAIN_WEIGHTS };
+pub const HIDDEN_LAYER: Container = Container { version: 6, packing: Packing::DeflatedInParts, ..PLAIN_WEIGHTS };
 
 /// Weight files: any bytes, any deflated payload, and any payload in a header that fits it. What is read must come back the same, and be
 /// fit for evaluating.
@@ -137,7 +137,7 @@ pub fn weight_file(bytes: &[u8]) {
     let deflated = [b"\x89FSW\r\n\x1a\n\x03\x00\x00\x00", &[0xff, 0, 0, 0, 0, 0, 0, 0][..], &[0; 32], bytes].concat();
     assert!(WeightFile::from_bytes(&deflated).is_err());
     for container in [PLAIN_WEIGHTS, HIDDEN_LAYER] {
-        if let Ok(file) = WeightFile::from_bytes(&container.seal(bytes.to_vec())) {
+        if let Ok(file) = WeightFile::from_bytes(&container.seal_in_parts(bytes.to_vec(), bytes.len() / 2)) {
             assert_eq!(WeightFile::from_bytes(&file.to_bytes()).as_ref(), Ok(&file));
             PatternEvaluator::new(&file.model).unwrap().evaluate_position(&Position::START);
             exports(&file);

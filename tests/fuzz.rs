@@ -109,8 +109,9 @@ fn weight_files() {
     let file = WeightFile::new(model, Provenance::of_this_program("nowhere")).to_bytes();
     // The check seals a payload in a header of its own, and a deflated one in another.
     let (payload, deflated) = (include_bytes!("golden/tiny.fsw")[52..].to_vec(), file[52..].to_vec());
-    let hidden = checks::HIDDEN_LAYER.payload(include_bytes!("golden/hidden.fsw")).unwrap().into_owned();
-    run(checks::weight_file, 10_000, &[0, 1, 0x7f, 0x80, 0xff], &[file, payload, deflated, hidden]);
+    const HIDDEN: &[u8] = include_bytes!("golden/hidden-in-parts.fsw");
+    let hidden = checks::HIDDEN_LAYER.payload(HIDDEN).unwrap().into_owned();
+    run(checks::weight_file, 10_000, &[0, 1, 0x7f, 0x80, 0xff], &[file, payload, deflated, hidden, HIDDEN.to_vec()]);
 }
 
 #[test]

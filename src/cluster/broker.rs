@@ -5,7 +5,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use async_nats::jetstream::consumer::{AckPolicy, PullConsumer, pull};
-use async_nats::jetstream::context::GetStreamErrorKind;
+use async_nats::jetstream::context::{ConsumerInfoError, ConsumerInfoErrorKind, GetStreamErrorKind};
 use async_nats::jetstream::object_store::{self, ObjectStore};
 use async_nats::jetstream::stream::{self, DiscardPolicy, RetentionPolicy, Stream};
 use async_nats::jetstream::{self, Context, ErrorCode};
@@ -273,7 +273,7 @@ impl RunOnBroker {
         stream.get_or_create_consumer("workers", config).await.map(drop).map_err(|error| error.to_string())
     }
 
-    /// Where workers take jobs from, and whether the run is finished; none if there is no such run.
+    /// Where workers take jobs from, and whether the run is finished; none if there is no such run, or not all of it yet.
     ///
     /// # Errors
     /// The broker does not say.
@@ -281,8 +281,13 @@ impl RunOnBroker {
         let Some(mut stream) = self.find(&self.stream("jobs")).await? else { return Ok(None) };
         let info = stream.info().await.map_err(|error| error.to_string())?;
         let finished = info.config.description.as_deref().is_some_and(|text| text.starts_with(FINISHED));
-        let consumer = stream.get_consumer::<pull::Config>("workers").await.map_err(|error| error.to_string())?;
-        Ok(Some((consumer, finished)))
+        match stream.get_consumer::<pull::Config>("workers").await {
+            Ok(consumer) => Ok(Some((consumer, finished))),
+            Err(error) => match error.downcast_ref().map(ConsumerInfoError::kind) {
+                Some(ConsumerInfoErrorKind::NotFound) => Ok(None),
+                _ => Err(error.to_string()),
+            },
+        }
     }
 
     /// A reader of all results that are there and will come.

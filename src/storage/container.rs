@@ -41,6 +41,8 @@ pub enum Packing {
     Plain,
     /// Its bytes at even offsets, then those at odd ones, deflated (RFC 1951).
     Deflated,
+    /// A u64, and a deflate stream: of as many bytes those at even offsets, then those at odd ones, then the others as they are.
+    DeflatedInParts,
 }
 
 impl Container {
@@ -62,13 +64,25 @@ impl Container {
 
     /// The whole file of a payload.
     pub fn seal(&self, payload: Vec<u8>) -> Vec<u8> {
+        let pairs = payload.len();
+        self.seal_in_parts(payload, pairs)
+    }
+
+    /// The whole file of a payload whose first `pairs` bytes are mostly 16-bit numbers and whose others are not, as
+    /// [`Packing::DeflatedInParts`] stores it. Another packing makes no difference between them.
+    ///
+    /// # Panics
+    /// If the payload has fewer bytes.
+    pub fn seal_in_parts(&self, payload: Vec<u8>, pairs: usize) -> Vec<u8> {
         let length = (payload.len() as u64).to_le_bytes();
         let header = [&self.magic[..], &self.version.to_le_bytes(), &length, &Sha256::digest(&payload)].concat();
-        let body = match self.packing {
-            Packing::Plain => payload,
-            Packing::Deflated => deflate(&payload),
-        };
-        [header, body].concat()
+        match self.packing {
+            Packing::Plain => [header, payload].concat(),
+            Packing::Deflated => [header, deflate(&payload, payload.len())].concat(),
+            Packing::DeflatedInParts => {
+                [header, (pairs as u64).to_le_bytes().to_vec(), deflate(&payload, pairs)].concat()
+            }
+        }
     }
 
     /// The value of a whole file. What the bytes claim is checked against what is there before it is believed.
@@ -132,12 +146,27 @@ impl Container {
             return Err(FormatError::Version { what, found, expected: self.version });
         }
         let claimed = u64::from_le_bytes(header[12..20].try_into().expect("eight bytes"));
-        match self.packing {
-            Packing::Plain if claimed != body.len() as u64 => Err(FormatError::Length { claimed, found: body.len() }),
-            Packing::Plain => Ok(Cow::Borrowed(body)),
-            Packing::Deflated if claimed > self.limit => Err(FormatError::TooLarge { what, limit: self.limit }),
-            Packing::Deflated => inflate(body, claimed).map(Cow::Owned).map_err(FormatError::Deflate),
+        if self.packing == Packing::Plain {
+            let is_whole = claimed == body.len() as u64;
+            return is_whole.then_some(Cow::Borrowed(body)).ok_or(FormatError::Length { claimed, found: body.len() });
         }
+        if claimed > self.limit {
+            return Err(FormatError::TooLarge { what, limit: self.limit });
+        }
+        let in_parts = match self.packing {
+            Packing::DeflatedInParts => {
+                body.split_first_chunk().map(|(pairs, body)| (u64::from_le_bytes(*pairs), body))
+            }
+            _ => Some((claimed, body)),
+        };
+        let inflated = match in_parts {
+            Some((pairs, body)) if pairs <= claimed => inflate(body, claimed, pairs),
+            Some((pairs, _)) => {
+                Err(format!("has {claimed} bytes by the header, {pairs} of them in pairs by byte {HEADER}"))
+            }
+            None => Err("ends before it begins".to_owned()),
+        };
+        inflated.map(Cow::Owned).map_err(FormatError::Deflate)
     }
 
     /// The value of a payload, decoded to its last byte. bincode allocates a text by its claimed length, up to its limit, which is

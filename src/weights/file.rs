@@ -30,8 +30,11 @@ const DEFLATED: Container = Container { version: 3, packing: Packing::Deflated, 
 /// Weight files with a calibration, as they are written.
 const DEFLATED_CALIBRATED: Container = Container { version: 4, ..DEFLATED };
 
-/// Weight files with a hidden layer, calibrated or not.
-const HIDDEN: Container = Container { version: 5, ..DEFLATED };
+/// Weight files with a hidden layer, calibrated or not, as they were first: all of the payload as 16-bit numbers.
+const HIDDEN_IN_PAIRS: Container = Container { version: 5, ..DEFLATED };
+
+/// Weight files with a hidden layer, calibrated or not, as they are written: what is before the layer as 16-bit numbers.
+const HIDDEN: Container = Container { version: 6, packing: Packing::DeflatedInParts, ..PLAIN };
 
 /// Where weights came from.
 #[derive(Clone, PartialEq, Eq, Debug, Default, Serialize)]
@@ -149,7 +152,7 @@ impl WeightFile {
         Self { model, provenance, calibration: None }
     }
 
-    /// The whole file: of version 5 if there is a hidden layer, else of version 4 if there is a calibration, else of version 3. Equal
+    /// The whole file: of version 6 if there is a hidden layer, else of version 4 if there is a calibration, else of version 3. Equal
     /// content gives equal bytes.
     pub fn to_bytes(&self) -> Vec<u8> {
         let container = match (&self.model.hidden, &self.calibration) {
@@ -157,20 +160,27 @@ impl WeightFile {
             (None, Some(_)) => DEFLATED_CALIBRATED,
             (None, None) => DEFLATED,
         };
-        container.seal(self.encode())
+        let (payload, pairs) = self.encode();
+        container.seal_in_parts(payload, pairs)
     }
 
-    fn encode(&self) -> Vec<u8> {
+    /// The payload, and of how many bytes what is before a hidden layer.
+    fn encode(&self) -> (Vec<u8>, usize) {
         let payload = self.payload();
         let pairs = self
             .calibration
             .as_ref()
             .map(|calibration| -> Vec<PairRecord> { calibration.pairs().iter().map(PairRecord::from).collect() });
-        match (&self.model.hidden, pairs) {
-            (Some(hidden), pairs) => Container::encode(&(payload, pairs, HiddenRecord::from(hidden))),
+        let mut bytes = match (&self.model.hidden, pairs) {
+            (Some(_), pairs) => Container::encode(&(payload, pairs)),
             (None, Some(pairs)) => Container::encode(&(payload, pairs)),
             (None, None) => Container::encode(&payload),
+        };
+        let before = bytes.len();
+        if let Some(hidden) = &self.model.hidden {
+            bytes.extend(Container::encode(&HiddenRecord::from(hidden)));
         }
+        (bytes, before)
     }
 
     fn payload(&self) -> Payload<'_> {
@@ -211,7 +221,7 @@ impl WeightFile {
         bytes: &[u8],
         payload_of: impl for<'b> FnOnce(&Container, &'b [u8]) -> Result<Cow<'b, [u8]>, FormatError>,
     ) -> Result<Self, FormatError> {
-        let containers = [PLAIN, PLAIN_CALIBRATED, DEFLATED, DEFLATED_CALIBRATED];
+        let containers = [PLAIN, PLAIN_CALIBRATED, DEFLATED, DEFLATED_CALIBRATED, HIDDEN_IN_PAIRS];
         let container = containers.into_iter().find(|container| container.is_version_of(bytes)).unwrap_or(HIDDEN);
         let content = payload_of(&container, bytes)?;
         let (payload, pairs, hidden): (Payload, Option<Vec<PairRecord>>, Option<HiddenRecord>) = match container.version
@@ -259,7 +269,7 @@ impl WeightFile {
     /// The SHA-256 of the payload before it is deflated, in lower-case hexadecimal: the name of these weights in other files'
     /// provenance. It stands in the file's header too.
     pub fn hash(&self) -> String {
-        sha256(&self.encode())
+        sha256(&self.encode().0)
     }
 }
 
