@@ -49,7 +49,7 @@ fn measure() {
     println!("an evaluator of the weights\t{:.1} ms", 1e3 * building);
     let players = SelfPlay::new(&evaluator, play);
     let mut games = Vec::new();
-    for (size, pieces) in [(32u32, 24), (16, 24), (8, 32), (4, 48), (1, 96)] {
+    for (size, pieces) in [(256u32, 3), (128, 6), (64, 12), (32, 24), (16, 24), (8, 32), (4, 48), (1, 96)] {
         let mut costs = Vec::new();
         for piece in 0..pieces {
             let numbers = size * piece..size * (piece + 1);

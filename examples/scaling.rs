@@ -10,7 +10,7 @@ mod ledger;
 #[path = "../src/selfplay/pieces.rs"]
 mod pieces;
 mod selfplay {
-    pub use crate::pieces::LOCKSTEP;
+    pub use crate::pieces::FRAME;
 }
 mod wire {
     pub const MAX_GAMES: u32 = 256;
@@ -22,16 +22,17 @@ use std::ops::Range;
 use std::time::{Duration, Instant};
 
 use ledger::Ledger;
+use pieces::{FRAME, lockstep};
 
 /// Costs as `cargo run --release --example piece_costs` measures them, in seconds.
 #[derive(Clone, Copy)]
 struct Costs {
-    /// A game, played in step with 31 others.
+    /// A game, played in step with 255 others.
     game: f64,
     /// Standard deviation of a single game's cost, as a share of it.
     variation: f64,
     /// What games cost more in smaller pieces: (games of a piece, factor).
-    smaller: [(u32, f64); 4],
+    smaller: [(u32, f64); 6],
     /// Samples of a game, and its place in the journal: by one thread, in order.
     intake: f64,
     /// Decoding and replaying a game that another machine has played, and deflating it anew: on any thread.
@@ -47,23 +48,29 @@ struct Costs {
     weight_bytes: f64,
 }
 
+/// Plies that the games' searches look ahead.
+const DEPTH: u32 = 4;
+
 /// Preset `overnight` on a Zen 5 core: depth 4, exact from 12 empties on, set `night`.
 const OVERNIGHT: Costs = Costs {
-    game: 2.0e-3,
-    variation: 0.65,
-    smaller: [(1, 1.27), (4, 1.22), (8, 1.13), (16, 1.07)],
+    game: 1.37e-3,
+    variation: 0.25,
+    smaller: [(1, 1.28), (4, 1.36), (8, 1.35), (16, 1.24), (32, 1.14), (64, 1.07)],
     intake: 6e-6,
-    decode: 17e-6,
+    decode: 5e-6,
     before: 55e-3,
     after: 3e-3,
-    pack: 0.055,
-    unpack: 0.115,
-    game_bytes: 110.0,
-    weight_bytes: 6.2e6,
+    pack: 0.345,
+    unpack: 0.08,
+    game_bytes: 123.0,
+    weight_bytes: 9.4e6,
 };
 
 /// The same with searches of about four times the cost (depth 6, selective).
 const DEEPER: Costs = Costs { game: 4.0 * OVERNIGHT.game, ..OVERNIGHT };
+
+/// Frames that are played in step at most.
+const IN_STEP: usize = (lockstep(DEPTH) / FRAME) as usize;
 
 /// Splitmix64.
 struct Chance(u64);
@@ -121,46 +128,52 @@ impl Ord for Time {
     }
 }
 
-/// Seconds of a generation on one machine, its games cut into pieces, each taken by the first thread that is free. `barrier`: games
-/// after which all wait for each other.
-fn one_machine(costs: &Costs, threads: usize, pieces: &[Range<u32>], barrier: u32, chance: &mut Chance) -> f64 {
+/// A generation on one machine, its games cut into pieces, each taken by the first thread that is free: its seconds, and those that
+/// threads were at work. `barrier`: games after which all wait for each other.
+fn one_machine(costs: &Costs, threads: usize, pieces: &[Range<u32>], barrier: u32, chance: &mut Chance) -> [f64; 2] {
     let before = costs.before / threads as f64;
     let mut free: BinaryHeap<Reverse<Time>> = (0..threads).map(|_| Reverse(Time(before))).collect();
-    let (mut intake, mut last) = (before, before);
+    let (mut intake, mut last, mut work) = (before, before, costs.before);
     for piece in pieces {
         if piece.start.is_multiple_of(barrier) {
             free = (0..threads).map(|_| Reverse(Time(last))).collect();
         }
         let Reverse(Time(begin)) = free.pop().expect("there are threads");
-        let end = begin + costs.piece(piece.len() as u32, chance);
+        let seconds = costs.piece(piece.len() as u32, chance);
+        let end = begin + seconds;
+        work += seconds;
         free.push(Reverse(Time(end)));
         last = last.max(end);
         // In order, by whichever thread; the others go on meanwhile.
         intake = intake.max(end) + costs.intake * piece.len() as f64;
     }
-    last.max(intake) + costs.after
+    [last.max(intake) + costs.after, work]
 }
 
-/// The share of the threads' time that went into games, were they played 32 in step.
+/// The share of the threads' time that went into games, were they played 256 in step.
 fn busy(costs: &Costs, games: u32, threads: usize, seconds: f64) -> f64 {
     costs.game * f64::from(games) / (threads as f64 * seconds)
 }
 
-fn equal(games: u32) -> Vec<Range<u32>> {
-    (0..games).step_by(32).map(|first| first..(first + 32).min(games)).collect()
+fn equal(games: u32, size: u32) -> Vec<Range<u32>> {
+    (0..games).step_by(size as usize).map(|first| first..(first + size).min(games)).collect()
 }
 
 fn table_of_threads(costs: &Costs, games: u32) {
-    println!("threads\t2048 and a barrier\tpieces of 32\tshrinking pieces\tgeneration, s");
+    println!("threads\t2048 and a barrier\tpieces of 32\tpieces of 256\tshrinking pieces\tgeneration, s\tat work");
     for threads in [1, 2, 4, 8, 16, 32, 64, 96, 128] {
         let mut chance = Chance(1);
         let mean = |pieces: &[Range<u32>], barrier: u32, chance: &mut Chance| {
-            (0..20).map(|_| one_machine(costs, threads, pieces, barrier, chance)).sum::<f64>() / 20.0
+            let all: Vec<_> = (0..20).map(|_| one_machine(costs, threads, pieces, barrier, chance)).collect();
+            [0, 1].map(|i| all.iter().map(|both| both[i]).sum::<f64>() / 20.0)
         };
-        let shrinking = mean(&pieces::pieces(0..games, threads), u32::MAX, &mut chance);
-        let columns = [mean(&equal(games), 2048, &mut chance), mean(&equal(games), u32::MAX, &mut chance), shrinking];
+        let [shrinking, work] = mean(&pieces::pieces(0..games, threads, lockstep(DEPTH)), u32::MAX, &mut chance);
+        let [barrier, small, large] = [(32, 2048), (32, u32::MAX), (256, u32::MAX)]
+            .map(|(size, barrier)| mean(&equal(games, size), barrier, &mut chance)[0]);
+        let columns = [barrier, small, large, shrinking];
         let shares = columns.map(|seconds| format!("{:.1}%", 100.0 * busy(costs, games, threads, seconds)));
-        println!("{threads}\t{}\t{shrinking:.3}", shares.join("\t"));
+        let work = 100.0 * work / (threads as f64 * shrinking);
+        println!("{threads}\t{}\t{shrinking:.3}\t{work:.1}%", shares.join("\t"));
     }
 }
 
@@ -185,12 +198,12 @@ const RACK: Cluster =
 enum Event {
     /// Weights and jobs are at a worker.
     Ready(usize),
-    /// A step is played: by a worker in one of its lives, of job and step.
-    Played(usize, u32, usize),
+    /// Frames are played: by a worker in one of its lives, of a job, how many.
+    Played(usize, u32, usize, usize),
     /// A result is at the coordinator.
     Arrived(usize),
-    /// A thread of the coordinator has done what it did: a step, a message, or nothing.
-    Here(Option<usize>, Option<usize>),
+    /// A thread of the coordinator has done what it did: steps from the first to before another, a message, or nothing.
+    Here(Option<(usize, usize)>, Option<usize>),
     Fails(usize),
     Returns(usize),
 }
@@ -263,7 +276,7 @@ impl Simulation {
 
     /// Gives a worker as much as it wants to have at hand.
     fn feed(&mut self, number: usize, now: f64) {
-        let most = 2 * self.cluster.cores + 8;
+        let most = 4 * self.cluster.cores + 8;
         let threads = self.threads();
         while self.is_offered && self.workers[number].is_up && self.workers[number].held < most {
             let Some(games) = self.ledger.offer(threads, self.instant(now)) else { return };
@@ -280,11 +293,15 @@ impl Simulation {
     /// Sets a worker's idle cores to work.
     fn drive(&mut self, number: usize, now: f64) {
         while self.workers[number].is_up && self.workers[number].idle > 0 {
-            let Some(job) = self.workers[number].queue.pop_front() else { return };
+            let queue = &mut self.workers[number].queue;
+            let share = (queue.len() / self.cluster.cores).clamp(1, IN_STEP);
+            let Some(job) = queue.pop_front() else { return };
+            let more = queue.iter().take_while(|other| **other == job).count().min(share - 1);
+            queue.drain(..more);
             self.workers[number].idle -= 1;
-            let end = now + self.costs.piece(32, &mut self.chance);
+            let end = now + self.costs.piece(FRAME * (1 + more as u32), &mut self.chance);
             let life = self.workers[number].life;
-            self.at(end, Event::Played(number, life, job));
+            self.at(end, Event::Played(number, life, job, 1 + more));
         }
     }
 
@@ -297,10 +314,11 @@ impl Simulation {
             let tried = if job.is_multiple_of(100) { self.costs.piece(games, &mut self.chance) } else { 0.0 };
             return self.at(now + seconds + tried, Event::Here(None, Some(job)));
         }
-        match self.ledger.claim(self.instant(now)) {
-            Some(step) => {
-                let seconds = self.costs.piece(32, &mut self.chance) + 32.0 * self.costs.intake;
-                self.at(now + seconds, Event::Here(Some(step), None));
+        match self.ledger.claim(self.threads(), IN_STEP, self.instant(now)) {
+            Some(steps) => {
+                let games = FRAME * steps.len() as u32;
+                let seconds = self.costs.piece(games, &mut self.chance) + f64::from(games) * self.costs.intake;
+                self.at(now + seconds, Event::Here(Some((steps.start, steps.end)), None));
             }
             None => self.at(now + 5e-3, Event::Here(None, None)),
         }
@@ -359,9 +377,9 @@ impl Simulation {
                 self.feed(number, now);
                 self.drive(number, now);
             }
-            Event::Played(number, life, job) if life == self.workers[number].life => {
+            Event::Played(number, life, job, frames) if life == self.workers[number].life => {
                 self.workers[number].idle += 1;
-                self.jobs[job].left -= 1;
+                self.jobs[job].left -= frames;
                 if self.jobs[job].left == 0 {
                     self.workers[number].held -= self.jobs[job].games.len().div_ceil(32);
                     let arrival = self.send(now, costs.game_bytes * self.jobs[job].games.len() as f64);
@@ -372,8 +390,8 @@ impl Simulation {
             }
             Event::Played(..) => {}
             Event::Arrived(job) => self.inbox.push_back(job),
-            Event::Here(step, job) => {
-                if let Some(step) = step {
+            Event::Here(steps, job) => {
+                for step in steps.into_iter().flat_map(|(first, end)| first..end) {
                     self.complete(step, None, now);
                 }
                 if let Some(job) = job {

@@ -1,5 +1,6 @@
 //! The coordinator: games from workers and from this machine, in order, as if all had been played here.
 
+use std::ops::Range;
 use std::sync::atomic::{AtomicBool, Ordering::Relaxed};
 use std::sync::{Arc, Mutex, TryLockError};
 use std::thread;
@@ -12,7 +13,7 @@ use super::state::{Generation, Shared};
 use super::wire::{Job, MAX_GAMES, Proof, ResultLine, digest_of, result_from_bytes, to_text};
 use crate::eval::{Calibration, Evaluator, Model};
 use crate::games::{Block, digest, frame};
-use crate::selfplay::{GameRecord, SelfPlay};
+use crate::selfplay::{FRAME, GameRecord, SelfPlay};
 use crate::storage::sha256;
 use crate::threads::lock;
 use crate::train::{BadGames, GameJob, OnGames, Played};
@@ -50,6 +51,7 @@ pub(super) fn play(
         model: job.model,
         calibration: evaluator.calibration(),
         players: SelfPlay::new(&evaluator, *play),
+        in_step: (play.lockstep() / FRAME) as usize,
         seed,
         generation,
         hands: Mutex::new(on_games),
@@ -80,6 +82,8 @@ struct Table<'t, E: Evaluator> {
     model: &'t Model,
     calibration: Option<&'t Calibration>,
     players: SelfPlay<'t, E>,
+    /// Frames that are played in step at most.
+    in_step: usize,
     seed: u64,
     generation: u32,
     hands: Mutex<&'t mut OnGames<'t>>,
@@ -92,7 +96,7 @@ struct Table<'t, E: Evaluator> {
 enum Task {
     Pack,
     TakeIn(Vec<u8>),
-    Play(usize),
+    Play(Range<usize>),
     Wait,
 }
 
@@ -102,7 +106,7 @@ impl<E: Evaluator> Table<'_, E> {
             match self.next() {
                 Task::Pack => self.pack(),
                 Task::TakeIn(bytes) => self.take_in(&bytes),
-                Task::Play(step) => self.play(step),
+                Task::Play(steps) => self.play(steps),
                 Task::Wait => {
                     let state = lock(&self.shared.state);
                     drop(self.shared.changed.wait_timeout(state, MOMENT));
@@ -123,8 +127,9 @@ impl<E: Evaluator> Table<'_, E> {
         } else if needed && !std::mem::replace(&mut generation.is_packing, true) {
             return Task::Pack;
         }
+        let (threads, most) = (state.threads(), self.in_step);
         let generation = state.generation.as_mut().expect("there is one while it is played");
-        generation.ledger.claim(Instant::now()).map_or(Task::Wait, Task::Play)
+        generation.ledger.claim(threads, most, Instant::now()).map_or(Task::Wait, Task::Play)
     }
 
     /// Makes a file of the weights.
@@ -152,8 +157,8 @@ impl<E: Evaluator> Table<'_, E> {
         self.shared.wake.notify_one();
     }
 
-    fn play_step(&self, step: usize) -> Option<Vec<GameRecord>> {
-        let numbers = self.with_ledger(|ledger| ledger.numbers(step));
+    fn play_steps(&self, steps: Range<usize>) -> Option<Vec<GameRecord>> {
+        let numbers = self.with_ledger(|ledger| ledger.numbers_of(steps));
         self.players.play_here(self.seed, self.generation, numbers, &self.halt).ok()
     }
 
@@ -161,13 +166,15 @@ impl<E: Evaluator> Table<'_, E> {
         what(&mut lock(&self.shared.state).generation.as_mut().expect("there is one while it is played").ledger)
     }
 
-    fn play(&self, step: usize) {
-        match self.play_step(step) {
-            Some(games) => {
-                self.offer_proof(step, &games);
-                self.complete(step, games, None);
-            }
-            None => self.with_ledger(|ledger| ledger.give_up(step)),
+    fn play(&self, steps: Range<usize>) {
+        let Some(games) = self.play_steps(steps.clone()) else {
+            return self.with_ledger(|ledger| steps.for_each(|step| ledger.give_up(step)));
+        };
+        let mut games = games.into_iter();
+        for step in steps {
+            let games: Vec<_> = games.by_ref().take(FRAME as usize).collect();
+            self.offer_proof(step, &games);
+            self.complete(step, games, None);
         }
     }
 
@@ -303,7 +310,7 @@ impl<E: Evaluator> Table<'_, E> {
 
     /// Plays a step here, to see who is right. False if the worker is not.
     fn settle(&self, worker: usize, step: usize, theirs: [u8; 32]) -> bool {
-        let Some(games) = self.play_step(step) else { return false };
+        let Some(games) = self.play_steps(step..step + 1) else { return false };
         let ours = digest(&games);
         let numbers = self.with_ledger(|ledger| ledger.numbers(step));
         let is_right = ours == theirs;

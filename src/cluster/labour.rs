@@ -1,6 +1,7 @@
 //! A worker's threads that play.
 
 use std::collections::VecDeque;
+use std::ops::Range;
 use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering::Relaxed};
 use std::sync::{Arc, Condvar, Mutex};
 
@@ -8,7 +9,7 @@ use tokio::sync::oneshot;
 
 use super::wire::{Job, steps};
 use crate::eval::PatternEvaluator;
-use crate::selfplay::{GameRecord, SelfPlay};
+use crate::selfplay::{FRAME, GameRecord, SelfPlay};
 use crate::threads::lock;
 
 /// Games by step.
@@ -63,16 +64,20 @@ impl Labour {
         self.changed.notify_all();
     }
 
-    /// What each thread does until the end.
-    pub fn work(&self) {
-        while let Some((task, step)) = self.next() {
+    /// What each of `threads` threads does until the end.
+    pub fn work(&self, threads: usize) {
+        while let Some((task, own)) = self.next(threads) {
             let Task { job, evaluator, .. } = &*task;
             let players = SelfPlay::new(&**evaluator, job.play);
-            let numbers = steps(job.games()).nth(step).expect("one of its steps");
-            let Ok(games) = players.play_here(job.seed, job.generation, numbers, &self.halt) else { return };
+            let numbers: Vec<Range<u32>> = steps(job.games()).skip(own.start).take(own.len()).collect();
+            let all = numbers[0].start..numbers[numbers.len() - 1].end;
+            let Ok(games) = players.play_here(job.seed, job.generation, all, &self.halt) else { return };
             self.games.fetch_add(games.len(), Relaxed);
-            lock(&task.played)[step] = Some(games);
-            if task.left.fetch_sub(1, Relaxed) == 1 {
+            let mut games = games.into_iter();
+            for (step, numbers) in own.clone().zip(&numbers) {
+                lock(&task.played)[step] = Some(games.by_ref().take(numbers.len()).collect());
+            }
+            if task.left.fetch_sub(own.len(), Relaxed) == own.len() {
                 let played = lock(&task.played).drain(..).flatten().collect();
                 if let Some(answer) = lock(&task.answer).take() {
                     // Nobody waits for it where the worker is about to end.
@@ -82,14 +87,20 @@ impl Labour {
         }
     }
 
-    fn next(&self) -> Option<(Arc<Task>, usize)> {
+    /// The steps of a job that a thread plays next: its share of what there is, as far as it can be played in step.
+    fn next(&self, threads: usize) -> Option<(Arc<Task>, Range<usize>)> {
         let mut queue = lock(&self.queue);
         loop {
             if queue.is_over {
                 return None;
             }
-            if let Some(step) = queue.steps.pop_front() {
-                return Some(step);
+            let share = queue.steps.len() / threads.max(1);
+            if let Some((task, first)) = queue.steps.pop_front() {
+                let most = share.clamp(1, (task.job.play.lockstep() / FRAME) as usize);
+                let same = queue.steps.iter().take_while(|(other, _)| Arc::ptr_eq(other, &task)).count();
+                let more = same.min(most - 1);
+                queue.steps.drain(..more);
+                return Some((task, first..first + more + 1));
             }
             queue = self.changed.wait(queue).unwrap_or_else(std::sync::PoisonError::into_inner);
         }

@@ -5,12 +5,12 @@ use std::ops::Range;
 use std::time::{Duration, Instant};
 
 use super::wire::MAX_GAMES;
-use crate::selfplay::LOCKSTEP;
+use crate::selfplay::FRAME;
 
 /// Steps of a job at most.
-const MAX_STEPS: usize = (MAX_GAMES / LOCKSTEP) as usize;
+const MAX_STEPS: usize = (MAX_GAMES / FRAME) as usize;
 
-/// The games of a generation that are to be played, in steps of [`LOCKSTEP`]. Whoever completes a step first has played it.
+/// The games of a generation that are to be played, in steps of a [`FRAME`]. Whoever completes a step first has played it.
 #[derive(Debug)]
 pub struct Ledger<T> {
     games: Range<u32>,
@@ -60,23 +60,28 @@ const PATIENCE: u32 = 4;
 impl<T> Ledger<T> {
     /// Games of which none is played.
     pub fn new(games: Range<u32>) -> Self {
-        let steps = vec![Step::Free; games.len().div_ceil(LOCKSTEP as usize)];
+        let steps = vec![Step::Free; games.len().div_ceil(FRAME as usize)];
         Self { games, steps, early: BTreeMap::new(), taken: 0, free_from: 0, turnaround: Duration::ZERO }
     }
 
     /// The numbers of a step's games.
     pub fn numbers(&self, step: usize) -> Range<u32> {
-        let first = self.games.start + LOCKSTEP * step as u32;
-        first..(first + LOCKSTEP).min(self.games.end)
+        let first = self.games.start + FRAME * step as u32;
+        first..(first + FRAME).min(self.games.end)
+    }
+
+    /// The numbers of the games of some steps, at least one.
+    pub fn numbers_of(&self, steps: Range<usize>) -> Range<u32> {
+        self.numbers(steps.start).start..self.numbers(steps.end - 1).end
     }
 
     /// The steps of some games, if they are steps.
     pub fn steps(&self, games: Range<u32>) -> Option<Range<usize>> {
-        let first = games.start.checked_sub(self.games.start).filter(|offset| offset.is_multiple_of(LOCKSTEP))?;
-        let ends_well = games.end == self.games.end || (games.end - self.games.start).is_multiple_of(LOCKSTEP);
+        let first = games.start.checked_sub(self.games.start).filter(|offset| offset.is_multiple_of(FRAME))?;
+        let ends_well = games.end == self.games.end || (games.end - self.games.start).is_multiple_of(FRAME);
         let ends = games.end <= self.games.end && ends_well && !games.is_empty();
-        let first = (first / LOCKSTEP) as usize;
-        ends.then(|| first..first + games.len().div_ceil(LOCKSTEP as usize))
+        let first = (first / FRAME) as usize;
+        ends.then(|| first..first + games.len().div_ceil(FRAME as usize))
     }
 
     /// Whether every step was taken out.
@@ -84,36 +89,43 @@ impl<T> Ledger<T> {
         self.taken == self.steps.len()
     }
 
-    /// A step to be played here: one that holds all others up, else the first that is free, else one that is away, the last first,
-    /// since nobody may have begun it. None if all that is not done is being played here.
-    pub fn claim(&mut self, now: Instant) -> Option<usize> {
+    /// Steps to be played here by one thread, where `threads` of ours and of others are at work: one that holds all others up, else at
+    /// most `most` that are free, else one that is away, the last first, since nobody may have begun it. None if all that is not done
+    /// is being played here.
+    pub fn claim(&mut self, threads: usize, most: usize, now: Instant) -> Option<Range<usize>> {
         let patience = SHORTEST_PATIENCE.max(PATIENCE * self.turnaround);
         if let Some(front) = self.first_undone()
             && let Step::Away { since, here_too: here_too @ false } = &mut self.steps[front]
             && now.saturating_duration_since(*since) > patience
         {
             *here_too = true;
-            return Some(front);
+            return Some(front..front + 1);
         }
-        if let Some(free) = self.next_free() {
-            self.steps[free] = Step::Here;
+        if let Some(free) = self.portion(threads, most) {
+            self.steps[free.clone()].fill(Step::Here);
             return Some(free);
         }
         let last = self.steps.iter().rposition(|step| matches!(step, Step::Away { here_too: false, .. }))?;
         if let Step::Away { here_too, .. } = &mut self.steps[last] {
             *here_too = true;
         }
-        Some(last)
+        Some(last..last + 1)
     }
 
-    /// Games to be offered to others, where `threads` of them and of ours are at work: large portions as long as there are many left.
+    /// Games to be offered to others, where `threads` of them and of ours are at work.
     pub fn offer(&mut self, threads: usize, now: Instant) -> Option<Range<u32>> {
+        let free = self.portion(threads, MAX_STEPS)?;
+        self.steps[free.clone()].fill(Step::Away { since: now, here_too: false });
+        Some(self.numbers_of(free))
+    }
+
+    /// The first free steps: a large portion as long as there are many left, at most `most`.
+    fn portion(&mut self, threads: usize, most: usize) -> Option<Range<usize>> {
         let first = self.next_free()?;
         let left = self.steps.len() - first;
-        let most = (left / (4 * threads.max(1))).clamp(1, MAX_STEPS);
+        let most = (left / (4 * threads.max(1))).clamp(1, most.max(1));
         let free = self.steps[first..].iter().take(most).take_while(|step| matches!(step, Step::Free)).count();
-        self.steps[first..first + free].fill(Step::Away { since: now, here_too: false });
-        Some(self.numbers(first).start..self.numbers(first + free - 1).end)
+        Some(first..first + free)
     }
 
     /// Steps that are offered and not done.
@@ -234,7 +246,7 @@ mod tests {
             while !ledger.is_over() {
                 now += Duration::from_millis(rng.random_range(0..3000));
                 match rng.random_range(0..8) {
-                    0..3 => here.extend(ledger.claim(now)),
+                    0..3 => here.extend(ledger.claim(2, rng.random_range(0..10), now).into_iter().flatten()),
                     3 => away.extend(ledger.offer(rng.random_range(0..20), now)),
                     4 if rng.random_bool(0.05) => ledger.recall(),
                     4 if rng.random_bool(0.05) && !here.is_empty() => {
@@ -304,7 +316,7 @@ mod tests {
         let mut ledger = Ledger::<()>::new(0..8192);
         let now = Instant::now();
         let sizes: Vec<u32> = std::iter::from_fn(|| ledger.offer(4, now)).map(|games| games.len() as u32).collect();
-        assert_eq!((sizes[0], *sizes.last().unwrap()), (MAX_GAMES, LOCKSTEP));
+        assert_eq!((sizes[0], *sizes.last().unwrap()), (MAX_GAMES, FRAME));
         assert!(sizes.is_sorted_by(|a, b| a >= b) && sizes.iter().sum::<u32>() == 8192);
     }
 }

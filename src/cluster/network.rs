@@ -338,10 +338,10 @@ fn plan(state: &mut super::state::State) -> Option<Plan> {
 fn next_jobs(shared: &Shared) -> Vec<Job> {
     let mut state = lock(&shared.state);
     let threads: Vec<usize> = state.present().map(|worker| worker.threads as usize).collect();
-    let wanted: usize = threads.iter().map(|threads| 3 * threads + 12).sum();
+    let wanted: usize = threads.iter().map(|threads| 5 * threads + 12).sum();
     let Some(proof) = state.proof.as_ref().map(|(_, bytes)| sha256(bytes)) else { return Vec::new() };
+    let all = state.threads();
     let Some(Generation { job, ledger, .. }) = &mut state.generation else { return Vec::new() };
-    let all = threads.iter().sum::<usize>() + rayon::current_num_threads();
     let (mut jobs, now) = (Vec::new(), Instant::now());
     while ledger.away() < wanted
         && jobs.len() < 1000

@@ -112,6 +112,11 @@ impl State {
         self.workers.values().filter(|worker| worker.last.is_some() && worker.refused.is_none())
     }
 
+    /// Threads at work, those of workers and of this machine.
+    pub fn threads(&self) -> usize {
+        self.present().map(|worker| worker.threads as usize).sum::<usize>() + rayon::current_num_threads()
+    }
+
     /// A sign of life. Answers why the worker is refused, if it is.
     pub fn hear(&mut self, alive: &Alive, teller: &Teller) -> Option<String> {
         let known = self.worker(&alive.worker).and_then(|number| self.workers.get_mut(&number));

@@ -6,7 +6,7 @@ use serde::de::DeserializeOwned;
 use serde::{Deserialize, Serialize};
 
 use crate::games::{Block, GamesError, blocks, digest};
-use crate::selfplay::{GameRecord, LOCKSTEP, SelfPlayConfig};
+use crate::selfplay::{FRAME, GameRecord, SelfPlayConfig};
 use crate::storage::{hex, sha256};
 use crate::train::{ConfigError, check_self_play};
 
@@ -115,7 +115,7 @@ pub enum WireError {
     #[error(transparent)]
     Games(#[from] GamesError),
     /// Frames of other games than those announced.
-    #[error("the frames do not hold games {} to {}, {LOCKSTEP} in each", .0.start, .0.end)]
+    #[error("the frames do not hold games {} to {}, {FRAME} in each", .0.start, .0.end)]
     Frames(Range<u32>),
 }
 
@@ -197,9 +197,9 @@ pub fn result_from_bytes(bytes: &[u8]) -> Result<(ResultLine, Vec<Block>), WireE
     }
 }
 
-/// Numbers of games, cut into the portions that are played in step.
+/// Numbers of games, cut into frames.
 pub fn steps(games: Range<u32>) -> impl Iterator<Item = Range<u32>> {
-    games.clone().step_by(LOCKSTEP as usize).map(move |first| first..first.saturating_add(LOCKSTEP).min(games.end))
+    games.clone().step_by(FRAME as usize).map(move |first| first..first.saturating_add(FRAME).min(games.end))
 }
 
 /// JSON of at most [`MAX_TEXT`] bytes.

@@ -22,7 +22,7 @@ use super::process_name;
 use super::wire::{self, Alive, Job, MAX_GAMES, MAX_TEXT, MAX_WEIGHTS, Proof, ResultLine, digest_of, steps};
 use crate::eval::PatternEvaluator;
 use crate::games::frame;
-use crate::selfplay::LOCKSTEP;
+use crate::selfplay::FRAME;
 use crate::storage::sha256;
 use crate::threads::lock;
 use crate::weights::WeightFile;
@@ -84,7 +84,7 @@ pub fn work(
         for _ in 0..request.threads {
             let labour = &labour;
             let builder = std::thread::Builder::new().name("player".into());
-            if let Err(error) = builder.spawn_scoped(scope, || labour.work()) {
+            if let Err(error) = builder.spawn_scoped(scope, || labour.work(request.threads)) {
                 labour.end();
                 return Err(ClusterError::System(error));
             }
@@ -190,7 +190,7 @@ struct Worker {
 impl Worker {
     /// Takes jobs, as many as keep all threads at work until the next are there.
     async fn take_jobs(self: Arc<Self>, request: WorkRequest) {
-        let capacity = 2 * self.threads + (MAX_GAMES / LOCKSTEP) as usize;
+        let capacity = 4 * self.threads + (MAX_GAMES / FRAME) as usize;
         let mut missing_since: Option<Instant> = None;
         let mut has_worked = false;
         let mut failures = 0;
@@ -236,7 +236,7 @@ impl Worker {
                     let _ = timeout(ASK, self.freed.notified()).await;
                     continue;
                 }
-                match self.ask(&consumer, free.div_ceil((MAX_GAMES / LOCKSTEP) as usize)).await {
+                match self.ask(&consumer, free.div_ceil((MAX_GAMES / FRAME) as usize)).await {
                     Ok(0) => idle += 1,
                     Ok(_) => (idle, failures) = (0, 0),
                     Err(()) => break,

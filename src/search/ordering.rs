@@ -2,7 +2,7 @@
 
 use arrayvec::ArrayVec;
 
-use super::table::{Bucket, Entry, Table, Trust};
+use super::table::{Bucket, Entry, NO_MOVE, Table, Trust};
 use crate::board::{Bitboard, C_SQUARES, CORNERS, Position, Square, X_SQUARES, squares};
 
 /// A legal move with what it takes to play it and its place in the order.
@@ -16,6 +16,12 @@ pub(super) struct ScoredMove {
     pub score: i32,
     pub to: Square,
 }
+
+/// The score of moves that were picked, below all others.
+const PICKED: i32 = i32::MIN;
+
+/// The least score of a move that the table prefers.
+const PREFERRED: i32 = i32::MAX - 1;
 
 /// Room for the moves of any position.
 pub(super) const MAX_MOVES: usize = 64;
@@ -33,28 +39,25 @@ impl<const N: usize> MoveList<N> {
         Self { moves: ArrayVec::new_const(), picked: 0 }
     }
 
-    /// Adds the moves in `set`, at most `N`, not scored yet. `on_next` hears of the position after each. A list is long: it is filled
-    /// where it lies, not returned by value.
-    #[inline]
-    pub fn generate(&mut self, position: Position, set: Bitboard, on_next: impl Fn(Position)) {
+    /// Adds the moves in `set`, at most `N`, with scores by a function of the move, the replies to it and the position after it. A
+    /// list is long: it is filled where it lies, not returned by value.
+    #[inline(always)]
+    pub fn generate(&mut self, position: Position, set: Bitboard, score: impl Fn(Square, Bitboard, Position) -> i32) {
         for to in squares(set) {
             let flips = position.flips(to);
             let next = position.play_unchecked(to, flips);
-            on_next(next);
-            self.moves.push(ScoredMove { flips, replies: next.moves(), score: 0, to });
+            let replies = next.moves();
+            self.moves.push(ScoredMove { flips, replies, score: score(to, replies, next), to });
         }
     }
 
     /// [`Self::generate`] for [`Self::etc`]: what the table knows of the positions after the moves is fetched meanwhile.
     #[inline]
     pub fn generate_for_etc<B: Bucket>(&mut self, position: Position, set: Bitboard, table: &Table<B>) {
-        self.generate(position, set, |next| table.prefetch(table.slot(next)));
-    }
-
-    /// The moves not picked yet, in no useful order.
-    #[inline]
-    pub fn left(&self) -> &[ScoredMove] {
-        &self.moves[self.picked..]
+        self.generate(position, set, |_, _, next| {
+            table.prefetch(table.slot(next));
+            0
+        });
     }
 
     /// How many were picked.
@@ -63,22 +66,30 @@ impl<const N: usize> MoveList<N> {
         self.picked
     }
 
-    /// Scores the moves not picked yet by a function of the move and the position after it. The moves of the table's entry come
-    /// before all others, and after them one that leaves the opponent no disc.
+    /// Puts the moves of the table's entry before all others.
+    #[inline]
+    pub fn prefer(&mut self, known: Entry) {
+        if known.moves[0] == NO_MOVE {
+            return;
+        }
+        for entry in self.moves.iter_mut().filter(|entry| entry.score != PICKED) {
+            let index = entry.to.index() as u8;
+            if index == known.moves[0] {
+                entry.score = PREFERRED + 1;
+            } else if index == known.moves[1] {
+                entry.score = PREFERRED;
+            }
+        }
+    }
+
+    /// Puts the moves of the table's entry before all others, and scores those by a function of the move and the position after it.
     #[inline(always)]
     pub fn score(&mut self, position: Position, known: Entry, mut score: impl FnMut(&ScoredMove, Position) -> i32) {
-        for entry in &mut self.moves[self.picked..] {
-            let next = position.play_unchecked(entry.to, entry.flips);
-            let index = entry.to.index() as u8;
-            entry.score = if index == known.moves[0] {
-                i32::MAX
-            } else if index == known.moves[1] {
-                i32::MAX - 1
-            } else if next.player == 0 {
-                i32::MAX - 2
-            } else {
-                score(entry, next)
-            };
+        self.prefer(known);
+        for entry in &mut self.moves {
+            if entry.score != PICKED && entry.score < PREFERRED {
+                entry.score = score(entry, position.play_unchecked(entry.to, entry.flips));
+            }
         }
     }
 
@@ -93,7 +104,7 @@ impl<const N: usize> MoveList<N> {
         (draft, trust): (u8, Trust),
         alpha: i32,
     ) -> Option<(i32, Square)> {
-        self.left().iter().find_map(|child| {
+        self.moves.iter().find_map(|child| {
             let known = table.probe(table.slot(position.play_unchecked(child.to, child.flips)));
             let entry = known.filter(|entry| entry.draft >= draft && entry.trust >= trust)?;
             (-entry.upper > alpha).then_some((-entry.upper, child.to))
@@ -104,27 +115,36 @@ impl<const N: usize> MoveList<N> {
     #[inline]
     pub fn pick_unscored(&mut self, to: u8) -> Option<ScoredMove> {
         let index = self.moves.iter().position(|entry| entry.to.index() == to as usize)?;
-        self.moves.swap(0, index);
-        self.picked = 1;
-        Some(self.moves[0])
+        Some(self.take(index))
     }
 
     /// Picks the move of the highest score.
     #[inline]
     pub fn pick(&mut self) -> Option<ScoredMove> {
-        let left = &mut self.moves[self.picked..];
-        let best = (0..left.len()).reduce(|best, i| if left[i].score > left[best].score { i } else { best })?;
-        left.swap(0, best);
-        self.picked += 1;
-        Some(left[0])
+        if self.picked == self.moves.len() {
+            return None;
+        }
+        // Of equals the first; a maximum of numbers takes no branch, which would be hard to predict.
+        let key = |(index, entry): (usize, &ScoredMove)| (entry.score as i64) << 8 | (255 - index) as i64;
+        let best = self.moves.iter().enumerate().map(key).max()?;
+        Some(self.take(255 - (best & 255) as usize))
     }
 
     /// Picks any move.
     #[inline]
     pub fn pick_any(&mut self) -> Option<ScoredMove> {
-        let next = self.moves.get(self.picked)?;
+        let index = self.moves.iter().position(|entry| entry.score != PICKED)?;
+        Some(self.take(index))
+    }
+
+    /// Moves stay where they are: to swap them would cost more than to pass those that were picked.
+    #[inline]
+    fn take(&mut self, index: usize) -> ScoredMove {
         self.picked += 1;
-        Some(*next)
+        let entry = &mut self.moves[index];
+        let taken = *entry;
+        entry.score = PICKED;
+        taken
     }
 }
 
@@ -166,8 +186,8 @@ mod tests {
         let table = Table::<CacheLine>::new(8);
         let position = Position::START;
         let mut moves = MoveList::<8>::new();
-        moves.generate(position, position.moves(), |_| ());
-        let child = moves.left()[2];
+        moves.generate(position, position.moves(), |_, _, _| 0);
+        let child = moves.moves[2];
         let slot = table.slot(position.play_unchecked(child.to, child.flips));
         table.store(slot, Entry { upper: -5, draft: 4, trust: 2, ..Entry::UNKNOWN });
         let etc = |draft, trust, alpha| moves.etc(&table, position, (draft, trust), alpha);
@@ -179,8 +199,8 @@ mod tests {
     fn moves_are_picked_by_their_scores_the_known_ones_first() {
         let position = Position::START;
         let mut moves = MoveList::<8>::new();
-        moves.generate(position, position.moves(), |_| ());
-        let [a, b, c, d] = [0, 1, 2, 3].map(|i| moves.left()[i].to);
+        moves.generate(position, position.moves(), |_, _, _| 0);
+        let [a, b, c, d] = [0, 1, 2, 3].map(|i| moves.moves[i].to);
         let known = Entry { moves: [c.index() as u8, a.index() as u8], ..Entry::UNKNOWN };
         moves.score(position, known, |next, _| if next.to == d { 2 } else { 1 });
         let picked: Vec<_> = std::iter::from_fn(|| moves.pick()).map(|next| next.to).collect();

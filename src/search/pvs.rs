@@ -90,7 +90,7 @@ impl<E: Evaluator> Search<'_, E> {
             return best;
         }
         let mut moves = MoveList::new();
-        moves.generate(node.position, node.moves, |_| ());
+        moves.generate(node.position, node.moves, |_, _, _| 0);
         self.score_moves(&mut moves, node, depth, known.unwrap_or(Entry::UNKNOWN));
         let (mut best, mut best_move, mut lower) = (-Score::INFINITY, None, alpha);
         let mut below = Line::new();
@@ -271,15 +271,16 @@ impl<E: Evaluator> Search<'_, E> {
     ) -> Best {
         let mut moves = MoveList::new();
         if depth < EVAL_ORDER_MIN_DEPTH {
-            moves.generate(node.position, set, |_| ());
+            moves.generate(node.position, set, |to, replies, _| mobility_score(to, replies));
+            moves.prefer(known);
         } else {
             moves.generate_for_etc(node.position, set, self.table);
             let wanted = (depth as u8 - 1, self.trust_at(node, depth));
             if let Some((bound, to)) = moves.etc(self.table, node.position, wanted, alpha.0) {
                 return (Score(bound), Some(to));
             }
+            self.score_moves(&mut moves, node, depth, known);
         }
-        self.score_moves(&mut moves, node, depth, known);
         if self.threads > 1 && depth >= SPLIT_MIN_DEPTH {
             return self.split(node, &mut moves, depth, alpha, best);
         }

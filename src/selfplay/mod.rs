@@ -7,5 +7,5 @@ mod record;
 
 pub use calibration::{measured_calibration, varied_positions};
 pub use game::{SelfPlay, SelfPlayConfig, Stopped, UpdateTarget};
-pub use pieces::LOCKSTEP;
+pub use pieces::FRAME;
 pub use record::{GameError, GameRecord, Label, Ply, PlyKind, Replay};

@@ -8,7 +8,7 @@ use async_nats::jetstream::{self, Context, object_store, stream};
 use flipside::cluster::wire::{Alive, Job, Proof, ResultLine, result_to_bytes, to_text};
 use flipside::eval::PatternEvaluator;
 use flipside::games::frame;
-use flipside::selfplay::{LOCKSTEP, SelfPlay};
+use flipside::selfplay::{FRAME, SelfPlay};
 use flipside::storage::sha256;
 use flipside::weights::WeightFile;
 use futures_util::StreamExt;
@@ -86,8 +86,8 @@ impl Impostor {
 fn result(job: &Job, evaluator: &PatternEvaluator, worker: &str, seed: u64) -> Vec<u8> {
     let players = SelfPlay::new(evaluator, job.play);
     let games = job.first..job.first + job.count;
-    let frames = games.clone().step_by(LOCKSTEP as usize).map(|first| {
-        let numbers = first..(first + LOCKSTEP).min(games.end);
+    let frames = games.clone().step_by(FRAME as usize).map(|first| {
+        let numbers = first..(first + FRAME).min(games.end);
         frame(first, &players.play_here(seed, job.generation, numbers, &AtomicBool::new(false)).unwrap())
     });
     let frames: Vec<_> = frames.collect();

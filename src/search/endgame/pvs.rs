@@ -8,7 +8,7 @@ use super::Search;
 use super::deep::order_depth;
 use super::last::NO_VALUE;
 use super::parity::odd_quadrants;
-use super::shallow::{log2, score_fastest_first};
+use super::shallow::{fastest_first, log2};
 use crate::board::{Bitboard, Position, Square};
 use crate::eval::Evaluator;
 use crate::search::node::Node;
@@ -114,14 +114,15 @@ impl<E: Evaluator> Search<'_, E> {
         known: Entry,
         alpha: i32,
     ) {
-        list.generate(position, moves, |_| ());
+        list.generate(position, moves, |_, _, _| 0);
         let empties = position.empties();
         if empties >= DEEP_MIN_EMPTIES {
             let extra = PV_EXTRA_ORDER_DEPTH.min((empties - DEEP_MIN_EMPTIES) / 2);
             let node = Node::new(self.midgame.evaluator, &position);
             self.score_by_search(&node, list, known, order_depth(empties) + extra, alpha);
         } else {
-            score_fastest_first(list, position, known, odd_quadrants(position.empty()), empties);
+            let odd = odd_quadrants(position.empty());
+            list.score(position, known, |entry, _| fastest_first(entry.to, entry.replies, odd));
         }
     }
 

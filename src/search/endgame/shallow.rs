@@ -1,6 +1,6 @@
-//! Nodes from which the end of the game is near: moves are ordered by mobility, parity and stable edge discs (fastest first), and from
-//! [`TT_MIN_EMPTIES`] on nodes end early by the table, the opponent's stable discs and, from [`ETC_MIN_EMPTIES`] on, enhanced
-//! transposition cutoffs.
+//! Nodes from which the end of the game is near: moves are ordered by mobility and parity (fastest first), and from [`TT_MIN_EMPTIES`] on
+//! nodes end early by the table and the opponent's stable discs. From [`ETC_MIN_EMPTIES`] on stable edge discs count in the order too,
+//! and enhanced transposition cutoffs are tried for.
 
 use super::Search;
 use super::last::NO_VALUE;
@@ -90,15 +90,18 @@ impl<'a, E: Evaluator> Search<'a, E> {
         let nodes_before = self.endgame_nodes;
         let mut list = MoveList::<N>::new();
         if empties < ETC_MIN_EMPTIES {
-            list.generate(position, moves, |_| ());
+            list.generate(position, moves, |to, replies, _| fastest_first(to, replies, odd));
+            list.prefer(known);
         } else {
             let after = self.table_for(empties - 1);
             list.generate_for_etc(position, moves, after);
             if let Some((bound, _)) = list.etc(after, position, (0, FULL_WIDTH), alpha) {
                 return bound;
             }
+            list.score(position, known, |entry, next| {
+                fastest_first(entry.to, entry.replies, odd) + 4 * stable_edges(next.pass()).count_ones() as i32
+            });
         }
-        score_fastest_first(&mut list, position, known, odd, empties);
         let (mut best, mut best_move) = (NO_VALUE, Square::lowest(0));
         while let Some(ScoredMove { to, flips, replies, .. }) = list.pick() {
             let next = position.play_unchecked(to, flips);
@@ -167,26 +170,11 @@ const fn square_scores() -> [i8; 64] {
     table
 }
 
-/// Scores moves: the fewest replies first, corners counting double, with parity, stable edge discs and the kind of square to tell
-/// equals apart.
-#[inline]
-pub(super) fn score_fastest_first<const N: usize>(
-    moves: &mut MoveList<N>,
-    position: Position,
-    known: Entry,
-    odd: Bitboard,
-    empties: u32,
-) {
-    moves.score(position, known, |entry, next| {
-        let mut score = SQUARE_SCORES[entry.to.index()] as i32 - 32 * weighted_mobility(entry.replies);
-        if odd & entry.to.bit() != 0 {
-            score += 8;
-        }
-        if empties >= ETC_MIN_EMPTIES {
-            score += 8 * stable_edges(next.pass()).count_ones() as i32;
-        }
-        score
-    });
+/// The score of a move: the fewest replies first, corners counting double, with parity and the kind of square to tell equals apart.
+#[inline(always)]
+pub(super) fn fastest_first(to: Square, replies: Bitboard, odd: Bitboard) -> i32 {
+    let parity = 8 * (odd & to.bit() != 0) as i32;
+    SQUARE_SCORES[to.index()] as i32 - 32 * weighted_mobility(replies) + parity
 }
 
 /// The draft of an entry: the number of bits of the nodes visited for it.
