@@ -36,6 +36,12 @@ pub struct Diverged {
 /// The largest number of features of a position: pattern instances and scalars.
 pub(super) const FEATURES: usize = LANES + Scalar::ALL.len();
 
+/// Numbers that are worked on at once.
+const VECTOR: usize = 8;
+
+/// Room for a number of each feature, in whole vectors.
+const ROOM: usize = FEATURES.next_multiple_of(VECTOR);
+
 /// Samples that are on their way at once: while one is learned, the memory brings what the next ones need.
 const BATCH: usize = 16;
 
@@ -193,13 +199,16 @@ fn learn_sample<const NUMBERS: usize>(
     loss: Loss,
     step: impl Step<NUMBERS>,
 ) -> f32 {
-    let mut copies = [[0f32; NUMBERS]; FEATURES];
-    let copies = &mut copies[..weights.len()];
+    // Copies of the cells, the same number of all side by side: the compiler turns the steps into vectors.
+    let mut copies = [[0f32; ROOM]; NUMBERS];
+    for (i, &weight) in weights.iter().enumerate() {
+        let cell = cells[weight as usize];
+        copies.iter_mut().zip(cell).for_each(|(copies, number)| copies[i] = number);
+    }
     // Four partial sums, always the same four: quick, and the same result everywhere.
     let mut partial = [0f32; 4];
-    for (i, (copy, &weight)) in copies.iter_mut().zip(weights).enumerate() {
-        *copy = cells[weight as usize];
-        partial[i % 4] += copy[0];
+    for four in copies[0].as_chunks::<4>().0 {
+        partial.iter_mut().zip(four).for_each(|(sum, value)| *sum += value);
     }
     let mut value = (partial[0] + partial[1]) + (partial[2] + partial[3]);
     let layer = layer.map(|layer| {
@@ -213,11 +222,14 @@ fn learn_sample<const NUMBERS: usize>(
         return 0.0;
     }
     let pull = sample.importance.share() * loss.pull(target, value);
-    for copy in copies.iter_mut() {
-        step.apply(copy, pull);
+    // Whole vectors: what lies behind the last feature is not used.
+    for i in 0..weights.len().next_multiple_of(VECTOR).min(ROOM) {
+        let mut cell = std::array::from_fn(|number| copies[number][i]);
+        step.apply(&mut cell, pull);
+        copies.iter_mut().zip(cell).for_each(|(copies, number)| copies[i] = number);
     }
-    for (copy, &weight) in copies.iter().zip(weights) {
-        cells[weight as usize] = *copy;
+    for (i, &weight) in weights.iter().enumerate() {
+        cells[weight as usize] = std::array::from_fn(|number| copies[number][i]);
     }
     if let Some((layer, sums)) = layer {
         layer.learn(weights, &sums, pull);
