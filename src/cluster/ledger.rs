@@ -10,7 +10,7 @@ use crate::selfplay::FRAME;
 /// Steps of a job at most.
 const MAX_STEPS: usize = (MAX_GAMES / FRAME) as usize;
 
-/// The games of a generation that are to be played, in steps of a [`FRAME`]. Whoever completes a step first has played it.
+/// The games of a generation that are to be played, in steps of one [`FRAME`] each. Whoever completes a step first has played it.
 #[derive(Debug)]
 pub struct Ledger<T> {
     games: Range<u32>,
