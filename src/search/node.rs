@@ -59,8 +59,8 @@ impl<S: Clone> Node<S> {
         if passed.moves == 0 { self.result() } else { -evaluator.evaluate(&passed.position, &passed.state) }
     }
 
-    /// The value at depth 1, where every child is a leaf. Stops at the first move above `alpha`, which becomes the killer. Adds the
-    /// leaves to `nodes`.
+    /// The value at depth 1, where every child is a leaf. Stops at the first move above `alpha`, which becomes the killer and is
+    /// returned too. Adds the leaves to `nodes`.
     #[inline]
     pub(super) fn frontier(
         &self,
@@ -68,7 +68,7 @@ impl<S: Clone> Node<S> {
         alpha: Score,
         killer: &mut Bitboard,
         nodes: &mut u64,
-    ) -> Score {
+    ) -> (Score, Option<Square>) {
         let mut best = -Score::INFINITY;
         let mut rest = self.moves;
         while rest != 0 {
@@ -78,10 +78,10 @@ impl<S: Clone> Node<S> {
             best = best.max(-self.leaf_after(evaluator, to, self.position.flips(to)));
             if best > alpha {
                 *killer = to.bit();
-                break;
+                return (best, Some(to));
             }
         }
-        best
+        (best, None)
     }
 
     /// [`Self::frontier`] with an open window: the value, and the move that has it.

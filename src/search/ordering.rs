@@ -5,38 +5,52 @@ use arrayvec::ArrayVec;
 use super::table::{Bucket, Entry, NO_MOVE, Table, Trust};
 use crate::board::{Bitboard, C_SQUARES, CORNERS, Position, Square, X_SQUARES, squares};
 
-/// A legal move with what it takes to play it and its place in the order.
+/// A legal move with what it takes to play it.
 #[derive(Clone, Copy)]
-pub(super) struct ScoredMove {
+pub(super) struct ListedMove {
     /// The discs it turns over.
     pub flips: Bitboard,
     /// The opponent's legal moves after it.
     pub replies: Bitboard,
-    /// The higher, the earlier it is searched. Of no meaning outside its list.
-    pub score: i32,
     pub to: Square,
 }
-
-/// The score of moves that were picked, below all others.
-const PICKED: i32 = i32::MIN;
-
-/// The least score of a move that the table prefers.
-const PREFERRED: i32 = i32::MAX - 1;
 
 /// Room for the moves of any position.
 pub(super) const MAX_MOVES: usize = 64;
 
-/// Up to `N` legal moves of a position, picked best first.
+/// Up to `N` legal moves of a position, a multiple of 8, picked best first.
 pub(super) struct MoveList<const N: usize> {
-    moves: ArrayVec<ScoredMove, N>,
-    picked: usize,
+    moves: ArrayVec<ListedMove, N>,
+    /// [`key`] of each move, or [`PICKED`]. Apart from the moves, so that vectors of them are compared.
+    keys: [i32; N],
+    /// The largest key, or [`PICKED`] where it has to be looked for.
+    largest: i32,
+    /// The places of moves not picked yet, a bit each.
+    rest: u64,
 }
+
+/// The score of a move that the table prefers: above all others.
+const PREFERRED: i32 = 1 << 23;
+
+/// The key of moves that were picked: below all others.
+const PICKED: i32 = i32::MIN;
+
+/// A key orders moves by their scores, of equals the first: below the score is the move's place in the list, counted down.
+#[inline]
+fn key(place: usize, score: i32) -> i32 {
+    debug_assert!(score.abs() <= PREFERRED + 1);
+    score << 6 | (63 - place as i32)
+}
+
+/// Keys in a vector.
+const WIDTH: usize = 8;
 
 impl<const N: usize> MoveList<N> {
     /// No moves yet.
     #[inline]
     pub const fn new() -> Self {
-        Self { moves: ArrayVec::new_const(), picked: 0 }
+        const { assert!(N <= MAX_MOVES && N.is_multiple_of(WIDTH)) };
+        Self { moves: ArrayVec::new_const(), keys: [PICKED; N], largest: PICKED, rest: 0 }
     }
 
     /// Adds the moves in `set`, at most `N`, with scores by a function of the move, the replies to it and the position after it. A
@@ -47,7 +61,10 @@ impl<const N: usize> MoveList<N> {
             let flips = position.flips(to);
             let next = position.play_unchecked(to, flips);
             let replies = next.moves();
-            self.moves.push(ScoredMove { flips, replies, score: score(to, replies, next), to });
+            let place = self.moves.len();
+            self.moves.push(ListedMove { flips, replies, to });
+            self.rest |= 1 << place;
+            self.set_score(place, score(to, replies, next));
         }
     }
 
@@ -60,35 +77,41 @@ impl<const N: usize> MoveList<N> {
         });
     }
 
+    #[inline]
+    fn set_score(&mut self, place: usize, score: i32) {
+        self.keys[place] = key(place, score);
+        self.largest = self.largest.max(self.keys[place]);
+    }
+
     /// How many were picked.
     #[inline]
     pub fn picked(&self) -> usize {
-        self.picked
+        self.moves.len() - self.rest.count_ones() as usize
     }
 
-    /// Puts the moves of the table's entry before all others.
+    /// Puts the moves of the table's entry before all others. None must have been picked.
     #[inline]
     pub fn prefer(&mut self, known: Entry) {
         if known.moves[0] == NO_MOVE {
             return;
         }
-        for entry in self.moves.iter_mut().filter(|entry| entry.score != PICKED) {
-            let index = entry.to.index() as u8;
-            if index == known.moves[0] {
-                entry.score = PREFERRED + 1;
-            } else if index == known.moves[1] {
-                entry.score = PREFERRED;
+        for place in 0..self.moves.len() {
+            if let Some(score) = preferred(known, self.moves[place].to) {
+                self.set_score(place, score);
             }
         }
     }
 
     /// Puts the moves of the table's entry before all others, and scores those by a function of the move and the position after it.
     #[inline(always)]
-    pub fn score(&mut self, position: Position, known: Entry, mut score: impl FnMut(&ScoredMove, Position) -> i32) {
-        self.prefer(known);
-        for entry in &mut self.moves {
-            if entry.score != PICKED && entry.score < PREFERRED {
-                entry.score = score(entry, position.play_unchecked(entry.to, entry.flips));
+    pub fn score(&mut self, position: Position, known: Entry, mut score: impl FnMut(&ListedMove, Position) -> i32) {
+        self.largest = PICKED;
+        for place in 0..self.moves.len() {
+            if self.rest & 1 << place != 0 {
+                let listed = self.moves[place];
+                let score = preferred(known, listed.to)
+                    .unwrap_or_else(|| score(&listed, position.play_unchecked(listed.to, listed.flips)));
+                self.set_score(place, score);
             }
         }
     }
@@ -113,38 +136,55 @@ impl<const N: usize> MoveList<N> {
 
     /// Picks the move to a square, if it is one of these, before any is scored.
     #[inline]
-    pub fn pick_unscored(&mut self, to: u8) -> Option<ScoredMove> {
-        let index = self.moves.iter().position(|entry| entry.to.index() == to as usize)?;
-        Some(self.take(index))
+    pub fn pick_unscored(&mut self, to: u8) -> Option<ListedMove> {
+        let place = self.moves.iter().position(|listed| listed.to.index() == to as usize)?;
+        Some(self.take(place))
     }
 
     /// Picks the move of the highest score.
-    #[inline]
-    pub fn pick(&mut self) -> Option<ScoredMove> {
-        if self.picked == self.moves.len() {
+    #[inline(always)]
+    pub fn pick(&mut self) -> Option<ListedMove> {
+        if self.rest == 0 {
             return None;
         }
-        // Of equals the first; a maximum of numbers takes no branch, which would be hard to predict.
-        let key = |(index, entry): (usize, &ScoredMove)| (entry.score as i64) << 8 | (255 - index) as i64;
-        let best = self.moves.iter().enumerate().map(key).max()?;
-        Some(self.take(255 - (best & 255) as usize))
+        let largest = if self.largest == PICKED { self.largest_key() } else { self.largest };
+        Some(self.take(63 - (largest & 63) as usize))
+    }
+
+    #[inline]
+    fn largest_key(&self) -> i32 {
+        let mut largest = [PICKED; WIDTH];
+        for keys in &self.keys.as_chunks::<WIDTH>().0[..self.moves.len().div_ceil(WIDTH)] {
+            largest.iter_mut().zip(keys).for_each(|(largest, key)| *largest = (*largest).max(*key));
+        }
+        largest.into_iter().fold(PICKED, i32::max)
     }
 
     /// Picks any move.
     #[inline]
-    pub fn pick_any(&mut self) -> Option<ScoredMove> {
-        let index = self.moves.iter().position(|entry| entry.score != PICKED)?;
-        Some(self.take(index))
+    pub fn pick_any(&mut self) -> Option<ListedMove> {
+        if self.rest == 0 { None } else { Some(self.take(self.rest.trailing_zeros() as usize)) }
     }
 
-    /// Moves stay where they are: to swap them would cost more than to pass those that were picked.
     #[inline]
-    fn take(&mut self, index: usize) -> ScoredMove {
-        self.picked += 1;
-        let entry = &mut self.moves[index];
-        let taken = *entry;
-        entry.score = PICKED;
-        taken
+    fn take(&mut self, place: usize) -> ListedMove {
+        self.rest &= !(1 << place);
+        self.keys[place] = PICKED;
+        self.largest = PICKED;
+        self.moves[place]
+    }
+}
+
+/// The score of a move that the table's entry has: that of the best one is the highest.
+#[inline]
+fn preferred(known: Entry, to: Square) -> Option<i32> {
+    let index = to.index() as u8;
+    if index == known.moves[0] {
+        Some(PREFERRED + 1)
+    } else if index == known.moves[1] {
+        Some(PREFERRED)
+    } else {
+        None
     }
 }
 
@@ -178,7 +218,11 @@ pub(super) fn weighted_mobility(moves: Bitboard) -> i32 {
 
 #[cfg(test)]
 mod tests {
+    use rand::{RngExt, SeedableRng};
+    use rand_chacha::ChaCha8Rng;
+
     use super::*;
+    use crate::board::Transcript;
     use crate::search::table::CacheLine;
 
     #[test]
@@ -193,6 +237,38 @@ mod tests {
         let etc = |draft, trust, alpha| moves.etc(&table, position, (draft, trust), alpha);
         assert_eq!(etc(4, 2, 4), Some((5, child.to)));
         assert_eq!([etc(5, 2, 4), etc(4, 3, 4), etc(4, 2, 5)], [None; 3]);
+    }
+
+    #[test]
+    fn lists_of_all_lengths_are_picked_in_order_and_to_the_end() {
+        let mut rng = ChaCha8Rng::seed_from_u64(8);
+        let mut longest = 0;
+        let games: Vec<Transcript> = (0..40).map(|_| Transcript::random(&mut rng)).collect();
+        for (diagram, _) in games.iter().flat_map(Transcript::steps) {
+            let position = diagram.position;
+            let all: Vec<Square> = squares(position.moves()).collect();
+            longest = longest.max(all.len());
+            // Few different scores, so that some are equal: of these the first comes first.
+            let scores: Vec<i32> = all.iter().map(|_| rng.random_range(-3..3) * 2000).collect();
+            let score_of = |to: Square| scores[all.iter().position(|&other| other == to).unwrap()];
+            let mut expected = all.clone();
+            expected.sort_by_key(|&to| -score_of(to));
+            let mut moves = MoveList::<MAX_MOVES>::new();
+            moves.generate(position, position.moves(), |to, _, _| score_of(to));
+            let picked: Vec<_> = std::iter::from_fn(|| moves.pick()).map(|next| next.to).collect();
+            assert_eq!((picked, moves.picked()), (expected.clone(), all.len()));
+
+            let sorted = all.len().min(2);
+            moves = MoveList::new();
+            moves.generate(position, position.moves(), |_, _, _| 0);
+            moves.score(position, Entry::UNKNOWN, |next, _| score_of(next.to));
+            let mut picked: Vec<_> = (0..sorted).map(|_| moves.pick().unwrap().to).collect();
+            picked.extend(std::iter::from_fn(|| moves.pick_any()).map(|next| next.to));
+            assert_eq!(picked[..sorted], expected[..sorted]);
+            picked.sort_unstable_by_key(|to| to.index());
+            assert_eq!(picked, all);
+        }
+        assert!(longest > 16, "no list of more than two vectors");
     }
 
     #[test]

@@ -6,7 +6,7 @@ use arrayvec::ArrayVec;
 
 use super::analysis::Line;
 use super::node::Node;
-use super::ordering::{MAX_MOVES, MoveList, ScoredMove, mobility_score};
+use super::ordering::{ListedMove, MAX_MOVES, MoveList, mobility_score};
 use super::probcut::{Probe, Selectivity};
 use super::split::SplitPoint;
 use super::stop::Stop;
@@ -34,6 +34,8 @@ pub(super) struct Search<'a, E: Evaluator> {
     pub selectivity: Option<&'a Selectivity>,
     /// Whether a ProbCut probe is going on.
     pub probing: bool,
+    /// Whether null-window nodes at depth 1 are stored, for the next iteration to try first what refuted a move there.
+    pub stores_frontier: bool,
     pub nodes: u64,
     pub stop: Stop<'a>,
     /// Whether the search was given up: what it answers from then on means nothing, and nothing is stored.
@@ -134,7 +136,7 @@ impl<E: Evaluator> Search<'_, E> {
             return self.pass(node, |search, passed| -search.null_window(passed, depth, Score(-alpha.0 - 1)));
         }
         if depth == 1 {
-            return node.frontier(self.evaluator, alpha, &mut self.killers[0], &mut self.nodes);
+            return self.frontier(node, alpha);
         }
         if depth < self.tt_min_depth {
             return self.search_moves(node, Entry::UNKNOWN, depth, alpha).0;
@@ -154,6 +156,18 @@ impl<E: Evaluator> Search<'_, E> {
         if !self.stopped {
             let entry = self.updated(known, node, depth, best, (alpha, Score(alpha.0 + 1)));
             self.table.store(slot, entry);
+        }
+        best.0
+    }
+
+    /// [`Self::null_window`] at depth 1.
+    #[inline]
+    fn frontier(&mut self, node: &Node<E::State>, alpha: Score) -> Score {
+        let best = node.frontier(self.evaluator, alpha, &mut self.killers[0], &mut self.nodes);
+        if self.stores_frontier {
+            let slot = self.table.slot(node.position);
+            let known = self.table.probe(slot);
+            self.table.store(slot, self.updated(known, node, 1, best, (alpha, Score(alpha.0 + 1))));
         }
         best.0
     }
@@ -244,7 +258,7 @@ impl<E: Evaluator> Search<'_, E> {
             let to = Square::lowest(first);
             let flips = node.position.flips(to);
             let replies = node.position.play_unchecked(to, flips).moves();
-            best = (self.null_window_child(node, &ScoredMove { flips, replies, score: 0, to }, depth, alpha), Some(to));
+            best = (self.null_window_child(node, &ListedMove { flips, replies, to }, depth, alpha), Some(to));
         }
         if best.0 <= alpha && node.moves != first {
             best = self.search_scored_moves(node, node.moves & !first, known, depth, alpha, best);
@@ -298,7 +312,7 @@ impl<E: Evaluator> Search<'_, E> {
 
     /// The value of a null-window node's move.
     #[inline]
-    fn null_window_child(&mut self, node: &Node<E::State>, next: &ScoredMove, depth: u32, alpha: Score) -> Score {
+    fn null_window_child(&mut self, node: &Node<E::State>, next: &ListedMove, depth: u32, alpha: Score) -> Score {
         let child = node.play(self.evaluator, next.to, next.flips, next.replies);
         -self.null_window(&child, depth - 1, Score(-alpha.0 - 1))
     }
@@ -365,7 +379,7 @@ const SELECTIVE: Trust = 0;
 
 /// The next move of a list of scored moves: the first ones in the order of their scores, then any.
 #[inline]
-fn pick(moves: &mut MoveList<MAX_MOVES>) -> Option<ScoredMove> {
+fn pick(moves: &mut MoveList<MAX_MOVES>) -> Option<ListedMove> {
     if moves.picked() < SORTED_MOVES { moves.pick() } else { moves.pick_any() }
 }
 
@@ -385,6 +399,7 @@ mod tests {
             killers: [0; 2],
             selectivity,
             probing: false,
+            stores_frontier: false,
             nodes: 0,
             stop: Stop::new(&NEVER),
             stopped: false,

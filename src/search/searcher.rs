@@ -101,6 +101,7 @@ impl<'e, E: Evaluator> Searcher<'e, E> {
             killers: self.killers,
             selectivity: self.selectivity.as_ref(),
             probing: false,
+            stores_frontier: false,
             nodes: 0,
             stop,
             stopped: false,
@@ -185,6 +186,9 @@ impl<E: Evaluator> Search<'_, E> {
                 break;
             }
             let mut line = Line::new();
+            // What refutes a move at two plies mostly does at four. Deeper searches are better off with refutations that the order
+            // by mobility finds, which leave smaller trees: these would make 7% more nodes at ten plies.
+            self.stores_frontier = next == 2 && depth == 4;
             let expected = last.as_ref().map(|last| last.score);
             let Some(score) = self.aspire(root, next, expected, &mut line) else { break };
             last = Some(Iteration { depth: next, score, line });

@@ -7,13 +7,13 @@ use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering::Relaxed};
 
 use rayon::{ThreadPool, ThreadPoolBuildError, ThreadPoolBuilder};
 
-use super::ordering::ScoredMove;
+use super::ordering::ListedMove;
 use super::stop::Stop;
 use crate::board::Square;
 
 /// A null-window node whose moves are handed out to threads.
 pub(super) struct SplitPoint<'a> {
-    moves: &'a [ScoredMove],
+    moves: &'a [ListedMove],
     next: AtomicUsize,
     alpha: i32,
     cutoff: AtomicBool,
@@ -29,7 +29,7 @@ pub(super) struct Outcome {
 
 impl<'a> SplitPoint<'a> {
     /// `best` is what the moves searched before gave; it does not exceed `alpha`. `outer` stops the node itself.
-    pub fn new(moves: &'a [ScoredMove], alpha: i32, best: (i32, Square), outer: &'a Stop<'a>) -> Self {
+    pub fn new(moves: &'a [ListedMove], alpha: i32, best: (i32, Square), outer: &'a Stop<'a>) -> Self {
         let outcome = Mutex::new(Outcome { best, nodes: 0 });
         Self { moves, next: AtomicUsize::new(0), alpha, cutoff: AtomicBool::new(false), outer, outcome }
     }
@@ -40,7 +40,7 @@ impl<'a> SplitPoint<'a> {
     }
 
     /// A move for a thread to search, until none is left or the node is cut off.
-    pub fn next_move(&self) -> Option<&'a ScoredMove> {
+    pub fn next_move(&self) -> Option<&'a ListedMove> {
         if self.stop().is_set() { None } else { self.moves.get(self.next.fetch_add(1, Relaxed)) }
     }
 

@@ -11,7 +11,7 @@ use crate::board::{Bitboard, Square};
 use crate::eval::{Evaluator, Score};
 use crate::search::analysis::Line;
 use crate::search::node::Node;
-use crate::search::ordering::{MAX_MOVES, MoveList, ScoredMove, weighted_mobility};
+use crate::search::ordering::{ListedMove, MAX_MOVES, MoveList, weighted_mobility};
 use crate::search::split::SplitPoint;
 use crate::search::table::Entry;
 use crate::search::tunables::{
@@ -47,7 +47,7 @@ impl<E: Evaluator> Search<'_, E> {
 
     /// The value of a move by a midgame search to `depth` plies after it; at or below `alpha` an upper bound.
     #[inline]
-    fn midgame_value(&mut self, node: &Node<E::State>, entry: &ScoredMove, depth: u32, alpha: Score) -> Score {
+    fn midgame_value(&mut self, node: &Node<E::State>, entry: &ListedMove, depth: u32, alpha: Score) -> Score {
         let evaluator = self.midgame.evaluator;
         if depth == 0 {
             self.midgame.nodes += 1;
@@ -113,8 +113,8 @@ impl<E: Evaluator> Search<'_, E> {
     }
 
     /// The value of a deep node's move.
-    fn deep_child(&mut self, node: &Node<E::State>, entry: &ScoredMove, alpha: i32, odd: Bitboard) -> i32 {
-        let ScoredMove { to, flips, replies, .. } = *entry;
+    fn deep_child(&mut self, node: &Node<E::State>, entry: &ListedMove, alpha: i32, odd: Bitboard) -> i32 {
+        let ListedMove { to, flips, replies, .. } = *entry;
         let empties = node.position.empties() - 1;
         let odd = odd ^ quadrant(to);
         if empties >= DEEP_MIN_EMPTIES {

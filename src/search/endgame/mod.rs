@@ -180,6 +180,7 @@ impl<'a, E: Evaluator> Shared<'a, E> {
             killers: [0; 2],
             selectivity: None,
             probing: false,
+            stores_frontier: false,
             nodes: 0,
             stop,
             stopped: false,

@@ -12,7 +12,7 @@ use super::shallow::{fastest_first, log2};
 use crate::board::{Bitboard, Position, Square};
 use crate::eval::Evaluator;
 use crate::search::node::Node;
-use crate::search::ordering::{MAX_MOVES, MoveList, ScoredMove};
+use crate::search::ordering::{ListedMove, MAX_MOVES, MoveList};
 use crate::search::table::{Entry, FULL_WIDTH};
 use crate::search::tunables::{
     ASPIRATION_DISCS, DEEP_MIN_EMPTIES, MAX_ASPIRATION_STEP, PV_EXTRA_ORDER_DEPTH, SELECTIVE_PASSES,
@@ -74,7 +74,7 @@ impl<E: Evaluator> Search<'_, E> {
         self.pv_moves(&mut list, position, moves, known, alpha);
         let (mut best, mut best_move) = (NO_VALUE, None);
         let mut lower = alpha;
-        while let Some(ScoredMove { to, flips, .. }) = list.pick() {
+        while let Some(ListedMove { to, flips, .. }) = list.pick() {
             let next = position.play_unchecked(to, flips);
             // Values are even, so a window of two holds none: there is nothing to find out but on which side the value is.
             let open = beta - lower > 2;
@@ -133,7 +133,7 @@ impl<E: Evaluator> Search<'_, E> {
         let known = table.probe(table.slot(position)).unwrap_or(Entry::UNKNOWN);
         let mut list = MoveList::new();
         self.pv_moves(&mut list, position, position.moves(), known, score - 1);
-        while let Some(ScoredMove { to, flips, .. }) = list.pick() {
+        while let Some(ListedMove { to, flips, .. }) = list.pick() {
             let next = position.play_unchecked(to, flips);
             if -self.null_window(next, -score) >= score {
                 return to;

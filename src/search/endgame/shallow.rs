@@ -9,12 +9,13 @@ use super::stability::{stability_bound, stable_edges};
 use crate::board::{Bitboard, Position, Square, squares};
 use crate::eval::Evaluator;
 use crate::search::node::Node;
-use crate::search::ordering::{MAX_MOVES, MoveList, ScoredMove, weighted_mobility};
+use crate::search::ordering::{ListedMove, MoveList, weighted_mobility};
 use crate::search::table::{CacheLine, Entry, FULL_WIDTH, Slot, Table, Trust};
 use crate::search::tunables::{DEEP_MIN_EMPTIES, ETC_MIN_EMPTIES, SHARED_TT_MIN_EMPTIES, TT_MIN_EMPTIES};
 
-/// Room for the moves of a position with less than [`ETC_MIN_EMPTIES`] empty squares.
-const FEW_MOVES: usize = ETC_MIN_EMPTIES as usize - 1;
+/// Room for the moves of a position with less than [`DEEP_MIN_EMPTIES`] and with less than [`ETC_MIN_EMPTIES`] empty squares.
+const MOVES: usize = (DEEP_MIN_EMPTIES as usize - 1).next_multiple_of(8);
+const FEW_MOVES: usize = (ETC_MIN_EMPTIES as usize - 1).next_multiple_of(8);
 
 impl<'a, E: Evaluator> Search<'a, E> {
     /// The value with the null window (`alpha`, `alpha` + 1), any number of empty squares.
@@ -44,7 +45,7 @@ impl<'a, E: Evaluator> Search<'a, E> {
         odd: Bitboard,
     ) -> i32 {
         if empties >= ETC_MIN_EMPTIES {
-            self.ordered::<MAX_MOVES>(position, moves, alpha, empties, odd)
+            self.ordered::<MOVES>(position, moves, alpha, empties, odd)
         } else if empties >= TT_MIN_EMPTIES {
             self.ordered::<FEW_MOVES>(position, moves, alpha, empties, odd)
         } else {
@@ -103,7 +104,7 @@ impl<'a, E: Evaluator> Search<'a, E> {
             });
         }
         let (mut best, mut best_move) = (NO_VALUE, Square::lowest(0));
-        while let Some(ScoredMove { to, flips, replies, .. }) = list.pick() {
+        while let Some(ListedMove { to, flips, replies, .. }) = list.pick() {
             let next = position.play_unchecked(to, flips);
             let value = -self.shallow(next, replies, -alpha - 1, empties - 1, odd ^ quadrant(to));
             if value > best {
