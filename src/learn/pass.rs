@@ -42,7 +42,7 @@ const VECTOR: usize = 8;
 /// Room for a number of each feature, in whole vectors.
 const ROOM: usize = FEATURES.next_multiple_of(VECTOR);
 
-/// Samples that are on their way at once: while one is learned, the memory brings what the next ones need.
+/// Samples that are on their way at once: while one is learned, the memory brings the weights of the next ones.
 const BATCH: usize = 16;
 
 /// What is the same for all stages.
@@ -64,6 +64,8 @@ struct Part<'l, const NUMBERS: usize> {
     cells: &'l mut [[f32; NUMBERS]],
     /// What was learned of the samples.
     learned: &'l mut PassLoss,
+    /// Whether a step left a weight beyond [`LIMIT`].
+    left_range: bool,
     head: Option<&'l mut LearnedHead>,
 }
 
@@ -81,7 +83,7 @@ impl<'l, const NUMBERS: usize> Task<'l, NUMBERS> {
     ) -> Vec<Self> {
         let parts = cells.iter_mut().zip(learned).enumerate().map(|(stage, (cells, learned))| {
             let cells = cells.as_chunks_mut().0;
-            Part { stage, cells, learned, head: None }
+            Part { stage, cells, learned, left_range: false, head: None }
         });
         let Some(hidden) = hidden else {
             return parts.map(|part| Self { parts: vec![part], rows: &mut [] }).collect();
@@ -132,29 +134,30 @@ impl<S: Step<NUMBERS>, const NUMBERS: usize> Pass<'_, S, NUMBERS> {
             for part in parts.iter_mut() {
                 let samples = of_part(part);
                 let layer = part.head.as_mut().map(|head| StageLayer::new(rows, head, self.scale));
-                *part.learned = self.learn_samples(part.cells, layer, samples, *part.learned);
+                part.left_range |= self.learn_samples(part.cells, layer, samples, part.learned);
             }
         }
-        parts.iter().try_for_each(Part::check)
+        parts.iter().filter(|part| part.left_range).try_for_each(Part::check)
     }
 
-    /// Moves the weights of a stage for each sample in turn, and adds the errors before each to those so far.
+    /// Moves the weights of a stage for each sample in turn, and adds the errors before each to those so far. Answers whether a step left
+    /// a weight beyond [`LIMIT`].
     fn learn_samples<'s>(
         &self,
         cells: &mut [[f32; NUMBERS]],
         mut layer: Option<StageLayer>,
         mut samples: impl Iterator<Item = &'s Sample>,
-        mut losses: PassLoss,
-    ) -> PassLoss {
+        losses: &mut PassLoss,
+    ) -> bool {
         let Self { layout, loss, step, .. } = *self;
         let features = layout.features();
         let weight_of_slot = layout.weight_of_slot();
         let mut batch = [([0u32; FEATURES], Sample::new(Position::START, Score(0))); BATCH];
+        let mut left_range = false;
         loop {
             let mut filled = 0;
             for ((slots_of, sample), next) in batch.iter_mut().zip(&mut samples) {
                 slots(layout, &next.position, slots_of);
-                slots_of[..features].iter().for_each(|&slot| prefetch(&weight_of_slot[slot as usize]));
                 *sample = *next;
                 filled += 1;
             }
@@ -167,13 +170,14 @@ impl<S: Step<NUMBERS>, const NUMBERS: usize> Pass<'_, S, NUMBERS> {
                 layer.iter().for_each(|layer| layer.prefetch(weights));
             }
             for (weights, sample) in batch.iter() {
-                let error = learn_sample(cells, layer.as_mut(), &weights[..features], sample, loss, step);
+                let (error, left) = learn_sample(cells, layer.as_mut(), &weights[..features], sample, loss, step);
+                left_range |= left;
                 losses.squared += f64::from(error * error);
             }
             losses.samples += filled as u64;
             if filled < BATCH {
                 layer.iter_mut().for_each(StageLayer::move_head);
-                return losses;
+                return left_range;
             }
         }
     }
@@ -188,8 +192,8 @@ impl<const NUMBERS: usize> Part<'_, NUMBERS> {
     }
 }
 
-/// Moves the weights of one sample and returns its error before, in discs. A weight that the position has twice, in mirrored
-/// places, counts twice in the value and moves once.
+/// Moves the weights of one sample. Answers its error before, in discs, and whether a weight is beyond [`LIMIT`] now. A weight that the
+/// position has twice, in mirrored places, counts twice in the value and moves once.
 #[inline]
 fn learn_sample<const NUMBERS: usize>(
     cells: &mut [[f32; NUMBERS]],
@@ -198,7 +202,7 @@ fn learn_sample<const NUMBERS: usize>(
     sample: &Sample,
     loss: Loss,
     step: impl Step<NUMBERS>,
-) -> f32 {
+) -> (f32, bool) {
     // Copies of the cells, the same number of all side by side: the compiler turns the steps into vectors.
     let mut copies = [[0f32; ROOM]; NUMBERS];
     for (i, &weight) in weights.iter().enumerate() {
@@ -219,7 +223,7 @@ fn learn_sample<const NUMBERS: usize>(
     let target = sample.target.discs();
     let error = target - value;
     if sample.bound.allows(error) {
-        return 0.0;
+        return (0.0, false);
     }
     let pull = sample.importance.share() * loss.pull(target, value);
     // Whole vectors: what lies behind the last feature is not used.
@@ -228,13 +232,14 @@ fn learn_sample<const NUMBERS: usize>(
         step.apply(&mut cell, pull);
         copies.iter_mut().zip(cell).for_each(|(copies, number)| copies[i] = number);
     }
+    let left_range = copies[0].iter().fold(false, |left, weight| left | weight.is_nan() | (weight.abs() > LIMIT));
     for (i, &weight) in weights.iter().enumerate() {
         cells[weight as usize] = std::array::from_fn(|number| copies[number][i]);
     }
     if let Some((layer, sums)) = layer {
         layer.learn(weights, &sums, pull);
     }
-    error
+    (error, left_range)
 }
 
 /// The slots of a position's features: patterns first, then scalars.

@@ -14,6 +14,9 @@ pub const LANES: usize = 64;
 /// Lanes of a vector.
 const WIDTH: usize = 16;
 
+/// Vectors that most sets get by with.
+const FEW: usize = 3;
+
 /// The pattern configurations of a position, one balanced ternary number a lane (see the module's documentation). Lanes beyond
 /// the layout's instances stay 0.
 #[derive(Clone, Copy, PartialEq, Debug)]
@@ -40,11 +43,6 @@ impl Indices {
     #[inline]
     fn add(&mut self, other: &Self) {
         self.0.iter_mut().zip(other.0).for_each(|(lanes, other)| *lanes += other);
-    }
-
-    #[inline]
-    fn subtract(&mut self, other: &Self) {
-        self.0.iter_mut().zip(other.0).for_each(|(lanes, other)| *lanes -= other);
     }
 
     /// The same discs seen by the other player.
@@ -242,10 +240,23 @@ impl Layout {
     /// The indices of a position, computed from nothing.
     #[inline]
     pub fn indices(&self, position: &Position) -> Indices {
+        if self.instances() <= FEW * WIDTH {
+            self.sum_vectors::<FEW>(position)
+        } else {
+            self.sum_vectors::<{ LANES / WIDTH }>(position)
+        }
+    }
+
+    /// [`Self::indices`] with the lanes of the first vectors only; the others are 0.
+    #[inline(always)]
+    fn sum_vectors<const USED: usize>(&self, position: &Position) -> Indices {
         let mut indices = Indices::ZERO;
         for (half, sums) in self.halves.iter().enumerate() {
-            indices.add(&sums[(position.player >> (4 * half)) as usize & 15]);
-            indices.subtract(&sums[(position.opponent >> (4 * half)) as usize & 15]);
+            let [own, other] =
+                [position.player, position.opponent].map(|discs| &sums[(discs >> (4 * half)) as usize & 15]);
+            for vector in 0..USED {
+                indices.0[vector] += own.0[vector] - other.0[vector];
+            }
         }
         indices
     }
@@ -253,8 +264,8 @@ impl Layout {
     /// The indices after a move, seen by the other player, from those before it.
     #[inline]
     pub fn play(&self, before: &Indices, to: Square, flips: Bitboard) -> Indices {
-        if self.instances() <= 3 * WIDTH {
-            self.play_vectors::<3>(before, to, flips)
+        if self.instances() <= FEW * WIDTH {
+            self.play_vectors::<FEW>(before, to, flips)
         } else {
             self.play_vectors::<{ LANES / WIDTH }>(before, to, flips)
         }
