@@ -53,7 +53,7 @@ pub enum UpdateTarget {
 /// Plays self-play games, with an engine for each thread.
 ///
 /// A thread plays up to 256 games at once, a ply of each in turn: all these positions have the same number of empties, so the
-/// tables of one stage serve them all from the second-level cache. Game after game takes 1.3 times as long (`examples/piece_costs.rs`).
+/// tables of one stage serve them all from the second-level cache. Game after game takes 1.2 times as long (`examples/piece_costs.rs`).
 pub struct SelfPlay<'e, E: Evaluator> {
     evaluator: &'e E,
     config: SelfPlayConfig,

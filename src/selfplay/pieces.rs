@@ -9,7 +9,7 @@ pub const FRAME: u32 = 32;
 const SMALLEST: u32 = 4;
 
 /// Games that a thread plays in step at most, where it looks `depth` plies ahead. Shallow searches are over so soon that fetching a
-/// stage's tables into the cache takes a good part of the time unless many games share it: 256 are a fifth faster than 32. From 6 plies
+/// stage's tables into the cache takes a good part of the time unless many games share it: 256 are a sixth faster than 32. From 6 plies
 /// on nothing is gained, and what a kill costs grows.
 pub const fn lockstep(depth: u32) -> u32 {
     if depth <= 5 { 8 * FRAME } else { FRAME }

@@ -114,7 +114,7 @@ impl<E: Evaluator> Search<'_, E> {
 
     /// The value of a deep node's move.
     fn deep_child(&mut self, node: &Node<E::State>, entry: &ListedMove, alpha: i32, odd: Bitboard) -> i32 {
-        let ListedMove { to, flips, replies, .. } = *entry;
+        let ListedMove { to, flips, replies } = *entry;
         let empties = node.position.empties() - 1;
         let odd = odd ^ quadrant(to);
         if empties >= DEEP_MIN_EMPTIES {

@@ -13,8 +13,10 @@ use crate::search::ordering::{ListedMove, MoveList, weighted_mobility};
 use crate::search::table::{CacheLine, Entry, FULL_WIDTH, Slot, Table, Trust};
 use crate::search::tunables::{DEEP_MIN_EMPTIES, ETC_MIN_EMPTIES, SHARED_TT_MIN_EMPTIES, TT_MIN_EMPTIES};
 
-/// Room for the moves of a position with less than [`DEEP_MIN_EMPTIES`] and with less than [`ETC_MIN_EMPTIES`] empty squares.
+/// Room for the moves of a position with less than [`DEEP_MIN_EMPTIES`] empty squares.
 const MOVES: usize = (DEEP_MIN_EMPTIES as usize - 1).next_multiple_of(8);
+
+/// The same with less than [`ETC_MIN_EMPTIES`].
 const FEW_MOVES: usize = (ETC_MIN_EMPTIES as usize - 1).next_multiple_of(8);
 
 impl<'a, E: Evaluator> Search<'a, E> {
@@ -104,7 +106,7 @@ impl<'a, E: Evaluator> Search<'a, E> {
             });
         }
         let (mut best, mut best_move) = (NO_VALUE, Square::lowest(0));
-        while let Some(ListedMove { to, flips, replies, .. }) = list.pick() {
+        while let Some(ListedMove { to, flips, replies }) = list.pick() {
             let next = position.play_unchecked(to, flips);
             let value = -self.shallow(next, replies, -alpha - 1, empties - 1, odd ^ quadrant(to));
             if value > best {
