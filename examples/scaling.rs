@@ -53,9 +53,9 @@ const DEPTH: u32 = 4;
 
 /// Preset `overnight` on a Zen 5 core: depth 4, exact from 12 empties on, set `night`.
 const OVERNIGHT: Costs = Costs {
-    game: 1.20e-3,
+    game: 1.13e-3,
     variation: 0.25,
-    smaller: [(1, 1.17), (4, 1.13), (8, 1.12), (16, 1.12), (32, 1.16), (64, 1.07)],
+    smaller: [(1, 1.23), (4, 1.27), (8, 1.28), (16, 1.27), (32, 1.18), (64, 1.10)],
     intake: 5e-6,
     decode: 5e-6,
     before: 55e-3,

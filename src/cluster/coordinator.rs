@@ -51,7 +51,7 @@ pub(super) fn play(
         model: job.model,
         calibration: evaluator.calibration(),
         players: SelfPlay::new(&evaluator, *play),
-        in_step: (play.lockstep() / FRAME) as usize,
+        in_step: play.frames_in_step(),
         seed,
         generation,
         hands: Mutex::new(on_games),

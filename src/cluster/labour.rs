@@ -9,7 +9,7 @@ use tokio::sync::oneshot;
 
 use super::wire::{Job, steps};
 use crate::eval::PatternEvaluator;
-use crate::selfplay::{FRAME, GameRecord, SelfPlay};
+use crate::selfplay::{GameRecord, SelfPlay};
 use crate::threads::lock;
 
 /// Games by step.
@@ -36,7 +36,7 @@ pub struct Labour {
 
 #[derive(Default)]
 struct Queue {
-    steps: VecDeque<(Arc<Task>, usize)>,
+    steps: VecDeque<(Arc<Task>, Range<usize>)>,
     is_over: bool,
 }
 
@@ -52,7 +52,7 @@ impl Labour {
             left: AtomicUsize::new(count),
             answer: Mutex::new(Some(answer)),
         });
-        lock(&self.queue).steps.extend((0..count).map(|step| (task.clone(), step)));
+        lock(&self.queue).steps.push_back((task, 0..count));
         self.changed.notify_all();
         receiver
     }
@@ -94,13 +94,16 @@ impl Labour {
             if queue.is_over {
                 return None;
             }
-            let share = queue.steps.len() / threads.max(1);
-            if let Some((task, first)) = queue.steps.pop_front() {
-                let most = share.clamp(1, (task.job.play.lockstep() / FRAME) as usize);
-                let same = queue.steps.iter().take_while(|(other, _)| Arc::ptr_eq(other, &task)).count();
-                let more = same.min(most - 1);
-                queue.steps.drain(..more);
-                return Some((task, first..first + more + 1));
+            let share = queue.steps.iter().map(|(_, steps)| steps.len()).sum::<usize>() / threads.max(1);
+            if let Some((task, steps)) = queue.steps.front_mut() {
+                let most = share.clamp(1, task.job.play.frames_in_step());
+                let next = steps.start..steps.end.min(steps.start + most);
+                steps.start = next.end;
+                let task = task.clone();
+                if Range::is_empty(steps) {
+                    queue.steps.pop_front();
+                }
+                return Some((task, next));
             }
             queue = self.changed.wait(queue).unwrap_or_else(std::sync::PoisonError::into_inner);
         }

@@ -114,14 +114,3 @@ impl HiddenLayer {
         if biases.all(within) { Ok(()) } else { Err(HiddenLayerError::Bias) }
     }
 }
-
-impl Head {
-    /// What the layer adds to a value for the sums of its units, biases included, in the units of the model's weights.
-    #[inline]
-    pub fn value(&self, sums: &[i16; UNITS]) -> i32 {
-        let on = HiddenLayer::ON;
-        let worth = |unit: usize| i32::from(sums[unit].clamp(0, on)) * i32::from(self.output[unit]);
-        let total: i32 = (0..UNITS).map(worth).sum();
-        (total + i32::from(on) / 2) >> on.ilog2()
-    }
-}

@@ -56,12 +56,15 @@ enum Table {
 /// A row of the hidden layer and the weight of the same entry, as two digits: a position's weights and rows are summed in one go.
 type WeightedRow = i8x16;
 
+const ROW_BYTES: usize = size_of::<WeightedRow>();
+
 /// What the number of empty squares alone decides of a hidden layer.
 #[derive(Clone, Copy, Debug)]
 struct RowPhase {
     /// The biases and the rows of [`Scalar::Constant`] and [`Scalar::Parity`].
-    base: [i16; UNITS],
-    head: Head,
+    base: i16x16,
+    /// What each unit is worth when it is fully on.
+    output: i16x16,
 }
 
 /// Lanes of a vector of entries.
@@ -195,17 +198,17 @@ impl PatternEvaluator {
             // SAFETY: an origin is MARGIN or more and below `MARGIN + stride`; an `i16` is at least -MARGIN and below MARGIN.
             // So `entry` is below `stride + 2 * MARGIN - 1`, and `table` is longer, whatever state or position came in. The read
             // is volatile to be one plain load: the compiler's way of loading into the lanes of vectors takes longer.
-            i32::from(unsafe { table.as_ptr().add(entry as usize).read_volatile() })
+            i32::from(unsafe { table.as_ptr().add(entry as u32 as usize).read_volatile() })
         };
         // From memory, each entry is at hand with one load more; out of the vectors' lanes it would take two or three steps.
         let entries = self.entries::<USED>(indices);
         let entries = black_box(&entries);
-        let (mut sum, mut other) = (base, 0);
+        let (mut sum, mut other) = (self.add_scalars(seen, base, |sum, entry| sum + i32::from(table[entry])), 0);
         for &[a, b, c, d, e, f, g, h] in entries.iter().map(i32x8::as_array) {
             sum += weight_of(a) + weight_of(b) + weight_of(c) + weight_of(d);
             other += weight_of(e) + weight_of(f) + weight_of(g) + weight_of(h);
         }
-        self.add_scalars(seen, sum + other, |sum, entry| sum + i32::from(table[entry]))
+        sum + other
     }
 
     /// The sum of the weights, and what the hidden layer makes of the sum of the rows.
@@ -220,28 +223,29 @@ impl PatternEvaluator {
         let empties = seen.position.empties() as usize;
         let Phase { at, base } = self.phases[empties];
         let table = &table[at..at + self.stride + 2 * MARGIN];
-        let row_of = |entry: usize| {
-            debug_assert!((MARGIN..MARGIN + self.stride).contains(&entry));
-            // SAFETY: an entry is within `table`, as in `sum_weights`.
-            i16x16::from_i8x16(unsafe { *table.get_unchecked(entry) })
+        let row_at = |byte: usize| {
+            debug_assert!((MARGIN..MARGIN + self.stride).contains(&(byte / ROW_BYTES)));
+            // SAFETY: every entry is within `table`, as in `sum_weights`, and `byte` is where one begins.
+            i16x16::from_i8x16(unsafe { *table.as_ptr().byte_add(byte) })
         };
-        let entries = self.entries::<USED>(indices);
-        let entries = black_box(&entries);
-        let (mut sums, mut other) = (i16x16::ZERO, i16x16::ZERO);
-        for &[a, b, c, d, e, f, g, h] in entries.iter().map(i32x8::as_array) {
+        // Shifted here, eight at once, they need not be scaled one by one.
+        let starts = self.entries::<USED>(indices).map(|entries| entries << ROW_BYTES.ilog2());
+        let starts = black_box(&starts);
+        // First, while no sum of rows has to be put by for the calls.
+        let scalars = self.add_scalars(seen, i16x16::ZERO, |sums, entry| {
+            assert!(entry < MARGIN + self.stride);
+            sums + row_at(ROW_BYTES * entry)
+        });
+        let (mut sums, mut other) = (scalars, i16x16::ZERO);
+        for &[a, b, c, d, e, f, g, h] in starts.iter().map(i32x8::as_array) {
             for [even, odd] in [[a, b], [c, d], [e, f], [g, h]] {
-                sums += row_of(even as usize);
-                other += row_of(odd as usize);
+                sums += row_at(even as u32 as usize);
+                other += row_at(odd as u32 as usize);
             }
         }
-        let sums = self.add_scalars(seen, sums + other, |sums, entry| {
-            assert!(entry < MARGIN + self.stride);
-            sums + row_of(entry)
-        });
-        let sums = sums.to_array();
-        let RowPhase { base: units, head } = &phases[empties];
-        let units = std::array::from_fn(|unit| units[unit] + sums[unit]);
-        base + i32::from(sums[UNITS]) + 256 * i32::from(sums[UNITS + 1]) + head.value(&units)
+        let sums = sums + other;
+        let [.., low, high] = sums.to_array();
+        base + i32::from(low) + 256 * i32::from(high) + phases[empties].value(sums)
     }
 
     /// A sum as a score, not yet limited.
@@ -255,12 +259,18 @@ impl PatternEvaluator {
 impl RowPhase {
     /// That of a stage, with the rows of some weights added to its biases.
     fn new(hidden: &HiddenLayer, stage: usize, weights: impl Iterator<Item = usize>) -> Self {
-        let (rows, head) = (hidden.rows_of(stage), hidden.heads[stage]);
-        let mut base = head.bias;
-        for weight in weights {
-            base.iter_mut().zip(rows[weight]).for_each(|(sum, number)| *sum += i16::from(number));
-        }
-        Self { base, head }
+        let (rows, Head { bias, output }) = (hidden.rows_of(stage), hidden.heads[stage]);
+        let units = |numbers: &[i16; UNITS]| i16x16::new(std::array::from_fn(|i| numbers.get(i).copied().unwrap_or(0)));
+        let rows = weights.map(|weight| units(&rows[weight].map(i16::from)));
+        Self { base: rows.fold(units(&bias), |sum, row| sum + row), output: units(&output) }
+    }
+
+    /// What the layer adds to a value for the sums of its units, in the units of the model's weights. Lanes beyond the units do not count.
+    #[inline(always)]
+    fn value(&self, sums: i16x16) -> i32 {
+        let on = (self.base + sums).max(i16x16::ZERO).min(i16x16::splat(HiddenLayer::ON));
+        let total: i32 = on.dot(self.output).to_array().into_iter().sum();
+        (total + i32::from(HiddenLayer::ON) / 2) >> HiddenLayer::ON.ilog2()
     }
 }
 

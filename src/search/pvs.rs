@@ -10,7 +10,7 @@ use super::ordering::{ListedMove, MAX_MOVES, MoveList, mobility_score};
 use super::probcut::{Probe, Selectivity};
 use super::split::SplitPoint;
 use super::stop::Stop;
-use super::table::{Entry, FULL_WIDTH, Single, Table, Trust};
+use super::table::{Entry, FULL_WIDTH, Single, Slot, Table, Trust};
 use super::tunables::{
     ASPIRATION, EVAL_ORDER_MIN_DEPTH, MOBILITY_WEIGHT, SORTED_MOVES, SPLIT_MIN_DEPTH, STOP_MIN_DEPTH,
 };
@@ -19,6 +19,12 @@ use crate::eval::{Evaluator, Score};
 
 /// The best value among the moves searched so far, and its move.
 type Best = (Score, Option<Square>);
+
+/// Where the table keeps a node, and what it knows of it before the node is searched.
+struct Place {
+    slot: Slot,
+    known: Option<Entry>,
+}
 
 /// A midgame search: what it works with and what it counts.
 pub(super) struct Search<'a, E: Evaluator> {
@@ -80,20 +86,18 @@ impl<E: Evaluator> Search<'_, E> {
         if node.moves == 0 {
             return self.pass(node, |search, passed| -search.pvs(passed, depth, (-beta, -alpha), line));
         }
-        let slot = self.table.slot(node.position);
-        let known = self.table.probe(slot);
+        let place = self.look_up(node);
         if depth == 1 {
             let (best, to) = node.pv_frontier(self.evaluator, beta, &mut self.nodes);
             if best > alpha {
                 line.push(to);
             }
-            let entry = self.updated(known, node, depth, (best, Some(to)), (alpha, beta));
-            self.table.store(slot, entry);
+            self.store(place, node, depth, (best, Some(to)), (alpha, beta));
             return best;
         }
         let mut moves = MoveList::new();
         moves.generate(node.position, node.moves, |_, _, _| 0);
-        self.score_moves(&mut moves, node, depth, known.unwrap_or(Entry::UNKNOWN));
+        self.score_moves(&mut moves, node, depth, place.known.unwrap_or(Entry::UNKNOWN));
         let (mut best, mut best_move, mut lower) = (-Score::INFINITY, None, alpha);
         let mut below = Line::new();
         while let Some(next) = pick(&mut moves) {
@@ -121,8 +125,7 @@ impl<E: Evaluator> Search<'_, E> {
                 }
             }
         }
-        let entry = self.updated(known, node, depth, (best, best_move), (alpha, beta));
-        self.table.store(slot, entry);
+        self.store(place, node, depth, (best, best_move), (alpha, beta));
         best
     }
 
@@ -144,18 +147,16 @@ impl<E: Evaluator> Search<'_, E> {
         if depth >= STOP_MIN_DEPTH && self.should_stop() {
             return alpha;
         }
-        let slot = self.table.slot(node.position);
-        let known = self.table.probe(slot);
-        if let Some(bound) = known.and_then(|known| self.table_cutoff(&known, node, depth, alpha)) {
+        let place = self.look_up(node);
+        if let Some(bound) = place.known.and_then(|known| self.table_cutoff(&known, node, depth, alpha)) {
             return bound;
         }
         if let Some(bound) = self.probcut(node, depth, alpha) {
             return bound;
         }
-        let best = self.search_moves(node, known.unwrap_or(Entry::UNKNOWN), depth, alpha);
+        let best = self.search_moves(node, place.known.unwrap_or(Entry::UNKNOWN), depth, alpha);
         if !self.stopped {
-            let entry = self.updated(known, node, depth, best, (alpha, Score(alpha.0 + 1)));
-            self.table.store(slot, entry);
+            self.store(place, node, depth, best, (alpha, Score(alpha.0 + 1)));
         }
         best.0
     }
@@ -165,9 +166,7 @@ impl<E: Evaluator> Search<'_, E> {
     fn frontier(&mut self, node: &Node<E::State>, alpha: Score) -> Score {
         let best = node.frontier(self.evaluator, alpha, &mut self.killers[0], &mut self.nodes);
         if self.stores_frontier {
-            let slot = self.table.slot(node.position);
-            let known = self.table.probe(slot);
-            self.table.store(slot, self.updated(known, node, 1, best, (alpha, Score(alpha.0 + 1))));
+            self.store(self.look_up(node), node, 1, best, (alpha, Score(alpha.0 + 1)));
         }
         best.0
     }
@@ -188,16 +187,22 @@ impl<E: Evaluator> Search<'_, E> {
         if counts { known.cutoff(alpha.0).map(Score) } else { None }
     }
 
-    /// What is known of a node after a search of it.
     #[inline]
-    fn updated(
+    fn look_up(&self, node: &Node<E::State>) -> Place {
+        let slot = self.table.slot(node.position);
+        Place { slot, known: self.table.probe(slot) }
+    }
+
+    /// Stores what a search of a node found.
+    #[inline]
+    fn store(
         &self,
-        known: Option<Entry>,
+        Place { slot, known }: Place,
         node: &Node<E::State>,
         depth: u32,
         (value, best): Best,
         (alpha, beta): (Score, Score),
-    ) -> Entry {
+    ) {
         let (draft, trust) = (depth as u8, self.trust_at(node, depth));
         let known = known.unwrap_or(Entry::UNKNOWN);
         let same = known.draft == draft && known.trust == trust;
@@ -208,7 +213,7 @@ impl<E: Evaluator> Search<'_, E> {
         {
             entry.prefer(best);
         }
-        entry
+        self.table.store(slot, entry);
     }
 
     /// Which side of `alpha` the value is on, as `alpha` or one more, if a shallow search is sure enough of it. A probe makes no

@@ -38,6 +38,11 @@ impl SelfPlayConfig {
     pub const fn lockstep(&self) -> u32 {
         lockstep(self.strength.depth)
     }
+
+    /// [`Self::lockstep`] in frames of [`FRAME`](super::FRAME) games.
+    pub const fn frames_in_step(&self) -> usize {
+        (self.lockstep() / FRAME) as usize
+    }
 }
 
 /// The position whose evaluation is moved towards the label.
