@@ -6,7 +6,7 @@ use std::sync::atomic::{AtomicBool, Ordering::Relaxed};
 use std::time::Duration;
 
 use flipside::board::squares;
-use flipside::eval::{Evaluator, MobilityEvaluator, PatternEvaluator};
+use flipside::eval::{Evaluator, MobilityEvaluator, Model, PatternEvaluator, StageMap};
 use flipside::fit::{
     FitConfig, FitError, FitEvent, FitOutcome, FitRequest, GameFiles, GameFilesError, GameFilesEvent, fit,
 };
@@ -16,7 +16,7 @@ use flipside::pattern::PatternSet;
 use flipside::search::{Searcher, Strength};
 use flipside::selfplay::{GameRecord, SelfPlay, SelfPlayConfig, UpdateTarget};
 use flipside::storage::{Disk, LocalDisk};
-use flipside::weights::WeightFile;
+use flipside::weights::{Provenance, WeightFile};
 
 const GAMES: SelfPlayConfig =
     SelfPlayConfig { strength: Strength::new(1, 6), opening_plies: 30, exploration: 0.05, update: UpdateTarget::Td };
@@ -50,7 +50,14 @@ fn open(paths: &[PathBuf]) -> Result<GameFiles, GameFilesError> {
     games.map(|games| games.expect("nothing stops it"))
 }
 
-/// Fits until `stop_after` blocks are learned; where trees are wanted, by the weights that come with the program.
+/// Weights of Zebra's patterns that value every position at 0.
+fn knowing_nothing() -> WeightFile {
+    let model = Model::zero(&PatternSet::built_in("zebra").unwrap(), &StageMap::uniform(20), 128).unwrap();
+    WeightFile::new(model, Provenance::default())
+}
+
+/// Fits until `stop_after` blocks are learned; where searches are wanted, by the weights that come with the program, and leaves are those of
+/// weights that know nothing.
 fn run(
     config: &FitConfig,
     games: &GameFiles,
@@ -62,8 +69,9 @@ fn run(
     let patterns = PatternSet::built_in("zebra").unwrap();
     let embedded = (config.tree_depth > 0).then(WeightFile::embedded);
     let teacher = embedded.as_ref();
-    let request =
-        FitRequest { config, patterns: &patterns, games, from: None, teacher, checkpoint: &checkpoint, stop: &stop };
+    let from = (config.leaf_depth > 0).then(knowing_nothing);
+    let (patterns, from, checkpoint) = (&patterns, from.as_ref(), &*checkpoint);
+    let request = FitRequest { config, patterns, games, from, teacher, checkpoint, stop: &stop };
     let mut blocks = 0;
     let outcome = fit(&request, &mut |event| {
         blocks += usize::from(matches!(event, FitEvent::Block { .. }));
@@ -71,7 +79,7 @@ fn run(
     })?;
     match outcome {
         FitOutcome::Finished(weights, _) => {
-            LocalDisk.remove(&checkpoint).unwrap();
+            LocalDisk.remove(checkpoint).unwrap();
             Ok(Some(*weights))
         }
         FitOutcome::Stopped => Ok(None),
@@ -87,6 +95,7 @@ fn threads_and_interruptions_change_nothing() {
     for (config, stops) in [
         (config(), &[1, 3][..]),
         (FitConfig { tree_depth: 2, ..config() }, &[3]),
+        (FitConfig { tree_depth: 2, leaf_depth: 2, ..config() }, &[3]),
         (FitConfig { hidden_layer: true, ..config() }, &[1, 3]),
     ] {
         let whole = run(&config, &games, folder.path(), usize::MAX).unwrap().unwrap().to_bytes();
@@ -137,8 +146,53 @@ fn trees_teach_what_the_teacher_sees() {
     assert!(off_taught < 0.95 * off_plain, "{off_taught} {off_plain}");
 }
 
+/// Weights get better where their own searches end, and the games themselves are not learned.
 #[test]
-fn a_depth_of_trees_and_a_teacher_belong_together() {
+fn leaves_teach_what_the_weights_get_wrong() {
+    let folder = tempfile::tempdir().unwrap();
+    let games = open(&[kept(folder.path())]).unwrap();
+    let first = run(&config(), &games, folder.path(), usize::MAX).unwrap().unwrap();
+    let config = FitConfig { tree_depth: 2, leaf_depth: 2, step: config().step.with_rate(0.3), ..config() };
+    let (patterns, checkpoint) = (PatternSet::built_in("zebra").unwrap(), folder.path().join("w.fsw.part"));
+    let (embedded, stop) = (WeightFile::embedded(), AtomicBool::new(false));
+    let request = FitRequest {
+        config: &config,
+        patterns: &patterns,
+        games: &games,
+        from: Some(&first),
+        teacher: Some(&embedded),
+        checkpoint: &checkpoint,
+        stop: &stop,
+    };
+    let FitOutcome::Finished(second, _) = fit(&request, &mut |_| ()).unwrap() else { panic!("nothing stops it") };
+    let Provenance { config, parent, samples, .. } = &second.provenance;
+    assert!(config.contains("leaf-depth = 2") && config.contains(&embedded.hash()) && *parent == Some(first.hash()));
+    // Two epochs over 2,700 games, and at most eight leaves for each, learned by up to five stages.
+    assert!((2 * 2_700 * 4..2 * 2_700 * 8 * 5).contains(samples), "{samples}");
+    let [teacher, first, second] =
+        [&embedded, &first, &second].map(|weights| PatternEvaluator::new(&weights.model).unwrap());
+    let (mut teacher_search, mut search) = (Searcher::new(&teacher, 12), Searcher::new(&first, 12));
+    let (mut off_before, mut off_after) = (0.0, 0.0);
+    for ply in self::games(9, 40).iter().flat_map(|game| game.replay().plies) {
+        if ply.position.empties() > 16 {
+            let line = search.search(&ply.position, 2).pv;
+            let mut leaf = ply.position;
+            for &to in &line {
+                leaf = if leaf.moves() == 0 { leaf.pass() } else { leaf }.play(to);
+            }
+            if leaf.moves() != 0 {
+                let value = teacher_search.search(&leaf, 2).score;
+                let off = |evaluator: &PatternEvaluator| (evaluator.evaluate_position(&leaf) - value).discs().powi(2);
+                off_before += off(&first);
+                off_after += off(&second);
+            }
+        }
+    }
+    assert!(off_after < 0.8 * off_before, "{off_after} {off_before}");
+}
+
+#[test]
+fn a_depth_of_searches_and_the_weights_for_them_belong_together() {
     let folder = tempfile::tempdir().unwrap();
     let games = open(&[kept(folder.path())]).unwrap();
     let (patterns, stop) = (PatternSet::built_in("zebra").unwrap(), AtomicBool::new(false));
@@ -148,6 +202,14 @@ fn a_depth_of_trees_and_a_teacher_belong_together() {
         let (patterns, games, checkpoint) = (&patterns, &games, &*checkpoint);
         let request = FitRequest { config, patterns, games, from: None, teacher, checkpoint, stop: &stop };
         assert!(matches!(fit(&request, &mut |_| ()), Err(FitError::Teacher)));
+    }
+    let (from, teacher) = (knowing_nothing(), WeightFile::embedded());
+    for (tree_depth, from, teacher) in [(4, None, Some(&teacher)), (0, Some(&from), None), (0, None, None)] {
+        let config = &FitConfig { tree_depth, leaf_depth: 4, ..config() };
+        let (patterns, games, checkpoint) = (&patterns, &games, &*checkpoint);
+        let request = FitRequest { config, patterns, games, from, teacher, checkpoint, stop: &stop };
+        let error = fit(&request, &mut |_| ()).unwrap_err();
+        assert!(matches!(error, FitError::Leaves) && error.to_string().contains("--from"), "{error}");
     }
 }
 
@@ -520,6 +582,7 @@ fn configurations_without_sense_are_refused_and_defaults_stay_unsaid() {
         ("exact-empties = 40", "exact-empties"),
         ("tree-depth = 1", "tree-depth"),
         ("tree-depth = 9", "tree-depth"),
+        ("leaf-depth = 1", "leaf-depth"),
         ("loss = { kind = 'huber', beyond = -1.0 }", "loss.beyond"),
         ("loss = { kind = 'cross-entropy', scale = 0.0 }", "loss.scale"),
     ] {
@@ -532,5 +595,6 @@ fn configurations_without_sense_are_refused_and_defaults_stay_unsaid() {
     assert_eq!(toml::from_str::<FitConfig>(&huber.to_toml()).unwrap(), told);
     let layered = FitConfig { hidden_layer: true, ..FitConfig::default() };
     assert!(layered.to_toml().contains("stage-plies = 6\noverlap = 4\n"), "{}", layered.to_toml());
-    assert!(!FitConfig::default().to_toml().contains("loss"), "{}", FitConfig::default().to_toml());
+    let unsaid = FitConfig::default().to_toml();
+    assert!(!unsaid.contains("loss") && !unsaid.contains("leaf-depth"), "{unsaid}");
 }

@@ -27,6 +27,7 @@ use crate::storage::{Disk, LocalDisk, MAX_TOML_BYTES, folder_of, read_text};
 #[command(after_help = "Example:\n  flipside fit runs/latest -o fitted.fsw\n  \
     flipside fit runs/latest runs/edax --patterns edax --epochs 2 -o edax.fsw\n  \
     flipside fit runs/latest --teacher default --patterns edax -o edax.fsw\n  \
+    flipside fit runs/latest --from edax.fsw --teacher default --leaf-depth 4 --patterns edax -o better.fsw\n  \
     flipside fit runs/latest data/ffo/fforum-1-19.obf --record-importance 0.5 -o both.fsw")]
 pub struct FitArguments {
     /// Runs that kept their games, files of games (.fsg), recorded games, scored positions
@@ -84,6 +85,11 @@ pub struct FitArguments {
     #[arg(long, value_name = "N", requires = "teacher")]
     tree_depth: Option<u32>,
 
+    /// Learn leaves instead of the games' positions: the weights of --from search positions of each kept game to N plies, and learn what the
+    /// teacher says of the leaves that they take for the best play. A last fit, in steps of 0.3 unless --config has a `step`
+    #[arg(long, value_name = "N", requires = "teacher", requires = "from")]
+    leaf_depth: Option<u32>,
+
     /// Learn a small hidden layer beside the sum of weights: stronger, but for flipside alone
     #[arg(long)]
     hidden_layer: bool,
@@ -99,6 +105,9 @@ pub struct FitArguments {
 
 /// Positions in a megabyte.
 const POSITIONS_PER_MB: u32 = (1 << 20) / 25;
+
+/// What `step.rate` is for leaves, if nothing is said: what the weights know is kept.
+const LEAF_RATE: f32 = 0.3;
 
 /// The default of `--tree-depth`.
 const TREE_DEPTH: u32 = 4;
@@ -148,14 +157,14 @@ impl FitArguments {
 
     /// The configuration: options win over the file, that over the defaults.
     fn config(&self) -> Result<FitConfig, CliError> {
-        let mut config = match &self.config {
-            None => FitConfig::default(),
-            Some(path) => {
-                let text = read_text(path, "configuration", MAX_TOML_BYTES);
-                let text = text.context(|| "cannot read the configuration".to_owned())?;
-                toml::from_str(&text).context(|| format!("cannot use {}", path.display()))?
-            }
-        };
+        let (mut config, mut has_steps) = (FitConfig::default(), false);
+        if let Some(path) = &self.config {
+            let text = read_text(path, "configuration", MAX_TOML_BYTES);
+            let text = text.context(|| "cannot read the configuration".to_owned())?;
+            let unusable = || format!("cannot use {}", path.display());
+            config = toml::from_str(&text).context(unusable)?;
+            has_steps = text.parse::<toml::Table>().context(unusable)?.contains_key("step");
+        }
         config.first_generation = self.first_generation.unwrap_or(config.first_generation);
         config.lambda = self.lambda.unwrap_or(config.lambda);
         config.epochs = self.epochs.unwrap_or(config.epochs);
@@ -167,6 +176,10 @@ impl FitArguments {
             config.tree_depth = TREE_DEPTH;
         }
         config.tree_depth = self.tree_depth.unwrap_or(config.tree_depth);
+        config.leaf_depth = self.leaf_depth.unwrap_or(config.leaf_depth);
+        if config.leaf_depth > 0 && !has_steps {
+            config.step = config.step.with_rate(LEAF_RATE);
+        }
         config.hidden_layer |= self.hidden_layer;
         config.block = self.memory.map_or(config.block, |megabytes| megabytes * POSITIONS_PER_MB);
         Ok(config)

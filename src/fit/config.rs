@@ -32,8 +32,12 @@ pub struct FitConfig {
     /// How much a position of a record counts beside one of self-play, as the share of its step: above 0, at most 1.
     #[serde(skip_serializing_if = "is_full")]
     pub record_importance: f32,
-    /// Plies of the searches whose trees are learned beside the games; 0 for none.
+    /// Plies of a teacher's searches, whose trees are learned beside the games; 0 for none.
     pub tree_depth: u32,
+    /// Plies of searches by the weights to begin with, whose leaves are learned instead of games and trees, with what the teacher's
+    /// searches of [`Self::tree_depth`] say of them; 0 for none.
+    #[serde(skip_serializing_if = "is_zero")]
+    pub leaf_depth: u32,
     /// Whether the value has a [hidden layer](crate::eval::HiddenLayer) beside the sum of weights. Only flipside evaluates such weights.
     pub hidden_layer: bool,
     /// What an error costs.
@@ -54,6 +58,10 @@ fn is_full(importance: &f32) -> bool {
     *importance == 1.0
 }
 
+fn is_zero(plies: &u32) -> bool {
+    *plies == 0
+}
+
 fn is_squared(loss: &Loss) -> bool {
     *loss == Loss::Squared
 }
@@ -72,6 +80,7 @@ impl Default for FitConfig {
             exact_empties: EXACT_EMPTIES,
             record_importance: 1.0,
             tree_depth: 0,
+            leaf_depth: 0,
             hidden_layer: false,
             loss: Loss::default(),
             step: StepRule::Decayed(Decayed { rate: 1.0, half: 100.0, floor: 0.0003 }),
@@ -127,8 +136,9 @@ impl FitConfig {
         let importance = self.record_importance;
         let is_share = Importance::new(importance).is_some();
         require(is_share, "record-importance", importance.to_string(), "above 0, at most 1")?;
-        let depth = self.tree_depth;
-        require(matches!(depth, 0 | 2..=8), "tree-depth", depth.to_string(), "2 to 8 plies, or 0 for none")?;
+        for (key, depth) in [("tree-depth", self.tree_depth), ("leaf-depth", self.leaf_depth)] {
+            require(matches!(depth, 0 | 2..=8), key, depth.to_string(), "2 to 8 plies, or 0 for none")?;
+        }
         let checked = self.loss.check().and_then(|()| self.step.check());
         checked.map_err(|(key, value, expected)| FitConfigError { key, value: value.to_string(), expected })
     }

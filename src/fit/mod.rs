@@ -11,7 +11,7 @@ mod games;
 mod open;
 mod reader;
 mod spool;
-mod tree;
+mod teacher;
 mod work;
 
 pub use config::{FitConfig, FitConfigError};

@@ -8,7 +8,7 @@ use sha2::{Digest, Sha256};
 use super::config::FitConfig;
 use super::games::{GameFiles, GameFilesError};
 use super::spool::SpoolReader;
-use super::tree::Teacher;
+use super::teacher::Teacher;
 use crate::games::{Block, GamesError, GamesReader};
 use crate::learn::{Importance, Sample, SampleSet, lambda_returns};
 use crate::selfplay::GameRecord;
@@ -111,8 +111,8 @@ impl Chunk {
         }
     }
 
-    /// Adds the samples of some of the games or records in their order, `wanted` by their number, which counts from `first`. Of games also
-    /// those of a teacher, where there is one, which vary from epoch to epoch.
+    /// Adds the samples of some of the games or records in their order, `wanted` by their number, which counts from `first`. Of games also,
+    /// or instead, those of a teacher, where there is one, which vary from epoch to epoch.
     pub fn add_to(
         &self,
         first: u64,
@@ -128,11 +128,14 @@ impl Chunk {
                     let (mut samples, mut roots) = (Vec::new(), Vec::new());
                     let numbered = (first + (part * PART) as u64..).zip(games);
                     for (number, game) in numbered.filter(|(number, _)| wanted(*number)) {
-                        let (replay, before) = (game.replay(), samples.len());
-                        samples.extend(lambda_returns(&replay, config.lambda));
-                        let root =
-                            teacher.map(|(teacher, epoch)| teacher.root(number, epoch, &replay, &samples[before..]));
-                        roots.extend(root.flatten());
+                        let replay = game.replay();
+                        let own = lambda_returns(&replay, config.lambda);
+                        if let Some((teacher, epoch)) = teacher {
+                            roots.extend(teacher.roots(number, epoch, &replay, &own));
+                        }
+                        if teacher.is_none_or(|(teacher, _)| teacher.is_beside_games()) {
+                            samples.extend(own);
+                        }
                     }
                     if let Some((teacher, _)) = teacher {
                         samples.extend(teacher.samples(roots));

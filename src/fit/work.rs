@@ -9,7 +9,7 @@ use super::checkpoint::Checkpoint;
 use super::config::{FitConfig, FitConfigError};
 use super::games::{GameFiles, GameFilesError};
 use super::reader::Reader;
-use super::tree::Teacher;
+use super::teacher::Teacher;
 use crate::eval::{ModelError, StageMap};
 use crate::games::MAX_GAMES;
 use crate::learn::{Diverged, Learner, LearnerState, PassLoss, SampleSet, StartError, Validation};
@@ -31,7 +31,7 @@ pub struct FitRequest<'r> {
     pub games: &'r GameFiles,
     /// Weights to begin with; else it begins from nothing.
     pub from: Option<&'r WeightFile>,
-    /// Weights for the searches whose trees are learned; none without [`FitConfig::tree_depth`].
+    /// Weights that know better, for searches; none without [`FitConfig::tree_depth`].
     pub teacher: Option<&'r WeightFile>,
     /// Where to keep what is needed to go on after a stop. It is left there at the end: the caller removes it once
     /// the weights are saved.
@@ -112,8 +112,13 @@ pub enum FitError {
     /// A depth and no weights, or weights and no depth.
     #[error("`tree-depth` and a teacher belong together: the one says how deep the other searches")]
     Teacher,
+    /// Leaves without weights to begin with or without a teacher.
+    #[error(
+        "`leaf-depth` takes weights to begin with (`--from`), which search, and a teacher (`--teacher`), which says what the leaves are worth"
+    )]
+    Leaves,
     /// The weights that search.
-    #[error("cannot search with the teacher's weights: {0}")]
+    #[error("cannot search with the weights of the teacher, or those to begin with: {0}")]
     TeacherModel(ModelError),
     /// The games.
     #[error(transparent)]
@@ -201,9 +206,11 @@ impl<'r> Work<'r> {
     fn open(request: &'r FitRequest<'r>) -> Result<Self, FitError> {
         let &FitRequest { config, patterns, games, from, checkpoint, .. } = request;
         config.check()?;
+        let student = if config.leaf_depth > 0 { Some(from.ok_or(FitError::Leaves)?) } else { None };
         let teacher = match (request.teacher, config.tree_depth) {
+            (None, 0) if student.is_some() => return Err(FitError::Leaves),
             (None, 0) => None,
-            (Some(weights), 1..) => Some(Teacher::new(weights, config.tree_depth).map_err(FitError::TeacherModel)?),
+            (Some(weights), 1..) => Some(Teacher::new(weights, student, config).map_err(FitError::TeacherModel)?),
             _ => return Err(FitError::Teacher),
         };
         let layout = Arc::new(Layout::new(patterns)?);

@@ -8,4 +8,5 @@ mod record;
 pub use calibration::{measured_calibration, varied_positions};
 pub use game::{SelfPlay, SelfPlayConfig, Stopped, UpdateTarget};
 pub use pieces::FRAME;
+pub(crate) use record::leaf;
 pub use record::{GameError, GameRecord, Label, Ply, PlyKind, Replay};

@@ -148,7 +148,7 @@ impl GameRecord {
 }
 
 /// The position at the end of a principal variation whose evaluation is the variation's value; none where the game is over there.
-fn leaf(mut diagram: Diagram, line: &[Square]) -> Result<Option<(Position, Side)>, IllegalMove> {
+pub(crate) fn leaf(mut diagram: Diagram, line: &[Square]) -> Result<Option<(Position, Side)>, IllegalMove> {
     for &to in line {
         diagram = diagram.try_play(to)?.pass_if_needed();
     }

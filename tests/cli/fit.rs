@@ -56,3 +56,39 @@ fn what_cannot_be_learned_is_named_before_anything_is_written() {
     assert!(refused(&[&unscored, "--exact-empties", "30"]).contains("`exact-empties` is 30"));
     assert!(!folder.path().join("w.fsw").exists());
 }
+
+/// Weights are fitted to a run's games, and then to the leaves of their own searches, in smaller steps unless others are asked for.
+#[test]
+fn weights_learn_their_own_leaves_from_a_teacher() {
+    let folder = tempfile::tempdir().unwrap();
+    let file = |name: &str| folder.path().join(name).display().to_string();
+    let [run, first, second, config] = ["run", "first.fsw", "second.fsw", "steps.toml"].map(file);
+    let small = folder.path().join("small.toml");
+    fs::write(&small, SMALL_SET).unwrap();
+    fs::write(&config, "step = { rule = 'fixed', rate = 0.01 }\n").unwrap();
+    stdout(
+        &[
+            "train",
+            "--preset",
+            "quick",
+            "--generations",
+            "1",
+            "--run",
+            &run,
+            "--patterns",
+            small.to_str().unwrap(),
+            "-q",
+        ],
+        "",
+    );
+    let common = ["fit", &run, "--patterns", small.to_str().unwrap(), "--epochs", "1"];
+    stdout(&[&common[..], &["-q", "-o", &first]].concat(), "");
+    let leaves = ["--from", &first, "--teacher", "default", "--leaf-depth", "2", "--tree-depth", "2", "-o", &second];
+    for (more, step) in [(&[][..], "rate = 0.3"), (&["--config", &config], "rule = \"fixed\"\nrate = 0.01")] {
+        stdout(&[&common[..], &["-q"], &leaves, more].concat(), "");
+        let shown = stdout(&["inspect", &second], "").replace("    ", "");
+        assert!(shown.contains("leaf-depth = 2") && shown.contains(step), "{shown}");
+    }
+    let refused = refusal(&[&common[..], &["--leaf-depth", "2", "-q", "-o", &second]].concat(), "", 2);
+    assert!(refused.contains("--teacher") && refused.contains("--from"), "{refused}");
+}

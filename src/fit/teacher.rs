@@ -1,0 +1,138 @@
+//! Samples from searches: of a teacher's trees, or of the leaves that the weights at hand come to.
+
+use rand::{RngExt, SeedableRng};
+use rand_chacha::ChaCha8Rng;
+
+use super::config::FitConfig;
+use crate::board::{Diagram, Position, Side, squares};
+use crate::eval::{ModelError, PatternEvaluator, Score};
+use crate::learn::{Bound, Sample};
+use crate::search::{Engine, Searcher, Strength, TreeNode};
+use crate::selfplay::{PlyKind, Replay, leaf};
+use crate::weights::WeightFile;
+
+/// Entries of the searches' tables, as a power of two: what fits the second-level cache.
+const LOG2_ENTRIES: u32 = 12;
+
+/// Positions of a game under which leaves are looked for in an epoch.
+const LEAF_ROOTS: usize = 4;
+
+/// Weights that know better, and what is learned of them.
+pub(super) struct Teacher {
+    evaluator: PatternEvaluator,
+    strength: Strength,
+    student: Option<Student>,
+}
+
+/// Weights as they were when the fit began, and the plies that they look ahead.
+struct Student {
+    evaluator: PatternEvaluator,
+    depth: u32,
+}
+
+impl Teacher {
+    /// A teacher; with `student`, the weights to begin with, one of leaves.
+    pub fn new(weights: &WeightFile, student: Option<&WeightFile>, config: &FitConfig) -> Result<Self, ModelError> {
+        let student = student.map(|student| PatternEvaluator::new(&student.model)).transpose()?;
+        Ok(Self {
+            evaluator: PatternEvaluator::new(&weights.model)?,
+            strength: Strength::new(config.tree_depth, config.exact_empties),
+            student: student.map(|evaluator| Student { evaluator, depth: config.leaf_depth }),
+        })
+    }
+
+    /// Whether the positions of the games are learned beside what it teaches.
+    pub fn is_beside_games(&self) -> bool {
+        self.student.is_none()
+    }
+
+    /// Positions of a game whose label is a search's, chosen at random by the game's number and the epoch: one, or [`LEAF_ROOTS`].
+    /// `samples` are the game's.
+    pub fn roots(&self, game: u64, epoch: u32, replay: &Replay, samples: &[Sample]) -> impl Iterator<Item = Sample> {
+        let searched = replay.plies.iter().take_while(|ply| ply.kind != PlyKind::Exact).count();
+        let mut rng = ChaCha8Rng::seed_from_u64(game);
+        rng.set_stream(epoch.into());
+        let count = if searched == 0 { 0 } else { self.student.as_ref().map_or(1, |_| LEAF_ROOTS) };
+        (0..count).map(move |_| samples[rng.random_range(0..searched)])
+    }
+
+    /// What there is to learn under some roots. They are searched in the order of their stages, whose tables stay in the cache meanwhile.
+    pub fn samples(&self, mut roots: Vec<Sample>) -> Vec<Sample> {
+        roots.sort_by_key(|root| root.position.empties());
+        match &self.student {
+            None => self.trees(roots),
+            Some(student) => self.values(student.leaves(&roots)),
+        }
+    }
+
+    /// What searches say of the positions inside their trees, so that weights are also good for positions that occur only inside
+    /// searches: TreeStrap (Joel Veness, David Silver, William Uther and Alan Blair, "Bootstrapping from game tree search", 2009).
+    fn trees(&self, roots: Vec<Sample>) -> Vec<Sample> {
+        let mut searcher = Searcher::new(&self.evaluator, LOG2_ENTRIES);
+        let depth = self.strength.depth;
+        let of_root = |root: Sample| {
+            searcher.forget();
+            let found = searcher.search(&root.position, depth).score;
+            let tree = searcher.tree(&root.position, depth);
+            tree.into_iter().flat_map(move |node| samples_of(node, root.target - found))
+        };
+        roots.into_iter().flat_map(of_root).collect()
+    }
+
+    /// What its searches say that positions are worth.
+    fn values(&self, mut positions: Vec<Position>) -> Vec<Sample> {
+        positions.sort_by_key(|position| position.empties());
+        let mut engine = Engine::new(&self.evaluator, self.strength, LOG2_ENTRIES).expect("full width");
+        let value = |position| {
+            engine.forget();
+            Sample::new(position, engine.analyse(&position).score.clamp_eval())
+        };
+        positions.into_iter().map(value).collect()
+    }
+}
+
+impl Student {
+    /// The leaves that decided what its searches say of each root, and of another move there, chosen at random by the position. These are
+    /// what it takes for the best play, so that it learns where it is wrong when it counts.
+    fn leaves(&self, roots: &[Sample]) -> Vec<Position> {
+        let mut searcher = Searcher::new(&self.evaluator, LOG2_ENTRIES);
+        let mut leaves = Vec::new();
+        let mut search = |searcher: &mut Searcher<_>, diagram: Diagram, depth| {
+            let line = searcher.search(&diagram.position, depth).pv;
+            let end = leaf(diagram, &line).expect("principal variations are legal");
+            leaves.extend(end.map(|(position, _)| position));
+            line.first().copied()
+        };
+        for Sample { position, .. } in roots {
+            searcher.forget();
+            let root = Diagram { position: *position, side: Side::Black };
+            let best = search(&mut searcher, root, self.depth);
+            let others = squares(position.moves()).filter(|&to| Some(to) != best);
+            let count = others.clone().count();
+            if count > 0 {
+                let mut rng = ChaCha8Rng::seed_from_u64(position.player ^ position.opponent.rotate_left(32));
+                let other = others.clone().nth(rng.random_range(0..count)).expect("one of them");
+                let after = root.try_play(other).expect("a legal move");
+                if after.position.moves() != 0 {
+                    search(&mut searcher, after, self.depth - 1);
+                }
+            }
+        }
+        leaves
+    }
+}
+
+/// What there is to learn of a node: its value, or a bound of it, or two. What the game knew better of the root, `surplus` for the side
+/// to move there, goes for the whole tree.
+fn samples_of(node: TreeNode, surplus: Score) -> impl Iterator<Item = Sample> {
+    let surplus = if node.ply.is_multiple_of(2) { surplus } else { -surplus };
+    let bounds = if node.lower == node.upper {
+        [(node.lower, Bound::Exact), (None, Bound::Exact)]
+    } else {
+        [(node.lower, Bound::Lower), (node.upper, Bound::Upper)]
+    };
+    let sample = move |(value, bound): (Option<Score>, Bound)| {
+        Some(Sample { bound, ..Sample::new(node.position, (value? + surplus).clamp_eval()) })
+    };
+    bounds.into_iter().filter_map(sample)
+}
