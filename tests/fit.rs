@@ -204,7 +204,9 @@ fn a_depth_of_searches_and_the_weights_for_them_belong_together() {
         assert!(matches!(fit(&request, &mut |_| ()), Err(FitError::Teacher)));
     }
     let (from, teacher) = (knowing_nothing(), WeightFile::embedded());
-    for (tree_depth, from, teacher) in [(4, None, Some(&teacher)), (0, Some(&from), None), (0, None, None)] {
+    for (tree_depth, from, teacher) in
+        [(4, None, Some(&teacher)), (0, Some(&from), None), (4, Some(&from), None), (0, None, None)]
+    {
         let config = &FitConfig { tree_depth, leaf_depth: 4, ..config() };
         let (patterns, games, checkpoint) = (&patterns, &games, &*checkpoint);
         let request = FitRequest { config, patterns, games, from, teacher, checkpoint, stop: &stop };
@@ -583,6 +585,7 @@ fn configurations_without_sense_are_refused_and_defaults_stay_unsaid() {
         ("tree-depth = 1", "tree-depth"),
         ("tree-depth = 9", "tree-depth"),
         ("leaf-depth = 1", "leaf-depth"),
+        ("leaf-depth = 4\nhidden-layer = true", "hidden layer"),
         ("loss = { kind = 'huber', beyond = -1.0 }", "loss.beyond"),
         ("loss = { kind = 'cross-entropy', scale = 0.0 }", "loss.scale"),
     ] {

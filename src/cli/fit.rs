@@ -77,7 +77,7 @@ pub struct FitArguments {
     record_importance: Option<f32>,
 
     /// Learn from search trees too: these weights search one position of each game, and what the search finds out about the positions
-    /// inside its tree is learned beside the games (TreeStrap)
+    /// inside its tree is learned beside the games (TreeStrap); with --leaf-depth, what their searches say of leaves
     #[arg(long, value_name = "FILE")]
     teacher: Option<EvaluatorChoice>,
 
@@ -85,8 +85,9 @@ pub struct FitArguments {
     #[arg(long, value_name = "N", requires = "teacher")]
     tree_depth: Option<u32>,
 
-    /// Learn leaves instead of the games' positions: the weights of --from search positions of each kept game to N plies, and learn what the
-    /// teacher says of the leaves that they take for the best play. A last fit, in steps of 0.3 unless --config has a `step`
+    /// Learn the leaves of principal variations instead of the games: the weights of --from search four positions of each kept game to N
+    /// plies, and one other move at each, and learn what the teacher says of the leaves. A last fit for weights without a hidden layer;
+    /// `step.rate` is 0.3 unless --config has a `step`
     #[arg(long, value_name = "N", requires = "teacher", requires = "from")]
     leaf_depth: Option<u32>,
 
@@ -106,7 +107,7 @@ pub struct FitArguments {
 /// Positions in a megabyte.
 const POSITIONS_PER_MB: u32 = (1 << 20) / 25;
 
-/// What `step.rate` is for leaves, if nothing is said: what the weights know is kept.
+/// The default of `step.rate` with `--leaf-depth`: small, so that the weights keep what they know.
 const LEAF_RATE: f32 = 0.3;
 
 /// The default of `--tree-depth`.

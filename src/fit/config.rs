@@ -34,8 +34,8 @@ pub struct FitConfig {
     pub record_importance: f32,
     /// Plies of a teacher's searches, whose trees are learned beside the games; 0 for none.
     pub tree_depth: u32,
-    /// Plies of searches by the weights to begin with, whose leaves are learned instead of games and trees, with what the teacher's
-    /// searches of [`Self::tree_depth`] say of them; 0 for none.
+    /// Plies of searches by the weights to begin with, whose leaves are learned instead of kept games and trees, with what the teacher's
+    /// searches of [`Self::tree_depth`] plies say of them; 0 for none. Records are learned as ever.
     #[serde(skip_serializing_if = "is_zero")]
     pub leaf_depth: u32,
     /// Whether the value has a [hidden layer](crate::eval::HiddenLayer) beside the sum of weights. Only flipside evaluates such weights.
@@ -48,7 +48,7 @@ pub struct FitConfig {
 }
 
 /// The default of [`FitConfig::exact_empties`].
-const EXACT_EMPTIES: u32 = 12;
+pub(super) const EXACT_EMPTIES: u32 = 12;
 
 fn is_default_exact_empties(empties: &u32) -> bool {
     *empties == EXACT_EMPTIES
@@ -139,6 +139,9 @@ impl FitConfig {
         for (key, depth) in [("tree-depth", self.tree_depth), ("leaf-depth", self.leaf_depth)] {
             require(matches!(depth, 0 | 2..=8), key, depth.to_string(), "2 to 8 plies, or 0 for none")?;
         }
+        // Weights with a layer got weaker by it.
+        let is_linear = self.leaf_depth == 0 || !self.hidden_layer;
+        require(is_linear, "leaf-depth", self.leaf_depth.to_string(), "0 with a hidden layer")?;
         let checked = self.loss.check().and_then(|()| self.step.check());
         checked.map_err(|(key, value, expected)| FitConfigError { key, value: value.to_string(), expected })
     }

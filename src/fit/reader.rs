@@ -1,14 +1,15 @@
 //! A pass over games and records, some at a time.
 
 use std::path::PathBuf;
+use std::sync::atomic::Ordering::Relaxed;
 
 use rayon::prelude::*;
 use sha2::{Digest, Sha256};
 
-use super::config::FitConfig;
 use super::games::{GameFiles, GameFilesError};
 use super::spool::SpoolReader;
 use super::teacher::Teacher;
+use super::work::FitRequest;
 use crate::games::{Block, GamesError, GamesReader};
 use crate::learn::{Importance, Sample, SampleSet, lambda_returns};
 use crate::selfplay::GameRecord;
@@ -112,12 +113,12 @@ impl Chunk {
     }
 
     /// Adds the samples of some of the games or records in their order, `wanted` by their number, which counts from `first`. Of games also,
-    /// or instead, those of a teacher, where there is one, which vary from epoch to epoch.
+    /// or instead, those of a teacher, where there is one, which vary from epoch to epoch. Not all of them if it was told to stop.
     pub fn add_to(
         &self,
         first: u64,
         set: &mut SampleSet,
-        config: &FitConfig,
+        request: &FitRequest<'_>,
         teacher: Option<(&Teacher, u32)>,
         wanted: impl Fn(u64) -> bool + Sync,
     ) {
@@ -126,10 +127,13 @@ impl Chunk {
                 const PART: usize = 256;
                 let samples_of = |(part, games): (usize, &[GameRecord])| -> Vec<Sample> {
                     let (mut samples, mut roots) = (Vec::new(), Vec::new());
+                    if request.stop.load(Relaxed) {
+                        return samples;
+                    }
                     let numbered = (first + (part * PART) as u64..).zip(games);
                     for (number, game) in numbered.filter(|(number, _)| wanted(*number)) {
                         let replay = game.replay();
-                        let own = lambda_returns(&replay, config.lambda);
+                        let own = lambda_returns(&replay, request.config.lambda);
                         if let Some((teacher, epoch)) = teacher {
                             roots.extend(teacher.roots(number, epoch, &replay, &own));
                         }
@@ -146,7 +150,8 @@ impl Chunk {
                 parts.into_iter().flatten().for_each(|sample| set.push(sample));
             }
             Self::Records(records) => {
-                let importance = Importance::new(config.record_importance).expect("checked with the configuration");
+                let importance =
+                    Importance::new(request.config.record_importance).expect("checked with the configuration");
                 let records = (first..).zip(records).filter(|(number, _)| wanted(*number));
                 let samples = records.flat_map(|(_, samples)| samples);
                 samples.for_each(|sample| set.push(Sample { importance, ..*sample }));

@@ -1,9 +1,10 @@
-//! Samples from searches: of a teacher's trees, or of the leaves that the weights at hand come to.
+//! Samples from searches: a teacher's trees, or the leaves of the principal variations of the weights that are fitted.
 
+use rand::seq::{IteratorRandom, index};
 use rand::{RngExt, SeedableRng};
 use rand_chacha::ChaCha8Rng;
 
-use super::config::FitConfig;
+use super::config::{EXACT_EMPTIES, FitConfig};
 use crate::board::{Diagram, Position, Side, squares};
 use crate::eval::{ModelError, PatternEvaluator, Score};
 use crate::learn::{Bound, Sample};
@@ -14,7 +15,7 @@ use crate::weights::WeightFile;
 /// Entries of the searches' tables, as a power of two: what fits the second-level cache.
 const LOG2_ENTRIES: u32 = 12;
 
-/// Positions of a game under which leaves are looked for in an epoch.
+/// Positions of a game that are searched for leaves in an epoch.
 const LEAF_ROOTS: usize = 4;
 
 /// Weights that know better, and what is learned of them.
@@ -31,12 +32,12 @@ struct Student {
 }
 
 impl Teacher {
-    /// A teacher; with `student`, the weights to begin with, one of leaves.
+    /// A teacher of trees; with `student`, the weights that the fit begins with, one of leaves.
     pub fn new(weights: &WeightFile, student: Option<&WeightFile>, config: &FitConfig) -> Result<Self, ModelError> {
         let student = student.map(|student| PatternEvaluator::new(&student.model)).transpose()?;
         Ok(Self {
             evaluator: PatternEvaluator::new(&weights.model)?,
-            strength: Strength::new(config.tree_depth, config.exact_empties),
+            strength: Strength::new(config.tree_depth, EXACT_EMPTIES),
             student: student.map(|evaluator| Student { evaluator, depth: config.leaf_depth }),
         })
     }
@@ -46,14 +47,20 @@ impl Teacher {
         self.student.is_none()
     }
 
-    /// Positions of a game whose label is a search's, chosen at random by the game's number and the epoch: one, or [`LEAF_ROOTS`].
+    /// Positions of a game whose label is a search's, chosen at random by the game's number and the epoch: one, or [`LEAF_ROOTS`] for leaves.
     /// `samples` are the game's.
-    pub fn roots(&self, game: u64, epoch: u32, replay: &Replay, samples: &[Sample]) -> impl Iterator<Item = Sample> {
+    pub fn roots(&self, game: u64, epoch: u32, replay: &Replay, samples: &[Sample]) -> Vec<Sample> {
         let searched = replay.plies.iter().take_while(|ply| ply.kind != PlyKind::Exact).count();
         let mut rng = ChaCha8Rng::seed_from_u64(game);
         rng.set_stream(epoch.into());
-        let count = if searched == 0 { 0 } else { self.student.as_ref().map_or(1, |_| LEAF_ROOTS) };
-        (0..count).map(move |_| samples[rng.random_range(0..searched)])
+        match self.student {
+            None if searched == 0 => Vec::new(),
+            None => vec![samples[rng.random_range(0..searched)]],
+            Some(_) => {
+                let chosen = index::sample(&mut rng, searched, LEAF_ROOTS.min(searched));
+                chosen.into_iter().map(|number| samples[number]).collect()
+            }
+        }
     }
 
     /// What there is to learn under some roots. They are searched in the order of their stages, whose tables stay in the cache meanwhile.
@@ -92,8 +99,8 @@ impl Teacher {
 }
 
 impl Student {
-    /// The leaves that decided what its searches say of each root, and of another move there, chosen at random by the position. These are
-    /// what it takes for the best play, so that it learns where it is wrong when it counts.
+    /// The leaves at the end of its principal variations: of each root, and after another move there, chosen at random by the position. A
+    /// search steers towards what its evaluation overrates, so these are the positions at which errors count.
     fn leaves(&self, roots: &[Sample]) -> Vec<Position> {
         let mut searcher = Searcher::new(&self.evaluator, LOG2_ENTRIES);
         let mut leaves = Vec::new();
@@ -107,11 +114,9 @@ impl Student {
             searcher.forget();
             let root = Diagram { position: *position, side: Side::Black };
             let best = search(&mut searcher, root, self.depth);
-            let others = squares(position.moves()).filter(|&to| Some(to) != best);
-            let count = others.clone().count();
-            if count > 0 {
-                let mut rng = ChaCha8Rng::seed_from_u64(position.player ^ position.opponent.rotate_left(32));
-                let other = others.clone().nth(rng.random_range(0..count)).expect("one of them");
+            let mut rng = ChaCha8Rng::seed_from_u64(position.player ^ position.opponent.rotate_left(32));
+            let mut others = squares(position.moves()).filter(|&to| Some(to) != best);
+            if let Some(other) = others.by_ref().choose(&mut rng) {
                 let after = root.try_play(other).expect("a legal move");
                 if after.position.moves() != 0 {
                     search(&mut searcher, after, self.depth - 1);

@@ -117,6 +117,9 @@ pub enum FitError {
         "`leaf-depth` takes weights to begin with (`--from`), which search, and a teacher (`--teacher`), which says what the leaves are worth"
     )]
     Leaves,
+    /// Leaves, and only records.
+    #[error("`leaf-depth` searches positions of kept games, and there are none: name a run, or files of games (.fsg)")]
+    NoGames,
     /// The weights that search.
     #[error("cannot search with the weights of the teacher, or those to begin with: {0}")]
     TeacherModel(ModelError),
@@ -208,7 +211,8 @@ impl<'r> Work<'r> {
         config.check()?;
         let student = if config.leaf_depth > 0 { Some(from.ok_or(FitError::Leaves)?) } else { None };
         let teacher = match (request.teacher, config.tree_depth) {
-            (None, 0) if student.is_some() => return Err(FitError::Leaves),
+            (None, _) if student.is_some() => return Err(FitError::Leaves),
+            (Some(_), _) if student.is_some() && games.games == 0 => return Err(FitError::NoGames),
             (None, 0) => None,
             (Some(weights), 1..) => Some(Teacher::new(weights, student, config).map_err(FitError::TeacherModel)?),
             _ => return Err(FitError::Teacher),
@@ -302,10 +306,10 @@ impl<'r> Work<'r> {
         }
         let mut reader = self.reader()?;
         while let Some((first, chunk)) = reader.next()? {
+            chunk.add_to(first, &mut set, self.request, None, |number| self.is_held_out(number));
             if self.request.stop.load(Relaxed) {
                 return Ok(None);
             }
-            chunk.add_to(first, &mut set, self.request.config, None, |number| self.is_held_out(number));
         }
         Ok(Some(set))
     }
@@ -319,7 +323,7 @@ impl<'r> Work<'r> {
             let Some((first, chunk)) = reader.next()? else { break };
             positions += chunk.positions();
             if wanted {
-                chunk.add_to(first, &mut samples, self.request.config, teacher, |number| !self.is_held_out(number));
+                chunk.add_to(first, &mut samples, self.request, teacher, |number| !self.is_held_out(number));
             }
         }
         Ok((positions > 0 || self.request.stop.load(Relaxed)).then_some((samples, positions)))
@@ -365,6 +369,7 @@ impl<'r> Work<'r> {
     fn weights(&self) -> WeightFile {
         let FitRequest { config, patterns, games, .. } = self.request;
         let records = if games.records > 0 { format!("records = {}\n", games.records) } else { String::new() };
+        let origin = if config.leaf_depth > 0 { "fitted to leaves of searches" } else { "fitted to games" };
         let teacher = self.request.teacher.map(|teacher| format!("\n[teacher]\nhash = \"{}\"\n", teacher.hash()));
         let provenance = Provenance {
             config: format!(
@@ -378,7 +383,7 @@ impl<'r> Work<'r> {
             games: games.games,
             samples: self.state.updates,
             parent: self.state.parent.clone(),
-            ..Provenance::of_this_program("fitted to games")
+            ..Provenance::of_this_program(origin)
         };
         WeightFile::new(self.learner.model(), provenance)
     }

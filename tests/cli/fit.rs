@@ -87,8 +87,14 @@ fn weights_learn_their_own_leaves_from_a_teacher() {
     for (more, step) in [(&[][..], "rate = 0.3"), (&["--config", &config], "rule = \"fixed\"\nrate = 0.01")] {
         stdout(&[&common[..], &["-q"], &leaves, more].concat(), "");
         let shown = stdout(&["inspect", &second], "").replace("    ", "");
-        assert!(shown.contains("leaf-depth = 2") && shown.contains(step), "{shown}");
+        assert!(
+            shown.contains("leaf-depth = 2") && shown.contains("fitted to leaves") && shown.contains(step),
+            "{shown}"
+        );
     }
+    let records = ["fit", "data/ffo/fforum-1-19.obf", "--patterns", common[3], "-q"];
+    let refused = refusal(&[&records[..], &leaves].concat(), "", 1);
+    assert!(refused.contains("kept games"), "{refused}");
     let refused = refusal(&[&common[..], &["--leaf-depth", "2", "-q", "-o", &second]].concat(), "", 2);
     assert!(refused.contains("--teacher") && refused.contains("--from"), "{refused}");
 }
