@@ -1,15 +1,15 @@
 //! A pass over games and records, some at a time.
 
 use std::path::PathBuf;
-use std::sync::atomic::Ordering::Relaxed;
+use std::sync::atomic::{AtomicBool, Ordering::Relaxed};
 
 use rayon::prelude::*;
 use sha2::{Digest, Sha256};
 
+use super::config::FitConfig;
 use super::games::{GameFiles, GameFilesError};
 use super::spool::SpoolReader;
 use super::teacher::Teacher;
-use super::work::FitRequest;
 use crate::games::{Block, GamesError, GamesReader};
 use crate::learn::{Importance, Sample, SampleSet, lambda_returns};
 use crate::selfplay::GameRecord;
@@ -118,7 +118,8 @@ impl Chunk {
         &self,
         first: u64,
         set: &mut SampleSet,
-        request: &FitRequest<'_>,
+        config: &FitConfig,
+        stop: &AtomicBool,
         teacher: Option<(&Teacher, u32)>,
         wanted: impl Fn(u64) -> bool + Sync,
     ) {
@@ -127,13 +128,13 @@ impl Chunk {
                 const PART: usize = 256;
                 let samples_of = |(part, games): (usize, &[GameRecord])| -> Vec<Sample> {
                     let (mut samples, mut roots) = (Vec::new(), Vec::new());
-                    if request.stop.load(Relaxed) {
+                    if stop.load(Relaxed) {
                         return samples;
                     }
                     let numbered = (first + (part * PART) as u64..).zip(games);
                     for (number, game) in numbered.filter(|(number, _)| wanted(*number)) {
                         let replay = game.replay();
-                        let own = lambda_returns(&replay, request.config.lambda);
+                        let own = lambda_returns(&replay, config.lambda);
                         if let Some((teacher, epoch)) = teacher {
                             roots.extend(teacher.roots(number, epoch, &replay, &own));
                         }
@@ -150,8 +151,7 @@ impl Chunk {
                 parts.into_iter().flatten().for_each(|sample| set.push(sample));
             }
             Self::Records(records) => {
-                let importance =
-                    Importance::new(request.config.record_importance).expect("checked with the configuration");
+                let importance = Importance::new(config.record_importance).expect("checked with the configuration");
                 let records = (first..).zip(records).filter(|(number, _)| wanted(*number));
                 let samples = records.flat_map(|(_, samples)| samples);
                 samples.for_each(|sample| set.push(Sample { importance, ..*sample }));

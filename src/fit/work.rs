@@ -301,13 +301,14 @@ impl<'r> Work<'r> {
     /// The samples of the games held out; none if it was told to stop.
     fn held_out(&self) -> Result<Option<SampleSet>, FitError> {
         let mut set = SampleSet::default();
-        if self.request.config.hold_out == 0 {
+        let FitRequest { config, stop, .. } = self.request;
+        if config.hold_out == 0 {
             return Ok(Some(set));
         }
         let mut reader = self.reader()?;
         while let Some((first, chunk)) = reader.next()? {
-            chunk.add_to(first, &mut set, self.request, None, |number| self.is_held_out(number));
-            if self.request.stop.load(Relaxed) {
+            chunk.add_to(first, &mut set, config, stop, None, |number| self.is_held_out(number));
+            if stop.load(Relaxed) {
                 return Ok(None);
             }
         }
@@ -318,15 +319,16 @@ impl<'r> Work<'r> {
     /// the end of the games. Not all of it if it was told to stop.
     fn next_block(&self, reader: &mut Reader, wanted: bool) -> Result<Option<(SampleSet, u64)>, FitError> {
         let (mut samples, mut positions) = (SampleSet::default(), 0);
+        let FitRequest { config, stop, .. } = self.request;
         let teacher = self.teacher.as_ref().map(|teacher| (teacher, self.epoch()));
-        while positions < u64::from(self.request.config.block) && !self.request.stop.load(Relaxed) {
+        while positions < u64::from(config.block) && !stop.load(Relaxed) {
             let Some((first, chunk)) = reader.next()? else { break };
             positions += chunk.positions();
             if wanted {
-                chunk.add_to(first, &mut samples, self.request, teacher, |number| !self.is_held_out(number));
+                chunk.add_to(first, &mut samples, config, stop, teacher, |number| !self.is_held_out(number));
             }
         }
-        Ok((positions > 0 || self.request.stop.load(Relaxed)).then_some((samples, positions)))
+        Ok((positions > 0 || stop.load(Relaxed)).then_some((samples, positions)))
     }
 
     /// Learns a block, or the rest of one that was begun; false if it was told to stop meanwhile. Towards the end of all the work steps
