@@ -27,7 +27,7 @@ use crate::storage::{Disk, LocalDisk, MAX_TOML_BYTES, folder_of, read_text};
 #[command(after_help = "Example:\n  flipside fit runs/latest -o fitted.fsw\n  \
     flipside fit runs/latest runs/edax --patterns edax --epochs 2 -o edax.fsw\n  \
     flipside fit runs/latest --teacher default --patterns edax -o edax.fsw\n  \
-    flipside fit runs/latest --from edax.fsw --teacher default --leaf-depth 4 --patterns edax -o better.fsw\n  \
+    flipside fit runs/latest --from edax.fsw --teacher default --leaf-depth 4 --patterns edax -o e.fsw\n  \
     flipside fit runs/latest data/ffo/fforum-1-19.obf --record-importance 0.5 -o both.fsw")]
 pub struct FitArguments {
     /// Runs that kept their games, files of games (.fsg), recorded games, scored positions
