@@ -1,14 +1,14 @@
 //! How far the threads of one machine, and the machines of a cluster, are kept busy: a simulation of a generation of self-play, from
-//! measured costs. It draws its chance from a seed, so that the tables of docs/SCALING.md come out the same everywhere; the ledger of a
+//! measured costs. It draws its chance from a seed, so that the tables of docs/SCALING.md come out the same everywhere; the schedule of a
 //! cluster is the very one that the coordinator works with. `cargo run --release --example scaling`
 
-// What the ledger needs of the program; the rest of it is not used here.
-#[allow(dead_code)]
-#[path = "../src/cluster/ledger.rs"]
-mod ledger;
+// What the schedule needs of the program; the rest of it is not used here.
 #[allow(dead_code)]
 #[path = "../src/selfplay/pieces.rs"]
 mod pieces;
+#[allow(dead_code)]
+#[path = "../src/cluster/schedule.rs"]
+mod schedule;
 mod selfplay {
     pub use crate::pieces::FRAME;
 }
@@ -21,8 +21,8 @@ use std::collections::{BinaryHeap, VecDeque};
 use std::ops::Range;
 use std::time::{Duration, Instant};
 
-use ledger::Ledger;
 use pieces::{FRAME, lockstep};
+use schedule::Schedule;
 
 /// Costs as `cargo run --release --example piece_costs` measures them, in seconds.
 #[derive(Clone, Copy)]
@@ -240,7 +240,7 @@ struct Simulation {
     chance: Chance,
     events: BinaryHeap<Reverse<(Time, u64, Event)>>,
     count: u64,
-    ledger: Ledger<()>,
+    schedule: Schedule<()>,
     jobs: Vec<Job>,
     workers: Vec<Worker>,
     inbox: VecDeque<usize>,
@@ -279,7 +279,7 @@ impl Simulation {
         let most = 4 * self.cluster.cores + 8;
         let threads = self.threads();
         while self.is_offered && self.workers[number].is_up && self.workers[number].held < most {
-            let Some(games) = self.ledger.offer(threads, self.instant(now)) else { return };
+            let Some(games) = self.schedule.offer(threads, self.instant(now)) else { return };
             let steps = (games.len()).div_ceil(32);
             self.jobs.push(Job { games, left: steps, worker: number });
             let job = self.jobs.len() - 1;
@@ -314,7 +314,7 @@ impl Simulation {
             let tried = if job.is_multiple_of(100) { self.costs.piece(games, &mut self.chance) } else { 0.0 };
             return self.at(now + seconds + tried, Event::Here(None, Some(job)));
         }
-        match self.ledger.claim(self.threads(), IN_STEP, self.instant(now)) {
+        match self.schedule.claim(self.threads(), IN_STEP, self.instant(now)) {
             Some(steps) => {
                 let games = FRAME * steps.len() as u32;
                 let seconds = self.costs.piece(games, &mut self.chance) + f64::from(games) * self.costs.intake;
@@ -326,8 +326,8 @@ impl Simulation {
 
     fn complete(&mut self, step: usize, by: Option<usize>, now: f64) {
         self.played += 1;
-        self.ledger.complete(step, [0; 32], by, (), self.instant(now));
-        while self.ledger.take().is_some() {}
+        self.schedule.complete(step, [0; 32], by, (), self.instant(now));
+        while self.schedule.take().is_some() {}
     }
 
     fn run(mut self, games: u32, has_new_weights: bool) -> Outcome {
@@ -348,7 +348,7 @@ impl Simulation {
             self.at(fails, Event::Fails(number));
         }
         let mut now = 0.0;
-        while !self.ledger.is_over() {
+        while !self.schedule.is_over() {
             let Reverse((Time(time), _, event)) = self.events.pop().expect("the coordinator always has an event");
             now = time;
             self.is_offered = now >= begin;
@@ -396,7 +396,7 @@ impl Simulation {
                 }
                 if let Some(job) = job {
                     let by = Some(self.jobs[job].worker);
-                    for step in self.ledger.steps(self.jobs[job].games.clone()).expect("what was offered") {
+                    for step in self.schedule.steps(self.jobs[job].games.clone()).expect("what was offered") {
                         self.complete(step, by, now);
                     }
                 }
@@ -426,7 +426,7 @@ fn generation(costs: &Costs, cluster: &Cluster, games: u32, has_new_weights: boo
         chance: Chance(seed),
         events: BinaryHeap::new(),
         count: 0,
-        ledger: Ledger::new(0..games),
+        schedule: Schedule::new(0..games),
         jobs: Vec::new(),
         workers: (0..cluster.workers).map(worker).collect(),
         inbox: VecDeque::new(),

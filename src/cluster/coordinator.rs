@@ -7,8 +7,8 @@ use std::thread;
 use std::time::{Duration, Instant};
 
 use super::is_plain_name;
-use super::ledger::{Completed, Ledger};
 use super::news::News;
+use super::schedule::{Completed, Schedule};
 use super::state::{Generation, Shared};
 use super::wire::{Job, MAX_GAMES, Proof, ResultLine, digest_of, result_from_bytes, to_text};
 use crate::eval::{Calibration, Evaluator, Model};
@@ -24,7 +24,7 @@ const TRIED: u64 = 100;
 /// Most time that passes until something is seen that nobody has told.
 const MOMENT: Duration = Duration::from_millis(20);
 
-/// Weights that were made a file, so that equal ones need not be again.
+/// The last weights packed as a file, kept so that equal weights are not packed twice.
 #[derive(Default)]
 pub(super) struct Packed(Option<(Model, Option<Calibration>, Arc<Vec<u8>>)>);
 
@@ -41,8 +41,8 @@ pub(super) fn play(
     let &GameJob { seed, generation, play, .. } = job;
     let (weights, proof) = (String::new(), String::new());
     let job_of_all = Job { seed, generation, first: 0, count: 1, play: *play, weights, proof };
-    let ledger = Ledger::new(job.games.clone());
-    lock(&shared.state).generation = Some(Generation { job: job_of_all, weights: None, is_packing: false, ledger });
+    let schedule = Schedule::new(job.games.clone());
+    lock(&shared.state).generation = Some(Generation { job: job_of_all, weights: None, is_packing: false, schedule });
     shared.wake.notify_one();
     let table = Table {
         shared,
@@ -129,7 +129,7 @@ impl<E: Evaluator> Table<'_, E> {
         }
         let (threads, most) = (state.threads(), self.in_step);
         let generation = state.generation.as_mut().expect("there is one while it is played");
-        generation.ledger.claim(threads, most, Instant::now()).map_or(Task::Wait, Task::Play)
+        generation.schedule.claim(threads, most, Instant::now()).map_or(Task::Wait, Task::Play)
     }
 
     /// Makes a file of the weights.
@@ -158,17 +158,17 @@ impl<E: Evaluator> Table<'_, E> {
     }
 
     fn play_steps(&self, steps: Range<usize>) -> Option<Vec<GameRecord>> {
-        let numbers = self.with_ledger(|ledger| ledger.numbers_of(steps));
+        let numbers = self.with_schedule(|schedule| schedule.numbers_of(steps));
         self.players.play_here(self.seed, self.generation, numbers, &self.halt).ok()
     }
 
-    fn with_ledger<T>(&self, what: impl FnOnce(&mut Ledger<Played>) -> T) -> T {
-        what(&mut lock(&self.shared.state).generation.as_mut().expect("there is one while it is played").ledger)
+    fn with_schedule<T>(&self, what: impl FnOnce(&mut Schedule<Played>) -> T) -> T {
+        what(&mut lock(&self.shared.state).generation.as_mut().expect("there is one while it is played").schedule)
     }
 
     fn play(&self, steps: Range<usize>) {
         let Some(games) = self.play_steps(steps.clone()) else {
-            return self.with_ledger(|ledger| steps.for_each(|step| ledger.give_up(step)));
+            return self.with_schedule(|schedule| steps.for_each(|step| schedule.give_up(step)));
         };
         let mut games = games.into_iter();
         for step in steps {
@@ -186,7 +186,7 @@ impl<E: Evaluator> Table<'_, E> {
         if generation.weights.is_none() || is_proved {
             return;
         }
-        let numbers = generation.ledger.numbers(step);
+        let numbers = generation.schedule.numbers(step);
         let job = Job { first: numbers.start, count: numbers.len() as u32, ..generation.job.clone() };
         let proof = Proof { job, digest: digest_of(games) };
         let bytes = to_text(&proof);
@@ -196,7 +196,7 @@ impl<E: Evaluator> Table<'_, E> {
 
     fn complete(&self, step: usize, games: Vec<GameRecord>, by: Option<usize>) -> Option<Completed> {
         let digest = digest(&games);
-        let first = self.with_ledger(|ledger| ledger.numbers(step).start);
+        let first = self.with_schedule(|schedule| schedule.numbers(step).start);
         // Deflated here, whoever has played: machines may do it differently, and files are to be the same.
         let played = Played { frame: frame(first, &games), games };
         let mut state = lock(&self.shared.state);
@@ -205,21 +205,21 @@ impl<E: Evaluator> Table<'_, E> {
             return None;
         }
         let generation = state.generation.as_mut().expect("there is one while it is played");
-        let completed = generation.ledger.complete(step, digest, by, played, Instant::now());
+        let completed = generation.schedule.complete(step, digest, by, played, Instant::now());
         self.shared.wake.notify_one();
         Some(completed)
     }
 
     /// Hands over what is next, if no other thread is about it.
     fn hand_over(&self) {
-        while self.with_ledger(|ledger| ledger.has_next()) {
+        while self.with_schedule(|schedule| schedule.has_next()) {
             let mut hands = match self.hands.try_lock() {
                 Ok(hands) => hands,
                 Err(TryLockError::Poisoned(hands)) => hands.into_inner(),
                 Err(TryLockError::WouldBlock) => return,
             };
             while !self.halt.load(Relaxed)
-                && let Some(played) = self.with_ledger(Ledger::take)
+                && let Some(played) = self.with_schedule(Schedule::take)
             {
                 if hands(played).is_break() {
                     self.halt.store(true, Relaxed);
@@ -229,7 +229,7 @@ impl<E: Evaluator> Table<'_, E> {
                 return;
             }
         }
-        if self.with_ledger(|ledger| ledger.is_over()) {
+        if self.with_schedule(|schedule| schedule.is_over()) {
             self.halt.store(true, Relaxed);
             self.shared.changed.notify_all();
         }
@@ -255,7 +255,7 @@ impl<E: Evaluator> Table<'_, E> {
                 // Of another generation, or of a run that is no more.
                 return;
             }
-            let steps = generation.ledger.steps(line.first..line.first + line.count);
+            let steps = generation.schedule.steps(line.first..line.first + line.count);
             let Some(worker) = state.worker(&line.worker) else { return };
             let known = &state.workers[&worker];
             if known.refused.is_some() {
@@ -296,7 +296,7 @@ impl<E: Evaluator> Table<'_, E> {
     /// Takes in a step of a worker's. False if its games are not to be taken.
     fn take_step(&self, worker: usize, step: usize, games: Vec<GameRecord>, is_tried: bool) -> bool {
         let theirs = digest(&games);
-        let known = self.with_ledger(|ledger| ledger.digest(step));
+        let known = self.with_schedule(|schedule| schedule.digest(step));
         let is_in_doubt = known.is_some_and(|known| known != theirs);
         if !is_tried && !is_in_doubt {
             match self.complete(step, games, Some(worker)) {
@@ -312,7 +312,7 @@ impl<E: Evaluator> Table<'_, E> {
     fn settle(&self, worker: usize, step: usize, theirs: [u8; 32]) -> bool {
         let Some(games) = self.play_steps(step..step + 1) else { return false };
         let ours = digest(&games);
-        let numbers = self.with_ledger(|ledger| ledger.numbers(step));
+        let numbers = self.with_schedule(|schedule| schedule.numbers(step));
         let is_right = ours == theirs;
         if !is_right {
             self.refuse(
@@ -321,7 +321,7 @@ impl<E: Evaluator> Table<'_, E> {
             );
         }
         if self.complete(step, games, None) == Some(Completed::Differs) {
-            let wrong = self.with_ledger(|ledger| ledger.by(step));
+            let wrong = self.with_schedule(|schedule| schedule.by(step));
             let reason =
                 format!("games {} to {} were others when they were played here", numbers.start, numbers.end - 1);
             match wrong {
@@ -347,7 +347,7 @@ impl<E: Evaluator> Table<'_, E> {
                 None => ("?".to_owned(), 0),
             };
             let generation = state.generation.as_mut().expect("there is one while it is played");
-            (name, before, generation.ledger.distrust(worker))
+            (name, before, generation.schedule.distrust(worker))
         };
         let reason =
             format!("{reason}. {before} games of it were taken in this session. Mind its build and its memory");

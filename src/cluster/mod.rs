@@ -8,10 +8,10 @@
 //! | file | what it has |
 //! |---|---|
 //! | `wire` | messages, and what is checked before they are believed |
-//! | `ledger` | which games of a generation are played, which are being played, and where |
+//! | `schedule` | which games of a generation are played, which are being played, and where |
 //! | `broker` | connecting safely, streams, the store of weights |
 //! | `state`, `coordinator`, `network` | the coordinator: what its threads share, those that play, the one that talks |
-//! | `worker`, `labour` | a worker: its network, and its threads that play |
+//! | `worker`, `queue` | a worker: its network, and its threads that play |
 //! | `setup` | a broker's configuration, keys and certificates |
 //! | `news`, `error` | what is told, and what goes wrong |
 
@@ -19,10 +19,10 @@ mod broker;
 mod coordinator;
 mod error;
 mod games;
-mod labour;
-mod ledger;
 mod network;
 mod news;
+mod queue;
+mod schedule;
 mod setup;
 mod state;
 pub mod wire;

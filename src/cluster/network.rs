@@ -266,7 +266,7 @@ impl Offers {
             state.miss(&shared.teller);
             let nobody = state.present().next().is_none();
             if nobody && let Some(generation) = &mut state.generation {
-                generation.ledger.recall();
+                generation.schedule.recall();
             }
             let current = state.generation.as_ref().map(|generation| generation.job.generation);
             (if nobody { None } else { plan(&mut state) }, current)
@@ -320,7 +320,7 @@ impl Offers {
     async fn offer_again(&self, network: &Network) {
         network.run.purge("jobs", None).await;
         if let Some(generation) = &mut lock(&network.shared.state).generation {
-            generation.ledger.recall();
+            generation.schedule.recall();
         }
     }
 }
@@ -341,11 +341,11 @@ fn next_jobs(shared: &Shared) -> Vec<Job> {
     let wanted: usize = threads.iter().map(|threads| 5 * threads + 12).sum();
     let Some(proof) = state.proof.as_ref().map(|(_, bytes)| sha256(bytes)) else { return Vec::new() };
     let all = state.threads();
-    let Some(Generation { job, ledger, .. }) = &mut state.generation else { return Vec::new() };
+    let Some(Generation { job, schedule, .. }) = &mut state.generation else { return Vec::new() };
     let (mut jobs, now) = (Vec::new(), Instant::now());
-    while ledger.away() < wanted
+    while schedule.away() < wanted
         && jobs.len() < 1000
-        && let Some(games) = ledger.offer(all, now)
+        && let Some(games) = schedule.offer(all, now)
     {
         let (first, count) = (games.start, games.len() as u32);
         jobs.push(Job { first, count, proof: proof.clone(), ..job.clone() });

@@ -6,8 +6,8 @@ use std::time::{Duration, Instant};
 
 use tokio::sync::Notify;
 
-use super::ledger::Ledger;
 use super::news::{News, Teller};
+use super::schedule::Schedule;
 use super::wire::{Alive, Job, Proof};
 use crate::train::{Played, WorkerStatus, Workers};
 use crate::weights::unix_seconds;
@@ -61,7 +61,7 @@ pub struct Generation {
     /// Weights as a file, once a thread has made it.
     pub weights: Option<Arc<Vec<u8>>>,
     pub is_packing: bool,
-    pub ledger: Ledger<Played>,
+    pub schedule: Schedule<Played>,
 }
 
 impl Generation {

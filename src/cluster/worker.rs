@@ -16,9 +16,9 @@ use tokio::time::{sleep, timeout};
 
 use super::broker::{ACK_WAIT, BrokerAddress, RunOnBroker, TIMEOUT, WORKER_INBOX, check_run_name, pause};
 use super::error::ClusterError;
-use super::labour::Labour;
 use super::news::{News, Teller};
 use super::process_name;
+use super::queue::WorkQueue;
 use super::wire::{self, Alive, Job, MAX_GAMES, MAX_TEXT, MAX_WEIGHTS, Proof, ResultLine, digest_of, steps};
 use crate::eval::PatternEvaluator;
 use crate::games::frame;
@@ -79,18 +79,18 @@ pub fn work(
     };
     let teller = Arc::new(Teller::new(news));
     let runtime = runtime::Builder::new_current_thread().enable_all().build().map_err(ClusterError::System)?;
-    let labour = Arc::new(Labour::default());
+    let queue = Arc::new(WorkQueue::default());
     std::thread::scope(|scope| {
         for _ in 0..request.threads {
-            let labour = &labour;
+            let queue = &queue;
             let builder = std::thread::Builder::new().name("player".into());
-            if let Err(error) = builder.spawn_scoped(scope, || labour.work(request.threads)) {
-                labour.end();
+            if let Err(error) = builder.spawn_scoped(scope, || queue.work(request.threads)) {
+                queue.end();
                 return Err(ClusterError::System(error));
             }
         }
-        let outcome = runtime.block_on(run(request, stop, &labour, &teller));
-        labour.end();
+        let outcome = runtime.block_on(run(request, stop, &queue, &teller));
+        queue.end();
         outcome
     })
 }
@@ -98,7 +98,7 @@ pub fn work(
 async fn run(
     request: &WorkRequest,
     stop: &AtomicBool,
-    labour: &Arc<Labour>,
+    queue: &Arc<WorkQueue>,
     teller: &Arc<Teller>,
 ) -> Result<WorkOutcome, ClusterError> {
     let name = process_name();
@@ -124,7 +124,7 @@ async fn run(
         name,
         threads: request.threads,
         run,
-        labour: labour.clone(),
+        queue: queue.clone(),
         teller: teller.clone(),
         held: Mutex::default(),
         next: AtomicU64::new(0),
@@ -172,7 +172,7 @@ struct Worker {
     name: String,
     threads: usize,
     run: RunOnBroker,
-    labour: Arc<Labour>,
+    queue: Arc<WorkQueue>,
     teller: Arc<Teller>,
     /// Messages whose jobs are at hand.
     held: Mutex<HashMap<u64, Arc<Message>>>,
@@ -299,7 +299,7 @@ impl Worker {
             }
         };
         self.teller.no_trouble();
-        let played = self.labour.play(job.clone(), evaluator);
+        let played = self.queue.play(job.clone(), evaluator);
         let worker = self.clone();
         tokio::spawn(async move {
             if let Ok(played) = played.await {
@@ -330,7 +330,7 @@ impl Worker {
     async fn prove(&self, Proof { job, digest: there }: Proof) -> Result<(), Unprepared> {
         let evaluator = self.evaluator(&job.weights).await?;
         let (games, generation) = (job.count, job.generation);
-        let played = self.labour.play(job, evaluator).await.map_err(|_| Unprepared::For("stopped".into()))?;
+        let played = self.queue.play(job, evaluator).await.map_err(|_| Unprepared::For("stopped".into()))?;
         let here = digest_of(&played.concat());
         if here != there {
             return Err(Unprepared::Never(ClusterError::OtherBuild { games, generation, here, there }));
@@ -401,7 +401,7 @@ impl Worker {
             }
             if told.elapsed() > TELL {
                 told = Instant::now();
-                let games = self.labour.games.load(Relaxed) as u64;
+                let games = self.queue.games.load(Relaxed) as u64;
                 self.teller.tell(&News::Working { games, rate: games as f64 / began.elapsed().as_secs_f64() });
             }
             sleep(SIGN).await;

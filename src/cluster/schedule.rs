@@ -12,7 +12,7 @@ const MAX_STEPS: usize = (MAX_GAMES / FRAME) as usize;
 
 /// The games of a generation that are to be played, in steps of one [`FRAME`] each. Whoever completes a step first has played it.
 #[derive(Debug)]
-pub struct Ledger<T> {
+pub struct Schedule<T> {
     games: Range<u32>,
     steps: Vec<Step>,
     /// Results that wait for those before them.
@@ -57,7 +57,7 @@ const SHORTEST_PATIENCE: Duration = Duration::from_secs(3);
 /// The same in the turnaround of other jobs.
 const PATIENCE: u32 = 4;
 
-impl<T> Ledger<T> {
+impl<T> Schedule<T> {
     /// Games of which none is played.
     pub fn new(games: Range<u32>) -> Self {
         let steps = vec![Step::Free; games.len().div_ceil(FRAME as usize)];
@@ -240,31 +240,31 @@ mod tests {
             let mut rng = ChaCha8Rng::seed_from_u64(seed);
             let first = 32 * rng.random_range(0..4);
             let games = first..first + rng.random_range(1..1500);
-            let mut ledger = Ledger::new(games.clone());
+            let mut schedule = Schedule::new(games.clone());
             let mut now = Instant::now();
             let (mut here, mut away, mut came) = (Vec::new(), Vec::new(), Vec::new());
-            while !ledger.is_over() {
+            while !schedule.is_over() {
                 now += Duration::from_millis(rng.random_range(0..3000));
                 match rng.random_range(0..8) {
-                    0..3 => here.extend(ledger.claim(2, rng.random_range(0..10), now).into_iter().flatten()),
-                    3 => away.extend(ledger.offer(rng.random_range(0..20), now)),
-                    4 if rng.random_bool(0.05) => ledger.recall(),
+                    0..3 => here.extend(schedule.claim(2, rng.random_range(0..10), now).into_iter().flatten()),
+                    3 => away.extend(schedule.offer(rng.random_range(0..20), now)),
+                    4 if rng.random_bool(0.05) => schedule.recall(),
                     4 if rng.random_bool(0.05) && !here.is_empty() => {
                         let step = here.swap_remove(rng.random_range(0..here.len()));
-                        ledger.give_up(step);
+                        schedule.give_up(step);
                     }
                     5 if rng.random_bool(0.02) => {
-                        ledger.distrust(1);
+                        schedule.distrust(1);
                     }
                     5 | 6 if !away.is_empty() => {
                         // A job is lost, or done, or done and still there.
                         let at = rng.random_range(0..away.len());
-                        let steps = ledger.steps(away[at].clone()).unwrap();
+                        let steps = schedule.steps(away[at].clone()).unwrap();
                         if rng.random_bool(0.5) {
                             for step in steps {
                                 let by = Some(rng.random_range(0..3));
-                                let result = ledger.numbers(step);
-                                ledger.complete(step, [step as u8; 32], by, result, now);
+                                let result = schedule.numbers(step);
+                                schedule.complete(step, [step as u8; 32], by, result, now);
                             }
                         }
                         if rng.random_bool(0.8) {
@@ -273,12 +273,12 @@ mod tests {
                     }
                     _ if !here.is_empty() => {
                         let step = here.swap_remove(rng.random_range(0..here.len()));
-                        let result = ledger.numbers(step);
-                        ledger.complete(step, [step as u8; 32], None, result, now);
+                        let result = schedule.numbers(step);
+                        schedule.complete(step, [step as u8; 32], None, result, now);
                     }
                     _ => {}
                 }
-                while let Some(numbers) = ledger.take() {
+                while let Some(numbers) = schedule.take() {
                     came.extend(numbers);
                 }
             }
@@ -288,34 +288,34 @@ mod tests {
 
     #[test]
     fn what_another_played_is_forgotten_unless_it_was_taken_out() {
-        let mut ledger = Ledger::new(0..128);
+        let mut schedule = Schedule::new(0..128);
         let now = Instant::now();
-        assert_eq!(ledger.offer(1, now), Some(0..32));
-        assert_eq!(ledger.complete(1, [1; 32], Some(7), (), now), Completed::New);
-        assert_eq!(ledger.complete(1, [1; 32], Some(8), (), now), Completed::Same);
-        assert_eq!(ledger.complete(1, [2; 32], Some(8), (), now), Completed::Differs);
-        assert!(ledger.distrust(8) && ledger.distrust(7));
-        assert_eq!(ledger.complete(1, [2; 32], Some(8), (), now), Completed::New);
-        assert_eq!(ledger.complete(0, [0; 32], Some(7), (), now), Completed::New);
-        assert!(ledger.take().is_some());
-        assert!(!ledger.distrust(7));
+        assert_eq!(schedule.offer(1, now), Some(0..32));
+        assert_eq!(schedule.complete(1, [1; 32], Some(7), (), now), Completed::New);
+        assert_eq!(schedule.complete(1, [1; 32], Some(8), (), now), Completed::Same);
+        assert_eq!(schedule.complete(1, [2; 32], Some(8), (), now), Completed::Differs);
+        assert!(schedule.distrust(8) && schedule.distrust(7));
+        assert_eq!(schedule.complete(1, [2; 32], Some(8), (), now), Completed::New);
+        assert_eq!(schedule.complete(0, [0; 32], Some(7), (), now), Completed::New);
+        assert!(schedule.take().is_some());
+        assert!(!schedule.distrust(7));
     }
 
     #[test]
     fn games_that_are_no_steps_are_told_from_those_that_are() {
-        let ledger = Ledger::<()>::new(64..200);
-        assert_eq!(ledger.steps(64..96), Some(0..1));
-        assert_eq!(ledger.steps(96..200), Some(1..5));
+        let schedule = Schedule::<()>::new(64..200);
+        assert_eq!(schedule.steps(64..96), Some(0..1));
+        assert_eq!(schedule.steps(96..200), Some(1..5));
         for wrong in [0..32, 64..65, 70..96, 64..64, 192..224] {
-            assert_eq!(ledger.steps(wrong.clone()), None, "{wrong:?}");
+            assert_eq!(schedule.steps(wrong.clone()), None, "{wrong:?}");
         }
     }
 
     #[test]
     fn portions_are_large_first_and_small_last() {
-        let mut ledger = Ledger::<()>::new(0..8192);
+        let mut schedule = Schedule::<()>::new(0..8192);
         let now = Instant::now();
-        let sizes: Vec<u32> = std::iter::from_fn(|| ledger.offer(4, now)).map(|games| games.len() as u32).collect();
+        let sizes: Vec<u32> = std::iter::from_fn(|| schedule.offer(4, now)).map(|games| games.len() as u32).collect();
         assert_eq!((sizes[0], *sizes.last().unwrap()), (MAX_GAMES, FRAME));
         assert!(sizes.is_sorted_by(|a, b| a >= b) && sizes.iter().sum::<u32>() == 8192);
     }

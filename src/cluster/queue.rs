@@ -26,7 +26,7 @@ struct Task {
 
 /// What is to be played, in the order it came.
 #[derive(Default)]
-pub struct Labour {
+pub struct WorkQueue {
     queue: Mutex<Queue>,
     changed: Condvar,
     /// Games played in all.
@@ -40,7 +40,7 @@ struct Queue {
     is_over: bool,
 }
 
-impl Labour {
+impl WorkQueue {
     /// Has a job played, and answers with its games. There is no answer if [`Self::end`] comes before.
     pub fn play(&self, job: Job, evaluator: Arc<PatternEvaluator>) -> oneshot::Receiver<Played> {
         let (answer, receiver) = oneshot::channel();
