@@ -42,7 +42,7 @@ pub(super) fn play(
     let (weights, proof) = (String::new(), String::new());
     let job_of_all = Job { seed, generation, first: 0, count: 1, play: *play, weights, proof };
     let schedule = Schedule::new(job.games.clone());
-    lock(&shared.state).generation = Some(Generation { job: job_of_all, weights: None, is_packing: false, schedule });
+    lock(&shared.state).generation = Some(Generation::new(job_of_all, schedule));
     shared.wake.notify_one();
     let table = Table {
         shared,
@@ -58,17 +58,7 @@ pub(super) fn play(
         halt: AtomicBool::new(false),
         bad: Mutex::new(None),
     };
-    thread::scope(|scope| {
-        // Ends what is being played when there is no more need of it.
-        scope.spawn(|| {
-            while !table.halt.load(Relaxed) {
-                table.halt.fetch_or(stop.load(Relaxed), Relaxed);
-                thread::sleep(MOMENT);
-            }
-        });
-        rayon::scope(|scope| (0..rayon::current_num_threads()).for_each(|_| scope.spawn(|_| table.work())));
-        table.halt.store(true, Relaxed);
-    });
+    table.work_on_all_threads(stop);
     lock(&shared.state).generation = None;
     shared.wake.notify_one();
     table.bad.into_inner().unwrap_or_default().map_or(Ok(()), Err)
@@ -100,8 +90,33 @@ enum Task {
     Wait,
 }
 
+/// Sets a flag when it is dropped.
+struct Setter<'f>(&'f AtomicBool);
+
+impl Drop for Setter<'_> {
+    fn drop(&mut self) {
+        self.0.store(true, Relaxed);
+    }
+}
+
 impl<E: Evaluator> Table<'_, E> {
+    /// Works until all is over, or soon after `stop` is set.
+    fn work_on_all_threads(&self, stop: &AtomicBool) {
+        thread::scope(|scope| {
+            // Ends what is being played when there is no more need of it.
+            scope.spawn(|| {
+                while !self.halt.load(Relaxed) {
+                    self.halt.fetch_or(stop.load(Relaxed), Relaxed);
+                    thread::sleep(MOMENT);
+                }
+            });
+            rayon::scope(|scope| (0..rayon::current_num_threads()).for_each(|_| scope.spawn(|_| self.work())));
+        });
+    }
+
     fn work(&self) {
+        // If this thread panics, the others must not wait for its games.
+        let _halt = Setter(&self.halt);
         while !self.halt.load(Relaxed) {
             match self.next() {
                 Task::Pack => self.pack(),
@@ -362,5 +377,50 @@ impl<E: Evaluator> Table<'_, E> {
     fn spoil(&self, reason: String) {
         lock(&self.bad).get_or_insert(BadGames(reason));
         self.halt.store(true, Relaxed);
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::ops::ControlFlow;
+    use std::panic::{AssertUnwindSafe, catch_unwind};
+
+    use super::super::news::Teller;
+    use super::*;
+    use crate::eval::MobilityEvaluator;
+    use crate::selfplay::SelfPlayConfig;
+
+    /// Has 64 games to be played, and what is played handed to `on_games`.
+    fn at_table(on_games: &mut OnGames<'_>, test: impl FnOnce(&Table<'_, MobilityEvaluator>)) {
+        let text = r#"{"depth":1,"exact-empties":2,"opening-plies":20,"exploration":0.1,"update":"td"}"#;
+        let play: SelfPlayConfig = serde_json::from_str(text).unwrap();
+        let shared = Shared::new(Arc::new(Teller::new(|_| ())));
+        let (weights, proof) = (String::new(), String::new());
+        let job = Job { seed: 1, generation: 0, first: 0, count: 1, play, weights, proof };
+        let schedule = Schedule::new(0..2 * FRAME);
+        lock(&shared.state).generation = Some(Generation::new(job, schedule));
+        test(&Table {
+            shared: &shared,
+            packed: &Mutex::default(),
+            secret: 0,
+            model: &WeightFile::embedded().model,
+            calibration: None,
+            players: SelfPlay::new(&MobilityEvaluator, play),
+            in_step: 1,
+            seed: 1,
+            generation: 0,
+            hands: Mutex::new(on_games),
+            halt: AtomicBool::new(false),
+            bad: Mutex::new(None),
+        });
+    }
+
+    #[test]
+    fn a_thread_that_panics_leaves_no_other_waiting() {
+        let mut on_games = |_: Played| -> ControlFlow<()> { panic!("expected") };
+        at_table(&mut on_games, |table| {
+            let stop = AtomicBool::new(false);
+            assert!(catch_unwind(AssertUnwindSafe(|| table.work_on_all_threads(&stop))).is_err());
+        });
     }
 }

@@ -65,6 +65,10 @@ pub struct Generation {
 }
 
 impl Generation {
+    pub fn new(job: Job, schedule: Schedule<Played>) -> Self {
+        Self { job, weights: None, is_packing: false, schedule }
+    }
+
     /// Whether a proof shows that a worker plays these games rightly: played in the same way, and not with weights that know
     /// nothing where these know something.
     pub fn is_proved_by(&self, proof: &Proof) -> bool {
