@@ -189,7 +189,7 @@ impl<E: Evaluator> Table<'_, E> {
         for step in steps {
             let games: Vec<_> = games.by_ref().take(FRAME as usize).collect();
             self.offer_proof(step, &games);
-            self.complete(step, games, None);
+            self.complete_here(step, games);
         }
     }
 
@@ -223,6 +223,17 @@ impl<E: Evaluator> Table<'_, E> {
         let completed = generation.schedule.complete(step, digest, by, played, Instant::now());
         self.shared.wake.notify_one();
         Some(completed)
+    }
+
+    /// Takes in a step that was played here. If it was another before, whoever played that was wrong.
+    fn complete_here(&self, step: usize, games: Vec<GameRecord>) {
+        let Some(Completed::Differs { by }) = self.complete(step, games, None) else { return };
+        let numbers = self.with_schedule(|schedule| schedule.numbers(step));
+        let reason = format!("games {} to {} were others when they were played here", numbers.start, numbers.end - 1);
+        match by {
+            Some(wrong) => self.refuse(wrong, &reason),
+            None => self.spoil(format!("{reason} before: mind this machine's memory")),
+        }
     }
 
     /// Hands over what is next, if no other thread is about it.
@@ -316,7 +327,7 @@ impl<E: Evaluator> Table<'_, E> {
         if !is_tried && !is_in_doubt {
             match self.complete(step, games, Some(worker)) {
                 Some(Completed::New | Completed::Same) => return true,
-                Some(Completed::Differs) => {}
+                Some(Completed::Differs { .. }) => {}
                 None => return false,
             }
         }
@@ -335,15 +346,7 @@ impl<E: Evaluator> Table<'_, E> {
                 &format!("its games {} to {} are not those played here", numbers.start, numbers.end - 1),
             );
         }
-        if self.complete(step, games, None) == Some(Completed::Differs) {
-            let wrong = self.with_schedule(|schedule| schedule.by(step));
-            let reason =
-                format!("games {} to {} were others when they were played here", numbers.start, numbers.end - 1);
-            match wrong {
-                Some(wrong) => self.refuse(wrong, &reason),
-                None => self.spoil(format!("{reason} before: mind this machine's memory")),
-            }
-        }
+        self.complete_here(step, games);
         is_right
     }
 
@@ -413,6 +416,33 @@ mod tests {
             halt: AtomicBool::new(false),
             bad: Mutex::new(None),
         });
+    }
+
+    #[test]
+    fn a_worker_whose_late_games_are_wrong_is_refused() {
+        let (mut games, mut expected) = (Vec::new(), Vec::new());
+        let mut on_games = |played: Played| {
+            games.extend(played.games);
+            ControlFlow::Continue(())
+        };
+        at_table(&mut on_games, |table| {
+            let stop = AtomicBool::new(false);
+            let worker = lock(&table.shared.state).worker("liar").unwrap();
+            // A thread of ours has begun to play a late job when the worker's games come.
+            let now = Instant::now();
+            let late = table.with_schedule(|schedule| {
+                schedule.offer(1, now);
+                schedule.claim(1, 1, now + Duration::from_secs(3600)).unwrap()
+            });
+            let wrong = table.players.play_here(2, 0, 0..FRAME, &stop).unwrap();
+            assert!(late == (0..1) && table.take_step(worker, 0, wrong, false));
+            table.play(late);
+            assert!(lock(&table.shared.state).workers[&worker].refused.is_some());
+            table.work_on_all_threads(&stop);
+            assert_eq!(*lock(&table.bad), None);
+            expected = table.players.play_here(1, 0, 0..2 * FRAME, &stop).unwrap();
+        });
+        assert!(games == expected);
     }
 
     #[test]

@@ -48,8 +48,8 @@ pub enum Completed {
     New,
     /// The same as before.
     Same,
-    /// Not the same as before.
-    Differs,
+    /// Not the same as before, which another has played, or this machine.
+    Differs { by: Option<usize> },
 }
 
 /// Shortest time after which a job that holds up all others is played here too.
@@ -161,7 +161,7 @@ impl<T> Schedule<T> {
     pub fn complete(&mut self, step: usize, digest: [u8; 32], by: Option<usize>, result: T, now: Instant) -> Completed {
         match &self.steps[step] {
             Step::Done { digest: found, .. } if *found == digest => return Completed::Same,
-            Step::Done { .. } => return Completed::Differs,
+            Step::Done { by, .. } => return Completed::Differs { by: *by },
             Step::Away { since, .. } if by.is_some() => {
                 let turnaround = now.saturating_duration_since(*since);
                 self.turnaround = (3 * self.turnaround + turnaround) / 4;
@@ -177,14 +177,6 @@ impl<T> Schedule<T> {
     pub fn digest(&self, step: usize) -> Option<[u8; 32]> {
         match self.steps[step] {
             Step::Done { digest, .. } => Some(digest),
-            _ => None,
-        }
-    }
-
-    /// Who has done a step, if it was not this machine.
-    pub fn by(&self, step: usize) -> Option<usize> {
-        match self.steps[step] {
-            Step::Done { by, .. } => by,
             _ => None,
         }
     }
@@ -293,7 +285,7 @@ mod tests {
         assert_eq!(schedule.offer(1, now), Some(0..32));
         assert_eq!(schedule.complete(1, [1; 32], Some(7), (), now), Completed::New);
         assert_eq!(schedule.complete(1, [1; 32], Some(8), (), now), Completed::Same);
-        assert_eq!(schedule.complete(1, [2; 32], Some(8), (), now), Completed::Differs);
+        assert_eq!(schedule.complete(1, [2; 32], Some(8), (), now), Completed::Differs { by: Some(7) });
         assert!(schedule.distrust(8) && schedule.distrust(7));
         assert_eq!(schedule.complete(1, [2; 32], Some(8), (), now), Completed::New);
         assert_eq!(schedule.complete(0, [0; 32], Some(7), (), now), Completed::New);
