@@ -119,6 +119,18 @@ pub enum ClusterError {
         /// Their digest there.
         there: String,
     },
+    /// A worker that cannot read what the coordinator offers.
+    #[error(
+        "cannot read {what} of the run ({reason}): the coordinator is another version of flipside, and this is {}. Install the \
+         version that the coordinator runs",
+        env!("CARGO_PKG_VERSION")
+    )]
+    OtherVersion {
+        /// What it cannot read.
+        what: &'static str,
+        /// What is wrong with it.
+        reason: String,
+    },
     /// A worker that the coordinator wants no more games from.
     #[error("the coordinator refuses this worker: {0}")]
     Distrusted(String),

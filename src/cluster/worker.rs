@@ -22,7 +22,7 @@ use super::queue::WorkQueue;
 use super::wire::{self, Alive, Job, MAX_GAMES, MAX_TEXT, MAX_WEIGHTS, Proof, ResultLine, digest_of, steps};
 use crate::eval::PatternEvaluator;
 use crate::games::frame;
-use crate::selfplay::FRAME;
+use crate::selfplay::{FRAME, GameRecord};
 use crate::storage::sha256;
 use crate::threads::lock;
 use crate::weights::WeightFile;
@@ -265,21 +265,19 @@ impl Worker {
         }
     }
 
-    /// Takes a job and has it played, or gives it back.
+    /// Takes a job and has it played, or gives it back. At the end [`Self::leave`] gives back what is held.
     async fn accept(self: &Arc<Self>, message: Message) {
+        let id = self.next.fetch_add(1, Relaxed);
+        let message = Arc::new(message);
+        lock(&self.held).insert(id, message.clone());
         let job = match Job::from_bytes(&message.payload) {
             Ok(job) => job,
             Err(error) => {
-                let (subject, reason) = (message.subject.to_string(), error.to_string());
-                self.teller.tell(&News::Unreadable { subject, reason });
-                let _ = message.ack_with(AckKind::Term).await;
+                let _ = self.ends.send(Err(other_version("a job", error)));
                 return;
             }
         };
         let count = steps(job.games()).count();
-        let id = self.next.fetch_add(1, Relaxed);
-        let message = Arc::new(message);
-        lock(&self.held).insert(id, message.clone());
         self.steps.fetch_add(count, Relaxed);
         let evaluator = match self.prepare(&job).await {
             Ok(evaluator) => evaluator,
@@ -292,8 +290,6 @@ impl Worker {
                 return;
             }
             Err(Unprepared::Never(error)) => {
-                let _ = message.ack_with(AckKind::Nak(None)).await;
-                let _ = self.run.client.flush().await;
                 let _ = self.ends.send(Err(error));
                 return;
             }
@@ -320,7 +316,7 @@ impl Worker {
         if lock(&self.proved).as_ref() != Some(&job.proof) {
             let bytes = self.run.get(&job.proof, MAX_TEXT).await.map_err(Unprepared::For)?;
             let proof = Proof::from_bytes(&job.proof, &bytes);
-            let proof = proof.map_err(|error| Unprepared::For(error.to_string()))?;
+            let proof = proof.map_err(|error| Unprepared::Never(other_version("the proof", error)))?;
             self.prove(proof).await?;
             *lock(&self.proved) = Some(job.proof.clone());
         }
@@ -345,9 +341,10 @@ impl Worker {
             return Ok(known);
         }
         let bytes = self.run.get(name, MAX_WEIGHTS).await.map_err(Unprepared::For)?;
-        let bad = |error: String| Unprepared::For(format!("the weights of the run cannot be used: {error}"));
-        let file = WeightFile::from_bytes(&bytes).map_err(|error| bad(error.to_string()))?;
-        let evaluator = PatternEvaluator::new(&file.model).map_err(|error| bad(error.to_string()))?;
+        let what = "the weights";
+        let file = WeightFile::from_bytes(&bytes).map_err(|error| Unprepared::Never(other_version(what, error)))?;
+        let evaluator =
+            PatternEvaluator::new(&file.model).map_err(|error| Unprepared::Never(other_version(what, error)))?;
         let evaluator = Arc::new(evaluator.with_calibration(file.calibration));
         let mut evaluators = lock(&self.evaluators);
         if evaluators.len() == 2 {
@@ -358,7 +355,7 @@ impl Worker {
     }
 
     /// Brings games to the broker, however long it takes, and the job off its list.
-    async fn deliver(&self, job: &Job, played: &[Vec<crate::selfplay::GameRecord>], message: &Message) {
+    async fn deliver(&self, job: &Job, played: &[Vec<GameRecord>], message: &Message) {
         let numbers = steps(job.games()).map(|step| step.start);
         let frames: Vec<Vec<u8>> = numbers.zip(played).map(|(first, games)| frame(first, games)).collect();
         let (key, worker) = (job.key(), self.name.clone());
@@ -443,6 +440,11 @@ impl Worker {
         };
         let _ = timeout(Duration::from_secs(1), goodbye).await;
     }
+}
+
+/// For what came whole and cannot be read.
+fn other_version(what: &'static str, error: impl std::fmt::Display) -> ClusterError {
+    ClusterError::OtherVersion { what, reason: error.to_string() }
 }
 
 /// Why a job cannot be played.

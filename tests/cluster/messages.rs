@@ -115,9 +115,6 @@ fn wrong_and_contradicting_and_senseless_games_are_not_taken() {
         // Nothing that could be read.
         liar.publish(&job, b"no line".to_vec()).await;
         liar.publish(&job, [to_text(&job), b"\n".to_vec()].concat()).await;
-        // A job that nobody can play.
-        let nonsense = "flipside.run.jobs.0.4000000000";
-        liar.context.publish(nonsense, "{}".into()).await.unwrap().await.unwrap();
         // One who delivers twice, and then something else under the same number.
         let waverer = Impostor::new(&broker.url(), "waverer").await;
         let (job, evaluator) = waverer.job().await;
@@ -135,7 +132,10 @@ fn wrong_and_contradicting_and_senseless_games_are_not_taken() {
     worker.ends_with(0);
 }
 
-/// Has a worker meet a job with a proof.
+/// What no version of ours can read.
+const OTHER_WEIGHTS: &[u8] = b"weights of another version";
+
+/// Has a worker meet a job with a proof; whatever it thinks of it, the job stays for others.
 fn meets(proof: impl Fn(&mut Proof), job: impl Fn(&mut Job), code: i32) -> Option<String> {
     let folder = folder()?;
     let broker = Broker::start(folder.path());
@@ -145,7 +145,9 @@ fn meets(proof: impl Fn(&mut Proof), job: impl Fn(&mut Job), code: i32) -> Optio
         let config = object_store::Config { bucket: "flipside-run-weights".into(), ..Default::default() };
         let store = context.create_object_store(config).await.unwrap();
         let weights = WeightFile::embedded().to_bytes();
-        store.put(&*sha256(&weights), &mut &weights[..]).await.unwrap();
+        for bytes in [&weights[..], OTHER_WEIGHTS] {
+            store.put(&*sha256(bytes), &mut &*bytes).await.unwrap();
+        }
         let mut wanted = Job::from_bytes(
             format!(
                 "{{\"seed\":1,\"generation\":0,\"first\":0,\"count\":4,\"play\":{{\"depth\":1,\"exact-empties\":4,\
@@ -177,7 +179,13 @@ fn meets(proof: impl Fn(&mut Proof), job: impl Fn(&mut Job), code: i32) -> Optio
         worker.wait_for("has trouble");
         worker.signal(rustix::process::Signal::TERM);
     }
-    Some(worker.ends_with(code))
+    let said = worker.ends_with(code);
+    let left = block_on(async {
+        let context = jetstream::new(async_nats::connect(broker.url()).await.unwrap());
+        context.get_stream("flipside-run-jobs").await.unwrap().cached_info().state.messages
+    });
+    assert_eq!(left, 1, "{said}");
+    Some(said)
 }
 
 #[test]
@@ -190,8 +198,19 @@ fn a_build_that_plays_other_games_is_refused_with_the_reason() {
 #[test]
 fn a_worker_trusts_nobody() {
     // A proof that asks for a search without end is not begun, and a proof that is not what its name says is none.
-    let Some(said) = meets(|proof| proof.job.play.strength.depth = 60, |_| (), 75) else { return };
+    let Some(said) = meets(|proof| proof.job.play.strength.depth = 60, |_| (), 1) else { return };
     assert!(said.contains("`depth` is 60"), "{said}");
     let said = meets(|_| (), |job| job.proof = sha256(b"another"), 75).unwrap();
     assert!(said.contains("the broker has trouble"), "{said}");
+}
+
+#[test]
+fn a_worker_of_another_version_ends_and_says_what_to_install() {
+    let Some(of_job) = meets(|_| (), |job| job.count = 0, 1) else { return };
+    let of_proof = meets(|proof| proof.digest = "of another kind".into(), |_| (), 1).unwrap();
+    let of_weights = meets(|proof| proof.job.weights = sha256(OTHER_WEIGHTS), |_| (), 1).unwrap();
+    for (said, what) in [(of_job, "a job"), (of_proof, "the proof"), (of_weights, "the weights")] {
+        assert!(said.contains(&format!("cannot read {what} of the run")), "{said}");
+        assert!(said.contains("Install the version that the coordinator runs"), "{said}");
+    }
 }
