@@ -1,5 +1,7 @@
 //! The broker: connecting to it safely, and what a run keeps there.
 
+use std::error::Error;
+use std::io;
 use std::path::PathBuf;
 use std::sync::Arc;
 use std::time::Duration;
@@ -9,7 +11,7 @@ use async_nats::jetstream::context::{ConsumerInfoError, ConsumerInfoErrorKind, G
 use async_nats::jetstream::object_store::{self, ObjectStore};
 use async_nats::jetstream::stream::{self, DiscardPolicy, RetentionPolicy, Stream};
 use async_nats::jetstream::{self, Context, ErrorCode};
-use async_nats::{Client, ConnectErrorKind, ConnectOptions, Event};
+use async_nats::{Client, ConnectErrorKind, ConnectOptions, Event, rustls};
 use futures_util::StreamExt;
 use tokio::io::AsyncReadExt;
 
@@ -137,8 +139,12 @@ impl BrokerAddress {
     fn unconnected(&self, error: &async_nats::ConnectError) -> ClusterError {
         let url = self.shown();
         let mut reason = error.to_string();
-        let mut cause = std::error::Error::source(error);
+        let mut is_tls = error.kind() == ConnectErrorKind::Tls;
+        let mut cause = error.source();
         while let Some(error) = cause {
+            // What TLS says comes as an error of input and output.
+            let inner = error.downcast_ref::<io::Error>().and_then(io::Error::get_ref);
+            is_tls |= inner.is_some_and(|inner| inner.is::<rustls::Error>());
             if !reason.contains(&error.to_string()) {
                 reason = format!("{reason}: {error}");
             }
@@ -148,10 +154,7 @@ impl BrokerAddress {
             ConnectErrorKind::AuthorizationViolation | ConnectErrorKind::Authentication => {
                 ClusterError::Refused { url, key: self.key.clone() }
             }
-            ConnectErrorKind::Tls => ClusterError::Tls { url, reason },
-            _ if reason.contains("certificate") || reason.contains("TLS") || reason.contains("tls") => {
-                ClusterError::Tls { url, reason }
-            }
+            _ if is_tls => ClusterError::Tls { url, reason },
             _ => ClusterError::Unreachable { url, reason },
         }
     }
@@ -179,6 +182,11 @@ impl RunOnBroker {
         check_run_name(run)?;
         let context = jetstream::context::ContextBuilder::new().timeout(TIMEOUT).build(client.clone());
         Ok(Self { client, context, run: run.to_owned() })
+    }
+
+    /// The run's name.
+    pub fn name(&self) -> &str {
+        &self.run
     }
 
     /// A subject of the run's.

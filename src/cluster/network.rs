@@ -1,13 +1,15 @@
 //! The coordinator's side of the network: one thread that offers jobs, hears of workers and collects results.
 
 use std::collections::HashSet;
+use std::error::Error;
 use std::path::PathBuf;
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
 use async_nats::connection::State as Connection;
-use async_nats::jetstream::context::{PublishError, PublishErrorKind};
+use async_nats::jetstream::context::PublishError;
 use async_nats::jetstream::message::PublishMessage;
+use async_nats::jetstream::{self, ErrorCode};
 use futures_util::StreamExt;
 use tokio::sync::mpsc::UnboundedReceiver;
 use tokio::time::{sleep, timeout};
@@ -71,8 +73,8 @@ impl Network {
             }
         };
         let _ = timeout(LISTEN, listening).await;
-        let run = self.run.subject("").split('.').nth(1).unwrap_or_default().to_owned();
-        other.map_or(Ok(()), |other| Err(ClusterError::Taken { run, other }))
+        let run = self.run.name();
+        other.map_or(Ok(()), |other| Err(ClusterError::Taken { run: run.to_owned(), other }))
     }
 
     /// Works until it is told to end.
@@ -372,7 +374,8 @@ async fn publish(network: &Network, jobs: Vec<Job>) -> Result<(), String> {
 }
 
 fn is_there_already(error: &PublishError) -> bool {
-    error.kind() == PublishErrorKind::Other && format!("{error:?}").contains("10077")
+    let cause = error.source().and_then(|cause| cause.downcast_ref::<jetstream::Error>());
+    cause.is_some_and(|cause| cause.error_code() == ErrorCode::STREAM_STORE_FAILED)
 }
 
 #[cfg(test)]
