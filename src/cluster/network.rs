@@ -107,7 +107,6 @@ impl Network {
 
     /// Collects results, from the first that the broker still has.
     async fn collect(self: Arc<Self>) {
-        let mut seen = Seen::default();
         let mut failures = 0;
         loop {
             if failures > 0 {
@@ -134,8 +133,7 @@ impl Network {
                             failures = 0;
                             let hash = sha256(&message.payload);
                             let mut state = lock(&self.shared.state);
-                            let generation = state.generation.as_ref().map(|generation| generation.job.generation);
-                            if seen.is_new(hash, generation) {
+                            if state.generation.as_mut().is_none_or(|generation| generation.seen.insert(hash)) {
                                 state.inbox.push_back(message.payload.to_vec());
                                 self.shared.changed.notify_one();
                             }
@@ -175,28 +173,6 @@ impl Network {
         if !status.workers.is_empty() {
             status.write_to_run(directory);
         }
-    }
-}
-
-/// Hashes of the results that came while the current generation was played, so that none is taken twice. One that comes again in
-/// a later generation has the wrong key.
-#[derive(Default)]
-struct Seen {
-    generation: Option<u32>,
-    hashes: HashSet<String>,
-}
-
-impl Seen {
-    /// Whether a result did not come before. `generation` is the one at hand, if there is one.
-    fn is_new(&mut self, hash: String, generation: Option<u32>) -> bool {
-        if generation.is_some() && generation != self.generation {
-            // What came before the first generation may belong to it.
-            if self.generation.is_some() {
-                self.hashes.clear();
-            }
-            self.generation = generation;
-        }
-        self.hashes.insert(hash)
     }
 }
 
@@ -376,19 +352,4 @@ async fn publish(network: &Network, jobs: Vec<Job>) -> Result<(), String> {
 fn is_there_already(error: &PublishError) -> bool {
     let cause = error.source().and_then(|cause| cause.downcast_ref::<jetstream::Error>());
     cause.is_some_and(|cause| cause.error_code() == ErrorCode::STREAM_STORE_FAILED)
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn results_are_remembered_as_long_as_their_generation_is_played() {
-        let mut seen = Seen::default();
-        let mut is_new = |hash: &str, generation| seen.is_new(hash.to_owned(), generation);
-        assert!(is_new("a", None) && !is_new("a", Some(3)));
-        assert!(is_new("b", Some(3)) && !is_new("b", None) && !is_new("b", Some(3)));
-        assert!(is_new("c", Some(4)) && !is_new("c", Some(4)));
-        assert_eq!(seen.hashes.len(), 1);
-    }
 }

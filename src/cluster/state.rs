@@ -1,6 +1,6 @@
 //! What the coordinator's threads know together: workers, the generation at hand, and results that wait to be taken in.
 
-use std::collections::{BTreeMap, VecDeque};
+use std::collections::{BTreeMap, HashSet, VecDeque};
 use std::sync::{Arc, Condvar, Mutex};
 use std::time::{Duration, Instant};
 
@@ -62,11 +62,13 @@ pub struct Generation {
     pub weights: Option<Arc<Vec<u8>>>,
     pub is_packing: bool,
     pub schedule: Schedule<Played>,
+    /// Hashes of the results that came, so that none is taken twice. One that comes again in a later generation has the wrong key.
+    pub seen: HashSet<String>,
 }
 
 impl Generation {
     pub fn new(job: Job, schedule: Schedule<Played>) -> Self {
-        Self { job, weights: None, is_packing: false, schedule }
+        Self { job, weights: None, is_packing: false, schedule, seen: HashSet::new() }
     }
 
     /// Whether a proof shows that a worker plays these games rightly: played in the same way, and not with weights that know

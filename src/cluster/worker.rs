@@ -299,7 +299,7 @@ impl Worker {
         let worker = self.clone();
         tokio::spawn(async move {
             if let Ok(played) = played.await {
-                worker.deliver(&job, &played, &message).await;
+                worker.deliver(&job, &played, &message, id).await;
             }
             worker.let_go(id, count);
         });
@@ -355,12 +355,13 @@ impl Worker {
     }
 
     /// Brings games to the broker, however long it takes, and the job off its list.
-    async fn deliver(&self, job: &Job, played: &[Vec<GameRecord>], message: &Message) {
+    async fn deliver(&self, job: &Job, played: &[Vec<GameRecord>], message: &Message, id: u64) {
         let numbers = steps(job.games()).map(|step| step.start);
         let frames: Vec<Vec<u8>> = numbers.zip(played).map(|(first, games)| frame(first, games)).collect();
         let (key, worker) = (job.key(), self.name.clone());
         let bytes = wire::result_to_bytes(&ResultLine { key, worker, first: job.first, count: job.count }, &frames);
-        let id = sha256(&bytes);
+        // With the number of the job's message here: games that are asked for again are no duplicates.
+        let id = format!("{}-{id}", sha256(&bytes));
         let subject = self.run.subject(&format!("results.{}.{}", job.generation, job.first));
         for attempt in 0..ATTEMPTS {
             let publish = PublishMessage::build().payload(bytes.clone().into()).message_id(&id);
