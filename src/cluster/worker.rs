@@ -354,7 +354,7 @@ impl Worker {
         Ok(evaluator)
     }
 
-    /// Brings games to the broker, however long it takes, and the job off its list.
+    /// Brings games to the broker and the job off its list. After [`ATTEMPTS`] the job is left to others.
     async fn deliver(&self, job: &Job, played: &[Vec<GameRecord>], message: &Message, id: u64) {
         let numbers = steps(job.games()).map(|step| step.start);
         let frames: Vec<Vec<u8>> = numbers.zip(played).map(|(first, games)| frame(first, games)).collect();
