@@ -160,13 +160,16 @@ fn the_brokers_disk_may_be_full() {
     drop((worker, broker, mounted));
 }
 
-/// Kills at random, for as long as SOAK_MINUTES says, a run in a loop; without it, nothing.
+/// Kills at random, for as long as SOAK_MINUTES says, a run in a loop; without it, nothing. SOAK_SEED draws the same kills again.
 #[test]
 fn soak() {
     let Some(minutes) = std::env::var("SOAK_MINUTES").ok().and_then(|text| text.parse::<f64>().ok()) else { return };
     let Some(folder) = folder() else { return };
     use rand::{RngExt, SeedableRng};
-    let mut rng = rand_chacha::ChaCha8Rng::seed_from_u64(rand::random());
+    let seed =
+        std::env::var("SOAK_SEED").map_or_else(|_| rand::random(), |text| text.parse().expect("SOAK_SEED is a number"));
+    eprintln!("SOAK_SEED={seed}");
+    let mut rng = rand_chacha::ChaCha8Rng::seed_from_u64(seed);
     let (began, mut rounds, mut kills) = (std::time::Instant::now(), 0, 0);
     while began.elapsed().as_secs_f64() < 60.0 * minutes {
         let folder = folder.path().join(format!("round-{rounds}"));
