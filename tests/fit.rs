@@ -11,7 +11,7 @@ use flipside::fit::{
     FitConfig, FitError, FitEvent, FitOutcome, FitRequest, GameFiles, GameFilesError, GameFilesEvent, fit,
 };
 use flipside::games::{GamesHeader, frame};
-use flipside::learn::Loss;
+use flipside::learn::{Fixed, Loss, StepRule};
 use flipside::pattern::PatternSet;
 use flipside::search::{Searcher, Strength};
 use flipside::selfplay::{GameRecord, SelfPlay, SelfPlayConfig, UpdateTarget};
@@ -375,16 +375,22 @@ fn games_that_come_during_a_fit_wait_for_the_next() {
 }
 
 #[test]
-fn a_fit_that_an_earlier_version_left_begins_anew() {
+fn a_fit_that_another_version_left_is_not_overwritten() {
     let folder = tempfile::tempdir().unwrap();
     let games = open(&[kept(folder.path())]).unwrap();
-    let whole = run(&config(), &games, folder.path(), usize::MAX).unwrap().unwrap().to_bytes();
     assert!(run(&config(), &games, folder.path(), 1).unwrap().is_none());
     let checkpoint = folder.path().join("w.fsw.part");
-    let mut bytes = fs::read(&checkpoint).unwrap();
-    bytes[8] = 1;
-    fs::write(&checkpoint, bytes).unwrap();
-    assert_eq!(run(&config(), &games, folder.path(), usize::MAX).unwrap().unwrap().to_bytes(), whole);
+    let bytes = fs::read(&checkpoint).unwrap();
+    for (at, reason) in [(8, "version"), (100, "damaged")] {
+        let mut other = bytes.clone();
+        other[at] ^= 1;
+        fs::write(&checkpoint, &other).unwrap();
+        let error = run(&config(), &games, folder.path(), usize::MAX).unwrap_err();
+        assert!(matches!(error, FitError::Unfinished(_)), "{error:?}");
+        let text = error.to_string();
+        assert!(text.contains("w.fsw.part") && text.contains(reason) && text.contains("begins anew"), "{text}");
+        assert_eq!(fs::read(&checkpoint).unwrap(), other);
+    }
 }
 
 #[test]
@@ -591,6 +597,18 @@ fn configurations_without_sense_are_refused_and_defaults_stay_unsaid() {
     ] {
         let error = toml::from_str::<FitConfig>(text).unwrap().check().unwrap_err().to_string();
         assert!(error.contains(key), "{error}");
+    }
+    // Of steps what is left out is as ever, unless it is another rule.
+    for (text, step) in [
+        ("step = { rate = 0.25 }", FitConfig::default().step.with_rate(0.25)),
+        ("step = { rule = 'decayed', half = 100.0 }", FitConfig::default().step),
+        ("step = { rule = 'fixed', rate = 0.5 }", StepRule::Fixed(Fixed { rate: 0.5 })),
+    ] {
+        assert_eq!(toml::from_str::<FitConfig>(text).unwrap().step, step);
+    }
+    for (text, lacking) in [("step = { rule = 'fixed' }", "`rate`"), ("loss = { scale = 20.0 }", "`kind`")] {
+        let error = toml::from_str::<FitConfig>(text).unwrap_err().to_string();
+        assert!(error.contains(lacking), "{error}");
     }
     let huber = FitConfig { loss: Loss::Huber { beyond: 4.0 }, record_importance: 0.5, exact_empties: 8, ..config() };
     huber.check().unwrap();

@@ -100,7 +100,7 @@ impl Match {
         stop: &AtomicBool,
         on_pair: impl FnMut(PairEvent<'_>) + Send,
     ) -> Result<MatchReport, PlayerError> {
-        let mut ledger = Ledger::new(self, on_pair);
+        let mut results = Results::new(self, on_pair);
         let work = |players: &mut Option<(A, B)>, index: usize| {
             let held = self.held.get(index).cloned().unwrap_or_default();
             let pair = held.complete(&self.openings[index], stop, || {
@@ -112,8 +112,8 @@ impl Match {
             });
             unless_stopped(pair)
         };
-        in_order(self.openings.len(), stop, work, |index, pair| ledger.add(index, &pair))?;
-        Ok(ledger.report())
+        in_order(self.openings.len(), stop, work, |index, pair| results.add(index, &pair))?;
+        Ok(results.report())
     }
 }
 
@@ -151,7 +151,7 @@ impl HeldPair {
 }
 
 /// Counts pairs.
-struct Ledger<'a, F> {
+struct Results<'a, F> {
     plan: &'a Match,
     on_pair: F,
     tally: Tally,
@@ -159,7 +159,7 @@ struct Ledger<'a, F> {
     decision: Option<Hypothesis>,
 }
 
-impl<'a, F: FnMut(PairEvent<'_>)> Ledger<'a, F> {
+impl<'a, F: FnMut(PairEvent<'_>)> Results<'a, F> {
     fn new(plan: &'a Match, on_pair: F) -> Self {
         Self { plan, on_pair, tally: Tally::default(), llr: plan.sprt.map(|_| 0.0), decision: None }
     }

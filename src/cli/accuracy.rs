@@ -38,7 +38,7 @@ use crate::search::{Engine, Strength};
 /// squares, positions, discs lost in the mean, and the share of positions in which none of the moves is better.
 #[derive(Args, Debug)]
 #[command(after_help = "Example:\n  flipside accuracy default data/ffo/fforum-1-19.obf\n  \
-    flipside accuracy default games.jsonl --solve-empties 12\n  \
+    flipside accuracy default games.jsonl --exact-empties 12\n  \
     flipside accuracy default --regret --depth 4 data/ffo/fforum-20-39.obf")]
 pub struct AccuracyArguments {
     /// A weight file, `default`, `squares` or `mobility`
@@ -51,15 +51,15 @@ pub struct AccuracyArguments {
 
     /// Solve positions with this number of empties or fewer, those of games and those without a score; what comes before in a game counts as if
     /// the rest had been perfect
-    #[arg(long, value_name = "N", default_value_t = 0)]
-    solve_empties: u32,
+    #[arg(long, alias = "solve-empties", value_name = "N", default_value_t = 0)]
+    exact_empties: u32,
 
     /// Leave out records that cannot be read, instead of stopping at the first
     #[arg(long)]
     skip_bad: bool,
 
     /// Count the discs that the moves chosen lose
-    #[arg(long, conflicts_with = "solve_empties")]
+    #[arg(long, conflicts_with = "exact_empties")]
     regret: bool,
 
     /// Plies to look ahead for a move
@@ -96,7 +96,7 @@ impl AccuracyArguments {
             labelled_records += records.len() as u64;
             let label = |labeller: &mut Labeller, record| labeller.label(record).ok();
             let labelled: Vec<Option<Vec<Sample>>> =
-                records.par_iter().map_init(|| Labeller::new(self.solve_empties), label).collect();
+                records.par_iter().map_init(|| Labeller::new(self.exact_empties), label).collect();
             for samples in labelled {
                 let before = known.len();
                 let exact = samples.into_iter().flatten().filter(|sample| sample.bound == Bound::Exact);
@@ -112,7 +112,7 @@ impl AccuracyArguments {
         let table = with_evaluator!(&evaluator, evaluator => accuracy(evaluator, known)).ok_or_else(|| {
             self.nothing("has a score").hint(
                 "Write the score in discs for the side to move after it (`<64 squares> X +4`), take games with results, or \
-                 have positions solved: --solve-empties.",
+                 have positions solved: --exact-empties.",
             )
         })?;
         if self.json.json {

@@ -26,12 +26,12 @@ use crate::selfplay::varied_positions;
 /// parameters replace the old ones.
 ///
 /// By default it takes some minutes on two cores, most of them for the exact values of positions with up to 24 empty squares: a smaller
-/// --solve-empties shortens that, a smaller --depth does not.
+/// --exact-empties shortens that, a smaller --depth does not.
 ///
 /// Prints a table, separated by tabs: empty squares, depths in plies (`end` is the end of the game), slope, offset and standard deviation in discs, correlation,
 /// and number of positions.
 #[derive(Args, Debug)]
-#[command(after_help = "Example:\n  flipside calibrate default --depth 7 --solve-empties 14 -o strong.fsw\n  \
+#[command(after_help = "Example:\n  flipside calibrate default --depth 7 --exact-empties 14 -o strong.fsw\n  \
     flipside match strong.fsw:selectivity=1.5,depth=6 strong.fsw:depth=4 --pairs 10")]
 pub struct CalibrateArguments {
     /// A weight file, or `default`
@@ -56,8 +56,8 @@ pub struct CalibrateArguments {
 
     /// Also measure how searches predict exact values, on the positions with this number of empty squares or fewer; each two more take three
     /// times as long
-    #[arg(long, value_name = "N", default_value_t = 24, value_parser = clap::value_parser!(u32).range(0..=30))]
-    solve_empties: u32,
+    #[arg(long, alias = "solve-empties", value_name = "N", default_value_t = 24, value_parser = clap::value_parser!(u32).range(0..=30))]
+    exact_empties: u32,
 
     /// Seed of the self-play games; without them it decides nothing
     #[arg(long, env = "FLIPSIDE_SEED", hide_env_values = true, value_name = "N", default_value_t = 1)]
@@ -88,7 +88,7 @@ impl CalibrateArguments {
         let values =
             with_meter(session, count, &searched, |done| search_all(&evaluator, &positions, self.depth, &never, done));
         let exact = with_meter(session, count, "solved", |done| {
-            solve_all(&evaluator, &positions, self.solve_empties, &never, done)
+            solve_all(&evaluator, &positions, self.exact_empties, &never, done)
         });
         let mut measured = fit_pairs(&positions, &values);
         measured.extend(fit_exact_pairs(&positions, &values, &exact));

@@ -7,7 +7,7 @@ use std::time::Duration;
 use clap::Args;
 
 use super::error::CliError;
-use crate::protocol::{Dialect, ExternalSpec, Limits, SpecError};
+use crate::protocol::{Dialect, ExternalSpec, ProcessLimits, SpecError};
 use crate::record::log::Settings;
 
 /// The options on players that are other programs.
@@ -27,13 +27,13 @@ impl ExternalArguments {
     ///
     /// # Errors
     /// A depth for NBoard engines where there is none (`any_nboard`).
-    pub fn limits(&self, any_nboard: bool) -> Result<Limits, CliError> {
+    pub fn limits(&self, any_nboard: bool) -> Result<ProcessLimits, CliError> {
         if self.nboard_depth.is_some() && !any_nboard {
             let message = "--nboard-depth is for players of the form nboard:COMMAND, and there is none";
             return Err(CliError::Usage(message.to_owned()));
         }
         let (per_move, depth) = (Duration::from_secs(self.move_time), self.nboard_depth);
-        Ok(Limits { per_move, depth, ..Limits::default() })
+        Ok(ProcessLimits { per_move, depth, ..ProcessLimits::default() })
     }
 }
 
@@ -57,9 +57,9 @@ impl ExternalChoice {
     }
 
     /// How to start the program, what it is held to, and both for a log of games.
-    pub fn load(&self, limits: Limits) -> (ExternalSpec, Limits, Settings) {
+    pub fn load(&self, limits: ProcessLimits) -> (ExternalSpec, ProcessLimits, Settings) {
         let depth = if self.speaks_nboard() { self.depth.or(limits.depth) } else { None };
-        let limits = Limits { depth, ..limits };
+        let limits = ProcessLimits { depth, ..limits };
         let settings = Settings::from([
             ("engine".into(), self.spec.to_string().into()),
             ("move-time".into(), limits.per_move.as_secs_f64().into()),

@@ -133,7 +133,7 @@ impl FitArguments {
         let games = GameFiles::open(&self.games, &config, folder, Some(&checkpoint), &stop, &mut on_event);
         counted.finish();
         let stopped = || CliError::Stopped("stopped; the same command goes on".into());
-        let games = games.context(|| "cannot use the games".to_owned())?.ok_or_else(stopped)?;
+        let games = games.context(|| "cannot fit".to_owned())?.ok_or_else(stopped)?;
         let request = FitRequest {
             config: &config,
             patterns: &patterns,

@@ -1,6 +1,7 @@
 //! Whether large tables fit into memory.
 
 use std::fs;
+use std::path::{Path, PathBuf};
 
 use super::error::CliError;
 
@@ -30,7 +31,7 @@ fn gibibytes(bytes: u64) -> String {
 }
 
 /// Bytes of memory that can be had, where the system (Linux) says so: free, in caches that it can give up, or to be swapped out
-/// for; and no more than the limit of our control group.
+/// for; and no more than the limits of our control groups.
 fn available() -> Option<u64> {
     let info = fs::read_to_string("/proc/meminfo").ok()?;
     let kibibytes = |name: &str| {
@@ -38,9 +39,29 @@ fn available() -> Option<u64> {
         line.trim_start_matches(':').trim().trim_end_matches("kB").trim().parse::<u64>().ok()
     };
     let free = 1024 * (kibibytes("MemAvailable")? + kibibytes("SwapFree").unwrap_or(0));
-    let limits = ["/sys/fs/cgroup/memory.max", "/sys/fs/cgroup/memory/memory.limit_in_bytes"];
-    let limit = limits.iter().filter_map(|path| fs::read_to_string(path).ok()?.trim().parse().ok()).min();
-    Some(limit.map_or(free, |limit| free.min(limit)))
+    let groups = fs::read_to_string("/proc/self/cgroup").unwrap_or_default();
+    let limits = limit_files(&groups).into_iter().filter_map(|path| fs::read_to_string(path).ok()?.trim().parse().ok());
+    Some(limits.fold(free, u64::min))
+}
+
+/// Where the limits of control groups stand, from the lines of `/proc/self/cgroup` (`hierarchy:controllers:group`): those of version 2
+/// have no controllers. A group is also bound by its parents; a container sees its own as the root.
+fn limit_files(groups: &str) -> Vec<PathBuf> {
+    let mut files = Vec::new();
+    for line in groups.lines() {
+        let mut parts = line.splitn(3, ':').skip(1);
+        let (Some(controllers), Some(group)) = (parts.next(), parts.next()) else { continue };
+        let (root, file) = match controllers {
+            "" => ("/sys/fs/cgroup", "memory.max"),
+            _ if controllers.split(',').any(|name| name == "memory") => {
+                ("/sys/fs/cgroup/memory", "memory.limit_in_bytes")
+            }
+            _ => continue,
+        };
+        let groups = Path::new(group.trim_start_matches('/')).ancestors();
+        files.extend(groups.map(|group| Path::new(root).join(group).join(file)));
+    }
+    files
 }
 
 #[cfg(test)]
@@ -52,6 +73,17 @@ mod tests {
         check_tables(1, 10).unwrap();
         let message = check_tables(2, 45).unwrap_err().to_string();
         assert!(message.starts_with("hash tables of 2^45 entries take 1048576.0 GiB of memory; "), "{message}");
+    }
+
+    #[test]
+    fn a_group_is_bound_by_its_parents() {
+        let unified = limit_files("0::/system.slice/flipside.service\n");
+        let expected = ["system.slice/flipside.service/", "system.slice/", ""];
+        let expected = expected.map(|group| PathBuf::from(format!("/sys/fs/cgroup/{group}memory.max")));
+        assert_eq!(unified, expected);
+        let separate = limit_files("4:memory:/job\n3:cpu,cpuacct:/job\n");
+        let expected = ["job/", ""].map(|group| format!("/sys/fs/cgroup/memory/{group}memory.limit_in_bytes"));
+        assert_eq!(separate, expected.map(PathBuf::from));
     }
 
     #[test]

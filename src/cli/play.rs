@@ -24,7 +24,7 @@ use crate::search::{Analysis, Engine, Limits};
 /// The board shows black as X, white as O, and your legal moves as `*`. Type a move as f5, or `help` for the other commands. The end
 /// of the input ends the game. The last line is the game's transcript (passes left out).
 #[derive(Args, Debug)]
-#[command(after_help = "Example:\n  flipside play --colour white --depth 8 --exact 16")]
+#[command(after_help = "Example:\n  flipside play --colour white --depth 8 --exact-empties 16")]
 pub struct PlayArguments {
     #[command(flatten)]
     engine: EngineArguments,
@@ -210,7 +210,7 @@ impl<E: Evaluator> HumanGame<'_, '_, E> {
     /// The engine's move.
     fn reply(&mut self) -> Result<(), CliError> {
         let now = self.now();
-        let known = self.book.as_ref().and_then(|book| book.think(&now));
+        let known = self.book.as_ref().and_then(|book| book.choose(&now));
         let from_book = known.is_some();
         let limits = Limits { time: self.time, ..Limits::NONE };
         let analysis = known.unwrap_or_else(|| self.engine.analyse_within(&now.position, &limits));

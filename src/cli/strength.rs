@@ -17,15 +17,15 @@ pub struct StrengthArguments {
     selective: SelectivityArgument,
 
     /// Play exactly with this number of empty squares or fewer
-    #[arg(long, default_value_t = 12, value_name = "N")]
+    #[arg(long, alias = "exact", default_value_t = 12, value_name = "N")]
     #[arg(value_parser = clap::value_parser!(u32).range(0..=i64::from(Strength::MAX_EXACT_EMPTIES)))]
-    exact: u32,
+    exact_empties: u32,
 }
 
 impl StrengthArguments {
     /// What they mean.
     pub fn strength(&self) -> Strength {
-        Strength { depth: self.depth, selectivity: self.selective.selectivity, exact_empties: self.exact }
+        Strength { depth: self.depth, selectivity: self.selective.selectivity, exact_empties: self.exact_empties }
     }
 }
 

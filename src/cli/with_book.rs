@@ -136,9 +136,18 @@ impl WithBook {
         learned.map(drop).map_err(cannot_change)
     }
 
-    /// What the book says of a position, if it knows a move. A book that cannot be read is told, and not played by.
+    /// What the book says of a position, if it knows a move. A book that cannot be read is told, and not believed.
     pub fn think(&self, diagram: &Diagram) -> Option<Analysis> {
-        let found = self.moves.choose(diagram.position).unwrap_or_else(|error| {
+        self.ask(&self.moves.with_choice(Choice::Best), diagram)
+    }
+
+    /// What to play there, by the choice that the book is used with.
+    pub fn choose(&self, diagram: &Diagram) -> Option<Analysis> {
+        self.ask(&self.moves, diagram)
+    }
+
+    fn ask(&self, moves: &BookUse, diagram: &Diagram) -> Option<Analysis> {
+        let found = moves.choose(diagram.position).unwrap_or_else(|error| {
             self.session.say(format_args!("the book cannot be read: {error}"));
             None
         })?;
@@ -181,6 +190,11 @@ impl<E: Evaluator> Engine for BookEngine<'_, E> {
 
     fn think(&mut self, diagram: &Diagram, limits: &Limits<'_>) -> Analysis {
         let known = self.book.as_ref().and_then(|book| book.think(diagram));
+        known.unwrap_or_else(|| self.engine.think(diagram, limits))
+    }
+
+    fn choose(&mut self, diagram: &Diagram, limits: &Limits<'_>) -> Analysis {
+        let known = self.book.as_ref().and_then(|book| book.choose(diagram));
         known.unwrap_or_else(|| self.engine.think(diagram, limits))
     }
 

@@ -6,7 +6,7 @@ use std::path::{Path, PathBuf};
 use serde::{Deserialize, Serialize};
 
 use crate::learn::PassLoss;
-use crate::storage::{Container, FileError, FormatError, Packing, blob};
+use crate::storage::{Container, FileError, Packing, blob};
 
 /// All that is needed to go on with a fit of the same games by the same configuration.
 #[derive(Serialize, Deserialize)]
@@ -51,20 +51,22 @@ const CONTAINER: Container = Container {
     packing: Packing::Plain,
 };
 
+/// A fit in progress that cannot be read, is damaged, or is another version's.
+#[derive(Debug, thiserror::Error)]
+#[error("cannot go on with the fit in progress: {0}. Without that file it begins anew")]
+pub struct UnfinishedFit(pub FileError);
+
 impl Checkpoint {
     pub fn save(&self, path: &Path) -> Result<(), FileError> {
         CONTAINER.write(path, self)
     }
 
-    /// Where the fit stands, if it was begun by a program that keeps it as this one does.
-    pub fn load(path: &Path) -> Result<Option<Self>, FileError> {
+    /// Where the fit stands, if one was begun.
+    pub fn load(path: &Path) -> Result<Option<Self>, UnfinishedFit> {
         match CONTAINER.read(path) {
             Ok(checkpoint) => Ok(Some(checkpoint)),
             Err(FileError::Io { source, .. }) if source.kind() == io::ErrorKind::NotFound => Ok(None),
-            Err(FileError::Format { reason: FormatError::Version { found, expected, .. }, .. }) if found < expected => {
-                Ok(None)
-            }
-            Err(error) => Err(error),
+            Err(error) => Err(UnfinishedFit(error)),
         }
     }
 }

@@ -1,6 +1,8 @@
 //! What a fit is told to do.
 
-use serde::{Deserialize, Serialize};
+use serde::de::Error;
+use serde::{Deserialize, Deserializer, Serialize};
+use toml::Table;
 
 use crate::learn::{Decayed, Importance, Loss, StepRule};
 
@@ -44,11 +46,24 @@ pub struct FitConfig {
     #[serde(skip_serializing_if = "is_squared")]
     pub loss: Loss,
     /// How far weights move.
+    #[serde(deserialize_with = "completed")]
     pub step: StepRule,
 }
 
+/// A step rule, of which what is left out is as in the default, unless another rule is named.
+fn completed<'de, D: Deserializer<'de>>(deserializer: D) -> Result<StepRule, D::Error> {
+    let mut step = Table::deserialize(deserializer)?;
+    let default = Table::try_from(FitConfig::default().step).map_err(D::Error::custom)?;
+    if step.get("rule").is_none_or(|rule| *rule == default["rule"]) {
+        for (key, value) in default {
+            step.entry(key).or_insert(value);
+        }
+    }
+    step.try_into().map_err(D::Error::custom)
+}
+
 /// The default of [`FitConfig::exact_empties`].
-pub(super) const EXACT_EMPTIES: u32 = 12;
+const EXACT_EMPTIES: u32 = 12;
 
 fn is_default_exact_empties(empties: &u32) -> bool {
     *empties == EXACT_EMPTIES

@@ -2,6 +2,7 @@
 
 use std::path::{Path, PathBuf};
 
+use super::checkpoint::UnfinishedFit;
 use super::spool::Spool;
 use crate::games::GamesError;
 use crate::learn::RecordFileError;
@@ -75,6 +76,9 @@ pub enum GameFilesError {
     /// A file or folder that cannot be read.
     #[error(transparent)]
     File(#[from] FileError),
+    /// The fit in progress that was begun with these games.
+    #[error(transparent)]
+    Unfinished(#[from] UnfinishedFit),
     /// A file of records that cannot be learned.
     #[error(transparent)]
     Records(#[from] RecordFileError),

@@ -14,6 +14,7 @@ mod spool;
 mod teacher;
 mod work;
 
+pub use checkpoint::UnfinishedFit;
 pub use config::{FitConfig, FitConfigError};
 pub use games::{GameFiles, GameFilesError, GameFilesEvent};
 pub use work::{FitError, FitEvent, FitOutcome, FitRequest, fit};

@@ -4,7 +4,7 @@ use rand::seq::{IteratorRandom, index};
 use rand::{RngExt, SeedableRng};
 use rand_chacha::ChaCha8Rng;
 
-use super::config::{EXACT_EMPTIES, FitConfig};
+use super::config::FitConfig;
 use crate::board::{Diagram, Position, Side, squares};
 use crate::eval::{ModelError, PatternEvaluator, Score};
 use crate::learn::{Bound, Sample};
@@ -14,6 +14,9 @@ use crate::weights::WeightFile;
 
 /// Entries of the searches' tables, as a power of two: what fits the second-level cache.
 const LOG2_ENTRIES: u32 = 12;
+
+/// A teacher solves leaves with this number of empties or fewer.
+const EXACT_EMPTIES: u32 = 12;
 
 /// Positions of a game that are searched for leaves in an epoch.
 const LEAF_ROOTS: usize = 4;
@@ -115,8 +118,8 @@ impl Student {
             let root = Diagram { position: *position, side: Side::Black };
             let best = search(&mut searcher, root, self.depth);
             let mut rng = ChaCha8Rng::seed_from_u64(position.player ^ position.opponent.rotate_left(32));
-            let mut others = squares(position.moves()).filter(|&to| Some(to) != best);
-            if let Some(other) = others.by_ref().choose(&mut rng) {
+            let others = squares(position.moves()).filter(|&to| Some(to) != best);
+            if let Some(other) = others.choose(&mut rng) {
                 let after = root.try_play(other).expect("a legal move");
                 if after.position.moves() != 0 {
                     search(&mut searcher, after, self.depth - 1);

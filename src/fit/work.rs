@@ -5,7 +5,7 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering::Relaxed};
 use std::time::Instant;
 
-use super::checkpoint::Checkpoint;
+use super::checkpoint::{Checkpoint, UnfinishedFit};
 use super::config::{FitConfig, FitConfigError};
 use super::games::{GameFiles, GameFilesError};
 use super::reader::Reader;
@@ -117,8 +117,11 @@ pub enum FitError {
         "`leaf-depth` takes weights to begin with (`--from`), which search, and a teacher (`--teacher`), which says what the leaves are worth"
     )]
     Leaves,
-    /// Leaves, and only records.
-    #[error("`leaf-depth` searches positions of kept games, and there are none: name a run, or files of games (.fsg)")]
+    /// A teacher, and only records.
+    #[error(
+        "a teacher's searches begin at positions of kept games, and there are none: name a run, or files of games (.fsg), or leave the \
+         teacher out"
+    )]
     NoGames,
     /// The weights that search.
     #[error("cannot search with the weights of the teacher, or those to begin with: {0}")]
@@ -128,11 +131,14 @@ pub enum FitError {
     Games(#[from] GameFilesError),
     /// The checkpoint of another fit.
     #[error(
-        "{} belongs to a fit of other games, by another configuration, from other weights or by another version of the program: \
-         remove it to begin anew, or give the command it belongs to", .0.display()
+        "{} belongs to a fit of other games, by another configuration or from other weights: remove it to begin anew, or give the \
+         command it belongs to", .0.display()
     )]
     OtherFit(PathBuf),
-    /// Reading or writing the checkpoint.
+    /// The checkpoint.
+    #[error(transparent)]
+    Unfinished(#[from] UnfinishedFit),
+    /// Writing the checkpoint.
     #[error(transparent)]
     File(#[from] FileError),
     /// Learning.
@@ -212,7 +218,7 @@ impl<'r> Work<'r> {
         let student = if config.leaf_depth > 0 { Some(from.ok_or(FitError::Leaves)?) } else { None };
         let teacher = match (request.teacher, config.tree_depth) {
             (None, _) if student.is_some() => return Err(FitError::Leaves),
-            (Some(_), _) if student.is_some() && games.games == 0 => return Err(FitError::NoGames),
+            (Some(_), 1..) if games.games == 0 => return Err(FitError::NoGames),
             (None, 0) => None,
             (Some(weights), 1..) => Some(Teacher::new(weights, student, config).map_err(FitError::TeacherModel)?),
             _ => return Err(FitError::Teacher),

@@ -55,7 +55,7 @@ pub enum GamesError {
         at: u64,
     },
     /// A frame that is not the one that was written.
-    #[error("the frame at byte {at} is damaged: {reason}")]
+    #[error("the frame at byte {at} is damaged: {reason}; take another copy of the file")]
     Damaged {
         /// Offset of the frame.
         at: u64,

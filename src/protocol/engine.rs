@@ -21,6 +21,11 @@ pub trait Engine {
     /// What it thinks of a position in which the side to move has a legal move.
     fn think(&mut self, diagram: &Diagram, limits: &Limits<'_>) -> Analysis;
 
+    /// What it plays there: not always what it thinks best.
+    fn choose(&mut self, diagram: &Diagram, limits: &Limits<'_>) -> Analysis {
+        self.think(diagram, limits)
+    }
+
     /// Hears of a game that has come to its end: each position with the move made, and black's result in discs.
     fn learn(&mut self, _steps: &[(Diagram, Square)], _black_discs: i32) {}
 

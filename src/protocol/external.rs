@@ -6,7 +6,7 @@ use std::sync::atomic::AtomicBool;
 
 use super::gtp_client::GtpPlayer;
 use super::nboard_client::NBoardPlayer;
-use super::process::Limits;
+use super::process::ProcessLimits;
 use crate::arena::{Player, PlayerError};
 use crate::board::{Diagram, Square};
 use crate::record::MoveNote;
@@ -75,7 +75,7 @@ impl ExternalPlayer {
     ///
     /// # Errors
     /// It does not start, or does not answer as the protocol has it.
-    pub fn start(spec: &ExternalSpec, limits: Limits, stop: &AtomicBool) -> Result<Self, PlayerError> {
+    pub fn start(spec: &ExternalSpec, limits: ProcessLimits, stop: &AtomicBool) -> Result<Self, PlayerError> {
         let command = spec.command.clone();
         Ok(Self(match spec.dialect {
             Dialect::Gtp => Client::Gtp(GtpPlayer::start(command, limits, stop)?),

@@ -57,7 +57,7 @@ pub fn serve(
     // Nothing interrupts: a referee that has sent several commands wants each of them answered in full.
     let listener = Listener::start(input, |_| false)?;
     let hurry = listener.hurry();
-    let mut session = Session { engine, history: vec![Diagram::START], learned: false, clock: Clock::default(), hurry };
+    let mut session = Session { engine, history: History::default(), learned: false, clock: Clock::default(), hurry };
     session.engine.new_game();
     while let Some(line) = listener.next() {
         let line: String = line?.chars().map(|c| if c == '\t' { ' ' } else { c }).filter(|c| !c.is_control()).collect();
@@ -83,12 +83,45 @@ type Answer = Result<String, String>;
 
 struct Session<'a, E: Engine> {
     engine: &'a mut E,
-    /// Each position of the game, the current one last; passes are steps of their own.
-    history: Vec<Diagram>,
+    history: History,
     /// Whether the engine has heard of the game's end.
     learned: bool,
     clock: Clock,
     hurry: Arc<Hurry>,
+}
+
+/// A game as far as it has been played.
+struct History {
+    /// Each position, the current one last; passes are steps of their own.
+    positions: Vec<Diagram>,
+    /// How many positions there were before each move: two are added where the pass before it was left out.
+    before: Vec<usize>,
+}
+
+impl Default for History {
+    fn default() -> Self {
+        Self { positions: vec![Diagram::START], before: Vec::new() }
+    }
+}
+
+impl History {
+    fn now(&self) -> &Diagram {
+        self.positions.last().expect("a history starts with a position")
+    }
+
+    /// Plays a move (`None` passes); `None` where it is illegal.
+    fn play(&mut self, side: Side, square: Option<Square>) -> Option<()> {
+        let steps = steps(self.now(), side, square)?;
+        self.before.push(self.positions.len());
+        self.positions.extend(steps);
+        Some(())
+    }
+
+    /// Takes back the last move, if there is one.
+    fn undo(&mut self) -> Option<()> {
+        self.positions.truncate(self.before.pop()?);
+        Some(())
+    }
 }
 
 impl<E: Engine> Session<'_, E> {
@@ -113,19 +146,15 @@ impl<E: Engine> Session<'_, E> {
             ("time_settings", [main, period, stones, ..]) => self.clock.set(main, period, stones),
             ("time_left", [colour, seconds, stones, ..]) => self.clock.left(parse_side(colour)?, seconds, stones),
             ("loadsgf", [path, rest @ ..]) => self.load(path, rest.first().copied()),
-            ("showboard", _) => Ok(show(self.now())),
+            ("showboard", _) => Ok(show(self.history.now())),
             ("quit", _) => Ok(String::new()),
             _ if COMMANDS.contains(&command) => Err("syntax error".into()),
             _ => Err("unknown command".into()),
         }
     }
 
-    fn now(&self) -> &Diagram {
-        self.history.last().expect("a history starts with a position")
-    }
-
     fn clear(&mut self) -> Answer {
-        self.history = vec![Diagram::START];
+        self.history = History::default();
         self.learned = false;
         self.clock.reset();
         self.engine.new_game();
@@ -133,33 +162,30 @@ impl<E: Engine> Session<'_, E> {
     }
 
     fn play(&mut self, side: Side, square: Option<Square>) -> Answer {
-        let steps = steps(self.now(), side, square).ok_or("illegal move")?;
-        self.history.extend(steps);
+        self.history.play(side, square).ok_or("illegal move")?;
         self.learn();
         Ok(String::new())
     }
 
     /// Lets the engine hear of the game, once, when it is over.
     fn learn(&mut self) {
-        let last = *self.now();
+        let last = *self.history.now();
         if self.learned || !last.position.is_game_over() {
             return;
         }
         self.learned = true;
-        let steps: Vec<_> = self.history.windows(2).filter_map(|pair| Some((pair[0], move_between(pair)?))).collect();
+        let steps: Vec<_> =
+            self.history.positions.windows(2).filter_map(|pair| Some((pair[0], move_between(pair)?))).collect();
         self.engine.learn(&steps, last.final_score_for_black());
     }
 
     fn undo(&mut self) -> Answer {
-        if self.history.len() == 1 {
-            return Err("cannot undo".into());
-        }
-        self.history.pop();
+        self.history.undo().ok_or("cannot undo")?;
         Ok(String::new())
     }
 
     fn generate(&mut self, side: Side, play: bool) -> Answer {
-        let mut diagram = *self.now();
+        let mut diagram = *self.history.now();
         if diagram.side != side {
             if diagram.position.moves() != 0 {
                 return Err("illegal move: it is the other side's turn".into());
@@ -172,7 +198,7 @@ impl<E: Engine> Session<'_, E> {
         } else {
             let time = if play { self.clock.allowance(side, diagram.position.empties()) } else { None };
             let limits = Limits { time, stop: self.hurry.flag(), ..Limits::NONE };
-            self.engine.think(&diagram, &limits).best
+            self.engine.choose(&diagram, &limits).best
         };
         if play {
             self.clock.spend(side, begin.elapsed());
@@ -189,16 +215,13 @@ impl<E: Engine> Session<'_, E> {
             stop_before.map_or(Ok(usize::MAX), |number| number.parse::<usize>().map_err(|_| "syntax error"))?;
         let moves =
             sgf::main_line(&String::from_utf8_lossy(&text)).map_err(|error| format!("cannot load file: {error}"))?;
-        let mut history = vec![Diagram::START];
+        let mut history = History::default();
         for (i, &(side, square)) in moves.iter().take(before.saturating_sub(1)).enumerate() {
-            let last = history.last().expect("a history starts with a position");
-            let steps =
-                steps(last, side, square).ok_or_else(|| format!("cannot load file: move {} is illegal", i + 1))?;
-            history.extend(steps);
+            history.play(side, square).ok_or_else(|| format!("cannot load file: move {} is illegal", i + 1))?;
         }
         self.clear()?;
         self.history = history;
-        Ok(if self.now().side == Side::Black { "black".into() } else { "white".into() })
+        Ok(if self.history.now().side == Side::Black { "black".into() } else { "white".into() })
     }
 }
 

@@ -4,7 +4,7 @@ use std::sync::atomic::AtomicBool;
 use std::time::{Duration, Instant};
 
 use super::gtp::parse_answer;
-use super::process::{EngineProcess, Limits, start_error};
+use super::process::{EngineProcess, ProcessLimits, start_error};
 use crate::arena::{Player, PlayerError};
 use crate::board::{Diagram, Side, Square};
 use crate::record::MoveNote;
@@ -12,7 +12,7 @@ use crate::record::MoveNote;
 /// An engine driven over GTP. Answers are taken with or without the empty line after them and whatever stands between them.
 pub struct GtpPlayer {
     command: String,
-    limits: Limits,
+    limits: ProcessLimits,
     process: Option<EngineProcess>,
     /// Commands that bring the engine's game up to date.
     pending: Vec<String>,
@@ -24,7 +24,7 @@ pub struct GtpPlayer {
 }
 
 impl GtpPlayer {
-    pub(super) fn start(command: String, limits: Limits, stop: &AtomicBool) -> Result<Self, PlayerError> {
+    pub(super) fn start(command: String, limits: ProcessLimits, stop: &AtomicBool) -> Result<Self, PlayerError> {
         let (process, pending) = (None, Vec::new());
         let mut player = Self { command, limits, process, pending, to_move: Side::Black, own: None, seconds: None };
         player.restart(stop)?;

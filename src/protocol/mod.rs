@@ -18,4 +18,4 @@ pub mod sgf;
 pub use engine::{Engine, SearchEngine};
 pub use external::{Dialect, ExternalPlayer, ExternalSpec, SpecError};
 pub use line::{ServeError, read_line};
-pub use process::Limits;
+pub use process::ProcessLimits;

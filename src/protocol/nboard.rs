@@ -170,7 +170,7 @@ impl<E: Engine, W: Write> Session<'_, E, W> {
         }
         self.say(&format!("status {} is thinking", self.engine.name()))?;
         let begin = Instant::now();
-        let analysis = self.engine.think_of_any(&diagram, &limits(self.depth, &self.hurry));
+        let analysis = self.engine.choose(&diagram, &limits(self.depth, &self.hurry));
         let seconds = begin.elapsed().as_secs_f64();
         self.say(&format!("nodestats {} {seconds:.2}", analysis.nodes))?;
         let square = analysis.best.map_or("PA".into(), |best| best.to_string());

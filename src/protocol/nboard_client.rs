@@ -4,7 +4,7 @@ use std::sync::atomic::AtomicBool;
 use std::time::Instant;
 
 use super::nboard::parse_answer;
-use super::process::{EngineProcess, Limits, start_error};
+use super::process::{EngineProcess, ProcessLimits, start_error};
 use crate::arena::{Player, PlayerError};
 use crate::board::{Diagram, Square};
 use crate::record::{Game, MoveNote, ggf};
@@ -12,7 +12,7 @@ use crate::record::{Game, MoveNote, ggf};
 /// An engine driven over NBoard 2. It is sent the whole game before each of its moves.
 pub struct NBoardPlayer {
     command: String,
-    limits: Limits,
+    limits: ProcessLimits,
     process: Option<EngineProcess>,
     game: Game,
     pings: u64,
@@ -20,7 +20,7 @@ pub struct NBoardPlayer {
 }
 
 impl NBoardPlayer {
-    pub(super) fn start(command: String, limits: Limits, stop: &AtomicBool) -> Result<Self, PlayerError> {
+    pub(super) fn start(command: String, limits: ProcessLimits, stop: &AtomicBool) -> Result<Self, PlayerError> {
         let (game, note) = (Game::new(Diagram::START), MoveNote::default());
         let mut player = Self { command, limits, process: None, game, pings: 0, note };
         player.restart(stop)?;

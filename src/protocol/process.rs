@@ -14,7 +14,7 @@ use crate::arena::PlayerError;
 
 /// What an external engine is held to.
 #[derive(Clone, Copy, PartialEq, Debug)]
-pub struct Limits {
+pub struct ProcessLimits {
     /// For answering the first command, which may load files.
     pub start: Duration,
     /// For a move.
@@ -23,7 +23,7 @@ pub struct Limits {
     pub depth: Option<u32>,
 }
 
-impl Default for Limits {
+impl Default for ProcessLimits {
     /// 10 seconds to start, 60 seconds a move, the engine's own depth.
     fn default() -> Self {
         Self { start: Duration::from_secs(10), per_move: Duration::from_secs(60), depth: None }

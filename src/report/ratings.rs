@@ -20,7 +20,8 @@ pub struct Rating {
     pub elo: [f64; 3],
 }
 
-/// The ratings of all gates, from one fit over all their games: against `mobility`, and against the best weights before.
+/// The ratings of all gates, from one fit over all their games: against `mobility`, and against the best weights before. Those without
+/// games, which only a damaged file tells of, are left out.
 pub fn ratings(events: &[TrainEvent]) -> Vec<Rating> {
     let (mut rated, mut results) = (Vec::new(), Vec::new());
     let (mut best, mut hours, mut has_learned) = (None, 0.0, false);
@@ -47,10 +48,7 @@ pub fn ratings(events: &[TrainEvent]) -> Vec<Rating> {
         }
     }
     let fit = Ratings::fit(rated.len() + 1, 0, &results);
-    for (number, rating) in (1..).zip(&mut rated) {
-        rating.elo = fit.elo(number).expect("every gate plays against `mobility`").into();
-    }
-    rated
+    (1..).zip(rated).filter_map(|(number, rating)| Some(Rating { elo: fit.elo(number)?.into(), ..rating })).collect()
 }
 
 /// Adds the pairs of a match. Where they were not kept, games are paired as they come if wins and losses are mixed evenly.
@@ -111,6 +109,7 @@ mod tests {
         let both = ratings(&[first, gate(1, Some(result(140, 60)), result(160, 40))]);
         assert!(both[0].elo[0] < alone[0] && both[1].elo[0] > alone[0], "{both:?}");
         assert_eq!((both[1].generation, both[1].promoted), (2, true));
+        assert_eq!(ratings(&[gate(0, None, GateMatch { score: 0.5, ..result(0, 0) })]), []);
         // Nothing was learned before the first.
         assert_eq!(both[0].generation, 0);
     }

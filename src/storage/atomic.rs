@@ -150,7 +150,11 @@ pub fn remove_temporaries(folder: &Path) -> io::Result<()> {
     for entry in fs::read_dir(folder)? {
         let entry = entry?;
         if entry.file_name().to_str().is_some_and(is_temporary) {
-            fs::remove_file(entry.path())?;
+            match fs::remove_file(entry.path()) {
+                // Its process was alive, and renamed it meanwhile.
+                Err(error) if error.kind() == io::ErrorKind::NotFound => {}
+                removed => removed?,
+            }
         }
     }
     Ok(())

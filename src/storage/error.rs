@@ -27,14 +27,14 @@ pub enum FormatError {
     },
     /// A version this program does not know.
     #[error(
-        "{what} of version {found} (byte 8); this program reads version {expected}: use the program that wrote the file"
+        "{what} of version {found} (byte 8); this program's is version {expected}: use the program that wrote the file"
     )]
     Version {
         /// What it should be.
         what: &'static str,
         /// The file's version.
         found: u32,
-        /// The version that is read.
+        /// The newest version that is read.
         expected: u32,
     },
     /// The payload's length is not the one announced.

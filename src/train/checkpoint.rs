@@ -7,7 +7,7 @@ use serde::{Deserialize, Serialize};
 
 use super::amend::Configs;
 use super::config::TrainConfig;
-use super::directory::{CHECKPOINT, PREVIOUS_CHECKPOINT, RunDirectory, read_if_there};
+use super::directory::{CHECKPOINT, PREVIOUS_CHECKPOINT, RunDirectory, leftovers, read_if_there};
 use super::error::TrainError;
 use super::identity::Identity;
 use super::journal;
@@ -147,17 +147,20 @@ pub(super) fn load(
 /// The configuration that the run in a directory began with, as its newest checkpoint that is whole has it.
 ///
 /// # Errors
-/// There is none.
+/// There is none: what is wrong with the newest, if one is there.
 pub(super) fn first_config(directory: &Path) -> Result<String, TrainError> {
+    let mut bad = None;
     for name in [CHECKPOINT, PREVIOUS_CHECKPOINT] {
-        let bytes = read_if_there(&directory.join(name), CONTAINER.what, CONTAINER.limit)?;
-        if let Some(checkpoint) = bytes.and_then(|bytes| CONTAINER.from_bytes::<Checkpoint>(&bytes).ok()) {
-            return Ok(checkpoint.identity.config);
+        let path = directory.join(name);
+        let Some(bytes) = read_if_there(&path, CONTAINER.what, CONTAINER.limit)? else { continue };
+        match CONTAINER.from_bytes::<Checkpoint>(&bytes) {
+            Ok(checkpoint) => return Ok(checkpoint.identity.config),
+            Err(reason) => bad = bad.or(Some(TrainError::damaged(&path, reason))),
         }
     }
-    let found = RunDirectory::open(directory)?.leftovers()?;
-    Err(match found[..] {
+    let found = leftovers(directory)?;
+    Err(bad.unwrap_or_else(|| match found[..] {
         [] => TrainError::NoRun(directory.to_owned()),
         _ => TrainError::LostCheckpoint { directory: directory.to_owned(), found },
-    })
+    }))
 }

@@ -58,7 +58,8 @@ pub struct EventsConfig {
     pub tensorboard: bool,
 }
 
-/// In what a fit that goes on from weights with a hidden layer differs from [`TrainConfig::fit`]: small steps keep what they know.
+/// The settings of a fit that goes on from weights with a hidden layer; others are those of [`TrainConfig::fit`]. Small steps keep what the
+/// weights know.
 #[derive(Clone, Copy, PartialEq, Debug, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case", deny_unknown_fields, default)]
 pub struct TuneConfig {

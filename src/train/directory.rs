@@ -101,22 +101,7 @@ impl RunDirectory {
 
     /// The generations that have a journal, in order.
     pub fn journals(&self) -> Result<Vec<u32>, TrainError> {
-        let folder = games_folder(&self.path);
-        match generations_of_run(&self.path) {
-            Err(error) if error.kind() == io::ErrorKind::NotFound => absent(&folder).map(|()| Vec::new()),
-            found => found.map_err(TrainError::io(&folder)),
-        }
-    }
-
-    /// What only a run that has had a checkpoint leaves.
-    pub fn leftovers(&self) -> Result<Vec<String>, TrainError> {
-        let mut found: Vec<_> =
-            names(&self.path)?.into_iter().filter(|name| [BEST, LAST, METRICS].contains(&&**name)).collect();
-        found.sort();
-        if !self.journals()?.is_empty() {
-            found.push("games/".to_owned());
-        }
-        Ok(found)
+        journals(&self.path)
     }
 
     /// The bytes of a file, if it has no more than `limit`; none if there is no such file. `what` says what it should be.
@@ -126,6 +111,25 @@ impl RunDirectory {
     pub fn read(&self, name: &str, what: &'static str, limit: u64) -> Result<Option<Vec<u8>>, TrainError> {
         read_if_there(&self.file(name), what, limit)
     }
+}
+
+/// See [`RunDirectory::journals`].
+fn journals(directory: &Path) -> Result<Vec<u32>, TrainError> {
+    let folder = games_folder(directory);
+    match generations_of_run(directory) {
+        Err(error) if error.kind() == io::ErrorKind::NotFound => absent(&folder).map(|()| Vec::new()),
+        found => found.map_err(TrainError::io(&folder)),
+    }
+}
+
+/// What only a run that has had a checkpoint leaves in its directory, in order.
+pub(super) fn leftovers(directory: &Path) -> Result<Vec<String>, TrainError> {
+    let mut found = names(directory)?;
+    found.retain(|name| [BEST, LAST, METRICS].contains(&&**name));
+    if !journals(directory)?.is_empty() {
+        found.push("games/".to_owned());
+    }
+    Ok(found)
 }
 
 /// Limit in bytes of `metrics.jsonl`.

@@ -39,7 +39,7 @@ pub enum TrainError {
     /// Changes of what a run is bound to, or of what was played already.
     #[error(
         "the run in {directory} cannot change this any more: {}. What can change from generation to generation are `gate`, `fit`, \
-         `tune`, `events`, `passes`, the rates in `step`, and phases that are still to come (a phase that goes on can be divided); for the rest begin a \
+         `tune`, `events`, `passes`, the numbers in `step` (not its rule), and phases that are still to come (a phase that goes on can be divided); for the rest begin a \
          new run, if you like --from the last.fsw of this one",
         listed(.differences)
     )]
@@ -146,6 +146,20 @@ pub enum TrainError {
         /// What is wrong with it.
         reason: String,
     },
+    /// Games of this run that a fit needs.
+    #[error(
+        "{found} of the {played} games to fit are there: {}. Bring a copy back if you have one; or begin a new run in another \
+         directory --from the last.fsw of this one",
+        if .missing.is_empty() { "a file is cut off".to_owned() } else { format!("missing are {}", listed(.missing)) }
+    )]
+    GamesMissing {
+        /// Files that are not there. None where one was cut off.
+        missing: Vec<String>,
+        /// Games there are.
+        found: u64,
+        /// Games that were played.
+        played: u64,
+    },
     /// Games of another run where this run's should be.
     #[error(
         "{0} holds games of another run, or of another generation. Move it out of the way; games that are missing are played \
@@ -211,12 +225,12 @@ fn megabytes(bytes: u64) -> String {
     format!("{} MB", bytes.div_ceil(1_000_000))
 }
 
-/// The first differences, and how many more there are.
-fn listed(differences: &[Difference]) -> String {
+/// The first of a list, and how many more there are.
+fn listed(items: &[impl ToString]) -> String {
     const SHOWN: usize = 3;
-    let mut text: Vec<_> = differences.iter().take(SHOWN).map(ToString::to_string).collect();
-    if differences.len() > SHOWN {
-        text.push(format!("{} more", differences.len() - SHOWN));
+    let mut text: Vec<_> = items.iter().take(SHOWN).map(ToString::to_string).collect();
+    if items.len() > SHOWN {
+        text.push(format!("{} more", items.len() - SHOWN));
     }
     text.join("; ")
 }

@@ -12,8 +12,8 @@ use super::keeper::Halt;
 use super::request::Budget;
 use super::run::Run;
 use super::state::{EncodedWeights, Progress, RunState};
-use crate::fit::{FitConfig, FitError, FitEvent, FitOutcome, FitRequest, GameFiles, fit};
-use crate::games::games_folder;
+use crate::fit::{FitConfig, FitError, FitEvent, FitOutcome, FitRequest, GameFiles, UnfinishedFit, fit};
+use crate::games::games_file;
 use crate::learn::Learner;
 use crate::storage::FileError;
 use crate::weights::{Provenance, WeightFile};
@@ -119,9 +119,10 @@ impl Run<'_> {
         let generation = self.state.progress.generation;
         let played = self.config.games_of(config.first_generation..generation);
         if games.games < played {
-            let reason =
-                format!("{} of the {played} games to fit are there: a file is missing or cut off", games.games);
-            return Err(TrainError::damaged(&games_folder(&root), reason).into());
+            let there = self.keeper.directory.journals()?;
+            let missing = (config.first_generation..generation).filter(|generation| !there.contains(generation));
+            let missing = missing.map(|generation| games_file(&root, generation).display().to_string()).collect();
+            return Err(TrainError::GamesMissing { missing, found: games.games, played }.into());
         }
         let at_hand = WeightFile::new(self.state.learner.model(), self.provenance(generation));
         let request = FitRequest {
@@ -145,7 +146,7 @@ impl Run<'_> {
             }
         };
         let mut outcome = fit(&request, &mut on_event);
-        if let Err(FitError::OtherFit(_) | FitError::File(FileError::Format { .. })) = outcome {
+        if let Err(FitError::OtherFit(_) | FitError::Unfinished(UnfinishedFit(FileError::Format { .. }))) = outcome {
             // One that was stopped when there were fewer games or by another configuration, or a damaged one.
             disk.remove(&checkpoint).map_err(TrainError::io(&checkpoint))?;
             outcome = fit(&request, &mut on_event);

@@ -97,15 +97,15 @@ pub const KEYS: &[Key] = keys! {
         "Whether the weights fitted at the end, and before phases with `hidden-layer = true`, have a small hidden layer beside the sum \
          of weights: stronger, but for flipside alone, so left out for an engine's pattern set.";
     "fit.loss" Kind::Table, Some("squared"), "What an error costs.";
-    "fit.loss.kind" Kind::OneOf(&["squared", "huber", "cross-entropy"]), Some("squared"),
+    "fit.loss.kind" Kind::OneOf(&["squared", "huber", "cross-entropy"]), None,
         "`squared`: its square. `huber`: its square, and from `beyond` on no more than in proportion. `cross-entropy`: that of the chances to win.";
     "fit.loss.beyond" Kind::Positive, Some("an error with `huber`"), "Only with `huber`: the error in discs from which on it costs in proportion.";
     "fit.loss.scale" Kind::Positive, Some("an error with `cross-entropy`"), "Only with `cross-entropy`: v discs win with a chance of (1 + tanh(v / scale)) / 2.";
-    "fit.step" Kind::Table, Some("as below"), "As `step`, of the same rule.";
+    "fit.step" Kind::Table, Some("as below"), "As `step`.";
     "fit.step.rule" Kind::OneOf(RULES), Some("\"decayed\""), "As `step.rule`.";
-    "fit.step.rate" Kind::Positive, Some("1.0"), "As `step.rate`.";
-    "fit.step.half" Kind::Positive, Some("100.0"), "As `step.half`.";
-    "fit.step.floor" Kind::Number(0.0, 1e9, "share of the error"), Some("0.0003"), "As `step.floor`.";
+    "fit.step.rate" Kind::Positive, Some("1.0; an error with another rule"), "As `step.rate`.";
+    "fit.step.half" Kind::Positive, Some("100.0 with `decayed`"), "As `step.half`.";
+    "fit.step.floor" Kind::Number(0.0, 1e9, "share of the error"), Some("0.0003 with `decayed`"), "As `step.floor`.";
     "tune" Kind::Table, Some("as below"),
         "How weights that have a hidden layer are fitted further, before a phase with `hidden-layer = true` that follows another and at the \
          end of one. As `fit`, but from the weights at hand, in small steps, and only to games that were played with a layer.";

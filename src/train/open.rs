@@ -7,7 +7,7 @@ use std::time::Instant;
 use super::amend::{Configs, Marker};
 use super::checkpoint::{self, Resumed};
 use super::config::TrainConfig;
-use super::directory::{BEST, CHECKPOINT, CONFIG, LAST, MARKER, RunDirectory, metrics, read_if_there};
+use super::directory::{BEST, CHECKPOINT, CONFIG, LAST, MARKER, RunDirectory, leftovers, metrics, read_if_there};
 use super::error::TrainError;
 use super::event::TrainEvent;
 use super::identity::{Difference, Identity, hash_of};
@@ -162,7 +162,7 @@ fn find(
             journal::check_owner(directory, identity, needed)?;
         }
         None => {
-            let found = directory.leftovers()?;
+            let found = leftovers(directory.path())?;
             if !found.is_empty() {
                 return Err(TrainError::LostCheckpoint { directory: root(), found });
             }

@@ -16,7 +16,7 @@ fn value<'a>(text: &'a str, name: &str) -> &'a str {
 
 fn grown(path: &str, positions: u32) -> String {
     let count = positions.to_string();
-    stdout(&["book", "grow", path, "--positions", &count, "--depth", "2", "--exact", "8", "-q"], "")
+    stdout(&["book", "grow", path, "--positions", &count, "--depth", "2", "--exact-empties", "8", "-q"], "")
 }
 
 #[test]
@@ -100,7 +100,7 @@ fn games_are_added_once_and_searched() {
     let path = path.to_str().unwrap();
     let game = "f5d6c3d3c4f4f6f3e6e7d7c5b6d8c6c7d2b5a5a6a7g5e3b4c8g6g4c2e8d1f7e2g3h4f1e1f2g1b1f8g8b3h3b2h5b7a3a4a1a2c1h2h1g2b8a8g7h8h7h6";
     let input = format!("{game}\n{game}\nf5d6c3\nrubbish\n");
-    let arguments = ["book", "add", path, "-", "--depth", "1", "--exact", "8", "--min-empties", "50", "-q"];
+    let arguments = ["book", "add", path, "-", "--depth", "1", "--exact-empties", "8", "--min-empties", "50", "-q"];
     let added = stdout(&arguments, &input);
     assert_eq!((value(&added, "games"), value(&added, "left out"), value(&added, "new")), ("2", "2", "11"));
     // Many bad lines are counted, and not all told.
@@ -112,7 +112,7 @@ fn games_are_added_once_and_searched() {
     // Near the end positions are solved.
     let whole = folder.path().join("whole.fsb");
     let whole = whole.to_str().unwrap();
-    stdout(&["book", "add", whole, "-", "--depth", "1", "--exact", "8", "--min-empties", "4", "-q"], game);
+    stdout(&["book", "add", whole, "-", "--depth", "1", "--exact-empties", "8", "--min-empties", "4", "-q"], game);
     let shown = stdout(&["book", "show", whole, &game[..2 * 53]], "");
     assert!(value(&shown, "searched") == "solved" && shown.ends_with("\tsolved\n"), "{shown}");
 }
@@ -180,7 +180,7 @@ fn a_match_by_books_can_learn() {
         "mobility",
         "--depth",
         "1",
-        "--exact",
+        "--exact-empties",
         "6",
         "--pairs",
         "8",
@@ -214,11 +214,43 @@ fn a_match_by_books_can_learn() {
 }
 
 #[test]
+fn evaluations_are_the_books_best_whatever_it_plays() {
+    let (_folder, path) = place();
+    let path = path.to_str().unwrap();
+    grown(path, 200);
+    let evaluations = |choice: &[&str]| {
+        let arguments =
+            ["nboard", "-w", "squares", "--depth", "1", "--exact-empties", "0", "--book", path, "--no-learn"];
+        let answers =
+            stdout(&[&arguments[..], choice].concat(), "nboard 2\nmove f5\nmove d6\nmove c3\nhint 20\nanalyze\n");
+        let said = answers.lines().filter(|line| line.starts_with("search") || line.starts_with("analysis"));
+        said.map(str::to_owned).collect::<Vec<_>>()
+    };
+    let best = evaluations(&[]);
+    assert!(best.len() > 6, "{best:?}");
+    for _ in 0..5 {
+        assert_eq!(evaluations(&["--book-choice", "varied", "--book-within", "64"]), best);
+    }
+}
+
+#[test]
 fn a_pair_that_is_in_the_log_of_a_match_has_been_learned() {
     let (folder, path) = place();
     let (name, log) = (path.to_str().unwrap(), folder.path().join("games.jsonl"));
     let mut child = program();
-    child.args(["match", "squares", "mobility", "--book", name, "--learn", "--depth", "5", "--exact", "12", "-q"]);
+    child.args([
+        "match",
+        "squares",
+        "mobility",
+        "--book",
+        name,
+        "--learn",
+        "--depth",
+        "5",
+        "--exact-empties",
+        "12",
+        "-q",
+    ]);
     let mut child = child.arg("--games").arg(&log).spawn().unwrap();
     let logged = || fs::read_to_string(&log).unwrap_or_default().matches("{\"game\"").count();
     while logged() == 0 {
@@ -261,7 +293,7 @@ fn a_full_disk_and_a_kill_lose_nothing_that_was_there() {
     let before = fs::read(&path).unwrap();
     // No file may grow beyond some blocks: as if the disk were full.
     let script = format!(
-        "trap '' XFSZ; ulimit -f {}; exec '{PROGRAM}' book grow '{name}' --positions 900 --depth 1 --exact 8 -q",
+        "trap '' XFSZ; ulimit -f {}; exec '{PROGRAM}' book grow '{name}' --positions 900 --depth 1 --exact-empties 8 -q",
         before.len() / 1024 + 1
     );
     let output = std::process::Command::new("bash").args(["-c", &script]).output().unwrap();
@@ -270,7 +302,7 @@ fn a_full_disk_and_a_kill_lose_nothing_that_was_there() {
     assert!(stdout(&["book", "check", name], "").starts_with("positions\t2"));
     // Killed as soon as it has added something.
     let mut child = program();
-    child.args(["book", "grow", name, "--positions", "1000000", "--depth", "3", "--exact", "8", "-q"]);
+    child.args(["book", "grow", name, "--positions", "1000000", "--depth", "3", "--exact-empties", "8", "-q"]);
     let mut child = child.spawn().unwrap();
     let length = fs::metadata(&path).unwrap().len();
     while fs::metadata(&path).unwrap().len() < length + 20_000 {
@@ -290,7 +322,7 @@ fn growing_stops_with_75_and_goes_on() {
     let name = path.to_str().unwrap();
     grown(name, 10);
     let length = fs::metadata(&path).unwrap().len();
-    let arguments = ["book", "grow", name, "--positions", "100000", "--depth", "3", "--exact", "8"];
+    let arguments = ["book", "grow", name, "--positions", "100000", "--depth", "3", "--exact-empties", "8"];
     let mut command = program();
     let child = command.args(arguments).stderr(std::process::Stdio::piped()).stdout(std::process::Stdio::piped());
     let child = child.spawn().unwrap();

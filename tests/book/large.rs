@@ -63,7 +63,7 @@ fn ten_million_positions_work_within_a_gigabyte() {
     // Games begin alike: one in five has been there before.
     write_random(Path::new(&foreign), 13_000_000);
     fs::write(&game, format!("{}\n", Transcript::random(&mut ChaCha8Rng::seed_from_u64(2)))).unwrap();
-    let search = ["--depth", "1", "--exact", "8", "-q"];
+    let search = ["--depth", "1", "--exact-empties", "8", "-q"];
     let commands: [&[&str]; 11] = [
         &["book", "import", &foreign, "-o", book],
         &["book", "check", book],

@@ -30,7 +30,7 @@ fn units_are_what_systemd_expects() {
     }
     let folder = tempfile::tempdir().unwrap();
     for (file, instance) in [
-        ("flipside@.service", "flipside@tonight.service"),
+        ("systemd/flipside@.service", "flipside@tonight.service"),
         ("systemd/flipside-train.service", "flipside-train.service"),
         ("systemd/flipside-work@.service", "flipside-work@tonight.service"),
     ] {
@@ -49,12 +49,12 @@ fn units_are_what_systemd_expects() {
 
 #[test]
 fn shell_scripts_are_sound() {
-    for script in ["flipside.slurm", "slurm/flipside.sbatch"] {
+    for script in ["slurm/flipside.sbatch", "slurm/flipside-cluster.sbatch"] {
         let checked = Command::new("bash").arg("-n").arg(contrib(script)).status().unwrap();
         assert!(checked.success(), "{script}");
     }
     if has("shellcheck") {
-        let scripts = [contrib("flipside.slurm"), contrib("slurm/flipside.sbatch")];
+        let scripts = [contrib("slurm/flipside.sbatch"), contrib("slurm/flipside-cluster.sbatch")];
         let output = Command::new("shellcheck").args(scripts).output().unwrap();
         assert!(output.status.success(), "{}", String::from_utf8_lossy(&output.stdout));
     }
@@ -73,7 +73,7 @@ fn a_job_that_runs_out_of_time_is_queued_again_and_goes_on() {
     std::os::unix::fs::symlink(PROGRAM, lab.join("flipside")).unwrap();
     let job = |budget: [&str; 2]| {
         let mut command = Command::new("bash");
-        command.arg(contrib("flipside.slurm")).args(["--preset", "quick", "--config", "config.toml"]);
+        command.arg(contrib("slurm/flipside.sbatch")).args(["--preset", "quick", "--config", "config.toml"]);
         command.args(["--patterns", "small.toml"]).args(budget);
         let path = format!("{}:{}", lab.display(), std::env::var("PATH").unwrap());
         command.current_dir(lab).env("PATH", path).env("SLURM_JOB_ID", "17").env("SLURM_CPUS_PER_TASK", "1");

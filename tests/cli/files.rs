@@ -121,7 +121,7 @@ fn weights_go_to_standard_output_alone() {
     let weights = constant_weights(folder.path(), 1).display().to_string();
     let json = stdout(&["export", "--to", "json", &weights, "-o", "-"], "");
     assert!(serde_json::from_str::<serde_json::Value>(&json).unwrap().is_object());
-    let few = ["--depth", "3", "--positions-per-stage", "30", "--solve-empties", "10"];
+    let few = ["--depth", "3", "--positions-per-stage", "30", "--exact-empties", "10"];
     let output = run_with(&[&["calibrate", "default", "-o", "-"], &few[..]].concat(), "");
     assert!(WeightFile::from_bytes(&output.stdout).unwrap().calibration.is_some());
     assert!(String::from_utf8_lossy(&output.stderr).contains("empties\tshallow\tdeep"));

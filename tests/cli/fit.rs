@@ -32,7 +32,7 @@ fn recorded_games_and_scored_positions_become_weights() {
     assert!(shown.contains("fitted to games") && shown.contains("record-importance = 0.5"), "{shown}");
     // Even this little teaches something.
     let error = |weights: &str| {
-        let table = stdout(&["accuracy", weights, &games, "--solve-empties", "4", "--skip-bad"], "");
+        let table = stdout(&["accuracy", weights, &games, "--exact-empties", "4", "--skip-bad"], "");
         columns(table.lines().last().unwrap())[2].parse::<f64>().unwrap()
     };
     let nothing = constant_weights(folder.path(), 0).display().to_string();
@@ -93,8 +93,10 @@ fn weights_learn_their_own_leaves_from_a_teacher() {
         );
     }
     let records = ["fit", "data/ffo/fforum-1-19.obf", "--patterns", common[3], "-q"];
-    let refused = refusal(&[&records[..], &leaves].concat(), "", 1);
-    assert!(refused.contains("kept games"), "{refused}");
+    for teacher in [&leaves[..], &["--teacher", "default", "-o", &second]] {
+        let refused = refusal(&[&records[..], teacher].concat(), "", 1);
+        assert!(refused.contains("kept games"), "{refused}");
+    }
     let refused = refusal(&[&common[..], &["--leaf-depth", "2", "-q", "-o", &second]].concat(), "", 2);
     assert!(refused.contains("--teacher") && refused.contains("--from"), "{refused}");
 }

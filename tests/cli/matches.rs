@@ -127,7 +127,7 @@ fn a_match_goes_on_only_with_what_its_players_were() {
     assert_eq!((plays(weights), fs::read(games).unwrap() == kept), (results.clone(), true));
     for (depth, more, difference) in [
         ("2", &[][..], "depth is 1 there and 2 here"),
-        ("1", &["--exact", "9"], "exact is 12 there and 9 here"),
+        ("1", &["--exact-empties", "9"], "exact is 12 there and 9 here"),
         ("1", &["--seed", "2"], "seed is 1 there and 2 here"),
     ] {
         let error = refused(weights, depth, more);

@@ -5,7 +5,7 @@ use crate::support::*;
 /// What is shown in a game with these lines typed.
 fn play(options: &[&str], lines: &[&str]) -> String {
     let typed: String = lines.iter().map(|line| format!("{line}\n")).collect();
-    stdout(&[&["play", "-w", "squares", "--exact", "8"], options].concat(), &typed)
+    stdout(&[&["play", "-w", "squares", "--exact-empties", "8"], options].concat(), &typed)
 }
 
 fn last_line(shown: &str) -> &str {

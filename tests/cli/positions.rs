@@ -189,7 +189,7 @@ fn accuracy_takes_recorded_games() {
         all\t2\t6.325\t6.000\t+2.000\t6.000\t-\t6.000\n"
     );
     let position = late_position(8, 1);
-    let solved = stdout(&["accuracy", arguments[1], "-", "--solve-empties", "8"], &position.to_string());
+    let solved = stdout(&["accuracy", arguments[1], "-", "--exact-empties", "8"], &position.to_string());
     let known = stdout(&["solve", "-q"], &position.to_string());
     let score: f64 = columns(known.lines().nth(1).unwrap())[1].parse().unwrap();
     assert_eq!(columns(solved.lines().nth(1).unwrap())[4], format!("{:+.3}", 2.0 - score), "{solved} {known}");
@@ -204,7 +204,7 @@ fn a_scaled_evaluation_is_as_accurate_after_the_best_slope() {
     file.save(&path).unwrap();
     let positions: String = (40..80).map(|seed| format!("{}\n", late_position(10, seed))).collect::<Vec<_>>().concat();
     let row = |weights: &str| -> Vec<f64> {
-        let table = stdout(&["accuracy", weights, "-", "--solve-empties", "10", "-q"], &positions);
+        let table = stdout(&["accuracy", weights, "-", "--exact-empties", "10", "-q"], &positions);
         columns(table.lines().last().unwrap())[1..].iter().map(|text| text.parse().unwrap()).collect()
     };
     let (whole, half) = (row("default"), row(path.to_str().unwrap()));

@@ -10,7 +10,7 @@ use crate::support::*;
 fn calibrate(folder: &Path, name: &str, arguments: &[&str]) -> (String, String) {
     let path = folder.join(name).to_str().unwrap().to_owned();
     let table = stdout(
-        &[&["calibrate", "default", "-o", &path, "-q", "--depth", "4", "--solve-empties", "18"], arguments].concat(),
+        &[&["calibrate", "default", "-o", &path, "-q", "--depth", "4", "--exact-empties", "18"], arguments].concat(),
         "",
     );
     (path, table)
@@ -45,7 +45,7 @@ fn the_parameters_are_printed_and_kept_with_the_weights() {
 
     // What is calibrated can be calibrated again.
     let (calibrated, path) = (path, folder.path().join("again.fsw").display().to_string());
-    let few = ["--positions-per-stage", "30", "--solve-empties", "0"];
+    let few = ["--positions-per-stage", "30", "--exact-empties", "0"];
     stdout(&[&["calibrate", &calibrated, "-o", &path, "-q", "--depth", "3"], &few[..]].concat(), "");
     let again = WeightFile::load(path.as_ref()).unwrap();
     assert!(again.calibration.unwrap().pairs().iter().all(|pair| pair.deep == 3));

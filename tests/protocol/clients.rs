@@ -6,7 +6,7 @@ use std::time::Duration;
 
 use flipside::arena::{Ending, ForfeitReason, Match, PlayerError, play_game, select_openings, xot_openings};
 use flipside::board::{Diagram, Side, Square, Transcript};
-use flipside::protocol::{ExternalPlayer, ExternalSpec, Limits, SearchEngine, gtp, nboard};
+use flipside::protocol::{ExternalPlayer, ExternalSpec, ProcessLimits, SearchEngine, gtp, nboard};
 
 use crate::naive_rules::Board;
 use crate::support::*;
@@ -107,9 +107,9 @@ pub fn spec(dialect: &str, kind: &str) -> ExternalSpec {
 pub const AN_HOUR: f64 = 3600.0;
 
 /// An hour to start, and some seconds for each move.
-pub fn limits(per_move: f64) -> Limits {
+pub fn limits(per_move: f64) -> ProcessLimits {
     let [start, per_move] = [AN_HOUR, per_move].map(Duration::from_secs_f64);
-    Limits { start, per_move, depth: None }
+    ProcessLimits { start, per_move, depth: None }
 }
 
 pub fn rude(dialect: &str, kind: &str, per_move: f64) -> ExternalPlayer {
@@ -142,7 +142,7 @@ fn matches_run_on_several_processes() {
 
 #[test]
 fn chatter_is_ignored_and_limits_beyond_the_clock_are_none() {
-    let limits = Limits { start: Duration::MAX, per_move: Duration::MAX, depth: None };
+    let limits = ProcessLimits { start: Duration::MAX, per_move: Duration::MAX, depth: None };
     let mut chatty = ExternalPlayer::start(&spec("gtp", "chatty"), limits, &NEVER).unwrap();
     let game = played(&mut chatty, &mut engine_player(), &Transcript::default());
     assert_eq!(game.forfeit, None);
@@ -181,7 +181,7 @@ fn rudeness_loses_the_game_with_the_reason_and_the_next_game_starts_afresh() {
 #[test]
 fn engines_that_do_not_start_are_an_error() {
     let start = |text: &str, limit: f64| {
-        let limits = Limits { start: Duration::from_secs_f64(limit), ..limits(1.0) };
+        let limits = ProcessLimits { start: Duration::from_secs_f64(limit), ..limits(1.0) };
         ExternalPlayer::start(&text.parse().unwrap(), limits, &NEVER).map(|_| ()).unwrap_err().to_string()
     };
     let error = start("gtp:/no/such/engine --fast", AN_HOUR);

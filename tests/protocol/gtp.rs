@@ -2,7 +2,7 @@
 
 use std::io::Cursor;
 
-use flipside::board::{Square, Transcript};
+use flipside::board::{Diagram, Side, Square, Transcript};
 use flipside::protocol::gtp;
 
 use crate::support::*;
@@ -89,6 +89,37 @@ fn gtp_shows_the_board_and_passes_when_it_must() {
     let commands: Vec<_> = commands.iter().map(String::as_str).collect();
     let answers = gtp_answers(&commands);
     assert_eq!(answers[9..], ["= pass", "= pass", "=", "=", "=", "=", "=", "= c3"]);
+}
+
+/// Moves of the lowest squares until a side has to pass, and the move after that.
+fn moves_around_a_pass() -> Vec<(Side, Square)> {
+    let mut now = Diagram::START;
+    let mut moves = Vec::new();
+    loop {
+        let square = Square::lowest(now.position.moves());
+        moves.push((now.side, square));
+        let next = now.try_play(square).unwrap();
+        now = next.pass_if_needed();
+        if now.side != next.side {
+            moves.push((now.side, Square::lowest(now.position.moves())));
+            return moves;
+        }
+    }
+}
+
+#[test]
+fn gtp_takes_back_a_move_with_the_pass_that_was_left_out_before_it() {
+    let moves = moves_around_a_pass();
+    let play =
+        |&(side, square): &(Side, Square)| format!("play {} {square}", if side == Side::Black { "b" } else { "w" });
+    let mut commands: Vec<String> = moves.iter().map(play).collect();
+    let [before, last] = moves.last_chunk().unwrap();
+    assert_eq!(before.0, last.0, "the other side passed");
+    commands.extend(["undo", "undo"].map(String::from));
+    commands.extend([play(before), play(last)]);
+    let commands: Vec<_> = commands.iter().map(String::as_str).collect();
+    let answers = gtp_answers(&commands);
+    assert_eq!(answers, vec!["="; commands.len()]);
 }
 
 #[test]

@@ -42,7 +42,7 @@ fn errors_that_pass_are_waited_for_and_change_nothing() {
 fn a_disk_that_stays_full_ends_the_run_whole() {
     let config = tiny();
     let expected = undisturbed(&config, 2);
-    // Full from the first, third, ... step on.
+    // Full from the first, tenth, ... step on.
     for good in (1..60).step_by(9) {
         let directory = tempfile::tempdir().unwrap();
         let steps = AtomicU32::new(0);

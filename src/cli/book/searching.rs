@@ -27,9 +27,9 @@ pub struct SearchArguments {
     selective: SelectivityArgument,
 
     /// Solve positions with at most N empty squares
-    #[arg(long, default_value_t = 16, value_name = "N")]
+    #[arg(long, alias = "exact", default_value_t = 16, value_name = "N")]
     #[arg(value_parser = clap::value_parser!(u32).range(0..=i64::from(Strength::MAX_EXACT_EMPTIES)))]
-    exact: u32,
+    exact_empties: u32,
 
     /// Size of each hash table of each thread: 2^N entries of 16 bytes
     #[arg(long, value_name = "N", default_value_t = 16, value_parser = clap::value_parser!(u32).range(1..=34))]
@@ -53,8 +53,8 @@ impl SearchArguments {
     /// What is wrong with the weights, or tables that do not fit into memory.
     pub fn load(&self, session: &Session) -> Result<Searching, CliError> {
         check_tables(2 * session.threads as u64, self.log2_hash)?;
-        let strength =
-            Strength { depth: self.depth, selectivity: self.selective.selectivity, exact_empties: self.exact };
+        let &Self { depth, exact_empties, .. } = self;
+        let strength = Strength { depth, selectivity: self.selective.selectivity, exact_empties };
         Searching::new(&self.weights.choice(), strength, self.log2_hash)
     }
 }

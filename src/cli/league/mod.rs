@@ -137,7 +137,7 @@ impl LeagueArguments {
 
     fn roster(&self, session: &Session) -> Result<Roster, CliError> {
         let limits = self.external.limits(self.players.iter().any(PlayerChoice::speaks_nboard))?;
-        let mut shelf = Shelf::with_book(self.book.as_deref(), false, session);
+        let mut shelf = Shelf::new(self.book.as_deref(), false, session);
         let mut depths = self.depth.clone();
         depths.sort_unstable();
         depths.dedup();

@@ -13,10 +13,10 @@ use crate::book::{BookPlayer, BookUse};
 use crate::cli::error::CliError;
 use crate::cli::evaluator::with_evaluator;
 use crate::cli::strength::setting;
-use crate::protocol::{ExternalPlayer, ExternalSpec, Limits};
+use crate::protocol::{ExternalPlayer, ExternalSpec, ProcessLimits};
 use crate::record::MoveNote;
 use crate::record::log::{PlayerCard, Settings};
-use crate::search::{self, Strength};
+use crate::search::{Limits, Strength};
 use crate::weights::Provenance;
 
 /// The tables of our own players have 2^this entries at small depths, what a game fills there within the second-level cache, and beyond.
@@ -36,9 +36,9 @@ pub struct PlayerMaker {
 
 enum PlayerKind {
     /// Searches with an evaluator.
-    Own(Arc<Loaded>, Strength, search::Limits<'static>, Option<BookUse>),
+    Own(Arc<Loaded>, Strength, Limits<'static>, Option<BookUse>),
     /// Starts a program.
-    External(ExternalSpec, Limits),
+    External(ExternalSpec, ProcessLimits),
 }
 
 /// How long the players of a maker thought, all threads together.
@@ -53,7 +53,7 @@ impl PlayerChoice {
     ///
     /// # Errors
     /// What is wrong with the weight file.
-    pub fn load(&self, strength: Strength, limits: Limits, shelf: &mut Shelf) -> Result<PlayerMaker, CliError> {
+    pub fn load(&self, strength: Strength, limits: ProcessLimits, shelf: &mut Shelf) -> Result<PlayerMaker, CliError> {
         let (kind, settings) = match self {
             Self::Own(player) => player.load(strength, shelf)?,
             Self::External(choice) => {
@@ -68,7 +68,7 @@ impl PlayerChoice {
 
 impl OwnPlayer {
     fn load(&self, strength: Strength, shelf: &mut Shelf) -> Result<(PlayerKind, Settings), CliError> {
-        let limits = search::Limits { time: self.time, nodes: self.nodes, ..search::Limits::NONE };
+        let limits = Limits { time: self.time, nodes: self.nodes, ..Limits::NONE };
         let strength = Strength {
             depth: self.depth.unwrap_or(if limits.is_open() { Strength::MAX_DEPTH } else { strength.depth }),
             selectivity: self.selectivity.unwrap_or(strength.selectivity),

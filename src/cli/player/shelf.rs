@@ -16,7 +16,6 @@ use crate::search::Strength;
 use crate::weights::WeightFile;
 
 /// Evaluations ready for use, each loaded once.
-#[derive(Default)]
 pub struct Shelf {
     evaluators: Vec<(EvaluatorChoice, Arc<Loaded>)>,
     /// The book of players without one of their own.
@@ -25,7 +24,7 @@ pub struct Shelf {
     book_taken: bool,
     /// Whether books learn.
     learn: bool,
-    session: Option<Session>,
+    session: Session,
     /// Each book that a player has, by its file.
     books: Vec<(PathBuf, WithBook)>,
 }
@@ -39,8 +38,9 @@ pub(super) struct Loaded {
 
 impl Shelf {
     /// A shelf with a book for all of our own players that have none of their own.
-    pub fn with_book(book: Option<&Path>, learn: bool, session: &Session) -> Self {
-        Self { book: book.map(Path::to_owned), learn, session: Some(*session), ..Self::default() }
+    pub fn new(book: Option<&Path>, learn: bool, session: &Session) -> Self {
+        let book = book.map(Path::to_owned);
+        Self { evaluators: Vec::new(), book, book_taken: false, learn, session: *session, books: Vec::new() }
     }
 
     /// Sees that the book for all players is some player's.
@@ -80,7 +80,7 @@ impl Shelf {
                 self.book.clone()
             }
         };
-        let (Some(path), Some(session)) = (path, &self.session) else {
+        let Some(path) = path else {
             let message =
                 |_| CliError::Usage(format!("`{}`: `choice` needs a book, and the player has none", player.typed));
             return player.choice.map_or(Ok(None), |choice| Err(message(choice)));
@@ -90,7 +90,7 @@ impl Shelf {
         let choice = player.choice.unwrap_or(Choice::Best);
         if self.books.iter().all(|(known, _)| *known != path) {
             let learner = self.learn.then_some((&player.evaluator, strength));
-            let book = WithBook::open(&path, choice, 1, learner, session)?;
+            let book = WithBook::open(&path, choice, 1, learner, &self.session)?;
             // It may have been begun only now.
             path = path.canonicalize().unwrap_or(path);
             self.books.push((path.clone(), book));

@@ -157,7 +157,7 @@ impl PlayerChoice {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::protocol::Limits;
+    use crate::protocol::ProcessLimits;
 
     #[test]
     fn a_player_may_have_options_of_its_own() {
@@ -203,7 +203,7 @@ mod tests {
     fn an_nboard_engine_may_have_a_depth_of_its_own() {
         let load = |text: &str| match text.parse() {
             Ok(PlayerChoice::External(choice)) => {
-                let (spec, limits, _) = choice.load(Limits { depth: Some(3), ..Limits::default() });
+                let (spec, limits, _) = choice.load(ProcessLimits { depth: Some(3), ..ProcessLimits::default() });
                 (spec.to_string(), limits.depth)
             }
             other => panic!("{other:?}"),

@@ -99,14 +99,13 @@ struct TextbookArguments {
     #[arg(default_value = "hash,evaluation,mobility,cutoffs")]
     ordering: Vec<Heuristic>,
 
-    /// Half the width of the first aspiration window, in discs
-    #[arg(long, requires = "textbook", value_name = "DISCS", default_value_t = 3.0, value_parser = parse_width)]
-    aspiration: f32,
+    /// Half the width of the first window of `aspiration`, in discs [default: 3]
+    #[arg(long, requires = "textbook", value_name = "DISCS", value_parser = parse_width)]
+    aspiration: Option<f32>,
 
-    /// A failed aspiration window's distance from the guess grows by this factor
-    #[arg(long, requires = "textbook", value_name = "FACTOR", default_value_t = 4)]
-    #[arg(value_parser = clap::value_parser!(u32).range(2..=10_000))]
-    widening: u32,
+    /// The distance from the guess of a window of `aspiration` that failed grows by this factor [default: 4]
+    #[arg(long, requires = "textbook", value_name = "FACTOR", value_parser = clap::value_parser!(u32).range(2..=10_000))]
+    widening: Option<u32>,
 }
 
 /// What is compared.
@@ -164,12 +163,14 @@ const LOG2_ENTRIES: u32 = 20;
 
 impl TextbookArguments {
     fn options(&self) -> Options {
+        let default = Options::default();
+        let in_scores = |discs: f32| Score((discs * Score::DISC as f32).round() as i32);
         Options {
             deepening: !self.no_deepening,
             log2_table: (!self.no_table).then_some(LOG2_ENTRIES),
             ordering: if self.no_ordering { Ordering::NONE } else { ordering(&self.ordering) },
-            aspiration: Score((self.aspiration * Score::DISC as f32).round() as i32),
-            widening: self.widening,
+            aspiration: self.aspiration.map_or(default.aspiration, in_scores),
+            widening: self.widening.unwrap_or(default.widening),
         }
     }
 
@@ -192,6 +193,15 @@ impl SearchArguments {
         let literature = self.textbook.algorithm.is_some() || self.textbook.compare.is_some();
         if literature && self.selective.selectivity.is_some() {
             let message = "--selectivity is for the program's own search; leave --algorithm and --compare out";
+            return Err(CliError::Usage(message.to_owned()));
+        }
+        let has_windows = match self.textbook.compare {
+            Some(Compared::Algorithms) => true,
+            _ => self.textbook.algorithm == Some(Algorithm::Aspiration),
+        };
+        if !has_windows && (self.textbook.aspiration.is_some() || self.textbook.widening.is_some()) {
+            let message =
+                "--aspiration and --widening are for `--algorithm aspiration`, and for --compare of all algorithms";
             return Err(CliError::Usage(message.to_owned()));
         }
         let (weights, positions) = self.inputs.parts()?;
