@@ -97,7 +97,7 @@ pub const KEYS: &[Key] = keys! {
         "Whether the weights fitted at the end, and before phases with `hidden-layer = true`, have a small hidden layer beside the sum \
          of weights: stronger, but for flipside alone, so left out for an engine's pattern set.";
     "fit.loss" Kind::Table, Some("squared"), "What an error costs.";
-    "fit.loss.kind" Kind::OneOf(&["squared", "huber", "cross-entropy"]), None,
+    "fit.loss.kind" Kind::OneOf(&["squared", "huber", "cross-entropy"]), Some("must be given"),
         "`squared`: its square. `huber`: its square, and from `beyond` on no more than in proportion. `cross-entropy`: that of the chances to win.";
     "fit.loss.beyond" Kind::Positive, Some("an error with `huber`"), "Only with `huber`: the error in discs from which on it costs in proportion.";
     "fit.loss.scale" Kind::Positive, Some("an error with `cross-entropy`"), "Only with `cross-entropy`: v discs win with a chance of (1 + tanh(v / scale)) / 2.";
