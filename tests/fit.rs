@@ -329,6 +329,33 @@ fn a_fit_that_is_stopped_tells_as_much_of_its_epochs() {
     assert!(stopped == whole && sessions > 2 && checkpoint.exists(), "{stopped:?} {whole:?} {sessions}");
 }
 
+/// Runs of one seed play the same games, and one of them may have been stopped before the other.
+#[test]
+fn games_that_two_runs_have_played_are_learned_once() {
+    let folder = tempfile::tempdir().unwrap();
+    let whole = kept(folder.path());
+    let cut = folder.path().join("cut");
+    fs::create_dir_all(cut.join("games")).unwrap();
+    let first = |run: &Path| run.join("games/00000000.fsg");
+    // Another name, one frame of three.
+    let mut bytes = GamesHeader { run: [2; 16], generation: 0 }.to_bytes().to_vec();
+    bytes.extend(frame(0, &games(0, 500)));
+    fs::write(first(&cut), bytes).unwrap();
+    let alone = open(std::slice::from_ref(&whole)).unwrap();
+    for paths in [[cut.clone(), whole.clone()], [whole.clone(), cut.clone()]] {
+        let mut twins = Vec::new();
+        let mut on_event = |event: GameFilesEvent<'_>| {
+            if let GameFilesEvent::Twins { path, of, count } = event {
+                twins.push((path.to_owned(), of.to_owned(), count));
+            }
+        };
+        let stop = AtomicBool::new(false);
+        let both = GameFiles::open(&paths, &config(), folder.path(), None, &stop, &mut on_event).unwrap().unwrap();
+        assert_eq!((both.games, &both.sha256), (3_000, &alone.sha256));
+        assert_eq!(twins, [(first(&cut), first(&whole), 1)]);
+    }
+}
+
 /// The newest games of a run at work become more while others are learned.
 #[test]
 fn games_that_come_during_a_fit_wait_for_the_next() {
@@ -349,7 +376,11 @@ fn games_that_come_during_a_fit_wait_for_the_next() {
     let found = open(std::slice::from_ref(&directory)).unwrap();
     assert!(run(&config(), &found, folder.path(), 2).unwrap().is_none());
     fs::write(&newest, [&bytes[..], &later].concat()).unwrap();
-    fs::copy(&newest, directory.join("games/00000002.fsg")).unwrap();
+    let other = |seed| {
+        let header = GamesHeader { run: [1; 16], generation: 2 }.to_bytes();
+        [&header[..], &frame(0, &self::games(seed, 500))].concat()
+    };
+    fs::write(directory.join("games/00000002.fsg"), other(8)).unwrap();
     let (checkpoint, stop) = (folder.path().join("w.fsw.part"), AtomicBool::new(false));
     let mut left_out = 0;
     let mut on_event = |event: GameFilesEvent<'_>| left_out += u32::from(matches!(event, GameFilesEvent::LeftOut));
@@ -360,7 +391,7 @@ fn games_that_come_during_a_fit_wait_for_the_next() {
     assert_eq!((left_out, fitted.to_bytes()), (1, whole.unwrap().unwrap().to_bytes()));
     // Unless they are asked for.
     let paths = [directory.clone(), folder.path().join("more.fsg")];
-    fs::copy(&newest, &paths[1]).unwrap();
+    fs::write(&paths[1], other(9)).unwrap();
     assert!(run(&config(), &open(std::slice::from_ref(&directory)).unwrap(), folder.path(), 2).unwrap().is_none());
     let more = GameFiles::open(&paths, &config(), folder.path(), begun, &stop, &mut |_| ()).unwrap().unwrap();
     assert!(matches!(run(&config(), &more, folder.path(), 2).unwrap_err(), FitError::OtherFit(_)));
@@ -547,7 +578,7 @@ fn records_are_learned_beside_kept_games_and_alone() {
         GameFilesEvent::BadRecord { path, error } => told.push(format!("{}: {error}", path.display())),
         GameFilesEvent::Labelled { read, left_out, .. } => told.push(format!("{read} {left_out}")),
         GameFilesEvent::Games(_) | GameFilesEvent::Records { .. } | GameFilesEvent::LeftOut => {}
-        GameFilesEvent::Again(path) => panic!("{}", path.display()),
+        GameFilesEvent::Again(path) | GameFilesEvent::Twins { path, .. } => panic!("{}", path.display()),
     });
     let alone = alone.unwrap().unwrap();
     assert_eq!((alone.games, alone.records), (0, 651));

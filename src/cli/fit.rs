@@ -201,6 +201,15 @@ fn show_checked(meter: &mut Meter, event: GameFilesEvent<'_>) {
         GameFilesEvent::LeftOut => {
             meter.say(format_args!("going on with a fit that was begun: games that came since are left out"))
         }
+        GameFilesEvent::Twins { path, of, count } => meter.say(format_args!(
+            "{} has the same games as {}{}: they are taken once. Runs play the same games unless each has a --seed of its own",
+            path.display(),
+            of.display(),
+            match count {
+                1 => String::new(),
+                _ => format!(", and so on for {count} files"),
+            }
+        )),
         GameFilesEvent::Again(path) => meter.say(format_args!("{} is named twice and taken once", path.display())),
     }
 }

@@ -67,7 +67,7 @@ pub struct TrainArguments {
     #[arg(long, value_name = "FILE", num_args = 1..)]
     records: Vec<String>,
 
-    /// Begin with these weights instead of from nothing
+    /// Begin with these weights instead of from nothing; they are the best until a gate finds better ones
     #[arg(long, value_name = "FILE")]
     from: Option<EvaluatorChoice>,
 

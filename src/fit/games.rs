@@ -35,6 +35,15 @@ pub enum GameFilesEvent<'e> {
     Games(u64),
     /// A run or file that was named before, maybe by a link: it is taken once.
     Again(&'e Path),
+    /// A number of files begin with the games of other files, as `path` with those of `of`, and are left out.
+    Twins {
+        /// The first of them.
+        path: &'e Path,
+        /// The file that is as long or longer.
+        of: &'e Path,
+        /// How many there are.
+        count: usize,
+    },
     /// A fit that was begun goes on with the games there were then; others have come since.
     LeftOut,
     /// A record that cannot be learned from; after the first twenty of a file they are only counted.

@@ -1,6 +1,7 @@
 //! Finding and checking what there is to learn from.
 
-use std::collections::BTreeSet;
+use std::collections::hash_map::Entry;
+use std::collections::{BTreeSet, HashMap};
 use std::fs::{self, File};
 use std::io::{self, Read};
 use std::path::{Path, PathBuf};
@@ -21,7 +22,7 @@ use crate::storage::{FileError, hex, read_bounded};
 impl GameFiles {
     /// The games of runs (the files in their folder `games`, in the order of the generations), of files of kept games, and of files
     /// of records in any format that [`read`](crate::record::read) knows. Kept games of generations before the configuration's
-    /// first are left out, and what is named twice is taken once.
+    /// first are left out. What is named twice is taken once, and so are the games that two runs with the same seed have both played.
     ///
     /// With the checkpoint of a fit that was `begun` with the same files and runs, these are the kept games that it began with: a run at
     /// work has more by now.
@@ -64,17 +65,37 @@ impl GameFiles {
             }
         }
         let mut found = Self { named: paths.to_vec(), ..Self::default() };
+        let (mut by_first_frame, mut twins) = (HashMap::new(), Vec::new());
         for path in kept {
-            match GamesReader::open(&path) {
-                Ok(reader) if reader.header().generation < config.first_generation => {}
+            let mut reader = match GamesReader::open(&path) {
+                Ok(reader) if reader.header().generation < config.first_generation => continue,
                 // A crash at the beginning of a generation: there is nothing in it.
-                Err(GamesError::Torn { .. }) => {}
-                Ok(_) => {
-                    let length = fs::metadata(&path).map_err(FileError::io(&path))?.len();
-                    found.files.push((path, length));
+                Err(GamesError::Torn { .. }) => continue,
+                reader => reader.map_err(GameFilesError::games(&path))?,
+            };
+            let length = fs::metadata(&path).map_err(FileError::io(&path))?.len();
+            // What is wrong with a frame is found when all are checked.
+            let first_frame = reader.next_block().ok().flatten().map(|block| Sha256::digest(block.bytes()));
+            let file = (path, length);
+            match first_frame.map(|hash| by_first_frame.entry(hash)) {
+                Some(Entry::Occupied(at)) => {
+                    let other: &mut (PathBuf, u64) = &mut found.files[*at.get()];
+                    // One of them may have been cut short by a budget or a stop.
+                    let (longer, shorter) =
+                        if other.1 >= length { (other.clone(), file) } else { (file, other.clone()) };
+                    twins.push((shorter.0, longer.0.clone()));
+                    *other = longer;
                 }
-                Err(source) => return Err(GameFilesError::Games { path, source }),
+                place => {
+                    if let Some(Entry::Vacant(free)) = place {
+                        free.insert(found.files.len());
+                    }
+                    found.files.push(file);
+                }
             }
+        }
+        if let Some((path, of)) = twins.first() {
+            tell(GameFilesEvent::Twins { path, of, count: twins.len() });
         }
         if let Some(begun) = begun.map(Checkpoint::load).transpose()?.flatten()
             && found.go_on_with(begun)

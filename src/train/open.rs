@@ -17,7 +17,7 @@ use super::records;
 use super::request::{Budget, Resume, TrainRequest};
 use super::room::{self, Growth};
 use super::run::{Clock, LastCheckpoint, Run};
-use super::state::{Progress, RunState};
+use super::state::{EncodedWeights, Progress, RunState};
 use crate::eval::StageMap;
 use crate::games::games_folder;
 use crate::learn::Learner;
@@ -264,7 +264,7 @@ fn check_room(
     Ok(())
 }
 
-/// The state of a run that has learned nothing yet.
+/// The state of a run that has learned nothing yet. The weights that it begins with are its best until better ones are found.
 fn new_state(request: &TrainRequest, config: &TrainConfig, layout: &Arc<Layout>) -> Result<RunState, TrainError> {
     let layout = layout.clone();
     let learner = match request.from {
@@ -274,7 +274,8 @@ fn new_state(request: &TrainRequest, config: &TrainConfig, layout: &Arc<Layout>)
             Learner::new(layout, stages, config.step)
         }
     };
-    Ok(RunState { progress: Progress::default(), learner, best: None, fitted: None, window: Default::default() })
+    let best = request.from.cloned().map(EncodedWeights::from);
+    Ok(RunState { progress: Progress::default(), learner, best, fitted: None, window: Default::default() })
 }
 
 impl Run<'_> {
@@ -306,7 +307,11 @@ impl Run<'_> {
         let has_best = self.state.best.is_some() || self.state.progress.generation > 0;
         if has_best && !kept.best.as_ref().is_some_and(|kept| self.is_still_to_come(kept)) {
             let best = self.state.best.as_ref().map_or_else(|| self.weights().to_bytes(), |best| best.bytes.clone());
-            self.restore(BEST, best, kept.best)?;
+            if is_new {
+                self.keeper.replace(BEST, &best)?;
+            } else {
+                self.restore(BEST, best, kept.best)?;
+            }
         }
         let progress = &self.state.progress;
         self.keeper.tell(&TrainEvent::Start {

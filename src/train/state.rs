@@ -15,7 +15,7 @@ pub(super) struct RunState {
     pub progress: Progress,
     /// The newest weights, and what the step rule remembers.
     pub learner: Learner,
-    /// The best weights so far, if a gate has been.
+    /// The best weights so far, if a gate has been, or the run began with some.
     pub best: Option<EncodedWeights>,
     /// The weights fitted to all games at the end, if the run has ended and nothing was played since.
     pub fitted: Option<EncodedWeights>,

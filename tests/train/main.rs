@@ -55,7 +55,16 @@ fn training_goes_on_from_calibrated_weights_and_leaves_their_calibration_behind(
     let (directory, stop) = (tempfile::tempdir().unwrap(), AtomicBool::new(false));
     let budget = Budget { generations: Some(1), ..BUDGET };
     let request = TrainRequest { budget, from: Some(&calibrated), ..request(&config, directory.path(), &stop) };
-    assert_eq!(train(&request, &mut |_| ()).unwrap(), Outcome::Finished);
+    let mut promoted = Vec::new();
+    let mut on_event = |event: &TrainEvent| {
+        if let TrainEvent::Gate { best, promoted: stronger, .. } = event {
+            promoted.push((best.is_some(), *stronger));
+        }
+    };
+    assert_eq!(train(&request, &mut on_event).unwrap(), Outcome::Finished);
+    // Weights that are no stronger do not take the place of those that it began with.
+    assert_eq!(promoted, [(true, false)]);
+    assert_eq!(fs::read(directory.path().join("best.fsw")).unwrap(), calibrated.to_bytes());
     let learned = WeightFile::load(&directory.path().join("last.fsw")).unwrap();
     assert_eq!(learned.calibration, None);
     assert_eq!(learned.provenance.parent, Some(calibrated.hash()));

@@ -1,9 +1,11 @@
 //! `flipside book add`.
 
+use std::collections::HashSet;
 use std::io::Write;
 use std::path::{Path, PathBuf};
 
 use clap::Args;
+use sha2::{Digest, Sha256};
 
 use super::searching::SearchArguments;
 use super::{cannot_change, edit, refuse_books};
@@ -21,7 +23,7 @@ use crate::record::{Format, Game, Record, TOLD, read};
 /// Add recorded games to a book: their positions, and how the games ended
 ///
 /// Games are f5d6 transcripts, GGF, WTHOR, logs of `match --games`, files of kept games (.fsg), or all kept games of a run's directory; those
-/// that are not over or began elsewhere are left out and counted.
+/// that are not over or began elsewhere, or that another run has kept too, are left out and counted.
 /// Games are counted once, at once; then the positions that are new are searched. When that is stopped (code 75), `book grow` goes on
 /// with it: do not add the same games twice.
 ///
@@ -49,17 +51,20 @@ pub struct AddArguments {
     min_games: u64,
 }
 
+/// The frames of kept games that were read: runs with the same seed play the same games, and each counts once.
+type Frames = HashSet<[u8; 32]>;
+
 impl AddArguments {
     pub fn run(self, session: &Session, out: &mut dyn Write) -> Result<(), CliError> {
         refuse_books(self.games.iter().map(PathBuf::as_path))?;
         let searching = self.search.load(session)?;
         let mut counts = GameCounts::new(&self.book).map_err(cannot_change)?;
-        let mut left_out = 0;
+        let (mut left_out, mut frames) = (0, Frames::new());
         for path in each_once(&self.games, session) {
             left_out += if path.is_dir() {
-                self.read_run(path, &mut counts, session)?
+                self.read_run(path, &mut counts, &mut frames, session)?
             } else if has_games_name(path) {
-                self.read_kept(path, &mut counts)?
+                self.read_kept(path, &mut counts, &mut frames)?
             } else {
                 self.read(path, &mut counts, session)?
             };
@@ -120,11 +125,17 @@ impl AddArguments {
     }
 
     /// Counts the kept games of a run; the number of those that were left out.
-    fn read_run(&self, run: &Path, counts: &mut GameCounts, session: &Session) -> Result<u64, CliError> {
+    fn read_run(
+        &self,
+        run: &Path,
+        counts: &mut GameCounts,
+        frames: &mut Frames,
+        session: &Session,
+    ) -> Result<u64, CliError> {
         let files = games_of_run(run).context(|| format!("cannot read the games of `{}`", run.display()))?;
         let (mut left_out, mut meter) = (0, Meter::new(session, files.len() as u64, "generations"));
         for (done, path) in files.iter().enumerate() {
-            left_out += self.read_kept(path, counts)?;
+            left_out += self.read_kept(path, counts, frames)?;
             meter.show(done as u64 + 1, || format!("{} games", counts.games));
         }
         meter.finish();
@@ -132,7 +143,7 @@ impl AddArguments {
     }
 
     /// Counts the games of a games file; the number of those that were left out.
-    fn read_kept(&self, path: &Path, counts: &mut GameCounts) -> Result<u64, CliError> {
+    fn read_kept(&self, path: &Path, counts: &mut GameCounts, frames: &mut Frames) -> Result<u64, CliError> {
         let cannot = || format!("cannot read the games of `{}`", path.display());
         let mut reader = match GamesReader::open(path) {
             // A crash at the beginning of a generation: there is nothing in it.
@@ -147,6 +158,10 @@ impl AddArguments {
                 Ok(None) | Err(GamesError::Torn { .. }) => return Ok(left_out),
                 Err(error) => return Err(error).context(cannot),
             };
+            if !frames.insert(Sha256::digest(block.bytes()).into()) {
+                left_out += block.len() as u64;
+                continue;
+            }
             for game in block.decode().context(cannot)?.games {
                 match Transcript::from_moves(game.moves()) {
                     Ok(game) if game.last().position.is_game_over() => {
