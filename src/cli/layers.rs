@@ -20,7 +20,11 @@ pub enum Preset {
 }
 
 /// Layers of a configuration with their names, later ones winning.
-pub struct Layers(Vec<(String, toml::Table)>);
+pub struct Layers {
+    named: Vec<(String, toml::Table)>,
+    /// Whether they are a run's, which keeps its pattern set.
+    of_run: bool,
+}
 
 impl Layers {
     /// A preset, and the minutes it is meant for.
@@ -30,13 +34,13 @@ impl Layers {
     pub fn of_preset(preset: Preset) -> Result<(Self, f64), CliError> {
         let (name, text, minutes) = PRESETS[preset as usize];
         let table = text.parse().context(|| format!("the preset `{name}` is damaged"))?;
-        Ok((Self(vec![(format!("the preset `{name}`"), table)]), minutes))
+        Ok((Self { named: vec![(format!("the preset `{name}`"), table)], of_run: false }, minutes))
     }
 
     /// What a run follows.
     pub fn of_run(directory: &Path, stored: &TrainConfig) -> Self {
         let table = stored.to_toml().parse().expect("a configuration is TOML");
-        Self(vec![(directory.join("config.toml").display().to_string(), table)])
+        Self { named: vec![(directory.join("config.toml").display().to_string(), table)], of_run: true }
     }
 
     /// Adds a file.
@@ -54,22 +58,24 @@ impl Layers {
 
     /// Adds a table.
     pub fn add(&mut self, name: &str, table: toml::Table) {
-        self.0.push((name.to_owned(), table));
+        self.named.push((name.to_owned(), table));
     }
 
-    /// The configuration. Its pattern set can be loaded.
+    /// The configuration. Its pattern set can be loaded, or is stored in the run.
     ///
     /// # Errors
     /// What is wrong with it, and in which layer.
     pub fn config(&self) -> Result<TrainConfig, CliError> {
         let unusable = |error: ConfigError| CliError::because("cannot use the configuration", error);
-        let config = TrainConfig::from_named_layers(&self.0).map_err(|error| {
+        let config = TrainConfig::from_named_layers(&self.named).map_err(|error| {
             let is_key = matches!(error, ConfigError::Key { .. });
             let error = unusable(error);
             if is_key { error.hint("`flipside config` prints a configuration with what its keys mean.") } else { error }
         })?;
-        if let Err(error) = config.pattern_set() {
-            let (file, reason) = (origin(&self.0, "patterns"), format!("cannot be used: {error}"));
+        if !self.of_run
+            && let Err(error) = config.pattern_set()
+        {
+            let (file, reason) = (origin(&self.named, "patterns"), format!("cannot be used: {error}"));
             return Err(unusable(ConfigError::Key { file, key: "patterns".into(), reason }));
         }
         Ok(config)

@@ -67,6 +67,12 @@ impl Drop for NewDirectory {
     }
 }
 
+/// Whether a directory has the name of the link to the newest run, and is not there: a run of that name would stand in the link's way.
+pub fn is_reserved(directory: &Path) -> bool {
+    let parent = directory.parent().unwrap_or(Path::new(""));
+    directory.file_name() == Some(LATEST.as_ref()) && parent.ends_with(RUNS) && directory.symlink_metadata().is_err()
+}
+
 /// Makes `runs/latest` a link to a run that begins or goes on in that folder. What stands there and is no link is left alone.
 pub fn point_latest_to(directory: &Path, session: &Session) {
     let (Some(parent), Some(name)) = (directory.parent(), directory.file_name()) else { return };

@@ -10,7 +10,7 @@ use super::error::CliError;
 use super::evaluator::EvaluatorChoice;
 use super::layers::{Layers, Preset};
 use super::progress::TrainProgress;
-use super::runs::{NewDirectory, WHERE_RUNS_ARE, point_latest_to};
+use super::runs::{NewDirectory, WHERE_RUNS_ARE, is_reserved, point_latest_to};
 use super::session::Session;
 use super::signals::{outlive_terminal, stop_on_signals};
 use crate::report::TensorBoard;
@@ -120,6 +120,11 @@ impl TrainArguments {
                 claimed.path()
             }
         };
+        if is_reserved(directory) {
+            let message =
+                format!("`{}` is the name of the link to the newest run: name another --run", directory.display());
+            return Err(CliError::Usage(message));
+        }
         let (config, budget, resume) = self.wanted(directory)?;
         let from = self.from.as_ref().map(EvaluatorChoice::weight_file).transpose()?;
         let stop = stop_on_signals();

@@ -8,7 +8,8 @@ use serde::{Deserialize, Serialize};
 use super::config::TrainConfig;
 use super::directory::{MARKER, read_if_there};
 use super::error::TrainError;
-use super::identity::{Difference, Identity, differences};
+use super::identity::{Difference, Identity, differences, hash_of};
+use crate::pattern::PatternSet;
 
 /// What `flipside-run.json` holds.
 #[derive(Serialize, Deserialize)]
@@ -17,6 +18,9 @@ pub(super) struct Marker {
     run: String,
     /// SHA-256 of the pattern set.
     patterns: String,
+    /// The pattern set itself, if it does not come with the program: the file it was read from may change or go.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    set: Option<PatternSet>,
     /// Hash of the weights the run began with.
     parent: Option<String>,
     /// Configurations that took the place of the first, by their first generation.
@@ -37,9 +41,10 @@ pub(super) struct Amendment {
 const LIMIT: u64 = 1 << 24;
 
 impl Marker {
-    pub fn new(identity: &Identity, amendments: Vec<Amendment>) -> Self {
+    pub fn new(identity: &Identity, set: &PatternSet, amendments: Vec<Amendment>) -> Self {
         let Identity { patterns, parent, .. } = identity.clone();
-        Self { run: identity.run_name(), patterns, parent, amendments }
+        let set = Some(set).filter(|set| PatternSet::built_in(&set.name).as_ref() != Some(set)).cloned();
+        Self { run: identity.run_name(), patterns, set, parent, amendments }
     }
 
     /// The marker of a directory, if there is one.
@@ -50,6 +55,11 @@ impl Marker {
         let path = directory.join(MARKER);
         let Some(bytes) = read_if_there(&path, "marker", LIMIT)? else { return Ok(None) };
         serde_json::from_slice(&bytes).map(Some).map_err(|error| TrainError::damaged(&path, error))
+    }
+
+    /// The pattern set, if the marker has it and it is the run's.
+    pub fn whole_set(self) -> Option<PatternSet> {
+        self.set.filter(|set| hash_of(set) == self.patterns)
     }
 
     /// Whether the run began with a configuration, word for word.

@@ -21,7 +21,7 @@ use super::state::{EncodedWeights, Progress, RunState};
 use crate::eval::StageMap;
 use crate::games::games_folder;
 use crate::learn::Learner;
-use crate::pattern::Layout;
+use crate::pattern::{Layout, PatternSet};
 use crate::storage::{MAX_TOML_BYTES, remove_temporaries};
 use crate::weights::{WeightFile, unix_seconds};
 
@@ -40,7 +40,7 @@ struct Kept {
 pub(super) fn open<'r>(request: &TrainRequest<'r>, sink: Sink<'r>) -> Result<Run<'r>, Halt> {
     let began = Instant::now();
     request.config.validate().map_err(TrainError::from)?;
-    let set = request.config.pattern_set().map_err(TrainError::from)?;
+    let set = patterns(request)?;
     let layout = Arc::new(Layout::new(&set).map_err(TrainError::from)?);
     let config = match request.resume {
         // Its records may be learned, and their files be gone.
@@ -65,6 +65,7 @@ pub(super) fn open<'r>(request: &TrainRequest<'r>, sink: Sink<'r>) -> Result<Run
     let Resumed { identity, configs, state, is_newest, fault } = match resumed {
         Some(resumed) => resumed,
         None => {
+            records::check(&config, request.stop)?;
             let state = new_state(request, &config, &layout)?;
             Resumed { identity: wanted, configs, state, is_newest: false, fault: None }
         }
@@ -84,6 +85,15 @@ pub(super) fn open<'r>(request: &TrainRequest<'r>, sink: Sink<'r>) -> Result<Run
         Run { config, configs, identity, layout, budget, source, stop, keeper, state, clock, saved, growth, known };
     run.put_in_order(is_new, is_amended, fault, kept)?;
     Ok(run)
+}
+
+/// The run's pattern set. One that goes on by what is stored needs no file of it.
+fn patterns(request: &TrainRequest) -> Result<PatternSet, TrainError> {
+    let stored = match request.resume {
+        Resume::Stored => Marker::read(request.directory)?.and_then(Marker::whole_set),
+        Resume::Never | Resume::Same => None,
+    };
+    Ok(stored.map_or_else(|| request.config.pattern_set(), Ok)?)
 }
 
 /// The configuration that the run in a directory follows, whether it is at work or not, and whatever stands in its `config.toml`.
@@ -283,7 +293,7 @@ impl Run<'_> {
     /// its directory look like that of a run which lost it.
     fn put_in_order(&mut self, is_new: bool, is_amended: bool, fault: Option<String>, kept: Kept) -> Result<(), Halt> {
         if is_new || is_amended {
-            let marker = Marker::new(&self.identity, self.configs.amendments());
+            let marker = Marker::new(&self.identity, self.layout.set(), self.configs.amendments());
             self.keeper.replace(MARKER, &marker.to_bytes())?;
         }
         let run = self.keeper.directory.path();

@@ -4,7 +4,7 @@ use std::path::Path;
 use std::sync::atomic::AtomicBool;
 use std::time::Instant;
 
-use super::config::TrainConfig;
+use super::config::{RecordsConfig, TrainConfig};
 use super::error::TrainError;
 use super::event::TrainEvent;
 use super::keeper::Halt;
@@ -32,6 +32,24 @@ pub(super) fn with_checksums(config: &TrainConfig) -> Result<TrainConfig, TrainE
         }
     }
     Ok(config)
+}
+
+/// Makes sure, before a run begins, that each of its record files has something to learn.
+pub(super) fn check(config: &TrainConfig, stop: &AtomicBool) -> Result<(), TrainError> {
+    let Some(RecordsConfig { files, exact_empties, .. }) = &config.records else { return Ok(()) };
+    for path in files.iter().map(Path::new) {
+        let bytes = contents(path)?;
+        let mut records = RecordFile::new(path, &bytes, 0, *exact_empties)?;
+        while let Some(labelled) = records.next(stop) {
+            if labelled.is_empty() {
+                return Err(records.no_lesson().into());
+            }
+            if labelled.iter().any(Result::is_ok) {
+                break;
+            }
+        }
+    }
+    Ok(())
 }
 
 fn contents(path: &Path) -> Result<Vec<u8>, TrainError> {

@@ -207,6 +207,12 @@ fn a_plain_call_is_a_new_run_and_latest_is_the_last() {
         (output.status.code(), String::from_utf8(output.stdout).unwrap(), String::from_utf8(output.stderr).unwrap())
     };
     let new = ["--preset", "quick", "--config", "config.toml", "--patterns", "small.toml", "--generations", "1"];
+    let (code, _, talk) = train(&[&new[..], &["--run", "runs/latest"]].concat());
+    assert!(code == Some(2) && talk.contains("name another --run"), "{talk}");
+    // Nothing is begun with records that teach nothing.
+    let (code, _, talk) = train(&[&new[..], &["--records", "small.toml"]].concat());
+    assert!(code == Some(1) && talk.contains("small.toml"), "{talk}");
+    assert_eq!(fs::read_dir(lab.0.path().join("runs")).unwrap().count(), 0);
     // One begun while another begins is another run.
     let both = std::thread::scope(|scope| [(); 2].map(|()| scope.spawn(|| train(&new))).map(|run| run.join().unwrap()));
     assert!(both.iter().all(|run| run.0 == Some(0)) && both[0].1 != both[1].1, "{both:?}");

@@ -180,7 +180,12 @@ fn an_edited_pattern_file_is_refused() {
     let error = refused(&config, directory.path());
     assert!(matches!(error, TrainError::PatternsChanged { .. }), "{error}");
     fs::write(&path, format!("# The same set.\n{set}")).unwrap();
-    go_on(&config, directory.path(), 4).unwrap();
+    go_on(&config, directory.path(), 3).unwrap();
+    // By what is stored it needs no file.
+    fs::remove_file(&path).unwrap();
+    amended(directory.path(), |_| (), generations(1), None).unwrap();
+    let newest = WeightFile::load(&directory.path().join("last.fsw")).unwrap();
+    assert_eq!((newest.provenance.generations, &*newest.model.set.name), (4, "small"));
 }
 
 #[test]
