@@ -56,6 +56,7 @@ pub mod arena;
 pub mod board;
 pub mod book;
 pub mod cli;
+mod clock;
 mod closest;
 #[cfg(feature = "cluster")]
 pub mod cluster;

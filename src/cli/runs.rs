@@ -8,8 +8,8 @@ use std::time::SystemTime;
 
 use super::error::{CliError, Context};
 use super::session::Session;
+use crate::clock::rfc3339;
 use crate::train::LOCK;
-use crate::weights::rfc3339;
 
 /// The folder of runs.
 pub const RUNS: &str = "runs";

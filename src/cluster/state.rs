@@ -9,8 +9,8 @@ use tokio::sync::Notify;
 use super::news::{News, Teller};
 use super::schedule::Schedule;
 use super::wire::{Alive, Job, Proof};
+use crate::clock::unix_seconds;
 use crate::train::{Played, WorkerStatus, Workers};
-use crate::weights::unix_seconds;
 
 /// A worker that is not heard of for so long has gone.
 const SILENCE: Duration = Duration::from_secs(20);

@@ -5,9 +5,9 @@ use std::io;
 use std::path::{Path, PathBuf};
 use std::time::UNIX_EPOCH;
 
+use crate::clock::unix_seconds;
 use crate::games::{GamesReader, games_file};
 use crate::train::{Budget, LOCK, TrainConfig, TrainError, TrainEvent, events, metrics, stored_config};
-use crate::weights::unix_seconds;
 
 /// A run as its directory tells of it.
 #[derive(Clone, Debug)]

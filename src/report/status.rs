@@ -4,8 +4,8 @@ use serde::Serialize;
 
 use super::log::RunLog;
 use super::ratings::{Rating, ratings};
+use crate::clock::unix_seconds;
 use crate::train::{Budget, TrainEvent, WorkerStatus, Workers};
-use crate::weights::unix_seconds;
 
 /// What there is to say of a run at a glance.
 #[derive(Clone, Debug, Serialize)]

@@ -18,12 +18,13 @@ use super::request::{Budget, Resume, TrainRequest};
 use super::room::{self, Growth};
 use super::run::{Clock, LastCheckpoint, Run};
 use super::state::{EncodedWeights, Progress, RunState};
+use crate::clock::unix_seconds;
 use crate::eval::StageMap;
 use crate::games::games_folder;
 use crate::learn::Learner;
 use crate::pattern::{Layout, PatternSet};
 use crate::storage::{MAX_TOML_BYTES, remove_temporaries};
-use crate::weights::{WeightFile, unix_seconds};
+use crate::weights::WeightFile;
 
 /// Limit in bytes of a weight file.
 const WEIGHTS_LIMIT: u64 = 1 << 30;

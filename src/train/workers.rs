@@ -5,8 +5,8 @@ use std::path::Path;
 use serde::{Deserialize, Serialize};
 
 use super::directory::{MARKER, WORKERS};
+use crate::clock::unix_seconds;
 use crate::storage::{Disk, LocalDisk, read_bounded};
-use crate::weights::unix_seconds;
 
 /// A run's workers, as `workers.json` in its directory has them.
 #[derive(Clone, PartialEq, Debug, Serialize, Deserialize)]

@@ -7,6 +7,7 @@ use serde::de::IntoDeserializer;
 use serde::{Deserialize, Serialize};
 
 use crate::board::Square;
+use crate::clock::source_date;
 use crate::eval::{Calibration, DepthPair, Head, HiddenLayer, Model, Row, StageMap, UNITS};
 use crate::pattern::{Layout, Pattern, PatternSet, Scalar};
 use crate::storage::blob::Blob;
@@ -55,7 +56,7 @@ pub struct Provenance {
     pub games: u64,
     /// Samples learned, each as often as it was learned.
     pub samples: u64,
-    /// When the file was made (RFC 3339, UTC). `None` unless the caller fixes it (see [`super::source_date`]): equal runs give
+    /// When the file was made (RFC 3339, UTC). `None` unless the caller fixes it (by `SOURCE_DATE_EPOCH`): equal runs give
     /// equal files.
     pub date: Option<String>,
     /// [`WeightFile::hash`] of the weights this file's weights were made from.
@@ -63,13 +64,13 @@ pub struct Provenance {
 }
 
 impl Provenance {
-    /// This program's own provenance, with everything else still empty and the date of [`super::source_date`].
+    /// This program's own provenance, with everything else still empty and the date that `SOURCE_DATE_EPOCH` gives.
     pub fn of_this_program(origin: &str) -> Self {
         Self {
             program: concat!("flipside ", env!("CARGO_PKG_VERSION")).to_owned(),
             commit: option_env!("FLIPSIDE_COMMIT").map(str::to_owned),
             origin: origin.to_owned(),
-            date: super::source_date(),
+            date: source_date(),
             ..Self::default()
         }
     }
