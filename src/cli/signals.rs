@@ -28,14 +28,16 @@ pub fn outlive_terminal() -> Result<(), CliError> {
     Ok(())
 }
 
-/// Listens for SIGINT and SIGTERM, in a thread of its own: files that are being written leave nothing behind. To be called once.
+/// Listens for SIGINT and SIGTERM, in a thread of its own, and takes no harm from SIGXFSZ: files that are being written leave nothing behind. To be called once.
 ///
 /// # Errors
 /// The system lets us not listen.
 #[cfg(unix)]
 pub fn listen() -> Result<(), CliError> {
-    use signal_hook::consts::{SIGINT, SIGTERM};
+    use signal_hook::consts::{SIGINT, SIGTERM, SIGXFSZ};
     let start = || {
+        // What `ulimit -f` does not let grow is an error as on a full disk, and no end without a word.
+        signal_hook::flag::register(SIGXFSZ, Arc::default())?;
         let mut signals = signal_hook::iterator::Signals::new([SIGINT, SIGTERM])?;
         let listener = move || signals.forever().for_each(on_signal);
         std::thread::Builder::new().name("signals".into()).spawn(listener)
