@@ -2,13 +2,13 @@
 
 use std::fmt::Write;
 
-/// A text on one line: what a terminal would obey (escape sequences, line breaks, marks that turn the direction of writing) stands
-/// there escaped, like `\u{1b}`.
+/// A text on one line, in one column: tabs and what a terminal would obey (escape sequences, line breaks, marks that turn the
+/// direction of writing) stand there escaped, like `\u{1b}`.
 pub fn on_one_line(text: &str) -> String {
     escaped(text, false)
 }
 
-/// A text of several lines, all but the first indented, so that no part of it can pass for a line of ours; else as
+/// A text of several lines, all but the first indented, so that no part of it can pass for a line of ours; tabs stay, else as
 /// [`on_one_line`].
 pub fn on_lines(text: &str) -> String {
     escaped(text, true)
@@ -19,7 +19,7 @@ fn escaped(text: &str, lines: bool) -> String {
     for c in text.chars() {
         match c {
             '\n' if lines => shown.push_str("\n  "),
-            '\t' => shown.push(c),
+            '\t' if lines => shown.push(c),
             '\u{200e}' | '\u{200f}' | '\u{2028}'..='\u{202e}' | '\u{2066}'..='\u{2069}' => {
                 write!(shown, "{}", c.escape_unicode()).expect("strings take all text");
             }
@@ -37,7 +37,7 @@ mod tests {
     #[test]
     fn what_a_terminal_would_obey_is_escaped() {
         let text = "\u{1b}]0;title\u{7}a\tb\r\nflipside: no\u{9b}31m\u{202e}é";
-        assert_eq!(on_one_line(text), "\\u{1b}]0;title\\u{7}a\tb\\r\\nflipside: no\\u{9b}31m\\u{202e}é");
+        assert_eq!(on_one_line(text), "\\u{1b}]0;title\\u{7}a\\tb\\r\\nflipside: no\\u{9b}31m\\u{202e}é");
         assert_eq!(on_lines(text), "\\u{1b}]0;title\\u{7}a\tb\\r\n  flipside: no\\u{9b}31m\\u{202e}é");
     }
 }

@@ -9,6 +9,7 @@ use super::session::Session;
 use crate::arena::{hash_openings, parse_openings, select_openings, short_openings, xot_openings};
 use crate::board::Transcript;
 use crate::record::log::Settings;
+use crate::report::text::counted;
 use crate::storage::read_text;
 
 /// Limit in bytes of a file of openings.
@@ -40,8 +41,8 @@ impl OpeningsArguments {
         let all = self.all()?;
         let openings = select_openings(&all, pairs as usize, self.seed);
         if openings.len() < pairs as usize {
-            let found = openings.len();
-            session.say(format_args!("{found} pairs instead of {pairs}: there are no more different openings"));
+            let found = counted(openings.len() as u64, "pair");
+            session.say(format_args!("{found} instead of {pairs}: there are no more different openings"));
         }
         let settings = [("openings".into(), hash_openings(&all).into()), ("seed".into(), self.seed.into())];
         Ok((openings, Settings::from(settings)))

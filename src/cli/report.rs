@@ -42,6 +42,9 @@ pub struct ReportArguments {
 impl ReportArguments {
     pub fn run(self, session: &Session, out: &mut dyn Write) -> Result<(), CliError> {
         let output = Output::check(&self.output, [])?;
+        if self.watch.is_some() && output.is_standard_output() {
+            return Err(CliError::Usage("--watch writes a file anew: name one with -o".to_owned()));
+        }
         let runs = if self.runs.is_empty() { vec![latest()] } else { self.runs };
         let make = || {
             let mut meter = Meter::new(session, runs.len() as u64, "runs");

@@ -119,11 +119,7 @@ impl<E: Engine, W: Write> Session<'_, E, W> {
                 self.depth = depth;
                 Ok(())
             }
-            Ok(0) | Err(_) => self.complain(&format!("`{text}` is no depth; expected 1 to 60")),
-            Ok(_) => {
-                self.depth = 60;
-                Ok(())
-            }
+            _ => self.complain(&format!("`{text}` is no depth; expected 1 to 60")),
         }
     }
 

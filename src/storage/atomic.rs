@@ -171,7 +171,12 @@ fn new_temporary(folder: &Path) -> io::Result<NamedTempFile> {
     builder.prefix(PREFIX).suffix(SUFFIX);
     #[cfg(unix)]
     builder.permissions(std::os::unix::fs::PermissionsExt::from_mode(0o666));
-    builder.tempfile_in(folder)
+    builder.tempfile_in(folder).map_err(|error| {
+        // Nobody knows the temporary file's name, which the error ends with.
+        let text = error.to_string();
+        let cause = text.split(" at path ").next().unwrap_or_default();
+        io::Error::new(error.kind(), format!("cannot make a file in `{}`: {cause}", folder.display()))
+    })
 }
 
 /// Makes the renaming itself lasting; other systems than Unix do so by themselves or have no way to ask.

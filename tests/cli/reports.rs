@@ -152,6 +152,7 @@ fn a_report_tells_what_its_commands_leave_out() {
     // Names are typed as a shell wants them.
     fs::rename(lab.path().join("runs/one"), lab.path().join("runs/my run")).unwrap();
     in_lab(&lab, &["report", "runs/my run", "-o", "report.html"]);
+    assert!(refusal(&["report", "--watch", "-o", "-"], "", 2).contains("name one with -o"));
     let html = fs::read_to_string(lab.path().join("report.html")).unwrap();
     assert!(html.contains("flipside config --run 'runs/my run' &gt; run.toml"), "{html}");
 }

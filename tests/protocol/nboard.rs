@@ -34,6 +34,7 @@ fn nboard_complains_in_status_lines_and_stays() {
         "move",
         "set depth x",
         "set depth 0",
+        "set depth 61",
         "set game",
         "set game (;GM[Go];)",
         "set game (;B[d3]",
