@@ -52,6 +52,11 @@ impl ExportArguments {
         if self.to == Target::Engine(Engine::Ntest) {
             return self.run_for_ntest(session, out);
         }
+        if self.merge_stages && matches!(self.to, Target::Open(_) | Target::Engine(Engine::Edax)) {
+            let message =
+                format!("--merge-stages is for engines with one table for several stages; {} keeps all", self.to);
+            return Err(CliError::Usage(message));
+        }
         let output = self.check(&self.output)?;
         let file = self.weights.weight_file()?;
         match self.to {

@@ -17,23 +17,30 @@ pub struct ExternalArguments {
     #[arg(long, value_name = "N", value_parser = clap::value_parser!(u32).range(1..=60))]
     nboard_depth: Option<u32>,
 
-    /// Seconds another program may take for a move
-    #[arg(long, value_name = "SECONDS", default_value_t = 60, value_parser = clap::value_parser!(u64).range(1..=86_400))]
-    move_time: u64,
+    /// Seconds another program may take for a move [default: 60]
+    #[arg(long, value_name = "SECONDS", value_parser = clap::value_parser!(u64).range(1..=86_400))]
+    move_time: Option<u64>,
 }
+
+/// The default of `--move-time`.
+const MOVE_SECONDS: u64 = 60;
 
 impl ExternalArguments {
     /// What the programs are held to.
     ///
     /// # Errors
-    /// A depth for NBoard engines where there is none (`any_nboard`).
-    pub fn limits(&self, any_nboard: bool) -> Result<ProcessLimits, CliError> {
-        if self.nboard_depth.is_some() && !any_nboard {
+    /// An option for which there is no program among the players.
+    pub fn limits(&self, programs: &[&ExternalChoice]) -> Result<ProcessLimits, CliError> {
+        if self.nboard_depth.is_some() && !programs.iter().any(|program| program.speaks_nboard()) {
             let message = "--nboard-depth is for players of the form nboard:COMMAND, and there is none";
             return Err(CliError::Usage(message.to_owned()));
         }
-        let (per_move, depth) = (Duration::from_secs(self.move_time), self.nboard_depth);
-        Ok(ProcessLimits { per_move, depth, ..ProcessLimits::default() })
+        if self.move_time.is_some() && programs.is_empty() {
+            let message = "--move-time is for players of the form gtp:COMMAND or nboard:COMMAND, and there is none";
+            return Err(CliError::Usage(format!("{message}; for our own search it is `default:time=10ms`")));
+        }
+        let per_move = Duration::from_secs(self.move_time.unwrap_or(MOVE_SECONDS));
+        Ok(ProcessLimits { per_move, depth: self.nboard_depth, ..ProcessLimits::default() })
     }
 }
 
@@ -52,7 +59,7 @@ impl ExternalChoice {
     }
 
     /// Whether it is driven over the NBoard protocol.
-    pub fn speaks_nboard(&self) -> bool {
+    fn speaks_nboard(&self) -> bool {
         self.spec.dialect == Dialect::NBoard
     }
 

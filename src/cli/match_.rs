@@ -123,7 +123,7 @@ impl MatchOptions {
     /// # Errors
     /// What keeps it from being played to its end.
     pub fn run(self, players: &[PlayerChoice; 2], session: &Session, out: &mut dyn Write) -> Result<(), CliError> {
-        let limits = self.external.limits(players.iter().any(PlayerChoice::speaks_nboard))?;
+        let limits = self.external.limits(&PlayerChoice::programs(players))?;
         let mut shelf = Shelf::new(self.book.as_deref(), self.learn, session);
         let [first, second] =
             [&players[0], &players[1]].map(|player| player.load(self.strength.strength(), limits, &mut shelf));

@@ -184,6 +184,9 @@ fn nboard_engines_are_asked_for_a_depth_only_if_one_is_given() {
     assert_ne!(own, shallow);
     let own_player = ["match", "squares", "mobility", "--nboard-depth", "3"];
     assert!(refusal(&own_player, "", 2).contains("nboard:COMMAND"));
+    for command in ["match", "league"] {
+        assert!(refusal(&[command, "squares", "mobility", "--move-time", "3"], "", 2).contains("gtp:COMMAND"));
+    }
 }
 
 #[test]

@@ -82,4 +82,8 @@ fn switches_need_a_search_to_act_on() {
         refusal(&["search", "--algorithm", "pvs", "--no-ordering", "--ordering", "hash"], "", 2).contains("cannot be")
     );
     assert!(refusal(&["search", "-w", "mobility", "--algorithm", "pvs", "--compare"], POSITION, 2).contains("leave"));
+    for without in [&["--no-ordering"][..], &["--algorithm", "negamax"]] {
+        let error = refusal(&[&["search", "--compare=orderings"], without].concat(), POSITION, 2);
+        assert!(error.contains("--compare=orderings"), "{error}");
+    }
 }

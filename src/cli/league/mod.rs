@@ -136,11 +136,17 @@ impl LeagueArguments {
     }
 
     fn roster(&self, session: &Session) -> Result<Roster, CliError> {
-        let limits = self.external.limits(self.players.iter().any(PlayerChoice::speaks_nboard))?;
+        let limits = self.external.limits(&PlayerChoice::programs(&self.players))?;
         let mut shelf = Shelf::new(self.book.as_deref(), false, session);
         let mut depths = self.depth.clone();
         depths.sort_unstable();
         depths.dedup();
+        let takes_its_depth =
+            |player: &PlayerChoice| player.name_at(depths[0]) != player.name_at(depths[depths.len() - 1]);
+        if depths.len() > 1 && !self.players.iter().any(takes_its_depth) {
+            let message = "several depths are given to --depth, and every player has a depth, time or nodes of its own";
+            return Err(CliError::Usage(message.to_owned()));
+        }
         let mut roster = Roster { makers: Vec::new(), leagues: Vec::new(), pairings: Vec::new() };
         for depth in depths {
             let mut numbers: Vec<usize> = Vec::with_capacity(self.players.len());

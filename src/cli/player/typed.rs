@@ -148,9 +148,13 @@ impl PlayerChoice {
         }
     }
 
-    /// Whether it is a program driven over the NBoard protocol.
-    pub fn speaks_nboard(&self) -> bool {
-        matches!(self, Self::External(choice) if choice.speaks_nboard())
+    /// The other programs among players.
+    pub fn programs(players: &[Self]) -> Vec<&ExternalChoice> {
+        players.iter().filter_map(Self::program).collect()
+    }
+
+    fn program(&self) -> Option<&ExternalChoice> {
+        if let Self::External(choice) = self { Some(choice) } else { None }
     }
 }
 

@@ -180,9 +180,16 @@ impl TextbookArguments {
             (Compared::Algorithms, Some(_)) => {
                 Err(CliError::Usage("--compare compares all algorithms; leave --algorithm out".to_owned()))
             }
+            (Compared::Orderings, _) if self.no_ordering => {
+                Err(CliError::Usage("--compare=orderings compares orderings; leave --no-ordering out".to_owned()))
+            }
+            (Compared::Orderings, Some(algorithm)) if !algorithm.prunes() => {
+                let message = format!("--compare=orderings: {algorithm} visits all nodes in whatever order");
+                Err(CliError::Usage(message))
+            }
             (Compared::Orderings, algorithm) => {
-                let heuristics = if self.no_ordering { &[][..] } else { &self.ordering };
-                Ok(NamedSearch::orderings(algorithm.unwrap_or(Algorithm::Pvs), self.options(), heuristics))
+                let algorithm = algorithm.unwrap_or(Algorithm::Pvs);
+                Ok(NamedSearch::orderings(algorithm, self.options(), &self.ordering))
             }
         }
     }
