@@ -59,7 +59,7 @@ fn completed<'de, D: Deserializer<'de>>(deserializer: D) -> Result<StepRule, D::
             step.entry(key).or_insert(value);
         }
     }
-    step.try_into().map_err(D::Error::custom)
+    step.try_into().map_err(|error: toml::de::Error| D::Error::custom(error.message()))
 }
 
 /// The default of [`FitConfig::exact_empties`].

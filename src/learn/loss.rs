@@ -1,6 +1,6 @@
 //! What an error costs, and so how hard it pulls.
 
-use serde::{Deserialize, Serialize};
+use serde::{Deserialize, Deserializer, Serialize};
 
 /// A loss: what a fit makes small. The names are those in configurations; all numbers are in discs.
 #[derive(Clone, Copy, PartialEq, Debug, Default, Serialize, Deserialize)]
@@ -8,6 +8,7 @@ use serde::{Deserialize, Serialize};
 pub enum Loss {
     /// The square of the error: values go to the mean.
     #[default]
+    #[serde(deserialize_with = "no_parameters")]
     Squared,
     /// The square of the error up to `beyond`, and in proportion to the error from there on: one that is far off pulls no harder than
     /// one that is `beyond` off (Peter Huber, "Robust estimation of a location parameter", 1964). With a small `beyond` it is the
@@ -22,6 +23,14 @@ pub enum Loss {
         /// Discs ahead with which 88% of games are won.
         scale: f32,
     },
+}
+
+/// What is left of a loss without parameters.
+fn no_parameters<'de, D: Deserializer<'de>>(deserializer: D) -> Result<(), D::Error> {
+    #[derive(Deserialize)]
+    #[serde(deny_unknown_fields)]
+    struct Nothing {}
+    Nothing::deserialize(deserializer).map(|Nothing {}| ())
 }
 
 impl Loss {

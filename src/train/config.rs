@@ -235,6 +235,7 @@ impl TrainConfig {
         }
         let origin = |key: &str| origin(layers, key);
         check_whole(&merged, &origin)?;
+        check_kinds(&merged).map_err(|(key, reason)| ConfigError::Key { file: origin(&key), key, reason })?;
         let config: Self = merged.try_into()?;
         config.check().map_err(|(key, reason)| ConfigError::Key { file: origin(&key), key, reason })?;
         Ok(config)
@@ -386,6 +387,21 @@ impl TrainConfig {
         let step = self.step.check();
         step.map_err(|(key, value, expected)| (key.to_owned(), format!("is {value}: {expected} is expected")))
     }
+}
+
+/// Whether step rules and losses have the keys that theirs are: the key of the table, and what is wrong with it.
+fn check_kinds(merged: &toml::Table) -> Result<(), (String, String)> {
+    let wrong =
+        |key: String| move |error: toml::de::Error| (key, format!("cannot be used: {}", error.message().trim_end()));
+    if let Some(step) = merged.get("step") {
+        step.clone().try_into::<StepRule>().map_err(wrong("step".to_owned()))?;
+    }
+    let fit = merged.get("fit").and_then(toml::Value::as_table);
+    for (key, value) in fit.into_iter().flatten() {
+        let alone = toml::Table::from_iter([(key.clone(), value.clone())]);
+        alone.try_into::<FitConfig>().map_err(wrong(format!("fit.{key}")))?;
+    }
+    Ok(())
 }
 
 /// Whether games can be played so, in a time that one would wait.

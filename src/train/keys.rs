@@ -169,7 +169,7 @@ impl Key {
 impl fmt::Display for Kind {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
-            Self::Whole(least, u32::MAX, unit) => write!(f, "{unit}, a whole number from {least} on"),
+            Self::Whole(least, u32::MAX, unit) => write!(f, "{unit}, a whole number from {least} to 2^32 - 1"),
             Self::Whole(least, most, unit) => write!(f, "{unit}, a whole number from {least} to {most}"),
             Self::Number(least, most, unit) if *most >= 1e9 => write!(f, "{unit}, a number from {least} on"),
             Self::Number(least, most, "") => write!(f, "a number from {least} to {most}"),

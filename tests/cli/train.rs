@@ -166,6 +166,21 @@ fn other_configurations_are_refused() {
     fs::write(lab.0.path().join("config.toml"), CONFIG.replace("depth = 3,", "dpeth = 3,")).unwrap();
     let error = refusal(lab.train("other", &[]), 1);
     assert!(error.contains("`phases[2].self-play.dpeth` is no key; `depth` is the closest"), "{error}");
+    for (text, fault) in [
+        ("fit.loss = { kind = 'huber' }", "config.toml: `fit.loss` cannot be used: missing field `beyond`"),
+        (
+            "fit.loss = { kind = 'squared', beyond = 3.0 }",
+            "config.toml: `fit.loss` cannot be used: unknown field `beyond`",
+        ),
+        (
+            "gate.every = 4294967296",
+            "config.toml: `gate.every` is 4294967296: generations, a whole number from 0 to 2^32 - 1",
+        ),
+    ] {
+        fs::write(lab.0.path().join("config.toml"), text).unwrap();
+        let error = refusal(lab.train("other", &[]), 1);
+        assert!(error.contains(fault), "{error}");
+    }
     fs::write(lab.0.path().join("config.toml"), CONFIG.replace("lambda = 0.9", "lambda = 1.9")).unwrap();
     assert!(refusal(lab.train("other", &[]), 1).contains("`phases[1].lambda` is 1.9: a number from 0 to 1"));
     assert!(!lab.file("other", "").exists(), "a refused run leaves nothing behind");
