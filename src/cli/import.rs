@@ -8,7 +8,7 @@ use clap::Args;
 use super::error::{CliError, Context};
 use super::output::Output;
 use super::session::Session;
-use crate::export::{Engine, import};
+use crate::export::{Engine, import, import_files};
 
 /// Make a weight file of another engine's weights, without loss
 ///
@@ -32,8 +32,10 @@ pub struct ImportArguments {
 
 impl ImportArguments {
     pub fn run(self, session: &Session, out: &mut dyn Write) -> Result<(), CliError> {
-        let output = Output::check(&self.output, self.files.iter().map(PathBuf::as_path))?;
-        let file = import(self.from, &self.files).context(|| format!("cannot import weights of {}", self.from))?;
+        let cannot = || format!("cannot import weights of {}", self.from);
+        let files = import_files(self.from, &self.files).context(cannot)?;
+        let output = Output::check(&self.output, files.iter().map(PathBuf::as_path))?;
+        let file = import(self.from, &files).context(cannot)?;
         output.write_and_name(out, |writer| writer.write_all(&file.to_bytes()))?;
         let model = &file.model;
         session.say(format_args!(

@@ -71,22 +71,26 @@ pub enum ImportError {
 /// # Errors
 /// Files that cannot be read or are not the engine's, with the offset and the reason; a folder with two sets of weights.
 pub fn import(engine: Engine, files: &[PathBuf]) -> Result<WeightFile, ImportError> {
-    let files = match files {
-        [folder] if engine == Engine::Ntest && folder.is_dir() => {
-            let files = ntest::files_in(folder).map_err(FileError::io(folder))?;
-            if files.len() > ntest::FILES {
-                return Err(ImportError::Sets { folder: folder.clone() });
-            }
-            files
-        }
-        _ => files.to_vec(),
-    };
+    let files = import_files(engine, files)?;
     let contents: Result<Vec<_>, _> =
         files.iter().map(|path| read_bounded(path, "weight file of an engine", LIMIT)).collect();
     let model = decode(engine, &files, &contents?)?;
     let names: Vec<_> = files.iter().filter_map(|path| path.file_name()).map(|name| name.to_string_lossy()).collect();
     let provenance = Provenance::of_this_program(&format!("imported from {engine}: {}", names.join(" ")));
     Ok(WeightFile::new(model, provenance))
+}
+
+/// The files that [`import`] reads: those named, or those in NTest's folder.
+///
+/// # Errors
+/// A folder that cannot be read, or has two sets of weights.
+pub fn import_files(engine: Engine, named: &[PathBuf]) -> Result<Vec<PathBuf>, ImportError> {
+    let [folder] = named else { return Ok(named.to_vec()) };
+    if engine != Engine::Ntest || !folder.is_dir() {
+        return Ok(named.to_vec());
+    }
+    let files = ntest::files_in(folder).map_err(FileError::io(folder))?;
+    if files.len() > ntest::FILES { Err(ImportError::Sets { folder: folder.clone() }) } else { Ok(files) }
 }
 
 /// The model of an engine's files whose contents are at hand, in the order of [`import`]; `names` are for errors, and tell

@@ -80,6 +80,8 @@ fn ntests_files_are_a_set_beside_its_own() {
     let (done, ..) = run(&["import", "--from", "ntest", "coefficients", "-o", "back.fsw"]);
     let back = WeightFile::load(&folder.path().join("back.fsw")).unwrap();
     assert!(done && back.model == file.model);
+    let (done, _, talk) = run(&["import", "--from", "ntest", "coefficients", "-o", "coefficients/JBc.cof"]);
+    assert!(!done && talk.contains("is the input"), "{talk}");
     let names: Vec<String> = ('a'..='j').map(|file| format!("JB{file}.cof")).collect();
     assert_eq!(back.provenance.origin, format!("imported from ntest: {}", names.join(" ")));
     let mut files: Vec<_> = names.iter().map(|name| out.join(name)).collect();
@@ -117,6 +119,8 @@ fn the_commands_import_and_export() {
     let (done, _, talk) = run(&["export", "--to", "edax", "zebra.fsw", "-o", "eval.dat"], "");
     assert!(!done && talk.contains("edax has no pattern that holds `corner5x2`"), "{talk}");
     assert!(!folder.path().join("eval.dat").exists());
+    let (done, _, talk) = run(&["export", "--to", "npz", "zebra.fsw", "-o", "x.npz", "--merge-stages"], "");
+    assert!(!done && talk.contains("--merge-stages is for engines"), "{talk}");
     let (done, _, talk) = run(&["import", "--from", "ntest", "again.bin", "-o", "x.fsw"], "");
     assert!(!done && talk.contains("ntest needs the ten files"), "{talk}");
 }

@@ -182,13 +182,14 @@ impl MergeArguments {
 
 impl ImportArguments {
     pub fn run(self, _: &Session, out: &mut dyn Write) -> Result<(), CliError> {
-        check_output(&self.output, [&*self.file])?;
+        let weights = self.weights.choice();
+        check_output(&self.output, [Some(&*self.file), weights.path()].into_iter().flatten())?;
         let cannot = || format!("cannot import `{}`", self.file.display());
         let format = match self.from {
             Some(format) => format,
             None => book::detect(&self.file).context(cannot)?,
         };
-        let evaluator = self.weights.choice().load()?;
+        let evaluator = weights.load()?;
         let calibration = with_evaluator!(&evaluator, evaluator => evaluator.calibration());
         let errors = calibration.map_or_else(Errors::unknown, Errors::new);
         let done = book::import(&self.file, format, &self.output, &errors).context(cannot)?;
