@@ -532,7 +532,15 @@ fn games_that_are_none_are_told() {
     let file = run_directory.join("games/00000001.fsg");
     let bytes = fs::read(&file).unwrap();
     fs::write(&file, &bytes[..bytes.len() - 1]).unwrap();
-    assert_eq!(open(std::slice::from_ref(&run_directory)).unwrap().games, 2_500);
+    let mut cut = Vec::new();
+    let mut on_event = |event: GameFilesEvent<'_>| {
+        if let GameFilesEvent::CutOff(path) = event {
+            cut.push(path.to_owned());
+        }
+    };
+    let (runs, stop) = ([run_directory.clone()], AtomicBool::new(false));
+    let found = GameFiles::open(&runs, &config(), folder.path(), None, &stop, &mut on_event).unwrap().unwrap();
+    assert_eq!((found.games, cut), (2_500, vec![file.clone()]));
     let mut damaged = bytes;
     damaged[5_000] ^= 1;
     fs::write(&file, damaged).unwrap();
@@ -578,7 +586,9 @@ fn records_are_learned_beside_kept_games_and_alone() {
         GameFilesEvent::BadRecord { path, error } => told.push(format!("{}: {error}", path.display())),
         GameFilesEvent::Labelled { read, left_out, .. } => told.push(format!("{read} {left_out}")),
         GameFilesEvent::Games(_) | GameFilesEvent::Records { .. } | GameFilesEvent::LeftOut => {}
-        GameFilesEvent::Again(path) | GameFilesEvent::Twins { path, .. } => panic!("{}", path.display()),
+        GameFilesEvent::CutOff(path) | GameFilesEvent::Again(path) | GameFilesEvent::Twins { path, .. } => {
+            panic!("{}", path.display())
+        }
     });
     let alone = alone.unwrap().unwrap();
     assert_eq!((alone.games, alone.records), (0, 651));

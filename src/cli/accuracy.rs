@@ -10,7 +10,7 @@ use serde_json::json;
 
 use super::error::{CliError, Context};
 use super::evaluator::{EvaluatorChoice, with_evaluator};
-use super::input::{FORMAT, each_once, name_of, read_bytes};
+use super::input::{FORMAT, each_once, name_of, read_bytes, refuse_own_files};
 use super::jobs::on_own_threads;
 use super::json::{JsonArgument, write_json};
 use super::meter::Meter;
@@ -52,6 +52,7 @@ pub struct AccuracyArguments {
     /// Solve positions with this number of empties or fewer, those of games and those without a score; what comes before in a game counts as if
     /// the rest had been perfect
     #[arg(long, alias = "solve-empties", value_name = "N", default_value_t = 0)]
+    #[arg(value_parser = clap::value_parser!(u32).range(0..=i64::from(Strength::MAX_EXACT_EMPTIES)))]
     exact_empties: u32,
 
     /// Leave out records that cannot be read, instead of stopping at the first
@@ -82,6 +83,7 @@ const LOG2_ENTRIES: u32 = 16;
 
 impl AccuracyArguments {
     pub fn run(self, session: &Session, out: &mut dyn Write) -> Result<(), CliError> {
+        refuse_own_files(self.files.iter().map(PathBuf::as_path), false)?;
         if self.regret {
             return self.print_regret(session, out);
         }

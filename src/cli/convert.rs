@@ -6,10 +6,10 @@ use std::path::PathBuf;
 use clap::Args;
 
 use super::error::{CliError, Context};
-use super::input::{STANDARD_STREAM, name_of, read_bytes};
+use super::input::{STANDARD_STREAM, name_of, read_bytes, refuse_own_files};
 use super::output::Output;
 use super::session::Session;
-use crate::record::{ConvertError, Converted, Format, RecordError, convert};
+use crate::record::{ConvertError, Converted, Format, RecordError, convert, read};
 
 /// Convert records of games and positions from one format to another
 ///
@@ -41,6 +41,7 @@ pub struct ConvertArguments {
 impl ConvertArguments {
     pub fn run(self, session: &Session, out: &mut dyn Write) -> Result<(), CliError> {
         let output = Output::check(&self.output, [&*self.file])?;
+        refuse_own_files([&*self.file], false)?;
         let name = name_of(&self.file);
         let bytes = read_bytes(&self.file, session).context(|| format!("cannot read {name}"))?;
         let from = self.from.unwrap_or_else(|| Format::detect(&bytes));
@@ -48,6 +49,10 @@ impl ConvertArguments {
             // Before anything is written: what stands on standard output cannot be taken back.
             convert(&bytes, from, self.to, &mut io::sink(), &mut Err)
                 .map_err(|error| self.explain(error, &name, from))?;
+        }
+        if !bytes.is_empty() && read(&bytes, from).is_ok_and(|mut records| records.next().is_none()) {
+            return Err(CliError::failure(format!("there are no records in {name}, which was read as {from}"))
+                .hint("Name the right format with --from."));
         }
         let mut on_bad = |error: RecordError| {
             session.say(format_args!("left out: {error}"));

@@ -1,13 +1,13 @@
 //! `flipside fit`.
 
 use std::io::Write;
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 
 use clap::Args;
 
-use super::book::refuse_books;
 use super::error::{CliError, Context};
 use super::evaluator::EvaluatorChoice;
+use super::input::refuse_own_files;
 use super::meter::Meter;
 use super::output::Output;
 use super::session::Session;
@@ -116,12 +116,13 @@ const TREE_DEPTH: u32 = 4;
 impl FitArguments {
     pub fn run(self, session: &Session, out: &mut dyn Write) -> Result<(), CliError> {
         let from = self.from.as_ref().and_then(EvaluatorChoice::path);
-        refuse_books(self.games.iter().map(PathBuf::as_path))?;
+        refuse_own_files(self.games.iter().map(PathBuf::as_path), true)?;
         let teacher = self.teacher.as_ref().and_then(EvaluatorChoice::path);
-        let inputs = self.games.iter().map(PathBuf::as_path).chain(from).chain(teacher).chain(self.config.as_deref());
+        let set = PatternSet::built_in(&self.patterns).is_none().then_some(Path::new(&self.patterns));
+        let named = [from, teacher, self.config.as_deref(), set].into_iter().flatten();
+        let inputs = self.games.iter().map(PathBuf::as_path).chain(named);
         let output = Output::check(&self.output, inputs)?;
         let config = self.config()?;
-        config.check().context(|| "cannot use the configuration".to_owned())?;
         let patterns = PatternSet::load(&self.patterns).context(|| "cannot use the pattern set".to_owned())?;
         let from = self.from.as_ref().map(EvaluatorChoice::weight_file).transpose()?;
         let teacher = self.teacher.as_ref().map(EvaluatorChoice::weight_file).transpose()?;
@@ -134,6 +135,7 @@ impl FitArguments {
         counted.finish();
         let stopped = || CliError::Stopped("stopped; the same command goes on".into());
         let games = games.context(|| "cannot fit".to_owned())?.ok_or_else(stopped)?;
+        self.check_used(&games)?;
         let request = FitRequest {
             config: &config,
             patterns: &patterns,
@@ -165,6 +167,7 @@ impl FitArguments {
             let unusable = || format!("cannot use {}", path.display());
             config = toml::from_str(&text).context(unusable)?;
             has_steps = text.parse::<toml::Table>().context(unusable)?.contains_key("step");
+            config.check().context(unusable)?;
         }
         config.first_generation = self.first_generation.unwrap_or(config.first_generation);
         config.lambda = self.lambda.unwrap_or(config.lambda);
@@ -183,7 +186,26 @@ impl FitArguments {
         }
         config.hidden_layer |= self.hidden_layer;
         config.block = self.memory.map_or(config.block, |megabytes| megabytes * POSITIONS_PER_MB);
+        // The file was checked by itself.
+        config.check().map_err(|error| CliError::Usage(format!("cannot use the options: {error}")))?;
         Ok(config)
+    }
+
+    /// Refuses options for kept games or records of which there are none.
+    fn check_used(&self, games: &GameFiles) -> Result<(), CliError> {
+        let unused = |message: &str| Err(CliError::Usage(message.to_owned()));
+        match games {
+            GameFiles { games: 0, .. } if self.first_generation.is_some() => {
+                unused("--first-generation is for kept games, and there are none from that generation on")
+            }
+            GameFiles { records: 0, .. } if self.exact_empties.is_some() => {
+                unused("--exact-empties is for records, and there are none")
+            }
+            GameFiles { records: 0, .. } if self.record_importance.is_some() => {
+                unused("--record-importance is for records, and there are none")
+            }
+            _ => Ok(()),
+        }
     }
 }
 
@@ -209,6 +231,10 @@ fn show_checked(meter: &mut Meter, event: GameFilesEvent<'_>) {
                 1 => String::new(),
                 _ => format!(", and so on for {count} files"),
             }
+        )),
+        GameFilesEvent::CutOff(path) => meter.say(format_args!(
+            "{}: its end is missing, cut off or not written yet; the games before it are taken",
+            path.display()
         )),
         GameFilesEvent::Again(path) => meter.say(format_args!("{} is named twice and taken once", path.display())),
     }

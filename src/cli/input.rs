@@ -2,15 +2,18 @@
 
 use std::collections::BTreeSet;
 use std::fs::File;
-use std::io::{self, IsTerminal};
+use std::io::{self, IsTerminal, Read};
 use std::path::{Path, PathBuf};
 
 use super::error::{CliError, Context};
 use super::session::Session;
 use crate::board::ScoredDiagram;
+use crate::book::is_book;
+use crate::games::is_games_file;
 use crate::record::MAX_BYTES;
 use crate::record::lines::parse_positions;
 use crate::storage::{decode_text, read_stream};
+use crate::weights::is_weight_file;
 
 /// Standard input or output, in the place of a file's name.
 pub const STANDARD_STREAM: &str = "-";
@@ -54,16 +57,50 @@ pub fn read_bytes(path: &Path, session: &Session) -> io::Result<Vec<u8>> {
     read_stream(io::stdin(), 0, WHAT, MAX_BYTES)
 }
 
+/// Refuses books, weight files and, unless they are wanted too, files of kept games where records are wanted.
+///
+/// # Errors
+/// One of the paths is such a file.
+pub fn refuse_own_files<'p>(
+    records: impl IntoIterator<Item = &'p Path>,
+    takes_kept_games: bool,
+) -> Result<(), CliError> {
+    for path in records.into_iter().filter(|path| path.is_file()) {
+        // What cannot be read is told by those that read it.
+        let mut start = Vec::new();
+        let _ = File::open(path).and_then(|file| file.take(8).read_to_end(&mut start));
+        let (what, hint) = if is_book(path).is_ok_and(|is_book| is_book) {
+            (
+                "an opening book",
+                "`flipside book export BOOK --to obf -o FILE` makes scored positions of a book; `book merge` and `book import` make \
+                 books of books.",
+            )
+        } else if is_weight_file(&start) {
+            (
+                "a weight file",
+                "`flipside inspect` shows what is in it; `eval`, `match`, `export` and others take it as WEIGHTS.",
+            )
+        } else if is_games_file(&start) && !takes_kept_games {
+            ("a file of kept games", "`flipside fit` and `flipside book add` learn from kept games.")
+        } else {
+            continue;
+        };
+        let message = format!("`{}` is {what}, and no file of recorded games or positions", path.display());
+        return Err(CliError::failure(message).hint(hint));
+    }
+    Ok(())
+}
+
 /// The positions of a file, or of standard input where the path is `-`; or the one that is typed in a file's place.
 ///
 /// # Errors
 /// What cannot be read, what is not a position (with its line), and input without any position.
 pub fn read_positions(path: &Path, session: &Session) -> Result<Vec<ScoredDiagram>, CliError> {
-    if let Some(text) = path.to_str().filter(|_| !path.exists()) {
+    if let Some(text) = path.to_str().filter(|_| path != Path::new(STANDARD_STREAM) && !path.exists()) {
         match text.parse() {
             Ok(typed) => return Ok(vec![typed]),
-            // What has spaces is hardly meant as a file.
-            Err(error) if text.contains(' ') => {
+            // What looks like moves or a board, or has spaces, is hardly meant as a file.
+            Err(error) if text.contains(' ') || text.chars().all(|c| "abcdefghABCDEFGH12345678OXox*-.".contains(c)) => {
                 return Err(CliError::because(format!("`{text}` is no file and no position"), error).hint(FORMAT));
             }
             Err(_) => {}

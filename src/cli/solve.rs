@@ -8,7 +8,7 @@ use serde_json::json;
 
 use super::error::CliError;
 use super::evaluator::{WeightsAndPositions, with_evaluator};
-use super::input::read_positions;
+use super::input::{name_of, read_positions};
 use super::jobs::on_own_threads;
 use super::json::{JsonArgument, write_json};
 use super::memory::check_tables;
@@ -60,7 +60,11 @@ impl SolveArguments {
         check_tables(1, self.log2_hash)?;
         let (weights, positions) = self.inputs.parts()?;
         let evaluator = weights.load()?;
+        let name = name_of(&positions);
         let positions = read_positions(&positions, session)?;
+        if self.check && positions.iter().all(|scored| scored.score.is_none()) {
+            return Err(CliError::failure(format!("--check: no position in {name} has a score")));
+        }
         with_evaluator!(&evaluator, evaluator => self.solve(evaluator, &positions, session, out))
     }
 

@@ -5,9 +5,9 @@ use std::path::{Path, PathBuf};
 
 use clap::Args;
 
-use super::book::refuse_books;
 use super::error::CliError;
 use super::evaluator::EvaluatorChoice;
+use super::input::refuse_own_files;
 use super::layers::{Layers, Preset};
 use super::progress::TrainProgress;
 use super::runs::{NewDirectory, WHERE_RUNS_ARE, is_reserved, point_latest_to};
@@ -208,7 +208,7 @@ impl TrainArguments {
             flags.insert("patterns".into(), patterns.clone().into());
         }
         if !self.records.is_empty() {
-            refuse_books(self.records.iter().map(Path::new))?;
+            refuse_own_files(self.records.iter().map(Path::new), false)?;
             let files = toml::Table::from_iter([("files".to_owned(), self.records.clone().into())]);
             flags.insert("records".into(), files.into());
         }

@@ -44,6 +44,8 @@ pub enum GameFilesEvent<'e> {
         /// How many there are.
         count: usize,
     },
+    /// A file of kept games that ends within a frame: the games before that count.
+    CutOff(&'e Path),
     /// A fit that was begun goes on with the games there were then; others have come since.
     LeftOut,
     /// A record that cannot be learned from; after the first twenty of a file they are only counted.

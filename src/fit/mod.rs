@@ -17,4 +17,5 @@ mod work;
 pub use checkpoint::UnfinishedFit;
 pub use config::{FitConfig, FitConfigError};
 pub use games::{GameFiles, GameFilesError, GameFilesEvent};
+pub use open::kept_games_of;
 pub use work::{FitError, FitEvent, FitOutcome, FitRequest, fit};

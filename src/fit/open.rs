@@ -53,7 +53,7 @@ impl GameFiles {
             if !is_new(path)? {
                 continue;
             } else if fs::metadata(path).map_err(FileError::io(path))?.is_dir() {
-                for file in of_run(path)? {
+                for file in kept_games_of(path)? {
                     if is_new(&file)? {
                         kept.push(file);
                     }
@@ -70,7 +70,10 @@ impl GameFiles {
             let mut reader = match GamesReader::open(&path) {
                 Ok(reader) if reader.header().generation < config.first_generation => continue,
                 // A crash at the beginning of a generation: there is nothing in it.
-                Err(GamesError::Torn { .. }) => continue,
+                Err(GamesError::Torn { .. }) => {
+                    tell(GameFilesEvent::CutOff(&path));
+                    continue;
+                }
                 reader => reader.map_err(GameFilesError::games(&path))?,
             };
             let length = fs::metadata(&path).map_err(FileError::io(&path))?.len();
@@ -141,6 +144,7 @@ impl GameFiles {
             positions += Chunk::Games(games).positions();
             tell(GameFilesEvent::Games(count));
         }
+        reader.torn().iter().for_each(|path| tell(GameFilesEvent::CutOff(path)));
         Ok(Some((count, positions)))
     }
 
@@ -201,8 +205,11 @@ fn holds_kept_games(path: &Path) -> Result<bool, GameFilesError> {
     Ok(is_games_file(&beginning) || has_games_name(path))
 }
 
-/// The files of a run's kept games.
-fn of_run(directory: &Path) -> Result<Vec<PathBuf>, GameFilesError> {
+/// The files of a run's kept games, in the order of the generations.
+///
+/// # Errors
+/// None, as in a folder that is no run, or a folder that cannot be read.
+pub fn kept_games_of(directory: &Path) -> Result<Vec<PathBuf>, GameFilesError> {
     match games_of_run(directory) {
         Ok(files) if !files.is_empty() => Ok(files),
         Err(source) if source.kind() != io::ErrorKind::NotFound => Err(FileError::io(directory)(source).into()),

@@ -1,6 +1,6 @@
 //! A pass over games and records, some at a time.
 
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use std::sync::atomic::{AtomicBool, Ordering::Relaxed};
 
 use rayon::prelude::*;
@@ -23,6 +23,7 @@ pub(super) struct Reader<'g> {
     files: std::slice::Iter<'g, (PathBuf, u64)>,
     open: Option<(&'g (PathBuf, u64), GamesReader)>,
     spool: Option<SpoolReader>,
+    torn: Vec<&'g Path>,
     games: u64,
     records: u64,
 }
@@ -37,7 +38,7 @@ impl<'g> Reader<'g> {
     pub fn new(all: &'g GameFiles, at_once: usize) -> Result<Self, GameFilesError> {
         let spool = all.spool.as_ref().map(|(folder, spool)| spool.read().map_err(FileError::io(folder)));
         let (spool, files) = (spool.transpose()?, all.files.iter());
-        Ok(Self { all, at_once, files, open: None, spool, games: 0, records: 0 })
+        Ok(Self { all, at_once, files, open: None, spool, torn: Vec::new(), games: 0, records: 0 })
     }
 
     /// The next games or records and the number of the first, games and records counted together; none at the end.
@@ -65,6 +66,11 @@ impl<'g> Reader<'g> {
         (self.games, self.records) == (self.all.games, self.all.records)
     }
 
+    /// The files so far that end within a frame.
+    pub fn torn(&self) -> &[&'g Path] {
+        &self.torn
+    }
+
     /// The next kept games, decoded on all threads; none at their end. Adds the frames' bytes to a hash.
     pub fn next_games(&mut self, mut hash: Option<&mut Sha256>) -> Result<Option<Vec<GameRecord>>, GameFilesError> {
         let mut blocks: Vec<(&PathBuf, Block)> = Vec::new();
@@ -84,8 +90,12 @@ impl<'g> Reader<'g> {
                     count += block.len();
                     blocks.push((path, block));
                 }
-                // What a crash cut off was never counted as played, and what came since is not of these games.
-                Ok(_) | Err(GamesError::Torn { .. }) => self.open = None,
+                // What came since is not of these games, and what a crash cut off was never counted as played.
+                Ok(_) => self.open = None,
+                Err(GamesError::Torn { .. }) => {
+                    self.torn.push(path);
+                    self.open = None;
+                }
                 Err(source) => return Err(GameFilesError::games(path)(source)),
             }
         }

@@ -37,6 +37,11 @@ const HIDDEN_IN_PAIRS: Container = Container { version: 5, ..DEFLATED };
 /// Weight files with a hidden layer, calibrated or not, as they are written: what is before the layer as 16-bit numbers.
 const HIDDEN: Container = Container { version: 6, packing: Packing::DeflatedInParts, ..PLAIN };
 
+/// Whether bytes begin as a weight file does.
+pub fn is_weight_file(bytes: &[u8]) -> bool {
+    bytes.starts_with(&PLAIN.magic)
+}
+
 /// Where weights came from.
 #[derive(Clone, PartialEq, Eq, Debug, Default, Serialize)]
 pub struct Provenance {

@@ -2,4 +2,4 @@
 
 mod file;
 
-pub use file::{Provenance, WeightFile};
+pub use file::{Provenance, WeightFile, is_weight_file};

@@ -87,10 +87,10 @@ fn weights_that_were_not_calibrated_cannot_grow_a_book() {
     assert!(refusal(&["book", "grow", "b.fsb"], "", 2).contains("--hours"));
 }
 
-/// How many lines are told on standard error of a command that succeeds.
+/// How many lines are told on standard error of a command that adds nothing.
 fn refused_lines(arguments: &[&str], input: &str) -> usize {
     let output = run_with(&[arguments, &["-"]].concat(), input);
-    assert!(output.status.success());
+    assert_eq!(output.status.code(), Some(1));
     String::from_utf8(output.stderr).unwrap().lines().count()
 }
 
@@ -132,6 +132,10 @@ fn files_of_another_kind_are_refused_with_what_to_do() {
             assert_eq!(error.lines().count(), 2, "{error}");
         }
     }
+    let (unfinished, folder) = (name("short.txt"), folder.path().display().to_string());
+    fs::write(&unfinished, "f5d6\n").unwrap();
+    assert!(refusal(&["book", "add", &other, &unfinished], "", 1).contains("1 game left out, and nothing is added"));
+    assert!(refusal(&["book", "add", &other, &folder], "", 1).contains("it is no run"));
     let error = refusal(&["book", "import", path, "-o", &other], "", 1);
     assert!(error.contains("flipside's own"), "{error}");
     let (binary, empty) = (name("games.wtb"), name("empty"));
@@ -268,8 +272,8 @@ fn a_run_that_was_killed_as_a_generation_began_has_games() {
     let (folder, path) = place();
     let run = folder.path().join("run");
     fs::create_dir_all(run.join("games")).unwrap();
-    fs::write(run.join("games/000000.fsg"), "").unwrap();
-    fs::write(run.join("games/000001.fsg"), b"\x89FSG\r\n").unwrap();
+    fs::write(run.join("games/00000000.fsg"), "").unwrap();
+    fs::write(run.join("games/00000001.fsg"), b"\x89FSG\r\n").unwrap();
     let game = random_games(1, 1)[0].to_string();
     let book = path.to_str().unwrap();
     let add = |games: &str, input| stdout(&["book", "add", book, games, "--depth", "1", "-q"], input);

@@ -49,6 +49,8 @@ fn an_output_that_is_the_input_is_refused() {
         &["export", "--to", "json", &weights, "-o", &weights],
         &["import", "--from", "edax", &weights, "-o", &weights],
         &["search", "--compare", "--plot", &weights, &weights],
+        &["fit", &path("games.txt"), "--patterns", &weights, "-o", &weights],
+        &["book", "import", &path("games.txt"), "-w", &weights, "-o", &weights],
     ] {
         assert!(refusal(command, "", 2).contains("is the input"), "{command:?}");
     }
@@ -135,7 +137,8 @@ fn outputs_are_checked_before_the_work() {
     let path = |name: &str| folder.path().join(name).display().to_string();
     // Deep enough that nobody waits for its end.
     let deep = ["calibrate", "default", "--depth", "20", "--positions-per-stage", "1000000", "-o"];
-    assert!(refusal(&[&deep[..], &[&path("none/w.fsw")]].concat(), "", 1).contains("none/w.fsw"));
+    let error = refusal(&[&deep[..], &[&path("none/w.fsw")]].concat(), "", 1);
+    assert!(error.contains("none/w.fsw") && !error.contains(".flipside-"), "{error}");
     assert!(refusal(&[&deep[..], &[&path("")]].concat(), "", 1).contains("directory"));
     fs::write(path("locked.fsw"), "").unwrap();
     let mut locked = fs::metadata(path("locked.fsw")).unwrap().permissions();
@@ -237,4 +240,28 @@ fn a_conversion_writes_everything_or_nothing() {
     assert_eq!(fs::read_to_string(path("out.txt")).unwrap(), "old");
     let games = stdout(&["convert", "-", "--to", "ggf", "--skip-bad", "-q"], &bad);
     assert_eq!(games.lines().count(), 2);
+    for skip in [&[][..], &["--skip-bad"]] {
+        let nothing = [&["convert", "-", "--to", "ggf"], skip].concat();
+        assert!(refusal(&nothing, "# no game\n", 1).contains("no records in standard input"));
+        assert_eq!(stdout(&nothing, ""), "");
+    }
+}
+
+#[test]
+fn files_of_the_program_itself_are_no_records() {
+    let folder = tempfile::tempdir().unwrap();
+    let kept = folder.path().join("games.fsg").display().to_string();
+    fs::write(&kept, flipside::games::GamesHeader::default().to_bytes()).unwrap();
+    let weights = constant_weights(folder.path(), 1).display().to_string();
+    for (file, what) in [(&kept, "is a file of kept games"), (&weights, "is a weight file")] {
+        let run = folder.path().join("run").display().to_string();
+        for command in [
+            &["convert", file, "--to", "ggf"][..],
+            &["accuracy", "squares", file],
+            &["train", "--run", &run, "--records", file],
+        ] {
+            let error = refusal(command, "", 1);
+            assert!(error.contains(what) && error.contains("flipside "), "{command:?}: {error}");
+        }
+    }
 }

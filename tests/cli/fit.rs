@@ -48,12 +48,16 @@ fn what_cannot_be_learned_is_named_before_anything_is_written() {
     let [unscored, weights] = ["unscored.obf", "w.fsw"].map(file);
     fs::write(&unscored, format!("{START}\n")).unwrap();
     let output = ["-q", "-o", &weights];
-    let refused = |arguments: &[&str]| refusal(&[&["fit"], arguments, &output].concat(), "", 1);
+    let refused_with = |code, arguments: &[&str]| refusal(&[&["fit"], arguments, &output].concat(), "", code);
+    let refused = |arguments: &[&str]| refused_with(1, arguments);
     let error = refused(&[&unscored]);
     assert!(error.contains("unscored.obf, which looks like obf, can be learned"), "{error}");
     assert!(refused(&[&unscored, &file("missing.wtb")]).contains("missing.wtb"));
-    assert!(refused(&[&unscored, "--record-importance", "2"]).contains("`record-importance` is 2"));
-    assert!(refused(&[&unscored, "--exact-empties", "30"]).contains("`exact-empties` is 30"));
+    assert!(refused_with(2, &[&unscored, "--record-importance", "2"]).contains("`record-importance` is 2"));
+    assert!(refused_with(2, &[&unscored, "--exact-empties", "30"]).contains("`exact-empties` is 30"));
+    assert!(refused_with(2, &[&unscored, "--lambda", "NaN"]).contains("`lambda` is NaN"));
+    let records = data("ffo/fforum-1-19.obf");
+    assert!(refused_with(2, &[&records, "--first-generation", "1"]).contains("--first-generation is for kept games"));
     assert!(!folder.path().join("w.fsw").exists());
 }
 
@@ -96,6 +100,10 @@ fn weights_learn_their_own_leaves_from_a_teacher() {
     for teacher in [&leaves[..], &["--teacher", "default", "-o", &second]] {
         let refused = refusal(&[&records[..], teacher].concat(), "", 1);
         assert!(refused.contains("kept games"), "{refused}");
+    }
+    for option in ["--record-importance", "--exact-empties"] {
+        let refused = refusal(&[&common[..], &[option, "1", "-q", "-o", &second]].concat(), "", 2);
+        assert!(refused.contains("is for records, and there are none"), "{refused}");
     }
     let refused = refusal(&[&common[..], &["--leaf-depth", "2", "-q", "-o", &second]].concat(), "", 2);
     assert!(refused.contains("--teacher") && refused.contains("--from"), "{refused}");

@@ -128,6 +128,8 @@ fn bad_positions_are_named_by_line() {
     assert!(error.contains("standard input: line 3: expected 64 squares"), "{error}");
     assert!(refusal(&["eval", "-w", "squares"], "# nothing\n", 1).contains("no positions in standard input"));
     assert!(refusal(&["eval", "-w", "squares", "no/such/file"], "", 1).contains("`no/such/file`"));
+    assert!(refusal(&["eval", "-w", "squares", "f5f5"], "", 1).contains("move 2 (f5): f5 is occupied"));
+    assert!(refusal(&["eval", "-w", "squares", "XO--X"], "", 1).contains("expected 64 squares"));
     let folder = tempfile::tempdir().unwrap();
     let binary = folder.path().join("binary");
     fs::write(&binary, [0xff; 100]).unwrap();
@@ -178,6 +180,7 @@ fn accuracy_takes_recorded_games() {
         B[f5]W[d6];)";
     fs::write(&file, format!("{game}\n(;B[a1];)\n")).unwrap();
     let arguments = ["accuracy", weights.to_str().unwrap(), file.to_str().unwrap()];
+    assert!(refusal(&[&arguments[..], &["--exact-empties", "31"]].concat(), "", 2).contains("0..=30"));
     let error = refusal(&arguments, "", 1);
     assert!(error.contains("games.ggf` as ggf: offset") && error.contains("--skip-bad"), "{error}");
     let table = stdout(&[&arguments[..], &["--skip-bad"]].concat(), "");
@@ -297,6 +300,7 @@ fn solve_checks_the_scores_of_the_file() {
     assert_eq!(wrong.status.code(), Some(1), "{error}");
     assert!(error.contains("position 1: +64 where the file says +62"), "{error}");
     assert!(stdout(&["solve", "--wld", "--check"], &format!("{position} X 62")).contains("\twin\th1\t"));
+    assert!(refusal(&["solve", "--check"], &format!("{position} X"), 1).contains("no position in standard input"));
 }
 
 #[test]

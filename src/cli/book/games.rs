@@ -8,17 +8,19 @@ use clap::Args;
 use sha2::{Digest, Sha256};
 
 use super::searching::SearchArguments;
-use super::{cannot_change, edit, refuse_books};
+use super::{cannot_change, edit};
 use crate::board::{Diagram, Square, Transcript};
 use crate::book::{BookError, GameCounts, count_games, search_unsearched};
 use crate::cli::error::{CliError, Context};
 use crate::cli::evaluator::with_evaluator;
-use crate::cli::input::{each_once, name_of, read_bytes};
+use crate::cli::input::{each_once, name_of, read_bytes, refuse_own_files};
 use crate::cli::meter::Meter;
 use crate::cli::session::Session;
 use crate::cli::signals::stop_on_signals;
-use crate::games::{GamesError, GamesReader, games_of_run, has_games_name};
+use crate::fit::kept_games_of;
+use crate::games::{GamesError, GamesReader, has_games_name};
 use crate::record::{Format, Game, Record, TOLD, read};
+use crate::report::text::counted;
 
 /// Add recorded games to a book: their positions, and how the games ended
 ///
@@ -56,7 +58,7 @@ type Frames = HashSet<[u8; 32]>;
 
 impl AddArguments {
     pub fn run(self, session: &Session, out: &mut dyn Write) -> Result<(), CliError> {
-        refuse_books(self.games.iter().map(PathBuf::as_path))?;
+        refuse_own_files(self.games.iter().map(PathBuf::as_path), true)?;
         let searching = self.search.load(session)?;
         let mut counts = GameCounts::new(&self.book).map_err(cannot_change)?;
         let (mut left_out, mut frames) = (0, Frames::new());
@@ -70,6 +72,10 @@ impl AddArguments {
             };
         }
         let games = counts.games;
+        if games == 0 && left_out > 0 {
+            return Err(CliError::failure(format!("{} left out, and nothing is added", counted(left_out, "game")))
+                .hint("A book takes whole games, from the start position to the end."));
+        }
         let mut book = edit(&self.book, true, session)?;
         let before = book.len();
         count_games(&mut book, counts, self.min_games).map_err(cannot_change)?;
@@ -132,7 +138,7 @@ impl AddArguments {
         frames: &mut Frames,
         session: &Session,
     ) -> Result<u64, CliError> {
-        let files = games_of_run(run).context(|| format!("cannot read the games of `{}`", run.display()))?;
+        let files = kept_games_of(run).context(|| "cannot add games".to_owned())?;
         let (mut left_out, mut meter) = (0, Meter::new(session, files.len() as u64, "generations"));
         for (done, path) in files.iter().enumerate() {
             left_out += self.read_kept(path, counts, frames)?;

@@ -14,7 +14,7 @@ use clap::{Args, Subcommand};
 
 use super::error::CliError;
 use super::session::Session;
-use crate::book::{Book, BookError, is_book};
+use crate::book::{Book, BookError};
 pub use searching::Searching;
 pub use whole::parse_discs;
 
@@ -74,21 +74,6 @@ pub fn edit(path: &Path, create: bool, session: &Session) -> Result<Book, CliErr
         session.say(format_args!("`{path}`: the last batch was cut off; its {bytes} bytes are dropped"));
     }
     Ok(book)
-}
-
-/// Refuses books where records of games or positions are wanted.
-///
-/// # Errors
-/// One of the files is a book.
-pub fn refuse_books<'p>(mut records: impl Iterator<Item = &'p Path>) -> Result<(), CliError> {
-    // What cannot be read is told by those that read it.
-    let Some(path) = records.find(|path| path.is_file() && is_book(path).is_ok_and(|is_book| is_book)) else {
-        return Ok(());
-    };
-    Err(CliError::failure(format!("`{}` is an opening book, and no file of games or positions", path.display())).hint(
-        "`flipside book export BOOK --to obf -o FILE` makes scored positions of a book; `book merge` and `book import` make \
-         books of books.",
-    ))
 }
 
 fn cannot_read(error: BookError) -> CliError {
