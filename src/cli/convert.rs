@@ -9,14 +9,16 @@ use super::error::{CliError, Context};
 use super::input::{STANDARD_STREAM, name_of, read_bytes, refuse_own_files};
 use super::output::Output;
 use super::session::Session;
+use crate::games::{GamesError, is_games_file, whole_blocks};
 use crate::record::{ConvertError, Converted, Format, RecordError, convert, read};
 
 /// Convert records of games and positions from one format to another
 ///
-/// Formats: ggf, f5d6, and only to be read wthor and log, which `match --games` keeps (games); obf, egaroucid (positions). Games
-/// become positions by giving each of their positions the game's result.
+/// Formats: ggf, f5d6, and only to be read wthor and log, which `match --games` keeps (games); obf, egaroucid (positions). The games of
+/// self-play that a run keeps (RUN/games/*.fsg) are read too. Games become positions by giving each of their positions the game's result.
 #[derive(Args, Debug)]
-#[command(after_help = "Example:\n  flipside convert games.jsonl --to f5d6 -o games.txt")]
+#[command(after_help = "Example:\n  flipside convert games.jsonl --to f5d6 -o games.txt\n  \
+    flipside convert runs/latest/games/00000000.fsg --to egaroucid -o positions.txt")]
 pub struct ConvertArguments {
     /// The records; `-` is standard input
     file: PathBuf,
@@ -38,13 +40,30 @@ pub struct ConvertArguments {
     skip_bad: bool,
 }
 
+/// The games of a file of kept games, a transcript a line.
+fn transcripts(file: &[u8]) -> Result<String, GamesError> {
+    let mut text = String::new();
+    for block in whole_blocks(file)? {
+        for game in block.decode()?.games {
+            let line: String = game.moves().iter().map(ToString::to_string).collect();
+            text += &line;
+            text.push('\n');
+        }
+    }
+    Ok(text)
+}
+
 impl ConvertArguments {
     pub fn run(self, session: &Session, out: &mut dyn Write) -> Result<(), CliError> {
         let output = Output::check(&self.output, [&*self.file])?;
-        refuse_own_files([&*self.file], false)?;
+        refuse_own_files([&*self.file], true)?;
         let name = name_of(&self.file);
-        let bytes = read_bytes(&self.file, session).context(|| format!("cannot read {name}"))?;
-        let from = self.from.unwrap_or_else(|| Format::detect(&bytes));
+        let mut bytes = read_bytes(&self.file, session).context(|| format!("cannot read {name}"))?;
+        let mut from = self.from.unwrap_or_else(|| Format::detect(&bytes));
+        if is_games_file(&bytes) {
+            bytes = transcripts(&bytes).context(|| format!("cannot read {name}"))?.into_bytes();
+            from = Format::F5d6;
+        }
         if !self.skip_bad {
             // Before anything is written: what stands on standard output cannot be taken back.
             convert(&bytes, from, self.to, &mut io::sink(), &mut Err)

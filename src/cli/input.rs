@@ -81,7 +81,10 @@ pub fn refuse_own_files<'p>(
                 "`flipside inspect` shows what is in it; `eval`, `match`, `export` and others take it as WEIGHTS.",
             )
         } else if is_games_file(&start) && !takes_kept_games {
-            ("a file of kept games", "`flipside fit` and `flipside book add` learn from kept games.")
+            (
+                "a file of kept games",
+                "`flipside fit` and `flipside book add` learn from kept games, and `flipside convert` makes records of them.",
+            )
         } else {
             continue;
         };

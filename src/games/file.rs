@@ -106,8 +106,8 @@ pub fn is_games_file(bytes: &[u8]) -> bool {
 }
 
 /// Reads a file of games frame by frame, in memory for one frame.
-pub struct GamesReader {
-    file: BufReader<File>,
+pub struct GamesReader<R = BufReader<File>> {
+    file: R,
     header: GamesHeader,
     at: u64,
 }
@@ -116,9 +116,18 @@ impl GamesReader {
     /// Opens a file and checks its header.
     ///
     /// # Errors
-    /// The file system's, or no header; [`GamesError::Torn`] where the file ends within it.
+    /// As of [`Self::new`].
     pub fn open(path: &Path) -> Result<Self, GamesError> {
-        let mut file = BufReader::with_capacity(1 << 16, File::open(path)?);
+        Self::new(BufReader::with_capacity(1 << 16, File::open(path)?))
+    }
+}
+
+impl<R: Read> GamesReader<R> {
+    /// Reads and checks the header.
+    ///
+    /// # Errors
+    /// The file system's, or no header; [`GamesError::Torn`] where the file ends within it.
+    pub fn new(mut file: R) -> Result<Self, GamesError> {
         let mut header = [0; HEADER];
         if !fill(&mut file, &mut header)? {
             return Err(GamesError::Torn { at: 0 });
@@ -146,6 +155,25 @@ impl GamesReader {
             self.at += (FRAME_HEADER + block.bytes.len() + CHECKSUM) as u64;
         }
         Ok(block)
+    }
+}
+
+/// The whole frames of a file, not yet decoded. What a crash cut off at its end is left out.
+///
+/// # Errors
+/// The file system's, or a file that does not hold what it should.
+pub fn whole_blocks(file: impl Read) -> Result<Vec<Block>, GamesError> {
+    let mut blocks = Vec::new();
+    let mut reader = match GamesReader::new(file) {
+        Err(GamesError::Torn { .. }) => return Ok(blocks),
+        reader => reader?,
+    };
+    loop {
+        match reader.next_block() {
+            Ok(Some(block)) => blocks.push(block),
+            Ok(None) | Err(GamesError::Torn { .. }) => return Ok(blocks),
+            Err(error) => return Err(error),
+        }
     }
 }
 

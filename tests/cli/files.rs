@@ -256,12 +256,13 @@ fn files_of_the_program_itself_are_no_records() {
     for (file, what) in [(&kept, "is a file of kept games"), (&weights, "is a weight file")] {
         let run = folder.path().join("run").display().to_string();
         for command in [
-            &["convert", file, "--to", "ggf"][..],
-            &["accuracy", "squares", file],
+            &["accuracy", "squares", file][..],
             &["train", "--run", &run, "--records", file],
         ] {
             let error = refusal(command, "", 1);
             assert!(error.contains(what) && error.contains("flipside "), "{command:?}: {error}");
         }
     }
+    assert!(refusal(&["convert", &weights, "--to", "ggf"], "", 1).contains("is a weight file"));
+    assert_eq!(stdout(&["convert", &kept, "--to", "ggf"], ""), "");
 }

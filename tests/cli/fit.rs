@@ -87,6 +87,15 @@ fn weights_learn_their_own_leaves_from_a_teacher() {
     );
     let common = ["fit", &run, "--patterns", small.to_str().unwrap(), "--epochs", "1"];
     stdout(&[&common[..], &["-q", "-o", &first]].concat(), "");
+    // The games that it learns are records for others, whole ones where the file is cut off.
+    let kept = folder.path().join("run/games/00000000.fsg").display().to_string();
+    let games = stdout(&["convert", &kept, "--to", "f5d6", "-q"], "");
+    assert!(games.lines().count() > 100 && games.lines().all(|game| game.len() >= 18), "{games}");
+    let bytes = fs::read(&kept).unwrap();
+    let cut = folder.path().join("cut.fsg");
+    fs::write(&cut, &bytes[..bytes.len() - 9]).unwrap();
+    let fewer = stdout(&["convert", cut.to_str().unwrap(), "--to", "f5d6", "-q"], "");
+    assert!(fewer.len() < games.len() && games.starts_with(&fewer) && !fewer.is_empty());
     let leaves = ["--from", &first, "--teacher", "default", "--leaf-depth", "2", "--tree-depth", "2", "-o", &second];
     for (more, step) in [(&[][..], "rate = 0.3"), (&["--config", &config], "rule = \"fixed\"\nrate = 0.01")] {
         stdout(&[&common[..], &["-q"], &leaves, more].concat(), "");

@@ -1,7 +1,8 @@
 //! `flipside book add`.
 
 use std::collections::HashSet;
-use std::io::Write;
+use std::fs::File;
+use std::io::{BufReader, Write};
 use std::path::{Path, PathBuf};
 
 use clap::Args;
@@ -18,7 +19,7 @@ use crate::cli::meter::Meter;
 use crate::cli::session::Session;
 use crate::cli::signals::stop_on_signals;
 use crate::fit::kept_games_of;
-use crate::games::{GamesError, GamesReader, has_games_name};
+use crate::games::{has_games_name, whole_blocks};
 use crate::record::{Format, Game, Record, TOLD, read};
 use crate::report::text::counted;
 
@@ -151,19 +152,8 @@ impl AddArguments {
     /// Counts the games of a games file; the number of those that were left out.
     fn read_kept(&self, path: &Path, counts: &mut GameCounts, frames: &mut Frames) -> Result<u64, CliError> {
         let cannot = || format!("cannot read the games of `{}`", path.display());
-        let mut reader = match GamesReader::open(path) {
-            // A crash at the beginning of a generation: there is nothing in it.
-            Err(GamesError::Torn { .. }) => return Ok(0),
-            reader => reader.context(cannot)?,
-        };
         let mut left_out = 0;
-        loop {
-            let block = match reader.next_block() {
-                Ok(Some(block)) => block,
-                // What a crash cut off does not count.
-                Ok(None) | Err(GamesError::Torn { .. }) => return Ok(left_out),
-                Err(error) => return Err(error).context(cannot),
-            };
+        for block in whole_blocks(BufReader::new(File::open(path).context(cannot)?)).context(cannot)? {
             if !frames.insert(Sha256::digest(block.bytes()).into()) {
                 left_out += block.len() as u64;
                 continue;
@@ -177,6 +167,7 @@ impl AddArguments {
                 }
             }
         }
+        Ok(left_out)
     }
 
     fn count(&self, steps: &[(Diagram, Square)], last: Diagram, counts: &mut GameCounts) -> Result<(), CliError> {
