@@ -255,10 +255,7 @@ fn files_of_the_program_itself_are_no_records() {
     let weights = constant_weights(folder.path(), 1).display().to_string();
     for (file, what) in [(&kept, "is a file of kept games"), (&weights, "is a weight file")] {
         let run = folder.path().join("run").display().to_string();
-        for command in [
-            &["accuracy", "squares", file][..],
-            &["train", "--run", &run, "--records", file],
-        ] {
+        for command in [&["accuracy", "squares", file][..], &["train", "--run", &run, "--records", file]] {
             let error = refusal(command, "", 1);
             assert!(error.contains(what) && error.contains("flipside "), "{command:?}: {error}");
         }
