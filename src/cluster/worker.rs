@@ -1,6 +1,6 @@
 //! A worker: takes jobs, plays them, and delivers the games. It has no files, and trusts nothing that it is sent.
 
-use std::collections::HashMap;
+use std::collections::{BTreeSet, HashMap};
 use std::sync::atomic::{AtomicBool, AtomicU64, AtomicUsize, Ordering::Relaxed};
 use std::sync::{Arc, Mutex};
 use std::time::{Duration, Instant};
@@ -127,6 +127,7 @@ async fn run(
         queue: queue.clone(),
         teller: teller.clone(),
         held: Mutex::default(),
+        unread: Mutex::default(),
         next: AtomicU64::new(0),
         steps: AtomicUsize::new(0),
         freed: Notify::new(),
@@ -179,6 +180,8 @@ struct Worker {
     next: AtomicU64,
     /// Steps of these jobs.
     steps: AtomicUsize,
+    /// Subjects of the jobs that could not be read.
+    unread: Mutex<BTreeSet<String>>,
     freed: Notify,
     /// Evaluators by their weights' names, the newest last.
     evaluators: Mutex<Vec<(String, Arc<PatternEvaluator>)>>,
@@ -272,10 +275,7 @@ impl Worker {
         lock(&self.held).insert(id, message.clone());
         let job = match Job::from_bytes(&message.payload) {
             Ok(job) => job,
-            Err(error) => {
-                let _ = self.ends.send(Err(other_version("a job", error)));
-                return;
-            }
+            Err(error) => return self.leave_unread(id, &message, error).await,
         };
         let count = steps(job.games()).count();
         self.steps.fetch_add(count, Relaxed);
@@ -303,6 +303,24 @@ impl Worker {
             }
             worker.let_go(id, count);
         });
+    }
+
+    /// Leaves a job that cannot be read to others. One may be anything; several are another version's.
+    async fn leave_unread(&self, id: u64, message: &Message, error: impl std::fmt::Display) {
+        const SEVERAL: usize = 3;
+        let subject = message.subject.to_string();
+        let met = {
+            let mut unread = lock(&self.unread);
+            unread.insert(subject.clone());
+            unread.len()
+        };
+        if met >= SEVERAL {
+            let _ = self.ends.send(Err(other_version("jobs", error)));
+            return;
+        }
+        self.teller.tell(&News::Unreadable { subject, reason: error.to_string() });
+        let _ = message.ack_with(AckKind::Nak(Some(Duration::from_secs(1)))).await;
+        self.let_go(id, 0);
     }
 
     fn let_go(&self, id: u64, steps: usize) {

@@ -115,6 +115,9 @@ fn wrong_and_contradicting_and_senseless_games_are_not_taken() {
         // Nothing that could be read.
         liar.publish(&job, b"no line".to_vec()).await;
         liar.publish(&job, [to_text(&job), b"\n".to_vec()].concat()).await;
+        // A job that nobody can play.
+        let nonsense = "flipside.run.jobs.0.4000000000";
+        liar.context.publish(nonsense, "{}".into()).await.unwrap().await.unwrap();
         // One who delivers twice, and then something else under the same number.
         let waverer = Impostor::new(&broker.url(), "waverer").await;
         let (job, evaluator) = waverer.job().await;
@@ -135,7 +138,7 @@ fn wrong_and_contradicting_and_senseless_games_are_not_taken() {
 /// What no version of ours can read.
 const OTHER_WEIGHTS: &[u8] = b"weights of another version";
 
-/// Has a worker meet a job with a proof; whatever it thinks of it, the job stays for others.
+/// Has a worker meet three jobs with a proof; whatever it thinks of them, they stay for others.
 fn meets(proof: impl Fn(&mut Proof), job: impl Fn(&mut Job), code: i32) -> Option<String> {
     let folder = folder()?;
     let broker = Broker::start(folder.path());
@@ -171,7 +174,10 @@ fn meets(proof: impl Fn(&mut Proof), job: impl Fn(&mut Job), code: i32) -> Optio
             ..Default::default()
         };
         let jobs = context.create_stream(config).await.unwrap();
-        context.publish("flipside.run.jobs.0.0", to_text(&wanted).into()).await.unwrap().await.unwrap();
+        for number in 0..3 {
+            let subject = format!("flipside.run.jobs.0.{number}");
+            context.publish(subject, to_text(&wanted).into()).await.unwrap().await.unwrap();
+        }
         let config = pull::Config { durable_name: Some("workers".into()), ..Default::default() };
         jobs.create_consumer(config).await.unwrap();
     });
@@ -184,7 +190,7 @@ fn meets(proof: impl Fn(&mut Proof), job: impl Fn(&mut Job), code: i32) -> Optio
         let context = jetstream::new(async_nats::connect(broker.url()).await.unwrap());
         context.get_stream("flipside-run-jobs").await.unwrap().cached_info().state.messages
     });
-    assert_eq!(left, 1, "{said}");
+    assert_eq!(left, 3, "{said}");
     Some(said)
 }
 
@@ -209,7 +215,7 @@ fn a_worker_of_another_version_ends_and_says_what_to_install() {
     let Some(of_job) = meets(|_| (), |job| job.count = 0, 1) else { return };
     let of_proof = meets(|proof| proof.digest = "of another kind".into(), |_| (), 1).unwrap();
     let of_weights = meets(|proof| proof.job.weights = sha256(OTHER_WEIGHTS), |_| (), 1).unwrap();
-    for (said, what) in [(of_job, "a job"), (of_proof, "the proof"), (of_weights, "the weights")] {
+    for (said, what) in [(of_job, "jobs"), (of_proof, "the proof"), (of_weights, "the weights")] {
         assert!(said.contains(&format!("cannot read {what} of the run")), "{said}");
         assert!(said.contains("Install the version that the coordinator runs"), "{said}");
     }
