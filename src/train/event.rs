@@ -182,7 +182,7 @@ pub enum TrainEvent {
         generation: u32,
         /// Whether the weights were just fitted to kept games.
         fitted: bool,
-        /// Against the best weights so far; none the first time.
+        /// Against the best weights so far; none the first time in a run from nothing.
         best: Option<GateMatch>,
         /// Against the built-in `mobility`, which is the same in every run and at any time.
         baseline: GateMatch,
