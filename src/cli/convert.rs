@@ -58,12 +58,14 @@ impl ConvertArguments {
         let output = Output::check(&self.output, [&*self.file])?;
         refuse_own_files([&*self.file], true)?;
         let name = name_of(&self.file);
-        let mut bytes = read_bytes(&self.file, session).context(|| format!("cannot read {name}"))?;
-        let mut from = self.from.unwrap_or_else(|| Format::detect(&bytes));
-        if is_games_file(&bytes) {
-            bytes = transcripts(&bytes).context(|| format!("cannot read {name}"))?.into_bytes();
-            from = Format::F5d6;
-        }
+        let cannot_read = || format!("cannot read {name}");
+        let bytes = read_bytes(&self.file, session).context(cannot_read)?;
+        let (bytes, from) = if is_games_file(&bytes) {
+            (transcripts(&bytes).context(cannot_read)?.into_bytes(), Format::F5d6)
+        } else {
+            let from = self.from.unwrap_or_else(|| Format::detect(&bytes));
+            (bytes, from)
+        };
         if !self.skip_bad {
             // Before anything is written: what stands on standard output cannot be taken back.
             convert(&bytes, from, self.to, &mut io::sink(), &mut Err)

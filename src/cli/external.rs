@@ -22,9 +22,6 @@ pub struct ExternalArguments {
     move_time: Option<u64>,
 }
 
-/// The default of `--move-time`.
-const MOVE_SECONDS: u64 = 60;
-
 impl ExternalArguments {
     /// What the programs are held to.
     ///
@@ -39,8 +36,9 @@ impl ExternalArguments {
             let message = "--move-time is for players of the form gtp:COMMAND or nboard:COMMAND, and there is none";
             return Err(CliError::Usage(format!("{message}; for our own search it is `default:time=10ms`")));
         }
-        let per_move = Duration::from_secs(self.move_time.unwrap_or(MOVE_SECONDS));
-        Ok(ProcessLimits { per_move, depth: self.nboard_depth, ..ProcessLimits::default() })
+        let default = ProcessLimits::default();
+        let per_move = self.move_time.map_or(default.per_move, Duration::from_secs);
+        Ok(ProcessLimits { per_move, depth: self.nboard_depth, ..default })
     }
 }
 

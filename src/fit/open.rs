@@ -1,6 +1,5 @@
 //! Finding and checking what there is to learn from.
 
-use std::collections::hash_map::Entry;
 use std::collections::{BTreeSet, HashMap};
 use std::fs::{self, File};
 use std::io::{self, Read};
@@ -79,21 +78,14 @@ impl GameFiles {
             let length = fs::metadata(&path).map_err(FileError::io(&path))?.len();
             // What is wrong with a frame is found when all are checked.
             let first_frame = reader.next_block().ok().flatten().map(|block| Sha256::digest(block.bytes()));
-            let file = (path, length);
-            match first_frame.map(|hash| by_first_frame.entry(hash)) {
-                Some(Entry::Occupied(at)) => {
-                    let other: &mut (PathBuf, u64) = &mut found.files[*at.get()];
+            let (file, next) = ((path, length), found.files.len());
+            let at = first_frame.map_or(next, |hash| *by_first_frame.entry(hash).or_insert(next));
+            match found.files.get_mut(at) {
+                None => found.files.push(file),
+                Some(twin) => {
                     // One of them may have been cut short by a budget or a stop.
-                    let (longer, shorter) =
-                        if other.1 >= length { (other.clone(), file) } else { (file, other.clone()) };
-                    twins.push((shorter.0, longer.0.clone()));
-                    *other = longer;
-                }
-                place => {
-                    if let Some(Entry::Vacant(free)) = place {
-                        free.insert(found.files.len());
-                    }
-                    found.files.push(file);
+                    let (shorter, _) = if length > twin.1 { std::mem::replace(twin, file) } else { file };
+                    twins.push((shorter, twin.0.clone()));
                 }
             }
         }
