@@ -6,7 +6,7 @@ use std::path::PathBuf;
 use clap::Args;
 
 use super::error::{CliError, Context};
-use super::input::{STANDARD_STREAM, name_of, read_bytes, refuse_own_files};
+use super::input::{CUT_OFF, STANDARD_STREAM, name_of, read_bytes, refuse_own_files};
 use super::output::Output;
 use super::session::Session;
 use crate::games::{GamesError, is_games_file, whole_blocks};
@@ -40,17 +40,18 @@ pub struct ConvertArguments {
     skip_bad: bool,
 }
 
-/// The games of a file of kept games, a transcript a line.
-fn transcripts(file: &[u8]) -> Result<String, GamesError> {
+/// The games of a file of kept games, a transcript a line, and whether they are all.
+fn transcripts(file: &[u8]) -> Result<(String, bool), GamesError> {
     let mut text = String::new();
-    for block in whole_blocks(file)? {
+    let (blocks, are_all) = whole_blocks(file)?;
+    for block in blocks {
         for game in block.decode()?.games {
             let line: String = game.moves().iter().map(ToString::to_string).collect();
             text += &line;
             text.push('\n');
         }
     }
-    Ok(text)
+    Ok((text, are_all))
 }
 
 impl ConvertArguments {
@@ -61,7 +62,14 @@ impl ConvertArguments {
         let cannot_read = || format!("cannot read {name}");
         let bytes = read_bytes(&self.file, session).context(cannot_read)?;
         let (bytes, from) = if is_games_file(&bytes) {
-            (transcripts(&bytes).context(cannot_read)?.into_bytes(), Format::F5d6)
+            if let Some(from) = self.from {
+                return Err(CliError::Usage(format!("{name} is a file of kept games, not {from}: leave out --from")));
+            }
+            let (games, are_all) = transcripts(&bytes).context(cannot_read)?;
+            if !are_all {
+                session.say(format_args!("{name}: {CUT_OFF}"));
+            }
+            (games.into_bytes(), Format::F5d6)
         } else {
             let from = self.from.unwrap_or_else(|| Format::detect(&bytes));
             (bytes, from)

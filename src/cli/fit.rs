@@ -7,7 +7,7 @@ use clap::Args;
 
 use super::error::{CliError, Context};
 use super::evaluator::EvaluatorChoice;
-use super::input::refuse_own_files;
+use super::input::{CUT_OFF, name_of, refuse_own_files};
 use super::meter::Meter;
 use super::output::Output;
 use super::session::Session;
@@ -232,10 +232,7 @@ fn show_checked(meter: &mut Meter, event: GameFilesEvent<'_>) {
                 _ => format!(", and so on for {count} files"),
             }
         )),
-        GameFilesEvent::CutOff(path) => meter.say(format_args!(
-            "{}: its end is missing, cut off or not written yet; the games before it are taken",
-            path.display()
-        )),
+        GameFilesEvent::CutOff(path) => meter.say(format_args!("{}: {CUT_OFF}", name_of(path))),
         GameFilesEvent::Again(path) => meter.say(format_args!("{} is named twice and taken once", path.display())),
     }
 }

@@ -22,6 +22,9 @@ pub const STANDARD_STREAM: &str = "-";
 pub const FORMAT: &str = "Expected a position a line: 64 characters (X black, O white, - or . empty), a space, the side to move \
                       (X or b, O or w), and optionally a score in discs or OBF data; or the moves that lead to it, such as f5d6c3.";
 
+/// What is said of a file of kept games that ends within a frame.
+pub const CUT_OFF: &str = "its end is missing, cut off or not written yet; the games before it are taken";
+
 /// What messages call a path that may be standard input.
 pub fn name_of(path: &Path) -> String {
     if path == Path::new(STANDARD_STREAM) { "standard input".to_owned() } else { format!("`{}`", path.display()) }

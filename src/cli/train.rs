@@ -208,12 +208,15 @@ impl TrainArguments {
             flags.insert("patterns".into(), patterns.clone().into());
         }
         if !self.records.is_empty() {
-            refuse_own_files(self.records.iter().map(Path::new), false)?;
             let files = toml::Table::from_iter([("files".to_owned(), self.records.clone().into())]);
             flags.insert("records".into(), files.into());
         }
         layers.add("the options", flags);
-        Ok((layers.config()?, minutes))
+        let config = layers.config()?;
+        if let Some(records) = &config.records {
+            refuse_own_files(records.files.iter().map(Path::new), false)?;
+        }
+        Ok((config, minutes))
     }
 }
 

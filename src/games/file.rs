@@ -158,22 +158,23 @@ impl<R: Read> GamesReader<R> {
     }
 }
 
-/// The whole frames of a file, not yet decoded. What a crash cut off at its end is left out.
+/// The whole frames of a file, not yet decoded, and whether they are all: a crash may have cut off its end.
 ///
 /// # Errors
 /// The file system's, or a file that does not hold what it should.
-pub fn whole_blocks(file: impl Read) -> Result<Vec<Block>, GamesError> {
+pub fn whole_blocks(file: impl Read) -> Result<(Vec<Block>, bool), GamesError> {
     let mut blocks = Vec::new();
-    let mut reader = match GamesReader::new(file) {
-        Err(GamesError::Torn { .. }) => return Ok(blocks),
-        reader => reader?,
-    };
-    loop {
-        match reader.next_block() {
-            Ok(Some(block)) => blocks.push(block),
-            Ok(None) | Err(GamesError::Torn { .. }) => return Ok(blocks),
-            Err(error) => return Err(error),
+    let read = || {
+        let mut reader = GamesReader::new(file)?;
+        while let Some(block) = reader.next_block()? {
+            blocks.push(block);
         }
+        Ok(())
+    };
+    match read() {
+        Ok(()) => Ok((blocks, true)),
+        Err(GamesError::Torn { .. }) => Ok((blocks, false)),
+        Err(error) => Err(error),
     }
 }
 

@@ -55,6 +55,13 @@ impl Labeller {
         if labelled.is_empty() { Err(Fault::NoScore) } else { Ok(labelled) }
     }
 
+    /// What there is to learn of a record. A position in which the player to move must pass is left out: it has no evaluation of its own.
+    pub(super) fn lesson(&mut self, record: &Record, stop: &AtomicBool) -> Result<Vec<Sample>, Fault> {
+        let mut labelled = self.label_until(record, stop)?;
+        labelled.retain(|sample| sample.position.moves() != 0);
+        if labelled.is_empty() { Err(Fault::NoScore) } else { Ok(labelled) }
+    }
+
     fn label_game(&mut self, game: &Game, stop: &AtomicBool) -> Vec<Sample> {
         // The value for black of what comes later.
         let mut for_black = game.score_on_board().or(game.result).and_then(value_of);
@@ -94,8 +101,7 @@ fn value_of(result: GameResult) -> Option<(i32, Bound)> {
 }
 
 /// The samples of each record, on the threads of the current rayon pool, or why it has none; the first record is number `first` of its
-/// file, from 1. A position in which the player to move must pass is left out: it has no evaluation of its own. None if `stop` was
-/// set before the end.
+/// file, from 1. None if `stop` was set before the end.
 pub(super) fn label_all(
     records: Vec<Result<Record, RecordError>>,
     first: usize,
@@ -104,9 +110,7 @@ pub(super) fn label_all(
 ) -> Option<Vec<Result<Vec<Sample>, RecordError>>> {
     let label = |labeller: &mut Labeller, (i, record): (usize, Result<Record, RecordError>)| {
         let bad = |fault| RecordError { place: Place::Item(first + i), fault };
-        let mut labelled = labeller.label_until(&record?, stop).map_err(bad)?;
-        labelled.retain(|sample| sample.position.moves() != 0);
-        if labelled.is_empty() { Err(bad(Fault::NoScore)) } else { Ok(labelled) }
+        labeller.lesson(&record?, stop).map_err(bad)
     };
     let label = |labeller: &mut Labeller, record| {
         let labelled = label(labeller, record);

@@ -1,11 +1,11 @@
 //! Files of recorded games and scored positions, labelled as they are read.
 
 use std::path::{Path, PathBuf};
-use std::sync::atomic::AtomicBool;
+use std::sync::atomic::{AtomicBool, Ordering::Relaxed};
 
-use super::labeller::label_all;
+use super::labeller::{Labeller, label_all};
 use super::samples::Sample;
-use crate::record::{Format, RecordError, Records, read};
+use crate::record::{Format, Record, RecordError, Records, read};
 
 /// Records that are read and labelled at a time.
 const AT_ONCE: usize = 1 << 12;
@@ -69,6 +69,18 @@ impl<'b> RecordFile<'b> {
         let first = self.number;
         self.number += records.len();
         label_all(records, first, self.exact_empties, stop)
+    }
+
+    /// Makes sure that one of the next records can be learned, by looking at no more of them than that takes.
+    ///
+    /// # Errors
+    /// [`RecordFileError::NoLesson`]; not if `stop` was set before.
+    pub fn has_lesson(mut self, stop: &AtomicBool) -> Result<(), RecordFileError> {
+        let mut labeller = Labeller::new(self.exact_empties);
+        let mut is_lesson =
+            |record: Result<Record, _>| record.is_ok_and(|record| labeller.lesson(&record, stop).is_ok());
+        let ends = self.records.any(|record| stop.load(Relaxed) || is_lesson(record));
+        if ends { Ok(()) } else { Err(self.no_lesson()) }
     }
 
     /// What is wrong with a file of which nothing could be learned.

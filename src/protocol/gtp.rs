@@ -12,9 +12,10 @@ use super::sgf;
 use crate::board::{Diagram, Side, Square, picture};
 use crate::search::Limits;
 
-const COMMANDS: [&str; 19] = [
+const COMMANDS: [&str; 20] = [
     "boardsize",
     "clear_board",
+    "final_score",
     "genmove",
     "known_command",
     "komi",
@@ -146,6 +147,7 @@ impl<E: Engine> Session<'_, E> {
             ("time_settings", [main, period, stones, ..]) => self.clock.set(main, period, stones),
             ("time_left", [colour, seconds, stones, ..]) => self.clock.left(parse_side(colour)?, seconds, stones),
             ("loadsgf", [path, rest @ ..]) => self.load(path, rest.first().copied()),
+            ("final_score", _) => final_score(self.history.now()),
             ("showboard", _) => Ok(show(self.history.now())),
             ("quit", _) => Ok(String::new()),
             _ if COMMANDS.contains(&command) => Err("syntax error".into()),
@@ -270,6 +272,18 @@ fn finite(text: &str) -> Result<f64, String> {
 fn show(diagram: &Diagram) -> String {
     let cell = |square| diagram.disc(square).map_or("-".to_owned(), |side| side.to_string());
     format!("\n{}\n{} to move", picture(cell), diagram.side)
+}
+
+/// The result of a game that is over, as Go programs write it: `B+12`, `W+2`, or 0 for a draw. Empty squares count for the winner.
+fn final_score(last: &Diagram) -> Answer {
+    if !last.position.is_game_over() {
+        return Err("cannot score: the game is not over".into());
+    }
+    Ok(match last.final_score_for_black() {
+        0 => "0".into(),
+        score if score > 0 => format!("B+{score}"),
+        score => format!("W+{}", -score),
+    })
 }
 
 /// Times as `time_settings` and `time_left` give them.

@@ -20,24 +20,28 @@ pub struct Rating {
     pub elo: [f64; 3],
 }
 
+/// `mobility`, and the weights a run begins with, if it does: players beside those that gates measure.
+const MOBILITY: usize = 0;
+const FIRST: usize = 1;
+
 /// The ratings of all gates, from one fit over all their games: against `mobility`, and against the best weights before. Those without
 /// games, which only a damaged file tells of, are left out.
 pub fn ratings(events: &[TrainEvent]) -> Vec<Rating> {
     let (mut rated, mut results) = (Vec::new(), Vec::new());
-    let (mut best, mut hours, mut has_learned) = (None, 0.0, false);
+    let (mut best, mut hours, mut has_learned) = (FIRST, 0.0, false);
     for event in events {
         match event {
             TrainEvent::Learned { elapsed, .. } => (hours, has_learned) = (elapsed / 3600.0, true),
             TrainEvent::Fitted { seconds, .. } => hours += seconds / 3600.0,
             TrainEvent::Gate { generation, fitted, best: against_best, baseline, pairs, promoted, seconds } => {
                 hours += seconds / 3600.0;
-                let player = rated.len() + 1;
-                add(&mut results, [player, 0], baseline, pairs[1]);
-                if let (Some(result), Some(best)) = (against_best, best) {
+                let player = FIRST + 1 + rated.len();
+                add(&mut results, [player, MOBILITY], baseline, pairs[1]);
+                if let Some(result) = against_best {
                     add(&mut results, [player, best], result, pairs[0]);
                 }
                 if *promoted {
-                    best = Some(player);
+                    best = player;
                 }
                 // The weights that a run begins with are measured before the first generation, and are told as the first's.
                 let played = if *generation > 0 || has_learned { generation + 1 } else { 0 };
@@ -47,8 +51,11 @@ pub fn ratings(events: &[TrainEvent]) -> Vec<Rating> {
             _ => {}
         }
     }
-    let fit = Ratings::fit(rated.len() + 1, 0, &results);
-    (1..).zip(rated).filter_map(|(number, rating)| Some(Rating { elo: fit.elo(number)?.into(), ..rating })).collect()
+    let fit = Ratings::fit(FIRST + 1 + rated.len(), MOBILITY, &results);
+    (FIRST + 1..)
+        .zip(rated)
+        .filter_map(|(number, rating)| Some(Rating { elo: fit.elo(number)?.into(), ..rating }))
+        .collect()
 }
 
 /// Adds the pairs of a match. Where they were not kept, games are paired as they come if wins and losses are mixed evenly.
@@ -112,6 +119,16 @@ mod tests {
         assert_eq!(ratings(&[gate(0, None, GateMatch { score: 0.5, ..result(0, 0) })]), []);
         // Nothing was learned before the first.
         assert_eq!(both[0].generation, 0);
+        // A run from weights: neither gate beats them, but the second comes nearer.
+        let lost = |wins| Some(result(wins, 200 - wins));
+        let against_first = |generation, best| match gate(generation, best, result(160, 40)) {
+            TrainEvent::Gate { generation, fitted, best, baseline, pairs, seconds, .. } => {
+                TrainEvent::Gate { generation, fitted, best, baseline, pairs, promoted: false, seconds }
+            }
+            _ => unreachable!("a gate"),
+        };
+        let behind = ratings(&[against_first(0, lost(40)), against_first(1, lost(90))]);
+        assert!(behind[0].elo[0] < alone[0] && behind[1].elo[0] > alone[0], "{behind:?}");
     }
 
     #[test]

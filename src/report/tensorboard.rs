@@ -1,14 +1,46 @@
 //! Event files of TensorBoard: what happens in a run as scalars.
 //!
-//! A file is a list of records (TensorFlow's TFRecord): length, its checksum, a message `Event` of Protocol Buffers, its checksum.
-//! Only a few kinds of fields occur, so the messages are put together here.
+//! A file is a list of records (TensorFlow's TFRecord): length, its checksum, a message [`Event`] of Protocol Buffers, its checksum.
 
 use std::fs::File;
 use std::io::{self, Write};
 use std::path::Path;
 use std::time::{SystemTime, UNIX_EPOCH};
 
+use crc::{CRC_32_ISCSI, Crc};
+use prost::Message;
+
 use crate::train::TrainEvent;
+
+/// TensorFlow's `Event`, as far as scalars need it; so are [`Summary`] and [`Scalar`].
+#[derive(Message)]
+struct Event {
+    /// Seconds since 1970.
+    #[prost(double, tag = "1")]
+    wall_time: f64,
+    #[prost(int64, tag = "2")]
+    step: i64,
+    #[prost(string, optional, tag = "3")]
+    file_version: Option<String>,
+    #[prost(message, optional, tag = "5")]
+    summary: Option<Summary>,
+}
+
+/// TensorFlow's `Summary`.
+#[derive(Message)]
+struct Summary {
+    #[prost(message, repeated, tag = "1")]
+    value: Vec<Scalar>,
+}
+
+/// TensorFlow's `Summary.Value`. A value of 0 is written, too.
+#[derive(Message)]
+struct Scalar {
+    #[prost(string, tag = "1")]
+    tag: String,
+    #[prost(float, optional, tag = "2")]
+    simple_value: Option<f32>,
+}
 
 /// An event file that grows.
 #[derive(Debug)]
@@ -23,9 +55,8 @@ impl TensorBoard {
         let (seconds, process) = (now() as u64, std::process::id());
         let path = directory.join(format!("events.out.tfevents.{seconds:010}.flipside.{process}"));
         let mut board = Self(File::create(path)?);
-        let mut event = double(1, now());
-        event.extend(bytes(3, b"brain.Event:2"));
-        board.write(&event)?;
+        let file_version = Some("brain.Event:2".to_owned());
+        board.write(&Event { wall_time: now(), file_version, ..Event::default() })?;
         Ok(board)
     }
 
@@ -35,23 +66,30 @@ impl TensorBoard {
     /// The file system's.
     pub fn add(&mut self, event: &TrainEvent) -> io::Result<()> {
         let (step, scalars) = scalars(event);
-        let values: Vec<u8> = scalars
-            .iter()
-            .filter(|(_, value)| value.is_finite())
-            .flat_map(|(tag, value)| bytes(1, &[bytes(1, tag.as_bytes()), float(2, *value as f32)].concat()))
-            .collect();
-        if values.is_empty() {
+        let finite = scalars.into_iter().filter(|(_, value)| value.is_finite());
+        let value: Vec<_> = finite.map(|(tag, value)| Scalar { tag, simple_value: Some(value as f32) }).collect();
+        if value.is_empty() {
             return Ok(());
         }
-        let event = [double(1, now()), whole(2, u64::from(step)), bytes(5, &values)].concat();
-        self.write(&event)
+        let summary = Some(Summary { value });
+        self.write(&Event { wall_time: now(), step: step.into(), summary, ..Event::default() })
     }
 
-    fn write(&mut self, event: &[u8]) -> io::Result<()> {
-        let length = (event.len() as u64).to_le_bytes();
-        let record = [&length[..], &masked(&length), event, &masked(event)].concat();
-        self.0.write_all(&record)
+    fn write(&mut self, event: &Event) -> io::Result<()> {
+        self.0.write_all(&record(&event.encode_to_vec()))
     }
+}
+
+/// A message with its length, each with its checksum.
+fn record(message: &[u8]) -> Vec<u8> {
+    let length = (message.len() as u64).to_le_bytes();
+    [&length[..], &masked(&length), message, &masked(message)].concat()
+}
+
+/// CRC-32C, rotated and shifted so that a checksum of checksums is a good one, too.
+fn masked(bytes: &[u8]) -> [u8; 4] {
+    const CRC_32C: Crc<u32> = Crc::<u32>::new(&CRC_32_ISCSI);
+    CRC_32C.checksum(bytes).rotate_right(15).wrapping_add(0xa282_ead8).to_le_bytes()
 }
 
 fn now() -> f64 {
@@ -94,61 +132,18 @@ fn scalars(event: &TrainEvent) -> (u32, Vec<(String, f64)>) {
     }
 }
 
-/// A number of seven bits a byte, the lowest first.
-fn varint(mut number: u64) -> Vec<u8> {
-    let mut bytes = Vec::new();
-    while number >= 0x80 {
-        bytes.push(number as u8 | 0x80);
-        number >>= 7;
-    }
-    bytes.push(number as u8);
-    bytes
-}
-
-fn key(field: u64, wire: u64) -> Vec<u8> {
-    varint(field << 3 | wire)
-}
-
-fn whole(field: u64, number: u64) -> Vec<u8> {
-    [key(field, 0), varint(number)].concat()
-}
-
-fn double(field: u64, number: f64) -> Vec<u8> {
-    [key(field, 1), number.to_le_bytes().to_vec()].concat()
-}
-
-fn float(field: u64, number: f32) -> Vec<u8> {
-    [key(field, 5), number.to_le_bytes().to_vec()].concat()
-}
-
-fn bytes(field: u64, content: &[u8]) -> Vec<u8> {
-    [key(field, 2), varint(content.len() as u64), content.to_vec()].concat()
-}
-
-/// The checksum of a record: CRC-32C, rotated and shifted so that a checksum of checksums is a good one, too.
-fn masked(bytes: &[u8]) -> [u8; 4] {
-    crc32c(bytes).rotate_right(15).wrapping_add(0xa282_ead8).to_le_bytes()
-}
-
-/// CRC-32C (Castagnoli), a bit at a time: there are some hundred bytes a generation.
-fn crc32c(bytes: &[u8]) -> u32 {
-    let mut crc = !0u32;
-    for byte in bytes {
-        crc ^= u32::from(*byte);
-        for _ in 0..8 {
-            crc = crc >> 1 ^ if crc & 1 == 1 { 0x82f6_3b78 } else { 0 };
-        }
-    }
-    !crc
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
 
     #[test]
-    fn the_checksum_is_castagnolis() {
-        // The check value of the CRC catalogue.
-        assert_eq!(crc32c(b"123456789"), 0xe306_9283);
+    fn records_are_what_tensorflow_writes() {
+        let value = vec![Scalar { tag: "loss".into(), simple_value: Some(0.0) }];
+        let event = Event { wall_time: 1.5, step: 300, summary: Some(Summary { value }), file_version: None };
+        let message = b"\x09\0\0\0\0\0\0\xf8\x3f\x10\xac\x02\x2a\x0d\x0a\x0b\x0a\x04loss\x15\0\0\0\0";
+        assert_eq!(event.encode_to_vec(), message);
+        // The check value of the CRC catalogue, masked.
+        let masked_check = (0xe306_9283_u32 >> 15 | 0xe306_9283_u32 << 17).wrapping_add(0xa282_ead8);
+        assert_eq!(record(b"123456789")[21..], masked_check.to_le_bytes());
     }
 }

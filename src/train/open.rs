@@ -310,19 +310,19 @@ impl Run<'_> {
             let generation = self.state.progress.generation;
             self.keeper.tell(&TrainEvent::FellBack { reason, generation })?;
         }
+        // The configuration stands in the newest weights, so a new one changes them.
         if self.saved.newest_is_good {
-            self.restore(LAST, self.weights().to_bytes(), kept.last)?;
+            self.restore(LAST, self.weights().to_bytes(), kept.last, !is_amended)?;
         } else {
             self.save()?;
         }
         let has_best = self.state.best.is_some() || self.state.progress.generation > 0;
         if has_best && !kept.best.as_ref().is_some_and(|kept| self.is_still_to_come(kept)) {
-            let best = self.state.best.as_ref().map_or_else(|| self.weights().to_bytes(), |best| best.bytes.clone());
-            if is_new {
-                self.keeper.replace(BEST, &best)?;
-            } else {
-                self.restore(BEST, best, kept.best)?;
-            }
+            let (best, is_told) = match &self.state.best {
+                Some(best) => (best.bytes.clone(), !is_new),
+                None => (self.weights().to_bytes(), !is_amended),
+            };
+            self.restore(BEST, best, kept.best, is_told)?;
         }
         let progress = &self.state.progress;
         self.keeper.tell(&TrainEvent::Start {
@@ -344,22 +344,23 @@ impl Run<'_> {
             .try_for_each(|(generation, changes)| self.keeper.tell(&TrainEvent::Amended { generation, changes }))
     }
 
-    /// Whether a weight file is one that this run had reached before it went back to an earlier checkpoint.
+    /// Whether a weight file is one that this run had reached before it went back to an earlier checkpoint, if only by a fit.
     fn is_still_to_come(&self, bytes: &[u8]) -> bool {
         WeightFile::from_bytes(bytes).is_ok_and(|WeightFile { provenance, .. }| {
             let generation = u64::from(self.state.progress.generation);
             let is_ours = provenance.config.parse().is_ok_and(|config| self.configs.know(&config));
-            is_ours && provenance.parent == self.identity.parent && provenance.generations > generation
+            is_ours && provenance.parent == self.identity.parent && provenance.generations >= generation
         })
     }
 
-    /// Writes a weight file anew that does not hold what it should. One that another build has written may stay.
-    fn restore(&mut self, name: &str, bytes: Vec<u8>, kept: Option<Vec<u8>>) -> Result<(), Halt> {
+    /// Writes a weight file anew that does not hold what it should, and tells of it where nobody would expect that. One that another
+    /// build has written may stay.
+    fn restore(&mut self, name: &str, bytes: Vec<u8>, kept: Option<Vec<u8>>, is_told: bool) -> Result<(), Halt> {
         if kept.is_some_and(|kept| kept == bytes || is_of_another_build(&kept, &bytes)) {
             return Ok(());
         }
         self.keeper.replace(name, &bytes)?;
-        self.keeper.tell(&TrainEvent::Restored { file: name.to_owned() })
+        if is_told { self.keeper.tell(&TrainEvent::Restored { file: name.to_owned() }) } else { Ok(()) }
     }
 }
 

@@ -39,15 +39,7 @@ pub(super) fn check(config: &TrainConfig, stop: &AtomicBool) -> Result<(), Train
     let Some(RecordsConfig { files, exact_empties, .. }) = &config.records else { return Ok(()) };
     for path in files.iter().map(Path::new) {
         let bytes = contents(path)?;
-        let mut records = RecordFile::new(path, &bytes, 0, *exact_empties)?;
-        while let Some(labelled) = records.next(stop) {
-            if labelled.is_empty() {
-                return Err(records.no_lesson().into());
-            }
-            if labelled.iter().any(Result::is_ok) {
-                break;
-            }
-        }
+        RecordFile::new(path, &bytes, 0, *exact_empties)?.has_lesson(stop)?;
     }
     Ok(())
 }

@@ -277,8 +277,10 @@ fn a_run_that_was_killed_as_a_generation_began_has_games() {
     let game = random_games(1, 1)[0].to_string();
     let book = path.to_str().unwrap();
     let add = |games: &str, input| stdout(&["book", "add", book, games, "--depth", "1", "-q"], input);
-    let added = add(run.to_str().unwrap(), "");
+    let added = run_with(&["book", "add", book, run.to_str().unwrap(), "--depth", "1"], "");
+    let [added, talk] = [added.stdout, added.stderr].map(|bytes| String::from_utf8(bytes).unwrap());
     assert_eq!((value(&added, "games"), value(&added, "left out")), ("0", "0"));
+    assert_eq!(talk.matches("its end is missing").count(), 2, "{talk}");
     assert_eq!(value(&add("-", &game), "games"), "1");
     // As where a shell names a run and the link `latest` to it.
     let [file, again] = ["games.txt", "run/../games.txt"].map(|name| folder.path().join(name).display().to_string());

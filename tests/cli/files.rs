@@ -253,9 +253,14 @@ fn files_of_the_program_itself_are_no_records() {
     let kept = folder.path().join("games.fsg").display().to_string();
     fs::write(&kept, flipside::games::GamesHeader::default().to_bytes()).unwrap();
     let weights = constant_weights(folder.path(), 1).display().to_string();
+    let config = folder.path().join("records.toml").display().to_string();
     for (file, what) in [(&kept, "is a file of kept games"), (&weights, "is a weight file")] {
         let run = folder.path().join("run").display().to_string();
-        for command in [&["accuracy", "squares", file][..], &["train", "--run", &run, "--records", file]] {
+        fs::write(&config, format!("records = {{ files = ['{file}'] }}")).unwrap();
+        let train = ["train", "--run", &run];
+        let by_option = [&train[..], &["--records", file]].concat();
+        let by_config = [&train[..], &["--config", &config]].concat();
+        for command in [&["accuracy", "squares", file][..], &by_option, &by_config] {
             let error = refusal(command, "", 1);
             assert!(error.contains(what) && error.contains("flipside "), "{command:?}: {error}");
         }

@@ -94,8 +94,13 @@ fn weights_learn_their_own_leaves_from_a_teacher() {
     let bytes = fs::read(&kept).unwrap();
     let cut = folder.path().join("cut.fsg");
     fs::write(&cut, &bytes[..bytes.len() - 9]).unwrap();
-    let fewer = stdout(&["convert", cut.to_str().unwrap(), "--to", "f5d6", "-q"], "");
+    let cut = cut.to_str().unwrap();
+    let converted = run_with(&["convert", cut, "--to", "f5d6"], "");
+    let [fewer, talk] = [converted.stdout, converted.stderr].map(|bytes| String::from_utf8(bytes).unwrap());
     assert!(fewer.len() < games.len() && games.starts_with(&fewer) && !fewer.is_empty());
+    assert!(talk.contains(cut) && talk.contains("its end is missing"), "{talk}");
+    let refused = refusal(&["convert", cut, "--from", "wthor", "--to", "f5d6"], "", 2);
+    assert!(refused.contains("a file of kept games, not wthor"), "{refused}");
     let leaves = ["--from", &first, "--teacher", "default", "--leaf-depth", "2", "--tree-depth", "2", "-o", &second];
     for (more, step) in [(&[][..], "rate = 0.3"), (&["--config", &config], "rule = \"fixed\"\nrate = 0.01")] {
         stdout(&[&common[..], &["-q"], &leaves, more].concat(), "");

@@ -30,6 +30,7 @@ fn gtp_answers_every_command() {
         ("play b d6", "? illegal move"),
         ("play green d6", "? syntax error: expected a colour, b or w"),
         ("play w z9", "? illegal move"),
+        ("final_score", "? cannot score: the game is not over"),
         ("play", "? syntax error"),
         ("undo", "="),
         ("genmove black", "= d3"),
@@ -58,7 +59,7 @@ fn gtp_answers_every_command() {
 fn gtp_lists_what_it_knows_and_knows_what_it_lists() {
     let answers = gtp_answers(&["list_commands"]);
     let commands: Vec<_> = answers[0][2..].lines().map(str::to_owned).collect();
-    assert_eq!(commands.len(), 19);
+    assert_eq!(commands.len(), 20);
     for command in commands {
         let answer = &gtp_answers(&[&command])[0];
         assert_ne!(answer, "? unknown command", "{command}");
@@ -84,11 +85,12 @@ fn gtp_shows_the_board_and_passes_when_it_must() {
         commands.push(format!("play {} {}", ["b", "w"][i % 2], std::str::from_utf8(square).unwrap()));
     }
     commands.extend(
-        ["genmove w", "genmove b", "play w pass", "undo", "undo", "undo", "undo", "genmove b"].map(String::from),
+        ["final_score", "genmove w", "genmove b", "play w pass", "undo", "undo", "undo", "undo", "genmove b"]
+            .map(String::from),
     );
     let commands: Vec<_> = commands.iter().map(String::as_str).collect();
     let answers = gtp_answers(&commands);
-    assert_eq!(answers[9..], ["= pass", "= pass", "=", "=", "=", "=", "=", "= c3"]);
+    assert_eq!(answers[9..], ["= B+64", "= pass", "= pass", "=", "=", "=", "=", "=", "= c3"]);
 }
 
 /// Moves of the lowest squares until a side has to pass, and the move after that.

@@ -194,3 +194,19 @@ fn a_fit_that_was_stopped_does_not_keep_a_run_from_more_games() {
     // Stopped in the fit that ends the shorter run.
     stopped_in_a_fit(Budget { generations: Some(3), ..FIVE }, |_| ());
 }
+
+#[test]
+fn the_weights_of_a_last_fit_outlive_its_checkpoint() {
+    let config = small(config());
+    let directory = tempfile::tempdir().unwrap();
+    let four = Budget { generations: Some(4), ..FIVE };
+    assert_eq!(trained(&config, directory.path(), four, never), Outcome::Finished);
+    let best = || WeightFile::load(&directory.path().join("best.fsw")).unwrap();
+    let fitted = best();
+    assert_eq!(fitted.provenance.generations, 4);
+    // The one before has the games of all four generations, but not the fit; and with more to play there is none.
+    fs::write(directory.path().join("checkpoint"), "").unwrap();
+    let at_start = |event: &TrainEvent| matches!(event, TrainEvent::Start { .. });
+    assert_eq!(trained(&config, directory.path(), FIVE, at_start), Outcome::Stopped);
+    assert_eq!(best(), fitted);
+}

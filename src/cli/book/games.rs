@@ -1,6 +1,7 @@
 //! `flipside book add`.
 
 use std::collections::HashSet;
+use std::fmt;
 use std::fs::File;
 use std::io::{BufReader, Write};
 use std::path::{Path, PathBuf};
@@ -14,7 +15,7 @@ use crate::board::{Diagram, Square, Transcript};
 use crate::book::{BookError, GameCounts, count_games, search_unsearched};
 use crate::cli::error::{CliError, Context};
 use crate::cli::evaluator::with_evaluator;
-use crate::cli::input::{each_once, name_of, read_bytes, refuse_own_files};
+use crate::cli::input::{CUT_OFF, each_once, name_of, read_bytes, refuse_own_files};
 use crate::cli::meter::Meter;
 use crate::cli::session::Session;
 use crate::cli::signals::stop_on_signals;
@@ -67,7 +68,7 @@ impl AddArguments {
             left_out += if path.is_dir() {
                 self.read_run(path, &mut counts, &mut frames, session)?
             } else if has_games_name(path) {
-                self.read_kept(path, &mut counts, &mut frames)?
+                self.read_kept(path, &mut counts, &mut frames, &|line| session.say(line))?
             } else {
                 self.read(path, &mut counts, session)?
             };
@@ -142,7 +143,7 @@ impl AddArguments {
         let files = kept_games_of(run).context(|| "cannot add games".to_owned())?;
         let (mut left_out, mut meter) = (0, Meter::new(session, files.len() as u64, "generations"));
         for (done, path) in files.iter().enumerate() {
-            left_out += self.read_kept(path, counts, frames)?;
+            left_out += self.read_kept(path, counts, frames, &|line| meter.say(line))?;
             meter.show(done as u64 + 1, || format!("{} games", counts.games));
         }
         meter.finish();
@@ -150,10 +151,20 @@ impl AddArguments {
     }
 
     /// Counts the games of a games file; the number of those that were left out.
-    fn read_kept(&self, path: &Path, counts: &mut GameCounts, frames: &mut Frames) -> Result<u64, CliError> {
+    fn read_kept(
+        &self,
+        path: &Path,
+        counts: &mut GameCounts,
+        frames: &mut Frames,
+        say: &dyn Fn(fmt::Arguments),
+    ) -> Result<u64, CliError> {
         let cannot = || format!("cannot read the games of `{}`", path.display());
+        let (blocks, are_all) = whole_blocks(BufReader::new(File::open(path).context(cannot)?)).context(cannot)?;
+        if !are_all {
+            say(format_args!("{}: {CUT_OFF}", name_of(path)));
+        }
         let mut left_out = 0;
-        for block in whole_blocks(BufReader::new(File::open(path).context(cannot)?)).context(cannot)? {
+        for block in blocks {
             if !frames.insert(Sha256::digest(block.bytes()).into()) {
                 left_out += block.len() as u64;
                 continue;
