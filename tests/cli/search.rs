@@ -2,6 +2,8 @@
 
 use std::fs;
 
+use flipside::board::Diagram;
+
 use crate::support::*;
 
 const POSITION: &str = "-------------------XX------XXO----XOXOO---OOOO------------------ X";
@@ -33,6 +35,30 @@ fn every_algorithm_finds_the_same_value() {
             assert_eq!(found[1][0], own[1][0], "{name}");
         }
     }
+}
+
+#[test]
+fn the_best_moves_have_a_line_each() {
+    let position: Diagram = POSITION.parse().unwrap();
+    let passing = format!("XO{} O", "-".repeat(62));
+    let found = table(&["--depth", "4", "--moves", "100"], &format!("{POSITION}\n{passing}\n"));
+    assert_eq!(found[0], ["position", "score", "move", "nodes", "seconds", "line"]);
+    let moves = position.position.moves().count_ones() as usize;
+    assert_eq!(found.len(), 1 + moves + 1);
+    assert_eq!(found[1][1], table(&["--depth", "4"], POSITION)[1][0]);
+    let value = |row: &[String]| row[1].parse::<f64>().unwrap();
+    assert!(found[1..=moves].is_sorted_by(|one, next| value(one) >= value(next)), "{found:?}");
+    for row in &found[1..=moves] {
+        let after = position.try_play(row[2].parse().unwrap()).unwrap().to_string();
+        let reply = &table(&["--depth", "3"], &after)[1];
+        assert_eq!(value(row), -reply[0].parse::<f64>().unwrap());
+        assert_eq!((&*row[0], &row[5]), ("1", &format!("{}{}", row[2], reply[4])));
+    }
+    assert_eq!((&*found[moves + 1][0], &*found[moves + 1][2]), ("2", "--"));
+    assert_eq!(table(&["--depth", "4", "--moves", "2"], POSITION)[1..], found[1..=2]);
+    let best = stdout(&["search", "-w", "mobility", "--depth", "4", "--moves", "2", "--json"], POSITION);
+    assert_eq!(best.lines().count(), 2);
+    assert!(refusal(&["search", "--depth", "0", "--moves", "1"], POSITION, 2).contains("--depth 1"));
 }
 
 #[test]

@@ -3,6 +3,7 @@
 mod compare;
 mod named;
 
+use std::cmp::Reverse;
 use std::io::Write;
 use std::path::PathBuf;
 use std::time::Instant;
@@ -20,8 +21,9 @@ use super::meter::Meter;
 use super::output::Output;
 use super::session::Session;
 use super::strength::SelectivityArgument;
-use crate::board::Diagram;
+use crate::board::{Diagram, squares};
 use crate::eval::{Evaluator, Score};
+use crate::search::Analysis;
 use crate::textbook::{Algorithm, Options, Ordering, OthelloTree};
 use compare::Comparison;
 use named::{NamedSearch, Search};
@@ -44,6 +46,7 @@ use named::{NamedSearch, Search};
 #[derive(Args, Debug)]
 #[command(after_help = "Example:\n  flipside search --depth 10 data/bench/midgame.txt\n  \
     flipside search --depth 12 default f5d6c3d3c4\n  \
+    flipside search --depth 12 --moves 3 default f5d6c3d3c4\n  \
     flipside search --depth 3 --compare --plot nodes.svg data/bench/midgame.txt")]
 pub struct SearchArguments {
     #[command(flatten)]
@@ -55,6 +58,10 @@ pub struct SearchArguments {
 
     #[command(flatten)]
     selective: SelectivityArgument,
+
+    /// Print the N best moves of each position, each searched on its own, best first; a column before the others is the position's number
+    #[arg(long, value_name = "N", conflicts_with = "textbook", value_parser = clap::value_parser!(u32).range(1..))]
+    moves: Option<u32>,
 
     #[command(flatten)]
     json: JsonArgument,
@@ -202,6 +209,9 @@ impl SearchArguments {
             let message = "--selectivity is for the program's own search; leave --algorithm and --compare out";
             return Err(CliError::Usage(message.to_owned()));
         }
+        if self.moves.is_some() && self.depth == 0 {
+            return Err(CliError::Usage("--moves looks a ply ahead at least: give --depth 1 or more".to_owned()));
+        }
         let has_windows = match self.textbook.compare {
             Some(Compared::Algorithms) => true,
             _ => self.textbook.algorithm == Some(Algorithm::Aspiration),
@@ -245,46 +255,68 @@ impl SearchArguments {
         let together = self.depth >= TOGETHER_MIN_DEPTH && self.textbook.algorithm.is_none();
         let (at_once, threads) = if together { (1, session.threads) } else { (session.threads, 1) };
         if !self.json.json {
-            writeln!(out, "score\tmove\tnodes\tseconds\tline")?;
+            let position = if self.moves.is_some() { "position\t" } else { "" };
+            writeln!(out, "{position}score\tmove\tnodes\tseconds\tline")?;
         }
         let mut meter = Meter::new(session, diagrams.len() as u64, "positions");
         let mut done = 0;
-        let search = |search: &mut Box<Search<'_>>, diagram: &Diagram| {
+        let timed = |search: &mut dyn FnMut() -> Analysis| {
             let begin = Instant::now();
-            (search(&diagram.position, self.depth), begin.elapsed().as_secs_f64())
+            (search(), begin.elapsed().as_secs_f64())
+        };
+        let search = |search: &mut Box<Search<'_>>, diagram: &Diagram| {
+            let position = diagram.position;
+            let Some(count) = self.moves.filter(|_| position.moves() != 0) else {
+                return vec![timed(&mut || search(&position, self.depth))];
+            };
+            let of_move = |square| timed(&mut || search(&position.play(square), self.depth - 1).before(Some(square)));
+            let mut found: Vec<_> = squares(position.moves()).map(of_move).collect();
+            found.sort_by_key(|(analysis, _)| Reverse(analysis.score));
+            found.truncate(count as usize);
+            found
         };
         on_own_threads(
             diagrams,
             at_once,
             || named.searcher(&tree, threads),
             search,
-            |diagram, (found, seconds)| {
-                let best = found.best.map(|square| square.to_string());
-                let line: String = found.pv.iter().map(ToString::to_string).collect();
-                meter.aside(|| {
-                    if self.json.json {
-                        return write_json(
-                            &json!({
-                                "position": diagram.to_string(),
-                                "depth": self.depth,
-                                "score": f64::from(found.score.discs()),
-                                "move": best,
-                                "nodes": found.nodes,
-                                "seconds": seconds,
-                                "line": line,
-                            }),
-                            out,
-                        );
-                    }
-                    let best = best.unwrap_or("--".to_owned());
-                    Ok(writeln!(out, "{:.2}\t{best}\t{}\t{seconds:.3}\t{line}", found.score, found.nodes)?)
-                })?;
+            |diagram, found| {
                 done += 1;
+                meter.aside(|| found.iter().try_for_each(|found| self.print(diagram, done, found, out)))?;
                 meter.show(done, || format!("depth {}", self.depth));
                 Ok(out.flush()?)
             },
         )?;
         meter.finish();
         Ok(())
+    }
+
+    /// Prints what was found of a position, by its number from 1, and the seconds it took.
+    fn print(
+        &self,
+        diagram: &Diagram,
+        number: u64,
+        (found, seconds): &(Analysis, f64),
+        out: &mut dyn Write,
+    ) -> Result<(), CliError> {
+        let best = found.best.map(|square| square.to_string());
+        let line: String = found.pv.iter().map(ToString::to_string).collect();
+        if self.json.json {
+            let found = json!({
+                "position": diagram.to_string(),
+                "depth": self.depth,
+                "score": f64::from(found.score.discs()),
+                "move": best,
+                "nodes": found.nodes,
+                "seconds": seconds,
+                "line": line,
+            });
+            return write_json(&found, out);
+        }
+        if self.moves.is_some() {
+            write!(out, "{number}\t")?;
+        }
+        let best = best.unwrap_or("--".to_owned());
+        Ok(writeln!(out, "{:.2}\t{best}\t{}\t{seconds:.3}\t{line}", found.score, found.nodes)?)
     }
 }
