@@ -1,8 +1,11 @@
 //! Game records: what is written is read back, what is wrong is refused with its place, and nothing makes a reader panic.
 
+use std::path::Path;
+use std::sync::atomic::AtomicBool;
+
 use flipside::board::{Diagram, Position, ScoredDiagram, Side, Square, Transcript, squares};
 use flipside::eval::Score;
-use flipside::learn::{Bound, Labeller, Sample};
+use flipside::learn::{Bound, Labeller, RecordFile, Sample};
 use flipside::record::{
     ConvertError, Converted, Fault, Finish, Format, Game, GameResult, MoveNote, Place, Record, RecordError,
     UnknownFormat, convert, ggf, lines, wthor,
@@ -399,4 +402,32 @@ fn positions_of_records_are_labelled() {
     );
     position.score = None;
     assert_eq!(Labeller::new(20).label(&Record::Position(position)), Err(Fault::NoScore));
+}
+
+#[test]
+fn what_can_be_learned_is_known_without_solving() {
+    let mut rng = ChaCha8Rng::seed_from_u64(8);
+    let mut files: Vec<String> = [50, 55, 57, 60]
+        .map(|plies| random_game(&mut rng, Diagram::START, plies))
+        .iter()
+        .map(|game| game.moves().iter().map(|(square, _)| square.to_string()).collect())
+        .collect();
+    let full = "X".repeat(55) + &"O".repeat(4);
+    files.extend([
+        format!("{}OX{} X; d3:+1", "-".repeat(27), "-".repeat(35)),
+        format!("{full}----- X;"),
+        format!("{full}----- O;"),
+        format!("{} O;", "X".repeat(60) + "----"),
+        "no record".to_owned(),
+    ]);
+    let mut found = [0; 2];
+    for (file, exact_empties) in files.iter().flat_map(|file| [0, 6].map(|exact| (file, exact))) {
+        let open = || RecordFile::new(Path::new("games"), file.as_bytes(), 0, exact_empties);
+        let Ok(mut records) = open() else { continue };
+        let labelled = records.next(&AtomicBool::new(false)).unwrap();
+        let has_lesson = labelled.iter().any(Result::is_ok);
+        assert_eq!(open().unwrap().has_lesson().is_ok(), has_lesson, "{file} {exact_empties}");
+        found[usize::from(has_lesson)] += 1;
+    }
+    assert!(found.iter().all(|&count| count > 2), "{found:?}");
 }

@@ -30,7 +30,7 @@ pub enum BookError {
     /// Another file is where the book was, or none.
     #[error("{}: this book was replaced or removed while it was being changed; nothing more is written to it", .0.display())]
     Replaced(PathBuf),
-    /// The work was stopped before it changed anything.
+    /// The work was stopped; what was committed until then stays.
     #[error("stopped")]
     Stopped,
 }

@@ -137,12 +137,16 @@ impl Grow<'_> {
         let mut seen = HashSet::new();
         loop {
             let mut open = Vec::new();
-            with_children(book, |record, children| {
+            let looked = with_children(book, |record, children| {
                 if lacks_move(&record, &children) && seen.insert(record.position) {
                     open.push(record.position);
                 }
-                Ok::<_, BookError>(())
-            })?;
+                if self.stop.load(Relaxed) { Err(BookError::Stopped) } else { Ok(()) }
+            });
+            match looked {
+                Err(BookError::Stopped) => return Ok(GrowthEnd::Stopped),
+                looked => looked?,
+            }
             if open.is_empty() {
                 return Ok(GrowthEnd::Done);
             }

@@ -1,7 +1,7 @@
 //! Games into a book.
 
 use std::path::Path;
-use std::sync::atomic::AtomicBool;
+use std::sync::atomic::{AtomicBool, Ordering::Relaxed};
 
 use super::derive::{children_in, open_leaf, update};
 use super::error::BookError;
@@ -152,6 +152,9 @@ pub fn search_unsearched<'e, E: Evaluator + 'e>(
         let record = record?;
         if record.leaf == Leaf::Unsearched {
             open.push(record.position);
+        }
+        if stop.load(Relaxed) {
+            return Err(BookError::Stopped);
         }
     }
     open.reverse();

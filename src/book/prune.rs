@@ -32,6 +32,9 @@ pub fn prune(book: &mut Book, keep: Keep, path: &Path) -> Result<u64, BookError>
     let mut kept = HashSet::from([canonical(Position::START)]);
     let mut spool = Spool::new(path)?;
     for discs in PLIES {
+        if kept.is_empty() {
+            break;
+        }
         let below = Ply::read(book, discs + 1, |record| (record.derived, searched(record)))?;
         let children = |record: &Record| below.children(record.position, |(derived, _)| derived);
         let goes_on = 64 - discs > keep.min_empties;

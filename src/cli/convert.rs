@@ -74,7 +74,7 @@ impl ConvertArguments {
             let from = self.from.unwrap_or_else(|| Format::detect(&bytes));
             (bytes, from)
         };
-        if !self.skip_bad {
+        if !self.skip_bad && !output.is_replaced() {
             // Before anything is written: what stands on standard output cannot be taken back.
             convert(&bytes, from, self.to, &mut io::sink(), &mut Err)
                 .map_err(|error| self.explain(error, &name, from))?;
@@ -84,6 +84,9 @@ impl ConvertArguments {
                 .hint("Name the right format with --from."));
         }
         let mut on_bad = |error: RecordError| {
+            if !self.skip_bad {
+                return Err(error);
+            }
             session.say(format_args!("left out: {error}"));
             Ok(())
         };

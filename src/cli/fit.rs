@@ -12,7 +12,7 @@ use super::meter::Meter;
 use super::output::Output;
 use super::session::Session;
 use super::signals::stop_on_signals;
-use crate::fit::{FitConfig, FitEvent, FitOutcome, FitRequest, GameFiles, GameFilesEvent, fit};
+use crate::fit::{self, FitConfig, FitEvent, FitOutcome, FitRequest, GameFiles, GameFilesEvent};
 use crate::pattern::PatternSet;
 use crate::report::text::count;
 use crate::storage::{Disk, LocalDisk, MAX_TOML_BYTES, folder_of, read_text};
@@ -22,7 +22,8 @@ use crate::storage::{Disk, LocalDisk, MAX_TOML_BYTES, folder_of, read_text};
 /// Takes the games that runs have kept (RUN/games), recorded games and scored positions, and learns any pattern set from them, so one
 /// night of games serves every engine. Games are recorded as GGF, WTHOR, f5d6 or by `match --games`, positions as OBF or Egaroucid's
 /// training lines. Same games and options, same bytes. Memory grows only with the games held out and the largest file of records.
-/// SIGINT or SIGTERM stops in good order with exit code 75, and the same command goes on where it was, with the games that were there.
+/// SIGINT or SIGTERM stops in good order with exit code 75, and the same command goes on where it was, with the games that were there;
+/// records are labelled anew first.
 #[derive(Args, Debug)]
 #[command(after_help = "Example:\n  flipside fit runs/latest -o fitted.fsw\n  \
     flipside fit runs/latest runs/edax --patterns edax --epochs 2 -o edax.fsw\n  \
@@ -126,6 +127,8 @@ impl FitArguments {
         let patterns = PatternSet::load(&self.patterns).context(|| "cannot use the pattern set".to_owned())?;
         let from = self.from.as_ref().map(EvaluatorChoice::weight_file).transpose()?;
         let teacher = self.teacher.as_ref().map(EvaluatorChoice::weight_file).transpose()?;
+        let cannot = || "cannot fit".to_owned();
+        fit::check(&config, &patterns, from.as_ref(), teacher.as_ref()).context(cannot)?;
         let stop = stop_on_signals();
         let checkpoint = output.unfinished();
         let folder = folder_of(&checkpoint);
@@ -134,7 +137,7 @@ impl FitArguments {
         let games = GameFiles::open(&self.games, &config, folder, Some(&checkpoint), &stop, &mut on_event);
         counted.finish();
         let stopped = || CliError::Stopped("stopped; the same command goes on".into());
-        let games = games.context(|| "cannot fit".to_owned())?.ok_or_else(stopped)?;
+        let games = games.context(cannot)?.ok_or_else(stopped)?;
         self.check_used(&games)?;
         let request = FitRequest {
             config: &config,
@@ -147,9 +150,9 @@ impl FitArguments {
         };
         let all = games.positions * u64::from(config.epochs);
         let mut meter = Meter::new(session, all, "positions");
-        let outcome = fit(&request, &mut |event| show(&mut meter, all, event));
+        let outcome = fit::fit(&request, &mut |event| show(&mut meter, all, event));
         meter.finish();
-        match outcome.context(|| "cannot fit".to_owned())? {
+        match outcome.context(cannot)? {
             FitOutcome::Stopped => Err(stopped()),
             FitOutcome::Finished(weights, _) => {
                 output.write_and_name(out, |writer| writer.write_all(&weights.to_bytes()))?;

@@ -78,12 +78,14 @@ impl Output {
         self.to == Destination::StandardOutput
     }
 
+    /// Whether it is replaced at once, when the whole result is there, or not at all.
+    pub fn is_replaced(&self) -> bool {
+        self.to == Destination::File && (!self.path.exists() || self.path.is_file())
+    }
+
     /// Where the state of unfinished work on the result is kept: beside it, or in the working folder where it is no file.
     pub fn unfinished(&self) -> PathBuf {
-        let mut path = match self.to {
-            Destination::File if !self.path.exists() || self.path.is_file() => self.path.clone().into_os_string(),
-            _ => "flipside".into(),
-        };
+        let mut path = if self.is_replaced() { self.path.clone().into_os_string() } else { "flipside".into() };
         path.push(".part");
         path.into()
     }

@@ -272,10 +272,9 @@ impl<'s> TrainProgress<'s> {
                 format!("fitted to {games}, {positions}: loss {loss:.3}{held_out}, {seconds}")
             }
             TrainEvent::Gate { best, baseline, promoted, .. } => {
-                let verdict = match (promoted, best) {
-                    (true, _) => "new best".to_owned(),
-                    (false, Some(best)) => format!("best stays, {:.0}% sure is too little", 100.0 * best.superiority),
-                    (false, None) => "best stays".to_owned(),
+                let verdict = match best.filter(|_| !promoted) {
+                    Some(best) => format!("best stays, {:.0}% sure is too little", 100.0 * best.superiority),
+                    None => "new best".to_owned(),
                 };
                 let best = best.map_or(String::new(), |result| format!("against the best {}; ", points(&result)));
                 let (generation, baseline) = (self.learned.0, points(baseline));

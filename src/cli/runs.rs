@@ -96,6 +96,8 @@ pub fn point_latest_to(directory: &Path, session: &Session) {
 #[cfg(unix)]
 fn replace_link(target: &Path, link: &Path) -> std::io::Result<()> {
     let new = link.with_file_name(format!(".{LATEST}.{}", std::process::id()));
+    // As a kill leaves it; processes get the same numbers again.
+    let _ = std::fs::remove_file(&new);
     std::os::unix::fs::symlink(target, &new)?;
     std::fs::rename(&new, link).inspect_err(|_| drop(std::fs::remove_file(&new)))
 }

@@ -189,7 +189,8 @@ impl<E: Evaluator> Table<'_, E> {
         for step in steps {
             let games: Vec<_> = games.by_ref().take(FRAME as usize).collect();
             self.offer_proof(step, &games);
-            self.complete_here(step, games);
+            let digest = digest(&games);
+            self.complete_here(step, games, digest);
         }
     }
 
@@ -209,8 +210,7 @@ impl<E: Evaluator> Table<'_, E> {
         self.shared.wake.notify_one();
     }
 
-    fn complete(&self, step: usize, games: Vec<GameRecord>, by: Option<usize>) -> Option<Completed> {
-        let digest = digest(&games);
+    fn complete(&self, step: usize, games: Vec<GameRecord>, digest: [u8; 32], by: Option<usize>) -> Option<Completed> {
         let first = self.with_schedule(|schedule| schedule.numbers(step).start);
         // Deflated here, whoever has played: machines may do it differently, and files are to be the same.
         let played = Played { frame: frame(first, &games), games };
@@ -226,8 +226,8 @@ impl<E: Evaluator> Table<'_, E> {
     }
 
     /// Takes in a step that was played here. If it was another before, whoever played that was wrong.
-    fn complete_here(&self, step: usize, games: Vec<GameRecord>) {
-        let Some(Completed::Differs { by }) = self.complete(step, games, None) else { return };
+    fn complete_here(&self, step: usize, games: Vec<GameRecord>, digest: [u8; 32]) {
+        let Some(Completed::Differs { by }) = self.complete(step, games, digest, None) else { return };
         let numbers = self.with_schedule(|schedule| schedule.numbers(step));
         let reason = format!("games {} to {} were others when they were played here", numbers.start, numbers.end - 1);
         match by {
@@ -325,7 +325,7 @@ impl<E: Evaluator> Table<'_, E> {
         let known = self.with_schedule(|schedule| schedule.digest(step));
         let is_in_doubt = known.is_some_and(|known| known != theirs);
         if !is_tried && !is_in_doubt {
-            match self.complete(step, games, Some(worker)) {
+            match self.complete(step, games, theirs, Some(worker)) {
                 Some(Completed::New | Completed::Same) => return true,
                 Some(Completed::Differs { .. }) => {}
                 None => return false,
@@ -346,7 +346,7 @@ impl<E: Evaluator> Table<'_, E> {
                 &format!("its games {} to {} are not those played here", numbers.start, numbers.end - 1),
             );
         }
-        self.complete_here(step, games);
+        self.complete_here(step, games, ours);
         is_right
     }
 

@@ -14,7 +14,7 @@ use futures_util::StreamExt;
 use tokio::sync::mpsc::UnboundedReceiver;
 use tokio::time::{sleep, timeout};
 
-use super::broker::{RunOnBroker, TIMEOUT, pause};
+use super::broker::{FAREWELL, RunOnBroker, TIMEOUT, pause};
 use super::error::ClusterError;
 use super::state::{Generation, Shared};
 use super::wire::{self, Alive, Job, to_text};
@@ -102,7 +102,8 @@ impl Network {
             })
             .await;
         }
-        let _ = timeout(TIMEOUT, network.run.client.flush()).await;
+        // A broker that is away is not waited for: nothing that is lost with it is needed.
+        let _ = timeout(FAREWELL, network.run.client.flush()).await;
     }
 
     /// Collects results, from the first that the broker still has.

@@ -1,7 +1,7 @@
 //! A broker's configuration, with keys and certificates.
 
 use std::fs::{self, OpenOptions};
-use std::io::Write;
+use std::io::{self, Write};
 use std::net::IpAddr;
 use std::path::{Path, PathBuf};
 
@@ -73,13 +73,12 @@ impl Setup {
         if let Some(found) = paths.iter().find(|path| fs::symlink_metadata(path).is_ok()) {
             return Err(SetupError::Exists(found.clone()));
         }
-        for (path, (_, text, is_secret)) in paths.iter().zip(&files) {
-            let mut options = OpenOptions::new();
-            options.write(true).create_new(true);
-            #[cfg(unix)]
-            std::os::unix::fs::OpenOptionsExt::mode(&mut options, if *is_secret { 0o600 } else { 0o644 });
-            let mut file = options.open(path).map_err(FileError::io(path))?;
-            file.write_all(text.as_bytes()).map_err(FileError::io(path))?;
+        for (i, (path, (_, text, is_secret))) in paths.iter().zip(&files).enumerate() {
+            if let Err(error) = make(path, text, *is_secret) {
+                // All or none: the same command is to work once there is room.
+                paths[..i].iter().for_each(|path| drop(fs::remove_file(path)));
+                return Err(FileError::io(path)(error).into());
+            }
         }
         Ok(paths)
     }
@@ -115,6 +114,15 @@ impl Setup {
             key = file("broker-key.pem"),
         )
     }
+}
+
+/// Makes a file that is not there yet, for the owner's eyes alone if it is a secret.
+fn make(path: &Path, text: &str, is_secret: bool) -> io::Result<()> {
+    let mut options = OpenOptions::new();
+    options.write(true).create_new(true);
+    #[cfg(unix)]
+    std::os::unix::fs::OpenOptionsExt::mode(&mut options, if is_secret { 0o600 } else { 0o644 });
+    options.open(path)?.write_all(text.as_bytes()).inspect_err(|_| drop(fs::remove_file(path)))
 }
 
 /// What a worker may publish.

@@ -14,7 +14,7 @@ use tokio::runtime;
 use tokio::sync::{Notify, mpsc};
 use tokio::time::{sleep, timeout};
 
-use super::broker::{ACK_WAIT, BrokerAddress, RunOnBroker, TIMEOUT, WORKER_INBOX, check_run_name, pause};
+use super::broker::{ACK_WAIT, BrokerAddress, FAREWELL, RunOnBroker, TIMEOUT, WORKER_INBOX, check_run_name, pause};
 use super::error::ClusterError;
 use super::news::{News, Teller};
 use super::process_name;
@@ -457,7 +457,7 @@ impl Worker {
             self.give_sign(true).await;
             let _ = self.run.client.flush().await;
         };
-        let _ = timeout(Duration::from_secs(1), goodbye).await;
+        let _ = timeout(FAREWELL, goodbye).await;
     }
 }
 

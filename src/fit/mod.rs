@@ -18,4 +18,4 @@ pub use checkpoint::UnfinishedFit;
 pub use config::{FitConfig, FitConfigError};
 pub use games::{GameFiles, GameFilesError, GameFilesEvent};
 pub use open::kept_games_of;
-pub use work::{FitError, FitEvent, FitOutcome, FitRequest, fit};
+pub use work::{FitError, FitEvent, FitOutcome, FitRequest, check, fit};

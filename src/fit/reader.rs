@@ -153,7 +153,7 @@ impl Chunk {
                         }
                     }
                     if let Some((teacher, _)) = teacher {
-                        samples.extend(teacher.samples(roots));
+                        samples.extend(teacher.samples(roots, stop));
                     }
                     samples
                 };

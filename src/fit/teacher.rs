@@ -1,5 +1,7 @@
 //! Samples from searches: a teacher's trees, or the leaves of the principal variations of the weights that are fitted.
 
+use std::sync::atomic::{AtomicBool, Ordering::Relaxed};
+
 use rand::seq::{IteratorRandom, index};
 use rand::{RngExt, SeedableRng};
 use rand_chacha::ChaCha8Rng;
@@ -66,18 +68,19 @@ impl Teacher {
         }
     }
 
-    /// What there is to learn under some roots. They are searched in the order of their stages, whose tables stay in the cache meanwhile.
-    pub fn samples(&self, mut roots: Vec<Sample>) -> Vec<Sample> {
+    /// What there is to learn under some roots; not all of it if `stop` was set meanwhile. They are searched in the order of their stages,
+    /// whose tables stay in the cache meanwhile.
+    pub fn samples(&self, mut roots: Vec<Sample>, stop: &AtomicBool) -> Vec<Sample> {
         roots.sort_by_key(|root| root.position.empties());
         match &self.student {
-            None => self.trees(roots),
-            Some(student) => self.values(student.leaves(&roots)),
+            None => self.trees(roots, stop),
+            Some(student) => self.values(student.leaves(&roots, stop), stop),
         }
     }
 
     /// What searches say of the positions inside their trees, so that weights are also good for positions that occur only inside
     /// searches: TreeStrap (Joel Veness, David Silver, William Uther and Alan Blair, "Bootstrapping from game tree search", 2009).
-    fn trees(&self, roots: Vec<Sample>) -> Vec<Sample> {
+    fn trees(&self, roots: Vec<Sample>, stop: &AtomicBool) -> Vec<Sample> {
         let mut searcher = Searcher::new(&self.evaluator, LOG2_ENTRIES);
         let depth = self.strength.depth;
         let of_root = |root: Sample| {
@@ -86,25 +89,25 @@ impl Teacher {
             let tree = searcher.tree(&root.position, depth);
             tree.into_iter().flat_map(move |node| samples_of(node, root.target - found))
         };
-        roots.into_iter().flat_map(of_root).collect()
+        until(stop, roots).flat_map(of_root).collect()
     }
 
     /// What its searches say that positions are worth.
-    fn values(&self, mut positions: Vec<Position>) -> Vec<Sample> {
+    fn values(&self, mut positions: Vec<Position>, stop: &AtomicBool) -> Vec<Sample> {
         positions.sort_by_key(|position| position.empties());
         let mut engine = Engine::new(&self.evaluator, self.strength, LOG2_ENTRIES).expect("full width");
         let value = |position| {
             engine.forget();
             Sample::new(position, engine.analyse(&position).score.clamp_eval())
         };
-        positions.into_iter().map(value).collect()
+        until(stop, positions).map(value).collect()
     }
 }
 
 impl Student {
     /// The leaves at the end of its principal variations: of each root, and after another move there, chosen at random by the position. A
     /// search steers towards what its evaluation overrates, so these are the positions at which errors count.
-    fn leaves(&self, roots: &[Sample]) -> Vec<Position> {
+    fn leaves(&self, roots: &[Sample], stop: &AtomicBool) -> Vec<Position> {
         let mut searcher = Searcher::new(&self.evaluator, LOG2_ENTRIES);
         let mut leaves = Vec::new();
         let mut search = |searcher: &mut Searcher<_>, diagram: Diagram, depth| {
@@ -113,7 +116,7 @@ impl Student {
             leaves.extend(end.map(|(position, _)| position));
             line.first().copied()
         };
-        for Sample { position, .. } in roots {
+        for Sample { position, .. } in until(stop, roots) {
             searcher.forget();
             let root = Diagram { position: *position, side: Side::Black };
             let best = search(&mut searcher, root, self.depth);
@@ -128,6 +131,11 @@ impl Student {
         }
         leaves
     }
+}
+
+/// Items until a flag is set.
+fn until<T>(stop: &AtomicBool, items: impl IntoIterator<Item = T>) -> impl Iterator<Item = T> {
+    items.into_iter().take_while(|_| !stop.load(Relaxed))
 }
 
 /// What there is to learn of a node: its value, or a bound of it, or two. What the game knew better of the root, `surplus` for the side

@@ -201,6 +201,58 @@ pub fn fit(request: &FitRequest, sink: &mut dyn FnMut(&FitEvent)) -> Result<FitO
     Ok(FitOutcome::Finished(Box::new(work.weights()), Box::new(work.learner)))
 }
 
+/// Whether weights can be fitted so, whatever the games: best known before these are read and records are solved.
+///
+/// # Errors
+/// What is wrong with the configuration, the pattern set, the weights to begin with or the teacher.
+pub fn check(
+    config: &FitConfig,
+    patterns: &PatternSet,
+    from: Option<&WeightFile>,
+    teacher: Option<&WeightFile>,
+) -> Result<(), FitError> {
+    Beginning::new(config, patterns, from, teacher).map(drop)
+}
+
+/// What a fit begins with beside games.
+struct Beginning {
+    layout: Arc<Layout>,
+    teacher: Option<Teacher>,
+    learner: Learner,
+}
+
+impl Beginning {
+    fn new(
+        config: &FitConfig,
+        patterns: &PatternSet,
+        from: Option<&WeightFile>,
+        teacher: Option<&WeightFile>,
+    ) -> Result<Self, FitError> {
+        config.check()?;
+        let student = if config.leaf_depth > 0 { Some(from.ok_or(FitError::Leaves)?) } else { None };
+        let teacher = match (teacher, config.tree_depth) {
+            (None, _) if student.is_some() => return Err(FitError::Leaves),
+            (None, 0) => None,
+            (Some(weights), 1..) => Some(Teacher::new(weights, student, config).map_err(FitError::TeacherModel)?),
+            _ => return Err(FitError::Teacher),
+        };
+        let layout = Arc::new(Layout::new(patterns)?);
+        let stages = StageMap::for_set(config.stage_plies(), patterns);
+        let learner = match from {
+            Some(from) if from.model.hidden.is_some() && !config.hidden_layer => return Err(FitError::HiddenLayer),
+            Some(from) => {
+                let learner = Learner::from_model(layout.clone(), &from.model, config.step);
+                let mut learner = learner.map_err(FitError::From)?;
+                learner.set_stages(stages);
+                learner
+            }
+            None => Learner::new(layout.clone(), stages, config.step),
+        };
+        let learner = if config.hidden_layer { learner.with_hidden_layer() } else { learner };
+        Ok(Self { layout, teacher, learner })
+    }
+}
+
 /// A fit at work.
 struct Work<'r> {
     request: &'r FitRequest<'r>,
@@ -213,22 +265,16 @@ struct Work<'r> {
 
 impl<'r> Work<'r> {
     fn open(request: &'r FitRequest<'r>) -> Result<Self, FitError> {
-        let &FitRequest { config, patterns, games, from, checkpoint, .. } = request;
-        config.check()?;
-        let student = if config.leaf_depth > 0 { Some(from.ok_or(FitError::Leaves)?) } else { None };
-        let teacher = match (request.teacher, config.tree_depth) {
-            (None, _) if student.is_some() => return Err(FitError::Leaves),
-            (Some(_), 1..) if games.games == 0 => return Err(FitError::NoGames),
-            (None, 0) => None,
-            (Some(weights), 1..) => Some(Teacher::new(weights, student, config).map_err(FitError::TeacherModel)?),
-            _ => return Err(FitError::Teacher),
-        };
-        let layout = Arc::new(Layout::new(patterns)?);
+        let &FitRequest { config, patterns, games, from, teacher, checkpoint, .. } = request;
+        let Beginning { layout, teacher, mut learner } = Beginning::new(config, patterns, from, teacher)?;
+        if teacher.is_some() && games.games == 0 {
+            return Err(FitError::NoGames);
+        }
         let parent = from.map(WeightFile::hash);
-        let stages = StageMap::for_set(config.stage_plies(), patterns);
-        let (mut learner, state) = match Checkpoint::load(checkpoint)? {
+        let state = match Checkpoint::load(checkpoint)? {
             Some(mut state) => {
                 let other = || FitError::OtherFit(checkpoint.to_owned());
+                let stages = StageMap::for_set(config.stage_plies(), patterns);
                 let same = state.config == described(request)
                     && state.games_sha256 == games.sha256
                     && state.parent == parent
@@ -237,40 +283,26 @@ impl<'r> Work<'r> {
                     return Err(other());
                 }
                 let [cells, hidden] = [&mut state.cells, &mut state.hidden].map(std::mem::take);
-                let learner = Learner::from_state(layout.clone(), config.step, LearnerState { stages, cells, hidden });
-                (learner.ok_or_else(other)?, state)
+                let begun = Learner::from_state(layout.clone(), config.step, LearnerState { stages, cells, hidden });
+                learner = begun.ok_or_else(other)?;
+                state
             }
-            None => {
-                let learner = match from {
-                    Some(from) if from.model.hidden.is_some() && !config.hidden_layer => {
-                        return Err(FitError::HiddenLayer);
-                    }
-                    Some(from) => {
-                        let mut learner =
-                            Learner::from_model(layout.clone(), &from.model, config.step).map_err(FitError::From)?;
-                        learner.set_stages(stages);
-                        learner
-                    }
-                    None => Learner::new(layout.clone(), stages, config.step),
-                };
-                let state = Checkpoint {
-                    config: described(request),
-                    games_sha256: games.sha256.clone(),
-                    named: games.named.clone(),
-                    files: games.files.clone(),
-                    parent,
-                    blocks: 0,
-                    blocks_an_epoch: None,
-                    positions: 0,
-                    updates: 0,
-                    loss: PassLoss::default(),
-                    block: Vec::new(),
-                    samples: Vec::new(),
-                    cells: Vec::new(),
-                    hidden: Vec::new(),
-                };
-                (if config.hidden_layer { learner.with_hidden_layer() } else { learner }, state)
-            }
+            None => Checkpoint {
+                config: described(request),
+                games_sha256: games.sha256.clone(),
+                named: games.named.clone(),
+                files: games.files.clone(),
+                parent,
+                blocks: 0,
+                blocks_an_epoch: None,
+                positions: 0,
+                updates: 0,
+                loss: PassLoss::default(),
+                block: Vec::new(),
+                samples: Vec::new(),
+                cells: Vec::new(),
+                hidden: Vec::new(),
+            },
         };
         learner.set_overlap(config.overlap());
         learner.set_loss(config.loss);

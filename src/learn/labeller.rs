@@ -55,16 +55,9 @@ impl Labeller {
         if labelled.is_empty() { Err(Fault::NoScore) } else { Ok(labelled) }
     }
 
-    /// What there is to learn of a record. A position in which the player to move must pass is left out: it has no evaluation of its own.
-    pub(super) fn lesson(&mut self, record: &Record, stop: &AtomicBool) -> Result<Vec<Sample>, Fault> {
-        let mut labelled = self.label_until(record, stop)?;
-        labelled.retain(|sample| sample.position.moves() != 0);
-        if labelled.is_empty() { Err(Fault::NoScore) } else { Ok(labelled) }
-    }
-
     fn label_game(&mut self, game: &Game, stop: &AtomicBool) -> Vec<Sample> {
         // The value for black of what comes later.
-        let mut for_black = game.score_on_board().or(game.result).and_then(value_of);
+        let mut for_black = result_of(game);
         let steps: Vec<_> = game.steps().collect();
         let mut labelled = Vec::with_capacity(steps.len());
         for (diagram, _) in steps.into_iter().rev() {
@@ -100,8 +93,27 @@ fn value_of(result: GameResult) -> Option<(i32, Bound)> {
     }
 }
 
+/// Whether [`label_all`] has samples for a record.
+pub(super) fn is_lesson(record: &Record, exact_empties: u32) -> bool {
+    let can_learn =
+        |position: Position, is_known| position.moves() != 0 && (is_known || position.empties() <= exact_empties);
+    match record {
+        Record::Position(ScoredDiagram { diagram, score, .. }) => can_learn(diagram.position, score.is_some()),
+        Record::Game(game) => {
+            let is_known = result_of(game).is_some();
+            game.steps().any(|(diagram, _)| can_learn(diagram.position, is_known))
+        }
+    }
+}
+
+/// What is known of a game's value for black without solving.
+fn result_of(game: &Game) -> Option<(i32, Bound)> {
+    game.score_on_board().or(game.result).and_then(value_of)
+}
+
 /// The samples of each record, on the threads of the current rayon pool, or why it has none; the first record is number `first` of its
-/// file, from 1. None if `stop` was set before the end.
+/// file, from 1. A position in which the player to move must pass is left out: it has no evaluation of its own. None if `stop` was
+/// set before the end.
 pub(super) fn label_all(
     records: Vec<Result<Record, RecordError>>,
     first: usize,
@@ -110,7 +122,9 @@ pub(super) fn label_all(
 ) -> Option<Vec<Result<Vec<Sample>, RecordError>>> {
     let label = |labeller: &mut Labeller, (i, record): (usize, Result<Record, RecordError>)| {
         let bad = |fault| RecordError { place: Place::Item(first + i), fault };
-        labeller.lesson(&record?, stop).map_err(bad)
+        let mut labelled = labeller.label_until(&record?, stop).map_err(bad)?;
+        labelled.retain(|sample| sample.position.moves() != 0);
+        if labelled.is_empty() { Err(bad(Fault::NoScore)) } else { Ok(labelled) }
     };
     let label = |labeller: &mut Labeller, record| {
         let labelled = label(labeller, record);

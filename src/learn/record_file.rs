@@ -1,14 +1,19 @@
 //! Files of recorded games and scored positions, labelled as they are read.
 
 use std::path::{Path, PathBuf};
-use std::sync::atomic::{AtomicBool, Ordering::Relaxed};
+use std::sync::atomic::AtomicBool;
 
-use super::labeller::{Labeller, label_all};
+use super::labeller::{is_lesson, label_all};
 use super::samples::Sample;
 use crate::record::{Format, Record, RecordError, Records, read};
 
+/// Up to this number of empties a position is solved in a few milliseconds.
+pub const EASY_EMPTIES: u32 = 16;
+
 /// Records that are read and labelled at a time.
-const AT_ONCE: usize = 1 << 12;
+fn at_once(exact_empties: u32) -> usize {
+    if exact_empties <= EASY_EMPTIES { 1 << 12 } else { 1 << 6 }
+}
 
 /// A file of records that is being labelled.
 pub struct RecordFile<'b> {
@@ -65,22 +70,20 @@ impl<'b> RecordFile<'b> {
     /// The samples of each of the next records, or why it has none, made on the threads of the current rayon pool; nothing at the
     /// end. None if `stop` was set before.
     pub fn next(&mut self, stop: &AtomicBool) -> Option<Vec<Result<Vec<Sample>, RecordError>>> {
-        let records: Vec<_> = self.records.by_ref().take(AT_ONCE).collect();
+        let records: Vec<_> = self.records.by_ref().take(at_once(self.exact_empties)).collect();
         let first = self.number;
         self.number += records.len();
         label_all(records, first, self.exact_empties, stop)
     }
 
-    /// Makes sure that one of the next records can be learned, by looking at no more of them than that takes.
+    /// Makes sure that one of the next records can be learned, without solving anything.
     ///
     /// # Errors
-    /// [`RecordFileError::NoLesson`]; not if `stop` was set before.
-    pub fn has_lesson(mut self, stop: &AtomicBool) -> Result<(), RecordFileError> {
-        let mut labeller = Labeller::new(self.exact_empties);
+    /// [`RecordFileError::NoLesson`].
+    pub fn has_lesson(mut self) -> Result<(), RecordFileError> {
         let mut is_lesson =
-            |record: Result<Record, _>| record.is_ok_and(|record| labeller.lesson(&record, stop).is_ok());
-        let ends = self.records.any(|record| stop.load(Relaxed) || is_lesson(record));
-        if ends { Ok(()) } else { Err(self.no_lesson()) }
+            |record: Result<Record, _>| record.is_ok_and(|record| is_lesson(&record, self.exact_empties));
+        if self.records.any(&mut is_lesson) { Ok(()) } else { Err(self.no_lesson()) }
     }
 
     /// What is wrong with a file of which nothing could be learned.

@@ -6,7 +6,7 @@ use std::path::Path;
 use serde::{Deserialize, Serialize};
 
 use super::config::TrainConfig;
-use super::directory::{MARKER, read_if_there};
+use super::directory::{CHECKPOINT, MARKER, read_if_there};
 use super::error::TrainError;
 use super::identity::{Difference, Identity, differences, hash_of};
 use crate::pattern::PatternSet;
@@ -98,16 +98,19 @@ impl Configs {
     /// Those of a run that began with a configuration and was amended.
     ///
     /// # Errors
-    /// A configuration that this program cannot follow.
-    pub fn of(first: &str, amendments: &[Amendment]) -> Result<Self, String> {
-        let begin = Amendment { generation: 0, config: first.to_owned() };
-        let stretch = |Amendment { generation, config }: &Amendment| {
-            let table = config.parse::<toml::Table>().map_err(|error| error.to_string())?;
-            let text = config.clone();
+    /// A configuration that this program cannot follow: the name of the file that has it, and why.
+    pub fn of(first: &str, amendments: &[Amendment]) -> Result<Self, (&'static str, String)> {
+        let stretch = |generation, text: &str| {
+            let table = text.parse::<toml::Table>().map_err(|error| error.to_string())?;
             let config = TrainConfig::from_layers(&[table]).map_err(|error| error.to_string())?;
-            Ok(Stretch { first: *generation, config, text })
+            Ok(Stretch { first: generation, config, text: text.to_owned() })
         };
-        std::iter::once(&begin).chain(amendments).map(stretch).collect::<Result<_, String>>().map(Self)
+        let in_file = |name| move |reason: String| (name, reason);
+        let mut stretches = vec![stretch(0, first).map_err(in_file(CHECKPOINT))?];
+        for Amendment { generation, config } in amendments {
+            stretches.push(stretch(*generation, config).map_err(in_file(MARKER))?);
+        }
+        Ok(Self(stretches))
     }
 
     fn stretch(&self, generation: u32) -> &Stretch {

@@ -7,7 +7,7 @@ use std::time::Instant;
 use super::amend::{Configs, Marker};
 use super::checkpoint::{self, Resumed};
 use super::config::TrainConfig;
-use super::directory::{BEST, CHECKPOINT, CONFIG, LAST, MARKER, RunDirectory, leftovers, metrics, read_if_there};
+use super::directory::{BEST, CONFIG, LAST, MARKER, RunDirectory, leftovers, metrics, read_if_there};
 use super::error::TrainError;
 use super::event::TrainEvent;
 use super::identity::{Difference, Identity, hash_of};
@@ -66,7 +66,7 @@ pub(super) fn open<'r>(request: &TrainRequest<'r>, sink: Sink<'r>) -> Result<Run
     let Resumed { identity, configs, state, is_newest, fault } = match resumed {
         Some(resumed) => resumed,
         None => {
-            records::check(&config, request.stop)?;
+            records::check(&config)?;
             let state = new_state(request, &config, &layout)?;
             Resumed { identity: wanted, configs, state, is_newest: false, fault: None }
         }
@@ -163,7 +163,7 @@ fn find(
             return Err(TrainError::Exists(root()));
         }
         let configs = Configs::of(&found.config, &amendments)
-            .map_err(|reason| TrainError::damaged(&directory.file(CHECKPOINT), reason))?;
+            .map_err(|(name, reason)| TrainError::damaged(&directory.file(name), reason))?;
         same_run(request, found, &configs, wanted, config, directory).map(|()| configs)
     };
     let resumed = checkpoint::load(directory, layout, check)?;

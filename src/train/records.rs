@@ -10,13 +10,16 @@ use super::event::TrainEvent;
 use super::keeper::Halt;
 use super::run::Run;
 use super::state::RecordsProgress;
-use crate::learn::{RecordFile, SampleSet};
+use crate::learn::{EASY_EMPTIES, RecordFile, SampleSet};
 use crate::record::{MAX_BYTES, RecordError, TOLD};
 use crate::selfplay::Stopped;
 use crate::storage::{read_bounded, sha256};
 
-/// Samples that are learned together, or a few more. A kill costs the work on no more than these.
-const BLOCK: usize = 1 << 18;
+/// Samples that are learned together, or a few more. A stop or a kill costs the work on no more than these, which are fewer where solving
+/// them takes long.
+fn block(exact_empties: u32) -> usize {
+    if exact_empties <= EASY_EMPTIES { 1 << 18 } else { 1 << 12 }
+}
 
 /// The configuration with the checksums of its record files, by which a run knows its data again.
 pub(super) fn with_checksums(config: &TrainConfig) -> Result<TrainConfig, TrainError> {
@@ -35,11 +38,11 @@ pub(super) fn with_checksums(config: &TrainConfig) -> Result<TrainConfig, TrainE
 }
 
 /// Makes sure, before a run begins, that each of its record files has something to learn.
-pub(super) fn check(config: &TrainConfig, stop: &AtomicBool) -> Result<(), TrainError> {
+pub(super) fn check(config: &TrainConfig) -> Result<(), TrainError> {
     let Some(RecordsConfig { files, exact_empties, .. }) = &config.records else { return Ok(()) };
     for path in files.iter().map(Path::new) {
         let bytes = contents(path)?;
-        RecordFile::new(path, &bytes, 0, *exact_empties)?.has_lesson(stop)?;
+        RecordFile::new(path, &bytes, 0, *exact_empties)?.has_lesson()?;
     }
     Ok(())
 }
@@ -62,7 +65,7 @@ impl Run<'_> {
             }
             let mut records =
                 RecordFile::new(Path::new(file), &bytes, first, config.exact_empties).map_err(TrainError::from)?;
-            read_lessons(&mut records, self.stop, |lesson| {
+            read_lessons(&mut records, block(config.exact_empties), self.stop, |lesson| {
                 self.learn_lesson(file, config.passes, lesson)?;
                 self.state.progress.records.seconds += began.elapsed().as_secs_f64();
                 began = Instant::now();
@@ -109,10 +112,11 @@ struct Lesson {
     faults: Vec<RecordError>,
 }
 
-/// Hands over lessons of some [`BLOCK`] samples until `on_lesson` breaks off. Each ends with a record, so that reading can begin again
+/// Hands over lessons of some `block` samples until `on_lesson` breaks off. Each ends with a record, so that reading can begin again
 /// after it.
 fn read_lessons(
     records: &mut RecordFile<'_>,
+    block: usize,
     stop: &AtomicBool,
     mut on_lesson: impl FnMut(Lesson) -> Result<(), Halt>,
 ) -> Result<(), Halt> {
@@ -127,7 +131,7 @@ fn read_lessons(
                 Err(error) => lesson.faults.push(error),
             }
         }
-        if at_end || lesson.samples.len() >= BLOCK {
+        if at_end || lesson.samples.len() >= block {
             on_lesson(std::mem::take(&mut lesson))?;
         }
         if at_end {

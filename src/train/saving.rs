@@ -49,10 +49,10 @@ impl Run<'_> {
 
     pub(super) fn checkpoint(&mut self) -> Result<(), Halt> {
         let began = Instant::now();
-        self.save()?;
+        let newest = self.save()?;
         if self.state.best.is_none() {
             // Before the first gate the newest are the best there are.
-            self.keeper.replace(BEST, &self.weights().to_bytes())?;
+            self.keeper.replace(BEST, &newest)?;
         }
         let seconds = began.elapsed().as_secs_f64();
         self.state.progress.pace.checkpoint = seconds;
@@ -62,8 +62,8 @@ impl Run<'_> {
     }
 
     /// Writes the checkpoint, keeping the one before, then `last.fsw`, and removes the games that neither checkpoint needs unless
-    /// they are to be kept.
-    pub(super) fn save(&mut self) -> Result<(), Halt> {
+    /// they are to be kept. Answers with the content of `last.fsw`.
+    pub(super) fn save(&mut self) -> Result<Vec<u8>, Halt> {
         self.state.progress.elapsed = self.clock.elapsed();
         let bytes = Checkpoint::to_bytes(&self.identity, &self.state);
         if self.saved.newest_is_good {
@@ -74,13 +74,14 @@ impl Run<'_> {
         let needed = self.saved.generation.saturating_sub(self.config.window - 1);
         let generation = self.state.progress.generation;
         self.saved = LastCheckpoint { at: Instant::now(), generation, newest_is_good: true };
-        self.keeper.replace(LAST, &self.weights().to_bytes())?;
+        let newest = self.weights().to_bytes();
+        self.keeper.replace(LAST, &newest)?;
         if !self.config.keep_games {
             for generation in self.keeper.directory.journals()?.into_iter().filter(|&generation| generation < needed) {
                 let path = self.keeper.directory.journal(generation);
                 self.keeper.patiently(&path, |disk| disk.remove(&path))?;
             }
         }
-        Ok(())
+        Ok(newest)
     }
 }

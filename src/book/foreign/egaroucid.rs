@@ -58,8 +58,9 @@ pub(super) fn read(
 }
 
 pub(super) fn write(book: &mut Book, out: &mut dyn Write) -> Result<Exported, ExportError> {
+    let level = level_of_all(book)?;
     let mut positions = 0u64;
-    let left_out = entries(book, |_| {
+    let left_out = entries(book, level, |_| {
         positions += 1;
         Ok(())
     })?;
@@ -68,16 +69,19 @@ pub(super) fn write(book: &mut Book, out: &mut dyn Write) -> Result<Exported, Ex
     out.write_all(&MAGIC)?;
     out.write_all(&[VERSION])?;
     out.write_all(&number.to_le_bytes())?;
-    entries(book, |entry| Ok(out.write_all(&entry)?))?;
+    entries(book, level, |entry| Ok(out.write_all(&entry)?))?;
     Ok(Exported { positions, left_out })
 }
 
 /// Hands over the positions of a book as Egaroucid has them; answers with the number of those without a value.
 ///
 /// Egaroucid plays moves to positions alone, and their values make that of the position before. So a leaf that is better than they are
-/// becomes a position.
-fn entries(book: &mut Book, mut each: impl FnMut([u8; 25]) -> Result<(), ExportError>) -> Result<u64, ExportError> {
-    let level = level_of_all(book)?;
+/// becomes a position. `level` is that of positions all of whose moves are in the book.
+fn entries(
+    book: &mut Book,
+    level: u8,
+    mut each: impl FnMut([u8; 25]) -> Result<(), ExportError>,
+) -> Result<u64, ExportError> {
     let (mut left_out, mut added, mut discs) = (0, HashSet::new(), 0);
     with_children(book, |record, children| {
         if std::mem::replace(&mut discs, record.position.discs()) != record.position.discs() {

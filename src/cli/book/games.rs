@@ -62,6 +62,8 @@ impl AddArguments {
     pub fn run(self, session: &Session, out: &mut dyn Write) -> Result<(), CliError> {
         refuse_own_files(self.games.iter().map(PathBuf::as_path), true)?;
         let searching = self.search.load(session)?;
+        // One that is locked or damaged is refused before games are read; a new one is made after that.
+        let there = self.book.exists().then(|| edit(&self.book, false, session)).transpose()?;
         let mut counts = GameCounts::new(&self.book).map_err(cannot_change)?;
         let (mut left_out, mut frames) = (0, Frames::new());
         for path in each_once(&self.games, session) {
@@ -78,7 +80,7 @@ impl AddArguments {
             return Err(CliError::failure(format!("{} left out, and nothing is added", counted(left_out, "game")))
                 .hint("A book takes whole games, from the start position to the end."));
         }
-        let mut book = edit(&self.book, true, session)?;
+        let mut book = there.map_or_else(|| edit(&self.book, true, session), Ok)?;
         let before = book.len();
         count_games(&mut book, counts, self.min_games).map_err(cannot_change)?;
         if games > 0 {
@@ -170,12 +172,8 @@ impl AddArguments {
                 continue;
             }
             for game in block.decode().context(cannot)?.games {
-                match Transcript::from_moves(game.moves()) {
-                    Ok(game) if game.last().position.is_game_over() => {
-                        self.count(&game.steps(), game.last(), counts)?;
-                    }
-                    _ => left_out += 1,
-                }
+                let game = Transcript::from_moves(game.moves()).expect("kept games are legal to their end");
+                self.count(&game.steps(), game.last(), counts)?;
             }
         }
         Ok(left_out)

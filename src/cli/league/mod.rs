@@ -55,9 +55,9 @@ pub struct LeagueArguments {
     depth: Vec<u32>,
 
     /// Play exactly with this number of empty squares or fewer
-    #[arg(long, default_value_t = 12, value_name = "N")]
+    #[arg(long, alias = "exact", default_value_t = 12, value_name = "N")]
     #[arg(value_parser = clap::value_parser!(u32).range(0..=i64::from(Strength::MAX_EXACT_EMPTIES)))]
-    exact: u32,
+    exact_empties: u32,
 
     #[command(flatten)]
     selective: SelectivityArgument,
@@ -152,7 +152,7 @@ impl LeagueArguments {
             let mut numbers: Vec<usize> = Vec::with_capacity(self.players.len());
             for (i, player) in self.players.iter().enumerate() {
                 let selectivity = self.selective.selectivity;
-                let strength = Strength { depth, selectivity, exact_empties: self.exact };
+                let strength = Strength { depth, selectivity, exact_empties: self.exact_empties };
                 let mut maker = player.load(strength, limits, &mut shelf)?;
                 maker.card.name = player.name_at(depth);
                 let number = roster.number_of(maker);
@@ -275,7 +275,8 @@ impl<'a> Recorder<'a> {
         self.count(index, players, opening, pair);
         self.done = index + 1;
         if self.summary.0.is_none_or(|made| made.elapsed() >= SUMMARY_EVERY) {
-            let best = self.tables().pop().and_then(|table| table.best());
+            let last = self.roster.leagues.last();
+            let best = last.and_then(|(depth, numbers)| Table::new(*depth, numbers, self).best());
             self.summary = (Some(Instant::now()), best.unwrap_or_default());
         }
         self.meter.show(self.done as u64, || self.summary.1.clone());

@@ -57,14 +57,18 @@ impl<E: Evaluator> Comparison<'_, E> {
         let line =
             |search: &NamedSearch| Line { name: search.name.clone(), points: vec![], band: vec![], marked: false };
         let mut lines: Vec<_> = self.searches.iter().map(line).collect();
-        for depth in 1..=depth {
-            let tree = self.tree_size(depth);
-            for (line, outcome) in lines.iter_mut().zip(self.outcomes(depth, tree, session)?) {
-                let nodes =
-                    outcome.map(|outcome| outcome.nodes as f64).or((line.name == "minimax").then_some(tree.nodes));
+        let mut add = |depth: u32, tree: SizeEstimate, outcomes: &[Option<Outcome>]| {
+            for (line, outcome) in lines.iter_mut().zip(outcomes) {
+                let nodes = outcome.as_ref().map(|outcome| outcome.nodes as f64);
+                let nodes = nodes.or((line.name == "minimax").then_some(tree.nodes));
                 line.points.extend(nodes.map(|nodes| (f64::from(depth), nodes / self.positions.len() as f64)));
             }
+        };
+        for depth in 1..depth {
+            let tree = self.tree_size(depth);
+            add(depth, tree, &self.outcomes(depth, tree, session)?);
         }
+        add(depth, tree, &outcomes);
         let title = "Nodes visited by depth, mean of the positions".to_owned();
         let chart = Chart { title, x: "plies".into(), y: "nodes".into(), log: true, lines };
         svg.write(out, |file| file.write_all(chart.to_svg().as_bytes()))
