@@ -41,15 +41,19 @@ impl ManArguments {
     pub fn run(self, mut program: Command, out: &mut dyn Write) -> Result<(), CliError> {
         fs::create_dir_all(&self.folder).context(|| format!("cannot make `{}`", self.folder.display()))?;
         program.build();
-        let commands: Vec<_> =
-            program.get_subcommands().filter(|command| command.get_name() != "help").cloned().collect();
-        write_page(&self.folder, program, "flipside", out)?;
-        for command in commands {
-            let name = format!("flipside-{}", command.get_name());
-            write_page(&self.folder, command, &name, out)?;
-        }
-        Ok(())
+        write_pages(&self.folder, program, "flipside", out)
     }
+}
+
+/// Writes the page of a command, and those of its subcommands.
+fn write_pages(folder: &Path, command: Command, name: &str, out: &mut dyn Write) -> Result<(), CliError> {
+    let commands: Vec<_> = command.get_subcommands().filter(|command| command.get_name() != "help").cloned().collect();
+    write_page(folder, command, name, out)?;
+    for command in commands {
+        let name = format!("{name}-{}", command.get_name());
+        write_pages(folder, command, &name, out)?;
+    }
+    Ok(())
 }
 
 fn write_page(folder: &Path, command: Command, name: &str, out: &mut dyn Write) -> Result<(), CliError> {

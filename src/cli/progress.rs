@@ -208,6 +208,14 @@ impl<'s> TrainProgress<'s> {
     }
 
     /// Why a session that did nothing is finished.
+    /// What a budget of time did not come to, if that is more than a tenth.
+    fn unused(&self, elapsed: f64) -> Option<String> {
+        let (generations, games) = self.learned;
+        let left = self.budget.left_after(elapsed, generations, games)?.seconds?;
+        let is_much = left > 0.1 * self.budget.seconds?;
+        is_much.then(|| format!("; {} are left, too little for what would come next", duration(left)))
+    }
+
     fn idle_line(&self, elapsed: f64) -> String {
         let (generations, games) = self.learned;
         let state = match self.budget.left_after(elapsed, generations, games) {
@@ -283,7 +291,8 @@ impl<'s> TrainProgress<'s> {
             TrainEvent::End { generation, finished, elapsed } => {
                 let how = if *finished { "finished" } else { "stopped" };
                 let generations = counted((*generation).into(), "generation");
-                format!("{how} after {generations} and {}", duration(*elapsed))
+                let unused = if *finished { self.unused(*elapsed) } else { None };
+                format!("{how} after {generations} and {}{}", duration(*elapsed), unused.unwrap_or_default())
             }
             _ => return None,
         })

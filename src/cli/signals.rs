@@ -63,6 +63,10 @@ fn on_signal(signal: i32) {
     // The guards kill the engines.
     discard_temporaries();
     if stops_in_order.is_none() {
+        // The first process of a container is not ended by signals that it sends itself.
+        if std::process::id() == 1 {
+            std::process::exit(128 + signal);
+        }
         // As if nobody had listened, so that a shell knows what ended the program.
         let _ = signal_hook::low_level::emulate_default_handler(signal);
     }

@@ -141,8 +141,10 @@ impl TrainArguments {
             request.games = cluster;
         }
         let mut board = None;
+        let mut has_begun = false;
         let outcome = train(&request, &mut |event| {
             if let TrainEvent::Start { .. } = event {
+                has_begun = true;
                 point_latest_to(directory, session);
                 let begun = config.events.tensorboard.then(|| TensorBoard::create(directory));
                 board = told_if_not(begun.transpose(), session).flatten();
@@ -161,7 +163,7 @@ impl TrainArguments {
         {
             cluster.finish();
         }
-        match outcome.map_err(|error| told(error, directory))? {
+        match outcome.map_err(|error| told(error, directory, has_begun))? {
             // A terminal that was closed meanwhile is no terminal any more, and nobody is there to read.
             Outcome::Finished if has_terminal && !io::stdout().is_terminal() => Ok(()),
             Outcome::Finished => {
@@ -179,7 +181,7 @@ impl TrainArguments {
     /// By what to train in a directory, for how long, and what to do with a run that is there.
     fn wanted(&self, directory: &Path) -> Result<(TrainConfig, Budget, Resume), CliError> {
         if self.resume.is_some() {
-            let stored = stored_config(directory).map_err(|error| told(error, directory))?;
+            let stored = stored_config(directory).map_err(|error| told(error, directory, false))?;
             let mut layers = Layers::of_run(directory, &stored);
             if let Some(path) = &self.config {
                 layers.add_file(path)?;
@@ -234,8 +236,8 @@ fn told_if_not<T>(done: io::Result<T>, session: &Session) -> Option<T> {
     done.map_err(tell).ok()
 }
 
-/// What ended a run, and what to do about it.
-fn told(error: TrainError, run: &Path) -> CliError {
+/// What ended a run, or kept it from beginning, and what to do about it.
+fn told(error: TrainError, run: &Path, has_begun: bool) -> CliError {
     let hint = match &error {
         TrainError::OutOfPatience { .. } => {
             let run = typed(run);
@@ -252,7 +254,7 @@ fn told(error: TrainError, run: &Path) -> CliError {
         }
         _ => None,
     };
-    let failure = CliError::because("training ended", error);
+    let failure = CliError::because(if has_begun { "training ended" } else { "cannot train" }, error);
     match hint {
         Some(hint) => failure.hint(hint),
         None => failure,
@@ -270,7 +272,7 @@ mod tests {
             error: io::ErrorKind::StorageFull.into(),
             minutes: 5,
         };
-        let error = told(error, Path::new("run"));
+        let error = told(error, Path::new("run"), true);
         assert_eq!(error.exit_code(), 75);
         let report = error.report();
         assert!(report.contains("run/checkpoint") && report.contains("--resume run"), "{report}");

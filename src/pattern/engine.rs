@@ -34,7 +34,7 @@ impl EngineTables {
         let require = |holds: bool, expected| if holds { Ok(()) } else { Err(expected) };
         require(self.scale > 0, "`scale` is 1 or more units in a disc")?;
         require(self.range.0 < 0 && self.range.1 > 0, "`range` is a number below 0 and one above")?;
-        require(self.tables.len() == 61, "`tables` has 61 numbers, for 0 to 60 discs played")?;
+        require(self.tables.len() == 61, "`tables` must have 61 numbers, for 0 to 60 discs played")?;
         let all_used = (0..self.count()).all(|table| self.tables.contains(&(table as u8)));
         require(all_used, "`tables` are numbered from 0 without gaps")
     }

@@ -377,8 +377,12 @@ impl TrainConfig {
         for (number, phase) in (1..).zip(&self.phases) {
             let key = |name: &str| format!("phases[{number}].{name}");
             let has_fit = self.fit.is_some();
-            require(!phase.refit || has_fit, &key("refit"), "is true, and `fit` does not say how")?;
-            require(phase.learn || has_fit, &key("learn"), "is false, and there is no `fit` to learn the games")?;
+            let needs = |is_needed, what| {
+                let reason = format!("is false or missing, and `{}` takes a fit", key(what));
+                if is_needed && !has_fit { Err(("fit".to_owned(), reason)) } else { Ok(()) }
+            };
+            needs(phase.refit, "refit = true")?;
+            needs(!phase.learn, "learn = false")?;
             let has_games = !phase.refit || self.fit.is_some_and(|fit| before > fit.first_generation);
             require(has_games, &key("refit"), "is true where `fit.first-generation` is not played yet")?;
             before = before.saturating_add(phase.generations);

@@ -101,10 +101,13 @@ impl<'r> Keeper<'r> {
         (self.sink)(event);
     }
 
-    /// Tells the sink of an event, and adds it to the metrics unless they have it already: after a kill some things happen again.
+    /// Tells the sink of an event, and adds it to the metrics unless they have it already: after a kill some things happen again. A change
+    /// of the configuration is told once.
     pub fn tell(&mut self, event: &TrainEvent) -> Result<(), Halt> {
-        (self.sink)(event);
         let is_new = self.metrics.is_new(event);
+        if is_new || !matches!(event, TrainEvent::Amended { .. }) {
+            (self.sink)(event);
+        }
         if event.is_only_shown() || !is_new {
             return Ok(());
         }

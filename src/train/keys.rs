@@ -79,7 +79,7 @@ pub const KEYS: &[Key] = keys! {
     "gate.exact-empties" Kind::Whole(0, 24, "empty squares"), None, "Empty squares from which on the players play exactly.";
     "fit" Kind::TableOrFalse, Some("false"),
         "How weights are fitted from nothing to all kept games: at the end of the run, and before each phase with `refit = true`. \
-         `false`: not at all.";
+         `false`: not at all; no phase may have `refit = true` or `learn = false` then, as phases of the presets have.";
     "fit.lambda" Kind::Number(0.0, 1.0, ""), Some("0.9"), "How far labels trust the game's result (1) rather than the search (0).";
     "fit.epochs" Kind::Whole(1, 1000, "passes"), Some("3"), "Passes over all games.";
     "fit.stage-plies" Kind::Whole(1, 60, "plies"), Some("1; 6 with a hidden layer"), "Plies to a stage.";

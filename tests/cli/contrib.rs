@@ -31,13 +31,15 @@ fn units_are_what_systemd_expects() {
     let folder = tempfile::tempdir().unwrap();
     for (file, instance) in [
         ("systemd/flipside@.service", "flipside@tonight.service"),
+        ("systemd/flipside-broker.service", "flipside-broker.service"),
         ("systemd/flipside-train.service", "flipside-train.service"),
         ("systemd/flipside-work@.service", "flipside-work@tonight.service"),
     ] {
         let text = fs::read_to_string(contrib(file)).unwrap();
-        assert!(text.contains("ExecStart=/usr/local/bin/flipside "), "{file}");
         let name = Path::new(file).file_name().unwrap();
-        fs::write(folder.path().join(name), text.replace("/usr/local/bin/flipside", PROGRAM)).unwrap();
+        let program = text.lines().find_map(|line| line.strip_prefix("ExecStart=")?.split(' ').next()).unwrap();
+        assert!(["/usr/local/bin/flipside", "/usr/sbin/nats-server"].contains(&program), "{file}");
+        fs::write(folder.path().join(name), text.replace(program, PROGRAM)).unwrap();
         let unit = folder.path().join(instance);
         let output = Command::new("systemd-analyze").args(["verify", "--man=no"]).arg(unit).output().unwrap();
         let talk = String::from_utf8_lossy(&output.stderr);
@@ -45,6 +47,25 @@ fn units_are_what_systemd_expects() {
         let ours = talk.lines().filter(|line| line.contains("flipside")).collect::<Vec<_>>();
         assert!(output.status.success() && ours.is_empty(), "{talk}");
     }
+}
+
+#[test]
+fn the_containers_commands_are_understood() {
+    let folder = tempfile::tempdir().unwrap();
+    let text = fs::read_to_string(contrib("compose.yaml")).unwrap();
+    let commands = text.lines().filter_map(|line| line.trim().strip_prefix("command: "));
+    let commands: Vec<Vec<String>> = commands.map(|command| serde_json::from_str(command).unwrap()).collect();
+    let [_, train, work] = commands.try_into().unwrap();
+    // There is no broker here, and nothing waits for one. The coordinator begins without, and the worker says so.
+    let train: Vec<_> = train.iter().map(|word| word.replace("/runs", folder.path().to_str().unwrap())).collect();
+    let train: Vec<_> = train.iter().map(String::as_str).chain(["--generations", "0"]).collect();
+    let missing = run_with(&train, "");
+    let talk = String::from_utf8_lossy(&missing.stderr);
+    assert!(talk.contains("broker") && missing.status.code() != Some(2), "{talk}");
+    let work: Vec<_> = work.iter().map(|word| if word == "600" { "0" } else { word }).collect();
+    let missing = run_with(&work, "");
+    let talk = String::from_utf8_lossy(&missing.stderr);
+    assert!(talk.contains("broker") && missing.status.code() == Some(1), "{talk}");
 }
 
 #[test]

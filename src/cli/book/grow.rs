@@ -114,7 +114,10 @@ impl GrowthMeter {
     fn new(session: &Session, seconds: Option<f64>, positions: Option<u64>, before: u64) -> Self {
         let meter = match (seconds, positions) {
             (Some(seconds), _) => Meter::new(session, seconds.ceil() as u64, "s"),
-            (None, positions) => Meter::new(session, positions.unwrap_or(0), "positions"),
+            // A book that is large enough already is searched where searches are missing: how many is not known.
+            (None, positions) => {
+                Meter::new(session, positions.filter(|&wanted| wanted > before).unwrap_or(0), "positions")
+            }
         };
         Self { meter, by_time: seconds.is_some(), began: Instant::now(), before }
     }

@@ -15,6 +15,9 @@ use crate::cli::session::Session;
 /// Openings are all different positions after --opening-plies moves (5, if nothing is said): short, so that the books come to
 /// speak. Output and further options are those of `match`.
 #[derive(Args, Debug)]
+#[command(mut_arg("book", |arg| arg.hide(true)))]
+#[command(mut_arg("nboard_depth", |arg| arg.hide(true)))]
+#[command(mut_arg("move_time", |arg| arg.hide(true)))]
 #[command(
     after_help = "Example:\n  flipside book match book.fsb none --pairs 100\n  flipside book match new.fsb old.fsb --depth 8"
 )]

@@ -15,10 +15,10 @@ use crate::storage::hex;
 
 /// Show what a book knows of a position: its moves, best first, with values, errors and games
 ///
-/// A line each for the position (its value, the error, games with the mean and the standard deviation of their results, and those that
-/// were won, drawn and lost) and for its moves, separated by tabs. Values are in
-/// discs for the player to move, errors are standard deviations; `-` is what is not known. `leaf` is the best move that leads nowhere
-/// in the book, with the plies it was searched, or `solved` where its value is exact.
+/// First a name and a value a line: the size of the book, and of the position its value, the error, its games (how many, mean and standard
+/// deviation of their results, won, drawn, lost) and how and by which weights it was searched. Then a table of its moves. All is separated
+/// by tabs. Values are in discs for the player to move, errors are standard deviations; `-` is what is not known. `leaf` is the best move
+/// that leads nowhere in the book, with the plies it was searched, or `solved` where its value is exact.
 #[derive(Args, Debug)]
 #[command(after_help = "Example:\n  flipside book show book.fsb f5d6c3")]
 pub struct ShowArguments {
@@ -47,7 +47,7 @@ impl ShowArguments {
         let (record, moves) = book.moves(diagram.position).map_err(cannot_read)?.ok_or_else(unknown)?;
         writeln!(out, "book\t{total} positions")?;
         write_position(&record, book.weights(), out)?;
-        writeln!(out, "move\tvalue\terror\tgames\tmean\tdeviation\twins\tdraws\tlosses\t")?;
+        writeln!(out, "move\tvalue\terror\tgames\tmean\tdeviation\twins\tdraws\tlosses\tleaf")?;
         moves.iter().try_for_each(|known| write_move(known, out))?;
         if self.line {
             let mut line = String::new();
