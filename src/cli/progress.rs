@@ -207,7 +207,6 @@ impl<'s> TrainProgress<'s> {
         }
     }
 
-    /// Why a session that did nothing is finished.
     /// What a budget of time did not come to, if that is more than a tenth.
     fn unused(&self, elapsed: f64) -> Option<String> {
         let (generations, games) = self.learned;
@@ -216,6 +215,7 @@ impl<'s> TrainProgress<'s> {
         is_much.then(|| format!("; {} are left, too little for what would come next", duration(left)))
     }
 
+    /// Why a session that did nothing is finished.
     fn idle_line(&self, elapsed: f64) -> String {
         let (generations, games) = self.learned;
         let state = match self.budget.left_after(elapsed, generations, games) {
