@@ -50,6 +50,7 @@ fn units_are_what_systemd_expects() {
 }
 
 #[test]
+#[cfg(feature = "cluster")]
 fn the_containers_commands_are_understood() {
     let folder = tempfile::tempdir().unwrap();
     let text = fs::read_to_string(contrib("compose.yaml")).unwrap();
