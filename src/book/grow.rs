@@ -98,7 +98,11 @@ impl Grow<'_> {
             }
             let new = self.positions.map(|most| most.saturating_sub(book.len()));
             if new == Some(0) {
-                break self.complete(book, weights, &searcher, &mut searched, &mut progress)?;
+                break match self.complete(book, weights, &searcher, &mut searched, &mut progress) {
+                    Ok(()) => GrowthEnd::Done,
+                    Err(BookError::Stopped) => GrowthEnd::Stopped,
+                    Err(error) => return Err(error),
+                };
             }
             let jobs = select(book, BATCH, new)?;
             if jobs.is_empty() {
@@ -133,22 +137,18 @@ impl Grow<'_> {
         searcher: &(impl Fn() -> LeafSearch<'e, E> + Sync),
         searched: &mut u64,
         progress: &mut (impl FnMut(&Growth) + Send),
-    ) -> Result<GrowthEnd, BookError> {
+    ) -> Result<(), BookError> {
         let mut seen = HashSet::new();
         loop {
             let mut open = Vec::new();
-            let looked = with_children(book, |record, children| {
+            with_children(book, |record, children| {
                 if lacks_move(&record, &children) && seen.insert(record.position) {
                     open.push(record.position);
                 }
                 if self.stop.load(Relaxed) { Err(BookError::Stopped) } else { Ok(()) }
-            });
-            match looked {
-                Err(BookError::Stopped) => return Ok(GrowthEnd::Stopped),
-                looked => looked?,
-            }
+            })?;
             if open.is_empty() {
-                return Ok(GrowthEnd::Done);
+                return Ok(());
             }
             let (before, mut growth) = (*searched, growth(book, *searched)?);
             let done = evaluate(book, &open, weights, searcher, self.stop, |done| {
@@ -156,10 +156,7 @@ impl Grow<'_> {
                 progress(&growth);
             });
             *searched = growth.searched;
-            match done {
-                Err(BookError::Stopped) => return Ok(GrowthEnd::Stopped),
-                done => done?,
-            }
+            done?;
         }
     }
 }

@@ -39,7 +39,6 @@ pub const WORKER_INBOX: &str = "_INBOX_worker";
 
 /// How long anything may take that the broker is asked for.
 pub const TIMEOUT: Duration = Duration::from_secs(5);
-
 /// How long a last word to the broker may take.
 pub const FAREWELL: Duration = Duration::from_secs(1);
 /// The longest pause between attempts.

@@ -19,7 +19,7 @@ pub use labeller::Labeller;
 pub use learner::{Learner, LearnerState, StartError};
 pub use loss::Loss;
 pub use pass::Diverged;
-pub use record_file::{EASY_EMPTIES, RecordFile, RecordFileError};
+pub use record_file::{RecordFile, RecordFileError};
 pub use returns::lambda_returns;
 pub use samples::{Bound, Importance, Sample, SampleSet};
 pub use step::{AdaGrad, Decayed, Fixed, StepRule, TemporalCoherence};

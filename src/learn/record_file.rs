@@ -5,15 +5,10 @@ use std::sync::atomic::AtomicBool;
 
 use super::labeller::{is_lesson, label_all};
 use super::samples::Sample;
-use crate::record::{Format, Record, RecordError, Records, read};
+use crate::record::{Format, RecordError, Records, read};
 
 /// Up to this number of empties a position is solved in a few milliseconds.
-pub const EASY_EMPTIES: u32 = 16;
-
-/// Records that are read and labelled at a time.
-fn at_once(exact_empties: u32) -> usize {
-    if exact_empties <= EASY_EMPTIES { 1 << 12 } else { 1 << 6 }
-}
+const EASY_EMPTIES: u32 = 16;
 
 /// A file of records that is being labelled.
 pub struct RecordFile<'b> {
@@ -67,10 +62,16 @@ impl<'b> RecordFile<'b> {
         }
     }
 
+    /// Whether solving its positions may take long, so that work on many records at a time is much to lose.
+    pub fn is_slow(&self) -> bool {
+        self.exact_empties > EASY_EMPTIES
+    }
+
     /// The samples of each of the next records, or why it has none, made on the threads of the current rayon pool; nothing at the
     /// end. None if `stop` was set before.
     pub fn next(&mut self, stop: &AtomicBool) -> Option<Vec<Result<Vec<Sample>, RecordError>>> {
-        let records: Vec<_> = self.records.by_ref().take(at_once(self.exact_empties)).collect();
+        let at_once = if self.is_slow() { 1 << 6 } else { 1 << 12 };
+        let records: Vec<_> = self.records.by_ref().take(at_once).collect();
         let first = self.number;
         self.number += records.len();
         label_all(records, first, self.exact_empties, stop)
@@ -81,9 +82,9 @@ impl<'b> RecordFile<'b> {
     /// # Errors
     /// [`RecordFileError::NoLesson`].
     pub fn has_lesson(mut self) -> Result<(), RecordFileError> {
-        let mut is_lesson =
-            |record: Result<Record, _>| record.is_ok_and(|record| is_lesson(&record, self.exact_empties));
-        if self.records.any(&mut is_lesson) { Ok(()) } else { Err(self.no_lesson()) }
+        let exact_empties = self.exact_empties;
+        let has_one = self.records.any(|record| record.is_ok_and(|record| is_lesson(&record, exact_empties)));
+        if has_one { Ok(()) } else { Err(self.no_lesson()) }
     }
 
     /// What is wrong with a file of which nothing could be learned.

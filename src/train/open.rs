@@ -311,18 +311,20 @@ impl Run<'_> {
             self.keeper.tell(&TrainEvent::FellBack { reason, generation })?;
         }
         // The configuration stands in the newest weights, so a new one changes them.
-        if self.saved.newest_is_good {
-            self.restore(LAST, self.weights().to_bytes(), kept.last, !is_amended)?;
+        let newest = if self.saved.newest_is_good {
+            let newest = self.weights().to_bytes();
+            self.restore(LAST, &newest, kept.last, !is_amended)?;
+            newest
         } else {
-            self.save()?;
-        }
+            self.save()?
+        };
         let has_best = self.state.best.is_some() || self.state.progress.generation > 0;
         if has_best && !kept.best.as_ref().is_some_and(|kept| self.is_still_to_come(kept)) {
             let (best, is_told) = match &self.state.best {
                 Some(best) => (best.bytes.clone(), !is_new),
-                None => (self.weights().to_bytes(), !is_amended),
+                None => (newest, !is_amended),
             };
-            self.restore(BEST, best, kept.best, is_told)?;
+            self.restore(BEST, &best, kept.best, is_told)?;
         }
         let progress = &self.state.progress;
         self.keeper.tell(&TrainEvent::Start {
@@ -355,11 +357,11 @@ impl Run<'_> {
 
     /// Writes a weight file anew that does not hold what it should, and tells of it where nobody would expect that. One that another
     /// build has written may stay.
-    fn restore(&mut self, name: &str, bytes: Vec<u8>, kept: Option<Vec<u8>>, is_told: bool) -> Result<(), Halt> {
-        if kept.is_some_and(|kept| kept == bytes || is_of_another_build(&kept, &bytes)) {
+    fn restore(&mut self, name: &str, bytes: &[u8], kept: Option<Vec<u8>>, is_told: bool) -> Result<(), Halt> {
+        if kept.is_some_and(|kept| kept == bytes || is_of_another_build(&kept, bytes)) {
             return Ok(());
         }
-        self.keeper.replace(name, &bytes)?;
+        self.keeper.replace(name, bytes)?;
         if is_told { self.keeper.tell(&TrainEvent::Restored { file: name.to_owned() }) } else { Ok(()) }
     }
 }

@@ -10,16 +10,10 @@ use super::event::TrainEvent;
 use super::keeper::Halt;
 use super::run::Run;
 use super::state::RecordsProgress;
-use crate::learn::{EASY_EMPTIES, RecordFile, SampleSet};
+use crate::learn::{RecordFile, SampleSet};
 use crate::record::{MAX_BYTES, RecordError, TOLD};
 use crate::selfplay::Stopped;
 use crate::storage::{read_bounded, sha256};
-
-/// Samples that are learned together, or a few more. A stop or a kill costs the work on no more than these, which are fewer where solving
-/// them takes long.
-fn block(exact_empties: u32) -> usize {
-    if exact_empties <= EASY_EMPTIES { 1 << 18 } else { 1 << 12 }
-}
 
 /// The configuration with the checksums of its record files, by which a run knows its data again.
 pub(super) fn with_checksums(config: &TrainConfig) -> Result<TrainConfig, TrainError> {
@@ -65,7 +59,7 @@ impl Run<'_> {
             }
             let mut records =
                 RecordFile::new(Path::new(file), &bytes, first, config.exact_empties).map_err(TrainError::from)?;
-            read_lessons(&mut records, block(config.exact_empties), self.stop, |lesson| {
+            read_lessons(&mut records, self.stop, |lesson| {
                 self.learn_lesson(file, config.passes, lesson)?;
                 self.state.progress.records.seconds += began.elapsed().as_secs_f64();
                 began = Instant::now();
@@ -112,15 +106,14 @@ struct Lesson {
     faults: Vec<RecordError>,
 }
 
-/// Hands over lessons of some `block` samples until `on_lesson` breaks off. Each ends with a record, so that reading can begin again
-/// after it.
+/// Hands over lessons until `on_lesson` breaks off. Each ends with a record, so that reading can begin again after it. A stop or a kill
+/// costs the work on no more than one of them.
 fn read_lessons(
     records: &mut RecordFile<'_>,
-    block: usize,
     stop: &AtomicBool,
     mut on_lesson: impl FnMut(Lesson) -> Result<(), Halt>,
 ) -> Result<(), Halt> {
-    let mut lesson = Lesson::default();
+    let (mut lesson, least_samples) = (Lesson::default(), if records.is_slow() { 1 << 12 } else { 1 << 18 });
     loop {
         let labelled = records.next(stop).ok_or(Stopped)?;
         let at_end = labelled.is_empty();
@@ -131,7 +124,7 @@ fn read_lessons(
                 Err(error) => lesson.faults.push(error),
             }
         }
-        if at_end || lesson.samples.len() >= block {
+        if at_end || lesson.samples.len() >= least_samples {
             on_lesson(std::mem::take(&mut lesson))?;
         }
         if at_end {

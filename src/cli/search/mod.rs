@@ -21,7 +21,7 @@ use super::meter::Meter;
 use super::output::Output;
 use super::session::Session;
 use super::strength::SelectivityArgument;
-use crate::board::{Diagram, squares};
+use crate::board::{Diagram, Position, squares};
 use crate::eval::{Evaluator, Score};
 use crate::search::Analysis;
 use crate::textbook::{Algorithm, Options, Ordering, OthelloTree};
@@ -260,16 +260,19 @@ impl SearchArguments {
         }
         let mut meter = Meter::new(session, diagrams.len() as u64, "positions");
         let mut done = 0;
-        let timed = |search: &mut dyn FnMut() -> Analysis| {
-            let begin = Instant::now();
-            (search(), begin.elapsed().as_secs_f64())
-        };
         let search = |search: &mut Box<Search<'_>>, diagram: &Diagram| {
             let position = diagram.position;
-            let Some(count) = self.moves.filter(|_| position.moves() != 0) else {
-                return vec![timed(&mut || search(&position, self.depth))];
+            let mut timed = |position: &Position, depth| {
+                let begin = Instant::now();
+                (search(position, depth), begin.elapsed().as_secs_f64())
             };
-            let of_move = |square| timed(&mut || search(&position.play(square), self.depth - 1).before(Some(square)));
+            let Some(count) = self.moves.filter(|_| position.moves() != 0) else {
+                return vec![timed(&position, self.depth)];
+            };
+            let of_move = |square| {
+                let (analysis, seconds) = timed(&position.play(square), self.depth - 1);
+                (analysis.before(Some(square)), seconds)
+            };
             let mut found: Vec<_> = squares(position.moves()).map(of_move).collect();
             found.sort_by_key(|(analysis, _)| Reverse(analysis.score));
             found.truncate(count as usize);
