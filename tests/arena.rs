@@ -404,8 +404,9 @@ fn a_stopped_match_goes_on_where_it_was() {
         played.push(event.pair.clone());
         stop.store(event.index >= 9, Ordering::Relaxed);
     });
-    assert_eq!(report.ending, Ending::Stopped);
-    assert!((10..1_000).contains(&played.len()));
+    // The other threads may have played on while the one with the tenth pair was not given a core.
+    assert_eq!(report.ending == Ending::Stopped, played.len() < 1_000);
+    assert!(played.len() >= 10);
     plan.held = played.into_iter().map(held).collect();
     let made = AtomicUsize::new(0);
     let mut told = 0;

@@ -106,14 +106,15 @@ fn a_league_goes_on_from_what_is_held() {
 #[test]
 fn a_league_stops_when_told_or_when_a_player_cannot_be_made() {
     let league = league(3, 20);
-    let (stop, mut told) = (AtomicBool::new(false), 0);
+    let mut told = 0;
     let on_pair = |_: flipside::arena::LeagueEvent<'_>| {
         told += 1;
-        stop.store(told == 7, Ordering::Relaxed);
-        ControlFlow::Continue(())
+        if told == 7 { ControlFlow::Break(()) } else { ControlFlow::Continue(()) }
     };
-    league.run(|number| Ok(Hashed(number)), &stop, on_pair).unwrap();
-    assert!((7..60).contains(&told), "{told}");
+    league.run(|number| Ok(Hashed(number)), &NEVER, on_pair).unwrap();
+    assert_eq!(told, 7);
+    let stopped = AtomicBool::new(true);
+    league.run(|number| Ok(Hashed(number)), &stopped, |_| panic!("played on")).unwrap();
     let broken = |number| if number == 2 { Err(PlayerError::Failed("no".into())) } else { Ok(Hashed(number)) };
     let failed = league.run(broken, &NEVER, |_| ControlFlow::Continue(()));
     assert_eq!(failed, Err(PlayerError::Failed("no".into())));
