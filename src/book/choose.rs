@@ -5,7 +5,7 @@ use rand_chacha::ChaCha8Rng;
 
 use super::derive::{children_in, open_leaf};
 use super::error::BookError;
-use super::record::{Deviation, Games, Record, as_played, on_board};
+use super::record::{Deviation, Games, Leaf, Record, as_played, on_board};
 use super::store::Book;
 use crate::board::{Position, Square};
 use crate::eval::Score;
@@ -93,8 +93,9 @@ impl Book {
         choice: Choice,
         random: &mut ChaCha8Rng,
     ) -> Result<Option<BookMove>, BookError> {
-        let Some((_, moves)) = self.moves(position)? else { return Ok(None) };
-        let Some(&best) = moves.first() else { return Ok(None) };
+        let Some((record, moves)) = self.moves(position)? else { return Ok(None) };
+        // Until the other moves were searched, those that were played need not be any good.
+        let Some(&best) = moves.first().filter(|_| record.leaf != Leaf::Unsearched) else { return Ok(None) };
         let near = |within: f32| {
             let margin = (within * Score::DISC as f32) as i32;
             moves.iter().filter(move |known| i32::from(known.play) + margin >= i32::from(best.play)).copied()

@@ -34,6 +34,11 @@ impl BookUse {
         Self { choice, ..self.clone() }
     }
 
+    /// Has chance choose anew.
+    pub fn reseed(&mut self) {
+        self.seed = self.seed.wrapping_add(1);
+    }
+
     /// What to play in a position, if the book knows.
     ///
     /// # Errors

@@ -184,8 +184,15 @@ impl<E: Evaluator> Engine for BookEngine<'_, E> {
         self.engine.default_depth()
     }
 
+    fn exact_empties(&self) -> u32 {
+        self.engine.exact_empties()
+    }
+
     fn new_game(&mut self) {
         self.engine.new_game();
+        if let Some(book) = &mut self.book {
+            book.moves.reseed();
+        }
     }
 
     fn think(&mut self, diagram: &Diagram, limits: &Limits<'_>) -> Analysis {

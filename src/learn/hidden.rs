@@ -30,10 +30,34 @@ const RATES: [f32; 2] = [0.012, 0.003];
 /// Samples after which a stage's own numbers move.
 const BATCH: usize = 256;
 
-/// A row in learning: its numbers, and the sum of the squared gradients so far. Steps shrink as it grows (AdaGrad, one sum a row).
-pub type LearnedRow = [f32; UNITS + 1];
-
 type Numbers = [f32; UNITS];
+
+/// A row in learning, alone in a cache line.
+#[derive(Clone, Copy, PartialEq, Debug)]
+#[repr(C, align(64))]
+pub(super) struct LearnedRow {
+    numbers: Numbers,
+    /// The sum of the squared gradients so far. Steps shrink as it grows (AdaGrad, one sum a row).
+    squares: f32,
+}
+
+/// Floats of a row of a hidden layer in a [`LearnerState`](super::LearnerState).
+pub const ROW_FLOATS: usize = UNITS + 1;
+
+impl LearnedRow {
+    fn floats(&self) -> [f32; ROW_FLOATS] {
+        std::array::from_fn(|i| self.numbers.get(i).copied().unwrap_or(self.squares))
+    }
+
+    fn from_floats(floats: &[f32; ROW_FLOATS]) -> Self {
+        Self { numbers: std::array::from_fn(|unit| floats[unit]), squares: floats[UNITS] }
+    }
+
+    /// Whether it is more than the random numbers that it began with.
+    fn is_learned(&self) -> bool {
+        self.squares != SQUARES[0]
+    }
+}
 
 /// Numbers moved by Adam (Diederik Kingma and Jimmy Ba, "Adam: a method for stochastic optimization", 2015).
 #[derive(Clone, Copy, PartialEq, Debug, Default)]
@@ -110,7 +134,7 @@ impl LearnedHead {
         // Two partial sums, always the same two: quick, and the same result everywhere.
         let mut partial = [self.bias.value, Numbers::default()];
         for (i, row) in rows.enumerate() {
-            (0..UNITS).for_each(|unit| partial[i % 2][unit] += row[unit]);
+            (0..UNITS).for_each(|unit| partial[i % 2][unit] += row.numbers[unit]);
         }
         std::array::from_fn(|unit| partial[0][unit] + partial[1][unit])
     }
@@ -130,8 +154,10 @@ impl LearnedLayer {
     pub fn new(layout: &Layout, stages: &StageMap) -> Self {
         let of_group = |group: usize| {
             let mut rng = ChaCha8Rng::seed_from_u64(group as u64);
-            let mut row =
-                || std::array::from_fn(|i| if i < UNITS { rng.random_range(-START..START) } else { SQUARES[0] });
+            let mut row = || LearnedRow {
+                numbers: std::array::from_fn(|_| rng.random_range(-START..START)),
+                squares: SQUARES[0],
+            };
             (0..layout.weights()).map(|_| row()).collect()
         };
         let output = std::array::from_fn(|unit| if unit % 2 == 0 { 0.5 } else { -0.5 });
@@ -147,9 +173,9 @@ impl LearnedLayer {
     /// A layer as it was stored: what its rows have learned counts, and they move in small steps.
     pub fn from_stored(layer: &HiddenLayer, scale: u16) -> Self {
         let on = f32::from(HiddenLayer::ON);
-        let of_row = |row: &Row| {
-            let history = SQUARES[usize::from(*row != Row::default())];
-            std::array::from_fn(|i| row.get(i).map_or(history, |&number| f32::from(number) / on))
+        let of_row = |row: &Row| LearnedRow {
+            numbers: row.map(|number| f32::from(number) / on),
+            squares: SQUARES[usize::from(*row != Row::default())],
         };
         let of_head = |(head, &rows): (&Head, &u8)| {
             let output = head.output.map(|output| f32::from(output) / f32::from(scale) / UNIT);
@@ -165,8 +191,8 @@ impl LearnedLayer {
     pub fn stored(&self, scale: u16) -> HiddenLayer {
         let on = f32::from(HiddenLayer::ON);
         let of_row = |row: &LearnedRow| {
-            let number = |unit: usize| (row[unit] * on).round().clamp(-127.0, 127.0) as i8;
-            if is_learned(row) { std::array::from_fn(number) } else { Row::default() }
+            let stored = |number: f32| (number * on).round().clamp(-127.0, 127.0) as i8;
+            if row.is_learned() { row.numbers.map(stored) } else { Row::default() }
         };
         let limit = f32::from(HiddenLayer::MAX_BIAS);
         let of_head = |head: &LearnedHead| Head {
@@ -188,14 +214,15 @@ impl LearnedLayer {
     /// All that it knows: by their number the rows, then the heads.
     pub fn floats(&self) -> Vec<Vec<f32>> {
         let heads = self.heads.iter().flat_map(LearnedHead::floats).collect();
-        self.rows.iter().map(|rows| rows.as_flattened().to_vec()).chain([heads]).collect()
+        let of_rows = |rows: &Vec<LearnedRow>| rows.iter().flat_map(LearnedRow::floats).collect();
+        self.rows.iter().map(of_rows).chain([heads]).collect()
     }
 
     /// The reverse of [`Self::floats`], or `None` where there are other numbers of stages and weights.
     pub fn from_floats(floats: &[Vec<f32>], stages: usize, weights: usize) -> Option<Self> {
         let (heads, rows) = floats.split_last()?;
         let rows = rows.iter().map(|rows| match rows.as_chunks() {
-            (rows, []) if rows.len() == weights => Some(rows.to_vec()),
+            (rows, []) if rows.len() == weights => Some(rows.iter().map(LearnedRow::from_floats).collect()),
             _ => None,
         });
         let rows: Vec<Vec<LearnedRow>> = rows.collect::<Option<_>>()?;
@@ -210,7 +237,7 @@ impl LearnedLayer {
     pub fn value(&self, stage: usize, weights: &[u32]) -> f32 {
         let head = &self.heads[stage];
         let rows = &self.rows[head.rows()];
-        head.value(&head.sums(rows_of(rows, weights).filter(|row| is_learned(row))))
+        head.value(&head.sums(rows_of(rows, weights).filter(|row| row.is_learned())))
     }
 }
 
@@ -218,11 +245,6 @@ impl LearnedLayer {
 #[inline]
 fn rows_of<'r>(rows: &'r [LearnedRow], weights: &[u32]) -> impl Iterator<Item = &'r LearnedRow> {
     weights.iter().map(|&weight| &rows[weight as usize])
-}
-
-/// Whether a row is more than the random numbers that it began with.
-fn is_learned(row: &LearnedRow) -> bool {
-    row[UNITS] != SQUARES[0]
 }
 
 /// What a stage learns of a layer: rows that it shares with others, and its own numbers.
@@ -245,8 +267,7 @@ impl<'l> StageLayer<'l> {
     #[inline]
     pub fn prefetch(&self, weights: &[u32]) {
         for row in rows_of(self.rows, weights) {
-            prefetch(&row[0]);
-            prefetch(&row[UNITS]);
+            prefetch(row);
         }
     }
 
@@ -267,9 +288,9 @@ impl<'l> StageLayer<'l> {
         let square = gradient.iter().map(|g| g * g).sum::<f32>() / UNITS as f32;
         for &weight in weights {
             let row = &mut self.rows[weight as usize];
-            row[UNITS] += square;
-            let step = RATES[0] * self.scale / row[UNITS].sqrt();
-            (0..UNITS).for_each(|unit| row[unit] += step * gradient[unit]);
+            row.squares += square;
+            let step = RATES[0] * self.scale / row.squares.sqrt();
+            (0..UNITS).for_each(|unit| row.numbers[unit] += step * gradient[unit]);
         }
         for unit in 0..UNITS {
             self.gradients[0][unit] += gradient[unit];

@@ -14,7 +14,7 @@ mod samples;
 mod step;
 mod validation;
 
-pub use hidden::{LearnedRow, ROW_TABLES};
+pub use hidden::{ROW_FLOATS, ROW_TABLES};
 pub use labeller::Labeller;
 pub use learner::{Learner, LearnerState, StartError};
 pub use loss::Loss;

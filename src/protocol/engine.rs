@@ -15,6 +15,9 @@ pub trait Engine {
     /// The depth it searches to when not told otherwise.
     fn default_depth(&self) -> u32;
 
+    /// The most empty squares with which it tries to solve a position.
+    fn exact_empties(&self) -> u32;
+
     /// Forgets what it knows of earlier positions.
     fn new_game(&mut self);
 
@@ -73,6 +76,10 @@ impl<E: Evaluator> Engine for SearchEngine<'_, E> {
 
     fn default_depth(&self) -> u32 {
         self.engine.strength().depth
+    }
+
+    fn exact_empties(&self) -> u32 {
+        self.engine.strength().exact_empties
     }
 
     fn new_game(&mut self) {

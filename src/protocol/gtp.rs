@@ -198,7 +198,8 @@ impl<E: Engine> Session<'_, E> {
         let best = if diagram.position.moves() == 0 {
             None
         } else {
-            let time = if play { self.clock.allowance(side, diagram.position.empties()) } else { None };
+            let (empties, exact_empties) = (diagram.position.empties(), self.engine.exact_empties());
+            let time = if play { self.clock.allowance(side, empties, exact_empties) } else { None };
             let limits = Limits { time, stop: self.hurry.flag(), ..Limits::NONE };
             self.engine.choose(&diagram, &limits).best
         };
@@ -322,10 +323,11 @@ impl Clock {
         self.left = [self.settings; 2];
     }
 
-    /// The time for the next move with that many squares empty, or `None` without a limit.
-    fn allowance(&self, side: Side, empties: u32) -> Option<Duration> {
+    /// The time for the next move with that many squares empty, or `None` without a limit. A player whose time is for the whole game
+    /// keeps little of it for the moves after the first solve, from `exact_empties` on.
+    fn allowance(&self, side: Side, empties: u32, exact_empties: u32) -> Option<Duration> {
         let Budget { time, moves } = self.left[side as usize]?;
-        let moves = if moves == 0 { empties.div_ceil(2) } else { moves };
+        let moves = if moves == 0 { empties.saturating_sub(exact_empties).div_ceil(2).max(2) } else { moves };
         Some(time.mul_f64(0.9) / moves.max(1))
     }
 

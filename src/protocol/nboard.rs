@@ -64,7 +64,8 @@ fn limits(depth: u32, hurry: &Hurry) -> Limits<'_> {
 /// A line about a move, or the pass `PA`, that was searched.
 fn search_line(pass: &str, analysis: &Analysis) -> String {
     let line: String = analysis.pv.iter().map(ToString::to_string).collect();
-    format!("search {pass}{line} {:.2} 0 {}", analysis.score.discs(), analysis.depth)
+    let depth = if analysis.exact { "100%".to_owned() } else { analysis.depth.to_string() };
+    format!("search {pass}{line} {:.2} 0 {depth}", analysis.score.discs())
 }
 
 struct Session<'a, E: Engine, W: Write> {
@@ -126,9 +127,15 @@ impl<E: Engine, W: Write> Session<'_, E, W> {
     fn set_game(&mut self, text: &str) -> io::Result<()> {
         match ggf::read(text.as_bytes()).next() {
             Some(Ok(game)) => {
+                let played = |game: &Game| -> Vec<_> { game.moves().iter().map(|(to, _)| *to).collect() };
+                let (before, now) = (played(&self.game), played(&game));
+                // With two moves at once, the opponent's and its own, a player says so too.
+                if game.start() != self.game.start() || !now.starts_with(&before) {
+                    self.engine.new_game();
+                    self.learned = false;
+                }
+                self.learned &= now == before;
                 self.game = game;
-                self.learned = false;
-                self.engine.new_game();
                 Ok(())
             }
             Some(Err(error)) => self.complain(&error.to_string()),
@@ -139,6 +146,9 @@ impl<E: Engine, W: Write> Session<'_, E, W> {
     fn play(&mut self, text: &str) -> io::Result<()> {
         let square = text.split('/').next().unwrap_or_default().trim();
         if ggf::is_pass(square) {
+            if !self.game.pass_is_due() {
+                return self.complain("no pass is due");
+            }
             self.game.note_pass();
             return Ok(());
         }

@@ -10,7 +10,7 @@ use super::probcut::{NotCalibrated, Selectivity};
 use super::searcher::Searcher;
 use super::stop::{Limits, Stop};
 use super::strength::Strength;
-use super::tunables::{LAST_ITERATION_START, SOLVE_SHARE};
+use super::tunables::{LAST_ITERATION_START, SOLVE_CHANCE, SOLVE_NODES, SOLVE_SHARE};
 use crate::board::{Position, Square};
 use crate::eval::Evaluator;
 
@@ -20,6 +20,8 @@ pub struct Engine<'e, E: Evaluator> {
     strength: Strength,
     searcher: Searcher<'e, E>,
     solver: EndgameSolver<'e, E>,
+    /// Nodes a second of the last answer; 0 before the first.
+    speed: f64,
 }
 
 impl<'e, E: Evaluator> Engine<'e, E> {
@@ -33,7 +35,8 @@ impl<'e, E: Evaluator> Engine<'e, E> {
     pub fn new(evaluator: &'e E, strength: Strength, log2_entries: u32) -> Result<Self, NotCalibrated> {
         let mut searcher = Searcher::new(evaluator, log2_entries);
         searcher.set_selectivity(Selectivity::of(evaluator, strength.selectivity)?);
-        Ok(Self { strength, searcher, solver: EndgameSolver::with_evaluator(evaluator, log2_entries) })
+        let solver = EndgameSolver::with_evaluator(evaluator, log2_entries);
+        Ok(Self { strength, searcher, solver, speed: 0.0 })
     }
 
     /// Lets `threads` threads think about a position together.
@@ -61,11 +64,18 @@ impl<'e, E: Evaluator> Engine<'e, E> {
         self.analyse_within(position, &Limits::NONE)
     }
 
-    /// [`Self::analyse`] within limits. Once stopped, or late, it answers with the deepest search it completed.
+    /// [`Self::analyse`] within limits. Once stopped, or late, it answers with the deepest search it completed. Positions that can hardly
+    /// be solved within the limits are searched only.
     pub fn analyse_within(&mut self, position: &Position, limits: &Limits<'_>) -> Analysis {
         let begin = Instant::now();
+        let analysis = self.solve_or_search(position, limits, begin);
+        self.speed = analysis.nodes as f64 / begin.elapsed().as_secs_f64();
+        analysis
+    }
+
+    fn solve_or_search(&mut self, position: &Position, limits: &Limits<'_>, begin: Instant) -> Analysis {
         let (mut left, mut visited) = (*limits, 0);
-        if position.empties() <= self.strength.exact_empties {
+        if position.empties() <= self.strength.exact_empties && self.can_hope_to_solve(position.empties(), limits) {
             match self.solver.solve_line_with(*position, Stop::after(SOLVE_SHARE, limits)) {
                 Ok(solved) => return solved,
                 Err(nodes) => visited = nodes,
@@ -76,6 +86,15 @@ impl<'e, E: Evaluator> Engine<'e, E> {
         let (stop, last_start) = (Stop::after(1.0, &left), Stop::after(LAST_ITERATION_START, &left));
         let found = self.searcher.search_with(position, self.depth(limits), stop, last_start);
         Analysis { nodes: visited + found.nodes, ..found }
+    }
+
+    /// Whether limits leave solving enough nodes to be tried.
+    fn can_hope_to_solve(&self, empties: u32, limits: &Limits<'_>) -> bool {
+        let (at_12, growth) = SOLVE_NODES;
+        let usual = at_12 * growth.powi(empties as i32 - 12);
+        let in_time = limits.time.filter(|_| self.speed > 0.0).map(|time| time.as_secs_f64() * self.speed);
+        let most = limits.nodes.map(|nodes| nodes as f64).into_iter().chain(in_time);
+        most.map(|nodes| nodes * SOLVE_SHARE).all(|nodes| nodes >= usual * SOLVE_CHANCE)
     }
 
     /// How deep to search at most.

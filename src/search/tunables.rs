@@ -92,5 +92,11 @@ pub(super) const MAX_ASPIRATION_STEP: i32 = 64;
 /// Share of the time or nodes for a move that is given to solving; what is left then gives a search.
 pub(super) const SOLVE_SHARE: f64 = 0.5;
 
+/// Nodes that half of all positions with 12 empty squares need to be solved, and how many times as many for each further one.
+pub(super) const SOLVE_NODES: (f64, f64) = (5_600.0, 2.2);
+
+/// Solving is not tried where it can use less than this share of the nodes that it usually needs.
+pub(super) const SOLVE_CHANCE: f64 = 0.25;
+
 /// Share of the time or nodes for a move after which no iteration is begun: two more plies take four to ten times as long as all before.
 pub(super) const LAST_ITERATION_START: f64 = 0.25;

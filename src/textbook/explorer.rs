@@ -67,7 +67,7 @@ pub struct Outcome {
 /// ```
 pub struct Explorer<'t, T: Tree> {
     tree: &'t T,
-    algorithm: Algorithm,
+    pub(super) algorithm: Algorithm,
     pub(super) options: Options,
     table: Option<Table>,
     refutations: Refutations,
@@ -95,10 +95,10 @@ impl<'t, T: Tree> Explorer<'t, T> {
         let mut guess = None;
         if self.options.deepening {
             for shallower in (depth % 2..depth).step_by(2) {
-                guess = Some(self.search_once(self.algorithm, root, shallower, guess));
+                guess = Some(self.search_once(root, shallower, guess));
             }
         }
-        let score = self.search_once(self.algorithm, root, depth, guess);
+        let score = self.search_once(root, depth, guess);
         Outcome { score, best: self.best, nodes: self.nodes }
     }
 

@@ -13,14 +13,8 @@ const MTD_MAX_SEARCHES: u32 = 100;
 
 impl<T: Tree> Explorer<'_, T> {
     /// One search to a depth, which a guess of the value may speed up.
-    pub(super) fn search_once(
-        &mut self,
-        algorithm: Algorithm,
-        root: &T::Node,
-        depth: u32,
-        guess: Option<Score>,
-    ) -> Score {
-        match algorithm {
+    pub(super) fn search_once(&mut self, root: &T::Node, depth: u32, guess: Option<Score>) -> Score {
+        match self.algorithm {
             Algorithm::Minimax => self.maximum(root, depth),
             Algorithm::Negamax => self.negamax(root, depth),
             Algorithm::AlphaBetaHard => self.fail_hard(root, depth, LOW, HIGH),

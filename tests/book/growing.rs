@@ -5,9 +5,13 @@ use std::fs;
 use std::path::Path;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering::Relaxed};
 
-use flipside::board::{Position, canonical};
-use flipside::book::{Book, Grow, GrowthEnd, Keep, Leaf, Link, check, links, prune};
+use flipside::board::{Position, Transcript, canonical};
+use flipside::book::{
+    Book, BookError, Choice, Grow, GrowthEnd, Keep, Leaf, Link, check, links, prune, search_unsearched,
+};
 use flipside::eval::Score;
+use rand::SeedableRng;
+use rand_chacha::ChaCha8Rng;
 
 use crate::support::*;
 
@@ -64,6 +68,25 @@ fn games_that_were_added_are_searched_to_the_same_bytes_after_any_stops() {
     let grow = Grow { weights: WEIGHTS, positions: Some(1), stop: &NEVER, enough: &NEVER };
     grow.run(&mut book, || searcher(2), |growth| searched = growth.searched).unwrap();
     assert_eq!(searched, 0, "nothing is left to do");
+}
+
+#[test]
+fn a_position_is_searched_before_the_book_plays_in_it() {
+    let (_folder, path) = place();
+    let games = random_games(30, 3);
+    counted(&path, &games);
+    let (mut book, stop) = (Book::edit(&path).unwrap(), AtomicBool::new(false));
+    let progress = |done: u64, _| stop.store(done >= 100, Relaxed);
+    let stopped = search_unsearched(&mut book, &|| searcher(1), &WEIGHTS, &stop, progress);
+    assert!(matches!(stopped, Err(BookError::Stopped)));
+    let (mut random, mut half_known) = (ChaCha8Rng::seed_from_u64(1), 0);
+    for (diagram, _) in games.iter().flat_map(Transcript::steps) {
+        let Some((record, moves)) = book.moves(diagram.position).unwrap() else { continue };
+        let plays = book.choose(diagram.position, Choice::Best, &mut random).unwrap().is_some();
+        assert_eq!(plays, record.leaf != Leaf::Unsearched && !moves.is_empty());
+        half_known += u32::from(!plays && !moves.is_empty());
+    }
+    assert!(half_known > 0);
 }
 
 #[test]

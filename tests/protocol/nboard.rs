@@ -22,8 +22,20 @@ fn nboard_answers_as_the_protocol_has_it() {
         answers[1..5],
         ["search d3c3 -1.50 0 1", "search c4c3 -1.50 0 1", "search d3c3 -1.50 0 2", "search c4c3 -1.50 0 2"]
     );
-    let answers = nboard_talk(&mut Plain::default(), b"move F5/1.2/0.5\nmove d6\nmove PA\nping 17");
+    let answers = nboard_talk(&mut Plain::default(), b"move F5/1.2/0.5\nmove d6\nping 17");
     assert_eq!(answers, ["pong 17"]);
+}
+
+#[test]
+fn nboard_knows_a_game_that_goes_on() {
+    let set = |moves: &str| format!("set game (;GM[Othello]{moves};)\n");
+    let mut engine = Plain::default();
+    let goes_on = ["", "B[f5]", "B[f5]W[d6]B[c3]", "B[f5]W[d6]B[c3]"].map(set).concat();
+    assert_eq!(nboard_talk(&mut engine, format!("{goes_on}ping 1").as_bytes()), ["pong 1"]);
+    assert_eq!(engine.games, 1);
+    let others = ["B[f5]W[d6]", "B[d3]", "B[d3]W[c3]", "B[f5]"].map(set).concat();
+    nboard_talk(&mut engine, others.as_bytes());
+    assert_eq!(engine.games, 5);
 }
 
 #[test]
@@ -32,6 +44,7 @@ fn nboard_complains_in_status_lines_and_stays() {
         "move f9",
         "move a1",
         "move",
+        "move PA",
         "set depth x",
         "set depth 0",
         "set depth 61",

@@ -24,6 +24,10 @@ impl Engine for Thinker {
     fn default_depth(&self) -> u32 {
         60
     }
+    fn exact_empties(&self) -> u32 {
+        0
+    }
+
     fn new_game(&mut self) {}
     fn think(&mut self, diagram: &Diagram, limits: &search::Limits<'_>) -> Analysis {
         while !limits.stop.load(Ordering::SeqCst) {

@@ -53,6 +53,10 @@ impl Engine for Plain {
         3
     }
 
+    fn exact_empties(&self) -> u32 {
+        0
+    }
+
     fn new_game(&mut self) {
         self.games += 1;
     }

@@ -241,3 +241,28 @@ impl<E: Evaluator> Search<'_, E> {
         self.midgame.stopped
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::board::Transcript;
+
+    #[test]
+    fn a_line_may_be_stopped_after_any_number_of_nodes() {
+        // In its best line a side passes where only one move keeps the value.
+        let game: Transcript =
+            "c4c5d6c7c6e3e7b5f6b7b8f5f4e6d2e8d8g5f7c8b6a7h5g3a8c1f8a5e2h6b4h4h2a6a4c3c2d3d7f2g1".parse().unwrap();
+        let position = game.last().position;
+        let line_within = |max_nodes| {
+            let mut solver = EndgameSolver::new(12);
+            solver.solve_line_with(position, Stop { max_nodes, ..Stop::new(&NEVER) })
+        };
+        let whole = line_within(u64::MAX).unwrap();
+        for max_nodes in whole.nodes.saturating_sub(3000)..whole.nodes {
+            if let Ok(part) = line_within(max_nodes) {
+                assert_eq!((part.score, part.best), (whole.score, whole.best));
+                assert_eq!(part.pv[..], whole.pv[..part.pv.len()]);
+            }
+        }
+    }
+}

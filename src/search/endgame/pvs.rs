@@ -126,7 +126,7 @@ impl<E: Evaluator> Search<'_, E> {
         }
     }
 
-    /// A move of a position with legal moves that reaches `score`, the position's known value.
+    /// A move of a position with legal moves that reaches `score`, the position's known value; any move once stopped.
     pub(super) fn move_reaching(&mut self, position: Position, score: i32) -> Square {
         self.endgame_nodes += 1;
         let table = self.table_for(position.empties());
@@ -135,7 +135,7 @@ impl<E: Evaluator> Search<'_, E> {
         self.pv_moves(&mut list, position, position.moves(), known, score - 1);
         while let Some(ListedMove { to, flips, .. }) = list.pick() {
             let next = position.play_unchecked(to, flips);
-            if -self.null_window(next, -score) >= score {
+            if -self.null_window(next, -score) >= score || self.stopped() {
                 return to;
             }
         }
