@@ -52,6 +52,10 @@ impl Engine for Plain {
         1
     }
 
+    fn exact_empties(&self) -> u32 {
+        0
+    }
+
     fn new_game(&mut self) {}
 
     fn think(&mut self, diagram: &Diagram, _: &Limits<'_>) -> Analysis {

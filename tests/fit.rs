@@ -356,6 +356,27 @@ fn games_that_two_runs_have_played_are_learned_once() {
     }
 }
 
+/// Games without chance are the same in all generations.
+#[test]
+fn equal_generations_of_a_run_are_no_twins() {
+    let folder = tempfile::tempdir().unwrap();
+    let run = folder.path().join("run");
+    fs::create_dir_all(run.join("games")).unwrap();
+    for generation in 0..3 {
+        let header = GamesHeader { run: [2; 16], generation }.to_bytes();
+        let bytes = [header.to_vec(), frame(0, &games(0, 100))].concat();
+        fs::write(run.join(format!("games/{generation:08}.fsg")), bytes).unwrap();
+    }
+    assert_eq!(open(std::slice::from_ref(&run)).unwrap().games, 300);
+    let of_later = |first_generation| {
+        let config = FitConfig { first_generation, ..config() };
+        let stop = AtomicBool::new(false);
+        GameFiles::open(std::slice::from_ref(&run), &config, folder.path(), None, &stop, &mut |_| ())
+    };
+    assert_eq!(of_later(2).unwrap().unwrap().games, 100);
+    assert!(matches!(of_later(3), Err(GameFilesError::OnlyEarlier(3))));
+}
+
 /// The newest games of a run at work become more while others are learned.
 #[test]
 fn games_that_come_during_a_fit_wait_for_the_next() {

@@ -402,6 +402,11 @@ fn positions_of_records_are_labelled() {
     );
     position.score = None;
     assert_eq!(Labeller::new(20).label(&Record::Position(position)), Err(Fault::NoScore));
+    // Black has to pass: what is learned is white's position after that.
+    let passing: Diagram = format!("OX{} X", "-".repeat(62)).parse().unwrap();
+    let position = ScoredDiagram { diagram: passing, score: Some(-30), moves: Vec::new() };
+    let after = Sample::new(passing.position.pass(), Score::from_discs(30));
+    assert_eq!(Labeller::new(0).label(&Record::Position(position)), Ok(vec![after]));
 }
 
 #[test]

@@ -150,9 +150,16 @@ impl FitArguments {
         };
         let all = games.positions * u64::from(config.epochs);
         let mut meter = Meter::new(session, all, "positions");
-        let outcome = fit::fit(&request, &mut |event| show(&mut meter, all, event));
+        let mut is_saved = true;
+        let outcome = fit::fit(&request, &mut |event| {
+            is_saved = !matches!(event, FitEvent::NotSaved { .. });
+            show(&mut meter, all, event);
+        });
         meter.finish();
         match outcome.context(cannot)? {
+            FitOutcome::Stopped if !is_saved => Err(CliError::Stopped(
+                "stopped; the same command begins anew, or goes on from what was saved before".into(),
+            )),
             FitOutcome::Stopped => Err(stopped()),
             FitOutcome::Finished(weights, _) => {
                 output.write_and_name(out, |writer| writer.write_all(&weights.to_bytes()))?;

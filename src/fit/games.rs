@@ -99,6 +99,9 @@ pub enum GameFilesError {
     /// Files without a single game.
     #[error("there is no game in any of the files")]
     Empty,
+    /// Kept games, and none of the first generation that counts or of a later one.
+    #[error("no game is of generation {0} or later: `first-generation` leaves out all that there are")]
+    OnlyEarlier(u32),
     /// Files that changed while they were read.
     #[error("the games have changed since they were checked; give the command again")]
     Changed,

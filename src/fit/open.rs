@@ -13,10 +13,13 @@ use super::config::FitConfig;
 use super::games::{GameFiles, GameFilesError, GameFilesEvent};
 use super::reader::{Chunk, Reader};
 use super::spool::SpoolWriter;
-use crate::games::{GamesError, GamesReader, MAX_GAMES, games_of_run, has_games_name, is_games_file};
+use crate::games::{GamesError, GamesReader, games_of_run, has_games_name, is_games_file};
 use crate::learn::RecordFile;
 use crate::record::{MAX_BYTES, TOLD};
 use crate::storage::{FileError, hex, read_bounded};
+
+/// Games that are decoded together to be checked.
+const CHECKED_AT_ONCE: usize = 4096;
 
 impl GameFiles {
     /// The games of runs (the files in their folder `games`, in the order of the generations), of files of kept games, and of files
@@ -64,10 +67,13 @@ impl GameFiles {
             }
         }
         let mut found = Self { named: paths.to_vec(), ..Self::default() };
-        let (mut by_first_frame, mut twins) = (HashMap::new(), Vec::new());
+        let (mut by_first_frame, mut twins, mut is_early) = (HashMap::new(), Vec::new(), false);
         for path in kept {
             let mut reader = match GamesReader::open(&path) {
-                Ok(reader) if reader.header().generation < config.first_generation => continue,
+                Ok(reader) if reader.header().generation < config.first_generation => {
+                    is_early = true;
+                    continue;
+                }
                 // A crash at the beginning of a generation: there is nothing in it.
                 Err(GamesError::Torn { .. }) => {
                     tell(GameFilesEvent::CutOff(&path));
@@ -79,7 +85,13 @@ impl GameFiles {
             // What is wrong with a frame is found when all are checked.
             let first_frame = reader.next_block().ok().flatten().map(|block| Sha256::digest(block.bytes()));
             let (file, next) = ((path, length), found.files.len());
-            let at = first_frame.map_or(next, |hash| *by_first_frame.entry(hash).or_insert(next));
+            // Games that do without chance are the same in all generations of a run.
+            let run = reader.header().run;
+            let at =
+                first_frame.map_or(next, |hash| match *by_first_frame.entry(hash).or_insert((next, reader.header())) {
+                    (_, twin) if twin.run == run && twin.generation != reader.header().generation => next,
+                    (at, _) => at,
+                });
             match found.files.get_mut(at) {
                 None => found.files.push(file),
                 Some(twin) => {
@@ -104,7 +116,11 @@ impl GameFiles {
             return Ok(None);
         }
         found.sha256 = hex(&hash.finalize());
-        if found.positions == 0 { Err(GameFilesError::Empty) } else { Ok(Some(found)) }
+        match found.positions {
+            0 if is_early => Err(GameFilesError::OnlyEarlier(config.first_generation)),
+            0 => Err(GameFilesError::Empty),
+            _ => Ok(Some(found)),
+        }
     }
 
     /// Takes no more of the kept games than a fit of the same files and folders began with, if all of that is still there. True if
@@ -127,7 +143,7 @@ impl GameFiles {
         tell: &mut dyn FnMut(GameFilesEvent<'_>),
     ) -> Result<Option<(u64, u64)>, GameFilesError> {
         let (mut count, mut positions) = (0, 0);
-        let mut reader = Reader::new(self, MAX_GAMES)?;
+        let mut reader = Reader::new(self, CHECKED_AT_ONCE)?;
         while let Some(games) = reader.next_games(Some(hash))? {
             if stop.load(Relaxed) {
                 return Ok(None);

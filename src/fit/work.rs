@@ -109,6 +109,11 @@ pub enum FitError {
     /// Weights with a hidden layer to begin with, and none wanted.
     #[error("the weights to begin with have a hidden layer: `hidden-layer = true` (`--hidden-layer`) goes on with it")]
     HiddenLayer,
+    /// Weights with a hidden layer to begin with, and leaves to learn.
+    #[error(
+        "the weights to begin with have a hidden layer, and leaves (`leaf-depth`) are learned by weights without one"
+    )]
+    LeavesOfLayer,
     /// A depth and no weights, or weights and no depth.
     #[error("`tree-depth` and a teacher belong together: the one says how deep the other searches")]
     Teacher,
@@ -239,7 +244,9 @@ impl Beginning {
         let layout = Arc::new(Layout::new(patterns)?);
         let stages = StageMap::for_set(config.stage_plies(), patterns);
         let learner = match from {
-            Some(from) if from.model.hidden.is_some() && !config.hidden_layer => return Err(FitError::HiddenLayer),
+            Some(from) if from.model.hidden.is_some() && !config.hidden_layer => {
+                return Err(if config.leaf_depth > 0 { FitError::LeavesOfLayer } else { FitError::HiddenLayer });
+            }
             Some(from) => {
                 let learner = Learner::from_model(layout.clone(), &from.model, config.step);
                 let mut learner = learner.map_err(FitError::From)?;
@@ -321,12 +328,18 @@ impl<'r> Work<'r> {
 
     /// The share of all the work that is done.
     fn share(&self) -> f64 {
-        self.state.positions as f64 / (self.request.games.positions as f64 * f64::from(self.request.config.epochs))
+        self.share_of(self.state.positions)
+    }
+
+    /// The share of all the work that so many positions are, each counted as often as it is learned.
+    fn share_of(&self, positions: u64) -> f64 {
+        positions as f64 / (self.request.games.positions as f64 * f64::from(self.request.config.epochs))
     }
 
     /// Reads the games from the beginning; those that are decoded together are a part of a block.
     fn reader(&self) -> Result<Reader<'r>, GameFilesError> {
-        let at_once = (self.request.config.block as usize / 64).clamp(1, MAX_GAMES);
+        // A game has some fifty positions: a tenth of a block.
+        let at_once = (self.request.config.block as usize / 512).clamp(1, MAX_GAMES);
         Reader::new(self.request.games, at_once)
     }
 
@@ -378,9 +391,9 @@ impl<'r> Work<'r> {
         if !self.state.block.is_empty() && before != self.state.samples {
             return Err(FitError::OtherFit(self.request.checkpoint.to_owned()));
         }
-        let left = 1.0 - self.share() as f32;
-        let scale = (left / self.request.config.anneal).min(1.0);
-        let loss = self.learner.pass_in_parts(samples, scale, self.request.stop, &mut self.state.block)?;
+        let scale = |done: f64| ((1.0 - done as f32) / self.request.config.anneal).min(1.0);
+        let scales = [self.state.positions, self.state.positions + positions].map(|done| scale(self.share_of(done)));
+        let loss = self.learner.pass_in_parts(samples, scales, self.request.stop, &mut self.state.block)?;
         let Some(loss) = loss else { return Ok(false) };
         self.state.loss = self.state.loss + loss;
         self.state.updates += loss.samples;

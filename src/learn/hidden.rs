@@ -251,7 +251,7 @@ fn rows_of<'r>(rows: &'r [LearnedRow], weights: &[u32]) -> impl Iterator<Item = 
 pub(super) struct StageLayer<'l> {
     rows: &'l mut [LearnedRow],
     head: &'l mut LearnedHead,
-    /// See [`Learner::pass`](super::Learner::pass).
+    /// How large steps are beside the rule's.
     scale: f32,
     /// Samples since the head moved, and the sums of their gradients for biases and outputs.
     waiting: usize,

@@ -28,7 +28,7 @@ impl Labeller {
         Self { solver: EndgameSolver::new(TABLE), exact_empties }
     }
 
-    /// The positions of a record in order, those in which somebody can move, each with its value.
+    /// The positions of a record in order, each with its value; a scored position in which the player to move must pass is that after the pass.
     ///
     /// A position's own score counts first. Positions of games that have few enough empties are solved; those before are worth
     /// what the first of these is, as if the rest of the game had been perfect. Without such, a game's result counts. Of a game that
@@ -48,7 +48,11 @@ impl Labeller {
         let labelled = match record {
             Record::Position(ScoredDiagram { diagram, score, .. }) => {
                 let value = score.or_else(|| self.solve(&diagram.position, stop));
-                value.map(|value| sample(diagram.position, value, Bound::Exact)).into_iter().collect()
+                let of_mover = |value: i32| match to_move(diagram.position) {
+                    (position, true) => sample(position, -value, Bound::Exact),
+                    (position, false) => sample(position, value, Bound::Exact),
+                };
+                value.map(of_mover).into_iter().collect()
             }
             Record::Game(game) => self.label_game(game, stop),
         };
@@ -79,6 +83,12 @@ impl Labeller {
     }
 }
 
+/// The position of the player who has a move, and whether the other one must pass before. A position of a game that is over stays as it is.
+fn to_move(position: Position) -> (Position, bool) {
+    let passes = position.moves() == 0 && position.opponent_moves() != 0;
+    (if passes { position.pass() } else { position }, passes)
+}
+
 fn sample(position: Position, discs: i32, bound: Bound) -> Sample {
     Sample { bound, ..Sample::new(position, Score::from_discs(discs)) }
 }
@@ -98,7 +108,9 @@ pub(super) fn is_lesson(record: &Record, exact_empties: u32) -> bool {
     let can_learn =
         |position: Position, is_known| position.moves() != 0 && (is_known || position.empties() <= exact_empties);
     match record {
-        Record::Position(ScoredDiagram { diagram, score, .. }) => can_learn(diagram.position, score.is_some()),
+        Record::Position(ScoredDiagram { diagram, score, .. }) => {
+            can_learn(to_move(diagram.position).0, score.is_some())
+        }
         Record::Game(game) => {
             let is_known = result_of(game).is_some();
             game.steps().any(|(diagram, _)| can_learn(diagram.position, is_known))
@@ -112,8 +124,7 @@ fn result_of(game: &Game) -> Option<(i32, Bound)> {
 }
 
 /// The samples of each record, on the threads of the current rayon pool, or why it has none; the first record is number `first` of its
-/// file, from 1. A position in which the player to move must pass is left out: it has no evaluation of its own. None if `stop` was
-/// set before the end.
+/// file, from 1. Positions in which nobody can move are left out. None if `stop` was set before the end.
 pub(super) fn label_all(
     records: Vec<Result<Record, RecordError>>,
     first: usize,

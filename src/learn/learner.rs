@@ -184,10 +184,11 @@ impl Learner {
         scale: f32,
         stop: &AtomicBool,
     ) -> Result<Option<PassLoss>, Diverged> {
-        self.pass_in_parts(samples, scale, stop, &mut Vec::new())
+        self.pass_in_parts(samples, [scale; 2], stop, &mut Vec::new())
     }
 
-    /// [`Self::pass`], interrupted with `None` soon after `stop` is set. `learned` then has by stage what was learned of the samples; the
+    /// [`Self::pass`] with steps that grow or shrink from the first of `scales` to the second, interrupted with `None` soon after `stop` is
+    /// set. `learned` then has by stage what was learned of the samples; the
     /// same call with it goes on. It is empty before and after a pass.
     ///
     /// # Errors
@@ -198,14 +199,13 @@ impl Learner {
     pub fn pass_in_parts(
         &mut self,
         samples: &SampleSet,
-        scale: f32,
+        scales: [f32; 2],
         stop: &AtomicBool,
         learned: &mut Vec<PassLoss>,
     ) -> Result<Option<PassLoss>, Diverged> {
         let Self { layout, stages, overlap, loss, rule, cells, hidden } = self;
         with_step!(*rule, rule => {
-            let step = rule.prepared(layout.features(), scale);
-            let pass = Pass { layout, stages, overlap: *overlap, loss: *loss, step, scale, samples, stop };
+            let pass = Pass { layout, stages, overlap: *overlap, loss: *loss, rule, scales, samples, stop };
             pass.learn(cells, hidden.as_mut(), learned)
         })
     }

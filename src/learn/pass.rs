@@ -20,10 +20,7 @@ pub(super) const LIMIT: f32 = 250.0;
 
 /// Learning went wrong: a weight is not a number or has run away.
 #[derive(Debug, Clone, PartialEq, thiserror::Error)]
-#[error(
-    "learning diverged: weight {weight} of stage {stage} is {value} discs. Lower the step's `rate`; the weights saved last are \
-     good"
-)]
+#[error("learning diverged: weight {weight} of stage {stage} is {value} discs. Lower the step's `rate`")]
 pub struct Diverged {
     /// The stage.
     pub stage: usize,
@@ -51,9 +48,9 @@ pub(super) struct Pass<'p, S, const NUMBERS: usize> {
     pub stages: &'p StageMap,
     pub overlap: u32,
     pub loss: Loss,
-    pub step: S,
-    /// See [`Learner::pass`](super::Learner::pass).
-    pub scale: f32,
+    pub rule: S,
+    /// See [`Learner::pass_in_parts`](super::Learner::pass_in_parts).
+    pub scales: [f32; 2],
     pub samples: &'p SampleSet,
     pub stop: &'p AtomicBool,
 }
@@ -131,13 +128,20 @@ impl<S: Step<NUMBERS>, const NUMBERS: usize> Pass<'_, S, NUMBERS> {
             if self.stop.load(Relaxed) {
                 break;
             }
+            let scale = self.scale_of(turn);
+            let step = self.rule.prepared(self.layout.features(), scale);
             for part in parts.iter_mut() {
                 let samples = of_part(part);
-                let layer = part.head.as_mut().map(|head| StageLayer::new(rows, head, self.scale));
-                part.left_range |= self.learn_samples(part.cells, layer, samples, part.learned);
+                let layer = part.head.as_mut().map(|head| StageLayer::new(rows, head, scale));
+                part.left_range |= self.learn_samples(part.cells, step, layer, samples, part.learned);
             }
         }
         parts.iter().filter(|part| part.left_range).try_for_each(Part::check)
+    }
+
+    fn scale_of(&self, turn: usize) -> f32 {
+        let [first, last] = self.scales;
+        first + (last - first) * (turn as f32 + 0.5) / TURNS as f32
     }
 
     /// Moves the weights of a stage for each sample in turn, and adds the errors before each to those so far. Answers whether a step left
@@ -145,11 +149,12 @@ impl<S: Step<NUMBERS>, const NUMBERS: usize> Pass<'_, S, NUMBERS> {
     fn learn_samples<'s>(
         &self,
         cells: &mut [[f32; NUMBERS]],
+        step: S,
         mut layer: Option<StageLayer>,
         mut samples: impl Iterator<Item = &'s Sample>,
         losses: &mut PassLoss,
     ) -> bool {
-        let Self { layout, loss, step, .. } = *self;
+        let Self { layout, loss, .. } = *self;
         let features = layout.features();
         let weight_of_slot = layout.weight_of_slot();
         let mut batch = [([0u32; FEATURES], Sample::new(Position::START, Score(0))); BATCH];
@@ -323,8 +328,8 @@ mod tests {
                     stages,
                     overlap: 2,
                     loss: Loss::Squared,
-                    step: step.prepared(layout.features(), 1.0),
-                    scale: 1.0,
+                    rule: step,
+                    scales: [1.0, 0.0],
                     samples: &samples,
                     stop: &stop,
                 };

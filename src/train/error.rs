@@ -206,7 +206,7 @@ pub enum TrainError {
     #[error("cannot fit weights to the kept games: {0}")]
     Fit(#[from] FitError),
     /// Learning.
-    #[error(transparent)]
+    #[error("{0}; the weights saved last are good")]
     Diverged(#[from] Diverged),
 }
 

@@ -58,8 +58,22 @@ impl Run<'_> {
     fn last_fit_to_come(&self) -> Option<FitPlan> {
         let RunState { progress, fitted, .. } = &self.state;
         let plan = self.plan(true).filter(|plan| progress.generation > plan.config.first_generation);
-        let is_done = fitted.is_some() || progress.refitted == Some(progress.generation) && plan == self.plan(false);
+        // Of the games that were there then: a run that went on may have more of a generation that it could not finish.
+        let there = progress.games + if self.ends_within_generation() { self.games_at_hand() } else { 0 };
+        let is_done = match fitted {
+            Some(fitted) => fitted.weights.provenance.games >= there,
+            None => {
+                progress.refitted == Some(progress.generation) && plan == self.plan(false) && there == progress.games
+            }
+        };
         if is_done { None } else { plan }
+    }
+
+    /// Whether the run may end before all games of the next generation are played: its budget is one of time.
+    fn ends_within_generation(&self) -> bool {
+        let Progress { generation, games, .. } = self.state.progress;
+        let Budget { generations: most, games: most_games, .. } = self.budget;
+        most.is_none_or(|most| generation < most) && most_games.is_none_or(|most| games < most)
     }
 
     /// How much later the run would end for the fit before the next generation and the gate after it.
@@ -99,10 +113,7 @@ impl Run<'_> {
     /// The journals of the generations that a fit learns. At the end of a run also those games of the next one that there was time
     /// for, if the budget is one of time.
     fn journals(&self, config: &FitConfig, at_end: bool) -> Result<Vec<PathBuf>, TrainError> {
-        let Progress { generation, games, .. } = self.state.progress;
-        let Budget { generations: most, games: most_games, .. } = self.budget;
-        let is_open = most.is_none_or(|most| generation < most) && most_games.is_none_or(|most| games < most);
-        let end = generation + u32::from(at_end && is_open);
+        let end = self.state.progress.generation + u32::from(at_end && self.ends_within_generation());
         let directory = &self.keeper.directory;
         journal::check_owner(directory, &self.identity, config.first_generation)?;
         let wanted = |generation: &u32| (config.first_generation..end).contains(generation);
@@ -118,11 +129,14 @@ impl Run<'_> {
         let games = games.map_err(|error| TrainError::from(FitError::from(error)))?.ok_or(Halt::Stopped)?;
         let generation = self.state.progress.generation;
         let played = self.config.games_of(config.first_generation..generation);
-        if games.games < played {
+        // Those of a generation that there was no time to finish.
+        let more = if at_end && self.ends_within_generation() { self.games_at_hand() } else { 0 };
+        let found = games.games.saturating_sub(more);
+        if found < played {
             let there = self.keeper.directory.journals()?;
             let missing = (config.first_generation..generation).filter(|generation| !there.contains(generation));
             let missing = missing.map(|generation| games_file(&root, generation).display().to_string()).collect();
-            return Err(TrainError::GamesMissing { missing, found: games.games, played }.into());
+            return Err(TrainError::GamesMissing { missing, found, played }.into());
         }
         let at_hand = WeightFile::new(self.state.learner.model(), self.provenance(generation));
         let request = FitRequest {
@@ -161,10 +175,8 @@ impl Run<'_> {
             self.state.progress.pace.time_fit(seconds, positions, &config);
         }
         // What the fit was told stands in the run's configuration too.
-        let Provenance { origin, samples, games: learned, .. } = weights.provenance;
+        let Provenance { origin, samples, .. } = weights.provenance;
         let run = self.provenance(generation);
-        // Those of a generation that there was no time to finish.
-        let more = learned - played;
         weights.provenance = Provenance { origin, games: run.games + more, samples: run.samples + samples, ..run };
         if let Some((loss, held_out)) = last {
             self.keeper.tell(&TrainEvent::Fitted {

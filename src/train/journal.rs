@@ -127,7 +127,7 @@ pub(super) fn samples_of(games: &[GameRecord], lambda: f32) -> impl Iterator<Ite
     games.iter().flat_map(move |game| lambda_returns(&game.replay(), lambda))
 }
 
-/// The replay window of a run that has learned a number of generations, oldest first.
+/// The replay window of a run that has learned a number of generations, oldest first; empty where none of it will be learned again.
 ///
 /// # Errors
 /// A journal that lacks games, whatever the reason.
@@ -137,6 +137,9 @@ pub(super) fn window(
     config: &TrainConfig,
     generations: u32,
 ) -> Result<VecDeque<SampleSet>, TrainError> {
+    if !config.learns_again(generations) {
+        return Ok(VecDeque::new());
+    }
     let first = generations.saturating_sub(config.window - 1);
     let samples = |generation| {
         let (journal, samples) = Journal::open(directory, identity, config, generation)?;
@@ -148,6 +151,15 @@ pub(super) fn window(
         Ok(samples)
     };
     (first..generations).map(samples).collect()
+}
+
+/// Games that the journal of a generation has.
+///
+/// # Errors
+/// A file that cannot be read, or that holds other games.
+pub(super) fn games_at_hand(directory: &RunDirectory, identity: &Identity, generation: u32) -> Result<u64, TrainError> {
+    let found = read(&directory.journal(generation), GamesHeader { run: identity.run(), generation })?;
+    Ok(found.blocks.iter().map(|(block, _)| block.len() as u64).sum())
 }
 
 /// Makes sure that no journal from a generation on is another run's.

@@ -74,7 +74,7 @@ pub const KEYS: &[Key] = keys! {
     "step.floor" Kind::Number(0.0, 1e9, "share of the error"), Some("an error with `decayed`"), "Only with `decayed`: the smallest step.";
     "gate" Kind::Table, None, "When and how strength is measured: against the best weights so far and against `mobility`, at full width.";
     "gate.every" Kind::Whole(0, u32::MAX, "generations"), None, "Generations from gate to gate; 0 for none but those after fits and at the end.";
-    "gate.pairs" Kind::Whole(1, 100_000, "pairs of games"), None, "Pairs of games in each match.";
+    "gate.pairs" Kind::Whole(1, 10_784, "pairs of games"), None, "Pairs of games in each match, each from another XOT opening.";
     "gate.depth" Kind::Whole(1, 20, "plies"), None, "Plies that the players look ahead.";
     "gate.exact-empties" Kind::Whole(0, 24, "empty squares"), None, "Empty squares from which on the players play exactly.";
     "fit" Kind::TableOrFalse, Some("false"),

@@ -24,10 +24,7 @@ use crate::games::games_folder;
 use crate::learn::Learner;
 use crate::pattern::{Layout, PatternSet};
 use crate::storage::{MAX_TOML_BYTES, remove_temporaries};
-use crate::weights::WeightFile;
-
-/// Limit in bytes of a weight file.
-const WEIGHTS_LIMIT: u64 = 1 << 30;
+use crate::weights::{self, WeightFile};
 
 /// What the directory held when it was opened.
 struct Kept {
@@ -59,7 +56,7 @@ pub(super) fn open<'r>(request: &TrainRequest<'r>, sink: Sink<'r>) -> Result<Run
         _ => false,
     };
     let metrics = Metrics::of(&metrics(directory.path())?);
-    let weights = |name| directory.read(name, "weight file", WEIGHTS_LIMIT);
+    let weights = |name| directory.read(name, "weight file", weights::MAX_BYTES);
     let kept = Kept { config: has_newest_config && !is_amended, last: weights(LAST)?, best: weights(BEST)? };
 
     let is_new = resumed.is_none();

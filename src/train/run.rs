@@ -10,6 +10,7 @@ use super::directory::BEST;
 use super::event::TrainEvent;
 use super::gate;
 use super::identity::Identity;
+use super::journal;
 use super::keeper::{Halt, Keeper};
 use super::request::Budget;
 use super::room::Growth;
@@ -104,11 +105,16 @@ impl Run<'_> {
         every > 0 && generation.is_multiple_of(every) && learned
     }
 
+    /// Games of the next generation that are there already. A journal that cannot be read counts when it is needed.
+    pub(super) fn games_at_hand(&self) -> u64 {
+        journal::games_at_hand(&self.keeper.directory, &self.identity, self.state.progress.generation).unwrap_or(0)
+    }
+
     /// Whether the budget allows for another generation.
     fn has_budget(&self) -> bool {
         let progress = &self.state.progress;
         let Budget { seconds, generations, games } = self.budget;
-        let next = self.config.phase(progress.generation).games;
+        let next = self.config.phase(progress.generation).games.saturating_sub(self.games_at_hand() as u32);
         let is_free = progress.generation == 0 || progress.generation < self.known;
         let begins = || self.clock.elapsed() + self.seconds_of_refit();
         let in_time = |limit| is_free || progress.pace.has_time_for(next, begins(), limit);
@@ -124,7 +130,8 @@ impl Run<'_> {
         let phase = *self.config.phase(generation);
         let stages = StageMap::for_set(phase.stage_plies, self.layout.set());
         let learner = &mut self.state.learner;
-        if &stages != learner.stages() {
+        // A phase that only plays leaves fitted weights as they are.
+        if phase.learn && &stages != learner.stages() {
             learner.set_stages(stages);
         }
         learner.set_overlap(phase.overlap);
@@ -164,6 +171,9 @@ impl Run<'_> {
         };
         *fitted = None;
         progress.generation += 1;
+        if !self.config.learns_again(progress.generation) {
+            window.clear();
+        }
         progress.games += u64::from(phase.games);
         progress.updates += updates;
         progress.pace.learning = began.elapsed().as_secs_f64();

@@ -13,12 +13,15 @@ use crate::pattern::{Layout, Pattern, PatternSet, Scalar};
 use crate::storage::blob::Blob;
 use crate::storage::{Container, FileError, FormatError, Packing, sha256, write_whole};
 
+/// Limit in bytes of a weight file.
+pub(crate) const MAX_BYTES: u64 = 1 << 28;
+
 /// Weight files, `.fsw`, as they were first: not calibrated, not deflated.
 const PLAIN: Container = Container {
     what: "flipside weight file",
     magic: *b"\x89FSW\r\n\x1a\n",
     version: 1,
-    limit: 1 << 28,
+    limit: MAX_BYTES,
     packing: Packing::Plain,
 };
 

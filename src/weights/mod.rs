@@ -2,4 +2,5 @@
 
 mod file;
 
+pub(crate) use file::MAX_BYTES;
 pub use file::{Provenance, WeightFile, is_weight_file};

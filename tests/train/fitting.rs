@@ -196,15 +196,51 @@ fn a_fit_that_was_stopped_does_not_keep_a_run_from_more_games() {
 }
 
 #[test]
-fn the_weights_of_a_last_fit_outlive_its_checkpoint() {
+fn games_of_a_generation_that_there_was_no_time_for_are_fitted() {
     let config = small(config());
+    let [whole, ended] = [(); 2].map(|()| tempfile::tempdir().unwrap());
+    assert_eq!(trained(&config, whole.path(), FIVE, never), Outcome::Finished);
+    assert_eq!(trained(&config, ended.path(), Budget { generations: Some(4), ..FIVE }, never), Outcome::Finished);
+    let journal = |run: &Path| run.join("games/00000004.fsg");
+    let games = fs::read(journal(whole.path())).unwrap();
+    let fits = Mutex::new(Vec::new());
+    let note = |event: &TrainEvent| {
+        if let TrainEvent::Fitted { generation: 4, games, .. } = *event {
+            fits.lock().unwrap().push(games);
+        }
+        false
+    };
+    let no_time = Budget { seconds: Some(1e-3), generations: None, games: None };
+    // As if a run had ended by time again and again, the last time at once.
+    for share in [1, 2, 2] {
+        fs::write(journal(ended.path()), &games[..games.len() * share / 3]).unwrap();
+        assert_eq!(trained(&config, ended.path(), no_time, note), Outcome::Finished);
+    }
+    let fits = fits.into_inner().unwrap();
+    assert!(fits.len() == 2 && fits[0] < fits[1], "{fits:?}");
+    let learned = WeightFile::load(&ended.path().join("last.fsw")).unwrap().provenance.games;
+    assert!((800..1000).contains(&learned), "{learned}");
+    // A file that is missing is not made good for by games that came since.
+    fs::remove_file(ended.path().join("games/00000002.fsg")).unwrap();
+    fs::write(journal(ended.path()), &games).unwrap();
+    let stop = AtomicBool::new(false);
+    let request = TrainRequest { budget: no_time, ..request(&config, ended.path(), &stop) };
+    let error = train(&request, &mut |_| ()).unwrap_err().to_string();
+    assert!(error.contains("00000002.fsg"), "{error}");
+}
+
+#[test]
+fn the_weights_of_a_last_fit_outlive_its_checkpoint() {
+    // One gate, which the last fit is sure to pass.
+    let mut config = small(config());
+    (config.phases[2].refit, config.gate.every) = (false, 0);
     let directory = tempfile::tempdir().unwrap();
     let four = Budget { generations: Some(4), ..FIVE };
     assert_eq!(trained(&config, directory.path(), four, never), Outcome::Finished);
     let best = || WeightFile::load(&directory.path().join("best.fsw")).unwrap();
     let fitted = best();
     assert_eq!(fitted.provenance.generations, 4);
-    // The one before has the games of all four generations, but not the fit; and with more to play there is none.
+    // The one before does not have the fit; and with more to play there is none.
     fs::write(directory.path().join("checkpoint"), "").unwrap();
     let at_start = |event: &TrainEvent| matches!(event, TrainEvent::Start { .. });
     assert_eq!(trained(&config, directory.path(), FIVE, at_start), Outcome::Stopped);
