@@ -12,7 +12,7 @@ use flipside::arena::{
 use flipside::board::{Diagram, Side, Square, Transcript, squares};
 use flipside::eval::MobilityEvaluator;
 use flipside::record::log::{PlayerCard, Settings};
-use flipside::record::{Finish, Format, GameResult, Record, convert, read};
+use flipside::record::{Finish, Format, GameResult, MoveNote, Record, convert, read};
 use flipside::search::{Engine, Limits, Strength};
 
 static NEVER: AtomicBool = AtomicBool::new(false);
@@ -407,7 +407,7 @@ fn a_stopped_match_goes_on_where_it_was() {
     // The other threads may have played on while the one with the tenth pair was not given a core.
     assert_eq!(report.ending == Ending::Stopped, played.len() < 1_000);
     assert!(played.len() >= 10);
-    plan.held = played.into_iter().map(held).collect();
+    plan.held = played.into_iter().take(10).map(held).collect();
     let made = AtomicUsize::new(0);
     let mut told = 0;
     let first = || {
@@ -623,6 +623,26 @@ fn a_log_of_other_games_is_refused_with_the_difference() {
     opened(1, &[a.clone(), c], Guests::Welcome).unwrap();
     assert_eq!(std::fs::read(&path).unwrap(), joined);
     assert!(opened(1, &[a, b], Guests::Refused).unwrap_err().to_string().contains("3 players"));
+}
+
+#[test]
+fn what_players_say_of_their_moves_is_kept_in_hundredths() {
+    let directory = tempfile::tempdir().unwrap();
+    let path = directory.path().join("log");
+    let opening = xot_openings()[0].clone();
+    let mut game = played(&mut Greedy, &mut Hashed(1), &opening);
+    let mut notes = vec![MoveNote::default(); game.moves.len()];
+    notes[opening.moves().len()] = MoveNote { evaluation: Some(-1.234), seconds: Some(0.126) };
+    game.notes = notes.clone();
+    let pair = Pair { games: [game.clone(), game] };
+    let mut log = open(&path, &greedy_and_faulty()).unwrap();
+    log.add([0, 1], &opening, &pair).unwrap();
+    drop(log);
+    let text = std::fs::read_to_string(&path).unwrap();
+    assert!(text.contains("null,-1.23,null") && text.contains("null,0.13,null"), "{text}");
+    let [held, _] = open(&path, &greedy_and_faulty()).unwrap().pair([0, 1], &opening).games;
+    notes[opening.moves().len()] = MoveNote { evaluation: Some(-1.23), seconds: Some(0.13) };
+    assert_eq!(held.unwrap().notes, notes);
 }
 
 #[test]

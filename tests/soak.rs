@@ -3,6 +3,11 @@
 //!
 //! Short by default. `SOAK_MINUTES=60 cargo test --release --test soak` goes on for an hour.
 
+#![cfg(unix)]
+
+#[path = "cli/support.rs"]
+#[allow(dead_code)]
+mod calling;
 #[path = "train/support.rs"]
 #[allow(dead_code)] // What only the tests of `train` use.
 mod support;
@@ -10,7 +15,7 @@ mod support;
 use std::collections::HashMap;
 use std::fs;
 use std::path::{Path, PathBuf};
-use std::process::{Child, Command, Stdio};
+use std::process::{Child, Stdio};
 use std::sync::atomic::{AtomicBool, AtomicU32, Ordering::Relaxed};
 use std::time::{Duration, Instant};
 
@@ -18,8 +23,12 @@ use flipside::board::Transcript;
 use flipside::train::{
     Budget, GateConfig, Outcome, RecordsConfig, TrainConfig, TrainError, TrainEvent, TrainRequest, train,
 };
+use flipside::weights::WeightFile;
 use rand::{RngExt, SeedableRng};
 use rand_chacha::ChaCha8Rng;
+use rustix::process::{Pid, Signal, kill_process};
+
+use calling::program;
 use support::*;
 
 /// Rounds to make: `short`, or as many as fit into `SOAK_MINUTES`.
@@ -58,8 +67,8 @@ enum End {
     Refused(String),
 }
 
-fn program(folder: &Path, arguments: &[&str]) -> Child {
-    let mut command = Command::new(env!("CARGO_BIN_EXE_flipside"));
+fn start(folder: &Path, arguments: &[&str]) -> Child {
+    let mut command = program();
     command.current_dir(folder).args(arguments).args(["--threads", "2", "-q"]);
     command.stdout(Stdio::piped()).stderr(Stdio::piped()).spawn().unwrap()
 }
@@ -67,13 +76,11 @@ fn program(folder: &Path, arguments: &[&str]) -> Child {
 /// Lets a program go for a while, then kills it, or asks it to stop, perhaps by closing its terminal first.
 fn interrupted(mut child: Child, rng: &mut ChaCha8Rng, longest: Duration) -> (End, Vec<u8>) {
     std::thread::sleep(longest.mul_f64(rng.random()));
-    let signal = |child: &Child, name: &str| {
-        Command::new("kill").args([name, &child.id().to_string()]).stderr(Stdio::null()).status().unwrap();
-    };
     if rng.random_bool(0.5) {
         child.kill().unwrap();
     } else {
-        signal(&child, "-TERM");
+        // It may have ended before.
+        let _ = kill_process(Pid::from_child(&child), Signal::TERM);
     }
     let output = child.wait_with_output().unwrap();
     let end = match output.status.code() {
@@ -220,7 +227,7 @@ fn disturbed(config: &TrainConfig, directory: &Path, generations: u32, longest: 
         let end = match rng.random_range(0..3) {
             _ if session == 30 => finish(config, directory, generations),
             0 => failing(config, directory, budget(generations), rng),
-            _ => interrupted(program(folder, &arguments), rng, longest).0,
+            _ => interrupted(start(folder, &arguments), rng, longest).0,
         };
         match end {
             End::Finished => return session + 1,
@@ -269,6 +276,36 @@ fn runs() {
 }
 
 #[test]
+fn kill_9_anywhere_costs_nothing_but_time() {
+    let folder = tempfile::tempdir().unwrap();
+    let config = config_with_records(folder.path());
+    fs::write(folder.path().join("config.toml"), config.to_toml()).unwrap();
+    let directory = folder.path().join("run");
+    let told = || fs::read_to_string(directory.join("metrics.jsonl")).unwrap_or_default().lines().count();
+    for session in 1.. {
+        // Each session is killed a few events later than the last, so that one will reach the end.
+        let enough = told() + 3 * session;
+        let arguments = ["train", "--preset", "quick", "--config", "config.toml", "--generations", "4", "--run", "run"];
+        let mut child = start(folder.path(), &arguments);
+        while told() < enough && child.try_wait().unwrap().is_none() {
+            std::thread::sleep(Duration::from_millis(1));
+        }
+        let _ = child.kill();
+        let output = child.wait_with_output().unwrap();
+        if directory.join("last.fsw").exists() {
+            WeightFile::load(&directory.join("last.fsw")).unwrap();
+        }
+        if output.status.success() {
+            break;
+        }
+        assert_eq!(output.status.code(), None, "{}", String::from_utf8_lossy(&output.stderr));
+    }
+    assert_eq!(weights(&directory), undisturbed(&config, 2));
+    let mut names = fs::read_dir(&directory).unwrap().map(|entry| entry.unwrap().file_name().into_string().unwrap());
+    assert!(names.all(|name| !name.ends_with(".tmp")), "nothing half-written is left behind");
+}
+
+#[test]
 fn fits_and_matches() {
     let folder = tempfile::tempdir().unwrap();
     let run = folder.path().join("run");
@@ -278,7 +315,7 @@ fn fits_and_matches() {
     let fit = ["fit", "run", "--patterns", &config.patterns, "--epochs", "6", "-o"];
     let a_match = ["match", "mobility", "squares", "--pairs", "200", "--depth", "2", "--games"];
     let whole = |arguments: &[&str], file: &str| {
-        let output = program(folder.path(), &[arguments, &[file]].concat()).wait_with_output().unwrap();
+        let output = start(folder.path(), &[arguments, &[file]].concat()).wait_with_output().unwrap();
         assert!(output.status.success(), "{}", String::from_utf8_lossy(&output.stderr));
         output.stdout
     };
@@ -294,7 +331,7 @@ fn fits_and_matches() {
         let (weights, log) = (format!("fit{round}.fsw"), format!("match{round}.log"));
         for (arguments, file, takes) in [(&fit[..], &weights, a_fit), (&a_match[..], &log, both - a_fit)] {
             for _ in 0..10 {
-                let child = program(folder.path(), &[arguments, &[file]].concat());
+                let child = start(folder.path(), &[arguments, &[file]].concat());
                 let (end, _) = interrupted(child, &mut rng, takes / 2);
                 match end {
                     End::Finished => break,

@@ -1,6 +1,10 @@
 //! `flipside book`, and playing by books.
 
 use std::fs;
+use std::io::Read;
+use std::process::Stdio;
+use std::thread::sleep;
+use std::time::Duration;
 
 use flipside::board::Transcript;
 
@@ -255,13 +259,13 @@ fn a_pair_that_is_in_the_log_of_a_match_has_been_learned() {
         "12",
         "-q",
     ]);
-    let mut child = child.arg("--games").arg(&log).spawn().unwrap();
+    let mut child = Ends(child.arg("--games").arg(&log).spawn().unwrap());
     let logged = || fs::read_to_string(&log).unwrap_or_default().matches("{\"game\"").count();
     while logged() == 0 {
-        std::thread::yield_now();
+        sleep(Duration::from_millis(1));
     }
-    child.kill().unwrap();
-    child.wait().unwrap();
+    child.0.kill().unwrap();
+    child.0.wait().unwrap();
     let shown = stdout(&["book", "show", name], "");
     let learned: usize = value(&shown, "games").split('\t').next().unwrap().parse().unwrap();
     assert!(learned >= logged(), "{shown}");
@@ -302,20 +306,20 @@ fn a_full_disk_and_a_kill_lose_nothing_that_was_there() {
         "ulimit -f {}; exec '{PROGRAM}' book grow '{name}' --positions 900 --depth 1 --exact-empties 8 -q",
         before.len() / 1024 + 1
     );
-    let output = std::process::Command::new("bash").args(["-c", &script]).output().unwrap();
+    let output = command("bash").args(["-c", &script]).output().unwrap();
     assert_eq!(output.status.code(), Some(1), "{}", String::from_utf8_lossy(&output.stderr));
     assert!(String::from_utf8_lossy(&output.stderr).contains(name));
     assert!(stdout(&["book", "check", name], "").starts_with("positions\t2"));
     // Killed as soon as it has added something.
     let mut child = program();
     child.args(["book", "grow", name, "--positions", "1000000", "--depth", "3", "--exact-empties", "8", "-q"]);
-    let mut child = child.spawn().unwrap();
+    let mut child = Ends(child.spawn().unwrap());
     let length = fs::metadata(&path).unwrap().len();
     while fs::metadata(&path).unwrap().len() < length + 20_000 {
-        std::thread::yield_now();
+        sleep(Duration::from_millis(1));
     }
-    child.kill().unwrap();
-    assert_eq!(child.wait().unwrap().signal(), Some(9));
+    child.0.kill().unwrap();
+    assert_eq!(child.0.wait().unwrap().signal(), Some(9));
     let checked = stdout(&["book", "check", name], "");
     assert!(value(&checked, "positions").parse::<u64>().unwrap() > 300, "{checked}");
     assert_eq!(value(&checked, "inconsistent"), "0");
@@ -330,16 +334,15 @@ fn growing_stops_with_75_and_goes_on() {
     let length = fs::metadata(&path).unwrap().len();
     let arguments = ["book", "grow", name, "--positions", "100000", "--depth", "3", "--exact-empties", "8"];
     let mut command = program();
-    let child = command.args(arguments).stderr(std::process::Stdio::piped()).stdout(std::process::Stdio::piped());
-    let child = child.spawn().unwrap();
+    let mut child = Ends(command.args(arguments).stderr(Stdio::piped()).stdout(Stdio::null()).spawn().unwrap());
     while fs::metadata(&path).unwrap().len() <= length {
-        std::thread::yield_now();
+        sleep(Duration::from_millis(1));
     }
-    let id = rustix::process::Pid::from_raw(child.id() as i32).unwrap();
+    let id = rustix::process::Pid::from_child(&child.0);
     rustix::process::kill_process(id, rustix::process::Signal::TERM).unwrap();
-    let output = child.wait_with_output().unwrap();
-    assert_eq!(output.status.code(), Some(75));
-    let error = String::from_utf8(output.stderr).unwrap();
+    let mut error = String::new();
+    child.0.stderr.take().unwrap().read_to_string(&mut error).unwrap();
+    assert_eq!(child.0.wait().unwrap().code(), Some(75), "{error}");
     assert!(error.contains("the same command goes on"), "{error}");
     stdout(&["book", "check", name], "");
 }

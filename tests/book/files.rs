@@ -6,8 +6,6 @@ use std::time::Duration;
 
 use flipside::board::canonical;
 use flipside::book::{Book, BookError, BookFormat, Keep, Leaf, check, export, fix, import, learn_game, merge, prune};
-use rand::{RngExt, SeedableRng};
-use rand_chacha::ChaCha8Rng;
 use sha2::{Digest, Sha256};
 
 use crate::support::*;
@@ -372,30 +370,4 @@ fn merged_books_have_what_each_had() {
         }
     }
     assert!(check(&both).unwrap().is_none());
-}
-
-#[test]
-fn no_bytes_make_a_reader_panic() {
-    let (_folder, path) = place();
-    grow(&path, 150, 2, &NEVER);
-    let mut book = Book::edit(&path).unwrap();
-    let game = &random_games(1, 6)[0];
-    learn_game(&mut book, &game.steps(), black_discs(game), &mut searcher(1), &WEIGHTS, &NEVER).unwrap();
-    drop(book);
-    let whole = fs::read(&path).unwrap();
-    let mut rng = ChaCha8Rng::seed_from_u64(7);
-    for _ in 0..150 {
-        let mut bytes = whole.clone();
-        for _ in 0..rng.random_range(1..4) {
-            let at = if rng.random() { rng.random_range(0..80) } else { rng.random_range(0..bytes.len()) };
-            bytes[at] = rng.random();
-        }
-        bytes.truncate(rng.random_range(bytes.len() / 2..=bytes.len()));
-        fs::write(&path, &bytes).unwrap();
-        let _ = check(&path);
-        if fix(&path).is_ok() {
-            let faults = check(&path).unwrap();
-            assert!(faults.is_none(), "{faults:?}");
-        }
-    }
 }

@@ -8,6 +8,7 @@ use std::time::Duration;
 
 use rustix::process::{Pid, Signal, kill_process};
 
+use crate::helpers::say_skipped;
 use crate::support::*;
 
 fn contrib(name: &str) -> PathBuf {
@@ -18,7 +19,7 @@ fn contrib(name: &str) -> PathBuf {
 fn has(program: &str) -> bool {
     let there = Command::new(program).arg("--version").output().is_ok_and(|output| output.status.success());
     if !there {
-        eprintln!("skipped: no {program} is installed");
+        say_skipped(format!("no {program} is installed"));
     }
     there
 }
@@ -94,7 +95,7 @@ fn a_job_that_runs_out_of_time_is_queued_again_and_goes_on() {
     fs::set_permissions(&scontrol, fs::Permissions::from_mode(0o755)).unwrap();
     std::os::unix::fs::symlink(PROGRAM, lab.join("flipside")).unwrap();
     let job = |budget: [&str; 2]| {
-        let mut command = Command::new("bash");
+        let mut command = command("bash");
         command.arg(contrib("slurm/flipside.sbatch")).args(["--preset", "quick", "--config", "config.toml"]);
         command.args(["--patterns", "small.toml"]).args(budget);
         let path = format!("{}:{}", lab.display(), std::env::var("PATH").unwrap());
@@ -104,7 +105,7 @@ fn a_job_that_runs_out_of_time_is_queued_again_and_goes_on() {
     };
     let requeued = || fs::read_to_string(lab.join("scontrol.log")).unwrap_or_default();
 
-    let mut first = job(["--minutes", "600"]).spawn().unwrap();
+    let mut first = job(["--minutes", "10"]).spawn().unwrap();
     let metrics = lab.join("runs/slurm-17/metrics.jsonl");
     while !fs::read_to_string(&metrics).is_ok_and(|text| text.contains("\"learned\"")) {
         assert!(first.try_wait().unwrap().is_none(), "the job ended early");

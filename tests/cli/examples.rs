@@ -2,22 +2,22 @@
 
 use std::collections::HashSet;
 use std::path::Path;
-use std::process::{Command, Stdio};
+use std::process::Stdio;
 use std::time::Duration;
 
 use crate::support::*;
 
-/// The names of all commands, in the order of the help.
-fn commands() -> Vec<String> {
-    let help = stdout(&["--help"], "");
-    let list = help.split("Commands:\n").nth(1).unwrap().split("\n\n").next().unwrap();
+/// The names of all commands, or of all subcommands of one, in the order of the help.
+fn commands(of: &[&str]) -> Vec<String> {
+    let help = stdout(&[of, &["--help"]].concat(), "");
+    let list = help.split("Commands:\n").nth(1).unwrap_or_default().split("\n\n").next().unwrap();
     let names = list.lines().filter(|line| line.starts_with("  ") && !line.starts_with("   "));
     names.map(|line| line.split_whitespace().next().unwrap().to_owned()).filter(|name| name != "help").collect()
 }
 
-fn examples(command: &str) -> Vec<String> {
-    let help = stdout(&[command, "--help"], "");
-    let list = help.split("Example:\n").nth(1).unwrap_or_else(|| panic!("{command} has no example"));
+fn examples(command: &[&str]) -> Vec<String> {
+    let help = stdout(&[command, &["--help"]].concat(), "");
+    let list = help.split("Example:\n").nth(1).unwrap_or_default();
     let list = list.replace("\\\n", "");
     list.lines().map(|line| line.trim().to_owned()).filter(|line| !line.is_empty()).collect()
 }
@@ -33,23 +33,22 @@ fn examples_run_as_printed() {
     }
     let programs = Path::new(PROGRAM).parent().unwrap();
     let path = format!("{}:{}", programs.display(), std::env::var("PATH").unwrap());
-    let commands = commands();
+    let commands = commands(&[]);
     assert!(commands.len() > 20 && commands[0] == "train", "{commands:?}");
     let mut run = HashSet::new();
-    for example in commands.iter().flat_map(|command| examples(command)) {
+    let examples: Vec<_> = commands.iter().map(|command| examples(&[command])).collect();
+    assert!(examples.iter().all(|examples| !examples.is_empty()), "{examples:?}");
+    for example in examples.into_iter().flatten() {
         // A cluster takes a broker, and has tests of its own.
         let takes_broker =
             ["work", "cluster", "--cluster"].iter().any(|word| example.split_whitespace().any(|w| w == *word));
         if takes_broker || example.starts_with("nats-server") || !run.insert(example.clone()) {
             continue;
         }
-        let mut shell = Command::new("sh");
+        let mut shell = command("sh");
         // The shell makes way for the program, so that a signal meets that.
         let call = if example.starts_with("flipside") { format!("exec {example}") } else { example.clone() };
         shell.current_dir(clone.path()).env("PATH", &path).args(["-c", &call]);
-        for (name, _) in std::env::vars().filter(|(name, _)| name.starts_with("FLIPSIDE_")) {
-            shell.env_remove(name);
-        }
         let mut child = shell.stdin(Stdio::null()).stdout(Stdio::piped()).stderr(Stdio::piped()).spawn().unwrap();
         if example.starts_with("flipside train") {
             // It has a budget of minutes or hours, and can be stopped as soon as there is something to go on with.
@@ -91,13 +90,29 @@ fn examples_run_as_printed() {
     }
 }
 
+/// Also those that take what nobody has here: the program knows their words, at least.
+#[test]
+fn every_example_is_understood() {
+    let mut all = Vec::new();
+    for command in commands(&[]) {
+        all.extend(examples(&[&command]));
+        all.extend(commands(&[&command]).iter().flat_map(|subcommand| examples(&[&command, subcommand])));
+    }
+    let calls: Vec<_> = all.iter().filter_map(|example| example.strip_prefix("flipside ")).collect();
+    assert!(calls.len() > 50, "{calls:?}");
+    for call in calls {
+        let words = shlex::split(call.split('>').next().unwrap()).unwrap();
+        stdout(&words.iter().map(String::as_str).chain(["--help"]).collect::<Vec<_>>(), "");
+    }
+}
+
 #[test]
 fn shells_and_manuals_know_every_command() {
     let folder = tempfile::tempdir().unwrap();
     let written = stdout(&["man", folder.path().to_str().unwrap()], "");
     let page = std::fs::read_to_string(folder.path().join("flipside-train.1")).unwrap();
     assert!(page.contains("resume") && page.contains("Example"), "{page}");
-    for command in commands() {
+    for command in commands(&[]) {
         assert!(written.contains(&format!("flipside-{command}.1")), "{command}: {written}");
         for shell in ["bash", "zsh", "fish", "powershell", "elvish"] {
             assert!(stdout(&["completions", shell], "").contains(&command), "{shell} {command}");

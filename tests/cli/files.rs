@@ -2,6 +2,7 @@
 
 use std::fs;
 use std::path::Path;
+use std::time::Duration;
 
 use flipside::eval::{Model, StageMap};
 use flipside::pattern::{Pattern, PatternSet};
@@ -62,19 +63,19 @@ fn an_output_that_is_the_input_is_refused() {
 fn a_command_that_is_interrupted_leaves_no_part_of_its_output() {
     use std::os::unix::process::ExitStatusExt;
     let (folder, path) = folder_with_games();
-    fs::write(path("games.txt"), "f5d6c3d3c4f4f6\n".repeat(200_000)).unwrap();
+    fs::write(path("games.txt"), "f5d6c3d3c4f4f6\n".repeat(2_000_000)).unwrap();
     fs::create_dir(path("sub")).unwrap();
     let is_empty = || fs::read_dir(folder.path().join("sub")).unwrap().next().is_none();
     let mut command = program();
     command.args(["convert", "--to", "ggf", "-q", "--skip-bad", &path("games.txt"), "-o", &path("sub/games.ggf")]);
-    let mut child = command.spawn().unwrap();
+    let mut child = Ends(command.spawn().unwrap());
     while is_empty() {
-        assert_eq!(child.try_wait().unwrap(), None);
-        std::thread::yield_now();
+        assert_eq!(child.0.try_wait().unwrap(), None);
+        std::thread::sleep(Duration::from_millis(1));
     }
-    let id = rustix::process::Pid::from_raw(child.id() as i32).unwrap();
+    let id = rustix::process::Pid::from_child(&child.0);
     rustix::process::kill_process(id, rustix::process::Signal::INT).unwrap();
-    assert_eq!(child.wait().unwrap().signal(), Some(2));
+    assert_eq!(child.0.wait().unwrap().signal(), Some(2));
     assert!(is_empty());
 }
 
@@ -217,8 +218,8 @@ fn names_from_files_do_not_reach_the_terminal_as_they_are() {
 #[cfg(target_os = "linux")]
 fn tables_that_do_not_fit_into_memory_are_an_error() {
     let limited = |arguments: &str, input: &str| {
-        let mut command = std::process::Command::new("sh");
-        command.args(["-c", &format!("ulimit -v 4000000; exec {PROGRAM} {arguments} --log2-hash 30 --threads 1 -q")]);
+        let mut command = command("sh");
+        command.args(["-c", &format!("ulimit -v 4000000; exec '{PROGRAM}' {arguments} --log2-hash 30 --threads 1 -q")]);
         finish(command, input)
     };
     for arguments in ["solve", "gtp", "nboard", "play"] {

@@ -2,7 +2,7 @@
 
 use std::fs;
 use std::io::Write;
-use std::process::{Command, Stdio};
+use std::process::Stdio;
 
 use crate::helpers::say_skipped;
 use crate::support::*;
@@ -86,7 +86,7 @@ fn a_full_disk_is_an_error() {
 #[test]
 #[cfg(target_arch = "x86_64")]
 fn an_older_cpu_gets_a_message_or_a_portable_program() {
-    let emulate = |cpu: &str| Command::new("qemu-x86_64").args(["-cpu", cpu, PROGRAM, "perft", "3", "-q"]).output();
+    let emulate = |cpu: &str| command("qemu-x86_64").args(["-cpu", cpu, PROGRAM, "perft", "3", "-q"]).output();
     let Ok(nehalem) = emulate("Nehalem") else {
         say_skipped("qemu-x86_64 (package qemu-user) is not installed");
         return;
@@ -100,5 +100,9 @@ fn an_older_cpu_gets_a_message_or_a_portable_program() {
         assert_eq!(String::from_utf8_lossy(&nehalem.stdout), "1\t4\n2\t12\n3\t56\n");
     }
     let haswell = emulate("Haswell").unwrap();
+    if cfg!(target_feature = "avx2") && String::from_utf8_lossy(&haswell.stderr).contains(" avx2") {
+        say_skipped("this qemu-x86_64 emulates no AVX2");
+        return;
+    }
     assert_eq!(String::from_utf8_lossy(&haswell.stdout), "1\t4\n2\t12\n3\t56\n");
 }

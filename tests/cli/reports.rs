@@ -7,6 +7,7 @@ use std::process::Command;
 use serde_json::Value;
 use tempfile::TempDir;
 
+use crate::helpers::say_skipped;
 use crate::support::*;
 
 /// A folder with a finished run in it, `runs/one`.
@@ -122,7 +123,7 @@ fn a_report_is_one_page_with_all_in_it() {
     assert!(error.contains("cannot write `/nowhere/report.html`"), "{error}");
 
     let Some(browser) = browser() else {
-        eprintln!("skipped: no Chromium is installed");
+        say_skipped("no Chromium is installed");
         return;
     };
     let page = format!("file://{}", lab.path().join("report.html").display());
@@ -224,7 +225,7 @@ fn tensorboard_reads_what_is_written_for_it() {
         for event in events.Scalars('loss/new games'):\n    print(event.step, event.value)\n";
     if !Command::new("python3").args(["-c", "import tensorboard"]).output().is_ok_and(|output| output.status.success())
     {
-        eprintln!("skipped: Python has no tensorboard");
+        say_skipped("Python has no tensorboard");
         return;
     }
     let output = Command::new("python3").args(["-c", read]).arg(lab.path().join("runs/board")).output().unwrap();

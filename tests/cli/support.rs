@@ -1,8 +1,9 @@
 //! Calling the program.
 
+use std::ffi::OsStr;
 use std::io::Write;
 use std::path::{Path, PathBuf};
-use std::process::{Command, Output, Stdio};
+use std::process::{Child, Command, Output, Stdio};
 
 use flipside::eval::{Model, StageMap};
 use flipside::pattern::PatternSet;
@@ -20,14 +21,28 @@ corner3x2 = "a1 b1 c1 a2 b2 c2"
 edge = "a1 b1 c1 d1 e1 f1 g1 h1"
 "#;
 
-/// The program without the caller's environment variables for it.
-pub fn program() -> Command {
-    let mut command = Command::new(PROGRAM);
-    let own = std::env::vars().map(|(name, _)| name).filter(|name| name.starts_with("FLIPSIDE_"));
-    for name in own {
+/// A command without those of the caller's environment variables that change what the program does or shows.
+pub fn command(name: impl AsRef<OsStr>) -> Command {
+    let mut command = Command::new(name);
+    let own = std::env::vars_os().map(|(name, _)| name).filter(|name| name.to_string_lossy().starts_with("FLIPSIDE_"));
+    for name in own.chain(["COLUMNS", "CLICOLOR_FORCE"].map(Into::into)) {
         command.env_remove(name);
     }
     command
+}
+
+pub fn program() -> Command {
+    command(PROGRAM)
+}
+
+/// A process that ends with the test.
+pub struct Ends(pub Child);
+
+impl Drop for Ends {
+    fn drop(&mut self) {
+        let _ = self.0.kill();
+        let _ = self.0.wait();
+    }
 }
 
 pub fn finish(mut command: Command, input: &str) -> Output {

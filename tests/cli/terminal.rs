@@ -5,6 +5,7 @@ use std::process::{Command, Output};
 use std::thread::sleep;
 use std::time::Duration;
 
+use crate::helpers::say_skipped;
 use crate::support::*;
 
 /// A tmux of its own with one window; its socket is in a folder that goes with it.
@@ -20,14 +21,14 @@ impl Terminal {
         if there {
             assert!(terminal.tmux(&["new-session", "-d", "-x", "100", "-y", "30", "sh"]).status.success());
         } else {
-            eprintln!("skipped: no tmux is installed");
+            say_skipped("no tmux is installed");
         }
         there.then_some(terminal)
     }
 
     fn tmux(&self, arguments: &[&str]) -> Output {
         let socket = self.folder.path().join("socket");
-        Command::new("tmux").arg("-f/dev/null").arg("-S").arg(socket).args(arguments).output().unwrap()
+        command("tmux").arg("-f/dev/null").arg("-S").arg(socket).args(arguments).output().unwrap()
     }
 
     fn type_line(&self, line: &str) {
@@ -107,9 +108,9 @@ fn bars_leave_no_ghosts_on_a_terminal_that_changes_its_size() {
         let lab = terminal.folder.path();
         fs::write(lab.join("config.toml"), include_str!("../miniature.toml")).unwrap();
         fs::write(lab.join("small.toml"), SMALL_SET).unwrap();
-        terminal.type_line(&format!("PS1=; cd {}; clear", lab.display()));
+        terminal.type_line(&format!("PS1=; cd '{}'; clear", lab.display()));
         terminal.type_line(&format!(
-            "{PROGRAM} train --preset quick --config config.toml --patterns small.toml --run one --minutes 600"
+            "'{PROGRAM}' train --preset quick --config config.toml --patterns small.toml --run one --minutes 600"
         ));
         terminal.wait(|rows| with(rows, "playing ") == 1);
         let generation = |rows: &[String]| {
@@ -143,9 +144,9 @@ fn bars_leave_no_ghosts_on_a_terminal_that_changes_its_size() {
 fn a_meter_leaves_no_ghosts_either() {
     once_of_three(|terminal| {
         // Rows above it, since a terminal that gets narrower may scroll its first rows away, and what has scrolled away stays.
-        terminal.type_line(&format!("PS1=; cd {}; clear; seq 10", terminal.folder.path().display()));
+        terminal.type_line(&format!("PS1=; cd '{}'; clear; seq 10", terminal.folder.path().display()));
         // Long enough for any machine; it is stopped.
-        terminal.type_line(&format!("{PROGRAM} league mobility squares --depth 6 --pairs 10000"));
+        terminal.type_line(&format!("'{PROGRAM}' league mobility squares --depth 6 --pairs 10000"));
         let counter =
             |rows: &[String]| rows.iter().rev().find(|row| row.contains("pairs")).cloned().unwrap_or_default();
         terminal.wait(|rows| counter(rows).contains('/'));

@@ -43,12 +43,12 @@ impl Lab {
     }
 
     /// Starts training and waits until it has learned a few generations.
-    fn start(&self, run: &str, mut command: Command) -> Child {
-        let mut child = command.stdout(Stdio::piped()).stderr(Stdio::piped()).spawn().unwrap();
+    fn start(&self, run: &str, mut command: Command) -> Ends {
+        let mut child = Ends(command.stdout(Stdio::piped()).stderr(Stdio::piped()).spawn().unwrap());
         let learned =
             |path: &Path| fs::read_to_string(path).is_ok_and(|text| text.matches(r#""learned""#).count() >= 6);
         while !learned(&self.file(run, "metrics.jsonl")) {
-            assert!(child.try_wait().unwrap().is_none(), "the run ended early");
+            assert!(child.0.try_wait().unwrap().is_none(), "the run ended early");
             std::thread::sleep(Duration::from_millis(2));
         }
         child
@@ -82,8 +82,8 @@ fn a_run_leaves_weights_metrics_and_its_configuration() {
 fn a_run_under_nohup_outlives_its_terminal_and_locks_its_directory() {
     use rustix::process::{Pid, Signal, kill_process};
     let lab = Lab::new();
-    let inner = lab.train("run", &["--generations", "100000"]);
-    let mut nohup = Command::new("nohup");
+    let inner = lab.train("run", &["--generations", "100000", "--minutes", "10"]);
+    let mut nohup = command("nohup");
     nohup.current_dir(lab.0.path()).arg(inner.get_program()).args(inner.get_args());
     let mut child = lab.start("run", nohup);
 
@@ -92,11 +92,11 @@ fn a_run_under_nohup_outlives_its_terminal_and_locks_its_directory() {
     assert_eq!(second.status.code(), Some(1), "{refusal}");
     assert!(refusal.contains("another process is training"), "{refusal}");
 
-    kill_process(Pid::from_child(&child), Signal::HUP).unwrap();
+    kill_process(Pid::from_child(&child.0), Signal::HUP).unwrap();
     std::thread::sleep(Duration::from_millis(200));
-    assert!(child.try_wait().unwrap().is_none(), "SIGHUP ended a run under nohup");
-    kill_process(Pid::from_child(&child), Signal::INT).unwrap();
-    assert_eq!(child.wait().unwrap().code(), Some(75));
+    assert!(child.0.try_wait().unwrap().is_none(), "SIGHUP ended a run under nohup");
+    kill_process(Pid::from_child(&child.0), Signal::INT).unwrap();
+    assert_eq!(child.0.wait().unwrap().code(), Some(75));
 }
 
 #[test]
@@ -116,7 +116,7 @@ fn a_run_outlives_its_terminal_without_nohup() {
     let slave = fs::File::options().read(true).write(true).open(path).unwrap();
     let mut command = lab.train("run", &["--generations", "400", "--progress", "always"]);
     let end = || Stdio::from(slave.try_clone().unwrap());
-    let mut child = command.stdin(end()).stdout(end()).stderr(end()).spawn().unwrap();
+    let mut child = Ends(command.stdin(end()).stdout(end()).stderr(end()).spawn().unwrap());
     drop((command, slave));
     // A terminal reads what is written to it, until it is closed.
     let (open, mut terminal) = (Arc::new(AtomicBool::new(true)), fs::File::from(master));
@@ -132,13 +132,13 @@ fn a_run_outlives_its_terminal_without_nohup() {
             std::thread::sleep(Duration::from_millis(2));
         }
     };
-    learned(6, &mut child);
+    learned(6, &mut child.0);
     // From here on every write to the terminal fails.
     open.store(false, Relaxed);
     terminal.join().unwrap();
-    kill_process(Pid::from_child(&child), Signal::HUP).unwrap();
-    learned(50, &mut child);
-    assert_eq!(child.wait().unwrap().code(), Some(0));
+    kill_process(Pid::from_child(&child.0), Signal::HUP).unwrap();
+    learned(50, &mut child.0);
+    assert_eq!(child.0.wait().unwrap().code(), Some(0));
     assert!(lab.file("run", "best.fsw").exists());
 }
 
@@ -242,7 +242,7 @@ fn a_plain_call_is_a_new_run_and_latest_is_the_last() {
     let (code, out, talk) = train(&["--resume", &folder(0), "--generations", "2"]);
     assert_eq!((code, out), (Some(0), runs[0].1.clone()), "{talk}");
     assert!(talk.contains("2 generations more, until 3 generations from the beginning of the run"), "{talk}");
-    let status = Command::new(PROGRAM).current_dir(lab.0.path()).args(["status", &folder(0)]).output().unwrap();
+    let status = program().current_dir(lab.0.path()).args(["status", &folder(0)]).output().unwrap();
     let status = String::from_utf8(status.stdout).unwrap();
     assert!(status.contains("\nstate\tfinished\n") && status.contains("\ngeneration\t3 learned\n"), "{status}");
     assert_eq!(latest(), fs::canonicalize(lab.0.path().join(folder(0))).unwrap());
@@ -277,10 +277,10 @@ fn a_plain_call_is_a_new_run_and_latest_is_the_last() {
     fs::write(lab.0.path().join("changed.toml"), "gate = { pairs = 2 }").unwrap();
     let (code, _, talk) = train(&["--resume", "runs/latest", "--config", "changed.toml", "--generations", "1"]);
     assert!(code == Some(0) && talk.contains("from generation 4 on: `gate.pairs` was 3 and is 2"), "{talk}");
-    let shown = Command::new(PROGRAM).current_dir(lab.0.path()).args(["config", "--run", "runs/latest"]).output();
+    let shown = program().current_dir(lab.0.path()).args(["config", "--run", "runs/latest"]).output();
     let shown = String::from_utf8(shown.unwrap().stdout).unwrap();
     assert!(shown.contains("\npairs = 2\n") && shown.contains("\n# keep-games = true\n"), "{shown}");
-    let page = Command::new(PROGRAM).current_dir(lab.0.path()).args(["report", "-q", "-o", "-"]).output().unwrap();
+    let page = program().current_dir(lab.0.path()).args(["report", "-q", "-o", "-"]).output().unwrap();
     let page = String::from_utf8(page.stdout).unwrap();
     assert!(page.contains("From generation 4 on its configuration was another: `gate.pairs` was 3 and is 2."));
     assert!(page.contains("--run runs/again --generations 4</pre>"));
@@ -292,9 +292,9 @@ fn a_plain_call_is_a_new_run_and_latest_is_the_last() {
 fn generations_are_added_to_those_that_were_learned() {
     use rustix::process::{Pid, Signal, kill_process};
     let lab = Lab::new();
-    let mut child = lab.start("run", lab.train("run", &["--generations", "100000"]));
-    kill_process(Pid::from_child(&child), Signal::TERM).unwrap();
-    assert_eq!(child.wait().unwrap().code(), Some(75));
+    let mut child = lab.start("run", lab.train("run", &["--generations", "100000", "--minutes", "10"]));
+    kill_process(Pid::from_child(&child.0), Signal::TERM).unwrap();
+    assert_eq!(child.0.wait().unwrap().code(), Some(75));
     let learned = || {
         let metrics = fs::read_to_string(lab.file("run", "metrics.jsonl")).unwrap();
         metrics.matches(r#""event":"learned""#).count()

@@ -3,6 +3,11 @@
 //! on until all of them have come.
 #![cfg(unix)]
 
+#[path = "../cli/support.rs"]
+#[allow(dead_code)]
+mod calling;
+#[path = "../helpers/mod.rs"]
+mod helpers;
 mod messages;
 mod safety;
 mod support;
@@ -14,6 +19,7 @@ use std::time::Duration;
 
 use rustix::process::Signal;
 
+use helpers::say_skipped;
 use support::*;
 
 #[test]
@@ -101,7 +107,7 @@ fn the_coordinator_may_be_killed_and_a_run_change_between_cluster_and_one_machin
     worker.wait_for("as the coordinator did");
     // A second coordinator of a run of this name, here or elsewhere, is told so and changes nothing.
     fs::create_dir(folder.join("elsewhere")).unwrap();
-    let said = train(folder, "elsewhere/run", Some(&url), &[]).ends_with(1);
+    let said = train(folder, "elsewhere/run", Some(&url), &["--generations", "1"]).ends_with(1);
     assert!(said.contains("another coordinator works on a run `run`"), "{said}");
     assert!(!folder.join("elsewhere/run").exists());
     wait_for_more(&mut first, &run, 1);
@@ -124,7 +130,7 @@ fn the_brokers_disk_may_be_full() {
     fs::create_dir(&disk).unwrap();
     let mounted = Command::new("mount").args(["-t", "tmpfs", "-o", "size=512m", "tmpfs"]).arg(&disk).output();
     if !mounted.is_ok_and(|output| output.status.success()) {
-        eprintln!("skipped: no disk can be mounted here (it takes root)");
+        say_skipped("no disk can be mounted here (it takes root)");
         return;
     }
     struct Mounted(std::path::PathBuf);
@@ -163,7 +169,8 @@ fn the_brokers_disk_may_be_full() {
 /// Kills at random, for as long as SOAK_MINUTES says, a run in a loop; without it, nothing. SOAK_SEED draws the same kills again.
 #[test]
 fn soak() {
-    let Some(minutes) = std::env::var("SOAK_MINUTES").ok().and_then(|text| text.parse::<f64>().ok()) else { return };
+    let Ok(minutes) = std::env::var("SOAK_MINUTES") else { return };
+    let minutes: f64 = minutes.parse().expect("SOAK_MINUTES is a number");
     let Some(folder) = folder() else { return };
     use rand::{RngExt, SeedableRng};
     let seed =

@@ -50,11 +50,11 @@ fn what_has_to_be_mended_first_is_said_in_a_sentence() {
     let broker = Broker::start(folder.path());
     let said = refused(&[&broker.url(), "--run", "other"], 1);
     assert!(said.contains("no run `other`"), "{said}");
-    let without_streams = TcpListener::bind("127.0.0.1:0").unwrap().local_addr().unwrap().port().to_string();
-    let mut plain = Command::new("nats-server");
-    plain.args(["-a", "127.0.0.1", "-p", &without_streams]);
-    let mut plain = Process::spawn(plain, folder.path().join("plain.log"));
-    plain.wait_for("Server is ready");
+    let (_plain, without_streams) = on_free_port(&folder.path().join("plain.log"), |port| {
+        let mut plain = Command::new("nats-server");
+        plain.args(["-a", "127.0.0.1", "-p", &port.to_string()]);
+        plain
+    });
     let said = train(folder.path(), "run", Some(&format!("nats://127.0.0.1:{without_streams}")), &[]).ends_with(1);
     assert!(said.contains("It needs JetStream"), "{said}");
 }
@@ -63,28 +63,29 @@ fn what_has_to_be_mended_first_is_said_in_a_sentence() {
 fn keys_and_certificates_let_in_whom_they_should_and_let_do_what_they_should() {
     let Some(folder) = folder() else { return };
     let folder = folder.path();
-    let port = TcpListener::bind("127.0.0.1:0").unwrap().local_addr().unwrap().port();
     let keys = folder.join("broker");
-    let config = |folder: &std::path::Path| {
+    let config = |folder: &std::path::Path, port: u16| {
         let mut command = flipside(&["cluster", "config", "--host", "localhost", "--run", "run"]);
         command.arg("--port").arg(port.to_string()).arg(folder).output().unwrap()
     };
-    let output = config(&keys);
-    assert_eq!(output.status.code(), Some(0), "{}", String::from_utf8_lossy(&output.stderr));
-    assert_eq!(String::from_utf8(output.stdout).unwrap().lines().count(), 6);
+    let (_broker, port) = on_free_port(&folder.join("broker.log"), |port| {
+        let _ = fs::remove_dir_all(&keys);
+        let output = config(&keys, port);
+        assert_eq!(output.status.code(), Some(0), "{}", String::from_utf8_lossy(&output.stderr));
+        assert_eq!(String::from_utf8(output.stdout).unwrap().lines().count(), 6);
+        let mut broker = Command::new("nats-server");
+        broker.arg("-c").arg(keys.join("nats.conf"));
+        broker
+    });
     for secret in ["broker-key.pem", "coordinator.nk", "worker.nk"] {
         assert_eq!(fs::metadata(keys.join(secret)).unwrap().permissions().mode() & 0o777, 0o600, "{secret}");
     }
-    let again = config(&keys);
+    let again = config(&keys, port);
     assert_eq!(again.status.code(), Some(1));
     assert!(String::from_utf8(again.stderr).unwrap().contains("is there already"));
     let others = folder.join("others");
-    assert_eq!(config(&others).status.code(), Some(0));
+    assert_eq!(config(&others, port).status.code(), Some(0));
 
-    let mut broker = Command::new("nats-server");
-    broker.arg("-c").arg(keys.join("nats.conf"));
-    let mut broker = Process::spawn(broker, folder.join("broker.log"));
-    broker.wait_for("Server is ready");
     let url = format!("tls://localhost:{port}");
     let file = |folder: &std::path::Path, name: &str| folder.join(name).to_str().unwrap().to_owned();
     let ca = file(&keys, "ca.pem");

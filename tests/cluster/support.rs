@@ -11,10 +11,13 @@ use std::time::Duration;
 use rustix::process::Signal;
 use tempfile::TempDir;
 
+use crate::calling::program;
+use crate::helpers::say_skipped;
+
 /// A folder for one test, with a configuration whose generations take a moment. None, and a word on it, where there is no broker to be had.
 pub fn folder() -> Option<TempDir> {
     if Command::new("nats-server").arg("--version").output().is_err() {
-        eprintln!("skipped: there is no nats-server here (Debian: apt-get install nats-server)");
+        say_skipped("there is no nats-server here (Debian: apt-get install nats-server)");
         return None;
     }
     Some(with_config())
@@ -45,7 +48,7 @@ fn with_config() -> TempDir {
 
 /// The program.
 pub fn flipside(arguments: &[&str]) -> Command {
-    let mut command = Command::new(env!("CARGO_BIN_EXE_flipside"));
+    let mut command = program();
     command.args(arguments).args(["--progress", "never"]).stdin(Stdio::null());
     command
 }
@@ -147,6 +150,29 @@ pub fn pause() {
     sleep(Duration::from_millis(20));
 }
 
+/// A broker that is ready, or none if it ended before.
+fn ready(command: Command, log: &Path) -> Option<Process> {
+    let ready = || fs::read_to_string(log).map_or(0, |said| said.matches("Server is ready").count());
+    let before = ready();
+    let mut process = Process::spawn(command, log.to_owned());
+    while ready() == before {
+        if !process.is_running() {
+            return None;
+        }
+        pause();
+    }
+    Some(process)
+}
+
+/// A broker on a port that was free, and that port. Another test may take it first; then it is another port.
+pub fn on_free_port(log: &Path, command: impl Fn(u16) -> Command) -> (Process, u16) {
+    let attempt = || {
+        let port = TcpListener::bind("127.0.0.1:0").unwrap().local_addr().unwrap().port();
+        Some((ready(command(port), log)?, port))
+    };
+    (0..10).find_map(|_| attempt()).unwrap_or_else(|| panic!("{}", fs::read_to_string(log).unwrap()))
+}
+
 /// A broker with its files in a folder.
 pub struct Broker {
     pub process: Process,
@@ -156,22 +182,14 @@ pub struct Broker {
 
 impl Broker {
     pub fn start(folder: &Path) -> Self {
-        let port = TcpListener::bind("127.0.0.1:0").unwrap().local_addr().unwrap().port();
-        Self::start_at(folder, port)
+        let (process, port) = on_free_port(&folder.join("broker.log"), |port| Self::command(folder, port));
+        Self { process, folder: folder.to_owned(), port }
     }
 
-    fn start_at(folder: &Path, port: u16) -> Self {
+    fn command(folder: &Path, port: u16) -> Command {
         let mut command = Command::new("nats-server");
         command.args(["-js", "-a", "127.0.0.1", "-p", &port.to_string(), "-sd"]).arg(folder.join("js"));
-        let log = folder.join("broker.log");
-        let ready = |log: &Path| fs::read_to_string(log).map_or(0, |said| said.matches("Server is ready").count());
-        let before = ready(&log);
-        let mut process = Process::spawn(command, log.clone());
-        while ready(&log) == before {
-            assert!(process.is_running(), "{}", process.said());
-            pause();
-        }
-        Self { process, folder: folder.to_owned(), port }
+        command
     }
 
     pub fn url(&self) -> String {
@@ -181,8 +199,8 @@ impl Broker {
     /// Kills it, and starts it again.
     pub fn restart(&mut self) {
         self.process.kill();
-        let again = Self::start_at(&self.folder.clone(), self.port);
-        *self = again;
+        let again = ready(Self::command(&self.folder, self.port), &self.process.log);
+        self.process = again.unwrap_or_else(|| panic!("{}", self.process.said()));
     }
 }
 

@@ -1,24 +1,20 @@
 //! Import and export as files and as commands.
 
 use std::fs;
-use std::io::Write;
 use std::path::Path;
-use std::process::{Command, Stdio};
 
 use flipside::export::{Engine, Target, import};
 use flipside::weights::{Provenance, WeightFile};
 
+use super::calling::{finish, program};
 use super::helpers::add_hidden_layer;
 use super::{random_model, zebra_file};
 
 /// Runs the program on some input; its standard output and standard error.
 fn flipside(folder: &Path, arguments: &[&str], input: &str) -> (bool, String, String) {
-    let mut command = Command::new(env!("CARGO_BIN_EXE_flipside"));
-    command.args(arguments).current_dir(folder).stdin(Stdio::piped()).stdout(Stdio::piped()).stderr(Stdio::piped());
-    let mut child = command.spawn().unwrap();
-    // A program that fails at once does not read its input.
-    let _ = child.stdin.take().unwrap().write_all(input.as_bytes());
-    let output = child.wait_with_output().unwrap();
+    let mut command = program();
+    command.args(arguments).current_dir(folder);
+    let output = finish(command, input);
     let text = |bytes| String::from_utf8(bytes).unwrap();
     (output.status.success(), text(output.stdout), text(output.stderr))
 }

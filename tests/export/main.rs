@@ -1,6 +1,9 @@
 //! Other engines' weight files, both ways, and what must be refused.
 
 mod bad_input;
+#[path = "../cli/support.rs"]
+#[allow(dead_code)]
+mod calling;
 mod commands;
 #[path = "../helpers/mod.rs"]
 mod helpers;

@@ -202,7 +202,7 @@ fn what_was_started_is_killed_with_all_it_started() {
     let directory = tempfile::tempdir().unwrap();
     let note = directory.path().join("pid");
     let script =
-        format!("sleep 3600 & echo $! > {}; while read line; do echo '= x'; echo pong 1; done", note.display());
+        format!("sleep 3600 & echo $! > '{}'; while read line; do echo '= x'; echo pong 1; done", note.display());
     let player = ExternalPlayer::start(
         &format!("gtp:sh -c \"{}\"", script.replace('$', "\\$")).parse().unwrap(),
         limits(AN_HOUR),

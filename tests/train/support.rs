@@ -7,8 +7,12 @@ use std::sync::Mutex;
 use std::sync::atomic::AtomicBool;
 use std::time::Duration;
 
+use flipside::board::Transcript;
+use flipside::record::{Format, convert};
 use flipside::storage::{Disk, LocalDisk};
-use flipside::train::{Budget, Outcome, TrainConfig, TrainError, TrainEvent, TrainRequest, train};
+use flipside::train::{Budget, Outcome, RecordsConfig, TrainConfig, TrainError, TrainEvent, TrainRequest, train};
+use rand::SeedableRng;
+use rand_chacha::ChaCha8Rng;
 
 pub const CONFIG: &str = include_str!("../miniature.toml");
 
@@ -30,6 +34,22 @@ pub fn tiny() -> TrainConfig {
     let mut config = TrainConfig { patterns, fit: None, ..small(config()) };
     config.phases.iter_mut().for_each(|phase| (phase.refit, phase.learn) = (false, true));
     config
+}
+
+/// A configuration with two files of records in a folder: random games, and positions with the scores that a game gives them.
+/// One line of each is no record.
+pub fn config_with_records(folder: &Path) -> TrainConfig {
+    let mut rng = ChaCha8Rng::seed_from_u64(1);
+    let games: Vec<String> = (0..200).map(|_| Transcript::random(&mut rng).to_string()).collect();
+    let half = |games: &[String]| games.join("\n") + "\nf5f5\n";
+    let mut positions = Vec::new();
+    convert(half(&games[..20]).as_bytes(), Format::F5d6, Format::Egaroucid, &mut positions, &mut |_| Ok(())).unwrap();
+    positions.extend(b"no position 4\n");
+    let files = ["games.txt", "positions.txt"].map(|name| folder.join(name));
+    fs::write(&files[0], half(&games[20..])).unwrap();
+    fs::write(&files[1], positions).unwrap();
+    let files = files.map(|file| file.to_str().unwrap().to_owned()).to_vec();
+    TrainConfig { records: Some(RecordsConfig { files, passes: 2, exact_empties: 6, sha256: Vec::new() }), ..config() }
 }
 
 pub fn request<'r>(config: &'r TrainConfig, directory: &'r Path, stop: &'r AtomicBool) -> TrainRequest<'r> {
