@@ -3,12 +3,16 @@
 use std::env;
 use std::io::Write;
 use std::path::{Path, PathBuf};
+use std::sync::Arc;
+use std::sync::atomic::AtomicBool;
+use std::time::Duration;
 
 use clap::{Args, Subcommand};
 
 use super::error::{CliError, Context};
 use super::session::Session;
 use crate::cluster::{BrokerAddress, ClusterError, ClusterGames, ClusterRequest, Setup};
+use crate::report::text::typed;
 
 const BROKER_KEY: &str = "FLIPSIDE_BROKER_KEY";
 const BROKER_CA: &str = "FLIPSIDE_BROKER_CA";
@@ -53,6 +57,10 @@ pub struct CoordinatorArguments {
     #[arg(long, env = "FLIPSIDE_CLUSTER", hide_env_values = true, value_name = "URL")]
     cluster: Option<String>,
 
+    /// Seconds to wait for a broker that is not there yet
+    #[arg(long, value_name = "SECONDS", default_value_t = 60, requires = "cluster")]
+    wait: u32,
+
     #[command(flatten)]
     broker: BrokerArguments,
 }
@@ -62,6 +70,7 @@ impl CoordinatorArguments {
     pub fn start(
         &self,
         run: &Path,
+        stop: Arc<AtomicBool>,
         say: impl Fn(&str) + Send + Sync + 'static,
     ) -> Result<Option<ClusterGames>, CliError> {
         let Some(url) = &self.cluster else {
@@ -75,8 +84,13 @@ impl CoordinatorArguments {
         // `runs/latest` is a link: the run is called as what it leads to.
         let target = run.canonicalize().unwrap_or_else(|_| run.to_owned());
         let name = target.file_name().map(|name| name.to_string_lossy().into_owned()).unwrap_or_default();
-        let directory = Some(run.to_owned());
-        let request = ClusterRequest { broker: self.broker.address(url), run: name, directory };
+        let request = ClusterRequest {
+            broker: self.broker.address(url),
+            run: name,
+            directory: Some(run.to_owned()),
+            wait: Duration::from_secs(self.wait.into()),
+            stop,
+        };
         ClusterGames::start(request, move |news| say(&news.to_string())).map(Some).map_err(told)
     }
 }
@@ -85,6 +99,7 @@ impl CoordinatorArguments {
 pub fn told(error: ClusterError) -> CliError {
     match error {
         ClusterError::Address(_) => CliError::Usage(error.to_string()),
+        ClusterError::Stopped | ClusterError::Gone { .. } => CliError::Stopped(error.to_string()),
         error => CliError::failure(error.to_string()),
     }
 }
@@ -109,6 +124,9 @@ enum ClusterCommand {
 }
 
 #[derive(Args, Debug)]
+#[command(
+    after_help = "Example:\n  flipside cluster config broker --host broker.example --host 192.0.2.7 --run tonight"
+)]
 struct ConfigArguments {
     /// Folder to write into; nothing in it is overwritten
     #[arg(value_name = "DIR")]
@@ -137,7 +155,7 @@ impl ClusterArguments {
         }
         session.say(format_args!(
             "start the broker with `nats-server -c {}`; give workers worker.nk and ca.pem, and nobody else",
-            files[0].display()
+            typed(&files[0])
         ));
         Ok(())
     }

@@ -6,7 +6,6 @@ use std::path::Path;
 use std::process::{Child, Command, Stdio};
 use std::sync::Arc;
 use std::sync::atomic::AtomicBool;
-use std::thread::sleep;
 use std::time::{Duration, Instant};
 
 use super::cluster::told;
@@ -14,6 +13,7 @@ use super::error::{CliError, Context};
 use super::session::{Session, start_threads};
 use crate::cluster::{BrokerAddress, ClusterGames, ClusterRequest};
 use crate::pattern::Layout;
+use crate::protocol::guard::Guard;
 use crate::selfplay::SelfPlayConfig;
 use crate::train::{GameJob, GameSource, LocalGames};
 use crate::weights::WeightFile;
@@ -37,7 +37,8 @@ pub struct Measured {
 struct Process(Child);
 
 impl Process {
-    fn start(command: &mut Command, what: &str) -> Result<Self, CliError> {
+    fn start(guard: &Guard, command: &mut Command, what: &str) -> Result<Self, CliError> {
+        guard.guard(command);
         let quiet = command.stdin(Stdio::null()).stdout(Stdio::null()).stderr(Stdio::null());
         quiet.spawn().map(Self).context(|| format!("cannot start {what}"))
     }
@@ -58,15 +59,20 @@ pub fn measure(session: &Session, play: SelfPlayConfig, games: u32, rounds: u32)
     let folder = tempfile::tempdir().context(|| "cannot make a folder for the broker".to_owned())?;
     let port = TcpListener::bind("127.0.0.1:0").and_then(|listener| listener.local_addr());
     let port = port.context(|| "cannot find a free port".to_owned())?.port().to_string();
+    // They end with this process, whatever ends it.
+    let guard = Guard::start().context(|| "cannot start the broker's guard".to_owned())?;
     let mut broker = Command::new("nats-server");
     broker.args(["-js", "-a", "127.0.0.1", "-p", &port, "-sd"]).arg(folder.path());
-    let _broker = Process::start(&mut broker, "nats-server")
+    let _broker = Process::start(&guard, &mut broker, "nats-server")
         .map_err(|error| error.hint("The section `cluster` needs it; Debian: apt install nats-server."))?;
     let url = format!("nats://127.0.0.1:{port}");
-    let cluster = connect(&url)?;
+    let broker = BrokerAddress { url: url.clone(), ..BrokerAddress::default() };
+    let (wait, stop) = (Duration::from_secs(10), Arc::default());
+    let request = ClusterRequest { broker, run: "bench".into(), directory: None, wait, stop };
+    let cluster = ClusterGames::start(request, |_| ()).map_err(told)?;
     let program = std::env::current_exe().context(|| "cannot find this program".to_owned())?;
     let threads = session.threads.saturating_sub(1).max(1);
-    let _workers = workers(&program, &url, threads)?;
+    let _workers = workers(&guard, &program, &url, threads)?;
 
     let file = WeightFile::embedded();
     let layout = Arc::new(Layout::new(&file.model.set).expect("embedded weights have a layout"));
@@ -89,28 +95,14 @@ pub fn measure(session: &Session, play: SelfPlayConfig, games: u32, rounds: u32)
     Ok(measured)
 }
 
-/// Connects as soon as the broker is there.
-fn connect(url: &str) -> Result<ClusterGames, CliError> {
-    let began = Instant::now();
-    loop {
-        let broker = BrokerAddress { url: url.to_owned(), ..BrokerAddress::default() };
-        let request = ClusterRequest { broker, run: "bench".into(), directory: None };
-        match ClusterGames::start(request, |_| ()) {
-            Ok(cluster) => return Ok(cluster),
-            Err(_) if began.elapsed() < Duration::from_secs(10) => sleep(Duration::from_millis(100)),
-            Err(error) => return Err(told(error)),
-        }
-    }
-}
-
 /// Worker processes, the threads shared out among them.
-fn workers(program: &Path, url: &str, threads: usize) -> Result<Vec<Process>, CliError> {
+fn workers(guard: &Guard, program: &Path, url: &str, threads: usize) -> Result<Vec<Process>, CliError> {
     let processes = threads.min(WORKERS);
     let start = |number: usize| {
         let share = threads / processes + usize::from(number < threads % processes);
         let mut worker = Command::new(program);
         worker.args(["work", url, "--run", "bench", "--quiet", "--threads", &share.to_string()]);
-        Process::start(&mut worker, "a worker")
+        Process::start(guard, &mut worker, "a worker")
     };
     (0..processes).map(start).collect()
 }

@@ -354,22 +354,16 @@ impl<'s> TrainProgress<'s> {
         format!("{}; {}; {}; {}", self.state(), self.doing.words(self.at_hand), self.rates(), self.strength())
     }
 
-    /// A line that stays.
-    fn say(&self, line: &str) {
-        match &self.bars {
-            Some(bars) => drop(bars.all.println(on_lines(line))),
-            None => self.session.log(line),
-        }
+    /// Says a line that stays.
+    pub fn say(&self, line: &str) {
+        say(self.session, self.bars.as_ref().map(|bars| &bars.all), line);
     }
 
     /// Something that says lines as this does, from any thread.
     #[cfg(feature = "cluster")]
     pub fn speaker(&self) -> impl Fn(&str) + Send + Sync + use<> {
         let (session, bars) = (*self.session, self.bars.as_ref().map(|bars| bars.all.clone()));
-        move |line| match &bars {
-            Some(bars) => drop(bars.println(on_lines(line))),
-            None => session.log(line),
-        }
+        move |line| say(&session, bars.as_ref(), line)
     }
 
     /// Leaves the terminal tidy.
@@ -378,6 +372,13 @@ impl<'s> TrainProgress<'s> {
             bars.step.finish_and_clear();
             bars.run.finish_and_clear();
         }
+    }
+}
+
+fn say(session: &Session, bars: Option<&MultiProgress>, line: &str) {
+    match bars {
+        Some(bars) => drop(bars.println(on_lines(line))),
+        None => session.log(line),
     }
 }
 

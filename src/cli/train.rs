@@ -62,8 +62,8 @@ pub struct TrainArguments {
     #[arg(long, env = "FLIPSIDE_PATTERNS", hide_env_values = true, value_name = "SET")]
     patterns: Option<String>,
 
-    /// Recorded games or scored positions to learn before the first game of self-play: GGF, WTHOR, f5d6, OBF or Egaroucid's
-    /// training lines. The key `records` in a --config file has more to set
+    /// Recorded games or scored positions to learn before the first game of self-play: GGF, WTHOR, f5d6, logs of `match --games`, OBF or
+    /// Egaroucid's training lines. The key `records` in a --config file has more to set
     #[arg(long, value_name = "FILE", num_args = 1..)]
     records: Vec<String>,
 
@@ -112,21 +112,22 @@ fn positive(text: &str) -> Result<f64, String> {
 
 impl TrainArguments {
     pub fn run(self, session: &Session, out: &mut dyn Write) -> Result<(), CliError> {
+        let named = self.resume.as_deref().or(self.run.as_deref());
+        if let Some(directory) = named.filter(|directory| is_reserved(directory)) {
+            let message =
+                format!("`{}` is the name of the link to the newest run: name another --run", directory.display());
+            return Err(CliError::Usage(message));
+        }
+        let (config, budget, resume) = self.wanted()?;
+        let from = self.from.as_ref().map(EvaluatorChoice::weight_file).transpose()?;
         let claimed;
-        let directory = match self.resume.as_deref().or(self.run.as_deref()) {
+        let directory = match named {
             Some(directory) => directory,
             None => {
                 claimed = NewDirectory::claim()?;
                 claimed.path()
             }
         };
-        if is_reserved(directory) {
-            let message =
-                format!("`{}` is the name of the link to the newest run: name another --run", directory.display());
-            return Err(CliError::Usage(message));
-        }
-        let (config, budget, resume) = self.wanted(directory)?;
-        let from = self.from.as_ref().map(EvaluatorChoice::weight_file).transpose()?;
         let stop = stop_on_signals();
         outlive_terminal()?;
         let has_terminal = io::stdout().is_terminal();
@@ -135,7 +136,7 @@ impl TrainArguments {
         let mut request =
             TrainRequest { budget, resume, from: from.as_ref(), ..TrainRequest::new(&config, directory, &stop) };
         #[cfg(feature = "cluster")]
-        let cluster = self.cluster.start(directory, progress.speaker())?;
+        let cluster = self.cluster.start(directory, stop.clone(), progress.speaker())?;
         #[cfg(feature = "cluster")]
         if let Some(cluster) = &cluster {
             request.games = cluster;
@@ -147,11 +148,11 @@ impl TrainArguments {
                 has_begun = true;
                 point_latest_to(directory, session);
                 let begun = config.events.tensorboard.then(|| TensorBoard::create(directory));
-                board = told_if_not(begun.transpose(), session).flatten();
+                board = told_if_not(begun.transpose(), &progress).flatten();
             }
             progress.show(event);
             if let Some(open) = &mut board
-                && told_if_not(open.add(event), session).is_none()
+                && told_if_not(open.add(event), &progress).is_none()
             {
                 board = None;
             }
@@ -178,9 +179,9 @@ impl TrainArguments {
         }
     }
 
-    /// By what to train in a directory, for how long, and what to do with a run that is there.
-    fn wanted(&self, directory: &Path) -> Result<(TrainConfig, Budget, Resume), CliError> {
-        if self.resume.is_some() {
+    /// By what to train, for how long, and what to do with a run that is there.
+    fn wanted(&self) -> Result<(TrainConfig, Budget, Resume), CliError> {
+        if let Some(directory) = &self.resume {
             let stored = stored_config(directory).map_err(|error| told(error, directory, false))?;
             let mut layers = Layers::of_run(directory, &stored);
             if let Some(path) = &self.config {
@@ -231,8 +232,8 @@ impl BudgetArguments {
 }
 
 /// What was done for TensorBoard, or word of why it was not; training goes on.
-fn told_if_not<T>(done: io::Result<T>, session: &Session) -> Option<T> {
-    let tell = |error| session.say(format_args!("nothing more is written for TensorBoard: {error}"));
+fn told_if_not<T>(done: io::Result<T>, progress: &TrainProgress<'_>) -> Option<T> {
+    let tell = |error| progress.say(&format!("nothing more is written for TensorBoard: {error}"));
     done.map_err(tell).ok()
 }
 

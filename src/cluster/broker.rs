@@ -4,7 +4,7 @@ use std::error::Error;
 use std::io;
 use std::path::PathBuf;
 use std::sync::Arc;
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
 use async_nats::jetstream::consumer::{AckPolicy, PullConsumer, pull};
 use async_nats::jetstream::context::{ConsumerInfoError, ConsumerInfoErrorKind, GetStreamErrorKind};
@@ -14,10 +14,11 @@ use async_nats::jetstream::{self, Context, ErrorCode};
 use async_nats::{Client, ConnectErrorKind, ConnectOptions, Event, rustls};
 use futures_util::StreamExt;
 use tokio::io::AsyncReadExt;
+use tokio::time::sleep;
 
 use super::error::ClusterError;
 use super::news::Teller;
-use super::wire;
+use super::{is_plain_name, wire};
 
 /// Where a run's broker is, and who we are to it.
 #[derive(Clone, Debug, Default)]
@@ -41,6 +42,8 @@ pub const WORKER_INBOX: &str = "_INBOX_worker";
 pub const TIMEOUT: Duration = Duration::from_secs(5);
 /// How long a last word to the broker may take.
 pub const FAREWELL: Duration = Duration::from_secs(1);
+/// Most time that passes until a stop is heard.
+pub const MOMENT: Duration = Duration::from_millis(50);
 /// The longest pause between attempts.
 const LONGEST_PAUSE: Duration = Duration::from_secs(30);
 /// Time after which a job that nobody works on is given to another worker.
@@ -136,6 +139,31 @@ impl BrokerAddress {
         let options = self.options()?.name(name).custom_inbox_prefix(inbox).event_callback(event);
         let options = options.reconnect_delay_callback(|attempts| pause(attempts as u32));
         options.connect(self.url.as_str()).await.map_err(|error| self.unconnected(&error))
+    }
+
+    /// [`Self::connect`], where a broker that is not there yet is waited for.
+    ///
+    /// # Errors
+    /// As of [`Self::connect`].
+    pub async fn connect_within(
+        &self,
+        wait: Duration,
+        name: &str,
+        inbox: &str,
+        teller: &Arc<Teller>,
+    ) -> Result<Client, ClusterError> {
+        let began = Instant::now();
+        let mut attempts = 0;
+        loop {
+            match self.connect(name, inbox, teller).await {
+                Err(ClusterError::Unreachable { .. }) if began.elapsed() < wait => {
+                    teller.lost();
+                    sleep(pause(attempts).min(wait)).await;
+                    attempts += 1;
+                }
+                result => return result,
+            }
+        }
     }
 
     fn unconnected(&self, error: &async_nats::ConnectError) -> ClusterError {
@@ -390,12 +418,7 @@ impl RunOnBroker {
 /// # Errors
 /// It cannot.
 pub fn check_run_name(run: &str) -> Result<(), ClusterError> {
-    let plain = |c: char| c.is_ascii_alphanumeric() || c == '-' || c == '_';
-    if (1..=64).contains(&run.len()) && run.chars().all(plain) {
-        Ok(())
-    } else {
-        Err(ClusterError::RunName(run.to_owned()))
-    }
+    if is_plain_name(run, 64) { Ok(()) } else { Err(ClusterError::RunName(run.to_owned())) }
 }
 
 #[cfg(test)]

@@ -6,11 +6,11 @@ use std::sync::{Arc, Mutex, TryLockError};
 use std::thread;
 use std::time::{Duration, Instant};
 
-use super::is_plain_name;
 use super::news::News;
 use super::schedule::{Completed, Schedule};
 use super::state::{Generation, Shared};
 use super::wire::{Job, MAX_GAMES, Proof, ResultLine, digest_of, result_from_bytes, to_text};
+use super::{MAX_NAME, is_plain_name};
 use crate::eval::{Calibration, Evaluator, Model};
 use crate::games::{Block, digest, frame};
 use crate::selfplay::{FRAME, GameRecord, SelfPlay};
@@ -271,14 +271,14 @@ impl<E: Evaluator> Table<'_, E> {
             Ok(result) => result,
             Err(error) => return unreadable("?", error.to_string()),
         };
-        if !is_plain_name(&line.worker) {
+        if !is_plain_name(&line.worker, MAX_NAME) {
             return unreadable("?", "its worker has no name".into());
         }
         let (worker, steps, is_tried) = {
             let mut state = lock(&self.shared.state);
             let generation = state.generation.as_ref().expect("there is one while it is played");
-            if line.key != generation.job.key() {
-                // Of another generation, or of a run that is no more.
+            if line.key != generation.job.key() || line.first < generation.schedule.numbers(0).start {
+                // Of another generation or a run that is no more, or in the journal already.
                 return;
             }
             let steps = generation.schedule.steps(line.first..line.first + line.count);
@@ -389,6 +389,7 @@ mod tests {
     use std::panic::{AssertUnwindSafe, catch_unwind};
 
     use super::super::news::Teller;
+    use super::super::wire::result_to_bytes;
     use super::*;
     use crate::eval::MobilityEvaluator;
     use crate::selfplay::SelfPlayConfig;
@@ -397,7 +398,8 @@ mod tests {
     fn at_table(on_games: &mut OnGames<'_>, test: impl FnOnce(&Table<'_, MobilityEvaluator>)) {
         let text = r#"{"depth":1,"exact-empties":2,"opening-plies":20,"exploration":0.1,"update":"td"}"#;
         let play: SelfPlayConfig = serde_json::from_str(text).unwrap();
-        let shared = Shared::new(Arc::new(Teller::new(|_| ())));
+        let tell = |news: &News| assert!(!matches!(news, News::Unreadable { .. }), "{news}");
+        let shared = Shared::new(Arc::new(Teller::new(tell)));
         let (weights, proof) = (String::new(), String::new());
         let job = Job { seed: 1, generation: 0, first: 0, count: 1, play, weights, proof };
         let schedule = Schedule::new(0..2 * FRAME);
@@ -443,6 +445,18 @@ mod tests {
             expected = table.players.play_here(1, 0, 0..2 * FRAME, &stop).unwrap();
         });
         assert!(games == expected);
+    }
+
+    #[test]
+    fn games_that_the_journal_has_are_left_out_in_silence() {
+        at_table(&mut |_| ControlFlow::Continue(()), |table| {
+            let games = table.players.play_here(1, 0, 0..FRAME, &AtomicBool::new(false)).unwrap();
+            table.with_schedule(|schedule| *schedule = Schedule::new(FRAME..2 * FRAME));
+            let key = lock(&table.shared.state).generation.as_ref().unwrap().job.key();
+            let line = ResultLine { key, worker: "worker".into(), first: 0, count: FRAME };
+            table.take_in(&result_to_bytes(&line, &[frame(0, &games)]));
+            assert!(lock(&table.shared.state).workers.is_empty());
+        });
     }
 
     #[test]

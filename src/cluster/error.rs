@@ -134,6 +134,17 @@ pub enum ClusterError {
     /// A worker that the coordinator wants no more games from.
     #[error("the coordinator refuses this worker: {0}")]
     Distrusted(String),
+    /// It was told to stop before the broker was there.
+    #[error("stopped before a broker was there")]
+    Stopped,
+    /// A broker that has gone and does not come back.
+    #[error("the broker at {url} has been away for {minutes} minutes; the same command waits for it again")]
+    Gone {
+        /// The address.
+        url: String,
+        /// How long.
+        minutes: u64,
+    },
     /// The system has no more threads, or no sockets.
     #[error("cannot start working with the network: {0}")]
     System(std::io::Error),

@@ -1,14 +1,16 @@
 //! A source of games that is a cluster.
 
 use std::path::PathBuf;
-use std::sync::atomic::AtomicBool;
+use std::sync::atomic::{AtomicBool, Ordering::Relaxed};
 use std::sync::{Arc, Mutex};
 use std::thread::{Builder, JoinHandle};
+use std::time::Duration;
 
 use tokio::runtime;
 use tokio::sync::mpsc::{UnboundedSender, unbounded_channel};
+use tokio::time::sleep;
 
-use super::broker::{BrokerAddress, COORDINATOR_INBOX, RunOnBroker, check_run_name};
+use super::broker::{BrokerAddress, COORDINATOR_INBOX, MOMENT, RunOnBroker, check_run_name};
 use super::coordinator::{self, Packed};
 use super::error::ClusterError;
 use super::network::{Command, Network};
@@ -26,6 +28,10 @@ pub struct ClusterRequest {
     pub run: String,
     /// The run's directory, where the workers are written down for people to read; nowhere if none is given.
     pub directory: Option<PathBuf>,
+    /// How long to wait for a broker that is not there yet.
+    pub wait: Duration,
+    /// Ends the wait.
+    pub stop: Arc<AtomicBool>,
 }
 
 /// Plays the games of a run with the help of whoever works for it.
@@ -54,7 +60,17 @@ impl ClusterGames {
                 Err(error) => return drop(ready.send(Err(ClusterError::System(error)))),
             };
             runtime.block_on(async {
-                match connect(request, network).await {
+                let stop = request.stop.clone();
+                let stopped = async {
+                    while !stop.load(Relaxed) {
+                        sleep(MOMENT).await;
+                    }
+                };
+                let connected = tokio::select! {
+                    connected = connect(request, network) => connected,
+                    () = stopped => Err(ClusterError::Stopped),
+                };
+                match connected {
                     Ok(network) => {
                         let _ = ready.send(Ok(()));
                         network.serve(received).await;
@@ -94,9 +110,10 @@ impl GameSource for ClusterGames {
 }
 
 async fn connect(request: ClusterRequest, shared: Arc<Shared>) -> Result<Network, ClusterError> {
-    let ClusterRequest { broker, run, directory } = request;
+    let ClusterRequest { broker, run, directory, wait, .. } = request;
     let session = process_name();
-    let client = broker.connect(&format!("flipside coordinator {session}"), COORDINATOR_INBOX, &shared.teller).await?;
+    let name = format!("flipside coordinator {session}");
+    let client = broker.connect_within(wait, &name, COORDINATOR_INBOX, &shared.teller).await?;
     let run = RunOnBroker::new(client, &run)?;
     let network = Network { shared, run, session, directory };
     network.claim().await?;

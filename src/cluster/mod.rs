@@ -35,10 +35,13 @@ pub use news::News;
 pub use setup::{Setup, SetupError};
 pub use worker::{WorkOutcome, WorkRequest, work};
 
-/// Whether a name can stand in a subject: letters, digits, `-` and `_`, 1 to 80 of them.
-fn is_plain_name(name: &str) -> bool {
-    (1..=80).contains(&name.len()) && name.bytes().all(|byte| byte.is_ascii_alphanumeric() || b"-_".contains(&byte))
+/// Whether a name can stand in a subject: letters, digits, `-` and `_`, 1 to `most` of them.
+fn is_plain_name(name: &str, most: usize) -> bool {
+    (1..=most).contains(&name.len()) && name.bytes().all(|byte| byte.is_ascii_alphanumeric() || b"-_".contains(&byte))
 }
+
+/// Most bytes of the name of a worker.
+const MAX_NAME: usize = 80;
 
 /// A name of this process that no other has: host, process, and a random number.
 fn process_name() -> String {

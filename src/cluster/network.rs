@@ -18,6 +18,7 @@ use super::broker::{FAREWELL, RunOnBroker, TIMEOUT, pause};
 use super::error::ClusterError;
 use super::state::{Generation, Shared};
 use super::wire::{self, Alive, Job, to_text};
+use super::{MAX_NAME, is_plain_name};
 use crate::storage::sha256;
 use crate::threads::lock;
 
@@ -156,7 +157,7 @@ impl Network {
         let Ok(mut signs) = self.run.client.subscribe(self.run.subject("alive.*")).await else { return };
         while let Some(sign) = signs.next().await {
             let Ok(alive) = wire::text::<Alive>(&sign.payload) else { continue };
-            if !super::is_plain_name(&alive.worker) || alive.program.len() > 100 {
+            if !is_plain_name(&alive.worker, MAX_NAME) || alive.program.len() > 100 {
                 continue;
             }
             let refused = lock(&self.shared.state).hear(&alive, &self.shared.teller);

@@ -52,6 +52,8 @@ pub enum News {
     Waiting {
         /// The run.
         run: String,
+        /// Whether one of its name is finished.
+        is_finished: bool,
     },
     /// A worker has shown that it plays as the coordinator does.
     Proved {
@@ -89,7 +91,10 @@ impl fmt::Display for News {
             }
             Self::Refused { worker, reason } => write!(f, "worker `{worker}` is refused: {reason}"),
             Self::Unreadable { subject, reason } => write!(f, "left out a message at {subject}: {reason}"),
-            Self::Waiting { run } => write!(f, "no run `{run}` at the broker yet; waiting for it"),
+            Self::Waiting { run, is_finished: false } => write!(f, "no run `{run}` at the broker yet; waiting for it"),
+            Self::Waiting { run, is_finished: true } => {
+                write!(f, "the run `{run}` at the broker is finished; waiting for another of that name")
+            }
             Self::Proved { games } => write!(f, "{games} games of the run played as the coordinator did: working"),
             Self::Working { games, rate } => write!(f, "{games} games played, {rate:.0} games/s"),
         }
@@ -144,9 +149,14 @@ impl Teller {
         self.forbidden.get().map(String::as_str)
     }
 
+    /// Whether there is no connection.
+    pub fn is_lost(&self) -> bool {
+        self.is_lost.load(Relaxed)
+    }
+
     /// The broker failed to do something. Without a connection that is no wonder.
     pub fn trouble(&self, what: &str) {
-        if !self.is_lost.load(Relaxed) && lock(&self.troubles).insert(what.to_owned()) {
+        if !self.is_lost() && lock(&self.troubles).insert(what.to_owned()) {
             self.tell(&News::Trouble(what.to_owned()));
         }
     }

@@ -9,6 +9,7 @@ use rcgen::{BasicConstraints, CertificateParams, DnType, IsCa, Issuer, KeyPair, 
 
 use super::broker::{WORKER_INBOX, check_run_name};
 use super::error::ClusterError;
+use crate::report::text::typed;
 use crate::storage::FileError;
 
 /// A broker that is wanted.
@@ -107,7 +108,7 @@ impl Setup {
             # Workers: take jobs, read weights, deliver games, and nothing else\n    {{\n      nkey: {worker}\n      \
             permissions: {{\n        publish: {publish}\n        subscribe: {subscribe}\n      }}\n    }}\n  ]\n}}\n",
             runs = self.runs.join(", "),
-            this = folder.join("nats.conf").display(),
+            this = typed(&folder.join("nats.conf")),
             port = self.port,
             store = file("jetstream"),
             certificate = file("broker.pem"),

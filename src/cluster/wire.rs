@@ -49,9 +49,8 @@ pub struct Proof {
     pub digest: String,
 }
 
-/// What a worker says of itself, every few seconds.
+/// What a worker says of itself, every few seconds. A later version may say more.
 #[derive(Clone, PartialEq, Debug, Serialize, Deserialize)]
-#[serde(deny_unknown_fields)]
 pub struct Alive {
     /// The worker's name.
     pub worker: String,
@@ -143,10 +142,7 @@ impl Job {
     }
 
     fn check(&self) -> Result<(), WireError> {
-        let &Self { first, count, .. } = self;
-        if !(1..=MAX_GAMES).contains(&count) || first.checked_add(count).is_none() {
-            return Err(WireError::Numbers { first, count });
-        }
+        check_numbers(self.first, self.count)?;
         check_self_play(&self.play)?;
         check_name(&self.weights)
     }
@@ -183,9 +179,7 @@ pub fn result_from_bytes(bytes: &[u8]) -> Result<(ResultLine, Vec<Block>), WireE
     let end = bytes.iter().take(MAX_TEXT).position(|&byte| byte == b'\n').ok_or(WireError::NoLine)?;
     let line: ResultLine = text(&bytes[..end])?;
     let &ResultLine { first, count, .. } = &line;
-    if !(1..=MAX_GAMES).contains(&count) || first.checked_add(count).is_none() {
-        return Err(WireError::Numbers { first, count });
-    }
+    check_numbers(first, count)?;
     check_name(&line.key)?;
     let games = first..first + count;
     let frames = blocks(&bytes[end + 1..])?;
@@ -218,6 +212,11 @@ pub fn to_text(value: &impl Serialize) -> Vec<u8> {
 
 fn check_length(bytes: &[u8], most: usize) -> Result<(), WireError> {
     if bytes.len() > most { Err(WireError::TooLong { bytes: bytes.len(), most }) } else { Ok(()) }
+}
+
+fn check_numbers(first: u32, count: u32) -> Result<(), WireError> {
+    let is_job = (1..=MAX_GAMES).contains(&count) && first.checked_add(count).is_some();
+    if is_job { Ok(()) } else { Err(WireError::Numbers { first, count }) }
 }
 
 fn check_name(name: &str) -> Result<(), WireError> {

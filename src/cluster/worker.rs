@@ -5,7 +5,6 @@ use std::sync::atomic::{AtomicBool, AtomicU64, AtomicUsize, Ordering::Relaxed};
 use std::sync::{Arc, Mutex};
 use std::time::{Duration, Instant};
 
-use async_nats::Client;
 use async_nats::jetstream::consumer::PullConsumer;
 use async_nats::jetstream::message::PublishMessage;
 use async_nats::jetstream::{AckKind, Message};
@@ -14,7 +13,9 @@ use tokio::runtime;
 use tokio::sync::{Notify, mpsc};
 use tokio::time::{sleep, timeout};
 
-use super::broker::{ACK_WAIT, BrokerAddress, FAREWELL, RunOnBroker, TIMEOUT, WORKER_INBOX, check_run_name, pause};
+use super::broker::{
+    ACK_WAIT, BrokerAddress, FAREWELL, MOMENT, RunOnBroker, TIMEOUT, WORKER_INBOX, check_run_name, pause,
+};
 use super::error::ClusterError;
 use super::news::{News, Teller};
 use super::process_name;
@@ -55,11 +56,10 @@ const SIGN: Duration = Duration::from_secs(3);
 const TELL: Duration = Duration::from_secs(30);
 /// How long a request for jobs stays with the broker.
 const ASK: Duration = Duration::from_secs(2);
-/// A run that was there and is not any more is waited for so long.
+/// A run or a broker that was there and is not any more is waited for so long, if not longer.
 const GONE: Duration = Duration::from_secs(600);
 /// How often a result is offered to the broker before the job is left to others.
 const ATTEMPTS: u32 = 12;
-const MOMENT: Duration = Duration::from_millis(50);
 
 /// Works for a run on `threads` threads until it is finished or `stop` is set.
 ///
@@ -114,8 +114,9 @@ async fn run(
         }
     };
     tokio::pin!(must_end);
+    let title = format!("flipside worker {name}");
     let client = tokio::select! {
-        client = connect(request, &name, teller) => client?,
+        client = request.broker.connect_within(request.wait, &title, WORKER_INBOX, teller) => client?,
         end = &mut must_end => return end,
     };
     let run = RunOnBroker::new(client, &request.run)?;
@@ -143,28 +144,24 @@ async fn run(
     let outcome = tokio::select! {
         end = ends.recv() => end.expect("the worker holds a sender"),
         end = &mut must_end => end,
+        end = gone(request, teller) => Err(end),
     };
     tasks.iter().for_each(|task| task.abort());
     worker.leave().await;
     outcome
 }
 
-async fn connect(request: &WorkRequest, name: &str, teller: &Arc<Teller>) -> Result<Client, ClusterError> {
-    let began = Instant::now();
-    let mut attempts = 0;
-    loop {
-        match request.broker.connect(&format!("flipside worker {name}"), WORKER_INBOX, teller).await {
-            Err(error @ ClusterError::Unreachable { .. }) => {
-                if began.elapsed() >= request.wait {
-                    return Err(error);
-                }
-                teller.lost();
-                sleep(pause(attempts).min(request.wait)).await;
-                attempts += 1;
-            }
-            result => return result,
+/// Waits until the broker has been away for long.
+async fn gone(request: &WorkRequest, teller: &Teller) -> ClusterError {
+    let patience = request.wait.max(GONE);
+    let mut last = Instant::now();
+    while last.elapsed() < patience {
+        if !teller.is_lost() {
+            last = Instant::now();
         }
+        sleep(SIGN).await;
     }
+    ClusterError::Gone { url: request.broker.shown(), minutes: patience.as_secs() / 60 }
 }
 
 type End = Result<WorkOutcome, ClusterError>;
@@ -220,7 +217,7 @@ impl Worker {
                         return;
                     }
                     if failures == 1 {
-                        self.teller.tell(&News::Waiting { run: request.run.clone() });
+                        self.teller.tell(&News::Waiting { run: request.run.clone(), is_finished });
                     }
                     failures = failures.min(4);
                     continue;

@@ -10,7 +10,7 @@ use std::process::{Child, Command, Stdio};
 const SCRIPT: &str = "trap '' HUP INT TERM; read -r line; kill -9 0";
 
 /// The guard of one engine. Dropping it kills the group.
-pub(super) struct Guard(Option<Child>);
+pub struct Guard(Option<Child>);
 
 impl Guard {
     /// Starts a guard.

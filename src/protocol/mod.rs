@@ -7,7 +7,7 @@ mod engine;
 mod external;
 pub mod gtp;
 mod gtp_client;
-mod guard;
+pub(crate) mod guard;
 mod line;
 mod listener;
 pub mod nboard;

@@ -60,7 +60,7 @@ fn the_containers_commands_are_understood() {
     let [_, train, work] = commands.try_into().unwrap();
     // There is no broker here, and nothing waits for one. The coordinator begins without, and the worker says so.
     let train: Vec<_> = train.iter().map(|word| word.replace("/runs", folder.path().to_str().unwrap())).collect();
-    let train: Vec<_> = train.iter().map(String::as_str).chain(["--generations", "0"]).collect();
+    let train: Vec<_> = train.iter().map(String::as_str).chain(["--generations", "0", "--wait", "0"]).collect();
     let missing = run_with(&train, "");
     let talk = String::from_utf8_lossy(&missing.stderr);
     assert!(talk.contains("broker") && missing.status.code() != Some(2), "{talk}");
@@ -121,4 +121,41 @@ fn a_job_that_runs_out_of_time_is_queued_again_and_goes_on() {
     let talk = String::from_utf8_lossy(&output.stderr);
     assert_eq!((output.status.code(), &*requeued()), (Some(0), "requeue 17\n"), "{talk}");
     assert!(talk.contains("going on with runs/slurm-17"), "{talk}");
+}
+
+/// A script in a folder with some programs that stand for the real ones.
+fn with_programs(lab: &Path, script: &str, programs: &[(&str, &str)]) -> Command {
+    for (name, text) in [("scontrol", "echo \"$@\" >>scontrol.log")].iter().chain(programs) {
+        let path = lab.join(name);
+        fs::write(&path, format!("#!/bin/sh\n{text}\n")).unwrap();
+        fs::set_permissions(&path, fs::Permissions::from_mode(0o755)).unwrap();
+    }
+    let mut command = Command::new("bash");
+    let path = format!("{}:{}", lab.display(), std::env::var("PATH").unwrap());
+    command.arg(contrib(script)).current_dir(lab).env("PATH", path);
+    command
+}
+
+#[test]
+fn a_signal_as_a_job_ends_does_not_change_its_code() {
+    let folder = tempfile::tempdir().unwrap();
+    let flipside = "sleep 0.5; kill -TERM $PPID; exit 75";
+    let mut job = with_programs(folder.path(), "slurm/flipside.sbatch", &[("flipside", flipside)]);
+    assert_eq!(job.env("SLURM_JOB_ID", "17").output().unwrap().status.code(), Some(75));
+    assert_eq!(fs::read_to_string(folder.path().join("scontrol.log")).unwrap(), "requeue 17\n");
+}
+
+#[test]
+fn tasks_that_begin_after_the_run_has_ended_end_as_it_did() {
+    let folder = tempfile::tempdir().unwrap();
+    let flipside = "[ \"$1\" = cluster ] || { sleep 0.5; kill -TERM $PPID; exit $CODE; }";
+    let task = |number: &str, code: &str| {
+        let programs = [("flipside", flipside), ("nats-server", "exec sleep 600")];
+        let mut command = with_programs(folder.path(), "slurm/flipside-cluster.sbatch", &programs);
+        command.env("SLURM_ARRAY_JOB_ID", "17").env("SLURM_ARRAY_TASK_ID", number).env("CODE", code);
+        command.output().unwrap().status.code()
+    };
+    let requeued = || fs::read_to_string(folder.path().join("scontrol.log")).unwrap_or_default();
+    assert_eq!((task("0", "75"), requeued()), (Some(75), "requeue 17_0\n".into()));
+    assert_eq!((task("0", "3"), task("1", "0"), requeued()), (Some(3), Some(3), "requeue 17_0\n".into()));
 }

@@ -309,3 +309,14 @@ fn generations_are_added_to_those_that_were_learned() {
     let until = format!("2 generations more, until {} generations from the beginning of the run", before + 2);
     assert!(talk.contains(&until), "{talk}");
 }
+
+#[test]
+fn a_mistake_leaves_no_folder() {
+    let lab = Lab::new();
+    for mistake in [["--patterns", "clasic"], ["--from", "no/such.fsw"], ["--config", "no/such.toml"]] {
+        let mut command = program();
+        command.current_dir(lab.0.path()).arg("train").args(mistake);
+        assert_eq!(finish(command, "").status.code(), Some(1), "{mistake:?}");
+        assert!(!lab.0.path().join("runs").exists(), "{mistake:?}");
+    }
+}

@@ -221,3 +221,31 @@ fn soak() {
     }
     eprintln!("{rounds} runs, {kills} kills, starts and pauses: the same bytes each time");
 }
+
+#[test]
+fn a_coordinator_waits_for_the_broker_and_a_worker_for_another_run() {
+    let Some(folder) = folder() else { return };
+    let folder = folder.path();
+    let mut broker = Broker::start(folder);
+    let url = broker.url();
+    broker.process.kill();
+    let begin = || {
+        let mut train = train(folder, "run", Some(&url), &["--generations", "1"]);
+        train.wait_for("there is no connection to the broker");
+        train
+    };
+    let mut stopped = begin();
+    stopped.signal(Signal::TERM);
+    assert!(stopped.ends_with(75).contains("stopped before a broker was there"));
+    assert!(!folder.join("run").exists());
+    fs::remove_file(folder.join("run.log")).unwrap();
+    let mut train = begin();
+    broker.restart();
+    train.ends_with(0);
+    let mut late = flipside(&["work", &url, "--run", "run", "--threads", "1", "--wait", "1"]);
+    late.stdout(std::process::Stdio::piped());
+    let output = late.output().unwrap();
+    let said = String::from_utf8(output.stderr).unwrap();
+    assert_eq!(output.status.code(), Some(0), "{said}");
+    assert!(said.contains("is finished; waiting for another of that name"), "{said}");
+}

@@ -220,3 +220,9 @@ fn a_worker_of_another_version_ends_and_says_what_to_install() {
         assert!(said.contains("Install the version that the coordinator runs"), "{said}");
     }
 }
+
+#[test]
+fn a_later_versions_sign_of_life_counts() {
+    let sign = r#"{"worker":"one","threads":2,"program":"flipside 9","leaving":false,"mood":"good"}"#;
+    assert_eq!(flipside::cluster::wire::text::<Alive>(sign.as_bytes()).unwrap().threads, 2);
+}

@@ -45,7 +45,7 @@ fn what_has_to_be_mended_first_is_said_in_a_sentence() {
     }
     let Some(folder) = folder() else { return };
     // A run that cannot begin leaves no trace.
-    let said = train(folder.path(), "run", Some(&format!("nats://{nobody}")), &[]).ends_with(1);
+    let said = train(folder.path(), "run", Some(&format!("nats://{nobody}")), &["--wait", "0"]).ends_with(1);
     assert!(said.contains("no broker answers") && !folder.path().join("run").exists(), "{said}");
     let broker = Broker::start(folder.path());
     let said = refused(&[&broker.url(), "--run", "other"], 1);
@@ -119,4 +119,16 @@ fn keys_and_certificates_let_in_whom_they_should_and_let_do_what_they_should() {
     let key = file(&keys, "worker.nk");
     let said = train(folder, "run", Some(&url), &["--broker-key", &key, "--broker-ca", &ca]).ends_with(1);
     assert!(said.contains("the coordinator's key") && !folder.join("run").exists(), "{said}");
+}
+
+#[test]
+fn commands_are_quoted_for_the_shell() {
+    let folder = tempfile::tempdir().unwrap();
+    let keys = folder.path().join("my broker");
+    let mut command = flipside(&["cluster", "config", "--host", "localhost", "--run", "run"]);
+    let said = String::from_utf8(command.arg(&keys).output().unwrap().stderr).unwrap();
+    let quoted = format!("nats-server -c '{}", fs::canonicalize(&keys).unwrap().join("nats.conf").display());
+    assert!(said.contains(&format!("{quoted}'")), "{said}");
+    let first = fs::read_to_string(keys.join("nats.conf")).unwrap().lines().next().unwrap().to_owned();
+    assert!(first.ends_with(&format!("{quoted}'")), "{first}");
 }
