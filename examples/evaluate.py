@@ -110,7 +110,7 @@ def evaluate(arrays, player, opponent):
 
 def answer(arrays, lines):
     """Prints the value of each position."""
-    for line in lines:
+    for line in filter(str.strip, lines):
         board, side = line.split()[:2]
         discs = {colour: {s for s in range(64) if board[s] == colour} for colour in "XO"}
         print(f"{evaluate(arrays, discs[side], discs['O' if side == 'X' else 'X']):.4f}")

@@ -113,17 +113,14 @@ class Weights:
         return values
 
     def _sum(self, boards, own, other):
-        empties = (boards == 0).sum(axis=1)
-        table = self.weights[self.stage_of_empties[empties]] if len(boards) <= 64 else None
-        stages = self.stage_of_empties[empties]
+        stages = self.stage_of_empties[(boards == 0).sum(axis=1)]
         total = np.zeros(len(boards), dtype=np.int64)
-        rows = np.arange(len(boards))
         hidden = self.hidden
         sums = hidden.bias[stages].astype(np.int64) if hidden else None
 
         def add(numbers):
             nonlocal total, sums
-            total += table[rows, numbers] if table is not None else self.weights[stages, numbers]
+            total += self.weights[stages, numbers]
             if hidden:
                 sums += hidden.rows[hidden.rows_of_stage[stages], numbers]
 

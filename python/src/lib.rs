@@ -89,13 +89,19 @@ impl Weights {
     fn solve<'py>(&self, py: Python<'py>, boards: &Bound<'py, PyAny>) -> PyResult<Found<'py, i8>> {
         let positions = positions_of(boards)?;
         let found: Option<Vec<_>> = interruptible(py, |stop| {
-            let solve = |solver: &mut EndgameSolver<'_, PatternEvaluator>, position: &Position| {
+            // Positions take very different times, so each is a task of its own; making a solver takes longer than many of them.
+            let solvers = Mutex::new(Vec::new());
+            let idle = || solvers.lock().unwrap_or_else(PoisonError::into_inner);
+            let solve = |position: &Position| {
+                let known = idle().pop();
+                let mut solver =
+                    known.unwrap_or_else(|| EndgameSolver::with_evaluator(&self.evaluator, LOG2_ENTRIES));
                 solver.new_game();
                 let solved = solver.solve_until(*position, -64, 64, stop)?;
+                idle().push(solver);
                 Some((solved.score.discs() as i8, number(solved.best)))
             };
-            let solver = || EndgameSolver::with_evaluator(&self.evaluator, LOG2_ENTRIES);
-            positions.par_iter().with_max_len(1).map_init(solver, solve).collect()
+            positions.par_iter().with_max_len(1).map(solve).collect()
         })?;
         Ok(arrays(py, found.expect("Python has no signal")))
     }
