@@ -217,6 +217,11 @@ impl Sprt {
         (self.elo0, self.elo1)
     }
 
+    /// The log-likelihood ratios at which either hypothesis is accepted.
+    pub fn bounds(&self) -> (f64, f64) {
+        (self.lower, self.upper)
+    }
+
     /// The generalised log-likelihood ratio of H1 over H0; 0 before the first pair.
     pub fn llr(&self, tally: &Tally) -> f64 {
         if tally.pair_count() == 0 {

@@ -92,10 +92,7 @@ impl AccuracyArguments {
         }
         let evaluator = self.weights.load()?;
         let (mut known, mut unscored) = (Vec::new(), 0);
-        let mut meter = Meter::new(session, 0, "records labelled");
-        let mut labelled_records = 0;
         self.read(session, |records| {
-            labelled_records += records.len() as u64;
             let label = |labeller: &mut Labeller, record| labeller.label(record).ok();
             let labelled: Vec<Option<Vec<Sample>>> =
                 records.par_iter().map_init(|| Labeller::new(self.exact_empties), label).collect();
@@ -105,9 +102,7 @@ impl AccuracyArguments {
                 known.extend(exact.map(|Sample { position, target, .. }| (position, target.discs() as i32)));
                 unscored += usize::from(known.len() == before);
             }
-            meter.show(labelled_records, String::new);
         })?;
-        meter.finish();
         if unscored > 0 && !known.is_empty() {
             session.say(format_args!("left out, without a score: {unscored}"));
         }
@@ -197,29 +192,45 @@ impl AccuracyArguments {
 
     /// Hands over the records of all files, some at a time.
     fn read(&self, session: &Session, mut take: impl FnMut(Vec<Record>)) -> Result<(), CliError> {
-        each_once(&self.files, session).into_iter().try_for_each(|file| self.read_file(file, session, &mut take))
+        let files = each_once(&self.files, session);
+        let mut meter = Meter::new(session, 0, "records");
+        let mut taken = 0;
+        let mut take = |meter: &mut Meter, records: Vec<Record>| {
+            taken += records.len() as u64;
+            take(records);
+            meter.show(taken, String::new);
+        };
+        files.into_iter().try_for_each(|file| self.read_file(file, session, &mut meter, &mut take))?;
+        meter.finish();
+        Ok(())
     }
 
-    fn read_file(&self, file: &Path, session: &Session, take: &mut impl FnMut(Vec<Record>)) -> Result<(), CliError> {
+    fn read_file(
+        &self,
+        file: &Path,
+        session: &Session,
+        meter: &mut Meter,
+        take: &mut impl FnMut(&mut Meter, Vec<Record>),
+    ) -> Result<(), CliError> {
         let name = name_of(file);
-        let bytes = read_bytes(file, session).context(|| format!("cannot read {name}"))?;
+        let bytes = meter.aside(|| read_bytes(file, session)).context(|| format!("cannot read {name}"))?;
         let format = Format::detect(&bytes);
         let unreadable = || format!("cannot read {name} as {format}");
         let mut records = Vec::new();
         for record in read(&bytes, format).context(unreadable)? {
             match record {
                 Ok(record) => records.push(record),
-                Err(error) if self.skip_bad => session.say(format_args!("left out: {name}: {error}")),
+                Err(error) if self.skip_bad => meter.say(format_args!("left out: {name}: {error}")),
                 Err(error) => {
                     let hint = format!("{FORMAT} Or leave such records out with --skip-bad.");
                     return Err(CliError::because(unreadable(), error).hint(hint));
                 }
             }
             if records.len() == CHUNK {
-                take(std::mem::take(&mut records));
+                take(meter, std::mem::take(&mut records));
             }
         }
-        take(records);
+        take(meter, records);
         Ok(())
     }
 

@@ -1,6 +1,6 @@
 //! `flipside calibrate`.
 
-use std::io::{self, Write};
+use std::io::Write;
 use std::path::PathBuf;
 use std::sync::Mutex;
 use std::sync::atomic::AtomicBool;
@@ -93,7 +93,7 @@ impl CalibrateArguments {
         let mut measured = fit_pairs(&positions, &values);
         measured.extend(fit_exact_pairs(&positions, &values, &exact));
         if output.is_standard_output() {
-            write_table(&measured, &mut io::stderr())?;
+            write_table(&measured, &mut session.talk())?;
         } else {
             write_table(&measured, out)?;
         }

@@ -122,16 +122,14 @@ impl EvaluatorChoice {
     /// # Errors
     /// What is wrong with it, or that the evaluation has no weights.
     pub fn weight_file(&self) -> Result<WeightFile, CliError> {
-        match self {
+        let file = match self {
             Self::Squares | Self::Mobility => {
                 Err(CliError::failure(format!("`{self}` is an evaluation without weights")))
             }
             Self::Default => Ok(WeightFile::embedded()),
-            Self::File(path) => {
-                let file = WeightFile::load(path).context(|| "cannot use the weights".to_owned());
-                file.map_err(|error| error.hint("Weights are a file, or `default`, `squares` or `mobility`."))
-            }
-        }
+            Self::File(path) => WeightFile::load(path).context(|| "cannot use the weights".to_owned()),
+        };
+        file.map_err(|error| error.hint("Weights are a file, or `default`."))
     }
 
     /// The evaluator, ready for use.
@@ -161,7 +159,9 @@ impl EvaluatorChoice {
             Self::Squares => (AnyEvaluator::Squares(SquareEvaluator::default()), None),
             Self::Mobility => (AnyEvaluator::Mobility(MobilityEvaluator), None),
             Self::Default | Self::File(_) => {
-                let file = self.weight_file()?;
+                let file = self.weight_file();
+                let file =
+                    file.map_err(|error| error.hint("Weights are a file, or `default`, `squares` or `mobility`."))?;
                 let evaluator = PatternEvaluator::new(&file.model);
                 let evaluator = evaluator.context(|| format!("cannot use the weights `{self}`"))?;
                 (AnyEvaluator::Patterns(evaluator.with_calibration(file.calibration.clone())), Some(file))
@@ -178,8 +178,11 @@ impl EvaluatorChoice {
         if selectivity.is_none() || calibration.is_some() {
             return Ok(());
         }
-        Err(CliError::failure(format!("`{self}` is not calibrated for a selective search"))
-            .hint("`flipside calibrate WEIGHTS -o FILE` measures what it takes."))
+        let hint = match self {
+            Self::Squares | Self::Mobility => "Only weights are: a calibrated file, or `default`.",
+            Self::Default | Self::File(_) => "`flipside calibrate WEIGHTS -o FILE` measures what it takes.",
+        };
+        Err(CliError::failure(format!("`{self}` is not calibrated for a selective search")).hint(hint))
     }
 }
 

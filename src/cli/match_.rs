@@ -26,7 +26,7 @@ use crate::arena::{
 };
 use crate::board::Transcript;
 use crate::record::log::{PlayerCard, Settings};
-use crate::report::text::elo;
+use crate::report::text::{elo, or_dash};
 
 /// Play two players against each other: pairs of games from the same opening, colours swapped
 ///
@@ -35,9 +35,10 @@ use crate::report::text::elo;
 /// `default:depth=8,selectivity=1.5`, a time for each move, as in `default:time=10ms`, or about so many nodes, as in
 /// `default:nodes=50000`, or an opening book, as in
 /// `default:book=book.fsb,choice=varied,within=2` (choice: best, varied or surprising); an NBoard engine may have a depth, as in
-/// `nboard:COMMAND:depth=8`. Prints the first player's results, a name and values a line, separated by tabs: Elo and
-/// mean discs a game come with the ends of their 95% intervals. Illegal moves, crashes and time-outs of other programs lose the
-/// game and are told.
+/// `nboard:COMMAND:depth=8`. Prints the first player's results, a name and values a line, separated by tabs: `pentanomial` is the pairs
+/// in which it scored 0, 0.5, 1, 1.5 and 2 points; Elo and mean discs a game come with the ends of their 95% intervals, and the
+/// log-likelihood ratio of --sprt with those that end the test. Illegal moves, crashes and time-outs of other programs lose the game and
+/// are told.
 #[derive(Args, Debug)]
 #[command(after_help = "Example:\n  flipside match runs/latest/best.fsw mobility --pairs 100\n  \
     flipside match default 'gtp:flipside gtp --depth 2' --depth 2 --pairs 2 --games games.jsonl")]
@@ -148,6 +149,7 @@ impl MatchOptions {
             openings: &plan.openings,
             log,
             already,
+            sprt: plan.sprt,
             forfeits: Forfeits::default(),
             books: if self.learn { shelf.books() } else { &[] },
             stop: &stop,
@@ -169,7 +171,9 @@ impl MatchOptions {
         self.write_report(players, &report, out)?;
         recorder.forfeits.write(out)?;
         if self.times {
-            writeln!(out, "seconds\t{:.3}\t{:.3}", first.seconds_a_game(), second.seconds_a_game())?;
+            let [first, second] = [first.seconds_a_game(), second.seconds_a_game()]
+                .map(|seconds| or_dash(seconds.map(|seconds| format!("{seconds:.3}"))));
+            writeln!(out, "seconds\t{first}\t{second}")?;
         }
         self.ending(&report)
     }
@@ -185,6 +189,8 @@ impl MatchOptions {
         writeln!(out, "first\t{}\nsecond\t{}", on_one_line(&first), on_one_line(&second))?;
         writeln!(out, "pairs\t{}", tally.pair_count())?;
         writeln!(out, "wins\t{}\ndraws\t{}\nlosses\t{}", tally.wins, tally.draws, tally.losses)?;
+        let [none, half, one, more, two] = tally.pairs;
+        writeln!(out, "pentanomial\t{none}\t{half}\t{one}\t{more}\t{two}")?;
         writeln!(out, "score\t{:.2}%", 100.0 * tally.score())?;
         let Estimate { value, low, high } = tally.elo();
         writeln!(out, "elo\t{value:+.1}\t{low:+.1}\t{high:+.1}")?;
@@ -198,7 +204,8 @@ impl MatchOptions {
                 Ending::Decided(Hypothesis::H1) => format!("at least {high:+}"),
                 _ => "undecided".to_owned(),
             };
-            writeln!(out, "sprt\t{decision}\t{llr:.2}")?;
+            let (lower, upper) = sprt.bounds();
+            writeln!(out, "sprt\t{decision}\t{llr:.2}\t{lower:.2}\t{upper:.2}")?;
         }
         Ok(())
     }
@@ -208,7 +215,7 @@ impl MatchOptions {
         players: &[PlayerChoice; 2],
         report: &MatchReport,
         forfeits: &Forfeits,
-        seconds: Option<[f64; 2]>,
+        seconds: Option<[Option<f64>; 2]>,
         out: &mut dyn Write,
     ) -> Result<(), CliError> {
         let tally = &report.tally;
@@ -256,6 +263,7 @@ struct Recorder<'s> {
     log: Option<GameLog>,
     /// Pairs that the log held at the beginning.
     already: usize,
+    sprt: Option<Sprt>,
     forfeits: Forfeits,
     /// The books that learn.
     books: &'s [(PathBuf, WithBook)],
@@ -288,7 +296,7 @@ impl Recorder<'_> {
                     .say(format_args!("pair {pair}, game {game}: lost by the {loser} player: {}", forfeit.reason));
             }
         }
-        self.meter.show(index as u64 + 1, || summary(event.tally));
+        self.meter.show(index as u64 + 1, || summary(event, self.sprt));
     }
 }
 
@@ -328,9 +336,13 @@ impl Forfeits {
     }
 }
 
-fn summary(tally: &Tally) -> String {
-    let Tally { wins, draws, losses, .. } = tally;
-    format!("+{wins} ={draws} -{losses}  Elo {}", elo(tally.elo().into()))
+fn summary(event: &PairEvent<'_>, sprt: Option<Sprt>) -> String {
+    let Tally { wins, draws, losses, .. } = event.tally;
+    let llr = sprt.zip(event.llr).map_or(String::new(), |(sprt, llr)| {
+        let (lower, upper) = sprt.bounds();
+        format!("  LLR {llr:.2} ({lower:.2}, {upper:.2})")
+    });
+    format!("+{wins} ={draws} -{losses}  Elo {}{llr}", elo(event.tally.elo().into()))
 }
 
 /// Opens the log of games that is asked for, if any, and says what was lost of it.

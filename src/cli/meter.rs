@@ -61,10 +61,7 @@ impl Meter {
 
     /// Says a line that stays.
     pub fn say(&self, line: impl Display) {
-        match &self.bar {
-            Some(bar) => bar.suspend(|| self.session.say(line)),
-            None => self.session.say(line),
-        }
+        self.aside(|| self.session.say(line));
     }
 
     /// Does something that writes to a terminal which the bar may be on, too.

@@ -55,7 +55,7 @@ mod with_book;
 mod work;
 
 use std::env;
-use std::ffi::OsString;
+use std::ffi::{OsStr, OsString};
 use std::io::{self, BufWriter, Write};
 use std::process::ExitCode;
 
@@ -116,10 +116,15 @@ enum Command {
 impl Command {
     /// Whether it works for minutes or hours as a rule, so that the speed of the build matters.
     fn works_long(&self) -> bool {
-        matches!(
-            self,
-            Self::Train(_) | Self::Fit(_) | Self::Match(_) | Self::League(_) | Self::Calibrate(_) | Self::Bench(_)
-        )
+        match self {
+            Self::Train(_) | Self::Fit(_) | Self::Match(_) | Self::League(_) | Self::Calibrate(_) | Self::Bench(_) => {
+                true
+            }
+            #[cfg(feature = "cluster")]
+            Self::Work(_) => true,
+            Self::Book(arguments) => arguments.works_long(),
+            _ => false,
+        }
     }
 
     fn run(self, session: &Session, out: &mut dyn Write) -> Result<(), CliError> {
@@ -173,10 +178,13 @@ pub fn main() -> ExitCode {
         if arguments.command.works_long() {
             session.warn_of_slow_build();
         }
-        arguments.command.run(&session, out)?;
-        Ok(out.flush()?)
+        arguments.command.run(&session, out)
     };
-    match run(arguments, &mut out) {
+    let done = run(arguments, &mut out);
+    // Before an error is told; that data are lost is the worse one, unless nobody reads them.
+    let flushed = out.flush().map_err(CliError::from);
+    let done = if flushed.as_ref().is_err_and(|error| !error.is_broken_pipe()) { flushed } else { done };
+    match done {
         Ok(()) => ExitCode::SUCCESS,
         Err(error) => fail(&error),
     }
@@ -186,13 +194,23 @@ pub fn main() -> ExitCode {
 fn command(arguments: &[OsString]) -> clap::Command {
     let resumes =
         |argument: &OsString| argument.to_str().is_some_and(|text| text.split('=').next() == Some("--resume"));
+    let command = without_empty_variables(Arguments::command());
     if !arguments.iter().any(resumes) {
-        return Arguments::command();
+        return command;
     }
     const STORED: [&str; 4] = ["run", "config", "seed", "patterns"];
     let is_stored = |argument: &Arg| STORED.contains(&argument.get_id().as_str());
     let unset = |argument| if is_stored(&argument) { argument.env(Resettable::Reset) } else { argument };
-    Arguments::command().mut_subcommand("train", |train| train.mut_args(unset))
+    command.mut_subcommand("train", |train| train.mut_args(unset))
+}
+
+/// Environment variables that are set and empty count as not set.
+fn without_empty_variables(command: clap::Command) -> clap::Command {
+    let is_empty = |variable: &OsStr| env::var_os(variable).is_some_and(|value| value.is_empty());
+    let unset = |argument: Arg| {
+        if argument.get_env().is_some_and(is_empty) { argument.env(Resettable::Reset) } else { argument }
+    };
+    command.mut_args(unset).mut_subcommands(without_empty_variables)
 }
 
 /// A board as an argument may begin with `-`, as options do; a `.` is an empty square as well.

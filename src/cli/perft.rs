@@ -55,6 +55,9 @@ impl PerftArguments {
             writeln!(out, "{to}\t{}", count(position.play(to), self.depth - 1))?;
             out.flush()?;
         }
+        if position.moves() == 0 && position.opponent_moves() != 0 {
+            writeln!(out, "--\t{}", count(position.pass(), self.depth - 1))?;
+        }
         Ok(())
     }
 }

@@ -196,9 +196,10 @@ impl<E: Evaluator> HumanGame<'_, '_, E> {
             return Ok(writeln!(self.out, "You have no legal move: type pass.")?);
         }
         let position = self.now().position;
-        let mut analyses: Vec<Analysis> = squares(position.moves())
-            .map(|square| self.engine.analyse_move(&position, square, &Limits::NONE))
-            .collect();
+        let time = self.time.map(|time| time / position.moves().count_ones());
+        let limits = Limits { time, ..Limits::NONE };
+        let mut analyses: Vec<Analysis> =
+            squares(position.moves()).map(|square| self.engine.analyse_move(&position, square, &limits)).collect();
         analyses.sort_by_key(|analysis| Reverse(analysis.score));
         for analysis in analyses.iter().take(count) {
             let line: Vec<_> = analysis.pv.iter().map(ToString::to_string).collect();

@@ -68,8 +68,9 @@ impl TermLike for Screen {
         self.term.size().1
     }
 
+    /// The row below a frame is the cursor's.
     fn height(&self) -> u16 {
-        self.term.size().0
+        self.term.size().0.saturating_sub(1).max(1)
     }
 
     fn move_cursor_up(&self, _: usize) -> io::Result<()> {

@@ -127,6 +127,11 @@ impl Session {
             let _ = writeln!(io::stderr(), "{}", on_lines(&text.to_string()));
         }
     }
+
+    /// Standard error for what is more than a line, unless told to be quiet.
+    pub fn talk(&self) -> Box<dyn Write> {
+        if self.progress == Progress::Silent { Box::new(io::sink()) } else { Box::new(io::stderr()) }
+    }
 }
 
 #[cfg(test)]

@@ -5,7 +5,7 @@ use std::path::Path;
 
 use super::figures::{Board, Figures, PhaseTime, SHOWN_EMPTIES, SOME_EMPTIES, StageLoss};
 use super::plot::{Chart, Line};
-use super::text::{budget, bytes, count, duration, elo, or_dash, typed};
+use super::text::{budget, bytes, count, counted, duration, elo, or_dash, typed};
 
 const STYLE: &str = include_str!("page.css");
 
@@ -109,7 +109,11 @@ fn verdict(run: &Figures) -> String {
                 Some(last) => format!(" The newest measured, after generation {}: {}.", last.generation, elo(last.elo)),
                 None => String::new(),
             };
-            let verdict = if best.elo[1] > 0.0 { "stronger than" } else { "not surely stronger than" };
+            let verdict = match best.elo {
+                [_, low, _] if low > 0.0 => "stronger than",
+                [_, _, high] if high < 0.0 => "weaker than",
+                _ => "not surely stronger than",
+            };
             format!(
                 "Its best weights, after generation {}, are <strong>{verdict} <code>mobility</code></strong>: Elo {}.{newest}",
                 best.generation,
@@ -121,13 +125,12 @@ fn verdict(run: &Figures) -> String {
     let left = left.map_or(String::new(), |left| format!(", {} left", duration(left)));
     let until = if status.budget.is_none() { String::new() } else { format!(" of {}", budget(&status.budget)) };
     format!(
-        "<section class=\"verdict\">\n<p><strong>{}</strong> is {}{left}. {strength}</p>\n<p>{} generations, {} games, {} positions in \
-         {}{until}; {} on the disk.</p>\n</section>\n",
+        "<section class=\"verdict\">\n<p><strong>{}</strong> is {}{left}. {strength}</p>\n<p>{}, {}, {} in {}{until}; {} on the disk.</p>\n</section>\n",
         escaped(&status.run),
         status.state,
-        status.generations,
-        count(status.games),
-        count(status.positions),
+        counted(status.generations.into(), "generation"),
+        counted(status.games, "game"),
+        counted(status.positions, "position"),
         duration(status.seconds),
         bytes(status.bytes)
     )

@@ -106,3 +106,34 @@ fn an_older_cpu_gets_a_message_or_a_portable_program() {
     }
     assert_eq!(String::from_utf8_lossy(&haswell.stdout), "1\t4\n2\t12\n3\t56\n");
 }
+
+#[test]
+fn empty_variables_are_not_set() {
+    let call = |arguments: &[&str], input: &str| {
+        let mut command = program();
+        for name in ["CLUSTER", "RUN", "SEED", "WEIGHTS", "THREADS", "PROGRESS", "QUIET"] {
+            command.env(format!("FLIPSIDE_{name}"), "");
+        }
+        command.args(arguments);
+        let output = finish(command, input);
+        assert_eq!(output.status.code(), Some(0), "{}", String::from_utf8_lossy(&output.stderr));
+        String::from_utf8(output.stdout).unwrap()
+    };
+    assert_eq!(call(&["eval"], START), stdout(&["eval"], START));
+    let matches = ["match", "mobility", "squares", "--pairs", "2", "--depth", "1"];
+    assert_eq!(call(&matches, ""), stdout(&matches, ""));
+}
+
+#[test]
+fn weights_that_there_are_not_are_told_with_what_can_be_had() {
+    let any = refusal(&["eval", "no/such.fsw"], START, 1);
+    assert!(any.contains("`default`, `squares` or `mobility`"), "{any}");
+    for weights in ["no/such.fsw", "mobility"] {
+        let files = refusal(&["inspect", weights], "", 1);
+        assert!(files.ends_with("Weights are a file, or `default`.\n"), "{files}");
+    }
+    let mut command = program();
+    command.env("FLIPSIDE_WEIGHTS", "no/such.fsw").args(["book", "match", "none", "none"]);
+    let error = String::from_utf8(finish(command, "").stderr).unwrap();
+    assert!(error.contains("no/such.fsw"), "{error}");
+}

@@ -324,3 +324,52 @@ fn games_are_converted() {
     assert!(refusal(&["convert", "-", "--to", "wthor"], "f5d6\n", 2).contains("wthor"));
     assert!(refusal(&["convert", "-", "--to", "pgn"], "f5d6\n", 2).contains("pgn"));
 }
+
+#[test]
+fn pairs_by_their_points_and_the_bounds_of_a_test_are_told() {
+    let arguments = ["match", "mobility", "squares", "--pairs", "20", "--depth", "1", "--sprt", "0,1"];
+    let output = run_with(&[&arguments[..], &["--progress", "always"]].concat(), "");
+    let (results, talk) = (String::from_utf8(output.stdout).unwrap(), String::from_utf8(output.stderr).unwrap());
+    let count = |text: &str| text.parse::<u32>().unwrap();
+    let pairs: Vec<u32> = value(&results, "pentanomial").into_iter().map(count).collect();
+    assert_eq!((pairs.len(), pairs.iter().sum()), (5, count(value(&results, "pairs")[0])), "{results}");
+    let points: u32 = (0..).zip(&pairs).map(|(points, pairs)| points * pairs).sum();
+    assert_eq!(points, 2 * count(value(&results, "wins")[0]) + count(value(&results, "draws")[0]), "{results}");
+    let test = value(&results, "sprt");
+    assert_eq!(test[2..], ["-2.94", "2.94"], "{results}");
+    assert!(talk.contains(&format!("LLR {} (-2.94, 2.94)", test[1])), "{talk}");
+}
+
+#[test]
+fn times_are_those_of_games_that_were_played() {
+    let folder = tempfile::tempdir().unwrap();
+    let games = folder.path().join("games.jsonl");
+    let play = |more: &[&str]| {
+        let games = games.to_str().unwrap();
+        let common =
+            ["match", "mobility", "squares", "--pairs", "2", "--depth", "1", "--times", "--games", games, "-q"];
+        stdout(&[&common, more].concat(), "")
+    };
+    assert!(value(&play(&[]), "seconds").iter().all(|seconds| seconds.parse::<f64>().is_ok()));
+    assert_eq!(value(&play(&[]), "seconds"), ["-", "-"]);
+    let json: serde_json::Value = serde_json::from_str(&play(&["--json"])).unwrap();
+    assert_eq!(json["seconds"], serde_json::json!([null, null]));
+}
+
+#[cfg(target_os = "linux")]
+#[test]
+fn a_full_disk_is_told_also_where_something_else_has_failed() {
+    use rustix::process::{Pid, Signal, kill_process};
+    let folder = tempfile::tempdir().unwrap();
+    let note = folder.path().join("note");
+    let engine = format!("gtp:sh -c 'touch {}; sleep 3600'", note.display());
+    let full = fs::OpenOptions::new().write(true).open("/dev/full").unwrap();
+    let mut program = program();
+    program.args(["match", "squares", &engine, "--pairs", "1", "-q"]).stdout(full).stderr(Stdio::piped());
+    let program = program.spawn().unwrap();
+    wait_until(|| note.exists());
+    kill_process(Pid::from_child(&program), Signal::TERM).unwrap();
+    let output = program.wait_with_output().unwrap();
+    let error = String::from_utf8(output.stderr).unwrap();
+    assert!(output.status.code() == Some(1) && error.contains("cannot write to standard output"), "{error}");
+}

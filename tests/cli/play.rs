@@ -108,3 +108,10 @@ fn moves_are_taken_back_and_hinted() {
     assert!(values.len() > 4 && values[..2] == values[2..4], "{hints}");
     assert!(values[2..].is_sorted_by(|a, b| a.1 >= b.1), "{hints}");
 }
+
+#[test]
+fn hints_take_about_the_time_of_a_move() {
+    let shown = play(&["--time", "1"], &["hint 1"]);
+    let plies = shown.split(" discs, ").nth(1).and_then(|rest| rest.split(" plies").next()).unwrap();
+    assert!(plies.parse::<u32>().unwrap() > 4, "{shown}");
+}

@@ -407,3 +407,9 @@ fn weights_go_to_another_engine_and_back() {
     assert!(!folder.path().join("new.fsw").exists());
     assert!(refusal(&["export", "--to", "word", weights, "-o", &path("x")], "", 2).contains("safetensors"));
 }
+
+#[test]
+fn perft_divides_a_pass_too() {
+    let position = format!("XO{} O", "-".repeat(62));
+    assert_eq!(stdout(&["perft", "2", "--divide", "--position", &position, "-q"], ""), "--\t1\n");
+}

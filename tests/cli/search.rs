@@ -114,3 +114,15 @@ fn switches_need_a_search_to_act_on() {
         assert!(error.contains("--compare=orderings"), "{error}");
     }
 }
+
+#[test]
+fn quiet_is_quiet_also_where_the_table_makes_way_for_a_plot() {
+    let plot = |quiet: &[&str]| {
+        let common = ["search", "-w", "squares", "--depth", "2", "--compare", "--plot", "-"];
+        let output = run_with(&[&common, quiet].concat(), START);
+        assert!(output.stdout.starts_with(b"<svg"));
+        String::from_utf8(output.stderr).unwrap()
+    };
+    assert!(plot(&[]).contains("search\tvalue"));
+    assert_eq!(plot(&["-q"]), "");
+}

@@ -161,3 +161,26 @@ fn a_meter_leaves_no_ghosts_either() {
         Ok(())
     });
 }
+
+#[test]
+fn bars_that_a_low_terminal_has_no_room_for_do_not_scroll() {
+    once_of_three(|terminal| {
+        let lab = terminal.folder.path();
+        fs::write(lab.join("config.toml"), include_str!("../miniature.toml")).unwrap();
+        fs::write(lab.join("small.toml"), SMALL_SET).unwrap();
+        terminal.type_line(&format!("PS1=; cd {}", lab.display()));
+        assert!(terminal.tmux(&["resize-window", "-x", "100", "-y", "4"]).status.success());
+        sleep(Duration::from_millis(500));
+        terminal.type_line("clear");
+        terminal.type_line(&format!(
+            "{PROGRAM} train --preset quick --config config.toml --patterns small.toml --run one --minutes 600"
+        ));
+        for generation in 2..5 {
+            let rows = terminal.wait(|rows| with(rows, &format!("generation {generation},")) > 0);
+            if bars(&rows, "run") != 1 {
+                return Err(rows.join("\n"));
+            }
+        }
+        Ok(())
+    });
+}

@@ -6,6 +6,7 @@ use std::path::Path;
 use clap::Args;
 
 use crate::cli::error::CliError;
+use crate::cli::evaluator::WeightsOption;
 use crate::cli::match_::MatchOptions;
 use crate::cli::player::PlayerChoice;
 use crate::cli::session::Session;
@@ -28,9 +29,8 @@ pub struct BookMatchArguments {
     /// The book to beat, or `none`
     second: String,
 
-    /// What both evaluate with: a weight file, `default`, `squares` or `mobility`
-    #[arg(short, long, value_name = "FILE", default_value = "default")]
-    weights: String,
+    #[command(flatten)]
+    weights: WeightsOption,
 
     #[command(flatten)]
     options: MatchOptions,
@@ -47,7 +47,7 @@ impl BookMatchArguments {
                     "`{book}`: the names of books in matches have no comma and no colon"
                 )));
             }
-            format!("{}:book={book}", self.weights).parse().map_err(CliError::Usage)
+            format!("{}:book={book}", self.weights.choice()).parse().map_err(CliError::Usage)
         };
         let players = [player(&self.first)?, player(&self.second)?];
         self.options.openings_of(PLIES);

@@ -45,6 +45,11 @@ enum BookCommand {
 }
 
 impl BookArguments {
+    /// Whether it searches or plays, for minutes or hours as a rule.
+    pub fn works_long(&self) -> bool {
+        matches!(self.command, BookCommand::Grow(_) | BookCommand::Add(_) | BookCommand::Match(_))
+    }
+
     pub fn run(self, session: &Session, out: &mut dyn Write) -> Result<(), CliError> {
         match self.command {
             BookCommand::Grow(arguments) => arguments.run(session, out),

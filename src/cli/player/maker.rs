@@ -124,10 +124,11 @@ impl PlayerMaker {
         Ok(AnyPlayer { player, clock: &self.clock })
     }
 
-    /// Seconds that its players thought in a game, in the mean.
-    pub fn seconds_a_game(&self) -> f64 {
+    /// Seconds that its players thought in a game, in the mean; none if they have played none.
+    pub fn seconds_a_game(&self) -> Option<f64> {
         let Clock { nanoseconds, games } = &self.clock;
-        nanoseconds.load(Relaxed) as f64 * 1e-9 / games.load(Relaxed).max(1) as f64
+        let games = Some(games.load(Relaxed)).filter(|&games| games > 0)?;
+        Some(nanoseconds.load(Relaxed) as f64 * 1e-9 / games as f64)
     }
 }
 

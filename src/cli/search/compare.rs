@@ -1,6 +1,6 @@
 //! `flipside search --compare`.
 
-use std::io::{self, Write};
+use std::io::Write;
 use std::time::Instant;
 
 use serde_json::json;
@@ -50,7 +50,7 @@ impl<E: Evaluator> Comparison<'_, E> {
         let tree = self.tree_size(depth);
         let outcomes = self.outcomes(depth, tree, session)?;
         match svg.filter(|svg| svg.is_standard_output()) {
-            Some(_) => self.table(depth, tree, &outcomes, session, &mut io::stderr())?,
+            Some(_) => self.table(depth, tree, &outcomes, session, &mut session.talk())?,
             None => self.table(depth, tree, &outcomes, session, out)?,
         }
         let Some(svg) = svg else { return Ok(()) };
