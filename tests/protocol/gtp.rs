@@ -126,7 +126,8 @@ fn gtp_takes_back_a_move_with_the_pass_that_was_left_out_before_it() {
 
 #[test]
 fn gtp_loads_games() {
-    let directory = tempfile::tempdir().unwrap();
+    // GTP's arguments have no spaces, and a folder for temporary files may.
+    let directory = tempfile::tempdir_in(env!("CARGO_TARGET_TMPDIR")).unwrap();
     let load = |text: &str, extra: &str| {
         let path = directory.path().join("game.sgf");
         std::fs::write(&path, text).unwrap();
