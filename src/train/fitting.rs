@@ -62,9 +62,7 @@ impl Run<'_> {
         let there = progress.games + if self.ends_within_generation() { self.games_at_hand() } else { 0 };
         let is_done = match fitted {
             Some(fitted) => fitted.weights.provenance.games >= there,
-            None => {
-                progress.refitted == Some(progress.generation) && plan == self.plan(false) && there == progress.games
-            }
+            None => progress.refitted == Some(progress.generation) && plan == self.plan(false),
         };
         if is_done { None } else { plan }
     }
