@@ -27,10 +27,7 @@ use crate::train::{Budget, Outcome, Resume, TrainConfig, TrainError, TrainEvent,
 /// SIGTERM stops it within a second or two, with nothing lost, and exits with 75; a second one exits at once. A terminal that is
 /// closed does not stop it.
 #[derive(Args, Debug)]
-#[command(after_help = "Example:\n  flipside train --preset quick\n  \
-    flipside train --resume runs/latest --hours 2\n  \
-    flipside train --run runs/edax --patterns edax --hours 8 --seed 7\n  \
-    flipside train --run runs/tonight --cluster nats://localhost")]
+#[command(after_help = examples())]
 pub struct TrainArguments {
     /// Directory of the run; a run that is there already goes on [default: a new one in `runs`, named by date and time in UTC]
     #[arg(long, env = "FLIPSIDE_RUN", hide_env_values = true, value_name = "DIR")]
@@ -108,6 +105,16 @@ fn positive(text: &str) -> Result<f64, String> {
         Ok(number) if number > 0.0 && number.is_finite() => Ok(number),
         _ => Err("expected a number above 0".into()),
     }
+}
+
+fn examples() -> String {
+    let cluster = "\n  flipside train --run runs/tonight --cluster nats://localhost";
+    format!(
+        "Example:\n  flipside train --preset quick\n  \
+         flipside train --resume runs/latest --hours 2\n  \
+         flipside train --run runs/edax --patterns edax --hours 8 --seed 7{}",
+        if cfg!(feature = "cluster") { cluster } else { "" }
+    )
 }
 
 impl TrainArguments {
