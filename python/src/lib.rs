@@ -94,8 +94,7 @@ impl Weights {
             let idle = || solvers.lock().unwrap_or_else(PoisonError::into_inner);
             let solve = |position: &Position| {
                 let known = idle().pop();
-                let mut solver =
-                    known.unwrap_or_else(|| EndgameSolver::with_evaluator(&self.evaluator, LOG2_ENTRIES));
+                let mut solver = known.unwrap_or_else(|| EndgameSolver::with_evaluator(&self.evaluator, LOG2_ENTRIES));
                 solver.new_game();
                 let solved = solver.solve_until(*position, -64, 64, stop)?;
                 idle().push(solver);
