@@ -85,13 +85,9 @@ impl GameFiles {
             // What is wrong with a frame is found when all are checked.
             let first_frame = reader.next_block().ok().flatten().map(|block| Sha256::digest(block.bytes()));
             let (file, next) = ((path, length), found.files.len());
-            // Games that do without chance are the same in all generations of a run.
-            let run = reader.header().run;
-            let at =
-                first_frame.map_or(next, |hash| match *by_first_frame.entry(hash).or_insert((next, reader.header())) {
-                    (_, twin) if twin.run == run && twin.generation != reader.header().generation => next,
-                    (at, _) => at,
-                });
+            // Games that do without chance are the same in all generations.
+            let generation = reader.header().generation;
+            let at = first_frame.map_or(next, |hash| *by_first_frame.entry((generation, hash)).or_insert(next));
             match found.files.get_mut(at) {
                 None => found.files.push(file),
                 Some(twin) => {

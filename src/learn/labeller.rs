@@ -48,11 +48,9 @@ impl Labeller {
         let labelled = match record {
             Record::Position(ScoredDiagram { diagram, score, .. }) => {
                 let value = score.or_else(|| self.solve(&diagram.position, stop));
-                let of_mover = |value: i32| match to_move(diagram.position) {
-                    (position, true) => sample(position, -value, Bound::Exact),
-                    (position, false) => sample(position, value, Bound::Exact),
-                };
-                value.map(of_mover).into_iter().collect()
+                let (position, passes) = to_move(diagram.position);
+                let for_mover = value.map(|value| if passes { -value } else { value });
+                for_mover.map(|value| sample(position, value, Bound::Exact)).into_iter().collect()
             }
             Record::Game(game) => self.label_game(game, stop),
         };

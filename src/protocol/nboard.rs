@@ -130,11 +130,11 @@ impl<E: Engine, W: Write> Session<'_, E, W> {
                 let played = |game: &Game| -> Vec<_> { game.moves().iter().map(|(to, _)| *to).collect() };
                 let (before, now) = (played(&self.game), played(&game));
                 // With two moves at once, the opponent's and its own, a player says so too.
-                if game.start() != self.game.start() || !now.starts_with(&before) {
+                let goes_on = game.start() == self.game.start() && now.starts_with(&before);
+                if !goes_on {
                     self.engine.new_game();
-                    self.learned = false;
                 }
-                self.learned &= now == before;
+                self.learned &= goes_on && now == before;
                 self.game = game;
                 Ok(())
             }

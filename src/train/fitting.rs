@@ -58,10 +58,9 @@ impl Run<'_> {
     fn last_fit_to_come(&self) -> Option<FitPlan> {
         let RunState { progress, fitted, .. } = &self.state;
         let plan = self.plan(true).filter(|plan| progress.generation > plan.config.first_generation);
-        // Of the games that were there then: a run that went on may have more of a generation that it could not finish.
-        let there = progress.games + if self.ends_within_generation() { self.games_at_hand() } else { 0 };
         let is_done = match fitted {
-            Some(fitted) => fitted.weights.provenance.games >= there,
+            // A run that went on may have more games by now of a generation that it could not finish.
+            Some(fitted) => fitted.weights.provenance.games >= progress.games + self.games_without_end(),
             None => progress.refitted == Some(progress.generation) && plan == self.plan(false),
         };
         if is_done { None } else { plan }
@@ -72,6 +71,11 @@ impl Run<'_> {
         let Progress { generation, games, .. } = self.state.progress;
         let Budget { generations: most, games: most_games, .. } = self.budget;
         most.is_none_or(|most| generation < most) && most_games.is_none_or(|most| games < most)
+    }
+
+    /// Games of the next generation that there was no time to finish, if the run may end so.
+    fn games_without_end(&self) -> u64 {
+        if self.ends_within_generation() { self.games_at_hand() } else { 0 }
     }
 
     /// How much later the run would end for the fit before the next generation and the gate after it.
@@ -127,8 +131,7 @@ impl Run<'_> {
         let games = games.map_err(|error| TrainError::from(FitError::from(error)))?.ok_or(Halt::Stopped)?;
         let generation = self.state.progress.generation;
         let played = self.config.games_of(config.first_generation..generation);
-        // Those of a generation that there was no time to finish.
-        let more = if at_end && self.ends_within_generation() { self.games_at_hand() } else { 0 };
+        let more = if at_end { self.games_without_end() } else { 0 };
         let found = games.games.saturating_sub(more);
         if found < played {
             let there = self.keeper.directory.journals()?;

@@ -22,8 +22,7 @@ pub(super) fn of_state(config: &TrainConfig, layout: &Layout) -> u64 {
     let number = (layout.weights() * stages) as u64;
     let rows = if has_layer { (ROW_TABLES * layout.weights()) as u64 } else { 0 };
     let weights = size_of::<i16>() as u64 * number + size_of::<Row>() as u64 * rows;
-    let cells =
-        (size_of::<f32>() * config.step.numbers()) as u64 * number + (size_of::<f32>() * ROW_FLOATS) as u64 * rows;
+    let cells = size_of::<f32>() as u64 * (config.step.numbers() as u64 * number + ROW_FLOATS as u64 * rows);
     let of_fits = if config.fit.is_some() { 2 * cells } else { 0 };
     3 * (cells + weights) + 4 * weights + of_fits
 }

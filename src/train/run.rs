@@ -114,10 +114,10 @@ impl Run<'_> {
     fn has_budget(&self) -> bool {
         let progress = &self.state.progress;
         let Budget { seconds, generations, games } = self.budget;
-        let next = self.config.phase(progress.generation).games.saturating_sub(self.games_at_hand() as u32);
         let is_free = progress.generation == 0 || progress.generation < self.known;
+        let left = || self.config.phase(progress.generation).games.saturating_sub(self.games_at_hand() as u32);
         let begins = || self.clock.elapsed() + self.seconds_of_refit();
-        let in_time = |limit| is_free || progress.pace.has_time_for(next, begins(), limit);
+        let in_time = |limit| is_free || progress.pace.has_time_for(left(), begins(), limit);
         seconds.is_none_or(in_time)
             && generations.is_none_or(|max| progress.generation < max)
             && games.is_none_or(|max| progress.games < max)

@@ -36,6 +36,17 @@ impl Terminal {
         assert!(self.tmux(&["send-keys", "Enter"]).status.success());
     }
 
+    /// Clears the screen and begins a run, long enough for any machine; it is stopped.
+    fn train(&self) {
+        let lab = self.folder.path();
+        fs::write(lab.join("config.toml"), include_str!("../miniature.toml")).unwrap();
+        fs::write(lab.join("small.toml"), SMALL_SET).unwrap();
+        self.type_line(&format!("PS1=; cd '{}'; clear", lab.display()));
+        self.type_line(&format!(
+            "'{PROGRAM}' train --preset quick --config config.toml --patterns small.toml --run one --minutes 600"
+        ));
+    }
+
     /// The rows on the screen, those that scrolled out of it included.
     fn rows(&self) -> Vec<String> {
         let output = self.tmux(&["capture-pane", "-p", "-S", "-"]);
@@ -105,13 +116,7 @@ fn once_of_three(attempt: impl Fn(Terminal) -> Result<(), String>) {
 #[test]
 fn bars_leave_no_ghosts_on_a_terminal_that_changes_its_size() {
     once_of_three(|terminal| {
-        let lab = terminal.folder.path();
-        fs::write(lab.join("config.toml"), include_str!("../miniature.toml")).unwrap();
-        fs::write(lab.join("small.toml"), SMALL_SET).unwrap();
-        terminal.type_line(&format!("PS1=; cd '{}'; clear", lab.display()));
-        terminal.type_line(&format!(
-            "'{PROGRAM}' train --preset quick --config config.toml --patterns small.toml --run one --minutes 600"
-        ));
+        terminal.train();
         terminal.wait(|rows| with(rows, "playing ") == 1);
         let generation = |rows: &[String]| {
             let row = rows.iter().rev().find(|row| row.starts_with("generation "));
@@ -165,16 +170,9 @@ fn a_meter_leaves_no_ghosts_either() {
 #[test]
 fn bars_that_a_low_terminal_has_no_room_for_do_not_scroll() {
     once_of_three(|terminal| {
-        let lab = terminal.folder.path();
-        fs::write(lab.join("config.toml"), include_str!("../miniature.toml")).unwrap();
-        fs::write(lab.join("small.toml"), SMALL_SET).unwrap();
-        terminal.type_line(&format!("PS1=; cd {}", lab.display()));
         assert!(terminal.tmux(&["resize-window", "-x", "100", "-y", "4"]).status.success());
         sleep(Duration::from_millis(500));
-        terminal.type_line("clear");
-        terminal.type_line(&format!(
-            "{PROGRAM} train --preset quick --config config.toml --patterns small.toml --run one --minutes 600"
-        ));
+        terminal.train();
         for generation in 2..5 {
             let rows = terminal.wait(|rows| with(rows, &format!("generation {generation},")) > 0);
             if bars(&rows, "run") != 1 {
