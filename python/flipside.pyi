@@ -1,8 +1,8 @@
-"""Evaluating, searching and solving Othello positions by flipside's weights.
+"""Evaluate, search and solve Othello positions with flipside's weights.
 
-Boards are a ``numpy.uint64`` array of shape (n, 2), or a tuple of two of shape (n,): the discs of the player to move, and
-of the opponent, one bit a square, bit 0 being a1, bit 1 b1, bit 63 h8. Values are in discs for the player to move. Work is
-done on all cores, without the GIL, and Ctrl-C ends it.
+Boards are a ``numpy.uint64`` array of shape (n, 2), or a tuple of two arrays of shape (n,): the discs of the player to move
+and of the opponent, one bit per square; bit 0 is a1, bit 1 is b1, bit 63 is h8. Values are in discs for the player to move.
+All calls use all cores, release the GIL, and stop at Ctrl-C.
 """
 
 from os import PathLike
@@ -16,34 +16,33 @@ __version__: str
 Boards = Union[NDArray[np.uint64], tuple[NDArray[np.uint64], NDArray[np.uint64]]]
 
 class Weights:
-    """Weights, ready for work. `load` makes them."""
+    """Weights, ready for use. `load` creates them."""
 
     @property
     def hash(self) -> str:
-        """Their name: 64 hexadecimal digits, as `flipside inspect` prints them."""
+        """SHA-256 of the weights: 64 hexadecimal digits, as `flipside inspect` prints it."""
 
     @property
     def patterns(self) -> str:
         """The name of their pattern set."""
 
     def evaluate(self, boards: Boards) -> NDArray[np.float32]:
-        """Static values. Where the player has to pass, the opponent's, negated; where the game is over, the result."""
+        """Static values. If the player has to pass, the opponent's value, negated; if the game is over, the result."""
 
     def search(self, boards: Boards, depth: int) -> tuple[NDArray[np.float32], NDArray[np.int8]]:
         """Values by a full-width search of `depth` plies (0 to 60), and the best moves: the number of a square, or -1
-        where there is no move or nothing was searched."""
+        if there is no move or nothing was searched."""
 
     def solve(self, boards: Boards) -> tuple[NDArray[np.int8], NDArray[np.int8]]:
-        """Results with best play, empty squares going to the winner, and best moves as of `search`. A position of 20
-        empty squares takes milliseconds, each one more some three times as long."""
+        """Results with best play, with empty squares counted for the winner, and best moves as in `search`. A position
+        with 20 empty squares takes milliseconds, and about three times as long for each square more."""
 
 def load(path: Union[str, PathLike[str], None] = None) -> Weights:
-    """Reads a weight file (`.fsw`); without a path, the weights that come with the program.
+    """Reads a weight file (`.fsw`); without a path, the weights that ship with flipside.
 
-    Raises OSError (FileNotFoundError and others) where the file cannot be read, ValueError where it is no weight file or
-    damaged.
+    Raises OSError (such as FileNotFoundError) if the file cannot be read, ValueError if it is damaged or not a weight file.
     """
 
 def boards(text: str) -> NDArray[np.uint64]:
-    """Positions from text, one a line: 64 characters (``X`` black, ``O`` white, ``-`` empty) from a1 to h8 and the side to
-    move, or the moves that lead to it, such as ``f5d6c3``. Raises ValueError with the line that is neither."""
+    """Positions from text, one per line: 64 characters from a1 to h8 (``X`` black, ``O`` white, ``-`` empty) and the side
+    to move, or the moves that lead to the position, such as ``f5d6c3``. Raises ValueError naming a line that is neither."""

@@ -1,36 +1,36 @@
 //! flipside: a self-play evaluation-weight tuner for Othello.
 //!
-//! The library behind the program of the same name: everything the program does can be done from Rust. Modules build on each
-//! other in one direction; read them in this order.
+//! The library behind the program of the same name: everything the program does can be done from Rust. Modules depend on each
+//! other in one direction only; read them in this order.
 //!
-//! | module | what it has |
+//! | module | contents |
 //! |---|---|
 //! | [`board`] | rules: [`Position`](board::Position), moves, symmetries, notation, perft |
 //! | [`pattern`] | pattern sets as data, and the indices of a position's patterns |
 //! | [`eval`] | static evaluation: the [`Evaluator`](eval::Evaluator) interface, [`Model`](eval::Model)s, baselines |
-//! | [`search`] | looking ahead: [`Searcher`](search::Searcher), [`EndgameSolver`](search::EndgameSolver) |
-//! | [`textbook`] | the searches of the literature, to check and to compare with |
+//! | [`search`] | searching: [`Searcher`](search::Searcher), [`EndgameSolver`](search::EndgameSolver) |
+//! | [`textbook`] | textbook searches, to check and compare `search` with |
 //! | [`selfplay`] | games of an evaluator against itself |
 //! | [`games`] | games kept in files |
-//! | [`record`] | games and positions as other programs write them |
+//! | [`record`] | games and positions in other programs' formats |
 //! | [`learn`] | temporal differences: samples in, weights out |
-//! | [`storage`] | files that are whole or say that they are not |
+//! | [`storage`] | atomic writing and checked reading of files |
 //! | [`weights`] | weight files |
-//! | [`fit`] | any pattern set, learned from kept games and records |
+//! | [`fit`] | fitting any pattern set to kept games and records |
 //! | [`arena`] | is it stronger? Paired matches and their statistics |
-//! | [`export`] | weights from and for other engines, and open layouts |
+//! | [`export`] | weights to and from other engines' files, and open layouts |
 //! | [`protocol`] | serving the engine, and playing against other programs |
 //! | [`book`] | opening books that learn |
 //! | [`train`] | the main job: generations of self-play and learning in a run directory |
-//! | [`report`] | how runs went |
-//! | `cluster` | games from many machines (cargo feature `cluster`) |
+//! | [`report`] | reports on runs |
+//! | `cluster` | playing games on many machines (cargo feature `cluster`) |
 //! | [`cli`] | the command line |
 //!
-//! Values are [`Score`](eval::Score)s, 1/128 disc, for the player to move; whole discs are `i32`. The same seed gives the same
-//! bytes, whatever the number of threads.
+//! Values are [`Score`](eval::Score)s in 1/128 disc, for the player to move; whole discs are `i32`. The same seed gives the same
+//! bytes for any number of threads.
 //!
 //! # Example
-//! Look four plies ahead with an evaluation by patterns, here one that has learned nothing but that a corner is worth ten discs:
+//! Search four plies with a pattern evaluation that knows only that a corner is worth ten discs:
 //! ```
 //! use flipside::board::{Position, Transcript};
 //! use flipside::eval::{Model, PatternEvaluator, StageMap};
@@ -39,7 +39,7 @@
 //!
 //! let set = PatternSet::from_toml("name = 'corner'\npatterns = { corner = 'a1' }")?;
 //! let mut model = Model::zero(&set, &StageMap::uniform(60), 128)?;
-//! // One weight for a corner with an opponent's disc, an empty one, and one with a disc of the player's.
+//! // One weight each for a corner with an opponent's disc, an empty corner, and one with a disc of the player.
 //! model.weights[0] = vec![-10 * 128, 0, 10 * 128];
 //! let evaluator = PatternEvaluator::new(&model)?;
 //!
@@ -78,7 +78,7 @@ mod threads;
 pub mod train;
 pub mod weights;
 
-/// The examples of the README, as tests.
+/// The README's examples, as doctests.
 #[cfg(doctest)]
 #[doc = include_str!("../README.md")]
 struct Readme;

@@ -1,4 +1,4 @@
-//! The Python package `flipside`: positions evaluated, searched and solved in NumPy arrays. `flipside.pyi` says what it has.
+//! The Python package `flipside`: evaluates, searches and solves positions in NumPy arrays. `flipside.pyi` documents it.
 
 use std::io;
 use std::path::{Path, PathBuf};
@@ -21,20 +21,20 @@ use pyo3::prelude::*;
 use pyo3::types::PyTuple;
 use rayon::prelude::*;
 
-/// Tables of a search and of a solver have 2^this entries.
+/// Log2 of the entries of a searcher's and a solver's table.
 const LOG2_ENTRIES: u32 = 18;
 
 /// The deepest search, in plies.
 const MAX_DEPTH: u32 = 60;
 
-/// Their bits in EBX of CPUID's leaf 7.
+/// Bits in EBX of CPUID leaf 7.
 #[cfg(target_feature = "avx2")]
 const AVX2_AND_BMI2: u32 = 1 << 5 | 1 << 8;
 
-/// Work in Rust looks this often whether Python has a signal, such as Ctrl-C.
+/// How often work in Rust checks for a Python signal, such as Ctrl-C.
 const SIGNALS_EVERY: Duration = Duration::from_millis(100);
 
-/// Weights, ready for work.
+/// Weights, ready for use.
 #[pyclass(frozen, module = "flipside")]
 struct Weights {
     evaluator: PatternEvaluator,
@@ -44,7 +44,7 @@ struct Weights {
 
 #[pymethods]
 impl Weights {
-    /// SHA-256 of the weights, which names them.
+    /// SHA-256 of the weights.
     #[getter]
     fn hash(&self) -> &str {
         &self.hash
@@ -89,7 +89,7 @@ impl Weights {
     fn solve<'py>(&self, py: Python<'py>, boards: &Bound<'py, PyAny>) -> PyResult<Found<'py, i8>> {
         let positions = positions_of(boards)?;
         let found: Option<Vec<_>> = interruptible(py, |stop| {
-            // Positions take very different times, so each is a task of its own; making a solver takes longer than many of them.
+            // Positions take very different times, so each is its own task. Creating a solver takes longer than solving many of them.
             let solvers = Mutex::new(Vec::new());
             let idle = || solvers.lock().unwrap_or_else(PoisonError::into_inner);
             let solve = |position: &Position| {
@@ -119,7 +119,7 @@ fn number(best: Option<flipside_core::board::Square>) -> i8 {
     best.map_or(-1, |square| square.index() as i8)
 }
 
-/// Reads a weight file, or the weights that come with the program.
+/// Reads a weight file; without a path, the weights that ship with flipside.
 #[pyfunction]
 #[pyo3(signature = (path = None))]
 fn load(py: Python<'_>, path: Option<PathBuf>) -> PyResult<Weights> {
@@ -131,7 +131,7 @@ fn load(py: Python<'_>, path: Option<PathBuf>) -> PyResult<Weights> {
     Ok(Weights { evaluator, hash: file.hash(), patterns: file.model.set.name.clone() })
 }
 
-/// Missing and unreadable files are Python's `OSError`s, damaged ones a `ValueError`.
+/// Maps missing and unreadable files to Python's `OSError`s, damaged ones to `ValueError`.
 fn unreadable(path: &Path, error: FileError) -> PyErr {
     match error {
         FileError::Io { source, .. } => {
@@ -141,7 +141,7 @@ fn unreadable(path: &Path, error: FileError) -> PyErr {
     }
 }
 
-/// Positions as text, one a line: boards, or the moves that lead to them.
+/// Positions from text, one per line: boards, or the moves that lead to them.
 #[pyfunction]
 fn boards<'py>(py: Python<'py>, text: &str) -> PyResult<Bound<'py, PyArray2<u64>>> {
     let diagrams = parse_positions(text).map_err(|error| PyValueError::new_err(error.to_string()))?;
@@ -154,7 +154,7 @@ fn boards<'py>(py: Python<'py>, text: &str) -> PyResult<Bound<'py, PyArray2<u64>
     Ok(Array2::from_shape_vec((rows, 2), discs).expect("two numbers a row").into_pyarray(py))
 }
 
-/// Positions from an array of shape (n, 2), or from two arrays of n: discs of the player to move, and of the opponent.
+/// Positions from an array of shape (n, 2), or two arrays of shape (n,): discs of the player to move and of the opponent.
 fn positions_of(boards: &Bound<'_, PyAny>) -> PyResult<Vec<Position>> {
     let expected = || {
         PyTypeError::new_err(
@@ -191,12 +191,12 @@ fn together(player: ArrayView1<'_, u64>, opponent: ArrayView1<'_, u64>) -> PyRes
     player.iter().zip(opponent).enumerate().map(position).collect()
 }
 
-/// Does work without holding Python up, and ends it early, by `stop`, where Python has a signal that raises an exception.
+/// Does work without blocking Python. If a Python signal raises an exception, sets `stop` to end the work early.
 fn interruptible<T: Send>(py: Python<'_>, work: impl FnOnce(&AtomicBool) -> T + Send) -> PyResult<T> {
     let stop = AtomicBool::new(false);
     thread::scope(|scope| {
         let (working, done) = mpsc::channel::<()>();
-        // Without the GIL only what can be shared among threads can be waited for.
+        // `detach` takes only what other threads may use, and a bare `&Receiver` is not that.
         let done = Mutex::new(done);
         let worker = scope.spawn(|| {
             let _working = working;
@@ -217,10 +217,10 @@ fn wait(done: &Mutex<Receiver<()>>) -> Result<(), RecvTimeoutError> {
     done.lock().unwrap_or_else(PoisonError::into_inner).recv_timeout(SIGNALS_EVERY)
 }
 
-/// Evaluating, searching and solving Othello positions by flipside's weights.
+/// Evaluate, search and solve Othello positions with flipside's weights.
 #[pymodule(name = "flipside")]
 fn flipside_module(module: &Bound<'_, PyModule>) -> PyResult<()> {
-    // CPUID itself, since `is_x86_feature_detected!` is a constant for what the build has.
+    // Asks CPUID, since `is_x86_feature_detected!` is a constant `true` for features of the build.
     #[cfg(target_feature = "avx2")]
     if std::arch::x86_64::__cpuid_count(7, 0).ebx & AVX2_AND_BMI2 != AVX2_AND_BMI2 {
         return Err(PyImportError::new_err(

@@ -1,4 +1,4 @@
-"""The package `flipside` against rules and searches written here without it."""
+"""Checks the package `flipside` against independent rules and searches."""
 
 import pathlib
 import random
@@ -16,7 +16,7 @@ DIRECTIONS = [(dx, dy) for dx in (-1, 0, 1) for dy in (-1, 0, 1) if (dx, dy) != 
 
 
 def flips(own, other, square):
-    """The discs a move turns."""
+    """The discs a move flips."""
     turned = 0
     for dx, dy in DIRECTIONS:
         x, y, line = square % 8 + dx, square // 8 + dy, 0
@@ -29,14 +29,14 @@ def flips(own, other, square):
 
 
 def moves(own, other):
-    """Legal moves, each with what it turns."""
+    """Legal moves, each with the discs it flips."""
     empty = (square for square in range(64) if not (own | other) >> square & 1)
     found = ((square, flips(own, other, square)) for square in empty)
     return [(square, turned) for square, turned in found if turned]
 
 
 def some_boards(empties, count=3):
-    """Positions of random games, the player to move having one."""
+    """Positions of random games in which the player to move has a move."""
     chance, found = random.Random(empties), []
     while len(found) < count:
         own, other = 1 << 28 | 1 << 35, 1 << 27 | 1 << 36
@@ -52,7 +52,7 @@ def some_boards(empties, count=3):
 
 
 def negamax(own, other, depth, leaf, alpha=-100.0, beta=100.0):
-    """The value by search to a depth, as flipside counts plies: a pass is none."""
+    """The value of a search to a depth, counting plies as flipside does: a pass is none."""
     legal = moves(own, other)
     if not legal:
         if moves(other, own):
@@ -157,7 +157,7 @@ def test_errors_are_exceptions(weights, tmp_path):
 
 
 def test_others_run_meanwhile(weights):
-    """The GIL is free while Rust works: another thread counts, and a signal ends the work."""
+    """The GIL is released while Rust works: another thread can count, and a signal ends the work."""
     hard = flipside.boards(START)
     counted = []
     over = threading.Event()

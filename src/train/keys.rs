@@ -1,4 +1,4 @@
-//! The keys of a configuration: what each means, which values it takes, and what is wrong with a file that has others.
+//! The keys of a configuration: what each means, which values it takes, and checks of files against them.
 
 use std::fmt;
 
@@ -10,11 +10,11 @@ use crate::closest::closest;
 /// A key of a configuration.
 #[derive(Debug)]
 pub struct Key {
-    /// Where it stands, like `phases.self-play.depth`.
+    /// Its full name, like `phases.self-play.depth`.
     pub path: &'static str,
-    /// What values it takes.
+    /// The values it takes.
     pub kind: Kind,
-    /// Its value where it is left out, in TOML; none where it must be given.
+    /// Its value if left out, in TOML or in words; none if it must be given.
     pub default: Option<&'static str>,
     /// What it means, in a sentence or two.
     pub text: &'static str,
@@ -23,27 +23,27 @@ pub struct Key {
 /// The values that a key takes.
 #[derive(Clone, Copy, Debug)]
 pub enum Kind {
-    /// A whole number in a range, of something.
+    /// A whole number in a range, and its unit.
     Whole(u32, u32, &'static str),
-    /// A number in a range, of something.
+    /// A number in a range, and its unit.
     Number(f64, f64, &'static str),
     /// A number above zero.
     Positive,
     /// `true` or `false`.
     Flag,
-    /// A text.
+    /// A string.
     Text,
-    /// A list of texts.
+    /// A list of strings.
     Texts,
     /// One of some words.
     OneOf(&'static [&'static str]),
     /// A whole number of 63 bits.
     Seed,
-    /// A table of further keys.
+    /// A table of keys.
     Table,
-    /// A table of further keys, or `false`.
+    /// A table of keys, or `false`.
     TableOrFalse,
-    /// Tables of further keys, one after the other.
+    /// An array of tables of keys.
     Tables,
 }
 
@@ -55,107 +55,111 @@ macro_rules! keys {
 
 const RULES: &[&str] = &["fixed", "decayed", "temporal-coherence", "ada-grad"];
 
-/// All keys, each table before the keys within it.
+/// All keys, each table before its keys.
 pub const KEYS: &[Key] = keys! {
-    "patterns" Kind::Text, None, "Pattern set: a built-in one's name, or a TOML file.";
-    "seed" Kind::Seed, None, "Seed of all chance.";
-    "window" Kind::Whole(1, 1000, "generations"), None,
-        "Learning goes over the samples of this number of generations, the newest included.";
-    "passes" Kind::Whole(1, 100, "passes"), None,
-        "Passes over the newest samples and, from the second on, over the whole window.";
+    "patterns" Kind::Text, None, "Pattern set: the name of a built-in one, or a TOML file.";
+    "seed" Kind::Seed, None, "Seed of all random choices.";
+    "window" Kind::Whole(1, 1000, "generations"), None, "Generations in the replay window, the newest included.";
+    "passes" Kind::Whole(1, 100, "passes"), None, "Passes per generation: the first over the newest samples, the others over the whole window.";
     "keep-games" Kind::Flag, Some("true"),
-        "Whether the games of all generations are kept, some 130 bytes each, and not only those of the window. Fits take kept games.";
-    "step" Kind::Table, None, "How far a weight moves for an error.";
+        "Whether to keep the games of all generations, about 130 bytes each, and not only those of the window. Fits need them.";
+    "step" Kind::Table, None, "How far an error moves a weight.";
     "step.rule" Kind::OneOf(RULES), None,
         "`fixed`: always `rate`. `decayed`: `rate` / (1 + visits / `half`), at least `floor`. `temporal-coherence`: `rate` times how much a \
          weight's errors agree. `ada-grad`: `rate` / root of the sum of squared errors.";
-    "step.rate" Kind::Positive, None, "Share of the error, or for `ada-grad` discs.";
-    "step.half" Kind::Positive, Some("an error with `decayed`"), "Only with `decayed`: visits of a weight after which its steps are half as large.";
-    "step.floor" Kind::Number(0.0, 1e9, "share of the error"), Some("an error with `decayed`"), "Only with `decayed`: the smallest step.";
+    "step.rate" Kind::Positive, None, "Share of the error; for `ada-grad`, discs.";
+    "step.half" Kind::Positive, Some("required with `decayed`"), "Only with `decayed`: visits after which a weight's steps are half as large.";
+    "step.floor" Kind::Number(0.0, 1e9, "share of the error"), Some("required with `decayed`"), "Only with `decayed`: the smallest step.";
     "gate" Kind::Table, None, "When and how strength is measured: against the best weights so far and against `mobility`, at full width.";
-    "gate.every" Kind::Whole(0, u32::MAX, "generations"), None, "Generations from gate to gate; 0 for none but those after fits and at the end.";
-    "gate.pairs" Kind::Whole(1, 10_784, "pairs of games"), None, "Pairs of games in each match, each from another XOT opening.";
-    "gate.depth" Kind::Whole(1, 20, "plies"), None, "Plies that the players look ahead.";
-    "gate.exact-empties" Kind::Whole(0, 24, "empty squares"), None, "Empty squares from which on the players play exactly.";
+    "gate.every" Kind::Whole(0, u32::MAX, "generations"), None, "Generations between gates; 0 for gates only after fits and at the end.";
+    "gate.pairs" Kind::Whole(1, 10_784, "pairs of games"), None, "Pairs of games in each match, each from a different XOT opening.";
+    "gate.depth" Kind::Whole(1, 20, "plies"), None, "Search depth of the players.";
+    "gate.exact-empties" Kind::Whole(0, 24, "empty squares"), None, "The players solve positions with at most N empty squares.";
     "fit" Kind::TableOrFalse, Some("false"),
-        "How weights are fitted from nothing to all kept games: at the end of the run, and before each phase with `refit = true`. \
-         `false`: not at all; no phase may have `refit = true` or `learn = false` then, as phases of the presets have.";
+        "How weights are fitted from nothing to all kept games, at the end of the run and before each phase with `refit = true`. `false`: \
+         never; then no phase may have `refit = true` or `learn = false`, as some phases of the presets do.";
     "fit.lambda" Kind::Number(0.0, 1.0, ""), Some("0.9"), "How far labels trust the game's result (1) rather than the search (0).";
     "fit.epochs" Kind::Whole(1, 1000, "passes"), Some("3"), "Passes over all games.";
-    "fit.stage-plies" Kind::Whole(1, 60, "plies"), Some("1; 6 with a hidden layer"), "Plies to a stage.";
-    "fit.overlap" Kind::Whole(0, 60, "plies"), Some("2; 4 with a hidden layer"), "Plies before and after a stage that it learns from too.";
-    "fit.anneal" Kind::Number(0.0, 1.0, "share of the work"), Some("0.3"), "The end of the work, over which steps shrink to nothing.";
-    "fit.block" Kind::Whole(1 << 12, 1 << 30, "positions"), Some("2097152"), "Positions of games in memory, 25 bytes each, and with `tree-depth` as much again for trees; they are learned together.";
+    "fit.stage-plies" Kind::Whole(1, 60, "plies"), Some("1; 6 with a hidden layer"), "Plies per stage.";
+    "fit.overlap" Kind::Whole(0, 60, "plies"), Some("2; 4 with a hidden layer"), "Plies before and after a stage that it also learns from.";
+    "fit.anneal" Kind::Number(0.0, 1.0, "share of the work"), Some("0.3"), "Last part of the fit, over which steps shrink to zero.";
+    "fit.block" Kind::Whole(1 << 12, 1 << 30, "positions"), Some("2097152"),
+        "Game positions held in memory and learned together, 25 bytes each. With `tree-depth`, trees take as much again.";
     "fit.first-generation" Kind::Whole(0, u32::MAX, "generation"), Some("0"),
-        "Games of earlier generations are left out, counted from 0: the first were played knowing nothing.";
-    "fit.hold-out" Kind::Whole(0, u32::MAX, "games"), Some("200"), "One game in N is not learned, to measure the loss on; 2 or more, or 0 for none.";
+        "First generation to learn, counted from 0. The earliest games were played knowing nothing.";
+    "fit.hold-out" Kind::Whole(0, u32::MAX, "games"), Some("200"), "One game in N is held out to measure the loss; 2 or more, or 0 for none.";
     "fit.exact-empties" Kind::Whole(0, 24, "empty squares"), Some("12"), "Positions of recorded games with at most N empty squares are solved.";
-    "fit.record-importance" Kind::Number(0.0, 1.0, "share of a step"), Some("1.0"), "How much a position of a record counts beside one of self-play; above 0.";
+    "fit.record-importance" Kind::Number(0.0, 1.0, "share of a step"), Some("1.0"),
+        "How much a recorded position counts relative to one of self-play; above 0.";
     "fit.tree-depth" Kind::Whole(0, 8, "plies"), Some("0"),
-        "Plies of the searches whose trees are learned beside the games, one search a game, by the weights that play; 0 for none, else 2 or more.";
+        "Depth of the searches whose trees are learned beside the games, one search per game, by the weights that play; 0 for none, else \
+         2 or more.";
     "fit.hidden-layer" Kind::Flag, Some("false"),
-        "Whether the weights fitted at the end, and before phases with `hidden-layer = true`, have a small hidden layer beside the sum \
-         of weights: stronger, but for flipside alone, so left out for an engine's pattern set.";
+        "Whether weights fitted at the end, and before phases with `hidden-layer = true`, get a small hidden layer beside the sum of \
+         weights. They are stronger, but other engines cannot use them, so an engine's pattern set never gets a layer.";
     "fit.loss" Kind::Table, Some("squared"), "What an error costs.";
     "fit.loss.kind" Kind::OneOf(&["squared", "huber", "cross-entropy"]), Some("must be given"),
-        "`squared`: its square. `huber`: its square, and from `beyond` on no more than in proportion. `cross-entropy`: that of the chances to win.";
-    "fit.loss.beyond" Kind::Positive, Some("an error with `huber`"), "Only with `huber`: the error in discs from which on it costs in proportion.";
-    "fit.loss.scale" Kind::Positive, Some("an error with `cross-entropy`"), "Only with `cross-entropy`: v discs win with a chance of (1 + tanh(v / scale)) / 2.";
+        "`squared`: its square. `huber`: its square up to `beyond`, linear from there on. `cross-entropy`: the cross-entropy of the \
+         winning chances.";
+    "fit.loss.beyond" Kind::Positive, Some("required with `huber`"), "Only with `huber`: the error, in discs, beyond which the cost is linear.";
+    "fit.loss.scale" Kind::Positive, Some("required with `cross-entropy`"),
+        "Only with `cross-entropy`: a value of v discs is a winning chance of (1 + tanh(v / scale)) / 2.";
     "fit.step" Kind::Table, Some("as below"), "As `step`.";
-    "fit.step.rule" Kind::OneOf(RULES), Some("\"decayed\""), "As `step.rule`.";
-    "fit.step.rate" Kind::Positive, Some("1.0; an error with another rule"), "As `step.rate`.";
+    "fit.step.rule" Kind::OneOf(RULES), Some("\"decayed\""), "As `step.rule`, and must equal it.";
+    "fit.step.rate" Kind::Positive, Some("1.0 with `decayed`, required with another rule"), "As `step.rate`.";
     "fit.step.half" Kind::Positive, Some("100.0 with `decayed`"), "As `step.half`.";
     "fit.step.floor" Kind::Number(0.0, 1e9, "share of the error"), Some("0.0003 with `decayed`"), "As `step.floor`.";
     "tune" Kind::Table, Some("as below"),
-        "How weights that have a hidden layer are fitted further, before a phase with `hidden-layer = true` that follows another and at the \
-         end of one. As `fit`, but from the weights at hand, in small steps, and only to games that were played with a layer.";
+        "How weights with a hidden layer are fitted further, before a phase with `hidden-layer = true` that follows another such phase, \
+         and when the run ends in one. As `fit`, but from the current weights, in small steps, and only to games played with a layer.";
     "tune.epochs" Kind::Whole(1, 1000, "passes"), Some("2"), "Passes over the games.";
-    "tune.rate" Kind::Positive, Some("0.08"), "In the place of `fit.step.rate`.";
-    "events" Kind::Table, Some("none"), "What is written of events besides `metrics.jsonl`; it decides nothing of the weights.";
-    "events.tensorboard" Kind::Flag, Some("false"), "Whether event files of TensorBoard are written into the run's directory.";
+    "tune.rate" Kind::Positive, Some("0.08"), "Replaces `fit.step.rate`.";
+    "events" Kind::Table, Some("none"), "What is written besides `metrics.jsonl`; does not affect the weights.";
+    "events.tensorboard" Kind::Flag, Some("false"), "Whether to write TensorBoard event files into the run's directory.";
     "records" Kind::Table, Some("none"), "Recorded games and scored positions to learn before the first generation.";
-    "records.files" Kind::Texts, None, "Files of GGF, WTHOR, f5d6, OBF or Egaroucid's training lines, in the order in which they are learned.";
+    "records.files" Kind::Texts, None, "Files in GGF, WTHOR, f5d6, OBF or Egaroucid's training lines, in the order in which they are learned.";
     "records.passes" Kind::Whole(1, 100, "passes"), Some("2"), "Passes over the samples.";
     "records.exact-empties" Kind::Whole(0, 24, "empty squares"), Some("12"), "Positions of games with at most N empty squares are solved.";
-    "records.sha256" Kind::Texts, Some("[]"), "The SHA-256 of each file in hexadecimal; a run fills it in. Other contents are refused.";
+    "records.sha256" Kind::Texts, Some("[]"), "SHA-256 of each file in hexadecimal; a run fills it in. Files that differ are refused.";
     "phases" Kind::Tables, None, "What the generations do, in order.";
-    "phases.generations" Kind::Whole(0, u32::MAX, "generations"), None, "How many. Ignored in the last phase, which lasts until the run ends.";
-    "phases.games" Kind::Whole(1, 100_000_000, "games"), None, "Games a generation.";
+    "phases.generations" Kind::Whole(0, u32::MAX, "generations"), None,
+        "How many generations. Ignored in the last phase, which lasts until the run ends.";
+    "phases.games" Kind::Whole(1, 100_000_000, "games"), None, "Games per generation.";
     "phases.lambda" Kind::Number(0.0, 1.0, ""), None, "How far samples trust the game's result (1) rather than the search (0).";
     "phases.stage-plies" Kind::Whole(1, 60, "plies"), None,
-        "Plies to a stage: wide stages spread value quickly, stages of one ply are the most exact.";
-    "phases.overlap" Kind::Whole(0, 60, "plies"), Some("0"), "Plies before and after a stage that it learns from too.";
+        "Plies per stage: wide stages spread values quickly, stages of one ply are the most exact.";
+    "phases.overlap" Kind::Whole(0, 60, "plies"), Some("0"), "Plies before and after a stage that it also learns from.";
     "phases.refit" Kind::Flag, Some("false"),
         "Whether weights are fitted before the phase begins: from nothing to all kept games, or as `tune` says if both this phase and \
          the one before have a hidden layer.";
     "phases.hidden-layer" Kind::Flag, Some("false"),
         "Whether the weights that play have a hidden layer, if `fit.hidden-layer` is true. The first such phase gets it by `refit = true`, \
-         unless the run begins with weights that have one. `stage-plies` should be that of the fit.";
+         unless the run begins with weights that have one. `stage-plies` should equal the fit's.";
     "phases.learn" Kind::Flag, Some("true"), "Whether each generation is learned once it is played. If not, its games wait for the next fit.";
     "phases.self-play" Kind::Table, None, "How games are played.";
-    "phases.self-play.depth" Kind::Whole(1, 20, "plies"), None, "Plies of the searches behind moves and labels.";
+    "phases.self-play.depth" Kind::Whole(1, 20, "plies"), None, "Depth of the searches behind moves and labels.";
     "phases.self-play.selectivity" Kind::Number(0.0, 100.0, "standard deviations"), Some("full width"),
-        "How sure a selective cut has to be: about 1 to 2, the smaller the faster. Takes a depth of 3 to 12.";
-    "phases.self-play.exact-empties" Kind::Whole(0, 24, "empty squares"), None, "Empty squares from which on games are played exactly.";
+        "How sure a selective cut has to be: about 1 to 2, smaller is faster. Needs a depth of 3 to 12.";
+    "phases.self-play.exact-empties" Kind::Whole(0, 24, "empty squares"), None, "Positions with at most N empty squares are solved.";
     "phases.self-play.opening-plies" Kind::Whole(0, 59, "plies"), None,
         "A game begins with 0 to N random plies, every number equally likely.";
     "phases.self-play.exploration" Kind::Number(0.0, 1.0, "chance"), None, "Chance of a random move at each later ply.";
     "phases.self-play.update" Kind::OneOf(&["td", "tdleaf"]), None,
-        "Whose evaluation is moved towards the label: the position's (`td`), or the end of its principal variation's (`tdleaf`).";
+        "Which evaluation moves towards the label: that of the position (`td`) or of the end of its PV (`tdleaf`).";
 };
 
 impl Key {
-    /// The key without the tables it stands in.
+    /// The key without its tables.
     pub fn name(&self) -> &'static str {
         self.path.rsplit('.').next().expect("a split has a last part")
     }
 
-    /// The table it stands in; empty for the outermost.
+    /// The table it is in; empty for the top level.
     pub fn parent(&self) -> &'static str {
         self.path.rsplit_once('.').map_or("", |(parent, _)| parent)
     }
 
-    /// The key at a path, if there is one.
+    /// The key with this path, if any.
     pub fn at(path: &str) -> Option<&'static Self> {
         KEYS.iter().find(|key| key.path == path)
     }
@@ -171,17 +175,17 @@ impl fmt::Display for Kind {
         match self {
             Self::Whole(least, u32::MAX, unit) => write!(f, "{unit}, a whole number from {least} to 2^32 - 1"),
             Self::Whole(least, most, unit) => write!(f, "{unit}, a whole number from {least} to {most}"),
-            Self::Number(least, most, unit) if *most >= 1e9 => write!(f, "{unit}, a number from {least} on"),
+            Self::Number(least, most, unit) if *most >= 1e9 => write!(f, "{unit}, a number of at least {least}"),
             Self::Number(least, most, "") => write!(f, "a number from {least} to {most}"),
             Self::Number(least, most, unit) => write!(f, "{unit}, a number from {least} to {most}"),
             Self::Positive => f.write_str("a number above 0"),
             Self::Flag => f.write_str("true or false"),
-            Self::Text => f.write_str("a text"),
-            Self::Texts => f.write_str("a list of texts"),
+            Self::Text => f.write_str("a string"),
+            Self::Texts => f.write_str("a list of strings"),
             Self::Seed => f.write_str("a whole number from 0 to 2^63 - 1"),
             Self::Table => f.write_str("a table"),
             Self::TableOrFalse => f.write_str("a table, or false"),
-            Self::Tables => f.write_str("one table or more"),
+            Self::Tables => f.write_str("at least one table"),
             Self::OneOf(words) => {
                 let words: Vec<_> = words.iter().map(|word| format!("\"{word}\"")).collect();
                 write!(f, "one of {}", words.join(", "))
@@ -214,23 +218,23 @@ impl Kind {
     }
 }
 
-/// Checks that a table, which came from `file`, has known keys with values that they take.
+/// Checks that all keys of a table read from `file` are known, and that their values fit.
 ///
 /// # Errors
-/// The first that does not.
+/// The first that is unknown or does not fit.
 pub(super) fn check_table(file: &str, table: &Table) -> Result<(), ConfigError> {
     check_within(file, table, "", "")
 }
 
-/// Checks a table that would stand at a path.
+/// Checks a table that is to be at a path.
 ///
 /// # Errors
-/// The first key or value that would not.
+/// The first key that is unknown or whose value does not fit.
 pub(super) fn check_part(file: &str, table: &Table, path: &str) -> Result<(), ConfigError> {
     check_within(file, table, path, "")
 }
 
-/// Checks that a whole configuration lacks nothing. `origin` names the file of a key.
+/// Checks that a complete configuration lacks no key. `origin` names the file that a key comes from.
 ///
 /// # Errors
 /// The first key that is missing.
@@ -272,7 +276,7 @@ fn check_within(file: &str, table: &Table, parent: &str, shown: &str) -> Result<
     for (name, value) in table {
         let (path, shown) = (joined(parent, name), joined(shown, name));
         let bad = |reason: String| ConfigError::Key { file: file.to_owned(), key: shown.clone(), reason };
-        let key = Key::at(&path).ok_or_else(|| bad(format!("is no key{}", meant(name, parent))))?;
+        let key = Key::at(&path).ok_or_else(|| bad(format!("is not a known key{}", meant(name, parent))))?;
         if !key.kind.takes(value) {
             let value = match value {
                 Value::Table(_) => "a table".to_owned(),
@@ -293,17 +297,17 @@ fn check_within(file: &str, table: &Table, parent: &str, shown: &str) -> Result<
     Ok(())
 }
 
-/// What may be meant by a name that is no key of a table.
+/// A hint at what an unknown name in a table may mean.
 fn meant(name: &str, parent: &str) -> String {
     if let Some(key) = closest(name, Key::within(parent), |key| key.name()) {
-        return format!("; `{}` is the closest", key.name());
+        return format!("; the closest is `{}`", key.name());
     }
-    // A key that belongs somewhere else.
+    // It may belong to another table.
     match closest(name, KEYS.iter(), |key| key.name()) {
         Some(key) => format!(" here; the closest is `{}`", key.path),
         None => {
             let names: Vec<_> = Key::within(parent).map(|key| format!("`{}`", key.name())).collect();
-            format!(" here; those are {}", names.join(", "))
+            format!(" here; the keys are {}", names.join(", "))
         }
     }
 }

@@ -160,12 +160,12 @@ fn other_configurations_are_refused() {
     assert!(refusal(lab.train("other", &["--minutes", "0"]), 2).contains("above 0"));
     fs::write(lab.0.path().join("config.toml"), "widnow = 3").unwrap();
     let error = refusal(lab.train("other", &[]), 1);
-    assert!(error.contains("config.toml: `widnow` is no key; `window` is the closest"), "{error}");
+    assert!(error.contains("config.toml: `widnow` is not a known key; the closest is `window`"), "{error}");
     fs::write(lab.0.path().join("config.toml"), "window = 0").unwrap();
     assert!(refusal(lab.train("other", &[]), 1).contains("config.toml: `window` is 0: "));
     fs::write(lab.0.path().join("config.toml"), CONFIG.replace("depth = 3,", "dpeth = 3,")).unwrap();
     let error = refusal(lab.train("other", &[]), 1);
-    assert!(error.contains("`phases[2].self-play.dpeth` is no key; `depth` is the closest"), "{error}");
+    assert!(error.contains("`phases[2].self-play.dpeth` is not a known key; the closest is `depth`"), "{error}");
     for (text, fault) in [
         ("fit.loss = { kind = 'huber' }", "config.toml: `fit.loss` cannot be used: missing field `beyond`"),
         (
