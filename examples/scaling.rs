@@ -9,6 +9,9 @@ mod pieces;
 #[allow(dead_code)]
 #[path = "../src/cluster/schedule.rs"]
 mod schedule;
+#[allow(dead_code)]
+#[path = "../src/threads.rs"]
+mod threads;
 mod selfplay {
     pub use crate::pieces::FRAME;
 }

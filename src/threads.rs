@@ -3,7 +3,7 @@
 use std::collections::BTreeMap;
 use std::ops::ControlFlow;
 use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering::Relaxed};
-use std::sync::{Mutex, MutexGuard, PoisonError};
+use std::sync::{Mutex, MutexGuard, PoisonError, TryLockError};
 
 /// Does `work` for each index below `count` on the threads of the current rayon pool, each thread with a `W` of its own, and hands the
 /// results to `take` in order, from whichever thread completed one. Ends early where `take` breaks, soon after `stop` is set, and where `work`
@@ -20,21 +20,37 @@ pub fn in_order<W: Default, R: Send, E: Send>(
     take: impl FnMut(usize, R) -> ControlFlow<()> + Send,
 ) -> Result<(), E> {
     let next = AtomicUsize::new(0);
-    let queue = Mutex::new(Queue { early: BTreeMap::new(), taken: 0, over: false, take });
+    let over = AtomicBool::new(false);
+    let results = Mutex::new(Reorder::default());
+    let take = Mutex::new(take);
     let failure = Mutex::new(None);
+    let hand_over = || {
+        while !over.load(Relaxed) && lock(&results).has_next() {
+            // Another thread that hands over takes this result too.
+            let Some(mut take) = try_lock(&take) else { return };
+            while !over.load(Relaxed)
+                && let Some((index, result)) = { lock(&results).next() }
+            {
+                over.fetch_or(take(index, result).is_break(), Relaxed);
+            }
+        }
+    };
     let worker = || {
         let mut own = W::default();
-        while !stop.load(Relaxed) && !lock(&queue).over {
+        while !stop.load(Relaxed) && !over.load(Relaxed) {
             let index = next.fetch_add(1, Relaxed);
             if index >= count {
                 break;
             }
             match work(&mut own, index) {
-                Ok(Some(result)) => lock(&queue).add(index, result),
+                Ok(Some(result)) => {
+                    lock(&results).put(index, result);
+                    hand_over();
+                }
                 Ok(None) => break,
                 Err(error) => {
                     lock(&failure).get_or_insert(error);
-                    lock(&queue).over = true;
+                    over.store(true, Relaxed);
                 }
             }
         }
@@ -53,22 +69,53 @@ pub fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
     mutex.lock().unwrap_or_else(PoisonError::into_inner)
 }
 
-/// Hands over results in order, whatever the order they arrive in.
-struct Queue<R, F> {
-    early: BTreeMap<usize, R>,
-    taken: usize,
-    over: bool,
-    take: F,
+/// [`lock`], if no other thread has it.
+pub fn try_lock<T>(mutex: &Mutex<T>) -> Option<MutexGuard<'_, T>> {
+    match mutex.try_lock() {
+        Ok(guard) => Some(guard),
+        Err(TryLockError::Poisoned(poisoned)) => Some(poisoned.into_inner()),
+        Err(TryLockError::WouldBlock) => None,
+    }
 }
 
-impl<R, F: FnMut(usize, R) -> ControlFlow<()>> Queue<R, F> {
-    fn add(&mut self, index: usize, result: R) {
+/// Puts numbered results in order, whatever order they arrive in.
+#[derive(Debug)]
+pub struct Reorder<R> {
+    early: BTreeMap<usize, R>,
+    taken: usize,
+}
+
+impl<R> Default for Reorder<R> {
+    fn default() -> Self {
+        Self { early: BTreeMap::new(), taken: 0 }
+    }
+}
+
+impl<R> Reorder<R> {
+    /// Adds a result by its number, from 0.
+    pub fn put(&mut self, index: usize, result: R) {
         self.early.insert(index, result);
-        while !self.over
-            && let Some(result) = self.early.remove(&self.taken)
-        {
-            self.over = (self.take)(self.taken, result).is_break();
-            self.taken += 1;
-        }
+    }
+
+    /// Takes back a result that was put and not handed out yet.
+    pub fn take_back(&mut self, index: usize) -> Option<R> {
+        self.early.remove(&index)
+    }
+
+    /// The next result in order with its number, if it has arrived.
+    pub fn next(&mut self) -> Option<(usize, R)> {
+        let result = self.early.remove(&self.taken)?;
+        self.taken += 1;
+        Some((self.taken - 1, result))
+    }
+
+    /// Whether [`Self::next`] has a result.
+    pub fn has_next(&self) -> bool {
+        self.early.contains_key(&self.taken)
+    }
+
+    /// Results handed out.
+    pub fn taken(&self) -> usize {
+        self.taken
     }
 }

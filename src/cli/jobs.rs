@@ -1,12 +1,12 @@
 //! Work on several things at once, with the results in their order.
 
-use std::collections::BTreeMap;
 use std::sync::atomic::{AtomicUsize, Ordering::Relaxed};
 use std::sync::mpsc::{SyncSender, sync_channel};
 use std::thread;
 
 use super::error::CliError;
 use super::session::start_threads;
+use crate::threads::Reorder;
 
 /// Does `work` for each item on a number of threads, each with a worker of its own, and hands the results to `take` in the order of
 /// the items, each as soon as it and those before it are there.
@@ -53,14 +53,12 @@ fn on_threads_of_kind<T: Sync, W, R: Send>(
             start_threads(threads, |_| kind().spawn_scoped(scope, || run(sender)))?;
         }
         drop(sender);
-        let mut early = BTreeMap::new();
-        let mut taken = 0;
+        let mut in_order = Reorder::default();
         for result in results {
             let (index, result) = result?;
-            early.insert(index, result);
-            while let Some(result) = early.remove(&taken) {
-                take(&items[taken], result)?;
-                taken += 1;
+            in_order.put(index, result);
+            while let Some((index, result)) = in_order.next() {
+                take(&items[index], result)?;
             }
         }
         Ok(())

@@ -2,7 +2,7 @@
 
 use std::ops::Range;
 use std::sync::atomic::{AtomicBool, Ordering::Relaxed};
-use std::sync::{Arc, Mutex, TryLockError};
+use std::sync::{Arc, Mutex};
 use std::thread;
 use std::time::{Duration, Instant};
 
@@ -15,7 +15,7 @@ use crate::eval::{Calibration, Evaluator, Model};
 use crate::games::{Block, digest, frame};
 use crate::selfplay::{FRAME, GameRecord, SelfPlay};
 use crate::storage::sha256;
-use crate::threads::lock;
+use crate::threads::{lock, try_lock};
 use crate::train::{BadGames, GameJob, OnGames, Played};
 use crate::weights::{Provenance, WeightFile};
 
@@ -239,11 +239,7 @@ impl<E: Evaluator> Table<'_, E> {
     /// Hands over what is next, if no other thread is about it.
     fn hand_over(&self) {
         while self.with_schedule(|schedule| schedule.has_next()) {
-            let mut hands = match self.hands.try_lock() {
-                Ok(hands) => hands,
-                Err(TryLockError::Poisoned(hands)) => hands.into_inner(),
-                Err(TryLockError::WouldBlock) => return,
-            };
+            let Some(mut hands) = try_lock(&self.hands) else { return };
             while !self.halt.load(Relaxed)
                 && let Some(played) = self.with_schedule(Schedule::take)
             {

@@ -160,7 +160,8 @@ impl Network {
             if !is_plain_name(&alive.worker, MAX_NAME) || alive.program.len() > 100 {
                 continue;
             }
-            let refused = lock(&self.shared.state).hear(&alive, &self.shared.teller);
+            let (news, refused) = lock(&self.shared.state).hear(&alive);
+            news.iter().for_each(|news| self.shared.teller.tell(news));
             if let Some(reason) = refused {
                 let subject = self.run.subject(&format!("refused.{}", alive.worker));
                 let _ = self.run.client.publish(subject, reason.into()).await;
@@ -241,16 +242,17 @@ impl Offers {
             network.write_status();
         }
         let shared = &network.shared;
-        let (plan, current) = {
+        let (plan, current, left) = {
             let mut state = lock(&shared.state);
-            state.miss(&shared.teller);
+            let left = state.miss();
             let nobody = state.present().next().is_none();
             if nobody && let Some(generation) = &mut state.generation {
                 generation.schedule.recall();
             }
             let current = state.generation.as_ref().map(|generation| generation.job.generation);
-            (if nobody { None } else { plan(&mut state) }, current)
+            (if nobody { None } else { plan(&mut state) }, current, left)
         };
+        left.iter().for_each(|news| shared.teller.tell(news));
         if self.generation != current {
             if let Some(old) = self.generation {
                 network.run.purge("jobs", Some(network.run.subject(&format!("jobs.{old}.>")))).await;

@@ -1,11 +1,11 @@
 //! Which games of a generation are played, which are being played, and where.
 
-use std::collections::BTreeMap;
 use std::ops::Range;
 use std::time::{Duration, Instant};
 
 use super::wire::MAX_GAMES;
 use crate::selfplay::FRAME;
+use crate::threads::Reorder;
 
 /// Steps of a job at most.
 const MAX_STEPS: usize = (MAX_GAMES / FRAME) as usize;
@@ -15,10 +15,8 @@ const MAX_STEPS: usize = (MAX_GAMES / FRAME) as usize;
 pub struct Schedule<T> {
     games: Range<u32>,
     steps: Vec<Step>,
-    /// Results that wait for those before them.
-    early: BTreeMap<usize, T>,
-    /// Steps that were taken out.
-    taken: usize,
+    /// Results by their step.
+    results: Reorder<T>,
     /// No step before it is free.
     free_from: usize,
     /// How long jobs take from being offered to being completed.
@@ -61,7 +59,7 @@ impl<T> Schedule<T> {
     /// Games of which none is played.
     pub fn new(games: Range<u32>) -> Self {
         let steps = vec![Step::Free; games.len().div_ceil(FRAME as usize)];
-        Self { games, steps, early: BTreeMap::new(), taken: 0, free_from: 0, turnaround: Duration::ZERO }
+        Self { games, steps, results: Reorder::default(), free_from: 0, turnaround: Duration::ZERO }
     }
 
     /// The numbers of a step's games.
@@ -86,7 +84,7 @@ impl<T> Schedule<T> {
 
     /// Whether every step was taken out.
     pub fn is_over(&self) -> bool {
-        self.taken == self.steps.len()
+        self.results.taken() == self.steps.len()
     }
 
     /// Steps to be played here by one thread, where `threads` of ours and of others are at work: one that holds all others up, else at
@@ -130,19 +128,19 @@ impl<T> Schedule<T> {
 
     /// Steps that are offered and not done.
     pub fn away(&self) -> usize {
-        self.steps[self.taken..].iter().filter(|step| matches!(step, Step::Away { .. })).count()
+        self.steps[self.results.taken()..].iter().filter(|step| matches!(step, Step::Away { .. })).count()
     }
 
     /// Takes all offers back: those that nobody plays here are free.
     pub fn recall(&mut self) {
-        for step in &mut self.steps[self.taken..] {
+        for step in &mut self.steps[self.results.taken()..] {
             match step {
                 Step::Away { here_too: true, .. } => *step = Step::Here,
                 Step::Away { .. } => *step = Step::Free,
                 _ => {}
             }
         }
-        self.free_from = self.taken;
+        self.free_from = self.results.taken();
     }
 
     /// A claimed step was not played.
@@ -169,7 +167,7 @@ impl<T> Schedule<T> {
             _ => {}
         }
         self.steps[step] = Step::Done { digest, by };
-        self.early.insert(step, result);
+        self.results.put(step, result);
         Completed::New
     }
 
@@ -188,7 +186,7 @@ impl<T> Schedule<T> {
             if !matches!(self.steps[step], Step::Done { by: Some(by), .. } if by == other) {
                 continue;
             }
-            if self.early.remove(&step).is_some() {
+            if self.results.take_back(step).is_some() {
                 self.free(step);
             } else {
                 is_clean = false;
@@ -199,18 +197,16 @@ impl<T> Schedule<T> {
 
     /// Takes out the result that is next, if it is there.
     pub fn take(&mut self) -> Option<T> {
-        let result = self.early.remove(&self.taken)?;
-        self.taken += 1;
-        Some(result)
+        self.results.next().map(|(_, result)| result)
     }
 
     /// Whether [`Self::take`] has something to take.
     pub fn has_next(&self) -> bool {
-        self.early.contains_key(&self.taken)
+        self.results.has_next()
     }
 
     fn first_undone(&self) -> Option<usize> {
-        (self.taken..self.steps.len()).find(|&step| !matches!(self.steps[step], Step::Done { .. }))
+        (self.results.taken()..self.steps.len()).find(|&step| !matches!(self.steps[step], Step::Done { .. }))
     }
 
     fn next_free(&mut self) -> Option<usize> {

@@ -123,34 +123,34 @@ impl State {
         self.present().map(|worker| worker.threads as usize).sum::<usize>() + rayon::current_num_threads()
     }
 
-    /// A sign of life. Answers why the worker is refused, if it is.
-    pub fn hear(&mut self, alive: &Alive, teller: &Teller) -> Option<String> {
+    /// A sign of life. Answers what is new, and why the worker is refused, if it is.
+    pub fn hear(&mut self, alive: &Alive) -> (Option<News>, Option<String>) {
         let known = self.worker(&alive.worker).and_then(|number| self.workers.get_mut(&number));
-        let Some(worker) = known else { return Some(format!("there are {MOST_WORKERS} workers already")) };
+        let Some(worker) = known else { return (None, Some(format!("there are {MOST_WORKERS} workers already"))) };
         let was_there = worker.last.is_some();
         worker.threads = alive.threads.clamp(1, 4096);
         worker.program = alive.program.clone();
         worker.last_unix = unix_seconds();
         worker.last = (!alive.leaving).then(Instant::now);
-        if worker.refused.is_none() && was_there == alive.leaving {
+        let news = (worker.refused.is_none() && was_there == alive.leaving).then(|| {
             let (name, threads, program) = (worker.name.clone(), worker.threads, worker.program.clone());
-            teller.tell(&if alive.leaving {
+            if alive.leaving {
                 News::Left { worker: name, announced: true }
             } else {
                 News::Joined { worker: name, threads, program }
-            });
-        }
-        worker.refused.clone()
+            }
+        });
+        (news, worker.refused.clone())
     }
 
-    /// Lets workers go of which nothing is heard any more.
-    pub fn miss(&mut self, teller: &Teller) {
-        for worker in self.workers.values_mut() {
-            if worker.last.is_some_and(|last| last.elapsed() > SILENCE) {
-                worker.last = None;
-                teller.tell(&News::Left { worker: worker.name.clone(), announced: false });
-            }
-        }
+    /// Lets workers go of which nothing is heard any more, and answers who they are.
+    pub fn miss(&mut self) -> Vec<News> {
+        let silent = |worker: &&mut Worker| worker.last.is_some_and(|last| last.elapsed() > SILENCE);
+        let left = self.workers.values_mut().filter(silent).map(|worker| {
+            worker.last = None;
+            News::Left { worker: worker.name.clone(), announced: false }
+        });
+        left.collect()
     }
 
     /// What there is to know of the workers.
@@ -174,10 +174,10 @@ mod tests {
 
     #[test]
     fn workers_under_ever_new_names_do_not_fill_the_memory() {
-        let (mut state, teller) = (State::default(), Teller::new(|_| ()));
+        let mut state = State::default();
         let hear = |state: &mut State, name: &str, leaving| {
             let (worker, program) = (name.to_owned(), String::new());
-            state.hear(&Alive { worker, threads: 1, program, leaving }, &teller)
+            state.hear(&Alive { worker, threads: 1, program, leaving }).1
         };
         let bad = state.worker("bad").unwrap();
         state.workers.get_mut(&bad).unwrap().refused = Some("wrong games".to_owned());

@@ -63,7 +63,7 @@ pub enum BlockError {
 /// agree, most are near 0. Two columns hold the low and the high bytes of these differences.
 ///
 /// # Panics
-/// If there are more than [`MAX_GAMES`], or a value beyond 16 bits.
+/// If there are more than [`MAX_GAMES`].
 pub fn encode(games: &[GameRecord]) -> Vec<u8> {
     let mut deflated = Vec::new();
     DeflateEncoder::new(&columns(games)[..], LEVEL).read_to_end(&mut deflated).expect("memory can be read");

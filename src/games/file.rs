@@ -45,9 +45,12 @@ pub enum GamesError {
     /// The file system's fault.
     #[error(transparent)]
     Io(#[from] io::Error),
-    /// The file does not begin as it should.
+    /// Not a file of games that this program reads.
     #[error("bytes 0 to 39 are not the header of a file of games: {0}")]
-    Header(&'static str),
+    Foreign(&'static str),
+    /// A header with the wrong checksum.
+    #[error("the header, bytes 0 to 39, is damaged; take another copy of the file")]
+    Header,
     /// A frame that ends before its end, or nothing but zeros in its place, as a crash or a power cut leaves it.
     #[error("the frame at byte {at} was cut off")]
     Torn {
@@ -86,14 +89,17 @@ impl GamesHeader {
     }
 
     fn from_bytes(bytes: &[u8; HEADER]) -> Result<Self, GamesError> {
+        if bytes.iter().all(|&byte| byte == 0) {
+            return Err(GamesError::Torn { at: 0 });
+        }
         if bytes[..8] != MAGIC {
-            return Err(GamesError::Header("this is another kind of file, or a transfer in text mode damaged it"));
+            return Err(GamesError::Foreign("this is another kind of file, or a transfer in text mode damaged it"));
         }
         if bytes[8..12] != VERSION.to_le_bytes() {
-            return Err(GamesError::Header("it is of another version; use the program that wrote it"));
+            return Err(GamesError::Foreign("it is of another version; use the program that wrote it"));
         }
         if bytes[32..] != Sha256::digest(&bytes[..32])[..CHECKSUM] {
-            return Err(GamesError::Header("its checksum is wrong: the file is damaged"));
+            return Err(GamesError::Header);
         }
         let generation = u32::from_le_bytes(bytes[12..16].try_into().expect("four bytes"));
         Ok(Self { run: bytes[16..32].try_into().expect("sixteen bytes"), generation })
@@ -126,7 +132,7 @@ impl<R: Read> GamesReader<R> {
     /// Reads and checks the header.
     ///
     /// # Errors
-    /// The file system's, or no header; [`GamesError::Torn`] where the file ends within it.
+    /// The file system's, or no header; [`GamesError::Torn`] if the file ends within it or has zeros in its place.
     pub fn new(mut file: R) -> Result<Self, GamesError> {
         let mut header = [0; HEADER];
         if !fill(&mut file, &mut header)? {

@@ -10,9 +10,6 @@ use crate::eval::Score;
 use crate::record::{Fault, Finish, Game, GameResult, Place, Record, RecordError};
 use crate::search::EndgameSolver;
 
-/// Table size of a [`Labeller`], as a power of two entries: what positions with a dozen empties fill.
-const TABLE: u32 = 13;
-
 /// Discs by which the side is ahead at least whose opponent resigned.
 const AHEAD: i32 = 2;
 
@@ -25,7 +22,8 @@ pub struct Labeller {
 impl Labeller {
     /// A labeller that solves positions with `exact_empties` empties or fewer; 0 for none.
     pub fn new(exact_empties: u32) -> Self {
-        Self { solver: EndgameSolver::new(TABLE), exact_empties }
+        // As many entries as such positions fill, up to some 20 MB for each thread.
+        Self { solver: EndgameSolver::new((exact_empties + 1).clamp(13, 20)), exact_empties }
     }
 
     /// The positions of a record in order, each with its value; a scored position in which the player to move must pass is that after the pass.
@@ -47,7 +45,7 @@ impl Labeller {
     pub fn label_until(&mut self, record: &Record, stop: &AtomicBool) -> Result<Vec<Sample>, Fault> {
         let labelled = match record {
             Record::Position(ScoredDiagram { diagram, score, .. }) => {
-                let value = score.or_else(|| self.solve(&diagram.position, stop));
+                let value = score.or_else(|| self.solve(&diagram.position, -64, stop));
                 let (position, passes) = to_move(diagram.position);
                 let for_mover = value.map(|value| if passes { -value } else { value });
                 for_mover.map(|value| sample(position, value, Bound::Exact)).into_iter().collect()
@@ -60,12 +58,17 @@ impl Labeller {
     fn label_game(&mut self, game: &Game, stop: &AtomicBool) -> Vec<Sample> {
         // The value for black of what comes later.
         let mut for_black = result_of(game);
+        // What solving has proved of the position after the next move, for black.
+        let mut proved = None;
         let steps: Vec<_> = game.steps().collect();
         let mut labelled = Vec::with_capacity(steps.len());
         for (diagram, _) in steps.into_iter().rev() {
             let is_black = diagram.side == Side::Black;
-            let solved = self.solve(&diagram.position, stop);
-            for_black = solved.map(|value| (if is_black { value } else { -value }, Bound::Exact)).or(for_black);
+            // The move that was played is worth as much, so the position is worth no less.
+            let least = proved.map_or(-64, |value: i32| if is_black { value } else { -value });
+            let solved = self.solve(&diagram.position, least, stop);
+            proved = solved.map(|value| if is_black { value } else { -value });
+            for_black = proved.map(|value| (value, Bound::Exact)).or(for_black);
             let for_mover = for_black.map(|(value, bound)| if is_black { (value, bound) } else { (-value, -bound) });
             labelled.extend(for_mover.map(|(value, bound)| sample(diagram.position, value, bound)));
         }
@@ -73,11 +76,15 @@ impl Labeller {
         labelled
     }
 
-    fn solve(&mut self, position: &Position, stop: &AtomicBool) -> Option<i32> {
+    /// The value of a position that is worth `least` discs or more, if it has few enough empties.
+    fn solve(&mut self, position: &Position, least: i32, stop: &AtomicBool) -> Option<i32> {
         if position.empties() > self.exact_empties {
             return None;
         }
-        self.solver.solve_until(*position, -64, 64, stop).map(|solved| solved.discs())
+        if least == 64 {
+            return Some(least);
+        }
+        self.solver.solve_until(*position, least, 64, stop).map(|solved| solved.discs().max(least))
     }
 }
 

@@ -77,6 +77,12 @@ pub enum GameError {
         /// What is wrong with it.
         reason: IllegalMove,
     },
+    /// A value beyond 64 discs.
+    #[error("the value of label {label} is beyond 64 discs")]
+    Value {
+        /// Number of the label, from 1.
+        label: usize,
+    },
     /// More labels than moves.
     #[error("{labels} labels for {moves} moves")]
     Labels {
@@ -99,6 +105,9 @@ impl GameRecord {
     pub fn new(moves: Vec<Square>, labels: Vec<Label>) -> Result<Self, GameError> {
         if labels.len() > moves.len() {
             return Err(GameError::Labels { labels: labels.len(), moves: moves.len() });
+        }
+        if let Some(label) = labels.iter().position(|label| label.value.0.abs() > Score::MAX.0) {
+            return Err(GameError::Value { label: label + 1 });
         }
         let game = Self { moves, labels };
         game.play_through(|_| ())?;

@@ -160,10 +160,10 @@ pub enum TrainError {
         /// Games that were played.
         played: u64,
     },
-    /// Games of another run where this run's should be.
+    /// A file of something else where this run's games should be.
     #[error(
-        "{0} holds games of another run, or of another generation. Move it out of the way; games that are missing are played \
-         again where that is possible"
+        "{0} does not hold games of this run and generation, but of others, of another version, or something else. Move it \
+         out of the way; missing games are played again if possible"
     )]
     ForeignGames(PathBuf),
     /// A file system without the room that the run will need.

@@ -204,10 +204,12 @@ fn read(path: &Path, header: GamesHeader) -> Result<Found, TrainError> {
 fn open(path: &Path, header: GamesHeader) -> Result<Result<GamesReader, &'static str>, TrainError> {
     match GamesReader::open(path) {
         Ok(reader) if reader.header() == header => Ok(Ok(reader)),
-        Ok(_) => Err(TrainError::ForeignGames(path.to_owned())),
+        Ok(_) | Err(GamesError::Foreign(_)) => Err(TrainError::ForeignGames(path.to_owned())),
         Err(GamesError::Io(error)) if error.kind() == io::ErrorKind::NotFound => Ok(Err("the file is missing")),
         Err(GamesError::Io(error)) => Err(TrainError::io(path)(error)),
         Err(GamesError::Torn { .. }) => Ok(Err("the file is cut off")),
-        Err(_) => Ok(Err("its header is damaged")),
+        Err(GamesError::Header | GamesError::Damaged { .. } | GamesError::Block { .. }) => {
+            Ok(Err("its header is damaged"))
+        }
     }
 }

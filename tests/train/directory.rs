@@ -4,6 +4,7 @@ use std::fs;
 use std::path::Path;
 use std::sync::atomic::{AtomicBool, Ordering::Relaxed};
 
+use flipside::games::GamesHeader;
 use flipside::train::{
     Budget, GateConfig, Outcome, Resume, TrainConfig, TrainError, TrainEvent, TrainRequest, stored_config, train,
 };
@@ -150,6 +151,13 @@ fn a_directory_of_something_else_is_refused_and_names_of_others_are_left_alone()
     assert_eq!(journals(kept.path()), 4);
 }
 
+/// The header of a file of games by a program that is not written yet.
+fn later_version() -> Vec<u8> {
+    let mut header = GamesHeader::default().to_bytes();
+    header[8..12].copy_from_slice(&99u32.to_le_bytes());
+    header.to_vec()
+}
+
 #[test]
 fn files_of_other_runs_are_not_believed() {
     let config = tiny();
@@ -159,6 +167,13 @@ fn files_of_other_runs_are_not_believed() {
     copy("games/00000002.fsg");
     let error = refused(&config, directory.path());
     assert!(matches!(&error, TrainError::ForeignGames(path) if path.ends_with("00000002.fsg")), "{error}");
+    // Nor overwritten, whatever they are.
+    for foreign in [&b"notes on this run, longer than the header of a file of games"[..], &later_version()] {
+        fs::write(directory.path().join("games/00000002.fsg"), foreign).unwrap();
+        let error = refused(&config, directory.path());
+        assert!(matches!(&error, TrainError::ForeignGames(path) if path.ends_with("00000002.fsg")), "{error}");
+        assert_eq!(fs::read(directory.path().join("games/00000002.fsg")).unwrap(), foreign);
+    }
     fs::remove_file(directory.path().join("games/00000002.fsg")).unwrap();
     copy("best.fsw");
     let events = go_on(&config, directory.path(), 4).unwrap();
