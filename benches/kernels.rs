@@ -14,7 +14,7 @@ fn main() {
     divan::main();
 }
 
-/// Positions with a move from each of 100 random games.
+/// All positions of 100 random games in which there is a move.
 fn positions() -> Vec<Position> {
     let mut rng = ChaCha8Rng::seed_from_u64(1);
     let games = (0..100).flat_map(|_| Transcript::random(&mut rng).steps());
@@ -71,7 +71,7 @@ fn indices_by_a_move(bencher: Bencher) {
     each(bencher, &plays, |(before, to, flips)| layout.play(before, *to, *flips));
 }
 
-/// The state at hand, as in a search.
+/// With the state already computed, as in a search.
 fn evaluate<E: Evaluator>(bencher: Bencher, evaluator: &E) {
     let positions: Vec<_> = positions().into_iter().map(|position| (position, evaluator.state(&position))).collect();
     each(bencher, &positions, |(position, state)| evaluator.evaluate(position, state));

@@ -1,11 +1,11 @@
-/* Evaluates positions by weights that were exported to a C header.
+/* Evaluates positions with weights exported to a C header.
  *
  *     flipside export --to c weights.fsw -o weights.h
  *     cc -std=c99 -O2 -I. examples/evaluate.c -o evaluate
  *     ./evaluate < positions.txt
  *
  * A position is 64 characters (X black, O white, - or . empty), a space, and the side to move. The answer is in discs for that
- * side, one number a line. */
+ * side, one number per line. */
 #include <stdio.h>
 #include <string.h>
 

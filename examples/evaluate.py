@@ -1,10 +1,10 @@
-"""Evaluates positions by weights that were exported to a NumPy archive.
+"""Evaluates positions with weights exported to a NumPy archive.
 
     flipside export --to npz weights.fsw -o weights.npz
     python3 examples/evaluate.py weights.npz < positions.txt
 
 A position is 64 characters (X black, O white, - or . empty), a space, and the side to move. The answer is in discs for that
-side, one number a line. Written to be read, not to be fast.
+side, one number per line. Written to be read, not to be fast.
 """
 
 import sys
@@ -68,7 +68,7 @@ SCALARS = {
 
 
 def configuration(place, player, opponent):
-    """The number of what a place of a pattern shows."""
+    """The number of the configuration at a place of a pattern."""
     digits = [2 if s in player else 0 if s in opponent else 1 for s in map(int, place)]
     return sum(digit * 3**i for i, digit in enumerate(digits))
 
@@ -76,7 +76,7 @@ def configuration(place, player, opponent):
 def evaluate(arrays, player, opponent):
     """The value in discs for the player to move, from the sets of the player's and the opponent's squares.
 
-    A player without a move passes: the value is the opponent's, negated; where neither has a move, it is the result.
+    A player without a move passes: the value is the opponent's, negated. If neither has a move, it is the result.
     """
     empty = set(range(64)) - player - opponent
     if not moves(player, opponent):

@@ -3,13 +3,13 @@
     python3 examples/fsw.py weights.fsw < positions.txt
 
 A position is 64 characters (X black, O white, - or . empty), a space, and the side to move. The answer is in discs for that
-side, one number a line. In a program of your own:
+side, one number per line. In a program of your own:
 
     import fsw
     weights = fsw.load("weights.fsw")
     values = weights.evaluate(boards)        # boards: n x 64 of +1 (player to move), -1 (opponent), 0 (empty)
 
-The format is described in docs/FILES.md, all six versions of it are read.
+The format is described in docs/FILES.md; all six versions are read.
 """
 
 import hashlib
@@ -24,7 +24,7 @@ import numpy as np
 MAGIC = b"\x89FSW\r\n\x1a\n"
 RAYS = [(1, 0), (1, 1), (0, 1), (-1, 1), (-1, 0), (-1, -1), (0, -1), (1, -1)]
 SQUARES = np.arange(64).reshape(8, 8)
-# The square that each symmetry of the board puts in the place of each other.
+# For each symmetry of the board, the square that it puts in the place of each square.
 SYMMETRIES = [np.rot90(board, turns).ravel() for board in (SQUARES, SQUARES.T) for turns in range(4)]
 
 
@@ -58,7 +58,7 @@ class Payload:
 
 @dataclass
 class HiddenLayer:
-    """What a value may have beside the sum of weights."""
+    """The hidden layer, if the value is more than the sum of weights."""
 
     rows_of_stage: np.ndarray
     rows: np.ndarray
@@ -76,7 +76,7 @@ class Weights:
     provenance: dict
     set_name: str
     patterns: list
-    """Of each pattern its name and its squares."""
+    """The name and the squares of each pattern."""
     scalars: list
     stage_of_empties: np.ndarray
     scale: int
@@ -84,7 +84,7 @@ class Weights:
     """Stages x weights, in units of 1 / scale disc."""
     hidden: Optional[HiddenLayer] = None
     places: list = field(default_factory=list)
-    """Of each place of a pattern on the board: its squares, and the number of the weight of each configuration."""
+    """For each place of a pattern on the board: its squares, and the number of the weight of each configuration."""
 
     def __post_init__(self):
         first = 0
@@ -148,13 +148,13 @@ def numbers_of_weights(squares):
         if sorted(image) == sorted(squares.tolist()):
             order = [image.index(square) for square in squares.tolist()]
             smallest = np.minimum(smallest, digits[:, order] @ 3 ** np.arange(size))
-    # A group of permutations: what none sends to a smaller number is the smallest of its orbit.
+    # The symmetries are a group: a number that none of them sends to a smaller one is the smallest of its orbit.
     own = smallest == configurations
     return (np.cumsum(own) - 1)[smallest], int(own.sum())
 
 
 def shifted(boards, step):
-    """What stands a step further on, 0 beyond the board."""
+    """What is one step further from each square; 0 beyond the board."""
     grid = boards.reshape(-1, 8, 8)
     moved = np.zeros_like(grid)
     column, row = step
@@ -222,7 +222,7 @@ def load(path):
         data = file.read()
     version, length = struct.unpack("<IQ", data[8:20]) if len(data) >= 52 else (0, 0)
     if data[:8] != MAGIC or version not in (1, 2, 3, 4, 5, 6) or length > 1 << 28:
-        raise ValueError(f"{path} is no weight file that this reader knows")
+        raise ValueError(f"{path} is not a weight file that this reader knows")
     payload = data[52:]
     if version >= 3:
         pairs, stream = (struct.unpack("<Q", data[52:60])[0], data[60:]) if version == 6 else (length, payload)
@@ -245,7 +245,7 @@ def load(path):
     weights = np.stack(read.list(lambda: np.frombuffer(read.bytes(), dtype="<i2")))
     hidden = None
     if version >= 5:
-        read.option(lambda: read.list(lambda: read.take(16)))  # What selective search takes from a calibration.
+        read.option(lambda: read.list(lambda: read.take(16)))  # The calibration, for selective search.
         hidden = hidden_layer(read)
     return Weights(provenance, set_name, patterns, scalars, stages, scale, weights, hidden)
 

@@ -1,5 +1,5 @@
-//! Which patterns are worth their cost? Plays games with the weights that come with the program, fits pattern sets to the very
-//! same games from nothing, and prints the error of each fit on scored positions, by number of empties.
+//! Which patterns are worth their cost? Plays games with the weights that come with the program, fits pattern sets to these
+//! games from scratch, and prints the error of each fit on scored positions, by number of empties.
 //!
 //! ```console
 //! $ cargo run --release --example pattern_sets -- 100000 scored-positions.txt classic edax my-set.toml

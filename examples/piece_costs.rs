@@ -1,6 +1,6 @@
-//! What games, and what is done with them, cost on this machine: the figures that `scaling` is fed with.
+//! What games, and what is done with them, cost on this machine: the input of `scaling`.
 //!
-//! Seconds are processor time of one thread, so that other programs disturb little. `cargo run --release --example piece_costs`
+//! Times are processor time of one thread, so that other programs disturb little. `cargo run --release --example piece_costs`
 
 use std::sync::Arc;
 use std::sync::atomic::AtomicBool;
@@ -34,7 +34,7 @@ fn spread(values: &[f64]) -> (f64, f64) {
 }
 
 fn main() {
-    // All work is done by this one thread, or its time would not be counted.
+    // All work must be done by this one thread, or its time would not be counted.
     rayon::ThreadPoolBuilder::new().num_threads(1).build().expect("a thread").install(measure);
 }
 

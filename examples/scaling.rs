@@ -1,8 +1,8 @@
-//! How far the threads of one machine, and the machines of a cluster, are kept busy: a simulation of a generation of self-play, from
-//! measured costs. It draws its chance from a seed, so that the tables of docs/SCALING.md come out the same everywhere; the schedule of a
-//! cluster is the very one that the coordinator works with. `cargo run --release --example scaling`
+//! How busy the threads of one machine and the machines of a cluster are: a simulation of a generation of self-play, from measured
+//! costs. Its random numbers come from a seed, so the tables of docs/SCALING.md come out the same everywhere. The schedule of a cluster
+//! is the coordinator's own code. `cargo run --release --example scaling`
 
-// What the schedule needs of the program; the rest of it is not used here.
+// What the schedule needs from the program; the rest of it is not used here.
 #[allow(dead_code)]
 #[path = "../src/selfplay/pieces.rs"]
 mod pieces;
@@ -30,15 +30,15 @@ use schedule::Schedule;
 /// Costs as `cargo run --release --example piece_costs` measures them, in seconds.
 #[derive(Clone, Copy)]
 struct Costs {
-    /// A game, played in step with 255 others.
+    /// A game, played in lockstep with 255 others.
     game: f64,
     /// Standard deviation of a single game's cost, as a share of it.
     variation: f64,
-    /// What games cost more in smaller pieces: (games of a piece, factor).
+    /// How much more games cost in smaller pieces: (games of a piece, factor).
     smaller: [(u32, f64); 6],
     /// Samples of a game, and its place in the journal: by one thread, in order.
     intake: f64,
-    /// Decoding and replaying a game that another machine has played, and deflating it anew: on any thread.
+    /// Decoding and replaying a game that another machine has played, and deflating it again: on any thread.
     decode: f64,
     /// Before the first game: an evaluator of the weights, made by all threads. After the last: the journal is synced.
     before: f64,
@@ -72,7 +72,7 @@ const OVERNIGHT: Costs = Costs {
 /// The same with searches of about four times the cost (depth 6, selective).
 const DEEPER: Costs = Costs { game: 4.0 * OVERNIGHT.game, ..OVERNIGHT };
 
-/// Frames that are played in step at most.
+/// The largest number of frames that are played in lockstep.
 const IN_STEP: usize = (lockstep(DEPTH) / FRAME) as usize;
 
 /// Splitmix64.
@@ -92,7 +92,7 @@ impl Chance {
         (0..12).map(|_| self.next()).sum::<f64>() - 6.0
     }
 
-    /// Time until something happens that happens once in `mean`.
+    /// Time until an event that on average happens once in `mean`.
     fn exponential(&mut self, mean: f64) -> f64 {
         -mean * (1.0 - self.next()).ln()
     }
@@ -131,8 +131,8 @@ impl Ord for Time {
     }
 }
 
-/// A generation on one machine, its games cut into pieces, each taken by the first thread that is free: its seconds, and those that
-/// threads were at work. `barrier`: games after which all wait for each other.
+/// A generation on one machine, its games cut into pieces, each taken by the first thread that is free: its duration, and the time
+/// that all threads worked, in seconds. `barrier` is the number of games after which all threads wait for each other.
 fn one_machine(costs: &Costs, threads: usize, pieces: &[Range<u32>], barrier: u32, chance: &mut Chance) -> [f64; 2] {
     let before = costs.before / threads as f64;
     let mut free: BinaryHeap<Reverse<Time>> = (0..threads).map(|_| Reverse(Time(before))).collect();
@@ -147,13 +147,13 @@ fn one_machine(costs: &Costs, threads: usize, pieces: &[Range<u32>], barrier: u3
         work += seconds;
         free.push(Reverse(Time(end)));
         last = last.max(end);
-        // In order, by whichever thread; the others go on meanwhile.
+        // In order, on any thread; the others continue meanwhile.
         intake = intake.max(end) + costs.intake * piece.len() as f64;
     }
     [last.max(intake) + costs.after, work]
 }
 
-/// The share of the threads' time that went into games, were they played 256 in step.
+/// The share of the threads' time that the games would take if 256 were played in lockstep.
 fn busy(costs: &Costs, games: u32, threads: usize, seconds: f64) -> f64 {
     costs.game * f64::from(games) / (threads as f64 * seconds)
 }
@@ -189,7 +189,7 @@ struct Cluster {
     coordinator: usize,
     /// Mean seconds between failures of one worker; one that has failed is back after a minute.
     failures: f64,
-    /// Seconds from machine to machine through the broker, and the broker's bytes a second.
+    /// Seconds from machine to machine through the broker, and the broker's bytes per second.
     latency: f64,
     bandwidth: f64,
 }
@@ -201,11 +201,11 @@ const RACK: Cluster =
 enum Event {
     /// Weights and jobs are at a worker.
     Ready(usize),
-    /// Frames are played: by a worker in one of its lives, of a job, how many.
+    /// Frames are played: the worker, which of its lives, the job, and how many frames.
     Played(usize, u32, usize, usize),
     /// A result is at the coordinator.
     Arrived(usize),
-    /// A thread of the coordinator has done what it did: steps from the first to before another, a message, or nothing.
+    /// A thread of the coordinator is done with a range of steps (its end excluded), with a result, or with waiting.
     Here(Option<(usize, usize)>, Option<usize>),
     Fails(usize),
     Returns(usize),
@@ -222,7 +222,7 @@ struct Worker {
     life: u32,
     is_up: bool,
     idle: usize,
-    /// Jobs' steps that wait.
+    /// The job of each step that waits.
     queue: VecDeque<usize>,
     held: usize,
 }
@@ -236,7 +236,7 @@ struct Outcome {
     failures: u32,
 }
 
-/// Plays a generation. `weights`: whether workers have to fetch new ones first.
+/// Plays a generation.
 struct Simulation {
     costs: Costs,
     cluster: Cluster,
@@ -266,7 +266,7 @@ impl Simulation {
         self.origin + Duration::from_secs_f64(time)
     }
 
-    /// When bytes are through that are sent now.
+    /// When bytes that are sent now arrive.
     fn send(&mut self, now: f64, bytes: f64) -> f64 {
         self.line = self.line.max(now) + bytes / self.cluster.bandwidth;
         self.bytes += bytes;
@@ -277,7 +277,7 @@ impl Simulation {
         self.cluster.coordinator + self.workers.iter().filter(|worker| worker.is_up).count() * self.cluster.cores
     }
 
-    /// Gives a worker as much as it wants to have at hand.
+    /// Offers a worker jobs until it holds as many as it wants.
     fn feed(&mut self, number: usize, now: f64) {
         let most = 4 * self.cluster.cores + 8;
         let threads = self.threads();

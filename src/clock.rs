@@ -2,20 +2,21 @@
 
 use std::time::{Duration, SystemTime, UNIX_EPOCH};
 
-/// The present in seconds since 1970.
+/// The current time in seconds since 1970.
 pub fn unix_seconds() -> u64 {
     SystemTime::now().duration_since(UNIX_EPOCH).map_or(0, |time| time.as_secs())
 }
 
-/// A time as RFC 3339 in UTC to the second, `2026-07-29T18:04:05Z`. Up to the year 9999; times before 1970 give its first second.
+/// A time as RFC 3339 in UTC to the second, `2026-07-29T18:04:05Z`. Up to the year 9999; times before 1970 give the first second
+/// of 1970.
 pub fn rfc3339(time: SystemTime) -> String {
     humantime::format_rfc3339_seconds(time.max(UNIX_EPOCH)).to_string()
 }
 
-/// The date that the environment variable `SOURCE_DATE_EPOCH` gives (seconds since 1970, as reproducible builds use it), as
-/// [`rfc3339`] writes it; `None` where it is missing or not a number.
+/// The date in the environment variable `SOURCE_DATE_EPOCH` (seconds since 1970, as reproducible builds use it), as [`rfc3339`]
+/// writes it; `None` if it is missing, not a number, or after the year 9999.
 ///
-/// Files carry a date only where the caller fixes it like this: otherwise equal runs would not give equal bytes.
+/// Files carry a date only if the caller fixes it like this: otherwise equal runs would not give equal bytes.
 pub fn source_date() -> Option<String> {
     const YEAR_10000: u64 = 253_402_300_800;
     let seconds =

@@ -1,7 +1,7 @@
 //! Hints to the memory system.
 #![allow(unsafe_code)] // Hints to processor and system, which change no contents but count as unsafe.
 
-/// Has the beginning of a value that is soon to be read fetched into the cache.
+/// Prefetches into the cache the beginning of a value that will soon be read.
 #[inline]
 pub(crate) fn prefetch<T>(value: &T) {
     // SAFETY: every x86-64 processor has the instruction, and it changes nothing but the cache.
@@ -14,8 +14,7 @@ pub(crate) fn prefetch<T>(value: &T) {
     let _ = value;
 }
 
-/// Asks for few large pages instead of many small ones: a look into a large table then seldom has to find its page first. To be
-/// called before anything is written.
+/// Asks for huge pages, so that lookups in a large table cause fewer TLB misses. Must be called before anything is written.
 #[cfg(target_os = "linux")]
 pub(crate) fn prefer_huge_pages<T>(memory: &mut [T]) {
     use rustix::mm::{Advice, madvise};
@@ -29,7 +28,7 @@ pub(crate) fn prefer_huge_pages<T>(memory: &mut [T]) {
     }
     // SAFETY: whole pages within the slice; the advice changes no contents.
     let advised = unsafe { madvise(start.add(before).cast(), length, Advice::LinuxHugepage) };
-    // A system without large pages is only slower.
+    // Without huge pages the program is only slower.
     advised.ok();
 }
 

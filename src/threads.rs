@@ -1,15 +1,15 @@
-//! Work on all threads whose results count in their order.
+//! Work on all threads, its results in order.
 
 use std::collections::BTreeMap;
 use std::ops::ControlFlow;
 use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering::Relaxed};
 use std::sync::{Mutex, MutexGuard, PoisonError, TryLockError};
 
-/// Does `work` for each index below `count` on the threads of the current rayon pool, each thread with a `W` of its own, and hands the
-/// results to `take` in order, from whichever thread completed one. Ends early where `take` breaks, soon after `stop` is set, and where `work`
-/// has no result, because it was stopped itself. What was taken until then are the first results.
+/// Does `work` for each index below `count` on the threads of the current rayon pool, each thread with a `W` of its own, and passes
+/// the results to `take` in the order of the indices, on any of the threads. Ends early if `take` breaks, if `work` returns no result
+/// because it was stopped itself, and soon after `stop` is set. The results taken by then are the first ones, without gaps.
 ///
-/// `take` must not wait for the pool, whose threads wait for it.
+/// `take` must not wait for the pool: its threads wait for `take`.
 ///
 /// # Errors
 /// The first failure of `work`.
@@ -64,7 +64,7 @@ pub fn in_order<W: Default, R: Send, E: Send>(
     failure.map_or(Ok(()), Err)
 }
 
-/// Locks a mutex even if a thread panicked while it held it: what is locked is as good as before, and rayon passes the panic on.
+/// Locks a mutex even if a thread panicked while holding it: the data is still good, and rayon passes the panic on.
 pub fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
     mutex.lock().unwrap_or_else(PoisonError::into_inner)
 }

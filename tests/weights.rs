@@ -253,8 +253,8 @@ fn hidden_layers_that_make_no_sense_are_refused() {
         change(file.model.hidden.as_mut().unwrap());
         WeightFile::from_bytes(&file.to_bytes()).unwrap_err().to_string()
     };
-    assert!(reason(&|layer| layer.rows_of_stage[1] = 2).contains("stage 1 uses rows number 2"));
-    assert!(reason(&|layer| layer.heads.truncate(1)).contains("of 1 stages, and the weights are of 2"));
+    assert!(reason(&|layer| layer.rows_of_stage[1] = 2).contains("stage 1 uses table of rows 2"));
+    assert!(reason(&|layer| layer.heads.truncate(1)).contains("has 1 stages where the weights have 2"));
     assert!(reason(&|layer| layer.rows[1].push([0; UNITS])).contains("9 rows where the pattern set has 8 weights"));
     assert!(reason(&|layer| layer.heads[1].bias[2] = i16::MIN).contains("bias"));
 
@@ -278,7 +278,7 @@ fn hidden_layers_that_make_no_sense_are_refused() {
     assert!(with_checksum(&|b| shorter(b, rows, 1)).contains("a row of its hidden layer ends early"));
     assert!(with_checksum(&|b| shorter(b, rows, 8)).contains("7 rows where"));
     let last = good.len() - 8 - 32;
-    assert!(with_checksum(&|b| shorter(b, last, 4)).contains("has 14 numbers and not 16"));
+    assert!(with_checksum(&|b| shorter(b, last, 4)).contains("has 14 numbers instead of 16"));
     assert!(with_checksum(&|b| b.truncate(layer)).contains("missing"));
     assert!(with_checksum(&|b| b.push(0)).contains("1 bytes are left over"));
     // 2^56 tables of rows.
@@ -454,7 +454,7 @@ fn nonsense_with_the_right_checksum_is_refused() {
     assert!(reason(&file).contains("stage 1 has 9 weights where the pattern set has 8"));
     let mut file = tiny();
     file.model.set.patterns.push(file.model.set.patterns[0].clone());
-    assert!(reason(&file).contains("two patterns of one name"));
+    assert!(reason(&file).contains("two patterns have this name"));
     let mut file = tiny();
     let many = (0..64u32 * 63).filter(|i| i / 64 < i % 64).map(|i| {
         let square = |i: u32| format!("{}{}", char::from(b'a' + (i % 8) as u8), i / 8 + 1);

@@ -2,8 +2,8 @@
 //!
 //! Each of the eight rays from a square is a mask. Towards higher bits, adding one to "opponent, or not on the ray" carries
 //! through the run of opponent discs and stops at the first other square of the ray. Towards lower bits, smearing that first
-//! square downwards does the same. The four rays of either kind are four lanes of plain arrays, which the compiler turns
-//! into AVX2 (or NEON) code: portable and fast are the same source.
+//! square downwards does the same. The four rays of each kind are four lanes of a plain array, which the compiler turns
+//! into AVX2 (or NEON) code: one source is both portable and fast.
 
 use super::square::{Bitboard, Square};
 

@@ -1,15 +1,15 @@
 //! Flips by tables, for processors with the bit-gathering instructions of BMI2.
 //!
-//! The four lines through a square are gathered into a byte each, the table of the square's place on the line answers, and
-//! the answer is scattered back. Fewer cycles pass from board to flips than with vectors, which is what counts where the
-//! next branch waits for the result: the endgame solver runs a quarter faster with it.
-#![allow(unsafe_code)] // The two instructions and unchecked looks in two tables: see `gather`, `scatter` and `look`.
+//! Each of the four lines through a square is gathered into a byte, looked up in the table for the square's place on the
+//! line, and the result is scattered back. The latency from board to flips is lower than with vectors. That matters when
+//! the next branch waits for the result: the endgame solver runs a quarter faster.
+#![allow(unsafe_code)] // The two instructions and unchecked table lookups: see `gather`, `scatter` and `look`.
 
 use core::arch::x86_64::{_pdep_u64, _pext_u64};
 
 use super::square::{Bitboard, Square};
 
-/// What the functions here need to know of a square.
+/// What the functions here need to know about a square.
 #[derive(Clone, Copy)]
 #[repr(align(64))]
 struct Lines {
@@ -17,7 +17,7 @@ struct Lines {
     masks: [u64; 3],
     /// Where the tables for its place on these lines and on its row start in [`OUTFLANKING`] and [`FLIPPED`].
     starts: [u16; 4],
-    /// Where the tables for its place on lines of their lengths start in [`LAST_FLIPS`].
+    /// The same for [`LAST_FLIPS`], whose tables depend on the length of the line too.
     last_starts: [u16; 4],
 }
 
@@ -57,9 +57,9 @@ const fn all_lines() -> [Lines; 64] {
     all
 }
 
-/// For each place on a line, by the opponent's discs on it: the squares on which a disc of the player would outflank some.
+/// By place on a line and the opponent's discs on it: the squares on which a disc of the player would outflank some.
 static OUTFLANKING: [u8; 8 * 256] = by_place().0;
-/// For each place on a line, by the outflanking discs: the discs between.
+/// By place on a line and the outflanking discs: the discs between.
 static FLIPPED: [u8; 8 * 256] = by_place().1;
 
 const fn by_place() -> ([u8; 8 * 256], [u8; 8 * 256]) {
@@ -81,7 +81,7 @@ const fn by_place() -> ([u8; 8 * 256], [u8; 8 * 256]) {
     (outflanking, flipped)
 }
 
-/// The length of the run of set bits of `line` next to `place` in one direction; 0 where it ends at the end of the line.
+/// The length of the run of set bits of `line` next to `place` in one direction; 0 if it reaches the end of the line.
 const fn run(line: usize, length: i32, place: i32, step: i32) -> i32 {
     let (mut at, mut run) = (place + step, 0);
     while at >= 0 && at < length && line >> at & 1 != 0 {
@@ -110,8 +110,8 @@ const fn last_starts() -> [[u16; 8]; 9] {
     starts
 }
 
-/// By the player's discs on a line whose other squares are the opponent's: in the low byte the discs the player turns over
-/// on the line by filling the place, in the high byte those the opponent would.
+/// By the player's discs on a line whose other squares are the opponent's: in the low byte the number of discs that the
+/// player turns over on the line by filling the place, in the high byte the number that the opponent would.
 static LAST_FLIPS: [u16; LAST_FLIPS_SIZE] = last_flips();
 
 const fn last_flips() -> [u16; LAST_FLIPS_SIZE] {
@@ -153,7 +153,7 @@ fn look<T: Copy>(table: &[T], start: u16, line: usize) -> T {
     let index = start as usize + line;
     debug_assert!(index < table.len());
     // SAFETY: `start` comes from LINES and is the start of a table of 2^n entries, where n is the length of the line, or 8;
-    // `line` has no more than n bits, for it was gathered by the line's mask, or is a byte.
+    // `line` has no more than n bits, because it was gathered by the line's mask or is a byte.
     unsafe { *table.get_unchecked(index) }
 }
 

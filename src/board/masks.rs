@@ -1,4 +1,4 @@
-//! Sets of squares that several modules look at.
+//! Sets of squares that several modules use.
 
 use super::Bitboard;
 

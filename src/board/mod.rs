@@ -1,8 +1,8 @@
 //! The rules of Othello on bitboards.
 //!
-//! Start with [`Position`]: the discs of the player to move and of the opponent, without colours, which is what searching
-//! and evaluating need. [`Diagram`] adds the colour to move and the text forms people exchange; [`Transcript`] is a game
-//! as a list of moves. [`Square`] and the free functions on bitboards come first in the reading order, then `flip` and
+//! Start with [`Position`]: the discs of the player to move and of the opponent, without colours, as searching and
+//! evaluating need them. [`Diagram`] adds the colour to move and the text forms people exchange; [`Transcript`] is a game
+//! as a list of moves. To read the source, begin with [`Square`] and the free functions on bitboards, then `flip` and
 //! `moves` (the two kernels), [`Symmetry`], and [`perft`].
 //!
 //! A bitboard is a `u64`: bit 0 is a1, bit 7 is h1, bit 8 is a2, bit 63 is h8.
@@ -34,7 +34,7 @@ pub use position::{IllegalMove, Position};
 pub use square::{Bitboard, ParseSquareError, Square, Squares, squares};
 pub use symmetry::{Symmetry, canonical};
 
-/// Both kernels in one build. `tests/board.rs` has their naive twin.
+/// Both kernels in one build. `tests/board.rs` has the naive version.
 #[cfg(all(test, target_arch = "x86_64", target_feature = "bmi2"))]
 mod tests {
     use rand::{RngExt, SeedableRng};

@@ -1,8 +1,8 @@
 //! Legal moves of a position, all at once.
 //!
 //! Per direction, the run of opponent discs next to the player's discs is filled by doubling (one, two, then two more steps
-//! of two); the squares just behind the runs are the moves. Directions pair up by shift distance, so the four lanes do all
-//! eight directions.
+//! of two); the squares just beyond the runs are the moves. Directions pair up by shift distance, so four lanes cover all
+//! eight.
 
 use super::square::Bitboard;
 
@@ -18,8 +18,8 @@ pub(super) fn moves(player: Bitboard, opponent: Bitboard) -> Bitboard {
     fill(player, opponent)
 }
 
-/// [`moves`] of the player and of the opponent: side by side the two take less time than one after the other. A pair comes back in
-/// registers; from an array, which lies in memory, the compiler would make vectors of the two sides instead of the directions.
+/// [`moves`] of the player and of the opponent, faster together than one after the other. A pair is returned in registers; with an
+/// array, which lies in memory, the compiler would vectorize over the two sides instead of the directions.
 #[inline(never)]
 pub(super) fn both(player: Bitboard, opponent: Bitboard) -> (Bitboard, Bitboard) {
     (fill(player, opponent), fill(opponent, player))

@@ -30,27 +30,27 @@ impl Side {
 /// Why a text is not a position or a game, and where.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 pub enum NotationError {
-    /// A board of some other length than 64 squares.
+    /// A board that does not have 64 squares.
     #[error("expected 64 squares and the side to move, found {0} squares")]
     BoardLength(usize),
-    /// A character that is no square's content.
-    #[error("column {column}: `{found}` is not a square's content (X black, O white, - or . empty)")]
+    /// A character that no square is written as.
+    #[error("column {column}: `{found}` is not a square (X black, O white, - or . empty)")]
     SquareContent {
         /// Column in the text, from 1.
         column: usize,
-        /// What stands there.
+        /// The character.
         found: char,
     },
-    /// No or another side to move than X or O (or black and white, or their first letters).
+    /// The side to move is missing, or none of X, \*, O, b, w, black and white.
     #[error("expected the side to move, X or O, after the board; found `{0}`")]
     SideToMove(String),
     /// Something after the side to move that is neither a score nor OBF data.
     #[error("`{0}` is neither a score in discs (-64 to 64) nor OBF data such as `G8:+18`")]
     Score(String),
-    /// A square in a transcript or in OBF data.
+    /// A malformed square in a transcript or in OBF data.
     #[error(transparent)]
     Square(#[from] ParseSquareError),
-    /// A transcript's move that the rules do not allow.
+    /// An illegal move in a transcript.
     #[error("move {ply} ({square}): {reason}")]
     Illegal {
         /// Number of the move, from 1.
@@ -62,12 +62,12 @@ pub enum NotationError {
     },
 }
 
-/// A position and the colour of the player to move, as in the 64-character notation: a1 to h1, then the next row, a space,
-/// the side to move; `X` is black, `O` is white, `-` or `.` is empty. What is read may also be a [`Transcript`], which stands for the
-/// position at its end.
+/// A position and the colour of the player to move. As text it is 64 squares, a1 to h1, then the next row, a space, and the
+/// side to move; `X` is black, `O` is white, `-` or `.` is empty. A [`Transcript`] can be parsed too: it gives the position at
+/// its end.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Hash)]
 pub struct Diagram {
-    /// The discs, from the side of the player to move.
+    /// The discs, as the player to move sees them.
     pub position: Position,
     /// The colour of the player to move.
     pub side: Side,
@@ -93,12 +93,12 @@ impl Diagram {
         Self { position: self.position.pass(), side: self.side.other() }
     }
 
-    /// The diagram itself, or after a pass where only the opponent can move.
+    /// The diagram after a pass if only the opponent can move, else the diagram itself.
     pub fn pass_if_needed(self) -> Self {
         if self.position.moves() == 0 && self.position.opponent_moves() != 0 { self.pass() } else { self }
     }
 
-    /// Whose disc lies on a square, if one does.
+    /// The colour of the disc on a square, if there is one.
     pub const fn disc(self, square: Square) -> Option<Side> {
         let (black, white) = self.black_and_white();
         if black & square.bit() != 0 {
@@ -161,7 +161,7 @@ impl FromStr for Diagram {
     }
 }
 
-/// Reads a board and a side from the front of a line, or a transcript; the rest of the line comes back with it.
+/// Reads a board and a side, or a transcript, from the start of a line. The rest of the line is returned too.
 fn split_diagram(text: &str) -> Result<(Diagram, &str), NotationError> {
     let text = text.trim_start();
     // No board begins with a letter from a to h.
@@ -195,15 +195,16 @@ fn split_diagram(text: &str) -> Result<(Diagram, &str), NotationError> {
     Ok((Diagram { position: Position { player, opponent }, side }, rest))
 }
 
-/// A diagram with what is known of its value: `<diagram> <score>`, or an OBF line `<diagram>; G8:+18; H7:-2;`. A transcript is read
-/// as the position at its end, of unknown value.
+/// A diagram and its value, if known: `<diagram> <score>`, or an OBF line `<diagram>; G8:+18; H7:-2;`. A transcript is read as
+/// the position at its end, with unknown value.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct ScoredDiagram {
     /// The position.
     pub diagram: Diagram,
-    /// Its value in discs for the side to move: the score given, or the best of the moves' scores, or that of a pass or of a game that is over.
+    /// Its value in discs for the side to move: the score given, the best of the moves' scores, or the score of a pass or of a
+    /// finished game.
     pub score: Option<i32>,
-    /// The scored moves of an OBF line, as they stand there.
+    /// The scored moves of an OBF line, in its order.
     pub moves: Vec<(Square, i32)>,
 }
 
@@ -221,7 +222,7 @@ impl FromStr for ScoredDiagram {
         for field in rest.split(';').map(str::trim).filter(|field| !field.is_empty()) {
             let (square, score) = field.split_once(':').unwrap_or(("", field));
             match square.trim().to_ascii_lowercase().as_str() {
-                // So OBF says that a position has no scored move.
+                // OBF's way to say that a position has no scored move.
                 "--" => {}
                 // A pass, or a game that is over.
                 "pa" | "ps" | "" => without_move = Some(parse_score(score)?),
@@ -238,8 +239,8 @@ fn parse_score(text: &str) -> Result<i32, NotationError> {
     score.ok_or_else(|| NotationError::Score(text.trim().to_owned()))
 }
 
-/// A game, or the beginning of one, as the moves from the start position: `f5d6c3`. What is read may have spaces between moves and
-/// capital letters. Passes are understood, not written.
+/// A game, or the beginning of one, as the moves from the start position: `f5d6c3`. Parsing accepts capital letters, passes, and
+/// spaces between moves; passes are not written.
 #[derive(Clone, PartialEq, Eq, Debug, Default, Hash)]
 pub struct Transcript {
     moves: Vec<Square>,
@@ -256,7 +257,7 @@ impl Transcript {
         Ok(transcript)
     }
 
-    /// A game of random moves to its end, each of a position's moves being equally likely.
+    /// A complete game of random moves, all legal moves being equally likely.
     pub fn random(random: &mut impl Rng) -> Self {
         let mut diagram = Diagram::START;
         let mut played = Vec::with_capacity(60);
@@ -270,12 +271,12 @@ impl Transcript {
         Self { moves: played }
     }
 
-    /// The moves, passes left out.
+    /// The moves, without passes.
     pub fn moves(&self) -> &[Square] {
         &self.moves
     }
 
-    /// The position at the end. Where the side that would move must pass and the other can move, it has passed.
+    /// The position at the end. If the side to move must pass and the other can move, it has passed.
     pub fn last(&self) -> Diagram {
         self.replay(|_, _| ()).expect("a transcript holds legal moves only")
     }
@@ -308,7 +309,7 @@ impl FromStr for Transcript {
             let mut characters = word.chars();
             while let Some(first) = characters.next() {
                 let name: String = std::iter::once(first).chain(characters.next()).collect();
-                // Some writers note passes; they carry no information.
+                // Some programs write passes; they carry no information.
                 if !matches!(name.to_ascii_lowercase().as_str(), "--" | "ps" | "pa") {
                     moves.push(name.parse()?);
                 }

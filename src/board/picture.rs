@@ -2,8 +2,8 @@
 
 use super::square::Square;
 
-/// A board with its coordinates: a line of letters, then rows 1 to 8 downwards as Othello boards are drawn. `cell` is what to
-/// show of a square, one character wide as printed. No line end at the end.
+/// A board with its coordinates: a line of letters, then rows 1 to 8 from the top down. `cell` gives what to show for a square,
+/// one character wide when printed. There is no newline at the end.
 pub fn picture(cell: impl Fn(Square) -> String) -> String {
     let cells: Vec<_> = Square::all().map(cell).collect();
     let rows = cells.chunks(8).zip(1..).map(|(row, number)| format!("\n{number} {}", row.join(" ")));

@@ -3,7 +3,7 @@
 use super::square::{Bitboard, Square};
 use super::{flip, moves};
 
-/// A position as the player to move sees it: own discs and the opponent's. It knows no colours.
+/// A position as the player to move sees it: own discs and the opponent's, without colours.
 #[derive(Clone, Copy, PartialEq, Eq, Hash, Debug, PartialOrd, Ord)]
 pub struct Position {
     /// Discs of the player to move.
@@ -27,7 +27,7 @@ impl Position {
     /// The position every game starts from, black (the mover) on d5 and e4.
     pub const START: Self = Self { player: 0x0000_0008_1000_0000, opponent: 0x0000_0010_0800_0000 };
 
-    /// A position from two disjoint sets of discs, or `None` where they overlap.
+    /// A position from two disjoint sets of discs, or `None` if they overlap.
     pub const fn new(player: Bitboard, opponent: Bitboard) -> Option<Self> {
         if player & opponent == 0 { Some(Self { player, opponent }) } else { None }
     }
@@ -62,20 +62,20 @@ impl Position {
         moves::moves(self.opponent, self.player)
     }
 
-    /// [`Self::moves`] and [`Self::opponent_moves`], in less time than one after the other.
+    /// [`Self::moves`] and [`Self::opponent_moves`], faster than one after the other.
     #[inline]
     pub fn both_moves(self) -> [Bitboard; 2] {
         moves::both(self.player, self.opponent).into()
     }
 
-    /// The discs a move to the empty square `to` turns over; 0 where the move is illegal.
+    /// The discs a move to the empty square `to` turns over; 0 if the move is illegal.
     #[inline(always)]
     pub fn flips(self, to: Square) -> Bitboard {
         flip::flips(self.player, self.opponent, to)
     }
 
-    /// How many discs the player, and how many the opponent, would turn over by filling `to`, the only empty square; 0 where
-    /// the move is illegal. The answer has no meaning where other squares are empty too.
+    /// How many discs the player and the opponent would turn over by filling `to`, the only empty square; 0 if the move is
+    /// illegal. The result is meaningless if other squares are empty too.
     #[inline]
     pub fn count_last_flips(self, to: Square) -> [u32; 2] {
         flip::count_last_flips(self.player, to)
@@ -84,7 +84,7 @@ impl Position {
     /// The position after the player's move to `to`, seen by the opponent, who is now to move.
     ///
     /// # Panics
-    /// If the move is illegal; [`Self::try_play`] answers instead.
+    /// If the move is illegal; [`Self::try_play`] returns an error instead.
     #[inline]
     pub fn play(self, to: Square) -> Self {
         match self.try_play(to) {
@@ -105,8 +105,8 @@ impl Position {
         }
     }
 
-    /// [`Self::play`] with the flips already known and nothing checked: a wrong `to` or `flips` gives a position without
-    /// meaning (never undefined behaviour).
+    /// [`Self::play`] with the flips already known and nothing checked: a wrong `to` or `flips` gives a meaningless position
+    /// (never undefined behaviour).
     #[inline]
     pub const fn play_unchecked(self, to: Square, flips: Bitboard) -> Self {
         Self { player: self.opponent ^ flips, opponent: self.player ^ (flips | to.bit()) }
@@ -138,7 +138,7 @@ impl Position {
     }
 }
 
-/// Two rounds of multiplying to 128 bits and folding the halves: every bit of the result is good enough to be used by itself.
+/// Two rounds of multiplying to 128 bits and folding the halves: every bit of the result is good enough to be used on its own.
 #[inline]
 const fn fold_twice(a: u64, b: u64) -> u64 {
     let product = a as u128 * b as u128;

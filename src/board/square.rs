@@ -21,9 +21,7 @@ impl Square {
         Self(index)
     }
 
-    /// The square of the lowest bit of a bitboard.
-    ///
-    /// An empty bitboard has no lowest bit; the answer is then a1.
+    /// The square of the lowest bit of a bitboard; a1 if it is empty.
     #[inline]
     pub const fn lowest(bitboard: Bitboard) -> Self {
         Self((bitboard.trailing_zeros() & 63) as u8)

@@ -15,7 +15,7 @@ impl Symmetry {
     /// All eight, the identity first.
     pub const ALL: [Self; 8] = [Self(0), Self(1), Self(2), Self(3), Self(4), Self(5), Self(6), Self(7)];
 
-    /// Where a square goes.
+    /// The image of a square.
     pub const fn square(self, square: Square) -> Square {
         let (mut column, mut row) = (square.index() % 8, square.index() / 8);
         if self.0 & MIRROR_FILES != 0 {
@@ -30,7 +30,7 @@ impl Symmetry {
         Square::new((row * 8 + column) as u8)
     }
 
-    /// Where a set of squares goes.
+    /// The image of a set of squares.
     pub const fn bitboard(self, mut squares: Bitboard) -> Bitboard {
         if self.0 & MIRROR_FILES != 0 {
             squares = mirror_files(squares);
@@ -44,7 +44,7 @@ impl Symmetry {
         squares
     }
 
-    /// Where a position goes.
+    /// The image of a position.
     pub const fn position(self, position: Position) -> Position {
         Position { player: self.bitboard(position.player), opponent: self.bitboard(position.opponent) }
     }

@@ -13,24 +13,24 @@ pub struct Accuracy {
     pub rmse: f64,
     /// Mean absolute error, in discs.
     pub mae: f64,
-    /// Mean error, in discs: above 0 where the evaluator is too optimistic.
+    /// Mean error, in discs: above 0 if the evaluator is too optimistic.
     pub bias: f64,
-    /// Standard deviation of the error, in discs: the root mean square error that is left without the bias.
+    /// Standard deviation of the error, in discs: the root mean square error without the bias.
     pub sd: f64,
-    /// The slope of the line that predicts the known value best (least squares) from the evaluation. Above 1 the evaluation
+    /// The slope of the least-squares line that predicts the known value from the evaluation. Above 1, the evaluation
     /// understates differences; a constant factor changes no search. `None` if all evaluations are equal.
     pub slope: Option<f64>,
-    /// Standard deviation of the known values from that line, in discs: the error that no factor and no bias explains.
+    /// Standard deviation of the known values from that line, in discs: the error that neither a factor nor a bias explains.
     pub sd_after_slope: f64,
 }
 
-/// The value of a position by rule and evaluation, for the player to move: the result where the game is over, the opponent's
-/// value negated where the player must pass, the static evaluation otherwise.
+/// The value of a position for the player to move without any search: the result if the game is over, the opponent's value
+/// negated if the player must pass, else the static evaluation.
 pub fn static_value<E: Evaluator>(evaluator: &E, position: &Position) -> Score {
     by_rule(position, |position| evaluator.evaluate_position(position))
 }
 
-/// [`static_value`] by what the evaluation itself says, even beyond 64 discs, as other engines' static evaluations do.
+/// [`static_value`] without limiting the evaluation to 64 discs, like other engines' static evaluations.
 pub fn unlimited_static_value<E: Evaluator>(evaluator: &E, position: &Position) -> Score {
     by_rule(position, |position| evaluator.evaluate_unlimited(position))
 }
@@ -46,8 +46,8 @@ fn by_rule(position: &Position, evaluate: impl Fn(&Position) -> Score) -> Score 
     -evaluate(&passed)
 }
 
-/// The accuracy of [`static_value`] against known values (in discs for the player to move). The result does not depend on the order
-/// of the positions but for rounding. `None` without positions.
+/// The accuracy of [`static_value`] against known values (in discs for the player to move). Except for rounding, the result does
+/// not depend on the order of the positions. `None` without positions.
 pub fn accuracy<E: Evaluator>(
     evaluator: &E,
     known: impl IntoIterator<Item = (Position, i32)>,

@@ -1,10 +1,10 @@
 //! What shallow searches say about deep ones: the parameters of selective search.
 //!
-//! A deep value is about `slope` x the shallow value + `offset`, with a normal error of the standard deviation `deviation` (Michael
+//! A deep value is about `slope` x the shallow value + `offset`, with a normal error of standard deviation `deviation` (Michael
 //! Buro, "ProbCut: an effective selective extension of the alpha-beta algorithm", 1995). The parameters belong to an evaluation, are
 //! stored with its weights, and are measured by searches.
 
-/// How well the value of a shallow search predicts that of a deep one, over positions of some numbers of empty squares.
+/// How well the value of a shallow search predicts that of a deep one, over positions in a range of empty squares.
 #[derive(Clone, Copy, PartialEq, Debug)]
 pub struct DepthPair {
     /// Smallest number of empty squares it holds for.
@@ -15,9 +15,9 @@ pub struct DepthPair {
     pub shallow: u8,
     /// Plies of the deep search, more than `shallow` and at most 60.
     pub deep: u8,
-    /// Discs of the deep value for a disc of the shallow one, above 0 and at most [`Self::MAX_SLOPE`].
+    /// Discs of the deep value per disc of the shallow one, above 0 and at most [`Self::MAX_SLOPE`].
     pub slope: f32,
-    /// The deep value in discs where the shallow one is 0, at most [`Self::MAX_DISCS`] either way.
+    /// The deep value in discs when the shallow one is 0, at most [`Self::MAX_DISCS`] either way.
     pub offset: f32,
     /// Standard deviation of the deep value from what the shallow one predicts, in discs, 0 to [`Self::MAX_DISCS`].
     pub deviation: f32,
@@ -29,8 +29,8 @@ impl DepthPair {
     /// The largest offset and deviation that are accepted, in discs.
     pub const MAX_DISCS: f32 = 128.0;
 
-    /// Whether the deep search reaches the end of the game from all positions that the pair holds for, so that the shallow one predicts
-    /// its result.
+    /// Whether the deep search reaches the end of the game from all positions that the pair holds for: the shallow one then predicts
+    /// the game's result.
     pub fn predicts_the_end(&self) -> bool {
         self.deep >= self.max_empties
     }
@@ -38,15 +38,15 @@ impl DepthPair {
     fn check(&self) -> Result<(), &'static str> {
         let Self { min_empties, max_empties, shallow, deep, slope, offset, deviation } = *self;
         if min_empties > max_empties || max_empties > 60 {
-            Err("its numbers of empty squares are no range within 0 to 60")
+            Err("its numbers of empty squares must be a range within 0 to 60")
         } else if shallow < 1 || deep <= shallow || deep > 60 {
-            Err("its depths are not 1 to 60 plies, the shallow one smaller")
+            Err("its depths must be 1 to 60 plies, the shallow one smaller")
         } else if !(slope > 0.0 && slope <= Self::MAX_SLOPE) {
-            Err("its slope is not above 0 and at most 100")
+            Err("its slope must be above 0 and at most 100")
         } else if !(-Self::MAX_DISCS..=Self::MAX_DISCS).contains(&offset) {
-            Err("its offset is not within 128 discs")
+            Err("its offset must be within 128 discs")
         } else if !(0.0..=Self::MAX_DISCS).contains(&deviation) {
-            Err("its deviation is not 0 to 128 discs")
+            Err("its deviation must be 0 to 128 discs")
         } else {
             Ok(())
         }
@@ -62,8 +62,8 @@ impl DepthPair {
 /// Parameters that cannot be used.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 pub enum CalibrationError {
-    /// None, or more than there is use for.
-    #[error("{0} depth pairs where 1 to {max} are expected", max = Calibration::MAX_PAIRS)]
+    /// No pairs, or too many.
+    #[error("{0} depth pairs, expected 1 to {max}", max = Calibration::MAX_PAIRS)]
     Count(usize),
     /// A value that no measurement gives.
     #[error("depth pair {number} ({shallow} for {deep} plies): {reason}")]
@@ -90,7 +90,7 @@ impl Calibration {
     /// Checks the pairs.
     ///
     /// # Errors
-    /// None, too many, one with a value out of its range, or two for the same depths and number of empty squares.
+    /// No pairs, too many, one with a value out of range, or two for the same depths and number of empty squares.
     pub fn new(pairs: Vec<DepthPair>) -> Result<Self, CalibrationError> {
         if pairs.is_empty() || pairs.len() > Self::MAX_PAIRS {
             return Err(CalibrationError::Count(pairs.len()));
@@ -128,8 +128,8 @@ mod tests {
         for (pair, reason) in [
             (PAIR, "an earlier pair"),
             (DepthPair { min_empties: 29, ..next }, "an earlier pair"),
-            (DepthPair { min_empties: 40, ..next }, "no range"),
-            (DepthPair { max_empties: 61, ..next }, "no range"),
+            (DepthPair { min_empties: 40, ..next }, "a range"),
+            (DepthPair { max_empties: 61, ..next }, "a range"),
             (DepthPair { shallow: 0, ..next }, "depths"),
             (DepthPair { shallow: 4, ..next }, "depths"),
             (DepthPair { deep: 61, ..next }, "depths"),

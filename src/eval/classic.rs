@@ -6,8 +6,8 @@
 use super::{Evaluator, Score};
 use crate::board::{Bitboard, CORNERS, FILE_A, FILE_H, Position, Square, Symmetry, X_SQUARES};
 
-/// The ten classes of squares that the symmetries leave apart, by one square of each, and their value in 1/8 disc for each
-/// third of the game: corners lose importance and ordinary squares gain it as the end comes near.
+/// The ten classes of squares under the board's symmetries: one square of each, and its value in 1/8 disc for each third of
+/// the game. Towards the end corners lose importance and ordinary squares gain it.
 const CLASSES: [(u8, [i32; 3]); 10] = [
     (0, [80, 72, 48]),    // a1
     (1, [-20, -16, -4]),  // b1, a C-square
@@ -21,9 +21,9 @@ const CLASSES: [(u8, [i32; 3]); 10] = [
     (27, [0, 1, 6]),      // d4
 ];
 
-/// The value of a set of squares, disc by disc: a table for each third of the game.
+/// A value for each disc by its square, from one table for each third of the game.
 ///
-/// A C- or X-square beside a corner of one's own counts as an ordinary edge square.
+/// A C- or X-square beside an own corner counts as an ordinary edge square.
 #[derive(Clone, Debug)]
 pub struct SquareEvaluator {
     /// Squares of each class of [`CLASSES`].
@@ -70,8 +70,8 @@ impl Evaluator for SquareEvaluator {
     }
 }
 
-/// Mobility, potential mobility and corners, combined linearly. Mobility counts relatively, (own - other) / (own + other),
-/// so that one move of four weighs more than one of twenty.
+/// Mobility, potential mobility, corners and X-squares beside empty corners, combined linearly. Mobility is relative,
+/// (own - other) / (own + other + 1), so that one move of four weighs more than one of twenty.
 #[derive(Clone, Debug, Default)]
 pub struct MobilityEvaluator;
 

@@ -1,57 +1,57 @@
 //! A small hidden layer beside the sum of weights.
 
-/// Units of the layer: as many numbers as an entry's row has. With the two bytes of its weight an entry is a vector of sixteen.
+/// Units of the layer: the numbers in an entry's row. With the two bytes of its weight, an entry is a vector of sixteen bytes.
 pub const UNITS: usize = 14;
 
 /// What an entry adds to each unit, in 1/[`HiddenLayer::ON`].
 pub type Row = [i8; UNITS];
 
-/// A non-linear term of an evaluation. Beside its weight every entry of the tables has a row, a number for each unit. The rows of a
-/// position are added up as its weights are, with the biases of its stage, cut to 0 to 1 (a clipped rectifier), and each unit
-/// adds to the value what it is worth in the stage.
+/// A non-linear term of an evaluation. Besides its weight, every entry of the tables has a row: a number for each unit. The rows of
+/// a position are summed like its weights, the biases of its stage are added, and each unit's sum is clamped to 0 to 1 (a clipped
+/// rectifier) and multiplied by the unit's output in the stage. The products are added to the value.
 ///
-/// All of it is done in whole numbers, so that every machine finds the same.
+/// All arithmetic is in integers, so every machine gets the same result.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct HiddenLayer {
-    /// By stage, the number of the rows that it uses: neighbouring stages share them.
+    /// By stage, which of `rows` it uses: neighbouring stages share them.
     pub rows_of_stage: Vec<u8>,
-    /// The rows by their number, each in the order of [`Layout`](crate::pattern::Layout)'s weights.
+    /// Tables of rows, each in the order of [`Layout`](crate::pattern::Layout)'s weights.
     pub rows: Vec<Vec<Row>>,
-    /// By stage, what is its own.
+    /// By stage, its biases and outputs.
     pub heads: Vec<Head>,
 }
 
-/// The numbers of the units that belong to a stage.
+/// The biases and outputs of the units in a stage.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
 pub struct Head {
-    /// What each unit begins with, in 1/[`HiddenLayer::ON`].
+    /// What each unit's sum starts from, in 1/[`HiddenLayer::ON`].
     pub bias: [i16; UNITS],
-    /// What each unit is worth when it is fully on, in the units of the model's weights.
+    /// What each unit adds to the value when fully on, in the units of the model's weights.
     pub output: [i16; UNITS],
 }
 
 /// A hidden layer that does not fit its model.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 pub enum HiddenLayerError {
-    /// Another number of stages than the weights have.
-    #[error("the hidden layer is of {found} stages, and the weights are of {expected}")]
+    /// A different number of stages than the weights have.
+    #[error("the hidden layer has {found} stages where the weights have {expected}")]
     Stages {
         /// Its stages.
         found: usize,
         /// The weights'.
         expected: usize,
     },
-    /// A stage with rows that are not there.
-    #[error("the hidden layer's stage {stage} uses rows number {number}, counted from 0, of {found}")]
+    /// A stage whose table of rows does not exist.
+    #[error("the hidden layer's stage {stage} uses table of rows {number}, counted from 0, but there are only {found}")]
     Number {
         /// The stage.
         stage: usize,
-        /// The number of its rows.
+        /// The number of its table of rows.
         number: u8,
         /// How many there are.
         found: usize,
     },
-    /// Another number of rows than the pattern set has weights.
+    /// A different number of rows than the pattern set has weights.
     #[error("the hidden layer has {found} rows where the pattern set has {expected} weights")]
     Rows {
         /// Its rows.
@@ -59,8 +59,8 @@ pub enum HiddenLayerError {
         /// The pattern set's weights.
         expected: usize,
     },
-    /// A weight that is too large beside a layer.
-    #[error("a weight is beyond {}, the largest beside a hidden layer", HiddenLayer::MAX_WEIGHT)]
+    /// A weight that is too large with a hidden layer.
+    #[error("a weight is above {}, the largest allowed with a hidden layer", HiddenLayer::MAX_WEIGHT)]
     Weight,
     /// A bias that could make sums overflow.
     #[error("a bias of the hidden layer is beyond plus or minus {}", HiddenLayer::MAX_BIAS)]
@@ -68,7 +68,8 @@ pub enum HiddenLayerError {
 }
 
 impl HiddenLayer {
-    /// Units up to the last that has a number other than 0 anywhere, at least 1: files of earlier versions have fewer than [`UNITS`].
+    /// Number of units up to the last one in use (with a number other than 0 anywhere), at least 1. Files of earlier versions have
+    /// fewer than [`UNITS`].
     pub fn units(&self) -> usize {
         let is_used = |&unit: &usize| {
             self.heads.iter().any(|head| head.bias[unit] != 0 || head.output[unit] != 0)
@@ -77,11 +78,11 @@ impl HiddenLayer {
         (0..UNITS).rfind(is_used).map_or(1, |last| last + 1)
     }
 
-    /// A sum with which a unit is fully on.
+    /// The sum at which a unit is fully on.
     pub const ON: i16 = 256;
-    /// Biases lie within plus and minus this, so that no sum of rows leaves an `i16`.
+    /// Biases are within plus or minus this, so that no sum of rows overflows an `i16`.
     pub const MAX_BIAS: i16 = 1 << 14;
-    /// Weights beside a layer are no larger, so that each is 256 times a number of 8 bits and another one.
+    /// The largest weight with a layer: up to it, each is 256 times an `i8` plus another `i8`.
     pub const MAX_WEIGHT: i16 = i16::MAX - 128;
 
     /// The rows that a stage uses.
@@ -89,10 +90,10 @@ impl HiddenLayer {
         &self.rows[usize::from(self.rows_of_stage[stage])]
     }
 
-    /// Whether it fits a model's weights, by stage, each stage with the same number.
+    /// Checks that it fits a model's weights, given by stage, each stage with the same number.
     ///
     /// # Errors
-    /// What does not fit.
+    /// The first thing that does not fit.
     pub fn check(&self, weights: &[Vec<i16>]) -> Result<(), HiddenLayerError> {
         let stages = weights.len();
         if let Some(found) = [self.rows_of_stage.len(), self.heads.len()].into_iter().find(|&found| found != stages) {

@@ -2,8 +2,8 @@
 //!
 //! [`Score`] is the unit, [`Evaluator`] the interface that searching uses. [`PatternEvaluator`] is the real thing, made from a
 //! [`Model`] (a pattern set, stages, and weights). [`SquareEvaluator`] and [`MobilityEvaluator`] are the classic simpler ones,
-//! baselines to measure against. [`accuracy`](fn@accuracy) compares any of them with known values, [`regret`](fn@regret) counts what
-//! the moves chosen by them lose.
+//! baselines to measure against. [`accuracy`](fn@accuracy) compares any of them with known values, [`regret`](fn@regret) counts the
+//! discs that chosen moves lose.
 
 mod accuracy;
 mod by_empties;
@@ -31,10 +31,10 @@ use crate::board::{Bitboard, Position, Square};
 
 /// A static evaluation that may carry a state along the moves of a search.
 pub trait Evaluator: Sync {
-    /// What is carried from a position to the next: nothing, or a position's pattern indices.
+    /// What is carried from one position to the next: nothing, or a position's pattern indices.
     type State: Clone + Send + Sync;
 
-    /// The state of a position, computed from nothing.
+    /// The state of a position, computed from scratch.
     fn state(&self, position: &Position) -> Self::State;
 
     /// The state after a move, from the state before it.
@@ -43,28 +43,28 @@ pub trait Evaluator: Sync {
     /// The state after a pass.
     fn pass(&self, before: &Self::State) -> Self::State;
 
-    /// The value for the player to move, who has a legal move. `state` must be the state of `position`. Always within
+    /// The value for the player to move, who must have a legal move. `state` must be the state of `position`. Always within
     /// [`Score::EVAL_LIMIT`].
     fn evaluate(&self, position: &Position, state: &Self::State) -> Score;
 
-    /// [`Self::evaluate`] of the position after a move, from the state before it: where a search ends no state goes on. `None`
-    /// where the opponent, who is to move then, has no legal move: the rules say what such a position is worth.
+    /// [`Self::evaluate`] of the position after a move, from the state before it: at a leaf no new state is needed. `None` if the
+    /// opponent, who is to move then, has no legal move: the rules decide what such a position is worth.
     #[inline]
     fn evaluate_move(&self, before: &Self::State, to: Square, flips: Bitboard, after: &Position) -> Option<Score> {
         (after.moves() != 0).then(|| self.evaluate(after, &self.play(before, to, flips)))
     }
 
-    /// How well shallow searches with it predict deep ones, where that has been measured.
+    /// How well shallow searches with it predict deep ones, if that has been measured.
     fn calibration(&self) -> Option<&Calibration> {
         None
     }
 
-    /// [`Self::evaluate`] of a position met outside a search.
+    /// [`Self::evaluate`] of a position outside a search.
     fn evaluate_position(&self, position: &Position) -> Score {
         self.evaluate(position, &self.state(position))
     }
 
-    /// [`Self::evaluate_position`] before the limit is applied: what the evaluation itself says, even beyond 64 discs.
+    /// [`Self::evaluate_position`] before the limit is applied: it may be beyond 64 discs.
     fn evaluate_unlimited(&self, position: &Position) -> Score {
         self.evaluate_position(position)
     }

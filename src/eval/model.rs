@@ -4,8 +4,8 @@ use super::hidden::{HiddenLayer, HiddenLayerError};
 use crate::board::Position;
 use crate::pattern::{Layout, LayoutError, PatternSet};
 
-/// Which stage each number of empty squares belongs to. Stages are numbered in the order in which a game enters them; a stage may
-/// be left and entered again, as where odd and even numbers of empties are apart.
+/// Which stage each number of empty squares belongs to. Stages are numbered in the order in which a game enters them; a game may
+/// leave a stage and enter it again, for example if odd and even numbers of empties have separate stages.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct StageMap {
     /// Stage by number of empties, 0 to 60.
@@ -21,7 +21,7 @@ impl StageMap {
         Self::grouped(|empties| (60 - empties) / plies)
     }
 
-    /// Stages of the numbers of empties, 0 to 60, for which `group` is the same.
+    /// One stage for all numbers of empties, 0 to 60, with the same `group`.
     pub fn grouped<G: PartialEq>(group: impl Fn(u32) -> G) -> Self {
         let mut groups = Vec::new();
         let stage = |empties| {
@@ -37,7 +37,7 @@ impl StageMap {
         Self { of_empties }
     }
 
-    /// Stages of `plies` plies, but none finer than the tables of the engine that a pattern set is for.
+    /// Stages of `plies` plies, made coarser where they would split a table of the engine that a pattern set is for.
     pub fn for_set(plies: u32, set: &PatternSet) -> Self {
         match &set.engine {
             Some(engine) => Self::uniform(plies).merged(|empties| engine.table_of(empties)),
@@ -45,8 +45,7 @@ impl StageMap {
         }
     }
 
-    /// These stages, made coarser so that no group of another division is split: all its numbers of empties go to the stage of the
-    /// largest.
+    /// These stages, made coarser so that no `group` is split: all its numbers of empties go to the stage of the largest.
     pub fn merged<G: PartialEq>(&self, group: impl Fn(u32) -> G) -> Self {
         let largest = |empties| (empties..=60).rev().find(|&other| group(other) == group(empties));
         Self::grouped(|empties| self.of_empties(largest(empties).expect("a number is of its own group")))
@@ -83,7 +82,7 @@ impl StageMap {
         self.of_empties.iter().max().map_or(0, |&last| usize::from(last) + 1)
     }
 
-    /// The numbers of empties of a stage, falling.
+    /// The numbers of empties of a stage, in falling order.
     pub fn empties_of(&self, stage: usize) -> Vec<u32> {
         (0..=60).rev().filter(|&empties| self.of_empties(empties) == stage).collect()
     }
@@ -97,31 +96,31 @@ impl StageMap {
 /// A pattern evaluation as it is stored: enough to evaluate positions, and nothing else.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct Model {
-    /// What is looked at.
+    /// The patterns and scalar features.
     pub set: PatternSet,
     /// Which weights apply when.
     pub stages: StageMap,
-    /// Units of a weight in a disc.
+    /// Weight units per disc.
     pub scale: u16,
     /// The weights by stage, each stage in the order of [`Layout`]'s weights, for the player to move.
     pub weights: Vec<Vec<i16>>,
-    /// What the value has beside the sum of weights, if it is no mere sum.
+    /// The hidden layer, if the value is more than the sum of weights.
     pub hidden: Option<HiddenLayer>,
 }
 
-/// A model whose parts do not fit.
+/// A model whose parts do not fit each other.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 pub enum ModelError {
     /// The pattern set has no layout.
     #[error(transparent)]
     Layout(#[from] LayoutError),
-    /// A stage map that is not one.
+    /// A malformed stage map.
     #[error("the stages must cover 60 to 0 empties, numbered from 0 in the order in which a game enters them")]
     Stages,
     /// A scale of zero.
-    #[error("the scale (units of a weight in a disc) must not be zero")]
+    #[error("the scale (weight units per disc) must not be zero")]
     Scale,
-    /// Weights for another number of stages.
+    /// Weights for a different number of stages.
     #[error("weights for {found} stages where the stage map has {expected}")]
     StageCount {
         /// Stages with weights.
@@ -129,7 +128,7 @@ pub enum ModelError {
         /// Stages of the map.
         expected: usize,
     },
-    /// Another number of weights than the pattern set has.
+    /// A different number of weights than the pattern set has.
     #[error("stage {stage} has {found} weights where the pattern set has {expected}")]
     WeightCount {
         /// The stage.
@@ -145,7 +144,7 @@ pub enum ModelError {
 }
 
 impl Model {
-    /// A model of nothing but zeros.
+    /// A model with all weights zero.
     ///
     /// # Errors
     /// A pattern set without a layout.
@@ -162,7 +161,7 @@ impl Model {
         weight.into() / f64::from(self.scale)
     }
 
-    /// Whether all parts fit each other and the layout of the set, for models that come from files.
+    /// Checks that all parts fit each other and the layout of the set, for models from files.
     ///
     /// # Errors
     /// The first part that does not fit.

@@ -1,4 +1,4 @@
-//! The pattern evaluator: a sum of table entries, and a hidden layer over rows of them if the model has one.
+//! The pattern evaluator: a sum of table entries, and a hidden layer over their rows if the model has one.
 #![allow(unsafe_code)] // Two unchecked table accesses, the innermost of the program; see `sum_weights` and `sum_rows`.
 
 use std::hint::black_box;
@@ -14,10 +14,10 @@ use crate::board::{Bitboard, Position, Square};
 use crate::memory::prefer_huge_pages;
 use crate::pattern::{Indices, LANES, Layout, Scalar, Seen};
 
-/// Unused entries before and after the table, so that a centre plus any `i16` whatever stays inside.
+/// Unused entries before and after the table, so that a centre plus any `i16` stays inside.
 const MARGIN: usize = 1 << 15;
 
-/// What the number of empty squares alone decides.
+/// What depends on the number of empty squares alone.
 #[derive(Clone, Copy, Debug)]
 struct Phase {
     /// Where the stage's entries, with a margin on either side, start in the table.
@@ -26,7 +26,7 @@ struct Phase {
     base: i32,
 }
 
-/// Evaluates positions by a [`Model`]: for each stage a flat table with an entry for every slot of the layout.
+/// Evaluates positions with a [`Model`]: for each stage a flat table with an entry for every slot of the layout.
 #[derive(Clone, Debug)]
 pub struct PatternEvaluator {
     layout: Arc<Layout>,
@@ -36,41 +36,41 @@ pub struct PatternEvaluator {
     table: Table,
     /// Entries of a stage: one for each slot, and a 0 for lanes without a pattern.
     stride: usize,
-    /// [`MARGIN`] and the entry in its stage that a lane's index counts from, below `stride`.
+    /// By lane, [`MARGIN`] plus the entry within a stage that the lane's index counts from, which is below `stride`.
     origins: Box<[i32x8; LANES / WIDTH]>,
-    /// The first entries of the scalars [`Scalar::Mobility`] and [`Scalar::OpponentMobility`], where the set has both.
+    /// The first entries of the scalars [`Scalar::Mobility`] and [`Scalar::OpponentMobility`], if the set has both.
     mobilities: Option<[usize; 2]>,
     /// The first entries of the scalars that neither `mobilities` nor `phases` cover.
     scalars: Vec<(Scalar, usize)>,
     calibration: Option<Calibration>,
 }
 
-/// [`MARGIN`] unused entries, `stride` entries a stage, [`MARGIN`] unused entries.
+/// [`MARGIN`] unused entries, `stride` entries per stage, [`MARGIN`] unused entries.
 #[derive(Clone, Debug)]
 enum Table {
     Weights(Vec<i16>),
-    /// Where there is a hidden layer: its rows beside the weights, and by the number of empty squares what else it needs.
+    /// With a hidden layer: its rows beside the weights, and by number of empty squares the rest of it.
     Rows(Vec<WeightedRow>, Box<[RowPhase; 65]>),
 }
 
-/// A row of the hidden layer and the weight of the same entry, as two digits: a position's weights and rows are summed in one go.
+/// A row of the hidden layer, then the weight of the same entry as two digits: weights and rows are summed together.
 type WeightedRow = i8x16;
 
 const ROW_BYTES: usize = size_of::<WeightedRow>();
 
-/// What the number of empty squares alone decides of a hidden layer.
+/// What depends on the number of empty squares alone in a hidden layer.
 #[derive(Clone, Copy, Debug)]
 struct RowPhase {
-    /// The biases and the rows of [`Scalar::Constant`] and [`Scalar::Parity`].
+    /// The biases plus the rows of [`Scalar::Constant`] and [`Scalar::Parity`].
     base: i16x16,
-    /// What each unit is worth when it is fully on.
+    /// What each unit adds when fully on.
     output: i16x16,
 }
 
 /// Lanes of a vector of entries.
 const WIDTH: usize = 8;
 
-/// Vectors that most sets get by with.
+/// Vectors that are enough for most sets.
 const FEW: usize = 6;
 
 /// The pattern indices of a position.
@@ -86,7 +86,7 @@ impl PatternEvaluator {
         Self::with_layout(model, Arc::new(Layout::new(&model.set)?))
     }
 
-    /// [`Self::new`] with the layout of the model's pattern set already at hand.
+    /// [`Self::new`], given the layout of the model's pattern set.
     ///
     /// # Errors
     /// A model whose parts do not fit each other.
@@ -109,7 +109,7 @@ impl PatternEvaluator {
             Scalar::Mobility | Scalar::OpponentMobility => mobilities.is_none(),
             _ => true,
         });
-        // The weights, by their numbers, that the number of empty squares decides.
+        // The numbers of the weights that depend on the number of empty squares alone.
         let fixed = |empties: usize| {
             let parity = layout.first_weight(Scalar::Parity).map(|first| first + empties % 2);
             layout.first_weight(Scalar::Constant).into_iter().chain(parity)
@@ -162,19 +162,19 @@ impl PatternEvaluator {
         }
     }
 
-    /// Whether the moves of a position count, beside its discs.
+    /// Whether the moves of a position count besides its discs.
     fn looks_at_moves(&self) -> bool {
         self.mobilities.is_some() || !self.scalars.is_empty()
     }
 
-    /// The entries of a position's lanes, counted from where its stage's part of the table begins, in `USED` vectors.
+    /// The entries of a position's lanes, counted from the start of its stage in the table, in `USED` vectors.
     #[inline(always)]
     fn entries<const USED: usize>(&self, indices: &Indices) -> [i32x8; USED] {
         let indices = indices.vectors();
         std::array::from_fn(|i| self.origins[i] + i32x8::from_i16x8(indices[i]))
     }
 
-    /// Adds something up for the entries of the scalars that `phases` do not cover.
+    /// Folds `add` over the entries of the scalars that `phases` do not cover.
     #[inline(always)]
     fn add_scalars<T>(&self, seen: &Seen, mut sum: T, add: impl Fn(T, usize) -> T) -> T {
         if let Some([own, opponent]) = self.mobilities {
@@ -196,11 +196,11 @@ impl PatternEvaluator {
         let weight_of = |entry: i32| {
             debug_assert!((MARGIN..MARGIN + self.stride).contains(&(entry as usize)));
             // SAFETY: an origin is MARGIN or more and below `MARGIN + stride`; an `i16` is at least -MARGIN and below MARGIN.
-            // So `entry` is below `stride + 2 * MARGIN - 1`, and `table` is longer, whatever state or position came in. The read
-            // is volatile to be one plain load: the compiler's way of loading into the lanes of vectors takes longer.
+            // So `entry` is below `stride + 2 * MARGIN - 1`, and `table` is longer, for any state and position. The read is
+            // volatile so that it is one plain load: the compiler would load into lanes of vectors, which takes longer.
             i32::from(unsafe { table.as_ptr().add(entry as u32 as usize).read_volatile() })
         };
-        // From memory, each entry is at hand with one load more; out of the vectors' lanes it would take two or three steps.
+        // Through memory, each entry costs one more load; extracting it from a vector would take two or three steps.
         let entries = self.entries::<USED>(indices);
         let entries = black_box(&entries);
         let (mut sum, mut other) = (self.add_scalars(seen, base, |sum, entry| sum + i32::from(table[entry])), 0);
@@ -211,7 +211,7 @@ impl PatternEvaluator {
         sum + other
     }
 
-    /// The sum of the weights, and what the hidden layer makes of the sum of the rows.
+    /// The sum of the weights, plus the value of the hidden layer for the sum of the rows.
     #[inline(never)]
     fn sum_rows<const USED: usize>(
         &self,
@@ -225,11 +225,11 @@ impl PatternEvaluator {
         let table = &table[at..at + self.stride + 2 * MARGIN];
         let row_at = |byte: usize| {
             debug_assert!((MARGIN..MARGIN + self.stride).contains(&(byte / ROW_BYTES)));
-            // SAFETY: every entry is within `table`, as in `sum_weights`, and `byte` is where one begins: 64 patterns of 3^10 rows take
-            // less than 2^27 bytes.
+            // SAFETY: every entry is within `table`, as in `sum_weights`, and `byte` is the offset of one, which cannot overflow: 64
+            // patterns of 3^10 rows take less than 2^27 bytes.
             i16x16::from_i8x16(unsafe { *table.as_ptr().byte_add(byte) })
         };
-        // Byte offsets: shifting eight entries at once takes less than scaling each address.
+        // Byte offsets: shifting eight entries at once is cheaper than scaling each address.
         let starts = self.entries::<USED>(indices).map(|entries| entries << ROW_BYTES.ilog2());
         let starts = black_box(&starts);
         // Scalars first: their calls would otherwise spill the running sums.
@@ -258,7 +258,7 @@ impl PatternEvaluator {
 }
 
 impl RowPhase {
-    /// That of a stage, with the rows of some weights added to its biases.
+    /// The phase of a stage, with the rows of some weights added to its biases.
     fn new(hidden: &HiddenLayer, stage: usize, weights: impl Iterator<Item = usize>) -> Self {
         let (rows, Head { bias, output }) = (hidden.rows_of(stage), hidden.heads[stage]);
         let units = |numbers: &[i16; UNITS]| i16x16::new(std::array::from_fn(|i| numbers.get(i).copied().unwrap_or(0)));
@@ -266,7 +266,8 @@ impl RowPhase {
         Self { base: rows.fold(units(&bias), |sum, row| sum + row), output: units(&output) }
     }
 
-    /// What the layer adds to a value for the sums of its units, in the units of the model's weights. Lanes beyond the units do not count.
+    /// What the layer adds to the value, given the sums of the rows, in the units of the model's weights. Lanes beyond the layer's units
+    /// do not count.
     #[inline(always)]
     fn value(&self, sums: i16x16) -> i32 {
         let on = (self.base + sums).max(i16x16::ZERO).min(i16x16::splat(HiddenLayer::ON));
@@ -282,8 +283,8 @@ fn weighted(row: Row, weight: i16) -> WeightedRow {
     i8x16::new(std::array::from_fn(|i| if i < UNITS { row[i] } else { [low, high][i - UNITS] }))
 }
 
-/// A table with the entry for each slot's weight, given the stage and the weight's number, and one of zero a stage for lanes without a
-/// pattern.
+/// A table with an entry for each slot, which `entry` makes from the stage and the number of the slot's weight, and one zero per stage
+/// for lanes without a pattern.
 fn by_slot<T: Copy + Default + Send + Sync>(
     layout: &Layout,
     stages: usize,
@@ -345,7 +346,7 @@ impl Evaluator for PatternEvaluator {
 }
 
 /// A sum in 1/`scale` disc as a score, rounded to the nearest, halves away from zero. A sum of 64 patterns, all scalars and the
-/// units of a hidden layer, an `i16` each, leaves room for the factor.
+/// units of a hidden layer, an `i16` each, times the factor fits in an `i32`.
 fn rescale(sum: i32, scale: i32) -> i32 {
     let scaled = sum * Score::DISC;
     (scaled + scale / 2 * scaled.signum()) / scale
@@ -372,9 +373,9 @@ mod tests {
     /// The numbers of a layer.
     #[derive(Clone, Copy, PartialEq, Debug)]
     enum Numbers {
-        /// From all that are allowed.
+        /// Any that are allowed.
         Any,
-        /// As learned ones are: most units are between off and on.
+        /// Like learned ones: most units are between off and on.
         Moderate,
         /// The largest, and so the largest sums.
         Largest,
@@ -382,7 +383,7 @@ mod tests {
         Smallest,
     }
 
-    /// Three tables of rows, which stages share as it happens.
+    /// Three tables of rows, which stages share at random.
     fn random_layer(model: &Model, numbers: Numbers, rng: &mut ChaCha8Rng) -> HiddenLayer {
         let largest = HiddenLayer::MAX_BIAS;
         let mut number = |any: RangeInclusive<i16>, moderate: i16| match numbers {
@@ -434,17 +435,17 @@ mod tests {
             for sum in -max..=max {
                 let (exact, scale) = (i64::from(sum) * 128, i64::from(scale));
                 let score = i64::from(rescale(sum, scale as i32));
-                // The distance from the exact value, and the side of it where two scores are equally near.
+                // The distance from the exact value, positive if away from zero, as ties must be.
                 let over = (score * scale - exact) * exact.signum();
                 assert!((1 - scale..=scale).contains(&(2 * over)), "{sum} at {scale}");
             }
         }
     }
 
-    /// Sets of all kinds, and one of as many features as a set may have.
+    /// Sets of all kinds, the last with as many features as a set may have.
     fn sets() -> Vec<PatternSet> {
         let mut sets: Vec<_> = BUILT_IN.iter().map(|(name, _)| PatternSet::built_in(name).unwrap()).collect();
-        // One of the numbers of moves alone, and other scalars.
+        // Only one of the two mobilities, and other scalars.
         let mut odd = PatternSet::built_in("classic").unwrap();
         odd.scalars = vec![Scalar::PlayerDiscs, Scalar::OpponentMobility, Scalar::CornerMoves, Scalar::Parity];
         let squares = ["a1 b1", "a1 c1", "a1 d1", "b1 c1", "b1 d1", "c1 d1", "a1 b3", "b2 c2"];
@@ -454,7 +455,7 @@ mod tests {
         sets
     }
 
-    /// Compares everything that an evaluator says along a random game with the definition.
+    /// Compares an evaluator with the definition along a random game.
     fn compare_with_naive(model: &Model, rng: &mut ChaCha8Rng) {
         let (evaluator, name) = (PatternEvaluator::new(model).unwrap(), &model.set.name);
         let layout = evaluator.layout();
@@ -497,13 +498,13 @@ mod tests {
             for numbers in [Numbers::Any, Numbers::Moderate] {
                 model.hidden = Some(random_layer(&model, numbers, &mut rng));
                 compare_with_naive(&model, &mut rng);
-                // What the layer adds must not drown in what is cut.
+                // Smaller weights, or clamping would hide what the layer adds.
                 model.weights.iter_mut().flatten().for_each(|weight| *weight /= 128);
             }
         }
     }
 
-    /// With as many features as a set may have, no sum leaves its type.
+    /// With as many features as a set may have, no sum overflows.
     #[test]
     fn the_largest_numbers_of_a_hidden_layer_do_not_overflow() {
         let mut rng = ChaCha8Rng::seed_from_u64(7);

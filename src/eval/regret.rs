@@ -1,4 +1,4 @@
-//! What the moves chosen cost, where the worth of every move is known.
+//! What chosen moves cost, in positions where the value of every move is known.
 
 use super::by_empties::ByEmpties;
 use crate::board::{ScoredDiagram, Square, squares};
@@ -17,18 +17,18 @@ pub fn discs_lost(scored: &ScoredDiagram, chosen: Square) -> Option<i32> {
     legal().find(|(square, _)| *square == chosen).map(|(_, score)| best - score)
 }
 
-/// What choosing moves cost on some positions.
+/// What the chosen moves cost over some positions.
 #[derive(Clone, Copy, PartialEq, Debug)]
 pub struct Regret {
     /// Number of positions.
     pub positions: usize,
-    /// Discs lost by the move chosen, in the mean.
+    /// Mean number of discs lost by the chosen move.
     pub lost: f64,
-    /// Share of the positions in which the move chosen was as good as the best, 0 to 1.
+    /// Share of the positions in which the chosen move was as good as the best, 0 to 1.
     pub best: f64,
 }
 
-/// The regret of some choices, each given by the number of empty squares and the discs lost; `None` without any.
+/// The regret of some choices, each given as the number of empty squares and the discs lost; `None` without any.
 pub fn regret(choices: impl IntoIterator<Item = (u32, i32)>) -> Option<ByEmpties<Regret>> {
     ByEmpties::of(choices, |lost| {
         let share = |of: f64| of / lost.len() as f64;

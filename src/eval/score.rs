@@ -10,9 +10,9 @@ pub struct Score(pub i32);
 impl Score {
     /// Units in a disc.
     pub const DISC: i32 = 128;
-    /// The best result there is: 64 discs.
+    /// The best possible result: 64 discs.
     pub const MAX: Self = Self(64 * Self::DISC);
-    /// The worst result there is.
+    /// The worst possible result.
     pub const MIN: Self = Self(-64 * Self::DISC);
     /// Above every value: an open window is `(-INFINITY, INFINITY)`.
     pub const INFINITY: Self = Self(65 * Self::DISC);
@@ -36,7 +36,7 @@ impl Score {
         (self.0 + self.0.signum() * Self::DISC / 2) / Self::DISC
     }
 
-    /// Cut to what a static evaluation may be.
+    /// Clamped to the range of static evaluations.
     #[inline]
     pub fn clamp_eval(self) -> Self {
         Self(self.0.clamp(-Self::EVAL_LIMIT.0, Self::EVAL_LIMIT.0))
@@ -68,7 +68,7 @@ impl Sub for Score {
 }
 
 impl fmt::Display for Score {
-    /// Discs with a sign and two decimals, or as the formatter's precision says.
+    /// Discs with a sign and two decimals, or as many as the formatter's precision.
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         write!(f, "{:+.*}", f.precision().unwrap_or(2), self.discs())
     }

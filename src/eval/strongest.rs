@@ -1,4 +1,4 @@
-//! What a model believes most firmly.
+//! The configurations with a model's largest weights.
 
 use super::Model;
 use crate::board::Position;
@@ -14,7 +14,7 @@ pub struct ValuedConfiguration {
 }
 
 /// The configurations of a pattern (its number in the set) with the largest weights by absolute value in a stage, the largest
-/// first; of those that a symmetry of the pattern makes equal, one. Weights of zero are left out.
+/// first. Of configurations that a symmetry of the pattern makes equal, only one is listed. Weights of zero are left out.
 ///
 /// # Panics
 /// If the layout is not that of the model's set, or if it has no such pattern or the model no such stage.

@@ -13,17 +13,17 @@ use crate::selfplay::{GameError, GameRecord, Label, PlyKind};
 /// The largest number of games in a block.
 pub const MAX_GAMES: usize = 1 << 16;
 
-/// Limit in bytes of a block before it is deflated, for each game: 60 moves, as many kinds, values of 16 bits and lengths of lines, 20
-/// moves a line, and the two lengths.
+/// Limit in bytes of a game before it is deflated: the numbers of moves and of labels, and for each of 60 plies a move, a kind, a
+/// value of 16 bits, the length of a line, and 20 moves of the line.
 const MAX_GAME_BYTES: usize = 2 + 60 * (1 + 1 + 2 + 1 + 20);
 
-/// How hard zlib tries: harder takes twice the time for a hundredth of the bytes.
+/// zlib's level: higher ones take twice the time to save 1% of the bytes.
 const LEVEL: Compression = Compression::new(6);
 
 /// Why bytes are not a block of games.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 pub enum BlockError {
-    /// They cannot be inflated, or not to what games take.
+    /// They cannot be inflated.
     #[error("the games cannot be inflated: {0}")]
     Inflate(String),
     /// A column ends too early, or something follows the last.
@@ -31,22 +31,22 @@ pub enum BlockError {
     Length {
         /// Bytes there are.
         found: usize,
-        /// Bytes the lengths in them ask for.
+        /// Bytes that the lengths in them call for.
         expected: usize,
         /// Number of games.
         games: usize,
     },
     /// A byte that stands for no square, or no kind of label.
-    #[error("byte {at}, {found}, stands for no {what}")]
+    #[error("byte {at} ({found}) stands for no {what}")]
     Value {
         /// Offset in the inflated bytes.
         at: usize,
         /// What is there.
         found: u8,
-        /// What should be.
+        /// What should be there.
         what: &'static str,
     },
-    /// Moves that are no game.
+    /// Moves and labels that are not a game.
     #[error("game {game} of the block: {reason}")]
     Game {
         /// Number in the block, from 1.
@@ -56,11 +56,11 @@ pub enum BlockError {
     },
 }
 
-/// Games as bytes. By columns, since like follows like: of all games the number of moves, of all games the number of labels, all
-/// moves (0 to 63), all kinds, all values, the lengths of all lines, and the moves of the lines.
+/// Games as deflated bytes, in columns, so that similar bytes are together: the number of moves of each game, the number of labels of
+/// each game, then all moves (0 to 63), kinds, values, lengths of lines, and moves of lines.
 ///
-/// Values are in 1/128 disc, seen from one side of the board, and each less the one before it in its game: where the labels of a game
-/// agree, most are near 0. Two columns hold the low and the high bytes of these differences.
+/// Values are in 1/128 disc, seen from one side of the board, and stored as differences from the value before in the game, most of
+/// which are near 0. Two columns hold the low and the high bytes of these differences.
 ///
 /// # Panics
 /// If there are more than [`MAX_GAMES`].
@@ -70,7 +70,7 @@ pub fn encode(games: &[GameRecord]) -> Vec<u8> {
     deflated
 }
 
-/// SHA-256 of games as they are before they are deflated, which machines may do differently.
+/// SHA-256 of games before they are deflated, because machines may deflate differently.
 ///
 /// # Panics
 /// As [`encode`] does.
@@ -93,8 +93,8 @@ fn columns(games: &[GameRecord]) -> Vec<u8> {
     bytes
 }
 
-/// What each value of a game adds to the one before it. Signs as if the turn passed over at every ply: at a pass the difference is
-/// large, and right all the same.
+/// The difference of each value of a game from the one before. Signs alternate at every ply, as if nobody passed: at a pass the
+/// difference is large but still correct.
 fn differences(game: &GameRecord) -> impl Iterator<Item = u16> {
     let mut before = 0i16;
     game.labels().iter().enumerate().map(move |(i, label)| {
@@ -168,7 +168,7 @@ fn check(column: &[u8], start: usize, end: u8, what: &'static str) -> Result<(),
     }
 }
 
-/// What is still to be read of a block.
+/// A reader of a block's columns.
 struct Columns<'b> {
     bytes: &'b [u8],
     at: usize,

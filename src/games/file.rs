@@ -18,7 +18,7 @@ const HEADER: usize = 32 + CHECKSUM;
 /// Magic 4, first game 4, number of games 4, bytes of the block 4.
 const FRAME_HEADER: usize = 16;
 const FRAME_MAGIC: [u8; 4] = *b"FSGB";
-/// Limit in bytes of a frame's block: what [`MAX_GAMES`] games take that cannot be deflated, and a tenth more.
+/// Limit in bytes of a frame's block: more than [`MAX_GAMES`] games take even if they cannot be deflated.
 const MAX_BLOCK: usize = 1 << 28;
 
 /// Whose games a file holds.
@@ -42,7 +42,7 @@ pub struct Frame {
 /// What is wrong with a file of games.
 #[derive(Debug, thiserror::Error)]
 pub enum GamesError {
-    /// The file system's fault.
+    /// An error of the file system.
     #[error(transparent)]
     Io(#[from] io::Error),
     /// Not a file of games that this program reads.
@@ -51,13 +51,13 @@ pub enum GamesError {
     /// A header with the wrong checksum.
     #[error("the header, bytes 0 to 39, is damaged; take another copy of the file")]
     Header,
-    /// A frame that ends before its end, or nothing but zeros in its place, as a crash or a power cut leaves it.
+    /// A frame that is cut off, or only zeros in its place, as a crash or a power cut leaves it.
     #[error("the frame at byte {at} was cut off")]
     Torn {
         /// Offset of the frame.
         at: u64,
     },
-    /// A frame that is not the one that was written.
+    /// A frame that is not what was written.
     #[error("the frame at byte {at} is damaged: {reason}; take another copy of the file")]
     Damaged {
         /// Offset of the frame.
@@ -111,7 +111,7 @@ pub fn is_games_file(bytes: &[u8]) -> bool {
     bytes.starts_with(&MAGIC)
 }
 
-/// Reads a file of games frame by frame, in memory for one frame.
+/// Reads a file of games frame by frame, with one frame in memory.
 pub struct GamesReader<R = BufReader<File>> {
     file: R,
     header: GamesHeader,
@@ -122,7 +122,7 @@ impl GamesReader {
     /// Opens a file and checks its header.
     ///
     /// # Errors
-    /// As of [`Self::new`].
+    /// See [`Self::new`].
     pub fn open(path: &Path) -> Result<Self, GamesError> {
         Self::new(BufReader::with_capacity(1 << 16, File::open(path)?))
     }
@@ -146,7 +146,7 @@ impl<R: Read> GamesReader<R> {
         self.header
     }
 
-    /// Bytes of the header and the frames read so far, all whole: where the next frame begins.
+    /// Bytes of the header and of the frames read so far: where the next frame begins.
     pub fn offset(&self) -> u64 {
         self.at
     }
@@ -154,7 +154,7 @@ impl<R: Read> GamesReader<R> {
     /// The next frame, its checksum checked, not yet decoded; none at the end of the file.
     ///
     /// # Errors
-    /// [`GamesError::Torn`] where the file ends within the frame, [`GamesError::Damaged`] where the frame is not what was written.
+    /// [`GamesError::Torn`] if the file ends within the frame, [`GamesError::Damaged`] if the frame is not what was written.
     pub fn next_block(&mut self) -> Result<Option<Block>, GamesError> {
         let block = read_block(&mut self.file, self.at)?;
         if let Some(block) = &block {
@@ -164,7 +164,7 @@ impl<R: Read> GamesReader<R> {
     }
 }
 
-/// The whole frames of a file, not yet decoded, and whether they are all: a crash may have cut off its end.
+/// The whole frames of a file, not yet decoded, and whether nothing follows them: a crash may have cut off the last frame.
 ///
 /// # Errors
 /// The file system's, or a file that does not hold what it should.
@@ -184,10 +184,10 @@ pub fn whole_blocks(file: impl Read) -> Result<(Vec<Block>, bool), GamesError> {
     }
 }
 
-/// The frames that bytes are made of, their checksums checked, none of them decoded.
+/// The frames that bytes consist of, their checksums checked, not yet decoded.
 ///
 /// # Errors
-/// [`GamesError::Torn`] or [`GamesError::Damaged`]: not a frame after the other, and nothing else.
+/// [`GamesError::Torn`] or [`GamesError::Damaged`] if the bytes are anything but frames one after another.
 pub fn blocks(mut bytes: &[u8]) -> Result<Vec<Block>, GamesError> {
     let length = bytes.len();
     let mut blocks = Vec::new();
@@ -220,7 +220,7 @@ fn read_block(from: &mut impl Read, at: u64) -> Result<Option<Block>, GamesError
     if count > MAX_GAMES || length > MAX_BLOCK {
         return Err(damaged("it claims to be larger than frames are"));
     }
-    // By what is there, not by what is claimed.
+    // Memory grows with what is there, not with what is claimed.
     let mut bytes = Vec::new();
     from.by_ref().take((length + CHECKSUM) as u64).read_to_end(&mut bytes)?;
     if bytes.len() < length + CHECKSUM {
@@ -233,7 +233,7 @@ fn read_block(from: &mut impl Read, at: u64) -> Result<Option<Block>, GamesError
     Ok(Some(Block { at, first, count, bytes }))
 }
 
-/// A frame as it stands in the file, whole and undamaged.
+/// A frame as it is in the file, whole and undamaged.
 #[derive(Clone, Debug)]
 pub struct Block {
     at: u64,
@@ -273,7 +273,7 @@ impl Block {
     }
 }
 
-/// Reads until the buffer is full; false where the file ends before.
+/// Reads until the buffer is full; false if the file ends before that.
 fn fill(file: &mut impl Read, buffer: &mut [u8]) -> io::Result<bool> {
     match file.read_exact(buffer) {
         Ok(()) => Ok(true),
@@ -282,7 +282,7 @@ fn fill(file: &mut impl Read, buffer: &mut [u8]) -> io::Result<bool> {
     }
 }
 
-/// A frame as bytes: what a file holds, and what goes from machine to machine.
+/// A frame as bytes, as in a file and between machines.
 pub fn frame(first: u32, games: &[GameRecord]) -> Vec<u8> {
     let block = block::encode(games);
     let mut bytes = Vec::with_capacity(FRAME_HEADER + block.len() + CHECKSUM);

@@ -13,15 +13,15 @@ pub fn games_file(run: &Path, generation: u32) -> PathBuf {
     games_folder(run).join(format!("{generation:08}.fsg"))
 }
 
-/// Whether a file is one of kept games, by its name.
+/// Whether a file has the name of one of kept games.
 pub fn has_games_name(path: &Path) -> bool {
     path.extension().is_some_and(|extension| extension == "fsg")
 }
 
-/// The generations of which a run has a file of games, in order. Files of other names are none of them.
+/// The generations of which a run has a file of games, in order. Files with other names are ignored.
 ///
 /// # Errors
-/// The run's folder of games is not there or cannot be read.
+/// The run's folder of games is missing or cannot be read.
 pub fn generations_of_run(run: &Path) -> io::Result<Vec<u32>> {
     let mut generations = Vec::new();
     for entry in games_folder(run).read_dir()? {

@@ -1,7 +1,7 @@
-//! Kept games: some hundred bytes each, in checksummed frames, read as a stream.
+//! Kept games: about a hundred bytes each, in checksummed frames, read as a stream.
 //!
-//! A `.fsg` file is [`GamesHeader::to_bytes`], then one [`frame()`] after another; [`GamesReader`] reads them one by one, in a file that
-//! a crash cut off up to the cut. `docs/FILES.md` describes the bytes.
+//! A `.fsg` file is [`GamesHeader::to_bytes`], then one [`frame()`] after another. [`GamesReader`] reads them one by one; if a crash cut
+//! the file off, up to the cut. `docs/FILES.md` describes the bytes.
 
 mod block;
 mod file;

@@ -1,13 +1,13 @@
-//! How an engine's files hold weights, where a pattern set is an engine's.
+//! How an engine's files hold weights, for the pattern set of an engine.
 
 use serde::{Deserialize, Serialize};
 
-/// Units, range and tables of the files that a pattern set's weights are meant for. Weights that are learned by them go into these
-/// files without loss.
+/// Units, range and tables of the engine's files that a pattern set's weights are meant for. Weights learned with them fit into
+/// these files without loss.
 #[derive(Clone, PartialEq, Eq, Debug, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct EngineTables {
-    /// Units of a weight in a disc.
+    /// Weight units per disc.
     pub scale: u16,
     /// The smallest and the largest weight, in these units.
     pub range: (i16, i16),
@@ -26,17 +26,17 @@ impl EngineTables {
         self.tables.iter().max().map_or(0, |&last| usize::from(last) + 1)
     }
 
-    /// Whether it makes sense.
+    /// Checks that it makes sense.
     ///
     /// # Errors
-    /// What does not.
+    /// The first thing that is wrong.
     pub(super) fn check(&self) -> Result<(), &'static str> {
         let require = |holds: bool, expected| if holds { Ok(()) } else { Err(expected) };
-        require(self.scale > 0, "`scale` is 1 or more units in a disc")?;
-        require(self.range.0 < 0 && self.range.1 > 0, "`range` is a number below 0 and one above")?;
+        require(self.scale > 0, "`scale` must be 1 or more units per disc")?;
+        require(self.range.0 < 0 && self.range.1 > 0, "`range` must be a number below 0 and one above")?;
         require(self.tables.len() == 61, "`tables` must have 61 numbers, for 0 to 60 discs played")?;
         let all_used = (0..self.count()).all(|table| self.tables.contains(&(table as u8)));
-        require(all_used, "`tables` are numbered from 0 without gaps")
+        require(all_used, "`tables` must be numbered from 0 without gaps")
     }
 }
 

@@ -14,10 +14,10 @@ pub const LANES: usize = 64;
 /// Lanes of a vector.
 const WIDTH: usize = 16;
 
-/// Vectors that most sets get by with.
+/// Vectors that are enough for most sets.
 const FEW: usize = 3;
 
-/// The pattern configurations of a position, one balanced ternary number a lane (see the module's documentation). Lanes beyond
+/// The pattern configurations of a position, one balanced ternary number per lane (see the module's documentation). Lanes beyond
 /// the layout's instances stay 0.
 #[derive(Clone, Copy, PartialEq, Debug)]
 #[repr(align(64))]
@@ -34,7 +34,7 @@ impl Indices {
         bytemuck::cast_ref(&self.0)
     }
 
-    /// The numbers, eight a vector.
+    /// The numbers, eight per vector.
     #[inline]
     pub(crate) fn vectors(&self) -> &[i16x8; LANES / 8] {
         bytemuck::cast_ref(&self.0)
@@ -72,13 +72,13 @@ pub enum LayoutError {
 ///
 /// Every configuration of every pattern and every value of every scalar has a *slot* in a flat table: patterns first, in the
 /// set's order, 3^n slots each with the all-empty configuration in the middle; scalars after them. Configurations that a
-/// symmetry of the pattern itself turns into each other share one *weight*; weights are numbered along the slots.
+/// symmetry of the pattern itself turns into each other share one *weight*; weights are numbered in the order of slots.
 #[derive(Debug)]
 pub struct Layout {
     set: PatternSet,
     instances: Vec<(usize, [Square; super::set::MAX_SQUARES])>,
     centres: [u32; LANES],
-    /// What an own disc on a square adds to the indices; behind the squares a row of zeros, for no disc.
+    /// What an own disc on a square adds to the indices; after the squares a row of zeros, for no disc.
     discs: Box<[Indices; 65]>,
     /// What own discs on any four squares of half a row add: `halves[half_row][four_bits]`.
     halves: Box<[[Indices; 16]; 16]>,
@@ -94,7 +94,7 @@ impl Layout {
     /// A malformed set, or more than [`LANES`] instances.
     pub fn new(set: &PatternSet) -> Result<Self, LayoutError> {
         set.check()?;
-        // Before any table is made: a set from a file may list patterns without end.
+        // Checked before any table is made: a file may list any number of patterns.
         let count = set.patterns.iter().map(|pattern| instances_of(pattern).len()).sum();
         if count > LANES {
             return Err(LayoutError::TooManyInstances { set: set.name.clone(), instances: count });
@@ -147,7 +147,7 @@ impl Layout {
         })
     }
 
-    /// The set laid out.
+    /// The pattern set.
     pub fn set(&self) -> &PatternSet {
         &self.set
     }
@@ -186,7 +186,7 @@ impl Layout {
         self.scalars.iter().find(|(known, _)| *known == scalar).map(|&(_, slot)| slot)
     }
 
-    /// The number of the first weight of a scalar, if the set has it. It has one for each of its slots.
+    /// The number of the first weight of a scalar, if the set has it. A scalar has one weight per slot.
     pub fn first_weight(&self, scalar: Scalar) -> Option<usize> {
         self.first_slot(scalar).map(|slot| self.weight_of_slot[slot] as usize)
     }
@@ -196,7 +196,7 @@ impl Layout {
         self.weight_of_slot.len()
     }
 
-    /// Number of weights: slots that no symmetry of their pattern makes equal.
+    /// Number of weights: slots, those that a symmetry of their pattern makes equal counted once.
     pub fn weights(&self) -> usize {
         self.weights
     }
@@ -212,9 +212,9 @@ impl Layout {
         first..first + self.set.patterns[pattern].configurations()
     }
 
-    /// For each weight of a pattern (its number in the set) the first configuration that has it, with the weight's number.
+    /// For each weight of a pattern, by the pattern's number: the first configuration that has it, and the weight's number.
     pub fn first_configurations(&self, pattern: usize) -> impl Iterator<Item = (usize, usize)> {
-        // Weights are numbered along the slots: a number above all before it is met for the first time.
+        // Weights are numbered in the order of slots: a number above all before it is a new one.
         let mut next = self.weights_of(pattern).start;
         let weights = self.weight_of_slot[self.slots_of(pattern)].iter().map(|&weight| weight as usize);
         weights.enumerate().filter(move |&(_, weight)| {
@@ -226,7 +226,7 @@ impl Layout {
 
     /// The numbers of a pattern's weights, by the pattern's number.
     pub fn weights_of(&self, pattern: usize) -> Range<usize> {
-        // Weights are numbered along the slots, so a pattern's weights end where the next slot's begin.
+        // Weights are numbered in the order of slots, so a pattern's weights end where the next slot's begin.
         let slots = self.slots_of(pattern);
         let weight_at = |slot: usize| self.weight_of_slot.get(slot).map_or(self.weights, |&weight| weight as usize);
         weight_at(slots.start)..weight_at(slots.end)
@@ -237,7 +237,7 @@ impl Layout {
         &self.weight_of_slot
     }
 
-    /// The indices of a position, computed from nothing.
+    /// The indices of a position, computed from scratch.
     #[inline]
     pub fn indices(&self, position: &Position) -> Indices {
         if self.instances() <= FEW * WIDTH {
@@ -278,8 +278,8 @@ impl Layout {
         let mut flipped = [i16x16::ZERO; USED];
         let mut rest = flips;
         loop {
-            // Most moves turn over four discs or fewer: always adding four, some of them none, spares the processor from
-            // guessing how many there are.
+            // Most moves turn over four discs or fewer. Always adding four, some of them zeros, avoids mispredicted
+            // branches.
             for _ in 0..4 {
                 let disc = &self.discs[rest.trailing_zeros() as usize].0;
                 flipped.iter_mut().zip(disc).for_each(|(sum, disc)| *sum += *disc);
@@ -316,8 +316,8 @@ fn instances_of(pattern: &Pattern) -> Vec<[Square; super::set::MAX_SQUARES]> {
     instances
 }
 
-/// Appends a pattern's slots: walking the configurations upward, one that none of the pattern's own symmetries sends to an
-/// earlier one gets the next number, the others the number of the earliest they are sent to.
+/// Appends a pattern's slots. Of configurations that the pattern's own symmetries turn into each other, the first gets the next
+/// number, and the others get the same one.
 fn number_weights(pattern: &Pattern, weight_of_slot: &mut Vec<u32>, next: &mut u32) {
     let listed: Vec<Square> = pattern.squares().collect();
     let own_symmetries: Vec<Vec<usize>> = Symmetry::ALL

@@ -14,7 +14,7 @@ use crate::storage::{MAX_TOML_BYTES, read_text};
 /// Largest number of squares of a pattern: balanced ternary numbers of 10 digits fit an `i16`.
 pub(super) const MAX_SQUARES: usize = 10;
 
-/// A pattern: a name, and its squares at one place of the board. The first square is the least significant digit.
+/// A pattern: a name, and its squares at one place on the board. The first square is the least significant digit.
 #[derive(Clone, PartialEq, Eq, Debug, Serialize, Deserialize)]
 pub struct Pattern {
     /// Its name, e.g. `corner5x2`.
@@ -38,10 +38,10 @@ impl Pattern {
     fn check(&self) -> Result<(), PatternSetError> {
         let error = |reason: &str| Err(PatternSetError::new(&self.name, reason));
         if self.squares.is_empty() || self.squares.len() > MAX_SQUARES {
-            return error("a pattern has 1 to 10 squares");
+            return error("a pattern must have 1 to 10 squares");
         }
         if self.squares.iter().any(|&square| square > 63) {
-            return error("a square's number is 0 (a1) to 63 (h8)");
+            return error("a square's number must be 0 (a1) to 63 (h8)");
         }
         if self.mask().count_ones() as usize != self.squares.len() {
             return error("a square is listed twice");
@@ -72,10 +72,10 @@ pub struct PatternSet {
     pub name: String,
     /// The patterns, each at one place; the symmetries of the board give the others.
     pub patterns: Vec<Pattern>,
-    /// The scalar features, each with one weight a value.
+    /// The scalar features, each with one weight per value.
     pub scalars: Vec<Scalar>,
-    /// How the weights are kept, where they are meant for an engine's files; the sets of models, which have a scale and stages of
-    /// their own, leave it out.
+    /// How the files of an engine hold the weights, if they are meant for one. The sets of models leave it out: a model has its own
+    /// scale and stages.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub engine: Option<EngineTables>,
 }
@@ -104,7 +104,7 @@ pub const BUILT_IN: [(&str, &str); 6] = [
     ("zebra", include_str!("../../data/patterns/zebra.toml")),
 ];
 
-/// A set as it stands in a TOML file.
+/// A set as written in a TOML file.
 #[derive(Deserialize)]
 #[serde(deny_unknown_fields)]
 struct File {
@@ -116,27 +116,27 @@ struct File {
 }
 
 impl PatternSet {
-    /// A built-in set by its name.
+    /// A built-in set by name.
     pub fn built_in(name: &str) -> Option<Self> {
         let (_, text) = BUILT_IN.iter().find(|(known, _)| *known == name)?;
         Some(Self::from_toml(text).expect("built-in sets are tested"))
     }
 
-    /// Whether it looks at the same, however the weights are kept.
+    /// Whether everything but [`engine`](Self::engine) is the same.
     pub fn is_like(&self, other: &Self) -> bool {
         (&self.name, &self.patterns, &self.scalars) == (&other.name, &other.patterns, &other.scalars)
     }
 
-    /// The set of a model: without [`engine`](Self::engine).
+    /// This set as a model has it: without [`engine`](Self::engine).
     #[must_use]
     pub fn of_model(&self) -> Self {
         Self { engine: None, ..self.clone() }
     }
 
-    /// A built-in set by its name, or the set in a TOML file.
+    /// A built-in set by name, or the set in a TOML file.
     ///
     /// # Errors
-    /// Neither, or a malformed file.
+    /// No such set or file, or a malformed file.
     pub fn load(name: &str) -> Result<Self, PatternSetError> {
         if let Some(set) = Self::built_in(name) {
             return Ok(set);
@@ -147,17 +147,17 @@ impl PatternSet {
             let known = BUILT_IN.map(|(known, _)| known);
             let closest = closest(name, known.into_iter(), |known| known);
             let closest = closest.map_or(String::new(), |known| format!("; `{known}` is the closest"));
-            return Err(error(&format_args!("no such file, and built in are {}{closest}", known.join(", "))));
+            return Err(error(&format_args!("no such file; the built-in sets are {}{closest}", known.join(", "))));
         }
         let text = read_text(path, "pattern set", MAX_TOML_BYTES).map_err(|file| error(&file))?;
         Self::from_toml(&text).map_err(|reason| error(&reason))
     }
 
-    /// A set from the text of a TOML file: `name`, `scalars`, a table `[patterns]` of name = "squares", and `[engine]` with
-    /// [`EngineTables`], where there are such.
+    /// A set from the text of a TOML file: `name`, `scalars`, a table `[patterns]` of name = "squares", and optionally `[engine]`
+    /// with [`EngineTables`].
     ///
     /// # Errors
-    /// TOML that cannot be read, or a set that is not well-formed.
+    /// Invalid TOML, or a malformed set.
     pub fn from_toml(text: &str) -> Result<Self, PatternSetError> {
         let file: File = toml::from_str(text).map_err(|error| PatternSetError::new("TOML", &error.to_string()))?;
         let patterns: Result<Vec<_>, _> = file
@@ -174,19 +174,19 @@ impl PatternSet {
         Ok(set)
     }
 
-    /// Whether the set is well-formed, for sets that come from files.
+    /// Checks that the set is well-formed, for sets from files.
     ///
     /// # Errors
-    /// No pattern at all, a malformed pattern, or a name or scalar given twice.
+    /// No pattern at all, a malformed pattern, a name or scalar given twice, or engine tables that make no sense.
     pub fn check(&self) -> Result<(), PatternSetError> {
         if self.patterns.is_empty() {
-            return Err(PatternSetError::new(&self.name, "a set has at least one pattern"));
+            return Err(PatternSetError::new(&self.name, "a set must have at least one pattern"));
         }
         let mut names = BTreeSet::new();
         for pattern in &self.patterns {
             pattern.check()?;
             if !names.insert(&pattern.name) {
-                return Err(PatternSetError::new(&pattern.name, "two patterns of one name"));
+                return Err(PatternSetError::new(&pattern.name, "two patterns have this name"));
             }
         }
         for (i, scalar) in self.scalars.iter().enumerate() {

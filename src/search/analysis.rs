@@ -1,19 +1,19 @@
-//! What thinking about a position comes to.
+//! The result of searching or solving a position.
 
 use arrayvec::ArrayVec;
 
 use crate::board::Square;
 use crate::eval::Score;
 
-/// Moves from a position on, best play by both sides. Passes are left out.
+/// The moves of best play by both sides from a position on. Passes are left out.
 pub type Line = ArrayVec<Square, 64>;
 
-/// What a search or a solve has found out about a position.
+/// What a search or a solve found out about a position.
 #[derive(Clone, PartialEq, Debug)]
 pub struct Analysis {
     /// The value for the player to move.
     pub score: Score,
-    /// The best move; none where the player must pass, the game is over, or nothing was searched (depth 0).
+    /// The best move; `None` if the player must pass, the game is over, or nothing was searched (depth 0).
     pub best: Option<Square>,
     /// The principal variation: `best` and what follows, as far as it is known.
     pub pv: Line,
@@ -21,10 +21,10 @@ pub struct Analysis {
     pub depth: u32,
     /// Positions visited, the root included.
     pub nodes: u64,
-    /// Whether the score is the result of the game with best play, proved. With a window of its own
-    /// ([`EndgameSolver::solve`](super::EndgameSolver::solve)) a score at or outside the window is a bound, not exact.
+    /// Whether the score is proved to be the result of the game with best play. If a window was given
+    /// ([`EndgameSolver::solve`](super::EndgameSolver::solve)), a score at or outside the window is a bound, not exact.
     pub exact: bool,
-    /// How many standard deviations sure cuts had to be, where the search was selective.
+    /// The margin of cuts in standard deviations, if the search was selective.
     pub selectivity: Option<f32>,
 }
 
@@ -34,7 +34,7 @@ impl Analysis {
         self.score.rounded_discs()
     }
 
-    /// The same seen one move, `to`, or a pass earlier, by the other player.
+    /// The same for the other player, before the move `to` or before a pass.
     #[must_use]
     pub fn before(mut self, to: Option<Square>) -> Self {
         self.score = -self.score;

@@ -12,16 +12,16 @@ use crate::eval::{DepthPair, Evaluator, Score};
 
 /// Numbers of empty squares in a group, which shares parameters.
 const GROUP_EMPTIES: u32 = 6;
-/// Empty squares from which positions are measured: with fewer, whole searches cost less than their cuts would save.
+/// Empty squares from which positions are measured: with fewer, a whole search costs less than cuts would save.
 const MIN_EMPTIES: u32 = 7;
-/// The smallest depth, in plies, that is worth a shallow search.
+/// The smallest depth, in plies, for which a shallow search pays.
 const MIN_DEEP_DEPTH: u32 = 3;
 /// Fewer positions say too little about a deviation.
 const MIN_POSITIONS: usize = 30;
 /// The tables of each thread have 2^this entries.
 const LOG2_ENTRIES: u32 = 18;
 
-/// The numbers of empty squares that share parameters: smallest and largest of each group, in rising order.
+/// The groups of numbers of empty squares that share parameters: smallest and largest of each, in rising order.
 pub fn groups() -> impl Iterator<Item = (u32, u32)> {
     (MIN_EMPTIES..=60).step_by(GROUP_EMPTIES as usize).map(|min| (min, (min + GROUP_EMPTIES - 1).min(60)))
 }
@@ -37,7 +37,7 @@ pub fn shallow_depth(deep: u32) -> u32 {
 pub type Values = Vec<Score>;
 
 /// Searches positions on the threads of the current rayon pool, each to all depths up to `deepest` that end before the game can.
-/// `on_searched` is told of every position, from whichever thread searched it. `None` if `stop` was set before all were searched.
+/// `on_searched` is called for every position, on the thread that searched it. `None` if `stop` was set before all were searched.
 pub fn search_all<E: Evaluator>(
     evaluator: &E,
     positions: &[Position],
@@ -55,8 +55,8 @@ pub fn search_all<E: Evaluator>(
     positions.par_iter().map_init(|| Searcher::new(evaluator, LOG2_ENTRIES), search).collect()
 }
 
-/// Solves those of the positions that have at most `max_empties` empty squares, on the threads of the current rayon pool. `on_solved`
-/// is told of every position, solved or not, from whichever thread took it. `None` if `stop` was set before all were solved.
+/// Solves the positions that have at most `max_empties` empty squares, on the threads of the current rayon pool. `on_solved` is called
+/// for every position, solved or not, on the thread that took it. `None` if `stop` was set before all were solved.
 pub fn solve_all<E: Evaluator>(
     evaluator: &E,
     positions: &[Position],
@@ -76,12 +76,12 @@ pub fn solve_all<E: Evaluator>(
     positions.par_iter().map_init(|| EndgameSolver::with_evaluator(evaluator, LOG2_ENTRIES), solve).collect()
 }
 
-/// A line through points by least squares.
+/// A least-squares line through points.
 #[derive(Clone, Copy, PartialEq, Debug)]
 pub struct Fit {
-    /// Change of y for a unit of x.
+    /// Change of y per unit of x.
     pub slope: f64,
-    /// y where x is 0.
+    /// y when x is 0.
     pub offset: f64,
     /// Standard deviation of y from the line.
     pub deviation: f64,
@@ -92,7 +92,7 @@ pub struct Fit {
 }
 
 impl Fit {
-    /// The line of least squares through points `(x, y)`. None where there are fewer than three, or all x are equal.
+    /// The least-squares line through points `(x, y)`. `None` if there are fewer than three, or all x are equal.
     pub fn of(points: &[(f64, f64)]) -> Option<Self> {
         let count = points.len();
         let mean = |of: &dyn Fn(f64, f64) -> f64| points.iter().map(|&(x, y)| of(x, y)).sum::<f64>() / count as f64;
@@ -111,17 +111,17 @@ impl Fit {
     }
 }
 
-/// A measured pair of depths, with what does not stand in weight files.
+/// A measured pair of depths, with its fit, which weight files do not store.
 #[derive(Clone, Copy, PartialEq, Debug)]
 pub struct Measurement {
     /// The parameters.
     pub pair: DepthPair,
-    /// What they were made from, in discs.
+    /// The fit that they come from, in discs.
     pub fit: Fit,
 }
 
 /// Fits the parameters of every group and pair of depths with thirty positions or more; a pair whose shallow value does not rise
-/// with the deep one predicts nothing and is left out. `values` are those of the positions, as [`search_all`] gives them.
+/// with the deep one predicts nothing and is left out. `values` are those of the positions, as [`search_all`] returns them.
 ///
 /// # Panics
 /// If there are not as many values as positions.
@@ -133,7 +133,7 @@ pub fn fit_pairs(positions: &[Position], values: &[Values]) -> Vec<Measurement> 
         let members: Vec<_> = positions.iter().zip(values).filter(|(position, _)| is_in(group, position)).collect();
         for deep in MIN_DEEP_DEPTH..deepest {
             let shallow = shallow_depth(deep);
-            // Near the end of the game a position has no value of the deeper search, and perhaps none of the shallow one.
+            // Near the end of the game a position has no deep value, and perhaps no shallow one.
             let points = members.iter().filter_map(|(_, values)| Some((value(values, shallow)?, value(values, deep)?)));
             measured.extend(fit_pair(group, (shallow, deep), points));
         }
@@ -142,7 +142,7 @@ pub fn fit_pairs(positions: &[Position], values: &[Values]) -> Vec<Measurement> 
 }
 
 /// Fits how searches to 2, 4, 6, ... plies predict exact values, for every group with thirty solved positions or more. `values` and
-/// `exact` are those of the positions, as [`search_all`] and [`solve_all`] give them.
+/// `exact` are those of the positions, as [`search_all`] and [`solve_all`] return them.
 ///
 /// # Panics
 /// If there are not as many values as positions.
@@ -196,7 +196,7 @@ mod tests {
     use rand::{RngExt, SeedableRng};
     use rand_chacha::ChaCha8Rng;
 
-    /// Something like a normal variable of deviation 1: twelve uniform ones.
+    /// About normal with deviation 1: the sum of twelve uniform variables.
     fn normal(rng: &mut ChaCha8Rng) -> f64 {
         (0..12).map(|_| rng.random::<f64>()).sum::<f64>() - 6.0
     }

@@ -1,4 +1,4 @@
-//! The engine: searches, and solves where few squares are empty.
+//! The engine: searches, and solves when few squares are empty.
 
 use std::time::Instant;
 
@@ -14,13 +14,13 @@ use super::tunables::{LAST_ITERATION_START, SOLVE_CHANCE, SOLVE_NODES, SOLVE_SHA
 use crate::board::{Position, Square};
 use crate::eval::Evaluator;
 
-/// Thinks about positions with one evaluator: exactly from some number of empty squares on, else by a search to a depth, selective or
-/// not, as far as time allows.
+/// Thinks about positions with one evaluator: solves them from some number of empty squares on, else searches them to a depth,
+/// selectively or not, within limits of time or nodes.
 pub struct Engine<'e, E: Evaluator> {
     strength: Strength,
     searcher: Searcher<'e, E>,
     solver: EndgameSolver<'e, E>,
-    /// Nodes a second of the last answer; 0 before the first.
+    /// Nodes per second of the last answer; 0 before the first.
     speed: f64,
 }
 
@@ -28,7 +28,7 @@ impl<'e, E: Evaluator> Engine<'e, E> {
     /// An engine with two tables of 2^`log2_entries` entries, one for searching, one for solving.
     ///
     /// # Errors
-    /// A selective strength, and an evaluator that is not calibrated.
+    /// A selective strength with an evaluator that is not calibrated.
     ///
     /// # Panics
     /// If `log2_entries` is above 40.
@@ -42,7 +42,7 @@ impl<'e, E: Evaluator> Engine<'e, E> {
     /// Lets `threads` threads think about a position together.
     ///
     /// # Errors
-    /// Threads the system does not provide.
+    /// The system does not provide the threads.
     pub fn with_threads(self, threads: usize) -> Result<Self, ThreadPoolBuildError> {
         let (searcher, solver) = (self.searcher.with_threads(threads)?, self.solver.with_threads(threads)?);
         Ok(Self { searcher, solver, ..self })
@@ -53,19 +53,19 @@ impl<'e, E: Evaluator> Engine<'e, E> {
         self.strength
     }
 
-    /// Forgets all earlier positions: from here on its answers are those of a new engine.
+    /// Forgets all earlier positions: from then on it answers like a new engine.
     pub fn forget(&mut self) {
         self.searcher.forget();
         self.solver.new_game();
     }
 
-    /// What it thinks of a position.
+    /// Analyses a position.
     pub fn analyse(&mut self, position: &Position) -> Analysis {
         self.analyse_within(position, &Limits::NONE)
     }
 
-    /// [`Self::analyse`] within limits. Once stopped, or late, it answers with the deepest search it completed. Positions that can hardly
-    /// be solved within the limits are searched only.
+    /// [`Self::analyse`] within limits. When stopped or at a limit, it returns the deepest search it completed. Positions that can hardly
+    /// be solved within the limits are only searched.
     pub fn analyse_within(&mut self, position: &Position, limits: &Limits<'_>) -> Analysis {
         let begin = Instant::now();
         let analysis = self.solve_or_search(position, limits, begin);
@@ -88,7 +88,7 @@ impl<'e, E: Evaluator> Engine<'e, E> {
         Analysis { nodes: visited + found.nodes, ..found }
     }
 
-    /// Whether limits leave solving enough nodes to be tried.
+    /// Whether limits leave enough nodes for solving to be tried.
     fn can_hope_to_solve(&self, empties: u32, limits: &Limits<'_>) -> bool {
         let (at_12, growth) = SOLVE_NODES;
         let usual = at_12 * growth.powi(empties as i32 - 12);
@@ -97,13 +97,13 @@ impl<'e, E: Evaluator> Engine<'e, E> {
         most.map(|nodes| nodes * SOLVE_SHARE).all(|nodes| nodes >= usual * SOLVE_CHANCE)
     }
 
-    /// How deep to search at most.
+    /// The largest depth to search to.
     fn depth(&self, limits: &Limits<'_>) -> u32 {
         let own = if limits.is_open() { Strength::MAX_DEPTH } else { self.strength.depth };
         limits.depth.unwrap_or(own)
     }
 
-    /// What it thinks of a legal move, for the player who makes it; the depth counts the move itself.
+    /// Analyses a legal move, for the player who makes it; the depth includes the move itself.
     ///
     /// # Panics
     /// If the move is illegal.

@@ -1,7 +1,7 @@
 //! Searching: what a position is worth when both sides look ahead.
 //!
 //! [`Engine`] is what plays: it searches to a depth ([`Searcher`]) and solves positions with few empty squares ([`EndgameSolver`]),
-//! as its [`Strength`] says, and answers with an [`Analysis`].
+//! as its [`Strength`] says, and returns an [`Analysis`].
 
 mod analysis;
 pub mod calibrate;

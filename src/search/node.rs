@@ -1,4 +1,4 @@
-//! A position on the way through a search, with what the evaluator carries along.
+//! A position within a search, with the evaluator's state.
 
 use super::ordering::likely_best;
 use crate::board::{Bitboard, Position, Square};
@@ -35,8 +35,8 @@ impl<S: Clone> Node<S> {
         Self { position, moves: position.moves(), state: evaluator.pass(&self.state) }
     }
 
-    /// The value at the horizon, by rule where the mover has no move: the passed position's, negated, or the result where neither
-    /// side can move.
+    /// The value at the horizon. If the mover has no move, it is the value after the pass, negated, or the result if neither side
+    /// can move.
     #[inline]
     pub(super) fn leaf(&self, evaluator: &impl Evaluator<State = S>) -> Score {
         if self.moves == 0 {
@@ -84,7 +84,7 @@ impl<S: Clone> Node<S> {
         (best, None)
     }
 
-    /// [`Self::frontier`] with an open window: the value, and the move that has it.
+    /// [`Self::frontier`] with an open window: the value and its move.
     pub(super) fn pv_frontier(
         &self,
         evaluator: &impl Evaluator<State = S>,

@@ -18,14 +18,14 @@ pub(super) struct ListedMove {
 /// Room for the moves of any position.
 pub(super) const MAX_MOVES: usize = 64;
 
-/// Up to `N` legal moves of a position, a multiple of 8, picked best first.
+/// Up to `N` legal moves of a position, picked best first; `N` is a multiple of 8.
 pub(super) struct MoveList<const N: usize> {
     moves: ArrayVec<ListedMove, N>,
-    /// [`key`] of each move, or [`PICKED`]. Apart from the moves, so that vectors of them are compared.
+    /// The [`key`] of each move, or [`PICKED`]. Kept apart from the moves to be compared in vectors.
     keys: [i32; N],
-    /// The largest key, or [`PICKED`] where it has to be looked for.
+    /// The largest key, or [`PICKED`] if it is not known.
     largest: i32,
-    /// The places of moves not picked yet, a bit each.
+    /// The places of moves not picked yet, one bit each.
     rest: u64,
 }
 
@@ -35,7 +35,7 @@ const PREFERRED: i32 = 1 << 23;
 /// The key of moves that were picked: below all others.
 const PICKED: i32 = i32::MIN;
 
-/// A key orders moves by their scores, of equals the first: below the score is the move's place in the list, counted down.
+/// A key orders moves by score, and equal ones by place: the low bits are the move's place in the list, counted down.
 #[inline]
 fn key(place: usize, score: i32) -> i32 {
     debug_assert!(score.abs() <= PREFERRED + 1);
@@ -53,8 +53,8 @@ impl<const N: usize> MoveList<N> {
         Self { moves: ArrayVec::new_const(), keys: [PICKED; N], largest: PICKED, rest: 0 }
     }
 
-    /// Adds the moves in `set`, at most `N`, with scores by a function of the move, the replies to it and the position after it. A
-    /// list is long: it is filled where it lies, not returned by value.
+    /// Adds the moves in `set`, at most `N`, scored by a function of the move, the replies to it and the position after it. A list
+    /// is large, so it is filled in place and not returned by value.
     #[inline(always)]
     pub fn generate(&mut self, position: Position, set: Bitboard, score: impl Fn(Square, Bitboard, Position) -> i32) {
         for to in squares(set) {
@@ -68,7 +68,7 @@ impl<const N: usize> MoveList<N> {
         }
     }
 
-    /// [`Self::generate`] for [`Self::etc`]: what the table knows of the positions after the moves is fetched meanwhile.
+    /// [`Self::generate`] for [`Self::etc`]: prefetches the table's entries for the positions after the moves.
     #[inline]
     pub fn generate_for_etc<B: Bucket>(&mut self, position: Position, set: Bitboard, table: &Table<B>) {
         self.generate(position, set, |_, _, next| {
@@ -83,13 +83,13 @@ impl<const N: usize> MoveList<N> {
         self.largest = self.largest.max(self.keys[place]);
     }
 
-    /// How many were picked.
+    /// Number of moves picked.
     #[inline]
     pub fn picked(&self) -> usize {
         self.moves.len() - self.rest.count_ones() as usize
     }
 
-    /// Puts the moves of the table's entry before all others. None must have been picked.
+    /// Puts the moves of the table's entry before all others. No move may have been picked yet.
     #[inline]
     pub fn prefer(&mut self, known: Entry) {
         if known.moves[0] == NO_MOVE {
@@ -102,7 +102,7 @@ impl<const N: usize> MoveList<N> {
         }
     }
 
-    /// Puts the moves of the table's entry before all others, and scores those by a function of the move and the position after it.
+    /// Puts the moves of the table's entry first, and scores the others by a function of the move and the position after it.
     #[inline(always)]
     pub fn score(&mut self, position: Position, known: Entry, mut score: impl FnMut(&ListedMove, Position) -> i32) {
         self.largest = PICKED;
@@ -116,9 +116,9 @@ impl<const N: usize> MoveList<N> {
         }
     }
 
-    /// An enhanced transposition cutoff (Jonathan Schaeffer and Aske Plaat, "New advances in alpha-beta searching", 1996): a lower
-    /// bound above `alpha` on the position's value that the table knows by one of the moves, and that move. Entries of the positions
-    /// after the moves count if they have this draft and trust, or more.
+    /// An enhanced transposition cutoff (Jonathan Schaeffer and Aske Plaat, "New advances in alpha-beta searching", 1996): a move
+    /// that proves a lower bound above `alpha` by the table's entry for the position after it, and that bound. Entries count if they
+    /// have this draft and trust, or more.
     #[inline]
     pub fn etc<B: Bucket>(
         &self,
@@ -134,7 +134,7 @@ impl<const N: usize> MoveList<N> {
         })
     }
 
-    /// Picks the move to a square, if it is one of these, before any is scored.
+    /// Picks the move to a square, if it is in the list, before any is scored.
     #[inline]
     pub fn pick_unscored(&mut self, to: u8) -> Option<ListedMove> {
         let place = self.moves.iter().position(|listed| listed.to.index() == to as usize)?;
@@ -175,7 +175,7 @@ impl<const N: usize> MoveList<N> {
     }
 }
 
-/// The score of a move that the table's entry has: that of the best one is the highest.
+/// The score of a move that is in the table's entry; the entry's best move has the highest.
 #[inline]
 fn preferred(known: Entry, to: Square) -> Option<i32> {
     let index = to.index() as u8;
@@ -191,7 +191,7 @@ fn preferred(known: Entry, to: Square) -> Option<i32> {
 /// Squares next to a corner.
 const BESIDE_CORNERS: Bitboard = C_SQUARES | X_SQUARES;
 
-/// The move to try first where scoring would cost more than it saves: a killer, else a corner, else a move not next to a corner if
+/// The move to try first when scoring would cost more than it saves: a killer, else a corner, else a move not next to a corner if
 /// there is one. `moves` must not be empty.
 #[inline]
 pub(super) fn likely_best(moves: Bitboard, killers: Bitboard) -> Square {
@@ -248,7 +248,7 @@ mod tests {
             let position = diagram.position;
             let all: Vec<Square> = squares(position.moves()).collect();
             longest = longest.max(all.len());
-            // Few different scores, so that some are equal: of these the first comes first.
+            // Few different scores, so that some are equal: of these the first in the list is picked first.
             let scores: Vec<i32> = all.iter().map(|_| rng.random_range(-3..3) * 2000).collect();
             let score_of = |to: Square| scores[all.iter().position(|&other| other == to).unwrap()];
             let mut expected = all.clone();

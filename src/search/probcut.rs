@@ -2,16 +2,16 @@
 //! selective extension of the alpha-beta algorithm", 1995; "Experiments with Multi-ProbCut and a new high-quality evaluation
 //! function for Othello", 1997).
 //!
-//! Where a shallow search says that the deep value is on one side of a bound by more than a number of standard deviations, the deep
-//! search is left out. A [`Calibration`] holds the parameters, which [`super::calibrate`] measures; [`Selectivity`] is what searches
-//! by them.
+//! If a shallow search says that the deep value is on one side of a bound by more than a number of standard deviations, the deep
+//! search is skipped. A [`Calibration`] holds the parameters, which [`super::calibrate`] measures; searches use them as a
+//! [`Selectivity`].
 
 use std::sync::Arc;
 
 use super::strength::Deviations;
 use crate::eval::{Calibration, DepthPair, Evaluator, Score};
 
-/// How selectively to search: the parameters of the weights, and how sure a cut has to be. Cheap to clone.
+/// How selectively to search: the calibration of the weights, and how sure a cut has to be. Cheap to clone.
 #[derive(Clone, PartialEq, Debug)]
 pub struct Selectivity {
     /// By number of empty squares, 0 to 60, and depth, 0 to 60.
@@ -37,7 +37,7 @@ pub(super) struct Probe {
 }
 
 impl Selectivity {
-    /// What a search with an evaluator cuts by; none at full width.
+    /// The selectivity of searches with an evaluator; `None` at full width.
     ///
     /// # Errors
     /// The evaluator is not calibrated.
@@ -52,8 +52,8 @@ impl Selectivity {
         self.deviations
     }
 
-    /// Cuts where the predicted value is `deviations` standard deviations beyond the bound: 1 cuts much and errs now and then, 2
-    /// cuts little and seldom errs.
+    /// Cuts if the predicted value is `deviations` standard deviations beyond the bound: 1 cuts a lot and errs now and then, 2 cuts
+    /// little and seldom errs.
     ///
     /// # Panics
     /// If `deviations` is negative or not a number.
@@ -78,8 +78,8 @@ impl Selectivity {
         (self.min_depth..empties).contains(&depth)
     }
 
-    /// The shallow searches to try before a search to `depth`, the shallowest first. None where the search reaches the end of the
-    /// game: exact results stay exact.
+    /// The shallow searches to try before a search to `depth`, the shallowest first. None if the search reaches the end of the game:
+    /// exact results stay exact.
     #[inline]
     pub(super) fn probes(&self, empties: u32, depth: u32) -> &[Probe] {
         if depth >= empties { &[] } else { &self.probes[slot(empties, depth)] }

@@ -20,7 +20,7 @@ use crate::eval::{Evaluator, Score};
 /// The best value among the moves searched so far, and its move.
 type Best = (Score, Option<Square>);
 
-/// Where the table keeps a node, and what it knows of it before the node is searched.
+/// The place of a node in the table, and its entry before the node is searched.
 struct Place {
     slot: Slot,
     known: Option<Entry>,
@@ -38,19 +38,19 @@ pub(super) struct Search<'a, E: Evaluator> {
     pub killers: [Bitboard; 2],
     /// ProbCut parameters; `None` searches at full width.
     pub selectivity: Option<&'a Selectivity>,
-    /// Whether a ProbCut probe is going on.
+    /// Whether a ProbCut probe is running.
     pub probing: bool,
-    /// Whether null-window nodes at depth 1 are stored, for the next iteration to try first what refuted a move there.
+    /// Whether null-window nodes at depth 1 are stored, so that the next iteration tries their refutations first.
     pub stores_frontier: bool,
     pub nodes: u64,
     pub stop: Stop<'a>,
-    /// Whether the search was given up: what it answers from then on means nothing, and nothing is stored.
+    /// Whether the search was given up: its values are meaningless from then on, and nothing is stored.
     pub stopped: bool,
 }
 
 impl<E: Evaluator> Search<'_, E> {
-    /// Searches with an aspiration window around the expected value, then with one that is open on the side where the value turns
-    /// out to be. Answers nothing if stopped.
+    /// Searches with an aspiration window around the expected value, and opens it on the side on which the search fails. `None` if
+    /// stopped.
     pub fn aspire(
         &mut self,
         root: &Node<E::State>,
@@ -171,7 +171,7 @@ impl<E: Evaluator> Search<'_, E> {
         best.0
     }
 
-    /// The trust of this search's bounds for a node: [`FULL_WIDTH`] where no ProbCut is possible below it.
+    /// The trust in this search's bounds for a node: [`FULL_WIDTH`] if no ProbCut is possible below it.
     #[inline]
     fn trust_at(&self, node: &Node<E::State>, depth: u32) -> Trust {
         match self.selectivity {
@@ -180,7 +180,7 @@ impl<E: Evaluator> Search<'_, E> {
         }
     }
 
-    /// The bound of a table's entry that decides a null-window node.
+    /// The bound of a table's entry, if it decides a null-window node.
     #[inline]
     fn table_cutoff(&self, known: &Entry, node: &Node<E::State>, depth: u32, alpha: Score) -> Option<Score> {
         let counts = u32::from(known.draft) >= depth && known.trust >= self.trust_at(node, depth);
@@ -246,14 +246,14 @@ impl<E: Evaluator> Search<'_, E> {
         self.should_stop_at(self.nodes)
     }
 
-    /// [`Self::should_stop`] in a search that visited so many positions in all.
+    /// [`Self::should_stop`] in a search that visited this many positions in all.
     pub fn should_stop_at(&mut self, nodes: u64) -> bool {
         self.stopped = self.stopped || self.stop.is_set_at(nodes);
         self.stopped
     }
 
-    /// Searches moves until one is worth more than `alpha`. The table's move, or at depth 2 the killer, comes alone: where it cuts
-    /// off, the others need not even be generated.
+    /// Searches moves until one is worth more than `alpha`. The table's move, or at depth 2 the killer, is searched first, on its
+    /// own: if it cuts, the others are not even generated.
     #[inline]
     fn search_moves(&mut self, node: &Node<E::State>, known: Entry, depth: u32, alpha: Score) -> Best {
         let hash_move = known.hash_move(node.moves);
@@ -277,7 +277,7 @@ impl<E: Evaluator> Search<'_, E> {
         best
     }
 
-    /// Goes on with the moves that were not searched yet.
+    /// Continues with the moves that were not searched yet.
     #[inline]
     fn search_scored_moves(
         &mut self,
@@ -322,7 +322,7 @@ impl<E: Evaluator> Search<'_, E> {
         -self.null_window(&child, depth - 1, Score(-alpha.0 - 1))
     }
 
-    /// Searches scored moves on all threads, as soon as one has been searched.
+    /// Searches scored moves on all threads once a first one has been searched.
     fn split(
         &mut self,
         node: &Node<E::State>,
@@ -357,7 +357,7 @@ impl<E: Evaluator> Search<'_, E> {
         (Score(outcome.best.0), Some(outcome.best.1))
     }
 
-    /// The position has no move: it is over, or the other side moves on.
+    /// The value of a node without a move: the game is over, or the search continues after a pass.
     fn pass(&mut self, node: &Node<E::State>, go_on: impl FnOnce(&mut Self, &Node<E::State>) -> Score) -> Score {
         let passed = node.pass(self.evaluator);
         if passed.moves == 0 {
@@ -379,10 +379,10 @@ impl<E: Evaluator> Search<'_, E> {
     }
 }
 
-/// The trust in what a selective search finds out.
+/// The trust in the bounds of a selective search.
 const SELECTIVE: Trust = 0;
 
-/// The next move of a list of scored moves: the first ones in the order of their scores, then any.
+/// The next move of a list of scored moves: the first few in the order of their scores, then any.
 #[inline]
 fn pick(moves: &mut MoveList<MAX_MOVES>) -> Option<ListedMove> {
     if moves.picked() < SORTED_MOVES { moves.pick() } else { moves.pick_any() }

@@ -16,13 +16,13 @@ use super::tunables::{CACHED_LOG2_ENTRIES, STOP_MIN_DEPTH, TT_MIN_DEPTH};
 use crate::board::{Bitboard, Position, squares};
 use crate::eval::{Evaluator, Score};
 
-/// Searches positions with one evaluator, keeping what it learned of earlier positions in its table.
+/// Searches positions with one evaluator, keeping what it found about earlier positions in its table.
 pub struct Searcher<'e, E: Evaluator> {
     evaluator: &'e E,
     table: Table<Single>,
     tt_min_depth: u32,
     killers: [Bitboard; 2],
-    /// The threads, where there are several.
+    /// The threads, if there are several.
     pool: Option<ThreadPool>,
     selectivity: Option<Selectivity>,
 }
@@ -44,37 +44,37 @@ impl<'e, E: Evaluator> Searcher<'e, E> {
         }
     }
 
-    /// Lets several threads work on a position together. With full width the value of a position does not depend on their
-    /// number as long as nothing was searched before, or [`Self::forget`] was called; which of several best moves is found,
-    /// the line and the count of nodes may vary from search to search.
+    /// Lets several threads work on a position together. At full width, if nothing was searched before or [`Self::forget`] was
+    /// called, the value does not depend on their number. The choice among several best moves, the line and the number of nodes
+    /// may vary from search to search.
     ///
     /// # Errors
-    /// Threads the system does not provide.
+    /// The system does not provide the threads.
     pub fn with_threads(mut self, threads: usize) -> Result<Self, ThreadPoolBuildError> {
         self.pool = thread_pool(threads)?;
         Ok(self)
     }
 
-    /// Forgets all earlier positions: from here on results are those of a new searcher.
+    /// Forgets all earlier positions: from then on it searches like a new searcher.
     pub fn forget(&mut self) {
         self.table.forget();
         self.killers = [0; 2];
     }
 
-    /// Searches selectively from here on, or with full width again, and forgets all earlier positions.
+    /// Makes later searches selective, or of full width again, and forgets all earlier positions.
     pub fn set_selectivity(&mut self, selectivity: Option<Selectivity>) {
         self.selectivity = selectivity;
         self.forget();
     }
 
-    /// Searches a position to `depth` plies (0 is the static evaluation). A pass is no ply. Depths beyond the end of
-    /// the game give the exact result.
+    /// Searches a position to `depth` plies (0 is the static evaluation). A pass does not count as a ply. Depths beyond the end
+    /// of the game give the exact result.
     pub fn search(&mut self, position: &Position, depth: u32) -> Analysis {
         self.search_until(position, depth, &NEVER)
     }
 
-    /// [`Self::search`], given up soon after `stop` is set: the result is then that of the last complete iteration, and its
-    /// depth the depth of that. The iterations to less than five plies, which take no time to speak of, are always made.
+    /// [`Self::search`], given up soon after `stop` is set: the result, with its depth, is then that of the last complete
+    /// iteration. Iterations to less than five plies are always completed; they take hardly any time.
     pub fn search_until(&mut self, position: &Position, depth: u32, stop: &AtomicBool) -> Analysis {
         self.search_with(position, depth, Stop::new(stop), Stop::new(stop))
     }
@@ -91,7 +91,7 @@ impl<'e, E: Evaluator> Searcher<'e, E> {
         let empties = position.empties();
         // Beyond the end of the game there is nothing to find.
         let depth = depth.min(empties);
-        // An earlier search that came by here has done the first iterations.
+        // An earlier search that visited this position has done the first iterations.
         let known = self.known_iteration(position, depth);
         let mut search = Search {
             evaluator: self.evaluator,
@@ -118,13 +118,13 @@ impl<'e, E: Evaluator> Searcher<'e, E> {
         Analysis { score, best, pv, depth, nodes: search.nodes, exact, selectivity }
     }
 
-    /// The tree of the last search, of `root` to `depth` plies of full width, as far as the table has it: each position once, at least
-    /// two plies before the horizon, those behind a pass left out.
+    /// The tree of the last search, which was of `root` to `depth` plies at full width, as far as it is in the table: each position
+    /// once, at least two plies before the horizon, without those behind a pass.
     pub fn tree(&self, root: &Position, depth: u32) -> Vec<TreeNode> {
         let (mut nodes, mut seen, mut open) = (Vec::new(), HashSet::new(), vec![(*root, 0)]);
         while let Some((position, ply)) = open.pop() {
             let found = self.table.probe(self.table.slot(position));
-            // Another draft is what an iteration or a line of another length found out.
+            // Entries with another draft are from another iteration or a line of another length.
             let Some(entry) = found.filter(|entry| u32::from(entry.draft) + ply == depth) else { continue };
             if !seen.insert(position) {
                 continue;
@@ -139,8 +139,7 @@ impl<'e, E: Evaluator> Searcher<'e, E> {
         nodes
     }
 
-    /// What an earlier search that came by a position found out about it, to less than `depth`: with that, the first iterations are
-    /// done.
+    /// What an earlier search found out about a position to less than `depth`: it replaces the first iterations.
     fn known_iteration(&self, position: &Position, depth: u32) -> Option<Iteration> {
         let known = self.table.probe(self.table.slot(*position))?;
         let line: Line = squares(known.hash_move(position.moves())).collect();
@@ -149,7 +148,7 @@ impl<'e, E: Evaluator> Searcher<'e, E> {
     }
 }
 
-/// A position of a search's tree, and what the search found out about it.
+/// A position in a search's tree, and what the search found out about it.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct TreeNode {
     /// The position.
@@ -158,7 +157,7 @@ pub struct TreeNode {
     pub ply: u32,
     /// Lower bound of its value at the remaining depth.
     pub lower: Option<Score>,
-    /// Upper bound likewise; equal to `lower` where the value is exact.
+    /// Upper bound likewise; equal to `lower` if the value is exact.
     pub upper: Option<Score>,
 }
 
@@ -186,8 +185,8 @@ impl<E: Evaluator> Search<'_, E> {
                 break;
             }
             let mut line = Line::new();
-            // What refutes a move at two plies mostly does at four. Deeper searches are better off with refutations that the order
-            // by mobility finds, which leave smaller trees: these would make 7% more nodes at ten plies.
+            // What refutes a move at two plies mostly does at four. In deeper searches the order by mobility finds refutations with
+            // smaller trees: storing them here would cost 7% more nodes at ten plies.
             self.stores_frontier = next == 2 && depth == 4;
             let expected = last.as_ref().map(|last| last.score);
             let Some(score) = self.aspire(root, next, expected, &mut line) else { break };

@@ -1,4 +1,4 @@
-//! Several threads on one position: where the first move of a null-window node has failed low, the others are independent of each
+//! Several threads on one position: once the first move of a null-window node has failed low, the others are independent of each
 //! other and go to all threads (the Young Brothers Wait Concept: Rainer Feldmann, Burkhard Monien, Peter Mysliwietz and Oliver Vornberger,
 //! "Distributed game-tree search", 1989). A move above alpha stops the others.
 
@@ -28,7 +28,7 @@ pub(super) struct Outcome {
 }
 
 impl<'a> SplitPoint<'a> {
-    /// `best` is what the moves searched before gave; it does not exceed `alpha`. `outer` stops the node itself.
+    /// `best` is the result of the moves searched before; it does not exceed `alpha`. `outer` stops the node itself.
     pub fn new(moves: &'a [ListedMove], alpha: i32, best: (i32, Square), outer: &'a Stop<'a>) -> Self {
         let outcome = Mutex::new(Outcome { best, nodes: 0 });
         Self { moves, next: AtomicUsize::new(0), alpha, cutoff: AtomicBool::new(false), outer, outcome }
@@ -44,7 +44,7 @@ impl<'a> SplitPoint<'a> {
         if self.stop().is_set() { None } else { self.moves.get(self.next.fetch_add(1, Relaxed)) }
     }
 
-    /// Takes in the value of a move that was searched to its end.
+    /// Records the value of a move whose search was completed.
     pub fn update(&self, value: i32, to: Square) {
         let mut outcome = self.outcome.lock().expect("no thread panics with the lock");
         if value > outcome.best.0 {
@@ -55,7 +55,7 @@ impl<'a> SplitPoint<'a> {
         }
     }
 
-    /// Has up to `threads` threads of the current pool run `worker`, which takes moves by [`Self::next_move`] and answers how many
+    /// Runs `worker` on up to `threads` threads of the current pool. It takes moves with [`Self::next_move`] and returns how many
     /// positions it visited.
     pub fn run(self, threads: usize, worker: impl Fn(&Self) -> u64 + Sync) -> Outcome {
         let worker = || {
@@ -72,8 +72,8 @@ impl<'a> SplitPoint<'a> {
     }
 }
 
-/// Threads that search one position together; none where the calling one will do. A thread that waits at a split point searches
-/// moves of other nodes meanwhile, on top of its own stack, so that is a roomy one.
+/// Threads that search one position together; `None` if the calling one is enough. A thread that waits at a split point searches
+/// moves of other nodes meanwhile, on top of its own stack, so stacks are large.
 pub(super) fn thread_pool(threads: usize) -> Result<Option<ThreadPool>, ThreadPoolBuildError> {
     let pool = || ThreadPoolBuilder::new().num_threads(threads).stack_size(STACK_BYTES).build();
     (threads > 1).then(pool).transpose()

@@ -11,12 +11,12 @@ pub(super) static NEVER: AtomicBool = AtomicBool::new(false);
 pub struct Limits<'a> {
     /// Depth in plies, in place of the engine's own. With `None` and a limit of time or nodes, as deep as that allows.
     pub depth: Option<u32>,
-    /// Time for the answer. However short it is, four plies are searched, or three where the number of empty squares is odd.
+    /// Time for the answer. However short it is, four plies are searched, or three if the number of empty squares is odd.
     pub time: Option<Duration>,
-    /// About how many positions to visit for the answer; no fewer than with a short time. What an engine of one thread answers then
-    /// depends on nothing else. Several threads may visit more.
+    /// About how many positions to visit for the answer, but no fewer than with a short [`time`](Self::time). With one thread the answer
+    /// then depends on nothing else; several threads may visit more.
     pub nodes: Option<u64>,
-    /// Whoever sets this wants an answer at once.
+    /// Set this to get an answer at once.
     pub stop: &'a AtomicBool,
 }
 
@@ -26,18 +26,18 @@ impl Limits<'static> {
 }
 
 impl Limits<'_> {
-    /// Whether time or nodes decide how deep to look where no depth is asked for.
+    /// Whether time or nodes decide how deep to search if no depth is given.
     pub fn is_open(&self) -> bool {
         self.time.is_some() || self.nodes.is_some()
     }
 }
 
-/// A reason to give up a search, within another one that may have its own.
+/// Reasons to give up a search, which may be part of another one with reasons of its own.
 #[derive(Clone, Copy)]
 pub(super) struct Stop<'a> {
     pub flag: &'a AtomicBool,
     pub deadline: Option<Instant>,
-    /// Positions visited by the thread.
+    /// The number of positions that the thread may visit.
     pub max_nodes: u64,
     pub outer: Option<&'a Stop<'a>>,
 }
@@ -57,12 +57,12 @@ impl<'a> Stop<'a> {
         }
     }
 
-    /// Whether a search that visited so many positions is to be given up, or one it is a part of.
+    /// Whether to give up a search that visited this many positions, or one that it is part of.
     pub fn is_set_at(&self, nodes: u64) -> bool {
         nodes >= self.max_nodes || self.is_set()
     }
 
-    /// Whether this search or one it is a part of is to be given up, however many positions it visited.
+    /// [`Self::is_set_at`], however many positions the search visited.
     pub fn is_set(&self) -> bool {
         self.flag.load(Relaxed)
             || self.deadline.is_some_and(|deadline| Instant::now() >= deadline)

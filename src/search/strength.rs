@@ -2,7 +2,7 @@
 
 use serde::{Deserialize, Serialize};
 
-/// How strongly an engine thinks: in configurations, and as what [`Engine`](super::Engine) is made with.
+/// How strongly an engine thinks, in configurations and for making an [`Engine`](super::Engine).
 #[derive(Serialize, Deserialize, Clone, Copy, PartialEq, Debug)]
 #[serde(rename_all = "kebab-case")]
 pub struct Strength {
@@ -13,7 +13,7 @@ pub struct Strength {
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub selectivity: Deviations,
 
-    /// Empty squares from which on to play exactly.
+    /// Empty squares from which to play exactly.
     pub exact_empties: u32,
 }
 

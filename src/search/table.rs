@@ -9,13 +9,13 @@ use std::sync::atomic::{AtomicU64, Ordering::Relaxed};
 use crate::board::{Bitboard, Position, Square};
 use crate::memory::{prefer_huge_pages, prefetch};
 
-/// How far the bounds of an entry can be relied upon, and what a search asks of them: the higher the better.
+/// How reliable the bounds of an entry are, or have to be for a search: the higher the better.
 pub(super) type Trust = u8;
 
-/// Found by a search that never cuts by prediction.
+/// The trust in bounds of a search that never cuts by prediction.
 pub(super) const FULL_WIDTH: Trust = 7;
 
-/// What is known of a position. Bounds are in the unit of the search: 1/128 disc in the midgame, discs in the endgame.
+/// What is known about a position. Bounds are in the unit of the search: 1/128 disc in the midgame, discs in the endgame.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) struct Entry {
     /// The value is at least this.
@@ -24,10 +24,10 @@ pub(super) struct Entry {
     pub upper: i32,
     /// The best move found and the one before it, as indices of squares, or [`NO_MOVE`].
     pub moves: [u8; 2],
-    /// What went into it, below 64: plies searched in the midgame, the logarithm of the nodes visited in the endgame. Of a bucket's
-    /// entries that with the smallest draft is replaced.
+    /// The work that went into it, below 64: plies searched in the midgame, the logarithm of the nodes visited in the endgame. The
+    /// entry of a bucket with the smallest draft is replaced.
     pub draft: u8,
-    /// How far the bounds can be relied upon.
+    /// How reliable the bounds are.
     pub trust: Trust,
 }
 
@@ -39,7 +39,7 @@ impl Entry {
     pub const UNKNOWN: Self =
         Self { lower: i16::MIN as i32, upper: i16::MAX as i32, moves: [NO_MOVE; 2], draft: 0, trust: FULL_WIDTH };
 
-    /// What is left of it for a search that asks for `trust`: bounds with less do not count.
+    /// The entry for a search that needs `trust`: bounds with less are dropped.
     #[inline]
     pub fn for_trust(self, trust: Trust) -> Self {
         if self.trust >= trust { Self { trust, ..self } } else { Self { moves: self.moves, trust, ..Self::UNKNOWN } }
@@ -57,7 +57,7 @@ impl Entry {
         }
     }
 
-    /// Takes in the value that a search with the window (`alpha`, `beta`) found.
+    /// Updates the bounds with the value that a search with the window (`alpha`, `beta`) found.
     #[inline]
     pub fn update(&mut self, value: i32, (alpha, beta): (i32, i32)) {
         if value > alpha {
@@ -124,7 +124,7 @@ pub(super) struct Words {
     data: AtomicU64,
 }
 
-/// The entries among which a new one chooses its place.
+/// A group of entries, one of which a new entry replaces.
 pub(super) trait Bucket: Default {
     /// All of them.
     fn entries(&self) -> &[Words];
@@ -134,7 +134,7 @@ pub(super) trait Bucket: Default {
 #[derive(Default)]
 pub(super) struct Single([Words; 1]);
 
-/// Four entries, a cache line: for searches that visit many times as many positions as the table has entries.
+/// Four entries, a cache line: for searches that visit many times more positions than the table has entries.
 #[derive(Default)]
 #[repr(align(64))]
 pub(super) struct CacheLine([Words; 4]);
@@ -167,10 +167,10 @@ const fn fold(a: u64, b: u64) -> u64 {
     product as u64 ^ (product >> 64) as u64
 }
 
-/// A hash table from positions to entries. What was stored before [`Table::forget`] is as if it had never been stored.
+/// A hash table from positions to entries.
 pub(super) struct Table<B> {
     buckets: Box<[B]>,
-    /// Not 0, which is that of entries never written.
+    /// Never 0, the generation of entries not written yet.
     generation: u64,
 }
 
@@ -194,7 +194,7 @@ impl<B: Bucket> Table<B> {
         (size_of_val(&self.buckets[..]) / size_of::<Words>()).trailing_zeros()
     }
 
-    /// Forgets everything: entries of earlier generations count as empty. Once in 511 calls it really wipes.
+    /// Forgets everything: entries of earlier generations count as empty. Only once in 511 calls is the memory cleared.
     pub fn forget(&mut self) {
         self.generation += 1;
         if self.generation >> GENERATION_BITS != 0 {
@@ -212,13 +212,13 @@ impl<B: Bucket> Table<B> {
         Slot { bucket: bucket as usize & (self.buckets.len() - 1), key }
     }
 
-    /// Begins to fetch what is known of the slot's position, which is soon to be asked for.
+    /// Prefetches the entries of a slot that will soon be probed.
     #[inline]
     pub fn prefetch(&self, slot: Slot) {
         prefetch(&self.buckets[slot.bucket]);
     }
 
-    /// What is known of the slot's position.
+    /// What is known about the slot's position.
     #[inline]
     pub fn probe(&self, slot: Slot) -> Option<Entry> {
         let entries = self.buckets[slot.bucket].entries();
@@ -231,7 +231,7 @@ impl<B: Bucket> Table<B> {
         None
     }
 
-    /// Stores an entry, over the same position's, an empty one, or the one with the smallest draft, whichever is there.
+    /// Stores an entry over that of the same position, else over an empty one, else over the one with the smallest draft.
     #[inline]
     pub fn store(&self, slot: Slot, entry: Entry) {
         let entries = self.buckets[slot.bucket].entries();
@@ -282,7 +282,7 @@ mod tests {
     fn bounds_count_for_searches_that_ask_for_no_more_trust() {
         assert_eq!(KNOWN.for_trust(1), KNOWN);
         assert_eq!(KNOWN.for_trust(FULL_WIDTH), Entry { moves: KNOWN.moves, ..Entry::UNKNOWN });
-        // What a full search found serves those who ask for less; what they find out is worth no more than they are.
+        // Bounds of a full search serve one that needs less trust, but the entry is then trusted no more than that search.
         assert_eq!(Entry { trust: FULL_WIDTH, ..KNOWN }.for_trust(1), KNOWN);
     }
 

@@ -1,4 +1,4 @@
-//! What selective search is measured on: positions of quick and varied self-play.
+//! Positions to calibrate selective search on, from quick and varied self-play.
 
 use std::collections::HashSet;
 use std::sync::atomic::AtomicBool;
@@ -13,19 +13,19 @@ use crate::eval::{Calibration, Evaluator};
 use crate::search::Strength;
 use crate::search::calibrate::{fit_pairs, groups, search_all};
 
-/// How the games are played whose positions are measured.
+/// How the games are played that the positions come from.
 const GAMES: SelfPlayConfig =
     SelfPlayConfig { strength: Strength::new(2, 6), opening_plies: 20, exploration: 0.05, update: UpdateTarget::Td };
 /// Games played at once.
 const BATCH: u32 = 256;
-/// Games played at most for each position wanted: early in the game there are not as many different ones.
+/// Games played at most per wanted position: early in the game there are few different ones.
 const MAX_GAMES: usize = 8;
 
-/// Positions of self-play, `count` different ones for each of the [`groups`] of numbers of empty squares (fewer where the games
-/// do not have them), at most one of a group from a game. They depend on the weights and the seed alone.
+/// Positions of self-play: `count` different ones for each of the [`groups`] of numbers of empty squares (fewer if the games do
+/// not have them), at most one per group and game. They depend only on the weights and the seed.
 ///
 /// # Errors
-/// `stop` was set before.
+/// `stop` was set before the games were played.
 pub fn varied_positions<E: Evaluator>(
     evaluator: &E,
     seed: u64,
@@ -58,15 +58,15 @@ pub fn varied_positions<E: Evaluator>(
     Ok(wanted.into_iter().flat_map(|(_, positions)| positions).collect())
 }
 
-/// Positions of each group that self-play measures its own searches on: a deviation is known to some 6 in a hundred.
+/// Positions per group to calibrate self-play's own searches on: enough to know a deviation to about 6%.
 const POSITIONS: usize = 128;
 
-/// How far shallow searches with an evaluator can be relied upon, where the configuration wants selective ones: measured on all
-/// threads and by searches of full width, at depth 6 in a second, at depth 10 in some 20 seconds of a core. None where they cannot be
-/// relied upon at all, as with weights that have learned nothing yet.
+/// The calibration of an evaluator for the searches of a configuration; `None` if these are not selective, or if shallow searches
+/// predict nothing, as with weights that have learned nothing yet. It is measured by full-width searches on all threads, which take
+/// a second of one core at depth 6 and about 20 seconds at depth 10.
 ///
 /// # Errors
-/// `stop` was set before.
+/// `stop` was set before it was measured.
 pub fn measured_calibration<E: Evaluator>(
     evaluator: &E,
     config: &SelfPlayConfig,

@@ -21,20 +21,20 @@ use crate::threads::{in_order, lock};
 #[derive(Clone, Copy, PartialEq, Debug, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case", deny_unknown_fields)]
 pub struct SelfPlayConfig {
-    /// The thinking behind every move and label. Selective searches ask for an evaluator that is calibrated
-    /// ([`measured_calibration`](super::measured_calibration)), and for a depth of 3 plies or more.
+    /// The search behind every move and label. A selective one needs a calibrated evaluator
+    /// ([`measured_calibration`](super::measured_calibration)) and a depth of 3 plies or more.
     #[serde(flatten)]
     pub strength: Strength,
     /// A game begins with 0 to this many random plies, every number equally likely. They are not labelled.
     pub opening_plies: u32,
-    /// Chance of a random move at each later ply.
+    /// Probability of a random move at each later ply.
     pub exploration: f64,
     /// Where the label is learned.
     pub update: UpdateTarget,
 }
 
 impl SelfPlayConfig {
-    /// Games that a thread plays in step at most: a number of whole frames.
+    /// The largest number of games that a thread plays in lockstep: whole frames.
     pub const fn lockstep(&self) -> u32 {
         lockstep(self.strength.depth)
     }
@@ -58,7 +58,7 @@ pub enum UpdateTarget {
 /// Plays self-play games, with an engine for each thread.
 ///
 /// A thread plays up to 256 games at once, a ply of each in turn: all these positions have the same number of empties, so the
-/// tables of one stage serve them all from the second-level cache. Game after game takes 1.2 times as long (`examples/piece_costs.rs`).
+/// tables of one stage serve them all from the L2 cache. One game at a time takes 1.2 times as long (`examples/piece_costs.rs`).
 pub struct SelfPlay<'e, E: Evaluator> {
     evaluator: &'e E,
     config: SelfPlayConfig,
@@ -70,18 +70,19 @@ struct Game {
     diagram: Diagram,
     /// Random plies it begins with.
     opening: usize,
-    /// The rest of an optimal game, last move first, and its value for the side to move; empty if not known.
+    /// The rest of an optimal game, last move first; empty if not known.
     line: Vec<Square>,
+    /// The value of that game for the side to move.
     exact: Score,
     moves: Vec<Square>,
     labels: Vec<Label>,
 }
 
-/// Tables of 2^this entries: what a game at small depths fills, within the second-level cache.
+/// The tables have 2^this entries: enough for small depths, and within the L2 cache.
 const LOG2_ENTRIES: u32 = 12;
 
 impl<'e, E: Evaluator> SelfPlay<'e, E> {
-    /// Players by an evaluator. Where it is not calibrated, searches are of full width.
+    /// Players that use an evaluator. If it is not calibrated, they search at full width.
     pub fn new(evaluator: &'e E, mut config: SelfPlayConfig) -> Self {
         if evaluator.calibration().is_none() {
             config.strength.selectivity = None;
@@ -89,11 +90,11 @@ impl<'e, E: Evaluator> SelfPlay<'e, E> {
         Self { evaluator, config }
     }
 
-    /// Plays games `first..first + count` of a generation on the threads of the current rayon pool; game k is the same whatever is played with it and
-    /// wherever.
+    /// Plays games `first..first + count` of a generation on the threads of the current rayon pool. Game k is the same wherever it
+    /// is played and whichever games are played with it.
     ///
     /// # Errors
-    /// `stop` was set before all were played.
+    /// `stop` was set before all games were played.
     pub fn play_games(
         &self,
         seed: u64,
@@ -111,11 +112,12 @@ impl<'e, E: Evaluator> SelfPlay<'e, E> {
         if all.len() == count as usize { Ok(all) } else { Err(Stopped) }
     }
 
-    /// Plays games of a generation on all threads and hands them over, a frame of [`FRAME`](super::FRAME) at a time, in the order of their numbers.
-    /// `prepare` gets the number of the first and the games, on the thread that finished the last of them, and makes what is handed over;
-    /// `on_games` is called by one thread at a time. Soon after `stop` is set, or `on_games` breaks off, playing ends; what was handed over are the first games.
+    /// Plays games of a generation on all threads and passes them to `on_games` in the order of their numbers, a frame of
+    /// [`FRAME`](super::FRAME) games at a time, on one thread at a time. Before that, `prepare` converts each frame on the thread that
+    /// finished its last game, given the number of its first game. Playing ends soon after `stop` is set or `on_games` breaks; what was
+    /// passed on by then are the first games, without gaps.
     ///
-    /// `on_games` must not wait for the rayon pool, whose threads wait for it.
+    /// `on_games` must not wait for the rayon pool: its threads wait for `on_games`.
     pub fn play_in_order<T: Send>(
         &self,
         seed: u64,
@@ -126,9 +128,9 @@ impl<'e, E: Evaluator> SelfPlay<'e, E> {
         mut on_games: impl FnMut(T) -> ControlFlow<()> + Send,
     ) {
         let pieces = pieces(numbers.clone(), rayon::current_num_threads(), self.config.lockstep());
-        // What there is of each frame, by the number of the first game.
+        // The finished parts of each frame, by the number of their first game.
         let parts: Vec<_> = (0..numbers.len().div_ceil(FRAME as usize)).map(|_| Mutex::default()).collect();
-        // Of those who bring the parts of a frame, one gets what it makes.
+        // Whoever adds the last part of a frame gets the prepared frame.
         let add = |number: u32, games: Vec<GameRecord>| {
             let frame = (number - numbers.start) / FRAME;
             let first = numbers.start + FRAME * frame;
@@ -154,7 +156,7 @@ impl<'e, E: Evaluator> SelfPlay<'e, E> {
     /// Plays some games of a generation on this thread, in lockstep; [`SelfPlayConfig::lockstep`] games at a time are fastest.
     ///
     /// # Errors
-    /// `stop` was set before all were played.
+    /// `stop` was set before all games were played.
     pub fn play_here(
         &self,
         seed: u64,
@@ -181,11 +183,11 @@ struct Worker<'e, E: Evaluator> {
     config: SelfPlayConfig,
 }
 
-/// What was asked for was not done, because the flag to stop was set before.
+/// The work was not completed because the stop flag was set.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct Stopped;
 
-/// The random numbers of one game: a stream of its own of the seed's generator.
+/// The random numbers of one game: its own stream of the seed's generator.
 fn game_rng(seed: u64, generation: u32, game: u32) -> ChaCha8Rng {
     let mut rng = ChaCha8Rng::seed_from_u64(seed);
     rng.set_stream(u64::from(generation) << 32 | u64::from(game));
@@ -222,7 +224,7 @@ impl Game {
 }
 
 impl<E: Evaluator> Worker<'_, E> {
-    /// Plays games to their ends, a ply of each in turn.
+    /// Plays games to the end, a ply of each in turn.
     fn play(&mut self, mut games: Vec<Game>, stop: &AtomicBool) -> Result<Vec<GameRecord>, Stopped> {
         let mut going = true;
         while going {
@@ -253,7 +255,7 @@ impl<E: Evaluator> Worker<'_, E> {
         }
         let best = *game.line.last().expect("a position with moves has a best one");
         let to = if explore { game.random_move() } else { best };
-        // What follows is known where the value is exact, as long as the best moves are played.
+        // After an exact value the rest is known as long as the best moves are played.
         let known = game.labels.last().is_some_and(|label| label.kind == PlyKind::Exact);
         if game.line.pop() != Some(to) || !known {
             game.line.clear();

@@ -1,4 +1,4 @@
-//! Self-play: one game from one seed, many games on all cores, and the positions that selective search is measured on.
+//! Self-play: one game from one seed, many games on all cores, and the positions that selective search is calibrated on.
 
 mod calibration;
 mod game;

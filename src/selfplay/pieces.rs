@@ -1,21 +1,21 @@
-//! How the games of a generation are shared out among threads.
+//! How the games of a generation are divided among threads.
 
 use std::ops::Range;
 
-/// Games that are handed over together, kept together and sent together.
+/// Games in a frame: they are handed over, kept and sent together.
 pub const FRAME: u32 = 32;
 
-/// Games of the smallest pieces: smaller ones would take noticeably longer for each game.
+/// Games in the smallest pieces: smaller ones would take noticeably longer per game.
 const SMALLEST: u32 = 4;
 
-/// Games that a thread plays in step at most, where it looks `depth` plies ahead. Shallow searches are over so soon that fetching a
+/// The largest number of games that a thread plays in lockstep when searching to `depth`. Shallow searches are so short that fetching a
 /// stage's tables into the cache takes a good part of the time unless many games share it: 256 are a sixth faster than 32. From 6 plies
-/// on nothing is gained, and what a kill costs grows.
+/// on nothing is gained, and a kill would cost more.
 pub const fn lockstep(depth: u32) -> u32 {
     if depth <= 5 { 8 * FRAME } else { FRAME }
 }
 
-/// Numbers of games in pieces of `most`, and of less towards the end: threads that run out of pieces then wait for less. A piece is whole
+/// Numbers of games in pieces of `most`, smaller towards the end, so that threads that run out of pieces wait less. A piece is whole
 /// frames, counted from the first number, or lies within one; only the last frame may be short.
 pub fn pieces(numbers: Range<u32>, threads: usize, most: u32) -> Vec<Range<u32>> {
     let mut pieces = Vec::new();
@@ -23,7 +23,7 @@ pub fn pieces(numbers: Range<u32>, threads: usize, most: u32) -> Vec<Range<u32>>
     while first < numbers.end {
         let left = numbers.end - first;
         let share = left / threads.max(1) as u32;
-        // Half of what is left in large pieces, so that there is something to even out with.
+        // Half of a thread's share of what is left, so that smaller pieces remain to even out the load.
         let fair = (share / 2).max(share.min(FRAME)).clamp(SMALLEST, most);
         let size = 1 << fair.ilog2();
         let place = (first - numbers.start) % FRAME;

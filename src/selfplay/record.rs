@@ -1,9 +1,9 @@
-//! Games of self-play as they are kept: moves and labels. The positions follow from the moves.
+//! Self-play games as they are kept: moves and labels. The positions follow from the moves.
 
 use crate::board::{Diagram, IllegalMove, Position, Side, Square};
 use crate::eval::Score;
 
-/// How a ply came to be, which decides its label.
+/// The kind of a ply, which decides what is learned from its label.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum PlyKind {
     /// The best move of a search was played.
@@ -14,14 +14,14 @@ pub enum PlyKind {
     Exact,
 }
 
-/// What self-play says of a position.
+/// What self-play says about a position.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct Label {
     /// Its value by search, for the side to move.
     pub value: Score,
     /// How the move was chosen.
     pub kind: PlyKind,
-    /// The principal variation, where the label is learned at its end ([`UpdateTarget::Tdleaf`](super::UpdateTarget)); else
+    /// The principal variation, if the label is learned at its end ([`UpdateTarget::Tdleaf`](super::UpdateTarget)); else
     /// empty. Passes are left out.
     pub line: Vec<Square>,
 }
@@ -44,8 +44,8 @@ pub struct Ply {
     pub value: Score,
     /// How the move was chosen.
     pub kind: PlyKind,
-    /// The leaf of the principal variation and the side to move there, where the label is learned there. None where the game is
-    /// over at the leaf: there is nothing to evaluate.
+    /// The leaf of the principal variation and the side to move there, if the label is learned there. `None` if the game is over
+    /// at the leaf: there is nothing to evaluate.
     pub leaf: Option<(Position, Side)>,
 }
 
@@ -97,11 +97,11 @@ pub enum GameError {
 }
 
 impl GameRecord {
-    /// A game from all its moves, passes left out, and the labels of the positions before the last of them; the moves without a
-    /// label are the random opening.
+    /// A game from all its moves, without passes, and its labels, which belong to the positions before the last moves. The moves
+    /// without a label are the random opening.
     ///
     /// # Errors
-    /// The first thing that makes it no game.
+    /// The first thing that is wrong.
     pub fn new(moves: Vec<Square>, labels: Vec<Label>) -> Result<Self, GameError> {
         if labels.len() > moves.len() {
             return Err(GameError::Labels { labels: labels.len(), moves: moves.len() });
@@ -119,7 +119,7 @@ impl GameRecord {
         &self.moves
     }
 
-    /// The labels of the positions before the last moves.
+    /// The labels of the positions after the random opening.
     pub fn labels(&self) -> &[Label] {
         &self.labels
     }
@@ -138,7 +138,7 @@ impl GameRecord {
         Replay { plies, result: if last_side == end.side { result } else { -result } }
     }
 
-    /// Plays the game to its end and hands out the labelled plies.
+    /// Plays the game to its end and calls `each` with the labelled plies.
     fn play_through(&self, mut each: impl FnMut(Ply)) -> Result<Diagram, GameError> {
         let mut diagram = Diagram::START;
         for (i, &to) in self.moves.iter().enumerate() {
@@ -156,7 +156,7 @@ impl GameRecord {
     }
 }
 
-/// The position at the end of a principal variation whose evaluation is the variation's value; none where the game is over there.
+/// The position at the end of a principal variation whose evaluation is the variation's value; `None` if the game is over there.
 pub(crate) fn leaf(mut diagram: Diagram, line: &[Square]) -> Result<Option<(Position, Side)>, IllegalMove> {
     for &to in line {
         diagram = diagram.try_play(to)?.pass_if_needed();

@@ -23,25 +23,25 @@ pub enum Algorithm {
     /// Halving the range of values by null-window searches (Kevin Coplan, "A special-purpose machine for an improved
     /// search algorithm for deep chess combinations", 1982: C*).
     Bisection,
-    /// Zero-window searches, each next to the value the one before came back with, until that comes back again; with a
-    /// guard against going to and fro (David Eppstein, lecture notes "Variants of alpha-beta search", 1999).
+    /// Null-window searches, each next to the value that the one before returned, until a value is returned twice; with a
+    /// guard against oscillation (David Eppstein, lecture notes "Variants of alpha-beta search", 1999).
     MtdPlain,
     /// The same between a lower and an upper bound, which cannot oscillate (Aske Plaat, Jonathan Schaeffer, Wim Pijls
     /// and Arie de Bruin, "Best-first fixed-depth minimax algorithms", 1996: MTD(f)).
     MtdF,
     /// Principal variation search: the first move with the window, the others with a null window, and again with the
-    /// window where they turn out better (Tony Marsland and Murray Campbell, "Parallel search of strongly ordered game
+    /// window if they turn out better (Tony Marsland and Murray Campbell, "Parallel search of strongly ordered game
     /// trees", 1982; Alexander Reinefeld, "An improvement to the Scout tree search algorithm", 1983: NegaScout).
     Pvs,
 }
 
-/// A name that is no algorithm's.
+/// A name that no algorithm has.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 #[error("there is no search algorithm `{0}`")]
 pub struct UnknownAlgorithm(pub String);
 
 impl Algorithm {
-    /// All, from the plainest on.
+    /// All of them, the plainest first.
     pub const ALL: [Self; 9] = [
         Self::Minimax,
         Self::Negamax,
@@ -54,7 +54,7 @@ impl Algorithm {
         Self::Pvs,
     ];
 
-    /// The name by which it is chosen.
+    /// Its name, like `mtd-f`.
     pub const fn name(self) -> &'static str {
         match self {
             Self::Minimax => "minimax",
@@ -69,7 +69,7 @@ impl Algorithm {
         }
     }
 
-    /// Whether it leaves out what cannot matter.
+    /// Whether it skips what cannot change the value.
     pub const fn prunes(self) -> bool {
         !matches!(self, Self::Minimax | Self::Negamax)
     }

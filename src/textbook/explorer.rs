@@ -10,15 +10,15 @@ use crate::eval::Score;
 /// How a search is run.
 #[derive(Clone, Copy, PartialEq, Debug)]
 pub struct Options {
-    /// Search to smaller depths first, two plies apart: their values are first guesses, their best moves come first.
+    /// Search to smaller depths first, two plies apart: their values are guesses, their best moves are tried first.
     pub deepening: bool,
-    /// The table has 2^this entries; none is no table.
+    /// The table has 2^this entries; `None` is no table.
     pub log2_table: Option<u32>,
     /// The order of moves.
     pub ordering: Ordering,
     /// Aspiration windows begin this far below and above the guess.
     pub aspiration: Score,
-    /// By how much a failed aspiration window's distance from the guess grows each time.
+    /// The factor by which the distance of a failed bound from the guess grows each time.
     pub widening: u32,
 }
 
@@ -30,7 +30,7 @@ impl Default for Options {
 }
 
 impl Options {
-    /// The algorithms as such: one search to the full depth, no table, the tree's own order of moves.
+    /// The bare algorithms: one search to the full depth, no table, the tree's own order of moves.
     pub const PLAIN: Self = Self {
         deepening: false,
         log2_table: None,
@@ -45,7 +45,7 @@ impl Options {
 pub struct Outcome {
     /// The value for the player to move.
     pub score: Score,
-    /// The name of the best move; none where there is no move, or no depth to look ahead.
+    /// The name of the best move; `None` if there is no move or the depth is 0.
     pub best: Option<u8>,
     /// Nodes visited, the root and all iterations included. A node is counted as often as it is visited.
     pub nodes: u64,
@@ -81,7 +81,7 @@ impl<'t, T: Tree> Explorer<'t, T> {
     /// One algorithm for one tree.
     ///
     /// # Panics
-    /// If `options` ask for a table of less than 2^1 or more than 2^40 entries.
+    /// If `options` ask for a table of fewer than 2^1 or more than 2^40 entries.
     pub fn new(tree: &'t T, algorithm: Algorithm, options: Options) -> Self {
         let table = options.log2_table.map(Table::new);
         Self { tree, algorithm, options, table, refutations: Refutations::new(), nodes: 0, ply: 0, best: None }
@@ -102,9 +102,9 @@ impl<'t, T: Tree> Explorer<'t, T> {
         Outcome { score, best: self.best, nodes: self.nodes }
     }
 
-    /// Visits a node: looks no further at the horizon, at the end of the game and where the table suffices; else has
-    /// `search` go through the successors. `search` answers the value, with the same meaning towards the window as a
-    /// fail-soft search's, and the move that has it.
+    /// Visits a node: stops at the horizon, at the end of the game or if the table suffices, else calls `search` with the
+    /// successors. `search` returns their value, which is a bound outside the window as in a fail-soft search, and the
+    /// move that has it.
     pub(super) fn visit(
         &mut self,
         node: &T::Node,
@@ -149,7 +149,7 @@ impl<'t, T: Tree> Explorer<'t, T> {
         value
     }
 
-    /// The value of a successor that the table knows to be good enough. Not at the root, which has to name its move.
+    /// The value of a successor that the table knows to be good enough. Not at the root, which needs a move.
     fn enhanced_transposition_cutoff(
         &self,
         successors: &[Successor<T::Node>],
@@ -168,7 +168,7 @@ impl<'t, T: Tree> Explorer<'t, T> {
     }
 }
 
-/// The value that a table's entry makes certain for a window, if its depth is the one asked for.
+/// The value that a table's entry proves for a window, if its depth is the one asked for.
 fn table_cutoff(entry: &Entry, depth: u32, alpha: Score, beta: Score) -> Option<Score> {
     if entry.depth != depth {
         None

@@ -1,13 +1,13 @@
-//! The order in which moves are tried. Alpha-beta visits the fewest nodes where the best move comes first.
+//! The order in which moves are tried. Alpha-beta visits the fewest nodes if the best move comes first.
 
 use super::tree::{Successor, Tree};
 use crate::eval::Score;
 
-/// What decides the order of moves, most important first. Nothing at all leaves the tree's own order.
+/// What decides the order of moves, most important first. Without any of it, the tree's own order is kept.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
 pub struct Ordering {
-    /// First the best move that the table remembers, from whatever depth (James Slagle and John Dixon, "Experiments
-    /// with some programs that search game trees", 1969, order by earlier, shallower searches).
+    /// First the best move in the table, from any depth (James Slagle and John Dixon, "Experiments with some programs that
+    /// search game trees", 1969, order by earlier, shallower searches).
     pub hash_move: bool,
     /// Then the two latest moves that refuted a sibling (Selim Akl and Monroe Newborn, "The principal continuation and
     /// the killer heuristic", 1977).
@@ -15,9 +15,9 @@ pub struct Ordering {
     /// By the static value of the position a move leads to, from two plies above the horizon on (at one ply the
     /// static value is the search itself).
     pub evaluation: bool,
-    /// By [`Tree::move_score`]: few replies for the other player. Adds to the static value where both are asked for.
+    /// By [`Tree::move_score`]: few replies for the other player. Adds to the static value if both are asked for.
     pub mobility: bool,
-    /// Where all this is equal, by how often a move cut elsewhere, weighed by 2^depth (Jonathan Schaeffer, "The history
+    /// If all this is equal, by how often a move cut elsewhere, weighted by 2^depth (Jonathan Schaeffer, "The history
     /// heuristic", 1983).
     pub history: bool,
     /// Before any move is tried: cut if the table knows a successor that suffices (Aske Plaat, Jonathan Schaeffer, Wim
@@ -41,11 +41,11 @@ impl Ordering {
         Self { hash_move: true, evaluation: true, mobility: true, transposition_cutoffs: true, ..Self::NONE };
 }
 
-/// What is remembered of the moves that refuted others.
+/// What is remembered about moves that refuted others.
 pub(super) struct Refutations {
     /// For each ply from the root, the two latest.
     killers: Vec<[u8; 2]>,
-    /// For either player in turn, by the move's name.
+    /// For each player, by the move's name.
     history: [[u32; 256]; 2],
 }
 
@@ -59,7 +59,7 @@ impl Refutations {
         Self { killers: Vec::new(), history: [[0; 256]; 2] }
     }
 
-    /// A move at a node `ply` moves from the root turned out good enough to cut.
+    /// Records a move that cut at a node `ply` moves from the root.
     pub(super) fn add(&mut self, ply: usize, depth: u32, name: u8) {
         if self.killers.len() <= ply {
             self.killers.resize(ply + 1, [NO_MOVE; 2]);
@@ -72,7 +72,7 @@ impl Refutations {
         *count = count.saturating_add(1 << depth.min(20));
     }
 
-    /// Brings successors into the order asked for; those that it does not tell apart stay in the tree's order.
+    /// Sorts successors into the order asked for; ties stay in the tree's order.
     pub(super) fn sort<T: Tree>(
         &self,
         (tree, ordering): (&T, &Ordering),

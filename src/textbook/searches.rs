@@ -27,7 +27,7 @@ impl<T: Tree> Explorer<'_, T> {
         }
     }
 
-    /// Minimax at a node of the player at the root. The value is that player's.
+    /// Minimax at a node where the player at the root is to move. The value is for that player.
     fn maximum(&mut self, node: &T::Node, depth: u32) -> Score {
         self.visit(node, depth, (LOW, HIGH), |search, successors| {
             let (mut best, mut name) = (LOW, None);
@@ -41,8 +41,8 @@ impl<T: Tree> Explorer<'_, T> {
         })
     }
 
-    /// Minimax at a node of the other player. The value is that of the player at the root; the tree and the table know
-    /// only those of the player to move.
+    /// Minimax at a node where the other player is to move. The value is for the player at the root; the tree and the
+    /// table have only values for the player to move.
     fn minimum(&mut self, node: &T::Node, depth: u32) -> Score {
         -self.visit(node, depth, (LOW, HIGH), |search, successors| {
             let (mut best, mut name) = (HIGH, None);
@@ -125,7 +125,7 @@ impl<T: Tree> Explorer<'_, T> {
         })
     }
 
-    /// Whether the value is above `alpha`: if so, the answer is a lower bound above `alpha`, else an upper bound.
+    /// Whether the value is above `alpha`: if so, the result is a lower bound above `alpha`, else an upper bound.
     fn null_window(&mut self, root: &T::Node, depth: u32, alpha: Score) -> Score {
         self.fail_soft(root, depth, alpha, above(alpha))
     }
@@ -165,9 +165,9 @@ impl<T: Tree> Explorer<'_, T> {
         lower
     }
 
-    /// Eppstein's notes test at the value that came back, whichever side it came from. Below a value that came from
-    /// above, that would test the same bound again and end too early; so the next test is on the other side of the
-    /// value, and a value that comes back twice is both a lower and an upper bound.
+    /// Eppstein's notes test at the returned value, whether it is a lower or an upper bound. After an upper bound, that
+    /// would test the same bound again and end too early. So the next test here is on the other side of the value, and a
+    /// value that is returned twice is both a lower and an upper bound.
     fn mtd_plain(&mut self, root: &T::Node, depth: u32, guess: Score) -> Score {
         let (mut alpha, mut before) = (guess, None);
         for _ in 0..MTD_MAX_SEARCHES {

@@ -8,7 +8,7 @@ use super::tree::Tree;
 /// An estimated number of nodes.
 #[derive(Clone, Copy, PartialEq, Debug)]
 pub struct SizeEstimate {
-    /// The estimate, which has no bias.
+    /// The estimate, which is unbiased.
     pub nodes: f64,
     /// Its standard error.
     pub standard_error: f64,

@@ -1,8 +1,8 @@
-//! A transposition table in its simplest form: one entry for each index, and the newest result stays.
+//! A transposition table in its simplest form: one entry for each index, always replaced by the newest result.
 
 use crate::eval::Score;
 
-/// What is known of a node: its value at a depth lies between two bounds.
+/// What is known about a node: its value at a depth lies between two bounds.
 #[derive(Clone, Copy)]
 pub(super) struct Entry {
     hash: u64,
@@ -14,7 +14,7 @@ pub(super) struct Entry {
     pub upper: Score,
     /// Plies it was searched to.
     pub depth: u32,
-    /// The name of the best move, where one was found.
+    /// The name of the best move, if one was found.
     pub best: Option<u8>,
 }
 
@@ -35,19 +35,19 @@ impl Table {
         Self { entries: vec![nothing; 1 << log2_entries], search: 1 }
     }
 
-    /// Forgets everything: entries of earlier searches count for nothing.
+    /// Forgets everything: entries of earlier searches no longer count.
     pub fn forget(&mut self) {
         self.search += 1;
     }
 
-    /// What is known of the node with this hash.
+    /// What is known about the node with this hash.
     pub fn probe(&self, hash: u64) -> Option<Entry> {
         let entry = self.entries[self.index(hash)];
         (entry.search == self.search && entry.hash == hash).then_some(entry)
     }
 
-    /// Stores the value that a search with the window `(alpha, beta)` found. Of the same node and depth, the bound on the other side
-    /// is kept.
+    /// Stores the value that a search with the window `(alpha, beta)` found. If the entry is of the same node and depth, its bound on
+    /// the other side is kept.
     pub fn store(&mut self, hash: u64, depth: u32, (alpha, beta): (Score, Score), value: Score, best: Option<u8>) {
         let known = self.probe(hash).filter(|entry| entry.depth == depth);
         let (lower, upper) = (-Score::INFINITY, Score::INFINITY);

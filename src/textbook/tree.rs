@@ -5,8 +5,8 @@ use crate::eval::{Evaluator, Score};
 
 /// A game tree for two players who move in turn.
 ///
-/// All values are those for the player to move at the node, within [`Score::MIN`] and [`Score::MAX`]. A textbook's
-/// drawing of a tree is one as well as Othello is ([`OthelloTree`]).
+/// All values are for the player to move at the node, within [`Score::MIN`] and [`Score::MAX`]. A tree drawn in a textbook
+/// can be one as well as Othello ([`OthelloTree`]).
 pub trait Tree {
     /// A position.
     type Node;
@@ -14,14 +14,14 @@ pub trait Tree {
     /// The value at the horizon, where the search looks no further ahead.
     fn evaluate(&self, node: &Self::Node) -> Score;
 
-    /// The value of a node without successors: here the game is over.
+    /// The value of a node without successors, where the game is over.
     fn result(&self, node: &Self::Node) -> Score;
 
     /// The nodes one move further, in the tree's own order.
     fn successors(&self, node: &Self::Node) -> Vec<Successor<Self::Node>>;
 
-    /// A number for the table: the same for nodes with the same subtree (transpositions), else most likely different,
-    /// and well mixed in all its bits.
+    /// A hash for the table: the same for nodes with the same subtree (transpositions), else most likely different, with
+    /// all bits well mixed.
     fn hash(&self, node: &Self::Node) -> u64;
 
     /// A cheap guess at how good a move is, the higher the better, only used to order moves. The default counts the other
@@ -31,10 +31,10 @@ pub trait Tree {
     }
 }
 
-/// A node one move on.
+/// A node one move further.
 #[derive(Clone, Debug)]
 pub struct Successor<N> {
-    /// The move: a number below 255 that tells it from the other moves of the same node.
+    /// The move: a number below 255, different from those of the node's other moves.
     pub name: u8,
     /// Where it leads.
     pub node: N,
@@ -66,7 +66,7 @@ impl<'e, E: Evaluator> OthelloTree<'e, E> {
         Self { evaluator }
     }
 
-    /// What values its horizon.
+    /// The evaluator used at the horizon.
     pub fn evaluator(&self) -> &'e E {
         self.evaluator
     }
@@ -76,7 +76,7 @@ impl<'e, E: Evaluator> OthelloTree<'e, E> {
         OthelloNode { position: *position, moves: position.moves(), state: self.evaluator.state(position) }
     }
 
-    /// The square of a move's name; none for a pass.
+    /// The square of a move's name; `None` for a pass.
     pub fn square(name: u8) -> Option<Square> {
         (name < PASS).then(|| Square::new(name))
     }
@@ -96,7 +96,7 @@ impl<'e, E: Evaluator> OthelloTree<'e, E> {
 impl<E: Evaluator> Tree for OthelloTree<'_, E> {
     type Node = OthelloNode<E::State>;
 
-    /// By rule where the player has no move: the value after his pass, negated, or the result where neither side can move.
+    /// If the player has no move, the value after the pass, negated, or the result if neither side can move.
     fn evaluate(&self, node: &Self::Node) -> Score {
         if node.moves != 0 {
             return self.evaluator.evaluate(&node.position, &node.state);
@@ -121,7 +121,7 @@ impl<E: Evaluator> Tree for OthelloTree<'_, E> {
         node.position.hash64()
     }
 
-    /// Two points for each reply the move does not allow; a corner is worth eight replies, a square next to one costs two.
+    /// Minus two points for each reply; a corner is worth eight replies, a square next to one costs two.
     fn move_score(&self, successor: &Successor<Self::Node>) -> i32 {
         let Some(to) = Self::square(successor.name) else { return 0 };
         let on = |set: u64| i32::from(to.bit() & set != 0);

@@ -16,7 +16,7 @@ use crate::storage::{Container, FileError, FormatError, Packing, sha256, write_w
 /// Limit in bytes of a weight file.
 pub(crate) const MAX_BYTES: u64 = 1 << 28;
 
-/// Weight files, `.fsw`, as they were first: not calibrated, not deflated.
+/// The first weight files, `.fsw`: no calibration, not deflated.
 const PLAIN: Container = Container {
     what: "flipside weight file",
     magic: *b"\x89FSW\r\n\x1a\n",
@@ -34,10 +34,10 @@ const DEFLATED: Container = Container { version: 3, packing: Packing::Deflated, 
 /// Weight files with a calibration, as they are written.
 const DEFLATED_CALIBRATED: Container = Container { version: 4, ..DEFLATED };
 
-/// Weight files with a hidden layer, calibrated or not, as they were first: all of the payload as 16-bit numbers.
+/// The first weight files with a hidden layer, calibrated or not: all of the payload is packed as 16-bit numbers.
 const HIDDEN_IN_PAIRS: Container = Container { version: 5, ..DEFLATED };
 
-/// Weight files with a hidden layer, calibrated or not, as they are written: what is before the layer as 16-bit numbers.
+/// Weight files with a hidden layer, calibrated or not, as they are written: only what precedes the layer is packed as 16-bit numbers.
 const HIDDEN: Container = Container { version: 6, packing: Packing::DeflatedInParts, ..PLAIN };
 
 /// Whether bytes begin as a weight file does.
@@ -50,11 +50,11 @@ pub fn is_weight_file(bytes: &[u8]) -> bool {
 pub struct Provenance {
     /// Program and version that wrote the file, like `flipside 0.1.0`.
     pub program: String,
-    /// Git commit of that program, where it was built in a checkout.
+    /// Git commit of that program, if it was built in a checkout.
     pub commit: Option<String>,
-    /// How the weights came to be, in a line, like `trained` or `imported from Zebra's coeffs2.bin`.
+    /// How the weights came to be, in one line, like `trained` or `imported from Zebra's coeffs2.bin`.
     pub origin: String,
-    /// The configuration of the run as TOML text; empty where there was none.
+    /// The configuration of the run as TOML text; empty if there was none.
     pub config: String,
     /// The run's seed.
     pub seed: Option<u64>,
@@ -62,7 +62,7 @@ pub struct Provenance {
     pub generations: u64,
     /// Games played.
     pub games: u64,
-    /// Samples learned, each as often as it was learned.
+    /// Samples learned, counted each time they were learned.
     pub samples: u64,
     /// When the file was made (RFC 3339, UTC). `None` unless the caller fixes it (by `SOURCE_DATE_EPOCH`): equal runs give
     /// equal files.
@@ -72,7 +72,7 @@ pub struct Provenance {
 }
 
 impl Provenance {
-    /// This program's own provenance, with everything else still empty and the date that `SOURCE_DATE_EPOCH` gives.
+    /// This program, an origin, and the date that `SOURCE_DATE_EPOCH` gives; all else is still empty.
     pub fn of_this_program(origin: &str) -> Self {
         Self {
             program: concat!("flipside ", env!("CARGO_PKG_VERSION")).to_owned(),
@@ -84,14 +84,14 @@ impl Provenance {
     }
 }
 
-/// A model with its provenance, as it stands in an `.fsw` file (`docs/FILES.md`).
+/// A model with its provenance, as stored in an `.fsw` file (`docs/FILES.md`).
 #[derive(Clone, PartialEq, Debug)]
 pub struct WeightFile {
-    /// What evaluates.
+    /// The model.
     pub model: Model,
     /// Where it came from.
     pub provenance: Provenance,
-    /// The parameters of selective search, where they were measured. They fit this model and no other.
+    /// The parameters of selective search, if they were measured. They fit this model and no other.
     pub calibration: Option<Calibration>,
 }
 
@@ -146,11 +146,11 @@ struct HiddenRecord<'a> {
     heads: Vec<Blob<'a, i16>>,
 }
 
-/// `weights/default.fsw`, in the program itself: it is at hand wherever the program is.
+/// `weights/default.fsw`, inside the program itself, so that it is always available.
 const DEFAULT: &[u8] = include_bytes!("../../weights/default.fsw");
 
 impl WeightFile {
-    /// The weights that come with the program: learned by it, from nothing (`weights/README.md`).
+    /// The weights that come with the program, which it learned from nothing (`weights/README.md`).
     pub fn embedded() -> Self {
         let weights = Self::read(DEFAULT, Container::payload_unchecked);
         weights.expect("tested: the weights in the program are good")
@@ -161,8 +161,8 @@ impl WeightFile {
         Self { model, provenance, calibration: None }
     }
 
-    /// The whole file: of version 6 if there is a hidden layer, else of version 4 if there is a calibration, else of version 3. Equal
-    /// content gives equal bytes.
+    /// The whole file: version 6 if there is a hidden layer, else version 4 if there is a calibration, else version 3. Equal content
+    /// gives equal bytes.
     pub fn to_bytes(&self) -> Vec<u8> {
         let container = match (&self.model.hidden, &self.calibration) {
             (Some(_), _) => HIDDEN,
@@ -173,7 +173,7 @@ impl WeightFile {
         container.seal_in_parts(payload, pairs)
     }
 
-    /// The payload, and of how many bytes what is before a hidden layer.
+    /// The payload, and how many of its bytes precede the hidden layer.
     fn encode(&self) -> (Vec<u8>, usize) {
         let payload = self.payload();
         let pairs = self
@@ -221,7 +221,7 @@ impl WeightFile {
     /// The weights of a whole file.
     ///
     /// # Errors
-    /// The first thing that is wrong; whatever is returned fits together and can be evaluated.
+    /// The first thing that is wrong. A model that is returned fits together and can be evaluated.
     pub fn from_bytes(bytes: &[u8]) -> Result<Self, FormatError> {
         Self::read(bytes, Container::payload)
     }
@@ -276,7 +276,7 @@ impl WeightFile {
     }
 
     /// The SHA-256 of the payload before it is deflated, in lower-case hexadecimal: the name of these weights in other files'
-    /// provenance. It stands in the file's header too.
+    /// provenance. The file's header has it too.
     pub fn hash(&self) -> String {
         sha256(&self.encode().0)
     }
@@ -329,7 +329,7 @@ impl HiddenRecord<'_> {
         let heads = heads.into_iter().map(|head| {
             let (bias, output) =
                 head.0.split_at_checked(units).filter(|(_, output)| output.len() == units).ok_or_else(|| {
-                    format!("a stage of its hidden layer has {} numbers and not {}", head.0.len(), 2 * units)
+                    format!("a stage of its hidden layer has {} numbers instead of {}", head.0.len(), 2 * units)
                 })?;
             Ok::<_, String>(Head { bias: padded(bias), output: padded(output) })
         });
@@ -338,7 +338,7 @@ impl HiddenRecord<'_> {
     }
 }
 
-/// The numbers of units, with zeros for those that a file does not have.
+/// One number for each unit, with zeros for units that a file does not have.
 fn padded<T: Copy + Default>(numbers: &[T]) -> [T; UNITS] {
     std::array::from_fn(|unit| numbers.get(unit).copied().unwrap_or_default())
 }

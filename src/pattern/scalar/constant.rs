@@ -1,4 +1,4 @@
-//! The stage itself.
+//! A constant for each stage.
 
 use super::{Feature, Seen};
 

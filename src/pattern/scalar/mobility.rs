@@ -1,4 +1,4 @@
-//! How many moves there are.
+//! Numbers of moves.
 
 use super::{Feature, Seen};
 

@@ -1,4 +1,4 @@
-//! Scalar features: small counts of a position, each value with a weight of its own. A feature is a file and a line below.
+//! Scalar features: small counts of a position, each value with a weight of its own. A new one takes a file and a line below.
 
 mod constant;
 mod corner_moves;
@@ -35,9 +35,9 @@ trait Feature {
     const NAME: &'static str;
     /// Number of values, and so of weights.
     const VALUES: usize;
-    /// Its value in the exported C evaluator: an expression of `player`, `opponent`, `empty` and the functions in `evaluate.h`.
+    /// Its value in the exported C evaluator: an expression in `player`, `opponent`, `empty` and the functions in `evaluate.h`.
     const C: &'static str;
-    /// The same in the exported Rust evaluator, `evaluate.rs.txt`.
+    /// The same for the exported Rust evaluator, `evaluate.rs.txt`.
     const RUST: &'static str;
 
     /// The value of a position, below [`Self::VALUES`].
@@ -46,7 +46,7 @@ trait Feature {
 
 macro_rules! scalars {
     ($($module:ident::$feature:ident)*) => {
-        /// A count that the evaluation looks up in a table of its own: the features by their names.
+        /// A scalar feature: a count that the evaluation looks up in a table of its own.
         #[derive(Clone, Copy, PartialEq, Eq, Debug, Serialize, Deserialize)]
         #[serde(rename_all = "kebab-case")]
         #[allow(missing_docs)] // `docs/FILES.md` has the table.

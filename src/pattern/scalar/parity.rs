@@ -1,4 +1,4 @@
-//! Whose move is the last, if nobody passes.
+//! Who moves last if nobody passes.
 
 use super::{Feature, Seen};
 

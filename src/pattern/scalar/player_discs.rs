@@ -1,4 +1,4 @@
-//! Discs.
+//! Numbers of discs.
 
 use super::{Feature, Seen};
 

@@ -3,7 +3,7 @@
 use super::{Feature, Seen};
 use crate::board::Bitboard;
 
-/// The player's potential mobility: pairs of an empty square and a neighbouring opponent disc with a further square behind it, on
+/// The player's potential mobility: pairs of an empty square and a neighbouring opponent disc with another square behind it, on
 /// lines of four squares or more, halved and rounded down (as NTest counts it).
 pub(super) struct PotentialMobility;
 

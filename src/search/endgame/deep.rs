@@ -1,4 +1,4 @@
-//! Nodes with enough empty squares for ordering their moves by midgame searches to pay.
+//! Nodes with so many empty squares that ordering moves by midgame searches pays.
 
 use arrayvec::ArrayVec;
 
@@ -18,16 +18,16 @@ use crate::search::tunables::{
     DEEP_MIN_EMPTIES, ORDER_MARGIN, REPLY_PENALTY, SPLIT_MIN_EMPTIES, STABLE_EDGE_BONUS, STOP_MIN_EMPTIES,
 };
 
-/// Depth of the searches that order moves, in plies after the move: a third of the empties beyond 14, made even. Evaluations after odd
-/// numbers of plies lean to one side, and odd depths need 10 to 20% more nodes. At 30 empties these searches were half of all nodes while
-/// they had half of the empties beyond 14.
+/// Depth of the searches that order moves, in plies after the move: a third of the empties beyond 14, rounded down to even. Evaluations
+/// after odd numbers of plies are biased, and odd depths need 10 to 20% more nodes. With half of the empties beyond 14 instead, half of
+/// all nodes at 30 empties were in these searches.
 pub(super) fn order_depth(empties: u32) -> u32 {
     2 * (empties.saturating_sub(14) / 6)
 }
 
 impl<E: Evaluator> Search<'_, E> {
-    /// Scores moves by midgame searches of `depth` plies, the opponent's mobility and stable edge discs: what is to be found first is
-    /// not the best move but a good one that is quickly proved to be good.
+    /// Scores moves by midgame searches of `depth` plies, the opponent's mobility and stable edge discs: the move to find first is
+    /// not the best one but a good one that is quickly proved to be good.
     pub(super) fn score_by_search(
         &mut self,
         node: &Node<E::State>,
@@ -124,7 +124,7 @@ impl<E: Evaluator> Search<'_, E> {
         }
     }
 
-    /// Searches the moves not picked yet on all threads of the pool this runs in; `best` is what the picked ones gave.
+    /// Searches the moves not picked yet on all threads of the pool this runs in; `best` is the result of the picked ones.
     fn split(
         &mut self,
         node: &Node<E::State>,

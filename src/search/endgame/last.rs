@@ -1,7 +1,7 @@
-//! The last five empty squares, each number of them with its own function.
+//! The last five empty squares, with a function for each number of them.
 //!
 //! All take the null window (`alpha`, `alpha` + 1), return the fail-soft value in discs for the player to move, and try moves
-//! into odd quadrants first; up to four empty squares, without listing the legal moves before.
+//! into odd quadrants first. With up to four empty squares the legal moves are not generated beforehand.
 
 use std::hint::select_unpredictable;
 
@@ -117,7 +117,7 @@ impl<E: Evaluator> Search<'_, E> {
     }
 }
 
-/// The value with two empty squares where the player to move has no move.
+/// The value with two empty squares if the player to move has no move.
 #[cold]
 fn last2_passed(position: Position, x1: Square, x2: Square) -> i32 {
     let theirs = position.pass();

@@ -30,9 +30,9 @@ use super::tunables::{MIDGAME_LOG2_ENTRIES, NEAR_LOG2_ENTRIES, TT_MIN_DEPTH};
 use crate::board::Position;
 use crate::eval::{Evaluator, MobilityEvaluator, Score};
 
-/// Solves endgames exactly. What it finds, by which move, and in how many nodes depends on the position, the window, the
-/// evaluator and the size of the table only, provided [`Self::new_game`] is called before and one thread is used. With several
-/// threads, values are as exact, but moves of equal worth may be chosen by chance, and node counts vary.
+/// Solves endgames exactly. With one thread, and [`Self::new_game`] called before, the value, the move and the number of nodes
+/// depend only on the position, the window, the evaluator and the size of the table. With several threads values are just as
+/// exact, but which of several equal moves is chosen and the number of nodes may vary.
 pub struct EndgameSolver<'e, E: Evaluator = MobilityEvaluator> {
     evaluator: &'e E,
     table: Table<CacheLine>,
@@ -40,19 +40,19 @@ pub struct EndgameSolver<'e, E: Evaluator = MobilityEvaluator> {
     own_tables: Vec<OwnTables>,
     /// By selective pass.
     probes: Box<[Probes]>,
-    /// The threads, where there are several.
+    /// The threads, if there are several.
     pool: Option<ThreadPool>,
 }
 
 /// The tables of one thread.
 struct OwnTables {
-    /// For positions near the end: there are millions, and the way to the shared table would cost more than the search.
+    /// For positions near the end: there are millions, and going to the shared table would cost more than searching them.
     near: Table<CacheLine>,
     /// For the midgame searches that order moves and predict values.
     midgame: Table<Single>,
 }
 
-/// What the threads of a search have in common.
+/// What the threads of a search share.
 struct Shared<'a, E> {
     evaluator: &'a E,
     table: &'a Table<CacheLine>,
@@ -79,7 +79,7 @@ impl EndgameSolver<'static> {
 }
 
 impl<'e, E: Evaluator> EndgameSolver<'e, E> {
-    /// A solver with a table of 2^`log2_entries` entries of 16 bytes. Where many squares are empty, moves are ordered by searches
+    /// A solver with a table of 2^`log2_entries` entries of 16 bytes. When many squares are empty, moves are ordered by searches
     /// with the evaluator; the better it is, the fewer nodes are needed.
     pub fn with_evaluator(evaluator: &'e E, log2_entries: u32) -> Self {
         let own_tables = vec![OwnTables::new(log2_entries)];
@@ -95,7 +95,7 @@ impl<'e, E: Evaluator> EndgameSolver<'e, E> {
     /// Lets `threads` threads work on a position together.
     ///
     /// # Errors
-    /// Threads the system does not provide.
+    /// The system does not provide the threads.
     pub fn with_threads(mut self, threads: usize) -> Result<Self, ThreadPoolBuildError> {
         let log2_entries = self.table.log2_entries();
         self.own_tables.resize_with(threads.max(1), || OwnTables::new(log2_entries));
@@ -116,7 +116,7 @@ impl<'e, E: Evaluator> EndgameSolver<'e, E> {
     /// alpha an upper bound, at or above beta a lower bound. The principal variation is the best move alone.
     ///
     /// # Panics
-    /// If the window is empty, or reaches beyond these ends.
+    /// If the window is empty, or reaches beyond these limits.
     pub fn solve(&mut self, position: Position, alpha: i32, beta: i32) -> Analysis {
         self.solve_until(position, alpha, beta, &NEVER).expect("nothing stops this search")
     }
@@ -132,13 +132,13 @@ impl<'e, E: Evaluator> EndgameSolver<'e, E> {
         self.solve_line_until(position, &NEVER).expect("nothing stops this search")
     }
 
-    /// [`Self::solve_line`], given up with `None` soon after `stop` is set. The line may end early where the value was known
-    /// by then.
+    /// [`Self::solve_line`], given up soon after `stop` is set: with `None`, or with a line that ends early if the value was
+    /// already known.
     pub fn solve_line_until(&mut self, position: Position, stop: &AtomicBool) -> Option<Analysis> {
         self.solve_line_with(position, Stop::new(stop)).ok()
     }
 
-    /// [`Self::solve_line_until`]; where it is given up, the number of positions visited by then.
+    /// [`Self::solve_line_until`], with the number of positions visited if it is given up.
     pub(super) fn solve_line_with(&mut self, position: Position, stop: Stop<'_>) -> Result<Analysis, u64> {
         self.search(stop, |search| {
             let mut analysis = search.solve(position, -64, 64).ok_or_else(|| search.nodes())?;
@@ -160,7 +160,7 @@ impl<'e, E: Evaluator> EndgameSolver<'e, E> {
 }
 
 impl OwnTables {
-    /// Beside a shared table of 2^`log2_entries` entries.
+    /// Tables to go with a shared one of 2^`log2_entries` entries.
     fn new(log2_entries: u32) -> Self {
         let near = Table::new(log2_entries.min(NEAR_LOG2_ENTRIES));
         Self { near, midgame: Table::new(log2_entries.min(MIDGAME_LOG2_ENTRIES)) }
@@ -192,7 +192,7 @@ impl<'a, E: Evaluator> Shared<'a, E> {
 impl<E: Evaluator> Search<'_, E> {
     /// The value within a window, or `None` if stopped.
     fn solve(&mut self, position: Position, alpha: i32, beta: i32) -> Option<Analysis> {
-        // Values are even: the window between the even numbers around it asks the same.
+        // Values are even, so widening the window to even numbers changes nothing.
         let (discs, best) = self.search_root(position, (alpha & !1, (beta + 1) & !1));
         let exact = (discs > alpha || alpha == -64) && (discs < beta || beta == 64);
         (!self.stopped()).then(|| Analysis {
@@ -206,8 +206,8 @@ impl<E: Evaluator> Search<'_, E> {
         })
     }
 
-    /// Makes the principal variation an optimal game to the end, given the exact value of its first position; if stopped, the first
-    /// moves of one.
+    /// Replaces the principal variation with an optimal game to the end, given the exact value of the first position; if stopped,
+    /// with the first moves of one.
     fn play_out(&mut self, mut position: Position, analysis: &mut Analysis) {
         let (mut discs, mut best) = (analysis.discs(), analysis.best);
         analysis.pv.clear();
@@ -236,7 +236,7 @@ impl<E: Evaluator> Search<'_, E> {
         self.midgame.should_stop_at(self.nodes())
     }
 
-    /// Whether the search was given up: what it answers from then on means nothing.
+    /// Whether the search was given up: its values are meaningless from then on.
     fn stopped(&self) -> bool {
         self.midgame.stopped
     }
@@ -249,7 +249,7 @@ mod tests {
 
     #[test]
     fn a_line_may_be_stopped_after_any_number_of_nodes() {
-        // In its best line a side passes where only one move keeps the value.
+        // In its best line a side passes when only one move keeps the value.
         let game: Transcript =
             "c4c5d6c7c6e3e7b5f6b7b8f5f4e6d2e8d8g5f7c8b6a7h5g3a8c1f8a5e2h6b4h4h2a6a4c3c2d3d7f2g1".parse().unwrap();
         let position = game.last().position;

@@ -1,5 +1,5 @@
 //! ProbCut in the searches that precede the exact one (Michael Buro, "ProbCut: an effective selective extension of the alpha-beta
-//! algorithm", 1995): where a midgame search says that a position's value is very probably on one side of the window, its tree is
+//! algorithm", 1995): if a midgame search says that a position's value is very probably on one side of the window, its tree is
 //! not searched.
 
 use super::Search;
@@ -12,7 +12,7 @@ use crate::search::tunables::{DEEP_MIN_EMPTIES, SELECTIVE_PASSES, SelectivePass}
 /// The probes of a selective pass, by number of empty squares.
 pub(super) type Probes = [Probe; 65];
 
-/// The probes of all passes, by the calibration of the evaluator where it says how searches predict exact values.
+/// The probes of all passes, from the evaluator's calibration if it says how searches predict exact values.
 pub(super) fn probes(calibration: Option<&Calibration>) -> Box<[Probes]> {
     let pairs = calibration.map_or(&[][..], Calibration::pairs);
     let pairs: Vec<_> = pairs.iter().copied().filter(DepthPair::predicts_the_end).collect();
@@ -22,8 +22,8 @@ pub(super) fn probes(calibration: Option<&Calibration>) -> Box<[Probes]> {
     SELECTIVE_PASSES.iter().map(pass).collect()
 }
 
-/// What predicts the exact value of positions with a number of empty squares: of the pairs measured with about as many the one with
-/// about the depth wanted.
+/// What predicts exact values at a number of empty squares: the measured pair that is nearest in empty squares, then in the depth
+/// wanted.
 fn prediction(measured: &[DepthPair], empties: u32) -> DepthPair {
     let wanted = probe_depth(empties);
     let distance = |pair: &DepthPair| {
@@ -33,8 +33,8 @@ fn prediction(measured: &[DepthPair], empties: u32) -> DepthPair {
     measured.iter().copied().min_by_key(distance).unwrap_or_else(|| default_prediction(empties))
 }
 
-/// The prediction where nothing has been measured. The deviation is near that of the program's own weights, on 261 positions of human
-/// games with 20 empty squares and on 600 of self-play with 7 to 24.
+/// The prediction if nothing was measured. The deviation is near that of the program's own weights, on 261 positions of human games
+/// with 20 empty squares and on 600 of self-play with 7 to 24.
 fn default_prediction(empties: u32) -> DepthPair {
     let shallow = probe_depth(empties);
     let deviation = (7.5 - 0.4 * shallow as f32).max(2.5);
@@ -42,27 +42,27 @@ fn default_prediction(empties: u32) -> DepthPair {
     DepthPair { min_empties: empties, max_empties: empties, shallow, deep: empties, slope: 1.0, offset: 0.0, deviation }
 }
 
-/// How deep to probe, in plies: half the way to eight empty squares, and an even number, as evaluations after odd numbers of plies
-/// lean to one side.
+/// How deep to probe, in plies: half the way to eight empty squares, rounded down to even, as evaluations after odd numbers of plies
+/// are biased.
 fn probe_depth(empties: u32) -> u32 {
     (empties.saturating_sub(8) / 2) & !1
 }
 
 impl<E: Evaluator> Search<'_, E> {
-    /// How far the result of searching a node can be relied upon, by its number of empty squares: only deep nodes are cut, so that what
-    /// is found out about others is proved in all searches.
+    /// The trust in the result of searching a node, by its number of empty squares: only deep nodes are cut, so results about all others
+    /// are proved in every search.
     #[inline]
     pub(super) fn trust_at(&self, empties: u32) -> Trust {
         if empties >= DEEP_MIN_EMPTIES { self.shared.trust } else { FULL_WIDTH }
     }
 
-    /// The bound of a deep node's value which, by a probe, very probably is on one side of (`alpha`, `alpha` + 1).
+    /// A bound for a deep node's value, if a probe says that it is very probably on that side of the window (`alpha`, `alpha` + 1).
     pub(super) fn probcut(&mut self, node: &Node<E::State>, alpha: i32, empties: u32) -> Option<i32> {
         if self.shared.trust == FULL_WIDTH {
             return None;
         }
         let probe = self.shared.probes[usize::from(self.shared.trust) - 1][empties as usize];
-        // Values are whole discs: this one is above or below.
+        // Values are whole discs, so each is above or below this.
         let middle = Score::from_discs(alpha) + Score(Score::DISC / 2);
         if node.leaf(self.midgame.evaluator) >= middle {
             let bound = probe.high(middle)?;

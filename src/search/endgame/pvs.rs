@@ -1,8 +1,7 @@
 //! The root and the other nodes with an open window: principal variation search in discs.
 //!
 //! From some number of empties on, selective searches precede the exact one. What they find is not proved and never counts as such.
-//! It is where the exact search begins: it has the table's moves to try first at every node that matters, and a window around the
-//! value to expect.
+//! It gives the exact search a move from the table to try first at every node that matters, and a window around the expected value.
 
 use super::Search;
 use super::deep::order_depth;
@@ -19,7 +18,7 @@ use crate::search::tunables::{
 };
 
 impl<E: Evaluator> Search<'_, E> {
-    /// The value within `bounds`, two even numbers, and a move that reaches it; anything once stopped.
+    /// The value within `bounds`, two even numbers, and a move that reaches it; meaningless once stopped.
     pub(super) fn search_root(&mut self, position: Position, bounds: (i32, i32)) -> (i32, Option<Square>) {
         let empties = position.empties();
         let mut expected = bounds;
@@ -41,8 +40,8 @@ impl<E: Evaluator> Search<'_, E> {
         loop {
             let found @ (value, _) = self.pvs(position, low, high);
             step *= 2;
-            // Selective searches may contradict each other, and could go to and fro between two windows for ever: after a while the
-            // other side is opened.
+            // Selective searches may contradict each other and could alternate between two windows for ever: after a while the other
+            // side is opened.
             let open = step > MAX_ASPIRATION_STEP;
             if self.stopped() {
                 return found;
@@ -76,7 +75,7 @@ impl<E: Evaluator> Search<'_, E> {
         let mut lower = alpha;
         while let Some(ListedMove { to, flips, .. }) = list.pick() {
             let next = position.play_unchecked(to, flips);
-            // Values are even, so a window of two holds none: there is nothing to find out but on which side the value is.
+            // Values are even, so there is none inside a window of two: all there is to find is the side that the value is on.
             let open = beta - lower > 2;
             let first = best_move.is_none() && open;
             let mut value = lower;

@@ -1,6 +1,6 @@
-//! Nodes from which the end of the game is near: moves are ordered by mobility and parity (fastest first), and from [`TT_MIN_EMPTIES`] on
-//! nodes end early by the table and the opponent's stable discs. From [`ETC_MIN_EMPTIES`] on stable edge discs count in the order too,
-//! and enhanced transposition cutoffs are tried for.
+//! Nodes near the end of the game: moves are ordered by mobility and parity (fastest first), and from [`TT_MIN_EMPTIES`] on the table
+//! and the opponent's stable discs cut nodes. From [`ETC_MIN_EMPTIES`] on stable edge discs count in the order too, and enhanced
+//! transposition cutoffs are tried.
 
 use super::Search;
 use super::last::NO_VALUE;
@@ -13,10 +13,10 @@ use crate::search::ordering::{ListedMove, MoveList, weighted_mobility};
 use crate::search::table::{CacheLine, Entry, FULL_WIDTH, Slot, Table, Trust};
 use crate::search::tunables::{DEEP_MIN_EMPTIES, ETC_MIN_EMPTIES, SHARED_TT_MIN_EMPTIES, TT_MIN_EMPTIES};
 
-/// Room for the moves of a position with less than [`DEEP_MIN_EMPTIES`] empty squares.
+/// Room for the moves of a position with fewer than [`DEEP_MIN_EMPTIES`] empty squares.
 const MOVES: usize = (DEEP_MIN_EMPTIES as usize - 1).next_multiple_of(8);
 
-/// The same with less than [`ETC_MIN_EMPTIES`].
+/// The same with fewer than [`ETC_MIN_EMPTIES`].
 const FEW_MOVES: usize = (ETC_MIN_EMPTIES as usize - 1).next_multiple_of(8);
 
 impl<'a, E: Evaluator> Search<'a, E> {
@@ -36,7 +36,7 @@ impl<'a, E: Evaluator> Search<'a, E> {
         }
     }
 
-    /// Five empty squares or more, but less than [`DEEP_MIN_EMPTIES`]; `moves` are the legal moves.
+    /// The value with five empty squares or more, but fewer than [`DEEP_MIN_EMPTIES`]; `moves` are the legal moves.
     #[inline]
     pub(super) fn shallow(
         &mut self,
@@ -55,7 +55,7 @@ impl<'a, E: Evaluator> Search<'a, E> {
         }
     }
 
-    /// One to four empty squares met outside the fast path.
+    /// The value with one to four empty squares, outside the fast path.
     fn last_few(&mut self, position: Position, alpha: i32, empties: u32) -> i32 {
         if empties == 4 {
             return self.last4(position, alpha, odd_quadrants(position.empty()));
@@ -131,7 +131,8 @@ impl<'a, E: Evaluator> Search<'a, E> {
         if empties >= SHARED_TT_MIN_EMPTIES { self.shared.table } else { self.near }
     }
 
-    /// What the table knows of a position, or the bound, from there or from stable discs, that makes searching it needless.
+    /// The slot and entry of a position, or as an error the bound, from the entry or from stable discs, that makes searching it
+    /// unnecessary.
     #[inline]
     pub(super) fn look_up(
         &self,
@@ -152,7 +153,7 @@ impl<'a, E: Evaluator> Search<'a, E> {
     }
 }
 
-/// What squares are worth where nothing else tells moves apart: corners, then those that do not give a corner away.
+/// The worth of squares, to break ties between moves: corners, then those that do not give a corner away.
 static SQUARE_SCORES: [i8; 64] = square_scores();
 
 const fn square_scores() -> [i8; 64] {
@@ -173,7 +174,7 @@ const fn square_scores() -> [i8; 64] {
     table
 }
 
-/// The score of a move: the fewest replies first, corners counting double, with parity and the kind of square to tell equals apart.
+/// The score of a move: the fewest replies first, corners counting double; parity and the kind of square break ties.
 #[inline(always)]
 pub(super) fn fastest_first(to: Square, replies: Bitboard, odd: Bitboard) -> i32 {
     let parity = 8 * (odd & to.bit() != 0) as i32;

@@ -26,8 +26,8 @@ fn edge_index(player: u8, opponent: u8) -> usize {
     TERNARY[player as usize] as usize + 2 * TERNARY[opponent as usize] as usize
 }
 
-/// Fills the table from full edges down: a disc is stable if no disc put on an empty square, by either player, whether it
-/// turns discs over along the edge or not, turns it over, and it is stable after that.
+/// Fills the table from full edges down: a disc is stable if, after any disc put on an empty square by either player, whether
+/// or not that turns discs over along the edge, it has kept its colour and is still stable.
 fn all_edges() -> Box<[u8; 6561]> {
     let mut table = Box::new([0; 6561]);
     let mut by_discs: Vec<(u8, u8)> =
@@ -136,7 +136,7 @@ fn stable_discs(position: Position) -> u32 {
     }
 }
 
-/// The best the player can still reach, where the opponent's stable discs hold it down to `alpha`.
+/// The best value the player can still reach, if the opponent's stable discs keep it to `alpha` or less.
 #[inline]
 pub(super) fn stability_bound(position: Position, alpha: i32) -> Option<i32> {
     if alpha < 10 || position.opponent.count_ones() as i32 * 2 < 64 - alpha {
@@ -154,7 +154,7 @@ mod tests {
     use super::*;
     use crate::board::{Square, squares};
 
-    /// The discs of `own` that no continuation turns over, whoever moves, and however often: by trying them all.
+    /// The discs of `own` that no continuation turns over, whoever moves and however often, found by trying them all.
     fn naive(own: Bitboard, other: Bitboard) -> Bitboard {
         let mut kept = own;
         for (player, opponent) in [(own, other), (other, own)] {
