@@ -1,5 +1,5 @@
-//! Notes the git commit the program is built from (with `-dirty` behind it where the sources differ from it), for the provenance of
-//! weight files, and the processors it is built for. Builds as well without git.
+//! Records the git commit the program is built from (with `-dirty` appended if the sources differ from it), for the provenance of
+//! weight files, and the processors it is built for. Git is optional.
 
 use std::path::Path;
 use std::process::Command;
@@ -35,13 +35,13 @@ fn cpu_level() -> String {
     }
 }
 
-/// The commit of this package's repository, where it lies in one.
+/// The commit of this package's repository, if it is in one.
 fn commit() -> Option<String> {
     let git = |arguments: &[&str]| {
         let output = Command::new("git").args(arguments).output().ok().filter(|output| output.status.success())?;
         Some(String::from_utf8(output.stdout).ok()?.trim().to_owned())
     };
-    // Only this package's own repository, not one that the sources happen to lie in.
+    // Only this package's own repository, not one around it.
     let top = git(&["rev-parse", "--show-toplevel"]);
     let package = std::env::var_os("CARGO_MANIFEST_DIR")?;
     top.filter(|top| Path::new(top) == Path::new(&package))?;

@@ -7,17 +7,17 @@ fn main() -> ExitCode {
     flipside::cli::main()
 }
 
-/// Refuses a CPU that lacks what the program was compiled for, before it meets an instruction it does not know.
+/// Refuses a CPU that lacks instructions the program was compiled for, before one of them is executed.
 ///
-/// The compiler is free to use AVX2 or BMI anywhere in a build for x86-64-v3, also in what the standard library's runtime does
-/// before `main`, where it inlines that into our code. So the check is a static initialiser, which the loader calls before the
-/// runtime starts, and it is written so that there is nothing to vectorise: bits of CPUID are compared, and texts are
-/// written by the C library (which is compiled for any CPU). A test runs it under an emulated Nehalem.
+/// In a build for x86-64-v3, the compiler may use AVX2 or BMI anywhere, even in the standard library's runtime before `main` if it is
+/// inlined into our code. So the check is a static initialiser, which the loader calls before the runtime starts, and it gives the
+/// compiler nothing to vectorise: it compares bits of CPUID, and the C library, compiled for any CPU, writes the texts. A test runs
+/// it under an emulated Nehalem.
 #[cfg(target_arch = "x86_64")]
 mod cpu {
     use core::arch::x86_64::{__cpuid, __cpuid_count, _xgetbv};
 
-    /// What CPUID says, the words that features are read from.
+    /// The words of CPUID that features are read from.
     struct Words {
         leaf1_ecx: u32,
         leaf7_ebx: u32,
@@ -30,7 +30,7 @@ mod cpu {
     macro_rules! features {
         ($($name:literal: $field:ident bit $bit:literal, state $state:literal;)*) => {
             #[inline(never)]
-            #[allow(clippy::bad_bit_mask)] // State 0 asks for nothing, as it should.
+            #[allow(clippy::bad_bit_mask)] // State 0 requires nothing, as intended.
             fn report_missing(words: &Words) -> bool {
                 let mut any = false;
                 $(
@@ -80,7 +80,7 @@ mod cpu {
 
     #[inline(never)]
     fn say(text: &'static str) {
-        // SAFETY: pointer and length are those of a static text. Nothing can be done where standard error is closed.
+        // SAFETY: pointer and length are those of a static text. Nothing can be done if standard error is closed.
         unsafe { write(2, text.as_ptr(), text.len()) };
     }
 
@@ -90,7 +90,7 @@ mod cpu {
         let leaf7_ebx = if __cpuid(0).eax >= 7 { __cpuid_count(7, 0).ebx } else { 0 };
         let extended_ecx = if __cpuid(0x8000_0000).eax > 0x8000_0000 { __cpuid(0x8000_0001).ecx } else { 0 };
         const OSXSAVE: u32 = 1 << 27;
-        // SAFETY: the instruction exists where the bit OSXSAVE is set.
+        // SAFETY: the instruction exists if the bit OSXSAVE is set.
         let saved_state = if leaf1_ecx & OSXSAVE != 0 { unsafe { _xgetbv(0) as u32 } } else { 0 };
         Words { leaf1_ecx, leaf7_ebx, extended_ecx, saved_state }
     }
@@ -98,7 +98,7 @@ mod cpu {
     extern "C" fn check() {
         if report_missing(&read()) {
             say(HINT);
-            // SAFETY: ends the process; nothing has been started that would need an end of its own.
+            // SAFETY: ends the process; nothing has been started that needs cleaning up.
             unsafe { _exit(1) }
         }
     }

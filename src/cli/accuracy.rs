@@ -25,17 +25,17 @@ use crate::search::{Engine, Strength};
 
 /// Compare static evaluations with known scores, by number of empty squares
 ///
-/// Takes positions with scores (OBF, a bare score, Egaroucid's training lines) and recorded games (GGF, WTHOR, f5d6, logs of games), whose
-/// positions are scored by the result. Prints a table, separated by tabs, in discs for the side to move: empty squares,
-/// positions, root mean square error, mean absolute error, bias (mean of evaluation minus score), standard deviation of the
-/// error (rmse less bias), slope of the line that predicts the score best from the evaluation, and standard deviation of the scores
-/// from that line. The last row is of all positions together.
+/// Takes scored positions (OBF, a bare score, Egaroucid's training lines) and recorded games (GGF, WTHOR, f5d6, logs of games), whose
+/// positions are scored by the result. Prints a tab-separated table in discs for the side to move: empty squares, positions, root mean
+/// square error, mean absolute error, bias (mean of evaluation minus score), standard deviation of the error (rmse without the bias),
+/// slope of the line that best predicts the score from the evaluation, and standard deviation of the scores from that line. The last
+/// row covers all positions.
 ///
-/// To a search an evaluation is the same times any factor, so weights are compared by the last column: a slope above 1 says
-/// that the evaluation's discs are too small, not that the weights are worse.
+/// Scaling an evaluation does not change a search, so compare weights by the last column: a slope above 1 means that the evaluation's
+/// discs are too small, not that the weights are worse.
 ///
-/// With --regret, on positions with the scores of all their moves (OBF), it searches and prints what the moves chosen lose: empty
-/// squares, positions, discs lost in the mean, and the share of positions in which none of the moves is better.
+/// With --regret, searches positions that have scores for all their moves (OBF) and prints what the chosen moves lose: empty squares,
+/// positions, mean discs lost, and the share of positions in which no move is better than the chosen one.
 #[derive(Args, Debug)]
 #[command(after_help = "Example:\n  flipside accuracy default data/ffo/fforum-1-19.obf\n  \
     flipside accuracy default games.jsonl --exact-empties 12\n  \
@@ -45,25 +45,25 @@ pub struct AccuracyArguments {
     #[arg(value_name = "WEIGHTS")]
     weights: EvaluatorChoice,
 
-    /// Positions with scores or recorded games; `-` is standard input
+    /// Scored positions or recorded games; `-` is standard input
     #[arg(value_name = "FILE", required = true)]
     files: Vec<PathBuf>,
 
-    /// Solve positions with this number of empties or fewer, those of games and those without a score; what comes before in a game counts as if
-    /// the rest had been perfect
+    /// Solve positions with at most N empties, those of games and those without a score; earlier positions of a game are scored as if
+    /// play from there on had been perfect
     #[arg(long, alias = "solve-empties", value_name = "N", default_value_t = 0)]
     #[arg(value_parser = clap::value_parser!(u32).range(0..=i64::from(Strength::MAX_EXACT_EMPTIES)))]
     exact_empties: u32,
 
-    /// Leave out records that cannot be read, instead of stopping at the first
+    /// Skip records that cannot be read instead of stopping at the first
     #[arg(long)]
     skip_bad: bool,
 
-    /// Count the discs that the moves chosen lose
+    /// Count the discs that the chosen moves lose
     #[arg(long, conflicts_with = "exact_empties")]
     regret: bool,
 
-    /// Plies to look ahead for a move
+    /// Plies to look ahead when choosing a move
     #[arg(short, long, value_name = "N", default_value_t = 1, requires = "regret")]
     #[arg(value_parser = clap::value_parser!(u32).range(1..=60))]
     depth: u32,
@@ -108,8 +108,8 @@ impl AccuracyArguments {
         }
         let table = with_evaluator!(&evaluator, evaluator => accuracy(evaluator, known)).ok_or_else(|| {
             self.nothing("has a score").hint(
-                "Write the score in discs for the side to move after it (`<64 squares> X +4`), take games with results, or \
-                 have positions solved: --exact-empties.",
+                "Put the score in discs for the side to move after it (`<64 squares> X +4`), use games with results, or have \
+                 positions solved with --exact-empties.",
             )
         })?;
         if self.json.json {
@@ -148,7 +148,7 @@ impl AccuracyArguments {
         }
         let table = regret(lost).ok_or_else(|| {
             self.nothing("has the scores of all its moves")
-                .hint("Take OBF with a score for each legal move, such as `<64 squares> X; G8:+18; H1:+12;`.")
+                .hint("Use OBF with a score for each legal move, such as `<64 squares> X; G8:+18; H1:+12;`.")
         })?;
         if self.json.json {
             return write_json_rows(out, &table, |row| {
@@ -163,7 +163,7 @@ impl AccuracyArguments {
         })
     }
 
-    /// For each position its number of empty squares, and what the move chosen loses.
+    /// For each position its number of empty squares, and the discs that the chosen move loses.
     fn discs_lost<E: Evaluator>(
         &self,
         evaluator: &E,

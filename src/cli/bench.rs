@@ -19,19 +19,19 @@ use crate::record::lines::parse_positions;
 use crate::search::{EndgameSolver, Searcher, Strength};
 use crate::selfplay::{GameRecord, SelfPlay, SelfPlayConfig, UpdateTarget};
 
-/// Measure the engine's speed; the count of nodes is a signature of what it does
+/// Measure the engine's speed; the node count is a signature of its searches
 ///
-/// Prints a table, separated by tabs: section, what was counted, the count, seconds and counts a second (medians of the rounds), the
-/// spread of the rate (largest less smallest, as a share of the median), and counts in the time that a million perft leaves take one
-/// thread, by which machines compare. The last line sums the nodes of perft, midgame and endgame up: as long as it stays, a change has
-/// changed no search. Perft, midgame and endgame use one thread, self-play and learning all (--threads).
+/// Prints a tab-separated table: section, what was counted, the count, seconds and counts per second (medians of the rounds), the
+/// spread of the rate (largest minus smallest, as a share of the median), and the count in the time that one thread takes for a million
+/// perft leaves, for comparing machines. The last line totals the nodes of perft, midgame and endgame: as long as that is the same, a
+/// change has not affected the search. Perft, midgame and endgame use one thread, self-play and learning all (--threads).
 #[derive(Args, Debug)]
 #[command(after_help = "Example:\n  flipside bench --threads 1 --section midgame,endgame12")]
 pub struct BenchArguments {
     #[command(flatten)]
     weights: WeightsArgument,
 
-    /// Measure only these
+    /// Measure only these sections
     #[arg(long, value_enum, value_delimiter = ',', value_name = "SECTION")]
     section: Vec<Section>,
 
@@ -54,8 +54,8 @@ enum Section {
     Selfplay,
     /// Passes over the samples of these games
     Learning,
-    /// Games through a broker on this machine, by a coordinator of one thread and workers on the others, and by one process on as many;
-    /// only where it is asked for, as it needs nats-server
+    /// Games through a broker on this machine, by a coordinator on one thread and workers on the others, and by one process on as many;
+    /// only on request, since it needs nats-server
     #[cfg(feature = "cluster")]
     Cluster,
 }
@@ -173,7 +173,7 @@ struct Bench<'o> {
 }
 
 impl Bench<'_> {
-    /// Measures work that counts search nodes; answers the seconds of each round.
+    /// Measures work that counts search nodes; returns the seconds of each round.
     fn nodes(&mut self, section: &str, work: impl FnMut() -> u64) -> Result<Vec<f64>, CliError> {
         let (count, seconds) = self.measure(section, "nodes", work)?;
         self.nodes += count;
@@ -181,7 +181,7 @@ impl Bench<'_> {
         Ok(seconds)
     }
 
-    /// Measures work that answers how much it was.
+    /// Measures work that returns its count.
     fn measure(
         &mut self,
         section: &str,
@@ -214,7 +214,7 @@ impl Bench<'_> {
     }
 }
 
-/// Leaves of perft a second: the median of some rounds, after one to warm up.
+/// Perft leaves per second: the median of some rounds, after one to warm up.
 fn perft_rate() -> f64 {
     let round = |_| {
         let begin = Instant::now();

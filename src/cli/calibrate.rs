@@ -17,19 +17,17 @@ use crate::eval::{Calibration, PatternEvaluator};
 use crate::search::calibrate::{Measurement, fit_exact_pairs, fit_pairs, search_all, solve_all};
 use crate::selfplay::varied_positions;
 
-/// Measure how well shallow searches with some weights predict deep ones, for selective search (--selectivity)
+/// Measure how well shallow searches predict deep ones, for selective search (--selectivity)
 ///
-/// Searches the same positions to all depths, solves those near the end, fits for each pair of depths and each six numbers of empty
-/// squares a line (deep value = slope x shallow value + offset), and writes the weights with these parameters. The endgame solver
-/// uses them too. They fit these weights only: training
-/// leaves them out of the weights that it makes, so calibrate last. Where the weights are calibrated already, the new
-/// parameters replace the old ones.
+/// Searches the same positions to all depths, solves those near the end, fits a line (deep value = slope x shallow value + offset) for
+/// each pair of depths and each range of six empties, and writes the weights with these parameters. The endgame solver also uses them.
+/// They hold for these weights only, and training does not keep them, so calibrate last. Parameters already in the weights are replaced.
 ///
 /// By default it takes some minutes on two cores, most of them for the exact values of positions with up to 24 empty squares: a smaller
 /// --exact-empties shortens that, a smaller --depth does not.
 ///
-/// Prints a table, separated by tabs: empty squares, depths in plies (`end` is the end of the game), slope, offset and standard deviation in discs, correlation,
-/// and number of positions.
+/// Prints a tab-separated table: empty squares, depths in plies (`end` is the end of the game), slope, offset and standard deviation in
+/// discs, correlation, and number of positions.
 #[derive(Args, Debug)]
 #[command(after_help = "Example:\n  flipside calibrate default --depth 7 --exact-empties 14 -o strong.fsw\n  \
     flipside match strong.fsw:selectivity=1.5,depth=6 strong.fsw:depth=4 --pairs 10")]
@@ -42,24 +40,23 @@ pub struct CalibrateArguments {
     #[arg(short, long, value_name = "FILE")]
     output: PathBuf,
 
-    /// Measure on these positions, one a line (`-` is standard input), instead of positions of self-play games
+    /// Measure on these positions, one per line (`-` is standard input), instead of positions of self-play games
     #[arg(long, value_name = "FILE", conflicts_with = "positions_per_stage")]
     positions: Option<PathBuf>,
 
-    /// Positions of self-play for each six numbers of empty squares
+    /// Self-play positions for each range of six empties
     #[arg(long, value_name = "N", default_value_t = 200, value_parser = clap::value_parser!(u32).range(30..=1_000_000))]
     positions_per_stage: u32,
 
-    /// The deepest search in plies; each ply more takes two to three times as long
+    /// Plies of the deepest search; each one more takes two to three times as long
     #[arg(short, long, value_name = "N", default_value_t = 11, value_parser = clap::value_parser!(u32).range(3..=20))]
     depth: u32,
 
-    /// Also measure how searches predict exact values, on the positions with this number of empty squares or fewer; each two more take three
-    /// times as long
+    /// Also measure how well searches predict exact values, on positions with at most N empty squares; every two more triple the time
     #[arg(long, alias = "solve-empties", value_name = "N", default_value_t = 24, value_parser = clap::value_parser!(u32).range(0..=30))]
     exact_empties: u32,
 
-    /// Seed of the self-play games; without them it decides nothing
+    /// Random seed of the self-play games; unused with --positions
     #[arg(long, env = "FLIPSIDE_SEED", hide_env_values = true, value_name = "N", default_value_t = 1)]
     seed: u64,
 }
@@ -78,7 +75,7 @@ impl CalibrateArguments {
                 (positions.filter(|position| position.moves() != 0).collect(), name_of(path))
             }
             None => {
-                session.say("playing the games that the positions are taken from");
+                session.say("playing games to take positions from");
                 let positions = varied_positions(&evaluator, self.seed, self.positions_per_stage as usize, &never);
                 (positions.expect("nothing stops these games"), "self-play".to_owned())
             }
@@ -101,7 +98,7 @@ impl CalibrateArguments {
         let calibration = calibration.context(|| format!("cannot calibrate by the positions of {source}"));
         let calibration = calibration.map_err(|error| {
             error.hint(
-                "It takes 30 positions or more with about as many empty squares, and weights that mean something.",
+                "It takes 30 positions or more with similar numbers of empty squares, and weights that have learned something.",
             )
         })?;
         file.calibration = Some(calibration);
@@ -113,7 +110,7 @@ impl CalibrateArguments {
     }
 }
 
-/// Does work on a number of positions, which tells `work`'s argument of each that is done, and shows how far it has come.
+/// Does work on a number of positions and shows its progress: `work` calls its argument after each.
 fn with_meter<T>(
     session: &Session,
     positions: usize,

@@ -1,4 +1,4 @@
-//! `flipside cluster`, and how commands say which broker they mean.
+//! `flipside cluster`, and the options that name a broker.
 
 use std::env;
 use std::io::Write;
@@ -17,24 +17,24 @@ use crate::report::text::typed;
 const BROKER_KEY: &str = "FLIPSIDE_BROKER_KEY";
 const BROKER_CA: &str = "FLIPSIDE_BROKER_CA";
 
-/// What proves us to a broker and the broker to us. On this machine none of it is needed.
+/// What authenticates us to a broker and the broker to us. A broker on this machine needs none of it.
 #[derive(Args, Debug)]
 pub struct BrokerArguments {
-    /// The file with our key for the broker, as `flipside cluster config` writes it
+    /// Key file for the broker, as written by `flipside cluster config`
     #[arg(long, env = BROKER_KEY, hide_env_values = true, value_name = "FILE")]
     broker_key: Option<PathBuf>,
 
-    /// The certificate (PEM) of the authority that has signed the broker's; the connection is encrypted then
+    /// Certificate (PEM) of the authority that signed the broker's; encrypts the connection
     #[arg(long, env = BROKER_CA, hide_env_values = true, value_name = "FILE")]
     broker_ca: Option<PathBuf>,
 
-    /// Allow a broker on another machine without key and encryption; only for networks you trust
+    /// Allow a broker on another machine without a key and encryption; only for networks you trust
     #[arg(long)]
     insecure: bool,
 }
 
 impl BrokerArguments {
-    /// Whether any of it stands on the command line; the environment may hold it for other commands.
+    /// Whether any of it is on the command line; in the environment it may be for other commands.
     fn is_typed(&self) -> bool {
         let is_typed = |option: &Option<PathBuf>, variable| {
             option.as_ref().is_some_and(|path| env::var_os(variable).is_none_or(|value| path.as_os_str() != value))
@@ -42,7 +42,7 @@ impl BrokerArguments {
         self.insecure || is_typed(&self.broker_key, BROKER_KEY) || is_typed(&self.broker_ca, BROKER_CA)
     }
 
-    /// The broker meant.
+    /// The broker at a URL, with these options.
     pub fn address(&self, url: &str) -> BrokerAddress {
         let Self { broker_key, broker_ca, insecure } = self;
         BrokerAddress { url: url.to_owned(), key: broker_key.clone(), ca: broker_ca.clone(), insecure: *insecure }
@@ -57,7 +57,7 @@ pub struct CoordinatorArguments {
     #[arg(long, env = "FLIPSIDE_CLUSTER", hide_env_values = true, value_name = "URL")]
     cluster: Option<String>,
 
-    /// Seconds to wait for a broker that is not there yet
+    /// Seconds to wait for a broker that is not up yet
     #[arg(long, value_name = "SECONDS", default_value_t = 60, requires = "cluster")]
     wait: u32,
 
@@ -66,7 +66,7 @@ pub struct CoordinatorArguments {
 }
 
 impl CoordinatorArguments {
-    /// Begins to coordinate, if that was asked for. The run is called as its directory.
+    /// Starts to coordinate, if that was asked for. The run is named after its directory.
     pub fn start(
         &self,
         run: &Path,
@@ -81,7 +81,7 @@ impl CoordinatorArguments {
                 )),
             };
         };
-        // `runs/latest` is a link: the run is called as what it leads to.
+        // `runs/latest` is a link: the run is named after its target.
         let target = run.canonicalize().unwrap_or_else(|_| run.to_owned());
         let name = target.file_name().map(|name| name.to_string_lossy().into_owned()).unwrap_or_default();
         let request = ClusterRequest {
@@ -95,7 +95,7 @@ impl CoordinatorArguments {
     }
 }
 
-/// What ended work in a cluster: an address that cannot be meant is a slip of whoever typed it.
+/// What ended work in a cluster; an impossible address is a usage error.
 pub fn told(error: ClusterError) -> CliError {
     match error {
         ClusterError::Address(_) => CliError::Usage(error.to_string()),
@@ -118,8 +118,8 @@ pub struct ClusterArguments {
 enum ClusterCommand {
     /// Write a broker's configuration, certificates and keys
     ///
-    /// The folder then has `nats.conf` for nats-server, `coordinator.nk` for `train --cluster`, `worker.nk` for `work`, and `ca.pem` for
-    /// both. A worker's key may take jobs, read weights and deliver games of the runs named, and nothing else.
+    /// Writes `nats.conf` for nats-server, `coordinator.nk` for `train --cluster`, `worker.nk` for `work`, and `ca.pem` for both. The
+    /// worker's key only allows taking jobs, reading weights and delivering games of the named runs.
     Config(ConfigArguments),
 }
 
@@ -132,11 +132,11 @@ struct ConfigArguments {
     #[arg(value_name = "DIR")]
     folder: PathBuf,
 
-    /// A name or address by which machines call the broker; may be given several times
+    /// Name or address under which machines reach the broker; may be repeated
     #[arg(long, required = true, value_name = "HOST")]
     host: Vec<String>,
 
-    /// A run that workers may work for, called as its directory; may be given several times
+    /// Run that workers may work for, named like its directory; may be repeated
     #[arg(long, required = true, value_name = "NAME")]
     run: Vec<String>,
 
@@ -154,7 +154,7 @@ impl ClusterArguments {
             writeln!(out, "{}", file.display())?;
         }
         session.say(format_args!(
-            "start the broker with `nats-server -c {}`; give workers worker.nk and ca.pem, and nobody else",
+            "start the broker with `nats-server -c {}`; give worker.nk and ca.pem to workers and nobody else",
             typed(&files[0])
         ));
         Ok(())

@@ -18,7 +18,7 @@ use crate::selfplay::SelfPlayConfig;
 use crate::train::{GameJob, GameSource, LocalGames};
 use crate::weights::WeightFile;
 
-/// Most worker processes.
+/// The largest number of worker processes.
 const WORKERS: usize = 4;
 
 /// Games and the seconds they took: here on all threads, and by a coordinator of one thread and workers on the others.
@@ -33,7 +33,7 @@ pub struct Measured {
     pub cluster: Vec<f64>,
 }
 
-/// A process that ends with this.
+/// A process, killed on drop.
 struct Process(Child);
 
 impl Process {
@@ -59,7 +59,7 @@ pub fn measure(session: &Session, play: SelfPlayConfig, games: u32, rounds: u32)
     let folder = tempfile::tempdir().context(|| "cannot make a folder for the broker".to_owned())?;
     let port = TcpListener::bind("127.0.0.1:0").and_then(|listener| listener.local_addr());
     let port = port.context(|| "cannot find a free port".to_owned())?.port().to_string();
-    // They end with this process, whatever ends it.
+    // Broker and workers end with this process, whatever ends it.
     let guard = Guard::start().context(|| "cannot start the broker's guard".to_owned())?;
     let mut broker = Command::new("nats-server");
     broker.args(["-js", "-a", "127.0.0.1", "-p", &port, "-sd"]).arg(folder.path());
@@ -84,7 +84,7 @@ pub fn measure(session: &Session, play: SelfPlayConfig, games: u32, rounds: u32)
         source.play(&job, &stop, &mut |_| ControlFlow::Continue(())).map_err(|bad| CliError::failure(bad.0))?;
         Ok::<_, CliError>(began.elapsed().as_secs_f64())
     };
-    // Workers come, fetch the weights and play their proof.
+    // Lets the workers connect, fetch the weights and play their proof.
     one.install(|| time(&cluster, 1))?;
     let mut measured = Measured { games, workers: threads, alone: Vec::new(), cluster: Vec::new() };
     for round in 0..rounds {

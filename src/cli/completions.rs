@@ -11,7 +11,7 @@ use clap_mangen::Man;
 use super::error::{CliError, Context};
 use crate::storage::atomic_write;
 
-/// Print what completes flipside's commands and options in a shell
+/// Print a script that completes flipside's commands and options in a shell
 #[derive(Args, Debug)]
 #[command(after_help = "Example:\n  flipside completions bash > flipside.bash\n  \
     flipside completions zsh > _flipside")]
@@ -21,11 +21,11 @@ pub struct CompletionsArguments {
     shell: Shell,
 }
 
-/// Write the manual pages, one for each command: flipside.1, flipside-train.1 and so on
+/// Write the manual pages, one per command: flipside.1, flipside-train.1 and so on
 #[derive(Args, Debug)]
 #[command(after_help = "Example:\n  flipside man man1")]
 pub struct ManArguments {
-    /// The folder to write them to; it is made where there is none
+    /// Folder to write them to; created if missing
     folder: PathBuf,
 }
 

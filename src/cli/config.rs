@@ -11,10 +11,10 @@ use super::runs::unreadable;
 use super::session::Session;
 use crate::train::stored_config;
 
-/// Print a configuration of `train`, complete and with what each key means
+/// Print a complete `train` configuration with every key explained
 ///
-/// What is printed is a file for `train --config`. Keys that are left out stand in comments with their defaults. The configuration
-/// is checked as `train` checks it: errors name file and key, and the closest key where there is no such one.
+/// The output is a file for `train --config`. Keys that are not set appear in comments with their defaults. The configuration is
+/// checked as in `train`: errors name the file and the key, and for an unknown key the closest known one.
 #[derive(Args, Debug)]
 #[command(after_help = "Example:\n  flipside config --preset quick\n  \
     flipside config --preset overnight > my.toml\n  \
@@ -24,11 +24,11 @@ pub struct ConfigArguments {
     #[arg(long, value_enum, default_value_t = Preset::Evening, conflicts_with = "run")]
     preset: Preset,
 
-    /// Print what this run follows
+    /// Print this run's configuration
     #[arg(long, value_name = "RUN")]
     run: Option<PathBuf>,
 
-    /// A TOML file with keys that replace those
+    /// TOML file with keys that override those
     #[arg(long, value_name = "FILE")]
     config: Option<PathBuf>,
 }

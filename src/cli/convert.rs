@@ -14,8 +14,8 @@ use crate::record::{ConvertError, Converted, Format, RecordError, convert, read}
 
 /// Convert records of games and positions from one format to another
 ///
-/// Formats: ggf, f5d6, and only to be read wthor and log, which `match --games` keeps (games); obf, egaroucid (positions). The games of
-/// self-play that a run keeps (RUN/games/*.fsg) are read too. Games become positions by giving each of their positions the game's result.
+/// Game formats: ggf, f5d6 and, for reading only, wthor and log (from `match --games`). Position formats: obf, egaroucid. Also reads the
+/// games that a run keeps (RUN/games/*.fsg). When games are converted to positions, each position gets the game's result as its score.
 #[derive(Args, Debug)]
 #[command(after_help = "Example:\n  flipside convert games.jsonl --to f5d6 -o games.txt\n  \
     flipside convert runs/latest/games/00000000.fsg --to egaroucid -o positions.txt")]
@@ -23,11 +23,11 @@ pub struct ConvertArguments {
     /// The records; `-` is standard input
     file: PathBuf,
 
-    /// Their format [default: what they look like]
+    /// Input format [default: detected]
     #[arg(long, value_name = "FORMAT")]
     from: Option<Format>,
 
-    /// The format to write
+    /// Output format
     #[arg(long, value_name = "FORMAT")]
     to: Format,
 
@@ -35,12 +35,12 @@ pub struct ConvertArguments {
     #[arg(short, long, value_name = "FILE", default_value = STANDARD_STREAM)]
     output: PathBuf,
 
-    /// Leave out records that cannot be read or written, instead of stopping at the first
+    /// Skip records that cannot be read or written instead of stopping at the first
     #[arg(long)]
     skip_bad: bool,
 }
 
-/// The games of a file of kept games, a transcript a line, and whether they are all.
+/// The games of a file of kept games, one transcript per line, and whether the file is complete.
 fn transcripts(file: &[u8]) -> Result<(String, bool), GamesError> {
     let mut text = String::new();
     let (blocks, are_all) = whole_blocks(file)?;
@@ -75,7 +75,7 @@ impl ConvertArguments {
             (bytes, from)
         };
         if !self.skip_bad && !output.is_replaced() {
-            // Before anything is written: what stands on standard output cannot be taken back.
+            // Before anything is written: standard output cannot be taken back.
             convert(&bytes, from, self.to, &mut io::sink(), &mut Err)
                 .map_err(|error| self.explain(error, &name, from))?;
         }

@@ -17,11 +17,11 @@ use crate::pattern::Layout;
 use crate::report::text::or_dash;
 use crate::weights::WeightFile;
 
-/// Compare two weight files: where they came from, how their weights differ, and what moved most
+/// Compare two weight files: their origins, how their weights differ, and what moved most
 ///
-/// Both must be of the same patterns; stages may differ. Prints where either came from, then a table by stage, separated by tabs:
-/// empty squares, weights that are not zero in either file, correlation of these, and the root mean square and the largest difference in
-/// discs. Then, for each pattern, pictures of the configurations that moved most, with the second value minus the first.
+/// Both must have the same patterns; stages may differ. Prints the origin of each, then a tab-separated table by stage: empty squares,
+/// weights that are nonzero in at least one file, their correlation, and the root mean square and largest difference in discs. Then, for
+/// each pattern, pictures of the configurations that moved most, with the second value minus the first.
 #[derive(Args, Debug)]
 #[command(after_help = "Example:\n  flipside diff runs/latest/best.fsw runs/latest/last.fsw")]
 pub struct DiffArguments {
@@ -29,15 +29,15 @@ pub struct DiffArguments {
     #[arg(value_name = "WEIGHTS")]
     first: EvaluatorChoice,
 
-    /// The second one
+    /// The second weight file, or `default`
     #[arg(value_name = "WEIGHTS")]
     second: EvaluatorChoice,
 
-    /// Show the configurations of the stage of positions with N empty squares
+    /// Show configurations of the stage with N empty squares
     #[arg(long, value_name = "N", default_value_t = 24, value_parser = clap::value_parser!(u32).range(0..=60))]
     empties: u32,
 
-    /// Show N configurations of each pattern; 0 is none
+    /// Configurations to show per pattern
     #[arg(long, value_name = "N", default_value_t = 4)]
     top: usize,
 
@@ -50,9 +50,9 @@ pub struct DiffArguments {
 struct StageDifference {
     /// The numbers of empty squares, the highest first.
     empties: Vec<u32>,
-    /// Weights that are not zero in either file.
+    /// Weights that are nonzero in at least one file.
     weights: usize,
-    /// Of these; none where one file has the same weight everywhere.
+    /// Of these; none if one file has the same weight everywhere.
     correlation: Option<f64>,
     rms: f64,
     largest: f64,
@@ -64,7 +64,7 @@ impl DiffArguments {
         let (a, b) = (&first.model, &second.model);
         if (&a.set.patterns, &a.set.scalars) != (&b.set.patterns, &b.set.scalars) {
             let (one, other) = (on_one_line(&a.set.name), on_one_line(&b.set.name));
-            return Err(CliError::failure(format!("the weights have other patterns: `{one}` and `{other}`"))
+            return Err(CliError::failure(format!("the weights have different patterns: `{one}` and `{other}`"))
                 .hint("`flipside match` and `flipside accuracy` compare weights of any patterns."));
         }
         let layout = Layout::new(&a.set).context(|| "cannot use the weights".to_owned())?;
@@ -116,7 +116,7 @@ impl DiffArguments {
     }
 }
 
-/// How two models' hidden layers compare; nothing where neither has one.
+/// How two models' hidden layers compare; none if neither has one.
 fn hidden_layers(a: &Model, b: &Model) -> Option<&'static str> {
     match (&a.hidden, &b.hidden) {
         (None, None) => None,
@@ -135,7 +135,7 @@ fn paired<'m>(a: &'m Model, b: &'m Model, empties: u32) -> impl Iterator<Item = 
 fn difference(a: &Model, b: &Model, empties: Vec<u32>) -> StageDifference {
     let pairs: Vec<_> = paired(a, b, empties[0]).filter(|&pair| pair != (0.0, 0.0)).collect();
     let count = pairs.len().max(1) as f64;
-    // Of nothing `sum` makes -0.
+    // The `sum` of nothing would be -0.
     let mean = |of: &dyn Fn(&(f64, f64)) -> f64| pairs.iter().map(of).fold(0.0, Add::add) / count;
     let (x, y) = (mean(&|pair| pair.0), mean(&|pair| pair.1));
     let (xx, yy) = (mean(&|pair| (pair.0 - x).powi(2)), mean(&|pair| (pair.1 - y).powi(2)));
@@ -149,7 +149,7 @@ fn difference(a: &Model, b: &Model, empties: Vec<u32>) -> StageDifference {
     }
 }
 
-/// A model of what moved, with the first one's scale. Differences too large for it are told and cut.
+/// A model of the differences, with the first one's scale. Those too large for it are clipped and reported.
 fn moved(a: &Model, b: &Model, stages: &StageMap, session: &Session) -> Model {
     let mut cut = 0u64;
     let mut unit = |difference: f64| {
@@ -163,7 +163,7 @@ fn moved(a: &Model, b: &Model, stages: &StageMap, session: &Session) -> Model {
         weights.push(paired(a, b, empties).map(|(x, y)| unit(y - x)).collect());
     }
     if cut > 0 {
-        session.say(format_args!("{cut} differences are larger than weights can be, and are shown smaller"));
+        session.say(format_args!("{cut} differences exceed the range of weights and are shown clipped"));
     }
     Model { set: a.set.clone(), stages: stages.clone(), scale: a.scale, weights, hidden: None }
 }

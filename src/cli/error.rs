@@ -1,4 +1,4 @@
-//! What ends a command early, and how it is told.
+//! The errors that end a command, and how they are reported.
 
 use std::error::Error;
 use std::fmt::Write;
@@ -25,7 +25,7 @@ pub enum CliError {
         message: String,
         /// Why.
         source: Option<Cause>,
-        /// What to do about it, where that is not obvious.
+        /// What to do about it, if that is not obvious.
         hint: Option<String>,
     },
     /// Stopped early on request, to be resumed: exit code 75.
@@ -71,7 +71,7 @@ impl CliError {
         matches!(self, Self::Output(error) if error.kind() == io::ErrorKind::BrokenPipe)
     }
 
-    /// The exit code that tells it to scripts.
+    /// The exit code.
     pub fn exit_code(&self) -> u8 {
         match self {
             Self::Usage(_) => 2,
@@ -103,7 +103,7 @@ impl CliError {
     }
 }
 
-/// Says what could not be done because of an error.
+/// Adds to an error what could not be done because of it.
 pub trait Context<T> {
     /// Turns an error into a [`CliError::Failure`] with the error as its cause.
     fn context(self, message: impl FnOnce() -> String) -> Result<T, CliError>;

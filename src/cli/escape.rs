@@ -1,14 +1,14 @@
-//! Texts from files and other programs, as they can be shown.
+//! Texts from files and other programs, made safe to show.
 
 use std::fmt::Write;
 
-/// A text on one line, in one column: tabs and what a terminal would obey (escape sequences, line breaks, marks that turn the
-/// direction of writing) stand there escaped, like `\u{1b}`.
+/// A text on one line, in one column: tabs and everything a terminal would obey (escape sequences, line breaks, bidirectional
+/// marks) are escaped, like `\u{1b}`.
 pub fn on_one_line(text: &str) -> String {
     escaped(text, false)
 }
 
-/// A text of several lines, all but the first indented, so that no part of it can pass for a line of ours; tabs stay, else as
+/// A text of several lines, all but the first indented so that none can pass for a line of ours. Tabs stay; the rest is as in
 /// [`on_one_line`].
 pub fn on_lines(text: &str) -> String {
     escaped(text, true)

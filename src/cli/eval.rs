@@ -12,10 +12,10 @@ use super::json::{JsonArgument, write_json};
 use super::session::Session;
 use crate::eval::unlimited_static_value;
 
-/// Evaluate positions without searching: one number a line, in discs for the side to move
+/// Evaluate positions without searching: one number per line, in discs for the side to move
 ///
-/// Where the side to move must pass, the value is the opponent's, negated; where the game is over, it is the result. Values
-/// beyond 64 discs are shown as they are; searching limits them.
+/// If the side to move must pass, the value is the opponent's, negated; if the game is over, it is the result. Values beyond 64
+/// discs are shown as they are; a search limits them.
 #[derive(Args, Debug)]
 #[command(after_help = "Example:\n  flipside eval data/bench/midgame.txt\n  flipside eval mobility f5d6c3d3c4")]
 pub struct EvalArguments {

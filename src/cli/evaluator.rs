@@ -49,19 +49,18 @@ impl From<&Path> for EvaluatorChoice {
 /// The option `-w`.
 #[derive(Args, Debug)]
 pub struct WeightsOption {
-    /// What to evaluate with: a weight file, `squares` or `mobility` (without weights), or `default`, the weights that come with
-    /// the program [default: default]
+    /// Evaluation: a weight file, `default` (the built-in weights), or `squares` or `mobility` (no weights) [default: default]
     #[arg(short, long, env = WEIGHTS, hide_env_values = true, value_name = "FILE")]
     weights: Option<EvaluatorChoice>,
 }
 
-/// The environment variable in the place of `-w`.
+/// The environment variable that replaces `-w`.
 const WEIGHTS: &str = "FLIPSIDE_WEIGHTS";
 
 /// Weights as an argument, or by `-w`.
 #[derive(Args, Debug)]
 pub struct WeightsArgument {
-    /// What to evaluate with, as -w says
+    /// Evaluation, as for -w
     #[arg(id = "argument", value_name = "WEIGHTS")]
     argument: Option<EvaluatorChoice>,
 
@@ -72,12 +71,12 @@ pub struct WeightsArgument {
 /// Weights and positions as arguments.
 #[derive(Args, Debug)]
 pub struct WeightsAndPositions {
-    /// What to evaluate with, as -w says; may be left out
+    /// Evaluation, as for -w; may be omitted
     #[arg(value_name = "WEIGHTS")]
     first: Option<PathBuf>,
 
-    /// A file with a position, or the moves that lead to it (f5d6c3), a line; `-` is standard input. Or one position or game itself.
-    /// A single argument is WEIGHTS if it ends in `.fsw` or is `default`, `squares` or `mobility` [default: -]
+    /// File with one position or list of moves (f5d6c3) per line, `-` for standard input, or such a line itself. A single argument is
+    /// taken as WEIGHTS if it ends in `.fsw` or is `default`, `squares` or `mobility` [default: -]
     #[arg(value_name = "POSITIONS")]
     second: Option<PathBuf>,
 
@@ -129,7 +128,7 @@ impl EvaluatorChoice {
             Self::Default => Ok(WeightFile::embedded()),
             Self::File(path) => WeightFile::load(path).context(|| "cannot use the weights".to_owned()),
         };
-        file.map_err(|error| error.hint("Weights are a file, or `default`."))
+        file.map_err(|error| error.hint("Expected a weight file or `default`."))
     }
 
     /// The evaluator, ready for use.
@@ -161,7 +160,7 @@ impl EvaluatorChoice {
             Self::Default | Self::File(_) => {
                 let file = self.weight_file();
                 let file =
-                    file.map_err(|error| error.hint("Weights are a file, or `default`, `squares` or `mobility`."))?;
+                    file.map_err(|error| error.hint("Expected a weight file, `default`, `squares` or `mobility`."))?;
                 let evaluator = PatternEvaluator::new(&file.model);
                 let evaluator = evaluator.context(|| format!("cannot use the weights `{self}`"))?;
                 (AnyEvaluator::Patterns(evaluator.with_calibration(file.calibration.clone())), Some(file))
@@ -169,7 +168,7 @@ impl EvaluatorChoice {
         })
     }
 
-    /// Whether searches with the evaluator can be as selective as is wanted.
+    /// Checks that searches with the evaluator can be as selective as wanted.
     ///
     /// # Errors
     /// It is not calibrated and selective searches are wanted.
@@ -179,8 +178,8 @@ impl EvaluatorChoice {
             return Ok(());
         }
         let hint = match self {
-            Self::Squares | Self::Mobility => "Only weights are: a calibrated file, or `default`.",
-            Self::Default | Self::File(_) => "`flipside calibrate WEIGHTS -o FILE` measures what it takes.",
+            Self::Squares | Self::Mobility => "Only weights can be: use a calibrated file or `default`.",
+            Self::Default | Self::File(_) => "`flipside calibrate WEIGHTS -o FILE` calibrates weights.",
         };
         Err(CliError::failure(format!("`{self}` is not calibrated for a selective search")).hint(hint))
     }
@@ -195,11 +194,11 @@ impl WeightsOption {
     /// What was typed, here or as an argument.
     fn or_argument(&self, argument: Option<&EvaluatorChoice>) -> Result<EvaluatorChoice, CliError> {
         let Some(argument) = argument else { return Ok(self.choice()) };
-        // Arguments win over the environment.
+        // Arguments override the environment.
         let by_environment = env::var(WEIGHTS).ok().and_then(|text| text.parse().ok());
         match &self.weights {
             Some(option) if self.weights != by_environment => {
-                Err(CliError::Usage(format!("there are weights twice: `{argument}`, and `{option}` after -w")))
+                Err(CliError::Usage(format!("weights are given twice: `{argument}`, and `{option}` after -w")))
             }
             _ => Ok(argument.clone()),
         }

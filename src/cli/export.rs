@@ -20,17 +20,17 @@ const LIMIT: u64 = 1 << 26;
 
 /// Write weights as another engine's file, or in an open layout for any program
 ///
-/// Engines: edax, egaroucid, ntest (a folder of ten files), zebra. They take weights whose patterns they know; `fit` and `train`
-/// make such with the engine's name after `--patterns`. Open layouts take any: npz (NumPy), safetensors, json, c (a C99 header with
-/// an evaluator), rust (a module with an evaluator). Weights with a hidden layer go into these alone. Prints the files written.
+/// Engines: edax, egaroucid, ntest (a folder of ten files), zebra. Each takes weights of its own patterns, as made by `fit` and `train`
+/// with `--patterns ENGINE`. Open layouts take any weights: npz (NumPy), safetensors, json, c (a C99 header with an evaluator), rust (a
+/// module with an evaluator). Weights with a hidden layer can only go to open layouts. Prints the files written.
 ///
-/// NTest checks its own weights when it starts, so the files for it are a set besides, JBa.cof to JBj.cof; in its folder of
-/// coefficients the parameters of its selective search are copied for them.
+/// NTest checks its own weights when it starts, so its files are written as a second set, JBa.cof to JBj.cof. If they are written to
+/// NTest's folder of coefficients, the parameters of its selective search are copied for the new set.
 #[derive(Args, Debug)]
 #[command(after_help = "Example:\n  flipside export --to edax runs/edax/best.fsw -o eval.dat\n  \
     flipside export --to npz default -o weights.npz")]
 pub struct ExportArguments {
-    /// The engine or the open layout
+    /// Engine or open layout
     #[arg(long, value_name = "TARGET")]
     to: Target,
 
@@ -42,7 +42,7 @@ pub struct ExportArguments {
     #[arg(short, long, value_name = "FILE")]
     output: PathBuf,
 
-    /// Average stages where the engine has one table for several of them
+    /// Average stages if the engine has one table for several of them
     #[arg(long)]
     merge_stages: bool,
 }
@@ -93,7 +93,7 @@ impl ExportArguments {
         Output::check(path, self.weights.path())
     }
 
-    /// An engine's files, and an account of what they changed.
+    /// An engine's files; says what rounding changed.
     fn encode(&self, engine: Engine, file: &WeightFile, session: &Session) -> Result<Vec<(String, Vec<u8>)>, CliError> {
         let encoded = encode(engine, &file.model, self.merge_stages);
         let encoded = encoded.context(|| format!("cannot export `{}` to {engine}", self.weights))?;
@@ -102,12 +102,12 @@ impl ExportArguments {
     }
 }
 
-const NTEST_ADVICE: &str = "To have NTest play by them: put these files into its folder `coefficients`, copy each mpcJA_*.txt there to \
-    mpcJB_*.txt where that was not done here (without, it searches at full width), and begin the line of parameters.txt with JB \
-    where it has JA.";
+const NTEST_ADVICE: &str = "To use them in NTest: put these files into its folder `coefficients`, copy each mpcJA_*.txt there to \
+    mpcJB_*.txt unless that was done here (without these, it searches at full width), and change JA to JB at the beginning of the line \
+    in parameters.txt.";
 
-/// Copies the parameters of NTest's selective search with its own set of weights, where the folder has them, for the exported
-/// set: the copies made.
+/// Copies the parameters of NTest's selective search for its own weights, if the folder has them, to the exported set. Returns the
+/// copies made.
 fn copy_probcut(folder: &Path) -> io::Result<Vec<PathBuf>> {
     let mut copies = Vec::new();
     for entry in fs::read_dir(folder)? {
@@ -132,8 +132,7 @@ fn account(quantisation: &Quantisation) -> String {
     }
     let Quantisation { clipped, largest_weight, mean_weight, positions, largest, mean } = quantisation;
     format!(
-        "rounded to the engine's units: a weight changed by up to {largest_weight:.4} discs ({mean_weight:.4} in the mean), a position's \
-         value by up to {largest:.4} ({mean:.4} in the mean, {positions} positions); {clipped} weights were beyond the engine's range \
-         and were cut to it"
+        "rounded to the engine's units: weights changed by up to {largest_weight:.4} discs (mean {mean_weight:.4}), values of positions \
+         by up to {largest:.4} (mean {mean:.4}, {positions} positions); {clipped} weights exceeded the engine's range and were clipped"
     )
 }

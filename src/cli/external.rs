@@ -10,23 +10,23 @@ use super::error::CliError;
 use crate::protocol::{Dialect, ExternalSpec, ProcessLimits, SpecError};
 use crate::record::log::Settings;
 
-/// The options on players that are other programs.
+/// The options for players that are other programs.
 #[derive(Args, Debug)]
 pub struct ExternalArguments {
-    /// Plies that NBoard engines are asked to look ahead (`set depth`) [default: their own]
+    /// Depth asked of NBoard engines (`set depth`) [default: the engine's own]
     #[arg(long, value_name = "N", value_parser = clap::value_parser!(u32).range(1..=60))]
     nboard_depth: Option<u32>,
 
-    /// Seconds another program may take for a move [default: 60]
+    /// Seconds another program may take per move [default: 60]
     #[arg(long, value_name = "SECONDS", value_parser = clap::value_parser!(u64).range(1..=86_400))]
     move_time: Option<u64>,
 }
 
 impl ExternalArguments {
-    /// What the programs are held to.
+    /// The limits for the programs.
     ///
     /// # Errors
-    /// An option for which there is no program among the players.
+    /// An option that applies to none of the players.
     pub fn limits(&self, programs: &[&ExternalChoice]) -> Result<ProcessLimits, CliError> {
         if self.nboard_depth.is_some() && !programs.iter().any(|program| program.speaks_nboard()) {
             let message = "--nboard-depth is for players of the form nboard:COMMAND, and there is none";
@@ -61,7 +61,7 @@ impl ExternalChoice {
         self.spec.dialect == Dialect::NBoard
     }
 
-    /// How to start the program, what it is held to, and both for a log of games.
+    /// How to start the program, its limits, and both for a log of games.
     pub fn load(&self, limits: ProcessLimits) -> (ExternalSpec, ProcessLimits, Settings) {
         let depth = if self.speaks_nboard() { self.depth.or(limits.depth) } else { None };
         let limits = ProcessLimits { depth, ..limits };

@@ -19,11 +19,12 @@ use crate::storage::{Disk, LocalDisk, MAX_TOML_BYTES, folder_of, read_text};
 
 /// Learn weights from kept games and records, without playing
 ///
-/// Takes the games that runs have kept (RUN/games), recorded games and scored positions, and learns any pattern set from them, so one
-/// night of games serves every engine. Games are recorded as GGF, WTHOR, f5d6 or by `match --games`, positions as OBF or Egaroucid's
-/// training lines. Same games and options, same bytes. Memory grows only with the games held out and the largest file of records.
-/// SIGINT or SIGTERM stops in good order with exit code 75, and the same command goes on where it was, with the games that were there;
-/// records are labelled anew first.
+/// Learns any pattern set from the games that runs keep (RUN/games), recorded games and scored positions, so one night of games serves
+/// every engine. Recorded games are GGF, WTHOR, f5d6 or logs of `match --games`; positions are OBF or Egaroucid's training lines. The
+/// same games and options give the same bytes. Memory use grows only with the held-out games and the largest file of records.
+///
+/// SIGINT or SIGTERM stops cleanly with exit code 75. The same command then resumes, with the games it began with; records are labelled
+/// again first.
 #[derive(Args, Debug)]
 #[command(after_help = "Example:\n  flipside fit runs/latest -o fitted.fsw\n  \
     flipside fit runs/latest runs/edax --patterns edax --epochs 2 -o edax.fsw\n  \
@@ -31,7 +32,7 @@ use crate::storage::{Disk, LocalDisk, MAX_TOML_BYTES, folder_of, read_text};
     flipside fit runs/latest --from edax.fsw --teacher default --leaf-depth 4 --patterns edax -o e.fsw\n  \
     flipside fit runs/latest data/ffo/fforum-1-19.obf --record-importance 0.5 -o both.fsw")]
 pub struct FitArguments {
-    /// Runs that kept their games, files of games (.fsg), recorded games, scored positions
+    /// Runs with kept games, files of kept games (.fsg), recorded games, scored positions
     #[arg(required = true, value_name = "RUN|FILE")]
     games: Vec<PathBuf>,
 
@@ -39,7 +40,7 @@ pub struct FitArguments {
     #[arg(short, long, value_name = "FILE")]
     output: PathBuf,
 
-    /// Pattern set: a built-in one's name, or a TOML file
+    /// Pattern set: a built-in name or a TOML file
     #[arg(long, env = "FLIPSIDE_PATTERNS", hide_env_values = true, value_name = "SET", default_value = "night")]
     patterns: String,
 
@@ -51,56 +52,56 @@ pub struct FitArguments {
     #[arg(long, value_name = "N")]
     epochs: Option<u32>,
 
-    /// Plies to a stage [default: 1; 6 with a hidden layer]
+    /// Plies per stage [default: 1; 6 with a hidden layer]
     #[arg(long, value_name = "N")]
     stage_plies: Option<u32>,
 
-    /// Plies before and after a stage that it learns from too [default: 2; 4 with a hidden layer]
+    /// Plies before and after a stage that it also learns from [default: 2; 4 with a hidden layer]
     #[arg(long, value_name = "N")]
     overlap: Option<u32>,
 
-    /// Megabytes for the positions of games that are in memory at a time, beside which a teacher's trees take about as much; it decides
-    /// which are learned together [default: 50]
+    /// Megabytes of game positions in memory at a time; a teacher's trees take about as much again. Decides which positions are learned
+    /// together [default: 50]
     #[arg(long, value_name = "MB", value_parser = clap::value_parser!(u32).range(1..=25_000))]
     memory: Option<u32>,
 
-    /// Leave out the games of earlier generations than this [default: 0]
+    /// Skip games of generations before N [default: 0]
     #[arg(long, value_name = "N")]
     first_generation: Option<u32>,
 
-    /// Solve positions of recorded games with this number of empties or fewer; what comes before counts as if the rest had been perfect
+    /// Solve positions of recorded games with at most N empties; earlier positions are scored as if play from there on had been perfect
     /// [default: 12]
     #[arg(long, value_name = "N")]
     exact_empties: Option<u32>,
 
-    /// How much a position of a record counts beside one of self-play: above 0, at most 1 [default: 1]
+    /// Weight of a recorded position relative to one of self-play: above 0, at most 1 [default: 1]
     #[arg(long, value_name = "SHARE")]
     record_importance: Option<f32>,
 
-    /// Learn from search trees too: these weights search one position of each game, and what the search finds out about the positions
-    /// inside its tree is learned beside the games (TreeStrap); with --leaf-depth, what their searches say of leaves
+    /// Also learn from search trees (TreeStrap): these weights search one position of each game, and the values found for positions
+    /// inside the tree are learned with the games. With --leaf-depth, their searches score the leaves
     #[arg(long, value_name = "FILE")]
     teacher: Option<EvaluatorChoice>,
 
-    /// Plies of the teacher's searches [default: 4]
+    /// Depth of the teacher's searches in plies [default: 4]
     #[arg(long, value_name = "N", requires = "teacher")]
     tree_depth: Option<u32>,
 
-    /// Learn the leaves of principal variations instead of the games: the weights of --from search four positions of each kept game to N
-    /// plies, and one other move at each, and learn what the teacher says of the leaves. A last fit for weights without a hidden layer;
-    /// `step.rate` is 0.3 unless --config has a `step`
+    /// Learn the leaves of principal variations instead of the games: the --from weights search four positions of each kept game, and
+    /// one other move at each, to N plies, and learn the teacher's values of the leaves. Meant as the last fit of weights without a
+    /// hidden layer; `step.rate` is 0.3 unless --config has a `step`
     #[arg(long, value_name = "N", requires = "teacher", requires = "from")]
     leaf_depth: Option<u32>,
 
-    /// Learn a small hidden layer beside the sum of weights: stronger, but for flipside alone
+    /// Also learn a small hidden layer: stronger, but for flipside alone
     #[arg(long)]
     hidden_layer: bool,
 
-    /// Begin with these weights instead of from nothing
+    /// Start from these weights instead of from scratch
     #[arg(long, value_name = "FILE")]
     from: Option<EvaluatorChoice>,
 
-    /// A TOML file with any keys of a fit; options win over it
+    /// TOML file with any keys of a fit; options override it
     #[arg(long, value_name = "FILE")]
     config: Option<PathBuf>,
 }
@@ -136,7 +137,7 @@ impl FitArguments {
         let mut on_event = |event: GameFilesEvent<'_>| show_checked(&mut counted, event);
         let games = GameFiles::open(&self.games, &config, folder, Some(&checkpoint), &stop, &mut on_event);
         counted.finish();
-        let stopped = || CliError::Stopped("stopped; the same command goes on".into());
+        let stopped = || CliError::Stopped("stopped; the same command resumes it".into());
         let games = games.context(cannot)?.ok_or_else(stopped)?;
         self.check_used(&games)?;
         let request = FitRequest {
@@ -158,7 +159,7 @@ impl FitArguments {
         meter.finish();
         match outcome.context(cannot)? {
             FitOutcome::Stopped if !is_saved => Err(CliError::Stopped(
-                "stopped; the same command begins anew, or goes on from what was saved before".into(),
+                "stopped; the same command starts over, or resumes from what was saved before".into(),
             )),
             FitOutcome::Stopped => Err(stopped()),
             FitOutcome::Finished(weights, _) => {
@@ -168,7 +169,7 @@ impl FitArguments {
         }
     }
 
-    /// The configuration: options win over the file, that over the defaults.
+    /// The configuration: options override the file, which overrides the defaults.
     fn config(&self) -> Result<FitConfig, CliError> {
         let (mut config, mut has_steps) = (FitConfig::default(), false);
         if let Some(path) = &self.config {
@@ -196,12 +197,12 @@ impl FitArguments {
         }
         config.hidden_layer |= self.hidden_layer;
         config.block = self.memory.map_or(config.block, |megabytes| megabytes * POSITIONS_PER_MB);
-        // The file was checked by itself.
+        // The file has been checked on its own.
         config.check().map_err(|error| CliError::Usage(format!("cannot use the options: {error}")))?;
         Ok(config)
     }
 
-    /// Refuses options for kept games or records of which there are none.
+    /// Refuses options for kept games or records if there are none.
     fn check_used(&self, games: &GameFiles) -> Result<(), CliError> {
         let unused = |message: &str| Err(CliError::Usage(message.to_owned()));
         match games {
@@ -231,10 +232,10 @@ fn show_checked(meter: &mut Meter, event: GameFilesEvent<'_>) {
         }
         GameFilesEvent::Labelled { .. } => {}
         GameFilesEvent::LeftOut => {
-            meter.say(format_args!("going on with a fit that was begun: games that came since are left out"))
+            meter.say(format_args!("resuming an unfinished fit: games added since it began are left out"))
         }
         GameFilesEvent::Twins { path, of, count } => meter.say(format_args!(
-            "{} has the same games as {}{}: they are taken once. Runs play the same games unless each has a --seed of its own",
+            "{} has the same games as {}{}: they are used once. Runs play the same games unless each has its own --seed",
             path.display(),
             of.display(),
             match count {
@@ -243,7 +244,7 @@ fn show_checked(meter: &mut Meter, event: GameFilesEvent<'_>) {
             }
         )),
         GameFilesEvent::CutOff(path) => meter.say(format_args!("{}: {CUT_OFF}", name_of(path))),
-        GameFilesEvent::Again(path) => meter.say(format_args!("{} is named twice and taken once", path.display())),
+        GameFilesEvent::Again(path) => meter.say(format_args!("{} is named twice and used once", path.display())),
     }
 }
 
@@ -260,7 +261,7 @@ fn show(meter: &mut Meter, all: u64, event: &FitEvent) {
             meter.show((done * all as f64) as u64, || format!("epoch {epoch}  loss {loss:.3}  {rate} positions/s"));
         }
         FitEvent::NotSaved { reason } => {
-            meter.say(format_args!("what a stop would need cannot be saved for now: {reason}"))
+            meter.say(format_args!("cannot save the state for resuming at the moment: {reason}"))
         }
         FitEvent::Epoch { epoch, loss, held_out } => {
             let errors = held_out.errors();
@@ -269,7 +270,7 @@ fn show(meter: &mut Meter, all: u64, event: &FitEvent) {
             let by_empties =
                 if some.is_empty() { String::new() } else { format!("  (by empties {})", some.join("  ")) };
             let held_out =
-                held_out.rmse().map_or(String::new(), |error| format!(", on games held out {error:.3}{by_empties}"));
+                held_out.rmse().map_or(String::new(), |error| format!(", on held-out games {error:.3}{by_empties}"));
             meter.say(format_args!("epoch {epoch}: loss {loss:.3}{held_out}"));
         }
     }

@@ -10,10 +10,9 @@ use super::output::Output;
 use super::session::Session;
 use crate::export::{Engine, import, import_files};
 
-/// Make a weight file of another engine's weights, without loss
+/// Turn another engine's weights into a weight file, without loss
 ///
-/// The result is an ordinary weight file with the engine's pattern set: every command takes it, and `train --from` goes on tuning
-/// it.
+/// The result is an ordinary weight file with the engine's pattern set: every command takes it, and `train --from` can tune it further.
 #[derive(Args, Debug)]
 #[command(after_help = "Example:\n  flipside import --from edax eval.dat -o imported.fsw")]
 pub struct ImportArguments {

@@ -19,31 +19,31 @@ use crate::weights::is_weight_file;
 pub const STANDARD_STREAM: &str = "-";
 
 /// What a file of positions looks like.
-pub const FORMAT: &str = "Expected a position a line: 64 characters (X black, O white, - or . empty), a space, the side to move \
+pub const FORMAT: &str = "Expected one position per line: 64 characters (X black, O white, - or . empty), a space, the side to move \
                       (X or b, O or w), and optionally a score in discs or OBF data; or the moves that lead to it, such as f5d6c3.";
 
-/// What is said of a file of kept games that ends within a frame.
-pub const CUT_OFF: &str = "its end is missing, cut off or not written yet; the games before it are taken";
+/// The message about a file of kept games that ends within a frame.
+pub const CUT_OFF: &str = "its end is missing (cut off, or not written yet); the games before it are used";
 
-/// What messages call a path that may be standard input.
+/// The name in messages of a path that may be standard input.
 pub fn name_of(path: &Path) -> String {
     if path == Path::new(STANDARD_STREAM) { "standard input".to_owned() } else { format!("`{}`", path.display()) }
 }
 
-/// The paths without those that name what another one names, too, perhaps through a link; they are told.
+/// The paths without duplicates, even through links; duplicates are reported.
 pub fn each_once<'p>(paths: &'p [PathBuf], session: &Session) -> Vec<&'p Path> {
     let mut named = BTreeSet::new();
     let is_new = |path: &&Path| {
         let is_new = named.insert(path.canonicalize().unwrap_or_else(|_| path.to_path_buf()));
         if !is_new {
-            session.say(format_args!("{} is named twice and taken once", name_of(path)));
+            session.say(format_args!("{} is named twice and used once", name_of(path)));
         }
         is_new
     };
     paths.iter().map(PathBuf::as_path).filter(is_new).collect()
 }
 
-/// The content of a file of positions or games, or of standard input where the path is `-`.
+/// The content of a file of positions or games, or of standard input if the path is `-`.
 ///
 /// # Errors
 /// The file system's, or more than [`MAX_BYTES`].
@@ -60,7 +60,7 @@ pub fn read_bytes(path: &Path, session: &Session) -> io::Result<Vec<u8>> {
     read_stream(io::stdin(), 0, WHAT, MAX_BYTES)
 }
 
-/// Refuses books, weight files and, unless they are wanted too, files of kept games where records are wanted.
+/// Refuses books, weight files and (unless they are also wanted) files of kept games where records are wanted.
 ///
 /// # Errors
 /// One of the paths is such a file.
@@ -69,14 +69,14 @@ pub fn refuse_own_files<'p>(
     takes_kept_games: bool,
 ) -> Result<(), CliError> {
     for path in records.into_iter().filter(|path| path.is_file()) {
-        // What cannot be read is told by those that read it.
+        // Errors are reported when the file is read in full.
         let mut start = Vec::new();
         let _ = File::open(path).and_then(|file| file.take(8).read_to_end(&mut start));
         let (what, hint) = if is_book(path).is_ok_and(|is_book| is_book) {
             (
                 "an opening book",
-                "`flipside book export BOOK --to obf -o FILE` makes scored positions of a book; `book merge` and `book import` make \
-                 books of books.",
+                "`flipside book export BOOK --to obf -o FILE` turns a book into scored positions; `book import` takes other programs' \
+                 books, `book merge` our own.",
             )
         } else if is_weight_file(&start) {
             (
@@ -86,18 +86,18 @@ pub fn refuse_own_files<'p>(
         } else if is_games_file(&start) && !takes_kept_games {
             (
                 "a file of kept games",
-                "`flipside fit` and `flipside book add` learn from kept games, and `flipside convert` makes records of them.",
+                "`flipside fit` and `flipside book add` learn from kept games, and `flipside convert` turns them into records.",
             )
         } else {
             continue;
         };
-        let message = format!("`{}` is {what}, and no file of recorded games or positions", path.display());
+        let message = format!("`{}` is {what}, not a file of recorded games or positions", path.display());
         return Err(CliError::failure(message).hint(hint));
     }
     Ok(())
 }
 
-/// The positions of a file, or of standard input where the path is `-`; or the one that is typed in a file's place.
+/// The positions of a file, or of standard input if the path is `-`; or the one typed instead of a file.
 ///
 /// # Errors
 /// What cannot be read, what is not a position (with its line), and input without any position.
@@ -105,9 +105,9 @@ pub fn read_positions(path: &Path, session: &Session) -> Result<Vec<ScoredDiagra
     if let Some(text) = path.to_str().filter(|_| path != Path::new(STANDARD_STREAM) && !path.exists()) {
         match text.parse() {
             Ok(typed) => return Ok(vec![typed]),
-            // What looks like moves or a board, or has spaces, is hardly meant as a file.
+            // Anything with spaces, or that looks like moves or a board, is hardly a file name.
             Err(error) if text.contains(' ') || text.chars().all(|c| "abcdefghABCDEFGH12345678OXox*-.".contains(c)) => {
-                return Err(CliError::because(format!("`{text}` is no file and no position"), error).hint(FORMAT));
+                return Err(CliError::because(format!("`{text}` is neither a file nor a position"), error).hint(FORMAT));
             }
             Err(_) => {}
         }

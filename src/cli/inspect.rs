@@ -15,9 +15,9 @@ use crate::eval::{DepthPair, HiddenLayer, Model, Row, ValuedConfiguration, stron
 use crate::pattern::{Layout, Pattern};
 use crate::weights::WeightFile;
 
-/// Show what a weight file is: where it came from, its patterns and stages, and its strongest configurations
+/// Show the origin, patterns, stages and strongest configurations of a weight file
 ///
-/// In the pictures X is a disc of the side to move, O one of the opponent's, - an empty square of the pattern.
+/// In the pictures, X is a disc of the side to move, O one of the opponent's, and - an empty square of the pattern.
 #[derive(Args, Debug)]
 #[command(after_help = "Example:\n  flipside inspect runs/latest/best.fsw --empties 24 --top 6")]
 pub struct InspectArguments {
@@ -25,11 +25,11 @@ pub struct InspectArguments {
     #[arg(value_name = "WEIGHTS", default_value = "default")]
     weights: EvaluatorChoice,
 
-    /// Show the configurations of the stage of this number of empty squares
+    /// Show configurations of the stage with N empty squares
     #[arg(long, value_name = "N", default_value_t = 24, value_parser = clap::value_parser!(u32).range(0..=60))]
     empties: u32,
 
-    /// Configurations to show of each pattern; 0 is none
+    /// Configurations to show per pattern
     #[arg(long, value_name = "N", default_value_t = 4)]
     top: usize,
 
@@ -133,7 +133,7 @@ pub fn object_of(found: &ValuedConfiguration) -> serde_json::Value {
     json!({ "player": squares(found.discs.player), "opponent": squares(found.discs.opponent), "discs": found.value })
 }
 
-/// Writes what was found of a pattern in a stage, in pictures.
+/// Writes the configurations found for a pattern in a stage, as pictures.
 pub fn write_configurations(
     found: &[ValuedConfiguration],
     what: &str,

@@ -1,4 +1,4 @@
-//! Work on several things at once, with the results in their order.
+//! Work on several items at once, with the results in order.
 
 use std::sync::atomic::{AtomicUsize, Ordering::Relaxed};
 use std::sync::mpsc::{SyncSender, sync_channel};
@@ -8,11 +8,11 @@ use super::error::CliError;
 use super::session::start_threads;
 use crate::threads::Reorder;
 
-/// Does `work` for each item on a number of threads, each with a worker of its own, and hands the results to `take` in the order of
-/// the items, each as soon as it and those before it are there.
+/// Does `work` for each item on a number of threads, each with its own worker, and hands the results to `take` in the order of the
+/// items, each as soon as it and all before it are ready.
 ///
 /// # Errors
-/// What `worker` and `take` report, and threads the system does not provide; what is not begun then is left.
+/// What `worker` and `take` report, and threads the system does not provide; the remaining items are skipped.
 pub fn on_own_threads<T: Sync, W, R: Send>(
     items: &[T],
     threads: usize,
@@ -23,7 +23,7 @@ pub fn on_own_threads<T: Sync, W, R: Send>(
     on_threads_of_kind(thread::Builder::new, items, threads, worker, work, take)
 }
 
-/// [`on_own_threads`] on threads of a kind.
+/// [`on_own_threads`] on threads from a given builder.
 fn on_threads_of_kind<T: Sync, W, R: Send>(
     kind: impl Fn() -> thread::Builder,
     items: &[T],
@@ -39,14 +39,14 @@ fn on_threads_of_kind<T: Sync, W, R: Send>(
             Err(error) => return drop(sender.send(Err(error))),
         };
         while let Some((index, item)) = Some(next.fetch_add(1, Relaxed)).and_then(|i| Some((i, items.get(i)?))) {
-            // Nobody listens any more after an error.
+            // The receiver is gone after an error.
             if sender.send(Ok((index, work(&mut worker, item)))).is_err() {
                 break;
             }
         }
     };
     thread::scope(|scope| {
-        // No longer than the threads are many: they wait for `take` rather than run ahead of an error.
+        // Bounded, so that threads wait for `take` rather than run ahead of an error.
         let (sender, results) = sync_channel(threads);
         for _ in 0..threads.min(items.len()) {
             let sender = sender.clone();

@@ -7,10 +7,10 @@ use serde::Serialize;
 
 use super::error::CliError;
 
-/// The option of commands whose results can be had as JSON.
+/// The option of commands that can print their results as JSON.
 #[derive(Args, Clone, Copy, Debug)]
 pub struct JsonArgument {
-    /// Print JSON, one object a line, with unrounded numbers
+    /// Print JSON, one object per line, with unrounded numbers
     #[arg(long)]
     pub json: bool,
 }

@@ -1,4 +1,4 @@
-//! Configurations as they are put together: a preset or a run's, then files and options.
+//! Configurations in layers: a preset or a run's, then files and options.
 
 use std::path::Path;
 
@@ -19,10 +19,10 @@ pub enum Preset {
     Overnight,
 }
 
-/// Layers of a configuration with their names, later ones winning.
+/// Named layers of a configuration; later ones override earlier ones.
 pub struct Layers {
     named: Vec<(String, toml::Table)>,
-    /// Whether they are a run's, which keeps its pattern set.
+    /// Whether they belong to a run, which keeps its pattern set.
     of_run: bool,
 }
 
@@ -30,14 +30,14 @@ impl Layers {
     /// A preset, and the minutes it is meant for.
     ///
     /// # Errors
-    /// It is no TOML.
+    /// It is not TOML.
     pub fn of_preset(preset: Preset) -> Result<(Self, f64), CliError> {
         let (name, text, minutes) = PRESETS[preset as usize];
         let table = text.parse().context(|| format!("the preset `{name}` is damaged"))?;
         Ok((Self { named: vec![(format!("the preset `{name}`"), table)], of_run: false }, minutes))
     }
 
-    /// What a run follows.
+    /// A run's configuration.
     pub fn of_run(directory: &Path, stored: &TrainConfig) -> Self {
         let table = stored.to_toml().parse().expect("a configuration is TOML");
         Self { named: vec![(directory.join("config.toml").display().to_string(), table)], of_run: true }
@@ -46,7 +46,7 @@ impl Layers {
     /// Adds a file.
     ///
     /// # Errors
-    /// It cannot be read, or is no TOML.
+    /// It cannot be read, or is not TOML.
     pub fn add_file(&mut self, path: &Path) -> Result<(), CliError> {
         let text = read_text(path, "configuration", MAX_TOML_BYTES);
         let text = text.context(|| "cannot read the configuration".to_owned())?;
@@ -61,7 +61,7 @@ impl Layers {
         self.named.push((name.to_owned(), table));
     }
 
-    /// The configuration. Its pattern set can be loaded, or is stored in the run.
+    /// The configuration, with a pattern set that can be loaded or is stored in the run.
     ///
     /// # Errors
     /// What is wrong with it, and in which layer.
@@ -70,7 +70,7 @@ impl Layers {
         let config = TrainConfig::from_named_layers(&self.named).map_err(|error| {
             let is_key = matches!(error, ConfigError::Key { .. });
             let error = unusable(error);
-            if is_key { error.hint("`flipside config` prints a configuration with what its keys mean.") } else { error }
+            if is_key { error.hint("`flipside config` prints and explains all keys.") } else { error }
         })?;
         if !self.of_run
             && let Err(error) = config.pattern_set()

@@ -28,17 +28,17 @@ use crate::board::Transcript;
 use crate::record::log::{PlayerCard, Settings};
 use crate::report::text::{elo, or_dash};
 
-/// Play two players against each other: pairs of games from the same opening, colours swapped
+/// Play a match between two players: pairs of games from the same opening, colours swapped
 ///
-/// A player is a weight file, `default`, `squares` or `mobility` (our own search with that evaluation), or another program as
-/// `gtp:COMMAND` or `nboard:COMMAND`. Our own search may have a depth, exact and selectivity of its own, as in
-/// `default:depth=8,selectivity=1.5`, a time for each move, as in `default:time=10ms`, or about so many nodes, as in
-/// `default:nodes=50000`, or an opening book, as in
-/// `default:book=book.fsb,choice=varied,within=2` (choice: best, varied or surprising); an NBoard engine may have a depth, as in
-/// `nboard:COMMAND:depth=8`. Prints the first player's results, a name and values a line, separated by tabs: `pentanomial` is the pairs
-/// in which it scored 0, 0.5, 1, 1.5 and 2 points; Elo and mean discs a game come with the ends of their 95% intervals, and the
-/// log-likelihood ratio of --sprt with those that end the test. Illegal moves, crashes and time-outs of other programs lose the game and
-/// are told.
+/// A player is a weight file, `default`, `squares` or `mobility` (flipside's own search with that evaluation), or another program as
+/// `gtp:COMMAND` or `nboard:COMMAND`. Options follow a colon. Flipside's search takes depth, exact and selectivity, as in
+/// `default:depth=8,selectivity=1.5`; a time or an approximate node count per move, as in `default:time=10ms` or `default:nodes=50000`;
+/// and an opening book, as in `default:book=book.fsb,choice=varied,within=2` (choice: best, varied or surprising). NBoard engines take a
+/// depth, as in `nboard:COMMAND:depth=8`.
+///
+/// Prints the first player's results, one tab-separated name and its values per line. `pentanomial` counts the pairs in which it scored
+/// 0, 0.5, 1, 1.5 and 2 points. Elo and mean discs per game come with the ends of their 95% intervals, the log-likelihood ratio of --sprt
+/// with the bounds that end the test. Illegal moves, crashes and timeouts of other programs lose the game and are reported.
 #[derive(Args, Debug)]
 #[command(after_help = "Example:\n  flipside match runs/latest/best.fsw mobility --pairs 100\n  \
     flipside match default 'gtp:flipside gtp --depth 2' --depth 2 --pairs 2 --games games.jsonl")]
@@ -59,18 +59,18 @@ pub struct MatchOptions {
     #[command(flatten)]
     strength: StrengthArguments,
 
-    /// Pairs of games, at most one for each different opening: a repeated opening would prove nothing new
+    /// Pairs of games, at most one per different opening: repeating one would prove nothing new
     #[arg(long, value_name = "N", default_value_t = 200, value_parser = clap::value_parser!(u32).range(1..=1_000_000))]
     pairs: u32,
 
     #[command(flatten)]
     openings: OpeningsArguments,
 
-    /// End as soon as a sequential test (both errors 5%) tells an Elo difference of at most ELO0 from one of at least ELO1
+    /// Stop once a sequential test (both error rates 5%) decides between an Elo difference of at most ELO0 and one of at least ELO1
     #[arg(long, value_name = "ELO0,ELO1", allow_hyphen_values = true)]
     sprt: Option<SprtArgument>,
 
-    /// Keep the games in this file as they finish, and go on after those it holds (`convert` makes GGF or f5d6 of it)
+    /// Keep finished games in this file, and continue after those it already holds (`convert` turns it into GGF or f5d6)
     #[arg(long, value_name = "FILE")]
     games: Option<PathBuf>,
 
@@ -78,11 +78,11 @@ pub struct MatchOptions {
     #[arg(long)]
     times: bool,
 
-    /// A book for our own players that have none by `book=`
+    /// Book for flipside's own players without a `book=`
     #[arg(long, value_name = "FILE")]
     book: Option<PathBuf>,
 
-    /// Let the books of the players learn from each pair of games. Pairs are played one after the other then
+    /// Let the players' books learn from each pair of games; pairs are then played one at a time
     #[arg(long)]
     learn: bool,
 
@@ -114,7 +114,7 @@ impl MatchArguments {
 }
 
 impl MatchOptions {
-    /// Plays from openings of a number of plies, unless others are asked for.
+    /// Uses openings of a number of plies, unless others were asked for.
     pub fn openings_of(&mut self, plies: u32) {
         self.openings.default_plies(plies);
     }
@@ -122,7 +122,7 @@ impl MatchOptions {
     /// Plays a match.
     ///
     /// # Errors
-    /// What keeps it from being played to its end.
+    /// Whatever keeps it from being played to its end.
     pub fn run(self, players: &[PlayerChoice; 2], session: &Session, out: &mut dyn Write) -> Result<(), CliError> {
         let limits = self.external.limits(&PlayerChoice::programs(players))?;
         let mut shelf = Shelf::new(self.book.as_deref(), self.learn, session);
@@ -140,7 +140,7 @@ impl MatchOptions {
             log.iter().flat_map(|log| openings.iter().map(|opening| log.pair([0, 1], opening))).collect();
         let already = held.iter().take_while(|pair| pair.is_whole()).count();
         if already > 0 {
-            session.say(format_args!("{already} pairs are there already"));
+            session.say(format_args!("{already} pairs have already been played"));
         }
         let stop = stop_on_signals();
         let plan = Match { openings, sprt: self.sprt.map(|argument| argument.0), held };
@@ -156,7 +156,7 @@ impl MatchOptions {
             failure: None,
         };
         let mut play = || plan.run(|| first.make(&stop), || second.make(&stop), &stop, |event| recorder.pair(&event));
-        // What was learned from a pair is known in the next.
+        // One at a time: each pair uses what was learned from the one before.
         let report = if self.learn { one_thread()?.install(play) } else { play() };
         recorder.meter.finish();
         if let Some(error) = recorder.failure {
@@ -278,7 +278,7 @@ impl Recorder<'_> {
         }
         let PairEvent { index, pair, .. } = *event;
         let new = index >= self.already;
-        // Learned before it is in the log: whatever happens in between, it is played again, and no game is left unlearned.
+        // Learned before it is logged: if the program dies in between, the pair is played again, and no game stays unlearned.
         let learned = if new { learn_pair(self.books, pair) } else { Ok(()) };
         let kept = learned.and_then(|()| {
             let kept = self.log.as_mut().map_or(Ok(()), |log| log.add([0, 1], &self.openings[index], pair));
@@ -316,7 +316,7 @@ fn one_thread() -> Result<rayon::ThreadPool, CliError> {
 
 const SEATS: [&str; 2] = ["first", "second"];
 
-/// Games lost without having been played out, by loser and reason.
+/// Games lost before they were played out, by loser and reason.
 #[derive(Default)]
 struct Forfeits(BTreeMap<(usize, String), u64>);
 
@@ -325,7 +325,7 @@ impl Forfeits {
         *self.0.entry((loser, forfeit.reason.to_string())).or_default() += 1;
     }
 
-    /// The number of games that either player lost so, and a line for each reason.
+    /// Writes the number of forfeits of each player, and a line for each reason.
     fn write(&self, out: &mut dyn Write) -> io::Result<()> {
         let lost = |loser| self.0.iter().filter(|((other, _), _)| *other == loser).map(|(_, count)| count).sum::<u64>();
         writeln!(out, "forfeits\t{}\t{}", lost(0), lost(1))?;
@@ -345,10 +345,10 @@ fn summary(event: &PairEvent<'_>, sprt: Option<Sprt>) -> String {
     format!("+{wins} ={draws} -{losses}  Elo {}{llr}", elo(event.tally.elo().into()))
 }
 
-/// Opens the log of games that is asked for, if any, and says what was lost of it.
+/// Opens the log of games, if one was asked for, and reports a cut-off end.
 ///
 /// # Errors
-/// It is none, or one of other games.
+/// It is not a log, or one of other games.
 pub fn open_log(
     path: Option<&Path>,
     settings: Settings,
@@ -358,7 +358,7 @@ pub fn open_log(
 ) -> Result<Option<GameLog>, CliError> {
     let Some(path) = path else { return Ok(None) };
     if path == Path::new(STANDARD_STREAM) {
-        return Err(CliError::Usage("--games keeps the games in a file, which `-` is not".into()));
+        return Err(CliError::Usage("--games keeps the games in a file, and `-` is not one".into()));
     }
     let log = GameLog::open(path, settings, players, guests);
     let log = log.context(|| "cannot keep the games".to_owned())?;
@@ -369,11 +369,11 @@ pub fn open_log(
     Ok(Some(log))
 }
 
-/// What ends a match or a league before its end; with a log it goes on from there.
+/// The error of a match or league stopped early; with a log it can be resumed.
 pub fn stopped(what: &str, has_log: bool) -> CliError {
     if has_log {
-        CliError::Stopped(format!("stopped; the same command goes on with the {what}"))
+        CliError::Stopped(format!("stopped; the same command resumes the {what}"))
     } else {
-        CliError::failure("stopped before the end").hint(format!("With --games FILE a {what} can go on."))
+        CliError::failure("stopped before the end").hint(format!("With --games FILE, a {what} can be resumed."))
     }
 }

@@ -8,18 +8,18 @@ use super::error::CliError;
 /// Bytes of an entry of a hash table.
 const ENTRY: u64 = 16;
 
-/// Checks that `tables` hash tables of 2^`log2_entries` entries can be had. An allocation that the system refuses ends the
+/// Checks that `tables` hash tables of 2^`log2_entries` entries can be allocated. An allocation that the system refuses ends the
 /// program at once, and one that it grants without having the memory ends it later.
 ///
 /// # Errors
-/// What was wanted and what there is.
+/// What was wanted and what is available.
 pub fn check_tables(tables: u64, log2_entries: u32) -> Result<(), CliError> {
     let wanted = (tables * ENTRY) << log2_entries;
     let there = available();
     let refused = || Vec::<u8>::new().try_reserve_exact(usize::try_from(wanted).unwrap_or(usize::MAX)).is_err();
     let room = match there {
-        Some(there) if there < wanted => format!("there are {}", gibibytes(there)),
-        _ if refused() => "the system does not give as much to one program (`ulimit -v`)".to_owned(),
+        Some(there) if there < wanted => format!("{} are available", gibibytes(there)),
+        _ if refused() => "the system does not give that much to one program (`ulimit -v`)".to_owned(),
         _ => return Ok(()),
     };
     let message = format!("hash tables of 2^{log2_entries} entries take {} of memory; {room}", gibibytes(wanted));
@@ -30,8 +30,8 @@ fn gibibytes(bytes: u64) -> String {
     format!("{:.1} GiB", bytes as f64 / (1u64 << 30) as f64)
 }
 
-/// Bytes of memory that can be had, where the system (Linux) says so: free, in caches that it can give up, or to be swapped out
-/// for; and no more than the limits of our control groups.
+/// Bytes of available memory, if the system (Linux) reports them: free memory, reclaimable caches and free swap, but no more than
+/// the limits of our control groups.
 fn available() -> Option<u64> {
     let info = fs::read_to_string("/proc/meminfo").ok()?;
     let kibibytes = |name: &str| {
@@ -44,8 +44,8 @@ fn available() -> Option<u64> {
     Some(limits.fold(free, u64::min))
 }
 
-/// Where the limits of control groups stand, from the lines of `/proc/self/cgroup` (`hierarchy:controllers:group`): those of version 2
-/// have no controllers. A group is also bound by its parents; a container sees its own as the root.
+/// The files with the limits of control groups, from the lines of `/proc/self/cgroup` (`hierarchy:controllers:group`; those of version 2
+/// have no controllers). A group is also bound by its parents; a container sees its own as the root.
 fn limit_files(groups: &str) -> Vec<PathBuf> {
     let mut files = Vec::new();
     for line in groups.lines() {

@@ -1,4 +1,4 @@
-//! Progress of work whose amount is known: a bar on a terminal, a plain line now and then elsewhere.
+//! Progress of work in units: a bar on a terminal, a plain line now and then elsewhere.
 
 use std::fmt::{Display, Write};
 use std::time::{Duration, Instant};
@@ -8,21 +8,21 @@ use indicatif::{ProgressBar, ProgressState, ProgressStyle};
 use super::session::{Progress, Session};
 use crate::report::text::{count, duration};
 
-/// Plain lines come this far apart.
+/// Time between plain lines.
 pub const LINE_EVERY: Duration = Duration::from_secs(60);
 
-/// What bars are drawn with.
+/// The characters of bars.
 pub const BAR: &str = "█▉▊▋▌▍▎▏ ";
 
-/// How long the work will go on, where that is known; else how long it has taken.
+/// The time left if known, else the time taken so far.
 fn time(state: &ProgressState, out: &mut dyn Write) {
     let [past, left] = [state.elapsed(), state.eta()].map(|time| duration(time.as_secs_f64()));
     let is_known = state.pos() > 0 && state.len().is_some_and(|all| all > 0);
-    // What goes wrong on the screen is not heard of.
+    // Errors of the screen are ignored.
     let _ = if is_known { write!(out, "{left} left") } else { write!(out, "{past}") };
 }
 
-/// Shows how far some work has come.
+/// Shows the progress of some work.
 pub struct Meter {
     session: Session,
     bar: Option<ProgressBar>,
@@ -32,14 +32,14 @@ pub struct Meter {
 }
 
 impl Meter {
-    /// Progress from 0 to `total` units, or 0 where their number is not known.
+    /// Progress from 0 to `total` units; a `total` of 0 is unknown.
     pub fn new(session: &Session, total: u64, unit: &'static str) -> Self {
         let bar = (session.progress == Progress::Bars).then(|| {
             let amount = if total > 0 { "{bar:20.green} {human_pos}/{human_len}" } else { "{human_pos}" };
             let style = ProgressStyle::with_template(&format!("{amount} {unit}  {{time}}\n{{wide_msg}}"));
             let style = style.expect("a template of ours").progress_chars(BAR).with_key("time", time);
             let bar = ProgressBar::with_draw_target(Some(total), session.bars()).with_style(style);
-            // So that it goes on where a unit takes long.
+            // Keeps the time moving while a unit takes long.
             bar.enable_steady_tick(Duration::from_secs(1));
             bar
         });
@@ -50,7 +50,7 @@ impl Meter {
     pub fn show(&mut self, done: u64, message: impl FnOnce() -> String) {
         if let Some(bar) = &self.bar {
             bar.set_position(done);
-            // This draws, with the position; beside a steady tick the position alone does not.
+            // This draws, and shows the position too; with a steady tick, setting the position alone does not draw.
             bar.set_message(message());
         } else if self.last_line.elapsed() >= LINE_EVERY {
             self.last_line = Instant::now();
@@ -59,12 +59,12 @@ impl Meter {
         }
     }
 
-    /// Says a line that stays.
+    /// Prints a line that stays.
     pub fn say(&self, line: impl Display) {
         self.aside(|| self.session.say(line));
     }
 
-    /// Does something that writes to a terminal which the bar may be on, too.
+    /// Does something that writes to a terminal on which the bar may be.
     pub fn aside<T>(&self, work: impl FnOnce() -> T) -> T {
         match &self.bar {
             Some(bar) => bar.suspend(work),
@@ -72,7 +72,7 @@ impl Meter {
         }
     }
 
-    /// Takes the bar off the screen.
+    /// Removes the bar from the screen.
     pub fn finish(&self) {
         if let Some(bar) = &self.bar {
             bar.finish_and_clear();

@@ -1,8 +1,8 @@
-//! The command line: arguments, progress, exit codes. One file a subcommand; nothing imports this module.
+//! The command line: arguments, progress, exit codes. One file per subcommand; nothing imports this module.
 //!
-//! What was typed is one type (`...Arguments`), checked before any work starts. A command writes data to the writer it is given
-//! (standard output) and talks through its `Session` (standard error). Exit codes: 0 done, 1 failure, 2 usage, 75 stopped early
-//! but resumable.
+//! The arguments of a command are one type (`...Arguments`), checked before any work starts. A command writes data to the writer
+//! it is given (standard output) and messages to its `Session` (standard error). Exit codes: 0 success, 1 failure, 2 usage error,
+//! 75 stopped early and resumable.
 
 mod accuracy;
 mod bench;
@@ -67,8 +67,8 @@ use session::{CommonArguments, Session};
 
 /// A self-play evaluation-weight tuner for Othello
 ///
-/// Data goes to standard output, messages to standard error. Options win over the environment variables that their help names. Exit
-/// codes: 0 done, 1 failure, 2 usage, 75 stopped early but resumable.
+/// Data goes to standard output, messages to standard error. Options override the environment variables named in their help. Exit
+/// codes: 0 success, 1 failure, 2 usage error, 75 stopped early and resumable.
 #[derive(Parser, Debug)]
 #[command(name = "flipside", version = env!("FLIPSIDE_VERSION"), arg_required_else_help = true, max_term_width = 110)]
 struct Arguments {
@@ -114,7 +114,7 @@ enum Command {
 }
 
 impl Command {
-    /// Whether it works for minutes or hours as a rule, so that the speed of the build matters.
+    /// Whether it usually runs for minutes or hours, so that the speed of the build matters.
     fn works_long(&self) -> bool {
         match self {
             Self::Train(_) | Self::Fit(_) | Self::Match(_) | Self::League(_) | Self::Calibrate(_) | Self::Bench(_) => {
@@ -163,7 +163,7 @@ impl Command {
     }
 }
 
-/// Runs the command that the program's arguments name.
+/// Runs the command named by the program's arguments.
 pub fn main() -> ExitCode {
     let arguments: Vec<_> = env::args_os().map(without_hyphen).collect();
     let matches = command(&arguments).try_get_matches_from(arguments);
@@ -181,7 +181,7 @@ pub fn main() -> ExitCode {
         arguments.command.run(&session, out)
     };
     let done = run(arguments, &mut out);
-    // Before an error is told; that data are lost is the worse one, unless nobody reads them.
+    // Before an error is reported: lost output is the worse error, unless nobody reads it.
     let flushed = out.flush().map_err(CliError::from);
     let done = if flushed.as_ref().is_err_and(|error| !error.is_broken_pipe()) { flushed } else { done };
     match done {
@@ -190,7 +190,7 @@ pub fn main() -> ExitCode {
     }
 }
 
-/// The command line for some arguments. A run that is resumed goes on by what is stored: no environment variable says otherwise.
+/// The command line for these arguments. A resumed run uses its stored configuration, whatever the environment says.
 fn command(arguments: &[OsString]) -> clap::Command {
     let resumes =
         |argument: &OsString| argument.to_str().is_some_and(|text| text.split('=').next() == Some("--resume"));
@@ -204,7 +204,7 @@ fn command(arguments: &[OsString]) -> clap::Command {
     command.mut_subcommand("train", |train| train.mut_args(unset))
 }
 
-/// Environment variables that are set and empty count as not set.
+/// Empty environment variables count as unset.
 fn without_empty_variables(command: clap::Command) -> clap::Command {
     let is_empty = |variable: &OsStr| env::var_os(variable).is_some_and(|value| value.is_empty());
     let unset = |argument: Arg| {
@@ -213,7 +213,7 @@ fn without_empty_variables(command: clap::Command) -> clap::Command {
     command.mut_args(unset).mut_subcommands(without_empty_variables)
 }
 
-/// A board as an argument may begin with `-`, as options do; a `.` is an empty square as well.
+/// A board given as an argument may begin with `-` like an option: replaces it by `.`, which is an empty square as well.
 fn without_hyphen(argument: OsString) -> OsString {
     let is_square = |byte: u8| b"-.XxOo*".contains(&byte);
     match argument.to_str().and_then(|text| text.strip_prefix('-')) {
@@ -229,7 +229,7 @@ fn fail(error: &CliError) -> ExitCode {
     ExitCode::from(error.exit_code())
 }
 
-/// Help and version are asked for and go to standard output; the rest are usage errors.
+/// Help and version go to standard output; everything else is a usage error.
 fn unusable(error: &clap::Error) -> ExitCode {
     if !error.use_stderr() {
         return error.print().map_or_else(|error| fail(&error.into()), |()| ExitCode::SUCCESS);

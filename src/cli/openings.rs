@@ -1,4 +1,4 @@
-//! What matches and leagues are played from.
+//! The openings of matches and leagues.
 
 use std::path::PathBuf;
 
@@ -15,25 +15,25 @@ use crate::storage::read_text;
 /// Limit in bytes of a file of openings.
 const MAX_OPENINGS_BYTES: u64 = 1 << 26;
 
-/// The options on openings.
+/// The options for openings.
 #[derive(Args, Debug)]
 pub struct OpeningsArguments {
-    /// Openings, one f5d6 game a line [default: the 10,784 XOT openings; in `book match` --opening-plies 5]
+    /// File of openings, one f5d6 game per line [default: the 10,784 XOT openings; in `book match`, --opening-plies 5]
     #[arg(long, value_name = "FILE")]
     openings: Option<PathBuf>,
 
-    /// Instead, all different positions after this number of moves
+    /// Use all different positions after N moves instead
     #[arg(long, value_name = "N", conflicts_with = "openings", value_parser = clap::value_parser!(u32).range(0..=7))]
     opening_plies: Option<u32>,
 
-    /// Seed of the choice of openings
+    /// Random seed for the choice of openings
     #[arg(long, env = "FLIPSIDE_SEED", hide_env_values = true, value_name = "N", default_value_t = 1)]
     seed: u64,
 }
 
 impl OpeningsArguments {
-    /// An opening for each of the pairs, and what a log of games says of them; fewer, and a line that says so, where there are not as
-    /// many different ones.
+    /// An opening for each pair, and their settings for a log of games. If there are not enough different openings, says so and returns
+    /// fewer.
     ///
     /// # Errors
     /// What is wrong with the file.
@@ -48,7 +48,7 @@ impl OpeningsArguments {
         Ok((openings, Settings::from(settings)))
     }
 
-    /// Takes the positions after `plies` moves where nothing else was asked for.
+    /// Uses the positions after `plies` moves unless something else was asked for.
     pub fn default_plies(&mut self, plies: u32) {
         if self.openings.is_none() {
             self.opening_plies.get_or_insert(plies);

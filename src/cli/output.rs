@@ -9,14 +9,14 @@ use super::input::{STANDARD_STREAM, name_of};
 use crate::storage::{atomic_write, check_folder};
 use crate::train::run_of_file;
 
-/// The output that an option names, checked before the work begins: `-` is standard output, a file is replaced once the whole
-/// result is there, and what is no regular file (a pipe, a device) is written straight.
+/// The output named by an option, checked before the work begins: `-` is standard output, a file is replaced once the whole
+/// result is ready, and anything but a regular file (a pipe, a device) is written directly.
 pub struct Output {
     path: PathBuf,
     to: Destination,
 }
 
-/// The system's names for open files. Such a file may be a regular one, and what it holds already is not ours to replace.
+/// The system's names for open files. Such a file may be a regular one, with content that we must not replace.
 const OPEN_FILES: [&str; 4] = ["/dev/fd", "/dev/stdout", "/dev/stderr", "/proc/self/fd"];
 
 #[derive(Clone, Copy, PartialEq, Eq)]
@@ -32,7 +32,7 @@ impl Output {
     /// Checks that a result can be written to `path`, and that this is none of the `inputs` (paths as typed).
     ///
     /// # Errors
-    /// A path that is an input (also by another name or a link), a run's own file, a folder, in no folder, or not ours to write.
+    /// A path that is an input (even by another name or a link), a run's own file, a folder, in no existing folder, or not writable.
     pub fn check<'p>(path: &Path, inputs: impl IntoIterator<Item = &'p Path>) -> Result<Self, CliError> {
         let id = file_id(path);
         let is_standard_output = || id.is_some() && id == file_id(Path::new("/dev/stdout"));
@@ -73,17 +73,17 @@ impl Output {
         there.map_or(Ok(()), open).and_then(|()| check_folder(&self.path)).context(|| self.failure())
     }
 
-    /// Whether it is standard output, where nothing else may be written then.
+    /// Whether it is standard output, to which nothing else may be written then.
     pub fn is_standard_output(&self) -> bool {
         self.to == Destination::StandardOutput
     }
 
-    /// Whether it is replaced at once, when the whole result is there, or not at all.
+    /// Whether it is replaced atomically, or not at all.
     pub fn is_replaced(&self) -> bool {
         self.to == Destination::File && (!self.path.exists() || self.path.is_file())
     }
 
-    /// Where the state of unfinished work on the result is kept: beside it, or in the working folder where it is no file.
+    /// Where the state of unfinished work on the result is kept: beside it, or in the working folder if it is not a file.
     pub fn unfinished(&self) -> PathBuf {
         let mut path = if self.is_replaced() { self.path.clone().into_os_string() } else { "flipside".into() };
         path.push(".part");
@@ -109,10 +109,10 @@ impl Output {
         }
     }
 
-    /// Writes the result and then the file's name to standard output, unless the result stands there.
+    /// Writes the result, and then the file's name to standard output unless the result went there.
     ///
     /// # Errors
-    /// As of [`Self::write`].
+    /// Those of [`Self::write`].
     pub fn write_and_name(
         &self,
         out: &mut dyn Write,
@@ -130,7 +130,7 @@ impl Output {
     }
 }
 
-/// What tells a file from all others, whatever name or link it was given by; `None` where there is none.
+/// The identity of a file, whatever name or link it was given by; `None` if it does not exist.
 #[cfg(unix)]
 fn file_id(path: &Path) -> Option<(u64, u64)> {
     use std::os::unix::fs::MetadataExt;

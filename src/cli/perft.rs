@@ -21,8 +21,7 @@ pub struct PerftArguments {
     #[arg(default_value_t = 9, value_parser = clap::value_parser!(u32).range(1..=60))]
     depth: u32,
 
-    /// Start from this position: 64 characters, a space, the side to move; or the moves that lead to it (default: the start of the
-    /// game)
+    /// Start from this position: 64 characters, a space, the side to move; or the moves that lead to it [default: the start position]
     #[arg(long, value_name = "BOARD")]
     position: Option<Diagram>,
 

@@ -21,8 +21,8 @@ use crate::search::{Analysis, Engine, Limits};
 
 /// Play against the weights in the terminal
 ///
-/// The board shows black as X, white as O, and your legal moves as `*`. Type a move as f5, or `help` for the other commands. The end
-/// of the input ends the game. The last line is the game's transcript (passes left out).
+/// The board shows black as X, white as O, and your legal moves as `*`. Type a move such as f5, or `help` for the other commands. End
+/// of input ends the game. The last line is the game's transcript, without passes.
 #[derive(Args, Debug)]
 #[command(after_help = "Example:\n  flipside play --colour white --depth 8 --exact-empties 16")]
 pub struct PlayArguments {
@@ -36,7 +36,7 @@ pub struct PlayArguments {
     #[arg(long, alias = "color", value_enum, default_value = "black")]
     colour: Colour,
 
-    /// About how many seconds the program may think about a move, instead of looking ahead to --depth
+    /// Approximate seconds to think per move, instead of a fixed --depth
     #[arg(long, value_name = "SECONDS", conflicts_with = "depth", value_parser = clap::value_parser!(u32).range(1..=86_400))]
     time: Option<u32>,
 }
@@ -61,7 +61,8 @@ impl PlayArguments {
     }
 }
 
-const HELP: &str = "f5: play there; pass: where you have no move; hint [N]: the best N moves (3); undo: take your last move back; quit";
+const HELP: &str =
+    "f5: play there; pass: if you have no move; hint [N]: the best N moves (3); undo: take back your last move; quit";
 
 /// A game between a human and the engine, being played.
 struct HumanGame<'a, 'e, E: Evaluator> {
@@ -154,7 +155,7 @@ impl<E: Evaluator> HumanGame<'_, '_, E> {
     }
 
     fn play(&mut self, text: &str) -> Result<(), String> {
-        let square: Square = text.parse().map_err(|_| format!("`{text}` is no move or command. {HELP}"))?;
+        let square: Square = text.parse().map_err(|_| format!("`{text}` is not a move or command. {HELP}"))?;
         if self.must_pass {
             return Err("You have no legal move: type pass.".to_owned());
         }
@@ -168,7 +169,7 @@ impl<E: Evaluator> HumanGame<'_, '_, E> {
 
     fn pass(&mut self) -> Result<(), String> {
         if !self.must_pass {
-            return Err("You may pass only where you have no legal move.".to_owned());
+            return Err("You may pass only if you have no legal move.".to_owned());
         }
         self.must_pass = false;
         Ok(())
@@ -190,7 +191,7 @@ impl<E: Evaluator> HumanGame<'_, '_, E> {
     /// The best moves, each searched on its own.
     fn hint(&mut self, count: &str) -> Result<(), CliError> {
         let Ok(count) = (if count.is_empty() { Ok(3) } else { count.parse::<usize>() }) else {
-            return Ok(writeln!(self.out, "`{count}` is no number of moves: expected hint or hint 3.")?);
+            return Ok(writeln!(self.out, "`{count}` is not a number of moves: expected hint or hint 3.")?);
         };
         if self.must_pass {
             return Ok(writeln!(self.out, "You have no legal move: type pass.")?);
@@ -254,7 +255,7 @@ fn name(side: Side) -> &'static str {
     }
 }
 
-/// A value for the side that moves, how it came about, and what is expected to follow.
+/// The value for the side to move, how it was found, and the expected line.
 fn estimate(analysis: &Analysis, line: &str) -> String {
     let how = if analysis.exact { "exact".to_owned() } else { format!("{} plies", analysis.depth) };
     let line = if line.is_empty() { String::new() } else { format!(", then {line}") };

@@ -1,4 +1,4 @@
-//! Showing a run: bars on a terminal, plain lines elsewhere. A reader of events, nothing more. Generations are counted from 1.
+//! Progress of a run: bars on a terminal, plain lines elsewhere. It only reads events. Generations are counted from 1.
 
 use std::path::{Path, PathBuf};
 use std::time::Instant;
@@ -23,14 +23,14 @@ pub struct TrainProgress<'s> {
     budget: Budget,
     /// What the run is doing.
     doing: Doing,
-    /// Whether this session has done anything for the budget.
+    /// Whether this session has done any work.
     has_worked: bool,
-    /// The phase at hand, and what this session has played of it: games, positions, and seconds of playing.
+    /// The current phase, and what this session has played of it: games, positions, and seconds of playing.
     phase: usize,
     played: (u64, u64, f64),
-    /// Generations learned, and the games they had.
+    /// Generations learned, and their games.
     learned: (u32, u64),
-    /// Games of the generation at hand: played so far, and in all.
+    /// Games of the current generation: played so far, and in all.
     at_hand: (u32, u32),
     loss: Option<f64>,
     /// What the last gate measured against `mobility`.
@@ -39,7 +39,7 @@ pub struct TrainProgress<'s> {
     earlier: f64,
 }
 
-/// What a run is doing, with how far it is.
+/// What a run is doing, and how far it is.
 #[derive(Clone, Copy)]
 enum Doing {
     Playing,
@@ -70,7 +70,7 @@ impl Doing {
     }
 }
 
-/// No line is longer than 58 columns, so that a terminal that is made narrower has none to wrap, and no ghosts to show.
+/// No line is longer than 58 columns, so that a narrowed terminal does not wrap lines and leave ghosts.
 struct Bars {
     all: MultiProgress,
     run: ProgressBar,
@@ -176,7 +176,7 @@ impl<'s> TrainProgress<'s> {
         }
     }
 
-    /// How a session begins, and until when it goes.
+    /// How a session begins, and when it will end.
     fn first_line(&self, event: &TrainEvent) -> String {
         let TrainEvent::Start { generation, games, again, resumed, threads, patterns, weights, elapsed, .. } = event
         else {
@@ -199,20 +199,20 @@ impl<'s> TrainProgress<'s> {
                 _ => format!(" (the last {again} are learned again from their games)"),
             };
             format!(
-                "going on with {directory} after {generations}{again} and {so_far}: {what}; {more}until {until} from the \
-                 beginning of the run"
+                "resuming {directory} after {generations}{again} and {so_far}: {what}; {more}until {until} from the start of \
+                 the run"
             )
         } else {
             format!("new run in {directory}: {what}; until {until}")
         }
     }
 
-    /// What a budget of time did not come to, if that is more than a tenth.
+    /// What is left of a time budget, if more than a tenth.
     fn unused(&self, elapsed: f64) -> Option<String> {
         let (generations, games) = self.learned;
         let left = self.budget.left_after(elapsed, generations, games)?.seconds?;
         let is_much = left > 0.1 * self.budget.seconds?;
-        is_much.then(|| format!("; {} are left, too little for what would come next", duration(left)))
+        is_much.then(|| format!("; {} are left, too little for the next step", duration(left)))
     }
 
     /// Why a session that did nothing is finished.
@@ -220,14 +220,14 @@ impl<'s> TrainProgress<'s> {
         let (generations, games) = self.learned;
         let state = match self.budget.left_after(elapsed, generations, games) {
             Some(left) => {
-                format!("what is left of the budget, {}, is too little for another generation", budget(&left))
+                format!("the rest of the budget, {}, is too little for another generation", budget(&left))
             }
-            None => format!("the budget of {} is used up already", budget(&self.budget)),
+            None => format!("the budget of {} is already used up", budget(&self.budget)),
         };
         format!("{state}; `flipside train --resume {} --hours N` adds to it", typed(&self.directory))
     }
 
-    /// How the run's weights come to other engines.
+    /// How to get weights for other engines from the run.
     fn engines_line(&self) -> String {
         let (directory, best) = (typed(&self.directory), typed(&self.directory.join("best.fsw")));
         if let Ok(engine) = self.config.patterns.parse::<Engine>() {
@@ -236,11 +236,11 @@ impl<'s> TrainProgress<'s> {
         if self.config.keep_games {
             format!(
                 "for other engines: `flipside fit {directory} --teacher {best} --patterns edax -o edax.fsw` (or egaroucid, \
-                 ntest, zebra) learns weights of their patterns from this run's games, and from searches by its weights"
+                 ntest, zebra) learns weights for their patterns from this run's games and from searches with its weights"
             )
         } else {
-            "for other engines: begin with `--patterns edax` (or egaroucid, ntest, zebra); the games of this run are not kept, so \
-             none of their patterns can be learned from them"
+            "for other engines: start a run with `--patterns edax` (or egaroucid, ntest, zebra); this one does not keep its games, \
+             so other patterns cannot be learned from them"
                 .to_owned()
         }
     }
@@ -253,16 +253,16 @@ impl<'s> TrainProgress<'s> {
             }
             TrainEvent::FellBack { reason, generation } => {
                 let generations = counted((*generation).into(), "generation");
-                format!("going on from the checkpoint after {generations}, since {reason}")
+                format!("resuming from the checkpoint after {generations}, since {reason}")
             }
             TrainEvent::Restored { file } => {
-                format!("`{file}` was not the run's, or missing: written anew from the checkpoint")
+                format!("`{file}` was missing or not the run's: rewritten from the checkpoint")
             }
             TrainEvent::Waiting { file, reason } => {
-                format!("cannot write `{file}` ({reason}); trying again for some minutes")
+                format!("cannot write `{file}` ({reason}); retrying for some minutes")
             }
             TrainEvent::LowRoom { needed, room } => format!(
-                "at this pace the games of this phase will need another {} and the disk has {}: make room",
+                "at this rate, the games of this phase will need another {}, and the disk has {} free: make room",
                 bytes(*needed),
                 bytes(*room)
             ),
@@ -274,14 +274,14 @@ impl<'s> TrainProgress<'s> {
                 )
             }
             TrainEvent::Fitted { games, positions, loss, held_out, seconds, .. } => {
-                let held_out = held_out.map_or(String::new(), |held_out| format!(", on games held out {held_out:.3}"));
+                let held_out = held_out.map_or(String::new(), |held_out| format!(", on held-out games {held_out:.3}"));
                 let seconds = duration(*seconds);
                 let (games, positions) = (counted(*games, "game"), counted(*positions, "position"));
                 format!("fitted to {games}, {positions}: loss {loss:.3}{held_out}, {seconds}")
             }
             TrainEvent::Gate { best, baseline, promoted, .. } => {
                 let verdict = match best.filter(|_| !promoted) {
-                    Some(best) => format!("best stays, {:.0}% sure is too little", 100.0 * best.superiority),
+                    Some(best) => format!("best stays, {:.0}% sure is not enough", 100.0 * best.superiority),
                     None => "new best".to_owned(),
                 };
                 let best = best.map_or(String::new(), |result| format!("against the best {}; ", points(&result)));
@@ -298,7 +298,7 @@ impl<'s> TrainProgress<'s> {
         })
     }
 
-    /// Rates are those of a phase: another one plays otherwise.
+    /// Rates are per phase, since phases play differently.
     fn enter_phase_of(&mut self, generation: u32) {
         let phase = self.config.phase_number(generation);
         if phase != self.phase {
@@ -306,7 +306,7 @@ impl<'s> TrainProgress<'s> {
         }
     }
 
-    /// Draws the bars, or says a line if the last one is some time ago.
+    /// Draws the bars, or prints a line if the last one is some time ago.
     fn draw(&mut self) {
         if let Some(bars) = &self.bars {
             bars.run.set_position((STEPS as f64 * self.used().0) as u64);
@@ -326,7 +326,7 @@ impl<'s> TrainProgress<'s> {
         self.budget.used_after(elapsed, generations, games, self.at_hand.into())
     }
 
-    /// Where the run is, and how long it will go on.
+    /// Where the run is, and the time left.
     fn state(&self) -> String {
         let left = self.used().1.map_or("?".into(), duration);
         let (phase, phases) = (self.phase + 1, self.config.phases.len());
@@ -354,12 +354,12 @@ impl<'s> TrainProgress<'s> {
         format!("{}; {}; {}; {}", self.state(), self.doing.words(self.at_hand), self.rates(), self.strength())
     }
 
-    /// Says a line that stays.
+    /// Prints a line that stays.
     pub fn say(&self, line: &str) {
         say(self.session, self.bars.as_ref().map(|bars| &bars.all), line);
     }
 
-    /// Something that says lines as this does, from any thread.
+    /// A function that prints such lines from any thread.
     #[cfg(feature = "cluster")]
     pub fn speaker(&self) -> impl Fn(&str) + Send + Sync + use<> {
         let (session, bars) = (*self.session, self.bars.as_ref().map(|bars| bars.all.clone()));
@@ -461,7 +461,7 @@ mod tests {
         assert!(line.contains("the budget, 20 s or 40,000 games, is too little for another generation"), "{line}");
         assert!(line.ends_with("`flipside train --resume runs/one --hours N` adds to it"), "{line}");
         let line = progress.idle_line(7_020.0);
-        assert!(line.starts_with("the budget of 1 h 57 min or 100,000 games is used up already; "), "{line}");
+        assert!(line.starts_with("the budget of 1 h 57 min or 100,000 games is already used up; "), "{line}");
     }
 
     #[test]

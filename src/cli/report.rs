@@ -16,16 +16,16 @@ use super::session::Session;
 use super::signals::stop_on_signals;
 use crate::report::{Figures, page};
 
-/// Make a page of how runs went: one HTML file with all plots in it
+/// Write a report on runs: one HTML file with all plots
 ///
-/// The page needs no network and no script: strength with intervals from one fit over all gates, losses by stage, errors, slopes and
-/// calibration of the best weights against the results of kept games, coverage, strongest configurations, rates and times by phase, and
-/// what it takes to repeat the run. The figures are in it as JSON (`<script type="application/json" id="data">`). Several runs are laid
-/// over each other. Runs may be at work meanwhile.
+/// The page needs no network and no scripts. It shows strength with intervals from one fit over all gates, losses by stage, errors,
+/// slopes and calibration of the best weights against the results of kept games, coverage, strongest configurations, rates and times by
+/// phase, and how to repeat the run. The figures are included as JSON (`<script type="application/json" id="data">`). Several runs share
+/// the same plots. Runs may be in progress.
 #[derive(Args, Debug)]
 #[command(after_help = "Example:\n  flipside report runs/latest -o report.html")]
 pub struct ReportArguments {
-    /// Directories of runs [default: runs/latest]
+    /// Run directories [default: runs/latest]
     #[arg(value_name = "RUN")]
     runs: Vec<PathBuf>,
 
@@ -33,7 +33,7 @@ pub struct ReportArguments {
     #[arg(short, long, value_name = "FILE", default_value = "report.html")]
     output: PathBuf,
 
-    /// Write it anew every N seconds until stopped; a browser that shows it follows
+    /// Rewrite the page every N seconds until stopped; open browsers reload it
     #[arg(long, value_name = "SECONDS", num_args = 0..=1, require_equals = true, default_missing_value = "60")]
     #[arg(value_parser = clap::value_parser!(u32).range(1..=86_400))]
     watch: Option<u32>,
@@ -43,7 +43,7 @@ impl ReportArguments {
     pub fn run(self, session: &Session, out: &mut dyn Write) -> Result<(), CliError> {
         let output = Output::check(&self.output, [])?;
         if self.watch.is_some() && output.is_standard_output() {
-            return Err(CliError::Usage("--watch writes a file anew: name one with -o".to_owned()));
+            return Err(CliError::Usage("--watch rewrites a file: name one with -o".to_owned()));
         }
         let runs = if self.runs.is_empty() { vec![latest()] } else { self.runs };
         let make = || {
@@ -61,7 +61,7 @@ impl ReportArguments {
         let Some(seconds) = self.watch else { return Ok(()) };
         out.flush()?;
         let stop = stop_on_signals();
-        session.say(format_args!("written anew every {seconds} s; Ctrl-C ends it"));
+        session.say(format_args!("rewriting it every {seconds} s; Ctrl-C stops"));
         loop {
             let began = Instant::now();
             while began.elapsed() < Duration::from_secs(seconds.into()) {

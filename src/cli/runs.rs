@@ -14,27 +14,27 @@ use crate::train::LOCK;
 /// The folder of runs.
 pub const RUNS: &str = "runs";
 
-/// The link in it to the run that was at work last.
+/// The link in it to the most recently active run.
 const LATEST: &str = "latest";
 
-/// What helps where there is no such run.
-pub const WHERE_RUNS_ARE: &str = "`flipside runs` lists the runs there are.";
+/// The hint for a run that does not exist.
+pub const WHERE_RUNS_ARE: &str = "`flipside runs` lists all runs.";
 
-/// What is wrong with a run, and where runs are listed.
+/// An error about a run, with a hint at the list of runs.
 pub fn unreadable(error: impl Display) -> CliError {
     CliError::failure(error.to_string()).hint(WHERE_RUNS_ARE)
 }
 
-/// The run that was at work last.
+/// The most recently active run.
 pub fn latest() -> PathBuf {
     Path::new(RUNS).join(LATEST)
 }
 
-/// A directory made for a new run. Dropped, it goes if nothing but a lock was put into it.
+/// A directory made for a new run. Dropping it removes the directory if that holds nothing but a lock.
 pub struct NewDirectory(PathBuf);
 
 impl NewDirectory {
-    /// Makes one that is named by the time, and ours alone.
+    /// Makes one named after the current time, for this process alone.
     pub fn claim() -> Result<Self, CliError> {
         let now = rfc3339(SystemTime::now()).replace('T', "-").replace([':', 'Z'], "");
         let further = (2..).map(|number| format!("{now}-{number}"));
@@ -62,18 +62,18 @@ impl Drop for NewDirectory {
         if fs::read_dir(&self.0).is_ok_and(is_empty) {
             let _ = fs::remove_file(self.0.join(LOCK));
         }
-        // The system keeps one that is not empty.
+        // Fails if it is not empty.
         let _ = fs::remove_dir(&self.0);
     }
 }
 
-/// Whether a directory has the name of the link to the newest run, and is not there: a run of that name would stand in the link's way.
+/// Whether a directory is a `runs/latest` that does not exist yet: a run there would be in the way of the link.
 pub fn is_reserved(directory: &Path) -> bool {
     let parent = directory.parent().unwrap_or(Path::new(""));
     directory.file_name() == Some(LATEST.as_ref()) && parent.ends_with(RUNS) && directory.symlink_metadata().is_err()
 }
 
-/// Makes `runs/latest` a link to a run that begins or goes on in that folder. What stands there and is no link is left alone.
+/// Points `runs/latest` to a run that starts or continues in that folder. Anything there that is not a link is left alone.
 pub fn point_latest_to(directory: &Path, session: &Session) {
     let (Some(parent), Some(name)) = (directory.parent(), directory.file_name()) else { return };
     if !parent.ends_with(RUNS) || name == LATEST {
@@ -82,7 +82,7 @@ pub fn point_latest_to(directory: &Path, session: &Session) {
     let link = parent.join(LATEST);
     match link.symlink_metadata() {
         Ok(there) if !there.is_symlink() => {
-            session.say(format_args!("`{}` is no link and is left as it is", link.display()));
+            session.say(format_args!("`{}` is not a link and is left as it is", link.display()));
         }
         _ => {
             if let Err(error) = replace_link(Path::new(name), &link) {
@@ -92,11 +92,11 @@ pub fn point_latest_to(directory: &Path, session: &Session) {
     }
 }
 
-/// Makes a link to a directory beside it, in the place of one that may be there.
+/// Makes a link to a directory beside it, replacing any old one.
 #[cfg(unix)]
 fn replace_link(target: &Path, link: &Path) -> std::io::Result<()> {
     let new = link.with_file_name(format!(".{LATEST}.{}", std::process::id()));
-    // As a kill leaves it; processes get the same numbers again.
+    // Left behind by a killed process that had the same number.
     let _ = std::fs::remove_file(&new);
     std::os::unix::fs::symlink(target, &new)?;
     std::fs::rename(&new, link).inspect_err(|_| drop(std::fs::remove_file(&new)))
@@ -104,5 +104,5 @@ fn replace_link(target: &Path, link: &Path) -> std::io::Result<()> {
 
 #[cfg(not(unix))]
 fn replace_link(_: &Path, _: &Path) -> std::io::Result<()> {
-    Err(std::io::Error::other("this system has no links for everybody"))
+    Err(std::io::Error::other("this system does not let every user make links"))
 }

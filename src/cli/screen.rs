@@ -1,8 +1,8 @@
 //! The part of a terminal that bars are drawn on.
 //!
-//! indicatif fills each line to the terminal's width, and a terminal that is made narrower or wider then breaks these lines anew:
-//! what was one row is two, and ghosts stay when the next frame is drawn over it. Here each line ends where its text does, and a
-//! frame is erased by the rows that its lines take at the width of the moment.
+//! indicatif fills each line to the terminal's width, so a resized terminal rewraps them: one row becomes two, and ghosts stay when
+//! the next frame is drawn over it. Here each line ends where its text does, and erasing a frame counts the rows that its lines take
+//! at the current width.
 
 use std::io;
 use std::mem::take;
@@ -11,7 +11,7 @@ use std::sync::{Mutex, MutexGuard, PoisonError};
 use console::{Term, measure_text_width};
 use indicatif::TermLike;
 
-/// Standard error as indicatif draws on it: it takes a frame apart and puts it together again.
+/// Standard error for indicatif to draw on: collects its calls into whole frames.
 #[derive(Debug)]
 pub struct Screen {
     term: Term,
@@ -20,20 +20,20 @@ pub struct Screen {
 
 #[derive(Debug, Default)]
 struct State {
-    /// The columns of each line on the screen, the last frame's and what was said above it.
+    /// The columns of each line on the screen: the last frame's, and what was printed above it.
     shown: Vec<usize>,
-    /// The terminal's width then.
+    /// The terminal's width at that time.
     width: usize,
-    /// Rows of the last frame that the next one takes the place of, at the width then.
+    /// Rows of the last frame, at that width, that the next one replaces.
     cleared: usize,
-    /// The next frame as far as it is told.
+    /// The next frame so far.
     frame: Vec<String>,
-    /// Whether what is told next fills up a line.
+    /// Whether the next text is the padding of a line.
     is_filler: bool,
 }
 
 impl Screen {
-    /// Standard error, also where it is no terminal.
+    /// Standard error, even if it is not a terminal.
     pub fn stderr() -> Self {
         Self { term: Term::buffered_stderr(), state: Mutex::default() }
     }
@@ -43,7 +43,7 @@ impl Screen {
     }
 }
 
-/// Rows that lines take where they are broken at a width.
+/// Rows that a line takes when wrapped at a width.
 fn rows(columns: usize, width: usize) -> usize {
     columns.div_ceil(width.max(1)).max(1)
 }
@@ -99,7 +99,7 @@ impl TermLike for Screen {
         Ok(())
     }
 
-    /// Each line is told by two calls: its text, and what fills it up.
+    /// Each line comes in two calls: its text, then its padding.
     fn write_str(&self, text: &str) -> io::Result<()> {
         let state = &mut *self.state();
         if !state.is_filler {
@@ -113,7 +113,7 @@ impl TermLike for Screen {
         let width = usize::from(self.width());
         let state = &mut *self.state();
         let erased = state.rows_to_erase(width);
-        // Row by row: a terminal that is told to clear all from its first row on may keep what it clears for scrolling back.
+        // Row by row: a terminal told to clear everything from its first row may keep that in its scrollback.
         for _ in 0..erased {
             self.term.move_cursor_up(1)?;
             self.term.clear_line()?;

@@ -11,10 +11,10 @@ use super::session::Session;
 use super::with_book::{BookEngine, WithBookArguments};
 use crate::protocol::{gtp, nboard};
 
-/// Serve the engine to a referee or a GUI over the Go Text Protocol, on standard input and output
+/// Run as a GTP (Go Text Protocol) engine for a referee or a GUI, on standard input and output
 ///
-/// Under a clock (`time_settings`) it thinks as long as that allows, whatever --depth says. Once the input has ended, it thinks no longer
-/// than a second about each command that is left.
+/// With a clock (`time_settings`), the engine uses the time available and ignores --depth. After the end of the input, it thinks at most
+/// a second about each remaining command.
 #[derive(Args, Debug)]
 #[command(after_help = "Example:\n  printf 'genmove b\\nshowboard\\nquit\\n' | flipside gtp --depth 8")]
 pub struct GtpArguments {
@@ -22,9 +22,9 @@ pub struct GtpArguments {
     served: ServedArguments,
 }
 
-/// Serve the engine to NBoard or a referee over the NBoard protocol, on standard input and output
+/// Run as an engine for NBoard or a referee over the NBoard protocol, on standard input and output
 ///
-/// Once the input has ended, it thinks no longer than a second about each command that is left.
+/// After the end of the input, the engine thinks at most a second about each remaining command.
 #[derive(Args, Debug)]
 #[command(after_help = "Example:\n  printf 'nboard 2\\nset depth 8\\ngo\\n' | flipside nboard")]
 pub struct NboardArguments {

@@ -1,4 +1,4 @@
-//! What all commands share: threads, and how much is said.
+//! What all commands share: threads, and messages on standard error.
 
 use std::fmt::Display;
 use std::io::{self, IsTerminal, Write};
@@ -16,18 +16,18 @@ use crate::report::text::counted;
 
 /// The options of every command, as typed.
 #[derive(Args, Debug)]
-#[command(next_help_heading = "Options of every command")]
+#[command(next_help_heading = "Global options")]
 pub struct CommonArguments {
-    /// Threads to work with [default: one for each core]
+    /// Number of threads [default: one per available CPU]
     #[arg(long, global = true, env = "FLIPSIDE_THREADS", hide_env_values = true, value_name = "N")]
     #[arg(value_parser = clap::value_parser!(u16).range(1..=1024))]
     threads: Option<u16>,
 
-    /// Say nothing but errors on standard error
+    /// Print only errors to standard error
     #[arg(short, long, global = true, env = "FLIPSIDE_QUIET", hide_env_values = true, value_parser = FalseyValueParser::new())]
     quiet: bool,
 
-    /// When to draw progress bars; otherwise progress is told in plain lines
+    /// When to draw progress bars; otherwise progress is printed as plain lines
     #[arg(long, global = true, env = "FLIPSIDE_PROGRESS", hide_env_values = true, value_name = "WHEN")]
     #[arg(value_enum, default_value_t = When::Auto)]
     progress: When,
@@ -35,13 +35,13 @@ pub struct CommonArguments {
 
 #[derive(Clone, Copy, PartialEq, Eq, Debug, ValueEnum)]
 enum When {
-    /// Where standard error is a terminal
+    /// If standard error is a terminal
     Auto,
     Always,
     Never,
 }
 
-/// How progress is told.
+/// How progress is shown.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Progress {
     /// Bars that redraw themselves.
@@ -55,17 +55,17 @@ pub enum Progress {
 /// What the common options mean.
 #[derive(Clone, Copy, Debug)]
 pub struct Session {
-    /// How progress is told.
+    /// How progress is shown.
     pub progress: Progress,
     /// Threads of the rayon pool.
     pub threads: usize,
 }
 
 impl CommonArguments {
-    /// Starts the threads. To be called once.
+    /// Starts the threads. Call it once.
     ///
     /// # Errors
-    /// The system has no more threads for us.
+    /// The system provides no more threads.
     pub fn start(&self) -> Result<Session, CliError> {
         let threads = match self.threads {
             Some(threads) => usize::from(threads),
@@ -88,7 +88,7 @@ impl CommonArguments {
 /// Does something that starts threads.
 ///
 /// # Errors
-/// The system has no more threads for us.
+/// The system provides no more threads.
 pub fn start_threads<T, E>(threads: usize, start: impl FnOnce(usize) -> Result<T, E>) -> Result<T, CliError>
 where
     Result<T, E>: Context<T>,
@@ -98,13 +98,13 @@ where
 }
 
 impl Session {
-    /// Where bars are drawn: standard error, also where it is no terminal (indicatif's own target would draw nothing there, and
+    /// Where bars are drawn: standard error, even if it is not a terminal (indicatif's own target would draw nothing then, but
     /// `--progress always` asks for bars).
     pub fn bars(&self) -> ProgressDrawTarget {
         ProgressDrawTarget::term_like_with_hz(Box::new(Screen::stderr()), 10)
     }
 
-    /// Says so if the program was built without what this CPU has and its speed rests on, as `cargo install` from elsewhere does.
+    /// Warns if the build does not use the instructions of this CPU that matter for speed, as after `cargo install` from elsewhere.
     pub fn warn_of_slow_build(&self) {
         #[cfg(all(target_arch = "x86_64", not(target_feature = "avx2")))]
         if is_x86_feature_detected!("avx2") && is_x86_feature_detected!("bmi2") {
@@ -115,20 +115,20 @@ impl Session {
         }
     }
 
-    /// Says a line with the time (UTC), which is what a log wants.
+    /// Prints a line with the time (UTC), for logs.
     pub fn log(&self, text: impl Display) {
         let now = rfc3339(SystemTime::now()).replace('T', " ").replace('Z', "");
         self.say(format_args!("{now}  {text}"));
     }
 
-    /// Says a line on standard error, unless told to be quiet. A closed standard error is nobody's loss.
+    /// Prints a line to standard error, unless told to be quiet. A closed standard error is ignored.
     pub fn say(&self, text: impl Display) {
         if self.progress != Progress::Silent {
             let _ = writeln!(io::stderr(), "{}", on_lines(&text.to_string()));
         }
     }
 
-    /// Standard error for what is more than a line, unless told to be quiet.
+    /// Standard error for longer output, unless told to be quiet.
     pub fn talk(&self) -> Box<dyn Write> {
         if self.progress == Progress::Silent { Box::new(io::sink()) } else { Box::new(io::stderr()) }
     }

@@ -1,4 +1,4 @@
-//! Stopping in good order.
+//! Clean stops on signals.
 
 use std::sync::atomic::{AtomicBool, Ordering::Relaxed};
 use std::sync::{Arc, OnceLock};
@@ -6,18 +6,18 @@ use std::sync::{Arc, OnceLock};
 use super::error::{CliError, Context, STOPPED_EARLY};
 use crate::storage::discard_temporaries;
 
-/// The flag of a command that stops in good order.
+/// The flag of a command that stops cleanly.
 static STOP: OnceLock<Arc<AtomicBool>> = OnceLock::new();
 
-/// A flag that the first SIGINT or SIGTERM sets; the second ends the program at once, with 75. Without it the first ends the program.
+/// A flag that the first SIGINT or SIGTERM sets; the second exits at once with 75. Without the flag, the first ends the program.
 pub fn stop_on_signals() -> Arc<AtomicBool> {
     Arc::clone(STOP.get_or_init(Arc::default))
 }
 
-/// Lets the program go on when its terminal closes, under `nohup` or without: SIGHUP does nothing from here on.
+/// Keeps the program running when its terminal closes, with or without `nohup`: SIGHUP is ignored from here on.
 ///
 /// # Errors
-/// The system lets us not listen.
+/// The system does not let us listen.
 pub fn outlive_terminal() -> Result<(), CliError> {
     #[cfg(unix)]
     {
@@ -28,15 +28,15 @@ pub fn outlive_terminal() -> Result<(), CliError> {
     Ok(())
 }
 
-/// Listens for SIGINT and SIGTERM, in a thread of its own, and takes no harm from SIGXFSZ: files that are being written leave nothing behind. To be called once.
+/// Listens for SIGINT and SIGTERM in a thread of its own, so that no temporary files stay behind, and ignores SIGXFSZ. Call it once.
 ///
 /// # Errors
-/// The system lets us not listen.
+/// The system does not let us listen.
 #[cfg(unix)]
 pub fn listen() -> Result<(), CliError> {
     use signal_hook::consts::{SIGINT, SIGTERM, SIGXFSZ};
     let start = || {
-        // What `ulimit -f` does not let grow is an error as on a full disk, and no end without a word.
+        // A file that hits `ulimit -f` is then an error, as on a full disk, rather than a silent death.
         signal_hook::flag::register(SIGXFSZ, Arc::default())?;
         let mut signals = signal_hook::iterator::Signals::new([SIGINT, SIGTERM])?;
         let listener = move || signals.forever().for_each(on_signal);
@@ -45,7 +45,7 @@ pub fn listen() -> Result<(), CliError> {
     start().map(drop).context(|| "cannot listen for signals".to_owned())
 }
 
-/// Without Unix signals the system's own Ctrl-C ends the program; files are whole at any time.
+/// Without Unix signals, the system's own Ctrl-C ends the program; files are whole at any time.
 ///
 /// # Errors
 /// None.
@@ -63,11 +63,11 @@ fn on_signal(signal: i32) {
     // The guards kill the engines.
     discard_temporaries();
     if stops_in_order.is_none() {
-        // The first process of a container is not ended by signals that it sends itself.
+        // The first process of a container cannot end itself by a signal.
         if std::process::id() == 1 {
             std::process::exit(128 + signal);
         }
-        // As if nobody had listened, so that a shell knows what ended the program.
+        // The default action, so that a shell sees which signal ended the program.
         let _ = signal_hook::low_level::emulate_default_handler(signal);
     }
     std::process::exit(STOPPED_EARLY.into());

@@ -20,13 +20,12 @@ use crate::search::{Analysis, EndgameSolver};
 
 /// Solve endgames: the exact score with best play by both sides
 ///
-/// Prints a table, separated by tabs: empty squares, score in discs for the side to move, best move (`--` for a pass or a finished
-/// game), positions visited and seconds; the last line is the total, by the clock. The weights only say which moves to try first:
-/// the scores do not depend on them, the time does. With --wld the score is win, draw or loss.
+/// Prints a tab-separated table: empty squares, score in discs for the side to move, best move (`--` for a pass or a finished game),
+/// nodes and seconds; the last line has the totals, in elapsed time. The weights only decide which moves to try first: they affect
+/// the time, not the scores. With --wld the score is win, draw or loss.
 ///
-/// Positions with up to 20 empty squares are solved by one thread each, in parallel; all threads solve harder ones together.
-/// Scores do not depend on the number of threads; which of several best moves is found, and the count of nodes, may for the
-/// harder ones.
+/// Positions with up to 20 empty squares are solved in parallel, by one thread each; all threads solve harder ones together. Scores
+/// do not depend on the number of threads; for the harder positions, the choice among equally good moves and the node count may.
 #[derive(Args, Debug)]
 #[command(after_help = "Example:\n  flipside solve data/ffo/fforum-1-19.obf")]
 pub struct SolveArguments {
@@ -44,15 +43,15 @@ pub struct SolveArguments {
     #[arg(long)]
     check: bool,
 
-    /// Size of the hash table: 2^N entries of 16 bytes, at most 2^18 for those with up to 20 empty squares
+    /// Size of the hash table: 2^N entries of 16 bytes, at most 2^18 for positions with up to 20 empty squares
     #[arg(long, value_name = "N", default_value_t = 22, value_parser = clap::value_parser!(u32).range(1..=34))]
     log2_hash: u32,
 }
 
-/// With this number of empty squares or more all threads work on a position together; with fewer, each on one of its own.
+/// From this number of empty squares on, all threads work on a position together; below it, each on one of its own.
 const TOGETHER: u32 = 21;
 
-/// What positions before that fill.
+/// Base-2 logarithm of the table entries that easier positions fill.
 const EASY_LOG2_HASH: u32 = 18;
 
 impl SolveArguments {
@@ -157,7 +156,7 @@ impl SolveArguments {
         }
     }
 
-    /// How the score contradicts the file's, where that is to be checked and is another.
+    /// How the score contradicts the file's, if it does and is to be checked.
     fn contradiction(&self, scored: &ScoredDiagram, score: i32) -> Option<String> {
         let (known, score) = (self.score(scored.score.filter(|_| self.check)?), self.score(score));
         (known != score).then(|| format!("{score} where the file says {known}"))

@@ -15,15 +15,14 @@ use crate::report::text::{budget, bytes, count, counted, duration, elo, or_dash}
 use crate::report::{RunLog, Status};
 use crate::train::{TrainError, WorkerStatus};
 
-/// List runs, the one that was at work last first
+/// List runs, the most recently active first
 ///
-/// Prints a table, separated by tabs: directory, state (`running`, `finished`, `stopped`, or `broken off` where the last session was
-/// killed), generations, games, time of work, Elo of the best weights over `mobility` with the ends of its 95% interval, and bytes on
-/// the disk.
+/// Prints a tab-separated table: directory, state (`running`, `finished`, `stopped`, or `broken off` if the last session was killed),
+/// generations, games, time worked, Elo of the best weights over `mobility` with the ends of its 95% interval, and bytes on disk.
 #[derive(Args, Debug)]
 #[command(after_help = "Example:\n  flipside runs")]
 pub struct RunsArguments {
-    /// The folder with the runs
+    /// Folder of runs
     #[arg(default_value = RUNS)]
     folder: PathBuf,
 
@@ -31,9 +30,9 @@ pub struct RunsArguments {
     json: JsonArgument,
 }
 
-/// Show how a run stands: phase, generation, losses, ratings, time left, disk
+/// Show the state of a run: phase, generation, losses, ratings, time left, disk use
 ///
-/// It may be at work: nothing is changed, and nothing waits. Prints names and values, separated by tabs.
+/// Does not disturb a run in progress. Prints tab-separated names and values.
 #[derive(Args, Debug)]
 #[command(after_help = "Example:\n  flipside status runs/latest")]
 pub struct StatusArguments {

@@ -1,4 +1,4 @@
-//! How strongly an engine thinks, as typed.
+//! The strength of an engine, as typed.
 
 use clap::Args;
 use serde_json::Value;
@@ -16,7 +16,7 @@ pub struct StrengthArguments {
     #[command(flatten)]
     selective: SelectivityArgument,
 
-    /// Play exactly with this number of empty squares or fewer
+    /// Solve positions with at most N empty squares
     #[arg(long, alias = "exact", default_value_t = 12, value_name = "N")]
     #[arg(value_parser = clap::value_parser!(u32).range(0..=i64::from(Strength::MAX_EXACT_EMPTIES)))]
     exact_empties: u32,
@@ -32,8 +32,8 @@ impl StrengthArguments {
 /// The option `--selectivity`.
 #[derive(Args, Clone, Copy, PartialEq, Debug)]
 pub struct SelectivityArgument {
-    /// Cut subtrees whose value a shallow search puts T standard deviations beyond the window (multi-ProbCut): about 1 to 2, the
-    /// smaller the faster and the less sure; `off` searches with full width. Takes weights that `calibrate` wrote
+    /// Cut subtrees that a shallow search puts T standard deviations beyond the window (multi-ProbCut). Useful values are about 1 to
+    /// 2; smaller is faster but less reliable, `off` is full width. Needs weights calibrated by `calibrate`
     #[arg(long, value_name = "T", default_value = "off", value_parser = parse_selectivity)]
     pub selectivity: Deviations,
 }
@@ -52,7 +52,7 @@ pub fn parse_selectivity(text: &str) -> Result<Deviations, String> {
     })
 }
 
-/// A selectivity as it stands in a log of games: a number with the digits that were typed, or `off`.
+/// A selectivity for a log of games: a number with the digits that were typed, or `off`.
 pub fn setting(selectivity: Deviations) -> Value {
     match selectivity {
         None => Value::from("off"),

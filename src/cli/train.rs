@@ -19,52 +19,51 @@ use crate::train::{Budget, Outcome, Resume, TrainConfig, TrainError, TrainEvent,
 
 /// Learn weights from self-play: the main job
 ///
-/// Plays generations of games against itself, learns from them, measures its strength, and leaves `best.fsw` (the last weights to
-/// beat the best before) and `last.fsw` (the newest) in the run's directory, whose name is told first. `runs/latest` is a link to
-/// the directory in `runs` that was at work last.
+/// Plays generations of games against itself, learns from them, and measures its strength. The run's directory, printed first,
+/// receives `best.fsw` (the last weights to beat the previous best) and `last.fsw` (the newest). `runs/latest` is a link to the most
+/// recently active run in `runs`.
 ///
-/// A run that was stopped goes on where it was by --resume, or when the same command is given again if that has --run. SIGINT or
-/// SIGTERM stops it within a second or two, with nothing lost, and exits with 75; a second one exits at once. A terminal that is
-/// closed does not stop it.
+/// To continue a stopped run, use --resume, or repeat the command if it had --run. SIGINT or SIGTERM stops a run within a second or
+/// two, with nothing lost, and exits with 75; a second signal exits at once. Closing the terminal does not stop it.
 #[derive(Args, Debug)]
 #[command(after_help = examples())]
 pub struct TrainArguments {
-    /// Directory of the run; a run that is there already goes on [default: a new one in `runs`, named by date and time in UTC]
+    /// Directory of the run; an existing run there continues [default: a new one in `runs`, named by UTC date and time]
     #[arg(long, env = "FLIPSIDE_RUN", hide_env_values = true, value_name = "DIR")]
     run: Option<PathBuf>,
 
-    /// Fail if there is a run in --run already
+    /// Fail if --run already holds a run
     #[arg(long, requires = "run")]
     new: bool,
 
-    /// Go on with the run in this directory by the configuration that is stored there. A --config given with it changes what can be
-    /// changed from the next generation on: `gate`, `fit`, `tune`, `events`, `passes`, rates, phases to come
+    /// Continue the run in this directory with its stored configuration. A --config with it can change, from the next generation on:
+    /// `gate`, `fit`, `tune`, `events`, `passes`, rates, later phases
     #[arg(long, value_name = "RUN")]
     #[arg(conflicts_with_all = ["run", "new", "preset", "seed", "patterns", "records", "from"])]
     resume: Option<PathBuf>,
 
-    /// Configuration to begin with; it brings a budget of minutes too
+    /// Base configuration, with a default time budget
     #[arg(long, value_enum, default_value_t = Preset::Evening)]
     preset: Preset,
 
-    /// A TOML file with keys that replace the preset's; `flipside config` prints all of them, and what they mean
+    /// TOML file with keys that override the preset's; `flipside config` prints and explains all keys
     #[arg(long, env = "FLIPSIDE_CONFIG", hide_env_values = true, value_name = "FILE")]
     config: Option<PathBuf>,
 
-    /// Seed of all chance: same seed and configuration, same weights
+    /// Random seed: the same seed and configuration give the same weights
     #[arg(long, env = "FLIPSIDE_SEED", hide_env_values = true, value_name = "N")]
     seed: Option<u64>,
 
-    /// Pattern set: a built-in one's name, or a TOML file
+    /// Pattern set: a built-in name or a TOML file
     #[arg(long, env = "FLIPSIDE_PATTERNS", hide_env_values = true, value_name = "SET")]
     patterns: Option<String>,
 
-    /// Recorded games or scored positions to learn before the first game of self-play: GGF, WTHOR, f5d6, logs of `match --games`, OBF or
-    /// Egaroucid's training lines. The key `records` in a --config file has more to set
+    /// Recorded games or scored positions to learn before self-play begins: GGF, WTHOR, f5d6, logs of `match --games`, OBF or
+    /// Egaroucid's training lines. The key `records` in a --config file has more settings
     #[arg(long, value_name = "FILE", num_args = 1..)]
     records: Vec<String>,
 
-    /// Begin with these weights instead of from nothing; they are the best until a gate finds better ones
+    /// Start from these weights instead of from scratch; they are the best until a gate finds better ones
     #[arg(long, value_name = "FILE")]
     from: Option<EvaluatorChoice>,
 
@@ -78,10 +77,8 @@ pub struct TrainArguments {
 
 /// When the run is finished.
 #[derive(Args, Debug)]
-#[command(
-    next_help_heading = "Budget, counted from the beginning of the run, or with --resume from now; the first limit \
-    reached counts (default: the preset's minutes, or with --resume what is left of the budget before)"
-)]
+#[command(next_help_heading = "Budget, counted from the start of the run, or with --resume from now; the first limit \
+    reached ends it (default: the preset's minutes, or with --resume the rest of the last budget)")]
 struct BudgetArguments {
     /// Minutes of work
     #[arg(long, value_name = "N", value_parser = positive, allow_negative_numbers = true)]
@@ -122,7 +119,7 @@ impl TrainArguments {
         let named = self.resume.as_deref().or(self.run.as_deref());
         if let Some(directory) = named.filter(|directory| is_reserved(directory)) {
             let message =
-                format!("`{}` is the name of the link to the newest run: name another --run", directory.display());
+                format!("`{}` is the name of the link to the latest run: choose another --run", directory.display());
             return Err(CliError::Usage(message));
         }
         let (config, budget, resume) = self.wanted()?;
@@ -172,21 +169,21 @@ impl TrainArguments {
             cluster.finish();
         }
         match outcome.map_err(|error| told(error, directory, has_begun))? {
-            // A terminal that was closed meanwhile is no terminal any more, and nobody is there to read.
+            // The terminal was closed meanwhile: nobody reads the output.
             Outcome::Finished if has_terminal && !io::stdout().is_terminal() => Ok(()),
             Outcome::Finished => {
                 writeln!(out, "{}", directory.join("best.fsw").display())?;
                 Ok(())
             }
             Outcome::Stopped => Err(CliError::Stopped(format!(
-                "stopped; the newest weights are {}, and `flipside train --resume {}` goes on",
+                "stopped; the newest weights are {}, and `flipside train --resume {}` continues the run",
                 directory.join("last.fsw").display(),
                 typed(directory)
             ))),
         }
     }
 
-    /// By what to train, for how long, and what to do with a run that is there.
+    /// The configuration, the budget, and what to do with an existing run.
     fn wanted(&self) -> Result<(TrainConfig, Budget, Resume), CliError> {
         if let Some(directory) = &self.resume {
             let stored = stored_config(directory).map_err(|error| told(error, directory, false))?;
@@ -203,7 +200,7 @@ impl TrainArguments {
         Ok((config, budget, if may_go_on { Resume::Same } else { Resume::Never }))
     }
 
-    /// Preset, file and flags, later ones winning; and the preset's minutes.
+    /// The configuration from preset, file and flags (later ones override earlier ones), and the preset's minutes.
     fn config(&self) -> Result<(TrainConfig, f64), CliError> {
         let (mut layers, minutes) = Layers::of_preset(self.preset)?;
         if let Some(path) = &self.config {
@@ -238,27 +235,27 @@ impl BudgetArguments {
     }
 }
 
-/// What was done for TensorBoard, or word of why it was not; training goes on.
+/// The result of work for TensorBoard; an error is reported, and training continues.
 fn told_if_not<T>(done: io::Result<T>, progress: &TrainProgress<'_>) -> Option<T> {
-    let tell = |error| progress.say(&format!("nothing more is written for TensorBoard: {error}"));
+    let tell = |error| progress.say(&format!("no more events are written for TensorBoard: {error}"));
     done.map_err(tell).ok()
 }
 
-/// What ended a run, or kept it from beginning, and what to do about it.
+/// The error that ended a run or kept it from starting, with what to do about it.
 fn told(error: TrainError, run: &Path, has_begun: bool) -> CliError {
     let hint = match &error {
         TrainError::OutOfPatience { .. } => {
             let run = typed(run);
             return CliError::Stopped(format!(
-                "{error}; what was saved is whole, and `flipside train --resume {run}` goes on"
+                "{error}; what was saved is intact, and `flipside train --resume {run}` continues the run"
             ));
         }
         TrainError::OtherConfig { .. } => Some(
-            "`flipside train --resume RUN` goes on by what is stored there; for another run name another directory with --run.",
+            "`flipside train --resume RUN` uses the stored configuration; for a new run, choose another directory with --run.",
         ),
         TrainError::NoRun(_) => Some(WHERE_RUNS_ARE),
         TrainError::Io { .. } if stored_config(run).is_ok() => {
-            Some("What was saved is whole: mend the cause, and `flipside train --resume RUN` goes on.")
+            Some("What was saved is intact: fix the cause, then continue with `flipside train --resume RUN`.")
         }
         _ => None,
     };

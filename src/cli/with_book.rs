@@ -1,4 +1,4 @@
-//! Playing by a book, and learning from what was played: the option `--book`.
+//! Playing from a book and learning from the games: the option `--book`.
 
 use std::path::{Path, PathBuf};
 use std::sync::atomic::AtomicBool;
@@ -22,7 +22,7 @@ pub enum ChoiceName {
     /// The best
     #[default]
     Best,
-    /// Any within --book-within of the best, by chance
+    /// A random one within --book-within of the best
     Varied,
     /// The least played within --book-within of the best
     Surprising,
@@ -40,11 +40,11 @@ impl ChoiceName {
     }
 }
 
-/// The options on a book that an engine plays by.
+/// The options for a book that an engine plays from.
 #[derive(Args, Debug)]
 pub struct WithBookArguments {
-    /// Play by this book as long as it knows a move, and let it learn from each game that comes to its end: a line that lost is not
-    /// repeated until every alternative is proved to lose, too. A book that does not exist is begun
+    /// Play from this book while it knows a move, and let it learn from each finished game: a line that lost is not repeated until
+    /// every alternative is proved to lose as well. A missing book is created
     #[arg(long, value_name = "FILE")]
     book: Option<PathBuf>,
 
@@ -52,16 +52,16 @@ pub struct WithBookArguments {
     #[arg(long, value_enum, value_name = "CHOICE", default_value = "best", requires = "book")]
     book_choice: ChoiceName,
 
-    /// Discs that a move may be worth less than the best, where the choice is not `best` [default: 1]
+    /// Discs by which a move may be worse than the best, if the choice is not `best` [default: 1]
     #[arg(long, value_name = "DISCS", requires = "book", value_parser = super::book::parse_discs)]
     book_within: Option<f32>,
 
-    /// Leave the book as it is
+    /// Do not change the book
     #[arg(long, requires = "book")]
     no_learn: bool,
 }
 
-/// A book that an engine plays by.
+/// A book that an engine plays from.
 pub struct WithBook {
     pub moves: BookUse,
     /// What it learns with.
@@ -69,12 +69,12 @@ pub struct WithBook {
     session: Session,
 }
 
-/// Searches for a book after a game look no further than this number of plies, and solve no more empty squares than that.
+/// Limits of the searches for a book after a game: plies to look ahead, and empty squares to solve.
 const LEARN_DEPTH: u32 = 6;
 const LEARN_EXACT: u32 = 16;
 
 impl WithBookArguments {
-    /// Opens the book, if there is to be one, for an engine with these weights.
+    /// Opens the book, if one was given, for an engine with these weights.
     ///
     /// # Errors
     /// What is wrong with it.
@@ -86,9 +86,7 @@ impl WithBookArguments {
     ) -> Result<Option<WithBook>, CliError> {
         let Some(path) = &self.book else { return Ok(None) };
         if self.book_within.is_some() && self.book_choice == ChoiceName::Best {
-            return Err(CliError::Usage(
-                "--book-within needs --book-choice varied or --book-choice surprising beside it".into(),
-            ));
+            return Err(CliError::Usage("--book-within needs --book-choice varied or --book-choice surprising".into()));
         }
         let clock = SystemTime::now().duration_since(UNIX_EPOCH).map_or(0, |since| since.as_nanos() as u64);
         let choice = self.book_choice.within(self.book_within);
@@ -98,7 +96,7 @@ impl WithBookArguments {
 }
 
 impl WithBook {
-    /// Opens a book to play by; with a learner, an evaluation and its strength, it learns.
+    /// Opens a book to play from. It learns if there is a learner: an evaluation and its strength.
     ///
     /// # Errors
     /// What is wrong with it.
@@ -122,7 +120,7 @@ impl WithBook {
         Ok(Self { moves: BookUse::new(book, choice, seed), learning, session: *session })
     }
 
-    /// Learns a game that has come to its end, if the book is to learn.
+    /// Learns a finished game, if the book learns.
     ///
     /// # Errors
     /// The book cannot be written.
@@ -136,12 +134,12 @@ impl WithBook {
         learned.map(drop).map_err(cannot_change)
     }
 
-    /// What the book says of a position, if it knows a move. A book that cannot be read is told, and not believed.
+    /// The book's best move in a position, if it knows one. A book that cannot be read is reported and ignored.
     pub fn think(&self, diagram: &Diagram) -> Option<Analysis> {
         self.ask(&self.moves.with_choice(Choice::Best), diagram)
     }
 
-    /// What to play there, by the choice that the book is used with.
+    /// The move to play in a position, by the book's choice.
     pub fn choose(&self, diagram: &Diagram) -> Option<Analysis> {
         self.ask(&self.moves, diagram)
     }
@@ -165,7 +163,7 @@ pub struct BookEngine<'e, E: Evaluator> {
 }
 
 impl<'e, E: Evaluator> BookEngine<'e, E> {
-    /// An engine that plays by a book, if there is one.
+    /// An engine that plays from a book, if there is one.
     pub fn new(engine: SearchEngine<'e, E>, book: Option<WithBook>) -> Self {
         Self { engine, book }
     }

@@ -13,21 +13,21 @@ use crate::cluster::{WorkOutcome, WorkRequest, work};
 /// Play games for a run on another machine
 ///
 /// Takes jobs of a run that `train --cluster` coordinates, plays them on all threads, and delivers the games. It needs no configuration
-/// and no files; it may come, go, and be killed at any time, and the run's weights are the same. Ends with 0 when the run is finished;
-/// SIGINT or SIGTERM gives back what is at hand and exits with 75.
+/// and no files. Workers may come, go and be killed at any time without changing the run's weights. Exits with 0 when the run is
+/// finished; SIGINT or SIGTERM returns unfinished jobs and exits with 75.
 #[derive(Args, Debug)]
 #[command(after_help = "Example:\n  flipside work nats://localhost --run tonight\n  \
     flipside work tls://broker.example --run tonight --broker-key worker.nk --broker-ca ca.pem")]
 pub struct WorkArguments {
-    /// The broker: nats://HOST[:PORT], or tls://HOST[:PORT]
+    /// The broker: nats://HOST[:PORT] or tls://HOST[:PORT]
     #[arg(value_name = "URL")]
     url: String,
 
-    /// The run's name: that of its directory
+    /// The run's name, which is that of its directory
     #[arg(long, env = "FLIPSIDE_RUN_NAME", hide_env_values = true, value_name = "NAME")]
     run: String,
 
-    /// Seconds to wait for a broker or a run that is not there yet
+    /// Seconds to wait for a broker or run that is not up yet
     #[arg(long, value_name = "SECONDS", default_value_t = 60)]
     wait: u32,
 
@@ -51,7 +51,7 @@ impl WorkArguments {
                 session.log(format_args!("the run `{}` is finished", request.run));
                 Ok(())
             }
-            WorkOutcome::Stopped => Err(CliError::Stopped("stopped; what was at hand goes to other workers".into())),
+            WorkOutcome::Stopped => Err(CliError::Stopped("stopped; unfinished jobs go to other workers".into())),
         }
     }
 }

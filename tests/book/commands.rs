@@ -48,7 +48,7 @@ fn a_book_is_grown_shown_checked_and_exported() {
     );
     let anywhere = Transcript::from_moves(&random_games(1, 1)[0].moves()[..30]).unwrap().to_string();
     assert!(refusal(&["book", "show", path, &anywhere], "", 1).contains("not in the book"));
-    assert!(refusal(&["book", "show", path, "a1"], "", 1).contains("`a1` is no position"));
+    assert!(refusal(&["book", "show", path, "a1"], "", 1).contains("`a1` is not a position"));
 
     assert_eq!(value(&stdout(&["book", "check", path], ""), "inconsistent"), "0");
     let edax = folder.path().join("book.dat").display().to_string();
@@ -211,7 +211,7 @@ fn a_match_by_books_can_learn() {
     assert!(error.contains("`squares:choice=varied`: `choice` needs a book"), "{error}");
     for command in ["match", "league"] {
         let error = refusal(&[command, &first, "mobility:book=none", "--book", path, "--pairs", "1"], "", 2);
-        assert!(error.contains("--book is for our own players without a `book=`"), "{error}");
+        assert!(error.contains("--book is for flipside's own players without a `book=`"), "{error}");
     }
     let error = refusal(&["gtp", "--book", path, "--book-within", "2"], "", 2);
     assert!(error.contains("--book-within needs --book-choice varied"), "{error}");
@@ -343,6 +343,6 @@ fn growing_stops_with_75_and_goes_on() {
     let mut error = String::new();
     child.0.stderr.take().unwrap().read_to_string(&mut error).unwrap();
     assert_eq!(child.0.wait().unwrap().code(), Some(75), "{error}");
-    assert!(error.contains("the same command goes on"), "{error}");
+    assert!(error.contains("the same command resumes"), "{error}");
     stdout(&["book", "check", name], "");
 }

@@ -120,7 +120,7 @@ fn a_job_that_runs_out_of_time_is_queued_again_and_goes_on() {
     let output = job(["--generations", "1"]).output().unwrap();
     let talk = String::from_utf8_lossy(&output.stderr);
     assert_eq!((output.status.code(), &*requeued()), (Some(0), "requeue 17\n"), "{talk}");
-    assert!(talk.contains("going on with runs/slurm-17"), "{talk}");
+    assert!(talk.contains("resuming runs/slurm-17"), "{talk}");
 }
 
 /// A script in a folder with some programs that stand for the real ones.

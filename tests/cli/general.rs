@@ -130,7 +130,7 @@ fn weights_that_there_are_not_are_told_with_what_can_be_had() {
     assert!(any.contains("`default`, `squares` or `mobility`"), "{any}");
     for weights in ["no/such.fsw", "mobility"] {
         let files = refusal(&["inspect", weights], "", 1);
-        assert!(files.ends_with("Weights are a file, or `default`.\n"), "{files}");
+        assert!(files.ends_with("Expected a weight file or `default`.\n"), "{files}");
     }
     let mut command = program();
     command.env("FLIPSIDE_WEIGHTS", "no/such.fsw").args(["book", "match", "none", "none"]);

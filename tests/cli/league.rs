@@ -89,7 +89,7 @@ fn a_league_is_gone_on_with_and_others_may_join() {
     play(&parts, &all[..2], &["1", "--pairs", "5"]);
     let (joined, talk) = play(&parts, &all, &["1", "--pairs", "12"]);
     assert_eq!(joined, table);
-    assert!(talk.contains("5 of 36 pairs are there already"), "{talk}");
+    assert!(talk.contains("5 of 36 pairs have already been played"), "{talk}");
     let lines = |log: &str| fs::read_to_string(log).unwrap().lines().count();
     assert_eq!(lines(&parts), lines(&whole));
     let (deeper, _) = play(&parts, &all, &["2,1", "--pairs", "12"]);

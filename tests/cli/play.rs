@@ -69,15 +69,15 @@ fn the_board_shows_discs_and_legal_moves() {
 #[test]
 fn odd_input_is_told_what_is_expected() {
     let expected = [
-        ("f9", "`f9` is no move or command. f5: play there"),
-        ("resign now", "`resign now` is no move"),
+        ("f9", "`f9` is not a move or command. f5: play there"),
+        ("resign now", "`resign now` is not a move"),
         ("a1", "a1 turns no disc over; legal moves: d3 c4 f5 e6"),
         ("d4", "legal moves: d3"),
-        ("pass", "only where you have no legal move"),
+        ("pass", "only if you have no legal move"),
         ("undo", "no move to take back"),
-        ("hint many", "`many` is no number of moves"),
-        ("HELP", "undo: take your last move back"),
-        ("\u{7}\u{fffd}", "is no move"),
+        ("hint many", "`many` is not a number of moves"),
+        ("HELP", "undo: take back your last move"),
+        ("\u{7}\u{fffd}", "is not a move"),
     ];
     for (line, answer) in expected {
         let shown = play(&[], &[line, "F5"]);

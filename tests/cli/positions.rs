@@ -98,7 +98,7 @@ fn weights_and_positions_are_arguments() {
         assert_eq!(eval(&["-w", &weights, typed], ""), "+3.000\n", "{typed}");
     }
     let error = refusal(&["eval", "f5 d6 a1"], "", 1);
-    assert!(error.contains("`f5 d6 a1` is no file and no position: move 3 (a1)"), "{error}");
+    assert!(error.contains("`f5 d6 a1` is neither a file nor a position: move 3 (a1)"), "{error}");
     let error = refusal(&["solve", &START.replacen('-', "", 1)], "", 1);
     assert!(error.contains("found 63 squares"), "{error}");
     assert!(refusal(&["eval", "no.fsw"], START, 1).contains("cannot use the weights"));
@@ -111,7 +111,9 @@ fn weights_and_positions_are_arguments() {
         stdout(&[command, &["mobility"]].concat(), "");
         let error = refusal(&[command, &["no.fsw"]].concat(), "", 1);
         assert!(error.contains("no.fsw"), "{command:?}: {error}");
-        assert!(refusal(&[command, &["mobility", "-w", "squares"]].concat(), "", 2).contains("weights twice"));
+        assert!(
+            refusal(&[command, &["mobility", "-w", "squares"]].concat(), "", 2).contains("weights are given twice")
+        );
     }
     // Arguments win over the environment.
     let mut with_environment = program();

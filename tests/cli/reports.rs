@@ -171,7 +171,7 @@ fn weight_files_are_compared() {
     command.current_dir(lab.path()).args(["diff", "runs/one/best.fsw", "default"]);
     let output = finish(command, "");
     assert_eq!(output.status.code(), Some(1));
-    assert!(String::from_utf8_lossy(&output.stderr).contains("other patterns"));
+    assert!(String::from_utf8_lossy(&output.stderr).contains("different patterns"));
 }
 
 #[test]

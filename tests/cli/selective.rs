@@ -99,7 +99,7 @@ fn searches_and_matches_are_selective_on_demand() {
 fn selectivity_without_parameters_is_refused() {
     let folder = tempfile::tempdir().unwrap();
     let plain = constant_weights(folder.path(), 1).display().to_string();
-    for (weights, hint) in [(&*plain, "flipside calibrate"), ("squares", "a calibrated file, or `default`")] {
+    for (weights, hint) in [(&*plain, "flipside calibrate"), ("squares", "a calibrated file or `default`")] {
         let error = refusal(&["search", "-w", weights, "--selectivity", "1.5"], START, 1);
         assert!(error.contains("is not calibrated") && error.contains(hint), "{error}");
     }

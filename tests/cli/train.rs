@@ -223,7 +223,7 @@ fn a_plain_call_is_a_new_run_and_latest_is_the_last() {
     };
     let new = ["--preset", "quick", "--config", "config.toml", "--patterns", "small.toml", "--generations", "1"];
     let (code, _, talk) = train(&[&new[..], &["--run", "runs/latest"]].concat());
-    assert!(code == Some(2) && talk.contains("name another --run"), "{talk}");
+    assert!(code == Some(2) && talk.contains("choose another --run"), "{talk}");
     // Nothing is begun with records that teach nothing.
     let (code, _, talk) = train(&[&new[..], &["--records", "small.toml"]].concat());
     assert!(code == Some(1) && talk.contains("small.toml"), "{talk}");
@@ -241,13 +241,13 @@ fn a_plain_call_is_a_new_run_and_latest_is_the_last() {
     // The first goes on, and is the latest then.
     let (code, out, talk) = train(&["--resume", &folder(0), "--generations", "2"]);
     assert_eq!((code, out), (Some(0), runs[0].1.clone()), "{talk}");
-    assert!(talk.contains("2 generations more, until 3 generations from the beginning of the run"), "{talk}");
+    assert!(talk.contains("2 generations more, until 3 generations from the start of the run"), "{talk}");
     let status = program().current_dir(lab.0.path()).args(["status", &folder(0)]).output().unwrap();
     let status = String::from_utf8(status.stdout).unwrap();
     assert!(status.contains("\nstate\tfinished\n") && status.contains("\ngeneration\t3 learned\n"), "{status}");
     assert_eq!(latest(), fs::canonicalize(lab.0.path().join(folder(0))).unwrap());
     let (code, _, talk) = train(&["--resume", "runs/latest"]);
-    assert!(code == Some(0) && talk.contains("the budget of 3 generations is used up already"), "{talk}");
+    assert!(code == Some(0) && talk.contains("the budget of 3 generations is already used up"), "{talk}");
     let (code, _, talk) = train(&["--resume", "runs/latest", "--seed", "4"]);
     assert!(code == Some(2) && talk.contains("--seed"), "{talk}");
     // Environment variables are for new runs.
@@ -258,7 +258,7 @@ fn a_plain_call_is_a_new_run_and_latest_is_the_last() {
     }
     let output = finish(command, "");
     let talk = String::from_utf8(output.stderr).unwrap();
-    assert!(output.status.success() && talk.contains("is used up already"), "{talk}");
+    assert!(output.status.success() && talk.contains("is already used up"), "{talk}");
     let (code, _, talk) = train(&["--resume", "runs/none"]);
     assert!(code == Some(1) && talk.contains("no run in runs/none"), "{talk}");
     let (code, _, talk) = train(&["--hours", "-1"]);
@@ -306,7 +306,7 @@ fn generations_are_added_to_those_that_were_learned() {
     let talk = String::from_utf8(output.stderr).unwrap();
     assert_eq!(output.status.code(), Some(0), "{talk}");
     assert_eq!(learned(), before + 2, "{talk}");
-    let until = format!("2 generations more, until {} generations from the beginning of the run", before + 2);
+    let until = format!("2 generations more, until {} generations from the start of the run", before + 2);
     assert!(talk.contains(&until), "{talk}");
 }
 

@@ -42,7 +42,7 @@ fn workers_may_be_killed_frozen_slow_and_stopped() {
     wait_for_more(&mut train, &run, 2);
     stopped.signal(Signal::TERM);
     let said = stopped.ends_with(75);
-    assert!(said.contains("goes to other workers"), "{said}");
+    assert!(said.contains("go to other workers"), "{said}");
     let mut late = worker(folder, "late", &broker.url(), "run");
     late.wait_for("as the coordinator did");
     let status = || String::from_utf8(flipside(&["status"]).arg(&run).output().unwrap().stdout).unwrap();

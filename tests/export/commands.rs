@@ -61,7 +61,10 @@ fn ntests_files_are_a_set_beside_its_own() {
     fs::write(out.join("mpcJA_25.txt"), "twenty-five").unwrap();
     fs::write(out.join("mpcJB_25.txt"), "of the user").unwrap();
     let (done, written, talk) = run(&["export", "--to", "ntest", "w.fsw", "-o", "coefficients"]);
-    assert!(done && talk.contains("exact: ") && talk.contains("parameters.txt with JB"), "{talk}");
+    assert!(
+        done && talk.contains("exact: ") && talk.contains("JA to JB at the beginning of the line in parameters.txt"),
+        "{talk}"
+    );
     let mut expected: Vec<String> = ('a'..='j').map(|file| format!("coefficients/JB{file}.cof\n")).collect();
     expected.push("coefficients/mpcJB_11.txt\n".into());
     assert_eq!(written, expected.concat());

@@ -24,45 +24,44 @@ use crate::games::{has_games_name, whole_blocks};
 use crate::record::{Format, Game, Record, TOLD, read};
 use crate::report::text::counted;
 
-/// Add recorded games to a book: their positions, and how the games ended
+/// Add recorded games to a book: their positions and results
 ///
-/// Games are f5d6 transcripts, GGF, WTHOR, logs of `match --games`, files of kept games (.fsg), or all kept games of a run's directory; those
-/// that are not over or began elsewhere, or that another run has kept too, are left out and counted.
-/// Games are counted once, at once; then the positions that are new are searched. When that is stopped (code 75), `book grow` goes on
-/// with it: do not add the same games twice.
+/// Games are f5d6 transcripts, GGF, WTHOR, logs of `match --games`, files of kept games (.fsg), or all kept games of a run's directory.
+/// Games that are unfinished, that do not begin at the start position, or that another run has also kept are left out and counted.
 ///
-/// Prints a name and a value a line.
+/// All games are added first; then the new positions are searched. If the search is stopped (exit code 75), `book grow` continues it:
+/// do not add the same games twice. Prints one name and value per line.
 #[derive(Args, Debug)]
 #[command(after_help = "Example:\n  flipside book add book.fsb WTH_2023.wtb games.ggf --depth 8\n  \
     flipside book add book.fsb runs/latest --min-empties 45 --min-games 100")]
 pub struct AddArguments {
-    /// The book; it is made if there is none
+    /// The book; created if missing
     book: PathBuf,
 
-    /// Files of games, or directories of runs; `-` is standard input
+    /// Files of games or directories of runs; `-` is standard input
     #[arg(required = true, value_name = "GAMES")]
     games: Vec<PathBuf>,
 
     #[command(flatten)]
     search: SearchArguments,
 
-    /// Add the positions with at least N empty squares
+    /// Add only positions with at least N empty squares
     #[arg(long, value_name = "N", default_value_t = 36, value_parser = clap::value_parser!(u32).range(1..=60))]
     min_empties: u32,
 
-    /// Add the positions that at least N of the games came by
+    /// Add only positions that occur in at least N of the games
     #[arg(long, value_name = "N", default_value_t = 1)]
     min_games: u64,
 }
 
-/// The frames of kept games that were read: runs with the same seed play the same games, and each counts once.
+/// The frames of kept games read so far: runs with the same seed play the same games, and each counts once.
 type Frames = HashSet<[u8; 32]>;
 
 impl AddArguments {
     pub fn run(self, session: &Session, out: &mut dyn Write) -> Result<(), CliError> {
         refuse_own_files(self.games.iter().map(PathBuf::as_path), true)?;
         let searching = self.search.load(session)?;
-        // One that is locked or damaged is refused before games are read; a new one is made after that.
+        // A locked or damaged book is refused before games are read; a new one is created after that.
         let there = self.book.exists().then(|| edit(&self.book, false, session)).transpose()?;
         let mut counts = GameCounts::new(&self.book).map_err(cannot_change)?;
         let (mut left_out, mut frames) = (0, Frames::new());
@@ -84,7 +83,7 @@ impl AddArguments {
         let before = book.len();
         count_games(&mut book, counts, self.min_games).map_err(cannot_change)?;
         if games > 0 {
-            session.say(format_args!("{games} games are in the book; what is new is searched now"));
+            session.say(format_args!("{games} games added; searching the new positions"));
         }
         let stop = stop_on_signals();
         let mut meter = None;
@@ -102,13 +101,13 @@ impl AddArguments {
         match searched {
             Ok(_) => Ok(()),
             Err(BookError::Stopped) => Err(CliError::Stopped(
-                "stopped; the games are in the book, and `book grow` goes on with the searches".into(),
+                "stopped; the games are in the book, and `book grow` continues the searches".into(),
             )),
             Err(error) => Err(cannot_change(error)),
         }
     }
 
-    /// Counts the games of a file; the number of those that were left out.
+    /// Counts the games of a file; returns the number of those left out.
     fn read(&self, path: &Path, counts: &mut GameCounts, session: &Session) -> Result<u64, CliError> {
         let name = name_of(path);
         let bytes = read_bytes(path, session).context(|| format!("cannot read {name}"))?;
@@ -134,7 +133,7 @@ impl AddArguments {
         Ok(left_out)
     }
 
-    /// Counts the kept games of a run; the number of those that were left out.
+    /// Counts the kept games of a run; returns the number of those left out.
     fn read_run(
         &self,
         run: &Path,
@@ -152,7 +151,7 @@ impl AddArguments {
         Ok(left_out)
     }
 
-    /// Counts the games of a games file; the number of those that were left out.
+    /// Counts the games of a games file; returns the number of those left out.
     fn read_kept(
         &self,
         path: &Path,

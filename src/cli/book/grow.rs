@@ -18,14 +18,14 @@ use crate::cli::session::Session;
 use crate::cli::signals::stop_on_signals;
 use crate::report::text::or_dash;
 
-/// Let a book grow: add what good play comes to first, and search it on all threads
+/// Grow a book: add the positions nearest to best play first, searched on all threads
 ///
-/// The next position is always the one that play deviates least to: each move costs what it is worth less than the best, in standard
-/// deviations of its value as measured for the weights (`calibrate`), and a quarter for each ply. A book that does not exist begins
-/// with the start position. Ctrl-C stops with code 75 and loses no more than the 128 positions at hand; the same command goes on. With
-/// --positions the file is the same byte for byte, whatever the number of threads, interrupted or not.
+/// The next position is always the one that deviates least from best play: each move costs its loss against the best move, in standard
+/// deviations of its value as measured for the weights by `calibrate`, plus a quarter per ply. A missing book is created with the start
+/// position. Ctrl-C stops with exit code 75 and loses at most the 128 positions in progress; the same command resumes. With --positions,
+/// the file is the same byte for byte for any number of threads, interrupted or not.
 ///
-/// Prints a name and a value a line: positions, those searched now, value of the start position in discs and its error.
+/// Prints one name and value per line: positions, those searched now, value of the start position in discs and its error.
 #[derive(Args, Debug)]
 #[command(after_help = "Example:\n  flipside book grow book.fsb --hours 2 --depth 12\n  \
     flipside book grow book.fsb --positions 1000 --depth 4")]
@@ -45,7 +45,7 @@ pub struct GrowArguments {
     #[arg(long, value_name = "N", group = "budget", value_parser = parse_time, allow_negative_numbers = true)]
     minutes: Option<f64>,
 
-    /// Work until the book has N positions
+    /// Grow until the book has N positions
     #[arg(long, value_name = "N", group = "budget")]
     positions: Option<u64>,
 }
@@ -79,9 +79,9 @@ impl GrowArguments {
             write_growth(&growth, out)?;
         }
         match end {
-            GrowthEnd::Stopped => Err(CliError::Stopped("stopped; the same command goes on".into())),
+            GrowthEnd::Stopped => Err(CliError::Stopped("stopped; the same command resumes it".into())),
             GrowthEnd::Complete => {
-                session.say("the book is complete: no position is left that good play comes to");
+                session.say("the book is complete: nothing is left to add");
                 Ok(())
             }
             GrowthEnd::Done => Ok(()),
@@ -114,7 +114,7 @@ impl GrowthMeter {
     fn new(session: &Session, seconds: Option<f64>, positions: Option<u64>, before: u64) -> Self {
         let meter = match (seconds, positions) {
             (Some(seconds), _) => Meter::new(session, seconds.ceil() as u64, "s"),
-            // A book that is large enough already is searched where searches are missing: how many is not known.
+            // A book that is already large enough only gets its missing searches, and their number is not known.
             (None, positions) => {
                 Meter::new(session, positions.filter(|&wanted| wanted > before).unwrap_or(0), "positions")
             }

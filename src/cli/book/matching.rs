@@ -11,10 +11,10 @@ use crate::cli::match_::MatchOptions;
 use crate::cli::player::PlayerChoice;
 use crate::cli::session::Session;
 
-/// Play two books against each other, or a book against none: the same weights and strength, colours swapped
+/// Play a match between two books, or a book and none, with the same weights and strength
 ///
-/// Openings are all different positions after --opening-plies moves (5, if nothing is said): short, so that the books come to
-/// speak. Output and further options are those of `match`.
+/// Openings are all different positions after --opening-plies moves (default 5), short so that the books come into play. Output and
+/// other options are those of `match`.
 #[derive(Args, Debug)]
 #[command(mut_arg("book", |arg| arg.hide(true)))]
 #[command(mut_arg("nboard_depth", |arg| arg.hide(true)))]
@@ -44,7 +44,7 @@ impl BookMatchArguments {
         let player = |book: &str| -> Result<PlayerChoice, CliError> {
             if book.contains([',', ':']) && Path::new(book).exists() {
                 return Err(CliError::Usage(format!(
-                    "`{book}`: the names of books in matches have no comma and no colon"
+                    "`{book}`: names of books in matches cannot contain a comma or a colon"
                 )));
             }
             format!("{}:book={book}", self.weights.choice()).parse().map_err(CliError::Usage)

@@ -18,10 +18,10 @@ use crate::book::{Book, BookError};
 pub use searching::Searching;
 pub use whole::parse_discs;
 
-/// Make, grow, look at and repair opening books
+/// Create, grow, inspect and repair opening books
 ///
-/// A book is a file (.fsb) of positions with the best move of each that leads nowhere in the book, and with values by negamax. It grows
-/// by itself, learns from games, and serves `play`, `gtp`, `nboard`, `match` and `league` by their option --book.
+/// A book is a file (.fsb) of positions, each with its negamax value and the best of its moves that lead out of the book. It grows by
+/// itself and learns from games; `play`, `gtp`, `nboard`, `match` and `league` play from it with --book.
 #[derive(Args, Debug)]
 #[command(after_help = "Example:\n  flipside book grow book.fsb --minutes 10\n  flipside book show book.fsb f5\n  \
     flipside play --book book.fsb")]
@@ -45,7 +45,7 @@ enum BookCommand {
 }
 
 impl BookArguments {
-    /// Whether it searches or plays, for minutes or hours as a rule.
+    /// Whether it usually runs for minutes or hours.
     pub fn works_long(&self) -> bool {
         matches!(self.command, BookCommand::Grow(_) | BookCommand::Add(_) | BookCommand::Match(_))
     }
@@ -66,12 +66,12 @@ impl BookArguments {
     }
 }
 
-/// A book to be read.
+/// Opens a book to read it.
 pub fn open(path: &Path) -> Result<Book, CliError> {
     Book::open(path).map_err(cannot_read)
 }
 
-/// A book to be changed, with what was lost of it said.
+/// Opens a book to change it, and reports a cut-off end.
 pub fn edit(path: &Path, create: bool, session: &Session) -> Result<Book, CliError> {
     let book = if create { Book::edit_or_create(path) } else { Book::edit(path) }.map_err(cannot_read)?;
     if book.dropped() > 0 {
@@ -84,10 +84,10 @@ pub fn edit(path: &Path, create: bool, session: &Session) -> Result<Book, CliErr
 fn cannot_read(error: BookError) -> CliError {
     let hint = match &error {
         BookError::Locked(_) => {
-            Some("Wait until it has ended. Any number of others can read the book: `--no-learn` plays by it.")
+            Some("Wait until it has ended. Any number of processes can read the book: `--no-learn` only reads it.")
         }
         error if error.is_damage() => {
-            Some("`flipside book check FILE` tells all that is wrong, `book fix` saves what is whole.")
+            Some("`flipside book check FILE` lists all faults, `book fix` saves what is intact.")
         }
         _ => None,
     };

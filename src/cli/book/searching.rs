@@ -36,7 +36,7 @@ pub struct SearchArguments {
     log2_hash: u32,
 }
 
-/// What searches: an evaluation, its name, and what was measured of its errors.
+/// An evaluation to search with, its name, and its measured errors.
 pub struct Searching {
     pub evaluator: AnyEvaluator,
     pub hash: Hash,
@@ -47,7 +47,7 @@ pub struct Searching {
 }
 
 impl SearchArguments {
-    /// Loads what searches.
+    /// Loads the evaluation.
     ///
     /// # Errors
     /// What is wrong with the weights, or tables that do not fit into memory.
@@ -73,7 +73,7 @@ impl Searching {
         Ok(Self { evaluator, hash, errors, strength, log2_hash, name: choice.to_string() })
     }
 
-    /// Refuses weights of which it was not measured how far their values are from the truth.
+    /// Refuses weights whose errors have not been measured.
     ///
     /// # Errors
     /// They are not calibrated.
@@ -82,25 +82,23 @@ impl Searching {
             return Ok(());
         }
         let name = &self.name;
-        Err(CliError::failure(format!(
-            "`{name}` is not calibrated, so nothing says how far its values are from the truth"
-        ))
-        .hint("`flipside calibrate WEIGHTS -o FILE` measures it."))
+        Err(CliError::failure(format!("`{name}` is not calibrated, so the errors of its values are not known"))
+            .hint("`flipside calibrate WEIGHTS -o FILE` measures them."))
     }
 
-    /// How far its values are from the truth.
+    /// The errors of its values.
     pub fn errors(&self) -> Errors {
         self.errors.clone().unwrap_or_else(Errors::unknown)
     }
 
-    /// A searcher for a thread, with the evaluator of this.
+    /// A searcher for a thread, with this evaluator.
     pub fn searcher<'e, E: Evaluator>(&self, evaluator: &'e E) -> LeafSearch<'e, E> {
         let engine = Engine::new(evaluator, self.strength, self.log2_hash);
         LeafSearch::new(engine.expect("checked when the weights were loaded"), self.errors())
     }
 }
 
-/// The name of weights in a book; evaluations without weights have none but zeros.
+/// The name of weights in a book; all zeros for evaluations without weights.
 fn hash_of(file: Option<&WeightFile>) -> Hash {
     let mut hash = Hash::default();
     let text = file.map(WeightFile::hash).unwrap_or_default();

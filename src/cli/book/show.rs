@@ -13,12 +13,12 @@ use crate::cli::session::Session;
 use crate::report::text::or_dash;
 use crate::storage::hex;
 
-/// Show what a book knows of a position: its moves, best first, with values, errors and games
+/// Show what a book knows about a position: its moves, best first, with values, errors and games
 ///
-/// First a name and a value a line: the size of the book, and of the position its value, the error, its games (how many, mean and standard
-/// deviation of their results, won, drawn, lost) and how and by which weights it was searched. Then a table of its moves. All is separated
-/// by tabs. Values are in discs for the player to move, errors are standard deviations; `-` is what is not known. `leaf` is the best move
-/// that leads nowhere in the book, with the plies it was searched, or `solved` where its value is exact.
+/// First prints one name and value per line: the size of the book, and the position's value, error, games (number, mean and standard
+/// deviation of the results, wins, draws, losses), and how and with which weights it was searched. A table of the moves follows. All
+/// output is tab-separated. Values are in discs for the side to move, errors are standard deviations, and `-` is unknown. `leaf` marks
+/// the best move that leads out of the book, with the plies it was searched, or `solved` if its value is exact.
 #[derive(Args, Debug)]
 #[command(after_help = "Example:\n  flipside book show book.fsb f5d6c3")]
 pub struct ShowArguments {
@@ -29,7 +29,7 @@ pub struct ShowArguments {
     #[arg(value_name = "POSITION")]
     position: Option<String>,
 
-    /// Also the best line from there
+    /// Also print the best line from there
     #[arg(long)]
     line: bool,
 }
@@ -39,11 +39,11 @@ impl ShowArguments {
         let text = self.position.as_deref().unwrap_or_default();
         let diagram: Diagram = match text {
             "" => Diagram::START,
-            text => text.parse().context(|| format!("`{text}` is no position"))?,
+            text => text.parse().context(|| format!("`{text}` is not a position"))?,
         };
         let mut book = open(&self.book)?;
         let total = book.len();
-        let unknown = || CliError::failure(format!("the position is not in the book, which has {total}"));
+        let unknown = || CliError::failure(format!("the position is not in the book, which has {total} positions"));
         let (record, moves) = book.moves(diagram.position).map_err(cannot_read)?.ok_or_else(unknown)?;
         writeln!(out, "book\t{total} positions")?;
         write_position(&record, book.weights(), out)?;

@@ -1,4 +1,4 @@
-//! The commands that go over whole books: `check`, `fix`, `prune`, `merge`, `import`, `export`.
+//! The commands on whole books: `check`, `fix`, `prune`, `merge`, `import`, `export`.
 
 use std::io::Write;
 use std::path::{Path, PathBuf};
@@ -15,9 +15,9 @@ use crate::cli::output::Output;
 use crate::cli::session::Session;
 use crate::eval::Evaluator;
 
-/// Look for everything that can be wrong with a book: damage, order, and values that do not follow from each other
+/// Check a book for damage, wrong order and inconsistent values
 ///
-/// Prints what was found; exit code 1 if anything is wrong.
+/// Prints what was found; exits with 1 if anything is wrong.
 #[derive(Args, Debug)]
 #[command(after_help = "Example:\n  flipside book check book.fsb")]
 pub struct CheckArguments {
@@ -25,9 +25,9 @@ pub struct CheckArguments {
     book: PathBuf,
 }
 
-/// Repair a book in place: what can be read of it stays, with all values made right
+/// Repair a book in place: keep what can be read and recompute all values
 ///
-/// The file is replaced at once. Prints what was wrong.
+/// The file is replaced atomically. Prints what was wrong.
 #[derive(Args, Debug)]
 #[command(after_help = "Example:\n  flipside book fix book.fsb")]
 pub struct FixArguments {
@@ -35,10 +35,10 @@ pub struct FixArguments {
     book: PathBuf,
 }
 
-/// Leave out of a book what good play does not come to
+/// Remove positions from a book that good play does not reach
 ///
-/// What stays is reached from the start by moves none of which is worse than the best by more than --within. Moves that lead nowhere then
-/// are worth what was known of them.
+/// Keeps the positions reached from the start by moves that are each at most --within discs worse than the best. A move whose position is
+/// removed keeps its value.
 #[derive(Args, Debug)]
 #[command(after_help = "Example:\n  flipside book prune book.fsb -o small.fsb --within 4 --min-empties 40")]
 pub struct PruneArguments {
@@ -49,11 +49,11 @@ pub struct PruneArguments {
     #[arg(short, long, value_name = "FILE")]
     output: PathBuf,
 
-    /// Most discs that a move may be worse than the best
+    /// Discs by which a move may be worse than the best
     #[arg(long, value_name = "DISCS", default_value_t = 8.0, value_parser = parse_discs)]
     within: f32,
 
-    /// Leave out positions with fewer empty squares
+    /// Remove positions with fewer than N empty squares
     #[arg(long, value_name = "N", default_value_t = 0, value_parser = clap::value_parser!(u32).range(0..=60))]
     min_empties: u32,
 }
@@ -64,7 +64,7 @@ pub fn parse_discs(text: &str) -> Result<f32, String> {
     discs.ok_or_else(|| format!("`{text}`: expected a number of discs from 0 to 128, such as 1.5"))
 }
 
-/// Make one book of several
+/// Merge several books into one
 ///
 /// Games add up; of two searches of a position, the exact or deeper one counts. Books are streamed: their size does not matter.
 #[derive(Args, Debug)]
@@ -79,10 +79,10 @@ pub struct MergeArguments {
     output: PathBuf,
 }
 
-/// Make a book of another program's: Edax's book.dat (version 4) or its text, or Egaroucid's .egbk3
+/// Import another program's book: Edax's book.dat (version 4) or its text, or Egaroucid's .egbk3
 ///
-/// Levels count as plies, and the weights' calibration says how far such values are from the truth. Links are not needed: what belongs
-/// together is found by the moves. Impossible positions are left out and counted.
+/// Levels count as plies, and the weights' calibration gives the errors of their values. Links are ignored: moves connect the positions.
+/// Impossible positions are left out and counted.
 #[derive(Args, Debug)]
 #[command(
     after_help = "Example:\n  flipside book import book.dat -o book.fsb\n  flipside book import book.egbk3 -o book.fsb"
@@ -91,7 +91,7 @@ pub struct ImportArguments {
     /// The other program's book
     file: PathBuf,
 
-    /// Its format: edax, egaroucid or text [default: what it looks like]
+    /// Its format: edax, egaroucid or text [default: detected]
     #[arg(long, value_name = "FORMAT")]
     from: Option<BookFormat>,
 
@@ -103,9 +103,9 @@ pub struct ImportArguments {
     weights: WeightsOption,
 }
 
-/// Write a book as another program's: edax (book.dat, version 4), egaroucid (.egbk3) or text, or its valued positions as obf
+/// Export a book as edax (book.dat, version 4), egaroucid (.egbk3) or text, or its valued positions as obf
 ///
-/// Values are rounded to whole discs. What is written as obf can be learned by `train --records`.
+/// Values are rounded to whole discs. `train --records` can learn from obf.
 #[derive(Args, Debug)]
 #[command(after_help = "Example:\n  flipside book export book.fsb --to edax -o book.dat\n  \
     flipside book export book.fsb --to obf -o positions.obf\n  flipside train --records positions.obf")]
@@ -130,8 +130,8 @@ impl CheckArguments {
             return Ok(());
         }
         out.flush()?;
-        Err(CliError::failure(format!("`{}` is not as it should be", self.book.display()))
-            .hint("`flipside book fix` makes right what can be."))
+        Err(CliError::failure(format!("`{}` has faults", self.book.display()))
+            .hint("`flipside book fix` repairs what it can."))
     }
 }
 
@@ -224,7 +224,7 @@ impl ExportArguments {
     }
 }
 
-/// Whether a book can be written there.
+/// Checks that a book can be written there.
 fn check_output<'p>(path: &Path, inputs: impl IntoIterator<Item = &'p Path>) -> Result<(), CliError> {
     if Output::check(path, inputs)?.is_standard_output() {
         return Err(CliError::Usage("a book is a file: name one with -o".into()));

@@ -27,12 +27,11 @@ use crate::board::Transcript;
 use crate::search::Strength;
 use table::Table;
 
-/// Rate any number of players by games of each against each: pairs of games from the same opening, colours swapped
+/// Rate players in a round robin: pairs of games from the same opening, colours swapped
 ///
-/// Players are those of `match`. One fit over all games gives every player a rating in Elo with its 95% interval, relative to the
-/// anchor (Bradley-Terry; the intervals respect that games from the same opening are not independent), and for every two players the
-/// probability that the one is stronger than the other. With several depths there is a table for each of them. Prints names and
-/// values separated by tabs.
+/// Players are given as in `match`. One Bradley-Terry fit over all games gives each player an Elo rating relative to the anchor, with a
+/// 95% interval that allows for the dependence of games from the same opening, and for every two players the probability that one is
+/// stronger than the other. Prints tab-separated tables for each depth.
 #[derive(Args, Debug)]
 #[command(after_help = "Example:\n  flipside league default mobility squares --depth 1,4 --pairs 20\n  \
     flipside league runs/latest/best.fsw default --depth 2 --pairs 20 --games league.jsonl")]
@@ -41,20 +40,20 @@ pub struct LeagueArguments {
     #[arg(required = true, num_args = 2.., value_name = "PLAYER")]
     players: Vec<PlayerChoice>,
 
-    /// Let only the first player meet the others
+    /// Play only the first player against all others
     #[arg(long)]
     gauntlet: bool,
 
-    /// The player whose rating is 0, as typed above [default: the first]
+    /// Player whose rating is 0, as typed above [default: the first]
     #[arg(long, value_name = "PLAYER")]
     anchor: Option<PlayerChoice>,
 
-    /// Plies to look ahead; of several numbers, like 1,4,6, each makes a league
+    /// Plies to look ahead; several, like 1,4,6, make a league each
     #[arg(short, long, value_name = "N,...", value_delimiter = ',', default_value = "4")]
     #[arg(value_parser = clap::value_parser!(u32).range(1..=i64::from(Strength::MAX_DEPTH)))]
     depth: Vec<u32>,
 
-    /// Play exactly with this number of empty squares or fewer
+    /// Solve positions with at most N empty squares
     #[arg(long, alias = "exact", default_value_t = 12, value_name = "N")]
     #[arg(value_parser = clap::value_parser!(u32).range(0..=i64::from(Strength::MAX_EXACT_EMPTIES)))]
     exact_empties: u32,
@@ -62,18 +61,18 @@ pub struct LeagueArguments {
     #[command(flatten)]
     selective: SelectivityArgument,
 
-    /// Pairs of games between every two players, as far as there are different openings
+    /// Pairs of games between every two players, at most one per different opening
     #[arg(long, value_name = "N", default_value_t = 200, value_parser = clap::value_parser!(u32).range(1..=1_000_000))]
     pairs: u32,
 
     #[command(flatten)]
     openings: OpeningsArguments,
 
-    /// Keep the games in this file as they finish, and go on after those it holds. More players, depths and pairs may join later
+    /// Keep finished games in this file, and continue after those it already holds; players, depths and pairs can be added later
     #[arg(long, value_name = "FILE")]
     games: Option<PathBuf>,
 
-    /// A book for our own players that have none by `book=`
+    /// Book for flipside's own players without a `book=`
     #[arg(long, value_name = "FILE")]
     book: Option<PathBuf>,
 
@@ -86,11 +85,11 @@ pub struct LeagueArguments {
 
 /// Who plays, in which leagues.
 struct Roster {
-    /// All different players of all leagues.
+    /// The distinct players of all leagues.
     makers: Vec<PlayerMaker>,
     /// A league for each depth: the numbers of its players, in the order typed.
     leagues: Vec<(u32, Vec<usize>)>,
-    /// Who meets, each pairing once, whatever leagues it belongs to.
+    /// Who meets, each pairing once even if it belongs to several leagues.
     pairings: Vec<[usize; 2]>,
 }
 
@@ -121,7 +120,7 @@ impl LeagueArguments {
         for table in tables.iter().filter(|table| table.one_sided) {
             let depth = table.depth;
             session.say(format_args!(
-                "depth {depth}: some won every game against others; half a point there keeps all ratings finite"
+                "depth {depth}: some players won every game against others; the losers get half a point, to keep ratings finite"
             ));
         }
         write_tables(&tables, complete, self.json.json, out)?;
@@ -144,7 +143,7 @@ impl LeagueArguments {
         let takes_its_depth =
             |player: &PlayerChoice| player.name_at(depths[0]) != player.name_at(depths[depths.len() - 1]);
         if depths.len() > 1 && !self.players.iter().any(takes_its_depth) {
-            let message = "several depths are given to --depth, and every player has a depth, time or nodes of its own";
+            let message = "--depth has several depths, but every player has a depth, time or nodes of its own";
             return Err(CliError::Usage(message.to_owned()));
         }
         let mut roster = Roster { makers: Vec::new(), leagues: Vec::new(), pairings: Vec::new() };
@@ -178,7 +177,7 @@ impl LeagueArguments {
 }
 
 impl Roster {
-    /// The number of a player that is the same, or of this one, now added.
+    /// The number of an equal player, or of this one after adding it.
     fn number_of(&mut self, maker: PlayerMaker) -> usize {
         let known = self.makers.iter().position(|known| known.card.settings == maker.card.settings);
         known.unwrap_or_else(|| {
@@ -191,11 +190,11 @@ impl Roster {
 fn tell_left_out(log: &GameLog, session: &Session) {
     let others: Vec<_> = log.left_out().iter().map(|name| format!("`{name}`")).collect();
     if !others.is_empty() {
-        session.say(format_args!("left out of the log, as they do not take part: {}", others.join(", ")));
+        session.say(format_args!("ignored in the log, since they do not take part: {}", others.join(", ")));
     }
 }
 
-/// Takes over what the log has of the league's games.
+/// Takes over the league's games from the log.
 fn hold(league: &mut League, log: &GameLog, session: &Session) {
     let mut whole = 0;
     for index in 0..league.pair_count() {
@@ -207,18 +206,18 @@ fn hold(league: &mut League, log: &GameLog, session: &Session) {
         }
     }
     if whole > 0 {
-        session.say(format_args!("{whole} of {} pairs are there already", league.pair_count()));
+        session.say(format_args!("{whole} of {} pairs have already been played", league.pair_count()));
     }
 }
 
-/// The summary is made anew so often.
+/// How often the summary is updated.
 const SUMMARY_EVERY: Duration = Duration::from_secs(1);
 
-/// What a pairing has come to.
+/// The score of a pairing.
 #[derive(Clone, Default)]
 struct Score {
     tally: Tally,
-    /// Games that either player lost without having played them out.
+    /// Games that each player lost before they were played out.
     forfeits: [u64; 2],
 }
 
@@ -304,7 +303,7 @@ impl<'a> Recorder<'a> {
     }
 }
 
-/// All there is to tell.
+/// The whole result.
 #[derive(Serialize)]
 struct Report<'a> {
     /// Whether all games were played.

@@ -17,12 +17,12 @@ pub struct Table {
     pub depth: u32,
     /// The number of the player whose rating is 0.
     anchor: usize,
-    /// Whether finite ratings took a correction.
+    /// Whether finite ratings needed a correction.
     pub one_sided: bool,
     /// In the order typed.
     players: Vec<PlayerRow>,
     pairings: Vec<PairingRow>,
-    /// The probability that the player of the row is stronger than that of the column; none where no games tie them together.
+    /// The probability that the player of the row is stronger than that of the column; none if no games connect them.
     superiority: Vec<Vec<Option<f64>>>,
     /// The players' numbers, the highest rating first.
     ranking: Vec<usize>,
@@ -38,7 +38,7 @@ struct PlayerRow {
     losses: u64,
     /// Mean disc difference a game.
     discs: Option<f64>,
-    /// Games lost without having been played out.
+    /// Games lost before they were played out.
     forfeits: u64,
 }
 
@@ -102,13 +102,13 @@ impl Table {
         Self { depth, anchor: recorder.anchor, one_sided, players, pairings, superiority, ranking }
     }
 
-    /// Who leads, in a few words.
+    /// The leader, in a few words.
     pub fn best(&self) -> Option<String> {
         let best = &self.players[self.ranking[0]];
         Some(format!("depth {}: {} {}", self.depth, on_one_line(&best.name), elo(best.elo?.into())))
     }
 
-    /// Writes names and values, separated by tabs: the ranking, and all against all.
+    /// Writes tab-separated tables: the ranking, and all against all.
     pub fn write(&self, out: &mut dyn Write) -> io::Result<()> {
         writeln!(out, "depth\t{}", self.depth)?;
         writeln!(out, "rank\tplayer\telo\tlow\thigh\tscore\twins\tdraws\tlosses\tdiscs\tforfeits")?;

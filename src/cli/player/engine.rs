@@ -1,4 +1,4 @@
-//! Our own engine, to play against or to be served.
+//! Our own engine, for `play`, `gtp` and `nboard`.
 
 use clap::Args;
 
@@ -11,7 +11,7 @@ use crate::eval::Evaluator;
 use crate::protocol::SearchEngine;
 use crate::search::{Engine, Strength};
 
-/// Our own engine, to play or to be served.
+/// The options of our own engine.
 #[derive(Args, Debug)]
 pub struct EngineArguments {
     #[command(flatten)]
@@ -34,7 +34,7 @@ impl EngineArguments {
         self.weights.choice()
     }
 
-    /// How strongly it thinks.
+    /// Its strength.
     pub fn strength(&self) -> Strength {
         self.strength.strength()
     }
@@ -58,7 +58,7 @@ impl EngineArguments {
         start_threads(session.threads, |threads| engine.with_threads(threads))
     }
 
-    /// The engine as servers want it.
+    /// The engine as the protocols serve it.
     ///
     /// # Errors
     /// Threads the system does not provide.
@@ -71,7 +71,7 @@ impl EngineArguments {
     }
 }
 
-/// An engine with an evaluator that can do what the strength asks for.
+/// An engine with an evaluator that is calibrated if the strength is selective.
 pub(super) fn own_engine<E: Evaluator>(evaluator: &E, strength: Strength, log2_entries: u32) -> Engine<'_, E> {
     Engine::new(evaluator, strength, log2_entries).expect("checked when the weights were loaded")
 }

@@ -19,7 +19,7 @@ use crate::record::log::{PlayerCard, Settings};
 use crate::search::{Limits, Strength};
 use crate::weights::Provenance;
 
-/// The tables of our own players have 2^this entries at small depths, what a game fills there within the second-level cache, and beyond.
+/// Base-2 logarithms of the entries of our own players' tables, at small depths (where a game fits into the second-level cache) and beyond.
 const SMALL_LOG2_ENTRIES: u32 = 12;
 const DEEP_LOG2_ENTRIES: u32 = 18;
 
@@ -41,7 +41,7 @@ enum PlayerKind {
     External(ExternalSpec, ProcessLimits),
 }
 
-/// How long the players of a maker thought, all threads together.
+/// How long the players of a maker thought, over all threads.
 #[derive(Default)]
 struct Clock {
     nanoseconds: AtomicU64,
@@ -49,7 +49,7 @@ struct Clock {
 }
 
 impl PlayerChoice {
-    /// Loads what the player needs, as far as it does not stand on the shelf.
+    /// Loads what the player needs, unless the shelf has it.
     ///
     /// # Errors
     /// What is wrong with the weight file.
@@ -97,14 +97,14 @@ impl OwnPlayer {
     }
 }
 
-/// This program, as exactly as it knows: another build may play otherwise.
+/// This program's version and commit: another build may play differently.
 fn program() -> String {
     let Provenance { program, commit, .. } = Provenance::of_this_program("");
     program + &commit.map_or(String::new(), |commit| format!(" (commit {commit})"))
 }
 
 impl PlayerMaker {
-    /// A player. A program that is slow to start is not waited for after `stop` is set.
+    /// Makes a player. Once `stop` is set, a program that is slow to start is not waited for.
     ///
     /// # Errors
     /// The program does not start.
@@ -124,7 +124,7 @@ impl PlayerMaker {
         Ok(AnyPlayer { player, clock: &self.clock })
     }
 
-    /// Seconds that its players thought in a game, in the mean; none if they have played none.
+    /// Mean seconds per game that its players thought; none without games.
     pub fn seconds_a_game(&self) -> Option<f64> {
         let Clock { nanoseconds, games } = &self.clock;
         let games = Some(games.load(Relaxed)).filter(|&games| games > 0)?;

@@ -1,4 +1,4 @@
-//! Who plays: players as they are typed, what they need, loaded once, and the players of each thread.
+//! Players: as typed, what they need (loaded once), and those of each thread.
 
 mod engine;
 mod maker;

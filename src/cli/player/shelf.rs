@@ -15,7 +15,7 @@ use crate::cli::with_book::WithBook;
 use crate::search::Strength;
 use crate::weights::WeightFile;
 
-/// Evaluations ready for use, each loaded once.
+/// Evaluations and books, each loaded once.
 pub struct Shelf {
     evaluators: Vec<(EvaluatorChoice, Arc<Loaded>)>,
     /// The book of players without one of their own.
@@ -25,14 +25,14 @@ pub struct Shelf {
     /// Whether books learn.
     learn: bool,
     session: Session,
-    /// Each book that a player has, by its file.
+    /// The players' books, by file.
     books: Vec<(PathBuf, WithBook)>,
 }
 
 /// An evaluation.
 pub(super) struct Loaded {
     pub evaluator: AnyEvaluator,
-    /// The hash of the weights, or the name of an evaluation without.
+    /// The hash of the weights, or the name of an evaluation without weights.
     pub identity: String,
 }
 
@@ -43,15 +43,15 @@ impl Shelf {
         Self { evaluators: Vec::new(), book, book_taken: false, learn, session: *session, books: Vec::new() }
     }
 
-    /// Sees that the book for all players is some player's.
+    /// Checks that some player uses the book for all players.
     ///
     /// # Errors
-    /// No player takes it: each has one of its own, or none.
+    /// No player does: each has a book of its own, or `none`.
     pub fn check_book(&self) -> Result<(), CliError> {
         match &self.book {
-            Some(_) if !self.book_taken => {
-                Err(CliError::Usage("--book is for our own players without a `book=`, and there is none".into()))
-            }
+            Some(_) if !self.book_taken => Err(CliError::Usage(
+                "--book is for flipside's own players without a `book=`, and there are none".into(),
+            )),
             _ => Ok(()),
         }
     }
@@ -91,7 +91,7 @@ impl Shelf {
         if self.books.iter().all(|(known, _)| *known != path) {
             let learner = self.learn.then_some((&player.evaluator, strength));
             let book = WithBook::open(&path, choice, 1, learner, &self.session)?;
-            // It may have been begun only now.
+            // It may have been created only now.
             path = path.canonicalize().unwrap_or(path);
             self.books.push((path.clone(), book));
         }
@@ -101,7 +101,7 @@ impl Shelf {
         Ok(Some((used, identity)))
     }
 
-    /// What a log of games says of a book: its hash, or its file if it learns, and the choice.
+    /// A book in a log of games: its hash, or its file if it learns, and the choice.
     fn identity(&self, path: &Path, used: &BookUse, choice: Choice) -> Result<Value, CliError> {
         let which = if self.learn {
             format!("learning {}", path.display())
@@ -111,7 +111,7 @@ impl Shelf {
         Ok(format!("{which} {choice:?}").into())
     }
 
-    /// An evaluation, loaded if it does not stand here yet.
+    /// An evaluation, loaded if it is not here yet.
     pub(super) fn get(&mut self, choice: &EvaluatorChoice) -> Result<Arc<Loaded>, CliError> {
         if let Some((_, loaded)) = self.evaluators.iter().find(|(known, _)| known == choice) {
             return Ok(Arc::clone(loaded));

@@ -21,7 +21,7 @@ pub enum PlayerChoice {
     External(ExternalChoice),
 }
 
-/// Our own search as typed: an evaluation, and options that win over the command's own, like `default:depth=8,selectivity=1.5`.
+/// Our own search as typed: an evaluation, and options that override the command's, like `default:depth=8,selectivity=1.5`.
 #[derive(Clone, PartialEq, Debug)]
 pub struct OwnPlayer {
     pub(super) typed: String,
@@ -31,11 +31,11 @@ pub struct OwnPlayer {
     pub(super) depth: Option<u32>,
     pub(super) exact: Option<u32>,
     pub(super) selectivity: Option<Deviations>,
-    /// For each move, instead of the command's depth.
+    /// Time per move, instead of the command's depth.
     pub(super) time: Option<Duration>,
-    /// The same, in positions visited.
+    /// Nodes per move, instead of the command's depth.
     pub(super) nodes: Option<u64>,
-    /// A book of its own; with `none` it plays without, even if the command names one.
+    /// A book of its own; with `none` it has no book, even if the command names one.
     pub(super) book: Option<String>,
     /// Which of its book's moves it plays, instead of the best.
     pub(super) choice: Option<Choice>,
@@ -109,7 +109,7 @@ impl FromStr for OwnPlayer {
         }
         player.choice = match (choice, within) {
             (None | Some(ChoiceName::Best), Some(_)) => {
-                return Err("`within` needs `choice=varied` or `choice=surprising` beside it".into());
+                return Err("`within` needs `choice=varied` or `choice=surprising`".into());
             }
             (choice, within) => choice.map(|choice| choice.within(within)),
         };
@@ -138,7 +138,7 @@ impl fmt::Display for PlayerChoice {
 }
 
 impl PlayerChoice {
-    /// The player's name with its depth, which without one of its own (or a time, or nodes) is `depth`.
+    /// The player's name, with `depth` added unless it has a depth, time or nodes of its own.
     pub fn name_at(&self, depth: u32) -> String {
         match self {
             Self::Own(OwnPlayer { depth: None, time: None, nodes: None, typed, options, .. }) => {

@@ -16,9 +16,9 @@ use crate::eval::{Evaluator, Score};
 use crate::report::{Chart, Line};
 use crate::textbook::{OthelloTree, SizeEstimate, branching_factor, estimate_size};
 
-/// Searches that visit every node are run where the trees have no more nodes than this together.
+/// Searches that visit every node are run only if all trees together have no more nodes than this.
 const MAX_MINIMAX_NODES: f64 = 2e7;
-/// Random walks that estimate the size of the trees, all positions together.
+/// Random walks to estimate the size of the trees, over all positions.
 const WALKS: u32 = 200_000;
 
 /// Searches side by side on the same positions.
@@ -88,7 +88,7 @@ impl<E: Evaluator> Comparison<'_, E> {
         SizeEstimate { nodes, standard_error: variance.sqrt() }
     }
 
-    /// What each search finds; nothing for those that would visit too large trees.
+    /// What each search finds; none for those whose trees are too large.
     fn outcomes(&self, depth: u32, tree: SizeEstimate, session: &Session) -> Result<Vec<Option<Outcome>>, CliError> {
         let feasible = |search: &&NamedSearch| search.prunes() || tree.nodes <= MAX_MINIMAX_NODES;
         let mut meter = Meter::new(session, self.searches.len() as u64, "searches");

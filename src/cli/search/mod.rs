@@ -30,19 +30,19 @@ use named::{NamedSearch, Search};
 
 /// Search positions to a depth: score, best move and principal variation
 ///
-/// Prints a table, separated by tabs: score in discs for the side to move, best move (`--` for a pass, a finished game, or
-/// depth 0), positions visited, seconds, and the principal variation with passes left out. With --algorithm a search of the
-/// literature in its textbook form takes the place of the program's own, and the line is the best move alone.
+/// Prints a tab-separated table: score in discs for the side to move, best move (`--` for a pass, a finished game, or depth 0),
+/// nodes, seconds, and the principal variation without passes. With --algorithm, a textbook search takes the place of
+/// flipside's own, and the line is the best move alone.
 ///
-/// Below depth 10 each thread searches positions of its own; from there on all threads search a position together. At full
-/// width the score never depends on their number; which of several best moves is found and the count of nodes then may, and
-/// may vary from run to run.
+/// Below depth 10, each thread searches positions of its own; from there on, all threads search a position together. At full
+/// width the score never depends on their number, but from depth 10 on the choice among equally good moves and the node count
+/// may vary with it, and from run to run.
 ///
-/// With --compare, one table of all searches: value in discs, move, nodes, their share of the nodes of plain minimax,
-/// effective branching factor (of the uniform tree with as many nodes), seconds. With several positions the value is
-/// their mean and the move column counts the moves that equal those of the first search that ran. Minimax is run plain;
-/// where its tree is too large its nodes are estimated by Knuth's random walks and marked with `~`. The searches must
-/// agree on all values, or the command fails.
+/// With --compare, prints one table of all searches: value in discs, move, nodes, their share of the nodes of plain minimax,
+/// effective branching factor (of the uniform tree with as many nodes), seconds. With several positions, the value is the mean
+/// and the move column counts the moves that equal those of the first search that ran. Minimax is run plain; if its tree is too
+/// large, its nodes are estimated by Knuth's random walks and marked with `~`. The command fails unless the searches agree on
+/// all values.
 #[derive(Args, Debug)]
 #[command(after_help = "Example:\n  flipside search --depth 10 data/bench/midgame.txt\n  \
     flipside search --depth 12 default f5d6c3d3c4\n  \
@@ -52,14 +52,14 @@ pub struct SearchArguments {
     #[command(flatten)]
     inputs: WeightsAndPositions,
 
-    /// Plies to look ahead; from the number of empty squares on, the result is exact
+    /// Plies to look ahead; the result is exact from the number of empty squares on
     #[arg(short, long, default_value_t = 8, value_parser = clap::value_parser!(u32).range(0..=60))]
     depth: u32,
 
     #[command(flatten)]
     selective: SelectivityArgument,
 
-    /// Print the N best moves of each position, each searched on its own, best first; a column before the others is the position's number
+    /// Print the N best moves of each position, best first, each searched on its own; a first column is then the position's number
     #[arg(long, value_name = "N", conflicts_with = "textbook", value_parser = clap::value_parser!(u32).range(1..))]
     moves: Option<u32>,
 
@@ -72,24 +72,23 @@ pub struct SearchArguments {
 
 /// The options of the textbook searches, as typed.
 #[derive(Args, Debug)]
-#[command(next_help_heading = "Searches of the literature", group(ArgGroup::new("textbook").multiple(true)))]
+#[command(next_help_heading = "Textbook searches", group(ArgGroup::new("textbook").multiple(true)))]
 struct TextbookArguments {
-    /// Search with this algorithm instead of the program's own search; with --compare=orderings, order moves for it
-    /// [default: pvs]
+    /// Use this algorithm instead of flipside's own search; with --compare=orderings, order moves for it [default: pvs]
     #[arg(long, value_name = "NAME", group = "textbook", value_parser = algorithm_parser())]
     algorithm: Option<Algorithm>,
 
-    /// Compare all algorithms, or what each way to order moves saves
+    /// Compare all algorithms, or the savings of each move ordering
     #[arg(long, value_enum, value_name = "WHAT", group = "textbook", num_args = 0..=1, require_equals = true)]
     #[arg(default_missing_value = "algorithms")]
     compare: Option<Compared>,
 
-    /// Plot the nodes of the compared searches at all depths up to --depth, as an SVG file; `-` is standard output, and the table
+    /// Plot the nodes of the compared searches at all depths up to --depth to an SVG file; `-` is standard output, and the table
     /// then goes to standard error
     #[arg(long, value_name = "FILE", requires = "compare")]
     plot: Option<PathBuf>,
 
-    /// Search to the full depth at once
+    /// Search to the full depth at once, without iterative deepening
     #[arg(long, requires = "textbook")]
     no_deepening: bool,
 
@@ -110,7 +109,7 @@ struct TextbookArguments {
     #[arg(long, requires = "textbook", value_name = "DISCS", value_parser = parse_width)]
     aspiration: Option<f32>,
 
-    /// The distance from the guess of a window of `aspiration` that failed grows by this factor [default: 4]
+    /// Factor by which a window of `aspiration` that failed is widened [default: 4]
     #[arg(long, requires = "textbook", value_name = "FACTOR", value_parser = clap::value_parser!(u32).range(2..=10_000))]
     widening: Option<u32>,
 }
@@ -120,16 +119,16 @@ struct TextbookArguments {
 enum Compared {
     /// All algorithms and the program's own search
     Algorithms,
-    /// One algorithm without ordering, with each way to order alone, with all asked for, and with all but each
+    /// One algorithm without ordering, with each heuristic alone, with all of --ordering, and with all of these but one
     Orderings,
 }
 
 /// A way to order moves.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, ValueEnum)]
 enum Heuristic {
-    /// The table's best move first
+    /// Best move from the table first
     Hash,
-    /// Moves that refuted a sibling early
+    /// Killer moves, which refuted a sibling
     Killers,
     /// By the static value
     Evaluation,
@@ -165,7 +164,7 @@ fn ordering(heuristics: &[Heuristic]) -> Ordering {
 /// From this depth on all threads search one position together; below it each thread searches positions of its own.
 const TOGETHER_MIN_DEPTH: u32 = 10;
 
-/// Tables have 2^this entries: 16 MB.
+/// Base-2 logarithm of the entries of a table: 16 MB.
 const LOG2_ENTRIES: u32 = 20;
 
 impl TextbookArguments {
@@ -191,7 +190,7 @@ impl TextbookArguments {
                 Err(CliError::Usage("--compare=orderings compares orderings; leave --no-ordering out".to_owned()))
             }
             (Compared::Orderings, Some(algorithm)) if !algorithm.prunes() => {
-                let message = format!("--compare=orderings: {algorithm} visits all nodes in whatever order");
+                let message = format!("--compare=orderings: {algorithm} visits all nodes in any order");
                 Err(CliError::Usage(message))
             }
             (Compared::Orderings, algorithm) => {
@@ -210,7 +209,7 @@ impl SearchArguments {
             return Err(CliError::Usage(message.to_owned()));
         }
         if self.moves.is_some() && self.depth == 0 {
-            return Err(CliError::Usage("--moves looks a ply ahead at least: give --depth 1 or more".to_owned()));
+            return Err(CliError::Usage("--moves looks at least one ply ahead: give --depth 1 or more".to_owned()));
         }
         let has_windows = match self.textbook.compare {
             Some(Compared::Algorithms) => true,
@@ -294,7 +293,7 @@ impl SearchArguments {
         Ok(())
     }
 
-    /// Prints what was found of a position, by its number from 1, and the seconds it took.
+    /// Prints the result for a position, numbered from 1, and the seconds it took.
     fn print(
         &self,
         diagram: &Diagram,

@@ -45,7 +45,7 @@ impl NamedSearch {
         Algorithm::ALL.into_iter().map(with_options).chain([Self::own(None)]).collect()
     }
 
-    /// One algorithm without ordering, with each way to order alone, with those of `together`, and with these but each.
+    /// One algorithm without ordering, with each heuristic alone, with all of `together`, and with all of these but one.
     pub(super) fn orderings(algorithm: Algorithm, options: Options, together: &[Heuristic]) -> Vec<Self> {
         let with = |name: String, heuristics: &[Heuristic]| Self {
             name,
@@ -62,7 +62,7 @@ impl NamedSearch {
         searches
     }
 
-    /// Whether its nodes grow like minimax's.
+    /// Whether it visits fewer nodes than minimax.
     pub(super) fn prunes(&self) -> bool {
         match self.kind {
             Kind::Textbook(algorithm, _) => algorithm.prunes(),
@@ -83,7 +83,7 @@ impl NamedSearch {
         let (algorithm, options) = match self.kind {
             Kind::Textbook(algorithm, options) => (algorithm, options),
             Kind::Own(selectivity) => {
-                // The depth comes with each position, and nothing is solved but by searching that deep.
+                // The depth comes with each position, and only searches that deep solve anything.
                 let strength = Strength { selectivity, ..Strength::new(0, 0) };
                 let engine = Engine::new(tree.evaluator(), strength, LOG2_ENTRIES);
                 let engine = engine.expect("checked when the weights were loaded");
