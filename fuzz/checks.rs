@@ -1,5 +1,4 @@
-//! What every reader must stand, whatever the bytes: fuzz targets call these without end, `tests/fuzz.rs` a bounded number of
-//! times.
+//! What must hold for every reader, whatever the bytes: fuzz targets call these endlessly, `tests/fuzz.rs` a bounded number of times.
 
 use std::io::Cursor;
 
@@ -18,7 +17,7 @@ use flipside::train::TrainConfig;
 use flipside::weights::WeightFile;
 use zip::ZipArchive;
 
-/// Recorded games and positions, read as each format: what is understood and written is understood again.
+/// Recorded games and positions, read as each format: what is read and written can be read again.
 pub fn records(bytes: &[u8]) {
     let positions = [Format::Obf, Format::Egaroucid];
     let games = [Format::Ggf, Format::Wthor, Format::F5d6, Format::Log];
@@ -65,10 +64,10 @@ impl Engine for Plain {
     }
 }
 
-/// What a stranger may send: commands to our servers, answers to our clients, the text of an SGF file, a player's description.
+/// Input from other programs: commands to our servers, answers to our clients, the text of an SGF file, a player's description.
 pub fn protocols(bytes: &[u8]) {
     let text = String::from_utf8_lossy(bytes);
-    // A file's content is tried below; which file is not the input's to choose here.
+    // The content of a file is tried below; the input must not choose a file here.
     if !text.contains("loadsgf") {
         let mut answers = Vec::new();
         gtp::serve(&mut Plain, Cursor::new(bytes.to_vec()), &mut answers).unwrap();
@@ -89,7 +88,7 @@ pub fn protocols(bytes: &[u8]) {
     let _ = text.parse::<ExternalSpec>();
 }
 
-/// What users write: positions, games, openings, pattern sets, configurations.
+/// Input from users: positions, games, openings, pattern sets, configurations.
 pub fn texts(bytes: &[u8]) {
     let text = String::from_utf8_lossy(bytes);
     if let Ok(diagram) = text.parse::<Diagram>() {
@@ -111,7 +110,7 @@ pub fn texts(bytes: &[u8]) {
     }
 }
 
-/// Opening books, ours and other programs': what is read of them, or saved from them, is a book without a fault.
+/// Opening books, ours and other programs': what is imported or repaired is a book without faults.
 pub fn books(bytes: &[u8]) {
     let folder = tempfile::tempdir().unwrap();
     let [path, made] = ["a", "b.fsb"].map(|name| folder.path().join(name));
@@ -127,15 +126,15 @@ pub fn books(bytes: &[u8]) {
     }
 }
 
-/// Weight files as they were first.
+/// The first version of weight files.
 const PLAIN_WEIGHTS: Container =
     Container { what: "", magic: *b"\x89FSW\r\n\x1a\n", version: 1, limit: 1 << 28, packing: Packing::Plain };
 
 /// Weight files with a hidden layer.
 pub const HIDDEN_LAYER: Container = Container { version: 6, packing: Packing::DeflatedInParts, ..PLAIN_WEIGHTS };
 
-/// Weight files: any bytes, any deflated payload, and any payload in a header that fits it. What is read must come back the same, and be
-/// fit for evaluating.
+/// Weight files: any bytes, any deflated payload, and any payload in a header that fits it. What is read must survive being written, and
+/// be usable for evaluation.
 pub fn weight_file(bytes: &[u8]) {
     let _ = WeightFile::from_bytes(bytes);
     let deflated = [b"\x89FSW\r\n\x1a\n\x03\x00\x00\x00", &[0xff, 0, 0, 0, 0, 0, 0, 0][..], &[0; 32], bytes].concat();
@@ -149,8 +148,7 @@ pub fn weight_file(bytes: &[u8]) {
     }
 }
 
-/// What is made of a weight file for others: whatever its names are, entries of an archive stay within one folder, and source code
-/// stays text.
+/// Exports of a weight file: whatever its names are, entries of an archive stay within one folder, and source code stays text.
 fn exports(file: &WeightFile) {
     let written = |layout| {
         let mut bytes = Vec::new();

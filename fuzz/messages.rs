@@ -1,4 +1,4 @@
-//! What coordinator and workers must stand of each other, whatever the bytes; see `checks.rs`.
+//! What must hold for messages between coordinator and workers, whatever the bytes; see `checks.rs`.
 
 use flipside::cluster::wire::{Job, MAX_GAMES, Proof, result_from_bytes};
 use flipside::games::{Block, decode, encode};

@@ -1,4 +1,4 @@
-//! The table of modules in ARCHITECTURE.md and the sources say the same, and files do not import each other in circles.
+//! The table of modules in ARCHITECTURE.md matches the sources, and files do not import each other in circles.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::fs;
@@ -35,7 +35,7 @@ fn sources() -> BTreeMap<Module, String> {
     modules.filter(|(module, _)| module != &["main"]).collect()
 }
 
-/// The paths that code names from `crate::` or `super::` on, a brace group giving one for each of its members.
+/// The paths in code that begin with `crate::` or `super::`; a brace group gives one for each of its members.
 fn paths(code: &str, module: &Module) -> Vec<Vec<String>> {
     let mut found = Vec::new();
     for start in ["crate::", "super::"] {

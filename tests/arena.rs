@@ -21,7 +21,7 @@ fn played(black: &mut dyn Player, white: &mut dyn Player, opening: &Transcript) 
     play_game(black, white, opening, &NEVER).unwrap()
 }
 
-/// Plays a legal move that a hash of the position and the seed picks.
+/// Plays a legal move picked by a hash of the position and the seed.
 struct Hashed(u64);
 
 impl Player for Hashed {
@@ -32,7 +32,7 @@ impl Player for Hashed {
     }
 }
 
-/// Leaves the opponent as few moves as it can.
+/// Leaves the opponent as few moves as possible.
 struct Greedy;
 
 impl Player for Greedy {
@@ -43,7 +43,7 @@ impl Player for Greedy {
     }
 }
 
-/// What a player that breaks off does, from its `after`th move on.
+/// How a player breaks off, from its `after`th move on.
 #[derive(Clone, Copy)]
 enum Fault {
     Illegal,
@@ -71,7 +71,7 @@ impl Player for Faulty {
     }
 }
 
-/// Checks that it is asked and told in the order of a real game.
+/// Checks that it is called in the order of a real game.
 struct Witness {
     expected: Diagram,
     told: usize,
@@ -247,7 +247,7 @@ fn the_built_in_openings_are_distinct_and_choices_nest() {
 }
 
 #[test]
-fn openings_that_come_to_the_same_count_once() {
+fn openings_with_the_same_final_position_count_once() {
     // A line, the line again, another order of its moves, its images in two diagonals, and another line.
     let lines = "f5d6c3d3c4\nf5d6c3d3c4\nf5d6c4d3c3\ne6f4c3c4d3\nd3c5f6f5e6\nf5d6";
     let lines = parse_openings(lines).unwrap();
@@ -268,7 +268,7 @@ fn bad_opening_lists_say_where() {
 }
 
 #[test]
-fn games_end_by_the_rules_and_are_told_in_order() {
+fn games_end_by_the_rules_and_are_observed_in_order() {
     for opening in select_openings(&xot_openings(), 40, 1) {
         let mut witness = Witness { expected: Diagram::START, told: 0 };
         let game = played(&mut Hashed(2), &mut witness, &opening);
@@ -300,22 +300,22 @@ fn broken_off_games_are_lost_with_the_reason() {
     }
 }
 
-/// An engine that looks `depth` plies ahead, exact from 10 empty squares on.
+/// An engine that searches to `depth`, exact from 10 empty squares on.
 fn engine(depth: u32) -> Engine<'static, MobilityEvaluator> {
     Engine::new(&MobilityEvaluator, Strength::new(depth, 10), 12).unwrap()
 }
 
 #[test]
-fn a_player_by_time_finds_what_there_is_time_for() {
+fn a_player_with_a_time_limit_finds_what_it_has_time_for() {
     let timed = |depth, time| SearchPlayer::new(engine(depth)).with_limits(Limits { time: Some(time), ..Limits::NONE });
     let (hour, moment) = (Duration::from_secs(3600), Duration::from_nanos(1));
-    // With plenty of time it goes to its depth: the same moves as without a clock, exact endings included.
+    // With plenty of time it reaches its depth: the same moves as without a clock, exact endings included.
     for opening in select_openings(&xot_openings(), 3, 2) {
         let mut by_depth = SearchPlayer::new(engine(3));
         let games =
             [played(&mut timed(3, hour), &mut Hashed(1), &opening), played(&mut by_depth, &mut Hashed(1), &opening)];
         assert_eq!(games[0].moves, games[1].moves);
-        // Without any it plays on, however deep it would like to look.
+        // Without any time it still plays, whatever its depth.
         assert_eq!(played(&mut timed(60, moment), &mut timed(60, moment), &opening).forfeit, None);
     }
     // A stop from outside counts like the end of the time.
@@ -328,7 +328,7 @@ fn a_player_by_time_finds_what_there_is_time_for() {
 }
 
 #[test]
-fn a_player_by_nodes_finds_what_they_allow_and_always_the_same() {
+fn a_player_with_a_node_limit_always_finds_the_same() {
     let by_nodes =
         |depth, nodes| SearchPlayer::new(engine(depth)).with_limits(Limits { nodes: Some(nodes), ..Limits::NONE });
     for opening in select_openings(&xot_openings(), 3, 2) {
@@ -337,7 +337,7 @@ fn a_player_by_nodes_finds_what_they_allow_and_always_the_same() {
         let games = [(); 2].map(|()| played(&mut by_nodes(60, 5_000), &mut by_nodes(60, 1), &opening).moves);
         assert_eq!(games[0], games[1]);
     }
-    // What is visited and how deep that goes: up to the limit, and four plies in any case.
+    // Nodes visited and depth reached: up to the limit, and four plies in any case.
     let analysed = |nodes| {
         let analysis =
             engine(4).analyse_within(&Diagram::START.position, &Limits { nodes: Some(nodes), ..Limits::NONE });
@@ -346,7 +346,7 @@ fn a_player_by_nodes_finds_what_they_allow_and_always_the_same() {
     let (depth, nodes) = analysed(50_000);
     assert!(depth > 6 && (10_000..60_000).contains(&nodes), "{depth} {nodes}");
     assert_eq!(analysed(1).0, 4);
-    // With an odd number of empty squares three plies are certain; and what a solve took in vain counts.
+    // With an odd number of empty squares three plies are guaranteed; the nodes of a failed solve count.
     let game = "f5d6c3d3c4f4f6f3e6e7d7c5b6d8c6c7d2b5a5a6a7g5e3b4c8g6g4c2e8d1f7".parse::<Transcript>().unwrap();
     let position = game.last().position;
     assert_eq!(position.empties(), 29);
@@ -396,7 +396,7 @@ fn a_player_against_itself_scores_exactly_half() {
 }
 
 #[test]
-fn a_stopped_match_goes_on_where_it_was() {
+fn a_stopped_match_is_resumed_where_it_was() {
     let mut plan = plan(1_000, None);
     let whole = run_on(2, &plan, &AtomicBool::new(false), |_| ());
     let (stop, mut played) = (AtomicBool::new(false), Vec::new());
@@ -404,7 +404,7 @@ fn a_stopped_match_goes_on_where_it_was() {
         played.push(event.pair.clone());
         stop.store(event.index >= 9, Ordering::Relaxed);
     });
-    // The other threads may have played on while the one with the tenth pair was not given a core.
+    // The other threads may have played on while the one with the tenth pair had no core.
     assert_eq!(report.ending == Ending::Stopped, played.len() < 1_000);
     assert!(played.len() >= 10);
     plan.held = played.into_iter().take(10).map(held).collect();
@@ -439,7 +439,7 @@ fn open(path: &Path, players: &[PlayerCard]) -> Result<GameLog, GameLogError> {
     GameLog::open(path, Settings::from([("seed".into(), 7.into())]), players, Guests::Refused)
 }
 
-/// Plays a match between players of which the second breaks some games off, keeping the games, up to `pairs` of them.
+/// Plays a match of up to `pairs` pairs whose second player breaks some games off, and keeps the games.
 fn logged(path: &Path, plan: &mut Match, threads: usize, pairs: usize) -> Result<Vec<Pair>, GameLogError> {
     let mut log = open(path, &greedy_and_faulty())?;
     let openings = plan.openings.clone();
@@ -463,7 +463,7 @@ fn whole_pairs(plan: &Match) -> usize {
 }
 
 #[test]
-fn an_interrupted_match_goes_on_and_leaves_the_same_file() {
+fn an_interrupted_match_is_resumed_and_leaves_the_same_file() {
     let directory = tempfile::tempdir().unwrap();
     let (whole, parts) = (directory.path().join("whole"), directory.path().join("parts"));
     let mut plan = plan(30, None);
@@ -495,7 +495,7 @@ fn an_interrupted_match_goes_on_and_leaves_the_same_file() {
 }
 
 #[test]
-fn a_log_cut_off_anywhere_loses_its_last_line_alone() {
+fn a_log_cut_off_anywhere_only_loses_its_last_line() {
     let directory = tempfile::tempdir().unwrap();
     let (whole, torn) = (directory.path().join("whole"), directory.path().join("torn"));
     let mut plan = plan(3, None);
@@ -506,7 +506,7 @@ fn a_log_cut_off_anywhere_loses_its_last_line_alone() {
         let log = open(&torn, &greedy_and_faulty()).unwrap();
         let games = plan.openings.iter().flat_map(|opening| log.pair([0, 1], opening).games).flatten().count();
         let kept = bytes[..length].iter().filter(|&&byte| byte == b'\n').count();
-        // A line of which only the end is missing is whole.
+        // A line that only lacks its line feed is whole.
         let kept = kept + usize::from(length > 0 && bytes[length] == b'\n');
         assert_eq!(games, kept.saturating_sub(3), "{length}");
         let cut = bytes[..length].split(|&byte| byte == b'\n').next_back().unwrap().len();
@@ -519,7 +519,7 @@ fn a_log_cut_off_anywhere_loses_its_last_line_alone() {
             assert_eq!(std::fs::read(&torn).unwrap(), bytes, "{length}");
         }
     }
-    // What a power cut may leave behind the last line.
+    // What a power cut may leave after the last line.
     for zeros in [300, 200_000] {
         std::fs::write(&torn, [&bytes[..], &vec![0; zeros]].concat()).unwrap();
         assert_eq!(open(&torn, &greedy_and_faulty()).unwrap().dropped(), zeros);
@@ -551,7 +551,7 @@ fn a_file_of_something_else_is_left_alone() {
         assert!(matches!(refused(text.as_bytes()), GameLogError::NoLog(_)), "{text:.20}");
     }
     assert!(refused(games.as_bytes()).to_string().contains("say too little"));
-    // Logs that say something wrong, and what stands behind a log but is none of its lines.
+    // Logs with wrong content, and logs followed by something that is not a log line.
     let text = String::from_utf8(log).unwrap();
     let lines: Vec<_> = text.lines().collect();
     let with = |number: usize, line: &str| {
@@ -614,7 +614,7 @@ fn a_log_of_other_games_is_refused_with_the_difference() {
     }
     assert!(refused(1, &[b.clone(), a.clone()], Guests::Refused).contains("its first player is `a`, not `b`"));
     assert!(refused(1, &[a.clone(), c.clone()], Guests::Refused).contains("its second player is `b`, not `c`"));
-    // What a player is called does not matter, and in a league others may join.
+    // A player's name does not matter, and in a league others may join.
     opened(1, &[PlayerCard { name: "A".into(), ..a.clone() }, b.clone()], Guests::Refused).unwrap();
     assert_eq!(std::fs::read(&path).unwrap(), bytes);
     opened(1, &[c.clone(), b.clone()], Guests::Welcome).unwrap();

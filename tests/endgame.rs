@@ -1,4 +1,4 @@
-//! The endgame solver against a naive search, the FFO suite, and what holds for windows, lines and symmetry.
+//! The endgame solver against a naive search, the FFO suite, and the laws of windows, lines and symmetry.
 
 mod helpers;
 
@@ -13,7 +13,7 @@ use helpers::{Constant, random_positions};
 use rand::{RngExt, SeedableRng};
 use rand_chacha::ChaCha8Rng;
 
-/// Minimax without any cleverness.
+/// Plain minimax.
 fn naive_value(position: Position) -> i32 {
     let moves = position.moves();
     if moves == 0 {
@@ -22,7 +22,7 @@ fn naive_value(position: Position) -> i32 {
     squares(moves).map(|to| -naive_value(position.play(to))).max().unwrap()
 }
 
-/// Boards no game leads to: random discs with a bias, so that passes, wipe-outs and early ends of games abound.
+/// Boards no game leads to: random discs with a bias, so that there are many passes, wipe-outs and early ends.
 fn random_boards(seed: u64, empties: u32, count: usize) -> Vec<Position> {
     let mut rng = ChaCha8Rng::seed_from_u64(seed);
     let board = |_| {
@@ -67,7 +67,7 @@ fn values_and_moves_equal_minimax() {
 }
 
 #[test]
-fn every_window_tells_the_truth() {
+fn every_window_gives_the_right_bound() {
     let mut solver = EndgameSolver::new(12);
     let positions = [random_positions(3, 9, 40), random_boards(4, 7, 40)].concat();
     for position in positions {
@@ -94,7 +94,7 @@ fn every_window_tells_the_truth() {
 #[test]
 fn what_was_solved_before_changes_nothing() {
     let positions = [random_positions(5, 13, 8), random_positions(6, 12, 30), random_positions(6, 18, 2)].concat();
-    // A small table, so that replacement is at work.
+    // A small table, so that entries are replaced.
     let mut used = EndgameSolver::new(10);
     for &position in positions.iter().chain(positions.iter().rev()) {
         used.new_game();
@@ -176,7 +176,7 @@ fn threads_and_guides_change_no_value() {
 }
 
 #[test]
-fn many_empties_are_solved_as_well_with_what_is_left_of_another_position() {
+fn entries_of_another_position_do_not_harm_solves_with_many_empties() {
     let evaluator = PatternEvaluator::new(&WeightFile::embedded().model).unwrap();
     let suite = ffo("fforum-40-59.obf");
     for threads in [1, 2] {
@@ -191,7 +191,7 @@ fn many_empties_are_solved_as_well_with_what_is_left_of_another_position() {
 }
 
 #[test]
-fn what_selective_searches_get_wrong_never_counts_as_proved() {
+fn wrong_results_of_selective_searches_never_count_as_proved() {
     let prediction = |offset| DepthPair {
         min_empties: 7,
         max_empties: 18,
@@ -201,7 +201,7 @@ fn what_selective_searches_get_wrong_never_counts_as_proved() {
         offset,
         deviation: 0.5,
     };
-    // Every position seems won for whoever is to move, so that a selective search cuts nearly all of the tree off: by the default
+    // Every position seems won for the side to move, so that a selective search cuts off nearly all of the tree: by the default
     // prediction of exact values, or by one that is wrong by forty discs.
     let optimist = |calibration| Constant { value: Score::from_discs(20), calibration };
     let wrong = |offset| optimist(Some(Calibration::new(vec![prediction(offset)]).unwrap()));
@@ -243,7 +243,7 @@ fn a_set_stop_flag_ends_a_long_solve() {
         assert_eq!(solver.solve_until(hard, -64, 64, &stop), None);
         assert_eq!(solver.solve_line_until(hard, &stop), None);
     }
-    // And one that is already deep in its work, on all its threads.
+    // And one that is already deep in its search, on all its threads.
     stop.store(false, Relaxed);
     std::thread::scope(|scope| {
         let solve = scope.spawn(|| {
@@ -257,7 +257,7 @@ fn a_set_stop_flag_ends_a_long_solve() {
 }
 
 #[test]
-fn a_line_that_is_stopped_is_right_as_far_as_it_goes() {
+fn a_stopped_line_is_right_as_far_as_it_goes() {
     let mut solver = EndgameSolver::new(18);
     let scored = &ffo("fforum-1-19.obf")[18];
     let whole = solver.solve_line(scored.diagram.position).pv;

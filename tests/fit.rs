@@ -1,4 +1,4 @@
-//! Fits: the same bytes whatever the threads and interruptions, sound weights, and clear refusals.
+//! Fits: the same bytes with any threads and interruptions, sound weights, and clear refusals.
 
 use std::fs;
 use std::path::{Path, PathBuf};
@@ -56,7 +56,7 @@ fn knowing_nothing() -> WeightFile {
     WeightFile::new(model, Provenance::default())
 }
 
-/// Fits until `stop_after` blocks are learned; where searches are wanted, by the weights that come with the program, and leaves are those of
+/// Fits until `stop_after` blocks are learned. Searches, if any, use the weights that come with the program; leaves are from searches by
 /// weights that know nothing.
 fn run(
     config: &FitConfig,
@@ -118,7 +118,7 @@ fn threads_and_interruptions_change_nothing() {
     }
 }
 
-/// Weights come nearer to what their teacher sees, also at moves that no game has.
+/// Weights get closer to what their teacher sees, also at moves that no game has.
 #[test]
 fn trees_teach_what_the_teacher_sees() {
     let folder = tempfile::tempdir().unwrap();
@@ -215,9 +215,9 @@ fn a_depth_of_searches_and_the_weights_for_them_belong_together() {
     }
 }
 
-/// A stop comes at any time, and a block may take long.
+/// A stop may come at any time, and a block may take long.
 #[test]
-fn a_fit_is_stopped_within_a_block_and_goes_on_there() {
+fn a_fit_is_stopped_within_a_block_and_resumed_there() {
     let folder = tempfile::tempdir().unwrap();
     let games = open(&[kept(folder.path())]).unwrap();
     for hidden_layer in [false, true] {
@@ -226,7 +226,7 @@ fn a_fit_is_stopped_within_a_block_and_goes_on_there() {
         let (patterns, checkpoint) = (PatternSet::built_in("zebra").unwrap(), folder.path().join("w.fsw.part"));
         let (mut moment, mut within) = (0, 0);
         loop {
-            // Later and later, so that it comes to its end on any machine, in steps shorter than a block takes.
+            // Later and later, so that it finishes on any machine, in steps shorter than a block.
             moment += 1.max(moment / 24);
             let (stop, mut blocks) = (AtomicBool::new(false), 0);
             let (config, patterns, games, checkpoint) = (&config, &patterns, &games, &*checkpoint);
@@ -245,7 +245,7 @@ fn a_fit_is_stopped_within_a_block_and_goes_on_there() {
                 if within > 0 {
                     break;
                 }
-                // The thread that stops it was never given a core in time: once more.
+                // The thread that stops it did not get a core in time: try again.
                 moment = 0;
                 continue;
             }
@@ -254,7 +254,7 @@ fn a_fit_is_stopped_within_a_block_and_goes_on_there() {
     }
 }
 
-/// A layer is gone on with if one is wanted, put beside weights that have none, and no obstacle in a teacher.
+/// A layer is trained further if one is wanted, added to weights that have none, and no obstacle in a teacher.
 #[test]
 fn weights_with_a_hidden_layer_begin_a_fit_and_teach() {
     let folder = tempfile::tempdir().unwrap();
@@ -286,7 +286,7 @@ fn weights_with_a_hidden_layer_begin_a_fit_and_teach() {
     let (second, further) = fitted(&layered, Some(&first), None).unwrap();
     assert!(second.model.hidden != first.model.hidden && second.provenance.parent == Some(first.hash()));
     assert!(further < error, "{further} {error}");
-    // Stages of another width take their rows along.
+    // Stages of another width keep their rows.
     let wider = FitConfig { stage_plies: Some(4), ..layered };
     assert!(fitted(&wider, Some(&first), None).unwrap().0.model.hidden.is_some());
     assert!(fitted(&layered, Some(&plain), None).unwrap().0.model.hidden.is_some());
@@ -297,9 +297,9 @@ fn weights_with_a_hidden_layer_begin_a_fit_and_teach() {
     }
 }
 
-/// What is told of an epoch does not depend on when the fit was stopped, and what a stop left serves until the weights are safe.
+/// The report of an epoch does not depend on when the fit was stopped, and a stopped fit's state is kept until the weights are saved.
 #[test]
-fn a_fit_that_is_stopped_tells_as_much_of_its_epochs() {
+fn a_stopped_fit_reports_the_same_epochs() {
     let folder = tempfile::tempdir().unwrap();
     let games = open(&[kept(folder.path())]).unwrap();
     let (patterns, checkpoint) = (PatternSet::built_in("zebra").unwrap(), folder.path().join("w.fsw.part"));
@@ -356,9 +356,9 @@ fn games_that_two_runs_have_played_are_learned_once() {
     }
 }
 
-/// Games without chance are the same in all generations.
+/// Games without random moves are the same in all generations.
 #[test]
-fn equal_generations_of_a_run_are_no_twins() {
+fn equal_generations_of_a_run_are_not_duplicates() {
     let folder = tempfile::tempdir().unwrap();
     let run = folder.path().join("run");
     fs::create_dir_all(run.join("games")).unwrap();
@@ -377,7 +377,7 @@ fn equal_generations_of_a_run_are_no_twins() {
     assert!(matches!(of_later(3), Err(GameFilesError::OnlyEarlier(3))));
 }
 
-/// The newest games of a run at work become more while others are learned.
+/// The newest games of a running run grow in number while others are learned.
 #[test]
 fn games_that_come_during_a_fit_wait_for_the_next() {
     let folder = tempfile::tempdir().unwrap();
@@ -393,7 +393,7 @@ fn games_that_come_during_a_fit_wait_for_the_next() {
         assert_eq!(fitted.to_bytes(), whole.as_ref().unwrap().as_ref().unwrap().to_bytes());
         fs::write(&newest, &bytes).unwrap();
     }
-    // Nor does a fit that was stopped take them in.
+    // Nor does a stopped fit take them in.
     let found = open(std::slice::from_ref(&directory)).unwrap();
     assert!(run(&config(), &found, folder.path(), 2).unwrap().is_none());
     fs::write(&newest, [&bytes[..], &later].concat()).unwrap();
@@ -427,7 +427,7 @@ fn games_that_come_during_a_fit_wait_for_the_next() {
 }
 
 #[test]
-fn a_fit_that_another_version_left_is_not_overwritten() {
+fn a_fit_left_by_another_version_is_not_overwritten() {
     let folder = tempfile::tempdir().unwrap();
     let games = open(&[kept(folder.path())]).unwrap();
     assert!(run(&config(), &games, folder.path(), 1).unwrap().is_none());
@@ -488,7 +488,7 @@ fn a_fit_learns_what_the_games_say_and_knows_what_it_did_not_see() {
 }
 
 #[test]
-fn other_games_or_another_configuration_do_not_go_on_with_a_fit() {
+fn other_games_or_another_configuration_do_not_resume_a_fit() {
     let folder = tempfile::tempdir().unwrap();
     let run_directory = kept(folder.path());
     let games = open(std::slice::from_ref(&run_directory)).unwrap();
@@ -507,7 +507,7 @@ fn what_is_named_twice_is_learned_once() {
     let directory = kept(folder.path());
     let link = folder.path().join("latest");
     std::os::unix::fs::symlink(&directory, &link).unwrap();
-    // Not a generation's file: somebody put it out of the way.
+    // Not a generation's file: somebody's copy.
     fs::copy(directory.join("games/00000001.fsg"), directory.join("games/old.fsg")).unwrap();
     let mut told = Vec::new();
     let mut on_event = |event: GameFilesEvent<'_>| {
@@ -524,7 +524,7 @@ fn what_is_named_twice_is_learned_once() {
 }
 
 #[test]
-fn games_that_are_none_are_told() {
+fn files_that_are_not_games_are_reported() {
     let folder = tempfile::tempdir().unwrap();
     let missing = open(&[folder.path().join("nothing")]).unwrap_err().to_string();
     assert!(missing.contains("nothing"), "{missing}");
@@ -561,7 +561,7 @@ fn games_that_are_none_are_told() {
     assert!(error.contains("00000001.fsg") && error.contains("byte 40"), "{error}");
 }
 
-/// Finished games, one that black gave up, one without a result, and scored positions.
+/// Finished games, one that black resigned, one without a result, and scored positions.
 fn recorded(directory: &Path) -> Vec<PathBuf> {
     let line = |game: &GameRecord| {
         let moves: Vec<String> = game.moves().iter().map(ToString::to_string).collect();
@@ -606,9 +606,9 @@ fn records_are_learned_beside_kept_games_and_alone() {
     let alone = alone.unwrap().unwrap();
     assert_eq!((alone.games, alone.records), (0, 651));
     assert_eq!(told.len(), 4, "{told:?}");
-    assert!(told[1].contains("given-up.ggf: number 2: what it is worth is unknown"), "{told:?}");
+    assert!(told[1].contains("given-up.ggf: number 2: its value is unknown"), "{told:?}");
     assert_eq!([&told[0], &told[2], &told[3]], ["600 0", "2 1", "50 0"]);
-    // The game that was given up teaches its three positions.
+    // The three positions of the resigned game are learned.
     let without = open(&[files[0].clone(), files[2].clone()]).unwrap();
     assert_eq!(alone.positions, without.positions + 3);
     assert!(run(&config(), &alone, folder.path(), usize::MAX).unwrap().is_some());
@@ -652,7 +652,7 @@ fn configurations_without_sense_are_refused_and_defaults_stay_unsaid() {
         let error = toml::from_str::<FitConfig>(text).unwrap().check().unwrap_err().to_string();
         assert!(error.contains(key), "{error}");
     }
-    // Of steps what is left out is as ever, unless it is another rule.
+    // Steps that are left out keep their defaults, unless the rule is another.
     for (text, step) in [
         ("step = { rate = 0.25 }", FitConfig::default().step.with_rate(0.25)),
         ("step = { rule = 'decayed', half = 100.0 }", FitConfig::default().step),

@@ -1,4 +1,4 @@
-//! What fuzzing does without end, seeded and bounded: no bytes make a reader panic.
+//! A seeded, bounded run of the fuzz targets: no bytes make a reader panic.
 
 #[path = "book/support.rs"]
 #[allow(dead_code)]
@@ -17,7 +17,7 @@ use flipside::weights::{Provenance, WeightFile};
 use rand::{RngExt, SeedableRng};
 use rand_chacha::ChaCha8Rng;
 
-/// Changes some bytes: sets, flips, cuts, drops and doubles, now and then with bytes that mean something.
+/// Changes some bytes: sets, flips, cuts, drops and doubles, now and then with meaningful bytes.
 fn mutate(rng: &mut ChaCha8Rng, bytes: &mut Vec<u8>, meaningful: &[u8]) {
     for _ in 0..rng.random_range(1..6) {
         if bytes.is_empty() {
@@ -110,7 +110,7 @@ fn weight_files() {
     let set = PatternSet::from_toml("name = 's'\nscalars = ['parity']\npatterns = { edge = 'a1 b1 c1' }").unwrap();
     let model = Model::zero(&set, &StageMap::grouped(|empties| empties % 2), 100).unwrap();
     let file = WeightFile::new(model, Provenance::of_this_program("nowhere")).to_bytes();
-    // The check seals a payload in a header of its own, and a deflated one in another.
+    // The check itself seals the payload in a header, and a deflated one in another.
     let payload = |file: &[u8]| file[52..].to_vec();
     let (tiny, calibrated) = (include_bytes!("golden/tiny.fsw"), include_bytes!("golden/calibrated.fsw"));
     let payloads = [payload(tiny), payload(calibrated), payload(&file)];

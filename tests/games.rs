@@ -1,4 +1,4 @@
-//! Kept games: what is read is what was written, and nothing damaged is taken for games.
+//! Kept games: what was written is read back, and damage is never taken for games.
 
 use std::fs;
 use std::sync::atomic::AtomicBool;
@@ -20,7 +20,7 @@ fn games(config: SelfPlayConfig, count: u32) -> Vec<GameRecord> {
 const HEADER: GamesHeader = GamesHeader { run: [7; 16], generation: 3 };
 
 #[test]
-fn games_come_back_as_they_were_and_take_little_room() {
+fn games_are_read_back_unchanged_and_take_little_room() {
     let all = games(CONFIG, 300);
     let bytes = encode(&all);
     assert_eq!(decode(&bytes, all.len()).unwrap(), all);
@@ -69,7 +69,7 @@ fn a_file_that_was_cut_off_is_read_up_to_there() {
         fs::write(&path, &whole[..length]).unwrap();
         let (found, offset, error) = read(&path);
         assert_eq!(found, frames[..usize::from(length >= one)], "{length}");
-        // A power cut may leave zeros in the place of what was to follow.
+        // A power cut may leave zeros instead of what was to follow.
         if length >= empty {
             fs::write(&path, [&whole[..if length < one { empty } else { one }], &[0; 500][..length % 500]].concat())
                 .unwrap();
@@ -112,7 +112,7 @@ fn damaged_blocks_are_errors_and_never_more_than_they_can_hold() {
             let at = rng.random_range(0..damaged.len());
             damaged[at] = rng.random();
         }
-        // Without a checksum some damage gives other games; all of them legal.
+        // Without a checksum some damage gives other games, all of them legal.
         refused += i32::from(decode(&damaged, all.len()).is_err());
     }
     assert!(refused > 2_000, "{refused}");

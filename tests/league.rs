@@ -13,7 +13,7 @@ use rand_chacha::ChaCha8Rng;
 
 static NEVER: AtomicBool = AtomicBool::new(false);
 
-/// Plays the legal move that a hash of the position and the player's number picks, now and then the one that leaves the
+/// Plays the legal move picked by a hash of the position and the player's number, now and then the one that leaves the
 /// opponent fewest moves.
 struct Hashed(usize);
 
@@ -53,7 +53,7 @@ fn a_league_plays_what_single_matches_play_on_any_number_of_threads() {
     let single = results(&league, 1, usize::MAX);
     assert_eq!(single.len(), 60);
     assert!(single.iter().map(|result| result.0).eq(0..60));
-    // All pairings have played an opening before the next one is begun.
+    // All pairings play an opening before the next one begins.
     assert!(single.iter().map(|result| result.2).eq((0..60).map(|i| i / 6)));
     for threads in [2, 3, 7] {
         assert_eq!(results(&league, threads, usize::MAX), single);
@@ -68,7 +68,7 @@ fn a_league_plays_what_single_matches_play_on_any_number_of_threads() {
 }
 
 #[test]
-fn a_league_goes_on_from_what_is_held() {
+fn a_league_continues_from_held_games() {
     let mut league = league(3, 8);
     let whole = results(&league, 1, usize::MAX);
     let begun = results(&league, 3, 9);
@@ -104,7 +104,7 @@ fn a_league_goes_on_from_what_is_held() {
 }
 
 #[test]
-fn a_league_stops_when_told_or_when_a_player_cannot_be_made() {
+fn a_league_stops_on_request_or_if_a_player_cannot_be_made() {
     let league = league(3, 20);
     let mut told = 0;
     let on_pair = |_: flipside::arena::LeagueEvent<'_>| {
@@ -165,7 +165,7 @@ fn two_players_have_the_ratings_of_their_match() {
         let ratings = Ratings::fit(2, 1, &results);
         let Estimate { value, low, high } = ratings.elo(0).unwrap();
         assert!(close(value, tally.elo().value, 1e-6), "{value} {:?}", tally.elo());
-        // The closed form: a pair's mean score varies as a coin's does, but for the factor r; the delta method gives Elo.
+        // The closed form: a pair's mean score varies as a coin's does, times the factor r; the delta method gives Elo.
         let (n, score) = (results.len() as f64, tally.score());
         let coin = score * (1.0 - score);
         let squares: f64 = results.iter().map(|result| (f64::from(result.half_points) / 4.0 - score).powi(2)).sum();
@@ -219,7 +219,7 @@ fn ratings_equal_those_of_a_naive_iteration() {
             let found = ratings.elo(player).unwrap();
             assert!(close(found.value, expected, 1e-5), "{round}, {player}: {found:?} {expected}");
         }
-        // Another anchor moves all by the same; differences and superiority stay.
+        // Another anchor shifts all ratings by the same amount; differences and superiority stay.
         let other = Ratings::fit(count, (anchor + 1) % count, &results);
         for (a, b) in (0..count).flat_map(|a| (0..count).map(move |b| (a, b))) {
             let (one, two) = (ratings.difference(a, b).unwrap(), other.difference(a, b).unwrap());
@@ -261,7 +261,7 @@ fn intervals_are_as_wide_as_resampled_openings_say() {
 fn intervals_cover_the_truth_about_nineteen_times_in_twenty() {
     let mut rng = ChaCha8Rng::seed_from_u64(4);
     let elo = [0.0, 25.0, -60.0, 90.0, 10.0];
-    // What the model makes of the simulated strengths, from very many openings.
+    // The model's ratings of the simulated strengths, from very many openings.
     let truth = Ratings::fit(5, 0, &simulate(&elo, 200_000, &round_robin(5), &mut rng));
     let truth: Vec<f64> = (0..5).map(|player| truth.elo(player).unwrap().value).collect();
     let (mut covered, mut surprises) = (0, 0);
@@ -271,7 +271,7 @@ fn intervals_cover_the_truth_about_nineteen_times_in_twenty() {
             let Estimate { low, high, .. } = ratings.elo(player).unwrap();
             covered += usize::from((low..=high).contains(value));
         }
-        // The fourth player is stronger than the second; to be 95% sure of the opposite should be rare.
+        // The fourth player is stronger than the second: 95% certainty of the opposite must be rare.
         surprises += usize::from(ratings.superiority(1, 3).unwrap() > 0.95);
     }
     assert!((1850..=1950).contains(&covered), "{covered} of 2000");
@@ -281,7 +281,7 @@ fn intervals_cover_the_truth_about_nineteen_times_in_twenty() {
 #[test]
 fn players_that_won_or_lost_everything_have_finite_ratings_and_others_none() {
     let pair = |a, b, opening, half_points| PairPoints { players: [a, b], opening, half_points };
-    // 0 and 1 are even, both always beat 2; 3 and 4 met nobody but each other; 5 nobody at all.
+    // 0 and 1 are even, both always beat 2; 3 and 4 only met each other; 5 met nobody.
     let results: Vec<_> = (0..10)
         .flat_map(|opening| {
             let even = if opening % 2 == 0 { 3 } else { 1 };
@@ -296,7 +296,7 @@ fn players_that_won_or_lost_everything_have_finite_ratings_and_others_none() {
     assert!(close(last, -400.0 * 39f64.log10(), 1e-6) && low.is_finite() && high < 0.0, "{last} {low} {high}");
     assert!(close(of(1).unwrap().0, 0.0, 1e-9));
     assert!(ratings.superiority(1, 2).unwrap() > 0.99);
-    // What says less is no surer: all points of a hundred pairs, and all but half a one.
+    // Less evidence does not give more certainty: all points of a hundred pairs, and all but half a point.
     let half_width = |last_pair| {
         let results: Vec<_> =
             (0..100).map(|opening| pair(0, 1, opening, if opening == 0 { last_pair } else { 4 })).collect();
@@ -308,7 +308,7 @@ fn players_that_won_or_lost_everything_have_finite_ratings_and_others_none() {
     assert_eq!((ratings.superiority(3, 4), ratings.difference(0, 5).is_some()), (None, false));
     let nobody = Ratings::fit(2, 1, &[]);
     assert_eq!((nobody.elo(0), nobody.elo(1).map(|anchor| anchor.value), nobody.one_sided()), (None, Some(0.0), false));
-    // A single pair says hardly anything.
+    // A single pair proves hardly anything.
     let single = Ratings::fit(2, 0, &[pair(0, 1, 0, 3)]);
     let Estimate { low, high, .. } = single.elo(1).unwrap();
     assert!(high - low > 400.0 && high.is_finite(), "{low} {high}");

@@ -1,5 +1,5 @@
-//! Open layouts, read back by programs that are not ours: Python's standard library, NumPy, the safetensors crate, a C and a
-//! Rust compiler. What is not installed is skipped, and the test says so.
+//! Open layouts, read back by other programs: Python's standard library, NumPy, the safetensors crate, a C and a Rust compiler.
+//! What is not installed is skipped, and the test says so.
 
 mod helpers;
 
@@ -52,14 +52,14 @@ fn both_kinds() -> [WeightFile; 2] {
     [weights(), hidden]
 }
 
-/// Positions of random games and for each the value in discs: by our own evaluator's sum where the player has a move, by rule at
-/// passes and where the game is over.
+/// Positions of random games with their values in discs: by our own evaluator's sum if the player has a move, by rule at passes
+/// and if the game is over.
 fn questions(file: &WeightFile) -> Vec<(Position, f64)> {
     let evaluator = PatternEvaluator::new(&file.model).unwrap();
     let mut random = ChaCha8Rng::seed_from_u64(12);
     let games: Vec<_> = (0..40).map(|_| Transcript::random(&mut random)).collect();
     let positions = games[..5].iter().flat_map(Transcript::steps).map(|(diagram, _)| diagram.position);
-    // A position in which a game's opponent has just passed, seen by the one who passed; and each game's end.
+    // A position in which the opponent has just passed, seen by the one who passed; and each game's end.
     let passes = games.iter().flat_map(Transcript::steps).map(|(diagram, _)| diagram.position.pass());
     let passes = passes.filter(|position| position.moves() == 0).take(10);
     let ends = games.iter().map(|game| game.last().position);
@@ -90,12 +90,12 @@ fn run(command: &mut Command) {
     assert!(output.status.success() && output.stderr.is_empty(), "{command:?}: {talk}");
 }
 
-/// Asks a program for the value of every question, a line each.
+/// Asks a program for the value of every question, one a line.
 fn ask(command: &mut Command, file: &WeightFile, line: impl Fn(&Position) -> String) {
     let questions = questions(file);
     let mut child = command.stdin(Stdio::piped()).stdout(Stdio::piped()).spawn().unwrap();
     let lines: String = questions.iter().map(|(position, _)| line(position) + "\n").collect();
-    // The answers fit a pipe, so writing all the questions first cannot block.
+    // The answers fit in a pipe, so writing all questions first cannot block.
     child.stdin.take().unwrap().write_all(lines.as_bytes()).unwrap();
     let output = child.wait_with_output().unwrap();
     assert!(output.status.success(), "{command:?}");
@@ -228,7 +228,7 @@ fn a_c_compiler_takes_the_header_without_a_warning() {
             .arg(&program)
             .current_dir(&folder));
         ask(&mut Command::new(&program), &file, diagram);
-        // Included twice, and with nothing of it used.
+        // Included twice, and with nothing in it used.
         fs::write(
             folder.path().join("twice.c"),
             "#include \"weights.h\"\n#include \"weights.h\"\nint main(void) { return 0; }\n",

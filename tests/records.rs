@@ -18,7 +18,7 @@ const FIRST: &str = "(;GM[Othello]PC[GGS/os]DT[2004.09.18_05:54:38.MDT]PB[ant on
     BO[8 -------- -------- -------- ---O*--- ---*O--- -------- -------- -------- *]\
     B[d3//0.01]W[c5/2.39/0.01]B[f6/-1.5];)";
 
-/// A legal game by chance, of at most `plies` moves, with notes on some of them.
+/// A random legal game of at most `plies` moves, with notes on some of them.
 fn random_game(rng: &mut ChaCha8Rng, start: Diagram, plies: usize) -> Game {
     let mut game = Game::new(start);
     while game.moves().len() < plies && game.last().position.moves() != 0 {
@@ -107,7 +107,7 @@ fn games_survive_ggf() {
 }
 
 #[test]
-fn bad_ggf_says_what_and_where_and_the_reader_goes_on() {
+fn bad_ggf_says_what_and_where_and_reading_continues() {
     let fault = |from: &str, to: &str| {
         let text = FIRST.replacen(from, to, 1);
         assert_ne!(text, FIRST, "{from}");
@@ -147,7 +147,7 @@ fn bad_ggf_says_what_and_where_and_the_reader_goes_on() {
     assert_eq!(ggf::read(b"no game here (; nor here").filter(Result::is_ok).count(), 0);
 }
 
-/// Texts that are nothing but beginnings: a reader that looked far ahead at each would never end.
+/// Texts of nothing but beginnings of games: a reader that looked far ahead at each would never end.
 #[test]
 fn many_small_games_are_read_in_one_go() {
     const MANY: usize = 1 << 20;
@@ -212,7 +212,7 @@ fn bad_wthor_files_are_refused_with_the_offset() {
         changed[at] = value;
         changed
     };
-    // A claim of four thousand million games must not be believed.
+    // A claim of four billion games must not be believed.
     assert!(matches!(whole(&changed(7, 255)).fault, Fault::WthorLength { .. }));
     assert_eq!(whole(&changed(12, 10)).place, Place::Byte(12));
     assert_eq!(whole(&changed(13, 1)).place, Place::Byte(13));
@@ -332,7 +332,7 @@ fn records_are_converted() {
     // Without a result there is nothing to score positions by.
     let (done, text, bad) = converted(game.as_bytes(), Format::F5d6, Format::Egaroucid);
     assert_eq!((done.skipped, text.as_str(), bad), (1, "", 1));
-    // Nor if somebody gave up: who was ahead is known, and not by how much.
+    // Nor if somebody resigned: it is known who was ahead, but not by how much.
     let (done, text, bad) = converted(FIRST.as_bytes(), Format::Ggf, Format::Obf);
     assert_eq!((done.read, done.skipped, text.as_str(), bad), (1, 1, "", 1));
     let agreed = FIRST.replace("+2.000:r", "+2.000:s");
@@ -366,7 +366,7 @@ fn positions_of_records_are_labelled() {
         let discs = game.result.unwrap().discs;
         assert!(steps.iter().map(|diagram| exact(diagram, sign(diagram) * discs)).eq(by_result));
 
-        // What is solved is exact; what comes before is worth what the first position solved is.
+        // Solved positions are exact; those before have the value of the first one solved.
         let mut solve = |diagram: &Diagram| solver.solve(diagram.position, -64, 64).discs();
         let first = steps.iter().find(|diagram| diagram.position.empties() <= 8).unwrap();
         let for_black = sign(first) * solve(first);
@@ -384,7 +384,7 @@ fn positions_of_records_are_labelled() {
         cut.result = Some(GameResult { discs: 64, finish: Finish::TimedOut });
         if cut.score_on_board().is_none() {
             assert_eq!(Labeller::new(4).label(&Record::Game(cut.clone())), Err(Fault::NoScore));
-            // Of one that white gave up nobody knows more than that black was ahead.
+            // If white resigned, it is only known that black was ahead.
             cut.result = Some(GameResult { discs: 64, finish: Finish::Resigned });
             let bounds = Labeller::new(4).label(&Record::Game(cut.clone())).unwrap();
             let expected = cut.steps().map(|(diagram, _)| match diagram.side {
@@ -402,7 +402,7 @@ fn positions_of_records_are_labelled() {
     );
     position.score = None;
     assert_eq!(Labeller::new(20).label(&Record::Position(position)), Err(Fault::NoScore));
-    // Black has to pass: what is learned is white's position after that.
+    // Black has to pass: white's position after that is learned.
     let passing: Diagram = format!("OX{} X", "-".repeat(62)).parse().unwrap();
     let position = ScoredDiagram { diagram: passing, score: Some(-30), moves: Vec::new() };
     let after = Sample::new(passing.position.pass(), Score::from_discs(30));

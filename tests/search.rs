@@ -1,4 +1,4 @@
-//! The searches of textbooks against naive minimax: on trees of the literature, on random ones, and on Othello.
+//! The textbook searches against naive minimax: on trees from the literature, on random ones, and on Othello.
 
 mod helpers;
 
@@ -20,7 +20,7 @@ use rand_chacha::ChaCha8Rng;
 /// A tree, or a graph without cycles, of numbered nodes; node 0 is the root. It counts the leaves visited.
 #[derive(Default)]
 struct Drawn {
-    /// Of each node, its value for the player to move there, and its successors.
+    /// For each node, its value for the player to move there, and its successors.
     nodes: Vec<(i32, Vec<usize>)>,
     leaves_visited: Cell<u32>,
 }
@@ -68,7 +68,7 @@ fn drawn(text: &str) -> Drawn {
     tree
 }
 
-/// Minimax by the definition.
+/// Minimax by definition.
 fn naive(tree: &Drawn, node: usize, depth: u32) -> i32 {
     let (value, successors) = &tree.nodes[node];
     let values = successors.iter().map(|&successor| -naive(tree, successor, depth - 1));
@@ -79,7 +79,7 @@ fn explore<T: Tree>(tree: &T, algorithm: Algorithm, options: Options, root: &T::
     Explorer::new(tree, algorithm, options).search(root, depth)
 }
 
-/// All ways to switch deepening, the table and the order of moves, with small tables so that replacement is at work.
+/// All combinations of deepening, table and move ordering, with small tables so that entries are replaced.
 fn all_options() -> Vec<Options> {
     let everything =
         Ordering { hash_move: true, killers: true, evaluation: true, mobility: true, history: true, ..Ordering::BEST };
@@ -132,7 +132,7 @@ fn textbook_trees_have_their_known_values() {
     }
 }
 
-/// A uniform tree with the leaf values of a function of the leaf's number.
+/// A uniform tree whose leaf values are a function of the leaf's number.
 fn uniform(breadth: usize, height: u32, value: impl Fn(usize) -> i32) -> Drawn {
     let (mut nodes, mut first, mut width) = (Vec::new(), 0, 1);
     for _ in 0..height {
@@ -159,7 +159,7 @@ fn perfect_order_visits_the_minimal_tree() {
     }
 }
 
-/// A random graph in which a node is met at several distances from the root, with few values, so that many are equal.
+/// A random graph whose nodes lie at several distances from the root, with few values, so that many are equal.
 fn random_graph(rng: &mut ChaCha8Rng) -> Drawn {
     let size = rng.random_range(1..60usize);
     let spread = rng.random_range(1..20);
@@ -202,7 +202,7 @@ fn check_move(tree: &Drawn, found: &Outcome, depth: u32) {
     }
 }
 
-/// Minimax on positions, sharing nothing with the searches. A pass is no ply.
+/// Minimax on positions, sharing nothing with the searches. A pass is not a ply.
 fn naive_othello<E: Evaluator>(evaluator: &E, position: Position, depth: u32) -> Score {
     let moves = position.moves();
     if moves != 0 && depth == 0 {
@@ -218,7 +218,7 @@ fn naive_othello<E: Evaluator>(evaluator: &E, position: Position, depth: u32) ->
     }
 }
 
-/// Positions of games of random moves, and boards no game leads to, on which passes, wipe-outs and early ends abound.
+/// Positions of games of random moves, and boards no game leads to, with many passes, wipe-outs and early ends.
 fn positions(seed: u64, count: usize) -> Vec<Position> {
     let mut rng = ChaCha8Rng::seed_from_u64(seed);
     let mut found = Vec::new();
@@ -247,7 +247,7 @@ fn agree<E: Evaluator>(evaluator: &E, positions: &[Position], deepest: u32) {
             let value = naive_othello(evaluator, *position, depth);
             let plain = explore(&tree, Algorithm::Minimax, Options::PLAIN, &root, depth);
             assert_eq!(plain.score, value, "{position:?} depth {depth}");
-            // A table that fits the cache and one that does not are used differently.
+            // A table that fits the cache is used differently from one that does not.
             for log2_entries in [10, 17] {
                 let found = Searcher::new(evaluator, log2_entries).search(position, depth);
                 assert_eq!(found.score, value, "{position:?} depth {depth} table {log2_entries}");
@@ -338,7 +338,7 @@ fn a_search_does_not_depend_on_the_one_before() {
     }
 }
 
-/// A root whose only successor is worth something else each time it is looked at, as if a table had gone wrong.
+/// A root whose only successor has another value each time it is visited, as if a table had gone wrong.
 struct Restless {
     looks: Cell<i32>,
 }
@@ -366,12 +366,12 @@ impl Tree for Restless {
 }
 
 #[test]
-fn no_driver_goes_to_and_fro_for_ever() {
+fn no_driver_oscillates_forever() {
     for algorithm in Algorithm::ALL {
         let tree = Restless { looks: Cell::new(0) };
         let found = explore(&tree, algorithm, Options::PLAIN, &true, 1);
         assert!(found.score.0.abs() <= 12, "{algorithm}: {found:?}");
-        // Plain MTD(f) is the one that needs its guard.
+        // Plain MTD(f) is the one that needs the guard.
         assert_eq!(tree.looks.get() > 50, algorithm == Algorithm::MtdPlain, "{algorithm}: {}", tree.looks.get());
     }
 }

@@ -1,4 +1,4 @@
-//! Selective search: what it must not change, and what it may.
+//! Selective search: what it may change and what it must not.
 
 mod helpers;
 
@@ -11,7 +11,7 @@ use flipside::search::calibrate::{Values, fit_exact_pairs, fit_pairs, search_all
 use flipside::search::{Analysis, EndgameSolver, Searcher, Selectivity};
 use helpers::{Constant, random_positions};
 
-/// Every deep value is `offset` above the shallow one, in discs, give or take `deviation`: at 1 to 60 empties, to depth 10.
+/// Every deep value is `offset` discs above the shallow one, with a standard deviation of `deviation`: at 1 to 60 empties, to depth 10.
 fn calibration(offset: f32, deviation: f32) -> Calibration {
     let pair = |deep: u32| DepthPair {
         min_empties: 1,
@@ -37,12 +37,12 @@ fn selective<'e, E: Evaluator>(evaluator: &'e E, calibration: &Calibration, devi
 }
 
 #[test]
-fn cuts_that_must_be_sure_beyond_measure_are_none() {
+fn no_cuts_at_extreme_confidence() {
     let calibration = calibration(0.0, 2.0);
     for position in midgame() {
         for depth in [3, 6, 7] {
             let full = Searcher::new(&MobilityEvaluator, 14).search(&position, depth);
-            // No value is 200 discs away.
+            // No value is that far away.
             let found = selective(&MobilityEvaluator, &calibration, 100.0).search(&position, depth);
             assert_eq!(found.selectivity, Some(100.0));
             assert_eq!(Analysis { selectivity: None, ..found }, full);
@@ -65,8 +65,8 @@ fn switching_off_gives_back_the_full_search_node_for_node() {
 }
 
 #[test]
-fn predictions_that_are_right_leave_values_alone() {
-    // Where every position is even, deep searches find what shallow ones do.
+fn right_predictions_do_not_change_values() {
+    // If every position is even, deep searches find the same as shallow ones.
     let even = Constant { value: Score(0), calibration: None };
     for position in random_positions(1, 36, 40) {
         for depth in [5, 6, 8] {
@@ -79,8 +79,8 @@ fn predictions_that_are_right_leave_values_alone() {
 }
 
 #[test]
-fn predictions_that_are_wrong_change_values() {
-    // Forty discs too high for the side to move at every node: the cuts must show, or they are not there.
+fn wrong_predictions_change_values() {
+    // Forty discs too high for the side to move at every node: if there are any cuts, they must show.
     let differs = |position: &Position| {
         let full = Searcher::new(&MobilityEvaluator, 14).search(position, 7).score;
         selective(&MobilityEvaluator, &calibration(40.0, 0.5), 1.0).search(position, 7).score != full
@@ -102,7 +102,7 @@ fn exact_results_stay_exact() {
 }
 
 #[test]
-fn the_values_that_are_fitted_are_those_of_full_searches() {
+fn fitted_values_are_those_of_full_searches() {
     let mut positions = midgame();
     positions.extend(random_positions(3, 5, 10));
     let values = search_all(&MobilityEvaluator, &positions, 6, &AtomicBool::new(false), || ()).unwrap();
@@ -134,7 +134,7 @@ fn a_calibrated_search_is_smaller_and_close_to_the_full_one() {
 }
 
 #[test]
-fn how_searches_predict_exact_values_is_measured_where_positions_are_solved() {
+fn predictions_of_exact_values_are_measured_on_solved_positions() {
     let never = AtomicBool::new(false);
     let positions = [random_positions(5, 9, 40), random_positions(6, 14, 40), random_positions(7, 26, 40)].concat();
     let values = search_all(&MobilityEvaluator, &positions, 6, &never, || ()).unwrap();

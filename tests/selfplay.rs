@@ -1,4 +1,4 @@
-//! Self-play games: what is labelled, with what, and that a game depends on nothing but its number.
+//! Self-play games: what is labelled with what, and that a game depends only on its number.
 
 use std::ops::ControlFlow;
 use std::sync::atomic::{AtomicBool, Ordering::Relaxed};
@@ -20,7 +20,7 @@ fn games(config: SelfPlayConfig, generation: u32, first: u32, count: u32) -> Vec
 #[test]
 fn a_game_is_the_same_in_any_company() {
     let all = games(CONFIG, 3, 0, 100);
-    // Other partners in lockstep, other numbers of them, other threads.
+    // Other games in lockstep, other numbers of them, other threads.
     assert_eq!(games(CONFIG, 3, 17, 50), all[17..67]);
     assert_eq!(games(CONFIG, 3, 99, 1), all[99..]);
     let pool = rayon::ThreadPoolBuilder::new().num_threads(3).build().unwrap();
@@ -71,7 +71,7 @@ fn games_stopped_anywhere_are_the_first_ones_and_whole() {
                 ControlFlow::Continue(())
             },
         );
-        // How many more were under way depends on the threads.
+        // How many more were in progress depends on the threads.
         assert!(played.len() >= wanted, "{}", played.len());
         assert_eq!(played, all[10..10 + played.len()]);
 

@@ -1,7 +1,7 @@
-//! A soak: runs, fits and matches that are killed, stopped, starved of disk and tampered with at random end with the same bytes as
-//! undisturbed ones, and refuse what they cannot mend without changing anything.
+//! A soak test: runs, fits and matches that are killed, stopped, starved of disk and tampered with at random end with the same bytes as
+//! undisturbed ones, and refuse what they cannot repair without changing anything.
 //!
-//! Short by default. `SOAK_MINUTES=60 cargo test --release --test soak` goes on for an hour.
+//! Short by default. `SOAK_MINUTES=60 cargo test --release --test soak` runs for an hour.
 
 #![cfg(unix)]
 
@@ -9,7 +9,7 @@
 #[allow(dead_code)]
 mod calling;
 #[path = "train/support.rs"]
-#[allow(dead_code)] // What only the tests of `train` use.
+#[allow(dead_code)] // Some items are only used by the tests of `train`.
 mod support;
 
 use std::collections::HashMap;
@@ -41,7 +41,7 @@ fn rounds(short: u64) -> impl Iterator<Item = u64> {
     })
 }
 
-/// Configurations that have a bit of everything: records, fits, games that are not kept.
+/// Configurations with a bit of everything: records, fits, games that are not kept.
 fn variants(folder: &Path) -> Vec<TrainConfig> {
     let games = folder.join("records.txt");
     let mut rng = ChaCha8Rng::seed_from_u64(1);
@@ -63,7 +63,7 @@ enum End {
     Finished,
     /// Killed, stopped, or out of patience: resumable.
     Broken,
-    /// An error that says that the run cannot go on.
+    /// An error that says that the run cannot continue.
     Refused(String),
 }
 
@@ -73,7 +73,7 @@ fn start(folder: &Path, arguments: &[&str]) -> Child {
     command.stdout(Stdio::piped()).stderr(Stdio::piped()).spawn().unwrap()
 }
 
-/// Lets a program go for a while, then kills it, or asks it to stop, perhaps by closing its terminal first.
+/// Lets a program run for a while, then kills it or asks it to stop, perhaps after closing its terminal.
 fn interrupted(mut child: Child, rng: &mut ChaCha8Rng, longest: Duration) -> (End, Vec<u8>) {
     std::thread::sleep(longest.mul_f64(rng.random()));
     if rng.random_bool(0.5) {
@@ -95,7 +95,7 @@ fn interrupted(mut child: Child, rng: &mut ChaCha8Rng, longest: Duration) -> (En
     (end, output.stdout)
 }
 
-/// Trains as soon as nobody else holds the directory: a program that another test starts has our lock too until it is begun.
+/// Trains once nobody else holds the directory: a program that another test is just starting briefly has our lock too.
 fn train_alone(request: &TrainRequest, sink: &mut (dyn FnMut(&TrainEvent) + Send)) -> Result<Outcome, TrainError> {
     loop {
         match train(request, sink) {
@@ -108,7 +108,7 @@ fn train_alone(request: &TrainRequest, sink: &mut (dyn FnMut(&TrainEvent) + Send
 /// A session in this process, on a disk that fails at random and is stopped at random.
 fn failing(config: &TrainConfig, directory: &Path, budget: Budget, rng: &mut ChaCha8Rng) -> End {
     let (stop, steps) = (AtomicBool::new(false), AtomicU32::new(0));
-    // Bursts that pass, a disk that is full for good, or one without rights, from some step on.
+    // Temporary failures, a disk that stays full, or one without permissions, from some step on.
     let (begin, length) = (rng.random_range(0..30), rng.random_range(1..8));
     let code = [5, 28, 28, 13, 122][rng.random_range(0..5)];
     let for_good = rng.random_bool(0.3);
@@ -130,7 +130,7 @@ fn failing(config: &TrainConfig, directory: &Path, budget: Budget, rng: &mut Cha
     }
 }
 
-/// Does to a run directory what kills, tools and bad memory do. Gives back what it was, should the run not be able to go on.
+/// Does to a run directory what kills, tools and bad memory do. Returns the old contents in case the run cannot continue.
 fn tamper(directory: &Path, rng: &mut ChaCha8Rng) -> HashMap<PathBuf, Vec<u8>> {
     let file = |name: &str| directory.join(name);
     let newest_games = fs::read_dir(file("games")).into_iter().flatten().map(|entry| entry.unwrap().path()).max();
@@ -150,7 +150,7 @@ fn tamper(directory: &Path, rng: &mut ChaCha8Rng) -> HashMap<PathBuf, Vec<u8>> {
     let before = HashMap::from([(path.clone(), bytes.clone())]);
     let name = path.file_name().unwrap().to_str().unwrap();
     match rng.random_range(0..3) {
-        // Events that are lost cannot be told again, and comments are no edits.
+        // Lost events cannot be reported again, and comments do not count as edits.
         _ if name == "metrics.jsonl" => bytes.extend(br#"{"event":"learned","generation":7,"lo"#),
         0 => bytes.truncate(rng.random_range(0..=bytes.len())),
         1 if !bytes.is_empty() => {
@@ -166,7 +166,7 @@ fn tamper(directory: &Path, rng: &mut ChaCha8Rng) -> HashMap<PathBuf, Vec<u8>> {
     before
 }
 
-/// That the directory of a finished run holds what that of an undisturbed one does, and nothing else.
+/// Checks that the directory of a finished run holds the same as that of an undisturbed one, and nothing else.
 fn check(config: &TrainConfig, directory: &Path, undisturbed: &Path) {
     assert!(weights(directory) == weights(undisturbed), "other weights");
     let metrics = fs::read_to_string(directory.join("metrics.jsonl")).unwrap();
@@ -191,8 +191,8 @@ fn check(config: &TrainConfig, directory: &Path, undisturbed: &Path) {
     }
 }
 
-/// Generations after which a run is finished, before it gets a larger budget: where a gate is due anyway, and only at the end where
-/// it is the end that weights are fitted at. So the gates of a run that goes back to the checkpoint before are the same.
+/// Generations after which a run ends before it gets a larger budget: where a gate is due anyway, or only at the very end if weights
+/// are fitted at the end. So a run that goes back to the previous checkpoint has the same gates.
 fn stages(config: &TrainConfig) -> &'static [u32] {
     if config.fit.is_some() { &[GENERATIONS] } else { &[2, 4, 6, GENERATIONS] }
 }
@@ -203,7 +203,7 @@ fn budget(generations: u32) -> Budget {
     Budget { generations: Some(generations), ..Budget::default() }
 }
 
-/// A run to its end that nothing disturbs.
+/// An undisturbed run to its end.
 fn finish(config: &TrainConfig, directory: &Path, generations: u32) -> End {
     let stop = AtomicBool::new(false);
     let request = TrainRequest { budget: budget(generations), ..TrainRequest::new(config, directory, &stop) };
@@ -213,8 +213,8 @@ fn finish(config: &TrainConfig, directory: &Path, generations: u32) -> End {
     }
 }
 
-/// A run from one stage to the next, with all that can happen to it, and the number of sessions that takes. Programs go on for
-/// `longest` before they are interrupted.
+/// A run from one stage to the next with all that can happen to it; returns the number of sessions it took. Programs run for
+/// `longest` at most before they are interrupted.
 fn disturbed(config: &TrainConfig, directory: &Path, generations: u32, longest: Duration, rng: &mut ChaCha8Rng) -> u32 {
     let (folder, shown) = (directory.parent().unwrap(), directory.display().to_string());
     let number = generations.to_string();
@@ -266,7 +266,7 @@ fn runs() {
             println!("round {round}, {generations} generations");
             sessions += disturbed(config, &directory, generations, longest, &mut rng);
             stretches += 1;
-            // Once more, so that whatever was done last is put right.
+            // Once more, to repair whatever was damaged last.
             assert_eq!(finish(config, &directory, generations), End::Finished);
         }
         check(config, &directory, &undisturbed(variant));

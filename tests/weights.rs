@@ -1,4 +1,4 @@
-//! Weight files: golden bytes, a reader by offsets that is not ours, and everything that must be refused.
+//! Weight files: golden bytes, an independent reader by offsets, and everything that must be refused.
 
 use std::fs;
 use std::io::{Read, Write};
@@ -43,7 +43,7 @@ fn tiny() -> WeightFile {
     WeightFile::new(model, provenance)
 }
 
-/// A hidden layer of eight units made by hand: two tables of rows that the stages have the other way round.
+/// A hidden layer of eight units made by hand: two tables of rows, which the stages use in reverse order.
 fn hidden_layer() -> HiddenLayer {
     let row = |number: i8| std::array::from_fn(|unit| if unit < 8 { number + 10 * unit as i8 } else { 0 });
     let rows = [-128, 0].map(|first| (0..8).map(|weight| row(first + weight)).collect());
@@ -79,7 +79,7 @@ fn classic(seed: u64) -> WeightFile {
 
 /// The payload of a file that is deflated.
 fn inflated(bytes: &[u8]) -> Vec<u8> {
-    // Version 6 says how much of it is in pairs, in all others it is everything.
+    // Version 6 says how much of it is in pairs; in all others everything is.
     let (pairs, stream) = if bytes[8] == 6 { bytes[52..].split_at(8) } else { (&bytes[12..20], &bytes[52..]) };
     let mut parted = Vec::new();
     flate2::read::DeflateDecoder::new(stream).read_to_end(&mut parted).unwrap();
@@ -89,7 +89,7 @@ fn inflated(bytes: &[u8]) -> Vec<u8> {
     numbers.chain(rest.iter().copied()).collect()
 }
 
-/// The file as it was written before payloads were deflated: of version 1 or 2.
+/// The file as it was written before payloads were deflated: version 1 or 2.
 fn plain(file: &WeightFile) -> Vec<u8> {
     let bytes = file.to_bytes();
     let mut plain = [&bytes[..52], &inflated(&bytes)].concat();
@@ -97,7 +97,7 @@ fn plain(file: &WeightFile) -> Vec<u8> {
     plain
 }
 
-/// Gives changed bytes the header that fits them.
+/// Gives changed bytes a header that fits them.
 fn reseal(bytes: &mut [u8]) {
     let payload = bytes.len() as u64 - 52;
     bytes[12..20].copy_from_slice(&payload.to_le_bytes());
@@ -136,7 +136,7 @@ fn the_bytes_are_golden() {
     assert_eq!(WeightFile::load(&old).unwrap(), file);
 }
 
-/// Reads the golden file as `docs/FILES.md` says, without a line of the library.
+/// Reads the golden file as `docs/FILES.md` says, without the library.
 #[test]
 fn a_reader_by_offsets_finds_everything() {
     struct Reader<'a>(&'a [u8]);
@@ -200,7 +200,7 @@ fn a_reader_by_offsets_finds_everything() {
     }
     assert!(payload.0.is_empty());
 
-    // A calibration follows what a file without one has.
+    // A calibration follows the content of a file without one.
     let with = fs::read(golden("calibrated.fsw")).unwrap();
     assert_eq!(with[8..12], [2, 0, 0, 0]);
     let mut tail = Reader(with[52..].strip_prefix(&file[52..]).unwrap());
@@ -269,7 +269,7 @@ fn hidden_layers_that_make_no_sense_are_refused() {
         WeightFile::from_bytes(&HIDDEN.seal(payload)).unwrap_err().to_string()
     };
     assert!(with_checksum(&|b| b[layer] = 16).contains("has 16 units; this program reads 1 to 14"));
-    // The first table of rows, one number shorter; the last stage, two shorter.
+    // The first table of rows is shortened, then the last stage.
     let rows = layer + 1 + 8 + 2 + 8;
     let shorter = |b: &mut Vec<u8>, at: usize, by: u8| {
         b[at] -= by;
@@ -327,7 +327,7 @@ fn calibrations_that_make_no_sense_are_refused() {
 }
 
 #[test]
-fn files_come_back_as_they_were() {
+fn files_are_read_back_unchanged() {
     let folder = tempfile::tempdir().unwrap();
     let path = folder.path().join("w.fsw");
     let file = classic(1);
@@ -367,7 +367,7 @@ fn damaged_files_are_refused_with_the_reason_and_the_name() {
     assert!(message.contains("cut.fsw") && message.contains("48 bytes of payload"), "{message}");
     assert!(matches!(WeightFile::load(&folder.path().join("none")), Err(FileError::Io { .. })));
     assert!(matches!(WeightFile::load(folder.path()), Err(FileError::Io { .. })));
-    // Sparse: it has no blocks on the disk, and must not be read.
+    // Sparse: it has no blocks on disk, and must not be read.
     fs::File::create(&path).unwrap().set_len(1 << 40).unwrap();
     let message = WeightFile::load(&path).unwrap_err().to_string();
     assert!(message.contains("more than 268435456 bytes"), "{message}");
@@ -390,10 +390,10 @@ fn damaged_deflated_files_are_refused_with_the_reason() {
     assert!(matches!(changed(&|b| b[20] ^= 1), FormatError::Checksum));
     let half = good.len() / 2;
     assert!(matches!(changed(&|b| b[half] ^= 1), FormatError::Checksum | FormatError::Deflate(_)));
-    // The versions say how a payload is stored, and are not one another.
+    // The version says how a payload is stored; no other fits.
     assert!(matches!(changed(&|b| b[8] = 1), FormatError::Length { .. }));
     assert!(matches!(changed(&|b| b[8] = 4), FormatError::Payload { .. }));
-    // What is in pairs is a part of the payload.
+    // The part in pairs must lie within the payload.
     let good = with_hidden_layer(tiny()).to_bytes();
     let changed = |change: &dyn Fn(&mut Vec<u8>)| {
         let mut bytes = good.clone();
@@ -405,7 +405,7 @@ fn damaged_deflated_files_are_refused_with_the_reason() {
     assert!(changed(&|b| b.truncate(59)).to_string().contains("ends before it begins"));
     assert!(deflate(changed(&|b| b.truncate(60))));
     assert!(matches!(changed(&|b| b[19] = 0xff), FormatError::TooLarge { .. }));
-    // A little that inflates to more than any weight file has, whatever the header says of it.
+    // A few bytes that inflate to more than any weight file has, whatever the header says.
     let mut bomb = flate2::write::DeflateEncoder::new(good[..52].to_vec(), flate2::Compression::best());
     (0..300).for_each(|_| bomb.write_all(&[0; 1 << 20]).unwrap());
     let mut bomb = bomb.finish().unwrap();
@@ -426,14 +426,14 @@ fn the_hash_does_not_depend_on_how_a_file_is_stored() {
     }
 }
 
-/// Loading them leaves this to the test.
+/// Loading leaves this check to the test.
 #[test]
 fn the_weights_in_the_program_are_whole_and_small() {
     let bytes = fs::read(Path::new(env!("CARGO_MANIFEST_DIR")).join("weights/default.fsw")).unwrap();
     let file = WeightFile::from_bytes(&bytes).unwrap();
     assert_eq!(file, WeightFile::embedded());
     assert_eq!(file.hash(), bytes[20..52].iter().map(|byte| format!("{byte:02x}")).collect::<String>());
-    // The whole package is to stay below 10 MB.
+    // The whole package should stay below 10 MB.
     assert!(bytes.len() < 9_420_000 && bytes.len() < plain(&file).len() / 2, "{} bytes", bytes.len());
 }
 
@@ -513,7 +513,7 @@ fn containers_hold_other_things_too() {
     CHECKPOINT.write(&path, &value(1000)).unwrap();
     let error = CHECKPOINT.read::<Checkpoint>(&path).unwrap_err().to_string();
     assert!(error.contains("checkpoint: more than 1000 bytes"), "{error}");
-    // A blob whose length is no multiple of four.
+    // A blob whose length is not a multiple of four.
     let mut bytes = CHECKPOINT.to_bytes(&value(2));
     bytes[52 + 8 + 8] = 7;
     reseal(&mut bytes);

@@ -5,8 +5,8 @@
 #[path = "../checks.rs"]
 mod checks;
 
-/// No search for leaks: the NBoard server's reading thread may still be ending when a run is over, and what the system keeps for a
-/// thread until then would be taken for one.
+/// No search for leaks: the NBoard server's reading thread may still be ending when a run is over, and what the system keeps for it
+/// until then would be reported as a leak.
 #[unsafe(no_mangle)]
 extern "C" fn __lsan_is_turned_off() -> i32 {
     1

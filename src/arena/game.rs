@@ -12,15 +12,15 @@ use crate::record::log::End;
 pub struct PlayedGame {
     /// All moves, the opening's included, passes left out.
     pub moves: Vec<Square>,
-    /// What the players said of their moves; nothing for the opening's. Empty in a saved game without notes.
+    /// The players' notes on their moves, empty ones for the opening's. The list is empty in a saved game without notes.
     pub notes: Vec<MoveNote>,
     /// The result in discs for black, -64 to 64, empty squares going to the winner; a forfeit loses all 64.
     pub discs: i32,
-    /// Who lost without the game having been played out, and why.
+    /// Who lost before the game was over, and why.
     pub forfeit: Option<Forfeit>,
 }
 
-/// A game lost by breaking off.
+/// The loss of a game that was broken off.
 #[derive(Clone, PartialEq, Debug)]
 pub struct Forfeit {
     /// The loser, who was to move.
@@ -38,7 +38,7 @@ pub enum ForfeitReason {
     /// The player failed.
     #[error(transparent)]
     Player(#[from] PlayerError),
-    /// It was in an earlier run, and this is what was kept.
+    /// What a log has kept of the reason.
     #[error("{reason}")]
     Recorded {
         /// The kind of reason.
@@ -99,7 +99,7 @@ pub fn play_game(
         }
         let square = match chosen {
             Ok(square) => square,
-            // What cannot be started again would lose all games that are left.
+            // A player that cannot be restarted would lose all remaining games.
             Err(error @ (PlayerError::Broken(_) | PlayerError::Start { .. })) => return Err(error),
             Err(error) => break forfeit(error.into()),
         };

@@ -12,18 +12,18 @@ use crate::threads::in_order;
 
 /// A league to play: a pair of games for each pairing from each opening.
 ///
-/// Every opening is played by all pairings before the next one, so that a league that is stopped has played all pairings alike.
+/// Every opening is played by all pairings before the next one, so a stopped league has played all pairings about equally often.
 #[derive(Clone, Debug, Default)]
 pub struct League {
     /// The openings.
     pub openings: Vec<Transcript>,
     /// Who meets, by the players' numbers; each pairing once.
     pub pairings: Vec<[usize; 2]>,
-    /// What is held of pairs by their numbers ([`Self::pair_at`]); the league plays what is missing.
+    /// Games held already, by the pairs' numbers ([`Self::pair_at`]); the league plays what is missing.
     pub held: HashMap<usize, HeldPair>,
 }
 
-/// A pair that counts, told in the order of their numbers.
+/// A pair that counts, reported in the order of the pairs' numbers.
 #[derive(Debug)]
 pub struct LeagueEvent<'a> {
     /// The number of the pair.
@@ -57,11 +57,11 @@ impl League {
         (self.pairings[index % self.pairings.len()], index / self.pairings.len())
     }
 
-    /// Plays the league on the threads of the current rayon pool; a pair of games at a time is a thread's work.
+    /// Plays the league on the threads of the current rayon pool; a thread plays one pair of games at a time.
     ///
-    /// `player` makes the player of a number, once for each thread that it plays on. `on_pair` hears of each pair in order, from
-    /// whichever thread completed it, held ones included; it says whether to go on. Setting `stop` ends the league too; games
-    /// under way are given up.
+    /// `player` makes the player with a number, once for each thread that it plays on. `on_pair` gets each pair in order, held ones
+    /// included, on whichever thread completed it, and says whether to continue. Setting `stop` also ends the league; games in progress
+    /// are dropped.
     ///
     /// # Errors
     /// The first failure to make a player.

@@ -1,4 +1,4 @@
-//! Games on disk as they are played, and going on from there.
+//! Games saved to disk as they are played, and resumed from there.
 
 use std::collections::{BTreeSet, HashMap};
 use std::fs::{File, OpenOptions, TryLockError};
@@ -11,9 +11,9 @@ use crate::board::{Side, Square, Transcript};
 use crate::record::log::{self, End, GameLine, Header, LONGEST_LINE, Line, PlayerCard, Settings};
 use crate::storage::{FileError, only_zeros_left};
 
-/// A file of games between players that are known by what they are: `docs/FILES.md`.
+/// A file of games between players that are identified by their settings: `docs/FILES.md`.
 ///
-/// Nothing but a log is ever written to, and nothing of a log is lost but a last line that a kill or a full disk cut off.
+/// Only a log is ever written to, and it never loses more than a last line that a kill or a full disk cut off.
 #[derive(Debug)]
 pub struct GameLog {
     path: PathBuf,
@@ -33,7 +33,7 @@ type Key = (usize, usize, Vec<Square>);
 pub enum Guests {
     /// The players it was begun with, in the same order.
     Refused,
-    /// Any: a player the log does not know yet joins. Only one that has the name of a known one is refused.
+    /// Any. New players join; only one with the name of a known player is refused.
     Welcome,
 }
 
@@ -46,9 +46,9 @@ pub enum GameLogError {
     /// Another program is writing to it.
     #[error("{0}: another match or league is writing to it")]
     Locked(PathBuf),
-    /// It holds something else. Nothing of it was changed.
+    /// It holds something else. It was not changed.
     #[error(
-        "{0} is no log of games with their players and settings (f5d6 and GGF say too little of the players for resuming); \
+        "{0} is not a log of games with their players and settings (f5d6 and GGF say too little about the players to resume); \
          it is left as it is: give another file"
     )]
     NoLog(PathBuf),
@@ -62,7 +62,7 @@ pub enum GameLogError {
         /// What is wrong with it.
         reason: String,
     },
-    /// The log of other players or openings.
+    /// A log of other players or openings.
     #[error("{path} holds other games: {what}; give the options it was begun with, or another file")]
     Other {
         /// The file.
@@ -72,7 +72,7 @@ pub enum GameLogError {
     },
 }
 
-/// What stands in a log.
+/// The content of a log.
 #[derive(Default)]
 struct Content {
     header: Option<Header>,
@@ -80,17 +80,17 @@ struct Content {
     held: HashMap<Key, PlayedGame>,
     /// Bytes of whole lines.
     whole: u64,
-    /// Whether the last of them lacks its end.
+    /// Whether the last of them lacks its line feed.
     unended: bool,
-    /// Bytes of a cut-off line behind them.
+    /// Bytes of a cut-off line after them.
     torn: usize,
 }
 
 impl GameLog {
-    /// Opens the file of games between these players that have `settings` in common, or makes it.
+    /// Opens or creates the file of games between these players, all with these `settings`.
     ///
     /// # Errors
-    /// The file cannot be used, or it is no log, or one of other games. Then it is as it was before.
+    /// A file that cannot be used, is not a log, or is the log of other games. It is left unchanged.
     pub fn open(path: &Path, settings: Settings, players: &[PlayerCard], guests: Guests) -> Result<Self, GameLogError> {
         let file = OpenOptions::new().read(true).write(true).create(true).truncate(false).open(path);
         let mut file = file.map_err(FileError::io(path))?;
@@ -120,7 +120,7 @@ impl GameLog {
         Ok(log)
     }
 
-    /// The names of players that the log has and that it was not opened for.
+    /// The names of players in the log that it was not opened for.
     pub fn left_out(&self) -> &[String] {
         &self.left_out
     }
@@ -130,7 +130,7 @@ impl GameLog {
         self.torn
     }
 
-    /// The games of a pair that are held: the first player of the log's has black in the first of them.
+    /// The games of a pair that are held: the first of `players` has black in the first game.
     pub fn pair(&self, players: [usize; 2], opening: &Transcript) -> HeldPair {
         HeldPair { games: self.keys(players, opening).map(|key| self.held.get(&key).cloned()) }
     }
@@ -138,7 +138,7 @@ impl GameLog {
     /// Appends those games of a pair that are not held yet.
     ///
     /// # Errors
-    /// What the system says.
+    /// I/O errors.
     pub fn add(&mut self, players: [usize; 2], opening: &Transcript, pair: &Pair) -> Result<(), GameLogError> {
         let mut lines = Vec::with_capacity(2);
         for (key, game) in self.keys(players, opening).into_iter().zip(&pair.games) {
@@ -161,7 +161,7 @@ impl GameLog {
             text.push(b'\n');
         }
         let written = self.file.seek(SeekFrom::End(0)).and_then(|whole| {
-            // A line that stays half would make all that follows unreadable.
+            // Half a line would make everything after it unreadable.
             self.file.write_all(&text).inspect_err(|_| drop(self.file.set_len(whole)))
         });
         Ok(written.map_err(FileError::io(&self.path))?)
@@ -169,7 +169,7 @@ impl GameLog {
 }
 
 impl Content {
-    /// Reads a file. What is no log, and was not about to become one with this header, is an error.
+    /// Reads a file. It is an error if it is neither a log nor the beginning of one with this header.
     fn read(file: &mut File, path: &Path, header: &Header) -> Result<Self, GameLogError> {
         let mut content = Self::default();
         let length = file.metadata().map_err(FileError::io(path))?.len();
@@ -206,7 +206,7 @@ impl Content {
     fn add(&mut self, line: &[u8]) -> Result<(), String> {
         match (Line::parse(line)?, &self.header) {
             (Line::Log(header), None) => self.header = Some(header),
-            (_, None) => return Err("it is no header".to_owned()),
+            (_, None) => return Err("it is not a header".to_owned()),
             (Line::Log(_), Some(_)) => return Err("a second header".to_owned()),
             (Line::Player(card), _) => self.players.push(card),
             (Line::Game(game), _) => {
@@ -219,7 +219,7 @@ impl Content {
         Ok(())
     }
 
-    /// The numbers of the players, and those that are new.
+    /// The numbers of the players, and the players that are new.
     fn join(
         &self,
         header: &Header,
@@ -251,7 +251,7 @@ impl Content {
         Ok((numbers, all.split_off(self.players.len())))
     }
 
-    /// Those of the players that a log of exactly these does not have yet: all, or the last ones where a kill came in between.
+    /// The players that a log of exactly these does not have yet: all, or after a kill perhaps only the last ones.
     fn same(&self, players: &[PlayerCard]) -> Result<Vec<PlayerCard>, String> {
         if self.players.len() > players.len() {
             return Err(format!("it has {} players", self.players.len()));
@@ -279,7 +279,7 @@ fn difference(held: &Settings, wanted: &Settings) -> String {
     told.collect::<Vec<_>>().join(", ")
 }
 
-/// A value, of a hash its beginning.
+/// A value as text; of a hash only the beginning.
 fn short(value: &serde_json::Value) -> String {
     match value.as_str() {
         Some(text) if text.len() == 64 && text.bytes().all(|byte| byte.is_ascii_hexdigit()) => text[..12].to_owned(),

@@ -16,7 +16,7 @@ pub struct Match {
     pub openings: Vec<Transcript>,
     /// A test that may end the match early.
     pub sprt: Option<Sprt>,
-    /// What is held already of the first pairs; the match plays what is missing.
+    /// Games held already, for the first pairs; the match plays what is missing.
     pub held: Vec<HeldPair>,
 }
 
@@ -27,7 +27,7 @@ pub struct Pair {
     pub games: [PlayedGame; 2],
 }
 
-/// As much of a pair as there is from an earlier run.
+/// What there is of a pair from an earlier run.
 #[derive(Clone, PartialEq, Debug, Default)]
 pub struct HeldPair {
     /// The games, in the order of a [`Pair`]'s.
@@ -40,7 +40,7 @@ impl Pair {
         [self.games[0].discs, -self.games[1].discs]
     }
 
-    /// The games that were lost without having been played out: the numbers of game and loser, from 0, and why.
+    /// The games that were lost before they were over: the numbers of game and loser, from 0, and why.
     pub fn forfeits(&self) -> impl Iterator<Item = (usize, usize, &Forfeit)> {
         self.games.iter().enumerate().filter_map(|(number, game)| {
             let forfeit = game.forfeit.as_ref()?;
@@ -49,7 +49,7 @@ impl Pair {
     }
 }
 
-/// A pair that counts, told in the order of the openings.
+/// A pair that counts, reported in the order of the openings.
 #[derive(Debug)]
 pub struct PairEvent<'a> {
     /// The pair's number, from 0.
@@ -69,7 +69,7 @@ pub enum Ending {
     Complete,
     /// The test was decided.
     Decided(Hypothesis),
-    /// It was told to stop.
+    /// It was stopped.
     Stopped,
 }
 
@@ -87,9 +87,9 @@ pub struct MatchReport {
 impl Match {
     /// Plays the match on the threads of the current rayon pool.
     ///
-    /// `first` and `second` make a player each for every thread that has a game to play. `on_pair` hears of each pair in order,
-    /// from whichever thread completed it, those of [`Self::held`] included. Setting `stop` (from anywhere, also from `on_pair`)
-    /// ends the match; games under way are given up.
+    /// `first` and `second` each make a player for every thread that has a game to play. `on_pair` gets each pair in order, those of
+    /// [`Self::held`] included, on whichever thread completed it. Setting `stop` (anywhere, even in `on_pair`) ends the match; games in
+    /// progress are dropped.
     ///
     /// # Errors
     /// The first failure to make a player.
@@ -123,7 +123,7 @@ impl HeldPair {
         self.games.iter().all(Option::is_some)
     }
 
-    /// The whole pair, with the games that are missing played by the players that `players` gives.
+    /// The whole pair; missing games are played by the players that `players` gives.
     pub(super) fn complete<'p>(
         self,
         opening: &Transcript,

@@ -2,11 +2,11 @@
 //!
 //! A [`Player`] chooses moves; [`play_game`] is the referee; a [`Match`] plays colour-swapped pairs of games from openings on
 //! all threads and hands every pair to its caller in order; [`stats`] turns the results into Elo with error bars. A [`League`] does
-//! that for many players at once, and [`Ratings`] are fitted to all its results together. A
-//! [`SearchPlayer`] plays what the engine finds, to a depth or for a time; a [`GameLog`] keeps games on disk so that a match can go on after an interruption.
+//! that for many players at once, and [`Ratings`] are fitted to all its results together. A [`SearchPlayer`] plays what the engine
+//! finds, to a depth or for a time; a [`GameLog`] keeps games on disk so that an interrupted match can be resumed.
 //!
-//! The result of a match is a function of the players, the openings and the test, not of the number of threads: pairs count
-//! in the order of their openings, and what was played beyond the pair that decided a test is dropped.
+//! The result of a match depends on the players, the openings and the test, not on the number of threads: pairs count in the order of
+//! their openings, and those played after the one that decided a test are dropped.
 
 mod game;
 mod league;

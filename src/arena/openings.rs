@@ -12,10 +12,10 @@ use crate::storage::hex;
 
 const XOT: &str = include_str!("../../data/openings/xot.txt");
 
-/// A text that is no list of openings.
+/// Why a text is not a list of openings.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 pub enum OpeningsError {
-    /// A line that is no game.
+    /// A line that is not a game.
     #[error("line {line}: {reason}")]
     Line {
         /// Line number, from 1.
@@ -39,7 +39,7 @@ pub fn xot_openings() -> Vec<Transcript> {
     parse_openings(XOT).expect("the built-in openings are legal games")
 }
 
-/// All different positions after a number of moves, turned and mirrored ones counted once.
+/// An opening for each position after a number of moves; rotated and mirrored positions count once.
 pub fn short_openings(plies: u32) -> Vec<Transcript> {
     let mut openings = vec![Transcript::default()];
     for _ in 0..plies {
@@ -58,7 +58,7 @@ pub fn short_openings(plies: u32) -> Vec<Transcript> {
 /// Reads openings, one f5d6 transcript a line; empty lines and lines starting with `#` or `%` are skipped.
 ///
 /// # Errors
-/// The first line that is no opening, or a text without any.
+/// The first line that is not an opening, or a text without any.
 pub fn parse_openings(text: &str) -> Result<Vec<Transcript>, OpeningsError> {
     let lines = text.lines().enumerate().map(|(i, line)| (i + 1, line.trim()));
     let openings: Vec<_> = lines
@@ -71,11 +71,11 @@ pub fn parse_openings(text: &str) -> Result<Vec<Transcript>, OpeningsError> {
     if openings.is_empty() { Err(OpeningsError::Empty) } else { Ok(openings) }
 }
 
-/// An opening for each pair of a match, drawn by `seed`: `pairs` of them, or as many as differ (a longer choice begins with the
-/// shorter one).
+/// An opening for each pair of a match, drawn by `seed`: `pairs` of them, or all different ones if there are fewer. A longer choice
+/// begins with the shorter one.
 ///
-/// Openings that end in the same position, turned or mirrored, count as one: players that are functions of the position would
-/// play the same games again, which prove nothing twice.
+/// Openings that end in the same position up to symmetry count as one: players whose moves depend only on the position would play the
+/// same games again, which proves nothing new.
 pub fn select_openings(openings: &[Transcript], pairs: usize, seed: u64) -> Vec<Transcript> {
     let mut seen = HashSet::with_capacity(openings.len());
     let mut different: Vec<&Transcript> =

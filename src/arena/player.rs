@@ -17,25 +17,26 @@ pub trait Player {
 
     /// A move in the position of `diagram`, in which the player is to move and has a legal move.
     ///
-    /// Soon after `stop` is set it answers, whatever it may be: the game will not be finished.
+    /// Returns soon after `stop` is set, with any answer: the game will not be finished.
     ///
     /// # Errors
-    /// The player cannot go on; the game is lost for it. It is asked again in the next game. [`PlayerError::Broken`] ends the match.
+    /// The player cannot continue and loses the game. It is asked again in the next game, unless the error is [`PlayerError::Start`] or
+    /// [`PlayerError::Broken`], which end the match.
     fn choose(&mut self, diagram: &Diagram, stop: &AtomicBool) -> Result<Square, PlayerError>;
 
     /// Learns that `square` was played in `diagram`.
     fn observe(&mut self, _diagram: &Diagram, _square: Square) {}
 
-    /// What the player has to say of its last choice.
+    /// The player's note on its last choice.
     fn note(&self) -> MoveNote {
         MoveNote::default()
     }
 }
 
-/// Why a player cannot go on.
+/// Why a player cannot continue.
 #[derive(Debug, Clone, PartialEq, thiserror::Error)]
 pub enum PlayerError {
-    /// It did not start, or is not what it was said to be.
+    /// It did not start, or does not speak its protocol.
     #[error("could not start `{command}`: {reason}")]
     Start {
         /// The command.
@@ -59,7 +60,7 @@ pub enum PlayerError {
         /// Its exit status and last words, as far as known.
         detail: String,
     },
-    /// It answered something that is no move.
+    /// It refused, or answered with something that is not a move.
     #[error("answered `{request}` with `{}`", shown(.answer))]
     Answer {
         /// What it was asked.
@@ -67,18 +68,18 @@ pub enum PlayerError {
         /// What it said.
         answer: String,
     },
-    /// It was told to stop before it had an answer.
+    /// It was stopped before it had an answer.
     #[error("stopped")]
     Stopped,
     /// A built-in player failed.
     #[error("{0}")]
     Failed(String),
-    /// What a player works with is broken, so that its games would tell nothing of it: the match ends.
+    /// Something the player depends on is broken, so its games would prove nothing: the match ends.
     #[error("{0}")]
     Broken(String),
 }
 
-/// What came of something, none if it was told to stop before.
+/// A result, or none if it was stopped.
 pub(super) fn unless_stopped<T>(result: Result<T, PlayerError>) -> Result<Option<T>, PlayerError> {
     match result {
         Err(PlayerError::Stopped) => Ok(None),
@@ -86,7 +87,7 @@ pub(super) fn unless_stopped<T>(result: Result<T, PlayerError>) -> Result<Option
     }
 }
 
-/// As much of what a program said as is worth showing.
+/// The beginning of what a program said.
 fn shown(text: &str) -> String {
     let start: String = text.chars().take(200).collect();
     let more = if start.len() < text.len() { "..." } else { "" };

@@ -6,9 +6,9 @@
 //! - Intervals: games of a pair are correlated, and so are pairs from the same opening. So the opening is the unit of every
 //!   variance: with H the information matrix of the model and g the gradient that one opening contributes, the covariance is
 //!   H^-1 (sum of g g') H^-1 (P. J. Huber, "The behavior of maximum likelihood estimates under nonstandard conditions", 1967). As in
-//!   [`super::stats`], the middle matrix is drawn with the weight of one opening towards what it would be if every pair were one coin.
-//! - Where some players won every game against the others, no finite ratings fit best: then a pairing in which one side has no
-//!   point counts as if it had half a point, and [`Ratings::one_sided`] tells.
+//!   [`super::stats`], the middle matrix is shrunk with the weight of one opening towards what it would be if every pair were one coin.
+//! - If some players won every game against the others, no finite ratings fit best: then a side without a point in a pairing is given
+//!   half a point, and [`Ratings::one_sided`] says so.
 
 use std::collections::BTreeSet;
 
@@ -25,10 +25,10 @@ pub struct PairPoints {
     pub half_points: u32,
 }
 
-/// Ratings with what is known of their errors.
+/// Ratings with their errors.
 #[derive(Clone, PartialEq, Debug)]
 pub struct Ratings {
-    /// In units of the natural logarithm of the odds; none for players that no chain of games ties to the anchor.
+    /// In units of the natural logarithm of the odds; none for players not connected to the anchor by games.
     values: Vec<Option<f64>>,
     covariance: Matrix,
     one_sided: bool,
@@ -37,20 +37,20 @@ pub struct Ratings {
 /// Elo in a unit of the natural logarithm of the odds.
 const ELO: f64 = 400.0 / std::f64::consts::LN_10;
 
-/// Newton's method is over when no rating moves further, in units of the natural logarithm of the odds.
+/// Newton's method ends when no rating moves by more than this, in units of the natural logarithm of the odds.
 const PRECISION: f64 = 1e-11;
 
-/// Newton's method converges quadratically; this is far beyond what any data took.
+/// Newton's method converges quadratically: no data came near this number of steps.
 const MOST_STEPS: usize = 200;
 
 impl Ratings {
-    /// Rates a number of players; `anchor` is the number of the one whose rating is 0.
+    /// Rates `count` players; `anchor` is the number of the one whose rating is 0.
     ///
     /// # Panics
-    /// If a number of a player is `count` or more.
+    /// If a player's number is `count` or more.
     pub fn fit(count: usize, anchor: usize, results: &[PairPoints]) -> Self {
         let tied = tied_to(anchor, count, results);
-        // Unknowns: the tied players but the anchor.
+        // Unknowns: the tied players except the anchor.
         let mut unknown = vec![None; count];
         let mut unknowns = 0;
         for player in (0..count).filter(|&player| tied[player] && player != anchor) {
@@ -75,7 +75,7 @@ impl Ratings {
         Self { values, covariance: whole, one_sided }
     }
 
-    /// Whether finite ratings took a correction.
+    /// Whether finite ratings needed a correction.
     pub fn one_sided(&self) -> bool {
         self.one_sided
     }
@@ -109,7 +109,7 @@ fn estimate(value: f64, variance: f64) -> Estimate {
     Estimate { value: ELO * value, low: ELO * (value - half), high: ELO * (value + half) }
 }
 
-/// Which players a chain of games ties to the anchor.
+/// Which players are connected to the anchor by games.
 fn tied_to(anchor: usize, count: usize, results: &[PairPoints]) -> Vec<bool> {
     let mut met = Matrix::zero(count);
     for PairPoints { players: [a, b], .. } in results {
@@ -139,7 +139,7 @@ struct Pairing {
     games: f64,
     /// The first player's.
     points: f64,
-    /// Whether these are half a point away from what they were, all or none.
+    /// Whether the points were all or none, and were corrected by half a point.
     is_corrected: bool,
 }
 
@@ -153,7 +153,7 @@ impl Pairing {
             *points.at(a, b) += first_points;
             *points.at(b, a) += 2.0 - first_points;
         }
-        // Best ratings are finite exactly where every player can be reached from every other over players who took points.
+        // The best ratings are finite exactly if every player can be reached from every other through players who took points.
         let players: Vec<usize> =
             (0..count).filter(|&a| (0..count).any(|b| points.get(a, b) + points.get(b, a) > 0.0)).collect();
         let one_sided = players.first().is_some_and(|&start| {
@@ -176,9 +176,9 @@ impl Pairing {
     }
 }
 
-/// What is to be solved.
+/// The equations to solve.
 struct System {
-    /// By player; none for the anchor and those that are not rated.
+    /// By player; none for the anchor and for players that are not rated.
     unknown: Vec<Option<usize>>,
     unknowns: usize,
     pairings: Vec<Pairing>,
@@ -189,7 +189,7 @@ impl System {
         self.unknown[player].map_or(0.0, |i| values[i])
     }
 
-    /// The expected score a game of the first of two players.
+    /// The expected score per game of the first of two players.
     fn score(&self, values: &[f64], [a, b]: [usize; 2]) -> f64 {
         1.0 / (1.0 + (self.value(values, b) - self.value(values, a)).exp())
     }
@@ -204,7 +204,7 @@ impl System {
                 self.spread(&mut gradient, pairing.players, surplus);
             }
             let step = self.information(&values).factor().solve(&gradient);
-            // Far from the solution a whole step may go too far.
+            // Far from the solution a whole step may overshoot.
             let mut share = 1.0;
             let (next, better) = loop {
                 let next: Vec<f64> = values.iter().zip(&step).map(|(value, step)| value + share * step).collect();
@@ -231,7 +231,7 @@ impl System {
         self.pairings.iter().map(of).sum()
     }
 
-    /// Adds to the first player's entry of a vector, and takes from the second's.
+    /// Adds to the first player's entry of a vector, and subtracts from the second's.
     fn spread(&self, vector: &mut [f64], [a, b]: [usize; 2], amount: f64) {
         if let Some(a) = self.unknown[a] {
             vector[a] += amount;
@@ -248,7 +248,7 @@ impl System {
         information
     }
 
-    /// Adds some times what a pairing has of the information matrix.
+    /// Adds a pairing's part of the information matrix `times` times.
     fn add_information(&self, matrix: &mut Matrix, pairing: &Pairing, values: &[f64], times: f64) {
         let score = self.score(values, pairing.players);
         let weight = times * pairing.games * score * (1.0 - score);
@@ -262,8 +262,8 @@ impl System {
         }
     }
 
-    /// The covariance of the unknowns, from how openings differ. Where all points of a pairing went one way nothing differs, which is no
-    /// proof that nothing would: its pairs count as coins, with the variance of the model.
+    /// The covariance of the unknowns, from how openings differ. If all points of a pairing went one way, nothing differs, which does not
+    /// prove that nothing could: its pairs count as coins, with the variance of the model.
     fn covariance(&self, values: &[f64], results: &[PairPoints]) -> Matrix {
         let mut sorted = results.to_vec();
         sorted.sort_by_key(|result| result.opening);
@@ -358,7 +358,7 @@ impl Matrix {
 struct Factor(Matrix);
 
 impl Factor {
-    /// The vector that the matrix turns into this one.
+    /// The vector that the matrix maps to this one.
     fn solve(&self, vector: &[f64]) -> Vec<f64> {
         let Self(lower) = self;
         let mut solution = vector.to_vec();

@@ -8,7 +8,7 @@ use crate::eval::{Evaluator, Score};
 use crate::record::MoveNote;
 use crate::search::{Engine, Limits};
 
-/// Plays what an engine finds: as strongly as the engine is, or within a time or nodes for each move.
+/// Plays what an engine finds, at its full strength or within a limit of time or nodes for each move.
 pub struct SearchPlayer<'e, E: Evaluator> {
     engine: Engine<'e, E>,
     limits: Limits<'static>,
@@ -21,8 +21,8 @@ impl<'e, E: Evaluator> SearchPlayer<'e, E> {
         Self { engine, limits: Limits::NONE, score: None }
     }
 
-    /// Lets it search deeper and deeper within limits for each move, to the engine's depth at most. By time, what it plays depends on the
-    /// speed of the machine.
+    /// Makes it deepen iteratively within limits for each move, at most to the engine's depth. With a limit of time, its moves depend on
+    /// the speed of the machine.
     pub fn with_limits(self, limits: Limits<'static>) -> Self {
         Self { limits, ..self }
     }
@@ -33,7 +33,7 @@ impl<E: Evaluator> Player for SearchPlayer<'_, E> {
         self.engine.forget();
     }
 
-    /// By time, an only move is played at once. Three or four plies are always searched, however short the time.
+    /// With a limit of time, an only move is played at once. Three or four plies are always searched, however short the time.
     fn choose(&mut self, diagram: &Diagram, stop: &AtomicBool) -> Result<Square, PlayerError> {
         let moves = diagram.position.moves();
         self.score = None;

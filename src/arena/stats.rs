@@ -4,26 +4,26 @@
 //! to each side), so the pair, not the game, is the unit of every variance here. A pair scores 0, 0.5, 1, 1.5 or 2 points;
 //! the counts of those five results are the pentanomial.
 //!
-//! With N pairs, m the mean score a game (0 to 1), v the variance of a pair's mean score:
+//! With N pairs, m the mean score per game (0 to 1), v the variance of a pair's mean score:
 //! - Elo = 400 log10(m / (1 - m)): A. E. Elo, "The Rating of Chessplayers, Past and Present", 1978.
 //! - Interval: Wilson's score interval for m (E. B. Wilson, "Probable inference, the law of succession, and statistical
 //!   inference", 1927), with N replaced by N / r, where r = v / (m (1 - m)) says how much less a pair varies than one coin
-//!   of the same mean. Drawing r towards 1 with the weight of one pair keeps it honest where v is 0: it never has no
-//!   width, and at 0% or 100% one end stays finite.
+//!   of the same mean. Shrinking r towards 1 with the weight of one pair keeps the interval honest if v is 0: it always has
+//!   some width, and at 0% or 100% one end stays finite.
 //! - Interval of the mean disc difference: Student's t.
 //! - LOS, the likelihood of superiority: the normal distribution function of (m - 1/2) / sqrt(r / (4N)). It exceeds 97.5%
-//!   exactly where the 95% interval lies above 0 Elo.
+//!   exactly if the 95% interval lies above 0 Elo.
 //! - SPRT: see [`Sprt`].
 
 use serde::Serialize;
 
-/// Points of a pair's five possible results, divided by two: the score a game.
+/// Points of a pair's five possible results, divided by two: the score per game.
 const PAIR_SCORES: [f64; 5] = [0.0, 0.25, 0.5, 0.75, 1.0];
 
 /// The 97.5% quantile of the normal distribution: two-sided 95% intervals.
 pub(super) const Z95: f64 = 1.959_963_984_540_054;
 
-/// A value with its 95% interval. Ends may be infinite where no game was lost, or none won.
+/// A value with its 95% interval. Ends may be infinite if no game was lost, or none won.
 #[derive(Clone, Copy, PartialEq, Debug, Serialize)]
 pub struct Estimate {
     /// The most likely value.
@@ -40,7 +40,7 @@ impl From<Estimate> for [f64; 3] {
     }
 }
 
-/// What a match has come to so far, always from the first player's side.
+/// The results of a match so far, always from the first player's side.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
 pub struct Tally {
     /// Pairs that scored 0, 0.5, 1, 1.5 and 2 points.
@@ -78,7 +78,7 @@ impl Tally {
         self.pairs.iter().sum()
     }
 
-    /// The mean score a game, 0 to 1 (a draw is a half); 0.5 before the first pair.
+    /// The mean score per game, 0 to 1 (a draw is a half); 0.5 before the first pair.
     pub fn score(&self) -> f64 {
         mean(&self.pairs.map(|count| count as f64)).unwrap_or(0.5)
     }
@@ -104,7 +104,7 @@ impl Tally {
         normal_distribution(z)
     }
 
-    /// Mean disc difference a game with its 95% interval, which is endless with fewer than two pairs; 0 before the first.
+    /// Mean disc difference per game with its 95% interval, which is infinite with fewer than two pairs; 0 before the first.
     pub fn discs(&self) -> Estimate {
         let n = self.pair_count() as f64;
         let mean = self.disc_sum as f64 / n.max(1.0);
@@ -114,8 +114,8 @@ impl Tally {
         Estimate { value, low: value - half, high: value + half }
     }
 
-    /// Number of independent coins of the same mean that would vary as the mean of these pairs does: N / r of the module's
-    /// documentation. `None` before the first pair.
+    /// The number of independent coins of the same mean whose average would vary as much as that of these pairs: N / r of the
+    /// module's documentation. `None` before the first pair.
     fn effective_pairs(&self) -> Option<f64> {
         let counts = self.pairs.map(|count| count as f64);
         let (n, score) = (counts.iter().sum::<f64>(), mean(&counts)?);
@@ -146,7 +146,7 @@ pub(super) fn normal_distribution(deviations: f64) -> f64 {
     0.5 * libm::erfc(-deviations / std::f64::consts::SQRT_2)
 }
 
-/// Mean score a game of pentanomial counts, `None` where there are none.
+/// Mean score per game of pentanomial counts; `None` if there are none.
 fn mean(counts: &[f64; 5]) -> Option<f64> {
     let n: f64 = counts.iter().sum();
     (n > 0.0).then(|| counts.iter().zip(PAIR_SCORES).map(|(count, score)| count * score).sum::<f64>() / n)
@@ -176,8 +176,8 @@ pub enum Hypothesis {
 /// Bounds after A. Wald, "Sequential Tests of Statistical Hypotheses", 1945. The likelihoods are those of the pentanomial
 /// distributions that fit the counts best under the constraint of either mean: the generalised test of X. Li, J. Liu and
 /// Z. Ying, "Generalized Sequential Probability Ratio Test for Separate Families of Hypotheses", 2014, as M. Van den Bergh
-/// worked it out for match results in "A Practical Introduction to the GSPRT" (he also gives the adding of a thousandth to
-/// results not seen yet).
+/// derives it for match results in "A Practical Introduction to the GSPRT" (which also gives results not seen yet a count of
+/// a thousandth).
 #[derive(Clone, Copy, PartialEq, Debug)]
 pub struct Sprt {
     elo0: f64,
@@ -189,7 +189,7 @@ pub struct Sprt {
 /// Why a sequential test makes no sense.
 #[derive(Debug, Clone, Copy, PartialEq, thiserror::Error)]
 pub enum SprtError {
-    /// The hypotheses are not in order, or beyond what a match could tell.
+    /// The hypotheses are not in order, or too far out for a match to tell.
     #[error("SPRT needs elo0 < elo1, both within -2000 to 2000; got {0} and {1}")]
     Hypotheses(f64, f64),
     /// An error probability out of range.
@@ -198,7 +198,7 @@ pub enum SprtError {
 }
 
 impl Sprt {
-    /// A test with `alpha` the probability of accepting H1 where H0 is true, `beta` that of accepting H0 where H1 is true.
+    /// A test that accepts H1 with probability `alpha` if H0 is true, and H0 with probability `beta` if H1 is true.
     ///
     /// # Errors
     /// Hypotheses out of order or beyond 2000 Elo, or probabilities not within 0 to 0.5.
@@ -233,7 +233,7 @@ impl Sprt {
         (0..5).map(|i| counts[i] * (under_h1[i] / under_h0[i]).ln()).sum()
     }
 
-    /// The hypothesis accepted at a log-likelihood ratio, or `None` where more games are needed.
+    /// The hypothesis accepted at a log-likelihood ratio, or `None` if more games are needed.
     pub fn decide(&self, llr: f64) -> Option<Hypothesis> {
         if llr >= self.upper {
             Some(Hypothesis::H1)
@@ -245,7 +245,7 @@ impl Sprt {
     }
 }
 
-/// The distribution over the five pair results with the given mean under which the counts (all positive) are most likely.
+/// Of the distributions over the five pair results with a given mean, the one under which the counts (all positive) are most likely.
 ///
 /// With Lagrange multipliers it is p / (1 + x (s - mean)), p being the observed shares and s the scores; x is the root of a
 /// falling function between two poles, found by bisection.

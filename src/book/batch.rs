@@ -1,11 +1,11 @@
-//! What was added to a book since it was sorted: batches after the sorted part, each of which is there as a whole or not at all.
+//! What was added to a book since it was sorted: batches after the sorted part, each present as a whole or not at all.
 
 use std::io;
 
 use super::file::{Base, CHECK, Fault, Hash, MAX_WEIGHTS, ReadError, check_of, decode};
 use super::record::{BYTES, Record};
 
-/// Begins a batch.
+/// The first bytes of a batch.
 const BATCH: [u8; 4] = *b"FSBB";
 /// Bytes of a batch before its content: magic 4, weights 4, records 4.
 const BATCH_HEADER: usize = 12;
@@ -34,11 +34,11 @@ pub(super) struct Batches {
 }
 
 impl Base {
-    /// Reads the batches. With `damaged`, those that are damaged are told there and passed over.
+    /// Reads the batches. With `damaged`, damaged ones are reported there and skipped.
     pub fn batches(&mut self, mut damaged: Option<&mut Vec<Fault>>) -> Result<Batches, ReadError> {
         let length = self.length()?;
         let mut all = Batches { weights: self.weights.clone(), end: self.end, ..Batches::default() };
-        // Weights are certain up to this number.
+        // Numbers of weights are reliable up to this one.
         let mut known = MAX_WEIGHTS;
         while all.end < length {
             match self.batch(all.end, length, known, &mut all) {
@@ -50,7 +50,7 @@ impl Base {
                 Err(ReadError::Fault(fault)) if damaged.is_some() => {
                     let from = all.end + 1;
                     damaged.as_deref_mut().expect("just seen").push(fault);
-                    // It may have named weights. Later batches counted these, so numbers beyond those read so far mean others.
+                    // It may have named weights, which later batches count: numbers beyond those read so far are unreliable.
                     known = known.min(all.weights.len());
                     match self.next_batch(from, length)? {
                         Some(next) => all.end = next,
@@ -63,7 +63,7 @@ impl Base {
         Ok(all)
     }
 
-    /// Reads a batch; answers with its end, or none if it was cut off and nothing follows. Weights of numbers above `known` are unknown.
+    /// Reads a batch and returns its end, or none if it was cut off and nothing follows. Weights with numbers above `known` are unknown.
     fn batch(&mut self, start: u64, length: u64, known: usize, all: &mut Batches) -> Result<Option<u64>, ReadError> {
         let Some((weights, content)) = self.whole_batch(start, length)? else {
             return self.cut_off(start, length).map(|()| None);
@@ -104,13 +104,13 @@ impl Base {
         Ok((check_of(&bytes)[..] == check).then(|| (weights as usize, bytes.split_off(BATCH_HEADER))))
     }
 
-    /// Whether what begins at `start` may be what a kill or a power cut left of the last batch.
+    /// Checks that what begins at `start` can be what a kill or a power cut left of the last batch.
     fn cut_off(&mut self, start: u64, length: u64) -> Result<(), ReadError> {
         let there = (length - start).min(BATCH.len() as u64) as usize;
         let magic = self.read_at(start, there)?;
         // A power cut may leave zeros in the place of the last bytes.
         if magic != BATCH[..there] && magic.iter().any(|byte| *byte != 0) {
-            return Err(ReadError::at(start, "what follows is no batch of positions: the file is damaged"));
+            return Err(ReadError::at(start, "what follows is not a batch of positions: the file is damaged"));
         }
         if self.has_batch(start + 1, length)? {
             return Err(ReadError::at(start, "a batch of positions is damaged: `flipside book fix` saves the others"));
@@ -118,7 +118,7 @@ impl Base {
         Ok(())
     }
 
-    /// Whether there is a whole batch from a place on.
+    /// Whether a whole batch follows at or after an offset.
     pub(super) fn has_batch(&mut self, mut from: u64, length: u64) -> Result<bool, ReadError> {
         while let Some(next) = self.next_batch(from, length)? {
             if self.whole_batch(next, length)?.is_some() {
@@ -129,7 +129,7 @@ impl Base {
         Ok(false)
     }
 
-    /// The next place from `from` on where a batch seems to begin.
+    /// The next offset from `from` on at which a batch seems to begin.
     fn next_batch(&mut self, from: u64, length: u64) -> io::Result<Option<u64>> {
         const STEP: usize = 1 << 16;
         let mut start = from;

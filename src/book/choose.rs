@@ -1,4 +1,4 @@
-//! What to play by a book.
+//! Choosing moves from a book.
 
 use rand::RngExt;
 use rand_chacha::ChaCha8Rng;
@@ -15,7 +15,7 @@ use crate::eval::Score;
 pub enum Choice {
     /// The best.
     Best,
-    /// Any within this number of discs of the best, all equally likely.
+    /// Any within this number of discs of the best, with equal probability.
     Varied {
         /// Discs.
         within: f32,
@@ -27,35 +27,35 @@ pub enum Choice {
     },
 }
 
-/// A move that a book knows the worth of.
+/// A move whose value a book knows.
 #[derive(Clone, Copy, PartialEq, Debug)]
 pub struct BookMove {
     /// The move.
     pub to: Square,
     /// Its value for the player who makes it.
     pub value: Score,
-    /// The value as play sees it: proved wins are above all estimates, proved losses below.
+    /// The value for choosing a move: proved wins are above all estimates, proved losses below.
     pub play: i16,
     /// How far the value is from the truth.
     pub error: Deviation,
-    /// Plies that the move was searched to, where it is the best unplayed one.
+    /// The depth to which the move was searched, if it is the best unplayed one.
     pub depth: Option<u8>,
-    /// The games that came by its position, for the player who makes it.
+    /// The games through the position it leads to, for the player who makes it.
     pub games: Games,
 }
 
 impl BookMove {
-    /// Whether its value is proved, and not estimated.
+    /// Whether its value is proved, not estimated.
     pub fn is_proved(&self) -> bool {
         self.error == Deviation::EXACT && self.play == as_played(self.value, true)
     }
 }
 
 impl Book {
-    /// What the book knows of a position, shown from any side, and the moves it knows the worth of, the best for play first.
+    /// What the book knows about a position, in any orientation, and the moves whose values it knows, best [`BookMove::play`] first.
     ///
     /// # Errors
-    /// The file system's, or damage.
+    /// I/O errors, or damage.
     pub fn moves(&mut self, position: Position) -> Result<Option<(Record, Vec<BookMove>)>, BookError> {
         let Some(record) = self.get(position)? else { return Ok(None) };
         let children = children_in(self, record.position)?;
@@ -83,10 +83,10 @@ impl Book {
         Ok(Some((record, moves)))
     }
 
-    /// The move to play in a position, if the book knows one. Chance is drawn from `random`.
+    /// The move to play in a position, if the book knows one. Random choices are drawn from `random`.
     ///
     /// # Errors
-    /// As of [`Self::moves`].
+    /// Same as [`Self::moves`].
     pub fn choose(
         &mut self,
         position: Position,
@@ -94,7 +94,7 @@ impl Book {
         random: &mut ChaCha8Rng,
     ) -> Result<Option<BookMove>, BookError> {
         let Some((record, moves)) = self.moves(position)? else { return Ok(None) };
-        // Until the other moves were searched, those that were played need not be any good.
+        // Until the other moves have been searched, those that were played may all be bad.
         let Some(&best) = moves.first().filter(|_| record.leaf != Leaf::Unsearched) else { return Ok(None) };
         let near = |within: f32| {
             let margin = (within * Score::DISC as f32) as i32;
@@ -112,7 +112,7 @@ impl Book {
     }
 }
 
-/// The same games for the other player.
+/// The same games, for the other player.
 fn reversed(games: Games) -> Games {
     Games { wins: games.losses, losses: games.wins, discs: games.discs.saturating_neg(), ..games }
 }

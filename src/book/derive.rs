@@ -1,9 +1,9 @@
-//! What follows from what is known: values by negamax, and where a book should grow.
+//! Derived values: negamax values, and where a book should grow.
 //!
 //! Values come from the leaves: each position has its best unplayed move with a score, and moves in the book are worth what their
 //! positions are (Michael Buro, "Toward opening book learning", 1999). Where to grow is decided in the same way: a deviation
-//! from the best play costs its shortfall in measured standard deviations, each ply [`PLY`], and the cheapest sum leads (after
-//! Thomas Lincke, "Strategies for the automatic construction of opening books", 2000).
+//! from best play costs its shortfall in measured standard deviations, each ply costs [`PLY`], and the position with the smallest sum
+//! is next (after Thomas Lincke, "Strategies for the automatic construction of opening books", 2000).
 
 use std::collections::BTreeSet;
 
@@ -13,7 +13,7 @@ use super::store::Book;
 use crate::board::{Position, Square, squares};
 use crate::eval::Score;
 
-/// What a ply costs a position's priority, in 1/256 standard deviations: the book is that much broader than deep.
+/// The cost of a ply in a priority, in 1/256 standard deviations. The higher, the broader and less deep the book.
 pub(super) const PLY: u32 = 64;
 
 /// A move that leads to a position of the book.
@@ -21,7 +21,7 @@ pub(super) const PLY: u32 = 64;
 pub(super) struct Child {
     pub to: Square,
     pub position: Position,
-    /// What follows there, values seen by the player who makes the move.
+    /// The derived values there, seen by the player who makes the move.
     pub derived: Derived,
 }
 
@@ -54,12 +54,12 @@ pub(super) fn children<E>(
     Ok(children)
 }
 
-/// The moves of a position of a book that lead to others of it.
+/// The moves of a book's position that lead to other positions of the book.
 pub(super) fn children_in(book: &mut Book, position: Position) -> Result<Vec<Child>, BookError> {
     children(position, |position| Ok(book.find(position)?.map(|record| record.derived)))
 }
 
-/// The leaf of a record, where it counts: not where its move has become one of the book's.
+/// The leaf of a record, if it still counts: not once the book has a value for its move.
 pub(super) fn open_leaf(record: &Record, children: &[Child]) -> Option<Valued> {
     let Leaf::Best(valued) = record.leaf else { return None };
     let known = |child: &Child| child.derived.value.is_some();
@@ -71,7 +71,7 @@ pub(super) fn open_leaf(record: &Record, children: &[Child]) -> Option<Valued> {
     (!taken).then_some(valued)
 }
 
-/// What follows for a record from the moves that lead into the book.
+/// Derives the values of a record from its leaf and the moves that lead into the book.
 pub(super) fn derive(record: &Record, children: &[Child]) -> Derived {
     let leaf = open_leaf(record, children);
     if let Some(Valued { score, exact: true, .. }) = leaf {
@@ -89,7 +89,7 @@ pub(super) fn derive(record: &Record, children: &[Child]) -> Derived {
         }
         play = play.max(as_play);
     }
-    // That all known moves lose does not prove that others do, which nobody has searched since.
+    // That all known moves lose does not prove that the others do, which were not searched since.
     let known = children.iter().filter(|child| child.derived.value.is_some()).count();
     if leaf.is_none() && known < record.position.moves().count_ones() as usize {
         play = play.max(best.map_or(i16::MIN, |(value, _)| as_played(value, false)));
@@ -110,7 +110,7 @@ fn derive_priority(record: &Record, children: &[Child], value: Option<Score>) ->
     least.map_or(Derived::NEVER, |least| (least + PLY).min(u32::from(Derived::NEVER)) as u16)
 }
 
-/// What it costs to deviate to what is to be searched for a position itself: its best unplayed move, or which that is.
+/// The cost of the search that a position itself needs: of its best unplayed move, or to find that move. None if it needs none.
 pub(super) fn own_cost(record: &Record, children: &[Child], value: Option<Score>) -> Option<u32> {
     let short = |valued: &Valued| value.map_or(0, |value| valued.error.shortfall((value - valued.score).0));
     match &record.leaf {
@@ -120,26 +120,26 @@ pub(super) fn own_cost(record: &Record, children: &[Child], value: Option<Score>
         Leaf::Best(valued) if valued.to.is_some() => Some(short(valued)),
         Leaf::Best(_) | Leaf::Unsearched => Some(0),
         Leaf::AllPlayed if children.len() == record.position.moves().count_ones() as usize => None,
-        // Positions were taken out of the book.
+        // Positions were removed from the book since.
         Leaf::AllPlayed => Some(0),
     }
 }
 
-/// What it costs to make a move of the book.
+/// The cost of a move of the book. None if nothing is left to search after it.
 pub(super) fn step_cost(child: &Child, value: Option<Score>) -> Option<u32> {
     let Derived { value: own, error, priority, .. } = child.derived;
     let short = own.zip(value).map_or(0, |(own, value)| error.shortfall((value - own).0));
     (priority != Derived::NEVER).then_some(short)
 }
 
-/// Makes what follows right for some canonical positions of a book, and for all positions before them as far as that changes anything.
+/// Updates the derived values of some canonical positions of a book, and those of the positions before them as far as they change.
 ///
 /// # Errors
-/// As of [`Book::get`].
+/// Same as [`Book::get`].
 pub(super) fn update(book: &mut Book, targets: &[Position]) -> Result<(), BookError> {
     let targets: BTreeSet<Key> = targets.iter().map(|&position| Key::of(position)).collect();
     let mut open = targets.clone();
-    // Most discs first: what leads to a position has fewer.
+    // Most discs first: parents have fewer.
     while let Some(key) = open.pop_last() {
         let Key(.., position) = key;
         let Some(record) = book.find(position)? else { continue };

@@ -1,4 +1,4 @@
-//! The bytes of a book: a sorted part that is never changed. What was added since follows in batches (`batch.rs`).
+//! The bytes of a book: a sorted part that never changes, then the batches added since (`batch.rs`).
 
 use std::fs::File;
 use std::io::{self, BufWriter, Read, Seek, SeekFrom, Write};
@@ -14,15 +14,15 @@ const VERSION: u32 = 1;
 /// Bytes of the header: magic 8, version 4, records in a block 4, records 8, bytes of the trailer 8, SHA-256 of the trailer 32, and the
 /// first 8 bytes of the SHA-256 of all that.
 pub(super) const HEADER: u64 = 72;
-/// Records in a block, but for the last.
+/// Records in every block but the last.
 pub(super) const BLOCK: usize = 128;
-/// Bytes of a checksum: the first of a SHA-256.
+/// Bytes of a checksum: the first bytes of a SHA-256.
 pub(super) const CHECK: usize = 8;
 /// Bytes of a full block.
 pub(super) const BLOCK_BYTES: u64 = (BLOCK * BYTES + CHECK) as u64;
 /// A SHA-256.
 pub type Hash = [u8; 32];
-/// Most weights that a book can name.
+/// How many weights a book can name.
 pub(super) const MAX_WEIGHTS: usize = 255;
 
 /// An offset and what is wrong there.
@@ -65,7 +65,7 @@ impl<'f> BaseWriter<'f> {
         Ok(Self { out, block: Vec::with_capacity(BLOCK * BYTES), count: 0, index: Vec::new() })
     }
 
-    /// Adds a record, which must come after those before it.
+    /// Adds a record. Records must come in order.
     pub fn push(&mut self, record: &[u8; BYTES]) -> io::Result<()> {
         if self.block.is_empty() {
             self.index.extend_from_slice(&record[..16]);
@@ -110,21 +110,21 @@ pub(super) struct Base {
     file: File,
     /// Records.
     pub count: u64,
-    /// Records that there were before the file was cut off.
+    /// Records before the file was cut off.
     pub announced: u64,
     pub weights: Vec<Hash>,
     /// The key of each block's first position.
     index: Vec<Key>,
-    /// Where what was added begins.
+    /// Where the batches begin.
     pub end: u64,
-    /// Blocks read lately, by their number modulo the length.
+    /// Recently read blocks, by block number modulo the length.
     cache: Vec<Option<(u64, Vec<u8>)>>,
 }
 
-/// Blocks that are kept.
+/// Blocks in the cache.
 const CACHED: usize = 4096;
 
-/// The bytes of the header, which are those of a book.
+/// Reads the header and checks that it is that of a book.
 fn read_header(file: &mut File, length: u64) -> Result<[u8; HEADER as usize], ReadError> {
     let mut header = [0; HEADER as usize];
     if length < HEADER {
@@ -135,7 +135,7 @@ fn read_header(file: &mut File, length: u64) -> Result<[u8; HEADER as usize], Re
     file.read_exact(&mut header)?;
     if header[..8] != MAGIC {
         let reason =
-            "these are not the first bytes of a book (.fsb); `flipside book import` takes those of other programs";
+            "these are not the first bytes of a book (.fsb); `flipside book import` reads those of other programs";
         return Err(ReadError::at(0, reason));
     }
     let version = u32::from_le_bytes(header[8..12].try_into().expect("four bytes"));
@@ -152,8 +152,8 @@ impl Base {
         Self { file, count, announced: count, weights: Vec::new(), index: Vec::new(), end: HEADER, cache }
     }
 
-    /// Reads header and index. With `damaged`, an index that is damaged is made anew, blocks are found without a header that is, and
-    /// both are told there.
+    /// Reads header and index. With `damaged`, a damaged index is rebuilt, blocks are found without a damaged header, and both faults are
+    /// reported there.
     pub fn open(mut file: File, damaged: Option<&mut Vec<Fault>>) -> Result<Self, ReadError> {
         let length = file.metadata()?.len();
         let header = read_header(&mut file, length)?;
@@ -168,7 +168,7 @@ impl Base {
         let (true, Some(start), Some(end)) = (is_right, start, end) else {
             let (fault, announced) = if is_right {
                 let reason =
-                    format!("{count} positions are announced, more than {length} bytes hold: the file was cut off");
+                    format!("{count} positions are announced, too many for {length} bytes: the file was cut off");
                 ((16, reason), Some(count))
             } else {
                 ((64, "the header's checksum is wrong: the file is damaged".to_owned()), None)
@@ -182,7 +182,7 @@ impl Base {
         match (base.read_trailer(start, trailer_length, blocks, &fields[32..64]), damaged) {
             (Err(ReadError::Fault(fault)), Some(damaged)) => {
                 damaged.push(fault);
-                // Weights without names keep their numbers, which those of the batches continue.
+                // Weights without names keep their numbers, as the batches count on from them.
                 let names = trailer_length.saturating_sub(4 + 16 * blocks) as usize / 32;
                 base.weights = vec![Hash::default(); names.min(MAX_WEIGHTS)];
                 base.make_index(blocks)?;
@@ -193,7 +193,7 @@ impl Base {
     }
 
     fn read_trailer(&mut self, start: u64, length: u64, blocks: u64, hash: &[u8]) -> Result<(), ReadError> {
-        let wrong = || ReadError::at(start, "the index is damaged: `flipside book fix` makes it anew");
+        let wrong = || ReadError::at(start, "the index is damaged: `flipside book fix` rebuilds it");
         let most = 4 + 32 * MAX_WEIGHTS as u64 + 16 * blocks;
         if length > most {
             return Err(wrong());
@@ -217,7 +217,7 @@ impl Base {
         Ok(())
     }
 
-    /// The index from the blocks; one that cannot be read gets the position before it.
+    /// Rebuilds the index from the blocks; an unreadable block gets the entry before it.
     pub(super) fn make_index(&mut self, blocks: u64) -> Result<(), ReadError> {
         self.index = Vec::new();
         let mut last = Key::first(0);
@@ -230,23 +230,23 @@ impl Base {
         Ok(())
     }
 
-    /// Whether the bytes are those of the index, but for blocks that cannot be read.
+    /// Whether the bytes are those of the index, apart from unreadable blocks.
     pub(super) fn is_index(&self, bytes: &[u8]) -> bool {
         let named = bytes.as_chunks().0.iter().map(|bytes| Key::of(position_of(bytes)));
         let mut last = Key::first(0);
         named.zip(&self.index).all(|(named, &found)| {
-            // A block that cannot be read has the position before it.
+            // An unreadable block has the entry before it.
             let before = std::mem::replace(&mut last, found);
             found == named || found == before
         })
     }
 
-    /// How long the file is.
+    /// The length of the file.
     pub(super) fn length(&self) -> io::Result<u64> {
         Ok(self.file.metadata()?.len())
     }
 
-    /// Bytes of the file.
+    /// Reads bytes of the file.
     pub(super) fn read_at(&mut self, offset: u64, length: usize) -> io::Result<Vec<u8>> {
         let mut bytes = vec![0; length];
         self.file.seek(SeekFrom::Start(offset))?;
@@ -254,7 +254,7 @@ impl Base {
         Ok(bytes)
     }
 
-    /// Number of blocks.
+    /// The number of blocks.
     pub fn blocks(&self) -> u64 {
         self.index.len() as u64
     }
@@ -264,8 +264,8 @@ impl Base {
         HEADER + block * BLOCK_BYTES
     }
 
-    /// The last block that begins at or before a key; the first if there is none, and of several that [`Self::make_index`] gave one
-    /// position the one that has it.
+    /// The last block that begins at or before a key, or the first block if none does. Of several blocks with the same entry the first,
+    /// as only that one really has it ([`Self::make_index`]).
     pub fn block_of(&self, key: Key) -> u64 {
         let after = self.index.partition_point(|first| *first <= key);
         let last = self.index[..after].last();
@@ -287,7 +287,7 @@ impl Base {
         Ok(bytes)
     }
 
-    /// The records of a block, read now or lately.
+    /// The records of a block, from the cache if it has them.
     fn cached(&mut self, number: u64) -> Result<&[[u8; BYTES]], ReadError> {
         let slot = (number % CACHED as u64) as usize;
         if self.cache[slot].as_ref().is_none_or(|(cached, _)| *cached != number) {

@@ -1,4 +1,4 @@
-//! Growing a book: the positions that good play comes to first are added, and searched on all threads.
+//! Growing a book: the positions closest to good play are added, and searched on all threads.
 
 use std::cmp::Reverse;
 use std::collections::{BinaryHeap, HashSet};
@@ -16,32 +16,32 @@ use crate::board::{Bitboard, Position, canonical};
 use crate::eval::Evaluator;
 use crate::threads::in_order;
 
-/// Positions that are searched between two looks at what they have changed. It does not depend on the threads, nor does the book.
+/// Positions searched between two updates of the book. Fixed, so that the book does not depend on the number of threads.
 const BATCH: usize = 128;
 
-/// A position to be searched, canonical, and its moves that are in the book.
+/// A canonical position to search, and its moves that are in the book.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 struct Job {
     position: Position,
     played: Bitboard,
 }
 
-/// What a search makes known.
+/// What a search found.
 pub(super) struct Found {
     position: Position,
     leaf: Leaf,
 }
 
-/// What has become of a book.
+/// The state of a growing book.
 #[derive(Clone, Copy, PartialEq, Debug)]
 pub struct Growth {
     /// Positions in the book.
     pub positions: u64,
     /// Positions searched so far.
     pub searched: u64,
-    /// What is known of the start position.
+    /// The derived values of the start position.
     pub start: Derived,
-    /// What the next position costs, in standard deviations and plies at a quarter of one; none if there is none.
+    /// The cost of the next search, in standard deviations, a ply counting as a quarter; none if nothing is left to search.
     pub next: Option<f64>,
 }
 
@@ -50,9 +50,9 @@ pub struct Growth {
 pub enum GrowthEnd {
     /// What was asked for is done.
     Done,
-    /// All that can be added is there.
+    /// Nothing is left to add.
     Complete,
-    /// It was told to stop.
+    /// It was stopped.
     Stopped,
 }
 
@@ -60,23 +60,22 @@ pub enum GrowthEnd {
 pub struct Grow<'a> {
     /// The hash of the weights that search.
     pub weights: Hash,
-    /// The number of positions at which it ends.
+    /// The number of positions to grow to.
     pub positions: Option<u64>,
-    /// Work ends soon after this is set; the batch at hand is done again another time.
+    /// Growing ends soon after this is set; the current batch is dropped, and repeated next time.
     pub stop: &'a AtomicBool,
-    /// Work ends soon after this is set; what was found is kept.
+    /// Growing ends soon after this is set; what was found is kept.
     pub enough: &'a AtomicBool,
 }
 
 impl Grow<'_> {
-    /// Lets a book grow on the threads of the current rayon pool, each with a searcher that `searcher` makes. `progress` hears of each
-    /// search and of each batch that is in the file.
+    /// Grows a book on the threads of the current rayon pool, each with a searcher that `searcher` makes. `progress` is called after each
+    /// search and at the end.
     ///
-    /// The book is a function of what it was and of how far it grew, not of the threads, and not of interruptions by
-    /// [`Self::stop`].
+    /// The result depends on the book before and on how far it grew, not on threads or interruptions by [`Self::stop`].
     ///
     /// # Errors
-    /// As of [`Book::commit`].
+    /// Same as [`Book::commit`].
     pub fn run<'e, E: Evaluator + 'e>(
         &self,
         book: &mut Book,
@@ -120,7 +119,7 @@ impl Grow<'_> {
             take(book, &found, weights)?;
             book.commit()?;
         };
-        // What was stopped goes on, so that sorting can wait.
+        // After a stop, growing is resumed later: sorting can wait.
         if end != GrowthEnd::Stopped {
             book.sort()?;
         }
@@ -128,8 +127,8 @@ impl Grow<'_> {
         Ok(end)
     }
 
-    /// Searches the positions whose best unplayed move has become one of the book's, until there is none: a search gives a position a
-    /// value, and then another may lack its move.
+    /// Searches the positions whose best unplayed move is now in the book, until there are none. A search may give a position its first
+    /// value, and then the move that leads to it no longer counts as unplayed.
     fn complete<'e, E: Evaluator + 'e>(
         &self,
         book: &mut Book,
@@ -161,7 +160,7 @@ impl Grow<'_> {
     }
 }
 
-/// Whether a position is to be searched for another unplayed move.
+/// Whether a position needs a search for another unplayed move.
 fn lacks_move(record: &Record, children: &[Child]) -> bool {
     let has_own = own_cost(record, children, record.derived.value).is_some();
     has_own && open_leaf(record, children).and_then(|leaf| leaf.to).is_none()
@@ -173,7 +172,7 @@ fn growth(book: &mut Book, searched: u64) -> Result<Growth, BookError> {
     Ok(Growth { positions: book.len(), searched, start, next })
 }
 
-/// Searches positions on all threads; the first of them that were done when one of the flags was set.
+/// Searches positions on all threads. Returns the results in order, only the first ones if a flag was set.
 fn search_all<'e, E: Evaluator + 'e>(
     jobs: &[Job],
     searcher: &(impl Fn() -> LeafSearch<'e, E> + Sync),
@@ -195,12 +194,12 @@ fn search_all<'e, E: Evaluator + 'e>(
     all
 }
 
-/// Takes what was found into the book, with all that follows.
+/// Puts what was found into the book and updates the derived values.
 pub(super) fn take(book: &mut Book, found: &[Found], weights: u8) -> Result<(), BookError> {
     for Found { position, leaf } in found {
         let record = book.find(*position)?.unwrap_or_else(|| Record::new(*position));
         let (leaf, weights) = match (record.leaf, *leaf) {
-            // The search tells the move of a value that is better than its own.
+            // The known value is from a deeper search; the new one only gives its move.
             (Leaf::Best(known), Leaf::Best(new))
                 if lacks_only_move(&known, &new) && children_in(book, *position)?.is_empty() =>
             {
@@ -214,12 +213,12 @@ pub(super) fn take(book: &mut Book, found: &[Found], weights: u8) -> Result<(), 
     update(book, &positions)
 }
 
-/// Whether a position's value without a move was searched deeper than the one with a move.
+/// Whether the known value lacks a move, but is from a deeper search than the new one.
 fn lacks_only_move(known: &Valued, new: &Valued) -> bool {
     known.to.is_none() && !known.exact && !new.exact && known.depth > new.depth
 }
 
-/// Searches all of some positions of a book, in batches; they count as soon as they are in the file.
+/// Searches some positions of a book in batches, and commits each batch.
 pub(super) fn evaluate<'e, E: Evaluator + 'e>(
     book: &mut Book,
     positions: &[Position],
@@ -244,24 +243,24 @@ pub(super) fn evaluate<'e, E: Evaluator + 'e>(
     Ok(())
 }
 
-/// The search of a position of the book.
+/// The job for a position of the book.
 fn job(book: &mut Book, position: Position) -> Result<Job, BookError> {
     let played = children_in(book, position)?.iter().fold(0, |played, child| played | child.to.bit());
     Ok(Job { position, played })
 }
 
-/// Something to look at: a position of the book, or one to search (`job`).
+/// A queue entry: a position of the book to expand, or one to search (`job`).
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 struct Open {
-    /// What the cheapest search costs that it leads to.
+    /// The cost of the cheapest search that it leads to.
     total: u32,
     key: Key,
     job: bool,
-    /// What it costs to come here.
+    /// The cost of the path to it.
     cost: u32,
 }
 
-/// The next positions to search, the cheapest first; at most `new` of them are not in the book yet.
+/// The next positions to search, cheapest first; at most `new` of them are not in the book yet.
 fn select(book: &mut Book, most: usize, new: Option<u64>) -> Result<Vec<Job>, BookError> {
     let start = Key::of(canonical(Position::START));
     let mut heap = BinaryHeap::from([Reverse(Open { total: 0, key: start, job: false, cost: 0 })]);
@@ -287,7 +286,7 @@ fn select(book: &mut Book, most: usize, new: Option<u64>) -> Result<Vec<Job>, Bo
     Ok(jobs)
 }
 
-/// Opens what can be done about a position, and the positions after it, for what it costs to come to those.
+/// Queues the search that a position itself needs, and the positions after it, each with its cost.
 fn expand(book: &mut Book, record: &Record, cost: u32, heap: &mut BinaryHeap<Reverse<Open>>) -> Result<(), BookError> {
     let children = children_in(book, record.position)?;
     let value = record.derived.value;
@@ -298,7 +297,7 @@ fn expand(book: &mut Book, record: &Record, cost: u32, heap: &mut BinaryHeap<Rev
         };
         match open_leaf(record, &children).and_then(|leaf| leaf.to) {
             None => search(record.position),
-            // One that is in the book and was not searched yet is found there.
+            // A position that is in the book but unsearched is queued as a child.
             Some(to) if children.iter().any(|child| child.to == to) => {}
             Some(to) => match Link::after(record.position, to) {
                 Link::To { position, .. } => search(position),

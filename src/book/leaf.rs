@@ -8,7 +8,7 @@ use crate::board::{Bitboard, Position, Square, squares};
 use crate::eval::{Evaluator, Score};
 use crate::search::{Analysis, Engine, Limits};
 
-/// Plies that the search which sorts out moves looks less far ahead.
+/// How many plies less deep the search that discards moves is.
 const SHALLOWER: u32 = 4;
 
 /// Searches on one thread. What it finds depends on the position alone, not on what it searched before.
@@ -18,7 +18,7 @@ pub struct LeafSearch<'e, E: Evaluator> {
 }
 
 impl<'e, E: Evaluator> LeafSearch<'e, E> {
-    /// Searches with an engine; the errors are those of its weights.
+    /// Searches with an engine; `errors` are those of its weights.
     pub fn new(engine: Engine<'e, E>, errors: Errors) -> Self {
         Self { engine, errors }
     }
@@ -28,7 +28,7 @@ impl<'e, E: Evaluator> LeafSearch<'e, E> {
         self.engine.strength().exact_empties
     }
 
-    /// The best of a position's moves that are none of `played`; none soon after `stop` is set.
+    /// The best of a position's moves that are not in `played`; none soon after `stop` is set.
     ///
     /// # Panics
     /// If the player has no move.
@@ -48,7 +48,7 @@ impl<'e, E: Evaluator> LeafSearch<'e, E> {
         Some(found.map_or(Leaf::AllPlayed, |found| self.leaf(position, &found, played == 0 || exact)))
     }
 
-    /// What was found; one that leaves out moves (`whole` is false) is not that of the position.
+    /// What was found. If moves were left out (`whole` is false), it is not the value of the position.
     fn leaf(&self, position: &Position, found: &Analysis, whole: bool) -> Leaf {
         let empties = position.empties();
         Leaf::Best(Valued {
@@ -60,7 +60,7 @@ impl<'e, E: Evaluator> LeafSearch<'e, E> {
         })
     }
 
-    /// The best of some moves: those that a shallower search finds within two standard deviations of the best are searched to the depth.
+    /// The best of some moves: those within two standard deviations of the best in a shallower search are searched to full depth.
     fn best_of(&mut self, position: &Position, moves: Bitboard, limits: &Limits<'_>) -> Option<Analysis> {
         let (depth, empties) = (self.engine.strength().depth, position.empties());
         let shallow = depth.saturating_sub(SHALLOWER).max(1);

@@ -1,4 +1,4 @@
-//! Games into a book.
+//! Adding games to a book.
 
 use std::path::Path;
 use std::sync::atomic::{AtomicBool, Ordering::Relaxed};
@@ -24,12 +24,12 @@ fn line(steps: &[(Diagram, Square)], black_discs: i32, last_empties: u32) -> Vec
     steps[..taken].iter().map(|(diagram, _)| (canonical(diagram.position), result(diagram.side))).collect()
 }
 
-/// Learns a finished game: all its positions down to those that are solved are in the book from then on, each with the best of the moves
-/// that were not made, and values are what follows. A line that was lost is not the best one any more, as long as another is not
-/// proved to be lost. Answers with the number of positions searched.
+/// Learns a finished game: adds all its positions down to the first that is solved, each with the best of the moves not played, and
+/// updates the derived values. A line that was lost is then no longer the best, unless every alternative is proved to be lost too.
+/// Returns the number of positions searched.
 ///
 /// # Errors
-/// As of [`Book::commit`]; [`BookError::Stopped`] soon after `stop` was set, with the book as it was.
+/// Same as [`Book::commit`]; [`BookError::Stopped`] soon after `stop` is set, with the book unchanged.
 pub fn learn_game<E: Evaluator>(
     book: &mut Book,
     steps: &[(Diagram, Square)],
@@ -70,7 +70,7 @@ pub fn learn_game<E: Evaluator>(
     Ok(searched)
 }
 
-/// Results of games by position, to go into a book all at once. What does not fit into memory is kept beside the book.
+/// Game results by position, to be added to a book all at once. What does not fit in memory is kept in a file beside the book.
 pub struct GameCounts {
     positions: Sorter,
     /// Games counted.
@@ -78,10 +78,10 @@ pub struct GameCounts {
 }
 
 impl GameCounts {
-    /// No games, for a book in a file.
+    /// No games yet, for the book in a file.
     ///
     /// # Errors
-    /// The file system's.
+    /// I/O errors.
     pub fn new(book: &Path) -> Result<Self, BookError> {
         Ok(Self { positions: Sorter::new(book)?, games: 0 })
     }
@@ -89,7 +89,7 @@ impl GameCounts {
     /// Counts a game's positions with at least `min_empties` empty squares.
     ///
     /// # Errors
-    /// The file system's.
+    /// I/O errors.
     pub fn add(&mut self, steps: &[(Diagram, Square)], black_discs: i32, min_empties: u32) -> Result<(), BookError> {
         self.games += 1;
         for (position, result) in line(steps, black_discs, 0) {
@@ -103,11 +103,11 @@ impl GameCounts {
     }
 }
 
-/// Counts games in a book, at the positions that at least `min_games` of them came by. Positions that are new in it are not searched yet.
-/// The file is replaced at once, so that games are counted once or not at all.
+/// Adds game counts to a book, at the positions through which at least `min_games` of the games went. New positions are left unsearched.
+/// The file is replaced as a whole, so games are counted once or not at all.
 ///
 /// # Errors
-/// As of [`Book::commit`].
+/// Same as [`Book::commit`].
 pub fn count_games(book: &mut Book, mut counts: GameCounts, min_games: u64) -> Result<(), BookError> {
     book.commit()?;
     let (mut lock, weights) = (book.share_lock()?, book.weights().to_vec());
@@ -135,11 +135,10 @@ pub fn count_games(book: &mut Book, mut counts: GameCounts, min_games: u64) -> R
     book.reopen(lock)
 }
 
-/// Searches the positions of a book that were not searched yet, those of most discs first. `progress` hears how many of how many are
-/// done.
+/// Searches the positions of a book that have not been searched yet, most discs first. `progress` gets the number done and the total.
 ///
 /// # Errors
-/// As of [`Book::commit`]; [`BookError::Stopped`] after `stop` was set: what was found until then is in the book.
+/// Same as [`Book::commit`]; [`BookError::Stopped`] after `stop` is set: what was found until then is in the book.
 pub fn search_unsearched<'e, E: Evaluator + 'e>(
     book: &mut Book,
     searcher: &(impl Fn() -> LeafSearch<'e, E> + Sync),

@@ -1,4 +1,4 @@
-//! The right to change a book: a lock on its file, which passes to the file that takes its place.
+//! The right to change a book: a lock on its file, which moves to the file that replaces it.
 
 use std::fs::{self, File, TryLockError};
 use std::io;
@@ -13,20 +13,20 @@ use crate::storage::{atomic_create, atomic_replace};
 /// Held by the one process that may change a book.
 pub(super) struct Lock {
     path: PathBuf,
-    /// The book, locked; none where it is still to be made.
+    /// The locked file; none if the book does not exist yet.
     file: Option<File>,
 }
 
 impl Lock {
-    /// Locks a book. Waits a little for another process to finish: one that is being started may hold what its parent does for a moment.
+    /// Locks a book. Waits briefly for other processes: one that is just starting may hold its parent's lock for a moment.
     ///
     /// # Errors
-    /// The file system's, and [`BookError::Locked`].
+    /// I/O errors and [`BookError::Locked`].
     pub fn of_book(path: &Path) -> Result<Self, BookError> {
         const TRIES: usize = 20;
         let io = BookError::io(path);
         for _ in 0..TRIES {
-            // Opened each time, since whoever has the lock may put another file there.
+            // Opened each time, since the holder of the lock may replace the file.
             let file = File::options().read(true).write(true).open(path).map_err(&io)?;
             match file.try_lock() {
                 Ok(()) if is_at(&file, path).map_err(&io)? => {
@@ -40,10 +40,10 @@ impl Lock {
         Err(BookError::Locked(path.to_owned()))
     }
 
-    /// [`Self::of_book`] for a book that is to be made, which may take the place of another.
+    /// [`Self::of_book`] for a book to be written, which may replace another.
     ///
     /// # Errors
-    /// As of [`Self::of_book`].
+    /// Same as [`Self::of_book`].
     pub fn of_output(path: &Path) -> Result<Self, BookError> {
         match Self::of_book(path) {
             Err(BookError::Io { source, .. }) if source.kind() == io::ErrorKind::NotFound => {
@@ -53,10 +53,10 @@ impl Lock {
         }
     }
 
-    /// [`Self::of_book`], of an empty book if there is no file.
+    /// [`Self::of_book`], making an empty book if there is no file.
     ///
     /// # Errors
-    /// As of [`Self::of_book`].
+    /// Same as [`Self::of_book`].
     pub fn of_book_or_new(path: &Path) -> Result<Self, BookError> {
         let mut lock = Self::of_output(path)?;
         if lock.file.is_some() {
@@ -74,10 +74,10 @@ impl Lock {
         &self.path
     }
 
-    /// The same lock once more.
+    /// Another handle to the same lock.
     ///
     /// # Errors
-    /// The file system's.
+    /// I/O errors.
     pub fn share(&self) -> Result<Self, BookError> {
         let file = self.file.as_ref().map(File::try_clone).transpose().map_err(BookError::io(&self.path))?;
         Ok(Self { path: self.path.clone(), file })
@@ -86,7 +86,7 @@ impl Lock {
     /// The book's file.
     ///
     /// # Errors
-    /// The file system's, or [`BookError::Replaced`] if it is not there any more.
+    /// I/O errors, or [`BookError::Replaced`] if it is no longer there.
     pub fn file(&self) -> Result<&File, BookError> {
         match &self.file {
             Some(file) if is_at(file, &self.path).map_err(BookError::io(&self.path))? => Ok(file),
@@ -94,23 +94,23 @@ impl Lock {
         }
     }
 
-    /// Puts a book of sorted records in the place of the one that is locked, or where there is none. The lock is on that one then.
+    /// Writes a book of sorted records, which replaces the locked one if there is one. The lock moves to the new file.
     ///
     /// # Errors
-    /// What `records` says, the file system's, and [`BookError::Replaced`].
+    /// Errors of `records`, I/O errors, and [`BookError::Replaced`].
     pub fn replace(
         &mut self,
         weights: &[Hash],
         records: impl FnOnce(&mut dyn FnMut(&Record) -> Result<(), BookError>) -> Result<(), BookError>,
     ) -> Result<(), BookError> {
         let io = BookError::io(&self.path);
-        // What goes wrong with a record is told as it is, what goes wrong with the file by its name.
+        // Errors of `records` are passed on as they are, I/O errors with the file's name.
         let mut failure = None;
         let write = |file: &mut File| {
             file.lock()?;
             let mut writer = BaseWriter::new(file)?;
             let pushed = records(&mut |record| writer.push(&record.encode()).map_err(&io));
-            // Looked for last: another may have put a file there in the meantime.
+            // Checked last: another process may have put a file there in the meantime.
             if let Err(error) = pushed.and_then(|()| self.file.as_ref().map_or(Ok(()), |_| self.file().map(drop))) {
                 failure = Some(error);
                 return Err(io::ErrorKind::Other.into());
@@ -128,7 +128,7 @@ impl Lock {
     }
 }
 
-/// Whether a file is what is found at a path.
+/// Whether a file is the one at a path.
 #[cfg(unix)]
 fn is_at(file: &File, path: &Path) -> io::Result<bool> {
     use std::os::unix::fs::MetadataExt;
@@ -140,7 +140,7 @@ fn is_at(file: &File, path: &Path) -> io::Result<bool> {
     }
 }
 
-/// Whether there is a file at a path: no open file is replaced.
+/// Whether there is a file at a path: an open file is never replaced here.
 #[cfg(not(unix))]
 fn is_at(_: &File, path: &Path) -> io::Result<bool> {
     fs::exists(path)

@@ -1,14 +1,14 @@
-//! How far values by search are from the truth, from what was measured for the weights.
+//! How far search values are from the truth, by what was measured for the weights.
 
 use super::record::Deviation;
 use crate::eval::{Calibration, DepthPair};
 
-/// The standard deviations of a set of weights.
+/// The standard deviations measured for some weights.
 #[derive(Clone, Debug)]
 pub struct Errors(Vec<DepthPair>);
 
 impl Errors {
-    /// Those that a calibration has measured.
+    /// The deviations that a calibration has measured.
     pub fn new(calibration: &Calibration) -> Self {
         Self(calibration.pairs().to_vec())
     }
@@ -20,8 +20,8 @@ impl Errors {
 
     /// How far a value by a search to `depth` is from the result with best play.
     ///
-    /// Measured is how far it is from that of deeper searches, and for few empty squares from the result itself. Where the deep
-    /// search does not reach the end, each further ply is taken to add the variance that each ply up to there did.
+    /// A calibration measures how far it is from the value of deeper searches and, with few empty squares, from the result itself. If
+    /// the deep search does not reach the end, each further ply is assumed to add as much variance as each measured one.
     pub fn of(&self, empties: u32, depth: u32) -> Deviation {
         if depth >= empties {
             return Deviation::EXACT;

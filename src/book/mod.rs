@@ -1,10 +1,11 @@
 //! Opening books that learn.
 //!
-//! A [`Book`] is a file of positions up to symmetry. Each has its best *unplayed* move with a score, the games that came by, and what
-//! follows: its value by negamax over the book, the error of that, and how near good play it is that more can be learned there
-//! (Michael Buro, "Toward opening book learning", 1999). [`Grow`] adds what good play comes to first, [`learn_game`] what was played;
-//! [`Book::choose`] and [`BookPlayer`] play by it. [`check`] and [`fix`] look over a whole file, [`merge`] and [`prune`] make books of
-//! books, [`import`] and [`export`] those of other programs. Docs: `docs/BOOK.md`; bytes: `docs/FILES.md`.
+//! A [`Book`] is a file of positions up to symmetry. Each has its best *unplayed* move with a score, the results of the games through
+//! it, and derived values: its negamax value over the book, the error of that value, and how close to good play the next position to
+//! search lies (Michael Buro, "Toward opening book learning", 1999). [`Grow`] adds the positions closest to good play, [`learn_game`]
+//! those of a game; [`Book::choose`] and [`BookPlayer`] play from the book. [`check`] and [`fix`] check and repair a whole file,
+//! [`merge`] and [`prune`] make new books from books, [`import`] and [`export`] convert other programs' books. Docs: `docs/BOOK.md`;
+//! bytes: `docs/FILES.md`.
 
 mod batch;
 mod choose;

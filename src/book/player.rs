@@ -14,7 +14,7 @@ use crate::board::{Diagram, Position, Square};
 use crate::record::MoveNote;
 use crate::threads::lock;
 
-/// A book as the players of all threads use it, and how.
+/// A book shared by the players of all threads, and how they choose moves.
 #[derive(Clone)]
 pub struct BookUse {
     book: Arc<Mutex<Book>>,
@@ -23,7 +23,7 @@ pub struct BookUse {
 }
 
 impl BookUse {
-    /// Moves from a book; chance, where there is one, depends on the seed and the position.
+    /// Moves from a book. Random choices depend on the seed and the position.
     pub fn new(book: Book, choice: Choice, seed: u64) -> Self {
         Self { book: Arc::new(Mutex::new(book)), choice, seed }
     }
@@ -34,28 +34,28 @@ impl BookUse {
         Self { choice, ..self.clone() }
     }
 
-    /// Has chance choose anew.
+    /// Changes the seed, so that random choices differ.
     pub fn reseed(&mut self) {
         self.seed = self.seed.wrapping_add(1);
     }
 
-    /// What to play in a position, if the book knows.
+    /// The move to play in a position, if the book knows one.
     ///
     /// # Errors
-    /// As of [`Book::choose`].
+    /// Same as [`Book::choose`].
     pub fn choose(&self, position: Position) -> Result<Option<BookMove>, BookError> {
         let mut random = ChaCha8Rng::seed_from_u64(self.seed);
         random.set_stream(position.hash64());
         lock(&self.book).choose(position, self.choice, &mut random)
     }
 
-    /// Does something with the book, while nobody else uses it.
+    /// Runs `work` with exclusive access to the book.
     pub fn with<R>(&self, work: impl FnOnce(&mut Book) -> R) -> R {
         work(&mut lock(&self.book))
     }
 }
 
-/// Plays by a book as long as it knows a move, and then as another player does.
+/// Plays from a book as long as it knows a move, then as another player.
 pub struct BookPlayer<P> {
     inner: P,
     book: BookUse,
@@ -94,7 +94,7 @@ impl<P: Player> Player for BookPlayer<P> {
     }
 }
 
-/// Why a match ends that a book is broken for.
+/// Why a broken book ends a match.
 fn broken(error: &BookError) -> String {
     let remedy = if error.is_damage() { "; `flipside book fix` saves what is whole" } else { "" };
     format!("{error}{remedy}")

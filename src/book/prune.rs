@@ -1,4 +1,4 @@
-//! Taking out of a book what it is not worth having.
+//! Removing from a book what is not worth keeping.
 
 use std::collections::HashSet;
 use std::path::Path;
@@ -15,17 +15,18 @@ use crate::eval::Score;
 /// What stays in a book.
 #[derive(Clone, Copy, PartialEq, Debug)]
 pub struct Keep {
-    /// Positions that can be reached from the start by moves each of which is at most this number of discs worse than the best.
+    /// Positions that can be reached from the start by moves at most this number of discs worse than the best.
     pub within: f32,
     /// Positions with at least this number of empty squares.
     pub min_empties: u32,
 }
 
-/// Writes a book of what is to stay of another. Moves whose positions go are unplayed again, and keep what was known of them. Answers with
-/// the number of positions that stay. The book is read ply by ply; in memory are one ply, and which positions of two stay.
+/// Writes the part of a book that is to be kept as a new book. Moves to dropped positions are unplayed again, with the values that the
+/// book had for them. Returns the number of positions kept. The book is read ply by ply; memory holds one ply, and which positions of
+/// two plies are kept.
 ///
 /// # Errors
-/// The file system's, damage in the book, or [`BookError::Locked`] where another process changes a book at `path`.
+/// I/O errors, damage in the book, or [`BookError::Locked`] if another process is changing a book at `path`.
 pub fn prune(book: &mut Book, keep: Keep, path: &Path) -> Result<u64, BookError> {
     let mut lock = Lock::of_output(path)?;
     let margin = Score((keep.within * Score::DISC as f32) as i32);
@@ -63,7 +64,7 @@ pub fn prune(book: &mut Book, keep: Keep, path: &Path) -> Result<u64, BookError>
     Ok(count)
 }
 
-/// Plies that a position's best unplayed move was searched, and the one that leads to the position; and by which weights.
+/// The search depth of a position's leaf, plus one for the move to the position; and the number of the weights.
 fn searched(record: &Record) -> (u8, u8) {
     match record.leaf {
         Leaf::Best(valued) => (valued.depth.saturating_add(1).min(63), record.weights),
@@ -71,7 +72,7 @@ fn searched(record: &Record) -> (u8, u8) {
     }
 }
 
-/// A record whose best unplayed move may be one whose position goes.
+/// A record whose best unplayed move may now be one to a dropped position.
 fn unplayed_again(
     record: Record,
     children: &[Child],
@@ -83,7 +84,7 @@ fn unplayed_again(
     let Some((score, child)) = valued.reduce(|best, next| if next.0 > best.0 { next } else { best }) else {
         return record;
     };
-    // What was said of a move before it was in the book is less than what the book knows.
+    // The score that a move had before it was in the book counts less than what the book knows.
     let own = open_leaf(&record, children).filter(|own| own.exact || own.to.is_some() && own.score >= score);
     if own.is_some() {
         return record;

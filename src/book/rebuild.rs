@@ -1,7 +1,7 @@
-//! Going over all of a book, ply by ply from the end: checking it, repairing it, and making one of other books.
+//! Work on whole books, ply by ply from the end: checking, repairing and merging.
 //!
-//! A move adds one disc, so all that follows for the positions with a number of discs follows from those with one more. Two plies
-//! are held in memory, 32 bytes a position; records stream through a temporary file.
+//! A move adds one disc, so the derived values of a position follow from positions with one disc more. Two plies are held in memory,
+//! 32 bytes a position; records stream through a temporary file.
 
 use std::convert::Infallible;
 use std::fs::File;
@@ -19,7 +19,7 @@ use super::store::Book;
 use crate::board::Position;
 use crate::storage::folder_of;
 
-/// Numbers of discs of positions in a book.
+/// The numbers of discs that a book's positions can have.
 pub(super) const PLIES: std::ops::Range<u32> = 4..64;
 
 /// Records that are derived at once.
@@ -28,7 +28,7 @@ const CHUNK: usize = 1 << 15;
 /// Takes a record.
 pub(super) type Sink<'s, E = BookError> = &'s mut dyn FnMut(Record) -> Result<(), E>;
 
-/// What is known of the positions of a book with one number of discs.
+/// A value for each position of a book with a number of discs.
 pub(super) struct Ply<T>(Vec<(Position, T)>);
 
 impl<T: Copy + Send> Ply<T> {
@@ -48,7 +48,7 @@ impl<T: Copy + Send> Ply<T> {
         found.ok().map(|i| self.0[i].1)
     }
 
-    /// The moves of a position that lead to these.
+    /// The moves of a position that lead to positions of this ply.
     pub fn children(&self, position: Position, derived: impl Fn(T) -> Derived) -> Vec<Child> {
         let lookup = |position| Ok::<_, Infallible>(self.get(position).map(&derived));
         let Ok(children) = children(position, lookup);
@@ -56,7 +56,7 @@ impl<T: Copy + Send> Ply<T> {
     }
 }
 
-/// The records of a book in their order, each with its moves that lead to others of it, with one ply in memory.
+/// Hands over the records of a book in order, each with its moves that lead into the book. One ply is in memory.
 pub(super) fn with_children<E: From<BookError>>(
     book: &mut Book,
     mut each: impl FnMut(Record, Vec<Child>) -> Result<(), E>,
@@ -71,8 +71,8 @@ pub(super) fn with_children<E: From<BookError>>(
     Ok(())
 }
 
-/// Goes over the records of each number of discs, most discs first. `ply` gives its records in order to a sink; `follow` says what
-/// follows for one from the ply that has one disc more: what the ply before needs to know, and what `each` gets, in the same order.
+/// Goes over the records of each number of discs, most discs first. `ply` hands the records with a number of discs to a sink, in order;
+/// `follow` derives from a record and the ply with one disc more what the ply before needs, and what `each` gets, in the same order.
 pub(super) fn walk<T: Copy + Send + Sync, F: Send, E: From<BookError>>(
     mut ply: impl FnMut(u32, Sink<'_, E>) -> Result<(), E>,
     follow: impl Fn(&Record, &Ply<T>) -> (T, F) + Sync,
@@ -100,29 +100,29 @@ pub(super) fn walk<T: Copy + Send + Sync, F: Send, E: From<BookError>>(
     Ok(())
 }
 
-/// All that follows for a record from the ply after it, for the ply before and for the record.
+/// The derived values of a record from the ply after it, for the ply before and for the record.
 fn derive_from(record: &Record, below: &Ply<Derived>) -> (Derived, Derived) {
     let derived = derive(record, &below.children(record.position, |derived| derived));
     (derived, derived)
 }
 
-/// Records on their way, in a file without a name.
+/// Records kept in an unnamed temporary file.
 pub(super) struct Spool<'p> {
     path: &'p Path,
     store: BufWriter<File>,
-    /// For each number of discs: how many records, and the first of them.
+    /// For each number of discs: how many records, and the number of the first.
     plies: Vec<(u32, u64, u64)>,
     len: u64,
 }
 
 impl<'p> Spool<'p> {
-    /// Beside a file that is to be.
+    /// A spool in the folder of a file to be written.
     pub fn new(path: &'p Path) -> Result<Self, BookError> {
         let store = BufWriter::with_capacity(1 << 20, temporary(path)?);
         Ok(Self { path, store, plies: Vec::new(), len: 0 })
     }
 
-    /// Adds a record; all with one number of discs are added together.
+    /// Adds a record. Those with the same number of discs must be added one after another.
     pub fn push(&mut self, record: &Record) -> Result<(), BookError> {
         let discs = record.position.discs();
         match self.plies.last_mut() {
@@ -133,7 +133,7 @@ impl<'p> Spool<'p> {
         self.store.write_all(&record.encode()).map_err(BookError::io(self.path))
     }
 
-    /// Hands over the records with a number of discs, in the order in which they were added. Nothing is added after that.
+    /// Hands over the records with a number of discs, in the order they were added. Nothing may be added after that.
     pub fn read(&mut self, discs: u32, sink: Sink<'_>) -> Result<(), BookError> {
         let io = BookError::io(self.path);
         let Some(&(_, count, first)) = self.plies.iter().find(|(ply, ..)| *ply == discs) else { return Ok(()) };
@@ -148,8 +148,8 @@ impl<'p> Spool<'p> {
     }
 }
 
-/// Makes a book of the records that `ply` gives, as [`walk`] has them, with all that follows. Answers with their number and
-/// how many were not what they should be.
+/// Makes a book of the records that `ply` gives (see [`walk`]), with their derived values. Returns the number of records, and how many
+/// had other derived values before.
 pub(super) fn rebuild(
     lock: &mut Lock,
     weights: &[Hash],
@@ -165,12 +165,12 @@ pub(super) fn rebuild(
     Ok((spool.len, changed))
 }
 
-/// A file without a name on the file system of another.
+/// An unnamed temporary file in the folder of another file.
 pub(super) fn temporary(path: &Path) -> Result<File, BookError> {
     tempfile::tempfile_in(folder_of(path)).map_err(BookError::io(path))
 }
 
-/// The records of a book with one number of discs, handed to a sink.
+/// Hands the records of a book with a number of discs to a sink.
 pub(super) fn hand_over<E: From<BookError>>(book: &mut Book, discs: u32, sink: Sink<'_, E>) -> Result<(), E> {
     book.scan(discs..discs + 1).try_for_each(|record| sink(record?))
 }
@@ -180,20 +180,20 @@ pub(super) fn hand_over<E: From<BookError>>(book: &mut Book, discs: u32, sink: S
 pub struct Faults {
     /// Positions that can be read.
     pub positions: u64,
-    /// Positions that cannot, and others of the sorted part that are not where they should be.
+    /// Positions that cannot be read, or that are out of order in the sorted part.
     pub lost: u64,
     /// Damaged places of the file: offset and reason.
     pub damage: Vec<(u64, String)>,
-    /// Positions whose value, or what else follows, is not what follows.
+    /// Positions whose derived values are wrong.
     pub inconsistent: u64,
-    /// One of them.
+    /// One of the inconsistent positions.
     pub example: Option<Position>,
-    /// Bytes of a batch that was cut off at the end, which is no fault.
+    /// Bytes of a batch cut off at the end, which is not a fault.
     pub dropped: u64,
 }
 
 impl Faults {
-    /// Whether there is none.
+    /// Whether there are no faults.
     pub fn is_none(&self) -> bool {
         self.lost == 0 && self.damage.is_empty() && self.inconsistent == 0
     }
@@ -202,7 +202,7 @@ impl Faults {
 /// Looks for everything that can be wrong with a book.
 ///
 /// # Errors
-/// The file system's, or that the file is no book, or nothing of it is whole.
+/// I/O errors, a file that is not a book, or one of which nothing is intact.
 pub fn check(path: &Path) -> Result<Faults, BookError> {
     let mut damage = Vec::new();
     let mut book = Book::salvage(path, false, &mut damage)?;
@@ -223,10 +223,10 @@ pub fn check(path: &Path) -> Result<Faults, BookError> {
     Ok(faults)
 }
 
-/// Repairs a book: what can be read of it, with all that follows made right. Answers with what was wrong.
+/// Repairs a book: keeps what can be read, and recomputes the derived values. Returns what was wrong.
 ///
 /// # Errors
-/// As of [`check`], and [`BookError::Locked`].
+/// Same as [`check`], plus [`BookError::Locked`].
 pub fn fix(path: &Path) -> Result<Faults, BookError> {
     let mut damage = Vec::new();
     let mut book = Book::salvage(path, true, &mut damage)?;
@@ -251,10 +251,10 @@ fn tidy(mut damage: Vec<Fault>) -> Vec<Fault> {
     damage
 }
 
-/// Makes a book of several: games add up, and of two searches of a position the exact or deeper one counts.
+/// Merges books into one: games add up, and of two searches of a position the exact or deeper one is kept.
 ///
 /// # Errors
-/// The file system's, damage in one of the books, or [`BookError::Locked`] where another process changes a book at `path`.
+/// I/O errors, damage in one of the books, or [`BookError::Locked`] if another process is changing a book at `path`.
 pub fn merge(books: &mut [Book], path: &Path) -> Result<u64, BookError> {
     let mut lock = Lock::of_output(path)?;
     let mut weights: Vec<Hash> = Vec::new();
@@ -286,7 +286,7 @@ pub fn merge(books: &mut [Book], path: &Path) -> Result<u64, BookError> {
     Ok(count)
 }
 
-/// The numbers that a book's weights, from 0 (unknown), get in a list, to which those that are new are added.
+/// For each number of a book's weights, from 0 (unknown), the number in the list `all`, to which new weights are added.
 fn renumber(own: &[Hash], all: &mut Vec<Hash>) -> Vec<u8> {
     let number = |hash: &Hash| match all.iter().position(|known| known == hash) {
         Some(known) => known as u8 + 1,
@@ -299,7 +299,7 @@ fn renumber(own: &[Hash], all: &mut Vec<Hash>) -> Vec<u8> {
     std::iter::once(0).chain(own.iter().map(number)).collect()
 }
 
-/// Adds what another book knows of a position.
+/// Adds what another book knows about a position.
 pub(super) fn combine(into: &mut Record, other: &Record) {
     into.games.merge(&other.games);
     if rank(&other.leaf) > rank(&into.leaf) {
@@ -309,7 +309,7 @@ pub(super) fn combine(into: &mut Record, other: &Record) {
     }
 }
 
-/// What a search is worth: the exact one, then the deepest.
+/// The rank of a search: exact ones first, then deeper ones.
 fn rank(leaf: &Leaf) -> (u8, u8, bool) {
     match leaf {
         Leaf::Unsearched => (0, 0, false),

@@ -1,4 +1,4 @@
-//! What a book knows of a position.
+//! What a book knows about a position.
 
 use std::ops::RangeInclusive;
 
@@ -8,8 +8,8 @@ use crate::eval::Score;
 /// Bytes of a record in a file.
 pub(super) const BYTES: usize = 50;
 
-/// The order of records in a file: by number of discs, then by the squares that hold them, seen from the side that makes that set the
-/// least, then by position. A move adds a disc to the others: what leads to a position is found by its squares.
+/// The order of records in a file: by number of discs, then by the set of occupied squares (the least of its eight images), then by
+/// position. A move only adds one disc to that set, so the parents of a position are found by its occupied squares.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Debug)]
 pub(super) struct Key(pub u32, pub Bitboard, pub Position);
 
@@ -20,12 +20,12 @@ impl Key {
         Self(position.discs(), images.into_iter().min().expect("there are eight"), position)
     }
 
-    /// Before all positions with a number of discs.
+    /// Sorts before all positions with a number of discs.
     pub fn first(discs: u32) -> Self {
         Self(discs, 0, Position { player: 0, opponent: 0 })
     }
 
-    /// From the first to the last that a position with discs on these squares, seen from any side, may have.
+    /// The range of the keys of positions with discs on exactly these squares, in any orientation.
     pub fn on(squares: Bitboard) -> RangeInclusive<Self> {
         let Self(discs, least, _) = Self::of(Position { player: squares, opponent: 0 });
         let both = |discs| Position { player: discs, opponent: discs };
@@ -33,31 +33,31 @@ impl Key {
     }
 }
 
-/// A standard deviation of a value from the truth, in steps of 1/8 disc up to 31.75.
+/// The standard deviation of a value from the truth, in steps of 1/8 disc up to 31.75.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Debug)]
 pub struct Deviation(u8);
 
 impl Deviation {
-    /// That of an exact value.
+    /// The deviation of an exact value.
     pub const EXACT: Self = Self(0);
-    /// Of a value that nothing was measured for.
+    /// The deviation of a value for which nothing was measured.
     pub const UNKNOWN: Self = Self(u8::MAX);
-    /// What an unknown one counts as where one is needed: 4 discs.
+    /// What an unknown deviation counts as when moves are compared: 4 discs.
     const ASSUMED: u8 = 32;
-    /// Exact values count as this sure at least where moves are compared: half a disc.
+    /// The least deviation when moves are compared, also of exact values: half a disc.
     const LEAST: u8 = 4;
 
-    /// The nearest step to a deviation in discs.
+    /// Rounds a deviation in discs to the nearest step.
     pub fn from_discs(discs: f64) -> Self {
         Self((8.0 * discs).round().clamp(0.0, 254.0) as u8)
     }
 
-    /// In discs, where it is known.
+    /// The deviation in discs, if it is known.
     pub fn discs(self) -> Option<f32> {
         (self != Self::UNKNOWN).then(|| f32::from(self.0) / 8.0)
     }
 
-    /// How many deviations, in 1/256, a value is short of the best.
+    /// How many deviations, in 1/256, a value is behind a best one that is higher by `by`.
     pub(super) fn shortfall(self, by: i32) -> u32 {
         let known = if self == Self::UNKNOWN { Self::ASSUMED } else { self.0.max(Self::LEAST) };
         (by.max(0) * 16 / i32::from(known)) as u32
@@ -67,30 +67,30 @@ impl Deviation {
 /// The best of the moves that do not lead to a position of the book.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Leaf {
-    /// It has not been searched for.
+    /// Not searched for yet.
     Unsearched,
     /// All moves lead to positions of the book.
     AllPlayed,
-    /// It was searched for.
+    /// Found by a search.
     Best(Valued),
 }
 
-/// A move and its value, by a search.
+/// A move and its value, found by a search.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct Valued {
-    /// The move; without one, the score is that of the position as a whole, and counts as long as no move of it is in the book.
+    /// The move. Without one, the score is the value of the whole position, and counts as long as none of its moves is in the book.
     pub to: Option<Square>,
     /// The value for the player to move.
     pub score: Score,
-    /// Plies looked ahead, or the level of the engine that the value is from. At most 63.
+    /// The search depth in plies, or the level of the engine that gave the value. At most 63.
     pub depth: u8,
-    /// Whether the score is the value of the position, proved; moves in the book cannot change it.
+    /// Whether the score is the proved value of the position, which no move in the book can change.
     pub exact: bool,
     /// How far the score is from the truth.
     pub error: Deviation,
 }
 
-/// The results of the games that came by a position, for the player to move.
+/// The results of the games through a position, for the player to move.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
 pub struct Games {
     /// Games won.
@@ -105,7 +105,7 @@ pub struct Games {
     pub squares: u64,
 }
 
-/// Most that [`Games::squares`] may be.
+/// The largest value of [`Games::squares`].
 const MAX_SQUARES: u64 = (1 << 40) - 1;
 
 impl Games {
@@ -121,7 +121,7 @@ impl Games {
         self.merge(&one);
     }
 
-    /// Counts other games too.
+    /// Adds the counts of other games.
     pub fn merge(&mut self, other: &Self) {
         self.wins = self.wins.saturating_add(other.wins);
         self.draws = self.draws.saturating_add(other.draws);
@@ -130,7 +130,7 @@ impl Games {
         self.squares = (self.squares + other.squares).min(MAX_SQUARES);
     }
 
-    /// How many there were.
+    /// The number of games.
     pub fn count(&self) -> u64 {
         u64::from(self.wins) + u64::from(self.draws) + u64::from(self.losses)
     }
@@ -143,54 +143,52 @@ impl Games {
     }
 }
 
-/// What follows from a record and from those that its moves lead to.
+/// What is derived from a record and the records that its moves lead to.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct Derived {
-    /// The value by negamax for the player to move: the best of the leaf's and those of the moves in the book. None if nothing
-    /// is known.
+    /// The negamax value for the player to move: the best of the leaf and the moves in the book. None if nothing is known.
     pub value: Option<Score>,
-    /// The same, with proved wins above and proved losses below all estimates: what a game is played by. Nothing where there is no
-    /// value.
+    /// The same for choosing a move to play: proved wins are above all estimates, proved losses below. 0 without a value.
     pub play: i16,
     /// How far the value is from the truth.
     pub error: Deviation,
-    /// How far, in 1/256 standard deviations, play has to go from the best to come from here to the next position that the book
-    /// should get; [`Self::NEVER`] if there is none.
+    /// How far from best play the nearest search at or below this position is, in 1/256 standard deviations; [`Self::NEVER`] if nothing
+    /// is left to search.
     pub priority: u16,
 }
 
 impl Derived {
-    /// No position is left to get.
+    /// Nothing is left to search.
     pub const NEVER: u16 = u16::MAX;
     /// Nothing is known yet.
     pub const NOTHING: Self = Self { value: None, play: 0, error: Deviation::UNKNOWN, priority: Self::NEVER };
 }
 
-/// What proved results are away from estimates in [`Derived::play`].
+/// The offset of proved results from estimates in [`Derived::play`].
 const PROVED: i32 = 100 * Score::DISC;
 
-/// A value as play sees it.
+/// A score as it counts in [`Derived::play`].
 pub(super) fn as_played(score: Score, exact: bool) -> i16 {
     (if exact { score.0 + score.0.signum() * PROVED } else { score.0 }) as i16
 }
 
-/// All that a book knows of a position.
+/// All that a book knows about a position.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct Record {
-    /// The position, canonical; the player has a legal move.
+    /// The canonical position; its player has a legal move.
     pub position: Position,
-    /// The games that came by.
+    /// The games through it.
     pub games: Games,
     /// The best unplayed move.
     pub leaf: Leaf,
-    /// The number of the weights that the leaf was searched with in the book's list, from 1; 0 if unknown.
+    /// The weights that searched the leaf: their number in the book's list, from 1, or 0 if unknown.
     pub weights: u8,
-    /// What follows.
+    /// The derived values.
     pub derived: Derived,
 }
 
 impl Record {
-    /// A position of which nothing is known.
+    /// A position about which nothing is known.
     pub fn new(position: Position) -> Self {
         Self {
             position,
@@ -205,14 +203,14 @@ impl Record {
 /// Where a move leads.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Link {
-    /// To a position, canonical, in which the other player (`turn` is true) or after a pass the same one is to move.
+    /// To a canonical position, in which the other player is to move, or after a pass the same one.
     To {
         /// The position.
         position: Position,
-        /// Whether the turn passes on.
+        /// Whether the other player is to move; false after a pass.
         turn: bool,
     },
-    /// To the end of the game, worth so much for the player who moved.
+    /// To the end of the game, with its score for the player who moved.
     End(Score),
 }
 
@@ -235,7 +233,7 @@ pub fn links(position: Position) -> impl Iterator<Item = (Square, Link)> {
     squares(position.moves()).map(move |to| (to, Link::after(position, to)))
 }
 
-/// Where a canonical position's squares lie on a board that shows it: the board's legal moves for a move of the book.
+/// The square on a board, in any orientation, that corresponds to a square of its canonical position.
 pub(super) fn on_board(board: Position, to: Square) -> Option<Square> {
     let book = canonical(board);
     let symmetry = Symmetry::ALL.into_iter().find(|symmetry| symmetry.position(book) == board)?;
@@ -279,7 +277,7 @@ impl Record {
         bytes
     }
 
-    /// The record of some bytes, checked so far that nothing that is done with it can fail.
+    /// Decodes a record, and checks it so that nothing done with it later can fail.
     ///
     /// # Errors
     /// What is wrong with it.
@@ -309,7 +307,7 @@ impl Record {
             UNSEARCHED => Leaf::Unsearched,
             WHOLE => Leaf::Best(valued(None)),
             0..64 => Leaf::Best(valued(Some(Square::new(to)))),
-            _ => return Err("the best unplayed move is no square"),
+            _ => return Err("the best unplayed move is not a square"),
         };
         let value = (value != i16::MIN).then_some(Score(value.into()));
         let derived = Derived { value, play, error: Deviation(derived_error), priority };
@@ -335,7 +333,7 @@ impl Record {
     }
 }
 
-/// Whether a position can be one of a book.
+/// Checks that a position can be in a book.
 ///
 /// # Errors
 /// Why not.
@@ -357,7 +355,7 @@ fn take<const N: usize>(rest: &mut &[u8]) -> [u8; N] {
     *first
 }
 
-/// The moves of a position that lead to positions with a property.
+/// The moves of a position that lead to positions for which `test` holds.
 pub(super) fn moves_where(position: Position, mut test: impl FnMut(Position) -> bool) -> Bitboard {
     links(position).fold(0, |moves, (to, link)| match link {
         Link::To { position, .. } if test(position) => moves | to.bit(),
@@ -418,7 +416,7 @@ mod tests {
             Record::decode(&bytes).unwrap_err()
         };
         assert_eq!(changed(15, 0xff), "the position is not the least of its images");
-        assert_eq!(changed(38, 99), "the best unplayed move is no square");
+        assert_eq!(changed(38, 99), "the best unplayed move is not a square");
         assert_eq!(changed(38, 0), "the best unplayed move is illegal");
         let turned = Symmetry::ALL.map(|symmetry| symmetry.position(position)).into_iter().max().unwrap();
         assert!(Record::decode(&Record::new(turned).encode()).unwrap_err().contains("images"));

@@ -1,6 +1,6 @@
-//! What can be read of a book whose header is damaged, or that was cut off.
+//! Reading a book whose header is damaged, or that was cut off.
 //!
-//! Blocks are all of one size, and each has a checksum: the sorted part is found without the header.
+//! Blocks all have the same size and a checksum, so the sorted part can be found without the header.
 
 use std::fs::File;
 
@@ -8,11 +8,11 @@ use super::file::{BLOCK, BLOCK_BYTES, Base, CHECK, Fault, HEADER, MAX_WEIGHTS, R
 use super::record::BYTES;
 
 impl Base {
-    /// The sorted part of a file whose header, for which `fault` stands, cannot be believed. `announced` is how many records it should
-    /// have, if that is known.
+    /// The sorted part of a file whose header cannot be trusted, as `fault` says. `announced` is how many records it should have, if
+    /// that is known.
     ///
     /// # Errors
-    /// The file system's, or the fault if no block and no batch of the file is whole.
+    /// I/O errors, or `fault` if no block and no batch of the file is intact.
     pub(super) fn without_header(file: File, fault: Fault, announced: Option<u64>) -> Result<Self, ReadError> {
         let length = file.metadata()?.len();
         let most = length.saturating_sub(HEADER) / BLOCK_BYTES;
@@ -44,7 +44,7 @@ impl Base {
         }
     }
 
-    /// The number of records of the last block, which has fewer than others; 0 if there is none.
+    /// The number of records of the last block, which has fewer than the others; 0 if there is none.
     fn last_block(&mut self, start: u64, length: u64) -> Result<u64, ReadError> {
         let room = length.saturating_sub(start).min(BLOCK_BYTES) as usize;
         let bytes = self.read_at(start, room)?;
@@ -55,7 +55,7 @@ impl Base {
         Ok((1..BLOCK).take_while(|records| records * BYTES <= room).find(is_there).unwrap_or(0) as u64)
     }
 
-    /// Takes the names of the weights from the trailer, and passes over it, if it is one for the index.
+    /// Takes the names of the weights from the trailer and skips it, if one follows that matches the index.
     fn take_names(&mut self, blocks: u64, length: u64) -> Result<(), ReadError> {
         let room = length - self.end;
         let number = self.read_at(self.end, room.min(4) as usize)?;

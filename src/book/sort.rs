@@ -1,4 +1,4 @@
-//! Records in any order, sorted outside of memory.
+//! External sorting of records.
 
 use std::cmp::Reverse;
 use std::collections::BinaryHeap;
@@ -18,18 +18,18 @@ const RUN: usize = 1 << 20;
 /// Bytes of a run that are read ahead.
 const AHEAD: usize = 1 << 16;
 
-/// Takes records in any order, and hands them out in that of a book, those of the same position combined.
+/// Takes records in any order and hands them out in that of a book, those of the same position combined.
 pub(super) struct Sorter {
     path: PathBuf,
     records: Vec<Record>,
     store: File,
-    /// The number of discs of the first record that each run has, and where: a run for each number of discs in a part.
+    /// For each run: its number of discs, its offset and its length. A part has a run for each number of discs.
     runs: Vec<(u32, u64, u64)>,
     written: u64,
 }
 
 impl Sorter {
-    /// Keeps what does not fit into memory beside the book that is to be.
+    /// A sorter that keeps what does not fit in memory beside the book to be written.
     pub fn new(path: &Path) -> Result<Self, BookError> {
         let store = temporary(path)?;
         Ok(Self { path: path.to_owned(), records: Vec::new(), store, runs: Vec::new(), written: 0 })
@@ -61,7 +61,7 @@ impl Sorter {
         Ok(())
     }
 
-    /// Hands over the records with a number of discs.
+    /// Hands over the records with a number of discs, in order.
     pub fn ply(&mut self, discs: u32, sink: Sink<'_>) -> Result<(), BookError> {
         self.spill()?;
         let Self { path, store, runs, .. } = self;
@@ -87,7 +87,7 @@ impl Sorter {
         last.map_or(Ok(()), sink)
     }
 
-    /// Writes the book. Answers with the number of its positions.
+    /// Writes the book. Returns the number of its positions.
     pub fn finish(mut self, lock: &mut Lock, weights: &[Hash]) -> Result<u64, BookError> {
         let (count, _) = rebuild(lock, weights, |discs, sink| self.ply(discs, sink))?;
         Ok(count)

@@ -16,31 +16,31 @@ use super::record::{BYTES, Key, Record};
 use crate::board::{Position, canonical};
 use crate::storage::hex;
 
-/// Positions added since the file was sorted, before it is sorted again: some 130 MB of memory.
+/// How many positions are added before the file is sorted again: some 130 MB of memory.
 const MOST_ADDED: usize = 1 << 20;
 
 /// An opening book in a file (`.fsb`).
 ///
-/// The file is a sorted part and the batches that were added since. The index of the sorted part and the batches are held in
-/// memory, the rest is read where it is asked for. [`Self::commit`] appends a batch; what was not committed is lost if the
-/// process ends, and nothing else is.
+/// The file is a sorted part followed by the batches added since. Memory holds the batches and the index of the sorted part; the
+/// rest is read on demand. [`Self::commit`] appends a batch. If the process is killed, only uncommitted changes are lost.
 pub struct Book {
     path: PathBuf,
     base: Base,
-    /// What was added to the sorted part, and what was changed since the last commit.
+    /// What was added to the sorted part.
     added: BTreeMap<Key, Record>,
+    /// What was changed since the last commit.
     changed: BTreeSet<Key>,
     /// Added positions that are not in the sorted part.
     new: u64,
     weights: Vec<Hash>,
-    /// Weights that the file knows.
+    /// How many of `weights` are in the file.
     known_weights: usize,
     /// Where the next batch goes.
     end: u64,
     dropped: u64,
-    /// Where the book may be changed.
+    /// Held if the book may be changed.
     lock: Option<Lock>,
-    /// With more positions in `added` than this it is sorted.
+    /// The book is sorted once `added` has more positions than this.
     sort_beyond: usize,
 }
 
@@ -48,31 +48,31 @@ impl Book {
     /// Opens a book to read it.
     ///
     /// # Errors
-    /// The file system's, or what is wrong with the file and where.
+    /// I/O errors, or what is wrong with the file and where.
     pub fn open(path: &Path) -> Result<Self, BookError> {
         Self::read(path, None, None)
     }
 
-    /// Opens a book to change it. No other process can do so until it is dropped.
+    /// Opens a book to change it. No other process can change it until it is dropped.
     ///
     /// # Errors
-    /// As of [`Self::open`], and [`BookError::Locked`].
+    /// Same as [`Self::open`], plus [`BookError::Locked`].
     pub fn edit(path: &Path) -> Result<Self, BookError> {
         Self::read(path, Some(Lock::of_book(path)?), None)
     }
 
-    /// [`Self::edit`], of an empty book if there is no file.
+    /// [`Self::edit`], making an empty book if there is no file.
     ///
     /// # Errors
-    /// As of [`Self::edit`].
+    /// Same as [`Self::edit`].
     pub fn edit_or_create(path: &Path) -> Result<Self, BookError> {
         Self::read(path, Some(Lock::of_book_or_new(path)?), None)
     }
 
-    /// Opens what is whole of a damaged book; the damage goes into `damaged`. Where `edit` is set it may be changed.
+    /// Opens the intact parts of a damaged book; the damage goes into `damaged`. With `edit`, the book may be changed.
     ///
     /// # Errors
-    /// The file system's, [`BookError::Locked`], or that nothing of the file is whole.
+    /// I/O errors, [`BookError::Locked`], or a file of which nothing is intact.
     pub(super) fn salvage(path: &Path, edit: bool, damaged: &mut Vec<Fault>) -> Result<Self, BookError> {
         let lock = edit.then(|| Lock::of_book(path)).transpose()?;
         Self::read(path, lock, Some(damaged))
@@ -103,11 +103,11 @@ impl Book {
                 return Err(BookError::damage(
                     path,
                     book.base.end,
-                    "a position of weights that the book does not name",
+                    "a position has weights that the book does not name",
                 ));
             }
             let key = Key::of(record.position);
-            // One of a block that cannot be read is counted there.
+            // A position in an unreadable block is counted there.
             if !book.added.contains_key(&key) && matches!(book.base.get(key), Ok(None)) {
                 book.new += 1;
             }
@@ -121,17 +121,17 @@ impl Book {
         &self.path
     }
 
-    /// Positions in it.
+    /// The number of positions.
     pub fn len(&self) -> u64 {
         self.base.count + self.new
     }
 
-    /// Positions that it had before the file was cut off.
+    /// The number of positions before the file was cut off.
     pub(super) fn announced(&self) -> u64 {
         self.base.announced.saturating_add(self.new)
     }
 
-    /// Whether there is none.
+    /// Whether it has no positions.
     pub fn is_empty(&self) -> bool {
         self.len() == 0
     }
@@ -139,7 +139,7 @@ impl Book {
     /// The SHA-256 of the whole file, in hexadecimal.
     ///
     /// # Errors
-    /// The file system's.
+    /// I/O errors.
     pub fn hash(&self) -> Result<String, BookError> {
         let mut file = File::open(&self.path).map_err(BookError::io(&self.path))?;
         let (mut hash, mut bytes) = (Sha256::new(), vec![0; 1 << 16]);
@@ -151,17 +151,17 @@ impl Book {
         }
     }
 
-    /// Bytes at the end of the file that a kill cut off, and that the next commit overwrites.
+    /// Bytes of a batch cut off at the end of the file, which the next commit overwrites.
     pub fn dropped(&self) -> u64 {
         self.dropped
     }
 
-    /// The hashes of the weights that valued its positions; a record's number 1 is the first.
+    /// The hashes of the weights that searched its positions; number 1 in a record is the first.
     pub fn weights(&self) -> &[Hash] {
         &self.weights
     }
 
-    /// The number of some weights in records. 0, unknown, if there are too many.
+    /// The number that stands for `weights` in records; new weights are added to the list. 0 (unknown) if it is full.
     pub fn number_of(&mut self, weights: &Hash) -> u8 {
         let known = self.weights.iter().position(|known| known == weights);
         let index = known.unwrap_or_else(|| {
@@ -173,15 +173,15 @@ impl Book {
         if self.weights[index] == *weights { index as u8 + 1 } else { 0 }
     }
 
-    /// What is known of a position, shown from any side of the board.
+    /// What is known about a position, in any orientation.
     ///
     /// # Errors
-    /// The file system's, or damage.
+    /// I/O errors, or damage.
     pub fn get(&mut self, position: Position) -> Result<Option<Record>, BookError> {
         self.find(canonical(position))
     }
 
-    /// What is known of a canonical position.
+    /// What is known about a canonical position.
     pub(super) fn find(&mut self, position: Position) -> Result<Option<Record>, BookError> {
         let key = Key::of(position);
         if let Some(record) = self.added.get(&key) {
@@ -201,7 +201,7 @@ impl Book {
     /// Adds or changes a position.
     ///
     /// # Errors
-    /// As of [`Self::get`].
+    /// Same as [`Self::get`].
     pub(super) fn put(&mut self, record: Record) -> Result<(), BookError> {
         let key = Key::of(record.position);
         if !self.added.contains_key(&key) && self.find(record.position)?.is_none() {
@@ -212,13 +212,13 @@ impl Book {
         Ok(())
     }
 
-    /// Makes all changes lasting, as one batch.
+    /// Writes all changes to the file, as one batch.
     ///
     /// # Errors
-    /// The file system's, and [`BookError::Replaced`]; the file is then what it was, and the changes are still there to be committed.
+    /// I/O errors and [`BookError::Replaced`]. The file is then unchanged, and the changes can be committed again.
     ///
     /// # Panics
-    /// If the book was opened to be read.
+    /// If the book was opened only to be read.
     pub fn commit(&mut self) -> Result<(), BookError> {
         let new_weights = &self.weights[self.known_weights..];
         if self.changed.is_empty() && new_weights.is_empty() {
@@ -234,7 +234,7 @@ impl Book {
             .and_then(|_| file.write_all(&batch))
             .and_then(|()| file.sync_data());
         if let Err(error) = written {
-            // What was written of it would be dropped anyway.
+            // A partial batch would be dropped anyway.
             let _ = file.set_len(end);
             return Err(BookError::io(&self.path)(error));
         }
@@ -242,20 +242,20 @@ impl Book {
         self.dropped = 0;
         self.known_weights = self.weights.len();
         self.changed.clear();
-        // There may be no room for a second copy of the book: then it grows unsorted for a while.
+        // Without room for a second copy of the book, it grows unsorted for a while.
         if self.added.len() > self.sort_beyond && self.sort().is_err() {
             self.sort_beyond = self.added.len() + MOST_ADDED;
         }
         Ok(())
     }
 
-    /// Commits, and sorts all into a new file that takes the place of the old one: equal books are equal bytes then.
+    /// Commits, and sorts everything into a new file that replaces the old one: equal books then have equal bytes.
     ///
     /// # Errors
-    /// As of [`Self::commit`].
+    /// Same as [`Self::commit`].
     ///
     /// # Panics
-    /// As [`Self::commit`].
+    /// Same as [`Self::commit`].
     pub fn sort(&mut self) -> Result<(), BookError> {
         self.commit()?;
         if self.end == self.base.end && self.dropped == 0 {
@@ -275,13 +275,13 @@ impl Book {
         self.own_lock().share()
     }
 
-    /// Begins again with the file, which was replaced.
+    /// Reopens the file, which was replaced.
     pub(super) fn reopen(&mut self, lock: Lock) -> Result<(), BookError> {
         *self = Self::read(&self.path, Some(lock), None)?;
         Ok(())
     }
 
-    /// The records of positions with a number of discs, in their order.
+    /// The records of positions with numbers of discs in a range, in order.
     pub(super) fn scan(&mut self, discs: Range<u32>) -> Scan<'_> {
         let first = Key::first(discs.start);
         let added: Vec<Key> = self.added.range(first..Key::first(discs.end)).map(|(key, _)| *key).collect();
@@ -306,7 +306,7 @@ fn told(path: &Path, error: ReadError) -> BookError {
     }
 }
 
-/// Walks over the records of a book in their order.
+/// Iterates over the records of a book in order.
 pub(super) struct Scan<'b> {
     book: &'b mut Book,
     discs: Range<u32>,
@@ -316,19 +316,19 @@ pub(super) struct Scan<'b> {
     records: std::vec::IntoIter<(u64, [u8; BYTES])>,
     /// The next record of the sorted part.
     next: Option<(u64, [u8; BYTES])>,
-    /// The last one taken from there.
+    /// The last record taken from it.
     last: Option<Key>,
     damaged: Option<&'b mut Vec<Fault>>,
 }
 
 impl<'b> Scan<'b> {
-    /// Passes over what is damaged, and tells it.
+    /// Skips what is damaged, and reports it.
     pub fn over_damage(mut self, damaged: &'b mut Vec<Fault>) -> Self {
         self.damaged = Some(damaged);
         self
     }
 
-    /// Makes the next record of the sorted part `next`, if there is one in range.
+    /// Puts the next record of the sorted part into `next`, if one is in range.
     fn fill(&mut self) -> Result<(), ReadError> {
         while self.next.is_none() {
             if let Some(record) = self.records.next() {

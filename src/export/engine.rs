@@ -22,7 +22,7 @@ pub enum Engine {
     Zebra,
 }
 
-/// A name that is no engine's.
+/// A name that is not an engine's.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 #[error("`{0}` is not an engine whose weights are known ({all})", all = Engine::ALL.map(Engine::name).join(", "))]
 pub struct UnknownEngine(pub String);
@@ -45,7 +45,7 @@ impl Engine {
     /// All of them, by name.
     pub const ALL: [Self; 4] = [Self::Edax, Self::Egaroucid, Self::Ntest, Self::Zebra];
 
-    /// Its name here, which is its pattern set's too.
+    /// Its name in flipside, also that of its pattern set.
     pub const fn name(self) -> &'static str {
         match self {
             Self::Edax => "edax",
@@ -55,7 +55,7 @@ impl Engine {
         }
     }
 
-    /// What its files hold.
+    /// The pattern set of its files.
     pub fn set(self) -> PatternSet {
         self.built_in().of_model()
     }
@@ -71,7 +71,7 @@ impl Engine {
         self.built_in().engine.as_ref().expect("the built-in sets of engines say how they are kept")
     }
 
-    /// Units of its weights in a disc.
+    /// Units of its weights per disc.
     pub fn scale(self) -> u16 {
         self.file_tables().scale
     }
@@ -82,17 +82,17 @@ impl Engine {
         smallest..=largest
     }
 
-    /// Number of table sets in its files; for Zebra, which interpolates, the most that there can be.
+    /// The number of table sets in its files; for Zebra, which interpolates, the largest possible number.
     pub fn stages(self) -> usize {
         self.file_tables().count()
     }
 
-    /// The table set for positions with a number of empties, whether the engine ever evaluates such positions or not.
+    /// The table set for positions with a number of empties, even if the engine never evaluates such positions.
     pub fn stage_of(self, empties: u32) -> usize {
         self.file_tables().table_of(empties)
     }
 
-    /// The numbers of empties that its files have tables for. Beyond them there is only the starting position or a full board.
+    /// The numbers of empties that its files have tables for. The others are those of the start position and of full boards.
     pub const fn covers(self) -> RangeInclusive<u32> {
         match self {
             Self::Edax => 0..=60,

@@ -19,7 +19,7 @@ pub(super) fn words(bytes: &[u8]) -> impl ExactSizeIterator<Item = i16> + '_ {
     bytes.as_chunks().0.iter().map(|&word| i16::from_le_bytes(word))
 }
 
-/// Sets each weight to the value that the file has for it, at `values`' place in the file.
+/// Sets each weight to the value that the file has for it. `offset` gives the place in the file of each of `values`.
 ///
 /// # Errors
 /// Two different values for weights that are one by symmetry.

@@ -1,7 +1,7 @@
 //! Weights from and for other engines, and open layouts for everybody else.
 //!
-//! [`import`] makes an ordinary [`WeightFile`] of an [`Engine`]'s own files, without loss. [`encode`] makes an engine's files of a
-//! model, exactly where the engine's patterns allow it, with an account of the rounding ([`Quantisation`]); [`write_open`] writes
+//! [`import`] converts an [`Engine`]'s own files to an ordinary [`WeightFile`], without loss. [`encode`] converts a model to an
+//! engine's files if the engine's patterns can express it, and reports what rounding changed ([`Quantisation`]). [`write_open`] writes
 //! one of the open layouts, which take any pattern set. `docs/FILES.md` describes the layouts.
 
 mod edax;
@@ -27,7 +27,7 @@ use crate::storage::{FileError, read_bounded};
 use crate::weights::{Provenance, WeightFile};
 use fault::Fault;
 
-/// The most bytes of any engine's file that are read; the largest known is half of it.
+/// Limit in bytes of an engine's file; the largest known is half of it.
 const LIMIT: u64 = 160 << 20;
 
 /// Why weights could not be imported.
@@ -36,7 +36,7 @@ pub enum ImportError {
     /// A file could not be read, or is far too large.
     #[error(transparent)]
     File(#[from] FileError),
-    /// Content that is not the engine's.
+    /// Content that is not in the engine's format.
     #[error("{}: byte {offset}: {reason}", path.display())]
     Content {
         /// The file.
@@ -46,8 +46,8 @@ pub enum ImportError {
         /// What is wrong.
         reason: String,
     },
-    /// Not the files the engine has.
-    #[error("{engine} needs {needed}; given were {given} files")]
+    /// The wrong set of files.
+    #[error("{engine} needs {needed}; got {given} files")]
     Files {
         /// The engine.
         engine: Engine,
@@ -93,11 +93,11 @@ pub fn import_files(engine: Engine, named: &[PathBuf]) -> Result<Vec<PathBuf>, I
     if files.len() > ntest::FILES { Err(ImportError::Sets { folder: folder.clone() }) } else { Ok(files) }
 }
 
-/// The model of an engine's files whose contents are at hand, in the order of [`import`]; `names` are for errors, and tell
-/// NTest's files apart.
+/// The model of an engine's files, given their contents in the order of [`import`]. `names` are for errors, and tell NTest's files
+/// apart.
 ///
 /// # Errors
-/// Contents that are not the engine's.
+/// Contents that are not in the engine's format.
 pub fn decode(engine: Engine, names: &[PathBuf], contents: &[Vec<u8>]) -> Result<Model, ImportError> {
     let needed = match engine {
         Engine::Ntest => "the ten files of a set, such as JAa.cof to JAj.cof, each once, or their folder",
@@ -142,8 +142,7 @@ pub struct Encoded {
     pub quantisation: Quantisation,
 }
 
-/// The files of an engine for a model. `merge_stages` averages the model's stages where the engine has one table set for several
-/// of them.
+/// An engine's files for a model. `merge_stages` averages the model's stages where the engine has one table set for several of them.
 ///
 /// # Errors
 /// A model that the engine's files cannot hold, and what to do about it.
@@ -192,7 +191,7 @@ impl fmt::Display for Target {
     }
 }
 
-/// A name that is no target's.
+/// A name that is not a target's.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 #[error(
     "`{0}` is neither an engine ({engines}) nor an open layout ({layouts})",

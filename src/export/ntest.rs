@@ -14,7 +14,7 @@ const HEADER: [u8; 8] = [1, 0, 0, 0, 100, 0, 0, 0];
 /// Words of a subset: odd empties, then even.
 const SUBSET: usize = 143_655;
 const FILE: usize = HEADER.len() + 2 * 2 * SUBSET;
-/// NTest cuts pattern values to plus and minus this when it loads them.
+/// NTest clamps pattern values to plus or minus this when it loads them.
 const PATTERN_LIMIT: i16 = 16_383;
 
 /// What NTest adds to parity when it loads a file.
@@ -26,13 +26,13 @@ fn added_to_parity(file: usize) -> i16 {
     }
 }
 
-/// The name of a file, 0 to 9, that is written. Not one of set A: NTest compares that with values of its own when it starts, and
-/// ends where they differ.
+/// The name under which a file, 0 to 9, is written. It is not in set A: NTest compares that set with built-in values when it starts,
+/// and exits if they differ.
 pub(super) fn file_name(file: usize) -> String {
     format!("JB{}.cof", char::from(b'a' + file as u8))
 }
 
-/// The set and the number of a file, by its name; `None` where that is none of NTest's.
+/// The set and the number of a file, by its name; `None` if it is not one of NTest's.
 pub(super) fn set_and_number(path: &Path) -> Option<(u8, usize)> {
     let name = path.file_name()?.to_str()?.to_ascii_lowercase();
     match name.as_bytes() {
@@ -43,7 +43,7 @@ pub(super) fn set_and_number(path: &Path) -> Option<(u8, usize)> {
     }
 }
 
-/// The files of a folder that are NTest's by their names, in order.
+/// The files of a folder with NTest's names, in order.
 pub(super) fn files_in(folder: &Path) -> io::Result<Vec<PathBuf>> {
     let paths: io::Result<Vec<_>> = folder.read_dir()?.map(|entry| Ok(entry?.path())).collect();
     let mut files: Vec<_> = paths?.into_iter().filter(|path| set_and_number(path).is_some()).collect();

@@ -1,4 +1,4 @@
-//! Where an engine's files keep which weight.
+//! The order of the weights in an engine's files.
 
 use crate::pattern::{Layout, Scalar};
 

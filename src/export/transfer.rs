@@ -1,4 +1,4 @@
-//! A model said again in an engine's pattern set, stages and units.
+//! Converting a model to an engine's pattern set, stages and units.
 
 use std::collections::BTreeMap;
 
@@ -17,13 +17,13 @@ const GAMES: u64 = 64;
 /// What rounding to an engine's units changed.
 #[derive(Clone, Copy, PartialEq, Debug, Default)]
 pub struct Quantisation {
-    /// Weights that were beyond the engine's range and were cut to it.
+    /// Weights beyond the engine's range, clamped to it.
     pub clipped: usize,
     /// Largest difference of a weight, in discs.
     pub largest_weight: f64,
     /// Mean absolute difference of the weights, in discs.
     pub mean_weight: f64,
-    /// Positions evaluated both ways: those of some games of random moves, always the same.
+    /// Positions evaluated both ways: those of some games of random moves, the same every time.
     pub positions: usize,
     /// Largest difference of a position's sum of weights, in discs.
     pub largest: f64,
@@ -41,7 +41,7 @@ impl Quantisation {
 /// Why an engine's files cannot hold a model.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 pub enum Refusal {
-    /// A model whose parts do not fit.
+    /// A model whose parts do not fit together.
     #[error(transparent)]
     Model(#[from] ModelError),
     /// A model that is more than a sum of weights.
@@ -80,7 +80,7 @@ pub enum Refusal {
         /// Name of the scalar.
         scalar: &'static str,
     },
-    /// Numbers of empties that the engine has one table set for, and that the model evaluates differently.
+    /// Numbers of empties for which the engine has one table set, but which the model evaluates differently.
     #[error(
         "{engine} has one table set for {one} and {other} empties, and the model's weights differ there: learn the pattern set \
          `{engine}`, whose stages are the engine's, from a run's games (`flipside fit RUN --patterns {engine}`) or in a new run \
@@ -96,7 +96,7 @@ pub enum Refusal {
     },
 }
 
-/// A share of a weight of ours in a weight of the engine's.
+/// The share of one of our weights in one of the engine's.
 #[derive(Clone, Copy)]
 struct Term {
     to: u32,
@@ -105,7 +105,7 @@ struct Term {
 }
 
 /// The weights of an engine's stages for a model, with what rounding changed. Where the engine has one table set for numbers of
-/// empties that the model evaluates differently, `merge_stages` says to average instead of refusing.
+/// empties that the model evaluates differently, `merge_stages` averages instead of refusing.
 pub(super) fn transfer(
     model: &Model,
     engine: Engine,
@@ -141,7 +141,7 @@ fn real_stage(
     weights: usize,
     merge: bool,
 ) -> Result<Vec<f64>, Refusal> {
-    // One candidate for each of our stages that meets the engine's, and the empties it stands for.
+    // For each of our stages that overlaps the engine's: one of the numbers of empties in both, and how many there are.
     let mut candidates: BTreeMap<usize, (u32, u32)> = BTreeMap::new();
     for empties in engine.covers().filter(|&empties| engine.stage_of(empties) == stage) {
         candidates.entry(model.stages.of_empties(empties)).or_insert((empties, 0)).1 += 1;
@@ -168,7 +168,7 @@ fn real_stage(
     Ok(result.expect("every stage of an engine is for some number of empties").1)
 }
 
-/// What becomes of our weights, for an even and for an odd number of empties.
+/// Where our weights go, for even and for odd numbers of empties.
 fn terms(model: &Model, ours: &Layout, engine: Engine, theirs: &Layout) -> Result<[Vec<Term>; 2], Refusal> {
     let used = |weights: std::ops::Range<usize>| {
         model.weights.iter().any(|stage| stage[weights.clone()].iter().any(|&w| w != 0))
@@ -208,7 +208,7 @@ struct Home {
     times: usize,
 }
 
-/// The engine's pattern that holds ours, of so many instances, if any: rather one that counts each instance once, then a small one.
+/// The engine's pattern that contains ours, if any: preferably one that counts each of our `instances` once, then a small one.
 fn home(pattern: &Pattern, instances: usize, theirs: &Layout) -> Option<Home> {
     let homes = theirs.set().patterns.iter().enumerate().filter_map(|(number, larger)| {
         let digit_of: Vec<Square> = larger.squares().collect();
@@ -227,7 +227,7 @@ fn home(pattern: &Pattern, instances: usize, theirs: &Layout) -> Option<Home> {
     homes.min_by_key(|home| (home.times > 1, theirs.set().patterns[home.pattern].squares().len(), home.times))
 }
 
-/// Each of the engine's configurations takes our weights for what it shows of our pattern.
+/// Gives each of the engine's configurations our weights for what it shows of our pattern.
 fn pattern_terms(our_weights: &[u32], home: &Home, theirs: &Layout, terms: &mut Vec<Term>) {
     for (configuration, to) in theirs.first_configurations(home.pattern) {
         for digits in &home.images {
@@ -238,7 +238,7 @@ fn pattern_terms(our_weights: &[u32], home: &Home, theirs: &Layout, terms: &mut 
     }
 }
 
-/// Our scalar becomes the engine's, or, where it is constant for the engine's stage, is added to all values of another.
+/// Maps our scalar to the engine's or, if the engine lacks it and it is constant within a stage, adds it to all values of another.
 fn scalar_terms(scalar: Scalar, from: usize, parity: usize, theirs: &Layout, terms: &mut Vec<Term>) -> Option<()> {
     let any = || theirs.scalars().first().map(|&(any, _)| any);
     let (into, constant) = match scalar {
@@ -256,7 +256,7 @@ fn scalar_terms(scalar: Scalar, from: usize, parity: usize, theirs: &Layout, ter
     Some(())
 }
 
-/// Zebra knows a constant and what odd parity adds to it.
+/// Moves even parity into the constant: Zebra only has what odd parity adds to that.
 fn even_parity_to_constant(weights: &mut [f64], theirs: &Layout) {
     let even = zebra::even_parity(theirs);
     let constant = theirs.first_weight(Scalar::Constant).expect("Zebra's set has it");
@@ -265,7 +265,7 @@ fn even_parity_to_constant(weights: &mut [f64], theirs: &Layout) {
     weights[even] = 0.0;
 }
 
-/// Rounds weights and keeps account of it.
+/// Rounds weights and records what that changes.
 struct Quantiser {
     our_scale: f64,
     engine: Engine,
@@ -299,7 +299,7 @@ impl Quantiser {
     }
 }
 
-/// Evaluates positions of random games by both models.
+/// Evaluates positions of random games with both models.
 fn compare(ours: &Model, theirs: &Model, engine: Engine, quantisation: &mut Quantisation) -> Result<(), ModelError> {
     let models = [PatternEvaluator::new(ours)?, PatternEvaluator::new(theirs)?];
     for game in 0..GAMES {

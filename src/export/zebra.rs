@@ -24,9 +24,9 @@ const LIMIT: usize = 2 * (3 + 60 + 60 * STAGE);
 
 /// The weights for 1 to 59 discs played.
 ///
-/// A number of discs played that the file has no stage for, if it is odd, is evaluated as the next even one; an even one by
-/// the linear interpolation between the stages around it, cut towards zero as Zebra does. Before the first stage the first
-/// counts; after the last comes [`full_board`]. That is what Zebra's own evaluation shows, exactly.
+/// If the file has no stage for a number of discs played, an odd number is evaluated as the next even one, and an even one by linear
+/// interpolation between the stages around it, truncated towards zero as in Zebra. Before the first stage, the first one counts; after
+/// the last comes [`full_board`]. This matches Zebra's own evaluation exactly.
 pub(super) fn decode(file: &[u8]) -> Result<Vec<Vec<i16>>, Fault> {
     let mut stages = if file.starts_with(&[0x1f, 0x8b]) { read(&unzip(file)?)? } else { read(file)? };
     stages.push((LAST, full_board(&layout())));
@@ -63,7 +63,7 @@ fn read(bytes: &[u8]) -> Result<Vec<(usize, Vec<i16>)>, Fault> {
     for (i, &number) in numbers.iter().enumerate() {
         let lowest = if i == 0 { 0 } else { numbers[i - 1] + 1 };
         if !(lowest..LAST as i16).contains(&number) {
-            return fault(6 + 2 * i, format!("stage {number}; stages rise and are below {LAST}"));
+            return fault(6 + 2 * i, format!("stage {number}; stages must rise and be below {LAST}"));
         }
     }
     let layout = layout();
@@ -103,7 +103,7 @@ fn full_board(layout: &Layout) -> Vec<i16> {
     for lane in 0..layout.instances() {
         layout.instance(lane).1.iter().for_each(|square| seen_by[square.index()] += 1);
     }
-    // A square is seen 4, 5, 6 or 8 times; in 1/120 all shares are whole.
+    // A square is seen 4, 5, 6 or 8 times: in units of 1/120 all shares are whole.
     let share = |square: Square| i32::from(Engine::Zebra.scale()) * 120 / seen_by[square.index()];
     let mut weights = vec![0; layout.weights()];
     let mut slots = layout.weight_of_slot().iter();
@@ -122,14 +122,14 @@ fn full_board(layout: &Layout) -> Vec<i16> {
     weights
 }
 
-/// The numbers of discs played to list, so that [`decode`] finds all of these stages (1 to 59 discs played) again: the stage that
-/// can stand for the beginning, and from each on the farthest that those between are interpolated from. So a file that was imported
+/// The numbers of discs played to list in a file, so that [`decode`] reproduces all of `stages` (1 to 59 discs played): the last stage
+/// that can stand for all before it, then each time the farthest from which the stages between are interpolated. So an imported file
 /// gets its own stages back.
 fn stages_to_list(stages: &[Vec<i16>], layout: &Layout) -> Vec<usize> {
     let of = |played: usize| &stages[played - 1];
     let full = (LAST, full_board(layout));
     let mut listed: Vec<usize> = Vec::new();
-    // What is found again if `next` is listed after those listed so far.
+    // Whether the stages between `before` and `next` are reproduced if both are listed.
     let is_found = |before: Option<usize>, next: usize| {
         let ends = before.into_iter().chain([next]).map(|played| match played {
             LAST => full.clone(),
@@ -140,7 +140,7 @@ fn stages_to_list(stages: &[Vec<i16>], layout: &Layout) -> Vec<usize> {
     };
     while listed.last() != Some(&LAST) {
         let before = listed.last().copied();
-        // A file lists one stage at least.
+        // A file lists at least one stage.
         let farthest = if before.is_some() { LAST } else { LAST - 1 };
         let next = (before.unwrap_or(0) + 1..=farthest).rev().find(|&next| is_found(before, next));
         listed.push(next.expect("the next one has nothing before it to be found"));

@@ -1,10 +1,10 @@
-//! What a server needs of an engine, and ours.
+//! What a server needs from an engine, and our own engine.
 
 use crate::board::{Diagram, Square};
 use crate::eval::{Evaluator, Score};
 use crate::search::{self, Analysis, Limits, Line};
 
-/// An engine that a server can serve.
+/// An engine for a server.
 pub trait Engine {
     /// Its name, without line breaks.
     fn name(&self) -> &str;
@@ -12,33 +12,33 @@ pub trait Engine {
     /// Its version.
     fn version(&self) -> &str;
 
-    /// The depth it searches to when not told otherwise.
+    /// The depth to which it searches by default.
     fn default_depth(&self) -> u32;
 
-    /// The most empty squares with which it tries to solve a position.
+    /// The most empty squares at which it tries to solve a position.
     fn exact_empties(&self) -> u32;
 
     /// Forgets what it knows of earlier positions.
     fn new_game(&mut self);
 
-    /// What it thinks of a position in which the side to move has a legal move.
+    /// Analyses a position in which the side to move has a legal move.
     fn think(&mut self, diagram: &Diagram, limits: &Limits<'_>) -> Analysis;
 
-    /// What it plays there: not always what it thinks best.
+    /// Chooses a move to play there: not always the one it thinks best.
     fn choose(&mut self, diagram: &Diagram, limits: &Limits<'_>) -> Analysis {
         self.think(diagram, limits)
     }
 
-    /// Hears of a game that has come to its end: each position with the move made, and black's result in discs.
+    /// Gets a finished game: each position with the move played, and black's result in discs.
     fn learn(&mut self, _steps: &[(Diagram, Square)], _black_discs: i32) {}
 
-    /// What it thinks of a legal move, for the side that makes it, looking `depth` plies ahead, 1 being the move itself.
+    /// Analyses a legal move for the side that makes it, `depth` plies ahead, 1 being the move itself.
     fn think_of_move(&mut self, diagram: &Diagram, square: Square, depth: u32, limits: &Limits<'_>) -> Analysis {
         let after = diagram.try_play(square).expect("a legal move");
         self.think_of_any(&after, &Limits { depth: Some(depth - 1), ..*limits }).before(Some(square))
     }
 
-    /// What it thinks of any position: after a pass where one is due, exact where the game is over.
+    /// Analyses any position: after a pass if one is due, and exactly if the game is over.
     fn think_of_any(&mut self, diagram: &Diagram, limits: &Limits<'_>) -> Analysis {
         let position = diagram.position;
         if position.moves() != 0 {

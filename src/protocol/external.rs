@@ -11,7 +11,7 @@ use crate::arena::{Player, PlayerError};
 use crate::board::{Diagram, Square};
 use crate::record::MoveNote;
 
-/// A language that engines speak.
+/// A protocol that engines speak.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Dialect {
     /// The Go Text Protocol.
@@ -23,15 +23,15 @@ pub enum Dialect {
 /// An external engine as typed: `gtp:COMMAND` or `nboard:COMMAND`.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct ExternalSpec {
-    /// What it speaks.
+    /// Its protocol.
     pub dialect: Dialect,
-    /// How to start it: words as in a shell.
+    /// The command that starts it: words as in a shell.
     pub command: String,
 }
 
-/// A text that is no external engine.
+/// A text that is not an external engine.
 #[derive(Clone, PartialEq, Eq, Debug, thiserror::Error)]
-#[error("`{0}` is no external engine: expected gtp:COMMAND or nboard:COMMAND")]
+#[error("`{0}` is not an external engine: expected gtp:COMMAND or nboard:COMMAND")]
 pub struct SpecError(pub String);
 
 impl FromStr for ExternalSpec {
@@ -62,7 +62,7 @@ impl fmt::Display for ExternalSpec {
     }
 }
 
-/// An engine in a process of its own. It is started anew in the game after one in which it failed.
+/// An engine in a process of its own. After a game in which it failed, it is restarted in the next.
 pub struct ExternalPlayer(Client);
 
 enum Client {
@@ -74,7 +74,7 @@ impl ExternalPlayer {
     /// Starts the engine and waits for its first answer, or until `stop` is set.
     ///
     /// # Errors
-    /// It does not start, or does not answer as the protocol has it.
+    /// It does not start, or does not answer as the protocol requires.
     pub fn start(spec: &ExternalSpec, limits: ProcessLimits, stop: &AtomicBool) -> Result<Self, PlayerError> {
         let command = spec.command.clone();
         Ok(Self(match spec.dialect {

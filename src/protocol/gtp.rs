@@ -35,21 +35,20 @@ const COMMANDS: [&str; 20] = [
     "version",
 ];
 
-/// No SGF file of a game is larger.
+/// Limit in bytes of an SGF file.
 const MAX_SGF: u64 = 1 << 20;
 
-/// Whether an engine did what was asked, and what it said, if a line is the first of an answer. Some put the command's number
-/// after a space, and so is part of the text.
+/// If a line is the first of an answer: whether the engine did what was asked, and its text. A command's number is left in the text.
 pub fn parse_answer(line: &str) -> Option<(bool, &str)> {
     let line = line.trim();
     Some((line.starts_with('='), line.strip_prefix(['=', '?'])?.trim()))
 }
 
-/// Answers commands until `quit` or the end of the input; after that, what is asked already is answered, but not thought about
-/// for longer than a second each.
+/// Answers commands until `quit` or the end of the input. At the end of the input, the commands still waiting are answered with at most
+/// a second of thinking each.
 ///
 /// # Errors
-/// What the reader or the writer reports. Whatever stands in the input, the answer is a GTP error at worst.
+/// Errors of the reader or the writer. Invalid input is answered with a GTP error.
 pub fn serve(
     engine: &mut impl Engine,
     input: impl BufRead + Send + 'static,
@@ -79,23 +78,23 @@ pub fn serve(
     Ok(())
 }
 
-/// A GTP error's text.
+/// The text of an answer, or of a GTP error.
 type Answer = Result<String, String>;
 
 struct Session<'a, E: Engine> {
     engine: &'a mut E,
     history: History,
-    /// Whether the engine has heard of the game's end.
+    /// Whether the engine was given the finished game.
     learned: bool,
     clock: Clock,
     hurry: Arc<Hurry>,
 }
 
-/// A game as far as it has been played.
+/// The game so far.
 struct History {
     /// Each position, the current one last; passes are steps of their own.
     positions: Vec<Diagram>,
-    /// How many positions there were before each move: two are added where the pass before it was left out.
+    /// How many positions there were before each move. A move adds two if the pass before it was left out.
     before: Vec<usize>,
 }
 
@@ -110,7 +109,7 @@ impl History {
         self.positions.last().expect("a history starts with a position")
     }
 
-    /// Plays a move (`None` passes); `None` where it is illegal.
+    /// Plays a move (`None` passes). Returns `None` if it is illegal.
     fn play(&mut self, side: Side, square: Option<Square>) -> Option<()> {
         let steps = steps(self.now(), side, square)?;
         self.before.push(self.positions.len());
@@ -169,7 +168,7 @@ impl<E: Engine> Session<'_, E> {
         Ok(String::new())
     }
 
-    /// Lets the engine hear of the game, once, when it is over.
+    /// Gives the game to the engine, once, when it is over.
     fn learn(&mut self) {
         let last = *self.history.now();
         if self.learned || !last.position.is_game_over() {
@@ -234,8 +233,7 @@ fn move_between(pair: &[Diagram]) -> Option<Square> {
     (new != 0).then(|| Square::lowest(new))
 }
 
-/// The positions after a move (`None` passes), or `None` where it is illegal. A pass that the rules demanded before it may
-/// have been left out.
+/// The positions after a move (`None` passes), or `None` if it is illegal. A forced pass before it may have been left out.
 fn steps(now: &Diagram, side: Side, square: Option<Square>) -> Option<Vec<Diagram>> {
     let mut steps = Vec::with_capacity(2);
     let mut diagram = *now;
@@ -294,7 +292,7 @@ struct Clock {
     left: [Option<Budget>; 2],
 }
 
-/// Time for a number of moves, or for the rest of the game where the number is 0.
+/// Time for a number of moves, or for the rest of the game if the number is 0.
 #[derive(Clone, Copy)]
 struct Budget {
     time: Duration,
@@ -304,7 +302,7 @@ struct Budget {
 impl Clock {
     fn set(&mut self, main: &str, period: &str, stones: &str) -> Answer {
         let (main, period, moves) = (seconds(main)?, seconds(period)?, whole(stones)?);
-        // By the standard, a period without stones means no limit at all.
+        // By the specification, a period without stones means no limit at all.
         self.settings = match (main.is_zero(), moves) {
             (_, 0) if !period.is_zero() => None,
             (false, _) => Some(Budget { time: main, moves: 0 }),
@@ -323,15 +321,15 @@ impl Clock {
         self.left = [self.settings; 2];
     }
 
-    /// The time for the next move with that many squares empty, or `None` without a limit. A player whose time is for the whole game
-    /// keeps little of it for the moves after the first solve, from `exact_empties` on.
+    /// The time for the next move with `empties` empty squares, or `None` without a limit. Time for the whole game is spent mostly before
+    /// `exact_empties`: moves after the first solve need little.
     fn allowance(&self, side: Side, empties: u32, exact_empties: u32) -> Option<Duration> {
         let Budget { time, moves } = self.left[side as usize]?;
         let moves = if moves == 0 { empties.saturating_sub(exact_empties).div_ceil(2).max(2) } else { moves };
         Some(time.mul_f64(0.9) / moves.max(1))
     }
 
-    /// Counts time off the game's; a referee that counts better says so by `time_left`.
+    /// Subtracts time from the game's. A referee that knows better sends `time_left`.
     fn spend(&mut self, side: Side, time: Duration) {
         if let Some(budget) = &mut self.left[side as usize]
             && budget.moves == 0

@@ -9,16 +9,16 @@ use crate::arena::{Player, PlayerError};
 use crate::board::{Diagram, Side, Square};
 use crate::record::MoveNote;
 
-/// An engine driven over GTP. Answers are taken with or without the empty line after them and whatever stands between them.
+/// An engine driven over GTP. Answers may lack the empty line after them, and other lines between answers are ignored.
 pub struct GtpPlayer {
     command: String,
     limits: ProcessLimits,
     process: Option<EngineProcess>,
     /// Commands that bring the engine's game up to date.
     pending: Vec<String>,
-    /// Whose turn the engine will believe it to be after them.
+    /// The side to move after them, as the engine sees it.
     to_move: Side,
-    /// A move of its own that it has played on its board already.
+    /// The engine's own move, already played on its board.
     own: Option<Square>,
     seconds: Option<f32>,
 }
@@ -37,7 +37,7 @@ impl GtpPlayer {
         self.process = Some(EngineProcess::start(&command)?);
         // Every engine has a name: an answer shows that it speaks the protocol.
         self.ask("name", self.limits.start, stop).map_err(failed)?;
-        // Engines for several games want to be told which; others may not know the command.
+        // Engines for several games need to know which; others may not know the command.
         match self.ask("set_game Othello", self.limits.start, stop) {
             Err(PlayerError::Answer { .. }) | Ok(_) => {}
             Err(error) => return Err(failed(error)),
@@ -46,7 +46,7 @@ impl GtpPlayer {
         Ok(())
     }
 
-    /// The text of the answer to a command; an error ends the process, as nobody knows what it would do next.
+    /// The text of the answer to a command. If none comes, the process is ended, as nobody knows what it would do next.
     fn ask(&mut self, request: &str, limit: Duration, stop: &AtomicBool) -> Result<String, PlayerError> {
         let Some(process) = &mut self.process else {
             return Err(PlayerError::Ended { request: request.to_owned(), detail: String::new() });
@@ -101,7 +101,7 @@ impl Player for GtpPlayer {
     fn choose(&mut self, diagram: &Diagram, stop: &AtomicBool) -> Result<Square, PlayerError> {
         let chosen = self.try_choose(diagram, stop);
         if chosen.is_err() {
-            // Whatever state it is in, the next game starts with a fresh process.
+            // Its state is unknown: the next game starts with a fresh process.
             self.process = None;
         }
         chosen

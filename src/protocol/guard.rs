@@ -1,12 +1,12 @@
 //! No engine outlives this process, however it ends.
 //!
-//! Every engine has a guard: a shell that waits for its input to end, which the system sees to as soon as this process is gone, and
-//! then kills its own process group. The engine is started into that group, so it and whatever it starts never run unguarded.
+//! Every engine has a guard: a shell that waits for its input to end, which happens as soon as this process is gone, and then kills
+//! its own process group. The engine is started in that group, so it and whatever it starts never run unguarded.
 
 use std::io;
 use std::process::{Child, Command, Stdio};
 
-/// What the guard does. Only the end of its input concerns it.
+/// The guard's script. It reacts only to the end of its input.
 const SCRIPT: &str = "trap '' HUP INT TERM; read -r line; kill -9 0";
 
 /// The guard of one engine. Dropping it kills the group.
@@ -16,7 +16,7 @@ impl Guard {
     /// Starts a guard.
     ///
     /// # Errors
-    /// The system's, where it starts no shell.
+    /// The shell does not start.
     pub fn start() -> io::Result<Self> {
         if !cfg!(unix) {
             return Ok(Self(None));
@@ -30,7 +30,7 @@ impl Guard {
         }
     }
 
-    /// Has a program start in the guarded group: the terminal's Ctrl-C does not reach it, and killing the group reaches whatever it
+    /// Makes a program start in the guarded group: the terminal's Ctrl-C does not reach it, and killing the group reaches whatever it
     /// starts in turn.
     pub fn guard(&self, command: &mut Command) {
         if let Some(child) = &self.0 {
@@ -48,7 +48,7 @@ impl Drop for Guard {
     }
 }
 
-/// Has a program start in a process group; 0 is one of its own.
+/// Makes a program start in a process group; 0 is a new one of its own.
 #[cfg(unix)]
 fn join(command: &mut Command, group: u32) {
     std::os::unix::process::CommandExt::process_group(command, i32::try_from(group).expect("process ids are positive"));

@@ -1,28 +1,28 @@
-//! Lines from a stranger.
+//! Reading lines from a program that is not trusted.
 
 use std::io::{self, BufRead};
 
-/// Why a conversation ended before its time.
+/// Why a conversation ended early.
 #[derive(Debug, thiserror::Error)]
 pub enum ServeError {
-    /// The other side cannot be heard.
+    /// The input cannot be read.
     #[error("cannot read the input")]
     Input(#[source] io::Error),
-    /// There is no thread to listen with.
+    /// The thread that reads the input cannot be started.
     #[error("cannot start a thread that reads the input")]
     Thread(#[source] io::Error),
-    /// The other side cannot be answered.
+    /// The output cannot be written.
     #[error("cannot write the output")]
     Output(#[from] io::Error),
 }
 
-/// More of a line than this is dropped: no command or answer is as long, and a stranger must not fill our memory.
+/// The rest of a longer line is dropped: no command or answer is that long, and the other side must not fill our memory.
 const MAX_LINE: usize = 1 << 16;
 
-/// The next line without its end, or `None` at the end of the input. Bytes that are no UTF-8 are replaced.
+/// The next line without its end, or `None` at the end of the input. Invalid UTF-8 is replaced.
 ///
 /// # Errors
-/// What the reader reports, as [`ServeError::Input`].
+/// Errors of the reader, as [`ServeError::Input`].
 pub fn read_line(input: &mut impl BufRead) -> Result<Option<String>, ServeError> {
     let mut line = Vec::new();
     let mut any = false;

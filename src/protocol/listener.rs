@@ -9,10 +9,10 @@ use std::time::Duration;
 
 use super::line::{ServeError, read_line};
 
-/// How long a command may take once the input has ended: nobody is left who could stop the thinking.
+/// How long a command may take once the input has ended: nobody is left to stop the thinking.
 const GRACE: Duration = Duration::from_secs(1);
 
-/// Commands that may wait for their turn.
+/// How many commands may wait for their turn.
 const QUEUE: usize = 1024;
 
 /// Commands, read on a thread of their own.
@@ -23,10 +23,10 @@ pub(super) struct Listener {
 }
 
 impl Listener {
-    /// Listens to the input. Lines that `interrupts` knows end the thinking about those before them.
+    /// Listens to the input. Lines for which `interrupts` holds end the thinking about those before them.
     ///
     /// # Errors
-    /// The system has no thread for it.
+    /// The thread cannot be started.
     pub(super) fn start(
         input: impl BufRead + Send + 'static,
         interrupts: fn(&str) -> bool,
@@ -64,7 +64,7 @@ impl Listener {
         Some(line)
     }
 
-    /// What tells when an answer is wanted at once.
+    /// Says when an answer is wanted at once.
     pub(super) fn hurry(&self) -> Arc<Hurry> {
         Arc::clone(&self.hurry)
     }
@@ -76,7 +76,7 @@ impl Drop for Listener {
     }
 }
 
-/// Whether the command at hand is to be answered at once.
+/// Whether the current command is to be answered at once.
 #[derive(Default)]
 pub(super) struct Hurry {
     state: Mutex<State>,
@@ -86,11 +86,11 @@ pub(super) struct Hurry {
 
 #[derive(Default)]
 struct State {
-    /// Commands that have arrived, not begun yet, and end the thinking about those before.
+    /// Commands that have arrived but not begun, and that end the thinking about those before them.
     interrupting: usize,
     /// Commands begun.
     begun: u64,
-    /// The input has ended and the command at hand has had its time.
+    /// The input has ended and the current command has used up its time.
     overdue: bool,
     /// Nobody takes commands any more.
     over: bool,

@@ -1,9 +1,9 @@
 //! An NBoard server: C. Welty, "NBoard Protocol", version 2.
 //!
-//! A second thread reads the input, so that a command that changes the position, and `ping` before it, ends the thinking.
+//! A second thread reads the input, so that `ping`, `quit` or a command that changes the position ends the thinking.
 //!
-//! The players say their passes: after a move that leaves the other side without one, that side is to move until the game that
-//! was set has its pass or `move PA` comes.
+//! Passes are explicit: after a move that leaves the other side without one, that side is to move until `move PA` comes or a game that
+//! has the pass is set.
 
 use std::cmp::Reverse;
 use std::io::{self, BufRead, Write};
@@ -17,12 +17,11 @@ use crate::board::{Diagram, Square, squares};
 use crate::record::{Game, MoveNote, ggf};
 use crate::search::{Analysis, Limits};
 
-/// Answers commands until `quit` or the end of the input; after that, what is asked already is answered, but not thought about
-/// for longer than a second each. Commands it does not know are ignored, as the protocol demands;
-/// others that make no sense are answered by a `status` line.
+/// Answers commands until `quit` or the end of the input. At the end of the input, the commands still waiting are answered with at most
+/// a second of thinking each. Unknown commands are ignored, as the protocol demands; invalid ones are answered with a `status` line.
 ///
 /// # Errors
-/// What the reader or the writer reports.
+/// Errors of the reader or the writer.
 pub fn serve(
     engine: &mut impl Engine,
     input: impl BufRead + Send + 'static,
@@ -44,8 +43,8 @@ pub fn serve(
     Ok(())
 }
 
-/// The square and the evaluation in discs, if any, of what an engine says after `===`: `d6/1.00/0.0`; the protocol's own example
-/// has spaces.
+/// The square, and the evaluation in discs if there is one, of what an engine says after `===`: `d6/1.00/0.0`, or with spaces as in
+/// the protocol's own example.
 pub fn parse_answer(text: &str) -> Option<(Square, Option<f32>)> {
     let mut fields = text.split(['/', ' ']).map(str::trim);
     let square = fields.next()?.parse().ok()?;
@@ -61,7 +60,7 @@ fn limits(depth: u32, hurry: &Hurry) -> Limits<'_> {
     Limits { depth: Some(depth), stop: hurry.flag(), ..Limits::NONE }
 }
 
-/// A line about a move, or the pass `PA`, that was searched.
+/// The `search` line for a move, or the pass `PA`, that was searched.
 fn search_line(pass: &str, analysis: &Analysis) -> String {
     let line: String = analysis.pv.iter().map(ToString::to_string).collect();
     let depth = if analysis.exact { "100%".to_owned() } else { analysis.depth.to_string() };
@@ -72,7 +71,7 @@ struct Session<'a, E: Engine, W: Write> {
     engine: &'a mut E,
     output: W,
     game: Game,
-    /// Whether the engine has heard of the game's end.
+    /// Whether the engine was given the finished game.
     learned: bool,
     depth: u32,
     hurry: Arc<Hurry>,
@@ -109,7 +108,7 @@ impl<E: Engine, W: Write> Session<'_, E, W> {
     }
 
     fn complain(&mut self, text: &str) -> io::Result<()> {
-        // What is quoted came from a line, but perhaps with other control characters.
+        // Quoted input has no line breaks, but perhaps other control characters.
         let text: String = text.chars().filter(|c| !c.is_control()).collect();
         self.say(&format!("status error: {text}"))
     }
@@ -120,7 +119,7 @@ impl<E: Engine, W: Write> Session<'_, E, W> {
                 self.depth = depth;
                 Ok(())
             }
-            _ => self.complain(&format!("`{text}` is no depth; expected 1 to 60")),
+            _ => self.complain(&format!("`{text}` is not a depth; expected 1 to 60")),
         }
     }
 
@@ -129,7 +128,7 @@ impl<E: Engine, W: Write> Session<'_, E, W> {
             Some(Ok(game)) => {
                 let played = |game: &Game| -> Vec<_> { game.moves().iter().map(|(to, _)| *to).collect() };
                 let (before, now) = (played(&self.game), played(&game));
-                // With two moves at once, the opponent's and its own, a player says so too.
+                // A player may also set the game with two new moves at once, the opponent's and its own.
                 let goes_on = game.start() == self.game.start() && now.starts_with(&before);
                 if !goes_on {
                     self.engine.new_game();
@@ -160,7 +159,7 @@ impl<E: Engine, W: Write> Session<'_, E, W> {
         played.or_else(|error| self.complain(&error))
     }
 
-    /// Lets the engine hear of the game, once, when it is over.
+    /// Gives the game to the engine, once, when it is over.
     fn learn(&mut self) {
         let result = self.game.score_on_board().filter(|_| !self.learned && self.game.start() == Diagram::START);
         if let Some(result) = result {
@@ -184,7 +183,7 @@ impl<E: Engine, W: Write> Session<'_, E, W> {
         self.say("status")
     }
 
-    /// The best moves, deeper and deeper, each move searched on its own.
+    /// The best moves at increasing depths, each move searched on its own.
     fn hint(&mut self, count: &str) -> io::Result<()> {
         let count = count.parse().unwrap_or(1).max(1);
         let diagram = self.game.last();
@@ -207,7 +206,7 @@ impl<E: Engine, W: Write> Session<'_, E, W> {
                 nodes += analysis.nodes;
                 analyses.push(analysis);
             }
-            // After the first round, only what all moves were searched to counts.
+            // After the first round, a depth only counts if all moves were searched to it.
             if analyses.len() < moves.len() || (depth > 1 && self.hurry.is_on()) {
                 break;
             }
@@ -223,7 +222,7 @@ impl<E: Engine, W: Write> Session<'_, E, W> {
         self.say("status")
     }
 
-    /// The only choice where the side to move has no move.
+    /// The only choice if the side to move has no move.
     fn hint_pass(&mut self, diagram: &Diagram) -> io::Result<()> {
         let analysis = self.engine.think_of_any(diagram, &limits(self.depth, &self.hurry));
         self.say(&search_line("PA", &analysis))?;

@@ -55,7 +55,7 @@ impl NBoardPlayer {
             self.restart(stop)?;
         }
         let mut process = self.process.take().expect("just started");
-        // The referee asks the side that can move, so a pass before has been made.
+        // The referee asks the side that can move, so a pass before that has been made.
         self.game.note_pass();
         let mut text = Vec::new();
         ggf::write(&mut text, &self.game).expect("writing to memory");

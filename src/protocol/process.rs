@@ -1,4 +1,4 @@
-//! Another program in a process of its own, line by line, with time limits.
+//! Other programs in processes of their own, driven line by line, with time limits.
 
 use std::io::{self, BufReader, Read, Write};
 use std::process::{Child, ChildStdin, Command, Stdio};
@@ -12,12 +12,12 @@ use super::guard::Guard;
 use super::line::read_line;
 use crate::arena::PlayerError;
 
-/// What an external engine is held to.
+/// The limits of an external engine.
 #[derive(Clone, Copy, PartialEq, Debug)]
 pub struct ProcessLimits {
-    /// For answering the first command, which may load files.
+    /// Time to answer a command that does not ask for a move; the first may load files.
     pub start: Duration,
-    /// For a move.
+    /// Time for a move.
     pub per_move: Duration,
     /// Depth to ask for; only NBoard has a command for it.
     pub depth: Option<u32>,
@@ -33,20 +33,20 @@ impl Default for ProcessLimits {
 /// A running program. Dropping it kills it and what it started in turn.
 pub(super) struct EngineProcess {
     child: Child,
-    /// Goes after the child was killed.
+    /// Dropped after the child was killed.
     _guard: Guard,
     input: ChildStdin,
     lines: Receiver<String>,
     last_words: Arc<Mutex<String>>,
 }
 
-/// Lines that may wait to be read: a program that says more must wait for us.
+/// How many lines may wait to be read: a program that says more must wait for us.
 const QUEUE: usize = 1024;
 
-/// How long a program that has closed its output gets to tell its exit status and its last words.
+/// How long to wait for the exit status and last words of a program that has closed its output.
 const FAREWELL: Duration = Duration::from_secs(1);
 
-/// How often a stop is looked for while a program thinks.
+/// How often `stop` is checked while a program thinks.
 const GLANCE: Duration = Duration::from_millis(50);
 
 impl EngineProcess {
@@ -63,7 +63,7 @@ impl EngineProcess {
         Self::listen_to(child, guard).map_err(|reason| error(format!("cannot listen to it: {reason}")))
     }
 
-    /// Takes over a program that was just started; one that cannot be taken over is killed.
+    /// Takes over a program that was just started, or kills it if that fails.
     fn listen_to(mut child: Child, guard: Guard) -> io::Result<Self> {
         let pipe = "a piped stream is there once";
         let input = child.stdin.take().expect(pipe);
@@ -85,7 +85,7 @@ impl EngineProcess {
         sent.map_err(|_| self.ended(line))
     }
 
-    /// The first line for which `wanted` has an answer, until `limit` after now, or until `stop` is set. Other lines are skipped.
+    /// Waits for the first line for which `wanted` returns something, at most for `limit` or until `stop` is set. Skips other lines.
     pub(super) fn receive<T>(
         &mut self,
         request: &str,
@@ -117,11 +117,11 @@ impl EngineProcess {
         }
     }
 
-    /// The error for a program that is gone: its exit status and the last it said on standard error.
+    /// The error for a program that is gone, with its exit status and its last line on standard error.
     fn ended(&mut self, request: &str) -> PlayerError {
         let patience = Instant::now() + FAREWELL;
         let mut status = None;
-        // The thread that listens to its standard error shares the words as long as there may be more.
+        // The thread that reads its standard error shares the last words as long as there may be more.
         while (status.is_none() || Arc::strong_count(&self.last_words) > 1) && Instant::now() < patience {
             status = status.or_else(|| self.child.try_wait().ok().flatten());
             thread::sleep(Duration::from_millis(2));
@@ -156,7 +156,7 @@ fn read_lines(source: impl Read, mut take: impl FnMut(String) -> bool) {
     }
 }
 
-/// Keeps a line, as far as it is worth showing.
+/// Keeps the beginning of a line.
 fn keep_last_words(words: &Mutex<String>, line: &str) -> bool {
     let line: String = line.trim().chars().filter(|c| !c.is_control()).take(200).collect();
     if !line.is_empty() {
@@ -165,7 +165,7 @@ fn keep_last_words(words: &Mutex<String>, line: &str) -> bool {
     true
 }
 
-/// Says which command failed to start where the first exchange with an engine failed.
+/// Turns an error in the first exchange with an engine into one that names the command.
 pub(super) fn start_error(command: &str, error: PlayerError) -> PlayerError {
     match error {
         PlayerError::Start { .. } | PlayerError::Stopped => error,

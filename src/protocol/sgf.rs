@@ -1,11 +1,11 @@
-//! The main line of an Othello game in SGF (`GM[2]`), as GTP's `loadsgf` wants it.
+//! The main line of an Othello game in SGF (`GM[2]`), for GTP's `loadsgf`.
 
 use crate::board::{Side, Square};
 
 /// A move of a game record; `None` is a pass.
 pub type SgfMove = (Side, Option<Square>);
 
-/// The moves of the first game's main line, whether the rules allow them or not.
+/// The moves of the first game's main line, legal or not.
 ///
 /// # Errors
 /// What is wrong with the text.
@@ -34,7 +34,7 @@ pub fn main_line(text: &str) -> Result<Vec<SgfMove>, String> {
     Err("the game tree does not end".into())
 }
 
-/// A property's value and what comes after its bracket; a backslash takes the special meaning from the next character.
+/// A property's value and what comes after its bracket; a backslash escapes the next character.
 fn value(text: &str) -> Option<(&str, &str)> {
     let mut escaped = false;
     let end = text.find(|c| {

@@ -1,4 +1,4 @@
-//! From one record format to another.
+//! Converting from one record format to another.
 
 use std::io::{self, Write};
 
@@ -32,16 +32,16 @@ pub struct Converted {
     pub read: usize,
     /// Games or positions written.
     pub written: usize,
-    /// Games or positions that could not be read, or not be written in the new format.
+    /// Games or positions that could not be read, or not written in the new format.
     pub skipped: usize,
 }
 
-/// Converts the records of a file. Games become positions by scoring each of their positions with the result.
+/// Converts the records of a file. Games become positions, each scored with the game's result.
 ///
 /// `on_bad` decides on every record that cannot be read or written: `Ok` skips it.
 ///
 /// # Errors
-/// Formats that cannot be converted into each other, a record that `on_bad` gives back, or a failing output.
+/// Formats that cannot be converted into each other, an error that `on_bad` returns, or a failing output.
 pub fn convert(
     bytes: &[u8],
     from: Format,
@@ -89,7 +89,7 @@ impl From<io::Error> for WriteError {
     }
 }
 
-/// Writes a game, or its positions; gives the number of records that makes.
+/// Writes a game, or its positions; returns the number of records written.
 fn write_game(out: &mut impl Write, to: Format, game: &Game) -> Result<usize, WriteError> {
     match to {
         Format::Ggf => ggf::write(out, game)?,

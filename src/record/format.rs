@@ -36,7 +36,7 @@ const NAMES: [(&str, Format); 6] = [
 impl Format {
     /// The format that a file's content looks like; f5d6 where nothing else fits.
     pub fn detect(bytes: &[u8]) -> Self {
-        // No text has zeros; one of games that was cut off is told as such.
+        // No text has zeros: this may be a WTHOR file that was cut off, and is reported as one.
         if wthor::looks_like(bytes) || bytes.iter().take(16).any(|&byte| byte == 0) {
             return Self::Wthor;
         }
@@ -63,9 +63,9 @@ impl Format {
     }
 }
 
-/// A name that is no record format's.
+/// A name that is not a record format's.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
-#[error("`{0}` is no record format ({all})", all = NAMES.map(|(name, _)| name).join(", "))]
+#[error("`{0}` is not a record format ({all})", all = NAMES.map(|(name, _)| name).join(", "))]
 pub struct UnknownFormat(pub String);
 
 impl fmt::Display for Format {

@@ -1,8 +1,8 @@
-//! One game with everything a record may say of it.
+//! One game with everything a record may say about it.
 
 use crate::board::{Diagram, NotationError, ScoredDiagram, Side, Square, Transcript};
 
-/// What a player said of a move.
+/// A player's note on a move.
 #[derive(Clone, Copy, PartialEq, Debug, Default)]
 pub struct MoveNote {
     /// The player's evaluation of the position, in discs for the player.
@@ -14,12 +14,12 @@ pub struct MoveNote {
 /// How a game came to its result.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
 pub enum Finish {
-    /// By the discs on the board, or nothing else is known.
+    /// By the discs on the board, or unknown.
     #[default]
     Played,
     /// A player gave up.
     Resigned,
-    /// A player ran out of time, or lost by an illegal move or a crash: the position says nothing of it.
+    /// A player ran out of time, or lost by an illegal move or a crash: the position does not show it.
     TimedOut,
     /// The players agreed on it.
     Agreed,
@@ -41,17 +41,17 @@ pub struct Game {
     moves: Vec<(Square, MoveNote)>,
     last: Diagram,
     pass_due: bool,
-    /// Black's name, empty where unknown.
+    /// Black's name, empty if unknown.
     pub black: String,
-    /// White's name, empty where unknown.
+    /// White's name, empty if unknown.
     pub white: String,
     /// Where or for what it was played.
     pub place: Option<String>,
-    /// When it was played, in whatever form the record has it.
+    /// When it was played, in the record's own form.
     pub date: Option<String>,
     /// The time allowed, in GGF's form such as `05:00//02:00`.
     pub clock: Option<String>,
-    /// The result, where known.
+    /// The result, if known.
     pub result: Option<GameResult>,
 }
 
@@ -82,13 +82,13 @@ impl Game {
         self.arrive(start);
     }
 
-    /// Makes a position the last one, after the pass that may be due in it.
+    /// Makes a position the last one, after a pass if one is due.
     fn arrive(&mut self, diagram: Diagram) {
         self.last = diagram.pass_if_needed();
         self.pass_due = self.last.side != diagram.side;
     }
 
-    /// A game from the start position. Where it is over, its result is set.
+    /// A game from the start position. If it is over, its result is set.
     pub fn from_transcript(transcript: &Transcript) -> Self {
         let mut game = Self::new(Diagram::START);
         for &square in transcript.moves() {
@@ -98,7 +98,7 @@ impl Game {
         game
     }
 
-    /// Adds a move of the player to move. A pass before it is understood.
+    /// Adds a move of the player to move. A pass before it is implied.
     ///
     /// # Errors
     /// The rules do not allow it.
@@ -111,7 +111,7 @@ impl Game {
         Ok(())
     }
 
-    /// Takes the last move back; `None` where there is none.
+    /// Takes the last move back; `None` if there is none.
     pub fn pop(&mut self) -> Option<Square> {
         let (square, _) = self.moves.pop()?;
         let last = self.steps().last();
@@ -119,7 +119,7 @@ impl Game {
         Some(square)
     }
 
-    /// Whether the pass before [`Self::last`] is yet to be said: the record ends without it.
+    /// Whether the record ends without the pass before [`Self::last`].
     pub fn pass_is_due(&self) -> bool {
         self.pass_due
     }
@@ -139,7 +139,7 @@ impl Game {
         self.last
     }
 
-    /// The moves with what was said of them, passes left out.
+    /// The moves with their notes, passes left out.
     pub fn moves(&self) -> &[(Square, MoveNote)] {
         &self.moves
     }
@@ -154,26 +154,26 @@ impl Game {
         })
     }
 
-    /// The game as a transcript, or `None` where it did not begin at the start position.
+    /// The game as a transcript, or `None` if it did not begin at the start position.
     pub fn transcript(&self) -> Option<Transcript> {
         let moves: Vec<_> = self.moves.iter().map(|&(square, _)| square).collect();
         (self.start == Diagram::START).then(|| Transcript::from_moves(&moves).expect("a game holds legal moves only"))
     }
 
-    /// The result by the discs on the board, or `None` where the game is not over.
+    /// The result by the discs on the board, or `None` if the game is not over.
     pub fn score_on_board(&self) -> Option<GameResult> {
         let discs = self.last.final_score_for_black();
         self.last.position.is_game_over().then_some(GameResult { discs, finish: Finish::Played })
     }
 
-    /// The result in discs for black: by the board where the game is over, else what the players agreed on. A game that somebody gave up
-    /// or lost on time has none.
+    /// The result in discs for black: by the board if the game is over, else as the players agreed. A game that was resigned or lost on
+    /// time has none.
     pub fn exact_discs(&self) -> Option<i32> {
         let result = self.score_on_board().or(self.result);
         result.filter(|result| matches!(result.finish, Finish::Played | Finish::Agreed)).map(|result| result.discs)
     }
 
-    /// Each position with the move played in it, both scored by [`Self::exact_discs`] for the side to move; nothing where there are none.
+    /// Each position with the move played in it, both scored by [`Self::exact_discs`] for the side to move; nothing without such a score.
     pub fn scored_positions(&self) -> impl Iterator<Item = ScoredDiagram> {
         self.exact_discs().into_iter().flat_map(|discs| {
             self.steps().map(move |(diagram, square)| {

@@ -1,7 +1,7 @@
 //! GGF, the Generic Game Format of the GGS server: `(;GM[Othello]PB[a]PW[b]RE[+2.000]BO[8 -------- ... *]B[d3//0.01];)`.
 //!
-//! M. Buro and I. Durdanovic, "Generic Game Format". A move is `square/evaluation/seconds`, the last two optional. Only
-//! 8x8 games for the most discs are read: other board sizes, anti games and fractional komi results are errors.
+//! M. Buro and I. Durdanovic, "Generic Game Format". A move is `square/evaluation/seconds`, the last two optional. Only ordinary 8x8
+//! games are read: other board sizes, anti games and fractional komi results are errors.
 
 use std::io::{self, Write};
 
@@ -9,7 +9,7 @@ use super::game::{Finish, Game, GameResult, MoveNote};
 use super::{Fault, Place, RecordError};
 use crate::board::{Diagram, NotationError, Position, Side, Square};
 
-/// The games of a text, each or why it cannot be read. Whatever stands between games is skipped.
+/// The games of a text, with an error for each that cannot be read. Anything between games is skipped.
 pub fn read(text: &[u8]) -> GgfReader<'_> {
     GgfReader { text, at: 0 }
 }
@@ -43,7 +43,7 @@ impl GgfReader<'_> {
             }
             let value_start = name_length + 1;
             let Some(length) = rest[value_start..].iter().position(|&byte| byte == b']') else {
-                // No game can follow; to look for one would be to come here again and again.
+                // No game can follow; looking for one would only lead here again and again.
                 self.at = self.text.len();
                 return Err(error(Fault::Unterminated));
             };
@@ -69,7 +69,7 @@ impl Iterator for GgfReader<'_> {
     }
 }
 
-/// A game in the making: properties may come in any order as long as the board stands before the moves.
+/// A game being read: properties may come in any order, except that the board must come before the moves.
 struct Builder {
     game: Game,
     result: Option<GameResult>,
@@ -94,7 +94,7 @@ impl Builder {
             "DT" => self.game.date = text(),
             "TI" => self.game.clock = text(),
             "RE" => self.result = parse_result(value).map_err(fault)?,
-            "BO" if !self.game.moves().is_empty() => return Err(fault("the board must stand before the moves")),
+            "BO" if !self.game.moves().is_empty() => return Err(fault("the board must come before the moves")),
             "BO" => self.game.restart(parse_board(value).map_err(fault)?),
             "B" => self.play(Side::Black, value)?,
             "W" => self.play(Side::White, value)?,
@@ -112,7 +112,7 @@ impl Builder {
         let Diagram { position, side: to_move } = self.game.last();
         let fault = |expected| value_fault(colour_letter(side), value, expected);
         if is_pass(square) {
-            // A game passes on its own; what is left to check is that the pass was due.
+            // A `Game` passes on its own: only check that the pass was due.
             let moves = if side == to_move { position.moves() } else { position.opponent_moves() };
             if moves != 0 {
                 return Err(fault("a pass is only allowed without a legal move"));
@@ -197,17 +197,17 @@ pub fn is_pass(text: &str) -> bool {
     ["pa", "pass", "--", "ps"].iter().any(|pass| text.eq_ignore_ascii_case(pass))
 }
 
-/// A text as a property's value brings it back: what would end the value early is a space.
+/// A text as it can be read back from a property's value: characters that would end the value early become spaces.
 pub fn clean(text: &str) -> String {
     text.replace(|c: char| c == '[' || c == ']' || c.is_control(), " ").trim().to_owned()
 }
 
 /// Writes a game on one line.
 ///
-/// Names and the like go through [`clean`], as the format has no way to quote. Evaluations and times have two decimals.
+/// Names and the like go through [`clean`], as the format cannot quote. Evaluations and times have two decimals.
 ///
 /// # Errors
-/// What the writer reports.
+/// Errors of the writer.
 pub fn write(out: &mut impl Write, game: &Game) -> io::Result<()> {
     write!(out, "(;GM[Othello]PC[{}]", clean(game.place.as_deref().unwrap_or_default()))?;
     if let Some(date) = &game.date {

@@ -7,7 +7,7 @@ use super::game::Game;
 use super::{Place, RecordError};
 use crate::board::{Diagram, NotationError, ScoredDiagram, Side, Transcript};
 
-/// A text without what some editors put before it, the byte order mark of UTF-8.
+/// A text without the UTF-8 byte order mark that some editors put before it.
 pub(super) fn without_mark(text: &[u8]) -> &[u8] {
     text.strip_prefix(b"\xef\xbb\xbf").unwrap_or(text)
 }
@@ -19,12 +19,12 @@ fn data_lines(text: &[u8]) -> impl Iterator<Item = (usize, Cow<'_, str>)> + Send
     lines.filter(|(_, line)| !line.is_empty() && !line.starts_with(['#', '%']))
 }
 
-/// What is wrong on a line.
+/// An error on a line.
 fn error(line: usize) -> impl Fn(NotationError) -> RecordError {
     move |reason| RecordError { place: Place::Line(line), fault: reason.into() }
 }
 
-/// The games of a text of f5d6 transcripts, each or why it cannot be read.
+/// The games of a text of f5d6 transcripts, with an error for each that cannot be read.
 pub fn read_transcripts(text: &[u8]) -> impl Iterator<Item = Result<Game, RecordError>> + Send {
     data_lines(text).map(|(line, text)| {
         let transcript = text.parse::<Transcript>();
@@ -32,7 +32,7 @@ pub fn read_transcripts(text: &[u8]) -> impl Iterator<Item = Result<Game, Record
     })
 }
 
-/// The positions of a text of diagrams, with bare scores or OBF data, each or why it cannot be read.
+/// The positions of a text of diagrams with bare scores or OBF data, with an error for each that cannot be read.
 pub fn read_positions(text: &[u8]) -> impl Iterator<Item = Result<ScoredDiagram, RecordError>> + Send {
     data_lines(text).map(|(line, text)| {
         // OBF comments start anywhere on the line.
@@ -41,7 +41,7 @@ pub fn read_positions(text: &[u8]) -> impl Iterator<Item = Result<ScoredDiagram,
     })
 }
 
-/// All positions of a text of diagrams; or the first line that cannot be read.
+/// All positions of a text of diagrams, or an error for the first line that cannot be read.
 ///
 /// # Errors
 /// The line, and what is wrong with it.
@@ -49,7 +49,7 @@ pub fn parse_positions(text: &str) -> Result<Vec<ScoredDiagram>, RecordError> {
     read_positions(text.as_bytes()).collect()
 }
 
-/// The positions of a text of Egaroucid's training data, each or why it cannot be read. The side to move is black there.
+/// The positions of a text of Egaroucid's training data, with an error for each that cannot be read. The side to move becomes black.
 pub fn read_egaroucid(text: &[u8]) -> impl Iterator<Item = Result<ScoredDiagram, RecordError>> + Send {
     data_lines(text).map(|(line, text)| {
         let (board, score) = text.split_once(char::is_whitespace).unwrap_or((&text, ""));
@@ -57,10 +57,10 @@ pub fn read_egaroucid(text: &[u8]) -> impl Iterator<Item = Result<ScoredDiagram,
     })
 }
 
-/// Writes a position as an OBF line, `<board> <side>; F5:+2; D3:-4;`; without scored moves, with a bare score instead.
+/// Writes a position as an OBF line, `<board> <side>; F5:+2; D3:-4;`. Without scored moves, the line has a bare score instead.
 ///
 /// # Errors
-/// What the writer reports.
+/// Errors of the writer.
 pub fn write_position(out: &mut impl Write, scored: &ScoredDiagram) -> io::Result<()> {
     write!(out, "{}", scored.diagram)?;
     match (scored.moves.as_slice(), scored.score) {
@@ -80,7 +80,7 @@ pub fn write_position(out: &mut impl Write, scored: &ScoredDiagram) -> io::Resul
 /// score in discs for that side.
 ///
 /// # Errors
-/// What the writer reports.
+/// Errors of the writer.
 pub fn write_egaroucid(out: &mut impl Write, diagram: &Diagram, score: i32) -> io::Result<()> {
     let as_black = Diagram { side: Side::Black, ..*diagram }.to_string();
     let (board, _side) = as_black.split_at(64);

@@ -16,10 +16,10 @@ const FORMAT: &str = "flipside games";
 /// The version of the format that is written, and the only one that is read.
 pub const VERSION: u32 = 1;
 
-/// No line is longer.
+/// The longest line, in bytes.
 pub const LONGEST_LINE: usize = 1 << 16;
 
-/// Settings by name. Equal settings are equal values; there is no order.
+/// Settings by name. They are equal if all values are; their order does not matter.
 pub type Settings = BTreeMap<String, Value>;
 
 /// A line of the file.
@@ -48,9 +48,9 @@ pub struct Header {
 /// Who plays.
 #[derive(Clone, PartialEq, Debug, Serialize, Deserialize)]
 pub struct PlayerCard {
-    /// What it is called. Says nothing of what it is.
+    /// Its name, which does not identify it.
     pub name: String,
-    /// All that its moves depend on, as far as it is known. Players of equal settings are the same player.
+    /// All that its moves depend on, as far as known. Players with equal settings are the same player.
     pub settings: Settings,
 }
 
@@ -74,15 +74,15 @@ pub struct GameLine {
     /// Why it was broken off, in words.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub reason: Option<String>,
-    /// The players' evaluations of the positions they moved in, in discs for the player; all moves or none.
+    /// The players' evaluations of the positions they moved in, in discs for the player; for all moves or none.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub evaluations: Vec<Option<f64>>,
-    /// Seconds thought, as far as the players were timed; all moves or none.
+    /// Seconds thought, as far as the players were timed; for all moves or none.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub seconds: Vec<Option<f64>>,
 }
 
-/// How a game ended. All but the first lose it for the side to move.
+/// How a game ended. In all cases but the first, the side to move loses.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum End {
@@ -93,7 +93,7 @@ pub enum End {
     Illegal,
     /// A player did not answer in time.
     Time,
-    /// A player crashed, or answered something that is no move.
+    /// A player crashed, or answered with something that is not a move.
     Failure,
 }
 
@@ -128,7 +128,7 @@ impl Header {
 }
 
 impl Line {
-    /// Reads a line. Whether its parts fit together is checked: a game's result is that of its moves.
+    /// Reads a line, and checks that its parts fit together: a game's result must be that of its moves.
     ///
     /// # Errors
     /// What is wrong with it.
@@ -160,7 +160,7 @@ impl GameLine {
         } else if self.opening > count {
             Err(format!("an opening of {} moves in a game of {count}", self.opening))
         } else if [&self.evaluations, &self.seconds].iter().any(|notes| !notes.is_empty() && notes.len() != count) {
-            Err(format!("not as many evaluations or times as moves, {count}"))
+            Err(format!("there must be as many evaluations and times as moves, {count}"))
         } else {
             Ok(())
         }
@@ -171,7 +171,7 @@ impl GameLine {
         &self.moves.moves()[..self.opening]
     }
 
-    /// What the players said of their moves; empty if nothing was kept.
+    /// The players' notes on their moves; empty if none were kept.
     pub fn notes(&self) -> Vec<MoveNote> {
         if self.evaluations.is_empty() && self.seconds.is_empty() {
             return Vec::new();
@@ -210,13 +210,13 @@ pub fn is_start(header: &Header, text: &[u8]) -> bool {
     line.starts_with(text)
 }
 
-/// Whether a last line without its end may be what a kill or a power cut left of a player or a game.
+/// Whether an unfinished last line can be what a kill or a power cut left of a player's or a game's line.
 pub fn is_cut_off(line: &[u8]) -> bool {
     let begins = |with: &[u8]| with.starts_with(line) || line.starts_with(with);
     begins(br#"{"game":"#) || begins(br#"{"player":"#) || line.iter().all(|&byte| byte == 0)
 }
 
-/// The games of a log, each or why it cannot be read.
+/// The games of a log, with an error for each that cannot be read.
 pub fn read(bytes: &[u8]) -> impl Iterator<Item = Result<Game, RecordError>> + Send {
     let mut players = Vec::new();
     let lines = bytes.split(|&byte| byte == b'\n').enumerate().filter(|(_, line)| !line.is_empty());
@@ -224,7 +224,7 @@ pub fn read(bytes: &[u8]) -> impl Iterator<Item = Result<Game, RecordError>> + S
         let fault = |reason| Some(Err(RecordError { place: Place::Line(i + 1), fault: Fault::Log(reason) }));
         match Line::parse(line) {
             Ok(Line::Log(_)) => {
-                // Another log behind the first has players of its own.
+                // Another log after the first has its own players.
                 players.clear();
                 None
             }

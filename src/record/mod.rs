@@ -1,8 +1,8 @@
 //! Games and positions as other programs write them down.
 //!
-//! [`Game`] is one game with all a record may say of it. [`ggf`], [`wthor`], [`lines`] and [`log`] read and write the formats;
-//! [`convert`](convert()) goes from one to another. Readers are iterators of [`Record`]s: a bad game is an error with its place, and
-//! the reader goes on after it. They trust no length that a file claims.
+//! [`Game`] is one game with all a record may say about it. [`ggf`], [`wthor`], [`lines`] and [`log`] read and write the formats;
+//! [`convert`](convert()) converts between them. Readers are iterators of [`Record`]s: a bad game is an error with its place, and reading
+//! continues after it. They trust no length that a file claims.
 
 mod convert;
 mod format;
@@ -23,10 +23,10 @@ pub use read::{Record, Records, read};
 /// Limit in bytes of a file of records.
 pub const MAX_BYTES: u64 = 1 << 30;
 
-/// Bad records of a file that are told of one by one.
+/// How many bad records of a file are reported one by one.
 pub const TOLD: u64 = 20;
 
-/// Something in a record that cannot be read, and where it stands.
+/// Something in a record that cannot be read, and where.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 #[error("{place}: {fault}")]
 pub struct RecordError {
@@ -66,17 +66,17 @@ pub enum Fault {
     /// The text ends within a game.
     #[error("the game does not end: expected `;)`")]
     Unterminated,
-    /// Something that is no property.
+    /// Something that is not a property.
     #[error("expected a property such as `PB[name]`")]
     Property,
-    /// A property's value that has no meaning.
+    /// An invalid value of a property.
     #[error("{property}[{value}]: {expected}")]
     Value {
         /// The property's name.
         property: String,
         /// Its value.
         value: String,
-        /// What would have been right.
+        /// What was expected.
         expected: &'static str,
     },
     /// A WTHOR file too short for its header.
@@ -85,12 +85,12 @@ pub enum Fault {
     /// A WTHOR file of another kind.
     #[error("not a WTHOR file of 8x8 games: {0}")]
     WthorKind(String),
-    /// A WTHOR file that holds more or less than it says.
+    /// A WTHOR file that holds more or less than its header says.
     #[error("the header announces {announced} games ({expected} bytes), the file has {found} bytes")]
     WthorLength {
         /// Games by the header.
         announced: u32,
-        /// The length that would have.
+        /// The length with that many games.
         expected: u64,
         /// The file's length.
         found: usize,
@@ -101,11 +101,11 @@ pub enum Fault {
     /// A game that cannot be written as a transcript.
     #[error("the game does not begin at the start position, and an f5d6 line cannot say so")]
     NotFromStart,
-    /// A game without a move where only its moves, or the positions after them, are written.
+    /// A game without moves, for a format that has only the moves or their positions.
     #[error("the game has no moves")]
     NoMoves,
     /// A game or a position that cannot be written with a score.
-    #[error("what it is worth is unknown: it has no score, or no result that counts discs")]
+    #[error("its value is unknown: it has no score, or no result in discs")]
     NoScore,
     /// A byte of a WTHOR record out of range.
     #[error("{what} {value} is out of range")]

@@ -5,7 +5,7 @@ use super::game::Game;
 use super::{RecordError, ggf, lines, log, wthor};
 use crate::board::ScoredDiagram;
 
-/// What a record file has one after the other.
+/// One record of a file.
 #[derive(Clone, PartialEq, Debug)]
 pub enum Record {
     /// A game.
@@ -17,7 +17,7 @@ pub enum Record {
 /// The records of a file.
 pub type Records<'a> = Box<dyn Iterator<Item = Result<Record, RecordError>> + Send + 'a>;
 
-/// The records of a file's content, each or why it cannot be read. They are read as they are asked for.
+/// The records of a file's content, with an error for each that cannot be read. They are read lazily.
 ///
 /// # Errors
 /// The file as a whole cannot be read.

@@ -10,10 +10,10 @@ const HEADER: usize = 16;
 const RECORD: usize = 68;
 const MOVES: usize = 8;
 
-/// The games of a WTHOR file, each or why it cannot be read.
+/// The games of a WTHOR file, with an error for each that cannot be read.
 ///
 /// # Errors
-/// The file is no WTHOR file of 8x8 games, or its length is not what its header says.
+/// The file is not a WTHOR file of 8x8 games, or its length is not what its header says.
 pub fn read(bytes: &[u8]) -> Result<impl Iterator<Item = Result<Game, RecordError>>, RecordError> {
     let error = |offset, fault| RecordError { place: Place::Byte(offset), fault };
     let Some((header, records)) = bytes.split_at_checked(HEADER) else {

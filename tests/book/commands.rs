@@ -1,4 +1,4 @@
-//! `flipside book`, and playing by books.
+//! `flipside book`, and playing from books.
 
 use std::fs;
 use std::io::Read;
@@ -35,7 +35,7 @@ fn a_book_is_grown_shown_checked_and_exported() {
     assert!(error > 0.5, "measured: {error}");
     let line: Transcript = value(&shown, "line").parse().unwrap();
     assert!(line.moves().len() > 2, "{shown}");
-    // Turned, the position is the same.
+    // Rotated, the position is the same.
     let values = |text: &str| {
         text.lines()
             .filter(|line| line.contains('.'))
@@ -83,7 +83,7 @@ fn a_book_is_grown_shown_checked_and_exported() {
 }
 
 #[test]
-fn weights_that_were_not_calibrated_cannot_grow_a_book() {
+fn uncalibrated_weights_cannot_grow_a_book() {
     let (_folder, path) = place();
     let error = refusal(&["book", "grow", path.to_str().unwrap(), "--positions", "9", "-w", "mobility"], "", 1);
     assert!(error.contains("`mobility` is not calibrated") && error.contains("flipside calibrate"), "{error}");
@@ -91,7 +91,7 @@ fn weights_that_were_not_calibrated_cannot_grow_a_book() {
     assert!(refusal(&["book", "grow", "b.fsb"], "", 2).contains("--hours"));
 }
 
-/// How many lines are told on standard error of a command that adds nothing.
+/// How many lines a command that adds nothing prints on standard error.
 fn refused_lines(arguments: &[&str], input: &str) -> usize {
     let output = run_with(&[arguments, &["-"]].concat(), input);
     assert_eq!(output.status.code(), Some(1));
@@ -107,7 +107,7 @@ fn games_are_added_once_and_searched() {
     let arguments = ["book", "add", path, "-", "--depth", "1", "--exact-empties", "8", "--min-empties", "50", "-q"];
     let added = stdout(&arguments, &input);
     assert_eq!((value(&added, "games"), value(&added, "left out"), value(&added, "new")), ("2", "2", "11"));
-    // Many bad lines are counted, and not all told.
+    // Many bad lines are counted, but not all reported.
     let bad = refused_lines(&arguments[..3], &"rubbish\n".repeat(500));
     assert!(bad < 30, "{bad} lines");
     let shown = stdout(&["book", "show", path, "f5"], "");
@@ -146,7 +146,7 @@ fn files_of_another_kind_are_refused_with_what_to_do() {
     fs::write(&binary, [20, 26, 11, 22, 0, 0, 0, 0, 0, 0, 0xea, 7, 8, 0, 22, 0]).unwrap();
     fs::write(&empty, "").unwrap();
     let error = refusal(&["book", "import", &binary, "-o", &other], "", 1);
-    assert!(error.contains("no book that is known"), "{error}");
+    assert!(error.contains("not the first bytes of a known book"), "{error}");
     let error = refusal(&["book", "import", &empty, "-o", &other], "", 1);
     assert!(error.contains("there is no position in it"), "{error}");
     assert!(!fs::exists(&other).unwrap());
@@ -159,7 +159,7 @@ fn files_of_another_kind_are_refused_with_what_to_do() {
 }
 
 #[test]
-fn engines_play_by_their_books() {
+fn engines_play_from_their_books() {
     let (_folder, path) = place();
     let path = path.to_str().unwrap();
     grown(path, 200);
@@ -178,7 +178,7 @@ fn engines_play_by_their_books() {
 }
 
 #[test]
-fn a_match_by_books_can_learn() {
+fn a_match_with_books_can_learn() {
     let (_folder, path) = place();
     let path = path.to_str().unwrap();
     let first = format!("squares:book={path}");
@@ -222,7 +222,7 @@ fn a_match_by_books_can_learn() {
 }
 
 #[test]
-fn evaluations_are_the_books_best_whatever_it_plays() {
+fn evaluations_are_those_of_the_books_best_move() {
     let (_folder, path) = place();
     let path = path.to_str().unwrap();
     grown(path, 200);
@@ -242,7 +242,7 @@ fn evaluations_are_the_books_best_whatever_it_plays() {
 }
 
 #[test]
-fn a_pair_that_is_in_the_log_of_a_match_has_been_learned() {
+fn a_pair_in_the_log_of_a_match_has_been_learned() {
     let (folder, path) = place();
     let (name, log) = (path.to_str().unwrap(), folder.path().join("games.jsonl"));
     let mut child = program();
@@ -286,7 +286,7 @@ fn a_run_that_was_killed_as_a_generation_began_has_games() {
     assert_eq!((value(&added, "games"), value(&added, "left out")), ("0", "0"));
     assert_eq!(talk.matches("its end is missing").count(), 2, "{talk}");
     assert_eq!(value(&add("-", &game), "games"), "1");
-    // As where a shell names a run and the link `latest` to it.
+    // As when a shell expands to a run and the link `latest` to it.
     let [file, again] = ["games.txt", "run/../games.txt"].map(|name| folder.path().join(name).display().to_string());
     fs::write(&file, game).unwrap();
     let added = stdout(&["book", "add", book, &file, &again, "--depth", "1", "-q"], "");
@@ -327,7 +327,7 @@ fn a_full_disk_and_a_kill_lose_nothing_that_was_there() {
 
 #[test]
 #[cfg(unix)]
-fn growing_stops_with_75_and_goes_on() {
+fn growing_stops_with_75_and_is_resumed() {
     let (_folder, path) = place();
     let name = path.to_str().unwrap();
     grown(name, 10);

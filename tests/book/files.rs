@@ -1,4 +1,4 @@
-//! Files of books: kills, damage, hostile bytes.
+//! Book files: kills, damage, hostile bytes.
 
 use std::fs;
 use std::path::Path;
@@ -11,7 +11,7 @@ use sha2::{Digest, Sha256};
 use crate::support::*;
 
 #[test]
-fn every_position_of_counted_games_is_found_from_any_side() {
+fn every_position_of_counted_games_is_found_in_any_orientation() {
     let (_folder, path) = place();
     let games = random_games(300, 1);
     counted(&path, &games[..100]);
@@ -34,7 +34,7 @@ fn every_position_of_counted_games_is_found_from_any_side() {
 }
 
 #[test]
-fn a_batch_that_was_cut_off_costs_that_batch_alone() {
+fn a_cut_off_batch_loses_only_that_batch() {
     let (_folder, path) = place();
     let mut lengths = vec![];
     let mut book = Book::edit_or_create(&path).unwrap();
@@ -47,7 +47,7 @@ fn a_batch_that_was_cut_off_costs_that_batch_alone() {
     }
     drop(book);
     let whole = fs::read(&path).unwrap();
-    // A book that was never sorted is in its batches.
+    // A book that was never sorted is all batches.
     let mut headless = whole.clone();
     headless[20] ^= 0x40;
     fs::write(&path, headless).unwrap();
@@ -57,7 +57,7 @@ fn a_batch_that_was_cut_off_costs_that_batch_alone() {
         let mut book = Book::edit(&path).unwrap();
         assert_eq!((book.len(), book.dropped()), (positions[1], cut - lengths[1]));
         assert!(check(&path).unwrap().is_none());
-        // What is learned then takes the place of what was cut off.
+        // What is learned next overwrites what was cut off.
         learn_game(&mut book, &games[2].steps(), black_discs(&games[2]), &mut searcher(1), &WEIGHTS, &NEVER).unwrap();
         drop(book);
         assert!(fs::read(&path).unwrap() == whole);
@@ -69,7 +69,7 @@ fn a_batch_that_was_cut_off_costs_that_batch_alone() {
 }
 
 #[test]
-fn damage_is_told_with_its_place_and_the_rest_is_saved() {
+fn damage_is_reported_with_its_place_and_the_rest_is_saved() {
     let (_folder, path) = place();
     counted(&path, &random_games(200, 3));
     let whole = fs::read(&path).unwrap();
@@ -98,7 +98,7 @@ fn damage_is_told_with_its_place_and_the_rest_is_saved() {
     let fixed = fix(&path).unwrap();
     assert_eq!((fixed.positions, fixed.lost, fixed.damage.len()), (all, 0, 1));
     assert!(fs::read(&path).unwrap() == whole);
-    // The header: all is found without it.
+    // The header: everything is found without it.
     for at in [12, 20, 30, 40, 70] {
         damaged(at);
         assert!(Book::open(&path).err().unwrap().to_string().contains("offset 64: the header's checksum is wrong"));
@@ -128,7 +128,7 @@ fn damage_is_told_with_its_place_and_the_rest_is_saved() {
     assert!(Book::open(&path).err().unwrap().to_string().contains("not the first bytes of a book"));
 }
 
-/// The bytes of a book with other fields in its header, its checksum made right.
+/// The bytes of a book with changed fields in its header, and the right checksum for them.
 fn with_header(bytes: &[u8], at: usize, field: &[u8]) -> Vec<u8> {
     let mut bytes = bytes.to_vec();
     bytes[at..at + field.len()].copy_from_slice(field);
@@ -138,7 +138,7 @@ fn with_header(bytes: &[u8], at: usize, field: &[u8]) -> Vec<u8> {
 }
 
 #[test]
-fn a_header_that_claims_what_is_not_there_allocates_nothing() {
+fn a_header_with_false_claims_allocates_nothing() {
     let (_folder, path) = place();
     counted(&path, &random_games(20, 8));
     let whole = fs::read(&path).unwrap();
@@ -165,12 +165,12 @@ fn a_header_that_claims_what_is_not_there_allocates_nothing() {
 }
 
 #[test]
-fn values_that_do_not_follow_are_found_and_made_right() {
+fn wrong_derived_values_are_found_and_fixed() {
     let (_folder, path) = place();
     grow(&path, 120, 2, &NEVER);
     let whole = fs::read(&path).unwrap();
     let mut bytes = whole.clone();
-    // The value of the third position of the first block, with the block's checksum made right.
+    // The value of the third position of the first block, with the right checksum for the block.
     let (first, records) = (72, 120 * 50);
     bytes[first + 2 * 50 + 43] ^= 0x11;
     let check_sum = Sha256::digest(&bytes[first..first + records]);
@@ -206,7 +206,7 @@ fn a_damaged_batch_before_others_is_damage() {
     }
 }
 
-/// A book with weights of two kinds: in its trailer, and in a batch after it.
+/// A book with two sets of weights: one in its trailer, and one in a batch after it.
 #[test]
 fn weights_keep_their_names_without_header_and_index() {
     let (_folder, path) = place();
@@ -234,9 +234,9 @@ fn weights_keep_their_names_without_header_and_index() {
     }
 }
 
-/// Weights are known by their number, and a batch that is lost may have named some.
+/// Weights are identified by number, and a lost batch may have named some.
 #[test]
-fn names_of_weights_after_a_lost_batch_are_not_made_up() {
+fn names_of_weights_after_a_lost_batch_are_not_invented() {
     let (_folder, path) = place();
     let mut ends = Vec::new();
     for weights in [7, 8, 9] {
@@ -289,7 +289,7 @@ fn a_book_has_one_writer_and_any_number_of_readers() {
     assert!(Book::edit(&path).is_ok());
 }
 
-/// A book that can be changed, with something in it that is not sorted yet.
+/// A book open for changes, with something in it that is not sorted yet.
 fn unsorted(path: &Path) -> Book {
     let mut book = Book::edit_or_create(path).unwrap();
     book.number_of(&[1; 32]);
@@ -298,7 +298,7 @@ fn unsorted(path: &Path) -> Book {
 }
 
 #[test]
-fn one_that_waits_for_a_book_does_not_get_the_file_that_was_replaced() {
+fn waiting_for_a_book_does_not_give_the_replaced_file() {
     let (_folder, path) = place();
     let mut book = unsorted(&path);
     std::thread::scope(|scope| {

@@ -29,13 +29,13 @@ fn books_come_back_from_every_format() {
         fs::write(&file, &bytes).unwrap();
         assert_eq!(detect(&file).unwrap(), format);
         let done = import(&file, format, &back, &errors()).unwrap();
-        // The best of what is not in the book is a position for Egaroucid.
+        // A leaf that is the best move becomes a position for Egaroucid.
         let more = if format == BookFormat::Egaroucid { 0..40 } else { 0..1 };
         assert!(done.left_out == 0 && more.contains(&(done.positions - 400)), "{format}: {done:?}");
         assert!(check(&back).unwrap().is_none());
-        // Where leaves of several positions meet, Egaroucid has the value of one.
+        // If leaves of several positions lead to the same position, Egaroucid has the value of one.
         assert!(format == BookFormat::Egaroucid || exported(&back, format) == bytes, "{format}: the same again");
-        // Rounded to whole discs, all values are what they were.
+        // All values are the same, rounded to whole discs.
         let mut book = Book::open(&back).unwrap();
         let value = |book: &mut Book| book.get(Position::START).unwrap().unwrap().derived.value.unwrap();
         assert_eq!(value(&mut book).rounded_discs(), value(&mut own).rounded_discs(), "{format}");
@@ -67,7 +67,7 @@ fn edax(positions: &[(Position, &[Scored], Scored)]) -> Vec<u8> {
     bytes
 }
 
-/// The start, a move of it, and what that leads to, as books have them.
+/// The start position, a move in it, and the position after that, as books have them.
 fn beginning() -> (Position, Square, Position) {
     let start = canonical(Position::START);
     let first = Square::lowest(start.moves());
@@ -108,18 +108,18 @@ fn an_edax_book_is_read_byte_by_byte() {
     assert!(refused(&with(42 + 38, 255)).contains("the file ends"));
     assert!(refused(&book[..20]).contains("the file ends"));
     assert!(fs::read(&path).unwrap() == before, "nothing replaces a book but a whole one");
-    // A position that cannot be is left out, as is its move.
+    // An impossible position is left out.
     fs::write(&file, with(42 + 3, 0xff)).unwrap();
     let done = import(&file, BookFormat::Edax, &path, &errors()).unwrap();
     assert_eq!((done.read, done.left_out), (2, 1));
 }
 
 #[test]
-fn links_in_a_circle_and_leaves_that_are_no_moves_do_no_harm() {
+fn circular_links_and_illegal_leaves_do_no_harm() {
     let (folder, path) = place();
     let file = folder.path().join("book.dat");
     let (start, first, next) = beginning();
-    // Passes to and fro, a link to itself, a link to what is not there, the same position twice.
+    // Passes back and forth, a link to itself, a link to a missing position, the same position twice.
     let pass = (0, 64);
     let book = edax(&[
         (start, &[pass, pass, (5, first.index() as u8)], (-127, 65)),
@@ -137,7 +137,7 @@ fn links_in_a_circle_and_leaves_that_are_no_moves_do_no_harm() {
 
 const NO_LEAF: (i8, u8, i8) = (-126, 65, -1);
 
-/// A position of an Egaroucid book, searched at level 21. The most significant bit is a1 there; turned by half, the board is the same.
+/// A position of an Egaroucid book, searched at level 21. The most significant bit is a1 there: the board rotated by 180 degrees.
 fn egaroucid(position: Position, value: i8, leaf: (i8, u8, i8)) -> Vec<u8> {
     let mut bytes = [position.player.to_le_bytes(), position.opponent.to_le_bytes()].concat();
     bytes.extend([value as u8, 21, 9, 0, 0, 0, leaf.0 as u8, leaf.1, leaf.2 as u8]);
@@ -145,7 +145,7 @@ fn egaroucid(position: Position, value: i8, leaf: (i8, u8, i8)) -> Vec<u8> {
 }
 
 #[test]
-fn what_egaroucid_gets_is_worth_the_same_by_its_own_reckoning() {
+fn exports_to_egaroucid_have_the_same_values_by_its_rules() {
     let (_folder, path) = place();
     grow(&path, 200, 2, &NEVER);
     let mut book = Book::edit(&path).unwrap();
@@ -163,7 +163,7 @@ fn what_egaroucid_gets_is_worth_the_same_by_its_own_reckoning() {
         assert!(values.insert(position, entry[16] as i8).is_none(), "twice");
     }
     assert_eq!(values.len() as u32, u32::from_le_bytes(bytes[10..14].try_into().unwrap()));
-    // The best of the moves to positions, as far as there are any. Leaves that meet may differ by what their searches did.
+    // The best of the moves to positions, if there are any. Leaves that lead to the same position may differ by their searches.
     for (position, value) in &values {
         let best = links(*position).filter_map(|(_, link)| match link {
             Link::To { position, turn } => values.get(&position).map(|&value| if turn { -value } else { value }),
@@ -173,7 +173,7 @@ fn what_egaroucid_gets_is_worth_the_same_by_its_own_reckoning() {
     }
 }
 
-/// An Egaroucid book of the start, the position after its first move, and all that its replies lead to. Leaves are of level 5.
+/// An Egaroucid book of the start position, the position after its first move, and those after all replies. Leaves are of level 5.
 fn shallow_leaves() -> Vec<u8> {
     let (start, _, next) = beginning();
     let mut positions = vec![egaroucid(start, 0, NO_LEAF)];
@@ -189,7 +189,7 @@ fn shallow_leaves() -> Vec<u8> {
 }
 
 #[test]
-fn leaves_that_egaroucid_took_a_glance_at_do_not_outdo_its_values() {
+fn shallow_leaves_of_egaroucid_do_not_override_its_values() {
     let (folder, path) = place();
     let file = folder.path().join("book.egbk3");
     fs::write(&file, shallow_leaves()).unwrap();
@@ -200,7 +200,7 @@ fn leaves_that_egaroucid_took_a_glance_at_do_not_outdo_its_values() {
     let reply = squares(next.moves()).nth(1).unwrap();
     assert_eq!(value(next.play(reply)), 1, "the value of level 21, not of the leaf");
     assert_eq!((value(next), value(start)), (-1, 1), "the best of what is in the book");
-    // A shallower search of the position tells its move alone.
+    // A shallower search of the position only adds its move.
     drop(book);
     grow(&path, 4, 2, &NEVER);
     let record = Book::open(&path).unwrap().get(next.play(reply)).unwrap().unwrap();
@@ -209,7 +209,7 @@ fn leaves_that_egaroucid_took_a_glance_at_do_not_outdo_its_values() {
     assert_eq!((leaf.score.rounded_discs(), leaf.depth), (1, 21));
 }
 
-/// Checks what Edax wants of the positions of its book; answers with their number.
+/// Checks what Edax requires of the positions of its book; returns their number.
 fn edax_accepts(bytes: &[u8]) -> usize {
     let mut positions = std::collections::HashMap::new();
     let mut rest = &bytes[42..];
@@ -248,11 +248,11 @@ fn edax_accepts(bytes: &[u8]) -> usize {
 }
 
 #[test]
-fn what_edax_gets_is_as_it_wants_it() {
+fn exports_to_edax_meet_its_requirements() {
     let (folder, path) = place();
     grow(&path, 400, 2, &NEVER);
     assert!(edax_accepts(&exported(&path, BookFormat::Edax)) >= 400);
-    // Games, of which the last positions are solved and others were not searched.
+    // Games whose last positions are solved, while others were not searched.
     let mut book = Book::edit(&path).unwrap();
     let mut counts = GameCounts::new(&path).unwrap();
     let mut rng = ChaCha8Rng::seed_from_u64(1);
@@ -279,14 +279,14 @@ fn what_edax_gets_is_as_it_wants_it() {
     }
     drop(book);
     assert!(edax_accepts(&exported(&passes, BookFormat::Edax)) > 100);
-    // What was not searched says nothing, and its parents do without it.
+    // Unsearched positions have no value, and their parents do without one.
     let mut out = Vec::new();
     let mut book = Book::open(&path).unwrap();
     let done = export(&mut book, BookFormat::Edax, &mut out).unwrap();
     assert!(done.left_out > 100 && done.positions + done.left_out == book.len(), "{done:?}");
     let lines = exported(&path, BookFormat::Text);
     assert_eq!(String::from_utf8(lines).unwrap().lines().count() as u64, done.positions);
-    // Positions without any move are the leaves of those before them.
+    // Positions without any known move are the leaves of their parents.
     let file = folder.path().join("book.egbk3");
     fs::write(&file, shallow_leaves()).unwrap();
     import(&file, BookFormat::Egaroucid, &path, &errors()).unwrap();
@@ -311,7 +311,7 @@ fn an_egaroucid_book_is_read_byte_by_byte() {
     let mut own = Book::open(&path).unwrap();
     let Leaf::Best(leaf) = own.get(position).unwrap().unwrap().leaf else { panic!("a leaf") };
     assert_eq!((leaf.to, leaf.score.rounded_discs(), leaf.depth), (Some(reply), -2, 21));
-    // The start's own value gives way to that of the position after f5.
+    // The start position's own value is replaced by that of the position after f5.
     assert_eq!(own.get(Position::START).unwrap().unwrap().derived.value.unwrap().rounded_discs(), 2);
     // The number of positions as a big-endian machine writes it.
     let foreign = [&bytes[..10], &2i32.to_be_bytes(), &bytes[14..]].concat();
@@ -328,7 +328,7 @@ fn an_egaroucid_book_is_read_byte_by_byte() {
 }
 
 #[test]
-fn lines_of_a_text_book_that_make_no_sense_are_told() {
+fn bad_lines_of_a_text_book_are_reported() {
     let (folder, path) = place();
     let file = folder.path().join("book.txt");
     let board = "---------------------------OX------XO---------------------------";

@@ -15,7 +15,7 @@ use rand_chacha::ChaCha8Rng;
 
 use crate::support::*;
 
-/// Lets a book grow, stopped after some searches again and again; answers how often.
+/// Grows a book, stopping after some searches again and again; returns how often.
 fn grow_with_stops(path: &Path, positions: u64, most_searches: u64) -> u32 {
     let mut stops = 0;
     loop {
@@ -54,7 +54,7 @@ fn a_grown_book_is_the_same_on_any_number_of_threads_and_after_any_stops() {
 
 #[test]
 fn games_that_were_added_are_searched_to_the_same_bytes_after_any_stops() {
-    // Games come by moves that were the best unplayed ones.
+    // Some games have moves that were the best unplayed ones.
     let (folder, path) = place();
     grow(&path, 400, 2, &NEVER);
     counted(&path, &random_games(300, 8));
@@ -132,7 +132,7 @@ fn every_position_of_a_grown_book_knows_its_best_unplayed_move() {
     assert!(fs::read(&path).unwrap() == before, "nothing is left to do");
 }
 
-/// The value by its definition.
+/// The value by definition.
 fn naive(book: &mut Book, position: Position, known: &mut HashMap<Position, Score>) -> Score {
     let position = canonical(position);
     if let Some(value) = known.get(&position) {
@@ -161,7 +161,7 @@ fn naive(book: &mut Book, position: Position, known: &mut HashMap<Position, Scor
     best
 }
 
-/// The positions of a book that are reached from one.
+/// The positions of a book that can be reached from one.
 fn below(book: &mut Book, position: Position) -> HashSet<Position> {
     let (mut open, mut found) = (vec![canonical(position)], HashSet::new());
     while let Some(position) = open.pop() {
@@ -176,7 +176,7 @@ fn below(book: &mut Book, position: Position) -> HashSet<Position> {
 }
 
 #[test]
-fn good_moves_are_looked_into_before_bad_ones() {
+fn good_moves_are_explored_before_bad_ones() {
     let (_folder, path) = place();
     grow(&path, 400, 2, &NEVER);
     let mut book = Book::open(&path).unwrap();
@@ -191,14 +191,14 @@ fn good_moves_are_looked_into_before_bad_ones() {
         less += u32::from(best < worst);
     }
     assert!(more > 2 * less, "{more} {less}");
-    // The unplayed ones are never better than what is played by much more than the errors allow.
+    // Unplayed moves are never better than played ones by much more than the errors allow.
     let (_, moves) = book.moves(Position::START.play("f5".parse().unwrap())).unwrap().unwrap();
     let leaf = moves.iter().find(|known| known.depth.is_some());
     assert!(leaf.is_none_or(|leaf| leaf.value <= moves[0].value));
 }
 
 #[test]
-fn pruning_leaves_what_good_play_comes_to() {
+fn pruning_keeps_the_positions_of_good_play() {
     let (folder, path) = place();
     grow(&path, 500, 2, &NEVER);
     let small = folder.path().join("small.fsb");

@@ -1,4 +1,4 @@
-//! What large books cost in memory.
+//! The memory that large books take.
 
 use std::fs::{self, File};
 use std::io::{BufWriter, Write};
@@ -34,7 +34,7 @@ fn write_random(path: &Path, positions: i32) {
     file.flush().unwrap();
 }
 
-/// Runs a command; the most memory that it used, in megabytes.
+/// Runs a command and returns its peak memory in megabytes.
 fn peak(arguments: &[&str]) -> u64 {
     let mut child = program().args(arguments).stdout(Stdio::null()).spawn().unwrap();
     let status = format!("/proc/{}/status", child.id());
@@ -60,7 +60,7 @@ fn ten_million_positions_work_within_a_gigabyte() {
     let (folder, path) = place();
     let name = |name: &str| folder.path().join(name).display().to_string();
     let (book, foreign, other, game) = (path.to_str().unwrap(), name("a.egbk3"), name("other.fsb"), name("game.txt"));
-    // Games begin alike: one in five has been there before.
+    // Games begin alike: one position in five has been seen before.
     write_random(Path::new(&foreign), 13_000_000);
     fs::write(&game, format!("{}\n", Transcript::random(&mut ChaCha8Rng::seed_from_u64(2)))).unwrap();
     let search = ["--depth", "1", "--exact-empties", "8", "-q"];

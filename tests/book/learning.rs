@@ -11,7 +11,7 @@ use flipside::weights::WeightFile;
 
 use crate::support::*;
 
-/// The test of every learning book: an opponent that never changes and repeats what won must not win the same way twice, and wins
+/// The test of every learning book: an opponent that never changes and repeats what won must not win the same way twice, and must win
 /// less and less.
 #[test]
 fn an_opponent_that_repeats_its_winning_line_does_not_win_again() {
@@ -20,7 +20,7 @@ fn an_opponent_that_repeats_its_winning_line_does_not_win_again() {
     assert!(quarters[3] >= 75, "three quarters of the points in the end: {quarters:?}");
 }
 
-/// The points in each fifty of 200 games of a player with a book that learns against an engine that looks further ahead.
+/// The points in each fifty of 200 games of a player with a learning book against an engine that searches deeper.
 fn series(own: u32, exact: u32, learn: u32, other: u32) -> Vec<i32> {
     let (_folder, path) = place();
     let evaluator = PatternEvaluator::new(&WeightFile::embedded().model).unwrap();

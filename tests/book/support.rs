@@ -13,14 +13,14 @@ use rand_chacha::ChaCha8Rng;
 pub static NEVER: AtomicBool = AtomicBool::new(false);
 pub const WEIGHTS: [u8; 32] = [7; 32];
 
-/// A folder and a path in it.
+/// A temporary folder and a path in it.
 pub fn place() -> (tempfile::TempDir, PathBuf) {
     let folder = tempfile::tempdir().unwrap();
     let path = folder.path().join("b.fsb");
     (folder, path)
 }
 
-/// What a calibration of the mobility evaluator might say.
+/// A plausible calibration of the mobility evaluator.
 pub fn errors() -> Errors {
     let pair = |shallow, deep, deviation| DepthPair {
         min_empties: 0,
@@ -34,13 +34,13 @@ pub fn errors() -> Errors {
     Errors::new(&Calibration::new(vec![pair(1, 4, 4.0), pair(2, 4, 3.0)]).unwrap())
 }
 
-/// A searcher to a depth, exact for eight empty squares.
+/// A searcher to a depth, exact from eight empty squares on.
 pub fn searcher(depth: u32) -> LeafSearch<'static, MobilityEvaluator> {
     let engine = Engine::new(&MobilityEvaluator, Strength::new(depth, 8), 10).unwrap();
     LeafSearch::new(engine, errors())
 }
 
-/// Lets a book grow to a number of positions on a number of threads.
+/// Grows a book to a number of positions on a number of threads.
 pub fn grow(path: &Path, positions: u64, threads: usize, stop: &AtomicBool) -> GrowthEnd {
     let mut book = Book::edit_or_create(path).unwrap();
     let pool = rayon::ThreadPoolBuilder::new().num_threads(threads).build().unwrap();

@@ -15,7 +15,7 @@ fn contrib(name: &str) -> PathBuf {
     Path::new(env!("CARGO_MANIFEST_DIR")).join("contrib").join(name)
 }
 
-/// Whether a program is there; a test that goes on without it says so.
+/// Whether a program is installed; a test that runs without it says so.
 fn has(program: &str) -> bool {
     let there = Command::new(program).arg("--version").output().is_ok_and(|output| output.status.success());
     if !there {
@@ -44,7 +44,7 @@ fn units_are_what_systemd_expects() {
         let unit = folder.path().join(instance);
         let output = Command::new("systemd-analyze").args(["verify", "--man=no"]).arg(unit).output().unwrap();
         let talk = String::from_utf8_lossy(&output.stderr);
-        // It looks at the machine's own units too.
+        // It also checks the machine's own units.
         let ours = talk.lines().filter(|line| line.contains("flipside")).collect::<Vec<_>>();
         assert!(output.status.success() && ours.is_empty(), "{talk}");
     }
@@ -58,7 +58,7 @@ fn the_containers_commands_are_understood() {
     let commands = text.lines().filter_map(|line| line.trim().strip_prefix("command: "));
     let commands: Vec<Vec<String>> = commands.map(|command| serde_json::from_str(command).unwrap()).collect();
     let [_, train, work] = commands.try_into().unwrap();
-    // There is no broker here, and nothing waits for one. The coordinator begins without, and the worker says so.
+    // There is no broker here, and nothing waits for one: the coordinator begins without it, and the worker says so.
     let train: Vec<_> = train.iter().map(|word| word.replace("/runs", folder.path().to_str().unwrap())).collect();
     let train: Vec<_> = train.iter().map(String::as_str).chain(["--generations", "0", "--wait", "0"]).collect();
     let missing = run_with(&train, "");
@@ -84,12 +84,12 @@ fn shell_scripts_are_sound() {
 }
 
 #[test]
-fn a_job_that_runs_out_of_time_is_queued_again_and_goes_on() {
+fn a_job_that_runs_out_of_time_is_queued_again_and_resumed() {
     let folder = tempfile::tempdir().unwrap();
     let lab = folder.path();
     fs::write(lab.join("config.toml"), include_str!("../miniature.toml")).unwrap();
     fs::write(lab.join("small.toml"), SMALL_SET).unwrap();
-    // Slurm itself, as far as the script calls it.
+    // A stand-in for Slurm, as far as the script calls it.
     let scontrol = lab.join("scontrol");
     fs::write(&scontrol, "#!/bin/sh\necho \"$@\" >>scontrol.log\n").unwrap();
     fs::set_permissions(&scontrol, fs::Permissions::from_mode(0o755)).unwrap();
@@ -137,7 +137,7 @@ fn with_programs(lab: &Path, script: &str, programs: &[(&str, &str)]) -> Command
 }
 
 #[test]
-fn a_signal_as_a_job_ends_does_not_change_its_code() {
+fn a_signal_as_a_job_ends_does_not_change_its_exit_code() {
     let folder = tempfile::tempdir().unwrap();
     let flipside = "sleep 0.5; kill -TERM $PPID; exit 75";
     let mut job = with_programs(folder.path(), "slurm/flipside.sbatch", &[("flipside", flipside)]);

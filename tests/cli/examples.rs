@@ -1,4 +1,4 @@
-//! The examples of every help text, run as they are printed in what a fresh clone has.
+//! The examples of every help text, run as printed, with only what a fresh clone has.
 
 use std::collections::HashSet;
 use std::path::Path;
@@ -39,26 +39,26 @@ fn examples_run_as_printed() {
     let examples: Vec<_> = commands.iter().map(|command| examples(&[command])).collect();
     assert!(examples.iter().all(|examples| !examples.is_empty()), "{examples:?}");
     for example in examples.into_iter().flatten() {
-        // A cluster takes a broker, and has tests of its own.
+        // A cluster needs a broker, and has tests of its own.
         let takes_broker =
             ["work", "cluster", "--cluster"].iter().any(|word| example.split_whitespace().any(|w| w == *word));
         if takes_broker || example.starts_with("nats-server") || !run.insert(example.clone()) {
             continue;
         }
         let mut shell = command("sh");
-        // The shell makes way for the program, so that a signal meets that.
+        // The shell is replaced by the program, so that a signal reaches it.
         let call = if example.starts_with("flipside") { format!("exec {example}") } else { example.clone() };
         shell.current_dir(clone.path()).env("PATH", &path).args(["-c", &call]);
         let mut child = shell.stdin(Stdio::null()).stdout(Stdio::piped()).stderr(Stdio::piped()).spawn().unwrap();
         if example.starts_with("flipside train") {
-            // It has a budget of minutes or hours, and can be stopped as soon as there is something to go on with.
+            // It has a budget of minutes or hours, and can be stopped as soon as there is something to resume.
             let is_begun = |entry: std::fs::DirEntry| entry.path().join("best.fsw").exists();
             let wanted = if example.contains("--run") { 2 } else { 1 };
             loop {
                 let runs = std::fs::read_dir(clone.path().join("runs")).into_iter().flatten().flatten();
                 let begun =
                     runs.filter(|entry| !entry.path().is_symlink()).filter_map(|entry| is_begun(entry).then_some(()));
-                // A run that goes on has weights already; it listens for signals once it has told of its start.
+                // A resumed run has weights already; it listens for signals once it has reported its start.
                 let starts =
                     std::fs::read_to_string(clone.path().join("runs/latest/metrics.jsonl")).unwrap_or_default();
                 let starts = starts.matches(r#""event":"start""#).count();
@@ -73,7 +73,7 @@ fn examples_run_as_printed() {
             }
         }
         if example.starts_with("flipside book grow") {
-            // It ends with what it has, and the next example shows some of that.
+            // It ends with what it has, and the next example shows some of it.
             let length = || std::fs::metadata(clone.path().join("book.fsb")).map_or(0, |metadata| metadata.len());
             while length() < 10_000 && child.try_wait().unwrap().is_none() {
                 std::thread::sleep(Duration::from_millis(50));
@@ -90,7 +90,7 @@ fn examples_run_as_printed() {
     }
 }
 
-/// Also those that take what nobody has here: the program knows their words, at least.
+/// Examples that need what is not available here are at least parsed.
 #[test]
 fn every_example_is_understood() {
     let mut all = Vec::new();

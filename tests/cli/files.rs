@@ -1,4 +1,4 @@
-//! What commands read and write: outputs that are inputs, links, pipes and devices; files without end; names that mean mischief.
+//! What commands read and write: outputs that are inputs, links, pipes and devices; endless files; malicious names.
 
 use std::fs;
 use std::path::Path;
@@ -81,7 +81,7 @@ fn a_command_that_is_interrupted_leaves_no_part_of_its_output() {
 
 #[test]
 #[cfg(unix)]
-fn outputs_go_through_links_and_straight_into_what_is_no_file() {
+fn outputs_follow_links_and_go_straight_into_pipes_and_devices() {
     use std::os::unix::fs::{FileTypeExt, PermissionsExt};
     let (_folder, path) = folder_with_games();
     let convert = |output: &str| stdout(&["convert", "--to", "f5d6", "-q", &path("games.txt"), "-o", output], "");
@@ -136,7 +136,7 @@ fn weights_go_to_standard_output_alone() {
 fn outputs_are_checked_before_the_work() {
     let folder = tempfile::tempdir().unwrap();
     let path = |name: &str| folder.path().join(name).display().to_string();
-    // Deep enough that nobody waits for its end.
+    // Too deep to wait for its end.
     let deep = ["calibrate", "default", "--depth", "20", "--positions-per-stage", "1000000", "-o"];
     let error = refusal(&[&deep[..], &[&path("none/w.fsw")]].concat(), "", 1);
     assert!(error.contains("none/w.fsw") && !error.contains(".flipside-"), "{error}");
@@ -249,7 +249,7 @@ fn a_conversion_writes_everything_or_nothing() {
 }
 
 #[test]
-fn files_of_the_program_itself_are_no_records() {
+fn the_programs_own_files_are_not_records() {
     let folder = tempfile::tempdir().unwrap();
     let kept = folder.path().join("games.fsg").display().to_string();
     fs::write(&kept, flipside::games::GamesHeader::default().to_bytes()).unwrap();

@@ -119,7 +119,7 @@ fn weights_learn_their_own_leaves_from_a_teacher() {
         let refused = refusal(&[&common[..], &[option, "1", "-q", "-o", &second]].concat(), "", 2);
         assert!(refused.contains("is for records, and there are none"), "{refused}");
     }
-    // What is wrong with the weights is known before games are read, or even there.
+    // Bad weights are reported before games are read, even if there are none.
     let early = ["fit", "nowhere", "--patterns", "edax", "--from", "default", "-o", &second];
     assert!(refusal(&early, "", 1).contains("hidden layer"));
     let refused = refusal(&[&common[..], &["--leaf-depth", "2", "-q", "-o", &second]].concat(), "", 2);

@@ -43,7 +43,7 @@ fn quiet_says_nothing() {
 }
 
 #[test]
-fn options_win_over_the_environment() {
+fn options_take_precedence_over_the_environment() {
     let folder = tempfile::tempdir().unwrap();
     let call = |arguments: &[&str]| {
         let mut command = program();
@@ -61,7 +61,7 @@ fn options_win_over_the_environment() {
 }
 
 #[test]
-fn a_reader_that_leaves_is_no_error() {
+fn a_reader_that_leaves_is_not_an_error() {
     let mut command = program();
     command.args(["eval", "-w", "squares"]).stdin(Stdio::piped()).stdout(Stdio::piped()).stderr(Stdio::piped());
     let mut child = command.spawn().unwrap();
@@ -125,7 +125,7 @@ fn empty_variables_are_not_set() {
 }
 
 #[test]
-fn weights_that_there_are_not_are_told_with_what_can_be_had() {
+fn missing_weights_are_reported_with_what_is_available() {
     let any = refusal(&["eval", "no/such.fsw"], START, 1);
     assert!(any.contains("`default`, `squares` or `mobility`"), "{any}");
     for weights in ["no/such.fsw", "mobility"] {

@@ -46,7 +46,7 @@ fn a_league_is_the_same_on_any_number_of_threads_and_agrees_with_matches() {
 }
 
 #[test]
-fn a_gauntlet_has_one_player_meet_the_others() {
+fn in_a_gauntlet_one_player_meets_the_others() {
     let found =
         json(&["mobility", "squares", "default", "--gauntlet", "--anchor", "squares", "--depth", "1", "--pairs", "10"]);
     let league = &found["leagues"][0];
@@ -66,7 +66,7 @@ fn a_gauntlet_has_one_player_meet_the_others() {
 }
 
 #[test]
-fn a_league_is_gone_on_with_and_others_may_join() {
+fn a_league_is_resumed_and_others_may_join() {
     let folder = tempfile::tempdir().unwrap();
     let path = |name: &str| folder.path().join(name).to_str().unwrap().to_owned();
     let [whole, parts] = ["whole", "parts"].map(path);
@@ -78,7 +78,7 @@ fn a_league_is_gone_on_with_and_others_may_join() {
     let all = ["mobility", "squares", "default"];
     let (table, _) = play(&whole, &all, &["1", "--pairs", "12"]);
     let bytes = fs::read(&whole).unwrap();
-    // Killed at any place, it goes on to the same file and the same table.
+    // Killed at any point, it resumes to the same file and the same table.
     for share in [3, 20, 500, 997] {
         fs::write(&parts, &bytes[..bytes.len() * share / 1000]).unwrap();
         let (again, _) = play(&parts, &all, &["1", "--pairs", "12", "--threads", "3"]);
@@ -115,7 +115,7 @@ fn a_changed_player_does_not_inherit_the_games_of_its_name() {
 }
 
 #[test]
-fn other_programs_take_part_and_their_faults_are_told() {
+fn other_programs_take_part_and_their_faults_are_reported() {
     let [gtp, nboard] =
         ["gtp", "nboard"].map(|dialect| format!("{dialect}:'{PROGRAM}' {dialect} -w squares --threads 1"));
     let nboard = nboard + ":depth=2";

@@ -1,4 +1,4 @@
-//! The program as its users meet it: output, exit codes, errors.
+//! The program as users see it: output, exit codes, errors.
 
 #[cfg(unix)]
 mod contrib;

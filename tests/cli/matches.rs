@@ -80,7 +80,7 @@ fn sequential_tests_end_matches() {
 }
 
 #[test]
-fn a_match_with_another_program_is_kept_and_gone_on_with() {
+fn a_match_with_another_program_is_kept_and_resumed() {
     let folder = tempfile::tempdir().unwrap();
     let games = folder.path().join("games.jsonl");
     let games = games.to_str().unwrap();
@@ -96,7 +96,7 @@ fn a_match_with_another_program_is_kept_and_gone_on_with() {
         let results = play("3");
         assert_eq!((value(&results, "pairs"), value(&results, "forfeits")), (vec!["3"], vec!["0", "0"]));
         assert!(fs::read_to_string(games).unwrap().starts_with(&kept));
-        // The same players without a process in between.
+        // The same players without a separate process.
         let inside = stdout(&["match", "mobility", "squares", "--depth", "2", "--pairs", "3", "-q"], "");
         assert_eq!(value(&results, "discs"), value(&inside, "discs"), "{dialect}");
         let ggf = stdout(&["convert", games, "--to", "ggf", "-q"], "");
@@ -105,7 +105,7 @@ fn a_match_with_another_program_is_kept_and_gone_on_with() {
 }
 
 #[test]
-fn a_match_goes_on_only_with_what_its_players_were() {
+fn a_match_is_resumed_only_with_the_same_players() {
     let folder = tempfile::tempdir().unwrap();
     let games = folder.path().join("games.jsonl");
     let games = games.to_str().unwrap();
@@ -139,19 +139,19 @@ fn a_match_goes_on_only_with_what_its_players_were() {
     assert_eq!(value(&plays(copied), "discs"), value(&results, "discs"));
     fs::copy(constant_weights(folder.path(), 5), weights).unwrap();
     let error = refused(weights, "1", &[]);
-    // Of hashes the beginning is told.
+    // Hashes are abbreviated.
     let (_, there) = error.split_once("weights is ").unwrap();
     let hashes: Vec<_> = there.split_whitespace().take(4).collect();
     assert!(hashes[1..3] == ["there", "and"] && [hashes[0], hashes[3]].iter().all(|hash| hash.len() == 12), "{error}");
     assert_eq!(fs::read(games).unwrap(), kept);
-    // Nothing but a log is touched.
+    // Only a log is touched.
     fs::write(games, "f5d6c3\n").unwrap();
     assert!(refused(copied, "1", &[]).contains("left as it is"));
     assert_eq!(fs::read(games).unwrap(), b"f5d6c3\n");
 }
 
 #[test]
-fn forfeits_are_told_with_the_results_and_what_was_answered_is_no_command_to_the_terminal() {
+fn forfeits_are_reported_and_answers_cannot_control_the_terminal() {
     let script = "while read -r line; do case $line in genmove*) printf \"= \\033[2Jx\\n\\n\";; *) printf \"= x\\n\\n\";; esac; done";
     let other = format!("gtp:sh -c '{script}'");
     let results = run_with(&["match", "squares", &other, "--pairs", "2", "--depth", "1"], "");
@@ -193,7 +193,7 @@ fn nboard_engines_are_asked_for_a_depth_only_if_one_is_given() {
 }
 
 #[test]
-fn players_that_fail_are_told() {
+fn failing_players_are_reported() {
     let broken = "gtp:flipside-no-such-program";
     assert!(refusal(&["match", "squares", broken, "--pairs", "1", "-q"], "", 1).contains("flipside-no-such-program"));
     assert!(refusal(&["match", "squares", "no/such.fsw", "-q"], "", 1).contains("no/such.fsw"));
@@ -208,7 +208,7 @@ fn players_that_fail_are_told() {
     assert!(refusal(&arguments, "", 1).contains("line 2"));
 }
 
-/// Waits until something holds; a test that waits in vain does not end.
+/// Waits until a condition holds; a test that waits in vain does not end.
 #[cfg(unix)]
 fn wait_until(holds: impl Fn() -> bool) {
     while !holds() {
@@ -223,7 +223,7 @@ fn engines_die_with_the_match_however_it_ends() {
     for signal in [Signal::KILL, Signal::HUP, Signal::TERM] {
         let folder = tempfile::tempdir().unwrap();
         let note = folder.path().join("pids");
-        // An engine that says nothing and has a child of its own; neither ever looks at its input.
+        // An engine that says nothing and has a child of its own; neither ever reads its input.
         let script = format!(r#"sleep 3600 & echo $! $$ > "{0}.new"; mv "{0}.new" "{0}"; wait"#, note.display());
         let mut program = program();
         program.args(["match", "squares", &format!("gtp:sh -c '{script}'"), "--pairs", "1", "-q"]);
@@ -246,7 +246,7 @@ fn engines_die_with_the_match_however_it_ends() {
 
 #[cfg(unix)]
 #[test]
-fn a_match_stops_within_a_thought_and_goes_on() {
+fn a_match_stops_within_a_search_and_is_resumed() {
     use rustix::process::{Pid, Signal, kill_process};
     let folder = tempfile::tempdir().unwrap();
     let (note, games) = (folder.path().join("note"), folder.path().join("games.jsonl"));
@@ -271,7 +271,7 @@ fn a_match_stops_within_a_thought_and_goes_on() {
 #[cfg(target_os = "linux")]
 #[test]
 fn threads_that_the_system_refuses_are_an_error() {
-    // Room for the stacks of one thread more each time, until a match works.
+    // Room for the stack of one more thread each time, until a match works.
     const STACK: u64 = 1 << 30;
     let engine = format!("gtp:env -u RUST_MIN_STACK '{PROGRAM}' gtp -w squares --threads 1 --log2-hash 1");
     let errors: Vec<_> = (0..10)
@@ -296,7 +296,7 @@ fn servers_answer_until_the_input_ends() {
     assert!(gtp.contains("? "), "{gtp}");
     let nboard = stdout(&["nboard", "-w", "squares"], "nboard 2\nping 7\nset depth 3\ngo\n");
     assert!(nboard.contains("pong 7") && nboard.contains("=== "), "{nboard}");
-    // Nobody is left to stop a search that would take for ever.
+    // Nobody is left to stop a search that would take forever.
     assert!(stdout(&["nboard", "-w", "squares"], "set depth 60\ngo\n").contains("=== "));
     assert!(stdout(&["gtp", "-w", "squares", "--depth", "60"], "genmove b\n").starts_with("= "));
     // A folder can be opened for reading, but not read.
@@ -326,7 +326,7 @@ fn games_are_converted() {
 }
 
 #[test]
-fn pairs_by_their_points_and_the_bounds_of_a_test_are_told() {
+fn pairs_by_points_and_the_bounds_of_a_test_are_shown() {
     let arguments = ["match", "mobility", "squares", "--pairs", "20", "--depth", "1", "--sprt", "0,1"];
     let output = run_with(&[&arguments[..], &["--progress", "always"]].concat(), "");
     let (results, talk) = (String::from_utf8(output.stdout).unwrap(), String::from_utf8(output.stderr).unwrap());
@@ -358,7 +358,7 @@ fn times_are_those_of_games_that_were_played() {
 
 #[cfg(target_os = "linux")]
 #[test]
-fn a_full_disk_is_told_also_where_something_else_has_failed() {
+fn a_full_disk_is_reported_even_if_something_else_failed() {
     use rustix::process::{Pid, Signal, kill_process};
     let folder = tempfile::tempdir().unwrap();
     let note = folder.path().join("note");

@@ -2,7 +2,7 @@
 
 use crate::support::*;
 
-/// What is shown in a game with these lines typed.
+/// The output of a game with these lines typed.
 fn play(options: &[&str], lines: &[&str]) -> String {
     let typed: String = lines.iter().map(|line| format!("{line}\n")).collect();
     stdout(&[&["play", "-w", "squares", "--exact-empties", "8"], options].concat(), &typed)
@@ -12,7 +12,7 @@ fn last_line(shown: &str) -> &str {
     shown.lines().last().unwrap()
 }
 
-/// Plays the first legal move that each board shows until the game is over, and answers all that was typed.
+/// Plays the first legal move that each board shows until the game is over; returns everything typed.
 fn whole_game(colour: &str) -> (Vec<String>, String) {
     let mut typed: Vec<String> = Vec::new();
     loop {
@@ -67,7 +67,7 @@ fn the_board_shows_discs_and_legal_moves() {
 }
 
 #[test]
-fn odd_input_is_told_what_is_expected() {
+fn odd_input_is_answered_with_what_is_expected() {
     let expected = [
         ("f9", "`f9` is not a move or command. f5: play there"),
         ("resign now", "`resign now` is not a move"),

@@ -78,7 +78,7 @@ fn positions_are_read_as_people_have_them() {
     assert_eq!(run_with(&train, "").status.code(), Some(0));
 }
 
-/// A lone argument is weights or positions by what it is.
+/// A single argument is taken as weights or as positions by its content.
 #[test]
 fn weights_and_positions_are_arguments() {
     let folder = tempfile::tempdir().unwrap();
@@ -115,7 +115,7 @@ fn weights_and_positions_are_arguments() {
             refusal(&[command, &["mobility", "-w", "squares"]].concat(), "", 2).contains("weights are given twice")
         );
     }
-    // Arguments win over the environment.
+    // Arguments take precedence over the environment.
     let mut with_environment = program();
     with_environment.args(["eval", "squares", START]).env("FLIPSIDE_WEIGHTS", &weights);
     assert_eq!(finish(with_environment, "").stdout, eval(&["squares", START], "").into_bytes());
@@ -222,7 +222,7 @@ fn a_scaled_evaluation_is_as_accurate_after_the_best_slope() {
 #[test]
 fn regret_is_what_the_moves_chosen_lose() {
     let board = "---------------------------OX------XO---------------------------";
-    // Symmetric moves, told apart by their scores alone; the first of equals is what the search answers.
+    // Symmetric moves, distinguished only by their scores; the search returns the first of equals.
     let chosen =
         columns(stdout(&["search", "-w", "squares", "--depth", "1"], START).lines().nth(1).unwrap())[1].to_owned();
     let scores = |of_chosen: i32| -> String {
@@ -250,7 +250,7 @@ fn regret_is_what_the_moves_chosen_lose() {
     assert_eq!(all("1"), all("3"));
 }
 
-/// A position with a number of empty squares after random moves; not one where the side to move must pass.
+/// A position with a number of empty squares after random moves, in which the side to move need not pass.
 fn late_position(empties: u32, seed: u64) -> Diagram {
     let mut rng = ChaCha8Rng::seed_from_u64(seed);
     let mut diagram = Diagram::START;
@@ -307,7 +307,7 @@ fn solve_checks_the_scores_of_the_file() {
 
 #[test]
 fn threads_change_neither_order_nor_scores() {
-    // Easy positions for one thread each and harder ones for all together, mixed.
+    // Easy positions for one thread each, mixed with harder ones for all threads together.
     let positions: String = [8, 12, 9, 21, 8, 10, 11, 9, 9, 8]
         .iter()
         .zip(0..)

@@ -56,7 +56,7 @@ fn runs_are_listed_and_shown() {
 }
 
 #[test]
-fn a_runs_own_files_are_no_outputs() {
+fn a_runs_own_files_are_refused_as_outputs() {
     let lab = lab();
     let contents = || -> Vec<(PathBuf, Vec<u8>)> {
         let files = ["runs/one", "runs/one/games"]
@@ -83,7 +83,7 @@ fn a_runs_own_files_are_no_outputs() {
         }
     }
     assert_eq!(contents(), before);
-    // What the user adds to the directory is the user's.
+    // Users may put files of their own into the directory.
     for _ in 0..2 {
         in_lab(&lab, &["report", "runs/one", "-o", "runs/one/report.html"]);
     }
@@ -110,7 +110,7 @@ fn a_report_is_one_page_with_all_in_it() {
     ] {
         assert!(html.contains(part), "{part}");
     }
-    // Nothing is loaded from anywhere: the one address is the name of SVG.
+    // Nothing is loaded from anywhere: the one address is SVG's namespace.
     let html = html.replace("http://www.w3.org/2000/svg", "");
     assert!(!html.contains("src=") && !html.contains("http:") && !html.contains("https:") && !html.contains("@import"));
     let data = html.split("id=\"data\">").nth(1).unwrap().split("</script>").next().unwrap();
@@ -141,7 +141,7 @@ fn a_report_is_one_page_with_all_in_it() {
 }
 
 #[test]
-fn a_report_tells_what_its_commands_leave_out() {
+fn a_report_says_what_its_commands_leave_out() {
     let lab = lab();
     let page = || {
         in_lab(&lab, &["report", "runs/one", "-o", "report.html"]);
@@ -150,7 +150,7 @@ fn a_report_tells_what_its_commands_leave_out() {
     assert!(!page().contains("used up after"));
     in_lab(&lab, &["train", "--resume", "runs/one", "--generations", "1", "-q"]);
     assert!(page().contains("used up after generation 6, and it was given more"));
-    // Names are typed as a shell wants them.
+    // Names are quoted for a shell.
     fs::rename(lab.path().join("runs/one"), lab.path().join("runs/my run")).unwrap();
     in_lab(&lab, &["report", "runs/my run", "-o", "report.html"]);
     assert!(refusal(&["report", "--watch", "-o", "-"], "", 2).contains("name one with -o"));

@@ -1,4 +1,4 @@
-//! The searches of the literature on the command line.
+//! The textbook searches on the command line.
 
 use std::fs;
 
@@ -78,7 +78,7 @@ fn a_comparison_lists_all_searches_and_plots_them() {
 
     let two = table(&["--depth", "3", "--compare"], &format!("{POSITION}\n{START}\n"));
     assert!(two[1..].iter().all(|row| row[2].ends_with("/2")), "{two:?}");
-    // No move and no depth are no division by zero.
+    // Without a move and without depth there must be no division by zero.
     let over = table(&["--depth", "0", "--compare", "--plot", path], &format!("{} X", "X".repeat(64)));
     assert!(over[1..].iter().all(|row| row[1] == "+64.00" && row[2] == "--" && row[5] == "0.00"), "{over:?}");
 }
@@ -116,7 +116,7 @@ fn switches_need_a_search_to_act_on() {
 }
 
 #[test]
-fn quiet_is_quiet_also_where_the_table_makes_way_for_a_plot() {
+fn quiet_is_quiet_even_if_a_plot_replaces_the_table() {
     let plot = |quiet: &[&str]| {
         let common = ["search", "-w", "squares", "--depth", "2", "--compare", "--plot", "-"];
         let output = run_with(&[&common, quiet].concat(), START);

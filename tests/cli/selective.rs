@@ -43,7 +43,7 @@ fn the_parameters_are_printed_and_kept_with_the_weights() {
     let other = [&few("3")[..], &["--seed", "2"]].concat();
     assert_ne!(fs::read(calibrate(folder.path(), "other.fsw", &other).0).unwrap(), bytes);
 
-    // What is calibrated can be calibrated again.
+    // Calibrated weights can be calibrated again.
     let (calibrated, path) = (path, folder.path().join("again.fsw").display().to_string());
     let few = ["--positions-per-stage", "30", "--exact-empties", "0"];
     stdout(&[&["calibrate", &calibrated, "-o", &path, "-q", "--depth", "3"], &few[..]].concat(), "");

@@ -21,7 +21,7 @@ corner3x2 = "a1 b1 c1 a2 b2 c2"
 edge = "a1 b1 c1 d1 e1 f1 g1 h1"
 "#;
 
-/// A command without those of the caller's environment variables that change what the program does or shows.
+/// A command without the environment variables that change what the program does or shows.
 pub fn command(name: impl AsRef<OsStr>) -> Command {
     let mut command = Command::new(name);
     let own = std::env::vars_os().map(|(name, _)| name).filter(|name| name.to_string_lossy().starts_with("FLIPSIDE_"));
@@ -57,7 +57,7 @@ pub fn run_with(arguments: &[&str], input: &str) -> Output {
     let mut command = program();
     command.args(arguments);
     let mut output = finish(command, input);
-    // What a portable build says of its speed is not what tests look at.
+    // Tests ignore what a portable build says about its speed.
     let talk = String::from_utf8_lossy(&output.stderr);
     if let Some((_, rest)) = talk.split_once("-C target-cpu=x86-64-v3\"\n") {
         output.stderr = rest.as_bytes().to_vec();
@@ -86,7 +86,7 @@ pub fn data(path: &str) -> String {
     Path::new(env!("CARGO_MANIFEST_DIR")).join("data").join(path).display().to_string()
 }
 
-/// A weight file that thinks every position is worth as much.
+/// A weight file that gives every position the same value.
 pub fn constant_weights(folder: &Path, discs: i16) -> PathBuf {
     let set = PatternSet::from_toml(SMALL_SET).unwrap();
     let mut model = Model::zero(&set, &StageMap::uniform(4), 128).unwrap();

@@ -1,4 +1,4 @@
-//! Bars on a terminal that changes its size, by tmux, whose screen can be read.
+//! Progress bars on a terminal that is resized: in tmux, whose screen can be read.
 
 use std::fs;
 use std::process::{Command, Output};
@@ -8,13 +8,13 @@ use std::time::Duration;
 use crate::helpers::say_skipped;
 use crate::support::*;
 
-/// A tmux of its own with one window; its socket is in a folder that goes with it.
+/// A separate tmux with one window; its socket is in a folder that is removed with it.
 struct Terminal {
     folder: tempfile::TempDir,
 }
 
 impl Terminal {
-    /// None where there is no tmux.
+    /// None if there is no tmux.
     fn new() -> Option<Self> {
         let there = Command::new("tmux").arg("-V").output().is_ok_and(|output| output.status.success());
         let terminal = Self { folder: tempfile::tempdir().unwrap() };
@@ -36,7 +36,7 @@ impl Terminal {
         assert!(self.tmux(&["send-keys", "Enter"]).status.success());
     }
 
-    /// Clears the screen and begins a run, long enough for any machine; it is stopped.
+    /// Clears the screen and begins a run that is long enough for any machine and is stopped.
     fn train(&self) {
         let lab = self.folder.path();
         fs::write(lab.join("config.toml"), include_str!("../miniature.toml")).unwrap();
@@ -66,9 +66,9 @@ impl Terminal {
         }
     }
 
-    /// Makes it wider or narrower, and waits until what counts up on it has changed three times since.
+    /// Makes it wider or narrower, and waits until the counters on it have changed three times.
     fn resize(&self, columns: u32, counter: impl Fn(&[String]) -> String) -> Vec<String> {
-        // Of a second change within a quarter of a second tmux tells a program late.
+        // tmux is late in reporting a second change within a quarter of a second.
         sleep(Duration::from_millis(500));
         assert!(self.tmux(&["resize-window", "-x", &columns.to_string(), "-y", "30"]).status.success());
         let mut rows = self.rows();
@@ -99,8 +99,8 @@ fn with(rows: &[String], part: &str) -> usize {
     rows.iter().filter(|row| row.contains(part)).count()
 }
 
-/// Tries until nothing is found at fault. Between a change of the terminal's size and the moment when the program knows of it, a frame may
-/// be drawn for the old size, and nobody can clear what that leaves: it may happen once or twice where the machine is busy, but not always.
+/// Tries until no fault is found. Between a change of the terminal's size and the moment the program learns of it, a frame may be drawn
+/// for the old size, and its remains cannot be cleared: on a busy machine this may happen once or twice, but not always.
 fn once_of_three(attempt: impl Fn(Terminal) -> Result<(), String>) {
     let mut faults = Vec::new();
     while faults.len() < 3 {
@@ -148,7 +148,7 @@ fn bars_leave_no_ghosts_on_a_terminal_that_changes_its_size() {
 #[test]
 fn a_meter_leaves_no_ghosts_either() {
     once_of_three(|terminal| {
-        // Rows above it, since a terminal that gets narrower may scroll its first rows away, and what has scrolled away stays.
+        // Rows above it, since a terminal that gets narrower may scroll its first rows away, and those cannot be cleared.
         terminal.type_line(&format!("PS1=; cd '{}'; clear; seq 10", terminal.folder.path().display()));
         // Long enough for any machine; it is stopped.
         terminal.type_line(&format!("'{PROGRAM}' league mobility squares --depth 6 --pairs 10000"));
@@ -168,7 +168,7 @@ fn a_meter_leaves_no_ghosts_either() {
 }
 
 #[test]
-fn bars_that_a_low_terminal_has_no_room_for_do_not_scroll() {
+fn bars_that_do_not_fit_a_low_terminal_do_not_scroll() {
     once_of_three(|terminal| {
         assert!(terminal.tmux(&["resize-window", "-x", "100", "-y", "4"]).status.success());
         sleep(Duration::from_millis(500));

@@ -1,4 +1,4 @@
-//! The main job in miniature, from the command line; `tests/train` compares bytes.
+//! Training in miniature, from the command line; `tests/train` compares bytes.
 
 use std::fs;
 use std::io::Read;
@@ -31,7 +31,7 @@ impl Lab {
         self.0.path().join(run).join(name)
     }
 
-    /// A call that trains six generations, unless the further arguments say otherwise.
+    /// A call that trains six generations, unless further arguments say otherwise.
     fn train(&self, run: &str, arguments: &[&str]) -> Command {
         let mut command = program();
         command.current_dir(self.0.path()).args(["train", "--run", run, "--preset", "quick"]);
@@ -187,7 +187,7 @@ fn other_configurations_are_refused() {
 }
 
 #[test]
-fn weights_beyond_all_sense_are_named_before_anything_is_begun() {
+fn senseless_weights_are_named_before_anything_begins() {
     let lab = Lab::new();
     let weights = constant_weights(lab.0.path(), 250);
     let mut file = WeightFile::load(&weights).unwrap();
@@ -213,7 +213,7 @@ fn weights_of_another_set_are_refused_by_name() {
 }
 
 #[test]
-fn a_plain_call_is_a_new_run_and_latest_is_the_last() {
+fn a_plain_call_is_a_new_run_and_latest_is_the_newest() {
     let lab = Lab::new();
     let train = |arguments: &[&str]| {
         let mut command = program();
@@ -224,11 +224,11 @@ fn a_plain_call_is_a_new_run_and_latest_is_the_last() {
     let new = ["--preset", "quick", "--config", "config.toml", "--patterns", "small.toml", "--generations", "1"];
     let (code, _, talk) = train(&[&new[..], &["--run", "runs/latest"]].concat());
     assert!(code == Some(2) && talk.contains("choose another --run"), "{talk}");
-    // Nothing is begun with records that teach nothing.
+    // A run does not begin with records that teach nothing.
     let (code, _, talk) = train(&[&new[..], &["--records", "small.toml"]].concat());
     assert!(code == Some(1) && talk.contains("small.toml"), "{talk}");
     assert_eq!(fs::read_dir(lab.0.path().join("runs")).unwrap().count(), 0);
-    // One begun while another begins is another run.
+    // A run begun while another begins is a separate run.
     let both = std::thread::scope(|scope| [(); 2].map(|()| scope.spawn(|| train(&new))).map(|run| run.join().unwrap()));
     assert!(both.iter().all(|run| run.0 == Some(0)) && both[0].1 != both[1].1, "{both:?}");
     let runs: Vec<_> = (0..2).map(|_| train(&new)).collect();
@@ -238,7 +238,7 @@ fn a_plain_call_is_a_new_run_and_latest_is_the_last() {
     let latest = || fs::canonicalize(lab.file("runs", "latest")).unwrap();
     assert_eq!(latest(), fs::canonicalize(lab.0.path().join(folder(1))).unwrap());
 
-    // The first goes on, and is the latest then.
+    // The first is resumed, and is then the latest.
     let (code, out, talk) = train(&["--resume", &folder(0), "--generations", "2"]);
     assert_eq!((code, out), (Some(0), runs[0].1.clone()), "{talk}");
     assert!(talk.contains("2 generations more, until 3 generations from the start of the run"), "{talk}");
@@ -286,7 +286,7 @@ fn a_plain_call_is_a_new_run_and_latest_is_the_last() {
     assert!(page.contains("--run runs/again --generations 4</pre>"));
 }
 
-/// What is added counts from what was learned, also where a stop has left the last generations to be learned again.
+/// An added budget counts from what was learned, even if a stop left the last generations to be learned again.
 #[test]
 #[cfg(unix)]
 fn generations_are_added_to_those_that_were_learned() {

@@ -1,6 +1,6 @@
-//! Runs on many machines: whatever happens to workers, broker and coordinator, the files are those of one machine that nothing
-//! disturbs. Broker, coordinators and workers are processes; faults come when a run has got so far, not by the clock, and a run goes
-//! on until all of them have come.
+//! Runs on many machines: whatever happens to workers, broker and coordinator, the files are those of one undisturbed machine.
+//! Broker, coordinators and workers are processes. Faults come when a run has reached a point, not by the clock, and a run continues
+//! until all of them have come.
 #![cfg(unix)]
 
 #[path = "../cli/support.rs"]
@@ -53,7 +53,7 @@ fn workers_may_be_killed_frozen_slow_and_stopped() {
     stop(&mut train);
     finish(folder, "run", Some(&broker.url()), &[]);
     assert_undisturbed(&run);
-    // Those that are left learn that it is over, also who slept meanwhile.
+    // The remaining workers learn that it is over, even one that slept meanwhile.
     frozen.signal(Signal::CONT);
     for worker in [&mut frozen, &mut slow.at_full_speed(), &mut late] {
         let said = worker.ends_with(0);
@@ -86,7 +86,7 @@ fn the_broker_may_be_killed_frozen_and_emptied() {
     let said = stop(&mut train);
     finish(folder, "run", Some(&broker.url()), &[]);
     assert_undisturbed(&run);
-    // Told once each time, and not at every attempt.
+    // Reported once each time, not at every attempt.
     let lost = said.matches("no connection to the broker").count();
     assert!((1..=6).contains(&lost), "{said}");
     assert!(worker.ends_with(0).contains("is finished"));
@@ -105,7 +105,7 @@ fn the_coordinator_may_be_killed_and_a_run_change_between_cluster_and_one_machin
     stop(&mut alone);
     let mut first = train(folder, "run", Some(&url), &[]);
     worker.wait_for("as the coordinator did");
-    // A second coordinator of a run of this name, here or elsewhere, is told so and changes nothing.
+    // A second coordinator of a run of this name, here or elsewhere, is refused and changes nothing.
     fs::create_dir(folder.join("elsewhere")).unwrap();
     let said = train(folder, "elsewhere/run", Some(&url), &["--generations", "1"]).ends_with(1);
     assert!(said.contains("another coordinator works on a run `run`"), "{said}");
@@ -166,7 +166,7 @@ fn the_brokers_disk_may_be_full() {
     drop((worker, broker, mounted));
 }
 
-/// Kills at random, for as long as SOAK_MINUTES says, a run in a loop; without it, nothing. SOAK_SEED draws the same kills again.
+/// Kills a run at random in a loop for SOAK_MINUTES; does nothing without it. SOAK_SEED repeats the same kills.
 #[test]
 fn soak() {
     let Ok(minutes) = std::env::var("SOAK_MINUTES") else { return };
@@ -190,7 +190,7 @@ fn soak() {
         let mut coordinator = train(&folder, "run", Some(&url), &budget);
         loop {
             if !coordinator.is_running() {
-                // One that begins just when the broker is killed ends, as it should.
+                // A coordinator that begins just when the broker is killed ends, as it should.
                 let said = coordinator.said();
                 let last = said.lines().last().unwrap_or_default();
                 if !["no broker answers", "cannot keep jobs and results"].iter().any(|text| last.contains(text)) {

@@ -30,7 +30,7 @@ pub fn delete_streams(url: &str, run: &str) {
     });
 }
 
-/// A worker of the test's own making.
+/// A worker made by the test.
 struct Impostor {
     context: Context,
     name: &'static str,
@@ -96,15 +96,15 @@ fn result(job: &Job, evaluator: &PatternEvaluator, worker: &str, seed: u64) -> V
 }
 
 #[test]
-fn wrong_and_contradicting_and_senseless_games_are_not_taken() {
+fn wrong_contradicting_and_senseless_games_are_not_accepted() {
     let Some(folder) = folder() else { return };
     let folder = folder.path();
     let broker = Broker::start(folder);
     let mut train = train(folder, "run", Some(&broker.url()), &[]);
     block_on(async {
         let liar = Impostor::new(&broker.url(), "liar").await;
-        // Legal games, but others than asked for: the first of a worker's are always played by the coordinator too. Those that come
-        // after their generation is over count for nothing.
+        // Legal games, but not those asked for: the coordinator always plays a worker's first games too. Games that come after their
+        // generation is over do not count.
         let job = loop {
             let (job, evaluator) = liar.job().await;
             liar.publish(&job, result(&job, &evaluator, "liar", job.seed + 1)).await;
@@ -112,13 +112,13 @@ fn wrong_and_contradicting_and_senseless_games_are_not_taken() {
                 break job;
             }
         };
-        // Nothing that could be read.
+        // Unreadable bytes.
         liar.publish(&job, b"no line".to_vec()).await;
         liar.publish(&job, [to_text(&job), b"\n".to_vec()].concat()).await;
         // A job that nobody can play.
         let nonsense = "flipside.run.jobs.0.4000000000";
         liar.context.publish(nonsense, "{}".into()).await.unwrap().await.unwrap();
-        // One who delivers twice, and then something else under the same number.
+        // A worker that delivers twice, and then something else under the same number.
         let waverer = Impostor::new(&broker.url(), "waverer").await;
         let (job, evaluator) = waverer.job().await;
         let right = result(&job, &evaluator, "waverer", job.seed);
@@ -135,10 +135,10 @@ fn wrong_and_contradicting_and_senseless_games_are_not_taken() {
     worker.ends_with(0);
 }
 
-/// What no version of ours can read.
+/// Messages that no version of ours can read.
 const OTHER_WEIGHTS: &[u8] = b"weights of another version";
 
-/// Has a worker meet three jobs with a proof; whatever it thinks of them, they stay for others.
+/// Gives a worker three jobs with a proof; whatever it thinks of them, they stay for others.
 fn meets(proof: impl Fn(&mut Proof), job: impl Fn(&mut Job), code: i32) -> Option<String> {
     let folder = folder()?;
     let broker = Broker::start(folder.path());
@@ -203,7 +203,7 @@ fn a_build_that_plays_other_games_is_refused_with_the_reason() {
 
 #[test]
 fn a_worker_trusts_nobody() {
-    // A proof that asks for a search without end is not begun, and a proof that is not what its name says is none.
+    // A proof that asks for an endless search is not begun, and one that does not match its name does not count.
     let Some(said) = meets(|proof| proof.job.play.strength.depth = 60, |_| (), 1) else { return };
     assert!(said.contains("`depth` is 60"), "{said}");
     let said = meets(|_| (), |job| job.proof = sha256(b"another"), 75).unwrap();

@@ -1,4 +1,4 @@
-//! Who may join, and what is said where something has to be mended first.
+//! Who may join, and what is reported if something has to be fixed first.
 
 use std::fs;
 use std::net::TcpListener;
@@ -7,7 +7,7 @@ use std::process::Command;
 
 use super::support::*;
 
-/// What a worker says that cannot begin.
+/// The message of a worker that cannot begin.
 fn refused(arguments: &[&str], code: i32) -> String {
     let run: &[&str] = if arguments.contains(&"--run") { &[] } else { &["--run", "tonight"] };
     let output = flipside(&["work", "--wait", "0"]).args(run).args(arguments).output().unwrap();
@@ -17,7 +17,7 @@ fn refused(arguments: &[&str], code: i32) -> String {
 }
 
 #[test]
-fn what_has_to_be_mended_first_is_said_in_a_sentence() {
+fn what_has_to_be_fixed_first_is_said_in_a_sentence() {
     let said = refused(&["http://somewhere"], 2);
     assert!(said.contains("no address of a broker"), "{said}");
     let said = refused(&["nats://192.0.2.1"], 1);
@@ -114,7 +114,7 @@ fn keys_and_certificates_let_in_whom_they_should_and_let_do_what_they_should() {
     let said = worker.ends_with(0);
     assert!(!said.contains("forbids"), "{said}");
     assert_undisturbed(&folder.join("run"));
-    // With a worker's key nobody coordinates.
+    // A worker's key does not allow coordinating.
     fs::rename(folder.join("run"), folder.join("old")).unwrap();
     let key = file(&keys, "worker.nk");
     let said = train(folder, "run", Some(&url), &["--broker-key", &key, "--broker-ca", &ca]).ends_with(1);

@@ -14,7 +14,7 @@ use tempfile::TempDir;
 use crate::calling::program;
 use crate::helpers::say_skipped;
 
-/// A folder for one test, with a configuration whose generations take a moment. None, and a word on it, where there is no broker to be had.
+/// A folder for one test, with a configuration whose generations take a moment. None, with a message, if no broker is installed.
 pub fn folder() -> Option<TempDir> {
     if Command::new("nats-server").arg("--version").output().is_err() {
         say_skipped("there is no nats-server here (Debian: apt-get install nats-server)");
@@ -56,7 +56,7 @@ pub fn flipside(arguments: &[&str]) -> Command {
 /// A process that ends with the test.
 pub struct Process {
     child: Child,
-    /// What it said.
+    /// Its output.
     pub log: PathBuf,
 }
 
@@ -71,7 +71,7 @@ impl Process {
         fs::read_to_string(&self.log).unwrap()
     }
 
-    /// Waits until it has said something.
+    /// Waits until it has printed something.
     pub fn wait_for(&mut self, text: &str) {
         while !self.said().contains(text) {
             assert!(self.child.try_wait().unwrap().is_none(), "ended without `{text}`:\n{}", self.said());
@@ -97,7 +97,7 @@ impl Process {
         self.child.try_wait().unwrap().is_none()
     }
 
-    /// Waits for its end, and expects a code.
+    /// Waits for its end, and expects an exit code.
     pub fn ends_with(&mut self, code: i32) -> String {
         let status = self.wait();
         let said = self.said();
@@ -112,7 +112,7 @@ impl Drop for Process {
     }
 }
 
-/// A process that gets a tenth of its time.
+/// A process slowed down to a tenth of its time.
 pub struct Slowed(Arc<Process>);
 
 impl From<Process> for Slowed {
@@ -164,7 +164,7 @@ fn ready(command: Command, log: &Path) -> Option<Process> {
     Some(process)
 }
 
-/// A broker on a port that was free, and that port. Another test may take it first; then it is another port.
+/// A broker on a free port, and that port. If another test takes it first, another port is used.
 pub fn on_free_port(log: &Path, command: impl Fn(u16) -> Command) -> (Process, u16) {
     let attempt = || {
         let port = TcpListener::bind("127.0.0.1:0").unwrap().local_addr().unwrap().port();
@@ -204,7 +204,7 @@ impl Broker {
     }
 }
 
-/// A coordinator of `folder`/NAME with one thread, which goes on until it is told to stop; options may follow.
+/// A coordinator of `folder`/NAME with one thread, which runs until it is stopped; options may follow.
 pub fn train(folder: &Path, run: &str, url: Option<&str>, options: &[&str]) -> Process {
     let mut command = flipside(&["train", "--threads", "1"]);
     command.arg("--config").arg(folder.join("config.toml")).arg("--run").arg(folder.join(run)).args(options);
@@ -214,13 +214,13 @@ pub fn train(folder: &Path, run: &str, url: Option<&str>, options: &[&str]) -> P
     Process::spawn(command, folder.join(format!("{run}.log")))
 }
 
-/// Stops a coordinator. However fast the machine is, what had to happen before has happened.
+/// Stops a coordinator. Whatever had to happen before has happened, however fast the machine is.
 pub fn stop(train: &mut Process) -> String {
     train.signal(Signal::TERM);
     train.ends_with(75)
 }
 
-/// Has a run that was stopped come to its end, one generation after those that it has begun.
+/// Finishes a run that was stopped, one generation after those it has begun.
 pub fn finish(folder: &Path, run: &str, url: Option<&str>, options: &[&str]) -> String {
     let generations = (generations(&folder.join(run)) + 1).to_string();
     train(folder, run, url, &[&["--generations", &generations], options].concat()).ends_with(0)
@@ -236,7 +236,7 @@ fn games_of(run: &Path, generation: u32) -> PathBuf {
     run.join(format!("games/{generation:08}.fsg"))
 }
 
-/// Generations that a run has games of.
+/// The number of generations of which a run has games.
 pub fn generations(run: &Path) -> u32 {
     (0..).find(|&generation| !games_of(run, generation).exists()).expect("fewer than 2^32")
 }
@@ -254,13 +254,13 @@ pub fn wait_for_more(process: &mut Process, run: &Path, more: u32) {
     }
 }
 
-/// What a run leaves: its weights, and its games.
+/// The results of a run: its weights and its games.
 fn left(run: &Path, generations: u32) -> Vec<Vec<u8>> {
     let games = (0..generations).map(|generation| games_of(run, generation));
     [run.join("last.fsw"), run.join("best.fsw")].into_iter().chain(games).map(|file| fs::read(file).unwrap()).collect()
 }
 
-/// Makes sure that a finished run left what a single machine leaves that nothing disturbs.
+/// Checks that a finished run left the same as an undisturbed run on a single machine.
 pub fn assert_undisturbed(run: &Path) {
     let generations = generations(run);
     let folder = with_config();

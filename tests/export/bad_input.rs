@@ -34,7 +34,7 @@ fn damaged_files_are_refused_with_file_offset_and_reason() {
     said(Engine::Zebra, &swapped, 0, "5358 and 9793");
     said(Engine::Zebra, &zebra_file(&[], &[]), 4, "1 stages");
     said(Engine::Zebra, &zebra_file(&[8, 14], &[0; 113_879]), 2 * (5 + 113_879), "2 stages take");
-    said(Engine::Zebra, &zebra_file(&[8, 8], &[0; 2 * 113_879]), 8, "stage 8; stages rise");
+    said(Engine::Zebra, &zebra_file(&[8, 8], &[0; 2 * 113_879]), 8, "stage 8; stages must rise");
     said(Engine::Zebra, &zebra_file(&[60], &[0; 113_879]), 6, "stage 60");
     let mut odd = zebra_file(&[8], &[0; 113_879]);
     odd.push(0);
@@ -51,14 +51,14 @@ fn damaged_files_are_refused_with_file_offset_and_reason() {
     let last = flipped.len() - 6;
     flipped[last] ^= 1;
     assert!(error(Engine::Zebra, &flipped).contains("gzip: "));
-    // Far more than any file of Zebra's once unzipped.
+    // Once unzipped, far more than any file of Zebra's.
     said(Engine::Zebra, &zipped(&vec![0; 20_000_000]), 0, "5358");
 
     said(Engine::Egaroucid, &[1, 0], 2, "number of words");
     said(Engine::Egaroucid, &[0xff; 4], 0, "-1 words");
     said(Engine::Egaroucid, &[0xff, 0xff, 0xff, 0x7f, 0, 0], 0, "2147483647 words announced where 2 bytes follow");
     said(Engine::Egaroucid, &[1, 0, 0, 0, 0xff, 0x7f], 6, "28671 values where 36745500");
-    // Runs of no zeros at all, and one value too many.
+    // Runs of zero zeros, and one value too many.
     said(Engine::Egaroucid, &[2, 0, 0, 0, 0, 0x10, 0, 0x10], 8, "0 values");
     let zeros = egaroucid_file(&vec![0; 36_745_501]);
     said(Engine::Egaroucid, &zeros, zeros.len() - 2, "more than 36745500");
@@ -79,7 +79,7 @@ fn damaged_files_are_refused_with_file_offset_and_reason() {
     assert!(matches!(decode(Engine::Edax, &[], &[]), Err(ImportError::Files { .. })));
 }
 
-/// A seeded, bounded run of what fuzzing does without end: no bytes make a reader panic.
+/// A seeded, bounded fuzzing run: no bytes make a reader panic.
 #[test]
 fn random_and_mutated_bytes_never_panic() {
     let mut random = ChaCha8Rng::seed_from_u64(6);

@@ -10,7 +10,7 @@ use super::calling::{finish, program};
 use super::helpers::add_hidden_layer;
 use super::{random_model, zebra_file};
 
-/// Runs the program on some input; its standard output and standard error.
+/// Runs the program on some input; returns its standard output and standard error.
 fn flipside(folder: &Path, arguments: &[&str], input: &str) -> (bool, String, String) {
     let mut command = program();
     command.args(arguments).current_dir(folder);
@@ -52,7 +52,7 @@ fn ntests_files_are_a_set_beside_its_own() {
     let model = random_model(&Engine::Ntest.set(), &[60, 53], 100, 300, 1);
     let file = WeightFile::new(model, Provenance::of_this_program("random"));
     file.save(&folder.path().join("w.fsw")).unwrap();
-    // The folder of an NTest: its own weights, which are not touched, and what its selective search needs with them.
+    // NTest's folder: its own weights, which are not touched, and what its selective search needs besides.
     let out = folder.path().join("coefficients");
     fs::create_dir(&out).unwrap();
     let own: Vec<String> = ('a'..='j').map(|file| format!("JA{file}.cof")).collect();
@@ -104,7 +104,7 @@ fn the_commands_import_and_export() {
     fs::write(folder.path().join("coeffs2.bin"), zebra_file(&[8], &values)).unwrap();
     let (done, written, talk) = run(&["import", "--from", "zebra", "coeffs2.bin", "-o", "zebra.fsw"], "");
     assert!(done && written == "zebra.fsw\n", "{talk}");
-    // A disc, and four more for an odd number of empties.
+    // One disc, and four more for an odd number of empties.
     let start = "---------------------------OX------XO--------------------------- X\n";
     let after_f5 = "---------------------------OX------XXX-------------------------- O\n";
     let (done, values, _) = run(&["eval", "-w", "zebra.fsw"], &format!("{start}{after_f5}"));

@@ -18,7 +18,7 @@ use flipside::pattern::PatternSet;
 use rand::{RngExt, SeedableRng};
 use rand_chacha::ChaCha8Rng;
 
-/// The positions of two random games that go to the last square or nearly so.
+/// The positions of two random games that fill the board, or nearly so.
 fn positions() -> Vec<Position> {
     let mut random = ChaCha8Rng::seed_from_u64(3);
     (0..2).flat_map(|_| Transcript::random(&mut random).steps()).map(|(diagram, _)| diagram.position).collect()
@@ -38,7 +38,7 @@ fn read(engine: Engine, bytes: &[u8]) -> Result<Model, ImportError> {
     decode(engine, &["file".into()], &[bytes.to_vec()])
 }
 
-/// A plain file of Zebra's with such stages, and such words of each.
+/// A plain file of Zebra's with given stages, and given words for each.
 fn zebra_file(stages: &[i16], values: &[i16]) -> Vec<u8> {
     [&[5358, 9793, stages.len() as i16 + 1], stages, values]
         .concat()
@@ -61,7 +61,7 @@ fn egaroucid_file(values: &[i16]) -> Vec<u8> {
     file
 }
 
-/// Random weights for a set, in stages that begin at such empties.
+/// Random weights for a set, in stages that begin at given numbers of empties.
 fn random_model(set: &PatternSet, starts: &[u32], scale: u16, limit: i16, step: i16) -> Model {
     let mut random = ChaCha8Rng::seed_from_u64(5);
     let stages = StageMap::grouped(|empties| starts.iter().filter(|&&start| start >= empties).count());

@@ -1,4 +1,4 @@
-//! Files made and evaluated by the facts about each format alone.
+//! Files made and evaluated only from the facts about each format.
 
 use std::io::Read;
 use std::path::PathBuf;
@@ -11,7 +11,7 @@ use flipside::pattern::{Layout, Scalar, Seen};
 
 use super::{egaroucid_file, little_endian, positions, read, words, zebra_file};
 
-/// An engine's tables as the facts about its files have them, and their values found square by square, by nothing of ours.
+/// An engine's tables by the facts about its files, and their values found square by square, without the library.
 pub struct Naive {
     most_significant_first: bool,
     /// Digits of an own disc, an opponent's, and an empty square.
@@ -21,8 +21,8 @@ pub struct Naive {
 }
 
 impl Naive {
-    /// Tables are separated by `|`; those after `full ` have a word for every configuration, the others are packed. The second
-    /// answer is the word after the last table.
+    /// Tables are separated by `|`; those after `full ` have a word for every configuration, the others are packed. Also
+    /// returns the word after the last table.
     pub fn new(most_significant_first: bool, digits: [usize; 3], first: usize, tables: &str) -> (Self, usize) {
         let mut naive = Self { most_significant_first, digits, tables: Vec::new() };
         let mut next = first;
@@ -49,7 +49,7 @@ impl Naive {
         (0..to.len()).map(|place| number / power(place) % 3 * power(to[place])).sum()
     }
 
-    /// The words of a stage that a position's patterns meet, at each different place on the board once.
+    /// The words of a stage that a position's patterns select, each different place on the board once.
     pub fn words(&self, position: &Position) -> Vec<usize> {
         let mut met = Vec::new();
         for (listed, words) in &self.tables {
@@ -81,7 +81,7 @@ impl Naive {
     }
 }
 
-/// Where each listed square goes by the pattern's own symmetry; to itself where it has none.
+/// Where the pattern's own symmetry takes each listed square; to itself if it has none.
 fn mirror(listed: &[Square]) -> Vec<usize> {
     let image = |symmetry: &Symmetry| {
         let place = |&square: &Square| listed.iter().position(|&other| other == symmetry.square(square));
@@ -107,7 +107,7 @@ pub const EGAROUCID: &str = "full a2 b2 c2 d2 e2 f2 g2 h2 | full b1 c1 d2 e3 g2 
     full c2 a1 b1 c1 d1 e1 f1 g1 h1 f2 | full a1 b1 c1 d1 e1 a2 b2 a3 a4 a5 | full a1 b1 a2 b2 c2 d2 b3 c3 b4 d4 | \
     full c6 d6 d7 d8 c8 f8 e8 e7 e6 f6";
 
-/// The sums of a model are those that `expected` finds in the file.
+/// Checks that the sums of a model are those that `expected` finds in the file.
 fn same_sums(model: &Model, expected: impl Fn(&Position) -> i32) {
     let evaluator = PatternEvaluator::new(model).unwrap();
     for position in positions() {
@@ -160,17 +160,17 @@ fn zebra_files_mean_what_zebra_means_by_them() {
 #[test]
 fn missing_stages_of_zebra_are_filled_in() {
     let mut values = vec![0; 2 * 113_879];
-    // The constants of the stages 7 and 12, one with a remainder that Zebra cuts off.
+    // The constants of stages 7 and 12, one with a remainder that Zebra cuts off.
     (values[0], values[113_879]) = (4 * 10 + 3, -4 * 11 - 3);
     let model = read(Engine::Zebra, &zebra_file(&[7, 12], &values)).unwrap();
     let layout = Layout::new(&model.set).unwrap();
     let constant = layout.weight_of_slot()[layout.scalars()[0].1] as usize;
     let at = |played: u32| model.weights[model.stages.of_empties(60 - played)][constant];
     let filled: Vec<i16> = (1..13).map(at).collect();
-    // 8 is a fifth of the way: 10 - 21 / 5 = 5.8; 10 is three fifths: -2.6; odd ones are as the next even one.
+    // 8 is a fifth of the way: 10 - 21 / 5 = 5.8; 10 is three fifths: -2.6; odd ones are like the next even one.
     assert_eq!(filled, [10, 10, 10, 10, 10, 10, 10, 5, -2, -2, -11, -11]);
     assert_eq!((at(13), at(14)), (-10, -10));
-    // At the end a disc counts a disc, up to the rounding of 46 patterns.
+    // At the end a disc counts as a disc, up to the rounding of 46 patterns.
     let evaluator = PatternEvaluator::new(&model).unwrap();
     let last = positions().into_iter().filter(|position| position.empties() == 1).collect::<Vec<_>>();
     assert!(!last.is_empty());
@@ -247,7 +247,7 @@ fn egaroucid_files_mean_what_egaroucid_means_by_them() {
     assert!(quantisation.is_exact());
     assert!(files[0].1 == file, "the export of an import is the same file");
 
-    // A table that differs from its mirror cannot be said in symmetric weights: refused, with the place.
+    // A table that differs from its mirror image does not fit symmetric weights: refused, with the place.
     let (listed, words) = &naive.tables[0];
     let lopsided = (0..words.len()).find(|&number| naive.permuted(number, &mirror(listed)) > number).unwrap();
     let mut values = values;

@@ -1,4 +1,4 @@
-//! The engines' own weights, where they are at hand, against the engines' own static evaluations.
+//! The engines' own weights, where available, against the engines' own static evaluations.
 
 use std::path::{Path, PathBuf};
 
@@ -20,7 +20,7 @@ fn peers() -> Option<PathBuf> {
 }
 
 /// The sum of the imported weights is the engine's own static evaluation to 0.01 disc at every position, and so is our static
-/// evaluation, up to its limit of +-64 discs. Where the player must pass, the engine's value is the opponent's, negated.
+/// evaluation, up to its limit of +-64 discs. If the player must pass, the engine's value is the opponent's, negated.
 fn agrees(engine: Engine, file: &str, column: usize) {
     let Some(folder) = peers() else { return };
     let weights = import(engine, &[folder.join(file)]).unwrap();

@@ -1,4 +1,4 @@
-//! Models that go to an engine's files and come back, and models that do not fit.
+//! Models exported to an engine's files and imported again, and models that do not fit.
 
 use std::io::Read;
 use std::path::PathBuf;
@@ -10,7 +10,7 @@ use flipside::pattern::{Layout, PatternSet, Scalar};
 use super::helpers::add_hidden_layer;
 use super::{positions, random_model, read, words, zebra_file};
 
-/// The model again, with all weights of some patterns and scalars set to 0.
+/// A copy of the model, with all weights of some patterns and scalars set to 0.
 fn without(mut model: Model, names: &[&str]) -> Model {
     let layout = Layout::new(&model.set).unwrap();
     let mut features: Vec<(&str, usize)> =
@@ -34,7 +34,7 @@ fn set(name: &str, patterns: &[&str], scalars: &[Scalar]) -> PatternSet {
     PatternSet { name: name.into(), patterns, scalars: scalars.to_vec(), engine: None }
 }
 
-/// An export reads back as a model that evaluates as the account of the rounding says, everywhere but in the engine's own unit.
+/// Exports a model and reads it back: values differ no more than the export reports. Returns the model read and the largest difference.
 fn round_trip(engine: Engine, model: &Model) -> (Model, f64) {
     let Encoded { files, quantisation } = encode(engine, model, false).unwrap();
     let (names, contents): (Vec<PathBuf>, Vec<_>) =
@@ -54,7 +54,7 @@ fn round_trip(engine: Engine, model: &Model) -> (Model, f64) {
 }
 
 #[test]
-fn every_engines_own_set_goes_and_comes_without_loss() {
+fn every_engines_own_set_survives_export_and_import() {
     for engine in Engine::ALL {
         let starts: &[u32] = if engine == Engine::Ntest { &[60, 53, 29, 5] } else { &[60, 51, 30, 7] };
         let model = random_model(&engine.set(), starts, engine.scale(), 300, 1);
@@ -67,7 +67,7 @@ fn every_engines_own_set_goes_and_comes_without_loss() {
 }
 
 #[test]
-fn other_sets_go_where_their_patterns_fit() {
+fn other_sets_are_exported_where_their_patterns_fit() {
     let scalars = [Scalar::Constant, Scalar::Parity];
     let lines = ["diag5", "diag6", "diag7", "diag8", "edge2x", "hor2", "hor3", "hor4"];
     // The common patterns go everywhere. Egaroucid has the diagonals within larger patterns, the long one twice.
@@ -75,7 +75,7 @@ fn other_sets_go_where_their_patterns_fit() {
     for engine in [Engine::Edax, Engine::Zebra, Engine::Egaroucid] {
         assert_eq!(round_trip(engine, &model).1, 0.0, "{engine}");
     }
-    // In NTest's hundredths each of the terms is rounded by up to half.
+    // In NTest's hundredths each term is rounded by up to half a unit.
     let (_, largest) = round_trip(Engine::Ntest, &model);
     assert!(largest > 0.0 && largest < 32.0 * 0.5 / 100.0, "{largest}");
     let triangle = random_model(&set("triangle", &["triangle", "diag4"], &scalars), &[60], 100, 100, 1);
@@ -83,7 +83,7 @@ fn other_sets_go_where_their_patterns_fit() {
 }
 
 #[test]
-fn what_does_not_fit_is_refused_unless_it_weighs_nothing() {
+fn what_does_not_fit_is_refused_unless_its_weights_are_zero() {
     let set =
         PatternSet { scalars: vec![Scalar::Constant, Scalar::Mobility], ..PatternSet::built_in("classic").unwrap() };
     let model = random_model(&set, &[60], 128, 300, 1);

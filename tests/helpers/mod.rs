@@ -1,5 +1,5 @@
-//! What several tests need.
-#![allow(dead_code)] // Each takes its part.
+//! Helpers for several tests.
+#![allow(dead_code)] // Each test crate uses a part.
 
 use std::fmt::Display;
 use std::io::{Write, stderr};
@@ -10,7 +10,7 @@ use flipside::pattern::Layout;
 use rand::{RngExt, SeedableRng};
 use rand_chacha::ChaCha8Rng;
 
-/// The position after a random move, or after a pass where there is none.
+/// The position after a random move, or after a pass if there is none.
 pub fn random_step(position: Position, rng: &mut ChaCha8Rng) -> Position {
     let moves = position.moves();
     match moves.count_ones() {
@@ -19,7 +19,7 @@ pub fn random_step(position: Position, rng: &mut ChaCha8Rng) -> Position {
     }
 }
 
-/// Positions with the given number of empty squares from games of random moves, passes and all; games that end before are left out.
+/// Positions with the given number of empty squares from games of random moves, passes included; games that end earlier are left out.
 pub fn random_positions(seed: u64, empties: u32, count: usize) -> Vec<Position> {
     let mut rng = ChaCha8Rng::seed_from_u64(seed);
     let mut found = Vec::new();
@@ -33,8 +33,8 @@ pub fn random_positions(seed: u64, empties: u32, count: usize) -> Vec<Position> 
     found
 }
 
-/// Gives a model a random hidden layer: rows of all numbers for all patterns but the first, two tables of them that its stages take in turn, biases up to the limit,
-/// and outputs of both signs of at most so much.
+/// Gives a model a random hidden layer: rows of any numbers for all patterns but the first, in two tables that the stages use in turn,
+/// biases up to the limit, and outputs of both signs within a limit.
 pub fn add_hidden_layer(model: &mut Model, seed: u64, output: i16) {
     let mut rng = ChaCha8Rng::seed_from_u64(seed);
     let (stages, weights) = (model.weights.len(), model.weights[0].len());
@@ -55,7 +55,7 @@ pub fn add_hidden_layer(model: &mut Model, seed: u64, output: i16) {
     model.hidden = Some(HiddenLayer { rows_of_stage, rows, heads });
 }
 
-/// Gives every position the same value, and has the calibration it is given.
+/// Gives every position the same value, and has a given calibration.
 pub struct Constant {
     pub value: Score,
     pub calibration: Option<Calibration>,
@@ -79,7 +79,7 @@ impl Evaluator for Constant {
     }
 }
 
-/// Says that a test does nothing here, and why. Not by `eprintln!`: nobody sees what a test that passes prints.
+/// Reports that a test is skipped, and why. Not by `eprintln!`: the output of a passing test is not shown.
 pub fn say_skipped(why: impl Display) {
     let test = std::thread::current();
     let _ = writeln!(stderr(), "skipped: {}: {why}", test.name().unwrap_or("a test"));

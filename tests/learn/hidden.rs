@@ -1,4 +1,4 @@
-//! Learning a hidden layer: a learner written from the definitions, and what is kept, split and taken up again.
+//! Learning a hidden layer: a learner written from the definitions, and layers that are kept, split and resumed.
 
 use std::sync::Arc;
 
@@ -83,7 +83,7 @@ impl Naive {
         f64::sqrt(squared / count)
     }
 
-    /// Moves weights and rows, and gives the error before and the gradients of the stage's biases and outputs.
+    /// Moves weights and rows; returns the error before that and the gradients of the stage's biases and outputs.
     fn learn(&mut self, stage: usize, sample: &Sample, scale: f64) -> (f64, [f64; 2 * UNITS]) {
         let weights = self.features(&sample.position);
         let (head, table) = (&self.heads[stage], self.heads[stage][6 * UNITS + 2] as usize);
@@ -131,7 +131,7 @@ impl Naive {
     }
 }
 
-/// The largest distance of two numbers, those above 1 measured by their size.
+/// The largest difference of two numbers, relative for those above 1.
 fn distance(found: &[f32], expected: &[f64]) -> f64 {
     assert_eq!(found.len(), expected.len());
     found
@@ -203,7 +203,7 @@ fn curved() -> (SampleSet, PatternSet) {
 }
 
 #[test]
-fn what_no_sum_of_weights_says_is_learned_stored_and_taken_up_again() {
+fn what_no_sum_of_weights_can_express_is_learned_stored_and_resumed() {
     let (samples, set) = curved();
     let rule = StepRule::Decayed(Decayed { rate: 1.0, half: 100.0, floor: 0.001 });
     let layout = Arc::new(Layout::new(&set).unwrap());
@@ -227,7 +227,7 @@ fn what_no_sum_of_weights_says_is_learned_stored_and_taken_up_again() {
         stored.push(Sample { target: evaluator.evaluate_unlimited(&sample.position), ..*sample });
     }
     let off = rmse(&learner, &stored);
-    // Rows are stored in 1/256, and the same few of them stand in all four corners.
+    // Rows are stored in 1/256, and the same few of them are in all four corners.
     assert!(off < 0.25, "{off}");
     let again = Learner::from_model(layout, &model, rule).unwrap();
     // Half a unit of what the layer adds in whole numbers.
@@ -238,7 +238,7 @@ fn what_no_sum_of_weights_says_is_learned_stored_and_taken_up_again() {
     assert!(further < 1.1 * with, "{further} {with}");
 }
 
-/// Rows that no position of the samples has say nothing when values are validated, as when they are stored.
+/// Rows that occur in no sample contribute nothing, neither in validation nor when stored.
 #[test]
 fn rows_that_were_never_learned_are_nothing() {
     let learner = learner(&small_set(), StageMap::uniform(6), StepRule::Fixed(Fixed { rate: 0.1 }));
@@ -250,7 +250,7 @@ fn rows_that_were_never_learned_are_nothing() {
     assert_eq!(learner.validate(&samples, 1).rmse(), Some(0.0));
 }
 
-/// Stages may share rows in any way in a file, not only as a new layer has it.
+/// In a file, stages may share rows in any way, not only as in a new layer.
 #[test]
 fn stored_layers_of_any_tables_are_learned_further() {
     let stages = StageMap::uniform(6);
@@ -275,7 +275,7 @@ fn stored_layers_of_any_tables_are_learned_further() {
 }
 
 #[test]
-fn a_state_goes_on_as_if_nothing_had_been_and_others_are_refused() {
+fn a_state_is_resumed_seamlessly_and_others_are_refused() {
     let rule = StepRule::Decayed(Decayed { rate: 1.0, half: 30.0, floor: 0.01 });
     let (set, samples) = (small_set(), random_samples(3_000, 6));
     let layout = Arc::new(Layout::new(&set).unwrap());

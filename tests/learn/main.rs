@@ -35,7 +35,7 @@ fn returns_follow_the_definition() {
     assert_eq!(targets(game(), -10, 1.0), [-10.0, 10.0, 10.0, -10.0]);
     // 8/2 + 10/2 = 9; 4/2 + 9/2 = 6.5; 2/2 - 6.5/2 = -2.25.
     assert_eq!(targets(game(), -10, 0.5), [-2.25, 6.5, 9.0, -10.0]);
-    // What follows an exploratory move says nothing of the plies before it.
+    // What follows an exploratory move says nothing about the plies before it.
     let mut explored = game();
     explored[1].kind = Exploratory;
     assert_eq!(targets(explored, -10, 1.0), [-4.0, 4.0, 10.0, -10.0]);
@@ -66,7 +66,7 @@ fn random_samples(count: usize, seed: u64) -> SampleSet {
     set
 }
 
-/// Patterns small enough for configurations to come again, with and without symmetries of their own, and a scalar.
+/// Patterns small enough for configurations to recur, with and without symmetries of their own, and a scalar.
 fn small_set() -> PatternSet {
     let pattern = |name, squares| Pattern::new(name, squares).unwrap();
     PatternSet {
@@ -99,7 +99,7 @@ fn weights_for_an_engine_are_learned_in_its_stages_and_units() {
     // The model's own scale and stages say it all.
     assert_eq!((kept.set, kept.stages), (set.of_model(), stages));
 
-    // Beside a hidden layer there is no room for the largest numbers.
+    // With a hidden layer there is no room for the largest numbers.
     let text = text.replace("scale = 10\nrange = [-50, 60]", "scale = 5000\nrange = [-32768, 32767]");
     let layout = Arc::new(Layout::new(&PatternSet::from_toml(&text).unwrap()).unwrap());
     let learner = Learner::from_model(layout, &model, StepRule::Fixed(Fixed { rate: 1.0 })).unwrap();
@@ -147,7 +147,7 @@ impl Naive {
         features
     }
 
-    /// One sample by the decayed rule; features that occur twice move once.
+    /// Learns one sample by the decayed rule; features that occur twice move once.
     fn learn(&mut self, features: &[(usize, String)], sample: &Sample, rule: Decayed, loss: Loss) -> f64 {
         let [rate, half, floor] = [rule.rate, rule.half, rule.floor].map(f64::from);
         let value: f64 = features.iter().map(|feature| self.weights.entry(feature.clone()).or_default().0).sum();
@@ -285,7 +285,7 @@ fn every_rule_learns_a_linear_truth() {
 fn splitting_stages_keeps_what_was_learned() {
     let layout = Arc::new(Layout::new(&small_set()).unwrap());
     let rule = StepRule::TemporalCoherence(TemporalCoherence { rate: 1.0 });
-    // The widest stages are parted among all tables of rows that narrow ones would have.
+    // The widest stages are divided among all the tables of rows that narrow ones would have.
     for (plies, with_layer) in [(10, false), (10, true), (30, true)] {
         let mut learner = Learner::new(layout.clone(), StageMap::uniform(plies), rule);
         if with_layer {

@@ -1,4 +1,4 @@
-//! The rules of Othello once more, square by square, for referees that owe nothing to the program.
+//! The rules of Othello again, square by square, for referees independent of the program.
 
 /// A board: 1 for black's discs, -1 for white's, 0 for empty squares; and the side to move.
 #[derive(Clone, PartialEq, Eq, Debug)]
@@ -41,7 +41,7 @@ impl Board {
         legal.map(|(row, column)| format!("{}{}", (b'a' + column as u8) as char, row + 1)).collect()
     }
 
-    /// Plays a move like `f5` or passes by `pa`, in any case, if that is legal.
+    /// Plays a move like `f5`, or passes with `pa`, in upper or lower case, if that is legal.
     pub fn play(&mut self, text: &str) -> Result<(), String> {
         let text = text.to_ascii_lowercase();
         let moves = self.moves();
@@ -68,7 +68,7 @@ impl Board {
         self.moves().is_empty() && other.moves().is_empty()
     }
 
-    /// Black's discs less white's, empty squares going to the winner.
+    /// Black's discs minus white's, empty squares going to the winner.
     pub fn score(&self) -> i32 {
         let discs = |side| self.cells.iter().flatten().filter(|&&cell| cell == side).count() as i32;
         let (difference, empty) = (discs(1) - discs(-1), discs(0));

@@ -25,7 +25,7 @@ fn engine() {
     }
 }
 
-/// Speaks enough GTP and NBoard to be let in, then misbehaves from its second move on.
+/// Speaks enough GTP and NBoard to be accepted, then misbehaves from its second move on.
 fn rude_engine(kind: &str) {
     let mut diagram = Diagram::START;
     let mut moves = 0;
@@ -84,7 +84,7 @@ fn rude_engine(kind: &str) {
     }
 }
 
-/// The position after the moves of a game in GGF, each of which must be legal: with the passes, without anything left out.
+/// The position after the moves of a game in GGF, all of which must be legal and none left out, passes included.
 fn board_after(text: &str) -> Board {
     let mut board = Board::start();
     let (_, moves) = text.split_once("BO[").and_then(|(_, rest)| rest.split_once(']')).expect("a board");
@@ -103,7 +103,7 @@ pub fn spec(dialect: &str, kind: &str) -> ExternalSpec {
     format!("{dialect}:env FLIPSIDE_TEST_ENGINE={kind} {quoted} --exact clients::engine --nocapture").parse().unwrap()
 }
 
-/// The seconds that an engine has which will answer: no machine is so slow.
+/// Seconds for an engine that will answer: no machine is that slow.
 pub const AN_HOUR: f64 = 3600.0;
 
 /// An hour to start, and some seconds for each move.
@@ -149,7 +149,7 @@ fn chatter_is_ignored_and_limits_beyond_the_clock_are_none() {
 }
 
 #[test]
-fn rudeness_loses_the_game_with_the_reason_and_the_next_game_starts_afresh() {
+fn misbehaviour_loses_the_game_with_the_reason_and_the_next_game_starts_afresh() {
     let opening: Transcript = "f5d6".parse().unwrap();
     for (dialect, kind, reason) in [
         ("gtp", "illegal", "illegal move: a1 turns no disc over"),
@@ -171,7 +171,7 @@ fn rudeness_loses_the_game_with_the_reason_and_the_next_game_starts_afresh() {
             let game = played(&mut engine_player(), &mut engine, &opening);
             let forfeit = game.forfeit.expect(kind);
             assert_eq!((forfeit.side, game.discs), (Side::White, 64), "{kind}");
-            // A busy machine may need its half second for the answer before, too.
+            // A busy machine may use up the half second on the answer before.
             let timed_out = matches!(forfeit.reason, ForfeitReason::Player(PlayerError::TimedOut { .. }));
             assert!(forfeit.reason.to_string() == reason || per_move < 1.0 && timed_out, "{kind}: {}", forfeit.reason);
         }
@@ -197,7 +197,7 @@ fn engines_that_do_not_start_are_an_error() {
 }
 
 #[test]
-fn what_was_started_is_killed_with_all_it_started() {
+fn engines_are_killed_with_all_they_started() {
     use rustix::process::{Pid, test_kill_process};
     let directory = tempfile::tempdir().unwrap();
     let note = directory.path().join("pid");
@@ -212,7 +212,7 @@ fn what_was_started_is_killed_with_all_it_started() {
     let pid = Pid::from_raw(pid).unwrap();
     assert!(test_kill_process(pid).is_ok());
     drop(player);
-    // The grandchild is nobody's to wait for; whoever adopts it takes a moment, or leaves a zombie.
+    // Nobody waits for the grandchild: whoever adopts it takes a moment, or leaves a zombie.
     let gone = || {
         let state = std::fs::read_to_string(format!("/proc/{}/stat", pid.as_raw_pid())).unwrap_or_default();
         test_kill_process(pid).is_err() || state.contains(") Z ")
@@ -224,7 +224,7 @@ fn what_was_started_is_killed_with_all_it_started() {
 }
 
 #[test]
-fn a_game_that_is_stopped_is_given_up_in_the_middle_of_a_thought() {
+fn a_stopped_game_is_abandoned_in_the_middle_of_a_search() {
     let (mut stuck, stop) = (rude("gtp", "stuck", AN_HOUR), AtomicBool::new(false));
     std::thread::scope(|scope| {
         let stop = &stop;

@@ -34,7 +34,7 @@ fn a_search_engine_thinks_within_its_limits() {
     };
     assert_eq!(think(&mut engine, Some(5), None).depth, 5);
     assert_eq!(think(&mut engine, None, None).depth, STRENGTH.depth);
-    // Four plies take no time to speak of.
+    // Four plies take next to no time.
     assert_eq!(think(&mut engine, None, Some(Duration::ZERO)).depth, 4);
     assert_eq!(think(&mut engine, Some(0), None).depth, 0);
     stop.store(true, Ordering::SeqCst);

@@ -93,7 +93,7 @@ fn gtp_shows_the_board_and_passes_when_it_must() {
     assert_eq!(answers[9..], ["= B+64", "= pass", "= pass", "=", "=", "=", "=", "=", "= c3"]);
 }
 
-/// Moves of the lowest squares until a side has to pass, and the move after that.
+/// Moves to the lowest squares until a side has to pass, and the move after that.
 fn moves_around_a_pass() -> Vec<(Side, Square)> {
     let mut now = Diagram::START;
     let mut moves = Vec::new();
@@ -126,7 +126,7 @@ fn gtp_takes_back_a_move_with_the_pass_that_was_left_out_before_it() {
 
 #[test]
 fn gtp_loads_games() {
-    // GTP's arguments have no spaces, and a folder for temporary files may.
+    // GTP's arguments cannot have spaces, but the temporary folder's path may.
     let directory = tempfile::tempdir_in(env!("CARGO_TARGET_TMPDIR")).unwrap();
     let load = |text: &str, extra: &str| {
         let path = directory.path().join("game.sgf");
@@ -145,13 +145,13 @@ fn gtp_loads_games() {
     for bad in ["", "rubbish", "(;B[f5", "(;B[f5]", "(;B[f9])", "(;SZ[10])", "(;AB[f5])"] {
         let answers = load(bad, "");
         assert!(answers[0].starts_with("? cannot load file"), "{bad}: {answers:?}");
-        // The game before is still there: it is white's turn.
+        // The earlier game is still there: it is white's turn.
         assert!(answers[1].starts_with("? illegal move") && answers[2].starts_with("= "), "{answers:?}");
     }
 }
 
 #[test]
-fn gtp_keeps_to_the_time_it_is_given() {
+fn gtp_keeps_to_its_time() {
     let limits = |commands: &str| {
         let mut engine = Plain::default();
         gtp::serve(&mut engine, Cursor::new(commands.to_owned()), Vec::new()).unwrap();

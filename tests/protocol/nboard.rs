@@ -3,7 +3,7 @@
 use crate::support::*;
 
 #[test]
-fn nboard_answers_as_the_protocol_has_it() {
+fn nboard_answers_as_the_protocol_says() {
     let mut engine = Plain::default();
     let game = "(;GM[Othello]PB[a]PW[b]RE[?]TI[15:00]TY[8]BO[8 ---------------------------O*------*O--------------------------- *]B[F5];)";
     let script = format!("nboard 2\nset contempt 5\nset depth 6\nset game {game}\nnonsense\nlearn\nanalyze\n");
@@ -12,7 +12,7 @@ fn nboard_answers_as_the_protocol_has_it() {
     assert_eq!(engine.limits, [(Some(6), None); 2]);
 
     assert_eq!(nboard_talk(&mut Plain::default(), b"nboard 2\nquit\nlearn"), ["set myname plain"]);
-    // One command after the other, so that none interrupts the one before.
+    // One command after another, so that none interrupts the one before.
     let mut engine = Plain::default();
     let answers = nboard_talk(&mut engine, b"go");
     assert_eq!(answers[0], "status plain is thinking");
@@ -28,7 +28,7 @@ fn nboard_answers_as_the_protocol_has_it() {
 }
 
 #[test]
-fn nboard_knows_a_game_that_goes_on() {
+fn nboard_recognises_a_continued_game() {
     let set = |moves: &str| format!("set game (;GM[Othello]{moves};)\n");
     let mut engine = Plain::default();
     let goes_on = ["", "B[f5]", "B[f5]W[d6]B[c3]", "B[f5]W[d6]B[c3]"].map(set).concat();
@@ -40,7 +40,7 @@ fn nboard_knows_a_game_that_goes_on() {
 }
 
 #[test]
-fn nboard_complains_in_status_lines_and_stays() {
+fn nboard_reports_errors_in_status_lines_and_continues() {
     for bad in [
         "move f9",
         "move a1",

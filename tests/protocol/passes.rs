@@ -1,4 +1,4 @@
-//! Passes, which each protocol says in its own way.
+//! Passes, which each protocol expresses in its own way.
 
 use std::io::{self, BufRead, BufReader, PipeReader, PipeWriter, Write};
 use std::sync::atomic::AtomicBool;
@@ -15,7 +15,7 @@ use crate::support::*;
 
 #[test]
 fn the_referee_hears_of_passes_over_gtp() {
-    // An opponent that plays at random soon leaves somebody without a move; a wrong turn would be an illegal move.
+    // A random opponent soon leaves somebody without a move; a wrong turn would be an illegal move.
     struct Random(ChaCha8Rng);
     impl Player for Random {
         fn choose(&mut self, diagram: &Diagram, _: &AtomicBool) -> Result<Square, PlayerError> {
@@ -40,7 +40,7 @@ fn the_referee_hears_of_passes_over_gtp() {
     assert!(passes > 5, "{passes}");
 }
 
-/// Picks moves by a hash of the position; weak enough to run out of them now and then.
+/// Picks moves by a hash of the position: weak enough to run out of moves now and then.
 struct Scatterbrain;
 
 impl Player for Scatterbrain {
@@ -50,14 +50,14 @@ impl Player for Scatterbrain {
     }
 }
 
-/// How often a game passed just before a move of the second player's.
+/// How often a game has a pass just before a move of the second player.
 fn passes_before_second(game: &PlayedGame, second: Side) -> usize {
     let steps = Transcript::from_moves(&game.moves).unwrap().steps();
     steps.windows(2).filter(|two| two[0].0.side == second && two[1].0.side == second).count()
 }
 
 #[test]
-fn an_engine_that_takes_the_game_at_its_word_is_told_of_every_pass() {
+fn an_engine_that_relies_on_explicit_passes_gets_every_pass() {
     let plan = Match { openings: select_openings(&xot_openings(), 200, 5), sprt: None, held: Vec::new() };
     let strict = || ExternalPlayer::start(&spec("nboard", "strict"), limits(AN_HOUR), &NEVER);
     let mut passes = 0;
@@ -96,7 +96,7 @@ impl Conversation {
         writeln!(self.to, "{line}").unwrap();
     }
 
-    /// The move that `go` brings.
+    /// The move that `go` gives.
     fn go(&mut self) -> String {
         self.say("go");
         loop {
@@ -109,7 +109,7 @@ impl Conversation {
     }
 }
 
-/// Plays a game of the server, which has a colour, against random moves. Counts the passes that the server says.
+/// Plays a game of the server, which has a colour, against random moves. Counts the server's passes.
 fn referee_a_game(server: &mut Conversation, server_side: i8, by_moves: bool, random: &mut ChaCha8Rng) -> usize {
     const HEAD: &str = "(;GM[Othello]PB[a]PW[b]RE[?]TY[8]\
         BO[8 -------- -------- -------- ---O*--- ---*O--- -------- -------- -------- *]";
@@ -139,7 +139,7 @@ fn referee_a_game(server: &mut Conversation, server_side: i8, by_moves: bool, ra
 }
 
 #[test]
-fn the_nboard_server_says_its_own_passes_and_no_others() {
+fn the_nboard_server_only_sends_its_own_passes() {
     let (input, to) = io::pipe().unwrap();
     let (from, output) = io::pipe().unwrap();
     let serve = move || nboard::serve(&mut Plain::default(), BufReader::new(input), output);
@@ -157,7 +157,7 @@ fn the_nboard_server_says_its_own_passes_and_no_others() {
 }
 
 #[test]
-fn the_nboard_server_waits_for_a_pass_to_be_said() {
+fn the_nboard_server_waits_for_an_explicit_pass() {
     // A game that comes to a pass, cut off there.
     let mut random = ChaCha8Rng::seed_from_u64(1);
     let moves = std::iter::repeat_with(|| Transcript::random(&mut random).steps()).find_map(|steps| {

@@ -1,4 +1,4 @@
-//! Both servers: what ends the thinking, lines that break, and rubbish.
+//! Both servers: what ends the thinking, broken lines, and rubbish.
 
 use std::io::{self, BufReader, Cursor, Read, Write};
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -12,7 +12,7 @@ use rand_chacha::ChaCha8Rng;
 
 use crate::support::*;
 
-/// Thinks until it is told to stop.
+/// Thinks until it is stopped.
 struct Thinker(AtomicBool);
 impl Engine for Thinker {
     fn name(&self) -> &str {
@@ -61,7 +61,7 @@ fn the_end_of_the_input_ends_the_thinking() {
     assert_eq!(String::from_utf8(output).unwrap(), "= d3\n\n= c3\n\n");
 }
 
-/// Gives one command, then no more; takes no answer.
+/// Gives one command, then nothing; accepts no answer.
 struct Broken(&'static [u8]);
 
 impl Read for Broken {
@@ -81,7 +81,7 @@ impl Write for Broken {
 }
 
 #[test]
-fn servers_tell_which_side_of_the_line_is_broken() {
+fn servers_report_which_side_of_the_connection_failed() {
     let broken = || BufReader::new(Broken(b"name\nping 1\n"));
     let engine = &mut Plain::default();
     assert!(matches!(gtp::serve(engine, broken(), Vec::new()), Err(ServeError::Input(_))));
@@ -149,7 +149,7 @@ fn no_input_makes_a_server_panic() {
         }
         nboard_talk(&mut Plain::default(), &input);
     }
-    // A line without end neither fills the memory nor ends the talk.
+    // An endless line neither fills the memory nor ends the conversation.
     let mut endless = vec![b'x'; 1 << 20];
     endless.extend(b"\nname\n");
     assert_eq!(gtp_talk(&endless), "? unknown command\n\n= plain\n\n");

@@ -1,4 +1,4 @@
-//! Engines that answer by rule, and talks with the servers.
+//! Engines that follow simple rules, and conversations with the servers.
 
 use std::io::Cursor;
 use std::sync::atomic::AtomicBool;
@@ -18,7 +18,7 @@ pub fn played(black: &mut dyn Player, white: &mut dyn Player, opening: &Transcri
     play_game(black, white, opening, &NEVER).unwrap()
 }
 
-/// An analysis by one who takes the first move there is.
+/// The analysis of an engine that takes the first legal move.
 pub fn first_move(diagram: &Diagram, score: Score, depth: u32, nodes: u64) -> Analysis {
     let best = Square::lowest(diagram.position.moves());
     let pv = [best].into_iter().collect();

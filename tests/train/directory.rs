@@ -1,4 +1,4 @@
-//! The run directory: what is refused, what is put right, and that nothing is changed before it is known to be whole.
+//! The run directory: what is refused, what is repaired, and that nothing is changed before everything needed is known to be intact.
 
 use std::fs;
 use std::path::Path;
@@ -28,7 +28,7 @@ fn go_on(config: &TrainConfig, directory: &Path, generations: u32) -> Result<Vec
     train(&request, &mut |event| events.push(event.clone())).map(|_| events)
 }
 
-/// The error of going on with a run, which leaves everything as it was.
+/// The error of resuming a run, which leaves everything as it was.
 fn refused(config: &TrainConfig, directory: &Path) -> TrainError {
     let before = snapshot(directory);
     let error = go_on(config, directory, 4).unwrap_err();
@@ -47,7 +47,7 @@ fn has(events: &[TrainEvent], is: impl Fn(&TrainEvent) -> bool) -> bool {
 }
 
 #[test]
-fn a_run_without_its_checkpoint_is_refused_and_not_begun_anew() {
+fn a_run_without_its_checkpoint_is_refused_and_not_restarted() {
     let config = tiny();
     let directory = learned(&config, 2);
     let file = |name: &str| directory.path().join(name);
@@ -94,7 +94,7 @@ fn the_checkpoint_before_the_newest_takes_its_place() {
         );
         assert!(has(&events, |event| matches!(event, TrainEvent::Learned { generation: 3, .. })));
         assert_eq!(weights(directory.path()), expected);
-        // What was mended is told once, and the metrics do not tell anything twice.
+        // Repairs are reported once, and the metrics have nothing twice.
         assert!(!has(&go_on(&config, directory.path(), 4).unwrap(), |event| matches!(
             event,
             TrainEvent::FellBack { .. }
@@ -196,7 +196,7 @@ fn an_edited_pattern_file_is_refused() {
     assert!(matches!(error, TrainError::PatternsChanged { .. }), "{error}");
     fs::write(&path, format!("# The same set.\n{set}")).unwrap();
     go_on(&config, directory.path(), 3).unwrap();
-    // By what is stored it needs no file.
+    // With the stored configuration it needs no file.
     fs::remove_file(&path).unwrap();
     amended(directory.path(), |_| (), generations(1), None).unwrap();
     let newest = WeightFile::load(&directory.path().join("last.fsw")).unwrap();
@@ -225,7 +225,7 @@ fn edits_of_the_configuration_are_refused_with_what_differs() {
 }
 
 #[test]
-fn a_run_from_weights_goes_on_by_the_same_command() {
+fn a_run_from_weights_is_resumed_by_the_same_command() {
     let config = tiny();
     let parent = learned(&config, 1);
     let from = WeightFile::load(&parent.path().join("last.fsw")).unwrap();
@@ -251,7 +251,7 @@ fn metrics_hold_whole_events_and_each_once() {
     let directory = learned(&config, 1);
     let path = directory.path().join("metrics.jsonl");
     let whole = fs::read_to_string(&path).unwrap();
-    // As a kill leaves it in the middle of a line.
+    // As a kill in the middle of a line leaves it.
     fs::write(&path, format!(r#"{whole}{{"event":"learned","gener"#)).unwrap();
     go_on(&config, directory.path(), 2).unwrap();
     let metrics = fs::read_to_string(&path).unwrap();
@@ -270,7 +270,7 @@ fn metrics_hold_whole_events_and_each_once() {
     assert!(*elapsed > 0.0);
 }
 
-/// A session of a run by what is stored, with changes.
+/// A session of a run with the stored configuration and changes to it.
 fn amended(
     directory: &Path,
     change: impl Fn(&mut TrainConfig),
@@ -296,7 +296,7 @@ fn generations(generations: u32) -> Budget {
 }
 
 #[test]
-fn a_run_goes_on_by_what_is_stored_and_its_budget_comes_on_top() {
+fn a_run_resumes_with_the_stored_configuration_and_adds_its_budget() {
     let config = tiny();
     let directory = learned(&config, 2);
     let budget_of = |events: &[TrainEvent]| {
@@ -307,7 +307,7 @@ fn a_run_goes_on_by_what_is_stored_and_its_budget_comes_on_top() {
     };
     let events = amended(directory.path(), |_| (), generations(2), Some(2)).unwrap();
     assert_eq!(budget_of(&events), Some(generations(4)));
-    // Without a budget it goes on to where it was to go.
+    // Without a budget it continues to where it was meant to end.
     let events = amended(directory.path(), |_| (), Budget::default(), None).unwrap();
     assert_eq!(budget_of(&events), Some(generations(4)));
     assert!(matches!(events.last(), Some(TrainEvent::End { generation: 4, finished: true, .. })), "{events:?}");
@@ -316,12 +316,12 @@ fn a_run_goes_on_by_what_is_stored_and_its_budget_comes_on_top() {
     assert!(matches!(amended(empty.path(), |_| (), generations(1), None), Err(TrainError::NoRun(_))));
     let path = directory.path().join("config.toml");
     let text = fs::read_to_string(&path).unwrap();
-    // What somebody has written there is not what the run follows.
+    // The run does not follow what somebody has written there.
     fs::write(&path, text.replace("lambda = 0", "lambda = 1")).unwrap();
     assert_eq!(stored_config(directory.path()).unwrap(), config);
     fs::remove_file(&path).unwrap();
     assert_eq!(stored_config(directory.path()).unwrap(), config);
-    // A kill between the marker and this file leaves the one before a change.
+    // A kill between writing the marker and this file leaves the old file.
     amended(directory.path(), |config| config.gate.pairs = 2, generations(1), None).unwrap();
     fs::write(&path, text).unwrap();
     amended(directory.path(), |_| (), generations(1), None).unwrap();
@@ -329,7 +329,7 @@ fn a_run_goes_on_by_what_is_stored_and_its_budget_comes_on_top() {
 }
 
 #[test]
-fn changes_hold_from_the_next_generation_on_and_are_told() {
+fn changes_hold_from_the_next_generation_on_and_are_reported() {
     let config = tiny();
     let change = |config: &mut TrainConfig| {
         config.gate.pairs = 2;
@@ -348,13 +348,13 @@ fn changes_hold_from_the_next_generation_on_and_are_told() {
     assert!(file.provenance.config.contains("# From generation 3 on: `gate.pairs` was 3 and is 2"));
     let metrics = fs::read_to_string(directory.path().join("metrics.jsonl")).unwrap();
     assert_eq!(metrics.matches(r#""event":"amended","generation":2"#).count(), 1, "{metrics}");
-    // However often it is interrupted, and by the command that it was begun with.
+    // However often it is interrupted, and with the command that began it.
     assert_eq!(weights(directory.path()), weights(amend_at_two(Some(3)).path()));
     assert_eq!(weights(directory.path()), weights(amend_at_two(Some(4)).path()));
     let before = weights(directory.path());
     go_on(&config, directory.path(), 6).unwrap();
     assert_eq!(weights(directory.path()), before);
-    // What was played cannot change any more, and nothing is touched then.
+    // What was played can no longer change, and then nothing is touched.
     let snapshot_before = snapshot(directory.path());
     let error = amended(directory.path(), |config| config.phases[1].lambda = 0.75, generations(1), None).unwrap_err();
     assert!(matches!(&error, TrainError::Fixed { .. }) && error.to_string().contains("phases[2].lambda"), "{error}");
@@ -368,7 +368,7 @@ fn changes_hold_from_the_next_generation_on_and_are_told() {
 }
 
 #[test]
-fn of_changes_at_one_generation_the_last_is_told_last() {
+fn the_last_of_the_changes_at_one_generation_is_reported_last() {
     let directory = learned(&tiny(), 2);
     for pairs in [7, 9, 7] {
         amended(directory.path(), |config| config.gate.pairs = pairs, generations(0), None).unwrap();
@@ -380,7 +380,7 @@ fn of_changes_at_one_generation_the_last_is_told_last() {
 }
 
 #[test]
-fn generations_that_are_learned_again_are_told() {
+fn generations_learned_again_are_reported() {
     let config = TrainConfig { gate: GateConfig { every: 0, ..tiny().gate }, ..tiny() };
     let (directory, stop) = (tempfile::tempdir().unwrap(), AtomicBool::new(false));
     let budget = generations(9);
@@ -398,7 +398,7 @@ fn generations_that_are_learned_again_are_told() {
     else {
         panic!("{told:?}")
     };
-    // Where the last checkpoint is depends on the clock, how far the run had come does not.
+    // Where the last checkpoint is depends on the clock; how far the run got does not.
     assert_eq!(generation + again, 6);
     // Although the time is up: what was learned is not lost.
     assert!(matches!(told.last(), Some(TrainEvent::End { generation: 6, finished: true, .. })), "{told:?}");

@@ -12,11 +12,11 @@ const EACCES: i32 = 13;
 const ENOSPC: i32 = 28;
 
 #[test]
-fn errors_that_pass_are_waited_for_and_change_nothing() {
+fn temporary_errors_are_waited_for_and_change_nothing() {
     let config = tiny();
     let directory = tempfile::tempdir().unwrap();
     let steps = AtomicU32::new(0);
-    // Of every ten steps four in a row fail, whatever they are.
+    // Of every ten steps, four in a row fail.
     let disk = FailingDisk::new(|step, _| match steps.fetch_add(1, Relaxed) % 10 {
         2..6 => Some(if step == Step::Append { ENOSPC } else { EIO }),
         _ => None,
@@ -30,7 +30,7 @@ fn errors_that_pass_are_waited_for_and_change_nothing() {
     });
     assert_eq!(outcome.unwrap(), Outcome::Finished);
     assert_eq!(weights(directory.path()), undisturbed(&config, 2));
-    // Once for each trouble, not for each attempt: pauses of 1, 2, 4 and 8 seconds each time.
+    // Once for each failure, not for each attempt: pauses of 1, 2, 4 and 8 seconds each time.
     assert!(waits >= 3, "{waits}");
     assert_eq!(*disk.waited.lock().unwrap(), Duration::from_secs(15 * waits));
     let metrics = std::fs::read_to_string(directory.path().join("metrics.jsonl")).unwrap();
@@ -65,7 +65,7 @@ fn a_disk_that_stays_full_ends_the_run_whole() {
 }
 
 #[test]
-fn missing_rights_are_told_at_once() {
+fn missing_permissions_are_reported_at_once() {
     let config = tiny();
     let directory = tempfile::tempdir().unwrap();
     let disk = FailingDisk::new(|step, _| (step == Step::Append).then_some(EACCES));
@@ -118,9 +118,9 @@ fn a_disk_without_room_for_the_run_is_refused_before_it_begins() {
 }
 
 #[test]
-fn games_that_will_not_fit_are_told_of_once() {
+fn games_that_will_not_fit_are_reported_once() {
     let config = TrainConfig { gate: GateConfig { every: 1, pairs: 1, ..tiny().gate }, ..tiny() };
-    // There is time for more games than there is room for, and not for so many generations.
+    // There is time for more games than there is room for, but not for that many generations.
     let lows_in = |generations: Option<u32>| {
         let directory = tempfile::tempdir().unwrap();
         let stop = AtomicBool::new(false);

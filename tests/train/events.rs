@@ -1,4 +1,4 @@
-//! Events as they stand in `metrics.jsonl`.
+//! Events as they are written to `metrics.jsonl`.
 
 use flipside::train::{Budget, GateMatch, TrainEvent};
 

@@ -15,7 +15,7 @@ use crate::support::*;
 /// Five generations, of which the last two come after a fit.
 const FIVE: Budget = Budget { seconds: None, generations: Some(5), games: None };
 
-/// Trains in a directory for some generations, with a stop after an event that `wanted` names.
+/// Trains in a directory for some generations, with a stop after an event for which `wanted` holds.
 fn trained(
     config: &TrainConfig,
     directory: &Path,
@@ -37,12 +37,12 @@ fn never(_: &TrainEvent) -> bool {
 }
 
 #[test]
-fn what_a_fit_learns_by_is_not_what_the_run_goes_on_by() {
+fn a_fits_settings_are_not_those_of_the_run() {
     let mut config = small(config());
     let step = StepRule::Decayed(Decayed { rate: 0.5, half: 300.0, floor: 0.2 });
     config.phases[2].learn = true;
     let at_fit = |event: &TrainEvent| matches!(event, TrainEvent::Fitted { generation: 3, .. });
-    // The generation before has gone on with what the fit left, and was kept.
+    // The generation before continued from what the fit left, and was kept.
     let after_fit = |event: &TrainEvent| matches!(event, TrainEvent::Learned { generation: 4, .. });
     for hidden_layer in [false, true] {
         config.fit = config.fit.map(|fit| FitConfig { loss: Loss::Huber { beyond: 1.0 }, step, hidden_layer, ..fit });
@@ -60,13 +60,13 @@ fn what_a_fit_learns_by_is_not_what_the_run_goes_on_by() {
 }
 
 #[test]
-fn weights_with_a_hidden_layer_play_and_go_on_from_what_they_know() {
+fn weights_with_a_hidden_layer_play_and_learn_on() {
     let mut config = small(config());
     config.fit = config.fit.map(|fit| FitConfig { hidden_layer: true, ..fit });
     let layered = Phase { generations: 1, hidden_layer: true, stage_plies: 6, ..config.phases[2] };
     config.phases.splice(1.., [layered, layered]);
-    // Of each fit: after how many generations, and of how many games. The first is from nothing to all but those of the first
-    // generation; then those count that were played with a layer.
+    // For each fit: after how many generations, and on how many games. The first is from nothing on all games but those of the first
+    // generation; later ones count only games played with a layer.
     let fits = [(2, 200), (3, 200), (5, 600)];
     let [undisturbed, stopped, engine] = [(); 3].map(|()| tempfile::tempdir().unwrap());
     let found = Mutex::new(Vec::new());
@@ -89,7 +89,7 @@ fn weights_with_a_hidden_layer_play_and_go_on_from_what_they_know() {
     assert_eq!(trained(&config, stopped.path(), FIVE, never), Outcome::Finished);
     assert_eq!(weights(stopped.path()), weights(undisturbed.path()));
     assert!(has_layer(stopped.path()));
-    // An engine could not read a layer: its set is fitted from nothing to all games each time.
+    // An engine could not read a layer: its set is fitted from nothing on all games each time.
     let config = TrainConfig { patterns: "zebra".to_owned(), ..config };
     assert_eq!(trained(&config, engine.path(), FIVE, note), Outcome::Finished);
     assert_eq!(*found.lock().unwrap(), [(2, 200), (3, 400), (5, 800)]);
@@ -101,7 +101,7 @@ fn a_fit_learns_the_games_that_were_played_before_it() {
     let config = small(config());
     let [undisturbed, other] = [(); 2].map(|()| tempfile::tempdir().unwrap());
     assert_eq!(trained(&config, undisturbed.path(), FIVE, never), Outcome::Finished);
-    // As it is where an older checkpoint was put back: there are games of generations that are still to come.
+    // As when an older checkpoint was put back: there are games of generations still to come.
     let before_fit = |event: &TrainEvent| matches!(event, TrainEvent::Learned { generation: 2, .. });
     assert_eq!(trained(&config, other.path(), FIVE, before_fit), Outcome::Stopped);
     let journal = |name: &str| Path::new("games").join(name);
@@ -113,7 +113,7 @@ fn a_fit_learns_the_games_that_were_played_before_it() {
 }
 
 #[test]
-fn a_fit_does_without_no_game_that_was_played() {
+fn a_fit_leaves_out_no_game_that_was_played() {
     let (config, stop) = (small(config()), AtomicBool::new(false));
     let directory = tempfile::tempdir().unwrap();
     let at_last = |event: &TrainEvent| matches!(event, TrainEvent::Learned { generation: 4, .. });
@@ -124,7 +124,7 @@ fn a_fit_does_without_no_game_that_was_played() {
 }
 
 #[test]
-fn what_is_fitted_for_a_generation_keeps_the_configuration_it_was_fitted_by() {
+fn fitted_weights_keep_the_configuration_of_their_fit() {
     let config = small(config());
     let directory = tempfile::tempdir().unwrap();
     let at_fit = |event: &TrainEvent| matches!(event, TrainEvent::Fitted { generation: 3, .. });
@@ -148,7 +148,7 @@ fn what_is_fitted_for_a_generation_keeps_the_configuration_it_was_fitted_by() {
     assert_eq!(from, Some(4));
 }
 
-/// Stops a run with a budget in its first fit, does something to the fit's checkpoint, and lets it go on to the weights of an undisturbed
+/// Stops a run with a budget in its first fit, does something to the fit's checkpoint, and resumes it to the weights of an undisturbed
 /// run.
 fn stopped_in_a_fit(budget: Budget, change: impl FnOnce(&Path)) {
     let config = small(config());
@@ -165,7 +165,7 @@ fn stopped_in_a_fit(budget: Budget, change: impl FnOnce(&Path)) {
 }
 
 #[test]
-fn a_damaged_fit_is_begun_anew() {
+fn a_damaged_fit_starts_over() {
     stopped_in_a_fit(FIVE, |part| {
         let mut bytes = fs::read(part).unwrap();
         bytes.pop();
@@ -174,7 +174,7 @@ fn a_damaged_fit_is_begun_anew() {
 }
 
 #[test]
-fn a_run_that_ended_where_a_phase_begins_is_fitted_for_that() {
+fn a_run_that_ended_where_a_phase_begins_is_fitted_for_that_phase() {
     let mut config = small(config());
     config.fit = config.fit.map(|fit| FitConfig { hidden_layer: true, ..fit });
     let [undisturbed, ended] = [(); 2].map(|()| tempfile::tempdir().unwrap());
@@ -190,7 +190,7 @@ fn a_run_that_ended_where_a_phase_begins_is_fitted_for_that() {
 }
 
 #[test]
-fn a_fit_that_was_stopped_does_not_keep_a_run_from_more_games() {
+fn a_stopped_fit_does_not_keep_a_run_from_more_games() {
     // Stopped in the fit that ends the shorter run.
     stopped_in_a_fit(Budget { generations: Some(3), ..FIVE }, |_| ());
 }
@@ -211,7 +211,7 @@ fn games_of_a_generation_that_there_was_no_time_for_are_fitted() {
         false
     };
     let no_time = Budget { seconds: Some(1e-3), generations: None, games: None };
-    // As if a run had ended by time again and again, the last time at once.
+    // As if a run had run out of time again and again, the last time at once.
     for share in [1, 2, 2] {
         fs::write(journal(ended.path()), &games[..games.len() * share / 3]).unwrap();
         assert_eq!(trained(&config, ended.path(), no_time, note), Outcome::Finished);
@@ -220,7 +220,7 @@ fn games_of_a_generation_that_there_was_no_time_for_are_fitted() {
     assert!(fits.len() == 2 && fits[0] < fits[1], "{fits:?}");
     let learned = WeightFile::load(&ended.path().join("last.fsw")).unwrap().provenance.games;
     assert!((800..1000).contains(&learned), "{learned}");
-    // A file that is missing is not made good for by games that came since.
+    // Later games do not make up for a missing file.
     fs::remove_file(ended.path().join("games/00000002.fsg")).unwrap();
     fs::write(journal(ended.path()), &games).unwrap();
     let stop = AtomicBool::new(false);

@@ -1,4 +1,4 @@
-//! Training as its users meet it: same seed, same bytes, whatever happens on the way.
+//! Training as users see it: same seed, same bytes, whatever happens on the way.
 
 mod directory;
 mod disk;
@@ -23,7 +23,7 @@ use flipside::weights::WeightFile;
 use support::*;
 
 #[test]
-fn training_goes_on_from_calibrated_weights_and_leaves_their_calibration_behind() {
+fn training_from_calibrated_weights_drops_their_calibration() {
     let pair =
         DepthPair { min_empties: 7, max_empties: 60, shallow: 1, deep: 3, slope: 1.0, offset: 0.0, deviation: 3.0 };
     let plain = WeightFile::embedded();
@@ -39,7 +39,7 @@ fn training_goes_on_from_calibrated_weights_and_leaves_their_calibration_behind(
         }
     };
     assert_eq!(train(&request, &mut on_event).unwrap(), Outcome::Finished);
-    // Weights that are no stronger do not take the place of those that it began with.
+    // Weights that are not stronger do not replace those it began with.
     assert_eq!(promoted, [(true, false)]);
     assert_eq!(fs::read(directory.path().join("best.fsw")).unwrap(), calibrated.to_bytes());
     let learned = WeightFile::load(&directory.path().join("last.fsw")).unwrap();
@@ -59,14 +59,14 @@ fn one_two_and_three_threads_give_the_same_bytes() {
     assert!(last.model.weights.iter().flatten().any(|&weight| weight != 0));
 }
 
-/// Plays as this machine does, and hands over a few games at a time, as others might.
+/// Plays as this machine does, but hands over a few games at a time, as other machines might.
 struct Elsewhere;
 
 impl GameSource for Elsewhere {
     fn play(&self, job: &GameJob<'_>, stop: &AtomicBool, on_games: &mut OnGames<'_>) -> Result<(), BadGames> {
         let mut flow = ControlFlow::Continue(());
         for first in job.games.clone().step_by(7) {
-            // The first time, it is told to stop in the middle of the second generation.
+            // The first time, it is stopped in the middle of the second generation.
             stop.fetch_or(job.generation == 1 && first == 98, Relaxed);
             let games = first..(first + 7).min(job.games.end);
             let mut on_games = |played: Played| {
@@ -120,7 +120,7 @@ fn games_may_come_from_elsewhere_and_in_any_portions() {
     assert_eq!(train(&elsewhere, &mut |_| ()).unwrap(), Outcome::Stopped);
     stop.store(false, Relaxed);
     let mut replayed = 0;
-    // This machine goes on after the 98 games that were played.
+    // This machine continues after the 98 games that were played.
     train(&request(&config, directory.path(), &stop), &mut |event| {
         if let TrainEvent::Batch { generation: 1, played, replayed: true, .. } = event {
             replayed = *played;
@@ -153,11 +153,11 @@ fn a_run_stopped_after_every_event_and_resumed_gives_the_same_bytes() {
 }
 
 #[test]
-fn a_budget_of_time_has_its_gate_and_is_gone_on_with() {
+fn a_budget_of_time_has_its_gate_and_can_be_extended() {
     let config = TrainConfig { gate: GateConfig { every: 0, ..tiny().gate }, ..tiny() };
     let (directory, stop) = (tempfile::tempdir().unwrap(), AtomicBool::new(false));
     let mut gates = Vec::new();
-    // Nothing can be done in so little time, but for a first generation.
+    // Nothing but a first generation can be done in so little time.
     for seconds in [1e-3, 1e-3, 2e-3] {
         let budget = Budget { seconds: Some(seconds), ..Budget::default() };
         let request = TrainRequest { budget, ..request(&config, directory.path(), &stop) };
@@ -203,7 +203,7 @@ fn records_are_learned_first_and_belong_to_the_run() {
     let stop = AtomicBool::new(false);
     let mut told = Vec::new();
     let mut sessions = 0;
-    // Stop at every event that is not one of a resumed session: before the first checkpoint a run begins anew.
+    // Stop at every event that is not one of a resumed session: before the first checkpoint a run starts over.
     for events in 3.. {
         stop.store(false, Relaxed);
         let mut left = events;
@@ -245,7 +245,7 @@ fn records_are_learned_first_and_belong_to_the_run() {
     assert!(matches!(error, TrainError::RecordsChanged(_)), "{error}");
     let error = train(&request(&with_checksums, &directory, &stop), &mut |_| ()).unwrap_err();
     assert!(matches!(&error, TrainError::OtherRecords(file) if *file == positions), "{error}");
-    // What is learned is not needed any more.
+    // What has been learned is no longer needed.
     fs::remove_file(&positions).unwrap();
     let stored = stored_config(&directory).unwrap();
     stop.store(false, Relaxed);
@@ -287,7 +287,7 @@ fn records_alone_make_weights() {
     assert_eq!(train(&request, &mut |_| ()).unwrap(), Outcome::Finished);
     let best = WeightFile::load(&directory.join("best.fsw")).unwrap();
     assert!(best.provenance.samples > 0 && best.model.weights.iter().flatten().any(|&weight| weight != 0));
-    // Going on from there gives what a run gives that never paused.
+    // Continuing from there gives the same as a run that never paused.
     let request = TrainRequest { budget: BUDGET, ..request };
     train(&request, &mut |_| ()).unwrap();
     assert_eq!(fs::read(directory.join("last.fsw")).unwrap(), undisturbed(&config, 2).0);

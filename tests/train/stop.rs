@@ -1,4 +1,4 @@
-//! A run stops wherever it is: each of these works on something that would take hours.
+//! A run stops at any point: each of these is at work on something that would take hours.
 
 use std::fs;
 use std::path::Path;
@@ -11,7 +11,7 @@ use flipside::weights::WeightFile;
 
 use crate::support::*;
 
-/// Runs until some time after the first event of a kind, when it is told to stop, and gives the events after that one.
+/// Runs until some time after the first event of a kind, then stops; returns the events after that one.
 fn stopped_after(config: &TrainConfig, directory: &Path, is: fn(&TrainEvent) -> bool) -> Vec<TrainEvent> {
     let stop = AtomicBool::new(false);
     let (reached, over) = (AtomicBool::new(false), AtomicBool::new(false));
@@ -62,7 +62,7 @@ fn within_a_search_a_solution_and_what_selective_searches_measure() {
 }
 
 #[test]
-fn within_a_gate_which_is_then_played_anew() {
+fn within_a_gate_which_is_then_played_again() {
     let gate = GateConfig { every: 1, pairs: 1_000, strength: Strength::new(16, 24) };
     let config = TrainConfig { gate, ..tiny() };
     let directory = tempfile::tempdir().unwrap();
@@ -76,7 +76,7 @@ fn within_a_gate_which_is_then_played_anew() {
 }
 
 #[test]
-fn within_a_pass_over_samples_which_are_then_learned_anew() {
+fn within_a_pass_over_samples_which_are_then_learned_again() {
     let mut config = TrainConfig { passes: 100, ..config() };
     config.phases[0].games = 20_000;
     let directory = tempfile::tempdir().unwrap();

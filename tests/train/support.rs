@@ -28,7 +28,7 @@ pub fn small(mut config: TrainConfig) -> TrainConfig {
     config
 }
 
-/// Few games a generation and few weights, learned as they are played: what matters is the files.
+/// Few games a generation and few weights, learned as they are played: only the files matter.
 pub fn tiny() -> TrainConfig {
     let patterns = concat!(env!("CARGO_MANIFEST_DIR"), "/tests/train/small_set.toml").to_owned();
     let mut config = TrainConfig { patterns, fit: None, ..small(config()) };
@@ -37,7 +37,7 @@ pub fn tiny() -> TrainConfig {
 }
 
 /// A configuration with two files of records in a folder: random games, and positions with the scores that a game gives them.
-/// One line of each is no record.
+/// One line of each is not a record.
 pub fn config_with_records(folder: &Path) -> TrainConfig {
     let mut rng = ChaCha8Rng::seed_from_u64(1);
     let games: Vec<String> = (0..200).map(|_| Transcript::random(&mut rng).to_string()).collect();
@@ -69,7 +69,7 @@ pub fn weights(directory: &Path) -> (Vec<u8>, Vec<u8>) {
     (fs::read(directory.join("last.fsw")).unwrap(), fs::read(directory.join("best.fsw")).unwrap())
 }
 
-/// The weights of a run that nothing disturbs.
+/// The weights of an undisturbed run.
 pub fn undisturbed(config: &TrainConfig, threads: usize) -> (Vec<u8>, Vec<u8>) {
     let directory = tempfile::tempdir().unwrap();
     let pool = rayon::ThreadPoolBuilder::new().num_threads(threads).build().unwrap();
@@ -96,7 +96,7 @@ pub fn snapshot(folder: &Path) -> Vec<(String, Vec<u8>)> {
     files
 }
 
-/// A step that a run takes with its files.
+/// An operation of a run on its files.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Step {
     Replace,
@@ -106,13 +106,13 @@ pub enum Step {
     Remove,
 }
 
-/// A disk that fails where it is told to, before or in the middle of a step. Time passes at once.
+/// A disk that fails on request, before or in the middle of a step. Waiting takes no time.
 pub struct FailingDisk<F> {
     /// The error of a step on a file, if it is to fail.
     pub fault: F,
-    /// What was waited in all.
+    /// The total time waited.
     pub waited: Mutex<Duration>,
-    /// Bytes there are room for.
+    /// Free space in bytes.
     pub room: u64,
 }
 
@@ -134,7 +134,7 @@ impl<F: Fn(Step, &Path) -> Option<i32> + Sync> Disk for FailingDisk<F> {
 
     fn append(&self, path: &Path, at: u64, bytes: &[u8]) -> io::Result<u64> {
         if let Err(error) = self.check(Step::Append, path) {
-            // As a disk that is full in the middle of it.
+            // As a disk that becomes full in the middle of it.
             LocalDisk.append(path, at, &bytes[..bytes.len() / 2])?;
             return Err(error);
         }

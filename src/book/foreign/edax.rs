@@ -30,7 +30,7 @@ pub(super) fn read(
     }
     let [version, _release]: [u8; 2] = source.must("a version")?;
     if version != VERSION {
-        return Err(Stop::At(8, format!("an Edax book of version {version}; version {VERSION} is read")));
+        return Err(Stop::At(8, format!("an Edax book of version {version}; only {VERSION} is read")));
     }
     let _date: [u8; 8] = source.must("a date")?;
     let _options: [u8; 20] = source.must("options")?;
@@ -109,7 +109,7 @@ fn put(
     let mut bytes = Vec::with_capacity(42 + 2 * links.len());
     bytes.extend_from_slice(&position.player.to_le_bytes());
     bytes.extend_from_slice(&position.opponent.to_le_bytes());
-    // The last is the number of lines, which Edax counts anew by `negamax`.
+    // The last is the number of lines, which Edax recounts by `negamax`.
     games.into_iter().chain([1]).for_each(|count| bytes.extend_from_slice(&count.to_le_bytes()));
     // The value, and its bounds.
     [value; 3].iter().for_each(|&value| bytes.extend_from_slice(&i16::from(value).to_le_bytes()));

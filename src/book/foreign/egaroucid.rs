@@ -1,7 +1,7 @@
 //! Egaroucid's `.egbk3`: a header of 14 bytes, then positions of 25 bytes, little-endian.
 //!
-//! The most significant bit is a1 there. That is the board turned by half, one of its symmetries: the bits of a canonical position are
-//! the same.
+//! There the most significant bit is a1. That is the board rotated by 180 degrees, one of its symmetries, so the bits of a canonical
+//! position are the same.
 
 use std::collections::HashSet;
 use std::io::{Read, Write};
@@ -17,7 +17,7 @@ use crate::eval::Score;
 
 pub(super) const MAGIC: [u8; 9] = *b"DICUORAGE";
 const VERSION: u8 = 3;
-/// Where a position has no leaf: its value, its move and its level.
+/// Value, move and level of the leaf of a position without one.
 const NO_LEAF: [u8; 3] = [-126i8 as u8, 65, -1i8 as u8];
 
 pub(super) fn read(
@@ -30,7 +30,7 @@ pub(super) fn read(
     }
     let [version] = source.must("a version")?;
     if version != VERSION {
-        return Err(Stop::At(9, format!("an Egaroucid book of version {version}; version {VERSION} (.egbk3) is read")));
+        return Err(Stop::At(9, format!("an Egaroucid book of version {version}; only {VERSION} (.egbk3) is read")));
     }
     let announced = i32::from_le_bytes(source.must("the number of positions")?);
     let mut read = 0i64;
@@ -40,8 +40,8 @@ pub(super) fn read(
         let [leaf, _, leaf_level] = [22, 23, 24].map(|at| bytes[at] as i8);
         let to = (bytes[23] < 64).then(|| Square::new(bytes[23]));
         let is_score = |score: i8| (-64..=64).contains(&score);
-        // Egaroucid looks a few plies ahead for leaves, and its values do not follow from them: those that were searched less deep than
-        // their position tell nothing.
+        // Egaroucid searches leaves only a few plies deep and does not derive its values from them: leaves searched less deeply than
+        // their position are useless.
         let (to, score, level) = match to {
             Some(to) if is_score(leaf) && (leaf_level >= level || !is_score(value)) => (Some(to), leaf, leaf_level),
             _ => (None, value, level),
@@ -73,10 +73,10 @@ pub(super) fn write(book: &mut Book, out: &mut dyn Write) -> Result<Exported, Ex
     Ok(Exported { positions, left_out })
 }
 
-/// Hands over the positions of a book as Egaroucid has them; answers with the number of those without a value.
+/// Hands over the positions of a book as Egaroucid has them; returns the number of those without a value.
 ///
-/// Egaroucid plays moves to positions alone, and their values make that of the position before. So a leaf that is better than they are
-/// becomes a position. `level` is that of positions all of whose moves are in the book.
+/// Egaroucid plays only moves to positions of its book, whose values make that of the position before. So a leaf that is better than
+/// those becomes a position. `level` is for positions whose moves are all in the book.
 fn entries(
     book: &mut Book,
     level: u8,
@@ -120,7 +120,7 @@ fn entry(position: Position, value: Score, level: u8, leaf: Option<(Square, Scor
     bytes[..8].copy_from_slice(&position.player.to_le_bytes());
     bytes[8..16].copy_from_slice(&position.opponent.to_le_bytes());
     bytes[16..18].copy_from_slice(&[discs(value), level]);
-    // The number of lines, which Egaroucid counts anew.
+    // The number of lines, which Egaroucid recounts.
     bytes[18..22].copy_from_slice(&1u32.to_le_bytes());
     let leaf = leaf.map_or(NO_LEAF, |(to, score, level)| [discs(score), to.index() as u8, level]);
     bytes[22..].copy_from_slice(&leaf);

@@ -1,6 +1,6 @@
-//! A book's positions as Edax has them: every move leads to another position, is the best of the others, or is one of those.
+//! A book's positions as Edax has them: a move is a link to another position, the leaf (the best of the other moves), or one of the rest.
 //!
-//! Edax takes a position with neither a link nor a leaf for one without a value, and has to search those whose other moves have no leaf.
+//! Edax treats a position with neither links nor a leaf as one without a value, and must search one that has unlinked moves but no leaf.
 
 use super::ExportError;
 use crate::board::Square;
@@ -10,7 +10,7 @@ use crate::book::record::{Derived, Record};
 use crate::book::store::Book;
 use crate::eval::Score;
 
-/// A position of which a move is known.
+/// A position with a known move.
 pub(super) struct Linked {
     pub record: Record,
     /// The moves that lead to other such positions, with their values.
@@ -19,11 +19,11 @@ pub(super) struct Linked {
     pub leaf: Option<(Square, Score)>,
 }
 
-/// What is known of the positions a ply later: their values, and whether they are linked.
+/// The positions a ply later: their values, and whether they have a known move.
 type Below = Ply<(Option<Score>, bool)>;
 
 impl Linked {
-    /// None if no move is known: the position is then a leaf of those before it.
+    /// None if no move is known: the position is then a leaf of its parents.
     fn of(record: Record, below: &Below) -> Option<Self> {
         let children = below.children(record.position, |(value, _)| Derived { value, ..Derived::NOTHING });
         let value = |child: &Child| child.derived.value.map(|value| (child.to, value));
@@ -41,7 +41,7 @@ impl Linked {
     }
 }
 
-/// Hands over the positions of a book of which a move is known, those with most discs first.
+/// Hands over the positions of a book with a known move, most discs first.
 pub(super) fn linked(
     book: &mut Book,
     mut each: impl FnMut(Linked) -> Result<(), ExportError>,

@@ -28,9 +28,9 @@ pub enum BookFormat {
     Edax,
     /// Egaroucid's `.egbk3`.
     Egaroucid,
-    /// Text as Edax exports it: `board,level,move,score` a line.
+    /// Text as Edax exports it: `board,level,move,score` on each line.
     Text,
-    /// Positions with their values in whole discs, a line each: what `train --records` learns. Only written.
+    /// Positions with their values in whole discs, one a line, from which `train --records` learns. Only written.
     Obf,
 }
 
@@ -52,7 +52,7 @@ impl FromStr for BookFormat {
 
     fn from_str(text: &str) -> Result<Self, String> {
         let found = NAMES.iter().find(|(name, _)| name.eq_ignore_ascii_case(text));
-        let unknown = || format!("`{text}` is no format of books ({})", NAMES.map(|(name, _)| name).join(", "));
+        let unknown = || format!("`{text}` is not a format of books ({})", NAMES.map(|(name, _)| name).join(", "));
         found.map(|&(_, format)| format).ok_or_else(unknown)
     }
 }
@@ -62,23 +62,23 @@ impl FromStr for BookFormat {
 pub struct Imported {
     /// Positions read.
     pub read: u64,
-    /// Positions of the book that was made. Passes are none here.
+    /// Positions of the new book. Those with a pass are not stored.
     pub positions: u64,
-    /// Positions that were left out, because they are impossible or their moves are.
+    /// Positions left out because they or their moves are impossible.
     pub left_out: u64,
 }
 
-/// One entry of a foreign book: a position and the best of its moves that lead nowhere there.
+/// An entry of a foreign book: a position and the best of its moves that lead to no other entry.
 struct Entry {
     position: Position,
     /// The move, if it is known.
     to: Option<Square>,
-    /// Its score in discs; none where all moves lead to entries.
+    /// Its score in discs; none if all moves lead to entries.
     score: Option<i32>,
     level: u8,
 }
 
-/// Why reading ended.
+/// Why reading failed.
 enum Stop {
     Io(io::Error),
     At(u64, String),
@@ -90,7 +90,7 @@ impl From<io::Error> for Stop {
     }
 }
 
-/// A stream that knows how far it was read.
+/// A stream that knows how far it has been read.
 struct Source<R> {
     stream: R,
     offset: u64,
@@ -122,29 +122,29 @@ impl<R: Read> Source<R> {
     }
 }
 
-/// The format that another program's book looks like by its first bytes.
+/// The format of another program's book, by its first bytes.
 ///
 /// # Errors
-/// The file system's, or that it looks like none.
+/// I/O errors, or a file of no known format.
 pub fn detect(path: &Path) -> Result<BookFormat, BookError> {
     let start = first_bytes(path)?;
     if let Some(format) = binary_format(&start) {
         Ok(format)
     } else if start.starts_with(&file::MAGIC) {
-        Err(BookError::damage(path, 0, "this is a book of flipside's own (.fsb), which is used as it is"))
+        Err(BookError::damage(path, 0, "this is one of flipside's own books (.fsb): use it as it is"))
     } else if start.iter().any(|byte| byte.is_ascii_control() && !byte.is_ascii_whitespace()) {
         let known =
-            "these are the first bytes of no book that is known: Edax's book.dat and text, and Egaroucid's .egbk3";
+            "these are not the first bytes of a known book: expected Edax's book.dat or text, or Egaroucid's .egbk3";
         Err(BookError::damage(path, 0, known))
     } else {
         Ok(BookFormat::Text)
     }
 }
 
-/// Whether a file is a book by its first bytes: flipside's own, Edax's `book.dat` or Egaroucid's.
+/// Whether a file is a book, by its first bytes: flipside's own, Edax's `book.dat` or Egaroucid's.
 ///
 /// # Errors
-/// The file system's.
+/// I/O errors.
 pub fn is_book(path: &Path) -> Result<bool, BookError> {
     let start = first_bytes(path)?;
     Ok(start.starts_with(&file::MAGIC) || binary_format(&start).is_some())
@@ -167,12 +167,12 @@ fn first_bytes(path: &Path) -> Result<Vec<u8>, BookError> {
     Ok(start)
 }
 
-/// Makes a book of another program's, which is streamed. A level counts as the depth of a search, and `errors` says what that is worth.
+/// Makes a book of another program's, which is streamed. A level counts as a search depth, and `errors` gives its error.
 ///
-/// Positions that no game has are left out and counted.
+/// Impossible positions are left out and counted.
 ///
 /// # Errors
-/// The file system's, where the file is damaged and why, or [`BookError::Locked`] where another process changes a book at `to`.
+/// I/O errors, where the file is damaged and why, or [`BookError::Locked`] if another process is changing a book at `to`.
 pub fn import(from: &Path, format: BookFormat, to: &Path, errors: &Errors) -> Result<Imported, BookError> {
     let file = File::open(from).map_err(BookError::io(from))?;
     let mut lock = Lock::of_output(to)?;
@@ -197,7 +197,7 @@ pub fn import(from: &Path, format: BookFormat, to: &Path, errors: &Errors) -> Re
         BookFormat::Edax => edax::read(&mut source, &mut take),
         BookFormat::Egaroucid => egaroucid::read(&mut source, &mut take),
         BookFormat::Text => text::read(&mut source.stream, &mut take),
-        BookFormat::Obf => Err(Stop::At(0, "scored positions are written, not read, as a book".into())),
+        BookFormat::Obf => Err(Stop::At(0, "obf is only written: it cannot be imported as a book".into())),
     };
     if let Some(error) = failure {
         return Err(error);
@@ -229,7 +229,7 @@ fn record(entry: &Entry, errors: &Errors) -> Option<Option<Record>> {
     let book = canonical(position);
     let symmetry = Symmetry::ALL.into_iter().find(|symmetry| symmetry.position(position) == book)?;
     let leaf = match score.filter(|&score| is_possible(score)) {
-        // A known score that no move was kept for is the value of the whole position.
+        // A score without a move is the value of the whole position.
         Some(score) => {
             let (empties, depth) = (position.empties(), level.min(60));
             let error = errors.of(empties, depth.into());
@@ -237,7 +237,7 @@ fn record(entry: &Entry, errors: &Errors) -> Option<Option<Record>> {
                 to: to.map(|to| symmetry.square(to)),
                 score: Score::from_discs(score),
                 depth,
-                // A level may be selective to the end, and its move only the best of the rest.
+                // A level may be selective to the end, and the move only the best of those that are not entries.
                 exact: false,
                 error: if error == Deviation::EXACT { Deviation::from_discs(0.5) } else { error },
             })
@@ -250,16 +250,16 @@ fn record(entry: &Entry, errors: &Errors) -> Option<Option<Record>> {
 /// What an export did.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
 pub struct Exported {
-    /// Positions written, with what Egaroucid has as positions besides, not counting those in which Edax has a pass.
+    /// Positions written, including leaves that become positions for Egaroucid, but not positions with a pass that Edax needs.
     pub positions: u64,
-    /// Positions that were left out: without a value, or for Edax without a move whose value is known.
+    /// Positions left out: those without a value or, for Edax, without a move whose value is known.
     pub left_out: u64,
 }
 
-/// Writes a book as another program's.
+/// Writes a book in another program's format.
 ///
 /// # Errors
-/// What the writer reports, or damage in the book.
+/// Errors of the writer, or damage in the book.
 pub fn export(book: &mut Book, format: BookFormat, out: &mut dyn Write) -> Result<Exported, ExportError> {
     match format {
         BookFormat::Edax => edax::write(book, out),
@@ -269,18 +269,18 @@ pub fn export(book: &mut Book, format: BookFormat, out: &mut dyn Write) -> Resul
     }
 }
 
-/// Why a book could not be written as another program's.
+/// Why a book could not be exported.
 #[derive(Debug, thiserror::Error)]
 pub enum ExportError {
-    /// The book.
+    /// The book could not be read.
     #[error(transparent)]
     Book(#[from] BookError),
-    /// The output.
+    /// The output could not be written.
     #[error("writing: {0}")]
     Output(#[from] io::Error),
 }
 
-/// The level of a record; where all moves are in the book, that of the book.
+/// The level of a record; `all` if all its moves are in the book.
 fn level_of(record: &Record, all: u8) -> u8 {
     match record.leaf {
         Leaf::Best(valued) => valued.depth,

@@ -1,4 +1,4 @@
-//! Books as Edax exports them to text: `board,level,move,score` a line, the mover X.
+//! Books as Edax exports them to text: `board,level,move,score` on each line, with X to move.
 
 use std::io::{BufRead, Read, Write};
 
@@ -8,7 +8,7 @@ use crate::board::{Diagram, ScoredDiagram, Side, Square};
 use crate::book::store::Book;
 use crate::record::lines::write_position;
 
-/// No line is longer.
+/// The longest line, in bytes.
 const LONGEST: u64 = 1 << 10;
 
 pub(super) fn read(stream: &mut impl BufRead, take: &mut impl FnMut(Entry) -> Result<(), Stop>) -> Result<(), Stop> {
@@ -37,11 +37,11 @@ fn parse(text: &str) -> Result<Entry, String> {
     const EXPECTED: &str = "expected board,level,move,score";
     let fields: Vec<&str> = text.split(',').map(str::trim).collect();
     let &[board, level, to, score] = &fields[..] else { return Err(EXPECTED.to_owned()) };
-    // Some leave out who is to move, and it is X.
+    // Some files leave out the side to move, which is X.
     let board = if board.contains(' ') { board.to_owned() } else { format!("{board} X") };
     let diagram: Diagram = board.parse().map_err(|error| format!("{error}"))?;
-    let level: i32 = level.parse().map_err(|_| format!("the level `{level}` is no number; {EXPECTED}"))?;
-    let score: i32 = score.parse().map_err(|_| format!("the score `{score}` is no number; {EXPECTED}"))?;
+    let level: i32 = level.parse().map_err(|_| format!("the level `{level}` is not a number; {EXPECTED}"))?;
+    let score: i32 = score.parse().map_err(|_| format!("the score `{score}` is not a number; {EXPECTED}"))?;
     let to: Option<Square> = to.parse().ok();
     Ok(Entry { position: diagram.position, to, score: to.map(|_| score), level: level.clamp(0, 60) as u8 })
 }
@@ -59,7 +59,7 @@ pub(super) fn write(book: &mut Book, out: &mut dyn Write) -> Result<Exported, Ex
     Ok(Exported { positions, left_out: book.len() - positions })
 }
 
-/// Positions with their values, as records have them.
+/// Positions with their values, as OBF lines.
 pub(super) fn write_obf(book: &mut Book, mut out: &mut dyn Write) -> Result<Exported, ExportError> {
     let mut done = Exported::default();
     for record in book.scan(0..65) {

@@ -9,7 +9,7 @@ static inline int flipside_count(uint64_t set)
     return count;
 }
 
-/* A square's number, or -1 beyond the board. */
+/* A square's number, or -1 if it is off the board. */
 static inline int flipside_square(int column, int row)
 {
     return column < 0 || column > 7 || row < 0 || row > 7 ? -1 : 8 * row + column;
@@ -79,7 +79,7 @@ static inline int flipside_odd_quadrants(uint64_t empty)
         + flipside_count(empty & quadrant << 32) % 2 + flipside_count(empty & quadrant << 36) % 2;
 }
 
-/* The value of the scalar feature number so and so. */
+/* The value of a scalar feature, by its number. */
 static inline int flipside_scalar(int scalar, uint64_t player, uint64_t opponent)
 {
     uint64_t empty = ~(player | opponent);
@@ -99,14 +99,14 @@ static inline void flipside_add_row(int32_t *sums, const int8_t *row)
         sums[unit] += row[unit];
 }
 
-/* What the hidden layer adds: each sum, cut to 0 to 256, times what its unit is worth, in 1/256. */
+/* What the hidden layer adds: each sum, clamped to 0 to 256, times the output of its unit, in 1/256. */
 static inline int32_t flipside_hidden(const int32_t *sums, const int16_t *output)
 {
     int32_t total = 128;
     int unit;
     for (unit = 0; unit < FLIPSIDE_UNITS; unit++)
         total += (sums[unit] < 0 ? 0 : sums[unit] > 256 ? 256 : sums[unit]) * output[unit];
-    /* Rounded down, below zero too. */
+    /* Rounded down, also below zero. */
     return (total < 0 ? total - 255 : total) / 256;
 }
 
@@ -169,7 +169,7 @@ static inline int flipside_result(uint64_t player, uint64_t opponent)
 }
 
 /* The static evaluation in discs, -64 to 64, for the player to move. A player without a move passes: the value is the opponent's,
- * negated; where neither has a move, it is the result. */
+ * negated; if neither has a move, it is the result. */
 static inline double flipside_evaluate(uint64_t player, uint64_t opponent)
 {
     int passes = flipside_moves(player, opponent) == 0;

@@ -48,7 +48,7 @@ impl OpenLayout {
 /// Writes weights in an open layout. Equal weights give equal bytes.
 ///
 /// # Errors
-/// The writer's, and a model whose parts do not fit (as invalid data), which weight files never hold.
+/// Errors of the writer, or (as invalid data) a model whose parts do not fit together, which weight files never hold.
 pub fn write_open(layout: OpenLayout, file: &WeightFile, writer: &mut dyn Write) -> io::Result<()> {
     let invalid = |error: &dyn std::error::Error| io::Error::new(io::ErrorKind::InvalidData, error.to_string());
     let laid_out = Layout::new(&file.model.set).map_err(|error| invalid(&error))?;
@@ -62,12 +62,12 @@ pub fn write_open(layout: OpenLayout, file: &WeightFile, writer: &mut dyn Write)
     }
 }
 
-/// What all layouts say about the weights besides the weights.
+/// The metadata that all layouts carry.
 fn metadata(file: &WeightFile) -> Value {
     let set = &file.model.set;
     json!({
         "format": "flipside weights",
-        // Readers that know version 1 only would leave the hidden layer out.
+        // Readers that only know version 1 would ignore the hidden layer.
         "version": if file.model.hidden.is_none() { 1 } else { 2 },
         "set": set.name,
         "patterns": set.patterns.iter().map(|pattern| pattern.name.as_str()).collect::<Vec<_>>(),
@@ -78,7 +78,7 @@ fn metadata(file: &WeightFile) -> Value {
     })
 }
 
-/// What a hidden layer's units have in each stage, by its name.
+/// The biases and outputs of a hidden layer's units in each stage, with their names.
 fn heads(hidden: &HiddenLayer) -> [(&'static str, Vec<[i16; UNITS]>); 2] {
     let numbers = |of: fn(&Head) -> [i16; UNITS]| hidden.heads.iter().map(of).collect();
     [("bias", numbers(|head| head.bias)), ("output", numbers(|head| head.output))]

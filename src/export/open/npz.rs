@@ -15,7 +15,7 @@ pub(super) fn write(file: &WeightFile, layout: &Layout, writer: &mut dyn Write) 
     let text = metadata(file).to_string().into_bytes();
     let text = Tensor { name: "metadata".into(), element: Element::U8, shape: vec![text.len()], bytes: text };
     for tensor in [text].into_iter().chain(tensors(file, layout)) {
-        // The default date is the same always: equal weights, equal files.
+        // The default date is always the same: equal weights, equal files.
         archive.start_file(format!("{}.npy", tensor.name), SimpleFileOptions::DEFAULT)?;
         archive.write_all(&header(&tensor))?;
         archive.write_all(&tensor.bytes)?;

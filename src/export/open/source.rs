@@ -8,11 +8,11 @@ use crate::eval::{HiddenLayer, UNITS};
 use crate::pattern::{Layout, Scalar};
 use crate::weights::WeightFile;
 
-/// The evaluators; they know the weights by the names below only.
+/// The evaluators. They use the weights only by the names below.
 const C: &str = include_str!("evaluate.h");
 const RUST: &str = include_str!("evaluate.rs.txt");
 
-/// An evaluator for models with or without a hidden layer: what stands between `IF HIDDEN`, `ELSE` and `END` is for one of the two.
+/// An evaluator for models with or without a hidden layer: lines between `IF HIDDEN`, `ELSE` and `END` are for one of the two.
 fn evaluator(template: &str, hidden: bool) -> String {
     let mut wanted = true;
     let mut text = String::new();
@@ -28,7 +28,7 @@ fn evaluator(template: &str, hidden: bool) -> String {
     text
 }
 
-/// What both languages are told.
+/// What both languages need.
 struct Tables {
     title: String,
     /// First slot, number of squares, and squares (0 beyond them) of each place of each pattern.

@@ -25,8 +25,8 @@ pub(super) struct Tensor {
     pub(super) bytes: Vec<u8>,
 }
 
-/// A pattern's name within an array's, quoted as in URLs (RFC 3986: what is no letter, digit or one of `-._~` as `%` and the
-/// hexadecimal byte): arrays become files, and no name may lead out of their folder.
+/// A pattern's name within an array's, quoted as in URLs (RFC 3986: bytes other than letters, digits and `-._~` become `%` and the byte
+/// in hexadecimal): arrays become files, and no name may lead out of their folder.
 fn quoted(name: &str) -> String {
     let quote = |byte: u8| match byte {
         b'A'..=b'Z' | b'a'..=b'z' | b'0'..=b'9' | b'-' | b'.' | b'_' | b'~' => char::from(byte).to_string(),
@@ -88,7 +88,7 @@ fn rows(hidden: &HiddenLayer, name: String, weight_of_slot: &[u32]) -> Option<Te
     bytes.iter().any(|&byte| byte != 0).then_some(Tensor { name, element: Element::I8, shape, bytes })
 }
 
-/// What a hidden layer has beside the rows: by stage the number of the rows, the biases and the outputs.
+/// A hidden layer's arrays other than the rows: for each stage, which rows it uses, the biases and the outputs.
 fn of_stages(hidden: &HiddenLayer) -> Vec<Tensor> {
     let stages = hidden.heads.len();
     let mut tensors = vec![Tensor {
