@@ -440,7 +440,7 @@ fn a_fit_left_by_another_version_is_not_overwritten() {
         let error = run(&config(), &games, folder.path(), usize::MAX).unwrap_err();
         assert!(matches!(error, FitError::Unfinished(_)), "{error:?}");
         let text = error.to_string();
-        assert!(text.contains("w.fsw.part") && text.contains(reason) && text.contains("begins anew"), "{text}");
+        assert!(text.contains("w.fsw.part") && text.contains(reason) && text.contains("to start over"), "{text}");
         assert_eq!(fs::read(&checkpoint).unwrap(), other);
     }
 }

@@ -20,29 +20,29 @@ use super::error::ClusterError;
 use super::news::Teller;
 use super::{is_plain_name, wire};
 
-/// Where a run's broker is, and who we are to it.
+/// Where a run's broker is, and how we identify ourselves.
 #[derive(Clone, Debug, Default)]
 pub struct BrokerAddress {
-    /// `nats://HOST[:PORT]`, or `tls://...` where the broker must show a certificate.
+    /// `nats://HOST[:PORT]`, or `tls://...` if the broker must show a certificate.
     pub url: String,
     /// A file with our nkey's seed.
     pub key: Option<PathBuf>,
-    /// The certificate, as PEM, of who has signed the broker's.
+    /// The certificate, as PEM, of the authority that signed the broker's.
     pub ca: Option<PathBuf>,
-    /// Whether anybody on the way may read and change what is sent.
+    /// Whether to connect even if others could read and change what is sent.
     pub insecure: bool,
 }
 
-/// What the subjects of answers begin with: those for workers are none of the coordinator's.
+/// Prefix of the subjects of answers: workers must not see those to the coordinator.
 pub const COORDINATOR_INBOX: &str = "_INBOX_coordinator";
 /// See [`COORDINATOR_INBOX`].
 pub const WORKER_INBOX: &str = "_INBOX_worker";
 
-/// How long anything may take that the broker is asked for.
+/// How long a request to the broker may take.
 pub const TIMEOUT: Duration = Duration::from_secs(5);
-/// How long a last word to the broker may take.
+/// How long a last message to the broker may take.
 pub const FAREWELL: Duration = Duration::from_secs(1);
-/// Most time that passes until a stop is heard.
+/// The longest time until a stop is noticed.
 pub const MOMENT: Duration = Duration::from_millis(50);
 /// The longest pause between attempts.
 const LONGEST_PAUSE: Duration = Duration::from_secs(30);
@@ -60,7 +60,7 @@ impl BrokerAddress {
     /// The host.
     ///
     /// # Errors
-    /// The address is none.
+    /// It is not a broker address.
     pub fn host(&self) -> Result<String, ClusterError> {
         let address = self.url.parse::<async_nats::ServerAddr>();
         let known =
@@ -84,8 +84,8 @@ impl BrokerAddress {
         self.url.starts_with("tls://") || self.ca.is_some()
     }
 
-    /// Makes sure that nobody can listen or join who should not: on this machine, or with TLS and a key, or because it was said aloud
-    /// that it does not matter.
+    /// Checks that nobody can listen or join who should not: the broker is on this machine, or there are TLS and a key, or `insecure`
+    /// says that it does not matter.
     fn check(&self) -> Result<(), ClusterError> {
         let host = self.host()?;
         let address = host.parse::<std::net::IpAddr>();
@@ -114,7 +114,7 @@ impl BrokerAddress {
         Ok(options.require_tls(self.has_tls()).connection_timeout(TIMEOUT).request_timeout(Some(TIMEOUT)))
     }
 
-    /// Connects. A connection that is lost later comes back by itself; both are told.
+    /// Connects. A connection that is lost later comes back by itself; both are reported.
     ///
     /// # Errors
     /// What is wrong with the address, the keys, or the broker.
@@ -125,7 +125,7 @@ impl BrokerAddress {
             match event {
                 Event::Disconnected => teller.lost(),
                 Event::Connected => teller.back(),
-                // What the broker forbids shows as a time-out wherever it was asked; here it says so.
+                // To whoever asked, what the broker forbids looks like a timeout; here it says so.
                 Event::ServerError(error) => {
                     let text = error.to_string();
                     if text.to_lowercase().contains("permissions violation") {
@@ -141,10 +141,10 @@ impl BrokerAddress {
         options.connect(self.url.as_str()).await.map_err(|error| self.unconnected(&error))
     }
 
-    /// [`Self::connect`], where a broker that is not there yet is waited for.
+    /// [`Self::connect`], but waits for a broker that is not there yet.
     ///
     /// # Errors
-    /// As of [`Self::connect`].
+    /// As [`Self::connect`].
     pub async fn connect_within(
         &self,
         wait: Duration,
@@ -172,7 +172,7 @@ impl BrokerAddress {
         let mut is_tls = error.kind() == ConnectErrorKind::Tls;
         let mut cause = error.source();
         while let Some(error) = cause {
-            // What TLS says comes as an error of input and output.
+            // TLS errors come as I/O errors.
             let inner = error.downcast_ref::<io::Error>().and_then(io::Error::get_ref);
             is_tls |= inner.is_some_and(|inner| inner.is::<rustls::Error>());
             if !reason.contains(&error.to_string()) {
@@ -190,7 +190,7 @@ impl BrokerAddress {
     }
 }
 
-/// What a run has on the broker.
+/// A run on the broker.
 #[derive(Clone)]
 pub struct RunOnBroker {
     /// The connection.
@@ -200,7 +200,7 @@ pub struct RunOnBroker {
     run: String,
 }
 
-/// How a run's jobs begin to tell that there will be no more.
+/// What the description of the stream of jobs begins with once there will be no more.
 const FINISHED: &str = "finished";
 
 impl RunOnBroker {
@@ -219,12 +219,12 @@ impl RunOnBroker {
         &self.run
     }
 
-    /// A subject of the run's.
+    /// A subject of the run.
     pub fn subject(&self, rest: &str) -> String {
         format!("flipside.{}.{rest}", self.run)
     }
 
-    /// The name of a stream of the run's.
+    /// The name of a stream of the run.
     pub fn stream(&self, what: &str) -> String {
         format!("flipside-{}-{what}", self.run)
     }
@@ -254,7 +254,7 @@ impl RunOnBroker {
         }
     }
 
-    /// Makes what is not there. True if the jobs or the results were not.
+    /// Creates what is missing. True if a stream or the store was.
     ///
     /// # Errors
     /// The broker does not do it.
@@ -283,7 +283,7 @@ impl RunOnBroker {
         Ok(is_new)
     }
 
-    /// A stream, none if there is no such.
+    /// A stream; `None` if there is no such stream.
     async fn find(&self, name: &str) -> Result<Option<Stream>, String> {
         match self.context.get_stream(name).await {
             Ok(stream) => Ok(Some(stream)),
@@ -294,7 +294,7 @@ impl RunOnBroker {
         }
     }
 
-    /// Makes the consumer that all workers share, unless the run has no jobs.
+    /// Creates the consumer that all workers share, unless the run has no stream of jobs.
     ///
     /// # Errors
     /// The broker does not let us.
@@ -311,7 +311,7 @@ impl RunOnBroker {
         stream.get_or_create_consumer("workers", config).await.map(drop).map_err(|error| error.to_string())
     }
 
-    /// Where workers take jobs from, and whether the run is finished; none if there is no such run, or not all of it yet.
+    /// Where workers take jobs from, and whether the run is finished; `None` if there is no such run, or not all of it yet.
     ///
     /// # Errors
     /// The broker does not say.
@@ -328,7 +328,7 @@ impl RunOnBroker {
         }
     }
 
-    /// A reader of all results that are there and will come.
+    /// A reader of all results, present and future.
     ///
     /// # Errors
     /// The broker does not let us.
@@ -345,7 +345,7 @@ impl RunOnBroker {
     /// Removes jobs or results (`what`), all of them or those of one subject.
     pub async fn purge(&self, what: &str, filter: Option<String>) {
         let Ok(Some(stream)) = self.find(&self.stream(what)).await else { return };
-        // A failure does no harm: what stays is known by its key, and taken for nothing else.
+        // A failure does no harm: what stays is recognized by its key.
         match filter {
             Some(filter) => drop(stream.purge().filter(filter).await),
             None => drop(stream.purge().await),
@@ -370,10 +370,10 @@ impl RunOnBroker {
         store.put(name, &mut bytes).await.map(drop).map_err(|error| error.to_string())
     }
 
-    /// The bytes of a name, which are sure to be those that it stands for.
+    /// The bytes with a name, checked against it.
     ///
     /// # Errors
-    /// They are not there, too many, or others.
+    /// They are not there, too many, or do not match the name.
     pub async fn get(&self, name: &str, most: usize) -> Result<Vec<u8>, String> {
         let store = self.store().await?;
         let mut object = store.get(name).await.map_err(|error| error.to_string())?;
@@ -388,7 +388,7 @@ impl RunOnBroker {
         Ok(bytes)
     }
 
-    /// Removes objects but for some.
+    /// Removes all objects but these.
     pub async fn keep_only(&self, names: &[String]) {
         let Ok(store) = self.store().await else { return };
         let Ok(mut list) = store.list().await else { return };
@@ -403,7 +403,7 @@ impl RunOnBroker {
         }
     }
 
-    /// Takes a run that is finished off the broker, but for the word that it is.
+    /// Removes a finished run from the broker, except for the note that it is finished.
     pub async fn finish(&self) {
         self.purge("jobs", None).await;
         let config = stream::Config { description: Some(FINISHED.into()), ..self.jobs_config() };
@@ -413,7 +413,7 @@ impl RunOnBroker {
     }
 }
 
-/// Whether a broker can know a run by a name.
+/// Checks that a name can be that of a run on a broker.
 ///
 /// # Errors
 /// It cannot.

@@ -19,9 +19,9 @@ use crate::threads::{lock, try_lock};
 use crate::train::{BadGames, GameJob, OnGames, Played};
 use crate::weights::{Provenance, WeightFile};
 
-/// One job in this number is played here too.
+/// One job in this many is also played here.
 const TRIED: u64 = 100;
-/// Most time that passes until something is seen that nobody has told.
+/// The longest time until a change is noticed without a signal.
 const MOMENT: Duration = Duration::from_millis(20);
 
 /// The last weights packed as a file, kept so that equal weights are not packed twice.
@@ -72,7 +72,7 @@ struct Table<'t, E: Evaluator> {
     model: &'t Model,
     calibration: Option<&'t Calibration>,
     players: SelfPlay<'t, E>,
-    /// Frames that are played in step at most.
+    /// Most frames that are played in lockstep.
     in_step: usize,
     seed: u64,
     generation: u32,
@@ -103,7 +103,7 @@ impl<E: Evaluator> Table<'_, E> {
     /// Works until all is over, or soon after `stop` is set.
     fn work_on_all_threads(&self, stop: &AtomicBool) {
         thread::scope(|scope| {
-            // Ends what is being played when there is no more need of it.
+            // Passes a stop on to the games in progress.
             scope.spawn(|| {
                 while !self.halt.load(Relaxed) {
                     self.halt.fetch_or(stop.load(Relaxed), Relaxed);
@@ -147,7 +147,7 @@ impl<E: Evaluator> Table<'_, E> {
         generation.schedule.claim(threads, most, Instant::now()).map_or(Task::Wait, Task::Play)
     }
 
-    /// Makes a file of the weights.
+    /// Packs the weights as a file.
     fn pack(&self) {
         let mut packed = lock(self.packed);
         let same = packed
@@ -194,7 +194,7 @@ impl<E: Evaluator> Table<'_, E> {
         }
     }
 
-    /// Lets games that were played here be the proof that workers are asked for, if the one that there is does not suffice.
+    /// Makes games that were played here the proof that workers must pass, if the current one does not suffice.
     fn offer_proof(&self, step: usize, games: &[GameRecord]) {
         let mut state = lock(&self.shared.state);
         let generation = state.generation.as_ref().expect("there is one while it is played");
@@ -212,7 +212,7 @@ impl<E: Evaluator> Table<'_, E> {
 
     fn complete(&self, step: usize, games: Vec<GameRecord>, digest: [u8; 32], by: Option<usize>) -> Option<Completed> {
         let first = self.with_schedule(|schedule| schedule.numbers(step).start);
-        // Deflated here, whoever has played: machines may do it differently, and files are to be the same.
+        // Deflated here, whoever has played: machines may do it differently, and files must be the same.
         let played = Played { frame: frame(first, &games), games };
         let mut state = lock(&self.shared.state);
         let known = by.and_then(|worker| state.workers.get(&worker));
@@ -225,18 +225,19 @@ impl<E: Evaluator> Table<'_, E> {
         Some(completed)
     }
 
-    /// Takes in a step that was played here. If it was another before, whoever played that was wrong.
+    /// Takes in a step that was played here. If it differs from an earlier result, whoever played that was wrong.
     fn complete_here(&self, step: usize, games: Vec<GameRecord>, digest: [u8; 32]) {
         let Some(Completed::Differs { by }) = self.complete(step, games, digest, None) else { return };
         let numbers = self.with_schedule(|schedule| schedule.numbers(step));
-        let reason = format!("games {} to {} were others when they were played here", numbers.start, numbers.end - 1);
+        let reason =
+            format!("games {} to {} were different when they were played here", numbers.start, numbers.end - 1);
         match by {
             Some(wrong) => self.refuse(wrong, &reason),
-            None => self.spoil(format!("{reason} before: mind this machine's memory")),
+            None => self.spoil(format!("{reason} before: check this machine's memory")),
         }
     }
 
-    /// Hands over what is next, if no other thread is about it.
+    /// Hands over what is next, unless another thread is doing so.
     fn hand_over(&self) {
         while self.with_schedule(|schedule| schedule.has_next()) {
             let Some(mut hands) = try_lock(&self.hands) else { return };
@@ -274,7 +275,7 @@ impl<E: Evaluator> Table<'_, E> {
             let mut state = lock(&self.shared.state);
             let generation = state.generation.as_ref().expect("there is one while it is played");
             if line.key != generation.job.key() || line.first < generation.schedule.numbers(0).start {
-                // Of another generation or a run that is no more, or in the journal already.
+                // Of another generation or an earlier run, or in the journal already.
                 return;
             }
             let steps = generation.schedule.steps(line.first..line.first + line.count);
@@ -308,14 +309,14 @@ impl<E: Evaluator> Table<'_, E> {
         }
     }
 
-    /// Whether all games of a message are to be played here too: one message in a hundred, which ones nobody else can know.
+    /// Whether all games of a message are also to be played here: one message in a hundred, and nobody else can know which.
     fn is_to_be_tried(&self, line: &ResultLine) -> bool {
         let text = format!("{} {} {}", self.secret, line.key, line.first / MAX_GAMES);
         let number = u64::from_str_radix(&sha256(text.as_bytes())[..15], 16).expect("fifteen digits");
         number.is_multiple_of(TRIED)
     }
 
-    /// Takes in a step of a worker's. False if its games are not to be taken.
+    /// Takes in a worker's step. False if its games are not to be taken.
     fn take_step(&self, worker: usize, step: usize, games: Vec<GameRecord>, is_tried: bool) -> bool {
         let theirs = digest(&games);
         let known = self.with_schedule(|schedule| schedule.digest(step));
@@ -339,14 +340,14 @@ impl<E: Evaluator> Table<'_, E> {
         if !is_right {
             self.refuse(
                 worker,
-                &format!("its games {} to {} are not those played here", numbers.start, numbers.end - 1),
+                &format!("its games {} to {} differ from those played here", numbers.start, numbers.end - 1),
             );
         }
         self.complete_here(step, games, ours);
         is_right
     }
 
-    /// Takes no more games of a worker, and forgets those that it delivered.
+    /// Takes no more games from a worker, and forgets those that it delivered.
     fn refuse(&self, worker: usize, reason: &str) {
         let (name, before, is_clean) = {
             let mut state = lock(&self.shared.state);
@@ -357,14 +358,14 @@ impl<E: Evaluator> Table<'_, E> {
                     }
                     (known.name.clone(), known.games)
                 }
-                // It has gone, and another took its place; its games are forgotten all the same.
+                // It has left, and another took its place; its games are forgotten all the same.
                 None => ("?".to_owned(), 0),
             };
             let generation = state.generation.as_mut().expect("there is one while it is played");
             (name, before, generation.schedule.distrust(worker))
         };
         let reason =
-            format!("{reason}. {before} games of it were taken in this session. Mind its build and its memory");
+            format!("{reason}. {before} of its games were taken in this session. Check its build and its memory");
         self.shared.teller.tell(&News::Refused { worker: name.clone(), reason });
         self.shared.wake.notify_one();
         if !is_clean {
@@ -372,7 +373,7 @@ impl<E: Evaluator> Table<'_, E> {
         }
     }
 
-    /// The games that were handed over cannot be relied upon.
+    /// Ends play because games that were handed over may be wrong.
     fn spoil(&self, reason: String) {
         lock(&self.bad).get_or_insert(BadGames(reason));
         self.halt.store(true, Relaxed);
@@ -390,7 +391,7 @@ mod tests {
     use crate::eval::MobilityEvaluator;
     use crate::selfplay::SelfPlayConfig;
 
-    /// Has 64 games to be played, and what is played handed to `on_games`.
+    /// Runs a test with 64 games to play, which go to `on_games`.
     fn at_table(on_games: &mut OnGames<'_>, test: impl FnOnce(&Table<'_, MobilityEvaluator>)) {
         let text = r#"{"depth":1,"exact-empties":2,"opening-plies":20,"exploration":0.1,"update":"td"}"#;
         let play: SelfPlayConfig = serde_json::from_str(text).unwrap();

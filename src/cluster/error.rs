@@ -2,16 +2,16 @@
 
 use std::path::PathBuf;
 
-/// Why work in a cluster cannot begin, or cannot go on.
+/// Why work in a cluster cannot begin or continue.
 #[derive(Debug, thiserror::Error)]
 pub enum ClusterError {
-    /// No address of a broker.
-    #[error("`{0}` is no address of a broker, like nats://localhost, nats://10.0.0.1:4222 or tls://broker.example")]
+    /// Not a broker address.
+    #[error("`{0}` is not a broker address, like nats://localhost, nats://10.0.0.1:4222 or tls://broker.example")]
     Address(String),
-    /// A way that others can listen on.
+    /// A connection that others can listen to.
     #[error(
         "{url} is not on this machine, and {}: games and weights could be read and forged on the way. `flipside cluster config` \
-         makes the keys and certificates; or say --insecure, in a network that you trust",
+         makes the keys and certificates; or use --insecure, in a network that you trust",
         missing(*.tls, *.key)
     )]
     Unsafe {
@@ -31,12 +31,10 @@ pub enum ClusterError {
         reason: String,
     },
     /// A name that no broker takes.
-    #[error(
-        "`{0}` cannot name a run on a broker: 1 to 64 letters, digits, `-` and `_` can. Name the run's directory so"
-    )]
+    #[error("`{0}` cannot name a run on a broker: name the run's directory with 1 to 64 letters, digits, `-` and `_`")]
     RunName(String),
     /// Nobody answers.
-    #[error("no broker answers at {url} ({reason}). Start one (`nats-server -js`), or mend the address")]
+    #[error("no broker answers at {url} ({reason}). Start one (`nats-server -js`), or correct the address")]
     Unreachable {
         /// The address.
         url: String,
@@ -51,9 +49,9 @@ pub enum ClusterError {
         /// The file with our key.
         key: Option<PathBuf>,
     },
-    /// The broker knows us, and not for this.
+    /// The broker knows us, but does not allow this.
     #[error(
-        "the broker does not let this key work for a run `{run}` ({what}): take the worker's key that \
+        "the broker does not allow this key to work for a run `{run}` ({what}): use the worker's key that \
          `flipside cluster config --run {run}` wrote"
     )]
     Forbidden {
@@ -65,7 +63,7 @@ pub enum ClusterError {
     /// Certificates that do not fit.
     #[error(
         "no trusted connection to {url} ({reason}). --broker-ca takes the ca.pem that `flipside cluster config` wrote for this \
-         broker, and the broker must be called by a name that it was written for"
+         broker, and the address must be one that it was written for"
     )]
     Tls {
         /// The address.
@@ -73,7 +71,7 @@ pub enum ClusterError {
         /// What TLS said.
         reason: String,
     },
-    /// A broker without streams, or one that does not let us.
+    /// A broker without streams, or one that does not let us use them.
     #[error(
         "the broker at {url} cannot keep jobs and results: {reason}. It needs JetStream (`nats-server -js`), room on its disk, and \
          the coordinator's key"
@@ -86,7 +84,7 @@ pub enum ClusterError {
     },
     /// No such run.
     #[error(
-        "no run `{run}` at {url}. A run is called as its directory: `flipside train --cluster {url} --run runs/{run}` makes it"
+        "no run `{run}` at {url}. A run is named after its directory: `flipside train --cluster {url} --run runs/{run}` starts it"
     )]
     UnknownRun {
         /// Its name.
@@ -94,7 +92,7 @@ pub enum ClusterError {
         /// The broker.
         url: String,
     },
-    /// A run of the same name.
+    /// Another run of the same name.
     #[error(
         "another coordinator works on a run `{run}` at this broker ({other}). Stop it, or give this run's directory another name"
     )]
@@ -106,8 +104,9 @@ pub enum ClusterError {
     },
     /// A worker whose build plays other games.
     #[error(
-        "this build plays other games than the coordinator's: asked for {games} games of generation {generation}, it has \
-         {here} and not {there}. Install the very version of flipside that the coordinator runs; if it is, mind this machine's memory"
+        "this build plays different games from the coordinator's: for {games} games of generation {generation}, their digest is \
+         {here} here and {there} there. Install exactly the version of flipside that the coordinator runs; if it is the same, check \
+         this machine's memory"
     )]
     OtherBuild {
         /// Games that were played.
@@ -134,7 +133,7 @@ pub enum ClusterError {
     /// A worker that the coordinator wants no more games from.
     #[error("the coordinator refuses this worker: {0}")]
     Distrusted(String),
-    /// It was told to stop before the broker was there.
+    /// It was stopped before the broker was there.
     #[error("stopped before a broker was there")]
     Stopped,
     /// A broker that has gone and does not come back.
@@ -161,6 +160,6 @@ fn missing(tls: bool, key: bool) -> &'static str {
 fn refused(key: &Option<PathBuf>) -> String {
     match key {
         Some(path) => format!("the key in {}: it is not one of the keys in its configuration", path.display()),
-        None => "whoever has no key: give it with --broker-key".into(),
+        None => "clients without a key: give one with --broker-key".into(),
     }
 }

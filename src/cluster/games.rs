@@ -1,4 +1,4 @@
-//! A source of games that is a cluster.
+//! A cluster as a source of games.
 
 use std::path::PathBuf;
 use std::sync::atomic::{AtomicBool, Ordering::Relaxed};
@@ -19,14 +19,14 @@ use super::process_name;
 use super::state::Shared;
 use crate::train::{BadGames, GameJob, GameSource, OnGames};
 
-/// A cluster that is wanted.
+/// A cluster to start.
 #[derive(Clone, Debug)]
 pub struct ClusterRequest {
     /// The broker.
     pub broker: BrokerAddress,
     /// The name by which workers know the run.
     pub run: String,
-    /// The run's directory, where the workers are written down for people to read; nowhere if none is given.
+    /// The run's directory, if the workers are to be listed in it for people to read.
     pub directory: Option<PathBuf>,
     /// How long to wait for a broker that is not there yet.
     pub wait: Duration,
@@ -34,7 +34,7 @@ pub struct ClusterRequest {
     pub stop: Arc<AtomicBool>,
 }
 
-/// Plays the games of a run with the help of whoever works for it.
+/// Plays the games of a run with the help of workers.
 pub struct ClusterGames {
     shared: Arc<Shared>,
     packed: Mutex<Packed>,
@@ -44,10 +44,10 @@ pub struct ClusterGames {
 }
 
 impl ClusterGames {
-    /// Connects to the broker and makes what the run needs there. Whatever happens to the broker from then on, the run goes on.
+    /// Connects to the broker and creates what the run needs there. From then on the run continues whatever happens to the broker.
     ///
     /// # Errors
-    /// What has to be mended first.
+    /// What has to be fixed first.
     pub fn start(request: ClusterRequest, news: impl Fn(&News) + Send + Sync + 'static) -> Result<Self, ClusterError> {
         check_run_name(&request.run)?;
         let shared = Arc::new(Shared::new(Arc::new(Teller::new(news))));
@@ -85,7 +85,7 @@ impl ClusterGames {
         Ok(Self { shared, packed, secret, commands, thread: Some(thread) })
     }
 
-    /// Tells workers that the run is finished, and takes it off the broker.
+    /// Tells workers that the run is finished, and removes it from the broker.
     pub fn finish(mut self) {
         self.end(true);
     }

@@ -1,19 +1,19 @@
 //! Games played on many machines, over a NATS broker.
 //!
-//! A job is a function of what stands in it: seed, generation, numbers of games, how they are played, and the hash of the weights. The
-//! coordinator owns the run directory; it plays too, offers jobs to workers through the broker, replays the moves that come back, and
-//! hands the games over in order. So the files are those of a run on one machine, whoever has played. The broker keeps nothing that
-//! cannot be lost: what does not come back is offered again or played by the coordinator.
+//! The games of a job depend only on what it contains: seed, generation, numbers of games, how they are played, and the hash of the
+//! weights. The coordinator owns the run directory. It plays too, offers jobs to workers through the broker, replays the moves that
+//! come back, and hands the games over in order, so the files are those of a run on one machine, whoever has played. The broker holds
+//! nothing that must not be lost: what does not come back is offered again or played by the coordinator.
 //!
 //! | file | what it has |
 //! |---|---|
-//! | `wire` | messages, and what is checked before they are believed |
+//! | `wire` | messages, and the checks before they are trusted |
 //! | `schedule` | which games of a generation are played, which are being played, and where |
 //! | `broker` | connecting safely, streams, the store of weights |
 //! | `state`, `coordinator`, `network` | the coordinator: what its threads share, those that play, the one that talks |
 //! | `worker`, `queue` | a worker: its network, and its threads that play |
 //! | `setup` | a broker's configuration, keys and certificates |
-//! | `news`, `error` | what is told, and what goes wrong |
+//! | `news`, `error` | what is reported, and what can go wrong |
 
 mod broker;
 mod coordinator;
@@ -35,15 +35,15 @@ pub use news::News;
 pub use setup::{Setup, SetupError};
 pub use worker::{WorkOutcome, WorkRequest, work};
 
-/// Whether a name can stand in a subject: letters, digits, `-` and `_`, 1 to `most` of them.
+/// Whether a name can be part of a subject: letters, digits, `-` and `_`, 1 to `most` of them.
 fn is_plain_name(name: &str, most: usize) -> bool {
     (1..=most).contains(&name.len()) && name.bytes().all(|byte| byte.is_ascii_alphanumeric() || b"-_".contains(&byte))
 }
 
-/// Most bytes of the name of a worker.
+/// Limit in bytes of a worker's name.
 const MAX_NAME: usize = 80;
 
-/// A name of this process that no other has: host, process, and a random number.
+/// A unique name for this process: host, process, and a random number.
 fn process_name() -> String {
     let host = std::fs::read_to_string("/etc/hostname").or_else(|_| std::env::var("HOSTNAME")).unwrap_or_default();
     let host: String = host.trim().chars().map(|c| if c.is_ascii_alphanumeric() { c } else { '-' }).take(40).collect();

@@ -22,17 +22,17 @@ use super::{MAX_NAME, is_plain_name};
 use crate::storage::sha256;
 use crate::threads::lock;
 
-/// What the network is told to do.
+/// A command to the network.
 pub enum Command {
-    /// Nothing more: the run is finished, or is to be resumed.
+    /// Stop serving: the run is finished, or is to be resumed.
     End { finished: bool },
 }
 
-/// How often it is looked whether all is as it should be.
+/// How often to check that the broker still has what it should.
 const LOOK: Duration = Duration::from_secs(4);
-/// How often something is done that nobody has asked for.
+/// How often to act without being woken.
 const TICK: Duration = Duration::from_millis(200);
-/// Messages that wait to be taken in, at most.
+/// Most messages that wait to be taken in.
 const MOST_WAITING: usize = 256;
 /// How long to listen for another coordinator.
 const LISTEN: Duration = Duration::from_millis(700);
@@ -40,14 +40,14 @@ const LISTEN: Duration = Duration::from_millis(700);
 pub struct Network {
     pub shared: Arc<Shared>,
     pub run: RunOnBroker,
-    /// Names this coordinator's session, to itself and others.
+    /// The name of this coordinator's session.
     pub session: String,
     /// The run's directory.
     pub directory: Option<PathBuf>,
 }
 
 impl Network {
-    /// Makes sure that nobody else coordinates a run of this name, and answers from now on to whoever asks.
+    /// Checks that nobody else coordinates a run of this name, and from now on answers whoever asks.
     pub async fn claim(&self) -> Result<(), ClusterError> {
         let trouble = |_| ();
         let answers = self.run.client.subscribe(self.run.subject("coordinator")).await.map_err(trouble);
@@ -103,7 +103,7 @@ impl Network {
             })
             .await;
         }
-        // A broker that is away is not waited for: nothing that is lost with it is needed.
+        // Does not wait for a broker that is away: nothing that is lost with it is needed.
         let _ = timeout(FAREWELL, network.run.client.flush()).await;
     }
 
@@ -152,7 +152,7 @@ impl Network {
         }
     }
 
-    /// Hears of workers.
+    /// Listens for signs of life from workers.
     async fn listen(self: Arc<Self>) {
         let Ok(mut signs) = self.run.client.subscribe(self.run.subject("alive.*")).await else { return };
         while let Some(sign) = signs.next().await {
@@ -184,7 +184,7 @@ impl Network {
 struct Offers {
     /// Names of what is in the store.
     stored: HashSet<String>,
-    /// What has been needed lately.
+    /// Names of what was needed recently.
     recent: Vec<String>,
     /// The generation whose jobs are at the broker.
     generation: Option<u32>,
@@ -284,7 +284,7 @@ impl Offers {
             self.recent.push(name);
         }
         if is_new {
-            // The last two generations', and the proof with its weights.
+            // Keeps the last two generations', and the proof with its weights.
             let proof = lock(&network.shared.state).proof.as_ref().map(|(proof, _)| proof.job.weights.clone());
             let old = self.recent.len().saturating_sub(4);
             let mut number = 0;
@@ -307,16 +307,16 @@ impl Offers {
     }
 }
 
-/// What workers need for the generation at hand, once it is known.
+/// What workers need for the current generation, once it is known.
 fn plan(state: &mut super::state::State) -> Option<Plan> {
     let generation = state.generation.as_ref()?;
     let weights = generation.weights.clone()?;
-    // A proof's weights are in the store since it was made.
+    // A proof's weights have been in the store since it was made.
     let (_, proof) = state.proof.as_ref().filter(|(proof, _)| generation.is_proved_by(proof))?;
     Some(Plan { weights: (generation.job.weights.clone(), weights), proof: (sha256(proof), proof.clone()) })
 }
 
-/// Jobs to be offered now: enough for workers to have something to begin with whenever they have done something.
+/// Jobs to be offered now: enough that workers always have another to begin when they finish one.
 fn next_jobs(shared: &Shared) -> Vec<Job> {
     let mut state = lock(&shared.state);
     let threads: Vec<usize> = state.present().map(|worker| worker.threads as usize).collect();
@@ -335,7 +335,7 @@ fn next_jobs(shared: &Shared) -> Vec<Job> {
     jobs
 }
 
-/// Offers jobs. One that the broker has already is no trouble.
+/// Offers jobs. One that the broker already has is no error.
 async fn publish(network: &Network, jobs: Vec<Job>) -> Result<(), String> {
     let mut acks = Vec::new();
     for job in jobs {

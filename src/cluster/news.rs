@@ -1,4 +1,4 @@
-//! What happens in a cluster, for whoever wants to show it.
+//! What happens in a cluster, to be shown.
 
 use std::collections::BTreeSet;
 use std::fmt;
@@ -14,11 +14,11 @@ pub enum News {
     Lost,
     /// It is back.
     Back,
-    /// The broker does not do what it is asked for.
+    /// The broker does not do what it is asked to.
     Trouble(String),
     /// The broker forbids something.
     Forbidden(String),
-    /// A worker has come.
+    /// A worker has joined.
     Joined {
         /// Its name.
         worker: String,
@@ -27,14 +27,14 @@ pub enum News {
         /// Its version.
         program: String,
     },
-    /// A worker has gone.
+    /// A worker has left.
     Left {
         /// Its name.
         worker: String,
         /// Whether it said so.
         announced: bool,
     },
-    /// A worker's games are not taken any more.
+    /// A worker's games are no longer taken.
     Refused {
         /// Its name.
         worker: String,
@@ -52,7 +52,7 @@ pub enum News {
     Waiting {
         /// The run.
         run: String,
-        /// Whether one of its name is finished.
+        /// Whether a run of its name is finished.
         is_finished: bool,
     },
     /// A worker has shown that it plays as the coordinator does.
@@ -64,7 +64,7 @@ pub enum News {
     Working {
         /// Games played so far.
         games: u64,
-        /// Games a second since it began.
+        /// Games per second since it began.
         rate: f64,
     },
 }
@@ -83,14 +83,14 @@ impl fmt::Display for News {
             }
             Self::Joined { worker, threads, program } => {
                 let plural = if *threads == 1 { "" } else { "s" };
-                write!(f, "worker `{worker}` has come: {threads} thread{plural}, {program}")
+                write!(f, "worker `{worker}` has joined: {threads} thread{plural}, {program}")
             }
-            Self::Left { worker, announced: true } => write!(f, "worker `{worker}` has gone"),
+            Self::Left { worker, announced: true } => write!(f, "worker `{worker}` has left"),
             Self::Left { worker, announced: false } => {
-                write!(f, "nothing heard of worker `{worker}`; its games go to others")
+                write!(f, "nothing heard from worker `{worker}`; its games go to others")
             }
             Self::Refused { worker, reason } => write!(f, "worker `{worker}` is refused: {reason}"),
-            Self::Unreadable { subject, reason } => write!(f, "left out a message at {subject}: {reason}"),
+            Self::Unreadable { subject, reason } => write!(f, "ignored a message at {subject}: {reason}"),
             Self::Waiting { run, is_finished: false } => write!(f, "no run `{run}` at the broker yet; waiting for it"),
             Self::Waiting { run, is_finished: true } => {
                 write!(f, "the run `{run}` at the broker is finished; waiting for another of that name")
@@ -103,7 +103,7 @@ impl fmt::Display for News {
 
 type Listener = Box<dyn Fn(&News) + Send + Sync>;
 
-/// Tells news; of a connection that is lost, and of each trouble, only once until it is over; of what is forbidden, the first only.
+/// Reports news: a lost connection and each trouble only once until it is over, and of what is forbidden only the first.
 pub struct Teller {
     listener: Listener,
     is_lost: AtomicBool,
@@ -112,13 +112,13 @@ pub struct Teller {
 }
 
 impl Teller {
-    /// Tells a listener, from any thread.
+    /// Reports to a listener, from any thread.
     pub fn new(listener: impl Fn(&News) + Send + Sync + 'static) -> Self {
         let (is_lost, troubles, forbidden) = Default::default();
         Self { listener: Box::new(listener), is_lost, troubles, forbidden }
     }
 
-    /// Tells the listener.
+    /// Reports to the listener.
     pub fn tell(&self, news: &News) {
         (self.listener)(news);
     }
@@ -154,14 +154,14 @@ impl Teller {
         self.is_lost.load(Relaxed)
     }
 
-    /// The broker failed to do something. Without a connection that is no wonder.
+    /// The broker failed to do something. Without a connection that is expected, and not reported.
     pub fn trouble(&self, what: &str) {
         if !self.is_lost() && lock(&self.troubles).insert(what.to_owned()) {
             self.tell(&News::Trouble(what.to_owned()));
         }
     }
 
-    /// The broker does what it is asked for.
+    /// The broker does what it is asked to.
     pub fn no_trouble(&self) {
         if !std::mem::take(&mut *lock(&self.troubles)).is_empty() {
             self.tell(&News::Back);
@@ -186,7 +186,7 @@ mod tests {
         teller.no_trouble();
         teller.no_trouble();
         teller.trouble("no answer");
-        // Without a connection nothing can be expected of the broker.
+        // Without a connection, trouble is expected.
         teller.lost();
         teller.trouble("no leader");
         teller.back();

@@ -1,4 +1,4 @@
-//! A worker's threads that play.
+//! The threads of a worker that play.
 
 use std::collections::VecDeque;
 use std::ops::Range;
@@ -15,7 +15,7 @@ use crate::threads::lock;
 /// Games by step.
 type Played = Vec<Vec<GameRecord>>;
 
-/// A job at hand.
+/// A job in progress.
 struct Task {
     job: Job,
     evaluator: Arc<PatternEvaluator>,
@@ -41,7 +41,7 @@ struct Queue {
 }
 
 impl WorkQueue {
-    /// Has a job played, and answers with its games. There is no answer if [`Self::end`] comes before.
+    /// Queues a job, and answers with its games once they are played. There is no answer if [`Self::end`] comes first.
     pub fn play(&self, job: Job, evaluator: Arc<PatternEvaluator>) -> oneshot::Receiver<Played> {
         let (answer, receiver) = oneshot::channel();
         let count = steps(job.games()).count();
@@ -80,14 +80,14 @@ impl WorkQueue {
             if task.left.fetch_sub(own.len(), Relaxed) == own.len() {
                 let played = lock(&task.played).drain(..).flatten().collect();
                 if let Some(answer) = lock(&task.answer).take() {
-                    // Nobody waits for it where the worker is about to end.
+                    // Nobody waits for it if the worker is about to end.
                     let _ = answer.send(played);
                 }
             }
         }
     }
 
-    /// The steps of a job that a thread plays next: its share of what there is, as far as it can be played in step.
+    /// The steps of a job that a thread plays next: its share of all steps, as far as they can be played in lockstep.
     fn next(&self, threads: usize) -> Option<(Arc<Task>, Range<usize>)> {
         let mut queue = lock(&self.queue);
         loop {

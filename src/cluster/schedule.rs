@@ -7,10 +7,10 @@ use super::wire::MAX_GAMES;
 use crate::selfplay::FRAME;
 use crate::threads::Reorder;
 
-/// Steps of a job at most.
+/// Most steps of a job.
 const MAX_STEPS: usize = (MAX_GAMES / FRAME) as usize;
 
-/// The games of a generation that are to be played, in steps of one [`FRAME`] each. Whoever completes a step first has played it.
+/// The games of a generation that are to be played, in steps of one [`FRAME`] each. The first to complete a step has played it.
 #[derive(Debug)]
 pub struct Schedule<T> {
     games: Range<u32>,
@@ -26,7 +26,7 @@ pub struct Schedule<T> {
 #[derive(Clone, Debug)]
 enum Step {
     Free,
-    /// Played here.
+    /// Being played here.
     Here,
     /// Offered to others.
     Away {
@@ -39,24 +39,24 @@ enum Step {
     },
 }
 
-/// What a completed step was.
+/// How the result of a step compares with an earlier one.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Completed {
-    /// The first result of its kind.
+    /// There was none.
     New,
-    /// The same as before.
+    /// It is the same.
     Same,
-    /// Not the same as before, which another has played, or this machine.
+    /// It is different. The earlier one was played by a worker, or by this machine if `None`.
     Differs { by: Option<usize> },
 }
 
-/// Shortest time after which a job that holds up all others is played here too.
+/// Shortest time after which a job that holds up all others is also played here.
 const SHORTEST_PATIENCE: Duration = Duration::from_secs(3);
-/// The same in the turnaround of other jobs.
+/// The same, as a multiple of the turnaround of other jobs.
 const PATIENCE: u32 = 4;
 
 impl<T> Schedule<T> {
-    /// Games of which none is played.
+    /// A schedule of games, none of them played.
     pub fn new(games: Range<u32>) -> Self {
         let steps = vec![Step::Free; games.len().div_ceil(FRAME as usize)];
         Self { games, steps, results: Reorder::default(), free_from: 0, turnaround: Duration::ZERO }
@@ -73,7 +73,7 @@ impl<T> Schedule<T> {
         self.numbers(steps.start).start..self.numbers(steps.end - 1).end
     }
 
-    /// The steps of some games, if they are steps.
+    /// The steps of some games, if they are whole steps.
     pub fn steps(&self, games: Range<u32>) -> Option<Range<usize>> {
         let first = games.start.checked_sub(self.games.start).filter(|offset| offset.is_multiple_of(FRAME))?;
         let ends_well = games.end == self.games.end || (games.end - self.games.start).is_multiple_of(FRAME);
@@ -87,9 +87,9 @@ impl<T> Schedule<T> {
         self.results.taken() == self.steps.len()
     }
 
-    /// Steps to be played here by one thread, where `threads` of ours and of others are at work: one that holds all others up, else at
-    /// most `most` that are free, else one that is away, the last first, since nobody may have begun it. None if all that is not done
-    /// is being played here.
+    /// Steps for one thread to play here, while `threads` of ours and of others are playing: one that holds up all others; else at most
+    /// `most` free ones; else the last one that is away, since nobody may have begun it. `None` if all that is not done is being
+    /// played here.
     pub fn claim(&mut self, threads: usize, most: usize, now: Instant) -> Option<Range<usize>> {
         let patience = SHORTEST_PATIENCE.max(PATIENCE * self.turnaround);
         if let Some(front) = self.first_undone()
@@ -110,7 +110,7 @@ impl<T> Schedule<T> {
         Some(last..last + 1)
     }
 
-    /// Games to be offered to others, where `threads` of them and of ours are at work.
+    /// Games to be offered to others, while `threads` of theirs and of ours are playing.
     pub fn offer(&mut self, threads: usize, now: Instant) -> Option<Range<u32>> {
         let free = self.portion(threads, MAX_STEPS)?;
         self.steps[free.clone()].fill(Step::Away { since: now, here_too: false });
@@ -143,7 +143,7 @@ impl<T> Schedule<T> {
         self.free_from = self.results.taken();
     }
 
-    /// A claimed step was not played.
+    /// Gives up a claimed step that was not played.
     pub fn give_up(&mut self, step: usize) {
         if !matches!(self.steps[step], Step::Done { .. }) {
             self.free(step);
@@ -155,7 +155,7 @@ impl<T> Schedule<T> {
         self.free_from = self.free_from.min(step);
     }
 
-    /// A step was played, here or by another. What is already there stays.
+    /// Takes in a step that was played, here or by another. An earlier result stays.
     pub fn complete(&mut self, step: usize, digest: [u8; 32], by: Option<usize>, result: T, now: Instant) -> Completed {
         match &self.steps[step] {
             Step::Done { digest: found, .. } if *found == digest => return Completed::Same,
@@ -195,7 +195,7 @@ impl<T> Schedule<T> {
         is_clean
     }
 
-    /// Takes out the result that is next, if it is there.
+    /// Takes out the next result, if it is there.
     pub fn take(&mut self) -> Option<T> {
         self.results.next().map(|(_, result)| result)
     }

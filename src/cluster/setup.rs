@@ -12,10 +12,10 @@ use super::error::ClusterError;
 use crate::report::text::typed;
 use crate::storage::FileError;
 
-/// A broker that is wanted.
+/// A broker to set up.
 #[derive(Clone, Debug)]
 pub struct Setup {
-    /// Names and addresses by which machines call it.
+    /// Names and addresses at which machines reach it.
     pub hosts: Vec<String>,
     /// The runs that workers may work for.
     pub runs: Vec<String>,
@@ -23,21 +23,21 @@ pub struct Setup {
     pub port: u16,
 }
 
-/// Why a broker's files are not written.
+/// Why a broker's files were not written.
 #[derive(Debug, thiserror::Error)]
 pub enum SetupError {
-    /// A run that no broker knows by its name.
+    /// A run whose name no broker takes.
     #[error(transparent)]
     Run(#[from] ClusterError),
-    /// A file that is there already.
-    #[error("{0} is there already, and keys are not overwritten: name another folder, or remove it")]
+    /// A file that already exists.
+    #[error("{0} already exists, and keys are not overwritten: name another folder, or remove it")]
     Exists(PathBuf),
-    /// The file system's fault.
+    /// The file system failed.
     #[error(transparent)]
     File(#[from] FileError),
-    /// Something else than a name or an address of a machine.
+    /// Neither a name nor an address of a machine.
     #[error(
-        "`{0}` is no host: expected a name or an address, such as broker.example or 192.0.2.7, without protocol and port"
+        "`{0}` is not a host: expected a name or an address, such as broker.example or 192.0.2.7, without protocol and port"
     )]
     Host(String),
     /// A name that no certificate can be written for, or a key that cannot be made.
@@ -46,11 +46,11 @@ pub enum SetupError {
 }
 
 impl Setup {
-    /// Writes the broker's configuration, its certificate and that of who has signed it, and the keys of coordinator and workers into a
-    /// folder; secrets for their owner's eyes alone. Answers with the files.
+    /// Writes the broker's configuration, its certificate and that of the authority, and the keys of coordinator and workers into a
+    /// folder, with secrets readable only by their owner. Returns the files.
     ///
     /// # Errors
-    /// Nothing that is there is overwritten.
+    /// See [`SetupError`]. No file is overwritten.
     pub fn write(&self, folder: &Path) -> Result<Vec<PathBuf>, SetupError> {
         self.runs.iter().try_for_each(|run| check_run_name(run))?;
         if let Some(host) = self.hosts.iter().find(|host| !is_host(host)) {
@@ -76,7 +76,7 @@ impl Setup {
         }
         for (i, (path, (_, text, is_secret))) in paths.iter().zip(&files).enumerate() {
             if let Err(error) = make(path, text, *is_secret) {
-                // All or none: the same command is to work once there is room.
+                // All or none: the same command must work once there is room.
                 paths[..i].iter().for_each(|path| drop(fs::remove_file(path)));
                 return Err(FileError::io(path)(error).into());
             }
@@ -84,8 +84,8 @@ impl Setup {
         Ok(paths)
     }
 
-    /// The broker's configuration. There is no `accounts` block in it: beside `authorization`, one that has the system's account alone
-    /// lets everybody in before version 2.9.23 (CVE-2023-47090).
+    /// The broker's configuration. It has no `accounts` block: before version 2.9.23, one with nothing but the system's account lets
+    /// everybody in despite `authorization` (CVE-2023-47090).
     fn configuration(&self, folder: &Path, coordinator: &str, worker: &str) -> String {
         let file = |name: &str| quoted(&folder.join(name).display().to_string());
         let list = |subjects: Vec<String>| {
@@ -117,7 +117,7 @@ impl Setup {
     }
 }
 
-/// Makes a file that is not there yet, for the owner's eyes alone if it is a secret.
+/// Creates a new file, readable only by its owner if it is a secret.
 fn make(path: &Path, text: &str, is_secret: bool) -> io::Result<()> {
     let mut options = OpenOptions::new();
     options.write(true).create_new(true);
@@ -147,7 +147,7 @@ fn worker_publishes(run: &str) -> Vec<String> {
     ]
 }
 
-/// Whether a text is an address, or a name as certificates have it.
+/// Whether a text is an address, or a name that a certificate can have.
 fn is_host(text: &str) -> bool {
     let is_label = |label: &str| {
         let plain = |c: char| c.is_ascii_alphanumeric() || c == '-' || c == '_';
@@ -160,7 +160,7 @@ fn quoted(text: &str) -> String {
     format!("\"{}\"", text.replace('\\', "\\\\").replace('"', "\\\""))
 }
 
-/// The certificate of an authority of our own, and one of the broker's that it has signed, with its key, as PEM.
+/// As PEM: the certificate of an authority of our own, the broker's certificate, signed by it, and the broker's key.
 fn certificates(hosts: &[String]) -> Result<(String, String, String), rcgen::Error> {
     let authority_key = KeyPair::generate()?;
     let mut authority = CertificateParams::new([])?;

@@ -1,4 +1,4 @@
-//! What the coordinator's threads know together: workers, the generation at hand, and results that wait to be taken in.
+//! What the coordinator's threads share: workers, the current generation, and results that wait to be taken in.
 
 use std::collections::{BTreeMap, HashSet, VecDeque};
 use std::sync::{Arc, Condvar, Mutex};
@@ -12,24 +12,24 @@ use super::wire::{Alive, Job, Proof};
 use crate::clock::unix_seconds;
 use crate::train::{Played, WorkerStatus, Workers};
 
-/// A worker that is not heard of for so long has gone.
+/// A worker that is silent for this long has left.
 const SILENCE: Duration = Duration::from_secs(20);
 /// Most workers that are known at a time.
 const MOST_WORKERS: usize = 1024;
 
-/// What threads share.
+/// What the threads share.
 pub struct Shared {
     pub state: Mutex<State>,
-    /// There is something to do for those who play.
+    /// Signals work for the threads that play.
     pub changed: Condvar,
-    /// There is something to do for the network.
+    /// Signals work for the network.
     pub wake: Notify,
     pub teller: Arc<Teller>,
 }
 
 #[derive(Default)]
 pub struct State {
-    /// By number. A number means one worker for ever.
+    /// By number. Numbers are not used again.
     pub workers: BTreeMap<usize, Worker>,
     next_worker: usize,
     pub generation: Option<Generation>,
@@ -49,16 +49,16 @@ pub struct Worker {
     pub games: u64,
     pub last: Option<Instant>,
     pub last_unix: u64,
-    /// Whether games of its were played here too, and were the same.
+    /// Whether some of its games were also played here, and were the same.
     pub is_tried: bool,
     pub refused: Option<String>,
 }
 
-/// The generation at hand.
+/// The current generation.
 pub struct Generation {
-    /// What all its jobs are, but for the numbers.
+    /// What all its jobs have in common.
     pub job: Job,
-    /// Weights as a file, once a thread has made it.
+    /// The weights as a file, once a thread has made it.
     pub weights: Option<Arc<Vec<u8>>>,
     pub is_packing: bool,
     pub schedule: Schedule<Played>,
@@ -71,8 +71,8 @@ impl Generation {
         Self { job, weights: None, is_packing: false, schedule, seen: HashSet::new() }
     }
 
-    /// Whether a proof shows that a worker plays these games rightly: played in the same way, and not with weights that know
-    /// nothing where these know something.
+    /// Whether a proof shows that a worker plays these games correctly: its games were played in the same way, and not with weights that
+    /// know nothing if these know something.
     pub fn is_proved_by(&self, proof: &Proof) -> bool {
         let Job { generation, play, .. } = &proof.job;
         *play == self.job.play && (*generation > 0 || self.job.generation == 0)
@@ -86,8 +86,8 @@ impl Shared {
 }
 
 impl State {
-    /// A worker's number; it is entered where it is new. Where there are too many, it takes the place of the one that was not heard of
-    /// for longest; none if all others are there, or refused.
+    /// A worker's number; a new worker is added. If there are too many, it replaces the one that left the longest ago; `None` if all
+    /// others are present or refused.
     pub fn worker(&mut self, name: &str) -> Option<usize> {
         if let Some((&found, _)) = self.workers.iter().find(|(_, worker)| worker.name == name) {
             return Some(found);
@@ -113,17 +113,17 @@ impl State {
         Some(number)
     }
 
-    /// Workers that are there and whose games are taken.
+    /// Workers that are present and whose games are taken.
     pub fn present(&self) -> impl Iterator<Item = &Worker> {
         self.workers.values().filter(|worker| worker.last.is_some() && worker.refused.is_none())
     }
 
-    /// Threads at work, those of workers and of this machine.
+    /// Threads that play, those of workers and of this machine.
     pub fn threads(&self) -> usize {
         self.present().map(|worker| worker.threads as usize).sum::<usize>() + rayon::current_num_threads()
     }
 
-    /// A sign of life. Answers what is new, and why the worker is refused, if it is.
+    /// Takes in a sign of life. Returns what is new, and why the worker is refused, if it is.
     pub fn hear(&mut self, alive: &Alive) -> (Option<News>, Option<String>) {
         let known = self.worker(&alive.worker).and_then(|number| self.workers.get_mut(&number));
         let Some(worker) = known else { return (None, Some(format!("there are {MOST_WORKERS} workers already"))) };
@@ -143,7 +143,7 @@ impl State {
         (news, worker.refused.clone())
     }
 
-    /// Lets workers go of which nothing is heard any more, and answers who they are.
+    /// Counts workers that have fallen silent as gone, and returns the news of it.
     pub fn miss(&mut self) -> Vec<News> {
         let silent = |worker: &&mut Worker| worker.last.is_some_and(|last| last.elapsed() > SILENCE);
         let left = self.workers.values_mut().filter(silent).map(|worker| {
@@ -153,7 +153,7 @@ impl State {
         left.collect()
     }
 
-    /// What there is to know of the workers.
+    /// The list of workers.
     pub fn status(&self) -> Workers {
         let status = |worker: &Worker| WorkerStatus {
             name: worker.name.clone(),

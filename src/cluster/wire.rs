@@ -1,4 +1,4 @@
-//! What goes over the wire, and what is checked before it is believed.
+//! Messages, and the checks before they are trusted.
 
 use std::ops::Range;
 
@@ -10,7 +10,7 @@ use crate::selfplay::{FRAME, GameRecord, SelfPlayConfig};
 use crate::storage::{hex, sha256};
 use crate::train::{ConfigError, check_self_play};
 
-/// Most bytes of a message with games; brokers take 1 MB unless they are told otherwise.
+/// Most bytes of a message with games; brokers take 1 MB by default.
 pub const MAX_RESULT: usize = 512 << 10;
 /// Most bytes of any other message.
 pub const MAX_TEXT: usize = 16 << 10;
@@ -19,7 +19,7 @@ pub const MAX_WEIGHTS: usize = 1 << 28;
 /// Most games of a job.
 pub const MAX_GAMES: u32 = 256;
 
-/// Games to be played. They depend on what stands here and on nothing else.
+/// Games to be played. They depend on these fields and on nothing else.
 #[derive(Clone, PartialEq, Debug, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Job {
@@ -35,7 +35,7 @@ pub struct Job {
     pub play: SelfPlayConfig,
     /// [`sha256`] of the weight file to play with, which is its name in the store.
     pub weights: String,
-    /// [`sha256`] of the [`Proof`] that whoever plays this must have passed, which is its name in the store; empty in a proof.
+    /// [`sha256`] of the [`Proof`] that a worker must pass first, which is its name in the store; empty in a proof.
     pub proof: String,
 }
 
@@ -49,7 +49,7 @@ pub struct Proof {
     pub digest: String,
 }
 
-/// What a worker says of itself, every few seconds. A later version may say more.
+/// What a worker says about itself, every few seconds. A later version may say more.
 #[derive(Clone, PartialEq, Debug, Serialize, Deserialize)]
 pub struct Alive {
     /// The worker's name.
@@ -79,22 +79,22 @@ pub struct ResultLine {
 /// A message that is not what it should be.
 #[derive(Debug, thiserror::Error)]
 pub enum WireError {
-    /// More bytes than there may be.
+    /// Too many bytes.
     #[error("{bytes} bytes where at most {most} are allowed")]
     TooLong {
-        /// Bytes there are.
+        /// Its length in bytes.
         bytes: usize,
-        /// Bytes there may be.
+        /// The limit.
         most: usize,
     },
-    /// No JSON of the kind.
+    /// Not the expected JSON.
     #[error("it cannot be understood: {0}")]
     Text(#[from] serde_json::Error),
     /// The line that the games should follow has no end.
     #[error("it has no first line")]
     NoLine,
     /// Numbers of games out of range.
-    #[error("{count} games from number {first} on are no job")]
+    #[error("{count} games from number {first} on are not a job")]
     Numbers {
         /// The first.
         first: u32,
@@ -102,13 +102,13 @@ pub enum WireError {
         count: u32,
     },
     /// A name that is no hash.
-    #[error("`{0}` is no SHA-256 in hexadecimal")]
+    #[error("`{0}` is not a SHA-256 in hexadecimal")]
     Name(String),
     /// Settings that cannot be played with.
     #[error(transparent)]
     Play(#[from] ConfigError),
-    /// Not the bytes that the name stands for.
-    #[error("its bytes are not those that its name `{0}` stands for")]
+    /// Bytes that do not match their name.
+    #[error("its bytes do not match its name `{0}`")]
     Hash(String),
     /// Frames that are damaged, or hold no games.
     #[error(transparent)]
@@ -119,7 +119,7 @@ pub enum WireError {
 }
 
 impl Job {
-    /// What the games are a function of, but for their numbers: jobs of the same key belong to the same generation.
+    /// A hash of all that the games depend on but their numbers: jobs with the same key belong to the same generation.
     pub fn key(&self) -> String {
         let Self { seed, generation, play, weights, .. } = self;
         sha256(&serde_json::to_vec(&(seed, generation, play, weights)).expect("plain data"))
@@ -149,7 +149,7 @@ impl Job {
 }
 
 impl Proof {
-    /// A proof from bytes, everything in it checked, also that they are those which `name` stands for.
+    /// A proof from bytes, everything in it checked, and the bytes against `name`.
     ///
     /// # Errors
     /// What is wrong.
@@ -199,13 +199,13 @@ pub fn steps(games: Range<u32>) -> impl Iterator<Item = Range<u32>> {
 /// JSON of at most [`MAX_TEXT`] bytes.
 ///
 /// # Errors
-/// Too long, or no such thing.
+/// Too long, or not the expected JSON.
 pub fn text<T: DeserializeOwned>(bytes: &[u8]) -> Result<T, WireError> {
     check_length(bytes, MAX_TEXT)?;
     Ok(serde_json::from_slice(bytes)?)
 }
 
-/// What [`text`] reads.
+/// The JSON that [`text`] reads.
 pub fn to_text(value: &impl Serialize) -> Vec<u8> {
     serde_json::to_vec(value).expect("plain data")
 }
@@ -224,10 +224,10 @@ fn check_name(name: &str) -> Result<(), WireError> {
     if is_hash { Ok(()) } else { Err(WireError::Name(name.chars().take(80).collect())) }
 }
 
-/// Whether bytes are those that a name stands for.
+/// Checks that bytes match their name.
 ///
 /// # Errors
-/// They are not.
+/// They do not.
 pub fn check_hash(name: &str, bytes: &[u8]) -> Result<(), WireError> {
     if sha256(bytes) == name { Ok(()) } else { Err(WireError::Hash(name.to_owned())) }
 }

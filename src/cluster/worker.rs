@@ -28,7 +28,7 @@ use crate::storage::sha256;
 use crate::threads::lock;
 use crate::weights::WeightFile;
 
-/// Work that is wanted.
+/// Work to do for a run.
 #[derive(Clone, Debug)]
 pub struct WorkRequest {
     /// The broker.
@@ -46,17 +46,17 @@ pub struct WorkRequest {
 pub enum WorkOutcome {
     /// The run is finished.
     Finished,
-    /// It was told to stop.
+    /// It was stopped.
     Stopped,
 }
 
 /// How often the worker gives a sign of life.
 const SIGN: Duration = Duration::from_secs(3);
-/// How often it tells how far it is.
+/// How often it reports progress.
 const TELL: Duration = Duration::from_secs(30);
 /// How long a request for jobs stays with the broker.
 const ASK: Duration = Duration::from_secs(2);
-/// A run or a broker that was there and is not any more is waited for so long, if not longer.
+/// How long to wait, at least, for a run or a broker that has disappeared.
 const GONE: Duration = Duration::from_secs(600);
 /// How often a result is offered to the broker before the job is left to others.
 const ATTEMPTS: u32 = 12;
@@ -64,14 +64,14 @@ const ATTEMPTS: u32 = 12;
 /// Works for a run on `threads` threads until it is finished or `stop` is set.
 ///
 /// # Errors
-/// What has to be mended first.
+/// What has to be fixed first.
 pub fn work(
     request: &WorkRequest,
     stop: &AtomicBool,
     news: impl Fn(&News) + Send + Sync + 'static,
 ) -> Result<WorkOutcome, ClusterError> {
     check_run_name(&request.run)?;
-    // What is forbidden ends the work, and is told then.
+    // What is forbidden ends the work, and is reported then.
     let news = move |item: &News| {
         if !matches!(item, News::Forbidden(_)) {
             news(item)
@@ -151,7 +151,7 @@ async fn run(
     outcome
 }
 
-/// Waits until the broker has been away for long.
+/// Waits until the broker has been away for too long.
 async fn gone(request: &WorkRequest, teller: &Teller) -> ClusterError {
     let patience = request.wait.max(GONE);
     let mut last = Instant::now();
@@ -172,7 +172,7 @@ struct Worker {
     run: RunOnBroker,
     queue: Arc<WorkQueue>,
     teller: Arc<Teller>,
-    /// Messages whose jobs are at hand.
+    /// The messages of the jobs in progress.
     held: Mutex<HashMap<u64, Arc<Message>>>,
     next: AtomicU64,
     /// Steps of these jobs.
@@ -188,7 +188,7 @@ struct Worker {
 }
 
 impl Worker {
-    /// Takes jobs, as many as keep all threads at work until the next are there.
+    /// Takes jobs, enough to keep all threads busy until the next are there.
     async fn take_jobs(self: Arc<Self>, request: WorkRequest) {
         let capacity = 4 * self.threads + (MAX_GAMES / FRAME) as usize;
         let mut missing_since: Option<Instant> = None;
@@ -204,7 +204,7 @@ impl Worker {
                 Ok(found) => {
                     let is_finished = found.is_some();
                     let since = *missing_since.get_or_insert_with(Instant::now);
-                    // Of a name whose last run is finished another may be about to begin.
+                    // If the last run of this name is finished, another may be about to begin.
                     let patience = match (has_worked, is_finished) {
                         (true, true) => Duration::ZERO,
                         (true, false) => request.wait.max(GONE),
@@ -248,7 +248,7 @@ impl Worker {
         }
     }
 
-    /// Asks for some jobs and takes those that come; answers how many. An error means that the consumer may be gone.
+    /// Asks for some jobs and takes those that come; returns how many. An error means that the consumer may be gone.
     async fn ask(self: &Arc<Self>, consumer: &PullConsumer, most: usize) -> Result<usize, ()> {
         let batch = consumer.fetch().max_messages(most).expires(ASK).messages();
         let Ok(Ok(mut batch)) = timeout(TIMEOUT, batch).await else { return Err(()) };
@@ -265,7 +265,7 @@ impl Worker {
         }
     }
 
-    /// Takes a job and has it played, or gives it back. At the end [`Self::leave`] gives back what is held.
+    /// Takes a job and queues it, or gives it back. At the end [`Self::leave`] gives back what is held.
     async fn accept(self: &Arc<Self>, message: Message) {
         let id = self.next.fetch_add(1, Relaxed);
         let message = Arc::new(message);
@@ -282,7 +282,7 @@ impl Worker {
                 self.teller.trouble(&reason);
                 let _ = message.ack_with(AckKind::Nak(Some(Duration::from_secs(1)))).await;
                 self.let_go(id, count);
-                // Or it comes back at once.
+                // Otherwise it comes back at once.
                 sleep(Duration::from_secs(1)).await;
                 return;
             }
@@ -302,7 +302,7 @@ impl Worker {
         });
     }
 
-    /// Leaves a job that cannot be read to others. One may be anything; several are another version's.
+    /// Leaves an unreadable job to others. One may be anything; several come from another version.
     async fn leave_unread(&self, id: u64, message: &Message, error: impl std::fmt::Display) {
         const SEVERAL: usize = 3;
         let subject = message.subject.to_string();
@@ -326,7 +326,7 @@ impl Worker {
         self.freed.notify_one();
     }
 
-    /// The evaluator for a job, once it is shown that the job's games are played rightly here.
+    /// The evaluator for a job, once the job's proof is passed.
     async fn prepare(&self, job: &Job) -> Result<Arc<PatternEvaluator>, Unprepared> {
         if lock(&self.proved).as_ref() != Some(&job.proof) {
             let bytes = self.run.get(&job.proof, MAX_TEXT).await.map_err(Unprepared::For)?;
@@ -369,13 +369,13 @@ impl Worker {
         Ok(evaluator)
     }
 
-    /// Brings games to the broker and the job off its list. After [`ATTEMPTS`] the job is left to others.
+    /// Delivers games to the broker and acknowledges the job. After [`ATTEMPTS`] the job is left to others.
     async fn deliver(&self, job: &Job, played: &[Vec<GameRecord>], message: &Message, id: u64) {
         let numbers = steps(job.games()).map(|step| step.start);
         let frames: Vec<Vec<u8>> = numbers.zip(played).map(|(first, games)| frame(first, games)).collect();
         let (key, worker) = (job.key(), self.name.clone());
         let bytes = wire::result_to_bytes(&ResultLine { key, worker, first: job.first, count: job.count }, &frames);
-        // With the number of the job's message here: games that are asked for again are no duplicates.
+        // Contains the number of the job's message here: games that are requested again are no duplicates.
         let id = format!("{}-{id}", sha256(&bytes));
         let subject = self.run.subject(&format!("results.{}.{}", job.generation, job.first));
         for attempt in 0..ATTEMPTS {
@@ -399,7 +399,7 @@ impl Worker {
         let _ = message.ack_with(AckKind::Nak(None)).await;
     }
 
-    /// Gives signs of life, and keeps the jobs that are at hand.
+    /// Gives signs of life, and keeps hold of the jobs in progress.
     async fn give_signs(self: Arc<Self>) {
         let began = Instant::now();
         let (mut kept, mut told) = (Instant::now(), Instant::now());
@@ -428,7 +428,7 @@ impl Worker {
         let _ = self.run.client.publish(subject, wire::to_text(&alive).into()).await;
     }
 
-    /// Hears the coordinator say that there is no more to do, or not for this worker.
+    /// Waits for the coordinator to say that there is no more to do, or that this worker is refused.
     async fn listen(self: Arc<Self>) {
         let refused = self.run.client.subscribe(self.run.subject(&format!("refused.{}", self.name))).await;
         let end = self.run.client.subscribe(self.run.subject("end")).await;
@@ -444,7 +444,7 @@ impl Worker {
         let _ = self.ends.send(outcome);
     }
 
-    /// Gives everything back that is at hand, and says so.
+    /// Gives back the jobs in progress, and announces that it leaves.
     async fn leave(&self) {
         let held: Vec<Arc<Message>> = lock(&self.held).values().cloned().collect();
         let goodbye = async {
@@ -458,7 +458,7 @@ impl Worker {
     }
 }
 
-/// For what came whole and cannot be read.
+/// The error for what came whole but cannot be read.
 fn other_version(what: &'static str, error: impl std::fmt::Display) -> ClusterError {
     ClusterError::OtherVersion { what, reason: error.to_string() }
 }

@@ -1,4 +1,4 @@
-//! Where a fit stands, to go on from.
+//! The checkpoint of a fit.
 
 use std::io;
 use std::path::{Path, PathBuf};
@@ -8,18 +8,18 @@ use serde::{Deserialize, Serialize};
 use crate::learn::PassLoss;
 use crate::storage::{Container, FileError, Packing, blob};
 
-/// All that is needed to go on with a fit of the same games by the same configuration.
+/// All that is needed to resume a fit of the same games with the same configuration.
 #[derive(Serialize, Deserialize)]
 pub(super) struct Checkpoint {
     /// The configuration as TOML.
     pub config: String,
     /// SHA-256 of the games.
     pub games_sha256: String,
-    /// What was named to learn from.
+    /// The paths that were given to learn from.
     pub named: Vec<PathBuf>,
-    /// The files of kept games among that, and how much of each is learned.
+    /// The files of kept games among them, and how many bytes of each are learned.
     pub files: Vec<(PathBuf, u64)>,
-    /// Hash of the weights it began from, if it did not begin from zero.
+    /// Hash of the weights it began with, if any.
     pub parent: Option<String>,
     /// Blocks learned, of all epochs.
     pub blocks: u64,
@@ -31,14 +31,14 @@ pub(super) struct Checkpoint {
     pub updates: u64,
     /// The loss of the epoch so far.
     pub loss: PassLoss,
-    /// By stage, what is learned of the block at hand; empty between two blocks.
+    /// By stage, progress in the current block; empty between two blocks.
     pub block: Vec<PassLoss>,
-    /// The samples of that block by their number of empties.
+    /// The number of samples in that block, by number of empties.
     pub samples: Vec<u64>,
     /// By stage, each weight's numbers.
     #[serde(with = "blob::each")]
     pub cells: Vec<Vec<f32>>,
-    /// The hidden layer's numbers; empty where there is none.
+    /// The hidden layer's numbers; empty without one.
     #[serde(with = "blob::each")]
     pub hidden: Vec<Vec<f32>>,
 }
@@ -51,9 +51,9 @@ const CONTAINER: Container = Container {
     packing: Packing::Plain,
 };
 
-/// A fit in progress that cannot be read, is damaged, or is another version's.
+/// A checkpoint that cannot be read, is damaged, or is another version's.
 #[derive(Debug, thiserror::Error)]
-#[error("cannot go on with the fit in progress: {0}. Without that file it begins anew")]
+#[error("cannot resume the unfinished fit: {0}. Remove that file to start over")]
 pub struct UnfinishedFit(pub FileError);
 
 impl Checkpoint {
@@ -61,7 +61,7 @@ impl Checkpoint {
         CONTAINER.write(path, self)
     }
 
-    /// Where the fit stands, if one was begun.
+    /// The checkpoint, if there is one.
     pub fn load(path: &Path) -> Result<Option<Self>, UnfinishedFit> {
         match CONTAINER.read(path) {
             Ok(checkpoint) => Ok(Some(checkpoint)),

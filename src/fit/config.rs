@@ -1,4 +1,4 @@
-//! What a fit is told to do.
+//! The configuration of a fit.
 
 use serde::de::Error;
 use serde::{Deserialize, Deserializer, Serialize};
@@ -6,7 +6,7 @@ use toml::Table;
 
 use crate::learn::{Decayed, Importance, Loss, StepRule};
 
-/// Everything that decides the weights beside the games. [`FitConfig::to_toml`] is what stands in the weight file.
+/// Everything besides the games that decides the weights. Weight files hold it as [`FitConfig::to_toml`] writes it.
 #[derive(Clone, Copy, PartialEq, Debug, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case", deny_unknown_fields, default)]
 pub struct FitConfig {
@@ -22,25 +22,25 @@ pub struct FitConfig {
     pub overlap: Option<u32>,
     /// The share of the work, at its end, over which steps shrink to nothing.
     pub anneal: f32,
-    /// Positions that are learned together: blocks come in the order of the games, stages learn a block each by itself.
+    /// Positions in a block. Blocks are learned in the order of the games, each by all stages in parallel.
     pub block: u32,
-    /// Games of earlier generations are left out: the first ones of a run were played knowing nothing.
+    /// Games of earlier generations are left out: the first of a run were played knowing nothing.
     pub first_generation: u32,
-    /// One game in this many is not learned: the loss on these is the one to believe. 0 for none.
+    /// One game in this many is held out: the loss on these is the one to trust. 0 for none.
     pub hold_out: u32,
     /// Positions of recorded games with this number of empties or fewer are solved; see [`Labeller`](crate::learn::Labeller).
     #[serde(skip_serializing_if = "is_default_exact_empties")]
     pub exact_empties: u32,
-    /// How much a position of a record counts beside one of self-play, as the share of its step: above 0, at most 1.
+    /// How much a position of a record counts compared with one of self-play, as a share of its step: above 0, at most 1.
     #[serde(skip_serializing_if = "is_full")]
     pub record_importance: f32,
-    /// Plies of a teacher's searches, whose trees are learned beside the games; 0 for none.
+    /// Plies of a teacher's searches, whose trees are learned along with the games; 0 for none.
     pub tree_depth: u32,
-    /// Plies of searches by the weights to begin with, whose leaves are learned instead of kept games and trees, with what the teacher's
-    /// searches of [`Self::tree_depth`] plies say of them; 0 for none. Records are learned as ever.
+    /// Plies of searches by the weights to begin with. Their leaves are learned instead of kept games and trees, with values from the
+    /// teacher's searches of [`Self::tree_depth`] plies; 0 for none. Records are learned as usual.
     #[serde(skip_serializing_if = "is_zero")]
     pub leaf_depth: u32,
-    /// Whether the value has a [hidden layer](crate::eval::HiddenLayer) beside the sum of weights. Only flipside evaluates such weights.
+    /// Whether to add a [hidden layer](crate::eval::HiddenLayer) to the sum of weights. Only flipside evaluates such weights.
     pub hidden_layer: bool,
     /// What an error costs.
     #[serde(skip_serializing_if = "is_squared")]
@@ -50,7 +50,7 @@ pub struct FitConfig {
     pub step: StepRule,
 }
 
-/// A step rule, of which what is left out is as in the default, unless another rule is named.
+/// A step rule. Keys that are left out are as in the default, unless another rule is named.
 fn completed<'de, D: Deserializer<'de>>(deserializer: D) -> Result<StepRule, D::Error> {
     let mut step = Table::deserialize(deserializer)?;
     let default = Table::try_from(FitConfig::default().step).map_err(D::Error::custom)?;
@@ -113,24 +113,24 @@ pub struct FitConfigError {
 }
 
 impl FitConfig {
-    /// Plies to a stage: unless it is said, one without a hidden layer, and six with one, which tells more of a position.
+    /// Plies in a stage. By default one without a hidden layer, and six with one, which sees more of a position.
     pub fn stage_plies(&self) -> u32 {
         self.stage_plies.unwrap_or(if self.hidden_layer { 6 } else { 1 })
     }
 
-    /// Plies before and after a stage whose samples it learns too, of a ply d away one in d + 1: unless it is said, two without a hidden
+    /// Plies before and after a stage that it also learns from, one in d + 1 samples d plies away. By default two without a hidden
     /// layer and four with one.
     pub fn overlap(&self) -> u32 {
         self.overlap.unwrap_or(if self.hidden_layer { 4 } else { 2 })
     }
 
-    /// The configuration as TOML, with the stages that it leaves open.
+    /// The configuration as TOML, with the defaults of stages and overlap filled in.
     pub fn to_toml(&self) -> String {
         let full = Self { stage_plies: Some(self.stage_plies()), overlap: Some(self.overlap()), ..*self };
         toml::to_string(&full).expect("a configuration is a TOML table")
     }
 
-    /// Whether all values make sense.
+    /// Checks that all values make sense.
     ///
     /// # Errors
     /// The first that does not.
@@ -154,7 +154,7 @@ impl FitConfig {
         for (key, depth) in [("tree-depth", self.tree_depth), ("leaf-depth", self.leaf_depth)] {
             require(matches!(depth, 0 | 2..=8), key, depth.to_string(), "2 to 8 plies, or 0 for none")?;
         }
-        // Weights with a layer got weaker by it.
+        // Weights with a layer got weaker from leaves.
         let is_linear = self.leaf_depth == 0 || !self.hidden_layer;
         require(is_linear, "leaf-depth", self.leaf_depth.to_string(), "0 with a hidden layer")?;
         let checked = self.loss.check().and_then(|()| self.step.check());

@@ -1,4 +1,4 @@
-//! What there is to learn from, and what can be wrong with it.
+//! Games to learn from, and what can be wrong with them.
 
 use std::path::{Path, PathBuf};
 
@@ -12,11 +12,11 @@ use crate::storage::FileError;
 /// Games to learn from, checked from beginning to end: kept games, recorded games and scored positions.
 #[derive(Debug, Default)]
 pub struct GameFiles {
-    /// What was named.
+    /// The paths that were given.
     pub(super) named: Vec<PathBuf>,
-    /// The files of kept games, and how much of each counts: the newest of a run at work is growing.
+    /// The files of kept games, and how many bytes of each count: the newest of a run in progress is growing.
     pub(super) files: Vec<(PathBuf, u64)>,
-    /// The samples of records, and the folder they are in; none without records.
+    /// The samples of records, and the folder they are in; `None` without records.
     pub(super) spool: Option<(PathBuf, Spool)>,
     /// Kept games.
     pub games: u64,
@@ -28,25 +28,25 @@ pub struct GameFiles {
     pub sha256: String,
 }
 
-/// What is told while games are checked.
+/// What happens while games are checked.
 #[derive(Debug)]
 pub enum GameFilesEvent<'e> {
     /// The number of kept games checked so far.
     Games(u64),
-    /// A run or file that was named before, maybe by a link: it is taken once.
+    /// A run or file that was named before, maybe by a link: it counts once.
     Again(&'e Path),
-    /// A number of files begin with the games of other files, as `path` with those of `of`, and are left out.
+    /// Files were left out because they begin with the same games as other files.
     Twins {
         /// The first of them.
         path: &'e Path,
-        /// The file that is as long or longer.
+        /// The file that is read instead, as long or longer.
         of: &'e Path,
-        /// How many there are.
+        /// The number of files left out.
         count: usize,
     },
-    /// A file of kept games that ends within a frame: the games before that count.
+    /// A file of kept games that ends within a frame: the games before it count.
     CutOff(&'e Path),
-    /// A fit that was begun goes on with the games there were then; others have come since.
+    /// An unfinished fit resumes with the games it began with; newer ones are left out.
     LeftOut,
     /// A record that cannot be learned from; after the first twenty of a file they are only counted.
     BadRecord {
@@ -62,7 +62,7 @@ pub enum GameFilesEvent<'e> {
         /// Records read so far.
         read: u64,
     },
-    /// All records of a file were labelled.
+    /// All records of a file are labelled.
     Labelled {
         /// The file.
         path: &'e Path,
@@ -76,7 +76,7 @@ pub enum GameFilesEvent<'e> {
 /// Games that cannot be learned from, and why.
 #[derive(Debug, thiserror::Error)]
 pub enum GameFilesError {
-    /// A file that does not hold what it should.
+    /// A bad file of kept games.
     #[error("{}: {source}", path.display())]
     Games {
         /// The file.
@@ -87,23 +87,23 @@ pub enum GameFilesError {
     /// A file or folder that cannot be read.
     #[error(transparent)]
     File(#[from] FileError),
-    /// The fit in progress that was begun with these games.
+    /// The checkpoint of the unfinished fit.
     #[error(transparent)]
     Unfinished(#[from] UnfinishedFit),
-    /// A file of records that cannot be learned.
+    /// A file of records that cannot be learned from.
     #[error(transparent)]
     Records(#[from] RecordFileError),
     /// A folder without kept games.
-    #[error("{} holds no kept games (games/*.fsg): it is no run, or `keep-games` is false in it", .0.display())]
+    #[error("{} holds no kept games (games/*.fsg): it is not a run, or its `keep-games` is false", .0.display())]
     NoGames(PathBuf),
     /// Files without a single game.
     #[error("there is no game in any of the files")]
     Empty,
-    /// Kept games, and none of the first generation that counts or of a later one.
-    #[error("no game is of generation {0} or later: `first-generation` leaves out all that there are")]
+    /// All kept games are of generations before the first that counts.
+    #[error("no game is of generation {0} or later: `first-generation` leaves out all of them")]
     OnlyEarlier(u32),
     /// Files that changed while they were read.
-    #[error("the games have changed since they were checked; give the command again")]
+    #[error("the games have changed since they were checked; run the command again")]
     Changed,
 }
 

@@ -1,9 +1,8 @@
-//! Learning weights from kept games and records, without playing: any pattern set, as often as wanted, from the same games.
+//! Learning the weights of any pattern set from kept games and records, without playing.
 //!
-//! [`GameFiles`] finds and checks the games of runs and files, and labels those of records; [`fit`] learns from them by a
-//! [`FitConfig`], in blocks, so that memory grows only with the games held out and the largest
-//! file of records. The weights are a function of games and configuration
-//! alone: not of the number of threads, or of when the work was stopped and resumed.
+//! [`GameFiles`] finds and checks the games of runs and files, and labels those of records; [`fit`] learns from them as a
+//! [`FitConfig`] says, in blocks, so that memory grows only with the games held out and the largest file of records. The weights
+//! depend on games and configuration alone, not on the number of threads or on when the work was stopped and resumed.
 
 mod checkpoint;
 mod config;

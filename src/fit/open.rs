@@ -1,4 +1,4 @@
-//! Finding and checking what there is to learn from.
+//! Finding and checking the games to learn from.
 
 use std::collections::{BTreeSet, HashMap};
 use std::fs::{self, File};
@@ -22,15 +22,15 @@ use crate::storage::{FileError, hex, read_bounded};
 const CHECKED_AT_ONCE: usize = 4096;
 
 impl GameFiles {
-    /// The games of runs (the files in their folder `games`, in the order of the generations), of files of kept games, and of files
-    /// of records in any format that [`read`](crate::record::read) knows. Kept games of generations before the configuration's
-    /// first are left out. What is named twice is taken once, and so are the games that two runs with the same seed have both played.
+    /// Opens runs (the files in their folder `games`, by generation), files of kept games, and files of records in any format that
+    /// [`read`](crate::record::read) knows. Kept games of generations before the configuration's first are left out. A path that is
+    /// named twice counts once, and so do games that two runs with the same seed have both played.
     ///
-    /// With the checkpoint of a fit that was `begun` with the same files and runs, these are the kept games that it began with: a run at
-    /// work has more by now.
+    /// If `begun` is the checkpoint of a fit of the same paths, these are the kept games that it began with: a run in progress has
+    /// more by now.
     ///
-    /// All is read and checked; where a crash cut off the last frame of a file of kept games, the frames before it count. Records are
-    /// labelled now, their samples kept in a temporary file in `folder`. `None` if `stop` was set before the end.
+    /// Everything is read and checked. If a crash cut off the last frame of a file of kept games, the frames before it count. Records
+    /// are labelled now, their samples kept in a temporary file in `folder`. `None` if `stop` was set before the end.
     ///
     /// # Errors
     /// A file that cannot be read or is damaged, a file without a record to learn from, or no game at all.
@@ -74,7 +74,7 @@ impl GameFiles {
                     is_early = true;
                     continue;
                 }
-                // A crash at the beginning of a generation: there is nothing in it.
+                // A crash at the beginning of a generation left no games.
                 Err(GamesError::Torn { .. }) => {
                     tell(GameFilesEvent::CutOff(&path));
                     continue;
@@ -82,10 +82,10 @@ impl GameFiles {
                 reader => reader.map_err(GameFilesError::games(&path))?,
             };
             let length = fs::metadata(&path).map_err(FileError::io(&path))?.len();
-            // What is wrong with a frame is found when all are checked.
+            // A bad frame is reported later, when all are checked.
             let first_frame = reader.next_block().ok().flatten().map(|block| Sha256::digest(block.bytes()));
             let (file, next) = ((path, length), found.files.len());
-            // Games that do without chance are the same in all generations.
+            // Games without randomness are the same in all generations.
             let generation = reader.header().generation;
             let at = first_frame.map_or(next, |hash| *by_first_frame.entry((generation, hash)).or_insert(next));
             match found.files.get_mut(at) {
@@ -119,8 +119,7 @@ impl GameFiles {
         }
     }
 
-    /// Takes no more of the kept games than a fit of the same files and folders began with, if all of that is still there. True if
-    /// there is more.
+    /// Takes only the kept games that a fit of the same paths began with, if all of them are still there. True if there are more.
     fn go_on_with(&mut self, begun: Checkpoint) -> bool {
         let is_there =
             |(path, length): &(PathBuf, u64)| self.files.iter().any(|(now, has)| now == path && length <= has);
@@ -131,7 +130,7 @@ impl GameFiles {
         has_more
     }
 
-    /// The number of kept games and of their positions; none if it was told to stop.
+    /// The number of kept games and of their positions; `None` if stopped.
     fn check_kept(
         &self,
         hash: &mut Sha256,
@@ -152,7 +151,7 @@ impl GameFiles {
         Ok(Some((count, positions)))
     }
 
-    /// Labels all records of the files; false if it was told to stop.
+    /// Labels all records of the files; false if stopped.
     fn label(
         &mut self,
         paths: &[&Path],
@@ -201,7 +200,7 @@ impl GameFiles {
     }
 }
 
-/// Whether a file is one of kept games, by its beginning, or by its name should the beginning be missing.
+/// Whether a file holds kept games, by its first bytes, or by its name if they are missing.
 fn holds_kept_games(path: &Path) -> Result<bool, GameFilesError> {
     let mut beginning = Vec::new();
     let file = File::open(path).map_err(FileError::io(path))?;
@@ -212,7 +211,7 @@ fn holds_kept_games(path: &Path) -> Result<bool, GameFilesError> {
 /// The files of a run's kept games, in the order of the generations.
 ///
 /// # Errors
-/// None, as in a folder that is no run, or a folder that cannot be read.
+/// If there are none, or the folder cannot be read.
 pub fn kept_games_of(directory: &Path) -> Result<Vec<PathBuf>, GameFilesError> {
     match games_of_run(directory) {
         Ok(files) if !files.is_empty() => Ok(files),

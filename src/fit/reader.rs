@@ -1,4 +1,4 @@
-//! A pass over games and records, some at a time.
+//! A pass over games and records, in chunks.
 
 use std::path::{Path, PathBuf};
 use std::sync::atomic::{AtomicBool, Ordering::Relaxed};
@@ -15,10 +15,10 @@ use crate::learn::{Importance, Sample, SampleSet, lambda_returns};
 use crate::selfplay::GameRecord;
 use crate::storage::FileError;
 
-/// Reads all that there is to learn from. Records are spread evenly among the kept games, so that neither have the last word.
+/// Reads all games and records. Records are spread evenly among the kept games, so that neither always come last.
 pub(super) struct Reader<'g> {
     all: &'g GameFiles,
-    /// Games, or records, that are handed out together; of games up to one frame more.
+    /// Games or records in a chunk; games may exceed it by up to a frame.
     at_once: usize,
     files: std::slice::Iter<'g, (PathBuf, u64)>,
     open: Option<(&'g (PathBuf, u64), GamesReader)>,
@@ -41,11 +41,11 @@ impl<'g> Reader<'g> {
         Ok(Self { all, at_once, files, open: None, spool, torn: Vec::new(), games: 0, records: 0 })
     }
 
-    /// The next games or records and the number of the first, games and records counted together; none at the end.
+    /// The next games or records and the number of the first, games and records counted together; `None` at the end.
     pub fn next(&mut self) -> Result<Option<(u64, Chunk)>, GameFilesError> {
         let first = self.games + self.records;
         let left = self.all.records - self.records;
-        // Records that belong among the games so far.
+        // Records due after the games so far.
         let due = (u128::from(self.games) * u128::from(self.all.records)).div_ceil(u128::from(self.all.games.max(1)));
         let behind = (due as u64).saturating_sub(self.records).min(left);
         if behind == 0
@@ -61,17 +61,17 @@ impl<'g> Reader<'g> {
         Ok((count > 0).then_some((first, Chunk::Records(records))))
     }
 
-    /// Whether all was read that was there when the games were checked.
+    /// Whether everything was read that was there when the games were checked.
     pub fn is_complete(&self) -> bool {
         (self.games, self.records) == (self.all.games, self.all.records)
     }
 
-    /// The files so far that end within a frame.
+    /// The files read so far that end within a frame.
     pub fn torn(&self) -> &[&'g Path] {
         &self.torn
     }
 
-    /// The next kept games, decoded on all threads; none at their end. Adds the frames' bytes to a hash.
+    /// The next kept games, decoded on all threads; `None` at their end. Adds the frames' bytes to `hash`.
     pub fn next_games(&mut self, mut hash: Option<&mut Sha256>) -> Result<Option<Vec<GameRecord>>, GameFilesError> {
         let mut blocks: Vec<(&PathBuf, Block)> = Vec::new();
         let mut count = 0;
@@ -90,7 +90,7 @@ impl<'g> Reader<'g> {
                     count += block.len();
                     blocks.push((path, block));
                 }
-                // What came since is not of these games, and what a crash cut off was never counted as played.
+                // Frames appended since do not belong to these games, and a frame that a crash cut off never counted.
                 Ok(_) => self.open = None,
                 Err(GamesError::Torn { .. }) => {
                     self.torn.push(path);
@@ -122,8 +122,8 @@ impl Chunk {
         }
     }
 
-    /// Adds the samples of some of the games or records in their order, `wanted` by their number, which counts from `first`. Of games also,
-    /// or instead, those of a teacher, where there is one, which vary from epoch to epoch. Not all of them if it was told to stop.
+    /// Adds the samples of the games or records whose number is `wanted`, in order; numbers count from `first`. A teacher's samples, which
+    /// vary by epoch, are added to those of games or replace them. Incomplete if stopped.
     pub fn add_to(
         &self,
         first: u64,

@@ -1,4 +1,4 @@
-//! Labelled positions of records in a temporary file: they are solved once, read at every pass, and take no memory.
+//! Labelled positions of records in a temporary file: they are solved once, read in every pass, and take no memory.
 
 use std::fs::File;
 use std::io::{self, BufReader, BufWriter, Read, Seek, Write};
@@ -13,8 +13,8 @@ const BYTES: usize = 21;
 
 const BOUNDS: [Bound; 3] = [Bound::Exact, Bound::Lower, Bound::Upper];
 
-/// The samples of records, record by record: a byte with their number, then these. Nobody else sees the file, and it is gone when it is
-/// closed, however that comes about.
+/// The samples of each record: a byte with their number, then the samples. Nobody else sees the file, and it vanishes when closed, even
+/// by a crash.
 #[derive(Debug)]
 pub(super) struct Spool {
     file: File,
@@ -48,7 +48,7 @@ impl SpoolWriter {
 }
 
 impl Spool {
-    /// Reads from the beginning. The file has one cursor: only the reader begun last is of use.
+    /// Reads from the beginning. The file has one cursor: only the newest reader is valid.
     pub fn read(&self) -> io::Result<SpoolReader> {
         let mut file = self.file.try_clone()?;
         file.rewind()?;

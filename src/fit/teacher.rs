@@ -1,4 +1,4 @@
-//! Samples from searches: a teacher's trees, or the leaves of the principal variations of the weights that are fitted.
+//! Samples from searches: a teacher's trees, or the PV leaves of the weights that the fit begins with.
 
 use std::sync::atomic::{AtomicBool, Ordering::Relaxed};
 
@@ -14,30 +14,30 @@ use crate::search::{Engine, Searcher, Strength, TreeNode};
 use crate::selfplay::{PlyKind, Replay, leaf};
 use crate::weights::WeightFile;
 
-/// Entries of the searches' tables, as a power of two: what fits the second-level cache.
+/// Log2 of the entries in the search tables, which then fit the second-level cache.
 const LOG2_ENTRIES: u32 = 12;
 
 /// A teacher solves leaves with this number of empties or fewer.
 const EXACT_EMPTIES: u32 = 12;
 
-/// Positions of a game that are searched for leaves in an epoch.
+/// Positions of each game that are searched for leaves in an epoch.
 const LEAF_ROOTS: usize = 4;
 
-/// Weights that know better, and what is learned of them.
+/// Weights whose searches are learned from.
 pub(super) struct Teacher {
     evaluator: PatternEvaluator,
     strength: Strength,
     student: Option<Student>,
 }
 
-/// Weights as they were when the fit began, and the plies that they look ahead.
+/// The weights that the fit began with, and the plies that they search.
 struct Student {
     evaluator: PatternEvaluator,
     depth: u32,
 }
 
 impl Teacher {
-    /// A teacher of trees; with `student`, the weights that the fit begins with, one of leaves.
+    /// A teacher of trees, or of leaves with a `student`, the weights that the fit begins with.
     pub fn new(weights: &WeightFile, student: Option<&WeightFile>, config: &FitConfig) -> Result<Self, ModelError> {
         let student = student.map(|student| PatternEvaluator::new(&student.model)).transpose()?;
         Ok(Self {
@@ -47,13 +47,13 @@ impl Teacher {
         })
     }
 
-    /// Whether the positions of the games are learned beside what it teaches.
+    /// Whether the positions of the games are learned as well.
     pub fn is_beside_games(&self) -> bool {
         self.student.is_none()
     }
 
-    /// Positions of a game whose label is a search's, chosen at random by the game's number and the epoch: one, or [`LEAF_ROOTS`] for leaves.
-    /// `samples` are the game's.
+    /// Random positions among those of a game that a search has labelled, seeded by the game's number and the epoch: one, or
+    /// [`LEAF_ROOTS`] for leaves. `samples` are the game's.
     pub fn roots(&self, game: u64, epoch: u32, replay: &Replay, samples: &[Sample]) -> Vec<Sample> {
         let searched = replay.plies.iter().take_while(|ply| ply.kind != PlyKind::Exact).count();
         let mut rng = ChaCha8Rng::seed_from_u64(game);
@@ -68,8 +68,8 @@ impl Teacher {
         }
     }
 
-    /// What there is to learn under some roots; not all of it if `stop` was set meanwhile. They are searched in the order of their stages,
-    /// whose tables stay in the cache meanwhile.
+    /// The samples from searches of some roots; incomplete if `stop` was set. Roots are searched in the order of their stages, so that
+    /// a stage's tables stay in the cache.
     pub fn samples(&self, mut roots: Vec<Sample>, stop: &AtomicBool) -> Vec<Sample> {
         roots.sort_by_key(|root| root.position.empties());
         match &self.student {
@@ -78,8 +78,8 @@ impl Teacher {
         }
     }
 
-    /// What searches say of the positions inside their trees, so that weights are also good for positions that occur only inside
-    /// searches: TreeStrap (Joel Veness, David Silver, William Uther and Alan Blair, "Bootstrapping from game tree search", 2009).
+    /// Samples of the positions inside search trees, so that weights are also good for positions that occur only there: TreeStrap
+    /// (Joel Veness, David Silver, William Uther and Alan Blair, "Bootstrapping from game tree search", 2009).
     fn trees(&self, roots: Vec<Sample>, stop: &AtomicBool) -> Vec<Sample> {
         let mut searcher = Searcher::new(&self.evaluator, LOG2_ENTRIES);
         let depth = self.strength.depth;
@@ -92,7 +92,7 @@ impl Teacher {
         until(stop, roots).flat_map(of_root).collect()
     }
 
-    /// What its searches say that positions are worth.
+    /// Samples of positions with the values of its searches.
     fn values(&self, mut positions: Vec<Position>, stop: &AtomicBool) -> Vec<Sample> {
         positions.sort_by_key(|position| position.empties());
         let mut engine = Engine::new(&self.evaluator, self.strength, LOG2_ENTRIES).expect("full width");
@@ -105,8 +105,8 @@ impl Teacher {
 }
 
 impl Student {
-    /// The leaves at the end of its principal variations: of each root, and after another move there, chosen at random by the position. A
-    /// search steers towards what its evaluation overrates, so these are the positions at which errors count.
+    /// Its PV leaves: one of each root, and one after another move there, chosen at random, seeded by the position. A search steers
+    /// towards what its evaluation overrates, so these are the positions where errors matter.
     fn leaves(&self, roots: &[Sample], stop: &AtomicBool) -> Vec<Position> {
         let mut searcher = Searcher::new(&self.evaluator, LOG2_ENTRIES);
         let mut leaves = Vec::new();
@@ -138,8 +138,8 @@ fn until<T>(stop: &AtomicBool, items: impl IntoIterator<Item = T>) -> impl Itera
     items.into_iter().take_while(|_| !stop.load(Relaxed))
 }
 
-/// What there is to learn of a node: its value, or a bound of it, or two. What the game knew better of the root, `surplus` for the side
-/// to move there, goes for the whole tree.
+/// The samples of a node: its value, or one or two bounds. `surplus` is what the game's label of the root adds to the search's, for
+/// the side to move at the root; it is added throughout the tree.
 fn samples_of(node: TreeNode, surplus: Score) -> impl Iterator<Item = Sample> {
     let surplus = if node.ply.is_multiple_of(2) { surplus } else { -surplus };
     let bounds = if node.lower == node.upper {

@@ -17,33 +17,33 @@ use crate::pattern::{Layout, LayoutError, PatternSet};
 use crate::storage::FileError;
 use crate::weights::{Provenance, WeightFile};
 
-/// Seconds between checkpoints: writing one takes a second or two, and this is what a crash costs.
+/// Seconds between checkpoints: writing one takes a second or two, and a crash costs at most this.
 const CHECKPOINT_SECONDS: f64 = 120.0;
 
-/// A fit that is wanted.
+/// A fit to do.
 #[derive(Clone, Copy, Debug)]
 pub struct FitRequest<'r> {
     /// How to learn.
     pub config: &'r FitConfig,
-    /// What to learn: the patterns.
+    /// The patterns whose weights to learn.
     pub patterns: &'r PatternSet,
-    /// What to learn from.
+    /// The games to learn from.
     pub games: &'r GameFiles,
-    /// Weights to begin with; else it begins from nothing.
+    /// Weights to begin with; `None` to begin from nothing.
     pub from: Option<&'r WeightFile>,
-    /// Weights that know better, for searches; none without [`FitConfig::tree_depth`].
+    /// The teacher's weights, for searches; `None` without [`FitConfig::tree_depth`].
     pub teacher: Option<&'r WeightFile>,
-    /// Where to keep what is needed to go on after a stop. It is left there at the end: the caller removes it once
-    /// the weights are saved.
+    /// The file of the checkpoint, to resume from after a stop. It is left there at the end: the caller removes it once the weights
+    /// are saved.
     pub checkpoint: &'r Path,
-    /// Set when the work is to stop soon.
+    /// Set to stop the work soon.
     pub stop: &'r AtomicBool,
 }
 
 /// What happens in a fit.
 #[derive(Clone, PartialEq, Debug)]
 pub enum FitEvent {
-    /// It begins, or goes on.
+    /// It begins or resumes.
     Start {
         /// Kept games, those held out included.
         games: u64,
@@ -53,7 +53,7 @@ pub enum FitEvent {
         positions: u64,
         /// Weights of one stage.
         weights: usize,
-        /// Share done before.
+        /// Share of the work already done.
         done: f64,
     },
     /// A block was learned.
@@ -69,7 +69,7 @@ pub enum FitEvent {
         /// Seconds of this session.
         seconds: f64,
     },
-    /// What is needed to go on after a stop cannot be written for now; the work goes on.
+    /// The checkpoint could not be written; the work continues.
     NotSaved {
         /// Why.
         reason: String,
@@ -80,7 +80,7 @@ pub enum FitEvent {
         epoch: u32,
         /// Root mean square error in discs, each sample before it was learned.
         loss: f64,
-        /// How it goes on the games held out.
+        /// Errors and slopes on the games held out.
         held_out: Validation,
     },
 }
@@ -90,11 +90,11 @@ pub enum FitEvent {
 pub enum FitOutcome {
     /// The weights, and the learner that holds them.
     Finished(Box<WeightFile>, Box<Learner>),
-    /// It was told to stop, and the same request goes on.
+    /// It was stopped; the same request resumes it.
     Stopped,
 }
 
-/// Why a fit cannot be made.
+/// Why a fit failed.
 #[derive(Debug, thiserror::Error)]
 pub enum FitError {
     /// The configuration.
@@ -106,25 +106,25 @@ pub enum FitError {
     /// The weights to begin with.
     #[error("cannot begin with these weights: {0}")]
     From(StartError),
-    /// Weights with a hidden layer to begin with, and none wanted.
-    #[error("the weights to begin with have a hidden layer: `hidden-layer = true` (`--hidden-layer`) goes on with it")]
+    /// The weights to begin with have a hidden layer, and none is wanted.
+    #[error("the weights to begin with have a hidden layer: `hidden-layer = true` (`--hidden-layer`) keeps it")]
     HiddenLayer,
-    /// Weights with a hidden layer to begin with, and leaves to learn.
+    /// The weights to begin with have a hidden layer, and leaves are wanted.
     #[error(
-        "the weights to begin with have a hidden layer, and leaves (`leaf-depth`) are learned by weights without one"
+        "the weights to begin with have a hidden layer, and only weights without one can learn leaves (`leaf-depth`)"
     )]
     LeavesOfLayer,
     /// A depth and no weights, or weights and no depth.
-    #[error("`tree-depth` and a teacher belong together: the one says how deep the other searches")]
+    #[error("`tree-depth` and a teacher belong together: `tree-depth` says how deep the teacher searches")]
     Teacher,
     /// Leaves without weights to begin with or without a teacher.
     #[error(
-        "`leaf-depth` takes weights to begin with (`--from`), which search, and a teacher (`--teacher`), which says what the leaves are worth"
+        "`leaf-depth` needs weights to begin with (`--from`), which search, and a teacher (`--teacher`), which values the leaves"
     )]
     Leaves,
     /// A teacher, and only records.
     #[error(
-        "a teacher's searches begin at positions of kept games, and there are none: name a run, or files of games (.fsg), or leave the \
+        "a teacher searches from positions of kept games, and there are none: name a run, or files of games (.fsg), or leave the \
          teacher out"
     )]
     NoGames,
@@ -136,7 +136,7 @@ pub enum FitError {
     Games(#[from] GameFilesError),
     /// The checkpoint of another fit.
     #[error(
-        "{} belongs to a fit of other games, by another configuration or from other weights: remove it to begin anew, or give the \
+        "{} belongs to a fit of other games, with another configuration or from other weights: remove it to start over, or run the \
          command it belongs to", .0.display()
     )]
     OtherFit(PathBuf),
@@ -151,7 +151,7 @@ pub enum FitError {
     Diverged(#[from] Diverged),
 }
 
-/// Learns weights from games, on the threads of the current rayon pool. A request whose checkpoint is there goes on from it.
+/// Learns weights from games, on the threads of the current rayon pool. Resumes from the request's checkpoint if there is one.
 ///
 /// # Errors
 /// See [`FitError`].
@@ -206,7 +206,7 @@ pub fn fit(request: &FitRequest, sink: &mut dyn FnMut(&FitEvent)) -> Result<FitO
     Ok(FitOutcome::Finished(Box::new(work.weights()), Box::new(work.learner)))
 }
 
-/// Whether weights can be fitted so, whatever the games: best known before these are read and records are solved.
+/// Checks everything but the games, to fail before these are read and records are solved.
 ///
 /// # Errors
 /// What is wrong with the configuration, the pattern set, the weights to begin with or the teacher.
@@ -219,7 +219,7 @@ pub fn check(
     Beginning::new(config, patterns, from, teacher).map(drop)
 }
 
-/// What a fit begins with beside games.
+/// What a fit begins with, besides games.
 struct Beginning {
     layout: Arc<Layout>,
     teacher: Option<Teacher>,
@@ -260,13 +260,13 @@ impl Beginning {
     }
 }
 
-/// A fit at work.
+/// A fit in progress.
 struct Work<'r> {
     request: &'r FitRequest<'r>,
     layout: Arc<Layout>,
     teacher: Option<Teacher>,
     learner: Learner,
-    /// Its cells and hidden layer stay empty until it is written.
+    /// The cells and the hidden layer in it stay empty until it is written.
     state: Checkpoint,
 }
 
@@ -316,12 +316,12 @@ impl<'r> Work<'r> {
         Ok(Self { request, layout, teacher, learner, state })
     }
 
-    /// Epochs that are over.
+    /// Epochs done.
     fn epoch(&self) -> u32 {
         self.state.blocks_an_epoch.map_or(0, |blocks| (self.state.blocks / blocks) as u32)
     }
 
-    /// Blocks learned of the present epoch.
+    /// Blocks learned in this epoch.
     fn blocks_of_epoch(&self) -> u64 {
         self.state.blocks_an_epoch.map_or(self.state.blocks, |blocks| self.state.blocks % blocks)
     }
@@ -331,25 +331,25 @@ impl<'r> Work<'r> {
         self.share_of(self.state.positions)
     }
 
-    /// The share of all the work that so many positions are, each counted as often as it is learned.
+    /// The share of all the work that `positions` make up, each counted once per epoch.
     fn share_of(&self, positions: u64) -> f64 {
         positions as f64 / (self.request.games.positions as f64 * f64::from(self.request.config.epochs))
     }
 
-    /// Reads the games from the beginning; those that are decoded together are a part of a block.
+    /// Reads the games from the beginning, in chunks that are a part of a block.
     fn reader(&self) -> Result<Reader<'r>, GameFilesError> {
         // A game has some fifty positions: a tenth of a block.
         let at_once = (self.request.config.block as usize / 512).clamp(1, MAX_GAMES);
         Reader::new(self.request.games, at_once)
     }
 
-    /// Of games and records counted together.
+    /// By number, games and records counted together.
     fn is_held_out(&self, game: u64) -> bool {
         let every = u64::from(self.request.config.hold_out);
         every > 0 && game % every == every - 1
     }
 
-    /// The samples of the games held out; none if it was told to stop.
+    /// The samples of the games held out; `None` if stopped.
     fn held_out(&self) -> Result<Option<SampleSet>, FitError> {
         let mut set = SampleSet::default();
         let FitRequest { config, stop, .. } = self.request;
@@ -366,8 +366,8 @@ impl<'r> Work<'r> {
         Ok(Some(set))
     }
 
-    /// The next block and the number of its positions, those held out included; without samples if they are not `wanted`. None at
-    /// the end of the games. Not all of it if it was told to stop.
+    /// The next block and the number of its positions, those held out included; without samples if they are not `wanted`. `None` at
+    /// the end of the games. Incomplete if stopped.
     fn next_block(&self, reader: &mut Reader, wanted: bool) -> Result<Option<(SampleSet, u64)>, FitError> {
         let (mut samples, mut positions) = (SampleSet::default(), 0);
         let FitRequest { config, stop, .. } = self.request;
@@ -382,8 +382,7 @@ impl<'r> Work<'r> {
         Ok((positions > 0 || stop.load(Relaxed)).then_some((samples, positions)))
     }
 
-    /// Learns a block, or the rest of one that was begun; false if it was told to stop meanwhile. Towards the end of all the work steps
-    /// shrink to nothing.
+    /// Learns a block, or the rest of one; false if stopped meanwhile. Steps shrink to nothing towards the end of all the work.
     fn learn(&mut self, samples: &SampleSet, positions: u64) -> Result<bool, FitError> {
         // Another version of the program may find other samples in a teacher's searches.
         let counts: Vec<_> = (0..=60).map(|empties| samples.with_empties(empties).len() as u64).collect();
@@ -402,13 +401,13 @@ impl<'r> Work<'r> {
         Ok(true)
     }
 
-    /// Tells of the epoch that is over.
+    /// Reports the epoch that is over.
     fn end_epoch(&mut self, held_out: &SampleSet, sink: &mut dyn FnMut(&FitEvent)) {
         let loss = std::mem::take(&mut self.state.loss).rmse();
         sink(&FitEvent::Epoch { epoch: self.epoch(), loss, held_out: self.learner.validate(held_out, 1) });
     }
 
-    /// Writes what is needed to go on, or tells that it cannot.
+    /// Writes the checkpoint, or reports that it cannot be written.
     fn save_or_tell(&mut self, sink: &mut dyn FnMut(&FitEvent)) {
         LearnerState { cells: self.state.cells, hidden: self.state.hidden, .. } = self.learner.state();
         let saved = self.state.save(self.request.checkpoint);
@@ -418,7 +417,7 @@ impl<'r> Work<'r> {
         }
     }
 
-    /// What was learned, with where it came from.
+    /// The learned weights with their provenance.
     fn weights(&self) -> WeightFile {
         let FitRequest { config, patterns, games, .. } = self.request;
         let records = if games.records > 0 { format!("records = {}\n", games.records) } else { String::new() };
@@ -442,10 +441,10 @@ impl<'r> Work<'r> {
     }
 }
 
-/// What tells a fit from others of the same games.
+/// What distinguishes a fit from others of the same games.
 fn described(request: &FitRequest) -> String {
     let patterns = serde_json::to_string(request.patterns).expect("pattern sets are plain data");
-    // Not its provenance, in which the program's version stands.
+    // Without the provenance, which has the program's version.
     let hash = |teacher: &WeightFile| WeightFile::new(teacher.model.clone(), Provenance::default()).hash();
     let teacher = request.teacher.map(|teacher| format!("teacher = \"{}\"\n", hash(teacher)));
     format!("{patterns}\n{}{}", request.config.to_toml(), teacher.unwrap_or_default())

@@ -1,4 +1,4 @@
-//! A hidden layer in learning.
+//! Learning a hidden layer.
 
 use rand::{RngExt, SeedableRng};
 use rand_chacha::ChaCha8Rng;
@@ -8,31 +8,31 @@ use crate::eval::{Head, HiddenLayer, Row, StageMap, UNITS};
 use crate::memory::prefetch;
 use crate::pattern::Layout;
 
-/// The lower bound, in empties, of each group of stages that share rows: wide enough for configurations to be met often, and narrow
+/// The lower bound, in empties, of each group of stages that share rows: wide enough for configurations to occur often, and narrow
 /// enough for them to mean much the same throughout.
 const GROUPS: [u32; 5] = [0, 13, 25, 37, 49];
 
-/// Tables of rows that a new hidden layer has.
+/// Number of tables of rows in a new hidden layer.
 pub const ROW_TABLES: usize = GROUPS.len();
 
-/// The unit, in discs, of what the layer adds.
+/// Discs in a unit of the layer's output.
 const UNIT: f32 = 8.0;
 
-/// Rows start at random within plus and minus this, or all units would learn the same.
+/// New rows are random within plus and minus this, or all units would learn the same.
 const START: f32 = 0.03;
 
-/// What a row's sum of squared gradients starts with, and what it is for a row that comes learned from elsewhere.
+/// The initial sum of squared gradients of a new row, and of a row learned elsewhere.
 const SQUARES: [f32; 2] = [0.5, 50.0];
 
-/// The first step of a row, and the step of a stage's own numbers.
+/// The learning rates of rows (AdaGrad) and of a stage's own numbers (Adam).
 const RATES: [f32; 2] = [0.012, 0.003];
 
-/// Samples after which a stage's own numbers move.
+/// A stage's own numbers move after this many samples.
 const BATCH: usize = 256;
 
 type Numbers = [f32; UNITS];
 
-/// A row in learning, alone in a cache line.
+/// A row while it is learned, alone in a cache line.
 #[derive(Clone, Copy, PartialEq, Debug)]
 #[repr(C, align(64))]
 pub(super) struct LearnedRow {
@@ -53,7 +53,7 @@ impl LearnedRow {
         Self { numbers: std::array::from_fn(|unit| floats[unit]), squares: floats[UNITS] }
     }
 
-    /// Whether it is more than the random numbers that it began with.
+    /// Whether it has moved from its random start.
     fn is_learned(&self) -> bool {
         self.squares != SQUARES[0]
     }
@@ -67,7 +67,7 @@ struct Adam {
     square: Numbers,
 }
 
-/// The share of the past in a mean gradient and in a mean square.
+/// Adam's decay rates of the mean gradient and of the mean square.
 const DECAYS: [f32; 2] = [0.9, 0.999];
 
 impl Adam {
@@ -75,7 +75,7 @@ impl Adam {
         Self { value, ..Self::default() }
     }
 
-    /// `missing` is the share of the two means that stands for the time before the first step.
+    /// `missing` is the share that the initial zeros still have in the two means.
     fn step(&mut self, gradient: &Numbers, missing: [f32; 2], rate: f32) {
         for (unit, &gradient) in gradient.iter().enumerate() {
             self.mean[unit] += (1.0 - DECAYS[0]) * (gradient - self.mean[unit]);
@@ -86,10 +86,10 @@ impl Adam {
     }
 }
 
-/// What a stage has of its own.
+/// A stage's own numbers.
 #[derive(Clone, Copy, PartialEq, Debug)]
 pub(super) struct LearnedHead {
-    /// The number of the rows that it uses.
+    /// The number of its table of rows.
     rows: u8,
     bias: Adam,
     output: Adam,
@@ -105,7 +105,7 @@ impl LearnedHead {
         Self { rows, bias: Adam::new(bias), output: Adam::new(output), missing: [1.0; 2] }
     }
 
-    /// The number of the rows that it uses.
+    /// The number of its table of rows.
     pub fn rows(&self) -> usize {
         usize::from(self.rows)
     }
@@ -140,17 +140,17 @@ impl LearnedHead {
     }
 }
 
-/// A hidden layer in learning.
+/// A hidden layer while it is learned.
 #[derive(Clone, PartialEq, Debug)]
 pub(super) struct LearnedLayer {
-    /// By their number; see [`LearnedHead::rows`].
+    /// The tables of rows; see [`LearnedHead::rows`].
     pub rows: Vec<Vec<LearnedRow>>,
     /// By stage.
     pub heads: Vec<LearnedHead>,
 }
 
 impl LearnedLayer {
-    /// A layer that knows nothing.
+    /// A new layer.
     pub fn new(layout: &Layout, stages: &StageMap) -> Self {
         let of_group = |group: usize| {
             let mut rng = ChaCha8Rng::seed_from_u64(group as u64);
@@ -170,7 +170,7 @@ impl LearnedLayer {
         Self { rows: (0..ROW_TABLES).map(of_group).collect(), heads: (0..stages.count()).map(of_stage).collect() }
     }
 
-    /// A layer as it was stored: what its rows have learned counts, and they move in small steps.
+    /// A layer from its stored form. Rows that are not zero count as learned and move in small steps.
     pub fn from_stored(layer: &HiddenLayer, scale: u16) -> Self {
         let on = f32::from(HiddenLayer::ON);
         let of_row = |row: &Row| LearnedRow {
@@ -206,19 +206,19 @@ impl LearnedLayer {
         }
     }
 
-    /// Changes the stages: each new one is as the old one that `sources` has for it, and shares its rows.
+    /// Changes the stages: each new one is a copy of the old one that `sources` gives for it, and shares its rows.
     pub fn set_stages(&mut self, sources: impl Iterator<Item = usize>) {
         self.heads = sources.map(|stage| self.heads[stage]).collect();
     }
 
-    /// All that it knows: by their number the rows, then the heads.
+    /// Its whole state: the tables of rows, then the heads.
     pub fn floats(&self) -> Vec<Vec<f32>> {
         let heads = self.heads.iter().flat_map(LearnedHead::floats).collect();
         let of_rows = |rows: &Vec<LearnedRow>| rows.iter().flat_map(LearnedRow::floats).collect();
         self.rows.iter().map(of_rows).chain([heads]).collect()
     }
 
-    /// The reverse of [`Self::floats`], or `None` where there are other numbers of stages and weights.
+    /// The reverse of [`Self::floats`]; `None` if it is for another number of stages or weights.
     pub fn from_floats(floats: &[Vec<f32>], stages: usize, weights: usize) -> Option<Self> {
         let (heads, rows) = floats.split_last()?;
         let rows = rows.iter().map(|rows| match rows.as_chunks() {
@@ -232,8 +232,8 @@ impl LearnedLayer {
         fits.then_some(Self { rows, heads })
     }
 
-    /// What it adds for the weights of a position's features, in discs: rows that were never learned count as nothing, as they will
-    /// when they are stored.
+    /// What it adds to the value of a position with these weights, in discs. Rows that were never learned count as zero, as they will
+    /// once stored.
     pub fn value(&self, stage: usize, weights: &[u32]) -> f32 {
         let head = &self.heads[stage];
         let rows = &self.rows[head.rows()];
@@ -247,11 +247,11 @@ fn rows_of<'r>(rows: &'r [LearnedRow], weights: &[u32]) -> impl Iterator<Item = 
     weights.iter().map(|&weight| &rows[weight as usize])
 }
 
-/// What a stage learns of a layer: rows that it shares with others, and its own numbers.
+/// The part of a layer that one stage learns: rows shared with other stages, and its own numbers.
 pub(super) struct StageLayer<'l> {
     rows: &'l mut [LearnedRow],
     head: &'l mut LearnedHead,
-    /// How large steps are beside the rule's.
+    /// Factor of all steps.
     scale: f32,
     /// Samples since the head moved, and the sums of their gradients for biases and outputs.
     waiting: usize,
@@ -263,7 +263,7 @@ impl<'l> StageLayer<'l> {
         Self { rows, head, scale, waiting: 0, gradients: [[0.0; UNITS]; 2] }
     }
 
-    /// Has the rows of a position fetched into the cache.
+    /// Prefetches the rows of a position into the cache.
     #[inline]
     pub fn prefetch(&self, weights: &[u32]) {
         for row in rows_of(self.rows, weights) {
@@ -302,7 +302,7 @@ impl<'l> StageLayer<'l> {
         }
     }
 
-    /// Moves the stage's own numbers for the samples since they moved last.
+    /// Moves the stage's own numbers for the samples since they last moved.
     pub fn move_head(&mut self) {
         if self.waiting == 0 {
             return;

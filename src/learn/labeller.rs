@@ -1,4 +1,4 @@
-//! What the positions of recorded games and of scored positions are worth.
+//! Values for the positions of recorded games and for scored positions.
 
 use std::sync::atomic::{AtomicBool, Ordering::Relaxed};
 
@@ -10,10 +10,10 @@ use crate::eval::Score;
 use crate::record::{Fault, Finish, Game, GameResult, Place, Record, RecordError};
 use crate::search::EndgameSolver;
 
-/// Discs by which the side is ahead at least whose opponent resigned.
+/// If a side resigns, the other is ahead by at least this many discs.
 const AHEAD: i32 = 2;
 
-/// Tells what the positions of records are worth.
+/// Gives the positions of records their values.
 pub struct Labeller {
     solver: EndgameSolver<'static>,
     exact_empties: u32,
@@ -26,22 +26,23 @@ impl Labeller {
         Self { solver: EndgameSolver::new((exact_empties + 1).clamp(13, 20)), exact_empties }
     }
 
-    /// The positions of a record in order, each with its value; a scored position in which the player to move must pass is that after the pass.
+    /// The positions of a record in order, each with its value. If the mover of a scored position must pass, it is the position after
+    /// the pass.
     ///
-    /// A position's own score counts first. Positions of games that have few enough empties are solved; those before are worth
-    /// what the first of these is, as if the rest of the game had been perfect. Without such, a game's result counts. Of a game that
-    /// was given up it says only who was ahead, which is a bound of two discs; of one that was lost on time it says nothing.
+    /// A scored position keeps its score; one without a score is solved if it has few enough empties. So are positions of games; earlier
+    /// ones take the value of the first that is solved, as if the rest of the game had been perfect. If none is solved, the result
+    /// counts. A resignation shows only who was ahead: a bound of two discs. A loss on time shows nothing.
     ///
     /// # Errors
-    /// [`Fault::NoScore`] where there is nothing to go by.
+    /// [`Fault::NoScore`] if no position has a value.
     pub fn label(&mut self, record: &Record) -> Result<Vec<Sample>, Fault> {
         self.label_until(record, &AtomicBool::new(false))
     }
 
-    /// [`Self::label`], given up soon after `stop` is set: what it answers then means nothing.
+    /// [`Self::label`], but ends soon after `stop` is set, with a meaningless result.
     ///
     /// # Errors
-    /// As of [`Self::label`].
+    /// As [`Self::label`].
     pub fn label_until(&mut self, record: &Record, stop: &AtomicBool) -> Result<Vec<Sample>, Fault> {
         let labelled = match record {
             Record::Position(ScoredDiagram { diagram, score, .. }) => {
@@ -88,7 +89,7 @@ impl Labeller {
     }
 }
 
-/// The position of the player who has a move, and whether the other one must pass before. A position of a game that is over stays as it is.
+/// The position after a pass that is forced, and whether one is. If the game is over, the position stays as it is.
 fn to_move(position: Position) -> (Position, bool) {
     let passes = position.moves() == 0 && position.opponent_moves() != 0;
     (if passes { position.pass() } else { position }, passes)
@@ -98,7 +99,7 @@ fn sample(position: Position, discs: i32, bound: Bound) -> Sample {
     Sample { bound, ..Sample::new(position, Score::from_discs(discs)) }
 }
 
-/// What a result says of the value for black.
+/// What a result says about the value for black.
 fn value_of(result: GameResult) -> Option<(i32, Bound)> {
     match (result.finish, result.discs.signum()) {
         (Finish::Played | Finish::Agreed, _) => Some((result.discs, Bound::Exact)),
@@ -128,8 +129,8 @@ fn result_of(game: &Game) -> Option<(i32, Bound)> {
     game.score_on_board().or(game.result).and_then(value_of)
 }
 
-/// The samples of each record, on the threads of the current rayon pool, or why it has none; the first record is number `first` of its
-/// file, from 1. Positions in which nobody can move are left out. None if `stop` was set before the end.
+/// Each record's samples, or why it has none, made on the threads of the current rayon pool. The first record is number `first` of its
+/// file, from 1. Positions in which nobody can move are left out. `None` if `stop` was set before the end.
 pub(super) fn label_all(
     records: Vec<Result<Record, RecordError>>,
     first: usize,

@@ -1,4 +1,4 @@
-//! The learner: every stage a linear model of its own, or with rows of a hidden layer that it shares with its neighbours.
+//! The learner: every stage is a linear model of its own, plus, with a hidden layer, rows that it shares with its neighbours.
 
 use std::mem::discriminant;
 use std::sync::Arc;
@@ -19,23 +19,23 @@ use crate::pattern::Layout;
 /// Weights that a learner cannot start from.
 #[derive(Debug, Clone, PartialEq, thiserror::Error)]
 pub enum StartError {
-    /// They are of other patterns than those that are learned.
+    /// They belong to another pattern set.
     #[error(
-        "they are of the pattern set `{weights}`, and what is learned is of `{learned}`: `--patterns` chooses the set"
+        "they belong to the pattern set `{weights}`, not to the one being learned, `{learned}`: `--patterns` chooses the set"
     )]
     OtherSet {
         /// The name of their set.
         weights: String,
-        /// The name of the set that is learned.
+        /// The name of the set being learned.
         learned: String,
     },
-    /// They do not fit together.
+    /// They do not fit the pattern set.
     #[error(transparent)]
     Model(#[from] ModelError),
-    /// A weight beyond all sense.
+    /// A weight is absurdly large.
     #[error(
-        "weight {weight} of stage {stage} is {value:.2} discs, and learning keeps weights within {LIMIT} discs either way. No \
-         configuration is worth as much: the weights may be damaged, or imported as another engine's than they are"
+        "weight {weight} of stage {stage} is {value:.2} discs, and learning allows at most {LIMIT} either way. No \
+         configuration is worth that much: the weights may be damaged, or imported as those of the wrong engine"
     )]
     TooLarge {
         /// The stage.
@@ -47,14 +47,14 @@ pub enum StartError {
     },
 }
 
-/// All that a learner knows, for checkpoints.
+/// The whole state of a learner, for checkpoints.
 #[derive(Clone, PartialEq, Debug)]
 pub struct LearnerState {
     /// The stage map.
     pub stages: StageMap,
     /// By stage: for each weight in turn its value in discs, then what the step rule keeps of its history.
     pub cells: Vec<Vec<f32>>,
-    /// The hidden layer's numbers; empty where there is none.
+    /// The hidden layer's numbers; empty without one.
     pub hidden: Vec<Vec<f32>>,
 }
 
@@ -85,7 +85,7 @@ impl Learner {
         self.hidden.is_some()
     }
 
-    /// The same with a hidden layer that knows nothing, if it has none.
+    /// Adds a new hidden layer, if there is none.
     #[must_use]
     pub fn with_hidden_layer(mut self) -> Self {
         let new = || LearnedLayer::new(&self.layout, &self.stages);
@@ -93,10 +93,10 @@ impl Learner {
         self
     }
 
-    /// A learner that starts from a model's weights. Weights other than zero count as learned already: they move in small steps.
+    /// A learner that starts from a model's weights. Weights that are not zero count as learned: they move in small steps.
     ///
     /// # Errors
-    /// A model of another set than the layout's, that does not fit it, or that has weights beyond all sense.
+    /// If the model has another pattern set than the layout, does not fit it, or has absurdly large weights.
     pub fn from_model(layout: Arc<Layout>, model: &Model, rule: StepRule) -> Result<Self, StartError> {
         if !layout.set().is_like(&model.set) {
             let (weights, learned) = (model.set.name.clone(), layout.set().name.clone());
@@ -130,7 +130,7 @@ impl Learner {
         &self.stages
     }
 
-    /// Changes the stage map: each new stage starts from the old stage of its middle number of empties.
+    /// Changes the stage map: each new stage starts as a copy of the old one that holds its middle number of empties.
     pub fn set_stages(&mut self, stages: StageMap) {
         let source = |stage| {
             let empties = stages.empties_of(stage);
@@ -146,20 +146,20 @@ impl Learner {
     /// Changes the parameters of the step rule.
     ///
     /// # Panics
-    /// A rule of another name.
+    /// If it is another rule.
     pub fn set_rule(&mut self, rule: StepRule) {
         assert_eq!(discriminant(&rule), discriminant(&self.rule), "a rule with a history of another kind");
         self.rule = rule;
     }
 
-    /// Lets each stage also learn samples from `plies` plies before and after it, one in d + 1 of those d plies away: the values
-    /// of neighbouring stages are much alike, and a weight that is seldom met gains more from more samples than it loses by the
-    /// difference. 0, as at first, is its own samples only. Not part of [`Self::state`].
+    /// Lets each stage also learn samples from up to `plies` plies before and after it, one in d + 1 of those d plies away. The values
+    /// of neighbouring stages are much alike, and a rare weight gains more from more samples than it loses by the difference.
+    /// 0, the default, is its own samples only. Not part of [`Self::state`].
     pub fn set_overlap(&mut self, plies: u32) {
         self.overlap = plies;
     }
 
-    /// What an error costs; the square, as at first. Not part of [`Self::state`].
+    /// Sets the loss, squared by default. Not part of [`Self::state`].
     pub fn set_loss(&mut self, loss: Loss) {
         self.loss = loss;
     }
@@ -168,16 +168,16 @@ impl Learner {
     /// result does not depend on the number of threads.
     ///
     /// # Errors
-    /// Weights that are not numbers or have run away; the learner is of no use then.
+    /// If a weight is NaN or has become too large; the learner is useless then.
     pub fn pass(&mut self, samples: &SampleSet, scale: f32) -> Result<PassLoss, Diverged> {
         let loss = self.pass_until(samples, scale, &AtomicBool::new(false))?;
         Ok(loss.expect("nothing stops this pass"))
     }
 
-    /// [`Self::pass`], given up with `None` soon after `stop` is set; the learner is of no use then.
+    /// [`Self::pass`], but returns `None` soon after `stop` is set; the learner is useless then.
     ///
     /// # Errors
-    /// As of [`Self::pass`].
+    /// As [`Self::pass`].
     pub fn pass_until(
         &mut self,
         samples: &SampleSet,
@@ -187,15 +187,14 @@ impl Learner {
         self.pass_in_parts(samples, [scale; 2], stop, &mut Vec::new())
     }
 
-    /// [`Self::pass`] with steps that grow or shrink from the first of `scales` to the second, interrupted with `None` soon after `stop` is
-    /// set. `learned` then has by stage what was learned of the samples; the
-    /// same call with it goes on. It is empty before and after a pass.
+    /// [`Self::pass`] with steps that change from the first of `scales` to the second. Returns `None` soon after `stop` is set; `learned`
+    /// then holds each stage's progress, and the same call with it continues the pass. It is empty before and after a pass.
     ///
     /// # Errors
-    /// As of [`Self::pass`].
+    /// As [`Self::pass`].
     ///
     /// # Panics
-    /// If `learned` is of another number of stages, or of other samples.
+    /// If `learned` is from another number of stages or from other samples.
     pub fn pass_in_parts(
         &mut self,
         samples: &SampleSet,
@@ -210,7 +209,7 @@ impl Learner {
         })
     }
 
-    /// Errors on samples that are not learned: on one in `every` of each number of empties. The result does not depend on the number
+    /// Errors on samples, without learning them: on one in `every` of each number of empties. The result does not depend on the number
     /// of threads.
     ///
     /// # Panics
@@ -235,8 +234,8 @@ impl Learner {
         Validation::new((0..=60u32).into_par_iter().map(of_empties).collect())
     }
 
-    /// The weights as a model, rounded to the nearest of 1/128 disc; or in the units of the engine that the pattern set is for, and
-    /// cut to its range. Beside a hidden layer none is above [`HiddenLayer::MAX_WEIGHT`].
+    /// The weights as a model, rounded to 1/128 disc; or, if the pattern set is an engine's, rounded to its units and clamped to its
+    /// range. With a hidden layer none is above [`HiddenLayer::MAX_WEIGHT`].
     pub fn model(&self) -> Model {
         let engine = self.layout.set().engine.as_ref();
         let (scale, range) =
@@ -254,13 +253,13 @@ impl Learner {
         }
     }
 
-    /// All that the learner knows.
+    /// The learner's whole state.
     pub fn state(&self) -> LearnerState {
         let hidden = self.hidden.as_ref().map_or(Vec::new(), LearnedLayer::floats);
         LearnerState { stages: self.stages.clone(), cells: self.cells.clone(), hidden }
     }
 
-    /// A learner that goes on from a state, or `None` where the state does not fit the layout or the rule.
+    /// A learner that continues from a state; `None` if the state does not fit the layout or the rule.
     pub fn from_state(layout: Arc<Layout>, rule: StepRule, state: LearnerState) -> Option<Self> {
         let fits = |cells: &Vec<f32>| cells.len() == rule.numbers() * layout.weights();
         if state.cells.len() != state.stages.count() || !state.cells.iter().all(fits) {

@@ -1,31 +1,31 @@
-//! What an error costs, and so how hard it pulls.
+//! What an error costs, and hence how hard it pulls.
 
 use serde::{Deserialize, Deserializer, Serialize};
 
-/// A loss: what a fit makes small. The names are those in configurations; all numbers are in discs.
+/// The loss that learning minimizes, named as in configurations. All numbers are in discs.
 #[derive(Clone, Copy, PartialEq, Debug, Default, Serialize, Deserialize)]
 #[serde(tag = "kind", rename_all = "kebab-case", deny_unknown_fields)]
 pub enum Loss {
-    /// The square of the error: values go to the mean.
+    /// The square of the error: values tend to the mean.
     #[default]
     #[serde(deserialize_with = "no_parameters")]
     Squared,
-    /// The square of the error up to `beyond`, and in proportion to the error from there on: one that is far off pulls no harder than
-    /// one that is `beyond` off (Peter Huber, "Robust estimation of a location parameter", 1964). With a small `beyond` it is the
-    /// absolute error, and values go to the median.
+    /// The square of the error up to `beyond`, and linear from there on: a larger error pulls no harder than one of `beyond` (Peter
+    /// Huber, "Robust estimation of a location parameter", 1964). With a small `beyond` it is the absolute error, and values tend
+    /// to the median.
     Huber {
         /// Where the square ends, in discs.
         beyond: f32,
     },
-    /// The cross entropy of two chances to win, that of the target and that of the value, where a value of v discs wins with
-    /// (1 + tanh(v / scale)) / 2: an error matters where the game is close.
+    /// The cross entropy of the winning chances of target and value, where v discs win with a chance of
+    /// (1 + tanh(v / scale)) / 2: errors matter in close games.
     CrossEntropy {
-        /// Discs ahead with which 88% of games are won.
+        /// The lead in discs that wins 88% of games.
         scale: f32,
     },
 }
 
-/// What is left of a loss without parameters.
+/// Refuses parameters where a loss takes none.
 fn no_parameters<'de, D: Deserializer<'de>>(deserializer: D) -> Result<(), D::Error> {
     #[derive(Deserialize)]
     #[serde(deny_unknown_fields)]
@@ -34,8 +34,8 @@ fn no_parameters<'de, D: Deserializer<'de>>(deserializer: D) -> Result<(), D::Er
 }
 
 impl Loss {
-    /// How hard a target pulls at a value, both in discs: half the derivative of the loss, so scaled that a small error near 0 discs pulls
-    /// by itself.
+    /// How hard a target pulls at a value, both in discs: half the derivative of the loss, scaled so that for small errors near 0 discs
+    /// the pull is the error.
     #[inline]
     pub fn pull(self, target: f32, value: f32) -> f32 {
         match self {
@@ -45,10 +45,10 @@ impl Loss {
         }
     }
 
-    /// Whether its parameters make sense: the key that does not, its value, and what it should be.
+    /// Checks the parameters.
     ///
     /// # Errors
-    /// The first parameter that does not.
+    /// The first bad one: its key, its value, and what it should be.
     pub fn check(self) -> Result<(), (&'static str, f32, &'static str)> {
         let (key, number) = match self {
             Self::Squared => return Ok(()),

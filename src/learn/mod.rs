@@ -1,7 +1,7 @@
 //! Learning weights by temporal differences.
 //!
-//! [`lambda_returns`] turns a game of self-play into [`Sample`]s, and a [`Labeller`] says what the positions of recorded games are
-//! worth; [`Learner`] moves the weights towards them, stage by stage, each weight by its own [`StepRule`]. No input or output.
+//! [`lambda_returns`] turns a self-play game into [`Sample`]s, and a [`Labeller`] gives the positions of recorded games their
+//! values. A [`Learner`] moves the weights towards these targets, stage by stage, by a [`StepRule`]. No input or output.
 
 mod hidden;
 mod labeller;

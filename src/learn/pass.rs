@@ -1,4 +1,4 @@
-//! A pass over samples: tasks that run in parallel and share nothing, each in an order of its own that is always the same.
+//! A pass over samples: tasks that run in parallel and share nothing, each in a fixed order.
 
 use std::ops::Add;
 use std::sync::atomic::{AtomicBool, Ordering::Relaxed};
@@ -15,10 +15,10 @@ use crate::eval::{Score, StageMap};
 use crate::memory::prefetch;
 use crate::pattern::{LANES, Layout, Scalar, Seen};
 
-/// Weights may not leave plus and minus this many discs: beyond any sense, and near the end of the stored range.
+/// No weight may exceed this many discs either way: far more than makes sense, and near the end of the stored range.
 pub(super) const LIMIT: f32 = 250.0;
 
-/// Learning went wrong: a weight is not a number or has run away.
+/// Learning diverged: a weight is NaN or too large.
 #[derive(Debug, Clone, PartialEq, thiserror::Error)]
 #[error("learning diverged: weight {weight} of stage {stage} is {value} discs. Lower the step's `rate`")]
 pub struct Diverged {
@@ -33,16 +33,16 @@ pub struct Diverged {
 /// The largest number of features of a position: pattern instances and scalars.
 pub(super) const FEATURES: usize = LANES + Scalar::ALL.len();
 
-/// Numbers that are worked on at once.
+/// Numbers that are processed at once.
 const VECTOR: usize = 8;
 
 /// Room for a number of each feature, in whole vectors.
 const ROOM: usize = FEATURES.next_multiple_of(VECTOR);
 
-/// Samples that are on their way at once: while one is learned, the memory brings the weights of the next ones.
+/// Samples in flight: while one is learned, the weights of the next are being fetched.
 const BATCH: usize = 16;
 
-/// What is the same for all stages.
+/// The part of a pass that is the same for all stages.
 pub(super) struct Pass<'p, S, const NUMBERS: usize> {
     pub layout: &'p Layout,
     pub stages: &'p StageMap,
@@ -59,14 +59,14 @@ pub(super) struct Pass<'p, S, const NUMBERS: usize> {
 struct Part<'l, const NUMBERS: usize> {
     stage: usize,
     cells: &'l mut [[f32; NUMBERS]],
-    /// What was learned of the samples.
+    /// The samples learned so far, and their errors.
     learned: &'l mut PassLoss,
     /// Whether a step left a weight beyond [`LIMIT`].
     left_range: bool,
     head: Option<&'l mut LearnedHead>,
 }
 
-/// Stages that are learned in turns, since they share rows of a hidden layer; or one that has none.
+/// Stages that are learned in turns, since they share rows of a hidden layer; or one stage without a layer.
 struct Task<'l, const NUMBERS: usize> {
     parts: Vec<Part<'l, NUMBERS>>,
     rows: &'l mut [LearnedRow],
@@ -115,7 +115,7 @@ impl<S: Step<NUMBERS>, const NUMBERS: usize> Pass<'_, S, NUMBERS> {
         Ok(Some(learned.drain(..).fold(PassLoss::default(), PassLoss::add)))
     }
 
-    /// Learns what is left of a task. It is only ever interrupted between two turns.
+    /// Learns what is left of a task. It is interrupted only between two turns.
     fn learn_task(&self, Task { parts, rows }: &mut Task<NUMBERS>) -> Result<(), Diverged> {
         let mut before: u64 = parts.iter().map(|part| part.learned.samples).sum();
         for turn in 0..TURNS {
@@ -144,7 +144,7 @@ impl<S: Step<NUMBERS>, const NUMBERS: usize> Pass<'_, S, NUMBERS> {
         first + (last - first) * (turn as f32 + 0.5) / TURNS as f32
     }
 
-    /// Moves the weights of a stage for each sample in turn, and adds the errors before each to those so far. Answers whether a step left
+    /// Moves the weights of a stage for each sample in turn, and adds its error before that to `losses`. Returns whether a step left
     /// a weight beyond [`LIMIT`].
     fn learn_samples<'s>(
         &self,
@@ -197,8 +197,8 @@ impl<const NUMBERS: usize> Part<'_, NUMBERS> {
     }
 }
 
-/// Moves the weights of one sample. Answers its error before, in discs, and whether a weight is beyond [`LIMIT`] now. A weight that the
-/// position has twice, in mirrored places, counts twice in the value and moves once.
+/// Moves the weights of one sample. Returns its error before that, in discs, and whether a weight is beyond [`LIMIT`] now. A weight
+/// that the position has twice, in mirrored places, counts twice in the value and moves once.
 #[inline]
 fn learn_sample<const NUMBERS: usize>(
     cells: &mut [[f32; NUMBERS]],
@@ -231,7 +231,7 @@ fn learn_sample<const NUMBERS: usize>(
         return (0.0, false);
     }
     let pull = sample.importance.share() * loss.pull(target, value);
-    // Whole vectors: what lies behind the last feature is not used.
+    // Whole vectors: what lies past the last feature is not used.
     for i in 0..weights.len().next_multiple_of(VECTOR).min(ROOM) {
         let mut cell = std::array::from_fn(|number| copies[number][i]);
         step.apply(&mut cell, pull);
@@ -273,7 +273,7 @@ mod tests {
     use crate::learn::AdaGrad;
     use crate::pattern::PatternSet;
 
-    /// A rule that has a pass stopped after some steps.
+    /// A rule that stops its pass after some steps.
     #[derive(Clone, Copy)]
     struct Stopping<'s> {
         rule: AdaGrad,
@@ -310,7 +310,7 @@ mod tests {
         let stages = &StageMap::uniform(5);
         let mut rng = ChaCha8Rng::seed_from_u64(1);
         let mut samples = SampleSet::default();
-        // Few late ones: stages have nothing to learn in many a turn, the first and the last among them.
+        // Few late positions: in many turns, the first and the last among them, some stages have nothing to learn.
         for game in 0..150 {
             for (diagram, _) in Transcript::random(&mut rng).steps() {
                 if diagram.position.empties() > 20 || game < 5 {
@@ -319,7 +319,7 @@ mod tests {
             }
         }
         for with_layer in [false, true] {
-            // Passes, each stopped after so many steps from where it last was.
+            // A pass that is stopped again and again after this many more steps.
             let learned = |steps: u64| {
                 let (left, stop) = (AtomicU64::new(steps), AtomicBool::new(false));
                 let step = Stopping { rule: AdaGrad { rate: 0.5 }, left: &left, stop: &stop };

@@ -7,10 +7,10 @@ use super::labeller::{is_lesson, label_all};
 use super::samples::Sample;
 use crate::record::{Format, RecordError, Records, read};
 
-/// Up to this number of empties a position is solved in a few milliseconds.
+/// Positions with up to this many empties are solved in a few milliseconds.
 const EASY_EMPTIES: u32 = 16;
 
-/// A file of records that is being labelled.
+/// Labels the records of a file, a batch at a time.
 pub struct RecordFile<'b> {
     path: PathBuf,
     format: Format,
@@ -23,31 +23,31 @@ pub struct RecordFile<'b> {
 /// Why nothing can be learned from a file of records.
 #[derive(Debug, thiserror::Error)]
 pub enum RecordFileError {
-    /// It cannot be read as what it looks like.
+    /// It cannot be read in the format it looks like.
     #[error("cannot read {} as {format}: {error}", path.display())]
     Unreadable {
         /// The file.
         path: PathBuf,
-        /// What it looks like.
+        /// The format it looks like.
         format: Format,
         /// What is wrong.
         error: RecordError,
     },
-    /// There is not a single record in it that can be learned.
+    /// It has no record to learn from.
     #[error(
-        "nothing in {}, which looks like {format}, can be learned: no game with a result, no position with a score", path.display()
+        "{} (it looks like {format}) has nothing to learn from: no game with a result, no position with a score", path.display()
     )]
     NoLesson {
         /// The file.
         path: PathBuf,
-        /// What it looks like.
+        /// The format it looks like.
         format: Format,
     },
 }
 
 impl<'b> RecordFile<'b> {
-    /// The file at a path with its content, after the first `skipped` records; see [`Labeller::new`](super::Labeller::new) for
-    /// `exact_empties`.
+    /// Reads `bytes`, the content of the file at `path`, from after the first `skipped` records. For `exact_empties` see
+    /// [`Labeller::new`](super::Labeller::new).
     ///
     /// # Errors
     /// [`RecordFileError::Unreadable`].
@@ -62,13 +62,13 @@ impl<'b> RecordFile<'b> {
         }
     }
 
-    /// Whether solving its positions may take long, so that work on many records at a time is much to lose.
+    /// Whether solving its positions may take long: then batches should be small, since a stop loses one.
     pub fn is_slow(&self) -> bool {
         self.exact_empties > EASY_EMPTIES
     }
 
-    /// The samples of each of the next records, or why it has none, made on the threads of the current rayon pool; nothing at the
-    /// end. None if `stop` was set before.
+    /// The next batch: each record's samples, or why it has none, made on the threads of the current rayon pool. Empty at the end
+    /// of the file; `None` if `stop` was set before the batch was done.
     pub fn next(&mut self, stop: &AtomicBool) -> Option<Vec<Result<Vec<Sample>, RecordError>>> {
         let at_once = if self.is_slow() { 1 << 6 } else { 1 << 12 };
         let records: Vec<_> = self.records.by_ref().take(at_once).collect();
@@ -77,7 +77,7 @@ impl<'b> RecordFile<'b> {
         label_all(records, first, self.exact_empties, stop)
     }
 
-    /// Makes sure that one of the next records can be learned, without solving anything.
+    /// Checks that there is a record left to learn from, without solving anything.
     ///
     /// # Errors
     /// [`RecordFileError::NoLesson`].
@@ -87,7 +87,7 @@ impl<'b> RecordFile<'b> {
         if has_one { Ok(()) } else { Err(self.no_lesson()) }
     }
 
-    /// What is wrong with a file of which nothing could be learned.
+    /// The error for a file from which nothing could be learned.
     pub fn no_lesson(self) -> RecordFileError {
         RecordFileError::NoLesson { path: self.path, format: self.format }
     }

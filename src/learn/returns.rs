@@ -8,14 +8,14 @@ use crate::selfplay::{PlyKind, Replay};
 /// predict by the methods of temporal differences", 1988).
 ///
 /// In discs for the side to move, `G(t) = (1 - lambda) v(t) + lambda s G(t + 1)`, where `v(t)` is the search value and `s` is -1
-/// where the turn passes over and +1 where the same side moves again. At an exploratory move `G(t) = v(t)`: what follows is not
-/// what the position is worth. Exact values stay what they are. Lambda 1 is the outcome, lambda 0 the search value.
+/// if the other side moves next and +1 if the same side moves again. At an exploratory move `G(t) = v(t)`: what follows does not
+/// show what the position is worth. Exact values are kept. Lambda 1 is the outcome, lambda 0 the search value.
 ///
-/// A ply with a principal leaf is learned there, with the sign of the side to move at the leaf (TDLeaf: Jonathan Baxter, Andrew
+/// A ply with a PV leaf is learned at the leaf, with the sign of the side to move there (TDLeaf: Jonathan Baxter, Andrew
 /// Tridgell and Lex Weaver, "KnightCap", 1998).
 pub fn lambda_returns(game: &Replay, lambda: f32) -> Vec<Sample> {
     let mut samples = Vec::with_capacity(game.plies.len());
-    // The return of the following ply with the side it belongs to; before any there is the result.
+    // The return of the following ply and the side it is for; after the last ply, the result.
     let mut following = (game.result.0 as f32, game.plies.last().map(|ply| ply.side));
     for ply in game.plies.iter().rev() {
         let value = ply.value.0 as f32;

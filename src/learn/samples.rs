@@ -10,15 +10,15 @@ use crate::eval::{Score, StageMap};
 pub struct Sample {
     /// The position; its number of empty squares decides which stages learn it.
     pub position: Position,
-    /// The wanted value for the player to move.
+    /// The target value for the player to move.
     pub target: Score,
-    /// Whether that is the value, or an end of the range in which it lies.
+    /// Whether the target is the value itself or a bound on it.
     pub bound: Bound,
     /// How much the sample counts.
     pub importance: Importance,
 }
 
-/// Tens of millions of them are in memory: bound and importance fit where there were bytes to spare.
+/// Tens of millions of them are in memory: bound and importance take bytes that would be padding.
 const _: () = assert!(size_of::<Sample>() == 24);
 
 impl Sample {
@@ -28,20 +28,20 @@ impl Sample {
     }
 }
 
-/// What a target says of a value. One that the bound allows has no error: there is nothing to learn.
+/// How a target limits the value. A value within the bound has no error: there is nothing to learn.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
 pub enum Bound {
-    /// It is the target.
+    /// The value is the target.
     #[default]
     Exact,
-    /// It is the target or more.
+    /// The value is the target or more.
     Lower,
-    /// It is the target or less.
+    /// The value is the target or less.
     Upper,
 }
 
 impl Bound {
-    /// Whether it allows a value that is `error` below the target.
+    /// Whether a value `error` below the target is within the bound.
     #[inline]
     pub fn allows(self, error: f32) -> bool {
         match self {
@@ -65,12 +65,12 @@ impl Neg for Bound {
     }
 }
 
-/// The share of a full sample's step that a sample takes: above 0 and at most 1, so that no step grows beyond what its rule allows.
+/// How much a sample counts, as a share of a full sample's step: above 0 and at most 1, so that no step exceeds what its rule allows.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Debug)]
 pub struct Importance(u16);
 
 impl Importance {
-    /// A sample like others.
+    /// The importance of an ordinary sample.
     pub const FULL: Self = Self(u16::MAX);
 
     /// The nearest multiple of 1/65535 above 0. None for a share that is not above 0 and at most 1.
@@ -85,7 +85,7 @@ impl Importance {
     }
 }
 
-/// Samples in order of arrival, by number of empties: a stage takes what it learns from these, whatever the stage map.
+/// Samples by number of empties, in order of arrival. Stages of any stage map pick their samples from it.
 #[derive(Clone, Debug)]
 pub struct SampleSet {
     by_empties: Vec<Vec<Sample>>,
@@ -122,8 +122,8 @@ impl SampleSet {
         &self.by_empties[empties as usize]
     }
 
-    /// What a stage learns: all samples of its own numbers of empties, and of a number d away, d up to `overlap`, one in d + 1. The
-    /// oldest come first, those of different numbers of empties in turns, so that no number has the last word.
+    /// The samples that a stage learns: all of its own, and one in d + 1 of those d plies away, for d up to `overlap`. The oldest come
+    /// first; different numbers of empties take turns, so that none always comes last.
     pub fn of_stage<'s>(
         &'s self,
         stages: &'s StageMap,
@@ -149,10 +149,10 @@ impl SampleSet {
     }
 }
 
-/// How often the samples of different numbers of empties take turns in a pass.
+/// Turns in a pass, each with a share of the samples of every number of empties.
 pub(super) const TURNS: usize = 64;
 
-/// The part of every `step`-th sample that comes in one turn.
+/// Every `step`-th sample, of those that come in one turn.
 fn in_turn(samples: &[Sample], step: usize, turn: usize) -> impl Iterator<Item = &Sample> {
     let end = |turn| samples.len() * turn / TURNS;
     (end(turn).next_multiple_of(step)..end(turn + 1)).step_by(step).map(|i| &samples[i])

@@ -1,4 +1,4 @@
-//! How well weights foretell labels: errors in a pass, each before the sample was learned, and on samples that are not learned.
+//! How well weights predict labels: errors in a pass, each before the sample was learned, and on samples that are not learned.
 
 use std::ops::Add;
 
@@ -6,11 +6,11 @@ use serde::{Deserialize, Serialize};
 
 use super::samples::{Bound, Sample};
 
-/// The errors of a pass, each taken before the sample was learned. All count alike, whatever the samples' importance; one that its
-/// bound allows is 0.
+/// The errors of a pass, each taken before the sample was learned. A sample's importance makes no difference. An error within its
+/// bound is 0.
 #[derive(Clone, Copy, PartialEq, Debug, Default, Serialize, Deserialize)]
 pub struct PassLoss {
-    /// Samples learned; one that several stages learn counts for each.
+    /// Samples learned; one that several stages learn counts once for each.
     pub samples: u64,
     /// Sum of squared errors, in square discs.
     pub squared: f64,
@@ -48,19 +48,19 @@ impl Validation {
         self.sums.iter().map(|sums| sums.loss).fold(PassLoss::default(), PassLoss::add)
     }
 
-    /// Root mean square error in discs on all samples; none without samples.
+    /// Root mean square error in discs on all samples; `None` without samples.
     pub fn rmse(&self) -> Option<f64> {
         Some(self.loss()).filter(|loss| loss.samples > 0).map(|loss| loss.rmse())
     }
 
-    /// Root mean square errors in discs by number of empties, 0 to 60, in thousandths; none where there is no sample.
+    /// Root mean square errors in discs by number of empties, 0 to 60, rounded to thousandths; `None` without samples.
     pub fn errors(&self) -> Vec<Option<f64>> {
         let error = |sums: &Sums| (sums.loss.samples > 0).then(|| thousandths(sums.loss.rmse()));
         self.sums.iter().map(error).collect()
     }
 
-    /// By number of empties, 0 to 60, the slope of the line that predicts the labels best (least squares) from the values: above 1
-    /// where values are too small. In thousandths; none where there are fewer than two samples, or all values are equal.
+    /// By number of empties, 0 to 60, the slope of the least-squares line that predicts the labels from the values: above 1 if values
+    /// are too small. Rounded to thousandths; `None` for fewer than two exact labels, or if all values are equal.
     pub fn slopes(&self) -> Vec<Option<f64>> {
         self.sums.iter().map(|sums| sums.slope().map(thousandths)).collect()
     }
@@ -74,7 +74,7 @@ fn thousandths(number: f64) -> f64 {
 #[derive(Clone, Copy, PartialEq, Debug, Default)]
 pub(super) struct Sums {
     loss: PassLoss,
-    /// Samples whose targets are exact; of their values and targets, the sums, those of the values' squares and of the products.
+    /// The number of samples with exact targets, and the sums of their values, targets, squared values, and values times targets.
     exact: f64,
     values: f64,
     targets: f64,
@@ -122,7 +122,7 @@ mod tests {
         }
         assert!((sums.slope().unwrap() - 196.0 / 90.0).abs() < 1e-12);
         assert_eq!(sums.loss, PassLoss { samples: 4, squared: 25.0 + 1.0 + 1.0 + 121.0 });
-        // A bound that allows the value is right, and says nothing of a slope.
+        // A value within the bound is no error, and says nothing about a slope.
         let slope = sums.slope();
         sums.add(&Sample { bound: Bound::Lower, ..sample(3) }, 50.0);
         assert_eq!((sums.slope(), sums.loss.samples, sums.loss.squared), (slope, 5, 148.0));

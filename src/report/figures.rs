@@ -1,4 +1,4 @@
-//! What a report shows of a run.
+//! The figures that a report shows of a run.
 
 use std::collections::BTreeMap;
 use std::path::Path;
@@ -18,23 +18,23 @@ use crate::weights::WeightFile;
 /// All figures of a run.
 #[derive(Clone, Debug, Serialize)]
 pub struct Figures {
-    /// How it stands.
+    /// Its status.
     pub status: Status,
     /// Its gates.
     pub ratings: Vec<Rating>,
     /// By generation: number from 1, hours of the run, and root mean square error in discs before it was learned.
     pub losses: Vec<(u32, f64, f64)>,
-    /// How the weights foretold new games, over time: some generations of all.
+    /// How well the weights predicted new games, over time, in some of the generations.
     pub validation: Vec<Validated>,
-    /// The fits: what they lose on games that they did not learn.
+    /// The loss of each fit on games that it did not learn.
     pub held_out: Vec<StageLoss>,
-    /// What each phase took.
+    /// The time of each phase.
     pub phases: Vec<PhaseTime>,
-    /// The best weights, where they can be read.
+    /// The best weights, if they can be read.
     pub weights: Option<Weights>,
-    /// What the run follows, as TOML.
+    /// The run's configuration as TOML.
     pub config: String,
-    /// Changes of its configuration: the generation they hold from, from 1, and each as a sentence.
+    /// Changes of its configuration: the first generation that follows them, from 1, and each as a sentence.
     pub changes: Vec<(u32, Vec<String>)>,
     /// Generations after which its budget was used up, and it was given more.
     pub earlier_ends: Vec<u32>,
@@ -51,14 +51,14 @@ pub struct StageLoss {
     pub all: Option<f64>,
     /// By number of empties, 0 to 60.
     pub by_empties: Vec<Option<f64>>,
-    /// The slope of the line that predicts the labels best from the values, likewise; empty where it was not told.
+    /// The slope of the line that best predicts the labels from the values, likewise; empty if it was not written.
     pub slopes: Vec<Option<f64>>,
 }
 
-/// Numbers of empties that stand for all where time is the other axis.
+/// The numbers of empties shown in plots over time.
 pub const SOME_EMPTIES: [usize; 5] = [8, 16, 24, 36, 48];
 
-/// How weights foretold the labels of a generation that they had not learned.
+/// How well weights predicted the labels of a generation that they had not learned.
 #[derive(Clone, Copy, Debug, Serialize)]
 pub struct Validated {
     /// The generation, from 1.
@@ -67,11 +67,11 @@ pub struct Validated {
     pub hours: f64,
     /// Root mean square error in discs, at [`SOME_EMPTIES`].
     pub errors: [Option<f64>; SOME_EMPTIES.len()],
-    /// The slope of the line that predicts the labels best from the values, likewise.
+    /// The slope of the line that best predicts the labels from the values, likewise.
     pub slopes: [Option<f64>; SOME_EMPTIES.len()],
 }
 
-/// What a phase had, and seconds of the clock for each kind of work.
+/// The size of a phase, and wall-clock seconds for each kind of work.
 #[derive(Clone, Copy, Default, Debug, Serialize)]
 pub struct PhaseTime {
     /// Its number, from 1.
@@ -84,9 +84,9 @@ pub struct PhaseTime {
     pub positions: u64,
     /// Playing, in the sessions in which its generations were learned.
     pub playing: f64,
-    /// Games a second, of the generations that one session played from beginning to end.
+    /// Games per second, of the generations that one session played from beginning to end.
     pub games_a_second: Option<f64>,
-    /// Their positions a second.
+    /// Their positions per second.
     pub positions_a_second: Option<f64>,
     /// Learning.
     pub learning: f64,
@@ -96,12 +96,12 @@ pub struct PhaseTime {
     pub gates: f64,
 }
 
-/// What is known of a weight file.
+/// What a report says about a weight file.
 #[derive(Clone, Debug, Serialize)]
 pub struct Weights {
     /// See [`WeightFile::hash`].
     pub hash: String,
-    /// The hash of the weights that the run began from.
+    /// The hash of the weights that the run began with.
     pub parent: Option<String>,
     /// The program that made it, and its commit.
     pub program: String,
@@ -140,7 +140,7 @@ const VALIDATED: usize = 300;
 const GAMES: usize = 2000;
 
 impl Figures {
-    /// Those of the run in a directory.
+    /// The figures of the run in a directory.
     ///
     /// # Errors
     /// No run, or files that cannot be read.
@@ -169,14 +169,14 @@ impl Figures {
     fn collect(&mut self, log: &RunLog) {
         let phase = |generation: u32| log.config.phase_number(generation);
         let (mut games_before, mut positions_before, mut hours) = (0, 0, 0.0);
-        // By phase, games, positions and seconds of the generations that no session found begun.
+        // By phase, games, positions and seconds of the generations that were played in one session.
         let (mut timed, mut is_whole) = (vec![(0, 0, 0.0); self.phases.len()], true);
         for event in &log.events {
             match event {
                 TrainEvent::Start { resumed, .. } => is_whole = !resumed,
                 TrainEvent::End { generation, finished: true, .. } => self.earlier_ends.push(*generation),
                 TrainEvent::Amended { generation, changes } => {
-                    // A change that no generation has followed yet makes room for the next.
+                    // A change that no generation has followed yet is replaced by the next.
                     self.changes.retain(|(first, _)| *first != generation + 1);
                     if !changes.is_empty() {
                         self.changes.push((generation + 1, changes.clone()));
@@ -245,7 +245,7 @@ impl Figures {
     }
 }
 
-/// Keeps `most` of some values, or a few less, evenly spread and with the last.
+/// Keeps at most `most` values, evenly spread, with the last.
 fn thin<T>(values: &mut Vec<T>, most: usize) {
     let (count, every) = (values.len(), values.len().div_ceil(most).max(1));
     let mut number = 0;

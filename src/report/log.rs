@@ -1,4 +1,4 @@
-//! What a run directory tells, read without disturbing the run.
+//! Reading a run directory without disturbing the run.
 
 use std::fs::{self, File};
 use std::io;
@@ -9,22 +9,22 @@ use crate::clock::unix_seconds;
 use crate::games::{GamesReader, games_file};
 use crate::train::{Budget, LOCK, TrainConfig, TrainError, TrainEvent, events, metrics, stored_config};
 
-/// A run as its directory tells of it.
+/// A run as its directory shows it.
 #[derive(Clone, Debug)]
 pub struct RunLog {
     /// The directory.
     pub directory: PathBuf,
-    /// What the run follows.
+    /// The run's configuration.
     pub config: TrainConfig,
     /// What happened, in order.
     pub events: Vec<TrainEvent>,
-    /// Whether a process is at work on it.
+    /// Whether a process is running it.
     pub is_running: bool,
-    /// When a file of it was written last, in seconds since 1970.
+    /// When one of its files was last written, in seconds since 1970.
     pub last_sign: u64,
     /// Bytes on the disk.
     pub bytes: u64,
-    /// Games of the generation at hand that are on the disk.
+    /// Games of the current generation on the disk.
     pub at_hand: u32,
 }
 
@@ -34,7 +34,7 @@ impl RunLog {
     /// # Errors
     /// No run, or files that cannot be read.
     pub fn read(directory: &Path) -> Result<Self, TrainError> {
-        // Before anything else: one that ends meanwhile has not broken off.
+        // First of all: a run that ends meanwhile must not look broken off.
         let is_running = is_locked(directory);
         let config = stored_config(directory)?;
         let events = events(&metrics(directory)?).collect();
@@ -56,7 +56,7 @@ impl RunLog {
         self.events.iter().map(of).max().unwrap_or(0)
     }
 
-    /// When the run will be finished, as it was told last.
+    /// The budget that the run was given last.
     pub fn budget(&self) -> Budget {
         let of = |event: &TrainEvent| match event {
             TrainEvent::Start { budget, .. } => Some(*budget),
@@ -79,7 +79,7 @@ impl RunLog {
         matches!(self.events.last(), Some(TrainEvent::End { finished: true, .. }))
     }
 
-    /// Seconds of work, those since the last event included where it is at work.
+    /// Seconds of work, up to now if it is running.
     pub fn elapsed(&self) -> f64 {
         let start = |event: &TrainEvent| match event {
             TrainEvent::Start { elapsed, time, .. } if self.is_running && *time > 0 => Some((*elapsed, *time)),
@@ -93,7 +93,7 @@ impl RunLog {
     }
 }
 
-/// When a file of a folder was written last, and the bytes of all.
+/// When a file in a folder was last written, and the bytes of all files.
 fn written(folder: &Path) -> io::Result<(u64, u64)> {
     let (mut last, mut bytes) = (0, 0);
     for entry in fs::read_dir(folder)? {
@@ -112,7 +112,7 @@ fn written(folder: &Path) -> io::Result<(u64, u64)> {
     Ok((last, bytes))
 }
 
-/// Whether a process holds the lock of a run. It is tried for a moment, which a run that begins just then waits for.
+/// Whether a process holds the lock of a run. Trying takes it for a moment; a run that begins just then waits.
 fn is_locked(directory: &Path) -> bool {
     let lock = File::open(directory.join(LOCK));
     lock.is_ok_and(|lock| matches!(lock.try_lock_shared(), Err(fs::TryLockError::WouldBlock)))

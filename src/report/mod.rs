@@ -1,7 +1,7 @@
-//! How runs went: what their directories tell, whether they are at work or not.
+//! How runs went, from their directories, whether they are running or not.
 //!
-//! [`RunLog`] reads a run's directory without disturbing the run, [`Status`] says how it stands, and [`page`] makes a page of one run
-//! or several that needs nothing but a browser.
+//! [`RunLog`] reads a run's directory without disturbing the run, [`Status`] sums it up, and [`page`] makes a page about one run or
+//! several that needs nothing but a browser.
 
 mod figures;
 mod log;

@@ -1,4 +1,4 @@
-//! A report as one page of HTML that needs nothing else.
+//! A report as one self-contained HTML page.
 
 use std::fmt::Write;
 use std::path::Path;
@@ -9,7 +9,7 @@ use super::text::{budget, bytes, count, counted, duration, elo, or_dash, typed};
 
 const STYLE: &str = include_str!("page.css");
 
-/// The page of some runs. A browser loads it anew after `reload` seconds.
+/// A page about some runs. A browser reloads it after `reload` seconds.
 pub fn page(runs: &[Figures], reload: Option<u32>) -> String {
     let names: Vec<&str> = runs.iter().map(|run| &*run.status.run).collect();
     let title = escaped(&format!("flipside report: {}", names.join(", ")));
@@ -35,8 +35,8 @@ pub fn page(runs: &[Figures], reload: Option<u32>) -> String {
     add(figure(&errors(runs), "Against the results of kept games: root mean square error of the static value."));
     add(figure(
         &slopes(runs),
-        "The slope of the line that predicts the result best from the static value: above 1 where its discs are \
-        too small.",
+        "The slope of the line that best predicts the result from the static value: above 1 where static values are \
+         too small.",
     ));
     add(figure(&calibration(runs), "Mean result by the static value. On the straight line they are equal."));
     add(figure(&coverage(runs), "Share of the weights that are not zero, by number of empty squares."));
@@ -73,7 +73,7 @@ fn learning(runs: &[Figures]) -> [String; 6] {
             &over_time(runs, "Slope on new games, over time", "slope", |run, at| {
                 run.validation.iter().filter_map(|point| Some((point.hours, point.slopes[at]?))).collect()
             }),
-            "The slope of the line that predicts the labels of new games best from the values: above 1 where values are too small.",
+            "The slope of the line that best predicts the labels of new games from the values: above 1 where values are too small.",
         ),
         figure(
             &held_out(runs),
@@ -89,12 +89,12 @@ fn learning(runs: &[Figures]) -> [String; 6] {
             &over_time(runs, "Slope on games held out, from fit to fit", "slope", |run, at| {
                 from_fit_to_fit(run, at, |fit| &fit.slopes)
             }),
-            "The slope of the line that predicts their labels best from the values.",
+            "The slope of the line that best predicts their labels from the values.",
         ),
     ]
 }
 
-/// What can stand in text and attributes.
+/// Escapes text for HTML text and attributes.
 fn escaped(text: &str) -> String {
     text.replace('&', "&amp;").replace('<', "&lt;").replace('>', "&gt;").replace('"', "&quot;")
 }
@@ -147,7 +147,7 @@ fn chart(title: &str, x: &str, y: &str, lines: Vec<Line>) -> Chart {
     Chart { title: title.into(), x: x.into(), y: y.into(), log: false, lines }
 }
 
-/// The end of a path is name enough where there are several.
+/// The end of a path is enough to name a run.
 fn name(run: &Figures) -> String {
     let path = run.status.run.trim_end_matches('/');
     path.rsplit('/').next().unwrap_or(path).to_owned()
@@ -157,7 +157,7 @@ fn line(name: String, points: Vec<(f64, f64)>) -> Line {
     Line { name, points, band: Vec::new(), marked: false }
 }
 
-/// A chart whose horizontal axis, told in hours, is the time of the runs; short runs have it in minutes.
+/// A chart over the time of the runs, given in hours; if all runs are short, it shows minutes.
 fn timed(runs: &[Figures], title: &str, y: &str, mut lines: Vec<Line>) -> Chart {
     let is_short = runs.iter().all(|run| run.status.seconds < 2.0 * 3600.0);
     let (unit, factor) = if is_short { ("minutes", 60.0) } else { ("hours", 1.0) };
@@ -195,7 +195,7 @@ fn held_out(runs: &[Figures]) -> Chart {
     chart("Loss on games held out, by the last fits", "empty squares", "discs", lines.collect())
 }
 
-/// Something at some numbers of empties, over hours; fewer of them where there are several runs.
+/// A chart over time at some numbers of empties; fewer of them if there are several runs.
 fn over_time(runs: &[Figures], title: &str, y: &str, points: impl Fn(&Figures, usize) -> Vec<(f64, f64)>) -> Chart {
     let shown: &[usize] = if runs.len() == 1 { &[0, 1, 2, 3, 4] } else { &[1, 3] };
     let lines = runs.iter().flat_map(|run| {
@@ -223,7 +223,7 @@ fn errors(runs: &[Figures]) -> Chart {
 }
 
 fn slopes(runs: &[Figures]) -> Chart {
-    // Before anything is decided there is nothing to have a slope.
+    // With more empties nothing is decided yet, and a slope means nothing.
     const MOST_EMPTIES: u32 = 50;
     let of = |run: &Figures| {
         let rows = run.weights.iter().flat_map(|weights| &weights.accuracy).filter(|row| row.0 <= MOST_EMPTIES);
@@ -317,7 +317,7 @@ fn origin(run: &Figures) -> String {
     let generations = run.status.generations.max(1);
     let change = |(generation, changes): &(u32, Vec<String>)| {
         format!(
-            "<p>From generation {generation} on its configuration was another: {}. What is printed is the last.</p>\n",
+            "<p>From generation {generation} on its configuration was different: {}. The last one is printed here.</p>\n",
             escaped(&changes.join("; "))
         )
     };
@@ -328,7 +328,7 @@ fn origin(run: &Figures) -> String {
     } else {
         format!(
             "<p>Its budget was used up after generation {}, and it was given more. The commands leave out the fit and the gate that it had \
-             there: <code>last.fsw</code> comes out the same, <code>best.fsw</code> may not.</p>\n",
+             there: <code>last.fsw</code> will be the same, <code>best.fsw</code> may not be.</p>\n",
             ends.join(", ")
         )
     };

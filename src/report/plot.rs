@@ -8,13 +8,13 @@ use plotters::style::text_anchor::{HPos, Pos, VPos};
 /// Lines over a common pair of axes.
 #[derive(Clone, Debug)]
 pub struct Chart {
-    /// What stands above it.
+    /// The title above it.
     pub title: String,
-    /// What the axes are.
+    /// The label of the horizontal axis.
     pub x: String,
-    /// See `x`.
+    /// The label of the vertical axis.
     pub y: String,
-    /// Whether the vertical axis is logarithmic; what is not above zero is left out then.
+    /// Whether the vertical axis is logarithmic; then points that are not above zero are left out.
     pub log: bool,
     /// The lines.
     pub lines: Vec<Line>,
@@ -29,7 +29,7 @@ pub struct Line {
     pub points: Vec<(f64, f64)>,
     /// Intervals around points.
     pub band: Band,
-    /// Whether its points are marked, and not only joined.
+    /// Whether its points are marked, not only joined.
     pub marked: bool,
 }
 
@@ -59,7 +59,7 @@ impl Palette {
 
 const WIDTH: u32 = 620;
 const HEIGHT: u32 = 400;
-/// Of a line of the legend.
+/// The height of a row of the legend.
 const LEGEND: u32 = 20;
 const IN_A_ROW: usize = 3;
 
@@ -73,7 +73,7 @@ impl Chart {
         {
             let root = SVGBackend::with_string(&mut svg, (WIDTH, HEIGHT + LEGEND * rows)).into_drawing_area();
             let (plot, legend) = root.split_vertically(HEIGHT);
-            // Where an image is shown by itself its ground may be dark.
+            // An image that is shown by itself may be on a dark background.
             let grounded = root.fill(&WHITE);
             let drawn = if lines.is_empty() { self.draw_nothing(&plot) } else { self.draw(&plot, &lines) };
             grounded.and(drawn).and_then(|()| Self::draw_legend(&legend, &lines)).expect("a text takes all drawing");
@@ -172,18 +172,18 @@ fn text(size: u32) -> TextStyle<'static> {
     ("sans-serif", size).into_text_style(&(WIDTH, HEIGHT))
 }
 
-/// Lines beyond the colours are thinner.
+/// Lines with repeated colours are thinner.
 fn stroke(number: usize) -> ShapeStyle {
     Palette::colour(number).stroke_width(if number < 7 { 2 } else { 1 })
 }
 
-/// The least and the largest of some numbers, apart.
+/// The least and the largest of some numbers, always different.
 fn range(numbers: impl Iterator<Item = f64>) -> (f64, f64) {
     let (low, high) = numbers.fold((f64::INFINITY, f64::NEG_INFINITY), |(low, high), x| (low.min(x), high.max(x)));
     if high > low { (low, high) } else { (low - 0.5, high + 0.5) }
 }
 
-/// A number on an axis of some span, with as many digits as its neighbours, about a seventh of it away, are told apart by.
+/// A number on an axis of some span, with enough digits to differ from its neighbours, about a seventh of the span away.
 fn label(y: f64, span: f64) -> String {
     let digits = (-(span / 7.0).log10()).ceil().clamp(0.0, 6.0);
     let unit = 10f64.powf(digits);

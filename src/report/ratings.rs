@@ -20,12 +20,12 @@ pub struct Rating {
     pub elo: [f64; 3],
 }
 
-/// `mobility`, and the weights a run begins with, if it does: players beside those that gates measure.
+/// Players besides those that gates measure: `mobility`, and the weights that a run begins with, if any.
 const MOBILITY: usize = 0;
 const FIRST: usize = 1;
 
-/// The ratings of all gates, from one fit over all their games: against `mobility`, and against the best weights before. Those without
-/// games, which only a damaged file tells of, are left out.
+/// The ratings of all gates, from one fit over all their games: against `mobility`, and against the best weights before. Gates without
+/// games, which only a damaged file has, are left out.
 pub fn ratings(events: &[TrainEvent]) -> Vec<Rating> {
     let (mut rated, mut results) = (Vec::new(), Vec::new());
     let (mut best, mut hours, mut has_learned) = (FIRST, 0.0, false);
@@ -43,7 +43,7 @@ pub fn ratings(events: &[TrainEvent]) -> Vec<Rating> {
                 if *promoted {
                     best = player;
                 }
-                // The weights that a run begins with are measured before the first generation, and are told as the first's.
+                // A gate before the first generation, of the weights that a run begins with, is written as the first's.
                 let played = if *generation > 0 || has_learned { generation + 1 } else { 0 };
                 let (generation, fitted, promoted) = (played, *fitted, *promoted);
                 rated.push(Rating { generation, hours, fitted, promoted, elo: [0.0; 3] });
@@ -58,7 +58,7 @@ pub fn ratings(events: &[TrainEvent]) -> Vec<Rating> {
         .collect()
 }
 
-/// Adds the pairs of a match. Where they were not kept, games are paired as they come if wins and losses are mixed evenly.
+/// Adds the pairs of a match. If they were not kept, games are paired as if wins, draws and losses came evenly mixed.
 fn add(results: &mut Vec<PairPoints>, players: [usize; 2], result: &GateMatch, pairs: [u64; 5]) {
     // Each gate draws openings of its own, and which pair had which is not kept.
     let mut push = |half_points| {

@@ -1,4 +1,4 @@
-//! How a run stands.
+//! The status of a run.
 
 use serde::Serialize;
 
@@ -7,22 +7,22 @@ use super::ratings::{Rating, ratings};
 use crate::clock::unix_seconds;
 use crate::train::{Budget, TrainEvent, WorkerStatus, Workers};
 
-/// What there is to say of a run at a glance.
+/// A run at a glance.
 #[derive(Clone, Debug, Serialize)]
 pub struct Status {
     /// Its directory.
     pub run: String,
-    /// `running`, `finished`, `stopped`, or `broken off` where its last session was killed.
+    /// `running`, `finished`, `stopped`, or `broken off` if its last session was killed.
     pub state: &'static str,
     /// Pattern set.
     pub patterns: String,
-    /// The phase at hand, from 1, and how many the configuration has.
+    /// The current phase, from 1.
     pub phase: usize,
-    /// See `phase`.
+    /// The number of phases.
     pub phases: usize,
     /// Generations learned.
     pub generations: u32,
-    /// Games of the generation at hand that are played, and how many it will have.
+    /// Games of the current generation that are played, and how many it will have.
     pub games_at_hand: [u32; 2],
     /// Games of the generations learned.
     pub games: u64,
@@ -38,15 +38,15 @@ pub struct Status {
     pub best: Option<Rating>,
     /// Seconds of work.
     pub seconds: f64,
-    /// When it is finished.
+    /// Its budget.
     pub budget: Budget,
-    /// Seconds that are left, at its pace so far; none without a budget.
+    /// Seconds that are left, at its pace so far; `None` without a budget.
     pub seconds_left: Option<f64>,
     /// Bytes on the disk.
     pub bytes: u64,
-    /// Seconds since a file of it was written.
+    /// Seconds since one of its files was written.
     pub seconds_since_sign: u64,
-    /// Machines that play for it, where it is or was coordinated with workers.
+    /// Workers that play or have played for it, if it is run in a cluster.
     pub workers: Vec<WorkerStatus>,
 }
 
@@ -93,7 +93,8 @@ impl Status {
     }
 }
 
-/// The workers of a run. None is at work without its coordinator, or was heard of by an earlier one only, or not for a minute.
+/// The workers of a run. A worker is not present if the coordinator is not running, if only an earlier session heard from it, or if it
+/// has been silent for a minute.
 fn workers(log: &RunLog) -> Vec<WorkerStatus> {
     let Some(Workers { at, mut workers }) = Workers::of_run(&log.directory) else { return Vec::new() };
     let is_of_session = log.is_running && log.session_began().is_none_or(|began| at >= began);

@@ -60,7 +60,7 @@ impl TensorBoard {
         Ok(board)
     }
 
-    /// Adds what an event says in numbers. Steps are generations played.
+    /// Adds the numbers of an event. Steps are generations played.
     ///
     /// # Errors
     /// The file system's.
@@ -86,7 +86,7 @@ fn record(message: &[u8]) -> Vec<u8> {
     [&length[..], &masked(&length), message, &masked(message)].concat()
 }
 
-/// CRC-32C, rotated and shifted so that a checksum of checksums is a good one, too.
+/// CRC-32C, rotated and shifted so that a checksum of checksums is a good one too.
 fn masked(bytes: &[u8]) -> [u8; 4] {
     const CRC_32C: Crc<u32> = Crc::<u32>::new(&CRC_32_ISCSI);
     CRC_32C.checksum(bytes).rotate_right(15).wrapping_add(0xa282_ead8).to_le_bytes()

@@ -54,13 +54,13 @@ pub fn elo([value, low, high]: [f64; 3]) -> String {
     format!("{value:+.0} [{low:+.0}, {high:+.0}]")
 }
 
-/// A number of things, one of which has a plural with an s.
+/// A number of things, whose plural ends in s.
 pub fn counted(number: u64, thing: &str) -> String {
     let plural = if number == 1 { "" } else { "s" };
     format!("{} {thing}{plural}", count(number))
 }
 
-/// The limits of a budget; empty where there are none.
+/// The limits of a budget; empty if there are none.
 pub fn budget(budget: &Budget) -> String {
     let limits = [
         budget.seconds.map(duration),

@@ -13,8 +13,8 @@ use crate::threads::lock;
 /// happens (an error of `write`, a full disk, a killed process, a power cut) `path` holds either what it held before or all of
 /// the new content.
 ///
-/// A symbolic link stays one: the file it points to is replaced, or made where there is none yet. A file that is replaced
-/// leaves its permissions to the new one. What is no regular file (a pipe, a device) cannot be replaced and is written straight.
+/// A symbolic link stays one: the file it points to is replaced, or created. The new file has the permissions of the one it
+/// replaces. Anything but a regular file (a pipe, a device) cannot be replaced and is written directly.
 ///
 /// # Errors
 /// Whatever `write` returns or the file system reports; the temporary file is then removed.
@@ -37,8 +37,8 @@ pub fn atomic_write<R, E: From<io::Error>>(
     })
 }
 
-/// [`atomic_write`] for what is written out of order: `write` gets an empty file that becomes the file at `path`, which must be a regular
-/// one if there is one.
+/// [`atomic_write`] for writing out of order: `write` gets an empty file that becomes the one at `path`. If there is one already, it must
+/// be a regular file.
 ///
 /// # Errors
 /// Whatever `write` returns or the file system reports; the temporary file is then removed.
@@ -58,10 +58,10 @@ pub fn atomic_replace<R, E: From<io::Error>>(
     })
 }
 
-/// [`atomic_replace`] for a file that is not there yet: one that another process makes meanwhile stays.
+/// [`atomic_replace`] for a file that must not exist: one that another process makes meanwhile is kept.
 ///
 /// # Errors
-/// As of [`atomic_replace`], and that there is a file.
+/// As [`atomic_replace`], and if there is a file.
 pub fn atomic_create<R, E: From<io::Error>>(
     path: &Path,
     write: impl FnOnce(&mut File) -> Result<R, E>,
@@ -104,15 +104,15 @@ impl Drop for Written {
     }
 }
 
-/// Removes the temporary files that this process is writing, which is about to end.
+/// Removes the temporary files that this process is writing. It must be about to end.
 pub fn discard_temporaries() {
     for path in lock(&WRITTEN).drain(..) {
-        // A file that stays takes room, and nothing else.
+        // A file that stays takes space, but does no harm.
         let _ = fs::remove_file(path);
     }
 }
 
-/// Whether [`atomic_write`] will find the folder of a new file there and open to us; leaves nothing behind.
+/// Checks that [`atomic_write`] can make files in the folder of `path`; leaves nothing behind.
 ///
 /// # Errors
 /// Why not.
@@ -120,7 +120,7 @@ pub fn check_folder(path: &Path) -> io::Result<()> {
     new_temporary(folder_of(&follow_links(path)?)).map(drop)
 }
 
-/// The path that symbolic links lead to, also where nothing is there.
+/// The path that symbolic links lead to, even if nothing is there.
 fn follow_links(path: &Path) -> io::Result<PathBuf> {
     const LONGEST: usize = 40;
     let mut path = path.to_owned();
@@ -151,7 +151,7 @@ pub fn remove_temporaries(folder: &Path) -> io::Result<()> {
         let entry = entry?;
         if entry.file_name().to_str().is_some_and(is_temporary) {
             match fs::remove_file(entry.path()) {
-                // Its process was alive, and renamed it meanwhile.
+                // Its process was still alive and has renamed it.
                 Err(error) if error.kind() == io::ErrorKind::NotFound => {}
                 removed => removed?,
             }
@@ -172,14 +172,14 @@ fn new_temporary(folder: &Path) -> io::Result<NamedTempFile> {
     #[cfg(unix)]
     builder.permissions(std::os::unix::fs::PermissionsExt::from_mode(0o666));
     builder.tempfile_in(folder).map_err(|error| {
-        // Nobody knows the temporary file's name, which the error ends with.
+        // The error ends with the temporary file's name, which means nothing to anybody.
         let text = error.to_string();
         let cause = text.split(" at path ").next().unwrap_or_default();
         io::Error::new(error.kind(), format!("cannot make a file in `{}`: {cause}", folder.display()))
     })
 }
 
-/// Makes the renaming itself lasting; other systems than Unix do so by themselves or have no way to ask.
+/// Makes the rename itself durable; systems other than Unix do so by themselves or have no way to ask.
 pub(super) fn sync_folder(folder: &Path) -> io::Result<()> {
     if cfg!(unix) { File::open(folder)?.sync_all() } else { Ok(()) }
 }

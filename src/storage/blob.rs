@@ -1,7 +1,7 @@
 //! Long vectors of numbers as one run of little-endian bytes: [`Blob`], or `#[serde(with = "storage::blob")]` on a `Vec<f32>`.
 //!
-//! In a bincode file that is a u64 number of *bytes*, then the numbers. Reading and writing is a copy instead of a call for each
-//! number, and a claimed length is checked against what is there before anything is allocated.
+//! In bincode this is a u64 count of *bytes*, then the numbers. Reading and writing is one copy instead of a call for each number,
+//! and a claimed length is checked against what is there before anything is allocated.
 
 use std::borrow::Cow;
 use std::fmt;
@@ -69,7 +69,7 @@ pub fn serialize<N: Number, S: Serializer>(numbers: &[N], serializer: S) -> Resu
 /// Reads the numbers from bytes.
 ///
 /// # Errors
-/// The deserializer's, or a length that is no multiple of a number's.
+/// The deserializer's, or a length that is not a whole number of numbers.
 pub fn deserialize<'de, N: Number, D: Deserializer<'de>>(deserializer: D) -> Result<Vec<N>, D::Error> {
     deserializer.deserialize_bytes(Bytes(PhantomData))
 }
@@ -110,7 +110,7 @@ pub mod each {
     /// Reads each vector from bytes.
     ///
     /// # Errors
-    /// The deserializer's, or a length that is no multiple of a number's.
+    /// The deserializer's, or a length that is not a whole number of numbers.
     pub fn deserialize<'de, N: Number, D: Deserializer<'de>>(deserializer: D) -> Result<Vec<Vec<N>>, D::Error> {
         Ok(Vec::<Blob<N>>::deserialize(deserializer)?.into_iter().map(|blob| blob.0.into_owned()).collect())
     }

@@ -17,31 +17,30 @@ const LARGEST: usize = 1 << 30;
 
 /// A kind of file: what its header says and how large it may be.
 ///
-/// The payload is bincode 2 with fixed-width little-endian integers: lengths are u64, an option is a byte 0 or a byte 1 and the
-/// value, a text is its length in bytes and UTF-8, a sequence its length and its elements, a structure its fields in order.
+/// The payload is bincode 2 with fixed-width little-endian integers: lengths are u64; an option is a byte 0, or a byte 1 and the
+/// value; a string is its length in bytes and its UTF-8; a sequence is its length and its elements; a struct is its fields in order.
 #[derive(Clone, Copy, Debug)]
 pub struct Container {
-    /// What a reader is told the file should have been, like `weight file`.
+    /// What errors call this kind of file, like `weight file`.
     pub what: &'static str,
     /// The first eight bytes.
     pub magic: [u8; 8],
     /// The only version of the payload that is read.
     pub version: u32,
-    /// Limit in bytes of a file and of its payload, at most 2^30. More are refused unread.
+    /// Limit in bytes of a file and of its payload, at most 2^30. Larger files are refused unread.
     pub limit: u64,
-    /// How the payload stands in the file.
+    /// How the payload is stored.
     pub packing: Packing,
 }
 
-/// How a payload stands in a file. The header's length and checksum are those of the payload itself, so that they do not depend
-/// on it.
+/// How a payload is stored in a file. The header's length and checksum are those of the payload itself, whatever the packing.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Packing {
     /// As it is.
     Plain,
     /// Its bytes at even offsets, then those at odd ones, deflated (RFC 1951).
     Deflated,
-    /// A u64, and a deflate stream: of as many bytes those at even offsets, then those at odd ones, then the others as they are.
+    /// A u64 n, then a deflate stream: of the first n bytes those at even offsets, then those at odd ones, then the other bytes.
     DeflatedInParts,
 }
 
@@ -54,7 +53,7 @@ impl Container {
         bincode::serde::encode_to_vec(value, config::<LARGEST>()).expect("plain data can be serialized")
     }
 
-    /// The whole file of a value.
+    /// The bytes of a whole file with a value.
     ///
     /// # Panics
     /// As [`Self::encode`].
@@ -62,14 +61,14 @@ impl Container {
         self.seal(Self::encode(value))
     }
 
-    /// The whole file of a payload.
+    /// The bytes of a whole file with a payload.
     pub fn seal(&self, payload: Vec<u8>) -> Vec<u8> {
         let pairs = payload.len();
         self.seal_in_parts(payload, pairs)
     }
 
-    /// The whole file of a payload whose first `pairs` bytes are mostly 16-bit numbers and whose others are not, as
-    /// [`Packing::DeflatedInParts`] stores it. Another packing makes no difference between them.
+    /// [`Self::seal`] for a payload whose first `pairs` bytes are mostly 16-bit numbers and whose others are not. Only
+    /// [`Packing::DeflatedInParts`] treats them differently.
     ///
     /// # Panics
     /// If the payload has fewer bytes.
@@ -85,7 +84,7 @@ impl Container {
         }
     }
 
-    /// The value of a whole file. What the bytes claim is checked against what is there before it is believed.
+    /// The value of a whole file. Claimed lengths are checked against what is there before they are trusted.
     ///
     /// # Errors
     /// The first thing that is wrong.
@@ -109,7 +108,7 @@ impl Container {
         self.from_bytes(&self.bytes_of(path)?).map_err(FileError::format(path))
     }
 
-    /// The bytes of a file, if they are not too many.
+    /// The bytes of a file, unless it is too large.
     pub fn bytes_of(&self, path: &Path) -> Result<Vec<u8>, FileError> {
         read_bounded(path, self.what, self.limit.min(LARGEST as u64))
     }
@@ -128,8 +127,8 @@ impl Container {
         if bytes[20..HEADER] == Sha256::digest(&payload)[..] { Ok(payload) } else { Err(FormatError::Checksum) }
     }
 
-    /// [`Self::payload`] without a look at the checksum, which takes half as long as all the rest: for bytes within the program, whose
-    /// checksum a test looks at.
+    /// [`Self::payload`] without the checksum, which takes half as long as all the rest: for bytes built into the program, whose
+    /// checksum a test verifies.
     ///
     /// # Errors
     /// The first thing that is wrong otherwise.
@@ -169,9 +168,9 @@ impl Container {
         inflated.map(Cow::Owned).map_err(FormatError::Deflate)
     }
 
-    /// The value of a payload, decoded to its last byte. bincode allocates a text by its claimed length, up to its limit, which is
-    /// a constant: the one chosen is at most 64 times what is really there (borrowed texts and [`super::blob`] do not allocate by
-    /// claims).
+    /// The value of a payload, decoded to its last byte. bincode allocates a string by its claimed length, up to a limit that must be
+    /// a constant: the one chosen is 64 KiB, or at most 64 times what is really there. Borrowed strings and [`super::blob`] do not
+    /// allocate by claims.
     ///
     /// # Errors
     /// Where decoding stopped.

@@ -1,7 +1,7 @@
 //! Payloads that are mostly numbers, deflated (RFC 1951).
 //!
-//! Of 16-bit numbers the bytes at even offsets come first, then those at odd ones: the high bytes of small numbers are alike, and
-//! deflate finds in them what it would not find among low bytes.
+//! The bytes of 16-bit numbers at even offsets come first, then those at odd ones: the high bytes of small numbers are alike, and
+//! deflate better without low bytes in between.
 
 use std::io::Read;
 
@@ -9,20 +9,20 @@ use flate2::bufread::DeflateDecoder;
 use rayon::prelude::*;
 use zlib_rs::{Deflate, DeflateConfig, DeflateFlush, Method, Strategy};
 
-/// Learned numbers repeat in runs, of zeros above all, and otherwise by chance: whoever looks for other matches makes them 4 to 7% larger.
-/// Weights that others have learned may repeat from stage to stage.
+/// Learned numbers repeat in runs, of zeros above all, and otherwise by chance: looking for other matches makes them 4 to 7% larger.
+/// Weights of other engines may repeat from stage to stage.
 const STRATEGIES: [Strategy; 2] = [Strategy::Rle, Strategy::Default];
 
-/// Weights take 1% more than at the best level, and a quarter of its time.
+/// Weights take 1% more space than at the best level, in a quarter of the time.
 const LEVEL: i32 = 5;
 
-/// Bytes that one task deflates; one after the other the results are a single stream.
+/// Bytes that one task deflates; the results make a single stream.
 const CHUNK: usize = 1 << 20;
 
-/// More than what a chunk takes that cannot be deflated.
+/// More than a chunk takes that does not deflate at all.
 const ROOM: usize = CHUNK + CHUNK / 64;
 
-/// The bytes, deflated, the first `pairs` of them as 16-bit numbers. Equal bytes give equal results, on any number of threads.
+/// Deflates bytes, the first `pairs` of them as 16-bit numbers. Equal bytes give equal results, on any number of threads.
 ///
 /// # Panics
 /// If there are fewer bytes than that.
@@ -31,15 +31,15 @@ pub(super) fn deflate(plain: &[u8], pairs: usize) -> Vec<u8> {
     let parted: Vec<u8> =
         numbers.iter().step_by(2).chain(numbers.iter().skip(1).step_by(2)).chain(rest).copied().collect();
     let last = parted.len().saturating_sub(1) / CHUNK;
-    // Every chunk but the last ends at a whole byte, and the stream goes on.
+    // Every chunk but the last ends at a whole byte, and the stream continues.
     let flush = |number| if number == last { DeflateFlush::Finish } else { DeflateFlush::SyncFlush };
     let chunks = parted.par_chunks(CHUNK).enumerate().map(|(number, chunk)| deflate_chunk(chunk, flush(number)));
     let chunks: Vec<Vec<u8>> = chunks.collect();
-    // An empty stream has an end, too.
+    // An empty stream needs an end too.
     if chunks.is_empty() { deflate_chunk(&[], DeflateFlush::Finish) } else { chunks.concat() }
 }
 
-/// The chunk by the strategy that makes the least of it.
+/// Deflates a chunk by the strategy that makes it smallest.
 fn deflate_chunk(chunk: &[u8], flush: DeflateFlush) -> Vec<u8> {
     let deflated = STRATEGIES.map(|strategy| {
         let config = DeflateConfig { level: LEVEL, method: Method::Deflated, window_bits: -15, mem_level: 9, strategy };
@@ -47,7 +47,7 @@ fn deflate_chunk(chunk: &[u8], flush: DeflateFlush) -> Vec<u8> {
         let mut deflated = vec![0; ROOM];
         stream.compress(chunk, &mut deflated, flush).expect("a new stream takes any chunk");
         let length = stream.total_out() as usize;
-        // What fills all of it may not be all.
+        // A full buffer may lack a part of the output.
         assert!(length < ROOM, "a chunk is deflated to no more than itself and a little");
         deflated.truncate(length);
         deflated
@@ -55,13 +55,13 @@ fn deflate_chunk(chunk: &[u8], flush: DeflateFlush) -> Vec<u8> {
     deflated.into_iter().min_by_key(Vec::len).expect("there are strategies")
 }
 
-/// The `length` bytes that were deflated, the first `pairs` of them as 16-bit numbers. Not much more than that is allocated, and never
-/// much more than what is there stands for.
+/// Inflates `length` bytes, the first `pairs` of them 16-bit numbers. Allocates not much more than that, and never much more than what
+/// `deflated` really holds.
 ///
 /// # Errors
-/// What is wrong, as a sentence's end: `the payload ...`.
+/// What is wrong, to follow the words `the payload`.
 pub(super) fn inflate(deflated: &[u8], length: u64, pairs: u64) -> Result<Vec<u8>, String> {
-    // Weights are deflated to a third or half.
+    // Weights deflate to a third or half.
     let likely = (deflated.len() as u64 * 4).min(length);
     let mut parted = Vec::with_capacity(likely as usize);
     let mut decoder = DeflateDecoder::new(deflated);
@@ -77,7 +77,7 @@ pub(super) fn inflate(deflated: &[u8], length: u64, pairs: u64) -> Result<Vec<u8
     }
 }
 
-/// Of the first `pairs` bytes the even and the odd ones in turns, then the others.
+/// Interleaves the two halves of the first `pairs` bytes again.
 fn whole(mut parted: Vec<u8>, pairs: usize) -> Vec<u8> {
     let numbers = parted[..pairs].to_vec();
     let (even, odd) = numbers.split_at(pairs.div_ceil(2));
@@ -119,7 +119,7 @@ mod tests {
         assert!(inflate(&deflated, 1001).unwrap_err().contains("1000 bytes where"));
         assert!(inflate(&deflated[..5], 1000).unwrap_err().contains("cannot be inflated"));
         assert!(inflate(&[&deflated[..], &[0]].concat(), 1000).unwrap_err().contains("ends 1 bytes before"));
-        // A claim of more than there can be takes no memory.
+        // An absurd claim takes no memory.
         assert!(inflate(&deflated, u64::MAX).unwrap_err().contains("1000 bytes where"));
     }
 }

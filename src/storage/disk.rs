@@ -1,4 +1,4 @@
-//! What a job that lasts for hours does to its files, each step such that it can be tried again after it failed.
+//! What long jobs do to their files, in steps that can be retried after a failure.
 
 use std::fs::{self, File};
 use std::io::{self, Seek, SeekFrom, Write};
@@ -7,8 +7,8 @@ use std::time::Duration;
 
 use super::atomic::{atomic_write, folder_of, sync_folder};
 
-/// Changes to files. A step that failed leaves either what was there before, or something that the same step, tried again, puts
-/// right. Every method has the real thing as its default: [`LocalDisk`] is all of them, and a test may put failures before some.
+/// Changes to files. A step that failed leaves either what was there before, or something that a retry puts right. The defaults
+/// are the real thing: [`LocalDisk`] uses all of them, and a test may make some fail.
 pub trait Disk: Sync {
     /// Replaces a file at once or not at all; see [`atomic_write`].
     ///
@@ -18,8 +18,8 @@ pub trait Disk: Sync {
         atomic_write(path, |writer| writer.write_all(bytes))
     }
 
-    /// Puts bytes at offset `at` of a file, and answers with its length then. The file is made where there is none; what it held
-    /// from `at` on is cut off. Where the file is shorter, because somebody cut or removed it, the bytes go to its end.
+    /// Writes bytes at offset `at` of a file and returns its new length. The file is created if missing; what it held from `at` on is
+    /// cut off. If the file is shorter, because somebody cut or removed it, the bytes go to its end.
     ///
     /// # Errors
     /// The file system's. The file may then hold a part of the bytes.
@@ -30,14 +30,14 @@ pub trait Disk: Sync {
         file.seek(SeekFrom::Start(at))?;
         file.write_all(bytes)?;
         if at == 0 {
-            // What is said of the bytes by `sync` is to hold for the name too.
+            // `sync` makes only the bytes durable; the name must be too.
             sync_folder(folder_of(path))?;
         }
         Ok(at + bytes.len() as u64)
     }
 
-    /// Makes sure that a file's content outlives a power cut. Where the system cannot say so, the file is written anew, since after
-    /// such a failure it may forget what it had not written.
+    /// Makes sure that a file's content survives a power cut. If fsync fails, the file is written again, since the system may then
+    /// have dropped what it had not written.
     ///
     /// # Errors
     /// The file system's.
@@ -48,7 +48,7 @@ pub trait Disk: Sync {
         self.replace(path, &fs::read(path)?)
     }
 
-    /// Renames a file within its folder; one of the new name is replaced.
+    /// Renames a file within its folder, replacing one of the new name.
     ///
     /// # Errors
     /// The file system's.
@@ -56,7 +56,7 @@ pub trait Disk: Sync {
         fs::rename(from, to)
     }
 
-    /// Removes a file. One that is not there is no error.
+    /// Removes a file. A missing one is no error.
     ///
     /// # Errors
     /// The file system's.
@@ -77,13 +77,13 @@ pub trait Disk: Sync {
         Ok(system.f_bavail.saturating_mul(system.f_frsize))
     }
 
-    /// Bytes that can still be written to the file system of a folder; as good as endless where the system is not asked.
+    /// Bytes that can still be written to the file system of a folder; here no limit, since the system is not asked.
     #[cfg(not(unix))]
     fn room(&self, _folder: &Path) -> io::Result<u64> {
         Ok(u64::MAX)
     }
 
-    /// Waits before a step is tried again.
+    /// Waits before a retry.
     fn pause(&self, time: Duration) {
         std::thread::sleep(time);
     }
@@ -95,7 +95,7 @@ pub struct LocalDisk;
 
 impl Disk for LocalDisk {}
 
-/// Whether what failed may succeed a little later: a full disk, a device or a server that does not answer, no more descriptors.
+/// Whether a retry may succeed a little later: a full disk, a device or a server that does not answer, no more descriptors.
 pub fn is_transient(error: &io::Error) -> bool {
     use io::ErrorKind as Kind;
     matches!(

@@ -14,7 +14,7 @@ pub enum FormatError {
     TooShort {
         /// What it should be.
         what: &'static str,
-        /// Bytes there are.
+        /// Its length in bytes.
         found: usize,
     },
     /// Another kind of file.
@@ -27,14 +27,14 @@ pub enum FormatError {
     },
     /// A version this program does not know.
     #[error(
-        "{what} of version {found} (byte 8); this program's is version {expected}: use the program that wrote the file"
+        "{what} of version {found} (byte 8), but this program reads version {expected}: use the program that wrote the file"
     )]
     Version {
         /// What it should be.
         what: &'static str,
         /// The file's version.
         found: u32,
-        /// The newest version that is read.
+        /// The version that this program reads.
         expected: u32,
     },
     /// The payload's length is not the one announced.
@@ -42,18 +42,18 @@ pub enum FormatError {
         "{found} bytes of payload where the header (byte 12) announces {claimed}: the file was cut off or has something appended"
     )]
     Length {
-        /// Announced.
+        /// The announced length.
         claimed: u64,
-        /// There.
+        /// The actual length.
         found: usize,
     },
-    /// A deflated payload that is none.
+    /// The payload cannot be inflated.
     #[error("the payload {0}: the file is damaged; take another copy")]
     Deflate(String),
     /// The payload is not the one that was written.
     #[error("the payload's SHA-256 is not the one in the header (byte 20): the file is damaged; take another copy")]
     Checksum,
-    /// Bytes that are no text.
+    /// Bytes that are not UTF-8.
     #[error("byte {offset} is not UTF-8: this is no {what}")]
     NotText {
         /// What it should be.
@@ -69,7 +69,7 @@ pub enum FormatError {
         /// The limit.
         limit: u64,
     },
-    /// The payload has the right checksum and yet makes no sense.
+    /// The payload has the right checksum but makes no sense.
     #[error("the payload of this {what} cannot be decoded: {reason}")]
     Payload {
         /// What it should be.
@@ -82,7 +82,7 @@ pub enum FormatError {
 /// A file that could not be read or written, and why.
 #[derive(Debug, thiserror::Error)]
 pub enum FileError {
-    /// The file system's fault.
+    /// The file system failed.
     #[error("{}: {source}", path.display())]
     Io {
         /// The file.
@@ -90,7 +90,7 @@ pub enum FileError {
         /// What the system said.
         source: io::Error,
     },
-    /// The content's fault.
+    /// The content is wrong.
     #[error("{}: {reason}", path.display())]
     Format {
         /// The file.

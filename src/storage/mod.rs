@@ -1,9 +1,8 @@
-//! Files that hold what they should or say that they do not.
+//! Reading and writing files without trusting what they hold or that writing succeeds.
 //!
 //! [`atomic_write`] replaces a file at once or not at all, [`Container`] is the checked envelope of every binary file,
-//! [`read_bounded`] and [`read_text`] read no more than a file of its kind may have, [`blob`] stores long vectors of numbers at the
-//! speed of memory, and a [`Disk`] is what a long job changes its files by. `docs/FILES.md` describes the bytes for readers in other
-//! languages.
+//! [`read_bounded`] and [`read_text`] refuse files that are too large, [`blob`] stores long vectors of numbers at the speed of
+//! memory, and long jobs change their files through a [`Disk`]. `docs/FILES.md` describes the bytes for readers in other languages.
 
 mod atomic;
 pub mod blob;

@@ -1,4 +1,4 @@
-//! Reading no more than a file of its kind may have.
+//! Reading files up to a limit of size.
 
 use std::fs::File;
 use std::io::{self, Read};
@@ -9,7 +9,7 @@ use super::{FileError, FormatError};
 /// Limit in bytes of a configuration or a pattern set as TOML text.
 pub const MAX_TOML_BYTES: u64 = 1 << 20;
 
-/// The bytes of a file, if they are at most `limit`; of a larger one nothing is read. `what` says what it should be.
+/// The bytes of a file of at most `limit` bytes; nothing of a larger one is read. `what` says what it should be.
 ///
 /// # Errors
 /// The file system's, or [`FormatError::TooLarge`] inside one of kind [`io::ErrorKind::FileTooLarge`].
@@ -19,8 +19,7 @@ pub fn read_bounded(path: &Path, what: &'static str, limit: u64) -> Result<Vec<u
     read_stream(file, length, what, limit).map_err(FileError::io(path))
 }
 
-/// The bytes of a stream that says that it has `expected` or does not know (0), if they are at most `limit`. `what` says what they
-/// should be.
+/// The bytes of a stream of at most `limit` bytes. `expected` is its announced length, 0 if unknown; `what` says what it should be.
 ///
 /// # Errors
 /// The stream's, too little memory, or [`FormatError::TooLarge`] inside an error of kind [`io::ErrorKind::FileTooLarge`].
@@ -28,7 +27,7 @@ pub fn read_stream(stream: impl Read, expected: u64, what: &'static str, limit: 
     let mut bytes = Vec::new();
     if expected <= limit {
         bytes.try_reserve_exact(expected as usize)?;
-        // One more byte than allowed tells a stream that goes on.
+        // One more byte than allowed reveals a stream that is too long.
         stream.take(limit + 1).read_to_end(&mut bytes)?;
     }
     if expected.max(bytes.len() as u64) > limit {
@@ -59,7 +58,7 @@ pub fn decode_text(bytes: Vec<u8>, what: &'static str) -> Result<String, FormatE
     Ok(text)
 }
 
-/// Whether nothing but zeros is left to read, as a power cut may leave it at the end of a file that grew.
+/// Whether only zeros are left to read: a power cut may leave them at the end of a file that grew.
 ///
 /// # Errors
 /// The file system's.
@@ -90,7 +89,7 @@ mod tests {
         assert_eq!(read_text(&path, "text", 4).unwrap(), "a");
         std::fs::write(&path, b"ab\xff").unwrap();
         assert!(message(3).ends_with("f: byte 2 is not UTF-8: this is no text"), "{}", message(3));
-        // A stream that does not say how long it is, and does not end.
+        // A stream of unknown length that does not end.
         assert_eq!(read_stream(io::repeat(0), 0, "text", 1000).unwrap_err().kind(), io::ErrorKind::FileTooLarge);
     }
 }

@@ -18,12 +18,12 @@ pub(super) struct Marker {
     run: String,
     /// SHA-256 of the pattern set.
     patterns: String,
-    /// The pattern set itself, if it does not come with the program: the file it was read from may change or go.
+    /// The pattern set itself, unless it is built in: the file it was read from may change or go.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     set: Option<PatternSet>,
     /// Hash of the weights the run began with.
     parent: Option<String>,
-    /// Configurations that took the place of the first, by their first generation.
+    /// Configurations that replaced the first, by their first generation.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub amendments: Vec<Amendment>,
 }
@@ -37,7 +37,7 @@ pub(super) struct Amendment {
     pub config: String,
 }
 
-/// Most bytes of a marker.
+/// Limit in bytes of a marker.
 const LIMIT: u64 = 1 << 24;
 
 impl Marker {
@@ -89,13 +89,13 @@ struct Stretch {
 pub(super) struct Configs(Vec<Stretch>);
 
 impl Configs {
-    /// That of a new run.
+    /// The configuration of a new run.
     pub fn new(config: TrainConfig) -> Self {
         let text = config.to_toml();
         Self(vec![Stretch { first: 0, config, text }])
     }
 
-    /// Those of a run that began with a configuration and was amended.
+    /// The configurations of a run that began with one and was amended.
     ///
     /// # Errors
     /// A configuration that this program cannot follow: the name of the file that has it, and why.
@@ -137,7 +137,7 @@ impl Configs {
         self.0.last().expect("a run has a configuration")
     }
 
-    /// Whether a configuration is one of the run's, in whatever words.
+    /// Whether a configuration is one of the run's, however it is written.
     pub fn know(&self, table: &toml::Table) -> bool {
         self.0.iter().any(|stretch| differences(&parsed(&stretch.text), table).is_empty())
     }
@@ -147,7 +147,7 @@ impl Configs {
         differences(&parsed(self.newest_text()), table)
     }
 
-    /// What stands in weights of a generation: the configuration in force, with a comment for each change before.
+    /// The configuration as weights of a generation hold it: the one in force, with a comment for each change before.
     pub fn provenance(&self, generation: u32) -> String {
         let changes = self.changes().filter(|(first, _)| *first <= generation);
         let comments: String = changes
@@ -166,17 +166,17 @@ impl Configs {
         })
     }
 
-    /// What stands in the marker.
+    /// The amendments, for the marker.
     pub fn amendments(&self) -> Vec<Amendment> {
         let of = |stretch: &Stretch| Amendment { generation: stretch.first, config: stretch.text.clone() };
         self.0[1..].iter().map(of).collect()
     }
 
-    /// Takes a configuration over from a generation on, where it differs. No game of that generation or a later one may have been
+    /// Adopts a configuration from a generation on, if it differs. No game of that generation or a later one may have been
     /// played. True if it differs.
     ///
     /// # Errors
-    /// The keys that cannot be changed any more.
+    /// The keys that can no longer be changed.
     pub fn amend(&mut self, generation: u32, config: &TrainConfig) -> Result<bool, Vec<Difference>> {
         let text = config.to_toml();
         let mut fixed = self.differences(&parsed(&text));
@@ -200,7 +200,7 @@ impl Configs {
         Ok(true)
     }
 
-    /// Whether a phase, by its index, is another one to generations that were played than it was.
+    /// Whether `config` changes the phase with this index for a generation that was played.
     fn is_played(&self, index: usize, generation: u32, config: &TrainConfig) -> bool {
         (0..generation).any(|played| {
             let (old, new) = (self.at(played), config);
@@ -212,7 +212,7 @@ impl Configs {
     }
 }
 
-/// What a run is bound to from its first game on.
+/// Keys that are fixed from the first game of a run on.
 const FIXED: [&str; 5] = ["patterns", "seed", "window", "keep-games", "records"];
 
 fn parsed(text: &str) -> toml::Table {
@@ -239,7 +239,7 @@ mod tests {
         assert!(configs.clone().amend(12, &wanted).unwrap());
         let keys: Vec<_> = configs.amend(13, &wanted).unwrap_err().into_iter().map(|change| change.key).collect();
         assert_eq!(keys, ["phases[2].lambda"]);
-        // A phase that goes on can be divided.
+        // The current phase can be divided.
         wanted.phases[1].lambda = quick().phases[1].lambda;
         wanted.phases[1].generations = 3;
         let later = crate::train::Phase { lambda: 0.25, ..wanted.phases[1] };
@@ -251,7 +251,7 @@ mod tests {
         assert!(provenance.contains("# From generation 16 on: `gate.pairs` was 200 and is 7"), "{provenance}");
         assert_eq!(provenance.parse::<toml::Table>().unwrap(), wanted.to_toml().parse().unwrap());
         assert!(!configs.provenance(14).contains('#'));
-        // What no generation has followed yet makes room for what is wanted now.
+        // A change that no generation has followed yet is replaced.
         wanted.gate.pairs = 8;
         assert!(configs.amend(15, &wanted).unwrap());
         assert_eq!(configs.amendments().len(), 1);

@@ -26,7 +26,7 @@ const CONTAINER: Container = Container {
     packing: Packing::Plain,
 };
 
-/// All that is needed to go on with a run, but for the journals.
+/// All that is needed to resume a run, apart from the journals.
 #[derive(Serialize, Deserialize)]
 pub(super) struct Checkpoint {
     /// Which run it is.
@@ -36,7 +36,7 @@ pub(super) struct Checkpoint {
     /// The file of the best weights so far; empty before the first gate.
     #[serde(with = "blob")]
     best: Vec<u8>,
-    /// The file of the weights fitted at the end; empty where there are none.
+    /// The file of the weights fitted at the end; empty if there are none.
     #[serde(with = "blob")]
     fitted: Vec<u8>,
     /// Stage by number of empties, 0 to 60.
@@ -45,7 +45,7 @@ pub(super) struct Checkpoint {
     /// By stage, each weight's numbers.
     #[serde(with = "blob::each")]
     cells: Vec<Vec<f32>>,
-    /// The hidden layer's numbers; empty where there is none.
+    /// The hidden layer's numbers; empty without one.
     #[serde(with = "blob::each")]
     hidden: Vec<Vec<f32>>,
 }
@@ -92,22 +92,22 @@ impl Checkpoint {
     }
 }
 
-/// What a run directory has to go on from.
+/// What a run resumes from.
 pub(super) struct Resumed {
     pub identity: Identity,
     pub configs: Configs,
     pub state: RunState,
     /// Whether that is the newest checkpoint, and not the one before.
     pub is_newest: bool,
-    /// What is wrong with the newest, if it is there and could not be taken.
+    /// What is wrong with the newest, if it is there and could not be used.
     pub fault: Option<String>,
 }
 
-/// The newest of the directory's checkpoints that is whole and whose journals are there; none if there is no checkpoint.
-/// `check` says whether it is the run that is wanted, and by what configurations.
+/// The newest of the directory's checkpoints that is whole and whose journals are there; `None` if there is no checkpoint.
+/// `check` checks that it is the run that is wanted, and returns its configurations.
 ///
 /// # Errors
-/// What is wrong with the newest, if the one before it is of no use either; [`TrainError::File`] where a checkpoint cannot be read,
+/// What is wrong with the newest, if the one before it cannot be used either; [`TrainError::File`] if a checkpoint cannot be read,
 /// which does not mean that there is none.
 pub(super) fn load(
     directory: &RunDirectory,
@@ -144,10 +144,10 @@ pub(super) fn load(
     bad.map_or(Ok(None), Err)
 }
 
-/// The configuration that the run in a directory began with, as its newest checkpoint that is whole has it.
+/// The configuration that the run in a directory began with, from its newest whole checkpoint.
 ///
 /// # Errors
-/// There is none: what is wrong with the newest, if one is there.
+/// There is none; if there is a checkpoint, what is wrong with the newest.
 pub(super) fn first_config(directory: &Path) -> Result<String, TrainError> {
     let mut bad = None;
     for name in [CHECKPOINT, PREVIOUS_CHECKPOINT] {

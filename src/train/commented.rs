@@ -1,4 +1,4 @@
-//! Configurations with what their keys mean.
+//! Configurations with comments on what their keys mean.
 
 use std::fmt::Write;
 
@@ -13,8 +13,8 @@ use super::keys::{Key, Kind};
 const WIDTH: usize = 118;
 
 impl TrainConfig {
-    /// The configuration as TOML with comments: what each key means, which values it takes, and in comments those keys and
-    /// tables that are left out. A second phase and further ones have none.
+    /// The configuration as TOML with comments: what each key means and which values it takes. Keys and tables that are left out
+    /// are commented out. Phases after the first have no comments.
     pub fn to_commented_toml(&self) -> String {
         let table: Table = self.to_toml().parse().expect("a configuration is TOML");
         let mut text = String::new();
@@ -23,7 +23,7 @@ impl TrainConfig {
     }
 }
 
-/// A table's plain keys, then the tables in it.
+/// Writes a table's plain keys, then the tables in it.
 fn write_table(text: &mut String, table: &Table, path: &str, header: &str, with_comments: bool) {
     for key in Key::within(path).filter(|key| !is_table(key, table.get(key.name()))) {
         let value = table.get(key.name());
@@ -68,7 +68,7 @@ fn is_table(key: &Key, value: Option<&Value>) -> bool {
     })
 }
 
-/// Whether a default is a value, and not a word about it.
+/// Whether a default is a value, and not words about it.
 fn is_toml(default: &str) -> bool {
     format!("key = {default}").parse::<Table>().is_ok()
 }

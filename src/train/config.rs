@@ -1,4 +1,4 @@
-//! What a run is told to do.
+//! The configuration of a run.
 
 use std::mem::discriminant;
 use std::ops::Range;
@@ -13,15 +13,15 @@ use crate::pattern::PatternSet;
 use crate::search::Strength;
 use crate::selfplay::SelfPlayConfig;
 
-/// Everything that decides a run's weights. [`TrainConfig::to_toml`] is what stands in the run directory and in weight files.
+/// Everything that decides a run's weights. The run directory and weight files hold it as [`TrainConfig::to_toml`] writes it.
 #[derive(Clone, PartialEq, Debug, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case", deny_unknown_fields)]
 pub struct TrainConfig {
     /// A built-in pattern set's name, or the path of a TOML file.
     pub patterns: String,
-    /// The seed of all chance.
+    /// The seed of all random choices.
     pub seed: u64,
-    /// Learning goes over the samples of this many generations, the newest included.
+    /// Generations in the replay window, the newest included.
     pub window: u32,
     /// Passes over the newest samples and, from the second on, over the whole window.
     pub passes: u32,
@@ -36,20 +36,20 @@ pub struct TrainConfig {
     /// at all.
     #[serde(default, with = "or_false")]
     pub fit: Option<FitConfig>,
-    /// How a fit differs that goes on from weights with a hidden layer.
+    /// How a fit that continues from weights with a hidden layer differs.
     #[serde(default, skip_serializing_if = "is_default")]
     pub tune: TuneConfig,
-    /// What is written of events besides `metrics.jsonl`.
+    /// Where events are written, besides `metrics.jsonl`.
     #[serde(default, skip_serializing_if = "is_default")]
     pub events: EventsConfig,
     /// What is learned before the first generation.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub records: Option<RecordsConfig>,
-    /// What the generations do, in order; the last phase goes on for ever.
+    /// What the generations do, in order; the last phase lasts until the run ends.
     pub phases: Vec<Phase>,
 }
 
-/// What is written of events besides `metrics.jsonl`. Decides nothing of the weights.
+/// Where events are written, besides `metrics.jsonl`. Does not affect the weights.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case", deny_unknown_fields)]
 pub struct EventsConfig {
@@ -58,8 +58,8 @@ pub struct EventsConfig {
     pub tensorboard: bool,
 }
 
-/// The settings of a fit that goes on from weights with a hidden layer; others are those of [`TrainConfig::fit`]. Small steps keep what the
-/// weights know.
+/// The settings of a fit that continues from weights with a hidden layer; others are those of [`TrainConfig::fit`]. Small steps keep what
+/// the weights know.
 #[derive(Clone, Copy, PartialEq, Debug, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case", deny_unknown_fields, default)]
 pub struct TuneConfig {
@@ -75,12 +75,12 @@ impl Default for TuneConfig {
     }
 }
 
-/// A fit in the course of a run, or at its end.
+/// A fit before a phase, or at the end of a run.
 #[derive(Clone, Copy, PartialEq, Debug)]
 pub(super) struct FitPlan {
     /// How to learn, and from which generation's games on.
     pub config: FitConfig,
-    /// Whether it goes on from the weights at hand; else it begins from nothing.
+    /// Whether it continues from the current weights; otherwise it begins from nothing.
     pub tunes: bool,
 }
 
@@ -101,12 +101,12 @@ pub struct RecordsConfig {
     /// Positions of games with this number of empties or fewer are solved; see [`Labeller`](crate::learn::Labeller).
     #[serde(default = "solved_empties")]
     pub exact_empties: u32,
-    /// The SHA-256 of each file in hexadecimal: other contents are refused. A run fills it in where it is left out.
+    /// The SHA-256 of each file in hexadecimal: other contents are refused. If left out, a run fills it in.
     #[serde(default)]
     pub sha256: Vec<String>,
 }
 
-/// A part of a configuration, or `false` where there is none, so that a file can do without a part that its preset has.
+/// A part of a configuration, or `false` for none, so that a file can remove a part that its preset has.
 mod or_false {
     use serde::de::Error;
     use serde::{Deserialize, Deserializer, Serialize, Serializer};
@@ -143,29 +143,30 @@ fn solved_empties() -> u32 {
     12
 }
 
-/// A stretch of generations that are alike.
+/// A number of generations with the same settings.
 #[derive(Clone, Copy, PartialEq, Debug, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case", deny_unknown_fields)]
 pub struct Phase {
-    /// How many; the last phase's number is not looked at.
+    /// How many; ignored in the last phase.
     pub generations: u32,
-    /// Games a generation.
+    /// Games per generation.
     pub games: u32,
     /// How far samples trust the game's outcome (1) rather than the search (0).
     pub lambda: f32,
-    /// Plies to a stage: wide stages spread value quickly, stages of one ply are the most exact. See [`StageMap::for_set`](crate::eval::StageMap::for_set).
+    /// Plies in a stage: wide stages spread value quickly, stages of one ply are the most exact. See
+    /// [`StageMap::for_set`](crate::eval::StageMap::for_set).
     pub stage_plies: u32,
-    /// Plies before and after a stage whose samples it learns too: of a ply d away, one in d + 1. 0, or left out, for none. Records
-    /// are learned without.
+    /// Plies before and after a stage that it also learns from, one in d + 1 samples d plies away. 0, or left out, for none. Records
+    /// are learned without overlap.
     #[serde(default, skip_serializing_if = "is_zero")]
     pub overlap: u32,
-    /// Whether weights are fitted to games kept so far before the phase begins: from nothing to all of them by [`TrainConfig::fit`],
-    /// unless both this phase and the one before have a hidden layer.
+    /// Whether weights are fitted to the games kept so far before the phase begins: from nothing, to all of them, as
+    /// [`TrainConfig::fit`] says, unless both this phase and the one before have a hidden layer.
     #[serde(default, skip_serializing_if = "is_no")]
     pub refit: bool,
     /// Whether the weights that play have a hidden layer, if those at the end have one. The first such phase gets it with its refit.
-    /// The refits of later ones, and the fit at the end, go on from the weights at hand by [`TrainConfig::tune`], and learn the games
-    /// that were played with a layer.
+    /// The refits of later ones, and the fit at the end, continue from the current weights as [`TrainConfig::tune`] says, and learn
+    /// only the games that were played with a layer.
     #[serde(default, skip_serializing_if = "is_no")]
     pub hidden_layer: bool,
     /// Whether each generation is learned once it is played. If not, its games are kept for the next fit.
@@ -176,7 +177,7 @@ pub struct Phase {
 }
 
 impl Phase {
-    /// Whether a generation of the one is played and learned as one of the other.
+    /// Whether generations of both are played and learned alike.
     pub(super) fn is_alike(&self, other: &Self) -> bool {
         *self == Self { generations: self.generations, refit: self.refit, ..*other }
     }
@@ -194,16 +195,16 @@ fn is_zero(number: &u32) -> bool {
 #[derive(Clone, Copy, PartialEq, Debug, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case", deny_unknown_fields)]
 pub struct GateConfig {
-    /// Generations from gate to gate; 0 for none but those after fits and at the end.
+    /// Generations from gate to gate; 0 for gates only after fits and at the end.
     pub every: u32,
     /// Pairs of games in each match.
     pub pairs: u32,
-    /// How strongly the players think, at full width.
+    /// How strongly the players search, at full width.
     #[serde(flatten)]
     pub strength: Strength,
 }
 
-/// What `evening` and `overnight` do, so that an evening can go on to a whole night.
+/// Both `evening` and `overnight`, so that an evening can be extended to a whole night.
 const NIGHT: &str = include_str!("../../data/presets/night.toml");
 
 /// The built-in configurations: name, TOML text and the minutes they are meant for.
@@ -223,7 +224,7 @@ impl TrainConfig {
         Self::from_named_layers(&layers)
     }
 
-    /// [`Self::from_layers`] with the name of each, as errors tell it.
+    /// [`Self::from_layers`] with a name for each layer, for error messages.
     ///
     /// # Errors
     /// What is wrong with it, and in which layer.
@@ -241,7 +242,7 @@ impl TrainConfig {
         Ok(config)
     }
 
-    /// Makes sure that a configuration that was made in code has no values that a file could not have.
+    /// Checks that a configuration that was made in code has no values that a file could not have.
     pub(super) fn validate(&self) -> Result<(), ConfigError> {
         match toml::Table::try_from(self) {
             Ok(table) => Self::from_layers(&[table]).map(drop),
@@ -258,7 +259,7 @@ impl TrainConfig {
         toml::to_string(self).expect("a configuration is a TOML table")
     }
 
-    /// What a generation does, counted from 0.
+    /// The phase of a generation, counted from 0.
     pub fn phase(&self, generation: u32) -> &Phase {
         self.phase_and_first(generation).0
     }
@@ -268,7 +269,7 @@ impl TrainConfig {
         self.passes > 1 && (generation..).take(self.window as usize - 1).any(|generation| self.phase(generation).learn)
     }
 
-    /// How weights are fitted before a generation, or at the end of a run of so many. `has_layer` says whether the weights at hand
+    /// How weights are fitted before a generation, or at the end of a run of that many. `has_layer` says whether the current weights
     /// have a hidden layer; an engine's pattern set gets none.
     pub(super) fn fit_plan(&self, generation: u32, at_end: bool, set: &PatternSet, has_layer: bool) -> Option<FitPlan> {
         let fit = self.fit?;
@@ -288,7 +289,7 @@ impl TrainConfig {
         Some(FitPlan { config, tunes: layered.is_some() })
     }
 
-    /// The first of the generations in a row before one that are played with a hidden layer, if there are any.
+    /// The first generation of the unbroken series before `generation` that is played with a hidden layer, if there is one.
     fn layered_before(&self, generation: u32) -> Option<u32> {
         let played = &self.phases[..=self.phase_number(generation.checked_sub(1)?)];
         let layered = played.iter().rev().take_while(|phase| phase.hidden_layer).count();
@@ -296,7 +297,7 @@ impl TrainConfig {
         (layered > 0).then(|| before.iter().map(|phase| phase.generations).sum())
     }
 
-    /// Whether weights of the run have a hidden layer, sooner or later.
+    /// Whether weights of the run have a hidden layer at some point.
     pub(super) fn has_hidden_layer(&self, set: &PatternSet) -> bool {
         set.engine.is_none() && self.fit.is_some_and(|fit| fit.hidden_layer)
     }
@@ -312,7 +313,7 @@ impl TrainConfig {
         self.number_and_first(generation).0
     }
 
-    /// Generations of a phase from one of them on, it included; none where the phase goes on until the run ends.
+    /// Generations left in a phase from one of them on, it included; `None` if the phase lasts until the run ends.
     pub fn left_of_phase(&self, generation: u32) -> Option<u32> {
         let (number, first) = self.number_and_first(generation);
         let is_last = number + 1 == self.phases.len();
@@ -353,12 +354,12 @@ impl TrainConfig {
     /// The pattern set: built in, or read from a file.
     ///
     /// # Errors
-    /// Neither, or a malformed file.
+    /// It is neither, or the file is malformed.
     pub fn pattern_set(&self) -> Result<PatternSet, ConfigError> {
         Ok(PatternSet::load(&self.patterns)?)
     }
 
-    /// What does not go together: the key, and what is wrong with it.
+    /// Checks that values go together. An error is the key, and what is wrong with it.
     fn check(&self) -> Result<(), (String, String)> {
         let require = |holds: bool, key: &str, reason: &str| {
             if holds { Ok(()) } else { Err((key.to_owned(), reason.to_owned())) }
@@ -366,30 +367,30 @@ impl TrainConfig {
         if let Some(fit) = &self.fit {
             fit.check().map_err(|error| ("fit".to_owned(), format!("has a value that makes no sense: {error}")))?;
             let same = discriminant(&fit.step) == discriminant(&self.step);
-            require(same, "fit.step", "has another rule than `step`")?;
+            require(same, "fit.step", "must have the same rule as `step`")?;
             let tuned = fit.step.with_rate(self.tune.rate).check();
             tuned.map_err(|(_, value, expected)| {
                 ("tune.rate".to_owned(), format!("is {value}: {expected} is expected"))
             })?;
-            require(self.keep_games, "keep-games", "is false, and weights are fitted to kept games")?;
+            require(self.keep_games, "keep-games", "is false, but weights are fitted to kept games")?;
         }
         if let Some(RecordsConfig { files, sha256, .. }) = &self.records {
             require(!files.is_empty(), "records.files", "is empty: at least one file is expected")?;
             let one_each = sha256.is_empty() || sha256.len() == files.len();
-            require(one_each, "records.sha256", "has neither a checksum for each file nor none")?;
+            require(one_each, "records.sha256", "must have a checksum for each file, or none")?;
         }
         let mut before = 0u32;
         for (number, phase) in (1..).zip(&self.phases) {
             let key = |name: &str| format!("phases[{number}].{name}");
             let has_fit = self.fit.is_some();
             let needs = |is_needed, what| {
-                let reason = format!("is false or missing, and `{}` takes a fit", key(what));
+                let reason = format!("is false or missing, but `{}` needs a fit", key(what));
                 if is_needed && !has_fit { Err(("fit".to_owned(), reason)) } else { Ok(()) }
             };
             needs(phase.refit, "refit = true")?;
             needs(!phase.learn, "learn = false")?;
             let has_games = !phase.refit || self.fit.is_some_and(|fit| before > fit.first_generation);
-            require(has_games, &key("refit"), "is true where `fit.first-generation` is not played yet")?;
+            require(has_games, &key("refit"), "is true, but `fit.first-generation` is not played by then")?;
             before = before.saturating_add(phase.generations);
             check_thinking(&phase.self_play).map_err(|reason| (key("self-play.depth"), reason))?;
         }
@@ -398,7 +399,7 @@ impl TrainConfig {
     }
 }
 
-/// Whether step rules and losses have the keys that theirs are: the key of the table, and what is wrong with it.
+/// Checks that step rules and losses have their own keys. An error is the key of the table, and what is wrong with it.
 fn check_kinds(merged: &toml::Table) -> Result<(), (String, String)> {
     let wrong =
         |key: String| move |error: toml::de::Error| (key, format!("cannot be used: {}", error.message().trim_end()));
@@ -413,7 +414,7 @@ fn check_kinds(merged: &toml::Table) -> Result<(), (String, String)> {
     Ok(())
 }
 
-/// Whether games can be played so, in a time that one would wait.
+/// Checks that games can be played this way in a reasonable time.
 ///
 /// # Errors
 /// What is wrong.
@@ -424,21 +425,21 @@ pub fn check_self_play(play: &SelfPlayConfig) -> Result<(), ConfigError> {
     check_thinking(play).map_err(bad)
 }
 
-/// Shallower searches have nothing to cut; the measuring for deeper ones, at full width, would take for ever.
+/// Shallower searches have nothing to cut; calibrating deeper ones, at full width, would take forever.
 fn check_thinking(play: &SelfPlayConfig) -> Result<(), String> {
     let Strength { depth, selectivity, .. } = play.strength;
     let can_cut = selectivity.is_none() || (3..=12).contains(&depth);
     if can_cut { Ok(()) } else { Err(format!("is {depth}: with `selectivity` 3 to 12 plies are expected")) }
 }
 
-/// The name of the last layer that has the outermost table of a key; nobody wrote one that is missing.
+/// The name of the last layer that has the outermost table of a key; of the last layer if none has it.
 pub fn origin(layers: &[(String, toml::Table)], key: &str) -> String {
     let outermost = key.split(['.', '[']).next().unwrap_or(key);
     let layer = layers.iter().rev().find(|(_, layer)| layer.contains_key(outermost)).or(layers.last());
     layer.map_or(String::new(), |(name, _)| name.clone())
 }
 
-/// Replaces what `layer` has; tables are gone into, everything else is replaced whole.
+/// Replaces what `layer` has; tables are merged, everything else is replaced whole.
 fn overlay(base: &mut toml::Table, layer: &toml::Table) {
     for (key, value) in layer {
         match (base.get_mut(key), value) {

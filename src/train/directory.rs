@@ -21,12 +21,12 @@ pub(crate) const BEST: &str = "best.fsw";
 pub(super) const LAST: &str = "last.fsw";
 pub(super) const CHECKPOINT: &str = "checkpoint";
 pub(super) const PREVIOUS_CHECKPOINT: &str = "checkpoint.previous";
-/// What a fit needs to go on after a stop.
+/// The checkpoint of a fit.
 pub(super) const FIT: &str = "fit.part";
 /// See [`Workers`](super::Workers).
 pub(super) const WORKERS: &str = "workers.json";
 
-/// The run that a file belongs to, if there is or could be one of a run's own files by this path. What else lies in its directory is
+/// The run that a file belongs to, if this path is that of one of a run's own files, present or not. Anything else in its directory is
 /// the user's.
 pub fn run_of_file(path: &Path) -> Option<PathBuf> {
     const NAMES: [&str; 10] =
@@ -69,7 +69,7 @@ impl RunDirectory {
         for attempt in 1.. {
             match lock.try_lock() {
                 Ok(()) => break,
-                // Somebody may only be looking whether we are at work.
+                // Somebody may only be checking whether the run is running.
                 Err(TryLockError::WouldBlock) if attempt < ATTEMPTS => std::thread::sleep(Duration::from_millis(20)),
                 Err(TryLockError::WouldBlock) => return Err(TrainError::Locked(path.to_owned())),
                 Err(TryLockError::Error(error)) => return Err(io(error)),
@@ -104,10 +104,10 @@ impl RunDirectory {
         journals(&self.path)
     }
 
-    /// The bytes of a file, if it has no more than `limit`; none if there is no such file. `what` says what it should be.
+    /// The bytes of a file, if it has no more than `limit`; `None` if there is no such file. `what` says what it should be.
     ///
     /// # Errors
-    /// Whatever is not plainly "there is no such file".
+    /// Any but a plain "no such file".
     pub fn read(&self, name: &str, what: &'static str, limit: u64) -> Result<Option<Vec<u8>>, TrainError> {
         read_if_there(&self.file(name), what, limit)
     }
@@ -122,7 +122,7 @@ fn journals(directory: &Path) -> Result<Vec<u32>, TrainError> {
     }
 }
 
-/// What only a run that has had a checkpoint leaves in its directory, in order.
+/// The names in a directory that only a run with a checkpoint leaves there, in order.
 pub(super) fn leftovers(directory: &Path) -> Result<Vec<String>, TrainError> {
     let mut found = names(directory)?;
     found.retain(|name| [BEST, LAST, METRICS].contains(&&**name));
@@ -135,13 +135,13 @@ pub(super) fn leftovers(directory: &Path) -> Result<Vec<String>, TrainError> {
 /// Limit in bytes of `metrics.jsonl`.
 const METRICS_LIMIT: u64 = 1 << 30;
 
-/// The bytes of `metrics.jsonl`; none where there is no such file yet.
+/// The bytes of `metrics.jsonl`; none if there is no such file yet.
 pub(crate) fn metrics(directory: &Path) -> Result<Vec<u8>, TrainError> {
     let bytes = read_if_there(&directory.join(METRICS), "file of events", METRICS_LIMIT)?;
     Ok(bytes.unwrap_or_default())
 }
 
-/// See [`RunDirectory::read`], which needs no lock for it.
+/// [`RunDirectory::read`], without a lock.
 pub(super) fn read_if_there(path: &Path, what: &'static str, limit: u64) -> Result<Option<Vec<u8>>, TrainError> {
     match read_bounded(path, what, limit) {
         Ok(bytes) => Ok(Some(bytes)),
@@ -150,7 +150,7 @@ pub(super) fn read_if_there(path: &Path, what: &'static str, limit: u64) -> Resu
     }
 }
 
-/// Makes sure that a file which cannot be opened for want of it is not a link to something that is missing for now.
+/// Checks that a file that was not found is not a link to something that is missing for now.
 fn absent(path: &Path) -> Result<(), TrainError> {
     match fs::symlink_metadata(path) {
         Err(error) if error.kind() == io::ErrorKind::NotFound => Ok(()),
@@ -159,7 +159,7 @@ fn absent(path: &Path) -> Result<(), TrainError> {
     }
 }
 
-/// Whether a directory is marked; one that is not must be empty, but for what a start leaves that was killed at once.
+/// Whether a directory is marked. If not, it must be empty, except for what a start that was killed at once leaves.
 fn check(path: &Path) -> Result<bool, TrainError> {
     let names = names(path)?;
     if names.iter().any(|name| name == MARKER) {

@@ -10,7 +10,7 @@ use crate::learn::{Diverged, RecordFileError, StartError};
 use crate::pattern::LayoutError;
 use crate::storage::FileError;
 
-/// Why a run cannot begin, or cannot go on. A run that cannot go on leaves its directory as it was.
+/// Why a run cannot begin or continue. If it cannot be resumed, its directory is unchanged.
 #[derive(Debug, thiserror::Error)]
 pub enum TrainError {
     /// The configuration.
@@ -29,18 +29,18 @@ pub enum TrainError {
     )]
     OtherParent(PathBuf),
     /// A run of another configuration.
-    #[error("the run in {directory} was begun with another configuration: {}", listed(.differences))]
+    #[error("the run in {directory} began with another configuration: {}", listed(.differences))]
     OtherConfig {
         /// The run directory.
         directory: PathBuf,
         /// What differs.
         differences: Vec<Difference>,
     },
-    /// Changes of what a run is bound to, or of what was played already.
+    /// Changes of keys that are fixed, or of what was played already.
     #[error(
-        "the run in {directory} cannot change this any more: {}. What can change from generation to generation are `gate`, `fit`, \
-         `tune`, `events`, `passes`, the numbers in `step` (not its rule), and phases that are still to come (a phase that goes on can be divided); for the rest begin a \
-         new run, if you like --from the last.fsw of this one",
+        "the run in {directory} can no longer change this: {}. What can change between generations is `gate`, `fit`, `tune`, \
+         `events`, `passes`, the numbers in `step` (not its rule), and phases that are still to come (the current phase can be \
+         divided). For anything else begin a new run, if you like --from the last.fsw of this one",
         listed(.differences)
     )]
     Fixed {
@@ -49,16 +49,16 @@ pub enum TrainError {
         /// What differs.
         differences: Vec<Difference>,
     },
-    /// A run to go on with that is not there.
+    /// There is no run to resume.
     #[error("there is no run in {0}")]
     NoRun(PathBuf),
-    /// A run to go on with whose last budget is not known.
-    #[error("it is not known how long the run in {0} was to go on. Say how long it is to go on now, as by --hours")]
+    /// The last budget of a run to resume is not known.
+    #[error("the budget of the run in {0} is not known. Say how long it is to continue, for example with --hours")]
     NoBudget(PathBuf),
     /// The configuration in the run directory is not the one that was written there.
     #[error(
-        "{path} was changed after the run had begun: {}. That file tells what the run follows and is not read: change it back, or \
-         remove it and it is written anew. To go on with other values, give a copy of the file to `train --resume RUN --config FILE`",
+        "{path} was changed after the run had begun: {}. That file only shows what the run follows: change it back, or \
+         remove it and it is written again. To continue with other values, give a copy of the file to `train --resume RUN --config FILE`",
         listed(.differences)
     )]
     ConfigEdited {
@@ -67,10 +67,10 @@ pub enum TrainError {
         /// What differs.
         differences: Vec<Difference>,
     },
-    /// The configuration in the run directory is no TOML any more.
+    /// The configuration in the run directory is no longer TOML.
     #[error(
-        "{path} cannot be read any more: {reason}. A run goes on with what it began with: mend the file, or remove it and it is \
-         written anew"
+        "{path} can no longer be read: {reason}. That file only shows what the run follows: repair it, or remove it and it is \
+         written again"
     )]
     ConfigBroken {
         /// The file.
@@ -80,8 +80,8 @@ pub enum TrainError {
     },
     /// A pattern file that was edited after the run had begun.
     #[error(
-        "the pattern set `{name}` is not the one that the run in {directory} was begun with: its patterns or scalars have \
-         changed. Bring the old file back, or use another --run directory"
+        "the pattern set `{name}` is not the one that the run in {directory} began with: its patterns or scalars have \
+         changed. Restore the old file, or use another --run directory"
     )]
     PatternsChanged {
         /// The set as the configuration names it.
@@ -89,19 +89,19 @@ pub enum TrainError {
         /// The run directory.
         directory: PathBuf,
     },
-    /// Records that are not those the configuration's checksums are of.
+    /// Records that do not match their checksum in the configuration.
     #[error(
-        "the records in {0} have changed: they are not those that `sha256` in the configuration stands for. Bring the old file \
-         back, or begin a new run without `sha256`"
+        "the records in {0} have changed: they do not match `sha256` in the configuration. Restore the old file, or begin a new \
+         run without `sha256`"
     )]
     OtherRecords(PathBuf),
     /// A run that was begun with other records.
     #[error(
-        "the run in {0} was begun with other records: a file's content has changed. Bring the old file back, or use another --run \
+        "the run in {0} began with other records: a file's content has changed. Restore the old file, or use another --run \
          directory"
     )]
     RecordsChanged(PathBuf),
-    /// A file of records that cannot be learned.
+    /// A file of records that cannot be learned from.
     #[error(transparent)]
     Records(#[from] RecordFileError),
     /// A new run was asked for where one exists.
@@ -109,7 +109,7 @@ pub enum TrainError {
     Exists(PathBuf),
     /// Something else is in the directory.
     #[error(
-        "{directory} is not empty and no run directory: it holds `{found}`. Use a directory that is empty or does not exist yet"
+        "{directory} is neither empty nor a run directory: it holds `{found}`. Use a directory that is empty or does not exist yet"
     )]
     NotARun {
         /// The directory.
@@ -122,7 +122,7 @@ pub enum TrainError {
     Locked(PathBuf),
     /// A run without its checkpoints.
     #[error(
-        "the checkpoint of the run in {directory} is gone, but {} there. Bring `checkpoint` back to go on with the run; or begin \
+        "the checkpoint of the run in {directory} is gone, but {} there. Restore `checkpoint` to continue the run, or begin \
          a new one in another directory, if you like --from the last.fsw of this one",
         present(.found)
     )]
@@ -133,11 +133,11 @@ pub enum TrainError {
         found: Vec<String>,
     },
     /// A link that leads nowhere in the place of a file of the run.
-    #[error("{0} is a link that leads nowhere. Bring back what it points to, or the file itself")]
+    #[error("{0} is a link that leads nowhere. Restore what it points to, or the file itself")]
     Dangling(PathBuf),
     /// A file that the checkpoint relies on, or the checkpoint itself.
     #[error(
-        "{path}: {reason}. The run cannot go on without it, and nothing was changed: bring a copy back if you have one; or begin a \
+        "{path}: {reason}. The run cannot continue without it, and nothing was changed: restore a copy if you have one, or begin a \
          new run in another directory --from the last.fsw of this one"
     )]
     Damaged {
@@ -148,27 +148,27 @@ pub enum TrainError {
     },
     /// Games of this run that a fit needs.
     #[error(
-        "{found} of the {played} games to fit are there: {}. Bring a copy back if you have one; or begin a new run in another \
+        "{found} of the {played} games to fit are there: {}. Restore a copy if you have one, or begin a new run in another \
          directory --from the last.fsw of this one",
         if .missing.is_empty() { "a file is cut off".to_owned() } else { format!("missing are {}", listed(.missing)) }
     )]
     GamesMissing {
-        /// Files that are not there. None where one was cut off.
+        /// Files that are not there; empty if one was cut off.
         missing: Vec<String>,
-        /// Games there are.
+        /// Games found.
         found: u64,
         /// Games that were played.
         played: u64,
     },
     /// A file of something else where this run's games should be.
     #[error(
-        "{0} does not hold games of this run and generation, but of others, of another version, or something else. Move it \
-         out of the way; missing games are played again if possible"
+        "{0} does not hold games of this run and generation: it is of another run, generation or version, or something else. \
+         Move it out of the way; missing games are played again if possible"
     )]
     ForeignGames(PathBuf),
     /// A file system without the room that the run will need.
     #[error(
-        "the run in {directory} needs some {} and there is room for {}. Make room, or take another --run directory{}",
+        "the run in {directory} needs about {}, and there is room for {}. Make room, or use another --run directory{}",
         megabytes(*.needed), megabytes(*.room), if *.games { "; with `keep-games = false` it needs less" } else { "" }
     )]
     NoRoom {
@@ -176,7 +176,7 @@ pub enum TrainError {
         directory: PathBuf,
         /// Bytes it needs.
         needed: u64,
-        /// Bytes there are.
+        /// Bytes that are free.
         room: u64,
         /// Whether the games that are kept are a part of it, and need not be kept.
         games: bool,
@@ -206,7 +206,7 @@ pub enum TrainError {
     #[error("cannot fit weights to the kept games: {0}")]
     Fit(#[from] FitError),
     /// Learning.
-    #[error("{0}; the weights saved last are good")]
+    #[error("{0}; the last saved weights are good")]
     Diverged(#[from] Diverged),
 }
 

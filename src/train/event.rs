@@ -1,21 +1,21 @@
-//! What happens in a run, for whoever wants to show or keep it.
+//! What happens in a run, to be shown or kept.
 
 use serde::{Deserialize, Serialize};
 
 use super::request::Budget;
 use crate::arena::MatchReport;
 
-/// An event of a run. `metrics.jsonl` holds one a line, but for those that are [only shown](Self::is_only_shown).
+/// An event of a run. `metrics.jsonl` holds one per line, except those that are [only shown](Self::is_only_shown).
 #[derive(Clone, PartialEq, Debug, Serialize, Deserialize)]
 #[serde(tag = "event", rename_all = "kebab-case")]
 pub enum TrainEvent {
-    /// The run begins, or goes on after `generation` generations.
+    /// The run begins, or resumes after `generation` generations.
     Start {
         /// Generations learned before.
         generation: u32,
         /// Whether there was a checkpoint.
         resumed: bool,
-        /// Threads at work.
+        /// Threads in use.
         threads: usize,
         /// Pattern set.
         patterns: String,
@@ -23,17 +23,17 @@ pub enum TrainEvent {
         weights: usize,
         /// Games learned before.
         games: u64,
-        /// Generations that were learned after these, and are learned again from their kept games: the checkpoint is older.
+        /// Generations learned after the checkpoint, to be learned again from their kept games.
         #[serde(default)]
         again: u32,
         /// Seconds the run has taken before.
         elapsed: f64,
-        /// What the last gate measured against `mobility`; none before the first.
+        /// The last gate's result against `mobility`; `None` before the first.
         baseline: Option<GateMatch>,
-        /// When the run will be finished, counted from its beginning.
+        /// The budget, counted from the beginning of the run.
         #[serde(default)]
         budget: Budget,
-        /// The clock, in seconds since 1970; 0 in files of versions that did not tell it.
+        /// The time, in seconds since 1970; 0 in files of versions that did not write it.
         #[serde(default)]
         time: u64,
     },
@@ -41,33 +41,33 @@ pub enum TrainEvent {
     Amended {
         /// The first such generation, from 0.
         generation: u32,
-        /// What is changed, a key each.
+        /// The changes, one key each.
         changes: Vec<String>,
     },
-    /// The newest checkpoint cannot be used; the run goes on from the one before it, and does again what came after.
+    /// The newest checkpoint cannot be used; the run resumes from the one before it, and redoes what came after.
     FellBack {
         /// What is wrong with the newest.
         reason: String,
-        /// Generations learned at the one before.
+        /// Generations learned in the one before.
         generation: u32,
     },
-    /// A weight file of the run was missing or held something else, and was written anew from the checkpoint.
+    /// A weight file of the run was missing or held something else, and was rewritten from the checkpoint.
     Restored {
         /// Its name.
         file: String,
     },
-    /// A file cannot be written for now; it is tried again for some minutes.
+    /// A file cannot be written at the moment; the run retries for some minutes.
     Waiting {
         /// The file.
         file: String,
         /// What the system said.
         reason: String,
     },
-    /// At the pace measured in this phase the games that it keeps will not fit on the disk.
+    /// At the pace of this phase, its kept games will not fit on the disk.
     LowRoom {
         /// Bytes they will need until the phase or the budget is over.
         needed: u64,
-        /// Bytes there are.
+        /// Bytes that are free.
         room: u64,
     },
     /// A new run cannot learn from a record; after the first twenty of a file they are only counted.
@@ -96,7 +96,7 @@ pub enum TrainEvent {
     Batch {
         /// The generation, from 0.
         generation: u32,
-        /// Games of the generation so far, and in all.
+        /// Games of the generation so far.
         played: u32,
         /// Games the generation will have.
         games: u32,
@@ -107,7 +107,7 @@ pub enum TrainEvent {
         /// Seconds it took.
         seconds: f64,
     },
-    /// Games of a generation turned out not to be the run's, and all of it are played again.
+    /// Games of a generation turned out to be wrong, and all of its games are played again.
     PlayedAgain {
         /// The generation, from 0.
         generation: u32,
@@ -121,11 +121,11 @@ pub enum TrainEvent {
         /// Root mean square error in discs on the newest samples, each before it was learned; in a phase that only plays, on some of
         /// them.
         loss: f64,
-        /// The same by number of empties, 0 to 60, on a sample of them before any was learned; empty in files of versions that did not
-        /// tell.
+        /// The same by number of empties, 0 to 60, on some of them before any was learned; empty in files of versions that did not
+        /// write it.
         #[serde(default)]
         errors_by_empties: Vec<Option<f64>>,
-        /// The slopes there: see [`Self::Fitted`].
+        /// The slopes on the same positions; see [`Self::Fitted`].
         #[serde(default)]
         slopes_by_empties: Vec<Option<f64>>,
         /// Games in all.
@@ -158,12 +158,12 @@ pub enum TrainEvent {
         positions: u64,
         /// Root mean square error in discs of the last epoch, each sample before it was learned.
         loss: f64,
-        /// The same after it on games that were not learned; none where no games are held out.
+        /// The same after it on the games held out; `None` if there are none.
         held_out: Option<f64>,
-        /// The same by number of empties, 0 to 60; none where there is no such position.
+        /// The same by number of empties, 0 to 60; `None` where there is no such position.
         held_out_by_empties: Vec<Option<f64>>,
-        /// By number of empties, 0 to 60, the slope of the line that predicts the labels of these games best from the values; empty in
-        /// files of versions that did not tell.
+        /// By number of empties, 0 to 60, the slope of the line that best predicts the labels of these games from the values; empty in
+        /// files of versions that did not write it.
         #[serde(default)]
         slopes_by_empties: Vec<Option<f64>>,
         /// Seconds it took.
@@ -171,9 +171,9 @@ pub enum TrainEvent {
     },
     /// Strength is being measured.
     Gating {
-        /// Pairs of games that are played.
+        /// Pairs of games played.
         done: u32,
-        /// Pairs of both matches.
+        /// Pairs of games in both matches.
         pairs: u32,
     },
     /// Strength was measured.
@@ -182,12 +182,12 @@ pub enum TrainEvent {
         generation: u32,
         /// Whether the weights were just fitted to kept games.
         fitted: bool,
-        /// Against the best weights so far; none the first time in a run from nothing.
+        /// Against the best weights so far; `None` the first time in a run from nothing.
         best: Option<GateMatch>,
         /// Against the built-in `mobility`, which is the same in every run and at any time.
         baseline: GateMatch,
         /// Pairs of the two matches in which these weights scored 0, 0.5, 1, 1.5 and 2 points; all 0 in files of versions that did
-        /// not tell.
+        /// not write them.
         #[serde(default)]
         pairs: [[u64; 5]; 2],
         /// Whether these weights are the best now.
@@ -195,7 +195,7 @@ pub enum TrainEvent {
         /// Seconds it took.
         seconds: f64,
     },
-    /// A point to resume from was written.
+    /// A checkpoint was written.
     Checkpoint {
         /// Generations learned.
         generation: u32,
@@ -213,19 +213,19 @@ pub enum TrainEvent {
     },
 }
 
-/// The events in the bytes of a `metrics.jsonl`. Lines that are none are passed over: one that is being written, or that another
-/// version of the program wrote.
+/// The events in the bytes of a `metrics.jsonl`. Other lines are skipped: one that is being written, or that another version of the
+/// program wrote.
 pub(crate) fn events(bytes: &[u8]) -> impl Iterator<Item = TrainEvent> {
     bytes.split(|&byte| byte == b'\n').filter_map(|line| serde_json::from_slice(line).ok())
 }
 
 impl TrainEvent {
-    /// Whether the event is of the moment, and is not kept in `metrics.jsonl`.
+    /// Whether the event is only shown, and not kept in `metrics.jsonl`.
     pub fn is_only_shown(&self) -> bool {
         matches!(self, Self::Batch { .. } | Self::Fitting { .. } | Self::Gating { .. } | Self::Waiting { .. })
     }
 
-    /// What an event is known by that happens once in a run, or again when a killed run is resumed.
+    /// The key of an event that happens once in a run, or again when a killed run is resumed.
     pub(super) fn key(&self) -> Option<String> {
         match self {
             Self::BadRecord { file, reason } => Some(format!("bad {file} {reason}")),
@@ -237,7 +237,7 @@ impl TrainEvent {
         }
     }
 
-    /// Seconds that the run has taken in all, if the event tells them.
+    /// Seconds that the run has taken in all, if the event has them.
     pub fn elapsed(&self) -> Option<f64> {
         match self {
             Self::Start { elapsed, .. } | Self::Learned { elapsed, .. } | Self::End { elapsed, .. } => Some(*elapsed),
@@ -266,7 +266,7 @@ pub struct GateMatch {
     pub superiority: f64,
 }
 
-/// A [`GateMatch`] as it is written: JSON knows no infinite numbers.
+/// A [`GateMatch`] as it is written: JSON has no infinite numbers.
 #[derive(Serialize, Deserialize)]
 struct GateMatchRecord {
     wins: u64,
@@ -289,7 +289,7 @@ impl From<GateMatch> for GateMatchRecord {
 impl From<GateMatchRecord> for GateMatch {
     fn from(record: GateMatchRecord) -> Self {
         let GateMatchRecord { wins, draws, losses, score, elo, discs, superiority } = record;
-        // What is infinite lies at the side where it can: the value at that of the score, the interval's ends at theirs.
+        // The score decides the sign of an infinite value; an infinite end of the interval lies on its own side.
         let infinite = [f64::INFINITY.copysign(score - 0.5), f64::NEG_INFINITY, f64::INFINITY];
         let elo = std::array::from_fn(|i| elo[i].unwrap_or(infinite[i]));
         Self { wins, draws, losses, score, elo, discs, superiority }

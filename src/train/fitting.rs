@@ -19,7 +19,7 @@ use crate::storage::FileError;
 use crate::weights::{Provenance, WeightFile};
 
 impl Run<'_> {
-    /// Fits the weights that the next generation plays with, and measures them, if it is the first of a phase that wants that.
+    /// Fits the weights that the next generation plays with, and measures them, if it is the first of a phase with a refit.
     pub(super) fn refit_if_due(&mut self) -> Result<(), Halt> {
         let generation = self.state.progress.generation;
         if !self.config.is_refitted_before(generation) {
@@ -27,7 +27,7 @@ impl Run<'_> {
         }
         if let Some(plan) = self.refit_to_come() {
             let (weights, learner) = self.fit(&plan, false)?;
-            // Of an earlier end: these are other weights.
+            // These are from an earlier end of the run, of other weights.
             (self.state.fitted, self.state.progress.gated) = (None, None);
             self.state.learner = learner;
             self.state.progress.updates = weights.provenance.samples;
@@ -41,7 +41,7 @@ impl Run<'_> {
         Ok(())
     }
 
-    /// The fit before the next generation, unless it is done.
+    /// The fit due before the next generation, unless it is done.
     fn refit_to_come(&self) -> Option<FitPlan> {
         let generation = self.state.progress.generation;
         let is_due = self.config.is_refitted_before(generation) && self.state.progress.refitted != Some(generation);
@@ -53,32 +53,32 @@ impl Run<'_> {
         self.config.fit_plan(self.state.progress.generation, at_end, self.layout.set(), has_layer)
     }
 
-    /// The fit at the end of a run that ends now, unless there are no games for it, or it is done: it may be the one before the next
+    /// The fit due if the run ends now, unless there are no games for it, or it is done: it may be the same as the one before the next
     /// generation.
     fn last_fit_to_come(&self) -> Option<FitPlan> {
         let RunState { progress, fitted, .. } = &self.state;
         let plan = self.plan(true).filter(|plan| progress.generation > plan.config.first_generation);
         let is_done = match fitted {
-            // A run that went on may have more games by now of a generation that it could not finish.
+            // A run that was continued may by now have more games of a generation that it could not finish.
             Some(fitted) => fitted.weights.provenance.games >= progress.games + self.games_without_end(),
             None => progress.refitted == Some(progress.generation) && plan == self.plan(false),
         };
         if is_done { None } else { plan }
     }
 
-    /// Whether the run may end before all games of the next generation are played: its budget is one of time.
+    /// Whether the run may end before all games of the next generation are played: if it ends now, it ran out of time.
     fn ends_within_generation(&self) -> bool {
         let Progress { generation, games, .. } = self.state.progress;
         let Budget { generations: most, games: most_games, .. } = self.budget;
         most.is_none_or(|most| generation < most) && most_games.is_none_or(|most| games < most)
     }
 
-    /// Games of the next generation that there was no time to finish, if the run may end so.
+    /// Games of a next generation that there was no time to finish, if the run may end this way.
     fn games_without_end(&self) -> u64 {
         if self.ends_within_generation() { self.games_at_hand() } else { 0 }
     }
 
-    /// How much later the run would end for the fit before the next generation and the gate after it.
+    /// Seconds for the fit before the next generation and the gate after it.
     pub(super) fn seconds_of_refit(&self) -> f64 {
         self.refit_to_come().map_or(0.0, |plan| self.seconds_of(&plan) + self.state.progress.pace.gate)
     }
@@ -95,7 +95,7 @@ impl Run<'_> {
         pace.fit_of(share * positions as f64, &plan.config)
     }
 
-    /// Fits the weights that the run leaves.
+    /// Fits the final weights of the run.
     pub(super) fn fit_at_end(&mut self) -> Result<(), Halt> {
         let Some(plan) = self.last_fit_to_come() else { return Ok(()) };
         let (weights, _) = self.fit(&plan, true)?;
@@ -105,15 +105,14 @@ impl Run<'_> {
         self.save_fitted()
     }
 
-    /// Saves fitted weights, after which nothing needs to go on with the fit.
+    /// Saves fitted weights, then removes the checkpoint of the fit.
     fn save_fitted(&mut self) -> Result<(), Halt> {
         self.save()?;
         let checkpoint = self.keeper.directory.file(FIT);
         self.keeper.patiently(&checkpoint, |disk| disk.remove(&checkpoint))
     }
 
-    /// The journals of the generations that a fit learns. At the end of a run also those games of the next one that there was time
-    /// for, if the budget is one of time.
+    /// The journals of the generations that a fit learns. If the run ran out of time, also that of the generation it could not finish.
     fn journals(&self, config: &FitConfig, at_end: bool) -> Result<Vec<PathBuf>, TrainError> {
         let end = self.state.progress.generation + u32::from(at_end && self.ends_within_generation());
         let directory = &self.keeper.directory;
@@ -162,7 +161,7 @@ impl Run<'_> {
         };
         let mut outcome = fit(&request, &mut on_event);
         if let Err(FitError::OtherFit(_) | FitError::Unfinished(UnfinishedFit(FileError::Format { .. }))) = outcome {
-            // One that was stopped when there were fewer games or by another configuration, or a damaged one.
+            // It was stopped when there were fewer games or with another configuration, or it is damaged.
             disk.remove(&checkpoint).map_err(TrainError::io(&checkpoint))?;
             outcome = fit(&request, &mut on_event);
         }
@@ -170,12 +169,12 @@ impl Run<'_> {
             return Err(Halt::Stopped);
         };
         let seconds = began.elapsed().as_secs_f64();
-        // A fit that was nearly done says little of how long one takes.
+        // A fit that was nearly done says little about how long one takes.
         if before < 0.9 {
             let positions = (1.0 - before) * games.positions as f64;
             self.state.progress.pace.time_fit(seconds, positions, &config);
         }
-        // What the fit was told stands in the run's configuration too.
+        // The run's configuration contains that of the fit.
         let Provenance { origin, samples, .. } = weights.provenance;
         let run = self.provenance(generation);
         weights.provenance = Provenance { origin, games: run.games + more, samples: run.samples + samples, ..run };

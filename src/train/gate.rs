@@ -12,11 +12,11 @@ use crate::pattern::Layout;
 use crate::search::{Engine, Strength};
 use crate::selfplay::Stopped;
 
-/// New weights become the best where they are the stronger ones with at least this likelihood: weights of equal strength do so in
-/// one gate of twenty.
+/// New weights become the best if they are stronger with at least this likelihood. Weights of equal strength do in one gate of
+/// twenty.
 pub(super) const SUPERIORITY: f64 = 0.95;
 
-/// The tables of a player have 2^this entries: what a game at small depths fills.
+/// Log2 of the entries in a player's tables: enough for a game at small depths.
 const LOG2_ENTRIES: u32 = 12;
 
 fn player<E: Evaluator>(evaluator: &E, strength: Strength) -> SearchPlayer<'_, E> {
@@ -43,7 +43,7 @@ fn play<A: Evaluator, B: Evaluator>(
 }
 
 /// The newest model against the best so far, if any, and against `mobility`, from the same openings, drawn by `seed`.
-/// `on_pairs` hears how many pairs of both matches are played, and how many there are.
+/// `on_pairs` gets the number of pairs played in both matches, and of all pairs.
 pub(super) fn measure(
     newest: &Model,
     best: Option<&Model>,

@@ -1,4 +1,4 @@
-//! What makes a run the run it is.
+//! The identity of a run.
 
 use std::fmt;
 
@@ -16,12 +16,12 @@ pub(super) struct Identity {
     pub config: String,
     /// SHA-256 of the pattern set in hexadecimal; the configuration may only name a file.
     pub patterns: String,
-    /// Hash of the weights the run began from, if it did not begin from zero.
+    /// Hash of the weights the run began with, if any.
     pub parent: Option<String>,
 }
 
 impl Identity {
-    /// The name by which a run's files know it.
+    /// The run's name in its files.
     pub fn run(&self) -> [u8; 16] {
         let bytes = serde_json::to_vec(self).expect("texts can be written as JSON");
         *Sha256::digest(bytes).first_chunk().expect("a checksum has 32 bytes")
@@ -38,19 +38,19 @@ pub(super) fn hash_of(set: &PatternSet) -> String {
     sha256(&serde_json::to_vec(set).expect("pattern sets are plain data"))
 }
 
-/// A key that two configurations have otherwise, or only one of them has.
+/// A key that differs between two configurations, or that only one of them has.
 #[derive(Clone, PartialEq, Debug)]
 pub struct Difference {
     /// The key, like `phases[1].self-play.depth`, counted from 1.
     pub key: String,
-    /// The value the run began with.
+    /// The old value.
     pub old: Option<String>,
-    /// The value now.
+    /// The new value.
     pub new: Option<String>,
 }
 
 impl Difference {
-    /// Whether it is a key, or one within it.
+    /// Whether it is this key, or one within it.
     pub(super) fn is_of(&self, key: &str) -> bool {
         self.key.strip_prefix(key).is_some_and(|rest| rest.is_empty() || rest.starts_with(['.', '[']))
     }
@@ -68,7 +68,7 @@ impl fmt::Display for Difference {
     }
 }
 
-/// How a configuration differs from the one a run began with.
+/// How a configuration differs from an older one.
 pub(super) fn differences(old: &toml::Table, new: &toml::Table) -> Vec<Difference> {
     let mut found = Vec::new();
     compare_tables(old, new, "", &mut found);

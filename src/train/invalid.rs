@@ -8,10 +8,10 @@ pub enum ConfigError {
     /// TOML that cannot be read.
     #[error("{0}")]
     Toml(#[from] toml::de::Error),
-    /// A key that there is not, a value that its key does not take, or a key that is missing.
+    /// An unknown key, a value that its key does not take, or a missing key.
     #[error("{file}: `{key}` {reason}")]
     Key {
-        /// Where it stands.
+        /// Where it comes from.
         file: String,
         /// The key, like `phases[2].games`, phases counted from 1.
         key: String,

@@ -29,7 +29,7 @@ pub(super) struct Journal {
     played: u32,
     /// Why no more games were found in it.
     ending: &'static str,
-    /// What is to be appended next.
+    /// Bytes that wait to be appended.
     pending: Vec<u8>,
     written: Instant,
 }
@@ -78,12 +78,12 @@ impl Journal {
         self.played
     }
 
-    /// Bytes that are written.
+    /// Bytes written.
     pub fn length(&self) -> u64 {
         self.length
     }
 
-    /// Adds games, which are written sooner or later. True if they were written.
+    /// Adds games, which are written now or later. True if they were written.
     pub fn append(&mut self, played: &Played, keeper: &mut Keeper) -> Result<bool, Halt> {
         self.pending.extend(&played.frame);
         self.played += played.games.len() as u32;
@@ -93,7 +93,7 @@ impl Journal {
         self.flush(keeper).map(|()| true)
     }
 
-    /// Writes what waits to be written.
+    /// Writes what is pending.
     pub fn flush(&mut self, keeper: &mut Keeper) -> Result<(), Halt> {
         if !self.pending.is_empty() {
             let Self { path, length, pending, .. } = self;
@@ -101,7 +101,7 @@ impl Journal {
             *length += pending.len() as u64;
             if new_length != *length {
                 let error =
-                    io::Error::other("cut off or removed by another program; what it lacks can be played again");
+                    io::Error::other("cut off or removed by another program; the missing games can be played again");
                 return Err(TrainError::io(path)(error).into());
             }
             pending.clear();
@@ -115,7 +115,7 @@ impl Journal {
         if self.length == 0 { Ok(()) } else { keeper.patiently(&self.path, |disk| disk.remove(&self.path)) }
     }
 
-    /// Writes what waits, and makes sure that a checkpoint which relies on the journal finds it even after a power cut.
+    /// Writes what is pending, and syncs it: a checkpoint that relies on the journal must find it even after a power cut.
     pub fn finish(&mut self, keeper: &mut Keeper) -> Result<(), Halt> {
         self.flush(keeper)?;
         keeper.patiently(&self.path, |disk| disk.sync(&self.path))
@@ -127,7 +127,7 @@ pub(super) fn samples_of(games: &[GameRecord], lambda: f32) -> impl Iterator<Ite
     games.iter().flat_map(move |game| lambda_returns(&game.replay(), lambda))
 }
 
-/// The replay window of a run that has learned a number of generations, oldest first; empty where none of it will be learned again.
+/// The replay window of a run that has learned a number of generations, oldest first; empty if none of it will be learned again.
 ///
 /// # Errors
 /// A journal that lacks games, whatever the reason.
@@ -162,7 +162,7 @@ pub(super) fn games_at_hand(directory: &RunDirectory, identity: &Identity, gener
     Ok(found.blocks.iter().map(|(block, _)| block.len() as u64).sum())
 }
 
-/// Makes sure that no journal from a generation on is another run's.
+/// Checks that no journal from a generation on is another run's.
 pub(super) fn check_owner(directory: &RunDirectory, identity: &Identity, first: u32) -> Result<(), TrainError> {
     for generation in directory.journals()?.into_iter().filter(|&generation| generation >= first) {
         let path = directory.journal(generation);

@@ -1,4 +1,4 @@
-//! The run's one hand for everything it writes and tells: what fails for a while is tried again for some minutes.
+//! All that a run writes and reports goes through here: writes that fail are retried for some minutes.
 
 use std::collections::{HashMap, HashSet};
 use std::io;
@@ -19,9 +19,9 @@ pub type Sink<'r> = &'r mut (dyn FnMut(&TrainEvent) + Send);
 
 /// Why a run ends before its budget does.
 pub(super) enum Halt {
-    /// It was told to stop.
+    /// It was stopped.
     Stopped,
-    /// It cannot go on.
+    /// It cannot continue.
     Failed(TrainError),
 }
 
@@ -50,10 +50,10 @@ const LONGEST_PAUSE: u64 = 30;
 /// Minutes of pauses after which a run gives up.
 const PATIENCE: u64 = 5;
 
-/// A pause looks this often whether the run is to stop.
+/// How often a pause checks whether the run is to stop.
 const MOMENT: Duration = Duration::from_millis(100);
 
-/// Writes the run's files and tells of its events.
+/// Writes the run's files and reports its events.
 pub(super) struct Keeper<'r> {
     pub directory: RunDirectory,
     pub disk: &'r dyn Disk,
@@ -70,11 +70,11 @@ pub(super) struct Metrics {
     length: u64,
     /// The keys of events that happen once in a run.
     told: HashSet<String>,
-    /// By generation, the changes of the configuration that were told last.
+    /// By generation, the changes of the configuration that were reported last.
     amended: HashMap<u32, Vec<String>>,
-    /// The most seconds that an event tells of, over all sessions.
+    /// The most seconds elapsed in any event, over all sessions.
     pub elapsed: f64,
-    /// The budget of the last session that told it.
+    /// The budget of the last session, if it had one.
     pub budget: Option<Budget>,
     /// Generations that were learned.
     pub generations: u32,
@@ -96,13 +96,13 @@ impl<'r> Keeper<'r> {
         self.stop.load(Relaxed)
     }
 
-    /// Tells the sink of an event of the moment.
+    /// Sends the sink an event that is only shown.
     pub fn show(&mut self, event: &TrainEvent) {
         (self.sink)(event);
     }
 
-    /// Tells the sink of an event, and adds it to the metrics unless they have it already: after a kill some things happen again. A change
-    /// of the configuration is told once.
+    /// Sends the sink an event, and adds it to the metrics unless they have it already: after a kill some things happen again. A change
+    /// of the configuration is reported once.
     pub fn tell(&mut self, event: &TrainEvent) -> Result<(), Halt> {
         let is_new = self.metrics.is_new(event);
         if is_new || !matches!(event, TrainEvent::Amended { .. }) {
@@ -130,7 +130,7 @@ impl<'r> Keeper<'r> {
         self.patiently(&from, |disk| disk.rename(&from, &to))
     }
 
-    /// Tells, once, if the disk has no room for `needed` bytes of games.
+    /// Reports, once, if the disk has no room for `needed` bytes of games.
     pub fn look_at_room(&mut self, needed: u64) -> Result<(), Halt> {
         match self.disk.room(self.directory.path()) {
             Ok(room) if needed > room && !self.low_room_told => {
@@ -141,8 +141,8 @@ impl<'r> Keeper<'r> {
         }
     }
 
-    /// Takes a step until it succeeds. An error that may pass is told once and waited for; one that will not, or that has not
-    /// passed after [`PATIENCE`] minutes, ends the run.
+    /// Retries a step until it succeeds. A transient error is reported once and waited out; any other, or one that lasts for
+    /// [`PATIENCE`] minutes, ends the run.
     pub fn patiently<T>(&mut self, path: &Path, mut step: impl FnMut(&dyn Disk) -> io::Result<T>) -> Result<T, Halt> {
         let mut waited = Duration::ZERO;
         let mut pause = Duration::from_secs(FIRST_PAUSE);
@@ -191,7 +191,7 @@ impl Metrics {
         metrics
     }
 
-    /// Whether the file does not have an event yet, which it has from now on.
+    /// Notes an event. True if the file did not have it yet.
     fn is_new(&mut self, event: &TrainEvent) -> bool {
         match event {
             // A change that no generation has followed yet can be taken back.

@@ -1,26 +1,26 @@
 //! The main job: generations of self-play and learning, gates, checkpoints.
 //!
-//! [`train`] runs a [`TrainConfig`] in a run directory until a [`Budget`] is used up or it is told to stop, and tells a sink
-//! of typed [`TrainEvent`]s what happens. The weights are a function of the configuration alone: not of the number of threads,
-//! of when the run was stopped and resumed, or of how long anything took.
+//! [`train`] runs a [`TrainConfig`] in a run directory until a [`Budget`] is used up or the run is stopped, and reports what happens
+//! to a sink of [`TrainEvent`]s. The weights depend on the configuration alone, not on the number of threads, on when the run was
+//! stopped and resumed, or on how long anything took.
 //!
-//! A new run first learns its records, if it has any. Their checksums are part of the configuration as resolved.
+//! A new run first learns its records, if it has any. Their checksums become a part of its configuration.
 //!
-//! A generation is self-play with frozen weights; then passes of the learner over the newest samples and over a replay window.
-//! A [`GameSource`] plays the games; they go to the generation's journal as they are played, and the run's state goes to the
-//! checkpoint between generations. Resuming reads the checkpoint, and takes games from the journals as long as there are any. A run
-//! can be told to stop at any time, and whatever it was doing is given up at once: what was not saved is done again.
+//! A generation is self-play with frozen weights, then learning: passes over the newest samples and over a replay window. A
+//! [`GameSource`] plays the games, which are appended to the generation's journal as they come; between generations the run's state
+//! is saved as a checkpoint. Resuming reads the checkpoint, and takes games from the journals before it plays more. A run can be
+//! stopped at any time. It drops at once whatever it is doing, and what was not saved is done again.
 //!
 //! | file | what it has |
 //! |---|---|
 //! | `run` | the loop of generations |
 //! | `records`, `playing`, `fitting`, `saving` | its steps: records of a new run, the games of a generation, fits to all games, checkpoints |
-//! | `open` | what is checked before, and what is brought in order |
+//! | `open` | checking a run directory, and putting it in order |
 //! | `state`, `checkpoint`, `journal`, `directory` | how far a run has come, in memory and on disk |
 //! | `config`, `keys`, `invalid`, `commented` | configurations, what their keys mean, and how they are checked and printed |
 //! | `amend` | the configurations of a run, by generation |
-//! | `keeper`, `room` | writing with patience, telling of events, and whether the disk has room |
-//! | `workers` | who works for a run on many machines |
+//! | `keeper`, `room` | writing with retries, reporting events, and whether the disk has room |
+//! | `workers` | the workers of a run on many machines |
 //! | `source`, `gate` | where games come from, and how strength is measured |
 
 mod amend;
@@ -68,10 +68,10 @@ pub use workers::{WorkerStatus, Workers};
 use keeper::Halt;
 
 /// Trains in a run directory, on the threads of the current rayon pool, until the budget is used up or the request's `stop` is
-/// set. A directory that holds a run of the same configuration is resumed. The sink hears of every event as it happens.
+/// set. [`Resume`] says what to do with a run that is there already. The sink gets every event as it happens.
 ///
 /// # Errors
-/// See [`TrainError`]. The files in the directory are whole whatever happens, and as they were if the run cannot be resumed.
+/// See [`TrainError`]. The files in the directory are whole whatever happens, and unchanged if the run cannot be resumed.
 pub fn train(request: &TrainRequest, sink: Sink) -> Result<Outcome, TrainError> {
     let mut run = match open::open(request, sink) {
         Ok(run) => run,
@@ -81,7 +81,7 @@ pub fn train(request: &TrainRequest, sink: Sink) -> Result<Outcome, TrainError> 
     match run.work() {
         Ok(()) => Ok(Outcome::Finished),
         Err(Halt::Stopped) => {
-            // A disk that fails now has nothing to take that matters.
+            // If the disk fails now, nothing that matters is lost.
             let _ = run.tell_end(false);
             Ok(Outcome::Stopped)
         }

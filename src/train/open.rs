@@ -28,20 +28,20 @@ use crate::weights::{self, WeightFile};
 
 /// What the directory held when it was opened.
 struct Kept {
-    /// Whether there is a configuration, and it is the newest.
+    /// Whether its configuration is there and is the newest.
     config: bool,
     last: Option<Vec<u8>>,
     best: Option<Vec<u8>>,
 }
 
-/// Begins a run, or goes on with the one that is there, and tells of it.
+/// Begins a run, or resumes the one that is there, and reports it.
 pub(super) fn open<'r>(request: &TrainRequest<'r>, sink: Sink<'r>) -> Result<Run<'r>, Halt> {
     let began = Instant::now();
     request.config.validate().map_err(TrainError::from)?;
     let set = patterns(request)?;
     let layout = Arc::new(Layout::new(&set).map_err(TrainError::from)?);
     let config = match request.resume {
-        // Its records may be learned, and their files be gone.
+        // Its records may be learned already, and their files gone.
         Resume::Stored => request.config.clone(),
         Resume::Never | Resume::Same => records::with_checksums(request.config)?,
     };
@@ -73,7 +73,7 @@ pub(super) fn open<'r>(request: &TrainRequest<'r>, sink: Sink<'r>) -> Result<Run
     let budget = budget(request, &metrics, &configs, &state.progress, known, &clock)?;
     check_room(request, budget, &directory, configs.newest(), &layout, &state.progress, is_new)?;
 
-    // Nothing was changed until here; nothing that resuming needs can be missing from here on.
+    // Nothing was changed until here. From here on, all that resuming needs is known to be there.
     let saved = LastCheckpoint { at: Instant::now(), generation: state.progress.generation, newest_is_good: is_newest };
     let keeper = Keeper::new(directory, request.disk, request.stop, sink, metrics);
     let &TrainRequest { games: source, stop, .. } = request;
@@ -85,7 +85,7 @@ pub(super) fn open<'r>(request: &TrainRequest<'r>, sink: Sink<'r>) -> Result<Run
     Ok(run)
 }
 
-/// The run's pattern set. One that goes on by what is stored needs no file of it.
+/// The run's pattern set. With [`Resume::Stored`] its file is not needed.
 fn patterns(request: &TrainRequest) -> Result<PatternSet, TrainError> {
     let stored = match request.resume {
         Resume::Stored => Marker::read(request.directory)?.and_then(Marker::whole_set),
@@ -94,10 +94,10 @@ fn patterns(request: &TrainRequest) -> Result<PatternSet, TrainError> {
     Ok(stored.map_or_else(|| request.config.pattern_set(), Ok)?)
 }
 
-/// The configuration that the run in a directory follows, whether it is at work or not, and whatever stands in its `config.toml`.
+/// The configuration that the run in a directory follows, whether it is running or not, and whatever its `config.toml` says.
 ///
 /// # Errors
-/// No run, or one whose configuration cannot be found out.
+/// There is no run, or its configuration cannot be determined.
 pub fn stored_config(directory: &Path) -> Result<TrainConfig, TrainError> {
     let marker = Marker::read(directory)?.ok_or_else(|| TrainError::NoRun(directory.to_owned()))?;
     let path = directory.join(CONFIG);
@@ -106,7 +106,7 @@ pub fn stored_config(directory: &Path) -> Result<TrainConfig, TrainError> {
         None => {
             let bytes = read_if_there(&path, "configuration", MAX_TOML_BYTES)?;
             let text = bytes.and_then(|bytes| String::from_utf8(bytes).ok());
-            // Somebody may have removed it, or edited it in the belief that the run would follow.
+            // Somebody may have removed it, or edited it expecting the run to follow.
             text.filter(|text| marker.began_with(text)).map_or_else(|| checkpoint::first_config(directory), Ok)?
         }
     };
@@ -115,14 +115,14 @@ pub fn stored_config(directory: &Path) -> Result<TrainConfig, TrainError> {
     TrainConfig::from_layers(&[table]).map_err(|error| broken(error.to_string()))
 }
 
-/// The generations that the run has had: those of its state, and those learned before whose games are all there to learn again.
+/// The generations that the run has had: those in its state, and those learned later whose games are all there to learn again.
 fn known(directory: &RunDirectory, progress: &Progress, learned: u32) -> Result<u32, TrainError> {
     let journals = directory.journals()?;
     let again = (progress.generation..learned).take_while(|generation| journals.contains(generation)).count();
     Ok(progress.generation + again as u32)
 }
 
-/// When the run will be finished, counted from its beginning.
+/// The budget, counted from the beginning of the run.
 fn budget(
     request: &TrainRequest,
     metrics: &Metrics,
@@ -144,7 +144,7 @@ fn budget(
     }
 }
 
-/// The run that is in the directory, if there is one, and it is the one that is asked for.
+/// The run in the directory, if there is one and it is the one that is wanted.
 fn find(
     request: &TrainRequest,
     directory: &RunDirectory,
@@ -182,7 +182,7 @@ fn find(
     Ok(resumed)
 }
 
-/// Makes sure that the run found is the one wanted. One that was amended goes on by the command it was begun with.
+/// Checks that the run found is the one wanted. The command that began a run also resumes it after it was amended.
 fn same_run(
     request: &TrainRequest,
     found: &Identity,
@@ -217,19 +217,18 @@ fn same_run(
     Ok(())
 }
 
-/// Takes over what is changed, from the first generation on that no game was played of. True if anything is.
+/// Adopts what has changed, from the first generation without games on. True if anything has.
 fn amend(resumed: &mut Resumed, config: &TrainConfig, directory: &RunDirectory) -> Result<bool, TrainError> {
     let begun = directory.journals()?.last().map_or(0, |&last| last + 1);
     let progress = &resumed.state.progress;
     let next = begun.max(progress.generation);
-    // What is fitted for the next generation was fitted by the old configuration.
+    // Weights that are fitted for the next generation already were fitted by the old configuration.
     let next = next + u32::from(progress.refitted == Some(next));
     let fixed = |differences| TrainError::Fixed { directory: directory.path().to_owned(), differences };
     resumed.configs.amend(next, config).map_err(fixed)
 }
 
-/// Makes sure that nobody edited the directory's `config.toml` in the belief that the run would follow. False if it is missing, or
-/// not the newest.
+/// Checks that nobody edited the directory's `config.toml` expecting the run to follow. False if it is missing, or not the newest.
 fn check_config(directory: &RunDirectory, configs: &Configs) -> Result<bool, TrainError> {
     if !directory.is_marked() {
         return Ok(false);
@@ -242,13 +241,13 @@ fn check_config(directory: &RunDirectory, configs: &Configs) -> Result<bool, Tra
     let differences = configs.differences(&found);
     match differences.is_empty() {
         true => Ok(true),
-        // As a kill leaves it between the marker and this file.
+        // A kill between writing the marker and this file leaves it so.
         false if configs.know(&found) => Ok(false),
         false => Err(TrainError::ConfigEdited { path, differences }),
     }
 }
 
-/// Makes sure that the disk has room for the run as far as that can be known. One that is resumed has most of it already.
+/// Checks that the disk has room for the run, as far as that can be known. A resumed run has most of its files already.
 fn check_room(
     request: &TrainRequest,
     budget: Budget,
@@ -287,8 +286,8 @@ fn new_state(request: &TrainRequest, config: &TrainConfig, layout: &Arc<Layout>)
 }
 
 impl Run<'_> {
-    /// Brings the directory in order and tells how the run begins. A new run has a checkpoint before anything else that would make
-    /// its directory look like that of a run which lost it.
+    /// Puts the directory in order and reports how the run begins. A new run writes a checkpoint before any file that would make its
+    /// directory look like that of a run that lost it.
     fn put_in_order(&mut self, is_new: bool, is_amended: bool, fault: Option<String>, kept: Kept) -> Result<(), Halt> {
         if is_new || is_amended {
             let marker = Marker::new(&self.identity, self.layout.set(), self.configs.amendments());
@@ -307,7 +306,7 @@ impl Run<'_> {
             let generation = self.state.progress.generation;
             self.keeper.tell(&TrainEvent::FellBack { reason, generation })?;
         }
-        // The configuration stands in the newest weights, so a new one changes them.
+        // The newest weights contain the configuration, so a new one changes them.
         let newest = if self.saved.newest_is_good {
             let newest = self.weights().to_bytes();
             self.restore(LAST, &newest, kept.last, !is_amended)?;
@@ -343,7 +342,7 @@ impl Run<'_> {
             .try_for_each(|(generation, changes)| self.keeper.tell(&TrainEvent::Amended { generation, changes }))
     }
 
-    /// Whether a weight file is one that this run had reached before it went back to an earlier checkpoint, if only by a fit.
+    /// Whether this run wrote a weight file after the checkpoint that it has gone back to, if only after a fit.
     fn is_still_to_come(&self, bytes: &[u8]) -> bool {
         WeightFile::from_bytes(bytes).is_ok_and(|WeightFile { provenance, .. }| {
             let generation = u64::from(self.state.progress.generation);
@@ -352,7 +351,7 @@ impl Run<'_> {
         })
     }
 
-    /// Writes a weight file anew that does not hold what it should, and tells of it where nobody would expect that. One that another
+    /// Rewrites a weight file that does not hold what it should, and reports that if it is unexpected (`is_told`). One that another
     /// build has written may stay.
     fn restore(&mut self, name: &str, bytes: &[u8], kept: Option<Vec<u8>>, is_told: bool) -> Result<(), Halt> {
         if kept.is_some_and(|kept| kept == bytes || is_of_another_build(&kept, bytes)) {

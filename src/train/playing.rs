@@ -12,8 +12,8 @@ use super::source::{BadGames, GameJob, Played};
 use crate::learn::SampleSet;
 
 impl Run<'_> {
-    /// The samples of a generation's games: from its journal as far as it goes, then from the source. None if the time of the
-    /// budget ran out before.
+    /// The samples of a generation's games: from its journal as far as it goes, then from the source. `None` if the budget's time
+    /// ran out first.
     pub(super) fn play(&mut self, generation: u32, phase: &Phase) -> Result<Option<SampleSet>, Halt> {
         let began = Instant::now();
         let (journal, samples) = Journal::open(&self.keeper.directory, &self.identity, &self.config, generation)?;
@@ -86,7 +86,7 @@ impl Intake<'_, '_> {
         if self.journal.append(played, self.keeper)? { self.tell(false) } else { Ok(()) }
     }
 
-    /// Makes the journal last; all games are there. Their samples, and the bytes of the journal.
+    /// Syncs the journal, which is complete. Returns the samples and the journal's bytes.
     fn finish(mut self) -> Result<(SampleSet, u64), Halt> {
         self.journal.finish(self.keeper)?;
         if self.told < self.samples.len() {
@@ -95,7 +95,7 @@ impl Intake<'_, '_> {
         Ok((self.samples, self.journal.length()))
     }
 
-    /// Tells of the games that came since it was told the last time.
+    /// Reports the games that came since the last report.
     fn tell(&mut self, replayed: bool) -> Result<(), Halt> {
         let positions = (self.samples.len() - std::mem::replace(&mut self.told, self.samples.len())) as u64;
         let seconds = std::mem::replace(&mut self.began, Instant::now()).elapsed().as_secs_f64();

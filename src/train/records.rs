@@ -15,7 +15,7 @@ use crate::record::{MAX_BYTES, RecordError, TOLD};
 use crate::selfplay::Stopped;
 use crate::storage::{read_bounded, sha256};
 
-/// The configuration with the checksums of its record files, by which a run knows its data again.
+/// The configuration with the checksums of its record files, by which a run recognizes its data.
 pub(super) fn with_checksums(config: &TrainConfig) -> Result<TrainConfig, TrainError> {
     let mut config = config.clone();
     if let Some(records) = &mut config.records {
@@ -31,7 +31,7 @@ pub(super) fn with_checksums(config: &TrainConfig) -> Result<TrainConfig, TrainE
     Ok(config)
 }
 
-/// Makes sure, before a run begins, that each of its record files has something to learn.
+/// Checks, before a run begins, that each of its record files has something to learn from.
 pub(super) fn check(config: &TrainConfig) -> Result<(), TrainError> {
     let Some(RecordsConfig { files, exact_empties, .. }) = &config.records else { return Ok(()) };
     for path in files.iter().map(Path::new) {
@@ -46,7 +46,7 @@ fn contents(path: &Path) -> Result<Vec<u8>, TrainError> {
 }
 
 impl Run<'_> {
-    /// What is left to do of the records of a new run.
+    /// Learns what is left of the records of a new run.
     pub(super) fn learn_records(&mut self) -> Result<(), Halt> {
         let Some(config) = self.config.records.clone() else { return Ok(()) };
         let done = self.state.progress.records.files as usize;
@@ -98,7 +98,7 @@ impl Run<'_> {
     }
 }
 
-/// Records that were read, the labelled positions of those that can be learned, and why others cannot.
+/// Records that were read: how many, the samples of those that can be learned, and why others cannot.
 #[derive(Default)]
 struct Lesson {
     read: u64,
@@ -106,8 +106,8 @@ struct Lesson {
     faults: Vec<RecordError>,
 }
 
-/// Hands over lessons until `on_lesson` breaks off. Each ends with a record, so that reading can begin again after it. A stop or a kill
-/// costs the work on no more than one of them.
+/// Hands over lessons until `on_lesson` fails. Each ends with a record, so that reading can resume after it. A stop or a kill costs
+/// at most one of them.
 fn read_lessons(
     records: &mut RecordFile<'_>,
     stop: &AtomicBool,

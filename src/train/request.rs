@@ -10,24 +10,24 @@ use super::source::{GameSource, LocalGames};
 use crate::storage::{Disk, LocalDisk};
 use crate::weights::WeightFile;
 
-/// A run that is wanted.
+/// A run to begin or resume.
 #[derive(Clone, Copy)]
 pub struct TrainRequest<'r> {
     /// Everything that decides the weights.
     pub config: &'r TrainConfig,
-    /// The run's directory; it is made where there is none.
+    /// The run's directory; it is created if missing.
     pub directory: &'r Path,
-    /// When the run is finished; from when it counts, `resume` says.
+    /// When the run is finished; `resume` says from when it counts.
     pub budget: Budget,
     /// What to do with a run that is in the directory already.
     pub resume: Resume,
-    /// Weights to start a new run from; else it starts from nothing. A run is resumed with the weights it was begun with.
+    /// Weights to start a new run from; `None` to start from nothing. [`Resume::Same`] takes the weights that the run began with.
     pub from: Option<&'r WeightFile>,
-    /// Set when the run is to stop soon.
+    /// Set to stop the run soon.
     pub stop: &'r AtomicBool,
     /// Who plays the games.
     pub games: &'r dyn GameSource,
-    /// What the run's files are written by.
+    /// Writes the run's files.
     pub disk: &'r dyn Disk,
 }
 
@@ -52,12 +52,12 @@ impl<'r> TrainRequest<'r> {
 pub enum Resume {
     /// Refuse to touch it.
     Never,
-    /// Go on with it if it is the same: of the same configuration, from the same weights. The budget counts from the beginning of the
+    /// Resume it if it is the same: with the same configuration, from the same weights. The budget counts from the beginning of the
     /// run.
     Same,
-    /// Go on with what is there, whatever weights it began with. The configuration takes the place of the run's from the next
-    /// generation on, as far as it may ([`TrainError::Fixed`](super::TrainError::Fixed)). The budget comes on top of what the run has had;
-    /// none is the budget it was given last.
+    /// Resume what is there, whatever weights it began with. The configuration replaces the run's from the next generation on, as far
+    /// as it may ([`TrainError::Fixed`](super::TrainError::Fixed)). The budget is added to what the run has used; an empty budget means
+    /// the last one it was given.
     Stored,
 }
 
@@ -65,8 +65,8 @@ pub enum Resume {
 #[derive(Clone, Copy, PartialEq, Debug, Default, Serialize, Deserialize)]
 #[serde(default)]
 pub struct Budget {
-    /// Seconds of work. The last gate and checkpoint are part of it, by an estimate from those before; the first generation is always
-    /// played to its end.
+    /// Seconds of work. They include the last gate and checkpoint, estimated from those before; the first generation is always played
+    /// to its end.
     pub seconds: Option<f64>,
     /// Generations.
     pub generations: Option<u32>,
@@ -80,7 +80,7 @@ impl Budget {
         *self == Self::default()
     }
 
-    /// What is left of each limit; none where one is reached.
+    /// What is left of each limit; `None` if one is reached.
     #[must_use]
     pub fn left_after(self, seconds: f64, generations: u32, games: u64) -> Option<Self> {
         let Self { seconds: time, generations: learned, games: played } = self;
@@ -94,8 +94,8 @@ impl Budget {
         })
     }
 
-    /// The share of the limits that is used, 0 to 1, and the seconds that are left at the pace so far, where they can be known. Of the
-    /// generation at hand `played` games of `all` are there.
+    /// The share of the budget that is used, 0 to 1, and the seconds that are left at the pace so far, if known. Of the current
+    /// generation `played` games of `all` are there.
     pub fn used_after(self, seconds: f64, generations: u32, games: u64, [played, all]: [u32; 2]) -> (f64, Option<f64>) {
         let share = |done: f64, limit: f64| if limit > 0.0 { done / limit } else { 1.0 };
         let generations = f64::from(generations) + f64::from(played) / f64::from(all.max(1));
@@ -125,7 +125,7 @@ impl Budget {
 pub enum Outcome {
     /// The budget is used up.
     Finished,
-    /// It was told to stop and can be resumed.
+    /// It was stopped and can be resumed.
     Stopped,
 }
 

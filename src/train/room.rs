@@ -11,7 +11,7 @@ use crate::pattern::Layout;
 /// Bytes of a kept game, with some to spare.
 const GAME: u64 = 150;
 
-/// Bytes that a run needs for its checkpoints, those of its fits, and weights, those included that are only there while one replaces
+/// Bytes that a run needs for its checkpoints, those of its fits, and weights, including files that are only there while one replaces
 /// another.
 pub(super) fn of_state(config: &TrainConfig, layout: &Layout) -> u64 {
     let has_layer = config.has_hidden_layer(layout.set());
@@ -27,7 +27,7 @@ pub(super) fn of_state(config: &TrainConfig, layout: &Layout) -> u64 {
     3 * (cells + weights) + 4 * weights + of_fits
 }
 
-/// Bytes of the games that are still to be played and kept, where a number of games or generations alone says how many.
+/// Bytes of the games that are still to be played and kept; 0 if there is a limit of time, since nobody knows how many they are.
 pub(super) fn of_games(config: &TrainConfig, budget: &Budget, progress: &Progress) -> u64 {
     if !config.keep_games || budget.seconds.is_some() {
         return 0;
@@ -40,7 +40,7 @@ pub(super) fn of_games(config: &TrainConfig, budget: &Budget, progress: &Progres
 /// How fast the kept games of a phase grow, with all that comes between its generations.
 #[derive(Default)]
 pub(super) struct Growth {
-    /// The phase, and when it was met, in seconds of the run.
+    /// The phase, and when it was entered, in seconds of the run.
     phase: usize,
     began: f64,
     /// Generations whose games were played since, and the bytes of these.
@@ -49,17 +49,17 @@ pub(super) struct Growth {
 }
 
 impl Growth {
-    /// Generations of a phase that say how long it takes.
+    /// Generations of a phase after which its pace is known.
     const ENOUGH: u32 = 5;
 
-    /// A generation of a phase is begun.
+    /// Begins a generation of a phase.
     pub fn enter(&mut self, phase: usize, elapsed: f64) {
         if phase != self.phase || self.generations == 0 {
             *self = Self { phase, began: elapsed, ..Self::default() };
         }
     }
 
-    /// The games of a generation are kept; some of them were there before if it was `resumed`, and took no time.
+    /// Adds the kept games of a generation. If it was `resumed`, some of them were there before, and took no time.
     pub fn add(&mut self, bytes: u64, resumed: bool) {
         *self = if resumed {
             Self { phase: self.phase, ..Self::default() }
@@ -68,7 +68,7 @@ impl Growth {
         };
     }
 
-    /// Bytes of the games until the phase or the budget is over; none before enough is measured. Later phases do not count, as nobody
+    /// Bytes of the games until the phase or the budget is over; `None` before enough is measured. Later phases do not count, as nobody
     /// knows how fast they will be.
     pub fn needed(&self, config: &TrainConfig, budget: &Budget, progress: &Progress, elapsed: f64) -> Option<u64> {
         let is_over = config.phase_number(progress.generation) != self.phase;

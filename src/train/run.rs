@@ -24,9 +24,9 @@ use crate::selfplay::Stopped;
 /// Positions of a generation on which the weights are validated before they are learned.
 const VALIDATED: usize = 1 << 16;
 
-/// A run at work.
+/// A run in progress.
 pub(super) struct Run<'r> {
-    /// What the generation at hand follows.
+    /// The configuration of the current generation.
     pub config: TrainConfig,
     pub configs: Configs,
     pub identity: Identity,
@@ -39,7 +39,7 @@ pub(super) struct Run<'r> {
     pub clock: Clock,
     pub saved: LastCheckpoint,
     pub growth: Growth,
-    /// Generations that were learned before, where their games are kept: they are learned again whatever the time.
+    /// Generations that were learned before and whose games are kept: they are learned again whatever the time.
     pub known: u32,
 }
 
@@ -57,17 +57,17 @@ impl Clock {
     }
 }
 
-/// The newest checkpoint of use in the directory.
+/// The newest usable checkpoint in the directory.
 pub(super) struct LastCheckpoint {
     pub at: Instant,
     /// Generations learned then.
     pub generation: u32,
-    /// Whether it is the one called newest, and not the one before.
+    /// Whether it is the file `checkpoint`, and not the one before.
     pub newest_is_good: bool,
 }
 
 impl Run<'_> {
-    /// The whole run, from where it is.
+    /// Does the rest of the run.
     pub(super) fn work(&mut self) -> Result<(), Halt> {
         self.learn_records()?;
         loop {
@@ -92,20 +92,20 @@ impl Run<'_> {
         self.tell_end(true)
     }
 
-    /// Takes up the configuration of the generation that is next.
+    /// Switches to the configuration of the next generation.
     fn follow_config(&mut self) {
         self.config = self.configs.at(self.state.progress.generation).clone();
     }
 
     /// Whether a gate comes between two generations. Weights that have not changed are not measured again, and those that are about
-    /// to be fitted anew are measured after it.
+    /// to be refitted are measured after the fit.
     fn is_gate_due(&self) -> bool {
         let (every, generation) = (self.config.gate.every, self.state.progress.generation);
         let learned = self.config.phase(generation - 1).learn && !self.config.is_refitted_before(generation);
         every > 0 && generation.is_multiple_of(every) && learned
     }
 
-    /// Games of the next generation that are there already. A journal that cannot be read counts when it is needed.
+    /// Games of the next generation that are there already. A journal that cannot be read is reported when it is needed.
     pub(super) fn games_at_hand(&self) -> u64 {
         journal::games_at_hand(&self.keeper.directory, &self.identity, self.state.progress.generation).unwrap_or(0)
     }
@@ -123,8 +123,8 @@ impl Run<'_> {
             && games.is_none_or(|max| progress.games < max)
     }
 
-    /// Plays and learns one generation. False if the time of the budget ran out before all games were played; the journal keeps
-    /// those that were.
+    /// Plays and learns one generation. False if the budget's time ran out before all games were played; the journal keeps those
+    /// that were.
     fn generation(&mut self) -> Result<bool, Halt> {
         let generation = self.state.progress.generation;
         let phase = *self.config.phase(generation);
@@ -135,7 +135,7 @@ impl Run<'_> {
             learner.set_stages(stages);
         }
         learner.set_overlap(phase.overlap);
-        // The learner may come from a fit, with the rule and the loss of that.
+        // The learner may come from a fit, with the fit's rule and loss.
         learner.set_rule(self.config.step);
         learner.set_loss(Loss::default());
         self.growth.enter(self.config.phase_number(generation), self.clock.elapsed());
@@ -218,14 +218,14 @@ impl Run<'_> {
         progress.gated = Some(stand);
         progress.baseline = Some(baseline);
         let seconds = began.elapsed().as_secs_f64();
-        // Of two matches: a run's first gate has one.
+        // The time of two matches: a run's first gate has one.
         progress.pace.gate = if best.is_some() { seconds } else { 2.0 * seconds };
         let fitted = stand.fitted;
         self.keeper.tell(&TrainEvent::Gate { generation, fitted, best, baseline, pairs, promoted, seconds })?;
         if promoted {
             self.state.best = Some(state::EncodedWeights::from(newest));
         }
-        // The checkpoint first: the best weights are part of it, should their file not be written any more.
+        // The checkpoint first: it holds the best weights, in case their file is not written any more.
         self.checkpoint()?;
         match &self.state.best {
             Some(best) if promoted => self.keeper.replace(BEST, &best.bytes),

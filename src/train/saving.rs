@@ -10,8 +10,8 @@ use super::run::{LastCheckpoint, Run};
 use super::state::Stand;
 use crate::weights::{Provenance, WeightFile};
 
-/// A checkpoint is written at the end of a generation if the last is older than this. The journal makes good for the time
-/// between: what follows the checkpoint is only learned again.
+/// A checkpoint is written at the end of a generation if the last is older than this. The journal covers the time between:
+/// what follows the checkpoint only has to be learned again.
 const CHECKPOINT_EVERY: Duration = Duration::from_secs(30);
 
 impl Run<'_> {
@@ -26,7 +26,7 @@ impl Run<'_> {
         WeightFile::new(self.state.learner.model(), self.provenance(made_in))
     }
 
-    /// Where weights come from that are made by the configuration of a generation.
+    /// The provenance of weights made by the configuration of a generation.
     pub(super) fn provenance(&self, generation: u32) -> Provenance {
         let progress = &self.state.progress;
         Provenance {
@@ -51,7 +51,7 @@ impl Run<'_> {
         let began = Instant::now();
         let newest = self.save()?;
         if self.state.best.is_none() {
-            // Before the first gate the newest are the best there are.
+            // Before the first gate the newest are the best.
             self.keeper.replace(BEST, &newest)?;
         }
         let seconds = began.elapsed().as_secs_f64();
@@ -62,7 +62,7 @@ impl Run<'_> {
     }
 
     /// Writes the checkpoint, keeping the one before, then `last.fsw`, and removes the games that neither checkpoint needs unless
-    /// they are to be kept. Answers with the content of `last.fsw`.
+    /// they are to be kept. Returns the content of `last.fsw`.
     pub(super) fn save(&mut self) -> Result<Vec<u8>, Halt> {
         self.state.progress.elapsed = self.clock.elapsed();
         let bytes = Checkpoint::to_bytes(&self.identity, &self.state);

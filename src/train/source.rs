@@ -9,7 +9,7 @@ use crate::games::frame;
 use crate::pattern::Layout;
 use crate::selfplay::{GameRecord, SelfPlay, SelfPlayConfig, measured_calibration};
 
-/// Games that are wanted.
+/// Games to be played.
 #[derive(Clone, Debug)]
 pub struct GameJob<'j> {
     /// The weights to play with.
@@ -18,7 +18,7 @@ pub struct GameJob<'j> {
     pub layout: &'j Arc<Layout>,
     /// How they are played.
     pub play: &'j SelfPlayConfig,
-    /// The run's seed; with the generation and its number it decides a game's chance.
+    /// The run's seed; with the generation and a game's number it decides that game's random choices.
     pub seed: u64,
     /// The generation, from 0.
     pub generation: u32,
@@ -27,10 +27,10 @@ pub struct GameJob<'j> {
 }
 
 impl GameJob<'_> {
-    /// What the games are played with, calibrated first where they are selective; none if that was stopped.
+    /// The evaluator to play with, calibrated first if searches are selective; `None` if that was stopped.
     ///
     /// # Panics
-    /// A layout of another pattern set than the model's.
+    /// If the layout is not that of the model's pattern set.
     pub fn evaluator(&self, stop: &AtomicBool) -> Option<PatternEvaluator> {
         let evaluator =
             PatternEvaluator::with_layout(self.model, self.layout.clone()).expect("the layout of the model");
@@ -39,7 +39,7 @@ impl GameJob<'_> {
     }
 }
 
-/// Games that were played: as such, and as the frame of a games file.
+/// Games that were played, also as the frame of a games file.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct Played {
     /// The games.
@@ -51,17 +51,17 @@ pub struct Played {
 /// Takes games as they are played, and says whether it wants more.
 pub type OnGames<'g> = dyn FnMut(Played) -> ControlFlow<()> + Send + 'g;
 
-/// Plays the games of generations, here or elsewhere. A game is a function of the job and its number alone.
+/// Plays the games of generations, here or elsewhere. A game depends on the job and its number alone.
 pub trait GameSource: Sync {
-    /// Hands over the games of a job in the order of their numbers, some at a time, from any thread. Ends soon after `stop` is set or
-    /// `on_games` breaks off; what was handed over until then are the first games of the job.
+    /// Hands over the games of a job in the order of their numbers, in batches, from any thread. Ends soon after `stop` is set or
+    /// `on_games` breaks off, with the first games of the job handed over.
     ///
     /// # Errors
-    /// Games that were handed over are not the job's; all of the generation have to be played again.
+    /// Games that were handed over are wrong; the whole generation has to be played again.
     fn play(&self, job: &GameJob<'_>, stop: &AtomicBool, on_games: &mut OnGames<'_>) -> Result<(), BadGames>;
 }
 
-/// Games that turned out not to be the run's, and why.
+/// Games that turned out to be wrong, and why.
 #[derive(Clone, PartialEq, Eq, Debug, thiserror::Error)]
 #[error("{0}")]
 pub struct BadGames(pub String);

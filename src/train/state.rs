@@ -9,13 +9,13 @@ use crate::fit::FitConfig;
 use crate::learn::{Learner, PassLoss, SampleSet};
 use crate::weights::WeightFile;
 
-/// All that a run knows and would lose if it ended now, but for what its configuration says.
+/// The whole state of a run, apart from its configuration.
 pub(super) struct RunState {
     /// Counters and measurements.
     pub progress: Progress,
     /// The newest weights, and what the step rule remembers.
     pub learner: Learner,
-    /// The best weights so far, if a gate has been, or the run began with some.
+    /// The best weights so far, if there was a gate or the run began with weights.
     pub best: Option<EncodedWeights>,
     /// The weights fitted to all games at the end, if the run has ended and nothing was played since.
     pub fitted: Option<EncodedWeights>,
@@ -48,19 +48,19 @@ pub(super) struct Progress {
     pub updates: u64,
     /// Seconds the run has taken.
     pub elapsed: f64,
-    /// What was learned of the records.
+    /// Progress with the records.
     pub records: RecordsProgress,
-    /// Generations played when weights were last fitted in the course of the run, if they have been.
+    /// Generations played at the last fit before a phase, if any.
     pub refitted: Option<u32>,
-    /// What the last gate measured, if one has been.
+    /// The weights that the last gate measured, if any.
     pub gated: Option<Stand>,
-    /// What the last gate measured against `mobility`.
+    /// The last gate's result against `mobility`.
     pub baseline: Option<GateMatch>,
     /// How long things took the last time.
     pub pace: Pace,
 }
 
-/// Which weights of a run.
+/// Identifies weights of a run.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Serialize, Deserialize)]
 pub(super) struct Stand {
     /// Generations played before them.
@@ -70,7 +70,7 @@ pub(super) struct Stand {
 }
 
 impl RunState {
-    /// Which the newest weights are.
+    /// Identifies the newest weights.
     pub fn stand(&self) -> Stand {
         let generation = self.progress.generation;
         Stand { generation, fitted: self.fitted.is_some() || self.progress.refitted == Some(generation) }
@@ -86,7 +86,7 @@ pub(super) struct RecordsProgress {
     pub read: u64,
     /// Those of them that could not be learned from.
     pub left_out: u64,
-    /// Errors on the others' positions, each before it was learned.
+    /// Errors on the positions of the rest, each before it was learned.
     pub loss: PassLoss,
     /// Seconds it took.
     pub seconds: f64,
@@ -105,14 +105,14 @@ pub(super) struct Pace {
     pub checkpoint: f64,
     /// Fitting without a hidden layer, for each position and epoch; 0 before the first fit.
     pub fit: f64,
-    /// The fit at the end, as far as can be said.
+    /// The fit at the end, by an estimate.
     pub last_fit: f64,
 }
 
 /// Seconds of one thread for fitting a position once, before a fit has been timed.
 const UNKNOWN_FIT: f64 = 3e-6;
 
-/// How many times as long a fit takes with a hidden layer.
+/// Factor by which a hidden layer slows a fit.
 const LAYER_COST: f64 = 1.4;
 
 /// The cost of a fit for each of its positions. One epoch without a hidden layer costs 1.
@@ -120,7 +120,7 @@ fn fit_cost(fit: &FitConfig) -> f64 {
     f64::from(fit.epochs) * if fit.hidden_layer { LAYER_COST } else { 1.0 }
 }
 
-/// What is kept free for the last gate before one has been timed, as a share of the budget.
+/// Share of the budget that is reserved for the last gate before one has been timed.
 const UNKNOWN_GATE: f64 = 0.05;
 
 impl Pace {
@@ -130,12 +130,12 @@ impl Pace {
         elapsed + self.game * f64::from(games) + self.after_play(limit) <= limit
     }
 
-    /// A fit to so many positions took so many seconds.
+    /// Notes how long a fit took.
     pub fn time_fit(&mut self, seconds: f64, positions: f64, fit: &FitConfig) {
         self.fit = seconds / (positions * fit_cost(fit));
     }
 
-    /// The seconds that a fit will take.
+    /// Seconds that a fit will take.
     pub fn fit_of(&self, positions: f64, fit: &FitConfig) -> f64 {
         let each = if self.fit > 0.0 { self.fit } else { UNKNOWN_FIT / rayon::current_num_threads() as f64 };
         each * positions * fit_cost(fit)
@@ -146,7 +146,7 @@ impl Pace {
         elapsed + self.after_play(limit) >= limit
     }
 
-    /// What comes after the last game: learning, the last fit, the last gate, and the last checkpoint.
+    /// Seconds after the last game: learning, the last fit, the last gate, and the last checkpoint.
     fn after_play(&self, limit: f64) -> f64 {
         let gate = if self.gate > 0.0 { self.gate } else { UNKNOWN_GATE * limit };
         self.learning + self.last_fit + gate + self.checkpoint

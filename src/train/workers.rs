@@ -1,4 +1,4 @@
-//! Who works for a run on many machines, as the run's directory has it for people to read.
+//! The workers of a run on many machines, listed in the run's directory for people to read.
 
 use std::path::Path;
 
@@ -8,12 +8,12 @@ use super::directory::{MARKER, WORKERS};
 use crate::clock::unix_seconds;
 use crate::storage::{Disk, LocalDisk, read_bounded};
 
-/// A run's workers, as `workers.json` in its directory has them.
+/// A run's workers, as `workers.json` in its directory lists them.
 #[derive(Clone, PartialEq, Debug, Serialize, Deserialize)]
 pub struct Workers {
-    /// When that was, in seconds since 1970.
+    /// When the list was made, in seconds since 1970.
     pub at: u64,
-    /// All that were heard of in the coordinator's session.
+    /// All that were heard from in the coordinator's session.
     pub workers: Vec<WorkerStatus>,
 }
 
@@ -26,31 +26,31 @@ pub struct WorkerStatus {
     pub threads: u32,
     /// Its version.
     pub program: String,
-    /// Games of its that the run has taken.
+    /// Its games that the run has accepted.
     pub games: u64,
-    /// When it was last heard of, in seconds since 1970.
+    /// When it was last heard from, in seconds since 1970.
     pub last_sign: u64,
-    /// Whether it is at work.
+    /// Whether it is working.
     pub present: bool,
-    /// Why its games are not taken, if they are not.
+    /// Why its games are refused, if they are.
     pub refused: Option<String>,
 }
 
 impl WorkerStatus {
-    /// Seconds since it was last heard of.
+    /// Seconds since it was last heard from.
     pub fn seconds_since_sign(&self) -> u64 {
         unix_seconds().saturating_sub(self.last_sign)
     }
 }
 
 impl Workers {
-    /// The workers of the run in a directory. None where it has had none, or the file cannot be read: nothing depends on it.
+    /// The workers of the run in a directory. `None` if it has had none or the file cannot be read: nothing depends on it.
     pub fn of_run(directory: &Path) -> Option<Self> {
         let bytes = read_bounded(&directory.join(WORKERS), "list of workers", 1 << 24).ok()?;
         serde_json::from_slice(&bytes).ok()
     }
 
-    /// Writes them down in the directory of a run that has begun; what cannot be written now is written the next time.
+    /// Writes the list into the directory of a run that has begun; if that fails, the next call writes it.
     pub fn write_to_run(&self, directory: &Path) {
         if directory.join(MARKER).exists() {
             let text = serde_json::to_vec_pretty(self).expect("plain data");

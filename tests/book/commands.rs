@@ -139,7 +139,7 @@ fn files_of_another_kind_are_refused_with_what_to_do() {
     let (unfinished, folder) = (name("short.txt"), folder.path().display().to_string());
     fs::write(&unfinished, "f5d6\n").unwrap();
     assert!(refusal(&["book", "add", &other, &unfinished], "", 1).contains("1 game left out, and nothing is added"));
-    assert!(refusal(&["book", "add", &other, &folder], "", 1).contains("it is no run"));
+    assert!(refusal(&["book", "add", &other, &folder], "", 1).contains("it is not a run"));
     let error = refusal(&["book", "import", path, "-o", &other], "", 1);
     assert!(error.contains("flipside's own"), "{error}");
     let (binary, empty) = (name("games.wtb"), name("empty"));

@@ -51,7 +51,7 @@ fn what_cannot_be_learned_is_named_before_anything_is_written() {
     let refused_with = |code, arguments: &[&str]| refusal(&[&["fit"], arguments, &output].concat(), "", code);
     let refused = |arguments: &[&str]| refused_with(1, arguments);
     let error = refused(&[&unscored]);
-    assert!(error.contains("unscored.obf, which looks like obf, can be learned"), "{error}");
+    assert!(error.contains("unscored.obf (it looks like obf) has nothing to learn from"), "{error}");
     assert!(refused(&[&unscored, &file("missing.wtb")]).contains("missing.wtb"));
     assert!(refused_with(2, &[&unscored, "--record-importance", "2"]).contains("`record-importance` is 2"));
     assert!(refused_with(2, &[&unscored, "--exact-empties", "30"]).contains("`exact-empties` is 30"));

@@ -209,7 +209,7 @@ fn weights_of_another_set_are_refused_by_name() {
     let output = finish(lab.train("run", &["--from", "default"]), "");
     let error = String::from_utf8(output.stderr).unwrap();
     assert_eq!(output.status.code(), Some(1), "{error}");
-    assert!(error.contains("they are of the pattern set `night`, and what is learned is of `small`"), "{error}");
+    assert!(error.contains("they belong to the pattern set `night`, not to the one being learned, `small`"), "{error}");
 }
 
 #[test]
@@ -282,7 +282,7 @@ fn a_plain_call_is_a_new_run_and_latest_is_the_newest() {
     assert!(shown.contains("\npairs = 2\n") && shown.contains("\n# keep-games = true\n"), "{shown}");
     let page = program().current_dir(lab.0.path()).args(["report", "-q", "-o", "-"]).output().unwrap();
     let page = String::from_utf8(page.stdout).unwrap();
-    assert!(page.contains("From generation 4 on its configuration was another: `gate.pairs` was 3 and is 2."));
+    assert!(page.contains("From generation 4 on its configuration was different: `gate.pairs` was 3 and is 2."));
     assert!(page.contains("--run runs/again --generations 4</pre>"));
 }
 

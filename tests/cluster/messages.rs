@@ -128,7 +128,7 @@ fn wrong_contradicting_and_senseless_games_are_not_accepted() {
     });
     let mut worker = worker(folder, "worker", &broker.url(), "run");
     worker.wait_for("as the coordinator did");
-    train.wait_for("left out a message");
+    train.wait_for("ignored a message");
     stop(&mut train);
     finish(folder, "run", Some(&broker.url()), &[]);
     assert_undisturbed(&folder.join("run"));
@@ -197,8 +197,8 @@ fn meets(proof: impl Fn(&mut Proof), job: impl Fn(&mut Job), code: i32) -> Optio
 #[test]
 fn a_build_that_plays_other_games_is_refused_with_the_reason() {
     let Some(said) = meets(|_| (), |_| (), 1) else { return };
-    assert!(said.contains("this build plays other games than the coordinator's"), "{said}");
-    assert!(said.contains("Install the very version"), "{said}");
+    assert!(said.contains("this build plays different games from the coordinator's"), "{said}");
+    assert!(said.contains("Install exactly the version"), "{said}");
 }
 
 #[test]

@@ -19,7 +19,7 @@ fn refused(arguments: &[&str], code: i32) -> String {
 #[test]
 fn what_has_to_be_fixed_first_is_said_in_a_sentence() {
     let said = refused(&["http://somewhere"], 2);
-    assert!(said.contains("no address of a broker"), "{said}");
+    assert!(said.contains("is not a broker address"), "{said}");
     let said = refused(&["nats://192.0.2.1"], 1);
     assert!(said.contains("neither TLS nor a key") && said.contains("--insecure"), "{said}");
     let said = refused(&["tls://192.0.2.1"], 1);
@@ -41,7 +41,7 @@ fn what_has_to_be_fixed_first_is_said_in_a_sentence() {
     assert!(code == Some(2) && said.contains("name it with --cluster"), "{said}");
     for host in ["tls://head.example:4222", "head.example:4222", "", "ho st"] {
         let (code, said) = called(&["cluster", "config", "/nowhere/broker", "--run", "run", "--host", host]);
-        assert!(code == Some(1) && said.contains(&format!("`{host}` is no host")), "{said}");
+        assert!(code == Some(1) && said.contains(&format!("`{host}` is not a host")), "{said}");
     }
     let Some(folder) = folder() else { return };
     // A run that cannot begin leaves no trace.
@@ -82,7 +82,7 @@ fn keys_and_certificates_let_in_whom_they_should_and_let_do_what_they_should() {
     }
     let again = config(&keys, port);
     assert_eq!(again.status.code(), Some(1));
-    assert!(String::from_utf8(again.stderr).unwrap().contains("is there already"));
+    assert!(String::from_utf8(again.stderr).unwrap().contains("already exists"));
     let others = folder.join("others");
     assert_eq!(config(&others, port).status.code(), Some(0));
 
@@ -96,9 +96,9 @@ fn keys_and_certificates_let_in_whom_they_should_and_let_do_what_they_should() {
     assert!(said.contains("no trusted connection"), "{said}");
     let key = file(&keys, "worker.nk");
     let said = refused(&[&url, "--run", "other", "--broker-key", &key, "--broker-ca", &ca], 1);
-    assert!(said.contains("does not let this key work for a run `other`") && said.lines().count() == 1, "{said}");
+    assert!(said.contains("does not allow this key to work for a run `other`") && said.lines().count() == 1, "{said}");
     let said = refused(&[&url, "--run", "run", "--insecure", "--broker-ca", &ca], 1);
-    assert!(said.contains("whoever has no key"), "{said}");
+    assert!(said.contains("clients without a key"), "{said}");
 
     let mut command = flipside(&["work", &url, "--run", "run", "--threads", "1", "--broker-ca", &ca]);
     command.args(["--broker-key", &file(&keys, "worker.nk")]);

@@ -54,7 +54,7 @@ fn a_run_without_its_checkpoint_is_refused_and_not_restarted() {
     fs::rename(file("checkpoint"), file("elsewhere")).unwrap();
     fs::rename(file("checkpoint.previous"), file("checkpoint.old")).unwrap();
     let error = refused(&config, directory.path()).to_string();
-    for name in ["best.fsw", "last.fsw", "metrics.jsonl", "games/", "checkpoint` back"] {
+    for name in ["best.fsw", "last.fsw", "metrics.jsonl", "games/", "Restore `checkpoint`"] {
         assert!(error.contains(name), "{error}");
     }
     // Any one of them is enough.
@@ -89,7 +89,7 @@ fn the_checkpoint_before_the_newest_takes_its_place() {
         let events = go_on(&config, directory.path(), 4).unwrap();
         assert!(
             has(&events, |event| matches!(event, TrainEvent::FellBack { generation: 2, reason }
-                if !reason.contains("cannot go on"))),
+                if !reason.contains("cannot continue"))),
             "{events:?}"
         );
         assert!(has(&events, |event| matches!(event, TrainEvent::Learned { generation: 3, .. })));

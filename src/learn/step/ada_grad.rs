@@ -1,4 +1,4 @@
-//! Steps by the size of the errors met.
+//! Steps that shrink with the errors so far.
 
 use serde::{Deserialize, Serialize};
 
@@ -8,7 +8,7 @@ use super::{Step, check_rate};
 #[derive(Clone, Copy, PartialEq, Debug, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct AdaGrad {
-    /// Movement of a weight, in discs, at its first visit.
+    /// A weight's first step, in discs.
     pub rate: f32,
 }
 
@@ -23,7 +23,7 @@ impl Step<2> for AdaGrad {
         Self { rate: self.rate * scale }
     }
 
-    /// A hundred visits with errors of 8 discs, which is usual.
+    /// As after a hundred visits with errors of 8 discs, a usual size.
     fn learned(self) -> [f32; 2] {
         [0.0, 100.0 * 64.0]
     }

@@ -22,7 +22,7 @@ impl Step<2> for Decayed {
     fn apply(self, [weight, visits]: &mut [f32; 2], error: f32) {
         let step = (self.rate * self.half / (self.half + *visits)).max(self.floor);
         *weight += step * error;
-        // Counting stops long before an f32 stops counting.
+        // Stops long before an f32 is too coarse to count.
         *visits = (*visits + 1.0).min(1e7);
     }
 

@@ -12,27 +12,27 @@ pub use decayed::Decayed;
 pub use fixed::Fixed;
 pub use temporal_coherence::TemporalCoherence;
 
-/// A rule for the step of each weight. A weight in learning is `NUMBERS` floats: its value in discs, then what the rule keeps of its
-/// history, all zeros at first.
+/// A rule for the step of each weight. While it is learned, a weight is `NUMBERS` floats: its value in discs, then what the rule keeps
+/// of its history. All are zero at first.
 pub trait Step<const NUMBERS: usize>: Copy + Sync {
     /// Moves a weight for a sample whose value was too low by `error` discs.
     fn apply(self, weight: &mut [f32; NUMBERS], error: f32);
 
-    /// The rule for the weights of a position that has `features` of them, its steps `scale` times as large as they would be.
+    /// The rule for positions with `features` weights each, with steps `scale` times as large.
     #[must_use]
     fn prepared(self, features: usize, scale: f32) -> Self;
 
-    /// The history of a weight that comes learned from elsewhere: where a rule's steps depend on it, they are a tenth of a new weight's.
+    /// The floats of a weight that was learned elsewhere. If the rule's steps depend on history, they are a tenth of a new weight's.
     fn learned(self) -> [f32; NUMBERS];
 
-    /// Whether its parameters make sense: the key that does not, its value, and what it should be.
+    /// Checks the parameters.
     ///
     /// # Errors
-    /// The first parameter that does not.
+    /// The first bad one: its key, its value, and what it should be.
     fn check(self) -> Result<(), (&'static str, f32, &'static str)>;
 }
 
-/// Whether a rate is one.
+/// Checks a rate.
 fn check_rate(rate: f32) -> Result<(), (&'static str, f32, &'static str)> {
     if rate.is_finite() && rate > 0.0 { Ok(()) } else { Err(("step.rate", rate, "above 0")) }
 }
@@ -40,8 +40,8 @@ fn check_rate(rate: f32) -> Result<(), (&'static str, f32, &'static str)> {
 /// The list of rules: a rule is a file and a line here.
 macro_rules! step_rules {
     ($($rule:ident)*) => {
-        /// The rules by their names in configurations. `rate` is a share of the error: 1 would remove a sample's whole error at once,
-        /// were all its weights to move alike. That of [`AdaGrad`] is in discs.
+        /// The step rules, named as in configurations. `rate` is a share of the error: 1 would remove a sample's whole error at once
+        /// if all its weights moved alike. That of [`AdaGrad`] is in discs.
         #[derive(Clone, Copy, PartialEq, Debug, Serialize, Deserialize)]
         #[serde(tag = "rule", rename_all = "kebab-case")]
         pub enum StepRule {
@@ -69,15 +69,15 @@ impl StepRule {
         self
     }
 
-    /// Floats kept for a weight: its value and what the rule remembers of its history.
+    /// Floats kept for a weight: its value and its history.
     pub fn numbers(&self) -> usize {
         with_step!(*self, rule => rule.learned().len())
     }
 
-    /// Whether its parameters make sense: the key that does not, its value, and what it should be.
+    /// Checks the parameters.
     ///
     /// # Errors
-    /// The first parameter that does not.
+    /// The first bad one: its key, its value, and what it should be.
     pub fn check(&self) -> Result<(), (&'static str, f32, &'static str)> {
         with_step!(*self, rule => rule.check())
     }

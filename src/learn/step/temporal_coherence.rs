@@ -1,4 +1,4 @@
-//! Steps as large as errors agree.
+//! Steps that are large while errors agree.
 
 use serde::{Deserialize, Serialize};
 
