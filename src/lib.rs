@@ -73,6 +73,7 @@ pub mod report;
 pub mod search;
 pub mod selfplay;
 pub mod storage;
+mod text;
 pub mod textbook;
 mod threads;
 pub mod train;

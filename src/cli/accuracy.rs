@@ -20,8 +20,8 @@ use crate::board::ScoredDiagram;
 use crate::eval::{Accuracy, ByEmpties, Evaluator, Regret, accuracy, discs_lost, has_all_scores, regret};
 use crate::learn::{Bound, Labeller, Sample};
 use crate::record::{Format, Record, read};
-use crate::report::text::or_dash;
 use crate::search::{Engine, Strength};
+use crate::text::or_dash;
 
 /// Compare static evaluations with known scores, by number of empty squares
 ///

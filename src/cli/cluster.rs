@@ -12,7 +12,7 @@ use clap::{Args, Subcommand};
 use super::error::{CliError, Context};
 use super::session::Session;
 use crate::cluster::{BrokerAddress, ClusterError, ClusterGames, ClusterRequest, Setup};
-use crate::report::text::typed;
+use crate::text::typed;
 
 const BROKER_KEY: &str = "FLIPSIDE_BROKER_KEY";
 const BROKER_CA: &str = "FLIPSIDE_BROKER_CA";

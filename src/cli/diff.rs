@@ -14,7 +14,7 @@ use super::json::{JsonArgument, write_json};
 use super::session::Session;
 use crate::eval::{Model, StageMap, ValuedConfiguration, strongest_configurations};
 use crate::pattern::Layout;
-use crate::report::text::or_dash;
+use crate::text::or_dash;
 use crate::weights::WeightFile;
 
 /// Compare two weight files: their origins, how their weights differ, and what moved most

@@ -14,8 +14,8 @@ use super::session::Session;
 use super::signals::stop_on_signals;
 use crate::fit::{self, FitConfig, FitEvent, FitOutcome, FitRequest, GameFiles, GameFilesEvent};
 use crate::pattern::PatternSet;
-use crate::report::text::count;
 use crate::storage::{Disk, LocalDisk, MAX_TOML_BYTES, folder_of, read_text};
+use crate::text::count;
 
 /// Learn weights from kept games and records, without playing
 ///

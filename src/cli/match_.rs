@@ -26,7 +26,7 @@ use crate::arena::{
 };
 use crate::board::Transcript;
 use crate::record::log::{PlayerCard, Settings};
-use crate::report::text::{elo, or_dash};
+use crate::text::{elo, or_dash};
 
 /// Play a match between two players: pairs of games from the same opening, colours swapped
 ///

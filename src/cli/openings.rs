@@ -9,8 +9,8 @@ use super::session::Session;
 use crate::arena::{hash_openings, parse_openings, select_openings, short_openings, xot_openings};
 use crate::board::Transcript;
 use crate::record::log::Settings;
-use crate::report::text::counted;
 use crate::storage::read_text;
+use crate::text::counted;
 
 /// Limit in bytes of a file of openings.
 const MAX_OPENINGS_BYTES: u64 = 1 << 26;

@@ -9,7 +9,7 @@ use super::escape::on_lines;
 use super::meter::{BAR, LINE_EVERY};
 use super::session::{Progress, Session};
 use crate::export::Engine;
-use crate::report::text::{budget, bytes, count, counted, duration, elo, or_dash, typed};
+use crate::text::{bytes, count, counted, duration, elo, or_dash, typed};
 use crate::train::{Budget, GateMatch, TrainConfig, TrainEvent};
 
 /// Shows the events of a run.
@@ -184,7 +184,7 @@ impl<'s> TrainProgress<'s> {
         };
         let threads = counted(*threads as u64, "thread");
         let what = format!("pattern set {patterns}, {weights} weights a stage, {threads}");
-        let until = if self.budget.is_none() { "no end".to_owned() } else { budget(&self.budget) };
+        let until = if self.budget.is_none() { "no end".to_owned() } else { self.budget.to_string() };
         let known = generation + again;
         let directory = self.directory.display();
         if *resumed {
@@ -192,7 +192,7 @@ impl<'s> TrainProgress<'s> {
             let generations = counted(u64::from(known), "generation");
             let games = games + self.config.games_of(*generation..known);
             let more = self.budget.left_after(*elapsed, known, games).filter(|left| !left.is_none());
-            let more = more.map_or(String::new(), |left| format!("{} more, ", budget(&left)));
+            let more = more.map_or(String::new(), |left| format!("{} more, ", left));
             let again = match again {
                 0 => String::new(),
                 1 => " (the last is learned again from its games)".to_owned(),
@@ -220,9 +220,9 @@ impl<'s> TrainProgress<'s> {
         let (generations, games) = self.learned;
         let state = match self.budget.left_after(elapsed, generations, games) {
             Some(left) => {
-                format!("the rest of the budget, {}, is too little for another generation", budget(&left))
+                format!("the rest of the budget, {}, is too little for another generation", left)
             }
-            None => format!("the budget of {} is already used up", budget(&self.budget)),
+            None => format!("the budget of {} is already used up", self.budget),
         };
         format!("{state}; `flipside train --resume {} --hours N` adds to it", typed(&self.directory))
     }

@@ -12,7 +12,7 @@ use super::error::{CliError, Context};
 use super::escape::on_lines;
 use super::screen::Screen;
 use crate::clock::rfc3339;
-use crate::report::text::counted;
+use crate::text::counted;
 
 /// The options of every command, as typed.
 #[derive(Args, Debug)]

@@ -11,8 +11,8 @@ use super::escape::on_one_line;
 use super::json::{JsonArgument, write_json};
 use super::runs::{RUNS, latest, unreadable};
 use super::session::Session;
-use crate::report::text::{budget, bytes, count, counted, duration, elo, or_dash};
 use crate::report::{RunLog, Status};
+use crate::text::{bytes, count, counted, duration, elo, or_dash};
 use crate::train::{TrainError, WorkerStatus};
 
 /// List runs, the most recently active first
@@ -110,7 +110,7 @@ impl StatusArguments {
             ("best", gate(status.best)),
             ("newest", gate(status.last)),
             ("time", duration(status.seconds)),
-            ("budget", if status.budget.is_none() { "-".to_owned() } else { budget(&status.budget) }),
+            ("budget", if status.budget.is_none() { "-".to_owned() } else { status.budget.to_string() }),
             ("left", or_dash(status.seconds_left.map(duration))),
             ("disk", bytes(status.bytes)),
             ("last sign", format!("{} ago", duration(status.seconds_since_sign as f64))),

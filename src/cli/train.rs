@@ -14,7 +14,7 @@ use super::runs::{NewDirectory, WHERE_RUNS_ARE, is_reserved, point_latest_to};
 use super::session::Session;
 use super::signals::{outlive_terminal, stop_on_signals};
 use crate::report::TensorBoard;
-use crate::report::text::typed;
+use crate::text::typed;
 use crate::train::{Budget, Outcome, Resume, TrainConfig, TrainError, TrainEvent, TrainRequest, stored_config, train};
 
 /// Learn weights from self-play: the main job

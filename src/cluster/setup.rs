@@ -9,8 +9,8 @@ use rcgen::{BasicConstraints, CertificateParams, DnType, IsCa, Issuer, KeyPair, 
 
 use super::broker::{WORKER_INBOX, check_run_name};
 use super::error::ClusterError;
-use crate::report::text::typed;
 use crate::storage::FileError;
+use crate::text::typed;
 
 /// A broker to set up.
 #[derive(Clone, Debug)]

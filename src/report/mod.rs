@@ -10,7 +10,6 @@ mod plot;
 mod ratings;
 mod status;
 mod tensorboard;
-pub mod text;
 
 pub use figures::{Figures, StageLoss};
 pub use log::RunLog;

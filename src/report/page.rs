@@ -5,7 +5,7 @@ use std::path::Path;
 
 use super::figures::{Board, Figures, PhaseTime, SHOWN_EMPTIES, SOME_EMPTIES, StageLoss};
 use super::plot::{Chart, Line};
-use super::text::{budget, bytes, count, counted, duration, elo, or_dash, typed};
+use crate::text::{bytes, count, counted, duration, elo, or_dash, typed};
 
 const STYLE: &str = include_str!("page.css");
 
@@ -123,7 +123,7 @@ fn verdict(run: &Figures) -> String {
     };
     let left = status.seconds_left.filter(|&left| left > 0.0 && status.state != "finished");
     let left = left.map_or(String::new(), |left| format!(", {} left", duration(left)));
-    let until = if status.budget.is_none() { String::new() } else { format!(" of {}", budget(&status.budget)) };
+    let until = if status.budget.is_none() { String::new() } else { format!(" of {}", status.budget) };
     format!(
         "<section class=\"verdict\">\n<p><strong>{}</strong> is {}{left}. {strength}</p>\n<p>{}, {}, {} in {}{until}; {} on the disk.</p>\n</section>\n",
         escaped(&status.run),

@@ -1,5 +1,6 @@
 //! What is asked of a run, and how it ends.
 
+use std::fmt;
 use std::path::Path;
 use std::sync::atomic::AtomicBool;
 
@@ -8,6 +9,7 @@ use serde::{Deserialize, Serialize};
 use super::config::TrainConfig;
 use super::source::{GameSource, LocalGames};
 use crate::storage::{Disk, LocalDisk};
+use crate::text::{counted, duration};
 use crate::weights::WeightFile;
 
 /// A run to begin or resume.
@@ -74,6 +76,18 @@ pub struct Budget {
     pub games: Option<u64>,
 }
 
+impl fmt::Display for Budget {
+    /// The limits, as in `2 min 0 s or 7 generations`; empty if there are none.
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let limits = [
+            self.seconds.map(duration),
+            self.generations.map(|generations| counted(generations.into(), "generation")),
+            self.games.map(|games| counted(games, "game")),
+        ];
+        f.write_str(&limits.into_iter().flatten().collect::<Vec<_>>().join(" or "))
+    }
+}
+
 impl Budget {
     /// Whether nothing is limited.
     pub fn is_none(&self) -> bool {
@@ -136,6 +150,8 @@ mod tests {
     #[test]
     fn what_is_left_follows_from_the_pace_and_the_nearest_limit() {
         let none = Budget::default();
+        let limits = Budget { seconds: Some(120.0), generations: Some(7), games: None };
+        assert_eq!((limits.to_string().as_str(), none.to_string().as_str()), ("2 min 0 s or 7 generations", ""));
         let after_an_hour = |budget: Budget| budget.used_after(3600.0, 4, 4000, [500, 1000]);
         assert_eq!(after_an_hour(none), (0.0, None));
         assert_eq!(after_an_hour(Budget { generations: Some(18), ..none }), (0.25, Some(10_800.0)));

@@ -22,7 +22,7 @@ use crate::cli::signals::stop_on_signals;
 use crate::fit::kept_games_of;
 use crate::games::{has_games_name, whole_blocks};
 use crate::record::{Format, Game, Record, TOLD, read};
-use crate::report::text::counted;
+use crate::text::counted;
 
 /// Add recorded games to a book: their positions and results
 ///

@@ -16,7 +16,7 @@ use crate::cli::evaluator::with_evaluator;
 use crate::cli::meter::Meter;
 use crate::cli::session::Session;
 use crate::cli::signals::stop_on_signals;
-use crate::report::text::or_dash;
+use crate::text::or_dash;
 
 /// Grow a book: add the positions nearest to best play first, searched on all threads
 ///

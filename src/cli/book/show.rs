@@ -10,8 +10,8 @@ use crate::board::Diagram;
 use crate::book::{BookMove, Deviation, Games, Leaf, Record};
 use crate::cli::error::{CliError, Context};
 use crate::cli::session::Session;
-use crate::report::text::or_dash;
 use crate::storage::hex;
+use crate::text::or_dash;
 
 /// Show what a book knows about a position: its moves, best first, with values, errors and games
 ///

@@ -8,7 +8,7 @@ use super::super::escape::on_one_line;
 use super::{Recorder, Score};
 use crate::arena::{Estimate, PairPoints, Ratings};
 use crate::record::log::Settings;
-use crate::report::text::{elo, or_dash};
+use crate::text::{elo, or_dash};
 
 /// The results of one league.
 #[derive(Serialize)]

@@ -2,7 +2,7 @@
 
 use std::path::Path;
 
-use crate::train::Budget;
+use indicatif::HumanCount;
 
 /// Hours, minutes and seconds, the two largest that matter.
 pub fn duration(seconds: f64) -> String {
@@ -16,15 +16,7 @@ pub fn duration(seconds: f64) -> String {
 
 /// A number with commas between thousands.
 pub fn count(number: u64) -> String {
-    let digits = number.to_string();
-    let mut text = String::new();
-    for (i, digit) in digits.chars().enumerate() {
-        if i > 0 && (digits.len() - i).is_multiple_of(3) {
-            text.push(',');
-        }
-        text.push(digit);
-    }
-    text
+    HumanCount(number).to_string()
 }
 
 /// Bytes, in the largest unit that leaves a number above one.
@@ -60,16 +52,6 @@ pub fn counted(number: u64, thing: &str) -> String {
     format!("{} {thing}{plural}", count(number))
 }
 
-/// The limits of a budget; empty if there are none.
-pub fn budget(budget: &Budget) -> String {
-    let limits = [
-        budget.seconds.map(duration),
-        budget.generations.map(|generations| counted(generations.into(), "generation")),
-        budget.games.map(|games| counted(games, "game")),
-    ];
-    limits.into_iter().flatten().collect::<Vec<_>>().join(" or ")
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -80,8 +62,6 @@ mod tests {
         assert_eq!(duration(7_261.0), "2 h 1 min");
         assert_eq!([0, 999, 1000, 1_234_567].map(count), ["0", "999", "1,000", "1,234,567"]);
         assert_eq!([1, 12_345_678, 1_550_000_000].map(bytes), ["1 kB", "12 MB", "1.6 GB"]);
-        let limits = Budget { seconds: Some(120.0), generations: Some(7), games: None };
-        assert_eq!(budget(&limits), "2 min 0 s or 7 generations");
         let paths = ["runs/one", "runs/my run", "-x", "it's"];
         assert_eq!(paths.map(|path| typed(Path::new(path))), ["runs/one", "'runs/my run'", "./-x", "\"it's\""]);
         assert_eq!([0, 1, 4096].map(|games| counted(games, "game")), ["0 games", "1 game", "4,096 games"]);
