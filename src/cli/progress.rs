@@ -261,6 +261,9 @@ impl<'s> TrainProgress<'s> {
             TrainEvent::Waiting { file, reason } => {
                 format!("cannot write `{file}` ({reason}); retrying for some minutes")
             }
+            TrainEvent::FitNotSaved { file, reason } => {
+                format!("cannot save the unfinished fit in `{file}` at the moment: {reason}")
+            }
             TrainEvent::LowRoom { needed, room } => format!(
                 "at this rate, the games of this phase will need another {}, and the disk has {} free: make room",
                 bytes(*needed),

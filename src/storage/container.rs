@@ -50,7 +50,9 @@ impl Container {
     /// # Panics
     /// If the value's own serialization fails, which derived ones do not.
     pub fn encode(value: &impl Serialize) -> Vec<u8> {
-        bincode::serde::encode_to_vec(value, config::<LARGEST>()).expect("plain data can be serialized")
+        let mut payload = Vec::new();
+        append(&mut payload, value);
+        payload
     }
 
     /// The bytes of a whole file with a value.
@@ -58,7 +60,21 @@ impl Container {
     /// # Panics
     /// As [`Self::encode`].
     pub fn to_bytes(&self, value: &impl Serialize) -> Vec<u8> {
-        self.seal(Self::encode(value))
+        if self.packing != Packing::Plain {
+            return self.seal(Self::encode(value));
+        }
+        // A checkpoint is large: its payload is not copied behind the header.
+        let mut bytes = vec![0; HEADER];
+        append(&mut bytes, value);
+        let header = self.header(&bytes[HEADER..]);
+        bytes[..HEADER].copy_from_slice(&header);
+        bytes
+    }
+
+    /// The header of a file with a payload.
+    fn header(&self, payload: &[u8]) -> Vec<u8> {
+        let length = (payload.len() as u64).to_le_bytes();
+        [&self.magic[..], &self.version.to_le_bytes(), &length, &Sha256::digest(payload)].concat()
     }
 
     /// The bytes of a whole file with a payload.
@@ -73,8 +89,7 @@ impl Container {
     /// # Panics
     /// If the payload has fewer bytes.
     pub fn seal_in_parts(&self, payload: Vec<u8>, pairs: usize) -> Vec<u8> {
-        let length = (payload.len() as u64).to_le_bytes();
-        let header = [&self.magic[..], &self.version.to_le_bytes(), &length, &Sha256::digest(&payload)].concat();
+        let header = self.header(&payload);
         match self.packing {
             Packing::Plain => [header, payload].concat(),
             Packing::Deflated => [header, deflate(&payload, payload.len())].concat(),
@@ -195,6 +210,11 @@ impl Container {
             Err(other) => Err(error(other.to_string())),
         }
     }
+}
+
+/// Appends the payload of a value.
+fn append(bytes: &mut Vec<u8>, value: &impl Serialize) {
+    bincode::serde::encode_into_std_write(value, bytes, config::<LARGEST>()).expect("plain data can be serialized");
 }
 
 /// bincode's settings: little-endian, fixed-width integers, at most `LIMIT` bytes read.

@@ -63,6 +63,13 @@ pub enum TrainEvent {
         /// What the system said.
         reason: String,
     },
+    /// The state of an unfinished fit cannot be saved for now: a stop would lose what it has learned since it was saved last.
+    FitNotSaved {
+        /// The file.
+        file: String,
+        /// What the system says.
+        reason: String,
+    },
     /// At the pace of this phase, its kept games will not fit on the disk.
     LowRoom {
         /// Bytes they will need until the phase or the budget is over.
@@ -222,7 +229,14 @@ pub(crate) fn events(bytes: &[u8]) -> impl Iterator<Item = TrainEvent> {
 impl TrainEvent {
     /// Whether the event is only shown, and not kept in `metrics.jsonl`.
     pub fn is_only_shown(&self) -> bool {
-        matches!(self, Self::Batch { .. } | Self::Fitting { .. } | Self::Gating { .. } | Self::Waiting { .. })
+        matches!(
+            self,
+            Self::Batch { .. }
+                | Self::Fitting { .. }
+                | Self::Gating { .. }
+                | Self::Waiting { .. }
+                | Self::FitNotSaved { .. }
+        )
     }
 
     /// The key of an event that happens once in a run, or again when a killed run is resumed.

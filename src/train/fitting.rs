@@ -156,7 +156,7 @@ impl Run<'_> {
             FitEvent::Epoch { loss, held_out, .. } => last = Some((*loss, held_out.clone())),
             FitEvent::NotSaved { reason } => {
                 let file = checkpoint.display().to_string();
-                keeper.show(&TrainEvent::Waiting { file, reason: reason.clone() });
+                keeper.show(&TrainEvent::FitNotSaved { file, reason: reason.clone() });
             }
         };
         let mut outcome = fit(&request, &mut on_event);

@@ -29,6 +29,7 @@ fn every_event_is_read_back_as_it_was() {
         TrainEvent::FellBack { reason: "checkpoint: damaged".into(), generation: 2 },
         TrainEvent::Restored { file: "best.fsw".into() },
         TrainEvent::Waiting { file: file(), reason: "No space left on device".into() },
+        TrainEvent::FitNotSaved { file: file(), reason: "No space left on device".into() },
         TrainEvent::LowRoom { needed: 1 << 40, room: 0 },
         TrainEvent::BadRecord { file: file(), reason: "line 3: no game".into() },
         TrainEvent::Records { file: file(), read: 9, left_out: 1, positions: 300, loss: 11.1, seconds: 0.7 },
