@@ -91,6 +91,7 @@ impl<R> Default for Reorder<R> {
     }
 }
 
+#[cfg_attr(not(feature = "cluster"), allow(dead_code))] // Only the cluster uses all of it.
 impl<R> Reorder<R> {
     /// Adds a result by its number, from 0.
     pub fn put(&mut self, index: usize, result: R) {
