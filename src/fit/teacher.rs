@@ -14,7 +14,7 @@ use crate::search::{Engine, Searcher, Strength, TreeNode};
 use crate::selfplay::{PlyKind, Replay, leaf};
 use crate::weights::WeightFile;
 
-/// Log2 of the entries in the search tables, which then fit the second-level cache.
+/// Log2 of the entries in the search tables, which then fit the L2 cache.
 const LOG2_ENTRIES: u32 = 12;
 
 /// A teacher solves leaves with this number of empties or fewer.

@@ -1,4 +1,4 @@
-//! Kept games: about a hundred bytes each, in checksummed frames, read as a stream.
+//! Kept games: about 130 bytes each, in checksummed frames, read as a stream.
 //!
 //! A `.fsg` file is [`GamesHeader::to_bytes`], then one [`frame()`] after another. [`GamesReader`] reads them one by one; if a crash cut
 //! the file off, up to the cut. `docs/FILES.md` describes the bytes.

@@ -146,7 +146,7 @@ impl PatternSet {
         if !path.exists() {
             let known = BUILT_IN.map(|(known, _)| known);
             let closest = closest(name, known.into_iter(), |known| known);
-            let closest = closest.map_or(String::new(), |known| format!("; `{known}` is the closest"));
+            let closest = closest.map_or(String::new(), |known| format!("; the closest is `{known}`"));
             return Err(error(&format_args!("no such file; the built-in sets are {}{closest}", known.join(", "))));
         }
         let text = read_text(path, "pattern set", MAX_TOML_BYTES).map_err(|file| error(&file))?;

@@ -273,7 +273,7 @@ fn a_plain_call_is_a_new_run_and_latest_is_the_newest() {
     fs::write(lab.0.path().join("changed.toml"), "patterns = 'clasic'").unwrap();
     let (code, _, talk) = train(&["--config", "changed.toml", "--generations", "1"]);
     assert!(code == Some(1) && talk.contains("changed.toml: `patterns` cannot be used"), "{talk}");
-    assert!(talk.contains("`classic` is the closest"), "{talk}");
+    assert!(talk.contains("the closest is `classic`"), "{talk}");
     fs::write(lab.0.path().join("changed.toml"), "gate = { pairs = 2 }").unwrap();
     let (code, _, talk) = train(&["--resume", "runs/latest", "--config", "changed.toml", "--generations", "1"]);
     assert!(code == Some(0) && talk.contains("from generation 4 on: `gate.pairs` was 3 and is 2"), "{talk}");
