@@ -10,7 +10,7 @@
 //! - If some players won every game against the others, no finite ratings fit best: then a side without a point in a pairing is given
 //!   half a point, and [`Ratings::one_sided`] says so.
 
-use std::collections::BTreeSet;
+use std::collections::{BTreeMap, BTreeSet};
 
 use super::stats::{Estimate, Z95, normal_distribution};
 
@@ -30,7 +30,11 @@ pub struct PairPoints {
 pub struct Ratings {
     /// In units of the natural logarithm of the odds; none for players not connected to the anchor by games.
     values: Vec<Option<f64>>,
-    covariance: Matrix,
+    unknown: Vec<Option<usize>>,
+    /// Of the information matrix, H.
+    factor: Factor,
+    /// The matrix between two H^-1.
+    middle: Matrix,
     one_sided: bool,
 }
 
@@ -44,35 +48,31 @@ const PRECISION: f64 = 1e-11;
 const MOST_STEPS: usize = 200;
 
 impl Ratings {
-    /// Rates `count` players; `anchor` is the number of the one whose rating is 0.
+    /// Rates `count` players; `anchor` is the number of the one whose rating is 0. The matrices are sparse: if each player meets the
+    /// anchor and one player before it, as in the gates of a run, the time hardly grows faster than `count`.
     ///
     /// # Panics
     /// If a player's number is `count` or more.
     pub fn fit(count: usize, anchor: usize, results: &[PairPoints]) -> Self {
-        let tied = tied_to(anchor, count, results);
-        // Unknowns: the tied players except the anchor.
-        let mut unknown = vec![None; count];
-        let mut unknowns = 0;
-        for player in (0..count).filter(|&player| tied[player] && player != anchor) {
-            unknown[player] = Some(unknowns);
-            unknowns += 1;
+        let mut met = vec![BTreeSet::new(); count];
+        for &PairPoints { players: [a, b], .. } in results {
+            met[a].insert(b);
+            met[b].insert(a);
         }
+        let tied = reached_from(anchor, &met);
+        // Unknowns: the tied players except the anchor. The last ones come first: eliminating a player ties those that it met.
+        let mut unknown = vec![None; count];
+        let rated = (0..count).rev().filter(|&player| tied[player] && player != anchor);
+        let unknowns = rated.enumerate().map(|(i, player)| unknown[player] = Some(i)).count();
         let results: Vec<_> = results.iter().filter(|result| tied[result.players[0]]).copied().collect();
         let (pairings, one_sided) = Pairing::collect(count, &results);
         let system = System { unknown, unknowns, pairings };
         let values = system.solve();
-        let covariance = system.covariance(&values, &results);
+        let factor = system.information(&values).factor();
+        let middle = system.middle(&values, &results);
         let value = |player: usize| tied[player].then(|| system.value(&values, player));
         let values = (0..count).map(value).collect();
-        let mut whole = Matrix::zero(count);
-        for (a, &row) in system.unknown.iter().enumerate() {
-            for (b, &column) in system.unknown.iter().enumerate() {
-                if let (Some(row), Some(column)) = (row, column) {
-                    *whole.at(a, b) = covariance.get(row, column);
-                }
-            }
-        }
-        Self { values, covariance: whole, one_sided }
+        Self { values, unknown: system.unknown, factor, middle, one_sided }
     }
 
     /// Whether finite ratings needed a correction.
@@ -82,7 +82,7 @@ impl Ratings {
 
     /// A player's rating in Elo with its 95% interval, relative to the anchor.
     pub fn elo(&self, player: usize) -> Option<Estimate> {
-        self.values[player].map(|value| estimate(value, self.covariance.get(player, player)))
+        self.values[player].map(|value| estimate(value, self.variance(&[(player, 1.0)])))
     }
 
     /// How much higher the first player is rated than the second, in Elo with the 95% interval.
@@ -98,9 +98,19 @@ impl Ratings {
     }
 
     fn difference_and_variance(&self, first: usize, second: usize) -> Option<(f64, f64)> {
-        let covariance = |a, b| self.covariance.get(a, b);
-        let variance = covariance(first, first) - 2.0 * covariance(first, second) + covariance(second, second);
-        Some((self.values[first]? - self.values[second]?, variance.max(0.0)))
+        let difference = self.values[first]? - self.values[second]?;
+        Some((difference, self.variance(&[(first, 1.0), (second, -1.0)])))
+    }
+
+    /// The variance of a sum of ratings, each with a factor.
+    fn variance(&self, sum: &[(usize, f64)]) -> f64 {
+        let mut vector = vec![0.0; self.middle.rows.len()];
+        for &(player, times) in sum {
+            if let Some(i) = self.unknown[player] {
+                vector[i] += times;
+            }
+        }
+        self.middle.square(&self.factor.solve(vector)).max(0.0)
     }
 }
 
@@ -109,23 +119,14 @@ fn estimate(value: f64, variance: f64) -> Estimate {
     Estimate { value: ELO * value, low: ELO * (value - half), high: ELO * (value + half) }
 }
 
-/// Which players are connected to the anchor by games.
-fn tied_to(anchor: usize, count: usize, results: &[PairPoints]) -> Vec<bool> {
-    let mut met = Matrix::zero(count);
-    for PairPoints { players: [a, b], .. } in results {
-        (*met.at(*a, *b), *met.at(*b, *a)) = (1.0, 1.0);
-    }
-    reached_from(anchor, count, |a, b| met.get(a, b) > 0.0)
-}
-
-/// The players that can be reached from one by steps.
-fn reached_from(start: usize, count: usize, step: impl Fn(usize, usize) -> bool) -> Vec<bool> {
-    let (mut reached, mut waiting) = (vec![false; count], vec![start]);
+/// The players that can be reached from one by steps, given those one step away from each.
+fn reached_from(start: usize, steps: &[BTreeSet<usize>]) -> Vec<bool> {
+    let (mut reached, mut waiting) = (vec![false; steps.len()], vec![start]);
     reached[start] = true;
     while let Some(from) = waiting.pop() {
-        for (to, reached) in reached.iter_mut().enumerate() {
-            if !*reached && step(from, to) {
-                *reached = true;
+        for &to in &steps[from] {
+            if !reached[to] {
+                reached[to] = true;
                 waiting.push(to);
             }
         }
@@ -146,33 +147,31 @@ struct Pairing {
 impl Pairing {
     /// The pairings of all results, and whether they had to be corrected.
     fn collect(count: usize, results: &[PairPoints]) -> (Vec<Self>, bool) {
-        let (mut games, mut points) = (Matrix::zero(count), Matrix::zero(count));
+        // Games, and the points of the player with the lower number.
+        let mut met: BTreeMap<[usize; 2], (f64, f64)> = BTreeMap::new();
+        let (mut beaten, mut beaten_by) = (vec![BTreeSet::new(); count], vec![BTreeSet::new(); count]);
         for &PairPoints { players: [a, b], half_points, .. } in results {
-            let first_points = f64::from(half_points) / 2.0;
-            *games.at(a.min(b), a.max(b)) += 2.0;
-            *points.at(a, b) += first_points;
-            *points.at(b, a) += 2.0 - first_points;
-        }
-        // The best ratings are finite exactly if every player can be reached from every other through players who took points.
-        let players: Vec<usize> =
-            (0..count).filter(|&a| (0..count).any(|b| points.get(a, b) + points.get(b, a) > 0.0)).collect();
-        let one_sided = players.first().is_some_and(|&start| {
-            let up = reached_from(start, count, |a, b| points.get(a, b) > 0.0);
-            let down = reached_from(start, count, |a, b| points.get(b, a) > 0.0);
-            players.iter().any(|&player| !up[player] || !down[player])
-        });
-        let mut pairings = Vec::new();
-        for a in 0..count {
-            for b in a + 1..count {
-                let (games, points) = (games.get(a, b), points.get(a, b));
-                if games > 0.0 {
-                    let corrected = if one_sided { points.clamp(0.5, games - 0.5) } else { points };
-                    let is_corrected = corrected != points;
-                    pairings.push(Self { players: [a, b], games, points: corrected, is_corrected });
+            let points = f64::from(half_points) / 2.0;
+            let (games, of_lower) = met.entry([a.min(b), a.max(b)]).or_default();
+            *games += 2.0;
+            *of_lower += if a < b { points } else { 2.0 - points };
+            for (winner, loser, points) in [(a, b, points), (b, a, 2.0 - points)] {
+                if points > 0.0 {
+                    beaten[winner].insert(loser);
+                    beaten_by[loser].insert(winner);
                 }
             }
         }
-        (pairings, one_sided)
+        // The best ratings are finite exactly if every player can be reached from every other through players who took points.
+        let one_sided = results.first().is_some_and(|&PairPoints { players: [start, _], .. }| {
+            let (down, up) = (reached_from(start, &beaten), reached_from(start, &beaten_by));
+            met.keys().flatten().any(|&player| !up[player] || !down[player])
+        });
+        let pairing = |(players, (games, points)): ([usize; 2], (f64, f64))| {
+            let corrected = if one_sided { points.clamp(0.5, games - 0.5) } else { points };
+            Self { players, games, points: corrected, is_corrected: corrected != points }
+        };
+        (met.into_iter().map(pairing).collect(), one_sided)
     }
 }
 
@@ -201,9 +200,9 @@ impl System {
             let mut gradient = vec![0.0; self.unknowns];
             for pairing in &self.pairings {
                 let surplus = pairing.points - pairing.games * self.score(&values, pairing.players);
-                self.spread(&mut gradient, pairing.players, surplus);
+                self.spread(pairing.players, surplus, |i, amount| gradient[i] += amount);
             }
-            let step = self.information(&values).factor().solve(&gradient);
+            let step = self.information(&values).factor().solve(gradient);
             // Far from the solution a whole step may overshoot.
             let mut share = 1.0;
             let (next, better) = loop {
@@ -232,12 +231,12 @@ impl System {
     }
 
     /// Adds to the first player's entry of a vector, and subtracts from the second's.
-    fn spread(&self, vector: &mut [f64], [a, b]: [usize; 2], amount: f64) {
+    fn spread(&self, [a, b]: [usize; 2], amount: f64, mut add: impl FnMut(usize, f64)) {
         if let Some(a) = self.unknown[a] {
-            vector[a] += amount;
+            add(a, amount);
         }
         if let Some(b) = self.unknown[b] {
-            vector[b] -= amount;
+            add(b, -amount);
         }
     }
 
@@ -258,13 +257,12 @@ impl System {
         }
         if let (Some(a), Some(b)) = (a, b) {
             *matrix.at(a, b) -= weight;
-            *matrix.at(b, a) -= weight;
         }
     }
 
-    /// The covariance of the unknowns, from how openings differ. If all points of a pairing went one way, nothing differs, which does not
-    /// prove that nothing could: its pairs count as coins, with the variance of the model.
-    fn covariance(&self, values: &[f64], results: &[PairPoints]) -> Matrix {
+    /// The middle matrix of the covariance, from how openings differ. If all points of a pairing went one way, nothing differs, which does
+    /// not prove that nothing could: its pairs count as coins, with the variance of the model.
+    fn middle(&self, values: &[f64], results: &[PairPoints]) -> Matrix {
         let mut sorted = results.to_vec();
         sorted.sort_by_key(|result| result.opening);
         let mut middle = Matrix::zero(self.unknowns);
@@ -272,104 +270,89 @@ impl System {
         let one_sided: BTreeSet<[usize; 2]> = corrected().map(|pairing| pairing.players).collect();
         let mut openings = 0.0;
         for group in sorted.chunk_by(|a, b| a.opening == b.opening) {
-            let mut gradient = vec![0.0; self.unknowns];
+            let mut gradient = BTreeMap::<usize, f64>::new();
             for &PairPoints { players: players @ [a, b], half_points, .. } in group {
                 if one_sided.contains(&[a.min(b), a.max(b)]) {
                     continue;
                 }
                 let surplus = f64::from(half_points) / 2.0 - 2.0 * self.score(values, players);
-                self.spread(&mut gradient, players, surplus);
+                self.spread(players, surplus, |i, amount| *gradient.entry(i).or_default() += amount);
             }
-            for (i, &a) in gradient.iter().enumerate().filter(|(_, a)| **a != 0.0) {
-                for (j, &b) in gradient.iter().enumerate() {
+            for (&i, a) in &gradient {
+                for (&j, b) in gradient.range(i..) {
                     *middle.at(i, j) += a * b;
                 }
             }
             openings += 1.0;
         }
         corrected().for_each(|pairing| self.add_information(&mut middle, pairing, values, 2.0));
-        let information = self.information(values);
-        for i in 0..self.unknowns {
-            for j in 0..self.unknowns {
-                let coins = 2.0 * information.get(i, j) / openings;
-                let entry = middle.at(i, j);
-                *entry = (*entry + coins) * openings / (openings + 1.0);
-            }
-        }
-        let factor = information.factor();
-        // H^-1 M H^-1, both matrices being symmetric: solve for the columns, then for the rows.
-        let half = middle.map_columns(|column| factor.solve(column));
-        half.transposed().map_columns(|column| factor.solve(column))
+        self.pairings.iter().for_each(|pairing| self.add_information(&mut middle, pairing, values, 2.0 / openings));
+        middle.rows.iter_mut().flat_map(BTreeMap::values_mut).for_each(|entry| *entry *= openings / (openings + 1.0));
+        middle
     }
 }
 
-/// A square matrix.
+/// A sparse symmetric matrix.
 #[derive(Clone, PartialEq, Debug)]
 struct Matrix {
-    size: usize,
-    /// Row by row.
-    entries: Vec<f64>,
+    /// By row, the entries from the diagonal on that are not zero.
+    rows: Vec<BTreeMap<usize, f64>>,
 }
 
 impl Matrix {
     fn zero(size: usize) -> Self {
-        Self { size, entries: vec![0.0; size * size] }
+        Self { rows: vec![BTreeMap::new(); size] }
     }
 
-    fn get(&self, row: usize, column: usize) -> f64 {
-        self.entries[row * self.size + column]
+    /// The entry of two unknowns, in either order.
+    fn at(&mut self, a: usize, b: usize) -> &mut f64 {
+        self.rows[a.min(b)].entry(a.max(b)).or_default()
     }
 
-    fn at(&mut self, row: usize, column: usize) -> &mut f64 {
-        &mut self.entries[row * self.size + column]
+    /// The product v' M v.
+    fn square(&self, vector: &[f64]) -> f64 {
+        let entries =
+            self.rows.iter().enumerate().flat_map(|(a, row)| row.iter().map(move |(&b, entry)| (a, b, entry)));
+        entries.map(|(a, b, entry)| if a == b { 1.0 } else { 2.0 } * vector[a] * entry * vector[b]).sum()
     }
 
-    fn transposed(&self) -> Self {
-        let mut transposed = Self::zero(self.size);
-        for row in 0..self.size {
-            for column in 0..self.size {
-                *transposed.at(column, row) = self.get(row, column);
+    /// The Cholesky factor of a positive definite matrix.
+    fn factor(mut self) -> Factor {
+        let mut columns = Vec::with_capacity(self.rows.len());
+        for k in 0..self.rows.len() {
+            let row = std::mem::take(&mut self.rows[k]);
+            let root = row.get(&k).copied().unwrap_or_default().sqrt();
+            let below: Vec<(usize, f64)> = row.range(k + 1..).map(|(&i, entry)| (i, entry / root)).collect();
+            for (first, &(i, a)) in below.iter().enumerate() {
+                for &(j, b) in &below[first..] {
+                    *self.at(i, j) -= a * b;
+                }
             }
+            columns.push((root, below));
         }
-        transposed
-    }
-
-    fn map_columns(&self, map: impl Fn(&[f64]) -> Vec<f64>) -> Self {
-        let entries = self.transposed().entries;
-        let columns = entries.chunks(self.size.max(1)).flat_map(map).collect();
-        Self { size: self.size, entries: columns }.transposed()
-    }
-
-    /// The Cholesky factor of a symmetric, positive definite matrix.
-    fn factor(&self) -> Factor {
-        let mut lower = Self::zero(self.size);
-        for row in 0..self.size {
-            for column in 0..=row {
-                let dot: f64 = (0..column).map(|k| lower.get(row, k) * lower.get(column, k)).sum();
-                let rest = self.get(row, column) - dot;
-                *lower.at(row, column) = if row == column { rest.sqrt() } else { rest / lower.get(column, column) };
-            }
-        }
-        Factor(lower)
+        Factor { columns }
     }
 }
 
-/// A lower triangular matrix L that stands for L L'.
-struct Factor(Matrix);
+/// A sparse lower triangular matrix L that stands for L L'.
+#[derive(Clone, PartialEq, Debug)]
+struct Factor {
+    /// By column, the entry on the diagonal and those below it that are not zero.
+    columns: Vec<(f64, Vec<(usize, f64)>)>,
+}
 
 impl Factor {
     /// The vector that the matrix maps to this one.
-    fn solve(&self, vector: &[f64]) -> Vec<f64> {
-        let Self(lower) = self;
-        let mut solution = vector.to_vec();
-        for row in 0..lower.size {
-            let dot: f64 = (0..row).map(|k| lower.get(row, k) * solution[k]).sum();
-            solution[row] = (solution[row] - dot) / lower.get(row, row);
+    fn solve(&self, mut vector: Vec<f64>) -> Vec<f64> {
+        for (k, (root, below)) in self.columns.iter().enumerate() {
+            vector[k] /= root;
+            let value = vector[k];
+            below.iter().for_each(|&(i, entry)| vector[i] -= entry * value);
         }
-        for row in (0..lower.size).rev() {
-            let dot: f64 = (row + 1..lower.size).map(|k| lower.get(k, row) * solution[k]).sum();
-            solution[row] = (solution[row] - dot) / lower.get(row, row);
+        for (k, (root, below)) in self.columns.iter().enumerate().rev() {
+            let dot: f64 = below.iter().map(|&(i, entry)| entry * vector[i]).sum();
+            vector[k] = (vector[k] - dot) / root;
         }
-        solution
+        vector
     }
 }
