@@ -228,6 +228,16 @@ fn bad_wthor_files_are_refused_with_the_offset() {
 }
 
 #[test]
+fn a_byte_order_mark_hides_no_log() {
+    let log = b"{\"log\":{\"format\":\"flipside games\",\"version\":1,\"settings\":{}}}\n";
+    let marked = [&b"\xef\xbb\xbf"[..], log].concat();
+    for text in [&log[..], &marked] {
+        assert_eq!(Format::detect(text), Format::Log);
+        convert(text, Format::Log, Format::F5d6, &mut Vec::new(), &mut Err).unwrap();
+    }
+}
+
+#[test]
 fn positions_are_read_line_by_line() {
     let board = "---------------------------OX------XO---------------------------";
     let text = format!("\u{feff}{board} b\r\n\r\n% a comment\r\nF5 D6 % another\r\n{board} w -3\r\n");

@@ -61,7 +61,7 @@ impl ConvertArguments {
         let name = name_of(&self.file);
         let cannot_read = || format!("cannot read {name}");
         let bytes = read_bytes(&self.file, session).context(cannot_read)?;
-        let (bytes, from) = if is_games_file(&bytes) {
+        let (bytes, from, found) = if is_games_file(&bytes) {
             if let Some(from) = self.from {
                 return Err(CliError::Usage(format!("{name} is a file of kept games, not {from}: leave out --from")));
             }
@@ -69,10 +69,10 @@ impl ConvertArguments {
             if !are_all {
                 session.say(format_args!("{name}: {CUT_OFF}"));
             }
-            (games.into_bytes(), Format::F5d6)
+            (games.into_bytes(), Format::F5d6, "kept games".to_owned())
         } else {
             let from = self.from.unwrap_or_else(|| Format::detect(&bytes));
-            (bytes, from)
+            (bytes, from, from.to_string())
         };
         if !self.skip_bad && !output.is_replaced() {
             // Before anything is written: standard output cannot be taken back.
@@ -107,7 +107,7 @@ impl ConvertArguments {
         }
         written?;
         session.say(format_args!(
-            "{from} to {}: {} read, {} written, {} left out",
+            "{found} to {}: {} read, {} written, {} left out",
             self.to, done.read, done.written, done.skipped
         ));
         Ok(())

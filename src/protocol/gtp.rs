@@ -57,7 +57,8 @@ pub fn serve(
     // Nothing interrupts: a referee that has sent several commands wants each of them answered in full.
     let listener = Listener::start(input, |_| false)?;
     let hurry = listener.hurry();
-    let mut session = Session { engine, history: History::default(), learned: false, clock: Clock::default(), hurry };
+    let mut session =
+        Session { engine, history: History::default(), learned: Vec::new(), clock: Clock::default(), hurry };
     session.engine.new_game();
     while let Some(line) = listener.next() {
         let line: String = line?.chars().map(|c| if c == '\t' { ' ' } else { c }).filter(|c| !c.is_control()).collect();
@@ -84,8 +85,8 @@ type Answer = Result<String, String>;
 struct Session<'a, E: Engine> {
     engine: &'a mut E,
     history: History,
-    /// Whether the engine was given the finished game.
-    learned: bool,
+    /// The moves of the finished game that the engine was given last.
+    learned: Vec<(Diagram, Square)>,
     clock: Clock,
     hurry: Arc<Hurry>,
 }
@@ -156,7 +157,7 @@ impl<E: Engine> Session<'_, E> {
 
     fn clear(&mut self) -> Answer {
         self.history = History::default();
-        self.learned = false;
+        self.learned.clear();
         self.clock.reset();
         self.engine.new_game();
         Ok(String::new())
@@ -168,16 +169,18 @@ impl<E: Engine> Session<'_, E> {
         Ok(String::new())
     }
 
-    /// Gives the game to the engine, once, when it is over.
+    /// Gives the game to the engine when it is over, and again only if moves were taken back and it ended differently.
     fn learn(&mut self) {
         let last = *self.history.now();
-        if self.learned || !last.position.is_game_over() {
+        if !last.position.is_game_over() {
             return;
         }
-        self.learned = true;
         let steps: Vec<_> =
             self.history.positions.windows(2).filter_map(|pair| Some((pair[0], move_between(pair)?))).collect();
-        self.engine.learn(&steps, last.final_score_for_black());
+        if steps != self.learned {
+            self.engine.learn(&steps, last.final_score_for_black());
+            self.learned = steps;
+        }
     }
 
     fn undo(&mut self) -> Answer {

@@ -40,10 +40,11 @@ impl Format {
         if wthor::looks_like(bytes) || bytes.iter().take(16).any(|&byte| byte == 0) {
             return Self::Wthor;
         }
-        if log::looks_like(bytes) {
+        let text = without_mark(bytes);
+        if log::looks_like(text) {
             return Self::Log;
         }
-        let data = without_mark(bytes).split(|&byte| byte == b'\n').map(<[u8]>::trim_ascii);
+        let data = text.split(|&byte| byte == b'\n').map(<[u8]>::trim_ascii);
         let first =
             data.into_iter().find(|line| !line.is_empty() && !line.starts_with(b"#") && !line.starts_with(b"%"));
         let first = first.unwrap_or_default();

@@ -7,6 +7,7 @@ use serde::{Deserialize, Serialize};
 use serde_json::Value;
 
 use super::game::{Finish, Game, GameResult, MoveNote};
+use super::lines::without_mark;
 use super::{Fault, Place, RecordError};
 use crate::board::{Diagram, Side, Square, Transcript};
 
@@ -219,7 +220,7 @@ pub fn is_cut_off(line: &[u8]) -> bool {
 /// The games of a log, with an error for each that cannot be read.
 pub fn read(bytes: &[u8]) -> impl Iterator<Item = Result<Game, RecordError>> + Send {
     let mut players = Vec::new();
-    let lines = bytes.split(|&byte| byte == b'\n').enumerate().filter(|(_, line)| !line.is_empty());
+    let lines = without_mark(bytes).split(|&byte| byte == b'\n').enumerate().filter(|(_, line)| !line.is_empty());
     lines.filter_map(move |(i, line)| {
         let fault = |reason| Some(Err(RecordError { place: Place::Line(i + 1), fault: Fault::Log(reason) }));
         match Line::parse(line) {

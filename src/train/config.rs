@@ -367,7 +367,7 @@ impl TrainConfig {
         if let Some(fit) = &self.fit {
             fit.check().map_err(|error| ("fit".to_owned(), format!("has a value that makes no sense: {error}")))?;
             let same = discriminant(&fit.step) == discriminant(&self.step);
-            require(same, "fit.step", "must have the same rule as `step`")?;
+            require(same, "step", "must have the same rule as `fit.step`: give both")?;
             let tuned = fit.step.with_rate(self.tune.rate).check();
             tuned.map_err(|(_, value, expected)| {
                 ("tune.rate".to_owned(), format!("is {value}: {expected} is expected"))

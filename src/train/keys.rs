@@ -69,7 +69,7 @@ pub const KEYS: &[Key] = keys! {
          weight's errors agree. `ada-grad`: `rate` / root of the sum of squared errors.";
     "step.rate" Kind::Positive, None, "Share of the error; for `ada-grad`, discs.";
     "step.half" Kind::Positive, Some("required with `decayed`"), "Only with `decayed`: visits after which a weight's steps are half as large.";
-    "step.floor" Kind::Number(0.0, 1e9, "share of the error"), Some("required with `decayed`"), "Only with `decayed`: the smallest step.";
+    "step.floor" Kind::Number(0.0, 1.0, "share of the error"), Some("required with `decayed`"), "Only with `decayed`: the smallest step.";
     "gate" Kind::Table, None, "When and how strength is measured: against the best weights so far and against `mobility`, at full width.";
     "gate.every" Kind::Whole(0, u32::MAX, "generations"), None, "Generations between gates; 0 for gates only after fits and at the end.";
     "gate.pairs" Kind::Whole(1, 10_784, "pairs of games"), None, "Pairs of games in each match, each from a different XOT opening.";
@@ -108,7 +108,7 @@ pub const KEYS: &[Key] = keys! {
     "fit.step.rule" Kind::OneOf(RULES), Some("\"decayed\""), "As `step.rule`, and must equal it.";
     "fit.step.rate" Kind::Positive, Some("1.0 with `decayed`, required with another rule"), "As `step.rate`.";
     "fit.step.half" Kind::Positive, Some("100.0 with `decayed`"), "As `step.half`.";
-    "fit.step.floor" Kind::Number(0.0, 1e9, "share of the error"), Some("0.0003 with `decayed`"), "As `step.floor`.";
+    "fit.step.floor" Kind::Number(0.0, 1.0, "share of the error"), Some("0.0003 with `decayed`"), "As `step.floor`.";
     "tune" Kind::Table, Some("as below"),
         "How weights with a hidden layer are fitted further, before a phase with `hidden-layer = true` that follows another such phase, \
          and when the run ends in one. As `fit`, but from the current weights, in small steps, and only to games played with a layer.";

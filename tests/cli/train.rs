@@ -167,6 +167,7 @@ fn other_configurations_are_refused() {
     let error = refusal(lab.train("other", &[]), 1);
     assert!(error.contains("`phases[2].self-play.dpeth` is not a known key; the closest is `depth`"), "{error}");
     for (text, fault) in [
+        ("[step]\nrule = 'fixed'\nrate = 0.5", "config.toml: `step` must have the same rule as `fit.step`: give both"),
         ("fit.loss = { kind = 'huber' }", "config.toml: `fit.loss` cannot be used: missing field `beyond`"),
         (
             "fit.loss = { kind = 'squared', beyond = 3.0 }",

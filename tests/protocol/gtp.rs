@@ -2,7 +2,7 @@
 
 use std::io::Cursor;
 
-use flipside::board::{Diagram, Side, Square, Transcript};
+use flipside::board::{Diagram, Side, Square, Transcript, squares};
 use flipside::protocol::gtp;
 
 use crate::support::*;
@@ -122,6 +122,40 @@ fn gtp_takes_back_a_move_with_the_pass_that_was_left_out_before_it() {
     let commands: Vec<_> = commands.iter().map(String::as_str).collect();
     let answers = gtp_answers(&commands);
     assert_eq!(answers, vec!["="; commands.len()]);
+}
+
+#[test]
+fn gtp_hands_a_game_to_the_engine_again_only_if_it_ends_differently() {
+    // Two games that differ at a move with a choice, as late as possible.
+    let ends = |choices: &[usize]| {
+        let (mut diagram, mut moves) = (Diagram::START, Vec::new());
+        while !diagram.position.is_game_over() {
+            diagram = diagram.pass_if_needed();
+            let legal: Vec<_> = squares(diagram.position.moves()).collect();
+            let choice = choices.get(moves.len()).copied().unwrap_or(0);
+            moves.push((diagram.side, *legal.get(choice)?, legal.len()));
+            diagram = diagram.try_play(moves.last()?.1).ok()?;
+        }
+        Some((moves, diagram.final_score_for_black()))
+    };
+    let (first, discs) = ends(&[]).unwrap();
+    let last = first.iter().rposition(|&(.., legal)| legal > 1).unwrap();
+    let mut choices = vec![0; last];
+    choices.push(1);
+    let (other, other_discs) = ends(&choices).unwrap();
+    let say = |&(side, square, _): &(Side, Square, usize)| {
+        format!("play {} {square}", if side == Side::Black { "b" } else { "w" })
+    };
+    let mut commands: Vec<String> = first.iter().map(say).collect();
+    commands.push("undo".to_owned());
+    commands.push(say(first.last().unwrap()));
+    commands.extend(vec!["undo".to_owned(); first.len() - last]);
+    commands.extend(other[last..].iter().map(say));
+    let mut engine = Plain::default();
+    let mut output = Vec::new();
+    gtp::serve(&mut engine, Cursor::new(commands.join("\n").into_bytes()), &mut output).unwrap();
+    assert!(!String::from_utf8(output).unwrap().contains('?'));
+    assert_eq!(engine.learned, [(first.len(), discs), (other.len(), other_discs)]);
 }
 
 #[test]

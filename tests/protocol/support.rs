@@ -38,6 +38,8 @@ pub fn engine_player() -> SearchPlayer<'static, MobilityEvaluator> {
 pub struct Plain {
     pub limits: Vec<(Option<u32>, Option<Duration>)>,
     pub games: usize,
+    /// The finished games it was given: the number of moves, and the discs for black.
+    pub learned: Vec<(usize, i32)>,
 }
 
 impl Engine for Plain {
@@ -59,6 +61,10 @@ impl Engine for Plain {
 
     fn new_game(&mut self) {
         self.games += 1;
+    }
+
+    fn learn(&mut self, steps: &[(Diagram, Square)], black_discs: i32) {
+        self.learned.push((steps.len(), black_discs));
     }
 
     fn think(&mut self, diagram: &Diagram, limits: &search::Limits<'_>) -> Analysis {
