@@ -20,6 +20,7 @@ use std::sync::atomic::{AtomicBool, AtomicU32, Ordering::Relaxed};
 use std::time::{Duration, Instant};
 
 use flipside::board::Transcript;
+use flipside::storage::FileError;
 use flipside::train::{
     Budget, GateConfig, Outcome, RecordsConfig, TrainConfig, TrainError, TrainEvent, TrainRequest, train,
 };
@@ -125,7 +126,9 @@ fn failing(config: &TrainConfig, directory: &Path, budget: Budget, rng: &mut Cha
     });
     match outcome {
         Ok(Outcome::Finished) => End::Finished,
-        Ok(Outcome::Stopped) | Err(TrainError::OutOfPatience { .. } | TrainError::Io { .. }) => End::Broken,
+        Ok(Outcome::Stopped) | Err(TrainError::OutOfPatience { .. } | TrainError::File(FileError::Io { .. })) => {
+            End::Broken
+        }
         Err(error) => End::Refused(error.to_string()),
     }
 }

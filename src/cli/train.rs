@@ -14,6 +14,7 @@ use super::runs::{NewDirectory, WHERE_RUNS_ARE, is_reserved, point_latest_to};
 use super::session::Session;
 use super::signals::{outlive_terminal, stop_on_signals};
 use crate::report::TensorBoard;
+use crate::storage::FileError;
 use crate::text::typed;
 use crate::train::{Budget, Outcome, Resume, TrainConfig, TrainError, TrainEvent, TrainRequest, stored_config, train};
 
@@ -254,7 +255,7 @@ fn told(error: TrainError, run: &Path, has_begun: bool) -> CliError {
             "`flipside train --resume RUN` uses the stored configuration; for a new run, choose another directory with --run.",
         ),
         TrainError::NoRun(_) => Some(WHERE_RUNS_ARE),
-        TrainError::Io { .. } if stored_config(run).is_ok() => {
+        TrainError::File(FileError::Io { .. }) if stored_config(run).is_ok() => {
             Some("What was saved is intact: fix the cause, then continue with `flipside train --resume RUN`.")
         }
         _ => None,

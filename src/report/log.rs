@@ -7,6 +7,7 @@ use std::time::UNIX_EPOCH;
 
 use crate::clock::unix_seconds;
 use crate::games::{GamesReader, games_file};
+use crate::storage::FileError;
 use crate::train::{Budget, LOCK, TrainConfig, TrainError, TrainEvent, events, metrics, stored_config};
 
 /// A run as its directory shows it.
@@ -38,8 +39,7 @@ impl RunLog {
         let is_running = is_locked(directory);
         let config = stored_config(directory)?;
         let events = events(&metrics(directory)?).collect();
-        let (last_sign, bytes) =
-            written(directory).map_err(|error| TrainError::Io { path: directory.into(), error })?;
+        let (last_sign, bytes) = written(directory).map_err(FileError::io(directory))?;
         let mut log =
             Self { directory: directory.to_owned(), config, events, is_running, last_sign, bytes, at_hand: 0 };
         log.at_hand = games_in(&games_file(directory, log.generation()));

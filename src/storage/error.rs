@@ -102,7 +102,7 @@ pub enum FileError {
 
 impl FileError {
     /// Puts a file's name before what the file system said.
-    pub fn io(path: &Path) -> impl FnOnce(io::Error) -> Self {
+    pub fn io(path: &Path) -> impl Fn(io::Error) -> Self {
         move |source| Self::Io { path: path.to_owned(), source }
     }
 

@@ -61,18 +61,18 @@ impl RunDirectory {
     /// # Errors
     /// [`TrainError::NotARun`], [`TrainError::Locked`], or the file system's.
     pub fn open(path: &Path) -> Result<Self, TrainError> {
-        let io = |error| TrainError::io(path)(error);
+        let io = FileError::io(path);
         // Before anything is made in it, a directory must be ours or empty.
         check(path)?;
-        fs::create_dir_all(path).map_err(io)?;
-        let lock = File::options().create(true).truncate(false).write(true).open(path.join(LOCK)).map_err(io)?;
+        fs::create_dir_all(path).map_err(&io)?;
+        let lock = File::options().create(true).truncate(false).write(true).open(path.join(LOCK)).map_err(&io)?;
         for attempt in 1.. {
             match lock.try_lock() {
                 Ok(()) => break,
                 // Somebody may only be checking whether the run is running.
                 Err(TryLockError::WouldBlock) if attempt < ATTEMPTS => std::thread::sleep(Duration::from_millis(20)),
                 Err(TryLockError::WouldBlock) => return Err(TrainError::Locked(path.to_owned())),
-                Err(TryLockError::Error(error)) => return Err(io(error)),
+                Err(TryLockError::Error(error)) => return Err(io(error).into()),
             }
         }
         // Another process may have begun a run before we had the lock.
@@ -118,7 +118,7 @@ fn journals(directory: &Path) -> Result<Vec<u32>, TrainError> {
     let folder = games_folder(directory);
     match generations_of_run(directory) {
         Err(error) if error.kind() == io::ErrorKind::NotFound => absent(&folder).map(|()| Vec::new()),
-        found => found.map_err(TrainError::io(&folder)),
+        found => Ok(found.map_err(FileError::io(&folder))?),
     }
 }
 
@@ -154,7 +154,7 @@ pub(super) fn read_if_there(path: &Path, what: &'static str, limit: u64) -> Resu
 fn absent(path: &Path) -> Result<(), TrainError> {
     match fs::symlink_metadata(path) {
         Err(error) if error.kind() == io::ErrorKind::NotFound => Ok(()),
-        Err(error) => Err(TrainError::io(path)(error)),
+        Err(error) => Err(FileError::io(path)(error).into()),
         Ok(_) => Err(TrainError::Dangling(path.to_owned())),
     }
 }
@@ -173,15 +173,15 @@ fn check(path: &Path) -> Result<bool, TrainError> {
 
 /// The names in a folder, in order; none if there is no such folder.
 fn names(folder: &Path) -> Result<Vec<String>, TrainError> {
-    let io = |error| TrainError::io(folder)(error);
+    let io = FileError::io(folder);
     let entries = match fs::read_dir(folder) {
         Ok(entries) => entries,
         Err(error) if error.kind() == io::ErrorKind::NotFound => return absent(folder).map(|()| Vec::new()),
-        Err(error) => return Err(io(error)),
+        Err(error) => return Err(io(error).into()),
     };
     let mut names = Vec::new();
     for entry in entries {
-        names.push(entry.map_err(io)?.file_name().to_string_lossy().into_owned());
+        names.push(entry.map_err(&io)?.file_name().to_string_lossy().into_owned());
     }
     names.sort();
     Ok(names)

@@ -191,15 +191,7 @@ pub enum TrainError {
         /// How long it was tried.
         minutes: u64,
     },
-    /// Reading or writing. What was saved is whole.
-    #[error("{path}: {error}")]
-    Io {
-        /// File or folder.
-        path: PathBuf,
-        /// What went wrong.
-        error: io::Error,
-    },
-    /// A file of ours.
+    /// A file or folder. If the file system failed, what was saved is whole.
     #[error(transparent)]
     File(#[from] FileError),
     /// A fit to the kept games.
@@ -211,11 +203,6 @@ pub enum TrainError {
 }
 
 impl TrainError {
-    /// Puts a file's name before what the system said.
-    pub(super) fn io(path: &Path) -> impl FnOnce(io::Error) -> Self {
-        move |error| Self::Io { path: path.to_owned(), error }
-    }
-
     pub(super) fn damaged(path: &Path, reason: impl ToString) -> Self {
         Self::Damaged { path: path.to_owned(), reason: reason.to_string() }
     }

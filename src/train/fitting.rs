@@ -127,7 +127,7 @@ impl Run<'_> {
         let root = self.keeper.directory.path().to_owned();
         let checkpoint = self.keeper.directory.file(FIT);
         let games = GameFiles::open(&self.journals(&config, at_end)?, &config, &root, None, self.stop, &mut |_| ());
-        let games = games.map_err(|error| TrainError::from(FitError::from(error)))?.ok_or(Halt::Stopped)?;
+        let games = games.map_err(FitError::from)?.ok_or(Halt::Stopped)?;
         let generation = self.state.progress.generation;
         let played = self.config.games_of(config.first_generation..generation);
         let more = if at_end { self.games_without_end() } else { 0 };
@@ -162,10 +162,10 @@ impl Run<'_> {
         let mut outcome = fit(&request, &mut on_event);
         if let Err(FitError::OtherFit(_) | FitError::Unfinished(UnfinishedFit(FileError::Format { .. }))) = outcome {
             // It was stopped when there were fewer games or with another configuration, or it is damaged.
-            disk.remove(&checkpoint).map_err(TrainError::io(&checkpoint))?;
+            disk.remove(&checkpoint).map_err(FileError::io(&checkpoint))?;
             outcome = fit(&request, &mut on_event);
         }
-        let FitOutcome::Finished(mut weights, learner) = outcome.map_err(TrainError::from)? else {
+        let FitOutcome::Finished(mut weights, learner) = outcome? else {
             return Err(Halt::Stopped);
         };
         let seconds = began.elapsed().as_secs_f64();

@@ -19,6 +19,7 @@ use super::source::Played;
 use crate::games::{Block, GamesError, GamesHeader, GamesReader};
 use crate::learn::{Sample, SampleSet, lambda_returns};
 use crate::selfplay::GameRecord;
+use crate::storage::FileError;
 
 /// The journal of one generation, open for appending.
 pub(super) struct Journal {
@@ -102,7 +103,7 @@ impl Journal {
             if new_length != *length {
                 let error =
                     io::Error::other("cut off or removed by another program; the missing games can be played again");
-                return Err(TrainError::io(path)(error).into());
+                return Err(FileError::io(path)(error).into());
             }
             pending.clear();
         }
@@ -192,7 +193,7 @@ fn read(path: &Path, header: GamesHeader) -> Result<Found, TrainError> {
         match reader.next_block() {
             Ok(Some(block)) => blocks.push((block, reader.offset())),
             Ok(None) => break "the file ends",
-            Err(GamesError::Io(error)) => return Err(TrainError::io(path)(error)),
+            Err(GamesError::Io(error)) => return Err(FileError::io(path)(error).into()),
             Err(GamesError::Torn { .. }) => break "the file is cut off",
             Err(_) => break "it is damaged",
         }
@@ -206,7 +207,7 @@ fn open(path: &Path, header: GamesHeader) -> Result<Result<GamesReader, &'static
         Ok(reader) if reader.header() == header => Ok(Ok(reader)),
         Ok(_) | Err(GamesError::Foreign(_)) => Err(TrainError::ForeignGames(path.to_owned())),
         Err(GamesError::Io(error)) if error.kind() == io::ErrorKind::NotFound => Ok(Err("the file is missing")),
-        Err(GamesError::Io(error)) => Err(TrainError::io(path)(error)),
+        Err(GamesError::Io(error)) => Err(FileError::io(path)(error).into()),
         Err(GamesError::Torn { .. }) => Ok(Err("the file is cut off")),
         Err(GamesError::Header | GamesError::Damaged { .. } | GamesError::Block { .. }) => {
             Ok(Err("its header is damaged"))

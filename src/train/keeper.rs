@@ -10,9 +10,8 @@ use super::directory::{METRICS, RunDirectory};
 use super::error::TrainError;
 use super::event::{TrainEvent, events};
 use super::request::Budget;
-use crate::learn::Diverged;
 use crate::selfplay::Stopped;
-use crate::storage::{Disk, is_transient};
+use crate::storage::{Disk, FileError, is_transient};
 
 /// Where the events of a run go as they happen.
 pub type Sink<'r> = &'r mut (dyn FnMut(&TrainEvent) + Send);
@@ -31,14 +30,8 @@ impl From<Stopped> for Halt {
     }
 }
 
-impl From<TrainError> for Halt {
-    fn from(error: TrainError) -> Self {
-        Self::Failed(error)
-    }
-}
-
-impl From<Diverged> for Halt {
-    fn from(error: Diverged) -> Self {
+impl<E: Into<TrainError>> From<E> for Halt {
+    fn from(error: E) -> Self {
         Self::Failed(error.into())
     }
 }
@@ -150,7 +143,7 @@ impl<'r> Keeper<'r> {
             let error = match step(self.disk) {
                 Ok(done) => return Ok(done),
                 Err(error) if is_transient(&error) => error,
-                Err(error) => return Err(TrainError::io(path)(error).into()),
+                Err(error) => return Err(FileError::io(path)(error).into()),
             };
             if waited.is_zero() {
                 (self.sink)(&TrainEvent::Waiting { file: path.display().to_string(), reason: error.to_string() });

@@ -23,7 +23,7 @@ use crate::eval::StageMap;
 use crate::games::games_folder;
 use crate::learn::Learner;
 use crate::pattern::{Layout, PatternSet};
-use crate::storage::{MAX_TOML_BYTES, remove_temporaries};
+use crate::storage::{FileError, MAX_TOML_BYTES, remove_temporaries};
 use crate::weights::{self, WeightFile};
 
 /// What the directory held when it was opened.
@@ -37,9 +37,9 @@ struct Kept {
 /// Begins a run, or resumes the one that is there, and reports it.
 pub(super) fn open<'r>(request: &TrainRequest<'r>, sink: Sink<'r>) -> Result<Run<'r>, Halt> {
     let began = Instant::now();
-    request.config.validate().map_err(TrainError::from)?;
+    request.config.validate()?;
     let set = patterns(request)?;
-    let layout = Arc::new(Layout::new(&set).map_err(TrainError::from)?);
+    let layout = Arc::new(Layout::new(&set)?);
     let config = match request.resume {
         // Its records may be learned already, and their files gone.
         Resume::Stored => request.config.clone(),
@@ -259,7 +259,7 @@ fn check_room(
 ) -> Result<(), TrainError> {
     let games = room::of_games(config, &budget, progress);
     let needed = games + room::of_state(config, layout) / if is_new { 1 } else { 3 };
-    let room = request.disk.room(directory.path()).map_err(TrainError::io(directory.path()))?;
+    let room = request.disk.room(directory.path()).map_err(FileError::io(directory.path()))?;
     if needed > room {
         return Err(TrainError::NoRoom {
             directory: directory.path().to_owned(),
@@ -297,7 +297,7 @@ impl Run<'_> {
         let folders = [run.to_owned(), games_folder(run)];
         for folder in &folders {
             let made = std::fs::create_dir_all(folder).and_then(|()| remove_temporaries(folder));
-            made.map_err(TrainError::io(folder))?;
+            made.map_err(FileError::io(folder))?;
         }
         if !kept.config {
             self.keeper.replace(CONFIG, self.configs.newest_text().as_bytes())?;

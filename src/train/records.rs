@@ -57,8 +57,7 @@ impl Run<'_> {
             if sha256(&bytes) != *wanted {
                 return Err(TrainError::OtherRecords(file.into()).into());
             }
-            let mut records =
-                RecordFile::new(Path::new(file), &bytes, first, config.exact_empties).map_err(TrainError::from)?;
+            let mut records = RecordFile::new(Path::new(file), &bytes, first, config.exact_empties)?;
             read_lessons(&mut records, self.stop, |lesson| {
                 self.learn_lesson(file, config.passes, lesson)?;
                 self.state.progress.records.seconds += began.elapsed().as_secs_f64();
@@ -68,7 +67,7 @@ impl Run<'_> {
             let RecordsProgress { files, read, left_out, loss, seconds } = self.state.progress.records;
             let positions = loss.samples;
             if positions == 0 {
-                return Err(TrainError::from(records.no_lesson()).into());
+                return Err(records.no_lesson().into());
             }
             self.state.progress.records = RecordsProgress { files: files + 1, ..RecordsProgress::default() };
             let (file, loss) = (file.clone(), loss.rmse());

@@ -3,6 +3,7 @@
 use std::sync::atomic::{AtomicBool, AtomicU32, Ordering::Relaxed};
 use std::time::Duration;
 
+use flipside::storage::FileError;
 use flipside::train::{Budget, GateConfig, Outcome, TrainConfig, TrainError, TrainEvent, TrainRequest, train};
 
 use crate::support::*;
@@ -72,7 +73,10 @@ fn missing_permissions_are_reported_at_once() {
     let stop = AtomicBool::new(false);
     let request = request(&config, directory.path(), &stop);
     let error = train(&TrainRequest { disk: &disk, ..request }, &mut |_| ()).unwrap_err();
-    assert!(matches!(&error, TrainError::Io { path, .. } if path.ends_with("metrics.jsonl")), "{error}");
+    assert!(
+        matches!(&error, TrainError::File(FileError::Io { path, .. }) if path.ends_with("metrics.jsonl")),
+        "{error}"
+    );
     assert_eq!(*disk.waited.lock().unwrap(), Duration::ZERO);
     train(&request, &mut |_| ()).unwrap();
     assert_eq!(weights(directory.path()), undisturbed(&config, 2));
