@@ -1,19 +1,15 @@
 //! What can be wrong with a book.
 
-use std::io;
 use std::path::{Path, PathBuf};
+
+use crate::storage::FileError;
 
 /// Why a book cannot be read or changed.
 #[derive(Debug, thiserror::Error)]
 pub enum BookError {
-    /// An I/O error.
-    #[error("{}: {source}", path.display())]
-    Io {
-        /// The file.
-        path: PathBuf,
-        /// The system's error.
-        source: io::Error,
-    },
+    /// A file that cannot be read or written.
+    #[error(transparent)]
+    File(#[from] FileError),
     /// Damaged content.
     #[error("{}: offset {offset}: {reason}", path.display())]
     Damage {
@@ -36,11 +32,6 @@ pub enum BookError {
 }
 
 impl BookError {
-    /// Adds a file's name to an I/O error.
-    pub(super) fn io(path: &Path) -> impl Fn(io::Error) -> Self {
-        move |source| Self::Io { path: path.to_owned(), source }
-    }
-
     /// Damage at an offset of a file.
     pub(super) fn damage(path: &Path, offset: u64, reason: impl Into<String>) -> Self {
         Self::Damage { path: path.to_owned(), offset, reason: reason.into() }

@@ -8,7 +8,7 @@ use std::time::Duration;
 use super::error::BookError;
 use super::file::{BaseWriter, Hash};
 use super::record::Record;
-use crate::storage::{atomic_create, atomic_replace};
+use crate::storage::{FileError, atomic_create, atomic_replace};
 
 /// Held by the one process that may change a book.
 pub(super) struct Lock {
@@ -24,7 +24,7 @@ impl Lock {
     /// I/O errors and [`BookError::Locked`].
     pub fn of_book(path: &Path) -> Result<Self, BookError> {
         const TRIES: usize = 20;
-        let io = BookError::io(path);
+        let io = FileError::io(path);
         for _ in 0..TRIES {
             // Opened each time, since the holder of the lock may replace the file.
             let file = File::options().read(true).write(true).open(path).map_err(&io)?;
@@ -34,7 +34,7 @@ impl Lock {
                 }
                 Ok(()) => {}
                 Err(TryLockError::WouldBlock) => std::thread::sleep(Duration::from_millis(25)),
-                Err(TryLockError::Error(error)) => return Err(io(error)),
+                Err(TryLockError::Error(error)) => return Err(io(error).into()),
             }
         }
         Err(BookError::Locked(path.to_owned()))
@@ -46,7 +46,7 @@ impl Lock {
     /// Same as [`Self::of_book`].
     pub fn of_output(path: &Path) -> Result<Self, BookError> {
         match Self::of_book(path) {
-            Err(BookError::Io { source, .. }) if source.kind() == io::ErrorKind::NotFound => {
+            Err(BookError::File(FileError::Io { source, .. })) if source.kind() == io::ErrorKind::NotFound => {
                 Ok(Self { path: path.to_owned(), file: None })
             }
             result => result,
@@ -64,7 +64,9 @@ impl Lock {
         }
         match lock.replace(&[], |_| Ok(())) {
             // Another process was first.
-            Err(BookError::Io { source, .. }) if source.kind() == io::ErrorKind::AlreadyExists => Self::of_book(path),
+            Err(BookError::File(FileError::Io { source, .. })) if source.kind() == io::ErrorKind::AlreadyExists => {
+                Self::of_book(path)
+            }
             made => made.map(|()| lock),
         }
     }
@@ -79,7 +81,7 @@ impl Lock {
     /// # Errors
     /// I/O errors.
     pub fn share(&self) -> Result<Self, BookError> {
-        let file = self.file.as_ref().map(File::try_clone).transpose().map_err(BookError::io(&self.path))?;
+        let file = self.file.as_ref().map(File::try_clone).transpose().map_err(FileError::io(&self.path))?;
         Ok(Self { path: self.path.clone(), file })
     }
 
@@ -89,7 +91,7 @@ impl Lock {
     /// I/O errors, or [`BookError::Replaced`] if it is no longer there.
     pub fn file(&self) -> Result<&File, BookError> {
         match &self.file {
-            Some(file) if is_at(file, &self.path).map_err(BookError::io(&self.path))? => Ok(file),
+            Some(file) if is_at(file, &self.path).map_err(FileError::io(&self.path))? => Ok(file),
             _ => Err(BookError::Replaced(self.path.clone())),
         }
     }
@@ -103,13 +105,13 @@ impl Lock {
         weights: &[Hash],
         records: impl FnOnce(&mut dyn FnMut(&Record) -> Result<(), BookError>) -> Result<(), BookError>,
     ) -> Result<(), BookError> {
-        let io = BookError::io(&self.path);
+        let io = FileError::io(&self.path);
         // Errors of `records` are passed on as they are, I/O errors with the file's name.
         let mut failure = None;
         let write = |file: &mut File| {
             file.lock()?;
             let mut writer = BaseWriter::new(file)?;
-            let pushed = records(&mut |record| writer.push(&record.encode()).map_err(&io));
+            let pushed = records(&mut |record| Ok(writer.push(&record.encode()).map_err(&io)?));
             // Checked last: another process may have put a file there in the meantime.
             if let Err(error) = pushed.and_then(|()| self.file.as_ref().map_or(Ok(()), |_| self.file().map(drop))) {
                 failure = Some(error);
@@ -158,7 +160,9 @@ mod tests {
         let mut first = Lock::of_output(&path).unwrap();
         let book = Book::edit_or_create(&path).unwrap();
         let made = first.replace(&[[1; 32]], |_| Ok(()));
-        assert!(matches!(made, Err(BookError::Io { source, .. }) if source.kind() == io::ErrorKind::AlreadyExists));
+        assert!(
+            matches!(made, Err(BookError::File(FileError::Io { source, .. })) if source.kind() == io::ErrorKind::AlreadyExists)
+        );
         assert!(book.share_lock().unwrap().file().is_ok());
         assert!(Book::open(&path).unwrap().weights().is_empty());
         assert!(matches!(Lock::of_output(&path), Err(BookError::Locked(_))));

@@ -17,7 +17,7 @@ use super::lock::Lock;
 use super::record::{BYTES, Derived, Key, Leaf, Record};
 use super::store::Book;
 use crate::board::Position;
-use crate::storage::folder_of;
+use crate::storage::{FileError, folder_of};
 
 /// The numbers of discs that a book's positions can have.
 pub(super) const PLIES: std::ops::Range<u32> = 4..64;
@@ -130,12 +130,12 @@ impl<'p> Spool<'p> {
             _ => self.plies.push((discs, 1, self.len)),
         }
         self.len += 1;
-        self.store.write_all(&record.encode()).map_err(BookError::io(self.path))
+        Ok(self.store.write_all(&record.encode()).map_err(FileError::io(self.path))?)
     }
 
     /// Hands over the records with a number of discs, in the order they were added. Nothing may be added after that.
     pub fn read(&mut self, discs: u32, sink: Sink<'_>) -> Result<(), BookError> {
-        let io = BookError::io(self.path);
+        let io = FileError::io(self.path);
         let Some(&(_, count, first)) = self.plies.iter().find(|(ply, ..)| *ply == discs) else { return Ok(()) };
         self.store.seek(SeekFrom::Start(first * BYTES as u64)).map_err(&io)?;
         let mut ply = BufReader::with_capacity(1 << 20, self.store.get_ref());
@@ -167,7 +167,7 @@ pub(super) fn rebuild(
 
 /// An unnamed temporary file in the folder of another file.
 pub(super) fn temporary(path: &Path) -> Result<File, BookError> {
-    tempfile::tempfile_in(folder_of(path)).map_err(BookError::io(path))
+    Ok(tempfile::tempfile_in(folder_of(path)).map_err(FileError::io(path))?)
 }
 
 /// Hands the records of a book with a number of discs to a sink.

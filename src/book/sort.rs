@@ -11,6 +11,7 @@ use super::file::{Hash, key_of};
 use super::lock::Lock;
 use super::rebuild::{Sink, combine, rebuild, temporary};
 use super::record::{BYTES, Key, Record};
+use crate::storage::FileError;
 
 /// Records that are sorted in memory at once.
 const RUN: usize = 1 << 20;
@@ -50,11 +51,11 @@ impl Sorter {
             }
             same
         });
-        self.store.seek(SeekFrom::End(0)).map_err(BookError::io(&self.path))?;
+        self.store.seek(SeekFrom::End(0)).map_err(FileError::io(&self.path))?;
         for ply in self.records.chunk_by(|a, b| a.position.discs() == b.position.discs()) {
             let bytes: Vec<u8> = ply.iter().flat_map(Record::encode).collect();
             self.runs.push((ply[0].position.discs(), self.written, ply.len() as u64));
-            self.store.write_all(&bytes).map_err(BookError::io(&self.path))?;
+            self.store.write_all(&bytes).map_err(FileError::io(&self.path))?;
             self.written += bytes.len() as u64;
         }
         self.records.clear();
@@ -70,7 +71,7 @@ impl Sorter {
             of_ply.map(|&(_, offset, left)| Run { offset, left, bytes: Vec::new(), at: 0 }).collect();
         let mut heap = BinaryHeap::new();
         let mut open = |run: usize, heap: &mut BinaryHeap<_>, runs: &mut Vec<Run>| {
-            let next = runs[run].next(store).map_err(BookError::io(path))?;
+            let next = runs[run].next(store).map_err(FileError::io(path))?;
             heap.extend(next.map(|bytes| Reverse((key_of(&bytes), run, bytes))));
             Ok::<_, BookError>(())
         };

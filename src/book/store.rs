@@ -14,7 +14,7 @@ use super::file::{BLOCK, Base, Fault, Hash, MAX_WEIGHTS, ReadError, decode, key_
 use super::lock::Lock;
 use super::record::{BYTES, Key, Record};
 use crate::board::{Position, canonical};
-use crate::storage::hex;
+use crate::storage::{FileError, hex};
 
 /// How many positions are added before the file is sorted again: some 130 MB of memory.
 const MOST_ADDED: usize = 1 << 20;
@@ -79,7 +79,7 @@ impl Book {
     }
 
     fn read(path: &Path, lock: Option<Lock>, mut damaged: Option<&mut Vec<Fault>>) -> Result<Self, BookError> {
-        let file = File::open(path).map_err(BookError::io(path))?;
+        let file = File::open(path).map_err(FileError::io(path))?;
         let wrong = |error| told(path, error);
         let mut base = Base::open(file, damaged.as_deref_mut()).map_err(wrong)?;
         let salvaged = damaged.is_some();
@@ -141,10 +141,10 @@ impl Book {
     /// # Errors
     /// I/O errors.
     pub fn hash(&self) -> Result<String, BookError> {
-        let mut file = File::open(&self.path).map_err(BookError::io(&self.path))?;
+        let mut file = File::open(&self.path).map_err(FileError::io(&self.path))?;
         let (mut hash, mut bytes) = (Sha256::new(), vec![0; 1 << 16]);
         loop {
-            match file.read(&mut bytes).map_err(BookError::io(&self.path))? {
+            match file.read(&mut bytes).map_err(FileError::io(&self.path))? {
                 0 => return Ok(hex(&hash.finalize())),
                 count => hash.update(&bytes[..count]),
             }
@@ -236,7 +236,7 @@ impl Book {
         if let Err(error) = written {
             // A partial batch would be dropped anyway.
             let _ = file.set_len(end);
-            return Err(BookError::io(&self.path)(error));
+            return Err(FileError::io(&self.path)(error).into());
         }
         self.end += batch.len() as u64;
         self.dropped = 0;
@@ -301,7 +301,7 @@ impl Book {
 
 fn told(path: &Path, error: ReadError) -> BookError {
     match error {
-        ReadError::Io(error) => BookError::io(path)(error),
+        ReadError::Io(error) => FileError::io(path)(error).into(),
         ReadError::Fault((offset, reason)) => BookError::damage(path, offset, reason),
     }
 }

@@ -20,6 +20,7 @@ use super::sort::Sorter;
 use super::store::Book;
 use crate::board::{Position, Square, Symmetry, canonical};
 use crate::eval::Score;
+use crate::storage::FileError;
 
 /// A format of books.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -162,8 +163,8 @@ fn binary_format(start: &[u8]) -> Option<BookFormat> {
 
 fn first_bytes(path: &Path) -> Result<Vec<u8>, BookError> {
     let mut start = Vec::new();
-    let file = File::open(path).map_err(BookError::io(path))?;
-    file.take(egaroucid::MAGIC.len() as u64).read_to_end(&mut start).map_err(BookError::io(path))?;
+    let file = File::open(path).map_err(FileError::io(path))?;
+    file.take(egaroucid::MAGIC.len() as u64).read_to_end(&mut start).map_err(FileError::io(path))?;
     Ok(start)
 }
 
@@ -174,7 +175,7 @@ fn first_bytes(path: &Path) -> Result<Vec<u8>, BookError> {
 /// # Errors
 /// I/O errors, where the file is damaged and why, or [`BookError::Locked`] if another process is changing a book at `to`.
 pub fn import(from: &Path, format: BookFormat, to: &Path, errors: &Errors) -> Result<Imported, BookError> {
-    let file = File::open(from).map_err(BookError::io(from))?;
+    let file = File::open(from).map_err(FileError::io(from))?;
     let mut lock = Lock::of_output(to)?;
     let mut sorter = Sorter::new(to)?;
     let mut done = Imported::default();
@@ -203,7 +204,7 @@ pub fn import(from: &Path, format: BookFormat, to: &Path, errors: &Errors) -> Re
         return Err(error);
     }
     read.map_err(|stop| match stop {
-        Stop::Io(error) => BookError::io(from)(error),
+        Stop::Io(error) => FileError::io(from)(error).into(),
         Stop::At(offset, reason) => BookError::damage(from, offset, reason),
     })?;
     if done.read == 0 {
