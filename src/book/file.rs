@@ -3,11 +3,14 @@
 use std::fs::File;
 use std::io::{self, BufWriter, Read, Seek, SeekFrom, Write};
 use std::ops::RangeInclusive;
+use std::path::Path;
 
 use sha2::{Digest, Sha256};
 
+use super::error::BookError;
 use super::record::{BYTES, Key, Record};
 use crate::board::Position;
+use crate::storage::FileError;
 
 pub(super) const MAGIC: [u8; 8] = *b"\x89FSB\r\n\x1a\n";
 const VERSION: u32 = 1;
@@ -43,6 +46,14 @@ impl From<io::Error> for ReadError {
 impl ReadError {
     pub fn at(offset: u64, reason: impl Into<String>) -> Self {
         Self::Fault((offset, reason.into()))
+    }
+
+    /// The same with the file's name.
+    pub fn in_file(self, path: &Path) -> BookError {
+        match self {
+            Self::Io(error) => FileError::io(path)(error).into(),
+            Self::Fault((offset, reason)) => BookError::damage(path, offset, reason),
+        }
     }
 }
 

@@ -80,7 +80,7 @@ impl Book {
 
     fn read(path: &Path, lock: Option<Lock>, mut damaged: Option<&mut Vec<Fault>>) -> Result<Self, BookError> {
         let file = File::open(path).map_err(FileError::io(path))?;
-        let wrong = |error| told(path, error);
+        let wrong = |error: ReadError| error.in_file(path);
         let mut base = Base::open(file, damaged.as_deref_mut()).map_err(wrong)?;
         let salvaged = damaged.is_some();
         let batches = base.batches(damaged).map_err(wrong)?;
@@ -187,12 +187,12 @@ impl Book {
         if let Some(record) = self.added.get(&key) {
             return Ok(Some(*record));
         }
-        self.base.get(key).map_err(|error| told(&self.path, error))
+        self.base.get(key).map_err(|error| error.in_file(&self.path))
     }
 
     /// The records with keys in a range.
     pub(super) fn between(&mut self, keys: RangeInclusive<Key>) -> Result<Vec<Record>, BookError> {
-        let mut found = self.base.range(&keys).map_err(|error| told(&self.path, error))?;
+        let mut found = self.base.range(&keys).map_err(|error| error.in_file(&self.path))?;
         found.retain(|record| !self.added.contains_key(&Key::of(record.position)));
         found.extend(self.added.range(keys).map(|(_, record)| *record));
         Ok(found)
@@ -299,13 +299,6 @@ impl Book {
     }
 }
 
-fn told(path: &Path, error: ReadError) -> BookError {
-    match error {
-        ReadError::Io(error) => FileError::io(path)(error).into(),
-        ReadError::Fault((offset, reason)) => BookError::damage(path, offset, reason),
-    }
-}
-
 /// Iterates over the records of a book in order.
 pub(super) struct Scan<'b> {
     book: &'b mut Book,
@@ -387,7 +380,7 @@ impl Iterator for Scan<'_> {
                 Err(error) => {
                     self.block = u64::MAX;
                     self.discs.end = 0;
-                    return Some(Err(told(&self.book.path, error)));
+                    return Some(Err(error.in_file(&self.book.path)));
                 }
             }
         }

@@ -3,9 +3,9 @@
 use std::io::{Read, Write};
 
 use super::linked::{Linked, linked};
-use super::{Entry, ExportError, Exported, Source, Stop, before_pass, level_of, level_of_all};
+use super::{Entry, ExportError, Exported, Source, before_pass, level_of, level_of_all};
 use crate::board::{Position, Square};
-use crate::book::file::position_of;
+use crate::book::file::{ReadError, position_of};
 use crate::book::store::Book;
 use crate::eval::Score;
 
@@ -19,18 +19,18 @@ const NO_SCORE: i8 = -127;
 
 pub(super) fn read(
     source: &mut Source<impl Read>,
-    take: &mut impl FnMut(Entry) -> Result<(), Stop>,
-) -> Result<(), Stop> {
+    take: &mut impl FnMut(Entry) -> Result<(), ReadError>,
+) -> Result<(), ReadError> {
     let magic: [u8; 8] = source.must("a header")?;
     if magic == FOREIGN_MAGIC {
-        return Err(Stop::At(0, "an Edax book written by a big-endian machine; export it as text there".into()));
+        return Err(ReadError::at(0, "an Edax book written by a big-endian machine; export it as text there"));
     }
     if magic != MAGIC {
-        return Err(Stop::At(0, "these are not the first bytes of an Edax book".into()));
+        return Err(ReadError::at(0, "these are not the first bytes of an Edax book"));
     }
     let [version, _release]: [u8; 2] = source.must("a version")?;
     if version != VERSION {
-        return Err(Stop::At(8, format!("an Edax book of version {version}; only {VERSION} is read")));
+        return Err(ReadError::at(8, format!("an Edax book of version {version}; only {VERSION} is read")));
     }
     let _date: [u8; 8] = source.must("a date")?;
     let _options: [u8; 20] = source.must("options")?;
@@ -50,7 +50,7 @@ pub(super) fn read(
     }
     if read != u64::from(announced) {
         let reason = format!("the header announces {announced} positions, the file has {read}");
-        return Err(Stop::At(38, reason));
+        return Err(ReadError::at(38, reason));
     }
     Ok(())
 }

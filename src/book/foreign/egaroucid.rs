@@ -6,10 +6,10 @@
 use std::collections::HashSet;
 use std::io::{Read, Write};
 
-use super::{Entry, ExportError, Exported, Source, Stop, level_of, level_of_all};
+use super::{Entry, ExportError, Exported, Source, level_of, level_of_all};
 use crate::board::{Position, Square};
 use crate::book::derive::{Child, open_leaf};
-use crate::book::file::position_of;
+use crate::book::file::{ReadError, position_of};
 use crate::book::rebuild::with_children;
 use crate::book::record::Link;
 use crate::book::store::Book;
@@ -22,15 +22,18 @@ const NO_LEAF: [u8; 3] = [-126i8 as u8, 65, -1i8 as u8];
 
 pub(super) fn read(
     source: &mut Source<impl Read>,
-    take: &mut impl FnMut(Entry) -> Result<(), Stop>,
-) -> Result<(), Stop> {
+    take: &mut impl FnMut(Entry) -> Result<(), ReadError>,
+) -> Result<(), ReadError> {
     let magic: [u8; 9] = source.must("a header")?;
     if magic != MAGIC {
-        return Err(Stop::At(0, "these are not the first bytes of an Egaroucid book".into()));
+        return Err(ReadError::at(0, "these are not the first bytes of an Egaroucid book"));
     }
     let [version] = source.must("a version")?;
     if version != VERSION {
-        return Err(Stop::At(9, format!("an Egaroucid book of version {version}; only {VERSION} (.egbk3) is read")));
+        return Err(ReadError::at(
+            9,
+            format!("an Egaroucid book of version {version}; only {VERSION} (.egbk3) is read"),
+        ));
     }
     let announced = i32::from_le_bytes(source.must("the number of positions")?);
     let mut read = 0i64;
@@ -52,7 +55,7 @@ pub(super) fn read(
     }
     if read != i64::from(announced) {
         let reason = format!("the header announces {announced} positions, the file has {read}");
-        return Err(Stop::At(10, reason));
+        return Err(ReadError::at(10, reason));
     }
     Ok(())
 }

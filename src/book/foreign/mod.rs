@@ -12,7 +12,7 @@ use std::path::Path;
 use std::str::FromStr;
 
 use super::error::BookError;
-use super::file;
+use super::file::{self, ReadError};
 use super::lock::Lock;
 use super::measure::Errors;
 use super::record::{Deviation, Leaf, Record, Valued};
@@ -79,18 +79,6 @@ struct Entry {
     level: u8,
 }
 
-/// Why reading failed.
-enum Stop {
-    Io(io::Error),
-    At(u64, String),
-}
-
-impl From<io::Error> for Stop {
-    fn from(error: io::Error) -> Self {
-        Self::Io(error)
-    }
-}
-
 /// A stream that knows how far it has been read.
 struct Source<R> {
     stream: R,
@@ -99,7 +87,7 @@ struct Source<R> {
 
 impl<R: Read> Source<R> {
     /// The next bytes; none at the end.
-    fn next<const N: usize>(&mut self, what: &str) -> Result<Option<[u8; N]>, Stop> {
+    fn next<const N: usize>(&mut self, what: &str) -> Result<Option<[u8; N]>, ReadError> {
         let mut bytes = [0; N];
         let mut there = 0;
         while there < N {
@@ -111,15 +99,15 @@ impl<R: Read> Source<R> {
             }
         }
         if there != 0 && there < N {
-            return Err(Stop::At(self.offset, format!("the file ends within {what}: it was cut off")));
+            return Err(ReadError::at(self.offset, format!("the file ends within {what}: it was cut off")));
         }
         self.offset += there as u64;
         Ok((there == N).then_some(bytes))
     }
 
-    fn must<const N: usize>(&mut self, what: &str) -> Result<[u8; N], Stop> {
+    fn must<const N: usize>(&mut self, what: &str) -> Result<[u8; N], ReadError> {
         let at = self.offset;
-        self.next(what)?.ok_or_else(|| Stop::At(at, format!("the file ends where {what} is expected")))
+        self.next(what)?.ok_or_else(|| ReadError::at(at, format!("the file ends where {what} is expected")))
     }
 }
 
@@ -185,7 +173,7 @@ pub fn import(from: &Path, format: BookFormat, to: &Path, errors: &Errors) -> Re
         match record(&entry, errors) {
             Some(Some(record)) => sorter.push(record).map_err(|error| {
                 failure = Some(error);
-                Stop::Io(io::ErrorKind::Other.into())
+                ReadError::Io(io::ErrorKind::Other.into())
             })?,
             // A pass follows from the position after it.
             Some(None) => {}
@@ -198,15 +186,12 @@ pub fn import(from: &Path, format: BookFormat, to: &Path, errors: &Errors) -> Re
         BookFormat::Edax => edax::read(&mut source, &mut take),
         BookFormat::Egaroucid => egaroucid::read(&mut source, &mut take),
         BookFormat::Text => text::read(&mut source.stream, &mut take),
-        BookFormat::Obf => Err(Stop::At(0, "obf is only written: it cannot be imported as a book".into())),
+        BookFormat::Obf => Err(ReadError::at(0, "obf is only written: it cannot be imported as a book")),
     };
     if let Some(error) = failure {
         return Err(error);
     }
-    read.map_err(|stop| match stop {
-        Stop::Io(error) => FileError::io(from)(error).into(),
-        Stop::At(offset, reason) => BookError::damage(from, offset, reason),
-    })?;
+    read.map_err(|error| error.in_file(from))?;
     if done.read == 0 {
         return Err(BookError::damage(from, 0, "there is no position in it"));
     }

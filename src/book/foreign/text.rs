@@ -3,15 +3,19 @@
 use std::io::{BufRead, Read, Write};
 
 use super::linked::{Linked, linked};
-use super::{Entry, ExportError, Exported, Stop, level_of, level_of_all};
+use super::{Entry, ExportError, Exported, level_of, level_of_all};
 use crate::board::{Diagram, ScoredDiagram, Side, Square};
+use crate::book::file::ReadError;
 use crate::book::store::Book;
 use crate::record::lines::write_position;
 
 /// The longest line, in bytes.
 const LONGEST: u64 = 1 << 10;
 
-pub(super) fn read(stream: &mut impl BufRead, take: &mut impl FnMut(Entry) -> Result<(), Stop>) -> Result<(), Stop> {
+pub(super) fn read(
+    stream: &mut impl BufRead,
+    take: &mut impl FnMut(Entry) -> Result<(), ReadError>,
+) -> Result<(), ReadError> {
     let mut offset = 0;
     let mut line = Vec::new();
     loop {
@@ -23,7 +27,7 @@ pub(super) fn read(stream: &mut impl BufRead, take: &mut impl FnMut(Entry) -> Re
         let text = String::from_utf8_lossy(&line);
         let text = text.trim().trim_start_matches('\u{feff}');
         if !text.is_empty() && !text.starts_with(['#', '%']) {
-            take(parse(text).map_err(|reason| Stop::At(offset, format!("`{}`: {reason}", shown(text))))?)?;
+            take(parse(text).map_err(|reason| ReadError::at(offset, format!("`{}`: {reason}", shown(text))))?)?;
         }
         offset += count;
     }
