@@ -5,8 +5,8 @@
 
 use std::convert::Infallible;
 use std::fs::File;
-use std::io::{BufReader, BufWriter, Read, Seek, SeekFrom, Write};
-use std::path::Path;
+use std::io::{self, BufReader, BufWriter, Read, Seek, SeekFrom, Write};
+use std::path::{Path, PathBuf};
 
 use rayon::prelude::*;
 
@@ -107,19 +107,20 @@ fn derive_from(record: &Record, below: &Ply<Derived>) -> (Derived, Derived) {
 }
 
 /// Records kept in an unnamed temporary file.
-pub(super) struct Spool<'p> {
-    path: &'p Path,
+pub(super) struct Spool {
+    /// See [`temporary`].
+    name: PathBuf,
     store: BufWriter<File>,
     /// For each number of discs: how many records, and the number of the first.
     plies: Vec<(u32, u64, u64)>,
     len: u64,
 }
 
-impl<'p> Spool<'p> {
+impl Spool {
     /// A spool in the folder of a file to be written.
-    pub fn new(path: &'p Path) -> Result<Self, BookError> {
-        let store = BufWriter::with_capacity(1 << 20, temporary(path)?);
-        Ok(Self { path, store, plies: Vec::new(), len: 0 })
+    pub fn new(path: &Path) -> Result<Self, BookError> {
+        let (file, name) = temporary(path)?;
+        Ok(Self { name, store: BufWriter::with_capacity(1 << 20, file), plies: Vec::new(), len: 0 })
     }
 
     /// Adds a record. Those with the same number of discs must be added one after another.
@@ -130,19 +131,19 @@ impl<'p> Spool<'p> {
             _ => self.plies.push((discs, 1, self.len)),
         }
         self.len += 1;
-        Ok(self.store.write_all(&record.encode()).map_err(FileError::io(self.path))?)
+        Ok(self.store.write_all(&record.encode()).map_err(FileError::io(&self.name))?)
     }
 
     /// Hands over the records with a number of discs, in the order they were added. Nothing may be added after that.
     pub fn read(&mut self, discs: u32, sink: Sink<'_>) -> Result<(), BookError> {
-        let io = FileError::io(self.path);
+        let io = FileError::io(&self.name);
         let Some(&(_, count, first)) = self.plies.iter().find(|(ply, ..)| *ply == discs) else { return Ok(()) };
         self.store.seek(SeekFrom::Start(first * BYTES as u64)).map_err(&io)?;
         let mut ply = BufReader::with_capacity(1 << 20, self.store.get_ref());
         let mut bytes = [0; BYTES];
         for _ in 0..count {
             ply.read_exact(&mut bytes).map_err(&io)?;
-            sink(Record::decode(&bytes).map_err(|reason| BookError::damage(self.path, 0, reason))?)?;
+            sink(Record::decode(&bytes).map_err(|reason| io(io::Error::other(reason)))?)?;
         }
         Ok(())
     }
@@ -155,8 +156,7 @@ pub(super) fn rebuild(
     weights: &[Hash],
     ply: impl FnMut(u32, Sink<'_>) -> Result<(), BookError>,
 ) -> Result<(u64, u64), BookError> {
-    let path = lock.path().to_owned();
-    let (mut spool, mut changed) = (Spool::new(&path)?, 0);
+    let (mut spool, mut changed) = (Spool::new(lock.path())?, 0);
     walk(ply, derive_from, |record, derived| {
         changed += u64::from(record.derived != derived);
         spool.push(&Record { derived, ..record })
@@ -165,9 +165,11 @@ pub(super) fn rebuild(
     Ok((spool.len, changed))
 }
 
-/// An unnamed temporary file in the folder of another file.
-pub(super) fn temporary(path: &Path) -> Result<File, BookError> {
-    Ok(tempfile::tempfile_in(folder_of(path)).map_err(FileError::io(path))?)
+/// A temporary file in the folder of another file, and what errors call it: it has no name.
+pub(super) fn temporary(path: &Path) -> Result<(File, PathBuf), BookError> {
+    let folder = folder_of(path);
+    let file = tempfile::tempfile_in(folder).map_err(FileError::io(path))?;
+    Ok((file, folder.join("(temporary file)")))
 }
 
 /// Hands the records of a book with a number of discs to a sink.

@@ -3,7 +3,7 @@
 use std::cmp::Reverse;
 use std::collections::BinaryHeap;
 use std::fs::File;
-use std::io::{Read, Seek, SeekFrom, Write};
+use std::io::{self, Read, Seek, SeekFrom, Write};
 use std::path::{Path, PathBuf};
 
 use super::error::BookError;
@@ -21,9 +21,10 @@ const AHEAD: usize = 1 << 16;
 
 /// Takes records in any order and hands them out in that of a book, those of the same position combined.
 pub(super) struct Sorter {
-    path: PathBuf,
     records: Vec<Record>,
     store: File,
+    /// See [`temporary`].
+    name: PathBuf,
     /// For each run: its number of discs, its offset and its length. A part has a run for each number of discs.
     runs: Vec<(u32, u64, u64)>,
     written: u64,
@@ -32,8 +33,8 @@ pub(super) struct Sorter {
 impl Sorter {
     /// A sorter that keeps what does not fit in memory beside the book to be written.
     pub fn new(path: &Path) -> Result<Self, BookError> {
-        let store = temporary(path)?;
-        Ok(Self { path: path.to_owned(), records: Vec::new(), store, runs: Vec::new(), written: 0 })
+        let (store, name) = temporary(path)?;
+        Ok(Self { records: Vec::new(), store, name, runs: Vec::new(), written: 0 })
     }
 
     /// Adds a record.
@@ -51,11 +52,11 @@ impl Sorter {
             }
             same
         });
-        self.store.seek(SeekFrom::End(0)).map_err(FileError::io(&self.path))?;
+        self.store.seek(SeekFrom::End(0)).map_err(FileError::io(&self.name))?;
         for ply in self.records.chunk_by(|a, b| a.position.discs() == b.position.discs()) {
             let bytes: Vec<u8> = ply.iter().flat_map(Record::encode).collect();
             self.runs.push((ply[0].position.discs(), self.written, ply.len() as u64));
-            self.store.write_all(&bytes).map_err(FileError::io(&self.path))?;
+            self.store.write_all(&bytes).map_err(FileError::io(&self.name))?;
             self.written += bytes.len() as u64;
         }
         self.records.clear();
@@ -65,20 +66,21 @@ impl Sorter {
     /// Hands over the records with a number of discs, in order.
     pub fn ply(&mut self, discs: u32, sink: Sink<'_>) -> Result<(), BookError> {
         self.spill()?;
-        let Self { path, store, runs, .. } = self;
+        let Self { store, name, runs, .. } = self;
+        let io = FileError::io(name);
         let of_ply = runs.iter().filter(|(first, ..)| *first == discs);
         let mut runs: Vec<Run> =
             of_ply.map(|&(_, offset, left)| Run { offset, left, bytes: Vec::new(), at: 0 }).collect();
         let mut heap = BinaryHeap::new();
         let mut open = |run: usize, heap: &mut BinaryHeap<_>, runs: &mut Vec<Run>| {
-            let next = runs[run].next(store).map_err(FileError::io(path))?;
+            let next = runs[run].next(store).map_err(&io)?;
             heap.extend(next.map(|bytes| Reverse((key_of(&bytes), run, bytes))));
             Ok::<_, BookError>(())
         };
         (0..runs.len()).try_for_each(|run| open(run, &mut heap, &mut runs))?;
         let mut last: Option<Record> = None;
         while let Some(Reverse((_, run, bytes))) = heap.pop() {
-            let record = Record::decode(&bytes).map_err(|reason| BookError::damage(path, 0, reason))?;
+            let record = Record::decode(&bytes).map_err(|reason| io(io::Error::other(reason)))?;
             match &mut last {
                 Some(last) if last.position == record.position => combine(last, &record),
                 _ => last.replace(record).map_or(Ok(()), &mut *sink)?,
@@ -104,7 +106,7 @@ struct Run {
 }
 
 impl Run {
-    fn next(&mut self, file: &mut File) -> std::io::Result<Option<[u8; BYTES]>> {
+    fn next(&mut self, file: &mut File) -> io::Result<Option<[u8; BYTES]>> {
         if self.at == self.bytes.len() {
             let records = self.left.min((AHEAD / BYTES) as u64);
             if records == 0 {
