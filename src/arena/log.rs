@@ -1,15 +1,16 @@
 //! Games saved to disk as they are played, and resumed from there.
 
 use std::collections::{BTreeSet, HashMap};
-use std::fs::{File, OpenOptions, TryLockError};
+use std::fs::File;
 use std::io::{BufRead, BufReader, Read, Seek, SeekFrom, Write};
 use std::path::{Path, PathBuf};
+use std::time::Duration;
 
 use super::game::{Forfeit, ForfeitReason, PlayedGame};
 use super::match_::{HeldPair, Pair};
 use crate::board::{Side, Square, Transcript};
 use crate::record::log::{self, End, GameLine, Header, LONGEST_LINE, Line, PlayerCard, Settings};
-use crate::storage::{FileError, only_zeros_left};
+use crate::storage::{FileError, only_zeros_left, open_locked};
 
 /// A file of games between players that are identified by their settings: `docs/FILES.md`.
 ///
@@ -92,15 +93,11 @@ impl GameLog {
     /// # Errors
     /// A file that cannot be used, is not a log, or is the log of other games. It is left unchanged.
     pub fn open(path: &Path, settings: Settings, players: &[PlayerCard], guests: Guests) -> Result<Self, GameLogError> {
-        let file = OpenOptions::new().read(true).write(true).create(true).truncate(false).open(path);
-        let mut file = file.map_err(FileError::io(path))?;
+        let file = open_locked(path, File::options().read(true).write(true).create(true), Duration::ZERO);
+        let file = file.map_err(FileError::io(path))?;
+        let mut file = file.ok_or_else(|| GameLogError::Locked(path.to_owned()))?;
         if !file.metadata().map_err(FileError::io(path))?.is_file() {
             return Err(GameLogError::NoLog(path.to_owned()));
-        }
-        match file.try_lock() {
-            Ok(()) => {}
-            Err(TryLockError::WouldBlock) => return Err(GameLogError::Locked(path.to_owned())),
-            Err(TryLockError::Error(source)) => return Err(FileError::io(path)(source).into()),
         }
         let header = Header::new(settings);
         let content = Content::read(&mut file, path, &header)?;

@@ -1,6 +1,6 @@
 //! The right to change a book: a lock on its file, which moves to the file that replaces it.
 
-use std::fs::{self, File, TryLockError};
+use std::fs::File;
 use std::io;
 use std::path::{Path, PathBuf};
 use std::time::Duration;
@@ -8,7 +8,7 @@ use std::time::Duration;
 use super::error::BookError;
 use super::file::{BaseWriter, Hash};
 use super::record::Record;
-use crate::storage::{FileError, atomic_create, atomic_replace};
+use crate::storage::{FileError, atomic_create, atomic_replace, is_at, open_locked};
 
 /// Held by the one process that may change a book.
 pub(super) struct Lock {
@@ -18,26 +18,15 @@ pub(super) struct Lock {
 }
 
 impl Lock {
-    /// Locks a book. Waits briefly for other processes: one that is just starting may hold its parent's lock for a moment.
+    /// Locks a book. Waits briefly for other processes.
     ///
     /// # Errors
     /// I/O errors and [`BookError::Locked`].
     pub fn of_book(path: &Path) -> Result<Self, BookError> {
-        const TRIES: usize = 20;
-        let io = FileError::io(path);
-        for _ in 0..TRIES {
-            // Opened each time, since the holder of the lock may replace the file.
-            let file = File::options().read(true).write(true).open(path).map_err(&io)?;
-            match file.try_lock() {
-                Ok(()) if is_at(&file, path).map_err(&io)? => {
-                    return Ok(Self { path: path.to_owned(), file: Some(file) });
-                }
-                Ok(()) => {}
-                Err(TryLockError::WouldBlock) => std::thread::sleep(Duration::from_millis(25)),
-                Err(TryLockError::Error(error)) => return Err(io(error).into()),
-            }
-        }
-        Err(BookError::Locked(path.to_owned()))
+        const PATIENCE: Duration = Duration::from_millis(500);
+        let file = open_locked(path, File::options().read(true).write(true), PATIENCE).map_err(FileError::io(path))?;
+        let file = file.ok_or_else(|| BookError::Locked(path.to_owned()))?;
+        Ok(Self { path: path.to_owned(), file: Some(file) })
     }
 
     /// [`Self::of_book`] for a book to be written, which may replace another.
@@ -128,24 +117,6 @@ impl Lock {
         }
         Ok(())
     }
-}
-
-/// Whether a file is the one at a path.
-#[cfg(unix)]
-fn is_at(file: &File, path: &Path) -> io::Result<bool> {
-    use std::os::unix::fs::MetadataExt;
-    let id = |metadata: fs::Metadata| (metadata.dev(), metadata.ino());
-    match fs::metadata(path) {
-        Ok(there) => Ok(id(there) == id(file.metadata()?)),
-        Err(error) if error.kind() == io::ErrorKind::NotFound => Ok(false),
-        Err(error) => Err(error),
-    }
-}
-
-/// Whether there is a file at a path: an open file is never replaced here.
-#[cfg(not(unix))]
-fn is_at(_: &File, path: &Path) -> io::Result<bool> {
-    fs::exists(path)
 }
 
 #[cfg(test)]

@@ -6,7 +6,7 @@ use std::path::{Path, PathBuf};
 
 use super::error::{CliError, Context};
 use super::input::{STANDARD_STREAM, name_of};
-use crate::storage::{atomic_write, check_folder};
+use crate::storage::{atomic_write, check_folder, file_id};
 use crate::train::run_of_file;
 
 /// The output named by an option, checked before the work begins: `-` is standard output, a file is replaced once the whole
@@ -34,9 +34,9 @@ impl Output {
     /// # Errors
     /// A path that is an input (even by another name or a link), a run's own file, a folder, in no existing folder, or not writable.
     pub fn check<'p>(path: &Path, inputs: impl IntoIterator<Item = &'p Path>) -> Result<Self, CliError> {
-        let id = file_id(path);
-        let is_standard_output = || id.is_some() && id == file_id(Path::new("/dev/stdout"));
-        let to = if path == Path::new(STANDARD_STREAM) || is_standard_output() {
+        let id = file_id(path).ok();
+        let is_same = |other| id.is_some() && id == file_id(other).ok();
+        let to = if path == Path::new(STANDARD_STREAM) || is_same(Path::new("/dev/stdout")) {
             Destination::StandardOutput
         } else if OPEN_FILES.iter().any(|names| path.starts_with(names)) {
             Destination::OpenFile
@@ -46,7 +46,7 @@ impl Output {
         let output = Self { path: path.to_owned(), to };
         if to == Destination::File {
             let stdin = |input| if input == Path::new(STANDARD_STREAM) { Path::new("/dev/stdin") } else { input };
-            output.check_file(inputs.into_iter().find(|input| id.is_some() && id == file_id(stdin(input))))?;
+            output.check_file(inputs.into_iter().find(|input| is_same(stdin(input))))?;
         }
         Ok(output)
     }
@@ -128,16 +128,4 @@ impl Output {
     fn failure(&self) -> String {
         format!("cannot write `{}`", self.path.display())
     }
-}
-
-/// The identity of a file, whatever name or link it was given by; `None` if it does not exist.
-#[cfg(unix)]
-fn file_id(path: &Path) -> Option<(u64, u64)> {
-    use std::os::unix::fs::MetadataExt;
-    fs::metadata(path).ok().map(|metadata| (metadata.dev(), metadata.ino()))
-}
-
-#[cfg(not(unix))]
-fn file_id(path: &Path) -> Option<PathBuf> {
-    fs::canonicalize(path).ok()
 }

@@ -11,6 +11,7 @@ mod deflated;
 mod disk;
 mod error;
 mod hex;
+mod lock;
 mod read;
 
 pub use atomic::{
@@ -21,4 +22,5 @@ pub use container::{Container, Packing, write_whole};
 pub use disk::{Disk, LocalDisk, is_transient};
 pub use error::{FileError, FormatError};
 pub use hex::{hex, sha256};
+pub use lock::{file_id, is_at, open_locked};
 pub use read::{MAX_TOML_BYTES, decode_text, only_zeros_left, read_bounded, read_stream, read_text};

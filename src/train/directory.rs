@@ -3,14 +3,14 @@
 //! Nothing here changes a file of a run. A directory is ours if it has a marker, and in it only files of the names below are
 //! touched.
 
-use std::fs::{self, File, TryLockError};
+use std::fs::{self, File};
 use std::io;
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 
 use super::error::TrainError;
 use crate::games::{games_file, games_folder, generations_of_run, has_games_name};
-use crate::storage::{FileError, folder_of, is_temporary, read_bounded};
+use crate::storage::{FileError, folder_of, is_temporary, open_locked, read_bounded};
 
 /// The marker: what makes a directory a run directory.
 pub(super) const MARKER: &str = "flipside-run.json";
@@ -44,8 +44,8 @@ pub fn run_of_file(path: &Path) -> Option<PathBuf> {
     run.filter(|run| run.join(MARKER).exists()).map(Path::to_owned)
 }
 
-/// How often a lock is tried.
-const ATTEMPTS: u32 = 5;
+/// How long a lock is tried: somebody may only be checking whether the run is running.
+const PATIENCE: Duration = Duration::from_millis(80);
 
 /// A run directory, locked for as long as this exists.
 #[derive(Debug)]
@@ -65,16 +65,8 @@ impl RunDirectory {
         // Before anything is made in it, a directory must be ours or empty.
         check(path)?;
         fs::create_dir_all(path).map_err(&io)?;
-        let lock = File::options().create(true).truncate(false).write(true).open(path.join(LOCK)).map_err(&io)?;
-        for attempt in 1.. {
-            match lock.try_lock() {
-                Ok(()) => break,
-                // Somebody may only be checking whether the run is running.
-                Err(TryLockError::WouldBlock) if attempt < ATTEMPTS => std::thread::sleep(Duration::from_millis(20)),
-                Err(TryLockError::WouldBlock) => return Err(TrainError::Locked(path.to_owned())),
-                Err(TryLockError::Error(error)) => return Err(io(error).into()),
-            }
-        }
+        let lock = open_locked(&path.join(LOCK), File::options().create(true).write(true), PATIENCE).map_err(io)?;
+        let lock = lock.ok_or_else(|| TrainError::Locked(path.to_owned()))?;
         // Another process may have begun a run before we had the lock.
         Ok(Self { path: path.to_owned(), is_marked: check(path)?, _lock: lock })
     }
