@@ -14,8 +14,6 @@ use crate::train::{ConfigError, check_self_play};
 pub const MAX_RESULT: usize = 512 << 10;
 /// Most bytes of any other message.
 pub const MAX_TEXT: usize = 16 << 10;
-/// Most bytes of weights, as a file.
-pub const MAX_WEIGHTS: usize = 1 << 28;
 /// Most games of a job.
 pub const MAX_GAMES: u32 = 256;
 
@@ -114,7 +112,7 @@ pub enum WireError {
     #[error(transparent)]
     Games(#[from] GamesError),
     /// Frames of other games than those announced.
-    #[error("the frames do not hold games {} to {}, {FRAME} in each", .0.start, .0.end)]
+    #[error("the frames do not hold games {} to {}, {FRAME} in each", .0.start, .0.end - 1)]
     Frames(Range<u32>),
 }
 

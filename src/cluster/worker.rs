@@ -20,13 +20,13 @@ use super::error::ClusterError;
 use super::news::{News, Teller};
 use super::process_name;
 use super::queue::WorkQueue;
-use super::wire::{self, Alive, Job, MAX_GAMES, MAX_TEXT, MAX_WEIGHTS, Proof, ResultLine, digest_of, steps};
+use super::wire::{self, Alive, Job, MAX_GAMES, MAX_TEXT, Proof, ResultLine, digest_of, steps};
 use crate::eval::PatternEvaluator;
 use crate::games::frame;
 use crate::selfplay::{FRAME, GameRecord};
 use crate::storage::sha256;
 use crate::threads::lock;
-use crate::weights::WeightFile;
+use crate::weights::{self, WeightFile};
 
 /// Work to do for a run.
 #[derive(Clone, Debug)]
@@ -355,7 +355,7 @@ impl Worker {
         if let Some(known) = known {
             return Ok(known);
         }
-        let bytes = self.run.get(name, MAX_WEIGHTS).await.map_err(Unprepared::For)?;
+        let bytes = self.run.get(name, weights::MAX_BYTES as usize).await.map_err(Unprepared::For)?;
         let what = "the weights";
         let file = WeightFile::from_bytes(&bytes).map_err(|error| Unprepared::Never(other_version(what, error)))?;
         let evaluator =
