@@ -14,7 +14,6 @@ use crate::eval::{ModelError, StageMap};
 use crate::games::MAX_GAMES;
 use crate::learn::{Diverged, Learner, LearnerState, PassLoss, SampleSet, StartError, Validation};
 use crate::pattern::{Layout, LayoutError, PatternSet};
-use crate::storage::FileError;
 use crate::weights::{Provenance, WeightFile};
 
 /// Seconds between checkpoints: writing one takes a second or two, and a crash costs at most this.
@@ -143,9 +142,6 @@ pub enum FitError {
     /// The checkpoint.
     #[error(transparent)]
     Unfinished(#[from] UnfinishedFit),
-    /// Writing the checkpoint.
-    #[error(transparent)]
-    File(#[from] FileError),
     /// Learning.
     #[error(transparent)]
     Diverged(#[from] Diverged),
