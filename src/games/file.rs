@@ -164,6 +164,16 @@ impl<R: Read> GamesReader<R> {
     }
 }
 
+/// Games in the whole frames of a file that may be growing, up to the first bad one; 0 if it cannot be opened.
+pub fn games_in(path: &Path) -> u32 {
+    let Ok(mut reader) = GamesReader::open(path) else { return 0 };
+    let mut games = 0;
+    while let Ok(Some(block)) = reader.next_block() {
+        games += block.len() as u32;
+    }
+    games
+}
+
 /// The whole frames of a file, not yet decoded, and whether nothing follows them: a crash may have cut off the last frame.
 ///
 /// # Errors

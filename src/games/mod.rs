@@ -8,5 +8,7 @@ mod file;
 mod folder;
 
 pub use block::{BlockError, MAX_GAMES, decode, digest, encode};
-pub use file::{Block, Frame, GamesError, GamesHeader, GamesReader, blocks, frame, is_games_file, whole_blocks};
+pub use file::{
+    Block, Frame, GamesError, GamesHeader, GamesReader, blocks, frame, games_in, is_games_file, whole_blocks,
+};
 pub use folder::{games_file, games_folder, games_of_run, generations_of_run, has_games_name};

@@ -6,7 +6,7 @@ use std::path::{Path, PathBuf};
 use std::time::UNIX_EPOCH;
 
 use crate::clock::unix_seconds;
-use crate::games::{GamesReader, games_file};
+use crate::games::{games_file, games_in};
 use crate::storage::FileError;
 use crate::train::{Budget, LOCK, TrainConfig, TrainError, TrainEvent, events, metrics, stored_config};
 
@@ -116,14 +116,4 @@ fn written(folder: &Path) -> io::Result<(u64, u64)> {
 fn is_locked(directory: &Path) -> bool {
     let lock = File::open(directory.join(LOCK));
     lock.is_ok_and(|lock| matches!(lock.try_lock_shared(), Err(fs::TryLockError::WouldBlock)))
-}
-
-/// Whole games of a file that may be growing.
-fn games_in(path: &Path) -> u32 {
-    let Ok(mut reader) = GamesReader::open(path) else { return 0 };
-    let mut games = 0;
-    while let Ok(Some(block)) = reader.next_block() {
-        games += block.len() as u32;
-    }
-    games
 }

@@ -75,7 +75,7 @@ impl Run<'_> {
 
     /// Games of a next generation that there was no time to finish, if the run may end this way.
     fn games_without_end(&self) -> u64 {
-        if self.ends_within_generation() { self.games_at_hand() } else { 0 }
+        if self.ends_within_generation() { self.games_at_hand().into() } else { 0 }
     }
 
     /// Seconds for the fit before the next generation and the gate after it.

@@ -154,15 +154,6 @@ pub(super) fn window(
     (first..generations).map(samples).collect()
 }
 
-/// Games that the journal of a generation has.
-///
-/// # Errors
-/// A file that cannot be read, or that holds other games.
-pub(super) fn games_at_hand(directory: &RunDirectory, identity: &Identity, generation: u32) -> Result<u64, TrainError> {
-    let found = read(&directory.journal(generation), GamesHeader { run: identity.run(), generation })?;
-    Ok(found.blocks.iter().map(|(block, _)| block.len() as u64).sum())
-}
-
 /// Checks that no journal from a generation on is another run's.
 pub(super) fn check_owner(directory: &RunDirectory, identity: &Identity, first: u32) -> Result<(), TrainError> {
     for generation in directory.journals()?.into_iter().filter(|&generation| generation >= first) {

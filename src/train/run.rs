@@ -10,13 +10,13 @@ use super::directory::BEST;
 use super::event::TrainEvent;
 use super::gate;
 use super::identity::Identity;
-use super::journal;
 use super::keeper::{Halt, Keeper};
 use super::request::Budget;
 use super::room::Growth;
 use super::source::GameSource;
 use super::state::{self, RunState};
 use crate::eval::StageMap;
+use crate::games::games_in;
 use crate::learn::{Loss, SampleSet};
 use crate::pattern::Layout;
 use crate::selfplay::Stopped;
@@ -106,8 +106,8 @@ impl Run<'_> {
     }
 
     /// Games of the next generation that are there already. A journal that cannot be read is reported when it is needed.
-    pub(super) fn games_at_hand(&self) -> u64 {
-        journal::games_at_hand(&self.keeper.directory, &self.identity, self.state.progress.generation).unwrap_or(0)
+    pub(super) fn games_at_hand(&self) -> u32 {
+        games_in(&self.keeper.directory.journal(self.state.progress.generation))
     }
 
     /// Whether the budget allows for another generation.
@@ -115,7 +115,7 @@ impl Run<'_> {
         let progress = &self.state.progress;
         let Budget { seconds, generations, games } = self.budget;
         let is_free = progress.generation == 0 || progress.generation < self.known;
-        let left = || self.config.phase(progress.generation).games.saturating_sub(self.games_at_hand() as u32);
+        let left = || self.config.phase(progress.generation).games.saturating_sub(self.games_at_hand());
         let begins = || self.clock.elapsed() + self.seconds_of_refit();
         let in_time = |limit| is_free || progress.pace.has_time_for(left(), begins(), limit);
         seconds.is_none_or(in_time)
