@@ -29,7 +29,7 @@ pub(super) struct Journal {
     /// Games in these frames and in `pending`.
     played: u32,
     /// Why no more games were found in it.
-    ending: &'static str,
+    ending: String,
     /// Bytes that wait to be appended.
     pending: Vec<u8>,
     written: Instant,
@@ -61,15 +61,21 @@ impl Journal {
         let mut journal = Self { path, length, played: 0, ending, pending, written: Instant::now() };
         // Decoding takes longer than reading.
         let decoded = found.blocks.into_par_iter().map(|(block, end): (Block, u64)| {
-            let frame = block.decode().ok()?;
+            let frame = block.decode()?;
             let samples: Vec<Sample> = samples_of(&frame.games, lambda).collect();
-            Some((frame.first, frame.games.len() as u32, samples, end))
+            Ok((frame.first, frame.games.len() as u32, samples, end))
         });
-        for frame in decoded.collect::<Vec<_>>() {
-            let Some((first, games, new, end)) = frame.filter(|frame| frame.0 == journal.played) else { break };
-            new.into_iter().for_each(|sample| samples.push(sample));
-            journal.played = first + games;
-            journal.length = end;
+        for frame in decoded.collect::<Vec<Result<_, GamesError>>>() {
+            journal.ending = match frame {
+                Ok((first, games, new, end)) if first == journal.played => {
+                    new.into_iter().for_each(|sample| samples.push(sample));
+                    (journal.played, journal.length) = (first + games, end);
+                    continue;
+                }
+                Ok((first, ..)) => format!("the frame at byte {} begins with game {first}", journal.length),
+                Err(error) => error.to_string(),
+            };
+            break;
         }
         Ok((journal, samples))
     }
@@ -170,7 +176,7 @@ struct Found {
     /// Frames, each with the offset of its end.
     blocks: Vec<(Block, u64)>,
     /// Why there are no more.
-    ending: &'static str,
+    ending: String,
 }
 
 fn read(path: &Path, header: GamesHeader) -> Result<Found, TrainError> {
@@ -183,25 +189,24 @@ fn read(path: &Path, header: GamesHeader) -> Result<Found, TrainError> {
     let ending = loop {
         match reader.next_block() {
             Ok(Some(block)) => blocks.push((block, reader.offset())),
-            Ok(None) => break "the file ends",
+            Ok(None) => break "the file ends".to_owned(),
             Err(GamesError::Io(error)) => return Err(FileError::io(path)(error).into()),
-            Err(GamesError::Torn { .. }) => break "the file is cut off",
-            Err(_) => break "it is damaged",
+            Err(error) => break error.to_string(),
         }
     };
     Ok(Found { header_length, blocks, ending })
 }
 
 /// Opens a journal of this run and generation, or says why it has no games at all.
-fn open(path: &Path, header: GamesHeader) -> Result<Result<GamesReader, &'static str>, TrainError> {
+fn open(path: &Path, header: GamesHeader) -> Result<Result<GamesReader, String>, TrainError> {
     match GamesReader::open(path) {
         Ok(reader) if reader.header() == header => Ok(Ok(reader)),
         Ok(_) | Err(GamesError::Foreign(_)) => Err(TrainError::ForeignGames(path.to_owned())),
-        Err(GamesError::Io(error)) if error.kind() == io::ErrorKind::NotFound => Ok(Err("the file is missing")),
-        Err(GamesError::Io(error)) => Err(FileError::io(path)(error).into()),
-        Err(GamesError::Torn { .. }) => Ok(Err("the file is cut off")),
-        Err(GamesError::Header | GamesError::Damaged { .. } | GamesError::Block { .. }) => {
-            Ok(Err("its header is damaged"))
+        Err(GamesError::Io(error)) if error.kind() == io::ErrorKind::NotFound => {
+            Ok(Err("the file is missing".to_owned()))
         }
+        Err(GamesError::Io(error)) => Err(FileError::io(path)(error).into()),
+        Err(GamesError::Torn { .. }) => Ok(Err("the header was cut off".to_owned())),
+        Err(error) => Ok(Err(error.to_string())),
     }
 }
