@@ -11,7 +11,6 @@ use super::status::Status;
 use crate::board::Position;
 use crate::eval::{Accuracy, PatternEvaluator, accuracy, static_value, strongest_configurations};
 use crate::games::{GamesReader, games_file};
-use crate::pattern::Layout;
 use crate::train::{BEST, TrainError, TrainEvent};
 use crate::weights::WeightFile;
 
@@ -32,6 +31,8 @@ pub struct Figures {
     pub phases: Vec<PhaseTime>,
     /// The best weights, if they can be read.
     pub weights: Option<Weights>,
+    /// Why they cannot.
+    pub weights_fault: Option<String>,
     /// The run's configuration as TOML.
     pub config: String,
     /// Changes of its configuration: the first generation that follows them, from 1, and each as a sentence.
@@ -146,6 +147,7 @@ impl Figures {
     /// No run, or files that cannot be read.
     pub fn of(directory: &Path) -> Result<Self, TrainError> {
         let log = RunLog::read(directory)?;
+        let weights = Weights::of(&directory.join(BEST), &log);
         let mut figures = Self {
             status: Status::of(&log),
             ratings: ratings(&log.events),
@@ -153,7 +155,8 @@ impl Figures {
             validation: Vec::new(),
             held_out: Vec::new(),
             phases: (1..=log.config.phases.len()).map(|phase| PhaseTime { phase, ..PhaseTime::default() }).collect(),
-            weights: WeightFile::load(&directory.join(BEST)).ok().and_then(|file| Weights::of(&file, &log)),
+            weights_fault: weights.as_ref().err().cloned(),
+            weights: weights.ok(),
             config: log.config.to_toml(),
             changes: Vec::new(),
             earlier_ends: Vec::new(),
@@ -256,10 +259,11 @@ fn thin<T>(values: &mut Vec<T>, most: usize) {
 }
 
 impl Weights {
-    fn of(file: &WeightFile, log: &RunLog) -> Option<Self> {
-        let layout = Layout::new(&file.model.set).ok()?;
+    fn of(path: &Path, log: &RunLog) -> Result<Self, String> {
+        let file = WeightFile::load(path).map_err(|error| error.to_string())?;
+        let fault = |error| format!("{}: {error}", path.display());
+        let evaluator = PatternEvaluator::new(&file.model).map_err(fault)?;
         let known = known_results(log);
-        let evaluator = PatternEvaluator::new(&file.model).ok()?;
         let row = |(empties, row): (u32, Accuracy)| (empties, row.positions, row.rmse, row.slope);
         let table = accuracy(&evaluator, known.iter().copied());
         let mut bins: BTreeMap<i32, (f64, usize)> = BTreeMap::new();
@@ -275,7 +279,7 @@ impl Weights {
         let shares: Vec<f64> = file.model.weights.iter().map(used).collect();
         let strongest = (0..file.model.set.patterns.len()).flat_map(|number| {
             let pattern = &file.model.set.patterns[number];
-            let top = strongest_configurations(&file.model, &layout, stage(SHOWN_EMPTIES), number, 1);
+            let top = strongest_configurations(&file.model, evaluator.layout(), stage(SHOWN_EMPTIES), number, 1);
             top.into_iter().map(|found| Board {
                 pattern: pattern.name.clone(),
                 squares: pattern.mask(),
@@ -285,7 +289,7 @@ impl Weights {
             })
         });
         let commit = file.provenance.commit.as_ref().map_or(String::new(), |commit| format!(" ({commit})"));
-        Some(Self {
+        Ok(Self {
             hash: file.hash(),
             parent: file.provenance.parent.clone(),
             program: file.provenance.program.clone() + &commit,

@@ -251,6 +251,9 @@ fn coverage(runs: &[Figures]) -> Chart {
 }
 
 fn strongest(run: &Figures) -> String {
+    if let Some(fault) = &run.weights_fault {
+        return format!("<p>No figures of the best weights of {}: {}.</p>\n", escaped(&run.status.run), escaped(fault));
+    }
     let Some(weights) = run.weights.as_ref().filter(|weights| !weights.strongest.is_empty()) else {
         return String::new();
     };

@@ -119,6 +119,10 @@ fn a_report_is_one_page_with_all_in_it() {
     assert!(
         data[0]["ratings"].as_array().unwrap().len() >= 3 && data[0]["weights"]["coverage"][24].as_f64() > Some(0.0)
     );
+    fs::write(lab.path().join("runs/one/best.fsw"), "").unwrap();
+    in_lab(&lab, &["report", "runs/one", "-o", "damaged.html"]);
+    let html = fs::read_to_string(lab.path().join("damaged.html")).unwrap();
+    assert!(html.contains("No figures of the best weights of runs/one: runs/one/best.fsw: only 0 bytes"));
     let error = refusal(&["report", "runs/nowhere", "-o", "/nowhere/report.html"], "", 1);
     assert!(error.contains("cannot write `/nowhere/report.html`"), "{error}");
 
