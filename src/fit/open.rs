@@ -42,75 +42,19 @@ impl GameFiles {
         stop: &AtomicBool,
         tell: &mut dyn FnMut(GameFilesEvent<'_>),
     ) -> Result<Option<Self>, GameFilesError> {
-        let (mut kept, mut recorded) = (Vec::new(), Vec::new());
-        let mut named = BTreeSet::new();
-        let mut is_new = |path: &Path| -> Result<bool, GameFilesError> {
-            let is_new = named.insert(fs::canonicalize(path).map_err(FileError::io(path))?);
-            if !is_new {
-                tell(GameFilesEvent::Again(path));
-            }
-            Ok(is_new)
-        };
-        for path in paths {
-            if !is_new(path)? {
-                continue;
-            } else if fs::metadata(path).map_err(FileError::io(path))?.is_dir() {
-                for file in kept_games_of(path)? {
-                    if is_new(&file)? {
-                        kept.push(file);
-                    }
-                }
-            } else if holds_kept_games(path)? {
-                kept.push(path.clone());
-            } else {
-                recorded.push(path.as_path());
-            }
-        }
-        let mut found = Self { named: paths.to_vec(), ..Self::default() };
-        let (mut by_first_frame, mut twins, mut is_early) = (HashMap::new(), Vec::new(), false);
-        for path in kept {
-            let mut reader = match GamesReader::open(&path) {
-                Ok(reader) if reader.header().generation < config.first_generation => {
-                    is_early = true;
-                    continue;
-                }
-                // A crash at the beginning of a generation left no games.
-                Err(GamesError::Torn { .. }) => {
-                    tell(GameFilesEvent::CutOff(&path));
-                    continue;
-                }
-                reader => reader.map_err(GameFilesError::games(&path))?,
-            };
-            let length = fs::metadata(&path).map_err(FileError::io(&path))?.len();
-            // A bad frame is reported later, when all are checked.
-            let first_frame = reader.next_block().ok().flatten().map(|block| Sha256::digest(block.bytes()));
-            let (file, next) = ((path, length), found.files.len());
-            // Games without randomness are the same in all generations.
-            let generation = reader.header().generation;
-            let at = first_frame.map_or(next, |hash| *by_first_frame.entry((generation, hash)).or_insert(next));
-            match found.files.get_mut(at) {
-                None => found.files.push(file),
-                Some(twin) => {
-                    // One of them may have been cut short by a budget or a stop.
-                    let (shorter, _) = if length > twin.1 { std::mem::replace(twin, file) } else { file };
-                    twins.push((shorter, twin.0.clone()));
-                }
-            }
-        }
-        if let Some((path, of)) = twins.first() {
-            tell(GameFilesEvent::Twins { path, of, count: twins.len() });
-        }
+        let (kept, recorded) = kept_and_recorded(paths, tell)?;
+        let found = Self { named: paths.to_vec(), ..Self::default() };
+        let mut opening = Opening { found, hash: Sha256::new(), config, folder, stop, tell };
+        let is_early = opening.add_kept(kept)?;
         if let Some(begun) = begun.map(Checkpoint::load).transpose()?.flatten()
-            && found.go_on_with(begun)
+            && opening.found.go_on_with(begun)
         {
-            tell(GameFilesEvent::LeftOut);
+            (opening.tell)(GameFilesEvent::LeftOut);
         }
-        let mut hash = Sha256::new();
-        let Some((games, positions)) = found.check_kept(&mut hash, stop, tell)? else { return Ok(None) };
-        (found.games, found.positions) = (games, positions);
-        if !recorded.is_empty() && !found.label(&recorded, config.exact_empties, folder, &mut hash, stop, tell)? {
+        if !opening.check_kept()? || !recorded.is_empty() && !opening.label_all(&recorded)? {
             return Ok(None);
         }
+        let Opening { mut found, hash, .. } = opening;
         found.sha256 = hex(&hash.finalize());
         match found.positions {
             0 if is_early => Err(GameFilesError::OnlyEarlier(config.first_generation)),
@@ -129,74 +73,153 @@ impl GameFiles {
         }
         has_more
     }
+}
 
-    /// The number of kept games and of their positions; `None` if stopped.
-    fn check_kept(
-        &self,
-        hash: &mut Sha256,
-        stop: &AtomicBool,
-        tell: &mut dyn FnMut(GameFilesEvent<'_>),
-    ) -> Result<Option<(u64, u64)>, GameFilesError> {
+/// The files of kept games and those of records that the paths name, each once.
+fn kept_and_recorded<'p>(
+    paths: &'p [PathBuf],
+    tell: &mut dyn FnMut(GameFilesEvent<'_>),
+) -> Result<(Vec<PathBuf>, Vec<&'p Path>), GameFilesError> {
+    let (mut kept, mut recorded) = (Vec::new(), Vec::new());
+    let mut named = BTreeSet::new();
+    let mut is_new = |path: &Path| -> Result<bool, GameFilesError> {
+        let is_new = named.insert(fs::canonicalize(path).map_err(FileError::io(path))?);
+        if !is_new {
+            tell(GameFilesEvent::Again(path));
+        }
+        Ok(is_new)
+    };
+    for path in paths {
+        if !is_new(path)? {
+            continue;
+        } else if fs::metadata(path).map_err(FileError::io(path))?.is_dir() {
+            for file in kept_games_of(path)? {
+                if is_new(&file)? {
+                    kept.push(file);
+                }
+            }
+        } else if holds_kept_games(path)? {
+            kept.push(path.clone());
+        } else {
+            recorded.push(path.as_path());
+        }
+    }
+    Ok((kept, recorded))
+}
+
+/// Games being opened.
+struct Opening<'o> {
+    found: GameFiles,
+    hash: Sha256,
+    config: &'o FitConfig,
+    /// Where the samples of records are kept.
+    folder: &'o Path,
+    stop: &'o AtomicBool,
+    tell: &'o mut dyn FnMut(GameFilesEvent<'_>),
+}
+
+impl Opening<'_> {
+    /// Adds files of kept games, but of those that begin with the same games only the longest. True if some were left out because their
+    /// generation is too early.
+    fn add_kept(&mut self, kept: Vec<PathBuf>) -> Result<bool, GameFilesError> {
+        let files = &mut self.found.files;
+        let (mut by_first_frame, mut twins, mut is_early) = (HashMap::new(), Vec::new(), false);
+        for path in kept {
+            let mut reader = match GamesReader::open(&path) {
+                Ok(reader) if reader.header().generation < self.config.first_generation => {
+                    is_early = true;
+                    continue;
+                }
+                // A crash at the beginning of a generation left no games.
+                Err(GamesError::Torn { .. }) => {
+                    (self.tell)(GameFilesEvent::CutOff(&path));
+                    continue;
+                }
+                reader => reader.map_err(GameFilesError::games(&path))?,
+            };
+            let length = fs::metadata(&path).map_err(FileError::io(&path))?.len();
+            // A bad frame is reported later, when all are checked.
+            let first_frame = reader.next_block().ok().flatten().map(|block| Sha256::digest(block.bytes()));
+            let (file, next) = ((path, length), files.len());
+            // Games without randomness are the same in all generations.
+            let generation = reader.header().generation;
+            let at = first_frame.map_or(next, |hash| *by_first_frame.entry((generation, hash)).or_insert(next));
+            match files.get_mut(at) {
+                None => files.push(file),
+                Some(twin) => {
+                    // One of them may have been cut short by a budget or a stop.
+                    let (shorter, _) = if length > twin.1 { std::mem::replace(twin, file) } else { file };
+                    twins.push((shorter, twin.0.clone()));
+                }
+            }
+        }
+        if let Some((path, of)) = twins.first() {
+            (self.tell)(GameFilesEvent::Twins { path, of, count: twins.len() });
+        }
+        Ok(is_early)
+    }
+
+    /// Checks and counts the kept games and their positions; false if stopped.
+    fn check_kept(&mut self) -> Result<bool, GameFilesError> {
         let (mut count, mut positions) = (0, 0);
-        let mut reader = Reader::new(self, CHECKED_AT_ONCE)?;
-        while let Some(games) = reader.next_games(Some(hash))? {
-            if stop.load(Relaxed) {
-                return Ok(None);
+        let mut reader = Reader::new(&self.found, CHECKED_AT_ONCE)?;
+        while let Some(games) = reader.next_games(Some(&mut self.hash))? {
+            if self.stop.load(Relaxed) {
+                return Ok(false);
             }
             count += games.len() as u64;
             positions += Chunk::Games(games).positions();
-            tell(GameFilesEvent::Games(count));
+            (self.tell)(GameFilesEvent::Games(count));
         }
-        reader.torn().iter().for_each(|path| tell(GameFilesEvent::CutOff(path)));
-        Ok(Some((count, positions)))
+        reader.torn().iter().for_each(|path| (self.tell)(GameFilesEvent::CutOff(path)));
+        (self.found.games, self.found.positions) = (count, positions);
+        Ok(true)
     }
 
     /// Labels all records of the files; false if stopped.
-    fn label(
-        &mut self,
-        paths: &[&Path],
-        exact_empties: u32,
-        folder: &Path,
-        hash: &mut Sha256,
-        stop: &AtomicBool,
-        tell: &mut dyn FnMut(GameFilesEvent<'_>),
-    ) -> Result<bool, GameFilesError> {
-        let mut writer = SpoolWriter::new_in(folder).map_err(FileError::io(folder))?;
-        for &path in paths {
-            let bytes = read_bounded(path, "file of records", MAX_BYTES)?;
-            hash.update(&bytes);
-            let mut file = RecordFile::new(path, &bytes, 0, exact_empties)?;
-            let (mut count, mut left_out, before) = (0, 0, self.records);
-            loop {
-                let Some(labelled) = file.next(stop) else { return Ok(false) };
-                if labelled.is_empty() {
-                    break;
-                }
-                count += labelled.len() as u64;
-                for samples in labelled {
-                    match samples {
-                        Ok(samples) => {
-                            writer.push(&samples).map_err(FileError::io(folder))?;
-                            self.records += 1;
-                            self.positions += samples.len() as u64;
-                        }
-                        Err(error) => {
-                            left_out += 1;
-                            if left_out <= TOLD {
-                                tell(GameFilesEvent::BadRecord { path, error });
-                            }
+    fn label_all(&mut self, paths: &[&Path]) -> Result<bool, GameFilesError> {
+        let io = FileError::io(self.folder);
+        let mut writer = SpoolWriter::new_in(self.folder).map_err(&io)?;
+        for path in paths {
+            if !self.label(path, &mut writer)? {
+                return Ok(false);
+            }
+        }
+        self.found.spool = Some((self.folder.to_owned(), writer.finish().map_err(io)?));
+        Ok(true)
+    }
+
+    /// Labels the records of a file; false if stopped.
+    fn label(&mut self, path: &Path, writer: &mut SpoolWriter) -> Result<bool, GameFilesError> {
+        let bytes = read_bounded(path, "file of records", MAX_BYTES)?;
+        self.hash.update(&bytes);
+        let mut file = RecordFile::new(path, &bytes, 0, self.config.exact_empties)?;
+        let (mut count, mut left_out, before) = (0, 0, self.found.records);
+        loop {
+            let Some(labelled) = file.next(self.stop) else { return Ok(false) };
+            if labelled.is_empty() {
+                break;
+            }
+            count += labelled.len() as u64;
+            for samples in labelled {
+                match samples {
+                    Ok(samples) => {
+                        writer.push(&samples).map_err(FileError::io(self.folder))?;
+                        self.found.records += 1;
+                        self.found.positions += samples.len() as u64;
+                    }
+                    Err(error) => {
+                        left_out += 1;
+                        if left_out <= TOLD {
+                            (self.tell)(GameFilesEvent::BadRecord { path, error });
                         }
                     }
                 }
-                tell(GameFilesEvent::Records { path, read: count });
             }
-            tell(GameFilesEvent::Labelled { path, read: count, left_out });
-            if self.records == before {
-                return Err(file.no_lesson().into());
-            }
+            (self.tell)(GameFilesEvent::Records { path, read: count });
         }
-        self.spool = Some((folder.to_owned(), writer.finish().map_err(FileError::io(folder))?));
-        Ok(true)
+        (self.tell)(GameFilesEvent::Labelled { path, read: count, left_out });
+        if self.found.records == before { Err(file.no_lesson().into()) } else { Ok(true) }
     }
 }
 
