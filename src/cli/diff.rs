@@ -1,7 +1,6 @@
 //! `flipside diff`.
 
 use std::io::Write;
-use std::ops::Add;
 
 use clap::Args;
 use serde::Serialize;
@@ -12,7 +11,7 @@ use super::evaluator::EvaluatorChoice;
 use super::inspect::{empties_text, object_of, write_configurations, write_provenance};
 use super::json::{JsonArgument, write_json};
 use super::session::Session;
-use crate::eval::{Model, StageMap, ValuedConfiguration, strongest_configurations};
+use crate::eval::{Model, Moments, StageMap, ValuedConfiguration, mean, strongest_configurations};
 use crate::pattern::Layout;
 use crate::text::or_dash;
 use crate::weights::WeightFile;
@@ -134,17 +133,11 @@ fn paired<'m>(a: &'m Model, b: &'m Model, empties: u32) -> impl Iterator<Item = 
 
 fn difference(a: &Model, b: &Model, empties: Vec<u32>) -> StageDifference {
     let pairs: Vec<_> = paired(a, b, empties[0]).filter(|&pair| pair != (0.0, 0.0)).collect();
-    let count = pairs.len().max(1) as f64;
-    // The `sum` of nothing would be -0.
-    let mean = |of: &dyn Fn(&(f64, f64)) -> f64| pairs.iter().map(of).fold(0.0, Add::add) / count;
-    let (x, y) = (mean(&|pair| pair.0), mean(&|pair| pair.1));
-    let (xx, yy) = (mean(&|pair| (pair.0 - x).powi(2)), mean(&|pair| (pair.1 - y).powi(2)));
-    let xy = mean(&|pair| (pair.0 - x) * (pair.1 - y));
     StageDifference {
         empties,
         weights: pairs.len(),
-        correlation: (xx > 0.0 && yy > 0.0).then(|| xy / (xx * yy).sqrt()),
-        rms: mean(&|pair| (pair.1 - pair.0).powi(2)).sqrt(),
+        correlation: Moments::of(&pairs).correlation(),
+        rms: mean(&pairs, |x, y| (y - x).powi(2)).sqrt(),
         largest: pairs.iter().map(|pair| (pair.1 - pair.0).abs()).fold(0.0, f64::max),
     }
 }

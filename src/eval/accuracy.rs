@@ -1,6 +1,7 @@
 //! How far static evaluations are from known values.
 
 use super::by_empties::ByEmpties;
+use super::moments::{Moments, mean};
 use super::{Evaluator, Score};
 use crate::board::Position;
 
@@ -54,33 +55,25 @@ pub fn accuracy<E: Evaluator>(
 ) -> Option<ByEmpties<Accuracy>> {
     let pairs = known.into_iter().map(|(position, value)| {
         let evaluation = f64::from(static_value(evaluator, &position).discs());
-        (position.empties(), Pair { evaluation, known: f64::from(value) })
+        (position.empties(), (evaluation, f64::from(value)))
     });
     ByEmpties::of(pairs, summary)
 }
 
-#[derive(Clone, Copy)]
-struct Pair {
-    evaluation: f64,
-    known: f64,
-}
-
-fn summary(pairs: &[Pair]) -> Accuracy {
-    let mean = |of: &dyn Fn(&Pair) -> f64| pairs.iter().map(of).sum::<f64>() / pairs.len() as f64;
-    let error = |pair: &Pair| pair.evaluation - pair.known;
-    let (bias, evaluation, known) = (mean(&error), mean(&|pair| pair.evaluation), mean(&|pair| pair.known));
-    let variance = mean(&|pair| (pair.evaluation - evaluation).powi(2));
-    let covariance = mean(&|pair| (pair.evaluation - evaluation) * (pair.known - known));
-    let slope = (variance > 0.0).then(|| covariance / variance);
-    let from_line = |pair: &Pair| pair.known - known - slope.unwrap_or(0.0) * (pair.evaluation - evaluation);
+/// The accuracy of pairs of an evaluation and a known value.
+fn summary(pairs: &[(f64, f64)]) -> Accuracy {
+    let moments = Moments::of(pairs);
+    let slope = moments.slope();
+    let mean_square = |of: &dyn Fn(f64, f64) -> f64| mean(pairs, |x, y| of(x, y).powi(2));
+    let bias = mean(pairs, |x, y| x - y);
     Accuracy {
         positions: pairs.len(),
-        rmse: mean(&|pair| error(pair).powi(2)).sqrt(),
-        mae: mean(&|pair| error(pair).abs()),
+        rmse: mean_square(&|x, y| x - y).sqrt(),
+        mae: mean(pairs, |x, y| (x - y).abs()),
         bias,
-        sd: mean(&|pair| (error(pair) - bias).powi(2)).sqrt(),
+        sd: mean_square(&|x, y| x - y - bias).sqrt(),
         slope,
-        sd_after_slope: mean(&|pair| from_line(pair).powi(2)).sqrt(),
+        sd_after_slope: mean_square(&|x, y| y - moments.y - slope.unwrap_or(0.0) * (x - moments.x)).sqrt(),
     }
 }
 
@@ -128,9 +121,9 @@ mod tests {
 
     #[test]
     fn a_factor_and_a_bias_are_explained() {
-        let pairs = |factor: f64, offset: f64| -> Vec<Pair> {
+        let pairs = |factor: f64, offset: f64| -> Vec<_> {
             let values = [(-3.0, -8.0), (1.0, 2.0), (4.0, 5.0), (10.0, 21.0)];
-            values.iter().map(|&(evaluation, known)| Pair { evaluation: factor * evaluation + offset, known }).collect()
+            values.iter().map(|&(evaluation, known)| (factor * evaluation + offset, known)).collect()
         };
         let plain = summary(&pairs(1.0, 0.0));
         // Means 3 and 5; deviations -6 -2 1 7 and -13 -3 0 16: the slope is 196 / 90.

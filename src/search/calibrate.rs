@@ -8,7 +8,7 @@ use rayon::prelude::*;
 use super::endgame::EndgameSolver;
 use super::searcher::Searcher;
 use crate::board::Position;
-use crate::eval::{DepthPair, Evaluator, Score};
+use crate::eval::{DepthPair, Evaluator, Moments, Score};
 
 /// Numbers of empty squares in a group, which shares parameters.
 const GROUP_EMPTIES: u32 = 6;
@@ -94,19 +94,13 @@ pub struct Fit {
 impl Fit {
     /// The least-squares line through points `(x, y)`. `None` if there are fewer than three, or all x are equal.
     pub fn of(points: &[(f64, f64)]) -> Option<Self> {
-        let count = points.len();
-        let mean = |of: &dyn Fn(f64, f64) -> f64| points.iter().map(|&(x, y)| of(x, y)).sum::<f64>() / count as f64;
-        let (x, y) = (mean(&|x, _| x), mean(&|_, y| y));
-        let xx = mean(&|one, _| (one - x) * (one - x));
-        let yy = mean(&|_, one| (one - y) * (one - y));
-        let xy = mean(&|one, other| (one - x) * (other - y));
-        if count < 3 || xx <= 0.0 {
-            return None;
-        }
-        let (slope, unexplained) = (xy / xx, (yy - xy * xy / xx).max(0.0));
+        let (count, moments) = (points.len(), Moments::of(points));
+        let Moments { x, y, xx, yy, xy } = moments;
+        let slope = moments.slope().filter(|_| count >= 3)?;
+        let unexplained = (yy - xy * xy / xx).max(0.0);
         // Two degrees of freedom went into the line.
         let deviation = (unexplained * count as f64 / (count - 2) as f64).sqrt();
-        let correlation = if yy > 0.0 { xy / (xx * yy).sqrt() } else { 0.0 };
+        let correlation = moments.correlation().unwrap_or(0.0);
         Some(Self { slope, offset: y - slope * x, deviation, correlation, count })
     }
 }
