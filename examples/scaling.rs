@@ -13,7 +13,7 @@ mod schedule;
 #[path = "../src/threads.rs"]
 mod threads;
 mod selfplay {
-    pub use crate::pieces::FRAME;
+    pub use crate::pieces::{FRAME, frames};
 }
 mod wire {
     pub const MAX_GAMES: u32 = 256;

@@ -7,9 +7,9 @@ use std::sync::{Arc, Condvar, Mutex};
 
 use tokio::sync::oneshot;
 
-use super::wire::{Job, steps};
+use super::wire::Job;
 use crate::eval::PatternEvaluator;
-use crate::selfplay::{GameRecord, SelfPlay};
+use crate::selfplay::{GameRecord, SelfPlay, frames};
 use crate::threads::lock;
 
 /// Games by step.
@@ -44,7 +44,7 @@ impl WorkQueue {
     /// Queues a job, and answers with its games once they are played. There is no answer if [`Self::end`] comes first.
     pub fn play(&self, job: Job, evaluator: Arc<PatternEvaluator>) -> oneshot::Receiver<Played> {
         let (answer, receiver) = oneshot::channel();
-        let count = steps(job.games()).count();
+        let count = frames(job.games()).count();
         let task = Arc::new(Task {
             job,
             evaluator,
@@ -69,7 +69,7 @@ impl WorkQueue {
         while let Some((task, own)) = self.next(threads) {
             let Task { job, evaluator, .. } = &*task;
             let players = SelfPlay::new(&**evaluator, job.play);
-            let numbers: Vec<Range<u32>> = steps(job.games()).skip(own.start).take(own.len()).collect();
+            let numbers: Vec<Range<u32>> = frames(job.games()).skip(own.start).take(own.len()).collect();
             let all = numbers[0].start..numbers[numbers.len() - 1].end;
             let Ok(games) = players.play_here(job.seed, job.generation, all, &self.halt) else { return };
             self.games.fetch_add(games.len(), Relaxed);

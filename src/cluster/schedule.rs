@@ -4,7 +4,7 @@ use std::ops::Range;
 use std::time::{Duration, Instant};
 
 use super::wire::MAX_GAMES;
-use crate::selfplay::FRAME;
+use crate::selfplay::{FRAME, frames};
 use crate::threads::Reorder;
 
 /// Most steps of a job.
@@ -13,7 +13,8 @@ const MAX_STEPS: usize = (MAX_GAMES / FRAME) as usize;
 /// The games of a generation that are to be played, in steps of one [`FRAME`] each. The first to complete a step has played it.
 #[derive(Debug)]
 pub struct Schedule<T> {
-    games: Range<u32>,
+    /// The numbers of each step's games.
+    frames: Vec<Range<u32>>,
     steps: Vec<Step>,
     /// Results by their step.
     results: Reorder<T>,
@@ -58,14 +59,14 @@ const PATIENCE: u32 = 4;
 impl<T> Schedule<T> {
     /// A schedule of games, none of them played.
     pub fn new(games: Range<u32>) -> Self {
-        let steps = vec![Step::Free; games.len().div_ceil(FRAME as usize)];
-        Self { games, steps, results: Reorder::default(), free_from: 0, turnaround: Duration::ZERO }
+        let frames: Vec<_> = frames(games).collect();
+        let steps = vec![Step::Free; frames.len()];
+        Self { frames, steps, results: Reorder::default(), free_from: 0, turnaround: Duration::ZERO }
     }
 
     /// The numbers of a step's games.
     pub fn numbers(&self, step: usize) -> Range<u32> {
-        let first = self.games.start + FRAME * step as u32;
-        first..(first + FRAME).min(self.games.end)
+        self.frames[step].clone()
     }
 
     /// The numbers of the games of some steps, at least one.
@@ -75,11 +76,9 @@ impl<T> Schedule<T> {
 
     /// The steps of some games, if they are whole steps.
     pub fn steps(&self, games: Range<u32>) -> Option<Range<usize>> {
-        let first = games.start.checked_sub(self.games.start).filter(|offset| offset.is_multiple_of(FRAME))?;
-        let ends_well = games.end == self.games.end || (games.end - self.games.start).is_multiple_of(FRAME);
-        let ends = games.end <= self.games.end && ends_well && !games.is_empty();
-        let first = (first / FRAME) as usize;
-        ends.then(|| first..first + games.len().div_ceil(FRAME as usize))
+        let first = self.frames.binary_search_by_key(&games.start, |frame| frame.start).ok()?;
+        let last = self.frames.binary_search_by_key(&games.end, |frame| frame.end).ok()?;
+        (first <= last).then_some(first..last + 1)
     }
 
     /// Whether every step was taken out.

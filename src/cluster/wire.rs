@@ -6,7 +6,7 @@ use serde::de::DeserializeOwned;
 use serde::{Deserialize, Serialize};
 
 use crate::games::{Block, GamesError, blocks, digest};
-use crate::selfplay::{FRAME, GameRecord, SelfPlayConfig};
+use crate::selfplay::{FRAME, GameRecord, SelfPlayConfig, frames};
 use crate::storage::{hex, sha256};
 use crate::train::{ConfigError, check_self_play};
 
@@ -180,18 +180,13 @@ pub fn result_from_bytes(bytes: &[u8]) -> Result<(ResultLine, Vec<Block>), WireE
     check_numbers(first, count)?;
     check_name(&line.key)?;
     let games = first..first + count;
-    let frames = blocks(&bytes[end + 1..])?;
+    let found = blocks(&bytes[end + 1..])?;
     let numbers = |block: &Block| (block.first(), block.len());
-    if frames.iter().map(numbers).eq(steps(games.clone()).map(|step| (step.start, step.len()))) {
-        Ok((line, frames))
+    if found.iter().map(numbers).eq(frames(games.clone()).map(|frame| (frame.start, frame.len()))) {
+        Ok((line, found))
     } else {
         Err(WireError::Frames(games))
     }
-}
-
-/// Numbers of games, cut into frames.
-pub fn steps(games: Range<u32>) -> impl Iterator<Item = Range<u32>> {
-    games.clone().step_by(FRAME as usize).map(move |first| first..first.saturating_add(FRAME).min(games.end))
 }
 
 /// JSON of at most [`MAX_TEXT`] bytes.

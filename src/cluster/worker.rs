@@ -20,10 +20,10 @@ use super::error::ClusterError;
 use super::news::{News, Teller};
 use super::process_name;
 use super::queue::WorkQueue;
-use super::wire::{self, Alive, Job, MAX_GAMES, MAX_TEXT, Proof, ResultLine, digest_of, steps};
+use super::wire::{self, Alive, Job, MAX_GAMES, MAX_TEXT, Proof, ResultLine, digest_of};
 use crate::eval::PatternEvaluator;
 use crate::games::frame;
-use crate::selfplay::{FRAME, GameRecord};
+use crate::selfplay::{FRAME, GameRecord, frames};
 use crate::storage::sha256;
 use crate::threads::lock;
 use crate::weights::{self, WeightFile};
@@ -274,7 +274,7 @@ impl Worker {
             Ok(job) => job,
             Err(error) => return self.leave_unread(id, &message, error).await,
         };
-        let count = steps(job.games()).count();
+        let count = frames(job.games()).count();
         self.steps.fetch_add(count, Relaxed);
         let evaluator = match self.prepare(&job).await {
             Ok(evaluator) => evaluator,
@@ -371,7 +371,7 @@ impl Worker {
 
     /// Delivers games to the broker and acknowledges the job. After [`ATTEMPTS`] the job is left to others.
     async fn deliver(&self, job: &Job, played: &[Vec<GameRecord>], message: &Message, id: u64) {
-        let numbers = steps(job.games()).map(|step| step.start);
+        let numbers = frames(job.games()).map(|frame| frame.start);
         let frames: Vec<Vec<u8>> = numbers.zip(played).map(|(first, games)| frame(first, games)).collect();
         let (key, worker) = (job.key(), self.name.clone());
         let bytes = wire::result_to_bytes(&ResultLine { key, worker, first: job.first, count: job.count }, &frames);

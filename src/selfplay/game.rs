@@ -10,7 +10,7 @@ use rand::{RngExt, SeedableRng};
 use rand_chacha::ChaCha8Rng;
 use serde::{Deserialize, Serialize};
 
-use super::pieces::{FRAME, lockstep, pieces};
+use super::pieces::{FRAME, frames, lockstep, pieces};
 use super::record::{GameRecord, Label, PlyKind};
 use crate::board::{Diagram, Square, squares};
 use crate::eval::{Evaluator, Score};
@@ -129,24 +129,22 @@ impl<'e, E: Evaluator> SelfPlay<'e, E> {
     ) {
         let pieces = pieces(numbers.clone(), rayon::current_num_threads(), self.config.lockstep());
         // The finished parts of each frame, by the number of their first game.
-        let parts: Vec<_> = (0..numbers.len().div_ceil(FRAME as usize)).map(|_| Mutex::default()).collect();
+        let parts: Vec<_> = frames(numbers.clone()).map(|frame| (frame, Mutex::default())).collect();
         // Whoever adds the last part of a frame gets the prepared frame.
         let add = |number: u32, games: Vec<GameRecord>| {
-            let frame = (number - numbers.start) / FRAME;
-            let first = numbers.start + FRAME * frame;
-            let whole = FRAME.min(numbers.end - first) as usize;
-            let mut parts = lock(&parts[frame as usize]);
+            let (frame, parts) = &parts[((number - numbers.start) / FRAME) as usize];
+            let mut parts = lock(parts);
             BTreeMap::insert(&mut parts, number, games);
-            let is_whole = parts.values().map(Vec::len).sum::<usize>() == whole;
-            is_whole.then(|| prepare(first, std::mem::take(&mut *parts).into_values().flatten().collect()))
+            let is_whole = parts.values().map(Vec::len).sum::<usize>() == frame.len();
+            is_whole.then(|| prepare(frame.start, std::mem::take(&mut *parts).into_values().flatten().collect()))
         };
         let work = |worker: &mut Option<Worker<'e, E>>, index: usize| {
             let piece = &pieces[index];
             let games = self.games(seed, generation, piece.clone());
             let Ok(played) = worker.get_or_insert_with(|| self.worker()).play(games, stop) else { return Ok(None) };
             let mut played = played.into_iter();
-            let frames = piece.clone().step_by(FRAME as usize);
-            let frames = frames.filter_map(|first| add(first, played.by_ref().take(FRAME as usize).collect()));
+            let frames = frames(piece.clone());
+            let frames = frames.filter_map(|part| add(part.start, played.by_ref().take(part.len()).collect()));
             Ok::<_, Infallible>(Some(frames.collect()))
         };
         let take = |_, frames: Vec<T>| frames.into_iter().try_for_each(&mut on_games);

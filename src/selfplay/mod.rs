@@ -7,6 +7,6 @@ mod record;
 
 pub use calibration::{measured_calibration, varied_positions};
 pub use game::{SelfPlay, SelfPlayConfig, Stopped, UpdateTarget};
-pub use pieces::FRAME;
+pub use pieces::{FRAME, frames};
 pub(crate) use record::leaf;
 pub use record::{GameError, GameRecord, Label, Ply, PlyKind, Replay};

@@ -5,6 +5,11 @@ use std::ops::Range;
 /// Games in a frame: they are handed over, kept and sent together.
 pub const FRAME: u32 = 32;
 
+/// Numbers of games, cut into frames, of which only the last may be short.
+pub fn frames(numbers: Range<u32>) -> impl Iterator<Item = Range<u32>> {
+    numbers.clone().step_by(FRAME as usize).map(move |first| first..first.saturating_add(FRAME).min(numbers.end))
+}
+
 /// Games in the smallest pieces: smaller ones would take noticeably longer per game.
 const SMALLEST: u32 = 4;
 
