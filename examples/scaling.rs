@@ -171,7 +171,7 @@ fn table_of_threads(costs: &Costs, games: u32) {
             [0, 1].map(|i| all.iter().map(|both| both[i]).sum::<f64>() / 20.0)
         };
         let [shrinking, work] = mean(&pieces::pieces(0..games, threads, lockstep(DEPTH)), u32::MAX, &mut chance);
-        let [barrier, small, large] = [(32, 2048), (32, u32::MAX), (256, u32::MAX)]
+        let [barrier, small, large] = [(FRAME, 2048), (FRAME, u32::MAX), (256, u32::MAX)]
             .map(|(size, barrier)| mean(&equal(games, size), barrier, &mut chance)[0]);
         let columns = [barrier, small, large, shrinking];
         let shares = columns.map(|seconds| format!("{:.1}%", 100.0 * busy(costs, games, threads, seconds)));
@@ -283,7 +283,7 @@ impl Simulation {
         let threads = self.threads();
         while self.is_offered && self.workers[number].is_up && self.workers[number].held < most {
             let Some(games) = self.schedule.offer(threads, self.instant(now)) else { return };
-            let steps = (games.len()).div_ceil(32);
+            let steps = games.len().div_ceil(FRAME as usize);
             self.jobs.push(Job { games, left: steps, worker: number });
             let job = self.jobs.len() - 1;
             let worker = &mut self.workers[number];
@@ -359,7 +359,7 @@ impl Simulation {
         }
         let seconds = now + costs.after;
         let cores = self.cluster.workers * self.cluster.cores + self.cluster.coordinator;
-        let steps = f64::from(games.div_ceil(32));
+        let steps = f64::from(games.div_ceil(FRAME));
         Outcome {
             seconds,
             busy: busy(&costs, games, cores, seconds),
@@ -384,7 +384,7 @@ impl Simulation {
                 self.workers[number].idle += 1;
                 self.jobs[job].left -= frames;
                 if self.jobs[job].left == 0 {
-                    self.workers[number].held -= self.jobs[job].games.len().div_ceil(32);
+                    self.workers[number].held -= self.jobs[job].games.len().div_ceil(FRAME as usize);
                     let arrival = self.send(now, costs.game_bytes * self.jobs[job].games.len() as f64);
                     self.at(arrival, Event::Arrived(job));
                     self.feed(number, now);
