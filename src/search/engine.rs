@@ -8,6 +8,7 @@ use super::analysis::Analysis;
 use super::endgame::EndgameSolver;
 use super::probcut::{NotCalibrated, Selectivity};
 use super::searcher::Searcher;
+use super::split::thread_pool;
 use super::stop::{Limits, Stop};
 use super::strength::Strength;
 use super::tunables::{LAST_ITERATION_START, SOLVE_CHANCE, SOLVE_NODES, SOLVE_SHARE};
@@ -44,8 +45,9 @@ impl<'e, E: Evaluator> Engine<'e, E> {
     /// # Errors
     /// The system does not provide the threads.
     pub fn with_threads(self, threads: usize) -> Result<Self, ThreadPoolBuildError> {
-        let (searcher, solver) = (self.searcher.with_threads(threads)?, self.solver.with_threads(threads)?);
-        Ok(Self { searcher, solver, ..self })
+        // They never work at once.
+        let pool = thread_pool(threads)?;
+        Ok(Self { searcher: self.searcher.with_pool(pool.clone()), solver: self.solver.with_pool(pool), ..self })
     }
 
     /// How strongly it thinks.

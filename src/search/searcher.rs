@@ -1,6 +1,7 @@
 //! The search that play and self-play use.
 
 use std::collections::HashSet;
+use std::sync::Arc;
 use std::sync::atomic::AtomicBool;
 
 use rayon::{ThreadPool, ThreadPoolBuildError};
@@ -23,7 +24,7 @@ pub struct Searcher<'e, E: Evaluator> {
     tt_min_depth: u32,
     killers: [Bitboard; 2],
     /// The threads, if there are several.
-    pool: Option<ThreadPool>,
+    pool: Option<Arc<ThreadPool>>,
     selectivity: Option<Selectivity>,
 }
 
@@ -50,9 +51,13 @@ impl<'e, E: Evaluator> Searcher<'e, E> {
     ///
     /// # Errors
     /// The system does not provide the threads.
-    pub fn with_threads(mut self, threads: usize) -> Result<Self, ThreadPoolBuildError> {
-        self.pool = thread_pool(threads)?;
-        Ok(self)
+    pub fn with_threads(self, threads: usize) -> Result<Self, ThreadPoolBuildError> {
+        Ok(self.with_pool(thread_pool(threads)?))
+    }
+
+    /// [`Self::with_threads`] with threads that exist.
+    pub(super) fn with_pool(self, pool: Option<Arc<ThreadPool>>) -> Self {
+        Self { pool, ..self }
     }
 
     /// Forgets all earlier positions: from then on it searches like a new searcher.
@@ -97,7 +102,7 @@ impl<'e, E: Evaluator> Searcher<'e, E> {
             evaluator: self.evaluator,
             table: &self.table,
             tt_min_depth: self.tt_min_depth,
-            threads: self.pool.as_ref().map_or(1, ThreadPool::current_num_threads),
+            threads: self.pool.as_ref().map_or(1, |pool| pool.current_num_threads()),
             killers: self.killers,
             selectivity: self.selectivity.as_ref(),
             probing: false,

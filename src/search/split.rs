@@ -2,8 +2,8 @@
 //! other and go to all threads (the Young Brothers Wait Concept: Rainer Feldmann, Burkhard Monien, Peter Mysliwietz and Oliver Vornberger,
 //! "Distributed game-tree search", 1989). A move above alpha stops the others.
 
-use std::sync::Mutex;
 use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering::Relaxed};
+use std::sync::{Arc, Mutex};
 
 use rayon::{ThreadPool, ThreadPoolBuildError, ThreadPoolBuilder};
 
@@ -74,8 +74,8 @@ impl<'a> SplitPoint<'a> {
 
 /// Threads that search one position together; `None` if the calling one is enough. A thread that waits at a split point searches
 /// moves of other nodes meanwhile, on top of its own stack, so stacks are large.
-pub(super) fn thread_pool(threads: usize) -> Result<Option<ThreadPool>, ThreadPoolBuildError> {
-    let pool = || ThreadPoolBuilder::new().num_threads(threads).stack_size(STACK_BYTES).build();
+pub(super) fn thread_pool(threads: usize) -> Result<Option<Arc<ThreadPool>>, ThreadPoolBuildError> {
+    let pool = || ThreadPoolBuilder::new().num_threads(threads).stack_size(STACK_BYTES).build().map(Arc::new);
     (threads > 1).then(pool).transpose()
 }
 

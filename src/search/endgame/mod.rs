@@ -15,6 +15,7 @@ mod pvs;
 mod shallow;
 mod stability;
 
+use std::sync::Arc;
 use std::sync::atomic::AtomicBool;
 
 use rayon::{ThreadPool, ThreadPoolBuildError};
@@ -41,7 +42,7 @@ pub struct EndgameSolver<'e, E: Evaluator = MobilityEvaluator> {
     /// By selective pass.
     probes: Box<[Probes]>,
     /// The threads, if there are several.
-    pool: Option<ThreadPool>,
+    pool: Option<Arc<ThreadPool>>,
 }
 
 /// The tables of one thread.
@@ -96,11 +97,16 @@ impl<'e, E: Evaluator> EndgameSolver<'e, E> {
     ///
     /// # Errors
     /// The system does not provide the threads.
-    pub fn with_threads(mut self, threads: usize) -> Result<Self, ThreadPoolBuildError> {
+    pub fn with_threads(self, threads: usize) -> Result<Self, ThreadPoolBuildError> {
+        Ok(self.with_pool(thread_pool(threads)?))
+    }
+
+    /// [`Self::with_threads`] with threads that exist.
+    pub(super) fn with_pool(mut self, pool: Option<Arc<ThreadPool>>) -> Self {
+        let threads = pool.as_ref().map_or(1, |pool| pool.current_num_threads());
         let log2_entries = self.table.log2_entries();
-        self.own_tables.resize_with(threads.max(1), || OwnTables::new(log2_entries));
-        self.pool = thread_pool(threads)?;
-        Ok(self)
+        self.own_tables.resize_with(threads, || OwnTables::new(log2_entries));
+        Self { pool, ..self }
     }
 
     /// Forgets everything found so far.
