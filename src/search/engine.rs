@@ -71,7 +71,8 @@ impl<'e, E: Evaluator> Engine<'e, E> {
     pub fn analyse_within(&mut self, position: &Position, limits: &Limits<'_>) -> Analysis {
         let begin = Instant::now();
         let analysis = self.solve_or_search(position, limits, begin);
-        self.speed = analysis.nodes as f64 / begin.elapsed().as_secs_f64();
+        // A coarse clock may not have moved.
+        self.speed = analysis.nodes as f64 / begin.elapsed().as_secs_f64().max(1e-9);
         analysis
     }
 
@@ -93,7 +94,9 @@ impl<'e, E: Evaluator> Engine<'e, E> {
     /// Whether limits leave enough nodes for solving to be tried.
     fn can_hope_to_solve(&self, empties: u32, limits: &Limits<'_>) -> bool {
         let (at_12, growth) = SOLVE_NODES;
-        let usual = at_12 * growth.powi(empties as i32 - 12);
+        // Not `powi`, which rounds differently on different platforms. One of the two ranges is empty.
+        let usual = (12..empties).fold(at_12, |nodes, _| nodes * growth);
+        let usual = (empties..12).fold(usual, |nodes, _| nodes / growth);
         let in_time = limits.time.filter(|_| self.speed > 0.0).map(|time| time.as_secs_f64() * self.speed);
         let most = limits.nodes.map(|nodes| nodes as f64).into_iter().chain(in_time);
         most.map(|nodes| nodes * SOLVE_SHARE).all(|nodes| nodes >= usual * SOLVE_CHANCE)

@@ -74,6 +74,9 @@ struct Search<'a, E: Evaluator> {
 
 impl EndgameSolver<'static> {
     /// A solver with a table of 2^`log2_entries` entries of 16 bytes, ordering moves by [`MobilityEvaluator`].
+    ///
+    /// # Panics
+    /// If `log2_entries` is above 40.
     pub fn new(log2_entries: u32) -> Self {
         Self::with_evaluator(&MobilityEvaluator, log2_entries)
     }
@@ -82,6 +85,9 @@ impl EndgameSolver<'static> {
 impl<'e, E: Evaluator> EndgameSolver<'e, E> {
     /// A solver with a table of 2^`log2_entries` entries of 16 bytes. When many squares are empty, moves are ordered by searches
     /// with the evaluator; the better it is, the fewer nodes are needed.
+    ///
+    /// # Panics
+    /// If `log2_entries` is above 40.
     pub fn with_evaluator(evaluator: &'e E, log2_entries: u32) -> Self {
         let own_tables = vec![OwnTables::new(log2_entries)];
         Self {
