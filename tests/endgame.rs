@@ -7,7 +7,7 @@ use std::sync::atomic::{AtomicBool, Ordering::Relaxed};
 use flipside::board::{Position, ScoredDiagram, Symmetry, squares};
 use flipside::eval::{Calibration, DepthPair, PatternEvaluator, Score, SquareEvaluator};
 use flipside::record::lines::parse_positions;
-use flipside::search::endgame::EndgameSolver;
+use flipside::search::EndgameSolver;
 use flipside::weights::WeightFile;
 use helpers::{Constant, random_positions};
 use rand::{RngExt, SeedableRng};

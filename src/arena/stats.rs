@@ -153,12 +153,12 @@ fn mean(counts: &[f64; 5]) -> Option<f64> {
 }
 
 /// The Elo difference that makes a score (0 to 1) the expected one; infinite at 0 and 1.
-pub fn elo_of_score(score: f64) -> f64 {
+fn elo_of_score(score: f64) -> f64 {
     400.0 * (score / (1.0 - score)).log10()
 }
 
 /// The expected score, 0 to 1, at an Elo difference.
-pub fn score_of_elo(elo: f64) -> f64 {
+fn score_of_elo(elo: f64) -> f64 {
     1.0 / (1.0 + 10f64.powf(-elo / 400.0))
 }
 

@@ -40,10 +40,7 @@ impl Labeller {
     }
 
     /// [`Self::label`], but ends soon after `stop` is set, with a meaningless result.
-    ///
-    /// # Errors
-    /// As [`Self::label`].
-    pub fn label_until(&mut self, record: &Record, stop: &AtomicBool) -> Result<Vec<Sample>, Fault> {
+    fn label_until(&mut self, record: &Record, stop: &AtomicBool) -> Result<Vec<Sample>, Fault> {
         let labelled = match record {
             Record::Position(ScoredDiagram { diagram, score, .. }) => {
                 let value = score.or_else(|| self.solve(&diagram.position, -64, stop));

@@ -10,13 +10,11 @@ use super::{Fault, Place, RecordError};
 use crate::board::{Diagram, NotationError, Position, Side, Square};
 
 /// The games of a text, with an error for each that cannot be read. Anything between games is skipped.
-pub fn read(text: &[u8]) -> GgfReader<'_> {
+pub fn read(text: &[u8]) -> impl Iterator<Item = Result<Game, RecordError>> {
     GgfReader { text, at: 0 }
 }
 
-/// Iterator over the games of a GGF text, made by [`read`].
-#[derive(Clone, Debug)]
-pub struct GgfReader<'a> {
+struct GgfReader<'a> {
     text: &'a [u8],
     at: usize,
 }
@@ -198,13 +196,13 @@ pub fn is_pass(text: &str) -> bool {
 }
 
 /// A text as it can be read back from a property's value: characters that would end the value early become spaces.
-pub fn clean(text: &str) -> String {
+fn clean(text: &str) -> String {
     text.replace(|c: char| c == '[' || c == ']' || c.is_control(), " ").trim().to_owned()
 }
 
 /// Writes a game on one line.
 ///
-/// Names and the like go through [`clean`], as the format cannot quote. Evaluations and times have two decimals.
+/// In names and the like, brackets and control characters become spaces, as the format cannot quote. Evaluations and times have two decimals.
 ///
 /// # Errors
 /// Errors of the writer.

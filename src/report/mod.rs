@@ -14,7 +14,7 @@ mod tensorboard;
 pub use figures::{Figures, StageLoss};
 pub use log::RunLog;
 pub use page::page;
-pub use plot::{Band, Chart, Line, Palette};
+pub use plot::{Band, Chart, Line};
 pub use ratings::{Rating, ratings};
 pub use status::Status;
 pub use tensorboard::TensorBoard;

@@ -36,25 +36,13 @@ pub struct Line {
 /// The lower and the upper ends of intervals, by x.
 pub type Band = Vec<(f64, f64, f64)>;
 
-/// Masataka Okabe and Kei Ito's colours, which colour-blind readers can tell apart, without yellow and with grey.
-#[derive(Clone, Copy, Debug)]
-pub struct Palette;
-
-impl Palette {
-    /// The colour of a line by its number.
-    pub fn colour(number: usize) -> RGBColor {
-        const COLOURS: [(u8, u8, u8); 7] = [
-            (0, 114, 178),
-            (213, 94, 0),
-            (0, 158, 115),
-            (204, 121, 167),
-            (230, 159, 0),
-            (86, 180, 233),
-            (127, 127, 127),
-        ];
-        let (red, green, blue) = COLOURS[number % COLOURS.len()];
-        RGBColor(red, green, blue)
-    }
+/// The colour of a line by its number: Masataka Okabe and Kei Ito's colours, which colour-blind readers can tell apart, without yellow and
+/// with grey.
+fn colour(number: usize) -> RGBColor {
+    const COLOURS: [(u8, u8, u8); 7] =
+        [(0, 114, 178), (213, 94, 0), (0, 158, 115), (204, 121, 167), (230, 159, 0), (86, 180, 233), (127, 127, 127)];
+    let (red, green, blue) = COLOURS[number % COLOURS.len()];
+    RGBColor(red, green, blue)
 }
 
 const WIDTH: u32 = 620;
@@ -123,7 +111,7 @@ impl Chart {
         let x_label = |x: &f64| label(*x, x1 - x0);
         self.mesh(&mut chart.configure_mesh()).x_label_formatter(&x_label).y_label_formatter(&y_label).draw()?;
         for (number, line) in lines.iter().enumerate() {
-            let colour = Palette::colour(number);
+            let colour = colour(number);
             let finite = line.band.iter().filter(|(_, low, high)| low.is_finite() && high.is_finite());
             chart.draw_series(finite.map(|&(x, low, high)| {
                 PathElement::new(vec![(x, low), (x, high)], colour.mix(0.45).stroke_width(4))
@@ -174,7 +162,7 @@ fn text(size: u32) -> TextStyle<'static> {
 
 /// Lines with repeated colours are thinner.
 fn stroke(number: usize) -> ShapeStyle {
-    Palette::colour(number).stroke_width(if number < 7 { 2 } else { 1 })
+    colour(number).stroke_width(if number < 7 { 2 } else { 1 })
 }
 
 /// The least and the largest of some numbers, always different.

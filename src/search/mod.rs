@@ -5,7 +5,7 @@
 
 mod analysis;
 pub mod calibrate;
-pub mod endgame;
+mod endgame;
 mod engine;
 mod node;
 mod ordering;

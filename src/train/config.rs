@@ -303,7 +303,7 @@ impl TrainConfig {
     }
 
     /// Whether weights are fitted to kept games before a generation.
-    pub fn is_refitted_before(&self, generation: u32) -> bool {
+    pub(super) fn is_refitted_before(&self, generation: u32) -> bool {
         let (phase, first) = self.phase_and_first(generation);
         phase.refit && first == generation
     }
@@ -314,7 +314,7 @@ impl TrainConfig {
     }
 
     /// Generations left in a phase from one of them on, it included; `None` if the phase lasts until the run ends.
-    pub fn left_of_phase(&self, generation: u32) -> Option<u32> {
+    pub(super) fn left_of_phase(&self, generation: u32) -> Option<u32> {
         let (number, first) = self.number_and_first(generation);
         let is_last = number + 1 == self.phases.len();
         (!is_last).then(|| first.saturating_add(self.phases[number].generations) - generation)
