@@ -16,6 +16,7 @@ use super::session::Session;
 use crate::eval::{Calibration, PatternEvaluator};
 use crate::search::calibrate::{Measurement, fit_exact_pairs, fit_pairs, search_all, solve_all};
 use crate::selfplay::varied_positions;
+use crate::threads::lock;
 
 /// Measure how well shallow searches predict deep ones, for selective search (--selectivity)
 ///
@@ -119,11 +120,11 @@ fn with_meter<T>(
 ) -> T {
     let meter = Mutex::new((Meter::new(session, positions as u64, "positions"), 0));
     let done = work(&|| {
-        let (meter, done) = &mut *meter.lock().expect("showing progress does not panic");
+        let (meter, done) = &mut *lock(&meter);
         *done += 1;
         meter.show(*done, || message.to_owned());
     });
-    meter.into_inner().expect("showing progress does not panic").0.finish();
+    lock(&meter).0.finish();
     done.expect("nothing stops this work")
 }
 

@@ -6,10 +6,12 @@
 
 use std::io;
 use std::mem::take;
-use std::sync::{Mutex, MutexGuard, PoisonError};
+use std::sync::Mutex;
 
 use console::{Term, measure_text_width};
 use indicatif::TermLike;
+
+use crate::threads::lock;
 
 /// Standard error for indicatif to draw on: collects its calls into whole frames.
 #[derive(Debug)]
@@ -36,10 +38,6 @@ impl Screen {
     /// Standard error, even if it is not a terminal.
     pub fn stderr() -> Self {
         Self { term: Term::buffered_stderr(), state: Mutex::default() }
-    }
-
-    fn state(&self) -> MutexGuard<'_, State> {
-        self.state.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }
 
@@ -90,18 +88,18 @@ impl TermLike for Screen {
     }
 
     fn clear_line(&self) -> io::Result<()> {
-        self.state().cleared += 1;
+        lock(&self.state).cleared += 1;
         Ok(())
     }
 
     fn write_line(&self, line: &str) -> io::Result<()> {
-        self.state().frame.push(line.to_owned());
+        lock(&self.state).frame.push(line.to_owned());
         Ok(())
     }
 
     /// Each line comes in two calls: its text, then its padding.
     fn write_str(&self, text: &str) -> io::Result<()> {
-        let state = &mut *self.state();
+        let state = &mut *lock(&self.state);
         if !state.is_filler {
             state.frame.push(text.to_owned());
         }
@@ -111,7 +109,7 @@ impl TermLike for Screen {
 
     fn flush(&self) -> io::Result<()> {
         let width = usize::from(self.width());
-        let state = &mut *self.state();
+        let state = &mut *lock(&self.state);
         let erased = state.rows_to_erase(width);
         // Row by row: a terminal told to clear everything from its first row may keep that in its scrollback.
         for _ in 0..erased {

@@ -3,11 +3,12 @@
 use std::io::BufRead;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::mpsc::{Receiver, sync_channel};
-use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
+use std::sync::{Arc, Condvar, Mutex, PoisonError};
 use std::thread;
 use std::time::Duration;
 
 use super::line::{ServeError, read_line};
+use crate::threads::lock;
 
 /// How long a command may take once the input has ended: nobody is left to stop the thinking.
 const GRACE: Duration = Duration::from_secs(1);
@@ -107,12 +108,8 @@ impl Hurry {
         self.flag.load(Ordering::SeqCst)
     }
 
-    fn lock(&self) -> MutexGuard<'_, State> {
-        self.state.lock().unwrap_or_else(PoisonError::into_inner)
-    }
-
     fn change(&self, change: impl FnOnce(&mut State)) {
-        let mut state = self.lock();
+        let mut state = lock(&self.state);
         change(&mut state);
         self.flag.store(state.interrupting > 0 || state.overdue, Ordering::SeqCst);
         self.changed.notify_all();
@@ -120,7 +117,7 @@ impl Hurry {
 
     /// After the end of the input: hurries every command that takes too long.
     fn watch_the_clock(&self) {
-        let mut state = self.lock();
+        let mut state = lock(&self.state);
         while !state.over {
             let begun = state.begun;
             let same = |state: &mut State| !state.over && state.begun == begun;

@@ -4,13 +4,14 @@ use std::io::{self, BufReader, Read, Write};
 use std::process::{Child, ChildStdin, Command, Stdio};
 use std::sync::atomic::{AtomicBool, Ordering::Relaxed};
 use std::sync::mpsc::{Receiver, RecvTimeoutError, sync_channel};
-use std::sync::{Arc, Mutex, PoisonError};
+use std::sync::{Arc, Mutex};
 use std::thread;
 use std::time::{Duration, Instant};
 
 use super::guard::Guard;
 use super::line::read_line;
 use crate::arena::PlayerError;
+use crate::threads::lock;
 
 /// The limits of an external engine.
 #[derive(Clone, Copy, PartialEq, Debug)]
@@ -127,7 +128,7 @@ impl EngineProcess {
             thread::sleep(Duration::from_millis(2));
         }
         let mut detail = status.map(|status| format!(" ({status})")).unwrap_or_default();
-        let words = self.last_words.lock().unwrap_or_else(PoisonError::into_inner);
+        let words = lock(&self.last_words);
         if !words.is_empty() {
             detail += &format!(", saying `{words}`");
         }
@@ -160,7 +161,7 @@ fn read_lines(source: impl Read, mut take: impl FnMut(String) -> bool) {
 fn keep_last_words(words: &Mutex<String>, line: &str) -> bool {
     let line: String = line.trim().chars().filter(|c| !c.is_control()).take(200).collect();
     if !line.is_empty() {
-        *words.lock().unwrap_or_else(PoisonError::into_inner) = line;
+        *lock(words) = line;
     }
     true
 }

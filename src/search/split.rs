@@ -10,6 +10,7 @@ use rayon::{ThreadPool, ThreadPoolBuildError, ThreadPoolBuilder};
 use super::ordering::ListedMove;
 use super::stop::Stop;
 use crate::board::Square;
+use crate::threads::lock;
 
 /// A null-window node whose moves are handed out to threads.
 pub(super) struct SplitPoint<'a> {
@@ -22,6 +23,7 @@ pub(super) struct SplitPoint<'a> {
 }
 
 /// The best value and move so far, and the positions visited for it.
+#[derive(Clone, Copy)]
 pub(super) struct Outcome {
     pub best: (i32, Square),
     pub nodes: u64,
@@ -46,7 +48,7 @@ impl<'a> SplitPoint<'a> {
 
     /// Records the value of a move whose search was completed.
     pub fn update(&self, value: i32, to: Square) {
-        let mut outcome = self.outcome.lock().expect("no thread panics with the lock");
+        let mut outcome = lock(&self.outcome);
         if value > outcome.best.0 {
             outcome.best = (value, to);
         }
@@ -60,7 +62,7 @@ impl<'a> SplitPoint<'a> {
     pub fn run(self, threads: usize, worker: impl Fn(&Self) -> u64 + Sync) -> Outcome {
         let worker = || {
             let nodes = worker(&self);
-            self.outcome.lock().expect("no thread panics with the lock").nodes += nodes;
+            lock(&self.outcome).nodes += nodes;
         };
         rayon::scope(|scope| {
             for _ in 1..threads.min(self.moves.len()) {
@@ -68,7 +70,7 @@ impl<'a> SplitPoint<'a> {
             }
             worker();
         });
-        self.outcome.into_inner().expect("no thread panics with the lock")
+        *lock(&self.outcome)
     }
 }
 
