@@ -5,6 +5,7 @@
 //! square downwards does the same. The four rays of each kind are four lanes of a plain array, which the compiler turns
 //! into AVX2 (or NEON) code: one source is both portable and fast.
 
+use super::masks::STEP;
 use super::square::{Bitboard, Square};
 
 const fn ray(from: usize, d_column: i32, d_row: i32) -> u64 {
@@ -37,9 +38,6 @@ const fn all_rays() -> [Rays; 64] {
 }
 
 static RAYS: [Rays; 64] = all_rays();
-
-/// Distance in bits between neighbours on each lane of [`Rays`].
-const STEP: [u32; 4] = [1, 8, 9, 7];
 
 /// The opponent discs turned over if the player puts a disc on the empty square `to`; none means the move is illegal.
 #[inline]

@@ -10,6 +10,8 @@ pub const X_SQUARES: Bitboard = 0x0042_0000_0000_4200;
 pub const C_SQUARES: Bitboard = 0x4281_0000_0000_8142;
 /// The quarters of the board.
 pub const QUADRANTS: [Bitboard; 4] = [0x0f0f_0f0f, 0xf0f0_f0f0, 0x0f0f_0f0f << 32, 0xf0f0_f0f0 << 32];
+/// Distances in bits between neighbours on a row, a file and the two kinds of diagonals.
+pub(crate) const STEP: [u32; 4] = [1, 8, 9, 7];
 /// The a-file.
 pub const FILE_A: Bitboard = 0x0101_0101_0101_0101;
 /// The h-file.

@@ -4,11 +4,11 @@
 //! of two); the squares just beyond the runs are the moves. Directions pair up by shift distance, so four lanes cover all
 //! eight.
 
+use super::masks::STEP;
 use super::square::Bitboard;
 
 /// Squares that are not on the a- or h-file: horizontal and diagonal runs may only pass over these.
 const INNER_FILES: u64 = 0x7e7e_7e7e_7e7e_7e7e;
-const STEP: [u32; 4] = [1, 8, 9, 7];
 const PASSABLE: [u64; 4] = [INNER_FILES, !0, INNER_FILES, INNER_FILES];
 
 /// The empty squares on which the player may put a disc. Not inlined: inside larger functions the compiler turns the lanes

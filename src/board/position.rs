@@ -134,15 +134,15 @@ impl Position {
     /// A hash of the position that is the same on every machine and in every run.
     #[inline]
     pub const fn hash64(self) -> u64 {
-        fold_twice(self.player ^ 0x9e37_79b9_7f4a_7c15, self.opponent.rotate_left(32) ^ 0xd6e8_feb8_6659_fd93)
+        let mixed = fold(self.player ^ 0x9e37_79b9_7f4a_7c15, self.opponent.rotate_left(32) ^ 0xd6e8_feb8_6659_fd93);
+        // Folded twice, every bit is good enough to be used on its own.
+        fold(mixed, 0xa076_1d64_78bd_642f)
     }
 }
 
-/// Two rounds of multiplying to 128 bits and folding the halves: every bit of the result is good enough to be used on its own.
+/// Multiplies to 128 bits and folds the halves: each bit of the result depends on most bits of both factors.
 #[inline]
-const fn fold_twice(a: u64, b: u64) -> u64 {
+pub(crate) const fn fold(a: u64, b: u64) -> u64 {
     let product = a as u128 * b as u128;
-    let mixed = product as u64 ^ (product >> 64) as u64;
-    let product = mixed as u128 * 0xa076_1d64_78bd_642f_u128;
     product as u64 ^ (product >> 64) as u64
 }

@@ -6,7 +6,7 @@
 
 use std::sync::atomic::{AtomicU64, Ordering::Relaxed};
 
-use crate::board::{Bitboard, Position, Square};
+use crate::board::{Bitboard, Position, Square, fold};
 use crate::memory::{prefer_huge_pages, prefetch};
 
 /// How reliable the bounds of an entry are, or have to be for a search: the higher the better.
@@ -158,13 +158,6 @@ impl Bucket for CacheLine {
 pub(super) struct Slot {
     bucket: usize,
     key: u64,
-}
-
-/// Multiplies to 128 bits and folds the halves: each bit of the result depends on most bits of both factors.
-#[inline]
-const fn fold(a: u64, b: u64) -> u64 {
-    let product = a as u128 * b as u128;
-    product as u64 ^ (product >> 64) as u64
 }
 
 /// A hash table from positions to entries.

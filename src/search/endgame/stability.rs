@@ -5,7 +5,7 @@
 
 use std::sync::LazyLock;
 
-use crate::board::{Bitboard, FILE_A, Position};
+use crate::board::{Bitboard, FILE_A, Position, STEP};
 
 /// For each configuration of an edge, by [`edge_index`], the player's stable discs.
 static EDGES: LazyLock<Box<[u8; 6561]>> = LazyLock::new(all_edges);
@@ -89,7 +89,6 @@ pub(super) fn stable_edges(position: Position) -> Bitboard {
     bottom | top | left | right
 }
 
-const STEP: [u32; 4] = [1, 8, 9, 7];
 /// Squares that can be reached by 1, 2 and 4 steps to higher bits without leaving the line, for each lane.
 const FROM_LOWER: [[u64; 4]; 3] = [
     [!FILE_A, !0, !FILE_A, !(FILE_A << 7)],
