@@ -113,7 +113,7 @@ impl WithBook {
                 exact_empties: strength.exact_empties.min(LEARN_EXACT),
                 ..strength
             };
-            Searching::new(weights, strength, 14)
+            Searching::new(weights, strength, strength.log2_entries())
         });
         let learning = learning.transpose()?;
         let book = if learning.is_some() { edit(path, true, session)? } else { open(path)? };

@@ -14,9 +14,6 @@ use crate::search::{Engine, Searcher, Strength, TreeNode};
 use crate::selfplay::{PlyKind, Replay, leaf};
 use crate::weights::WeightFile;
 
-/// Log2 of the entries in the search tables, which then fit the L2 cache.
-const LOG2_ENTRIES: u32 = 12;
-
 /// A teacher solves leaves with this number of empties or fewer.
 const EXACT_EMPTIES: u32 = 12;
 
@@ -81,7 +78,7 @@ impl Teacher {
     /// Samples of the positions inside search trees, so that weights are also good for positions that occur only there: TreeStrap
     /// (Joel Veness, David Silver, William Uther and Alan Blair, "Bootstrapping from game tree search", 2009).
     fn trees(&self, roots: Vec<Sample>, stop: &AtomicBool) -> Vec<Sample> {
-        let mut searcher = Searcher::new(&self.evaluator, LOG2_ENTRIES);
+        let mut searcher = Searcher::new(&self.evaluator, self.strength.log2_entries());
         let depth = self.strength.depth;
         let of_root = |root: Sample| {
             searcher.forget();
@@ -95,7 +92,7 @@ impl Teacher {
     /// Samples of positions with the values of its searches.
     fn values(&self, mut positions: Vec<Position>, stop: &AtomicBool) -> Vec<Sample> {
         positions.sort_by_key(|position| position.empties());
-        let mut engine = Engine::new(&self.evaluator, self.strength, LOG2_ENTRIES).expect("full width");
+        let mut engine = Engine::new(&self.evaluator, self.strength, self.strength.log2_entries()).expect("full width");
         let value = |position| {
             engine.forget();
             Sample::new(position, engine.analyse(&position).score.clamp_eval())
@@ -108,7 +105,7 @@ impl Student {
     /// Its PV leaves: one of each root, and one after another move there, chosen at random, seeded by the position. A search steers
     /// towards what its evaluation overrates, so these are the positions where errors matter.
     fn leaves(&self, roots: &[Sample], stop: &AtomicBool) -> Vec<Position> {
-        let mut searcher = Searcher::new(&self.evaluator, LOG2_ENTRIES);
+        let mut searcher = Searcher::new(&self.evaluator, Strength::new(self.depth, 0).log2_entries());
         let mut leaves = Vec::new();
         let mut search = |searcher: &mut Searcher<_>, diagram: Diagram, depth| {
             let line = searcher.search(&diagram.position, depth).pv;

@@ -78,9 +78,6 @@ struct Game {
     labels: Vec<Label>,
 }
 
-/// The tables have 2^this entries: enough for small depths, and within the L2 cache.
-const LOG2_ENTRIES: u32 = 12;
-
 impl<'e, E: Evaluator> SelfPlay<'e, E> {
     /// Players that use an evaluator. If it is not calibrated, they search at full width.
     pub fn new(evaluator: &'e E, mut config: SelfPlayConfig) -> Self {
@@ -170,7 +167,8 @@ impl<'e, E: Evaluator> SelfPlay<'e, E> {
     }
 
     fn worker(&self) -> Worker<'e, E> {
-        let engine = Engine::new(self.evaluator, self.config.strength, LOG2_ENTRIES);
+        let strength = self.config.strength;
+        let engine = Engine::new(self.evaluator, strength, strength.log2_entries());
         Worker { engine: engine.expect("only calibrated evaluators search selectively"), config: self.config }
     }
 }

@@ -16,11 +16,9 @@ use crate::selfplay::Stopped;
 /// twenty.
 pub(super) const SUPERIORITY: f64 = 0.95;
 
-/// Log2 of the entries in a player's tables: enough for a game at small depths.
-const LOG2_ENTRIES: u32 = 12;
-
 fn player<E: Evaluator>(evaluator: &E, strength: Strength) -> SearchPlayer<'_, E> {
-    SearchPlayer::new(Engine::new(evaluator, strength, LOG2_ENTRIES).expect("checked: gates are played at full width"))
+    let engine = Engine::new(evaluator, strength, strength.log2_entries());
+    SearchPlayer::new(engine.expect("checked: gates are played at full width"))
 }
 
 /// A match, and in how many pairs the newest weights scored 0 to 2 points.

@@ -19,13 +19,6 @@ use crate::record::log::{PlayerCard, Settings};
 use crate::search::{Limits, Strength};
 use crate::weights::Provenance;
 
-/// Base-2 logarithms of the entries of our own players' tables, at small depths (where a game fits into the second-level cache) and beyond.
-const SMALL_LOG2_ENTRIES: u32 = 12;
-const DEEP_LOG2_ENTRIES: u32 = 18;
-
-/// The largest depth with small tables.
-const SMALL_MAX_DEPTH: u32 = 6;
-
 /// What every thread makes its player from.
 pub struct PlayerMaker {
     /// What the player is, for a log of games.
@@ -111,9 +104,8 @@ impl PlayerMaker {
     pub fn make(&self, stop: &AtomicBool) -> Result<AnyPlayer<'_>, PlayerError> {
         let player: Box<dyn Player> = match &self.kind {
             PlayerKind::Own(loaded, strength, limits, book) => with_evaluator!(&loaded.evaluator, evaluator => {
-                let small = strength.depth <= SMALL_MAX_DEPTH;
-                let log2_entries = if small { SMALL_LOG2_ENTRIES } else { DEEP_LOG2_ENTRIES };
-                let player = SearchPlayer::new(own_engine(evaluator, *strength, log2_entries)).with_limits(*limits);
+                let engine = own_engine(evaluator, *strength, strength.log2_entries());
+                let player = SearchPlayer::new(engine).with_limits(*limits);
                 match book {
                     None => Box::new(player),
                     Some(book) => Box::new(BookPlayer::new(player, book.clone())),
