@@ -253,7 +253,7 @@ fn hidden_layers_that_make_no_sense_are_refused() {
         change(file.model.hidden.as_mut().unwrap());
         WeightFile::from_bytes(&file.to_bytes()).unwrap_err().to_string()
     };
-    assert!(reason(&|layer| layer.rows_of_stage[1] = 2).contains("stage 1 uses table of rows 2"));
+    assert!(reason(&|layer| layer.rows_of_stage[1] = 2).contains("stage 1 uses row table 2"));
     assert!(reason(&|layer| layer.heads.truncate(1)).contains("has 1 stages where the weights have 2"));
     assert!(reason(&|layer| layer.rows[1].push([0; UNITS])).contains("9 rows where the pattern set has 8 weights"));
     assert!(reason(&|layer| layer.heads[1].bias[2] = i16::MIN).contains("bias"));
@@ -269,7 +269,7 @@ fn hidden_layers_that_make_no_sense_are_refused() {
         WeightFile::from_bytes(&HIDDEN.seal(payload)).unwrap_err().to_string()
     };
     assert!(with_checksum(&|b| b[layer] = 16).contains("has 16 units; this program reads 1 to 14"));
-    // The first table of rows is shortened, then the last stage.
+    // The first row table is shortened, then the last stage.
     let rows = layer + 1 + 8 + 2 + 8;
     let shorter = |b: &mut Vec<u8>, at: usize, by: u8| {
         b[at] -= by;

@@ -203,7 +203,7 @@ fn write_sizes(model: &Model, layout: &Layout, out: &mut dyn Write) -> Result<()
     let share = 100.0 * used as f64 / total.max(1) as f64;
     writeln!(out, "  {:<12} {} a stage, {total} in all, {share:.1}% not zero", "weights", layout.weights())?;
     let (scale, largest) = (model.scale, model.discs(largest));
-    writeln!(out, "  {:<12} {scale} units a disc; the largest weight is {largest:.2} discs", "scale")?;
+    writeln!(out, "  {:<12} {scale} units per disc; the largest weight is {largest:.2} discs", "scale")?;
     if let Some(hidden) = &model.hidden {
         let (units, rows) = (hidden.units(), &hidden.rows);
         let all = || rows.iter().flatten();

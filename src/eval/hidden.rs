@@ -41,12 +41,12 @@ pub enum HiddenLayerError {
         /// The weights'.
         expected: usize,
     },
-    /// A stage whose table of rows does not exist.
-    #[error("the hidden layer's stage {stage} uses table of rows {number}, counted from 0, but there are only {found}")]
+    /// A stage whose row table does not exist.
+    #[error("the hidden layer's stage {stage} uses row table {number}, counted from 0, but there are only {found}")]
     Number {
         /// The stage.
         stage: usize,
-        /// The number of its table of rows.
+        /// The number of its row table.
         number: u8,
         /// How many there are.
         found: usize,

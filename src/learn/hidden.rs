@@ -89,7 +89,7 @@ impl Adam {
 /// A stage's own numbers.
 #[derive(Clone, Copy, PartialEq, Debug)]
 pub(super) struct LearnedHead {
-    /// The number of its table of rows.
+    /// The number of its row table.
     rows: u8,
     bias: Adam,
     output: Adam,
@@ -105,7 +105,7 @@ impl LearnedHead {
         Self { rows, bias: Adam::new(bias), output: Adam::new(output), missing: [1.0; 2] }
     }
 
-    /// The number of its table of rows.
+    /// The number of its row table.
     pub fn rows(&self) -> usize {
         usize::from(self.rows)
     }
@@ -187,7 +187,7 @@ impl LearnedLayer {
         }
     }
 
-    /// The layer as it is stored, `scale` units of a weight in a disc.
+    /// The layer as it is stored, `scale` weight units per disc.
     pub fn stored(&self, scale: u16) -> HiddenLayer {
         let on = f32::from(HiddenLayer::ON);
         let of_row = |row: &LearnedRow| {
