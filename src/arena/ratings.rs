@@ -61,9 +61,11 @@ impl Ratings {
         }
         let tied = reached_from(anchor, &met);
         // Unknowns: the tied players except the anchor. The last ones come first: eliminating a player ties those that it met.
-        let mut unknown = vec![None; count];
-        let rated = (0..count).rev().filter(|&player| tied[player] && player != anchor);
-        let unknowns = rated.enumerate().map(|(i, player)| unknown[player] = Some(i)).count();
+        let (mut unknown, mut unknowns) = (vec![None; count], 0);
+        for player in (0..count).rev().filter(|&player| tied[player] && player != anchor) {
+            unknown[player] = Some(unknowns);
+            unknowns += 1;
+        }
         let results: Vec<_> = results.iter().filter(|result| tied[result.players[0]]).copied().collect();
         let (pairings, one_sided) = Pairing::collect(count, &results);
         let system = System { unknown, unknowns, pairings };

@@ -121,14 +121,17 @@ impl EvaluatorChoice {
     /// # Errors
     /// What is wrong with it, or that the evaluation has no weights.
     pub fn weight_file(&self) -> Result<WeightFile, CliError> {
-        let file = match self {
+        self.read().map_err(|error| error.hint("Expected a weight file or `default`."))
+    }
+
+    fn read(&self) -> Result<WeightFile, CliError> {
+        match self {
             Self::Squares | Self::Mobility => {
                 Err(CliError::failure(format!("`{self}` is an evaluation without weights")))
             }
             Self::Default => Ok(WeightFile::embedded()),
             Self::File(path) => WeightFile::load(path).context(|| "cannot use the weights".to_owned()),
-        };
-        file.map_err(|error| error.hint("Expected a weight file or `default`."))
+        }
     }
 
     /// The evaluator, ready for use.
@@ -158,7 +161,7 @@ impl EvaluatorChoice {
             Self::Squares => (AnyEvaluator::Squares(SquareEvaluator::default()), None),
             Self::Mobility => (AnyEvaluator::Mobility(MobilityEvaluator), None),
             Self::Default | Self::File(_) => {
-                let file = self.weight_file();
+                let file = self.read();
                 let file =
                     file.map_err(|error| error.hint("Expected a weight file, `default`, `squares` or `mobility`."))?;
                 let evaluator = PatternEvaluator::new(&file.model);

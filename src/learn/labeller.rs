@@ -62,10 +62,11 @@ impl Labeller {
         let mut labelled = Vec::with_capacity(steps.len());
         for (diagram, _) in steps.into_iter().rev() {
             let is_black = diagram.side == Side::Black;
+            // From black's side to the mover's, and back.
+            let turned = |value: i32| if is_black { value } else { -value };
             // The move that was played is worth as much, so the position is worth no less.
-            let least = proved.map_or(-64, |value: i32| if is_black { value } else { -value });
-            let solved = self.solve(&diagram.position, least, stop);
-            proved = solved.map(|value| if is_black { value } else { -value });
+            let least = proved.map_or(-64, turned);
+            proved = self.solve(&diagram.position, least, stop).map(turned);
             for_black = proved.map(|value| (value, Bound::Exact)).or(for_black);
             let for_mover = for_black.map(|(value, bound)| if is_black { (value, bound) } else { (-value, -bound) });
             labelled.extend(for_mover.map(|(value, bound)| sample(diagram.position, value, bound)));

@@ -148,9 +148,10 @@ impl Figures {
     pub fn of(directory: &Path) -> Result<Self, TrainError> {
         let log = RunLog::read(directory)?;
         let weights = Weights::of(&directory.join(BEST), &log);
+        let ratings = ratings(&log.events);
         let mut figures = Self {
-            status: Status::of(&log),
-            ratings: ratings(&log.events),
+            status: Status::rated(&log, &ratings),
+            ratings,
             losses: Vec::new(),
             validation: Vec::new(),
             held_out: Vec::new(),

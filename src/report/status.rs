@@ -53,6 +53,11 @@ pub struct Status {
 impl Status {
     /// The status of a run.
     pub fn of(log: &RunLog) -> Self {
+        Self::rated(log, &ratings(&log.events))
+    }
+
+    /// The status of a run whose gates are rated.
+    pub(super) fn rated(log: &RunLog, ratings: &[Rating]) -> Self {
         let mut status = Self {
             run: log.directory.display().to_string(),
             state: state(log),
@@ -83,7 +88,6 @@ impl Status {
                 _ => {}
             }
         }
-        let ratings = ratings(&log.events);
         status.last = ratings.last().copied();
         status.best = ratings.iter().rev().find(|rating| rating.promoted).copied();
         let Self { seconds, generations, games, games_at_hand, .. } = status;

@@ -109,11 +109,13 @@ fn moves_around_a_pass() -> Vec<(Side, Square)> {
     }
 }
 
+fn play(&(side, square): &(Side, Square)) -> String {
+    format!("play {} {square}", if side == Side::Black { "b" } else { "w" })
+}
+
 #[test]
 fn gtp_takes_back_a_move_with_the_pass_that_was_left_out_before_it() {
     let moves = moves_around_a_pass();
-    let play =
-        |&(side, square): &(Side, Square)| format!("play {} {square}", if side == Side::Black { "b" } else { "w" });
     let mut commands: Vec<String> = moves.iter().map(play).collect();
     let [before, last] = moves.last_chunk().unwrap();
     assert_eq!(before.0, last.0, "the other side passed");
@@ -143,9 +145,7 @@ fn gtp_hands_a_game_to_the_engine_again_only_if_it_ends_differently() {
     let mut choices = vec![0; last];
     choices.push(1);
     let (other, other_discs) = ends(&choices).unwrap();
-    let say = |&(side, square, _): &(Side, Square, usize)| {
-        format!("play {} {square}", if side == Side::Black { "b" } else { "w" })
-    };
+    let say = |&(side, square, _): &(Side, Square, usize)| play(&(side, square));
     let mut commands: Vec<String> = first.iter().map(say).collect();
     commands.push("undo".to_owned());
     commands.push(say(first.last().unwrap()));
