@@ -13,7 +13,8 @@ use super::evaluator::{WeightsArgument, with_evaluator};
 use super::session::Session;
 use crate::board::{Position, perft};
 use crate::eval::{Evaluator, StageMap};
-use crate::learn::{Learner, SampleSet, StepRule, TemporalCoherence, lambda_returns};
+use crate::fit::FitConfig;
+use crate::learn::{Learner, SampleSet, lambda_returns};
 use crate::pattern::{Layout, PatternSet};
 use crate::record::lines::parse_positions;
 use crate::search::{EndgameSolver, Searcher, Strength};
@@ -52,7 +53,7 @@ enum Section {
     Endgame16,
     /// Games at depth 4, solved from 12 empty squares on
     Selfplay,
-    /// Passes over the samples of these games
+    /// Passes over the samples of these games, with the steps of a fit
     Learning,
     /// Games through a broker on this machine, by a coordinator on one thread and workers on the others, and by one process on as many;
     /// only on request, since it needs nats-server
@@ -152,8 +153,7 @@ fn learn(bench: &mut Bench, games: &[GameRecord]) -> Result<(), CliError> {
     let layout = Arc::new(Layout::new(&set).expect("built-in sets have a layout"));
     let mut samples = SampleSet::default();
     games.iter().flat_map(|game| lambda_returns(&game.replay(), 0.9)).for_each(|sample| samples.push(sample));
-    let rule = StepRule::TemporalCoherence(TemporalCoherence { rate: 0.5 });
-    let mut learner = Learner::new(layout, StageMap::uniform(2), rule);
+    let mut learner = Learner::new(layout, StageMap::uniform(2), FitConfig::default().step);
     bench.measure("learning", "updates", || {
         (0..PASSES)
             .map(|_| learner.pass(&samples, 1.0).expect("a few passes over real games do not diverge").samples)

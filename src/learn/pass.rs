@@ -208,16 +208,14 @@ fn learn_sample<const NUMBERS: usize>(
     loss: Loss,
     step: impl Step<NUMBERS>,
 ) -> (f32, bool) {
-    // Copies of the cells, the same number of all side by side: the compiler turns the steps into vectors.
-    let mut copies = [[0f32; ROOM]; NUMBERS];
-    for (i, &weight) in weights.iter().enumerate() {
-        let cell = cells[weight as usize];
-        copies.iter_mut().zip(cell).for_each(|(copies, number)| copies[i] = number);
+    let mut copies = [[0f32; NUMBERS]; ROOM];
+    for (copy, &weight) in copies.iter_mut().zip(weights) {
+        *copy = cells[weight as usize];
     }
     // Four partial sums, always the same four: quick, and the same result everywhere.
     let mut partial = [0f32; 4];
-    for four in copies[0].as_chunks::<4>().0 {
-        partial.iter_mut().zip(four).for_each(|(sum, value)| *sum += value);
+    for four in copies.as_chunks::<4>().0 {
+        partial.iter_mut().zip(four).for_each(|(sum, cell)| *sum += cell[0]);
     }
     let mut value = (partial[0] + partial[1]) + (partial[2] + partial[3]);
     let layer = layer.map(|layer| {
@@ -232,14 +230,11 @@ fn learn_sample<const NUMBERS: usize>(
     }
     let pull = sample.importance.share() * loss.pull(target, value);
     // Whole vectors: what lies past the last feature is not used.
-    for i in 0..weights.len().next_multiple_of(VECTOR).min(ROOM) {
-        let mut cell = std::array::from_fn(|number| copies[number][i]);
-        step.apply(&mut cell, pull);
-        copies.iter_mut().zip(cell).for_each(|(copies, number)| copies[i] = number);
-    }
-    let left_range = copies[0].iter().fold(false, |left, weight| left | weight.is_nan() | (weight.abs() > LIMIT));
-    for (i, &weight) in weights.iter().enumerate() {
-        cells[weight as usize] = std::array::from_fn(|number| copies[number][i]);
+    let whole = weights.len().next_multiple_of(VECTOR).min(ROOM);
+    copies[..whole].iter_mut().for_each(|copy| step.apply(copy, pull));
+    let left_range = copies.iter().fold(false, |left, copy| left | copy[0].is_nan() | (copy[0].abs() > LIMIT));
+    for (copy, &weight) in copies.iter().zip(weights) {
+        cells[weight as usize] = *copy;
     }
     if let Some((layer, sums)) = layer {
         layer.learn(weights, &sums, pull);
