@@ -12,7 +12,7 @@ use std::sync::{Mutex, MutexGuard, PoisonError, TryLockError};
 /// `take` must not wait for the pool: its threads wait for `take`.
 ///
 /// # Errors
-/// The first failure of `work`.
+/// The first failure of `work` in the order of the indices, once all results before it are taken.
 pub fn in_order<W: Default, R: Send, E: Send>(
     count: usize,
     stop: &AtomicBool,
@@ -31,7 +31,14 @@ pub fn in_order<W: Default, R: Send, E: Send>(
             while !over.load(Relaxed)
                 && let Some((index, result)) = { lock(&results).next() }
             {
-                over.fetch_or(take(index, result).is_break(), Relaxed);
+                let ends = match result {
+                    Ok(result) => take(index, result).is_break(),
+                    Err(error) => {
+                        *lock(&failure) = Some(error);
+                        true
+                    }
+                };
+                over.fetch_or(ends, Relaxed);
             }
         }
     };
@@ -42,17 +49,13 @@ pub fn in_order<W: Default, R: Send, E: Send>(
             if index >= count {
                 break;
             }
-            match work(&mut own, index) {
-                Ok(Some(result)) => {
-                    lock(&results).put(index, result);
-                    hand_over();
-                }
-                Ok(None) => break,
-                Err(error) => {
-                    lock(&failure).get_or_insert(error);
-                    over.store(true, Relaxed);
-                }
+            let Some(result) = work(&mut own, index).transpose() else { break };
+            if result.is_err() {
+                // What has begun is finished, since its results may come before the failure.
+                next.store(count, Relaxed);
             }
+            lock(&results).put(index, result);
+            hand_over();
         }
     };
     rayon::scope(|scope| {

@@ -426,6 +426,54 @@ fn a_player_that_cannot_be_made_fails_the_match() {
     assert_eq!(report, Err(PlayerError::Failed("no such file".into())));
 }
 
+/// Breaks in games of the second opening. Games of the first last until then, unless a single thread plays them.
+struct Breaking<'a> {
+    openings: &'a [Transcript],
+    moves: Vec<Square>,
+    is_broken: &'a AtomicBool,
+}
+
+impl Player for Breaking<'_> {
+    fn new_game(&mut self) {
+        self.moves.clear();
+    }
+
+    fn observe(&mut self, _: &Diagram, square: Square) {
+        self.moves.push(square);
+    }
+
+    fn choose(&mut self, diagram: &Diagram, _: &AtomicBool) -> Result<Square, PlayerError> {
+        if self.moves.starts_with(self.openings[1].moves()) {
+            self.is_broken.store(true, Ordering::Relaxed);
+            return Err(PlayerError::Broken("out of order".into()));
+        }
+        while rayon::current_num_threads() > 1 && !self.is_broken.load(Ordering::Relaxed) {
+            std::thread::yield_now();
+        }
+        Hashed(1).choose(diagram, &NEVER)
+    }
+}
+
+#[test]
+fn a_broken_player_fails_the_match_unless_it_was_decided_before() {
+    // The first pair scores half: enough to decide the test.
+    let decided = Sprt::new(1000.0, 2000.0, 0.4, 0.4).unwrap();
+    for threads in 1..=3 {
+        for sprt in [None, Some(decided)] {
+            let (plan, is_broken, mut pairs) = (plan(2, sprt), AtomicBool::new(false), 0);
+            let breaking = || Ok(Breaking { openings: &plan.openings, moves: Vec::new(), is_broken: &is_broken });
+            let pool = rayon::ThreadPoolBuilder::new().num_threads(threads).build().unwrap();
+            let report = pool.install(|| plan.run(breaking, breaking, &NEVER, |_| pairs += 1));
+            let ending = report.map(|report| report.ending);
+            let expected = match sprt {
+                None => Err(PlayerError::Broken("out of order".into())),
+                Some(_) => Ok(Ending::Decided(Hypothesis::H0)),
+            };
+            assert_eq!((ending, pairs), (expected, 1), "{threads} threads");
+        }
+    }
+}
+
 fn card(name: &str, settings: &[(&str, &str)]) -> PlayerCard {
     let settings = settings.iter().map(|&(name, value)| (name.to_owned(), value.into())).collect();
     PlayerCard { name: name.to_owned(), settings }

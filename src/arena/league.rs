@@ -64,7 +64,8 @@ impl League {
     /// are dropped.
     ///
     /// # Errors
-    /// The first failure to make a player.
+    /// A player cannot be made, or ends the play with [`PlayerError::Start`] or [`PlayerError::Broken`]; all pairs before that pair have
+    /// been reported.
     pub fn run<P: Player>(
         &self,
         player: impl Fn(usize) -> Result<P, PlayerError> + Sync,

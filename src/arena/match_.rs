@@ -92,7 +92,8 @@ impl Match {
     /// progress are dropped.
     ///
     /// # Errors
-    /// The first failure to make a player.
+    /// A player cannot be made, or ends the play with [`PlayerError::Start`] or [`PlayerError::Broken`]; all pairs before that pair have
+    /// been reported.
     pub fn run<A: Player, B: Player>(
         &self,
         first: impl Fn() -> Result<A, PlayerError> + Sync,
