@@ -12,7 +12,7 @@ use flipside::fit::{
 };
 use flipside::games::{GamesHeader, frame};
 use flipside::learn::{Fixed, Loss, StepRule};
-use flipside::pattern::PatternSet;
+use flipside::pattern::{Pattern, PatternSet};
 use flipside::search::{Searcher, Strength};
 use flipside::selfplay::{GameRecord, SelfPlay, SelfPlayConfig, UpdateTarget};
 use flipside::storage::{Disk, LocalDisk};
@@ -672,4 +672,28 @@ fn configurations_without_sense_are_refused_and_defaults_stay_unsaid() {
     assert!(layered.to_toml().contains("stage-plies = 6\noverlap = 4\n"), "{}", layered.to_toml());
     let unsaid = FitConfig::default().to_toml();
     assert!(!unsaid.contains("loss") && !unsaid.contains("leaf-depth"), "{unsaid}");
+}
+
+#[test]
+fn the_configuration_kept_with_weights_is_toml_whatever_the_name_of_the_set() {
+    let folder = tempfile::tempdir().unwrap();
+    let (position, checkpoint) = (folder.path().join("position.txt"), folder.path().join("w.fsw.part"));
+    fs::write(&position, "---------------------------OX------XO--------------------------- X 0\n").unwrap();
+    let (games, stop) = (open(&[position]).unwrap(), AtomicBool::new(false));
+    for name in ["small", "Zoë's", "a \"b\" \\ c", "two\nlines"] {
+        let edge = Pattern::new("edge", "a1 b1 c1").unwrap();
+        let patterns = PatternSet { name: name.into(), patterns: vec![edge], scalars: Vec::new(), engine: None };
+        let request = FitRequest {
+            config: &config(),
+            patterns: &patterns,
+            games: &games,
+            from: None,
+            teacher: None,
+            checkpoint: &checkpoint,
+            stop: &stop,
+        };
+        let FitOutcome::Finished(weights, _) = fit(&request, &mut |_| ()).unwrap() else { panic!("nothing stops it") };
+        let config: toml::Table = weights.provenance.config.parse().unwrap();
+        assert_eq!(config["patterns"].as_str(), Some(name));
+    }
 }

@@ -421,8 +421,8 @@ impl<'r> Work<'r> {
         let teacher = self.request.teacher.map(|teacher| format!("\n[teacher]\nhash = \"{}\"\n", teacher.hash()));
         let provenance = Provenance {
             config: format!(
-                "patterns = \"{}\"\n{}\n[games]\nsha256 = \"{}\"\npositions = {}\n{records}{}",
-                patterns.name.escape_default(),
+                "patterns = {}\n{}\n[games]\nsha256 = \"{}\"\npositions = {}\n{records}{}",
+                toml::Value::from(&*patterns.name),
                 config.to_toml(),
                 games.sha256,
                 games.positions,
