@@ -315,6 +315,7 @@ fn a_player_with_a_time_limit_finds_what_it_has_time_for() {
         let games =
             [played(&mut timed(3, hour), &mut Hashed(1), &opening), played(&mut by_depth, &mut Hashed(1), &opening)];
         assert_eq!(games[0].moves, games[1].moves);
+        assert_eq!(played(&mut timed(3, Duration::MAX), &mut Hashed(1), &opening).moves, games[1].moves);
         // Without any time it still plays, whatever its depth.
         assert_eq!(played(&mut timed(60, moment), &mut timed(60, moment), &opening).forfeit, None);
     }
