@@ -23,7 +23,7 @@ impl Labeller {
     /// A labeller that solves positions with `exact_empties` empties or fewer; 0 for none.
     pub fn new(exact_empties: u32) -> Self {
         // As many entries as such positions fill, up to some 20 MB for each thread.
-        Self { solver: EndgameSolver::new((exact_empties + 1).clamp(13, 20)), exact_empties }
+        Self { solver: EndgameSolver::new(exact_empties.clamp(12, 19) + 1), exact_empties }
     }
 
     /// The positions of a record in order, each with its value. If the mover of a scored position must pass, it is the position after

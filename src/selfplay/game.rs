@@ -80,7 +80,12 @@ struct Game {
 
 impl<'e, E: Evaluator> SelfPlay<'e, E> {
     /// Players that use an evaluator. If it is not calibrated, they search at full width.
+    ///
+    /// # Panics
+    /// If the depth is 0, which finds no move, or the exploration is not a probability.
     pub fn new(evaluator: &'e E, mut config: SelfPlayConfig) -> Self {
+        assert!(config.strength.depth > 0, "self-play searches to one ply or more");
+        assert!((0.0..=1.0).contains(&config.exploration), "{} is not a probability", config.exploration);
         if evaluator.calibration().is_none() {
             config.strength.selectivity = None;
         }
