@@ -63,7 +63,7 @@ impl ForfeitReason {
 /// Plays a game from an opening to its end.
 ///
 /// # Errors
-/// [`PlayerError::Stopped`] soon after `stop` is set, and [`PlayerError::Broken`].
+/// [`PlayerError::Stopped`] soon after `stop` is set, and a player's [`PlayerError::Start`] and [`PlayerError::Broken`].
 pub fn play_game(
     black: &mut dyn Player,
     white: &mut dyn Player,

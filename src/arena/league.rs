@@ -17,7 +17,7 @@ use crate::threads::in_order;
 pub struct League {
     /// The openings.
     pub openings: Vec<Transcript>,
-    /// Who meets, by the players' numbers; each pairing once.
+    /// Who meets, by the players' numbers: always two players, and each pairing once.
     pub pairings: Vec<[usize; 2]>,
     /// Games held already, by the pairs' numbers ([`Self::pair_at`]); the league plays what is missing.
     pub held: HashMap<usize, HeldPair>,

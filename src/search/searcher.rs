@@ -123,8 +123,8 @@ impl<'e, E: Evaluator> Searcher<'e, E> {
         Analysis { score, best, pv, depth, nodes: search.nodes, exact, selectivity }
     }
 
-    /// The tree of the last search, which was of `root` to `depth` plies at full width, as far as it is in the table: each position
-    /// once, at least two plies before the horizon, without those behind a pass.
+    /// The tree of the last search, which was of `root` to `depth` plies ([`Analysis::depth`]) at full width, as far as it is in the table:
+    /// each position once, at least two plies before the horizon, without those behind a pass.
     pub fn tree(&self, root: &Position, depth: u32) -> Vec<TreeNode> {
         let (mut nodes, mut seen, mut open) = (Vec::new(), HashSet::new(), vec![(*root, 0)]);
         while let Some((position, ply)) = open.pop() {
