@@ -408,10 +408,11 @@ fn a_search_leaves_a_tree_of_right_bounds() {
     let evaluator = PatternEvaluator::new(&WeightFile::embedded().model).unwrap();
     let mut searcher = Searcher::new(&evaluator, 12);
     let (mut nodes, mut exact) = (0, 0);
-    for (depth, empties) in [(2, 50), (3, 40), (4, 33), (4, 20), (5, 16)] {
+    for (depth, empties) in [(2, 50), (3, 40), (4, 33), (4, 20), (5, 16), (6, 5)] {
         let position = random_positions(31, empties, 9).into_iter().find(|position| position.moves() != 0).unwrap();
         searcher.forget();
         let found = searcher.search(&position, depth);
+        let depth = found.depth;
         let tree = searcher.tree(&position, depth);
         let root = tree[0];
         assert_eq!(

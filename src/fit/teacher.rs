@@ -82,9 +82,9 @@ impl Teacher {
         let depth = self.strength.depth;
         let of_root = |root: Sample| {
             searcher.forget();
-            let found = searcher.search(&root.position, depth).score;
-            let tree = searcher.tree(&root.position, depth);
-            tree.into_iter().flat_map(move |node| samples_of(node, root.target - found))
+            let found = searcher.search(&root.position, depth);
+            let tree = searcher.tree(&root.position, found.depth);
+            tree.into_iter().flat_map(move |node| samples_of(node, root.target - found.score))
         };
         until(stop, roots).flat_map(of_root).collect()
     }
