@@ -123,6 +123,15 @@ impl Configs {
         &self.stretch(generation).config
     }
 
+    /// Whether a generation or one after it may learn games of generations before it, in its replay window.
+    pub fn learn_again(&self, generation: u32) -> bool {
+        let learns_window = |generation| {
+            let config = self.at(generation);
+            config.passes > 1 && config.phase(generation).learn
+        };
+        (generation..).take(self.newest().window as usize - 1).any(learns_window)
+    }
+
     /// The newest, whether a generation follows it yet or not.
     pub fn newest(&self) -> &TrainConfig {
         &self.last().config

@@ -6,7 +6,6 @@ use std::sync::Arc;
 use serde::{Deserialize, Serialize};
 
 use super::amend::Configs;
-use super::config::TrainConfig;
 use super::directory::{CHECKPOINT, PREVIOUS_CHECKPOINT, RunDirectory, leftovers, read_if_there};
 use super::error::TrainError;
 use super::identity::Identity;
@@ -70,14 +69,14 @@ impl Checkpoint {
     fn into_state(
         self,
         name: &str,
-        config: &TrainConfig,
+        configs: &Configs,
         layout: &Arc<Layout>,
         directory: &RunDirectory,
     ) -> Result<RunState, TrainError> {
         let damaged = |reason: &dyn ToString| TrainError::damaged(&directory.file(name), reason.to_string());
         let stages = StageMap::from_table(&self.stages).map_err(|error| damaged(&error))?;
         let learner = LearnerState { stages, cells: self.cells, hidden: self.hidden };
-        let learner = Learner::from_state(layout.clone(), config.step, learner)
+        let learner = Learner::from_state(layout.clone(), configs.newest().step, learner)
             .ok_or_else(|| damaged(&"its weights do not fit the pattern set"))?;
         let saved = |bytes: Vec<u8>| match &bytes[..] {
             [] => Ok(None),
@@ -87,7 +86,7 @@ impl Checkpoint {
             },
         };
         let (best, fitted) = (saved(self.best)?, saved(self.fitted)?);
-        let window = journal::window(directory, &self.identity, config, self.progress.generation)?;
+        let window = journal::window(directory, &self.identity, configs, self.progress.generation)?;
         Ok(RunState { progress: self.progress, learner, best, fitted, window })
     }
 }
@@ -120,7 +119,7 @@ pub(super) fn load(
         let state = match CONTAINER.from_bytes::<Checkpoint>(&bytes) {
             Ok(checkpoint) => {
                 let (identity, configs) = (checkpoint.identity.clone(), check(&checkpoint.identity)?);
-                let state = checkpoint.into_state(name, configs.newest(), layout, directory);
+                let state = checkpoint.into_state(name, &configs, layout, directory);
                 state.map(|state| (identity, configs, state))
             }
             Err(reason @ FormatError::Version { .. }) => {

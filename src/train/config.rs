@@ -264,11 +264,6 @@ impl TrainConfig {
         self.phase_and_first(generation).0
     }
 
-    /// Whether a generation or one after it may learn games of generations before it, in its replay window.
-    pub(super) fn learns_again(&self, generation: u32) -> bool {
-        self.passes > 1 && (generation..).take(self.window as usize - 1).any(|generation| self.phase(generation).learn)
-    }
-
     /// How weights are fitted before a generation, or at the end of a run of that many. `has_layer` says whether the current weights
     /// have a hidden layer; an engine's pattern set gets none.
     pub(super) fn fit_plan(&self, generation: u32, at_end: bool, set: &PatternSet, has_layer: bool) -> Option<FitPlan> {

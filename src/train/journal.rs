@@ -10,6 +10,7 @@ use std::time::{Duration, Instant};
 
 use rayon::prelude::*;
 
+use super::amend::Configs;
 use super::config::TrainConfig;
 use super::directory::RunDirectory;
 use super::error::TrainError;
@@ -141,12 +142,13 @@ pub(super) fn samples_of(games: &[GameRecord], lambda: f32) -> impl Iterator<Ite
 pub(super) fn window(
     directory: &RunDirectory,
     identity: &Identity,
-    config: &TrainConfig,
+    configs: &Configs,
     generations: u32,
 ) -> Result<VecDeque<SampleSet>, TrainError> {
-    if !config.learns_again(generations) {
+    if !configs.learn_again(generations) {
         return Ok(VecDeque::new());
     }
+    let config = configs.newest();
     let first = generations.saturating_sub(config.window - 1);
     let samples = |generation| {
         let (journal, samples) = Journal::open(directory, identity, config, generation)?;

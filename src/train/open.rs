@@ -225,7 +225,13 @@ fn amend(resumed: &mut Resumed, config: &TrainConfig, directory: &RunDirectory) 
     // Weights that are fitted for the next generation already were fitted by the old configuration.
     let next = next + u32::from(progress.refitted == Some(next));
     let fixed = |differences| TrainError::Fixed { directory: directory.path().to_owned(), differences };
-    resumed.configs.amend(next, config).map_err(fixed)
+    let is_amended = resumed.configs.amend(next, config).map_err(fixed)?;
+    if is_amended {
+        // With more `passes`, what was no use before is learned again.
+        let Resumed { identity, configs, state, .. } = resumed;
+        state.window = journal::window(directory, identity, configs, state.progress.generation)?;
+    }
+    Ok(is_amended)
 }
 
 /// Checks that nobody edited the directory's `config.toml` expecting the run to follow. False if it is missing, or not the newest.

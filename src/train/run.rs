@@ -171,7 +171,7 @@ impl Run<'_> {
         };
         *fitted = None;
         progress.generation += 1;
-        if !self.config.learns_again(progress.generation) {
+        if !self.configs.learn_again(progress.generation) {
             window.clear();
         }
         progress.games += u64::from(phase.games);

@@ -371,6 +371,25 @@ fn changes_hold_from_the_next_generation_on_and_are_reported() {
 }
 
 #[test]
+fn passes_added_later_learn_the_same_window_however_often_interrupted() {
+    let config = TrainConfig { passes: 1, window: 3, ..tiny() };
+    let amend_at_three = |stop_after: Option<u32>| {
+        let directory = learned(&config, 3);
+        amended(directory.path(), |config| config.passes = 2, generations(2), stop_after).unwrap();
+        amended(directory.path(), |_| (), Budget::default(), None).unwrap();
+        directory
+    };
+    let directory = amend_at_three(None);
+    assert!(weights(directory.path()) == weights(amend_at_three(Some(3)).path()));
+    // As a kill leaves it that comes before the amended generation is learned, and back to the checkpoint before.
+    let killed = learned(&config, 3);
+    let checkpoints = ["checkpoint", "checkpoint.previous"].map(|name| killed.path().join(name));
+    fs::copy(&checkpoints[1], &checkpoints[0]).unwrap();
+    amended(killed.path(), |config| config.passes = 2, generations(2), None).unwrap();
+    assert!(weights(directory.path()) == weights(killed.path()));
+}
+
+#[test]
 fn the_last_of_the_changes_at_one_generation_is_reported_last() {
     let directory = learned(&tiny(), 2);
     for pairs in [7, 9, 7] {
