@@ -312,6 +312,7 @@ impl Run<'_> {
             let generation = self.state.progress.generation;
             self.keeper.tell(&TrainEvent::FellBack { reason, generation })?;
         }
+        let is_newest = self.saved.newest_is_good;
         // The newest weights contain the configuration, so a new one changes them.
         let newest = if self.saved.newest_is_good {
             let newest = self.weights().to_bytes();
@@ -321,7 +322,10 @@ impl Run<'_> {
             self.save()?
         };
         let has_best = self.state.best.is_some() || self.state.progress.generation > 0;
-        if has_best && !kept.best.as_ref().is_some_and(|kept| self.is_still_to_come(kept)) {
+        // The newest checkpoint is written before the best weights that it holds: others of its generation are older.
+        let is_newer = u64::from(is_newest && self.state.best.is_some());
+        let first = u64::from(self.state.progress.generation) + is_newer;
+        if has_best && !kept.best.as_ref().is_some_and(|kept| self.is_still_to_come(kept, first)) {
             let (best, is_told) = match &self.state.best {
                 Some(best) => (best.bytes.clone(), !is_new),
                 None => (newest, !is_amended),
@@ -348,12 +352,11 @@ impl Run<'_> {
             .try_for_each(|(generation, changes)| self.keeper.tell(&TrainEvent::Amended { generation, changes }))
     }
 
-    /// Whether this run wrote a weight file after the checkpoint that it has gone back to, if only after a fit.
-    fn is_still_to_come(&self, bytes: &[u8]) -> bool {
+    /// Whether this run wrote a weight file after the checkpoint that it has gone back to: one of `first` generations or more.
+    fn is_still_to_come(&self, bytes: &[u8], first: u64) -> bool {
         WeightFile::from_bytes(bytes).is_ok_and(|WeightFile { provenance, .. }| {
-            let generation = u64::from(self.state.progress.generation);
             let is_ours = provenance.config.parse().is_ok_and(|config| self.configs.know(&config));
-            is_ours && provenance.parent == self.identity.parent && provenance.generations >= generation
+            is_ours && provenance.parent == self.identity.parent && provenance.generations >= first
         })
     }
 

@@ -401,6 +401,20 @@ fn the_last_of_the_changes_at_one_generation_is_reported_last() {
     assert!(amendments[2].contains("was 3 and is 7"), "{metrics}");
 }
 
+/// As a kill leaves it after the checkpoint of a gate, if the best weights before were fitted after as many generations.
+#[test]
+fn best_weights_are_those_of_the_newest_checkpoint() {
+    let (config, directory) = (tiny(), learned(&tiny(), 2));
+    let before = weights(directory.path());
+    let best = directory.path().join("best.fsw");
+    let mut other = WeightFile::load(&best).unwrap();
+    other.model.weights[0][0] ^= 1;
+    other.save(&best).unwrap();
+    let events = go_on(&config, directory.path(), 2).unwrap();
+    assert!(has(&events, |event| matches!(event, TrainEvent::Restored { file } if file == "best.fsw")));
+    assert!(weights(directory.path()) == before);
+}
+
 #[test]
 fn generations_learned_again_are_reported() {
     let config = TrainConfig { gate: GateConfig { every: 0, ..tiny().gate }, ..tiny() };
