@@ -100,8 +100,8 @@ struct BudgetArguments {
 
 fn positive(text: &str) -> Result<f64, String> {
     match text.parse::<f64>() {
-        Ok(number) if number > 0.0 && number.is_finite() => Ok(number),
-        _ => Err("expected a number above 0".into()),
+        Ok(number) if number > 0.0 && number <= 1e6 => Ok(number),
+        _ => Err("expected a number above 0, up to 1000000".into()),
     }
 }
 

@@ -264,7 +264,7 @@ fn check_room(
     is_new: bool,
 ) -> Result<(), TrainError> {
     let games = room::of_games(config, &budget, progress);
-    let needed = games + room::of_state(config, layout) / if is_new { 1 } else { 3 };
+    let needed = games.saturating_add(room::of_state(config, layout) / if is_new { 1 } else { 3 });
     let room = request.disk.room(directory.path()).map_err(FileError::io(directory.path()))?;
     if needed > room {
         return Err(TrainError::NoRoom {
