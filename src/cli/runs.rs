@@ -31,16 +31,21 @@ pub fn latest() -> PathBuf {
 }
 
 /// A directory made for a new run. Dropping it removes the directory if that holds nothing but a lock.
-pub struct NewDirectory(PathBuf);
+pub struct NewDirectory {
+    path: PathBuf,
+    /// Whether it is the first in a new folder of runs.
+    is_first: bool,
+}
 
 impl NewDirectory {
     /// Makes one named after the current time, for this process alone.
     pub fn claim() -> Result<Self, CliError> {
         let now = rfc3339(SystemTime::now()).replace('T', "-").replace([':', 'Z'], "");
         let further = (2..).map(|number| format!("{now}-{number}"));
+        let is_first = !Path::new(RUNS).exists();
         let make = |name: String| {
-            let directory = Path::new(RUNS).join(name);
-            fs::create_dir(&directory).map(|()| Self(directory))
+            let path = Path::new(RUNS).join(name);
+            fs::create_dir(&path).map(|()| Self { path, is_first })
         };
         let is_taken =
             |made: &io::Result<_>| made.as_ref().is_err_and(|error| error.kind() == ErrorKind::AlreadyExists);
@@ -52,18 +57,21 @@ impl NewDirectory {
     }
 
     pub fn path(&self) -> &Path {
-        &self.0
+        &self.path
     }
 }
 
 impl Drop for NewDirectory {
     fn drop(&mut self) {
         let is_empty = |entries: fs::ReadDir| entries.flatten().all(|entry| entry.file_name() == LOCK);
-        if fs::read_dir(&self.0).is_ok_and(is_empty) {
-            let _ = fs::remove_file(self.0.join(LOCK));
+        if fs::read_dir(&self.path).is_ok_and(is_empty) {
+            let _ = fs::remove_file(self.path.join(LOCK));
         }
         // Fails if it is not empty.
-        let _ = fs::remove_dir(&self.0);
+        let _ = fs::remove_dir(&self.path);
+        if self.is_first {
+            let _ = fs::remove_dir(RUNS);
+        }
     }
 }
 
