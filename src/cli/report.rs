@@ -33,7 +33,7 @@ pub struct ReportArguments {
     #[arg(short, long, value_name = "FILE", default_value = "report.html")]
     output: PathBuf,
 
-    /// Rewrite the page every N seconds until stopped; open browsers reload it
+    /// Rewrite the page every N seconds until stopped, whatever fails meanwhile; open browsers reload it
     #[arg(long, value_name = "SECONDS", num_args = 0..=1, require_equals = true, default_missing_value = "60")]
     #[arg(value_parser = clap::value_parser!(u32).range(1..=86_400))]
     watch: Option<u32>,
@@ -62,6 +62,7 @@ impl ReportArguments {
         out.flush()?;
         let stop = stop_on_signals();
         session.say(format_args!("rewriting it every {seconds} s; Ctrl-C stops"));
+        let mut told = None;
         loop {
             let began = Instant::now();
             while began.elapsed() < Duration::from_secs(seconds.into()) {
@@ -70,8 +71,13 @@ impl ReportArguments {
                 }
                 std::thread::sleep(Duration::from_millis(100));
             }
-            let html = make()?;
-            output.write(out, |writer| writer.write_all(html.as_bytes()))?;
+            let written = make().and_then(|html| output.write(out, |writer| writer.write_all(html.as_bytes())));
+            // A full disk or a folder that is away for a while may be over the next time.
+            let fault = written.err().map(|error| error.report());
+            if let Some(fault) = fault.as_ref().filter(|fault| told.as_ref() != Some(*fault)) {
+                session.say(format_args!("{}\ntrying again every {seconds} s", fault.trim_start_matches("flipside: ")));
+            }
+            told = fault;
         }
     }
 }
