@@ -177,7 +177,9 @@ impl FitArguments {
             let text = text.context(|| "cannot read the configuration".to_owned())?;
             let unusable = || format!("cannot use {}", path.display());
             config = toml::from_str(&text).context(unusable)?;
-            has_steps = text.parse::<toml::Table>().context(unusable)?.contains_key("step");
+            let table: toml::Table = text.parse().context(unusable)?;
+            fit::check_numbers(&table).context(unusable)?;
+            has_steps = table.contains_key("step");
             config.check().context(unusable)?;
         }
         config.first_generation = self.first_generation.unwrap_or(config.first_generation);

@@ -2,7 +2,7 @@
 
 use serde::de::Error;
 use serde::{Deserialize, Deserializer, Serialize};
-use toml::Table;
+use toml::{Table, Value};
 
 use crate::learn::{Decayed, Importance, Loss, StepRule};
 
@@ -107,9 +107,34 @@ impl Default for FitConfig {
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 #[error("`{key}` is {value}: {expected}")]
 pub struct FitConfigError {
-    key: &'static str,
+    key: String,
     value: String,
     expected: &'static str,
+}
+
+/// What [`is_in_range`] asks for.
+pub(crate) const RANGE: &str = "the sizes of numbers go from about 1e-45 to 3e38 (single precision)";
+
+/// Whether a number in TOML does not become zero or infinite as an `f32`.
+pub(crate) fn is_in_range(number: f64) -> bool {
+    let single = number as f32;
+    single.is_finite() && (single == 0.0) == (number == 0.0)
+}
+
+/// Checks the sizes of the numbers in a configuration of a fit as TOML.
+///
+/// # Errors
+/// The first that cannot be used.
+pub fn check_numbers(table: &Table) -> Result<(), FitConfigError> {
+    table.iter().try_for_each(|(key, value)| match value {
+        Value::Float(number) if !is_in_range(*number) => {
+            Err(FitConfigError { key: key.clone(), value: format!("{number:?}"), expected: RANGE })
+        }
+        Value::Table(inner) => {
+            check_numbers(inner).map_err(|error| FitConfigError { key: format!("{key}.{}", error.key), ..error })
+        }
+        _ => Ok(()),
+    })
 }
 
 impl FitConfig {
@@ -135,8 +160,8 @@ impl FitConfig {
     /// # Errors
     /// The first that does not.
     pub fn check(&self) -> Result<(), FitConfigError> {
-        let require = |holds: bool, key, value: String, expected| {
-            if holds { Ok(()) } else { Err(FitConfigError { key, value, expected }) }
+        let require = |holds: bool, key: &str, value: String, expected| {
+            if holds { Ok(()) } else { Err(FitConfigError { key: key.to_owned(), value, expected }) }
         };
         require((0.0..=1.0).contains(&self.lambda), "lambda", self.lambda.to_string(), "0 to 1")?;
         require((1..=1000).contains(&self.epochs), "epochs", self.epochs.to_string(), "1 to 1000")?;
@@ -158,6 +183,10 @@ impl FitConfig {
         let is_linear = self.leaf_depth == 0 || !self.hidden_layer;
         require(is_linear, "leaf-depth", self.leaf_depth.to_string(), "0 with a hidden layer")?;
         let checked = self.loss.check().and_then(|()| self.step.check());
-        checked.map_err(|(key, value, expected)| FitConfigError { key, value: value.to_string(), expected })
+        checked.map_err(|(key, value, expected)| FitConfigError {
+            key: key.to_owned(),
+            value: value.to_string(),
+            expected,
+        })
     }
 }

@@ -14,7 +14,8 @@ mod teacher;
 mod work;
 
 pub use checkpoint::UnfinishedFit;
-pub use config::{FitConfig, FitConfigError};
+pub use config::{FitConfig, FitConfigError, check_numbers};
+pub(crate) use config::{RANGE, is_in_range};
 pub use games::{GameFiles, GameFilesError, GameFilesEvent};
 pub use open::kept_games_of;
 pub use work::{FitError, FitEvent, FitOutcome, FitRequest, check, fit};

@@ -6,6 +6,7 @@ use toml::{Table, Value};
 
 use super::invalid::ConfigError;
 use crate::closest::closest;
+use crate::fit::{RANGE, is_in_range};
 
 /// A key of a configuration.
 #[derive(Debug)]
@@ -283,6 +284,9 @@ fn check_within(file: &str, table: &Table, parent: &str, shown: &str) -> Result<
                 value => value.to_string(),
             };
             return Err(bad(format!("is {value}: {} is expected", key.kind)));
+        }
+        if let Some(number) = value.as_float().filter(|number| !is_in_range(*number)) {
+            return Err(bad(format!("is {number:?}: {RANGE}")));
         }
         match value {
             Value::Table(table) => check_within(file, table, &path, &shown)?,

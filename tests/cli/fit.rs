@@ -57,6 +57,9 @@ fn what_cannot_be_learned_is_named_before_anything_is_written() {
     assert!(refused_with(2, &[&unscored, "--exact-empties", "30"]).contains("`exact-empties` is 30"));
     assert!(refused_with(2, &[&unscored, "--lambda", "NaN"]).contains("`lambda` is NaN"));
     let records = data("ffo/fforum-1-19.obf");
+    let config = file("fit.toml");
+    fs::write(&config, "step = { rule = 'fixed', rate = 1e40 }").unwrap();
+    assert!(refused(&[&records, "--config", &config]).contains("`step.rate` is 1e40: the sizes of numbers go from"));
     assert!(refused_with(2, &[&records, "--first-generation", "1"]).contains("--first-generation is for kept games"));
     assert!(!folder.path().join("w.fsw").exists());
 }

@@ -178,6 +178,8 @@ fn other_configurations_are_refused() {
             "gate.every = 4294967296",
             "config.toml: `gate.every` is 4294967296: generations, a whole number from 0 to 2^32 - 1",
         ),
+        ("tune.rate = 1e40", "config.toml: `tune.rate` is 1e40: the sizes of numbers go from about 1e-45 to 3e38"),
+        ("step.rate = 1e-50", "config.toml: `step.rate` is 1e-50: the sizes of numbers go from"),
     ] {
         fs::write(lab.0.path().join("config.toml"), text).unwrap();
         let error = refusal(lab.train("other", &[]), 1);
