@@ -1,5 +1,6 @@
 //! The checkpoint of a fit.
 
+use std::borrow::Cow;
 use std::io;
 use std::path::{Path, PathBuf};
 
@@ -9,8 +10,8 @@ use crate::learn::PassLoss;
 use crate::storage::{Container, FileError, Packing, blob};
 
 /// All that is needed to resume a fit of the same games with the same configuration.
-#[derive(Serialize, Deserialize)]
-pub(super) struct Checkpoint {
+#[derive(Clone, Serialize, Deserialize)]
+pub(super) struct Checkpoint<'c> {
     /// The configuration as TOML.
     pub config: String,
     /// SHA-256 of the games.
@@ -37,7 +38,7 @@ pub(super) struct Checkpoint {
     pub samples: Vec<u64>,
     /// By stage, each weight's numbers.
     #[serde(with = "blob::each")]
-    pub cells: Vec<Vec<f32>>,
+    pub cells: Cow<'c, [Vec<f32>]>,
     /// The hidden layer's numbers; empty without one.
     #[serde(with = "blob::each")]
     pub hidden: Vec<Vec<f32>>,
@@ -56,7 +57,7 @@ const CONTAINER: Container = Container {
 #[error("cannot resume the unfinished fit: {0}. Remove that file to start over")]
 pub struct UnfinishedFit(pub FileError);
 
-impl Checkpoint {
+impl Checkpoint<'_> {
     pub fn save(&self, path: &Path) -> Result<(), FileError> {
         CONTAINER.write(path, self)
     }

@@ -1,5 +1,6 @@
 //! The loop of epochs and blocks.
 
+use std::borrow::Cow;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering::Relaxed};
@@ -263,7 +264,7 @@ struct Work<'r> {
     teacher: Option<Teacher>,
     learner: Learner,
     /// The cells and the hidden layer in it stay empty until it is written.
-    state: Checkpoint,
+    state: Checkpoint<'static>,
 }
 
 impl<'r> Work<'r> {
@@ -285,7 +286,7 @@ impl<'r> Work<'r> {
                 if !same {
                     return Err(other());
                 }
-                let [cells, hidden] = [&mut state.cells, &mut state.hidden].map(std::mem::take);
+                let (cells, hidden) = (std::mem::take(&mut state.cells), std::mem::take(&mut state.hidden));
                 let begun = Learner::from_state(layout.clone(), config.step, LearnerState { stages, cells, hidden });
                 learner = begun.ok_or_else(other)?;
                 state
@@ -303,7 +304,7 @@ impl<'r> Work<'r> {
                 loss: PassLoss::default(),
                 block: Vec::new(),
                 samples: Vec::new(),
-                cells: Vec::new(),
+                cells: Cow::default(),
                 hidden: Vec::new(),
             },
         };
@@ -405,10 +406,9 @@ impl<'r> Work<'r> {
 
     /// Writes the checkpoint, or reports that it cannot be written.
     fn save_or_tell(&mut self, sink: &mut dyn FnMut(&FitEvent)) {
-        LearnerState { cells: self.state.cells, hidden: self.state.hidden, .. } = self.learner.state();
-        let saved = self.state.save(self.request.checkpoint);
-        (self.state.cells, self.state.hidden) = (Vec::new(), Vec::new());
-        if let Err(error) = saved {
+        let LearnerState { cells, hidden, .. } = self.learner.state();
+        let whole = Checkpoint { cells, hidden, ..self.state.clone() };
+        if let Err(error) = whole.save(self.request.checkpoint) {
             sink(&FitEvent::NotSaved { reason: error.to_string() });
         }
     }

@@ -1,5 +1,6 @@
 //! The learner: every stage is a linear model of its own, plus, with a hidden layer, rows that it shares with its neighbours.
 
+use std::borrow::Cow;
 use std::mem::discriminant;
 use std::sync::Arc;
 use std::sync::atomic::AtomicBool;
@@ -49,11 +50,11 @@ pub enum StartError {
 
 /// The whole state of a learner, for checkpoints.
 #[derive(Clone, PartialEq, Debug)]
-pub struct LearnerState {
+pub struct LearnerState<'l> {
     /// The stage map.
     pub stages: StageMap,
     /// By stage: for each weight in turn its value in discs, then what the step rule keeps of its history.
-    pub cells: Vec<Vec<f32>>,
+    pub cells: Cow<'l, [Vec<f32>]>,
     /// The hidden layer's numbers; empty without one.
     pub hidden: Vec<Vec<f32>>,
 }
@@ -254,13 +255,13 @@ impl Learner {
     }
 
     /// The learner's whole state.
-    pub fn state(&self) -> LearnerState {
+    pub fn state(&self) -> LearnerState<'_> {
         let hidden = self.hidden.as_ref().map_or(Vec::new(), LearnedLayer::floats);
-        LearnerState { stages: self.stages.clone(), cells: self.cells.clone(), hidden }
+        LearnerState { stages: self.stages.clone(), cells: self.cells.as_slice().into(), hidden }
     }
 
     /// A learner that continues from a state; `None` if the state does not fit the layout or the rule.
-    pub fn from_state(layout: Arc<Layout>, rule: StepRule, state: LearnerState) -> Option<Self> {
+    pub fn from_state(layout: Arc<Layout>, rule: StepRule, state: LearnerState<'_>) -> Option<Self> {
         let fits = |cells: &Vec<f32>| cells.len() == rule.numbers() * layout.weights();
         if state.cells.len() != state.stages.count() || !state.cells.iter().all(fits) {
             return None;
@@ -270,6 +271,7 @@ impl Learner {
             floats => Some(LearnedLayer::from_floats(floats, state.cells.len(), layout.weights())?),
         };
         let LearnerState { stages, cells, .. } = state;
+        let cells = cells.into_owned();
         Some(Self { layout, stages, overlap: 0, loss: Loss::default(), rule, cells, hidden })
     }
 }

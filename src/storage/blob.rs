@@ -107,11 +107,14 @@ pub mod each {
         serializer.collect_seq(all.iter().map(|numbers| Blob(numbers.into())))
     }
 
-    /// Reads each vector from bytes.
+    /// Reads each vector from bytes, into a `Vec` or a `Cow`.
     ///
     /// # Errors
     /// The deserializer's, or a length that is not a whole number of numbers.
-    pub fn deserialize<'de, N: Number, D: Deserializer<'de>>(deserializer: D) -> Result<Vec<Vec<N>>, D::Error> {
-        Ok(Vec::<Blob<N>>::deserialize(deserializer)?.into_iter().map(|blob| blob.0.into_owned()).collect())
+    pub fn deserialize<'de, N: Number, V: From<Vec<Vec<N>>>, D: Deserializer<'de>>(
+        deserializer: D,
+    ) -> Result<V, D::Error> {
+        let blobs = Vec::<Blob<N>>::deserialize(deserializer)?;
+        Ok(blobs.into_iter().map(|blob| blob.0.into_owned()).collect::<Vec<_>>().into())
     }
 }

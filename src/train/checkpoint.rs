@@ -1,5 +1,6 @@
 //! Checkpoints: a run's state in a file.
 
+use std::borrow::Cow;
 use std::path::Path;
 use std::sync::Arc;
 
@@ -27,7 +28,7 @@ const CONTAINER: Container = Container {
 
 /// All that is needed to resume a run, apart from the journals.
 #[derive(Serialize, Deserialize)]
-pub(super) struct Checkpoint {
+pub(super) struct Checkpoint<'s> {
     /// Which run it is.
     pub identity: Identity,
     /// How far it has come.
@@ -43,18 +44,18 @@ pub(super) struct Checkpoint {
     stages: Vec<u8>,
     /// By stage, each weight's numbers.
     #[serde(with = "blob::each")]
-    cells: Vec<Vec<f32>>,
+    cells: Cow<'s, [Vec<f32>]>,
     /// The hidden layer's numbers; empty without one.
     #[serde(with = "blob::each")]
     hidden: Vec<Vec<f32>>,
 }
 
-impl Checkpoint {
+impl Checkpoint<'_> {
     /// The whole file of a run's checkpoint.
     pub fn to_bytes(identity: &Identity, state: &RunState) -> Vec<u8> {
         let LearnerState { stages, cells, hidden } = state.learner.state();
         let bytes = |saved: &Option<EncodedWeights>| saved.as_ref().map_or(Vec::new(), |saved| saved.bytes.clone());
-        CONTAINER.to_bytes(&Self {
+        CONTAINER.to_bytes(&Checkpoint {
             identity: identity.clone(),
             progress: state.progress,
             best: bytes(&state.best),
