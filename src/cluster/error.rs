@@ -74,7 +74,7 @@ pub enum ClusterError {
     /// A broker without streams, or one that does not let us use them.
     #[error(
         "the broker at {url} cannot keep jobs and results: {reason}. It needs JetStream (`nats-server -js`), room on its disk, and \
-         the coordinator's key"
+         for `train` the coordinator's key"
     )]
     NoStreams {
         /// The address.

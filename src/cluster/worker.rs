@@ -224,6 +224,14 @@ impl Worker {
                 }
                 Err(error) => {
                     self.teller.trouble(&error);
+                    if self.teller.is_lost() {
+                        missing_since = None;
+                    } else if !has_worked && missing_since.get_or_insert_with(Instant::now).elapsed() >= request.wait {
+                        // A broker that has never had the run may have no streams at all.
+                        let end = ClusterError::NoStreams { url: request.broker.shown(), reason: error };
+                        let _ = self.ends.send(Err(end));
+                        return;
+                    }
                     continue;
                 }
             };

@@ -55,7 +55,10 @@ fn what_has_to_be_fixed_first_is_said_in_a_sentence() {
         plain.args(["-a", "127.0.0.1", "-p", &port.to_string()]);
         plain
     });
-    let said = train(folder.path(), "run", Some(&format!("nats://127.0.0.1:{without_streams}")), &[]).ends_with(1);
+    let url = format!("nats://127.0.0.1:{without_streams}");
+    let said = train(folder.path(), "run", Some(&url), &[]).ends_with(1);
+    assert!(said.contains("It needs JetStream"), "{said}");
+    let said = refused(&[&url, "--run", "run"], 1);
     assert!(said.contains("It needs JetStream"), "{said}");
 }
 
