@@ -33,8 +33,9 @@ impl Run<'_> {
             self.state.progress.updates = weights.provenance.samples;
             self.state.progress.refitted = Some(generation);
             self.state.progress.pace.last_fit = self.seconds_of_last_fit();
-            self.save_fitted()?;
+            self.save()?;
         }
+        self.remove_fit()?;
         if self.state.progress.gated != Some(self.state.stand()) {
             self.gate()?;
         }
@@ -97,17 +98,21 @@ impl Run<'_> {
 
     /// Fits the final weights of the run.
     pub(super) fn fit_at_end(&mut self) -> Result<(), Halt> {
-        let Some(plan) = self.last_fit_to_come() else { return Ok(()) };
-        let (weights, _) = self.fit(&plan, true)?;
-        self.state.fitted = Some(EncodedWeights::from(weights));
-        // The last gate may have measured another fit after as many generations, to fewer games.
-        self.state.progress.gated = None;
-        self.save_fitted()
+        if let Some(plan) = self.last_fit_to_come() {
+            let (weights, _) = self.fit(&plan, true)?;
+            self.state.fitted = Some(EncodedWeights::from(weights));
+            // The last gate may have measured another fit after as many generations, to fewer games.
+            self.state.progress.gated = None;
+            self.save()?;
+        } else if self.refit_to_come().is_some() {
+            // It may have begun already, and goes on if the run does.
+            return Ok(());
+        }
+        self.remove_fit()
     }
 
-    /// Saves fitted weights, then removes the checkpoint of the fit.
-    fn save_fitted(&mut self) -> Result<(), Halt> {
-        self.save()?;
+    /// Removes the checkpoint of a fit whose weights are saved, perhaps before a kill.
+    fn remove_fit(&mut self) -> Result<(), Halt> {
         let checkpoint = self.keeper.directory.file(FIT);
         self.keeper.patiently(&checkpoint, |disk| disk.remove(&checkpoint))
     }

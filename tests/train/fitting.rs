@@ -174,6 +174,28 @@ fn a_damaged_fit_starts_over() {
 }
 
 #[test]
+fn the_checkpoint_of_a_fit_does_not_outlive_a_kill_that_follows_it() {
+    let config = small(config());
+    let directory = tempfile::tempdir().unwrap();
+    let part = directory.path().join("fit.part");
+    let is_fitted = Mutex::new(false);
+    let stop = |event: &TrainEvent| {
+        let mut is_fitted = is_fitted.lock().unwrap();
+        *is_fitted |= matches!(event, TrainEvent::Fitted { .. });
+        *is_fitted && matches!(event, TrainEvent::Gating { .. })
+    };
+    assert_eq!(trained(&config, directory.path(), FIVE, stop), Outcome::Stopped);
+    for stop in [|event: &TrainEvent| matches!(event, TrainEvent::Gating { .. }), never] {
+        fs::write(&part, "of a fit that is done").unwrap();
+        trained(&config, directory.path(), FIVE, stop);
+        assert!(!part.exists());
+    }
+    fs::write(&part, "of the last fit").unwrap();
+    assert_eq!(trained(&config, directory.path(), FIVE, never), Outcome::Finished);
+    assert!(!part.exists());
+}
+
+#[test]
 fn a_run_that_ended_where_a_phase_begins_is_fitted_for_that_phase() {
     let mut config = small(config());
     config.fit = config.fit.map(|fit| FitConfig { hidden_layer: true, ..fit });
