@@ -79,17 +79,16 @@ impl RunLog {
         matches!(self.events.last(), Some(TrainEvent::End { finished: true, .. }))
     }
 
-    /// Seconds of work, up to now if it is running.
+    /// Seconds of work, up to now if it is running; not fewer than its events say, even if the clock was set back.
     pub fn elapsed(&self) -> f64 {
         let start = |event: &TrainEvent| match event {
             TrainEvent::Start { elapsed, time, .. } if self.is_running && *time > 0 => Some((*elapsed, *time)),
             _ => None,
         };
         let of_session = self.events.iter().rev().take_while(|event| !matches!(event, TrainEvent::End { .. }));
-        if let Some((before, began)) = of_session.filter_map(start).next() {
-            return before + unix_seconds().saturating_sub(began) as f64;
-        }
-        self.events.iter().filter_map(TrainEvent::elapsed).fold(0.0, f64::max)
+        let by_clock = of_session.filter_map(start).next();
+        let by_clock = by_clock.map_or(0.0, |(before, began)| before + unix_seconds().saturating_sub(began) as f64);
+        self.events.iter().filter_map(TrainEvent::elapsed).fold(by_clock, f64::max)
     }
 }
 

@@ -163,6 +163,23 @@ fn a_report_says_what_its_commands_leave_out() {
 }
 
 #[test]
+fn a_clock_that_was_set_back_takes_nothing_from_a_runs_time() {
+    let lab = lab();
+    let path = lab.path().join("runs/one/metrics.jsonl");
+    let as_if_running = |line: &str| match line {
+        line if line.contains(r#""event":"end""#) => String::new(),
+        line if line.contains(r#""event":"start""#) => line.replace(r#""time":"#, r#""time":9"#) + "\n",
+        line => line.replace(r#""elapsed":"#, r#""elapsed":9"#) + "\n",
+    };
+    let metrics: String = fs::read_to_string(&path).unwrap().lines().map(as_if_running).collect();
+    fs::write(&path, metrics).unwrap();
+    let lock = fs::File::open(lab.path().join("runs/one/lock")).unwrap();
+    lock.lock().unwrap();
+    let shown = in_lab(&lab, &["status", "runs/one"]);
+    assert!(shown.contains("state\trunning\n") && shown.contains("time\t1 min "), "{shown}");
+}
+
+#[test]
 #[cfg(unix)]
 fn a_page_is_kept_up_to_date_even_if_its_run_is_away_for_a_while() {
     use rustix::process::{Pid, Signal, kill_process};
