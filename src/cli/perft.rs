@@ -13,7 +13,7 @@ use crate::board::{Diagram, Position, perft, squares};
 /// Count the leaves of the game tree, the standard check of a move generator
 ///
 /// A pass counts as a ply; a finished game is a leaf at any depth. Prints depth and leaves for each depth up to the given one,
-/// or the leaves below each move with --divide.
+/// or the leaves below each move with --divide (`--` for a pass or a finished game).
 #[derive(Args, Debug)]
 #[command(after_help = "Example:\n  flipside perft 10")]
 pub struct PerftArguments {
@@ -54,7 +54,7 @@ impl PerftArguments {
             writeln!(out, "{to}\t{}", count(position.play(to), self.depth - 1))?;
             out.flush()?;
         }
-        if position.moves() == 0 && position.opponent_moves() != 0 {
+        if position.moves() == 0 {
             writeln!(out, "--\t{}", count(position.pass(), self.depth - 1))?;
         }
         Ok(())

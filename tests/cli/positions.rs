@@ -411,7 +411,9 @@ fn weights_go_to_another_engine_and_back() {
 }
 
 #[test]
-fn perft_divides_a_pass_too() {
-    let position = format!("XO{} O", "-".repeat(62));
-    assert_eq!(stdout(&["perft", "2", "--divide", "--position", &position, "-q"], ""), "--\t1\n");
+fn perft_divides_a_pass_and_a_finished_game_too() {
+    for board in ["XO", "XX"] {
+        let position = format!("{board}{} O", "-".repeat(62));
+        assert_eq!(stdout(&["perft", "2", "--divide", "--position", &position, "-q"], ""), "--\t1\n");
+    }
 }
