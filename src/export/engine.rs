@@ -31,7 +31,8 @@ impl FromStr for Engine {
     type Err = UnknownEngine;
 
     fn from_str(name: &str) -> Result<Self, UnknownEngine> {
-        Self::ALL.into_iter().find(|engine| engine.name() == name).ok_or_else(|| UnknownEngine(name.to_owned()))
+        let found = Self::ALL.into_iter().find(|engine| engine.name().eq_ignore_ascii_case(name));
+        found.ok_or_else(|| UnknownEngine(name.to_owned()))
     }
 }
 

@@ -204,6 +204,7 @@ impl FromStr for Target {
     type Err = UnknownTarget;
 
     fn from_str(name: &str) -> Result<Self, UnknownTarget> {
-        Self::all().find(|target| target.name() == name).ok_or_else(|| UnknownTarget(name.to_owned()))
+        let found = Self::all().find(|target| target.name().eq_ignore_ascii_case(name));
+        found.ok_or_else(|| UnknownTarget(name.to_owned()))
     }
 }

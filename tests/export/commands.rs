@@ -40,6 +40,10 @@ fn files_are_written_whole_or_not_at_all() {
         assert!(!done && written.is_empty() && talk.contains("hidden layer"), "{talk}");
         assert_eq!(entries(folder.path()), 1);
     }
+    for target in Target::all() {
+        assert_eq!(target.name().to_uppercase().parse(), Ok(target));
+    }
+    assert_eq!("NTest".parse(), Ok(Engine::Ntest));
     assert!("edaks".parse::<Target>().unwrap_err().to_string().contains("edax"));
     let missing = import(Engine::Edax, &[folder.path().join("none")]).unwrap_err();
     assert!(missing.to_string().contains("none: "), "{missing}");
