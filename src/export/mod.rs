@@ -47,7 +47,7 @@ pub enum ImportError {
         reason: String,
     },
     /// The wrong set of files.
-    #[error("{engine} needs {needed}; got {given} files")]
+    #[error("{engine} needs {needed}; files given: {given}")]
     Files {
         /// The engine.
         engine: Engine,
