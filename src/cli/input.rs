@@ -25,6 +25,15 @@ pub const FORMAT: &str = "Expected one position per line: 64 characters (X black
 /// The message about a file of kept games that ends within a frame.
 pub const CUT_OFF: &str = "its end is missing (cut off, or not written yet); the games before it are used";
 
+/// Hours or minutes of work, as typed.
+///
+/// # Errors
+/// Not a number above 0, or one that is surely a mistake.
+pub fn parse_time(text: &str) -> Result<f64, String> {
+    let time = text.parse().ok().filter(|&time| time > 0.0 && time <= 100_000.0);
+    time.ok_or_else(|| "expected a number above 0, up to 100000, such as 1.5".into())
+}
+
 /// The name in messages of a path that may be standard input.
 pub fn name_of(path: &Path) -> String {
     if path == Path::new(STANDARD_STREAM) { "standard input".to_owned() } else { format!("`{}`", path.display()) }

@@ -7,7 +7,7 @@ use clap::Args;
 
 use super::error::CliError;
 use super::evaluator::EvaluatorChoice;
-use super::input::refuse_own_files;
+use super::input::{parse_time, refuse_own_files};
 use super::layers::{Layers, Preset};
 use super::progress::TrainProgress;
 use super::runs::{NewDirectory, WHERE_RUNS_ARE, is_reserved, point_latest_to};
@@ -82,11 +82,11 @@ pub struct TrainArguments {
     reached ends it (default: the preset's minutes, or with --resume the rest of the last budget)")]
 struct BudgetArguments {
     /// Minutes of work
-    #[arg(long, value_name = "N", value_parser = positive, allow_negative_numbers = true)]
+    #[arg(long, value_name = "N", value_parser = parse_time, allow_negative_numbers = true)]
     minutes: Option<f64>,
 
     /// Hours of work
-    #[arg(long, value_name = "N", value_parser = positive, allow_negative_numbers = true, conflicts_with = "minutes")]
+    #[arg(long, value_name = "N", value_parser = parse_time, allow_negative_numbers = true, conflicts_with = "minutes")]
     hours: Option<f64>,
 
     /// Generations of self-play and learning
@@ -96,13 +96,6 @@ struct BudgetArguments {
     /// Games of self-play
     #[arg(long, value_name = "N")]
     games: Option<u64>,
-}
-
-fn positive(text: &str) -> Result<f64, String> {
-    match text.parse::<f64>() {
-        Ok(number) if number > 0.0 && number <= 1e6 => Ok(number),
-        _ => Err("expected a number above 0, up to 1000000".into()),
-    }
 }
 
 fn examples() -> String {

@@ -13,6 +13,7 @@ use super::{cannot_change, edit};
 use crate::book::{Grow, Growth, GrowthEnd};
 use crate::cli::error::CliError;
 use crate::cli::evaluator::with_evaluator;
+use crate::cli::input::parse_time;
 use crate::cli::meter::Meter;
 use crate::cli::session::Session;
 use crate::cli::signals::stop_on_signals;
@@ -48,11 +49,6 @@ pub struct GrowArguments {
     /// Grow until the book has N positions
     #[arg(long, value_name = "N", group = "budget")]
     positions: Option<u64>,
-}
-
-fn parse_time(text: &str) -> Result<f64, String> {
-    let time = text.parse().ok().filter(|&time| time > 0.0 && time <= 100_000.0);
-    time.ok_or_else(|| format!("`{text}`: expected a number above 0, up to 100000, such as 1.5"))
 }
 
 impl GrowArguments {
