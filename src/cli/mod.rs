@@ -194,7 +194,7 @@ pub fn main() -> ExitCode {
 fn command(arguments: &[OsString]) -> clap::Command {
     let resumes =
         |argument: &OsString| argument.to_str().is_some_and(|text| text.split('=').next() == Some("--resume"));
-    let command = without_empty_variables(Arguments::command());
+    let command = with_negative_numbers(without_empty_variables(Arguments::command()));
     if !arguments.iter().any(resumes) {
         return command;
     }
@@ -211,6 +211,14 @@ fn without_empty_variables(command: clap::Command) -> clap::Command {
         if argument.get_env().is_some_and(is_empty) { argument.env(Resettable::Reset) } else { argument }
     };
     command.mut_args(unset).mut_subcommands(without_empty_variables)
+}
+
+/// A negative number is a value, not an unknown option: where it is refused, the message says what is expected.
+fn with_negative_numbers(command: clap::Command) -> clap::Command {
+    let allow = |argument: Arg| {
+        if argument.get_action().takes_values() { argument.allow_negative_numbers(true) } else { argument }
+    };
+    command.mut_args(allow).mut_subcommands(with_negative_numbers)
 }
 
 /// A board given as an argument may begin with `-` like an option: replaces it by `.`, which is an empty square as well.

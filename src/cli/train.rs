@@ -82,11 +82,11 @@ pub struct TrainArguments {
     reached ends it (default: the preset's minutes, or with --resume the rest of the last budget)")]
 struct BudgetArguments {
     /// Minutes of work
-    #[arg(long, value_name = "N", value_parser = parse_time, allow_negative_numbers = true)]
+    #[arg(long, value_name = "N", value_parser = parse_time)]
     minutes: Option<f64>,
 
     /// Hours of work
-    #[arg(long, value_name = "N", value_parser = parse_time, allow_negative_numbers = true, conflicts_with = "minutes")]
+    #[arg(long, value_name = "N", value_parser = parse_time, conflicts_with = "minutes")]
     hours: Option<f64>,
 
     /// Generations of self-play and learning

@@ -30,6 +30,10 @@ fn wrong_usage_exits_with_2() {
     assert!(refusal(&["fly"], "", 2).contains("'fly'"));
     assert!(refusal(&["perft", "61"], "", 2).contains("61"));
     assert!(refusal(&["perft", "--threads", "0"], "", 2).contains("--threads"));
+    assert!(refusal(&["perft", "--threads", "-1"], "", 2).contains("-1 is not in 1..=1024"));
+    assert!(refusal(&["perft", "-1"], "", 2).contains("-1 is not in 1..=60"));
+    let prune = refusal(&["book", "prune", "book.fsb", "-o", "small.fsb", "--within", "-1"], "", 2);
+    assert!(prune.contains("expected a number of discs"), "{prune}");
     assert!(refusal(&["perft", "--position", "XO X"], "", 2).contains("found 2 squares"));
     assert!(refusal(&["eval", "--progress", "perhaps"], "", 2).contains("perhaps"));
 }

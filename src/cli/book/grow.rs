@@ -39,11 +39,11 @@ pub struct GrowArguments {
     search: SearchArguments,
 
     /// Hours of work
-    #[arg(long, value_name = "N", group = "budget", value_parser = parse_time, allow_negative_numbers = true)]
+    #[arg(long, value_name = "N", group = "budget", value_parser = parse_time)]
     hours: Option<f64>,
 
     /// Minutes of work
-    #[arg(long, value_name = "N", group = "budget", value_parser = parse_time, allow_negative_numbers = true)]
+    #[arg(long, value_name = "N", group = "budget", value_parser = parse_time)]
     minutes: Option<f64>,
 
     /// Grow until the book has N positions
