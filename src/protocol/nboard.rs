@@ -67,6 +67,10 @@ fn search_line(pass: &str, analysis: &Analysis) -> String {
     format!("search {pass}{line} {:.2} 0 {depth}", analysis.score.discs())
 }
 
+/// About how many positions are visited for a move in the first round of hints, so that it answers at once: what takes longer to solve is
+/// solved in the next round.
+const FIRST_HINT_NODES: u64 = 100_000;
+
 struct Session<'a, E: Engine, W: Write> {
     engine: &'a mut E,
     output: W,
@@ -202,7 +206,9 @@ impl<E: Engine, W: Write> Session<'_, E, W> {
                 if self.hurry.is_on() {
                     break;
                 }
-                let analysis = self.engine.think_of_move(&diagram, square, depth, &limits(depth, &self.hurry));
+                let most = (depth == 1 && self.depth > 1).then_some(FIRST_HINT_NODES);
+                let limits = Limits { nodes: most, ..limits(depth, &self.hurry) };
+                let analysis = self.engine.think_of_move(&diagram, square, depth, &limits);
                 nodes += analysis.nodes;
                 analyses.push(analysis);
             }

@@ -1,5 +1,10 @@
 //! The NBoard server against scripts.
 
+use std::io::Cursor;
+
+use flipside::protocol::{SearchEngine, nboard};
+use flipside::search::Strength;
+
 use crate::support::*;
 
 #[test]
@@ -25,6 +30,16 @@ fn nboard_answers_as_the_protocol_says() {
     );
     let answers = nboard_talk(&mut Plain::default(), b"move F5/1.2/0.5\nmove d6\nping 17");
     assert_eq!(answers, ["pong 17"]);
+}
+
+/// The start position cannot be solved, and no hint may wait for that.
+#[test]
+fn nboard_hints_come_before_moves_are_solved() {
+    let mut engine = SearchEngine::new(search_engine(Strength::new(2, 60)), "solver");
+    let mut output = Vec::new();
+    nboard::serve(&mut engine, Cursor::new("hint 4"), &mut output).unwrap();
+    let answers = String::from_utf8(output).unwrap();
+    assert_eq!(answers.matches("search ").count(), 4, "{answers}");
 }
 
 #[test]
