@@ -95,7 +95,8 @@ impl Book {
     ) -> Result<Option<BookMove>, BookError> {
         let Some((record, moves)) = self.moves(position)? else { return Ok(None) };
         // Until the other moves have been searched, those that were played may all be bad.
-        let Some(&best) = moves.first().filter(|_| record.leaf != Leaf::Unsearched) else { return Ok(None) };
+        let is_searched = record.leaf != Leaf::Unsearched && !record.lacks_moves(moves.len());
+        let Some(&best) = moves.first().filter(|_| is_searched) else { return Ok(None) };
         let near = |within: f32| {
             let margin = (within * Score::DISC as f32) as i32;
             moves.iter().filter(move |known| i32::from(known.play) + margin >= i32::from(best.play)).copied()

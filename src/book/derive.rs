@@ -119,9 +119,7 @@ pub(super) fn own_cost(record: &Record, children: &[Child], value: Option<Score>
         Leaf::Best(Valued { to: Some(to), .. }) if matches!(Link::after(record.position, *to), Link::End(_)) => None,
         Leaf::Best(valued) if valued.to.is_some() => Some(short(valued)),
         Leaf::Best(_) | Leaf::Unsearched => Some(0),
-        Leaf::AllPlayed if children.len() == record.position.moves().count_ones() as usize => None,
-        // Positions were removed from the book since.
-        Leaf::AllPlayed => Some(0),
+        Leaf::AllPlayed => record.lacks_moves(children.len()).then_some(0),
     }
 }
 

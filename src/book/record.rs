@@ -198,6 +198,12 @@ impl Record {
             derived: Derived { priority: 0, ..Derived::NOTHING },
         }
     }
+
+    /// Whether moves are missing if this number of them is known: neither a leaf nor positions of the book stand for them, since positions
+    /// were lost, or another program's book has no more.
+    pub fn lacks_moves(&self, known: usize) -> bool {
+        self.leaf == Leaf::AllPlayed && known < self.position.moves().count_ones() as usize
+    }
 }
 
 /// Where a move leads.

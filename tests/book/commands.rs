@@ -6,7 +6,7 @@ use std::process::Stdio;
 use std::thread::sleep;
 use std::time::Duration;
 
-use flipside::board::Transcript;
+use flipside::board::{Diagram, Side, Transcript};
 
 use crate::calling::*;
 use crate::support::{place, random_games};
@@ -156,6 +156,24 @@ fn files_of_another_kind_are_refused_with_what_to_do() {
     let error = refusal(&["gtp", "--book", path], "", 1);
     assert!(error.contains("another process is changing this book") && error.contains("--no-learn"), "{error}");
     drop(book);
+}
+
+/// As after damage: a position all of whose moves were in the book, of which it has lost all but one.
+#[test]
+fn a_book_does_not_play_where_moves_are_missing() {
+    let (folder, path) = place();
+    let (path, text) = (path.to_str().unwrap(), folder.path().join("book.txt"));
+    let after = |moves: &str| {
+        let diagram = moves.parse::<Transcript>().unwrap().last();
+        Diagram { side: Side::Black, ..diagram }
+    };
+    fs::write(&text, format!("{},9,--,-127\n{},9,e3,+60\n", after("f5"), after("f5f4"))).unwrap();
+    stdout(&["book", "import", text.to_str().unwrap(), "-o", path], "");
+    assert_eq!(value(&stdout(&["book", "show", path, "f5"], ""), "searched"), "not all moves are known");
+    let answer = stdout(&["gtp", "--book", path, "--no-learn", "--depth", "4"], "play b f5\nreg_genmove w\nquit\n");
+    assert!(answer.contains("= d6\n"), "{answer}");
+    stdout(&["book", "grow", path, "--positions", "1", "--depth", "4", "-q"], "");
+    assert_eq!(value(&stdout(&["book", "show", path, "f5"], ""), "searched"), "4 plies");
 }
 
 #[test]

@@ -46,7 +46,7 @@ impl ShowArguments {
         let unknown = || CliError::failure(format!("the position is not in the book, which has {total} positions"));
         let (record, moves) = book.moves(diagram.position).map_err(cannot_read)?.ok_or_else(unknown)?;
         writeln!(out, "book\t{total} positions")?;
-        write_position(&record, book.weights(), out)?;
+        write_position(&record, moves.len(), book.weights(), out)?;
         writeln!(out, "move\tvalue\terror\tgames\tmean\tdeviation\twins\tdraws\tlosses\tleaf")?;
         moves.iter().try_for_each(|known| write_move(known, out))?;
         if self.line {
@@ -64,12 +64,13 @@ impl ShowArguments {
     }
 }
 
-fn write_position(record: &Record, weights: &[[u8; 32]], out: &mut dyn Write) -> Result<(), CliError> {
+fn write_position(record: &Record, known: usize, weights: &[[u8; 32]], out: &mut dyn Write) -> Result<(), CliError> {
     let value = or_dash(record.derived.value);
     writeln!(out, "value\t{value}\nerror\t{}", error(record.derived.error))?;
     writeln!(out, "games\t{}", games(&record.games))?;
     let leaf = match record.leaf {
         Leaf::Unsearched => "not searched".to_owned(),
+        Leaf::AllPlayed if record.lacks_moves(known) => "not all moves are known".to_owned(),
         Leaf::AllPlayed => "all moves are in the book".to_owned(),
         Leaf::Best(valued) if valued.exact => "solved".to_owned(),
         Leaf::Best(valued) => format!("{} plies", valued.depth),
