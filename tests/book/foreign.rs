@@ -341,6 +341,7 @@ fn bad_lines_of_a_text_book_are_reported() {
         (&*format!("{board} X,21,f5"), "expected board,level,move,score"),
         (&*format!("{board} X,x,f5,1"), "level `x`"),
         (&*format!("{board} X,1,f5,y"), "score `y`"),
+        (&*format!("{board} X,1,f55,1"), "`f55` is not a square"),
     ] {
         fs::write(&file, format!("{good}{line}\n")).unwrap();
         let error = import(&file, BookFormat::Text, &path, &errors()).unwrap_err().to_string();

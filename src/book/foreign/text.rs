@@ -7,6 +7,7 @@ use super::{Entry, ExportError, Exported, level_of, level_of_all};
 use crate::board::{Diagram, ScoredDiagram, Side, Square};
 use crate::book::file::ReadError;
 use crate::book::store::Book;
+use crate::record::ggf::is_pass;
 use crate::record::lines::write_position;
 
 /// The longest line, in bytes.
@@ -46,7 +47,8 @@ fn parse(text: &str) -> Result<Entry, String> {
     let diagram: Diagram = board.parse().map_err(|error| format!("{error}"))?;
     let level: i32 = level.parse().map_err(|_| format!("the level `{level}` is not a number; {EXPECTED}"))?;
     let score: i32 = score.parse().map_err(|_| format!("the score `{score}` is not a number; {EXPECTED}"))?;
-    let to: Option<Square> = to.parse().ok();
+    let to: Option<Square> =
+        if is_pass(to) { None } else { Some(to.parse().map_err(|error| format!("{error}; {EXPECTED}"))?) };
     Ok(Entry { position: diagram.position, to, score: to.map(|_| score), level: level.clamp(0, 60) as u8 })
 }
 
