@@ -303,6 +303,11 @@ fn a_run_that_was_killed_as_a_generation_began_has_games() {
     let [added, talk] = [added.stdout, added.stderr].map(|bytes| String::from_utf8(bytes).unwrap());
     assert_eq!((value(&added, "games"), value(&added, "left out")), ("0", "0"));
     assert_eq!(talk.matches("its end is missing").count(), 2, "{talk}");
+    // They are known by their content too.
+    let other = folder.path().join("games.bin");
+    fs::write(&other, b"\x89FSG\r\n\x1a\n").unwrap();
+    let added = run_with(&["book", "add", book, other.to_str().unwrap(), "--depth", "1"], "");
+    assert!(String::from_utf8_lossy(&added.stderr).contains("its end is missing"), "{added:?}");
     assert_eq!(value(&add("-", &game), "games"), "1");
     // As when a shell expands to a run and the link `latest` to it.
     let [file, again] = ["games.txt", "run/../games.txt"].map(|name| folder.path().join(name).display().to_string());

@@ -3,7 +3,7 @@
 use std::collections::HashSet;
 use std::fmt;
 use std::fs::File;
-use std::io::{BufReader, Write};
+use std::io::{BufReader, Read, Write};
 use std::path::{Path, PathBuf};
 
 use clap::Args;
@@ -20,7 +20,7 @@ use crate::cli::meter::Meter;
 use crate::cli::session::Session;
 use crate::cli::signals::stop_on_signals;
 use crate::fit::kept_games_of;
-use crate::games::{has_games_name, whole_blocks};
+use crate::games::{has_games_name, is_games_file, whole_blocks};
 use crate::record::{Format, Game, Record, TOLD, read};
 use crate::text::counted;
 
@@ -69,9 +69,9 @@ impl AddArguments {
             left_out += if path.is_dir() {
                 self.read_run(path, &mut counts, &mut frames, session)?
             } else if has_games_name(path) {
-                self.read_kept(path, &mut counts, &mut frames, &|line| session.say(line))?
+                self.read_kept(path, open_file(path)?, &mut counts, &mut frames, &|line| session.say(line))?
             } else {
-                self.read(path, &mut counts, session)?
+                self.read(path, &mut counts, &mut frames, session)?
             };
         }
         let games = counts.games;
@@ -108,9 +108,18 @@ impl AddArguments {
     }
 
     /// Counts the games of a file; returns the number of those left out.
-    fn read(&self, path: &Path, counts: &mut GameCounts, session: &Session) -> Result<u64, CliError> {
+    fn read(
+        &self,
+        path: &Path,
+        counts: &mut GameCounts,
+        frames: &mut Frames,
+        session: &Session,
+    ) -> Result<u64, CliError> {
         let name = name_of(path);
         let bytes = read_bytes(path, session).context(|| format!("cannot read {name}"))?;
+        if is_games_file(&bytes) {
+            return self.read_kept(path, &*bytes, counts, frames, &|line| session.say(line));
+        }
         let format = Format::detect(&bytes);
         if format.is_of_positions() {
             return Err(CliError::failure(format!("{name} holds positions ({format}), not games")));
@@ -144,7 +153,7 @@ impl AddArguments {
         let files = kept_games_of(run).context(|| "cannot add games".to_owned())?;
         let (mut left_out, mut meter) = (0, Meter::new(session, files.len() as u64, "generations"));
         for (done, path) in files.iter().enumerate() {
-            left_out += self.read_kept(path, counts, frames, &|line| meter.say(line))?;
+            left_out += self.read_kept(path, open_file(path)?, counts, frames, &|line| meter.say(line))?;
             meter.show(done as u64 + 1, || format!("{} games", counts.games));
         }
         meter.finish();
@@ -155,12 +164,13 @@ impl AddArguments {
     fn read_kept(
         &self,
         path: &Path,
+        file: impl Read,
         counts: &mut GameCounts,
         frames: &mut Frames,
         say: &dyn Fn(fmt::Arguments),
     ) -> Result<u64, CliError> {
-        let cannot = || format!("cannot read the games of `{}`", path.display());
-        let (blocks, are_all) = whole_blocks(BufReader::new(File::open(path).context(cannot)?)).context(cannot)?;
+        let cannot = || format!("cannot read the games of {}", name_of(path));
+        let (blocks, are_all) = whole_blocks(file).context(cannot)?;
         if !are_all {
             say(format_args!("{}: {CUT_OFF}", name_of(path)));
         }
@@ -181,6 +191,10 @@ impl AddArguments {
     fn count(&self, steps: &[(Diagram, Square)], last: Diagram, counts: &mut GameCounts) -> Result<(), CliError> {
         counts.add(steps, last.final_score_for_black(), self.min_empties).map_err(cannot_change)
     }
+}
+
+fn open_file(path: &Path) -> Result<BufReader<File>, CliError> {
+    File::open(path).map(BufReader::new).context(|| format!("cannot read {}", name_of(path)))
 }
 
 fn is_whole(game: &Game) -> bool {
