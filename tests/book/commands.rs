@@ -149,6 +149,10 @@ fn files_of_another_kind_are_refused_with_what_to_do() {
     assert!(error.contains("not the first bytes of a known book"), "{error}");
     let error = refusal(&["book", "import", &empty, "-o", &other], "", 1);
     assert!(error.contains("there is no position in it"), "{error}");
+    if cfg!(unix) {
+        let error = refusal(&["book", "import", "/dev/stdin", "-o", &other], "a book", 2);
+        assert!(error.contains("--from"), "{error}");
+    }
     assert!(!fs::exists(&other).unwrap());
     let error = refusal(&["book", "show", &edax], "", 1);
     assert!(error.contains("flipside book import") && !error.contains("book fix"), "{error}");

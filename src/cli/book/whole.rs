@@ -1,5 +1,6 @@
 //! The commands on whole books: `check`, `fix`, `prune`, `merge`, `import`, `export`.
 
+use std::fs;
 use std::io::Write;
 use std::path::{Path, PathBuf};
 
@@ -187,6 +188,10 @@ impl ImportArguments {
         let cannot = || format!("cannot import `{}`", self.file.display());
         let format = match self.from {
             Some(format) => format,
+            None if fs::metadata(&self.file).is_ok_and(|there| !there.is_file() && !there.is_dir()) => {
+                let message = format!("`{}` can be read only once: name its format with --from", self.file.display());
+                return Err(CliError::Usage(message));
+            }
             None => book::detect(&self.file).context(cannot)?,
         };
         let evaluator = weights.load()?;
