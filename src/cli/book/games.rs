@@ -83,7 +83,7 @@ impl AddArguments {
         let before = book.len();
         count_games(&mut book, counts, self.min_games).map_err(cannot_change)?;
         if games > 0 {
-            session.say(format_args!("{games} games added; searching the new positions"));
+            session.say(format_args!("{} added; searching the new positions", counted(games, "game")));
         }
         let stop = stop_on_signals();
         let mut meter = None;

@@ -15,6 +15,7 @@ use crate::cli::input::each_once;
 use crate::cli::output::Output;
 use crate::cli::session::Session;
 use crate::eval::Evaluator;
+use crate::text::counted;
 
 /// Check a book for damage, wrong order and inconsistent values
 ///
@@ -224,7 +225,7 @@ impl ExportArguments {
         }
         written?;
         let book::Exported { positions, left_out } = done;
-        session.say(format_args!("{positions} positions written as {}, {left_out} left out", self.to));
+        session.say(format_args!("{} written as {}, {left_out} left out", counted(positions, "position"), self.to));
         Ok(())
     }
 }
