@@ -314,7 +314,7 @@ impl Run<'_> {
         }
         let is_newest = self.saved.newest_is_good;
         // The newest weights contain the configuration, so a new one changes them.
-        let newest = if self.saved.newest_is_good {
+        let newest = if is_newest {
             let newest = self.weights().to_bytes();
             self.restore(LAST, &newest, kept.last, !is_amended)?;
             newest
