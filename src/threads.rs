@@ -22,19 +22,19 @@ pub fn in_order<W: Default, R: Send, E: Send>(
     let next = AtomicUsize::new(0);
     let over = AtomicBool::new(false);
     let results = Mutex::new(Reorder::default());
-    let take = Mutex::new(take);
-    let failure = Mutex::new(None);
+    let taker = Mutex::new((take, None));
     let hand_over = || {
         while !over.load(Relaxed) && lock(&results).has_next() {
             // Another thread that hands over takes this result too.
-            let Some(mut take) = try_lock(&take) else { return };
+            let Some(mut taker) = try_lock(&taker) else { return };
+            let (take, failure) = &mut *taker;
             while !over.load(Relaxed)
                 && let Some((index, result)) = { lock(&results).next() }
             {
                 let ends = match result {
                     Ok(result) => take(index, result).is_break(),
                     Err(error) => {
-                        *lock(&failure) = Some(error);
+                        *failure = Some(error);
                         true
                     }
                 };
@@ -63,7 +63,7 @@ pub fn in_order<W: Default, R: Send, E: Send>(
             scope.spawn(|_| worker());
         }
     });
-    let failure = lock(&failure).take();
+    let failure = lock(&taker).1.take();
     failure.map_or(Ok(()), Err)
 }
 

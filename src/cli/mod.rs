@@ -194,7 +194,8 @@ pub fn main() -> ExitCode {
 fn command(arguments: &[OsString]) -> clap::Command {
     let resumes =
         |argument: &OsString| argument.to_str().is_some_and(|text| text.split('=').next() == Some("--resume"));
-    let command = with_negative_numbers(without_empty_variables(Arguments::command()));
+    let command =
+        with_each_argument(Arguments::command(), |argument| with_negative_numbers(without_empty_variable(argument)));
     if !arguments.iter().any(resumes) {
         return command;
     }
@@ -204,21 +205,20 @@ fn command(arguments: &[OsString]) -> clap::Command {
     command.mut_subcommand("train", |train| train.mut_args(unset))
 }
 
-/// Empty environment variables count as unset.
-fn without_empty_variables(command: clap::Command) -> clap::Command {
+/// A command whose arguments, and those of its subcommands, are changed.
+fn with_each_argument(command: clap::Command, change: fn(Arg) -> Arg) -> clap::Command {
+    command.mut_args(change).mut_subcommands(|subcommand| with_each_argument(subcommand, change))
+}
+
+/// An empty environment variable counts as unset.
+fn without_empty_variable(argument: Arg) -> Arg {
     let is_empty = |variable: &OsStr| env::var_os(variable).is_some_and(|value| value.is_empty());
-    let unset = |argument: Arg| {
-        if argument.get_env().is_some_and(is_empty) { argument.env(Resettable::Reset) } else { argument }
-    };
-    command.mut_args(unset).mut_subcommands(without_empty_variables)
+    if argument.get_env().is_some_and(is_empty) { argument.env(Resettable::Reset) } else { argument }
 }
 
 /// A negative number is a value, not an unknown option: where it is refused, the message says what is expected.
-fn with_negative_numbers(command: clap::Command) -> clap::Command {
-    let allow = |argument: Arg| {
-        if argument.get_action().takes_values() { argument.allow_negative_numbers(true) } else { argument }
-    };
-    command.mut_args(allow).mut_subcommands(with_negative_numbers)
+fn with_negative_numbers(argument: Arg) -> Arg {
+    if argument.get_action().takes_values() { argument.allow_negative_numbers(true) } else { argument }
 }
 
 /// A board given as an argument may begin with `-` like an option: replaces it by `.`, which is an empty square as well.

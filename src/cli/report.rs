@@ -73,9 +73,11 @@ impl ReportArguments {
             }
             let written = make().and_then(|html| output.write(out, |writer| writer.write_all(html.as_bytes())));
             // A full disk or a folder that is away for a while may be over the next time.
-            let fault = written.err().map(|error| error.report());
-            if let Some(fault) = fault.as_ref().filter(|fault| told.as_ref() != Some(*fault)) {
-                session.say(format_args!("{}\ntrying again every {seconds} s", fault.trim_start_matches("flipside: ")));
+            let fault = written.err().map(|error| error.explanation());
+            if let Some(fault) = &fault
+                && told.as_ref() != Some(fault)
+            {
+                session.say(format_args!("{fault}\ntrying again every {seconds} s"));
             }
             told = fault;
         }

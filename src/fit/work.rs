@@ -405,7 +405,7 @@ impl<'r> Work<'r> {
     }
 
     /// Writes the checkpoint, or reports that it cannot be written.
-    fn save_or_tell(&mut self, sink: &mut dyn FnMut(&FitEvent)) {
+    fn save_or_tell(&self, sink: &mut dyn FnMut(&FitEvent)) {
         let LearnerState { cells, hidden, .. } = self.learner.state();
         let whole = Checkpoint { cells, hidden, ..self.state.clone() };
         if let Err(error) = whole.save(self.request.checkpoint) {
