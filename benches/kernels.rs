@@ -60,15 +60,15 @@ fn hash(bencher: Bencher) {
 #[divan::bench]
 fn indices_from_nothing(bencher: Bencher) {
     let layout = classic();
-    each(bencher, &positions(), |position| layout.indices(position));
+    each(bencher, &positions(), |position| layout.lanes().indices(position));
 }
 
 #[divan::bench]
 fn indices_by_a_move(bencher: Bencher) {
     let layout = classic();
     let plays: Vec<_> =
-        plays().into_iter().map(|(position, to, flips)| (layout.indices(&position), to, flips)).collect();
-    each(bencher, &plays, |(before, to, flips)| layout.play(before, *to, *flips));
+        plays().into_iter().map(|(position, to, flips)| (layout.lanes().indices(&position), to, flips)).collect();
+    each(bencher, &plays, |(before, to, flips)| layout.lanes().play(before, *to, *flips));
 }
 
 /// With the state already computed, as in a search.

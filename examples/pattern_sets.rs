@@ -47,7 +47,7 @@ fn main() -> Result<(), Box<dyn Error>> {
             learner.pass(&samples, 1.0)?;
         }
         let evaluator = PatternEvaluator::with_layout(&learner.model(), layout.clone())?;
-        print!("{name} ({} instances)", layout.instances());
+        print!("{name} ({} instances)", layout.lanes().count());
         let known = positions.iter().filter_map(|known| Some((known.diagram.position, known.score?)));
         for (empties, row) in accuracy(&evaluator, known).into_iter().flat_map(|table| table.rows) {
             print!("  {empties}: {:.2}", row.sd);

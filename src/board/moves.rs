@@ -4,45 +4,67 @@
 //! of two); the squares just beyond the runs are the moves. Directions pair up by shift distance, so four lanes cover all
 //! eight.
 
+use wide::u64x4;
+
 use super::masks::STEP;
 use super::square::Bitboard;
 
 /// Squares that are not on the a- or h-file: horizontal and diagonal runs may only pass over these.
 const INNER_FILES: u64 = 0x7e7e_7e7e_7e7e_7e7e;
-const PASSABLE: [u64; 4] = [INNER_FILES, !0, INNER_FILES, INNER_FILES];
+const PASSABLE: u64x4 = u64x4::new([INNER_FILES, !0, INNER_FILES, INNER_FILES]);
 
-/// The empty squares on which the player may put a disc. Not inlined: inside larger functions the compiler turns the lanes
-/// into scalar code.
-#[inline(never)]
+const ONE: u64x4 = steps(1);
+const TWO: u64x4 = steps(2);
+
+/// Distances of some steps in each lane's direction.
+const fn steps(count: u32) -> u64x4 {
+    let [a, b, c, d] = STEP;
+    u64x4::new([(count * a) as u64, (count * b) as u64, (count * c) as u64, (count * d) as u64])
+}
+
+/// The empty squares on which the player may put a disc.
+#[inline]
 pub(super) fn moves(player: Bitboard, opponent: Bitboard) -> Bitboard {
-    fill(player, opponent)
+    let own = u64x4::splat(player);
+    let runs = u64x4::splat(opponent) & PASSABLE;
+    let runs_left = runs & (runs << ONE);
+    let left = extend(runs & (own << ONE), runs, runs_left, |lanes, steps| lanes << steps);
+    let right = extend(runs & (own >> ONE), runs, runs_left >> ONE, |lanes, steps| lanes >> steps);
+    any((left << ONE) | (right >> ONE)) & !(player | opponent)
 }
 
-/// [`moves`] of the player and of the opponent, faster together than one after the other. A pair is returned in registers; with an
-/// array, which lies in memory, the compiler would vectorize over the two sides instead of the directions.
-#[inline(never)]
-pub(super) fn both(player: Bitboard, opponent: Bitboard) -> (Bitboard, Bitboard) {
-    (fill(player, opponent), fill(opponent, player))
+/// [`moves`] of the player and of the opponent. Runs of both are filled at once: no square is in a run of either colour.
+#[inline]
+pub(super) fn both(player: Bitboard, opponent: Bitboard) -> [Bitboard; 2] {
+    let (own, other) = (u64x4::splat(player), u64x4::splat(opponent));
+    let (own_runs, other_runs) = (own & PASSABLE, other & PASSABLE);
+    let [own_left, own_right] = [own << ONE, own >> ONE];
+    let [other_left, other_right] = [other << ONE, other >> ONE];
+    // Discs that continue the run of the disc one step, and two steps, before them.
+    let same_left = (own_runs & own_left) | (other_runs & other_left);
+    let same_right = (same_left >> ONE) & PASSABLE;
+    let pair_left = same_left & (same_left << ONE);
+    let pair_right = same_right & (same_right >> ONE);
+    let left = (own_runs & other_left) | (other_runs & own_left);
+    let right = (own_runs & other_right) | (other_runs & own_right);
+    let left = extend(left, same_left, pair_left, |lanes, steps| lanes << steps) << ONE;
+    let right = extend(right, same_right, pair_right, |lanes, steps| lanes >> steps) >> ONE;
+    let moves = [(left & other_left) | (right & other_right), (left & own_left) | (right & own_right)];
+    moves.map(|moves| any(moves) & !(player | opponent))
 }
 
-#[inline(always)]
-fn fill(player: Bitboard, opponent: Bitboard) -> Bitboard {
-    let mut found = [0u64; 4];
-    for lane in 0..4 {
-        let step = STEP[lane];
-        let runs = opponent & PASSABLE[lane];
+/// Fills runs of up to six discs from their first ones in the direction of `shift`. `one` are the discs that continue a run one step
+/// behind, `two` those that continue it two steps behind.
+#[inline]
+fn extend(first: u64x4, one: u64x4, two: u64x4, shift: impl Fn(u64x4, u64x4) -> u64x4) -> u64x4 {
+    let mut filled = first | (one & shift(first, ONE));
+    filled |= two & shift(filled, TWO);
+    filled | (two & shift(filled, TWO))
+}
 
-        let mut left = runs & (player << step);
-        let mut right = runs & (player >> step);
-        left |= runs & (left << step);
-        right |= runs & (right >> step);
-        let runs_left = runs & (runs << step);
-        let runs_right = runs_left >> step;
-        left |= runs_left & (left << (2 * step));
-        right |= runs_right & (right >> (2 * step));
-        left |= runs_left & (left << (2 * step));
-        right |= runs_right & (right >> (2 * step));
-        found[lane] = (left << step) | (right >> step);
-    }
-    ((found[0] | found[1]) | (found[2] | found[3])) & !(player | opponent)
+/// The union of all lanes.
+#[inline]
+fn any(lanes: u64x4) -> Bitboard {
+    let [a, b, c, d] = lanes.to_array();
+    (a | b) | (c | d)
 }

@@ -65,7 +65,7 @@ impl Position {
     /// [`Self::moves`] and [`Self::opponent_moves`], faster than one after the other.
     #[inline]
     pub fn both_moves(self) -> [Bitboard; 2] {
-        moves::both(self.player, self.opponent).into()
+        moves::both(self.player, self.opponent)
     }
 
     /// The discs a move to the empty square `to` turns over; 0 if the move is illegal.

@@ -190,7 +190,7 @@ fn write_sizes(model: &Model, layout: &Layout, out: &mut dyn Write) -> Result<()
         "  {:<12} {}, {} instances on the board",
         "pattern set",
         on_one_line(&model.set.name),
-        layout.instances()
+        layout.lanes().count()
     )?;
     for pattern in &model.set.patterns {
         let squares: Vec<_> = pattern.squares().map(|square| square.to_string()).collect();

@@ -9,6 +9,7 @@ mod accuracy;
 mod by_empties;
 mod calibration;
 mod classic;
+mod digits;
 mod hidden;
 mod model;
 mod moments;

@@ -7,12 +7,13 @@ use std::sync::Arc;
 use rayon::prelude::*;
 use wide::{i8x16, i16x16, i32x8};
 
+use super::digits::{NearDigits, reordered};
 use super::hidden::{Head, HiddenLayer, Row, UNITS};
 use super::model::{Model, ModelError};
 use super::{Calibration, Evaluator, Score};
 use crate::board::{Bitboard, Position, Square};
 use crate::memory::prefer_huge_pages;
-use crate::pattern::{Indices, LANES, Layout, Scalar, Seen};
+use crate::pattern::{Indices, LANES, Lanes, Layout, Scalar, Seen};
 
 /// Unused entries before and after the table, so that a centre plus any `i16` stays inside.
 const MARGIN: usize = 1 << 15;
@@ -30,6 +31,8 @@ struct Phase {
 #[derive(Clone, Debug)]
 pub struct PatternEvaluator {
     layout: Arc<Layout>,
+    /// The lanes of the layout, with the digits of their indices in the order of the table.
+    lanes: Lanes,
     scale: i32,
     /// By the number of empty squares.
     phases: Box<[Phase; 65]>,
@@ -48,7 +51,9 @@ pub struct PatternEvaluator {
 /// [`MARGIN`] unused entries, `stride` entries per stage, [`MARGIN`] unused entries.
 #[derive(Clone, Debug)]
 enum Table {
-    Weights(Vec<i16>),
+    /// The weights, and whether they are narrow: whether the weights of the eight lanes of a vector add up to an `i16` for any
+    /// position.
+    Weights(Vec<i16>, bool),
     /// With a hidden layer: its rows beside the weights, and by number of empty squares the rest of it.
     Rows(Vec<WeightedRow>, Box<[RowPhase; 65]>),
 }
@@ -98,7 +103,7 @@ impl PatternEvaluator {
         model.check(&layout)?;
         let (slots, stride) = (layout.slots(), layout.slots() + 1);
         let mut origins = [(MARGIN + slots) as i32; LANES];
-        for (origin, &centre) in origins.iter_mut().zip(&layout.centres()[..layout.instances()]) {
+        for (origin, &centre) in origins.iter_mut().zip(&layout.centres()[..layout.lanes().count()]) {
             *origin = MARGIN as i32 + centre as i32;
         }
         let [own, other] = [Scalar::Mobility, Scalar::OpponentMobility].map(|scalar| layout.first_slot(scalar));
@@ -120,17 +125,25 @@ impl PatternEvaluator {
             Phase { at: stride * stage, base: fixed(empties).map(|weight| i32::from(weights[weight])).sum() }
         };
         let phases = Box::new(std::array::from_fn(phase));
+        let near = if model.hidden.is_some() { NearDigits::Outer } else { NearDigits::Inner };
+        let (lanes, weight_of_slot) = reordered(&layout, near);
         let table = match &model.hidden {
-            None => Table::Weights(by_slot(&layout, model.weights.len(), |stage, weight| model.weights[stage][weight])),
+            None => {
+                let of_stage = |stage: usize, weight| model.weights[stage][weight];
+                Table::Weights(
+                    by_slot(&weight_of_slot, model.weights.len(), of_stage),
+                    is_narrow(&layout, &model.weights),
+                )
+            }
             Some(hidden) => {
                 let of_stage = |stage, weight| weighted(hidden.rows_of(stage)[weight], model.weights[stage][weight]);
                 let phase = |empties| RowPhase::new(hidden, model.stages.of_empties(empties as u32), fixed(empties));
-                let table = by_slot(&layout, model.weights.len(), of_stage);
+                let table = by_slot(&weight_of_slot, model.weights.len(), of_stage);
                 Table::Rows(table, Box::new(std::array::from_fn(phase)))
             }
         };
         let (origins, scale) = (Box::new(bytemuck::cast(origins)), i32::from(model.scale));
-        Ok(Self { layout, scale, phases, table, stride, origins, mobilities, scalars, calibration: None })
+        Ok(Self { layout, lanes, scale, phases, table, stride, origins, mobilities, scalars, calibration: None })
     }
 
     /// The same with the calibration of its model, if there is one.
@@ -153,10 +166,11 @@ impl PatternEvaluator {
 
     #[inline(always)]
     fn sum_seen(&self, seen: &Seen, indices: &Indices) -> i32 {
-        let few = self.layout.instances() <= FEW * WIDTH;
+        let few = self.lanes.count() <= FEW * WIDTH;
         match &self.table {
-            Table::Weights(table) if few => self.sum_weights::<FEW>(table, seen, indices),
-            Table::Weights(table) => self.sum_weights::<{ LANES / WIDTH }>(table, seen, indices),
+            Table::Weights(table, true) if few => self.sum_weights::<FEW, true>(table, seen, indices),
+            Table::Weights(table, true) => self.sum_weights::<{ LANES / WIDTH }, true>(table, seen, indices),
+            Table::Weights(table, false) => self.sum_weights::<{ LANES / WIDTH }, false>(table, seen, indices),
             Table::Rows(table, phases) if few => self.sum_rows::<FEW>(table, phases, seen, indices),
             Table::Rows(table, phases) => self.sum_rows::<{ LANES / WIDTH }>(table, phases, seen, indices),
         }
@@ -190,25 +204,32 @@ impl PatternEvaluator {
 
     /// The sum of the weights.
     #[inline(always)]
-    fn sum_weights<const USED: usize>(&self, table: &[i16], seen: &Seen, indices: &Indices) -> i32 {
+    fn sum_weights<const USED: usize, const NARROW: bool>(&self, table: &[i16], seen: &Seen, indices: &Indices) -> i32 {
         let Phase { at, base } = self.phases[seen.position.empties() as usize];
         let table = &table[at..at + self.stride + 2 * MARGIN];
-        let weight_of = |entry: i32| {
-            debug_assert!((MARGIN..MARGIN + self.stride).contains(&(entry as usize)));
+        let pointer_to = |entry: usize| {
+            debug_assert!((MARGIN..MARGIN + self.stride).contains(&entry));
             // SAFETY: an origin is MARGIN or more and below `MARGIN + stride`; an `i16` is at least -MARGIN and below MARGIN.
-            // So `entry` is below `stride + 2 * MARGIN - 1`, and `table` is longer, for any state and position. The read is
-            // volatile so that it is one plain load: the compiler would load into lanes of vectors, which takes longer.
-            i32::from(unsafe { table.as_ptr().add(entry as u32 as usize).read_volatile() })
+            // So `entry` is below `stride + 2 * MARGIN - 1`, and at least one entry of `table` follows it, for any state and position.
+            unsafe { table.as_ptr().add(entry) }
         };
-        // Through memory, each entry costs one more load; extracting it from a vector would take two or three steps.
+        // Through memory, each pair of entries costs one more load; extracting them from a vector would take two or three steps.
         let entries = self.entries::<USED>(indices);
         let entries = black_box(&entries);
-        let (mut sum, mut other) = (self.add_scalars(seen, base, |sum, entry| sum + i32::from(table[entry])), 0);
-        for &[a, b, c, d, e, f, g, h] in entries.iter().map(i32x8::as_array) {
-            sum += weight_of(a) + weight_of(b) + weight_of(c) + weight_of(d);
-            other += weight_of(e) + weight_of(f) + weight_of(g) + weight_of(h);
+        let mut sum = self.add_scalars(seen, base, |sum, entry| sum + i32::from(table[entry]));
+        for entries in entries.iter().map(unpack) {
+            sum += if NARROW {
+                // Adding a weight and the one after it as one number takes one instruction; the lower half is the sum.
+                // SAFETY: see `pointer_to`.
+                let two = |entry| unsafe { pointer_to(entry).cast::<u32>().read_unaligned() };
+                i32::from(entries.into_iter().map(two).fold(0, u32::wrapping_add) as i16)
+            } else {
+                // Volatile, so that it is one plain load: the compiler would load into lanes of vectors, which takes longer.
+                // SAFETY: see `pointer_to`.
+                entries.into_iter().map(|entry| i32::from(unsafe { pointer_to(entry).read_volatile() })).sum()
+            };
         }
-        sum + other
+        sum
     }
 
     /// The sum of the weights, plus the value of the hidden layer for the sum of the rows.
@@ -238,10 +259,10 @@ impl PatternEvaluator {
             sums + row_at(ROW_BYTES * entry)
         });
         let (mut sums, mut other) = (scalars, i16x16::ZERO);
-        for &[a, b, c, d, e, f, g, h] in starts.iter().map(i32x8::as_array) {
-            for [even, odd] in [[a, b], [c, d], [e, f], [g, h]] {
-                sums += row_at(even as u32 as usize);
-                other += row_at(odd as u32 as usize);
+        for starts in starts.iter().map(unpack) {
+            for &[even, odd] in starts.as_chunks().0 {
+                sums += row_at(even);
+                other += row_at(odd);
             }
         }
         let sums = sums + other;
@@ -283,22 +304,46 @@ fn weighted(row: Row, weight: i16) -> WeightedRow {
     i8x16::new(std::array::from_fn(|i| if i < UNITS { row[i] } else { [low, high][i - UNITS] }))
 }
 
+/// The numbers of a vector, none of which is negative, read from memory two at a time.
+#[inline(always)]
+fn unpack(vector: &i32x8) -> [usize; WIDTH] {
+    let pairs: &[u64; WIDTH / 2] = bytemuck::cast_ref(vector);
+    let [a, b, c, d] = *pairs;
+    let lower = |pair: u64| (pair & u64::from(u32::MAX)) as usize;
+    let upper = |pair: u64| (pair >> 32) as usize;
+    [lower(a), upper(a), lower(b), upper(b), lower(c), upper(c), lower(d), upper(d)]
+}
+
+/// Whether the weights of [`WIDTH`] neighbouring lanes add up to an `i16` whatever the position. On machines that store the higher half
+/// of a number first it does not count: there the sum of two weights at once is not in the lower half.
+fn is_narrow(layout: &Layout, weights: &[Vec<i16>]) -> bool {
+    let lanes = layout.lanes();
+    let patterns: Vec<usize> = (0..lanes.count()).map(|lane| lanes.instance(lane).0).collect();
+    let fits = |stage: &Vec<i16>| {
+        let largest =
+            |number| stage[layout.weights_of(number)].iter().fold(0, |most, weight| weight.unsigned_abs().max(most));
+        let largest: Vec<u32> = (0..layout.set().patterns.len()).map(|number| largest(number).into()).collect();
+        let mut sums = patterns.chunks(WIDTH).map(|lanes| lanes.iter().map(|&number| largest[number]).sum::<u32>());
+        sums.all(|sum| sum <= i16::MAX as u32)
+    };
+    cfg!(target_endian = "little") && weights.par_iter().all(fits)
+}
+
 /// A table with an entry for each slot, which `entry` makes from the stage and the number of the slot's weight, and one zero per stage
 /// for lanes without a pattern.
 fn by_slot<T: Copy + Default + Send + Sync>(
-    layout: &Layout,
+    weight_of_slot: &[u32],
     stages: usize,
     entry: impl Fn(usize, usize) -> T + Sync,
 ) -> Vec<T> {
-    let stride = layout.slots() + 1;
+    let stride = weight_of_slot.len() + 1;
     let entries = stride * stages;
     let mut table = Vec::with_capacity(MARGIN + entries + MARGIN);
     prefer_huge_pages(table.spare_capacity_mut());
     table.resize(MARGIN + entries + MARGIN, T::default());
     // In parallel: the other threads would be idle.
     table[MARGIN..MARGIN + entries].par_chunks_exact_mut(stride).enumerate().for_each(|(stage, table)| {
-        let weights = layout.weight_of_slot().iter();
-        table.iter_mut().zip(weights).for_each(|(slot, &weight)| *slot = entry(stage, weight as usize));
+        table.iter_mut().zip(weight_of_slot).for_each(|(slot, &weight)| *slot = entry(stage, weight as usize));
     });
     table
 }
@@ -308,12 +353,12 @@ impl Evaluator for PatternEvaluator {
 
     #[inline]
     fn state(&self, position: &Position) -> PatternState {
-        PatternState(self.layout.indices(position))
+        PatternState(self.lanes.indices(position))
     }
 
     #[inline]
     fn play(&self, before: &PatternState, to: Square, flips: Bitboard) -> PatternState {
-        PatternState(self.layout.play(&before.0, to, flips))
+        PatternState(self.lanes.play(&before.0, to, flips))
     }
 
     #[inline]
@@ -333,7 +378,7 @@ impl Evaluator for PatternEvaluator {
         if seen.moves[0] == 0 {
             return None;
         }
-        Some(self.score(self.sum_seen(&seen, &self.layout.play(&before.0, to, flips))).clamp_eval())
+        Some(self.score(self.sum_seen(&seen, &self.lanes.play(&before.0, to, flips))).clamp_eval())
     }
 
     fn calibration(&self) -> Option<&Calibration> {
@@ -409,11 +454,11 @@ mod tests {
             (position.player & square.bit() != 0) as i32 - (position.opponent & square.bit() != 0) as i32
         };
         let of_lane = |lane: usize| {
-            let index = layout.instance(lane).1.iter().rev().fold(0, |index, square| 3 * index + digit(square));
+            let index = layout.lanes().instance(lane).1.iter().rev().fold(0, |index, square| 3 * index + digit(square));
             (layout.centres()[lane] as i32 + index) as usize
         };
         let scalars = layout.scalars().iter().map(|(scalar, first)| first + scalar.of(&Seen::new(position)));
-        let slots = (0..layout.instances()).map(of_lane).chain(scalars);
+        let slots = (0..layout.lanes().count()).map(of_lane).chain(scalars);
         let features: Vec<usize> = slots.map(|slot| layout.weight_of_slot()[slot] as usize).collect();
         let stage = model.stages.of(position);
         let sum: i32 = features.iter().map(|&feature| i32::from(model.weights[stage][feature])).sum();
@@ -485,7 +530,23 @@ mod tests {
     fn the_sum_is_that_of_the_definition_before_and_after_every_move() {
         let mut rng = ChaCha8Rng::seed_from_u64(5);
         for set in sets() {
-            compare_with_naive(&random_model(&set, &mut rng), &mut rng);
+            let mut model = random_model(&set, &mut rng);
+            let narrow = |model: &Model| match PatternEvaluator::new(model).unwrap().table {
+                Table::Weights(_, narrow) => narrow,
+                Table::Rows(..) => unreachable!("the model has no layer"),
+            };
+            assert!(!narrow(&model));
+            compare_with_naive(&model, &mut rng);
+            // The largest that are narrow in any set: eight lanes of one pattern.
+            let limit = i16::MAX / WIDTH as i16;
+            model.weights.iter_mut().flatten().for_each(|weight| *weight = (*weight).clamp(-limit, limit));
+            for weights in [None, Some(limit), Some(-limit)] {
+                if let Some(extreme) = weights {
+                    model.weights.iter_mut().flatten().for_each(|weight| *weight = extreme);
+                }
+                assert!(narrow(&model));
+                compare_with_naive(&model, &mut rng);
+            }
         }
     }
 
@@ -510,7 +571,7 @@ mod tests {
         let mut rng = ChaCha8Rng::seed_from_u64(7);
         let set = sets().pop().unwrap();
         let mut model = random_model(&set, &mut rng);
-        assert_eq!(Layout::new(&set).unwrap().instances(), LANES);
+        assert_eq!(Layout::new(&set).unwrap().lanes().count(), LANES);
         for numbers in [Numbers::Largest, Numbers::Smallest] {
             let layer = random_layer(&model, numbers, &mut rng);
             // Units that are on or off, with outputs of one sign or the other.

@@ -26,7 +26,7 @@ pub fn strongest_configurations(
     count: usize,
 ) -> Vec<ValuedConfiguration> {
     assert!(layout.set().is_like(&model.set), "the layout belongs to the model's set");
-    let lane = layout.lanes_of(pattern).next().expect("the pattern exists");
+    let lane = layout.lanes().of_pattern(pattern).next().expect("the pattern exists");
     let weights = &model.weights[stage];
     let mut valued: Vec<(usize, i16)> = layout.first_configurations(pattern).map(|(c, w)| (c, weights[w])).collect();
     valued.retain(|&(_, weight)| weight != 0);
@@ -41,7 +41,7 @@ pub fn strongest_configurations(
 /// The discs of a configuration, counted from 0: its ternary digits are 0 for the opponent, 1 for none, 2 for the player.
 fn discs(layout: &Layout, lane: usize, configuration: usize) -> Position {
     let (mut position, mut rest) = (Position { player: 0, opponent: 0 }, configuration);
-    for square in layout.instance(lane).1 {
+    for square in layout.lanes().instance(lane).1 {
         match rest % 3 {
             0 => position.opponent |= square.bit(),
             1 => {}
@@ -66,9 +66,9 @@ mod tests {
         let mut model = Model::zero(&set, &StageMap::uniform(60), 128).unwrap();
         let edge = set.patterns.iter().position(|pattern| pattern.name == "hor2").unwrap();
         // The weight behind a position's slot in the lane of row 2.
-        let lane = layout.lanes_of(edge).next().unwrap();
+        let lane = layout.lanes().of_pattern(edge).next().unwrap();
         let mut set_weight = |player: u64, opponent: u64, weight: i16| {
-            let index = layout.indices(&Position { player, opponent }).lanes()[lane];
+            let index = layout.lanes().indices(&Position { player, opponent }).lanes()[lane];
             let slot = layout.centres()[lane].wrapping_add_signed(i32::from(index));
             model.weights[0][layout.weight_of_slot()[slot as usize] as usize] = weight;
         };

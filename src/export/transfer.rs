@@ -178,7 +178,7 @@ fn terms(model: &Model, ours: &Layout, engine: Engine, theirs: &Layout) -> Resul
         if !used(ours.weights_of(number)) {
             continue;
         }
-        let Some(home) = home(pattern, ours.lanes_of(number).count(), theirs) else {
+        let Some(home) = home(pattern, ours.lanes().of_pattern(number).count(), theirs) else {
             let squares: Vec<String> = pattern.squares().map(|square| square.to_string()).collect();
             return Err(Refusal::Pattern { engine, pattern: pattern.name.clone(), squares: squares.join(" ") });
         };
@@ -221,7 +221,7 @@ fn home(pattern: &Pattern, instances: usize, theirs: &Layout) -> Option<Home> {
             }
         }
         let images: Vec<Vec<usize>> = images.into_values().collect();
-        let times = images.len() * theirs.lanes_of(number).count() / instances;
+        let times = images.len() * theirs.lanes().of_pattern(number).count() / instances;
         (times > 0).then_some(Home { pattern: number, images, times })
     });
     homes.min_by_key(|home| (home.times > 1, theirs.set().patterns[home.pattern].squares().len(), home.times))

@@ -100,8 +100,8 @@ fn at(stages: &[(usize, Vec<i16>)], played: usize) -> Vec<i16> {
 /// among the pattern instances that see its square, and each configuration is rounded by itself.
 fn full_board(layout: &Layout) -> Vec<i16> {
     let mut seen_by = [0i32; 64];
-    for lane in 0..layout.instances() {
-        layout.instance(lane).1.iter().for_each(|square| seen_by[square.index()] += 1);
+    for lane in 0..layout.lanes().count() {
+        layout.lanes().instance(lane).1.iter().for_each(|square| seen_by[square.index()] += 1);
     }
     // A square is seen 4, 5, 6 or 8 times: in units of 1/120 all shares are whole.
     let share = |square: Square| i32::from(Engine::Zebra.scale()) * 120 / seen_by[square.index()];

@@ -245,8 +245,8 @@ fn learn_sample<const NUMBERS: usize>(
 /// The slots of a position's features: patterns first, then scalars.
 #[inline]
 pub(super) fn slots(layout: &Layout, position: &Position, slots: &mut [u32; FEATURES]) {
-    let indices = layout.indices(position);
-    let lanes = &indices.lanes()[..layout.instances()];
+    let indices = layout.lanes().indices(position);
+    let lanes = &indices.lanes()[..layout.lanes().count()];
     for ((slot, &index), &centre) in slots.iter_mut().zip(lanes).zip(layout.centres()) {
         *slot = centre.wrapping_add_signed(i32::from(index));
     }

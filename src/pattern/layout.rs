@@ -1,56 +1,11 @@
-//! A pattern set made ready for use: lanes, slots, canonical weights, and the incremental indices.
+//! A pattern set made ready for use: lanes, slots and canonical weights.
 
 use std::ops::Range;
 
-use wide::{i16x8, i16x16};
-
+use super::lanes::{LANES, Lanes};
 use super::scalar::Scalar;
 use super::set::{Pattern, PatternSet, PatternSetError};
-use crate::board::{Bitboard, Position, Square, Symmetry, squares};
-
-/// The largest number of pattern instances a set may have on the board; [`Indices`] has one lane for each.
-pub const LANES: usize = 64;
-
-/// Lanes of a vector.
-const WIDTH: usize = 16;
-
-/// Vectors that are enough for most sets.
-const FEW: usize = 3;
-
-/// The pattern configurations of a position, one balanced ternary number per lane (see the module's documentation). Lanes beyond
-/// the layout's instances stay 0.
-#[derive(Clone, Copy, PartialEq, Debug)]
-#[repr(align(64))]
-pub struct Indices([i16x16; LANES / WIDTH]);
-
-impl Eq for Indices {}
-
-impl Indices {
-    const ZERO: Self = Self([i16x16::ZERO; LANES / WIDTH]);
-
-    /// The numbers, lane by lane.
-    #[inline]
-    pub fn lanes(&self) -> &[i16; LANES] {
-        bytemuck::cast_ref(&self.0)
-    }
-
-    /// The numbers, eight per vector.
-    #[inline]
-    pub(crate) fn vectors(&self) -> &[i16x8; LANES / 8] {
-        bytemuck::cast_ref(&self.0)
-    }
-
-    #[inline]
-    fn add(&mut self, other: &Self) {
-        self.0.iter_mut().zip(other.0).for_each(|(lanes, other)| *lanes += other);
-    }
-
-    /// The same discs seen by the other player.
-    #[inline]
-    pub fn pass(&self) -> Self {
-        Self(self.0.map(|lanes| -lanes))
-    }
-}
+use crate::board::{Square, Symmetry};
 
 /// Why a pattern set has no layout.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
@@ -76,12 +31,8 @@ pub enum LayoutError {
 #[derive(Debug)]
 pub struct Layout {
     set: PatternSet,
-    instances: Vec<(usize, [Square; super::set::MAX_SQUARES])>,
+    lanes: Lanes,
     centres: [u32; LANES],
-    /// What an own disc on a square adds to the indices; after the squares a row of zeros, for no disc.
-    discs: Box<[Indices; 65]>,
-    /// What own discs on any four squares of half a row add: `halves[half_row][four_bits]`.
-    halves: Box<[[Indices; 16]; 16]>,
     scalars: Vec<(Scalar, usize)>,
     weight_of_slot: Vec<u32>,
     weights: usize,
@@ -95,20 +46,14 @@ impl Layout {
     pub fn new(set: &PatternSet) -> Result<Self, LayoutError> {
         set.check()?;
         // Checked before any table is made: a file may list any number of patterns.
-        let count = set.patterns.iter().map(|pattern| instances_of(pattern).len()).sum();
-        if count > LANES {
-            return Err(LayoutError::TooManyInstances { set: set.name.clone(), instances: count });
-        }
-        let mut instances = Vec::new();
+        let lanes = Lanes::new(&set.patterns)
+            .map_err(|instances| LayoutError::TooManyInstances { set: set.name.clone(), instances })?;
         let mut centres = Vec::new();
         let mut weight_of_slot = Vec::new();
         let mut weights = 0;
         for (number, pattern) in set.patterns.iter().enumerate() {
-            let first_slot = weight_of_slot.len();
-            for instance in instances_of(pattern) {
-                instances.push((number, instance));
-                centres.push((first_slot + pattern.configurations() / 2) as u32);
-            }
+            let centre = weight_of_slot.len() + pattern.configurations() / 2;
+            centres.extend(lanes.of_pattern(number).map(|_| centre as u32));
             number_weights(pattern, &mut weight_of_slot, &mut weights);
         }
         let mut scalars = Vec::new();
@@ -121,26 +66,10 @@ impl Layout {
         }
         centres.resize(LANES, 0);
 
-        let mut discs = Box::new([Indices::ZERO; 65]);
-        for (lane, (number, instance)) in instances.iter().enumerate() {
-            let mut digit = 1;
-            for square in &instance[..set.patterns[*number].squares().len()] {
-                discs[square.index()].0[lane / WIDTH].as_mut_array()[lane % WIDTH] = digit;
-                digit = digit.wrapping_mul(3);
-            }
-        }
-        let mut halves = Box::new([[Indices::ZERO; 16]; 16]);
-        for (half, sums) in halves.iter_mut().enumerate() {
-            for (bits, sum) in sums.iter_mut().enumerate() {
-                squares((bits as u64) << (4 * half)).for_each(|square| sum.add(&discs[square.index()]));
-            }
-        }
         Ok(Self {
             set: set.clone(),
             centres: centres.try_into().expect("resized to the number of lanes"),
-            instances,
-            discs,
-            halves,
+            lanes,
             scalars,
             weight_of_slot,
             weights: weights as usize,
@@ -152,21 +81,10 @@ impl Layout {
         &self.set
     }
 
-    /// Number of pattern instances on the board: lanes in use.
+    /// The instances of its patterns, each with its lane.
     #[inline]
-    pub fn instances(&self) -> usize {
-        self.instances.len()
-    }
-
-    /// The pattern of a lane (its number in the set) and the lane's squares in digit order.
-    pub fn instance(&self, lane: usize) -> (usize, &[Square]) {
-        let (pattern, squares) = &self.instances[lane];
-        (*pattern, &squares[..self.set.patterns[*pattern].squares().len()])
-    }
-
-    /// The lanes of a pattern, by its number in the set.
-    pub fn lanes_of(&self, pattern: usize) -> impl Iterator<Item = usize> {
-        (0..self.instances()).filter(move |&lane| self.instances[lane].0 == pattern)
+    pub fn lanes(&self) -> &Lanes {
+        &self.lanes
     }
 
     /// For each lane the slot of its all-empty configuration; centre + index is the slot of a configuration.
@@ -203,7 +121,7 @@ impl Layout {
 
     /// Number of features of a position: pattern instances, then scalars.
     pub fn features(&self) -> usize {
-        self.instances() + self.scalars.len()
+        self.lanes.count() + self.scalars.len()
     }
 
     /// A pattern's slots, by the pattern's number.
@@ -236,84 +154,6 @@ impl Layout {
     pub fn weight_of_slot(&self) -> &[u32] {
         &self.weight_of_slot
     }
-
-    /// The indices of a position, computed from scratch.
-    #[inline]
-    pub fn indices(&self, position: &Position) -> Indices {
-        if self.instances() <= FEW * WIDTH {
-            self.sum_vectors::<FEW>(position)
-        } else {
-            self.sum_vectors::<{ LANES / WIDTH }>(position)
-        }
-    }
-
-    /// [`Self::indices`] with the lanes of the first vectors only; the others are 0.
-    #[inline(always)]
-    fn sum_vectors<const USED: usize>(&self, position: &Position) -> Indices {
-        let mut indices = Indices::ZERO;
-        for (half, sums) in self.halves.iter().enumerate() {
-            let [own, other] =
-                [position.player, position.opponent].map(|discs| &sums[(discs >> (4 * half)) as usize & 15]);
-            for vector in 0..USED {
-                indices.0[vector] += own.0[vector] - other.0[vector];
-            }
-        }
-        indices
-    }
-
-    /// The indices after a move, seen by the other player, from those before it.
-    #[inline]
-    pub fn play(&self, before: &Indices, to: Square, flips: Bitboard) -> Indices {
-        if self.instances() <= FEW * WIDTH {
-            self.play_vectors::<FEW>(before, to, flips)
-        } else {
-            self.play_vectors::<{ LANES / WIDTH }>(before, to, flips)
-        }
-    }
-
-    /// [`Self::play`] with the lanes of the first vectors only; the others become 0.
-    #[inline(always)]
-    fn play_vectors<const USED: usize>(&self, before: &Indices, to: Square, flips: Bitboard) -> Indices {
-        // A turned disc goes from -1 to +1; then negation changes sides: -(before + to + 2 x flips).
-        let mut flipped = [i16x16::ZERO; USED];
-        let mut rest = flips;
-        loop {
-            // Most moves turn over four discs or fewer. Always adding four, some of them zeros, avoids mispredicted
-            // branches.
-            for _ in 0..4 {
-                let disc = &self.discs[rest.trailing_zeros() as usize].0;
-                flipped.iter_mut().zip(disc).for_each(|(sum, disc)| *sum += *disc);
-                rest &= rest.wrapping_sub(1);
-            }
-            if rest == 0 {
-                break;
-            }
-        }
-        let placed = &self.discs[to.index()].0;
-        let mut after = Indices::ZERO;
-        for vector in 0..USED {
-            after.0[vector] = -(before.0[vector] + placed[vector] + (flipped[vector] + flipped[vector]));
-        }
-        after
-    }
-}
-
-/// The different places of a pattern on the board, each with its squares in digit order (unused entries are a1).
-fn instances_of(pattern: &Pattern) -> Vec<[Square; super::set::MAX_SQUARES]> {
-    let mut seen: Vec<Bitboard> = Vec::new();
-    let mut instances = Vec::new();
-    for symmetry in Symmetry::ALL {
-        let mask = symmetry.bitboard(pattern.mask());
-        if !seen.contains(&mask) {
-            seen.push(mask);
-            let mut moved = [Square::new(0); super::set::MAX_SQUARES];
-            for (to, from) in moved.iter_mut().zip(pattern.squares()) {
-                *to = symmetry.square(from);
-            }
-            instances.push(moved);
-        }
-    }
-    instances
 }
 
 /// Appends a pattern's slots. Of configurations that the pattern's own symmetries turn into each other, the first gets the next
@@ -354,8 +194,7 @@ fn number_weights(pattern: &Pattern, weight_of_slot: &mut Vec<u32>, next: &mut u
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::board::Transcript;
-    use crate::pattern::BUILT_IN;
+    use crate::board::{Position, Transcript};
 
     fn classic() -> Layout {
         Layout::new(&PatternSet::built_in("classic").unwrap()).unwrap()
@@ -369,7 +208,7 @@ mod tests {
             let pattern = set.patterns.iter().find(|pattern| pattern.name == name).unwrap().clone();
             let alone = PatternSet { name: name.into(), patterns: vec![pattern], scalars: vec![], engine: None };
             let layout = Layout::new(&alone).unwrap();
-            (layout.weights(), layout.instances())
+            (layout.weights(), layout.lanes().count())
         };
         // corner5x2 has no symmetry of its own.
         assert_eq!(weights_of("corner5x2"), (59049, 8));
@@ -381,7 +220,7 @@ mod tests {
         assert_eq!(weights_of("hor2"), (3321, 4));
         assert_eq!(weights_of("triangle"), (29889, 4));
         assert_eq!(weights_of("corner3x3"), (10206, 4));
-        assert_eq!(layout.instances(), 46);
+        assert_eq!(layout.lanes().count(), 46);
     }
 
     #[test]
@@ -389,50 +228,16 @@ mod tests {
         let layout = classic();
         let game: Transcript = "f5d6c3d3c4f4f6f3e6e7".parse().unwrap();
         let weights = |position: Position| {
-            let indices = layout.indices(&position);
+            let indices = layout.lanes().indices(&position);
             let slot = |lane: usize| (layout.centres()[lane] as i32 + i32::from(indices.lanes()[lane])) as usize;
-            let mut weights: Vec<u32> = (0..layout.instances()).map(|lane| layout.weight_of_slot[slot(lane)]).collect();
+            let mut weights: Vec<u32> =
+                (0..layout.lanes().count()).map(|lane| layout.weight_of_slot[slot(lane)]).collect();
             weights.sort_unstable();
             weights
         };
         let position = game.last().position;
         for symmetry in Symmetry::ALL {
             assert_eq!(weights(symmetry.position(position)), weights(position));
-        }
-    }
-
-    #[test]
-    fn incremental_equals_recomputed() {
-        // Sets of few and of many instances.
-        for (name, _) in BUILT_IN {
-            play_through(&Layout::new(&PatternSet::built_in(name).unwrap()).unwrap());
-        }
-    }
-
-    fn play_through(layout: &Layout) {
-        let mut position = Position::START;
-        let mut indices = layout.indices(&position);
-        let mut choice = 7usize;
-        while !position.is_game_over() {
-            let moves = position.moves();
-            if moves == 0 {
-                (position, indices) = (position.pass(), indices.pass());
-            } else {
-                choice = choice.wrapping_mul(6364136223846793005).wrapping_add(1442695040888963407);
-                let to = squares(moves).nth((choice >> 33) % moves.count_ones() as usize).unwrap();
-                let flips = position.flips(to);
-                indices = layout.play(&indices, to, flips);
-                position = position.play_unchecked(to, flips);
-            }
-            assert_eq!(indices, layout.indices(&position));
-            // The definition itself: own +1, opponent -1, first square least significant.
-            for lane in 0..layout.instances() {
-                let (_, squares) = layout.instance(lane);
-                let digit =
-                    |s: &Square| (position.player & s.bit() != 0) as i32 - (position.opponent & s.bit() != 0) as i32;
-                let number = squares.iter().rev().fold(0, |number, square| 3 * number + digit(square));
-                assert_eq!(i32::from(indices.lanes()[lane]), number);
-            }
         }
     }
 

@@ -7,11 +7,13 @@
 //! one. So exchanging the players is negation, and a move is a few vector additions.
 
 mod engine;
+mod lanes;
 mod layout;
 mod scalar;
 mod set;
 
 pub use engine::EngineTables;
-pub use layout::{Indices, LANES, Layout, LayoutError};
+pub use lanes::{Indices, LANES, Lanes};
+pub use layout::{Layout, LayoutError};
 pub use scalar::{Scalar, Seen};
 pub use set::{BUILT_IN, Pattern, PatternSet, PatternSetError};

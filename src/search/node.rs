@@ -59,47 +59,29 @@ impl<S: Clone> Node<S> {
         if passed.moves == 0 { self.result() } else { -evaluator.evaluate(&passed.position, &passed.state) }
     }
 
-    /// The value at depth 1, where every child is a leaf. Stops at the first move above `alpha`, which becomes the killer and is
-    /// returned too. Adds the leaves to `nodes`.
+    /// The value at depth 1, where every child is a leaf, and its move. Stops at the first move worth `beta` or more, which becomes the
+    /// killer. Adds the leaves to `nodes`.
     #[inline]
     pub(super) fn frontier(
         &self,
         evaluator: &impl Evaluator<State = S>,
-        alpha: Score,
+        beta: Score,
         killer: &mut Bitboard,
         nodes: &mut u64,
-    ) -> (Score, Option<Square>) {
-        let mut best = -Score::INFINITY;
+    ) -> (Score, Square) {
+        let mut best = (-Score::INFINITY, Square::lowest(self.moves));
         let mut rest = self.moves;
         while rest != 0 {
             let to = likely_best(rest, *killer);
             rest &= !to.bit();
             *nodes += 1;
-            best = best.max(-self.leaf_after(evaluator, to, self.position.flips(to)));
-            if best > alpha {
-                *killer = to.bit();
-                return (best, Some(to));
-            }
-        }
-        (best, None)
-    }
-
-    /// [`Self::frontier`] with an open window: the value and its move.
-    pub(super) fn pv_frontier(
-        &self,
-        evaluator: &impl Evaluator<State = S>,
-        beta: Score,
-        nodes: &mut u64,
-    ) -> (Score, Square) {
-        let mut best = (-Score::INFINITY, Square::lowest(self.moves));
-        let mut rest = self.moves;
-        while rest != 0 && best.0 < beta {
-            let to = likely_best(rest, 0);
-            rest &= !to.bit();
-            *nodes += 1;
             let value = -self.leaf_after(evaluator, to, self.position.flips(to));
             if value > best.0 {
                 best = (value, to);
+            }
+            if value >= beta {
+                *killer = to.bit();
+                break;
             }
         }
         best

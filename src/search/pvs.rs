@@ -40,7 +40,7 @@ pub(super) struct Search<'a, E: Evaluator> {
     pub selectivity: Option<&'a Selectivity>,
     /// Whether a ProbCut probe is running.
     pub probing: bool,
-    /// Whether null-window nodes at depth 1 are stored, so that the next iteration tries their refutations first.
+    /// Whether refutations at depth 1 are stored, so that the next iteration tries them first.
     pub stores_frontier: bool,
     pub nodes: u64,
     pub stop: Stop<'a>,
@@ -88,11 +88,13 @@ impl<E: Evaluator> Search<'_, E> {
         }
         let place = self.look_up(node);
         if depth == 1 {
-            let (best, to) = node.pv_frontier(self.evaluator, beta, &mut self.nodes);
+            let (best, to) = node.frontier(self.evaluator, beta, &mut self.killers[0], &mut self.nodes);
             if best > alpha {
                 line.push(to);
             }
-            self.store(place, node, depth, (best, Some(to)), (alpha, beta));
+            if best < beta || self.stores_frontier {
+                self.store(place, node, depth, (best, Some(to)), (alpha, beta));
+            }
             return best;
         }
         let mut moves = MoveList::new();
@@ -103,10 +105,12 @@ impl<E: Evaluator> Search<'_, E> {
         while let Some(next) = pick(&mut moves) {
             let child = node.play(self.evaluator, next.to, next.flips, next.replies);
             let mut value = lower;
-            if best_move.is_some() {
+            // An open window costs no more than a null window if the children's children are leaves.
+            let scout = best_move.is_some() && depth > 2;
+            if scout {
                 value = -self.null_window(&child, depth - 1, Score(-lower.0 - 1));
             }
-            if best_move.is_none() || (value > lower && value < beta) {
+            if !scout || (value > lower && value < beta) {
                 value = -self.pvs(&child, depth - 1, (-beta, -lower), &mut below);
             }
             if self.stopped {
@@ -164,11 +168,12 @@ impl<E: Evaluator> Search<'_, E> {
     /// [`Self::null_window`] at depth 1.
     #[inline]
     fn frontier(&mut self, node: &Node<E::State>, alpha: Score) -> Score {
-        let best = node.frontier(self.evaluator, alpha, &mut self.killers[0], &mut self.nodes);
+        let beta = Score(alpha.0 + 1);
+        let (best, to) = node.frontier(self.evaluator, beta, &mut self.killers[0], &mut self.nodes);
         if self.stores_frontier {
-            self.store(self.look_up(node), node, 1, best, (alpha, Score(alpha.0 + 1)));
+            self.store(self.look_up(node), node, 1, (best, Some(to)), (alpha, beta));
         }
-        best.0
+        best
     }
 
     /// The trust in this search's bounds for a node: [`FULL_WIDTH`] if no ProbCut is possible below it.

@@ -46,11 +46,11 @@ impl Naive {
 
     /// The numbers of a position's weights.
     fn features(&self, position: &Position) -> Vec<usize> {
-        let (indices, layout) = (self.layout.indices(position), &self.layout);
+        let (indices, layout) = (self.layout.lanes().indices(position), &self.layout);
         let weight = |slot: usize| layout.weight_of_slot()[slot] as usize;
         let of_lane = |lane: usize| weight((layout.centres()[lane] as i32 + i32::from(indices.lanes()[lane])) as usize);
         let scalars = layout.scalars().iter().map(|(scalar, first)| weight(first + scalar.of(&Seen::new(position))));
-        (0..layout.instances()).map(of_lane).chain(scalars).collect()
+        (0..layout.lanes().count()).map(of_lane).chain(scalars).collect()
     }
 
     /// The samples of a stage in one of 64 turns.

@@ -86,6 +86,6 @@ fn heads(hidden: &HiddenLayer) -> [(&'static str, Vec<[i16; UNITS]>); 2] {
 
 /// The squares of each place of a pattern, by the pattern's number, in digit order. The first place is the one listed.
 fn places(layout: &Layout, pattern: usize) -> Vec<Vec<u8>> {
-    let squares = |lane| layout.instance(lane).1.iter().map(|square| square.index() as u8).collect();
-    layout.lanes_of(pattern).map(squares).collect()
+    let squares = |lane| layout.lanes().instance(lane).1.iter().map(|square| square.index() as u8).collect();
+    layout.lanes().of_pattern(pattern).map(squares).collect()
 }

@@ -45,8 +45,8 @@ impl Tables {
             text.chars().map(|c| if c.is_ascii_alphanumeric() || " .,:_-".contains(c) { c } else { '?' }).collect()
         };
         let title = [&provenance.program, &provenance.origin, &file.model.set.name].map(|text| plain(text));
-        let places = (0..layout.instances()).map(|lane| {
-            let (pattern, squares) = layout.instance(lane);
+        let places = (0..layout.lanes().count()).map(|lane| {
+            let (pattern, squares) = layout.lanes().instance(lane);
             let mut place = vec![layout.slots_of(pattern).start, squares.len()];
             place.extend(squares.iter().map(|square| square.index()));
             place.resize(12, 0);

@@ -1,0 +1,92 @@
+//! The order of digits in the evaluator's tables.
+//!
+//! A model's patterns list their squares as a person would, and these are the digits of a configuration. Configurations that differ in
+//! the least significant digits only are neighbours in a table and share cache lines. Which squares these should be was measured by
+//! the misses of a first-level cache of 32 KB during self-play (docs/SEARCH.md, "Leaves").
+
+use std::cmp::Reverse;
+
+use crate::board::Square;
+use crate::pattern::{LANES, Lanes, Layout, Pattern};
+
+/// Which squares of a pattern are its least significant digits.
+#[derive(Clone, Copy, Debug)]
+pub(super) enum NearDigits {
+    /// The innermost: best if a cache line holds 32 entries. Most changes are within the three squares nearest to the centre.
+    Inner,
+    /// The outermost: best if a cache line holds four entries. On the edge, squares mostly change one at a time.
+    Outer,
+}
+
+/// The lanes of a layout's patterns with their squares in another order, and for each slot in that order the layout's number of the
+/// same configuration's weight. Patterns and scalars have the same slots as in the layout.
+pub(super) fn reordered(layout: &Layout, near: NearDigits) -> (Lanes, Vec<u32>) {
+    let sorted = |pattern: &Pattern| match near {
+        NearDigits::Inner => pattern.sorted_by_key(from_centre),
+        NearDigits::Outer => pattern.sorted_by_key(|square| Reverse(from_centre(square))),
+    };
+    let patterns = &layout.set().patterns;
+    let in_order: Vec<Pattern> = patterns.iter().map(sorted).collect();
+    let slots = patterns.iter().zip(&in_order).enumerate().flat_map(|(number, (pattern, in_order))| {
+        let mut slots = vec![layout.slots_of(number).start];
+        for square in in_order.squares() {
+            let digit = pattern.squares().position(|other| other == square).expect("both list the same squares");
+            let place = 3usize.pow(digit as u32);
+            slots = (0..3).flat_map(|value| slots.iter().map(move |slot| slot + value * place)).collect();
+        }
+        slots
+    });
+    let weights = layout.weight_of_slot();
+    let mut reordered: Vec<u32> = slots.map(|slot| weights[slot]).collect();
+    reordered.extend_from_slice(&weights[reordered.len()..]);
+    let lanes = Lanes::new(&in_order).unwrap_or_else(|count| unreachable!("{count} lanes, {LANES} at most"));
+    (lanes, reordered)
+}
+
+/// A square's place in the order from the centre of the board outwards, ring by ring; within a ring from its corners on.
+fn from_centre(square: Square) -> (usize, Reverse<usize>) {
+    // 0 beside the middle of the board, 3 on the edge.
+    let distance = |line: usize| line.max(7 - line) - 4;
+    let [column, row] = [square.index() % 8, square.index() / 8].map(distance);
+    (column.max(row), Reverse(column.min(row)))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::board::Transcript;
+    use crate::pattern::{BUILT_IN, PatternSet};
+
+    #[test]
+    fn every_order_finds_the_same_weights() {
+        let game: Transcript = "f5d6c3d3c4f4f6f3e6e7d7c5b6".parse().unwrap();
+        for (name, _) in BUILT_IN {
+            let layout = Layout::new(&PatternSet::built_in(name).unwrap()).unwrap();
+            for near in [NearDigits::Inner, NearDigits::Outer] {
+                let (lanes, weights) = reordered(&layout, near);
+                assert_eq!(weights.len(), layout.slots());
+                for (diagram, _) in game.steps() {
+                    let indices = [layout.lanes(), &lanes].map(|lanes| lanes.indices(&diagram.position));
+                    for lane in 0..lanes.count() {
+                        let slots = indices.map(|indices| {
+                            layout.centres()[lane].wrapping_add_signed(indices.lanes()[lane].into()) as usize
+                        });
+                        assert_eq!(
+                            layout.weight_of_slot()[slots[0]],
+                            weights[slots[1]],
+                            "{name}, {near:?}, lane {lane}"
+                        );
+                    }
+                }
+            }
+        }
+    }
+
+    #[test]
+    fn inner_squares_come_first() {
+        let squares =
+            |pattern: Pattern| pattern.squares().map(|square| square.to_string()).collect::<Vec<_>>().join(" ");
+        let pattern = Pattern::new("corner", "a1 b1 c1 a2 b2 c2 d2 c3 d3 d4").unwrap();
+        assert_eq!(squares(pattern.sorted_by_key(from_centre)), "d4 c3 d3 b2 c2 d2 a1 b1 a2 c1");
+    }
+}
