@@ -7,7 +7,7 @@
 use std::cmp::Reverse;
 
 use crate::board::Square;
-use crate::pattern::{LANES, Lanes, Layout, Pattern};
+use crate::pattern::{Lanes, Layout, Pattern};
 
 /// Which squares of a pattern are its least significant digits.
 #[derive(Clone, Copy, Debug)]
@@ -18,29 +18,33 @@ pub(super) enum NearDigits {
     Outer,
 }
 
-/// The lanes of a layout's patterns with their squares in another order, and for each slot in that order the layout's number of the
-/// same configuration's weight. Patterns and scalars have the same slots as in the layout.
+/// The lanes of a layout with their digits in another order, and for each slot in that order the number of its weight. Patterns and
+/// scalars have the same slots as in the layout.
 pub(super) fn reordered(layout: &Layout, near: NearDigits) -> (Lanes, Vec<u32>) {
-    let sorted = |pattern: &Pattern| match near {
-        NearDigits::Inner => pattern.sorted_by_key(from_centre),
-        NearDigits::Outer => pattern.sorted_by_key(|square| Reverse(from_centre(square))),
-    };
-    let patterns = &layout.set().patterns;
-    let in_order: Vec<Pattern> = patterns.iter().map(sorted).collect();
-    let slots = patterns.iter().zip(&in_order).enumerate().flat_map(|(number, (pattern, in_order))| {
+    let orders: Vec<Vec<usize>> = layout.set().patterns.iter().map(|pattern| order(pattern, near)).collect();
+    let weight_of_slot = layout.weight_of_slot();
+    let mut reordered = Vec::with_capacity(weight_of_slot.len());
+    for (number, order) in orders.iter().enumerate() {
         let mut slots = vec![layout.slots_of(number).start];
-        for square in in_order.squares() {
-            let digit = pattern.squares().position(|other| other == square).expect("both list the same squares");
+        for &digit in order {
             let place = 3usize.pow(digit as u32);
             slots = (0..3).flat_map(|value| slots.iter().map(move |slot| slot + value * place)).collect();
         }
-        slots
-    });
-    let weights = layout.weight_of_slot();
-    let mut reordered: Vec<u32> = slots.map(|slot| weights[slot]).collect();
-    reordered.extend_from_slice(&weights[reordered.len()..]);
-    let lanes = Lanes::new(&in_order).unwrap_or_else(|count| unreachable!("{count} lanes, {LANES} at most"));
-    (lanes, reordered)
+        reordered.extend(slots.iter().map(|&slot| weight_of_slot[slot]));
+    }
+    reordered.extend_from_slice(&weight_of_slot[reordered.len()..]);
+    (layout.lanes().with_digits(&orders), reordered)
+}
+
+/// The digits of a pattern, the nearest ones first.
+fn order(pattern: &Pattern, near: NearDigits) -> Vec<usize> {
+    let squares: Vec<Square> = pattern.squares().collect();
+    let mut digits: Vec<usize> = (0..squares.len()).collect();
+    match near {
+        NearDigits::Inner => digits.sort_by_key(|&digit| from_centre(squares[digit])),
+        NearDigits::Outer => digits.sort_by_key(|&digit| Reverse(from_centre(squares[digit]))),
+    }
+    digits
 }
 
 /// A square's place in the order from the centre of the board outwards, ring by ring; within a ring from its corners on.
@@ -83,10 +87,12 @@ mod tests {
     }
 
     #[test]
-    fn inner_squares_come_first() {
-        let squares =
-            |pattern: Pattern| pattern.squares().map(|square| square.to_string()).collect::<Vec<_>>().join(" ");
-        let pattern = Pattern::new("corner", "a1 b1 c1 a2 b2 c2 d2 c3 d3 d4").unwrap();
-        assert_eq!(squares(pattern.sorted_by_key(from_centre)), "d4 c3 d3 b2 c2 d2 a1 b1 a2 c1");
+    fn inner_or_outer_squares_come_first() {
+        let squares = ["a1", "b1", "c1", "a2", "b2", "c2", "d2", "c3", "d3", "d4"];
+        let pattern = Pattern::new("corner", &squares.join(" ")).unwrap();
+        let ordered =
+            |near| order(&pattern, near).into_iter().map(|digit| squares[digit]).collect::<Vec<_>>().join(" ");
+        assert_eq!(ordered(NearDigits::Inner), "d4 c3 d3 b2 c2 d2 a1 b1 a2 c1");
+        assert_eq!(ordered(NearDigits::Outer), "c1 b1 a2 a1 d2 c2 b2 d3 c3 d4");
     }
 }

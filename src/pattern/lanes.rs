@@ -68,18 +68,31 @@ struct Instance {
 }
 
 impl Lanes {
-    /// The lanes of some patterns: pattern by pattern, a lane for each of its different places on the board. The order of a pattern's
-    /// squares does not change that of its lanes.
+    /// The lanes of some patterns: pattern by pattern, a lane for each of its different places on the board.
     ///
     /// # Errors
     /// The number of instances, if it is above [`LANES`].
-    pub(crate) fn new(patterns: &[Pattern]) -> Result<Self, usize> {
+    pub(super) fn new(patterns: &[Pattern]) -> Result<Self, usize> {
         let of =
             |(number, pattern)| places(pattern).into_iter().map(move |squares| Instance { pattern: number, squares });
         let instances: Vec<Instance> = patterns.iter().enumerate().flat_map(of).collect();
         if instances.len() > LANES {
             return Err(instances.len());
         }
+        Ok(Self::of(instances))
+    }
+
+    /// The same lanes with other digits: for each pattern, by its number, which of its digits comes first (the least significant), second,
+    /// and so on.
+    pub(crate) fn with_digits(&self, orders: &[Vec<usize>]) -> Self {
+        let reordered = |Instance { pattern, squares }: &Instance| Instance {
+            pattern: *pattern,
+            squares: orders[*pattern].iter().map(|&digit| squares[digit]).collect(),
+        };
+        Self::of(self.instances.iter().map(reordered).collect())
+    }
+
+    fn of(instances: Vec<Instance>) -> Self {
         let mut discs = Box::new([Indices::ZERO; 65]);
         for (lane, instance) in instances.iter().enumerate() {
             let mut digit = 1;
@@ -94,7 +107,7 @@ impl Lanes {
                 squares((bits as u64) << (4 * half)).for_each(|square| sum.add(&discs[square.index()]));
             }
         }
-        Ok(Self { instances, discs, halves })
+        Self { instances, discs, halves }
     }
 
     /// Number of lanes in use.

@@ -54,13 +54,6 @@ impl Pattern {
         self.squares.iter().map(|&index| Square::new(index))
     }
 
-    /// The same pattern with its squares in the order of a key: its configurations have other numbers.
-    pub(crate) fn sorted_by_key<K: Ord>(&self, key: impl Fn(Square) -> K) -> Self {
-        let mut sorted = self.clone();
-        sorted.squares.sort_by_key(|&index| key(Square::new(index)));
-        sorted
-    }
-
     /// Its squares as a set.
     pub fn mask(&self) -> Bitboard {
         self.squares.iter().fold(0, |mask, &index| mask | 1 << index)
