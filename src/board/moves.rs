@@ -4,6 +4,8 @@
 //! of two); the squares just beyond the runs are the moves. Directions pair up by shift distance, so four lanes cover all
 //! eight.
 
+use std::ops::{Shl, Shr};
+
 use wide::u64x4;
 
 use super::masks::STEP;
@@ -28,33 +30,33 @@ pub(super) fn moves(player: Bitboard, opponent: Bitboard) -> Bitboard {
     let own = u64x4::splat(player);
     let runs = u64x4::splat(opponent) & PASSABLE;
     let runs_left = runs & (runs << ONE);
-    let left = extend(runs & (own << ONE), runs, runs_left, |lanes, steps| lanes << steps);
-    let right = extend(runs & (own >> ONE), runs, runs_left >> ONE, |lanes, steps| lanes >> steps);
+    let left = extend(runs & (own << ONE), runs, runs_left, Shl::shl);
+    let right = extend(runs & (own >> ONE), runs, runs_left >> ONE, Shr::shr);
     any((left << ONE) | (right >> ONE)) & !(player | opponent)
 }
 
-/// [`moves`] of the player and of the opponent. Runs of both are filled at once: no square is in a run of either colour.
+/// [`moves`] of the player and of the opponent. The runs of both colours are filled at once, since no disc is in two.
 #[inline]
 pub(super) fn both(player: Bitboard, opponent: Bitboard) -> [Bitboard; 2] {
     let (own, other) = (u64x4::splat(player), u64x4::splat(opponent));
     let (own_runs, other_runs) = (own & PASSABLE, other & PASSABLE);
     let [own_left, own_right] = [own << ONE, own >> ONE];
     let [other_left, other_right] = [other << ONE, other >> ONE];
-    // Discs that continue the run of the disc one step, and two steps, before them.
+    // Discs of the same colour as the one before them, and as the two before them.
     let same_left = (own_runs & own_left) | (other_runs & other_left);
     let same_right = (same_left >> ONE) & PASSABLE;
     let pair_left = same_left & (same_left << ONE);
     let pair_right = same_right & (same_right >> ONE);
     let left = (own_runs & other_left) | (other_runs & own_left);
     let right = (own_runs & other_right) | (other_runs & own_right);
-    let left = extend(left, same_left, pair_left, |lanes, steps| lanes << steps) << ONE;
-    let right = extend(right, same_right, pair_right, |lanes, steps| lanes >> steps) >> ONE;
+    let left = extend(left, same_left, pair_left, Shl::shl) << ONE;
+    let right = extend(right, same_right, pair_right, Shr::shr) >> ONE;
     let moves = [(left & other_left) | (right & other_right), (left & own_left) | (right & own_right)];
     moves.map(|moves| any(moves) & !(player | opponent))
 }
 
-/// Fills runs of up to six discs from their first ones in the direction of `shift`. `one` are the discs that continue a run one step
-/// behind, `two` those that continue it two steps behind.
+/// Fills runs of up to six discs from their first ones on, in the direction of `shift`. `one` are the discs that continue the run of the
+/// disc before them, `two` those that with the disc before them continue a run.
 #[inline]
 fn extend(first: u64x4, one: u64x4, two: u64x4, shift: impl Fn(u64x4, u64x4) -> u64x4) -> u64x4 {
     let mut filled = first | (one & shift(first, ONE));

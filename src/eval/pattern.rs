@@ -314,8 +314,8 @@ fn unpack(vector: &i32x8) -> [usize; WIDTH] {
     [lower(a), upper(a), lower(b), upper(b), lower(c), upper(c), lower(d), upper(d)]
 }
 
-/// Whether the weights of [`WIDTH`] neighbouring lanes add up to an `i16` whatever the position. On machines that store the higher half
-/// of a number first it does not count: there the sum of two weights at once is not in the lower half.
+/// Whether the weights of [`WIDTH`] neighbouring lanes add up to an `i16` whatever the position. Never on big-endian machines, where the
+/// sum of several weights read with the one behind is not in the lower half.
 fn is_narrow(layout: &Layout, weights: &[Vec<i16>]) -> bool {
     let lanes = layout.lanes();
     let patterns: Vec<usize> = (0..lanes.count()).map(|lane| lanes.instance(lane).0).collect();
