@@ -170,6 +170,7 @@ impl PatternEvaluator {
         match &self.table {
             Table::Weights(table, true) if few => self.sum_weights::<FEW, true>(table, seen, indices),
             Table::Weights(table, true) => self.sum_weights::<{ LANES / WIDTH }, true>(table, seen, indices),
+            Table::Weights(table, false) if few => self.sum_weights::<FEW, false>(table, seen, indices),
             Table::Weights(table, false) => self.sum_weights::<{ LANES / WIDTH }, false>(table, seen, indices),
             Table::Rows(table, phases) if few => self.sum_rows::<FEW>(table, phases, seen, indices),
             Table::Rows(table, phases) => self.sum_rows::<{ LANES / WIDTH }>(table, phases, seen, indices),
