@@ -86,17 +86,14 @@ impl<E: Evaluator> Search<'_, E> {
         if node.moves == 0 {
             return self.pass(node, |search, passed| -search.pvs(passed, depth, (-beta, -alpha), line));
         }
-        let place = self.look_up(node);
         if depth == 1 {
-            let (best, to) = node.frontier(self.evaluator, beta, &mut self.killers[0], &mut self.nodes);
+            let (best, to) = self.frontier(node, (alpha, beta));
             if best > alpha {
                 line.push(to);
             }
-            if best < beta || self.stores_frontier {
-                self.store(place, node, depth, (best, Some(to)), (alpha, beta));
-            }
             return best;
         }
+        let place = self.look_up(node);
         let mut moves = MoveList::new();
         moves.generate(node.position, node.moves, |_, _, _| 0);
         self.score_moves(&mut moves, node, depth, place.known.unwrap_or(Entry::UNKNOWN));
@@ -143,7 +140,7 @@ impl<E: Evaluator> Search<'_, E> {
             return self.pass(node, |search, passed| -search.null_window(passed, depth, Score(-alpha.0 - 1)));
         }
         if depth == 1 {
-            return self.frontier(node, alpha);
+            return self.frontier(node, (alpha, Score(alpha.0 + 1))).0;
         }
         if depth < self.tt_min_depth {
             return self.search_moves(node, Entry::UNKNOWN, depth, alpha).0;
@@ -165,15 +162,15 @@ impl<E: Evaluator> Search<'_, E> {
         best.0
     }
 
-    /// [`Self::null_window`] at depth 1.
+    /// The value at depth 1, and its move. It is stored if the search of an open window does not fail high, or if
+    /// [`Self::stores_frontier`].
     #[inline]
-    fn frontier(&mut self, node: &Node<E::State>, alpha: Score) -> Score {
-        let beta = Score(alpha.0 + 1);
+    fn frontier(&mut self, node: &Node<E::State>, (alpha, beta): (Score, Score)) -> (Score, Square) {
         let (best, to) = node.frontier(self.evaluator, beta, &mut self.killers[0], &mut self.nodes);
-        if self.stores_frontier {
+        if self.stores_frontier || (best < beta && beta.0 - alpha.0 > 1) {
             self.store(self.look_up(node), node, 1, (best, Some(to)), (alpha, beta));
         }
-        best
+        (best, to)
     }
 
     /// The trust in this search's bounds for a node: [`FULL_WIDTH`] if no ProbCut is possible below it.
