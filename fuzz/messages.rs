@@ -1,7 +1,7 @@
 //! What must hold for messages between coordinator and workers, whatever the bytes; see `checks.rs`.
 
 use flipside::cluster::wire::{Job, MAX_GAMES, Proof, result_from_bytes};
-use flipside::games::{Block, decode, encode};
+use flipside::games::{RawFrame, decode, encode};
 use flipside::storage::sha256;
 use sha2::{Digest, Sha256};
 
@@ -20,8 +20,8 @@ pub fn messages(bytes: &[u8]) {
     let line = format!("{{\"key\":\"{}\",\"worker\":\"w\",\"first\":0,\"count\":2}}\n", sha256(b""));
     for message in [bytes.to_vec(), [line.as_bytes(), &frame].concat()] {
         let Ok((line, blocks)) = result_from_bytes(&message) else { continue };
-        assert_eq!(blocks.iter().map(Block::len).sum::<usize>(), line.count as usize);
-        for games in blocks.iter().flat_map(Block::decode).map(|frame| frame.games) {
+        assert_eq!(blocks.iter().map(RawFrame::len).sum::<usize>(), line.count as usize);
+        for games in blocks.iter().flat_map(RawFrame::decode).map(|frame| frame.games) {
             assert_eq!(decode(&encode(&games), games.len()).as_ref(), Ok(&games));
         }
     }

@@ -2,7 +2,7 @@
 
 Boards are a ``numpy.uint64`` array of shape (n, 2), or a tuple of two arrays of shape (n,): the discs of the player to move
 and of the opponent, one bit per square; bit 0 is a1, bit 1 is b1, bit 63 is h8. Values are in discs for the player to move.
-All calls use all cores, release the GIL, and stop at Ctrl-C.
+`evaluate`, `search` and `solve` use all cores, release the GIL, and stop at Ctrl-C.
 """
 
 from os import PathLike

@@ -2,9 +2,14 @@
 
 use std::time::{Duration, SystemTime, UNIX_EPOCH};
 
+/// The time since 1970.
+pub fn since_1970() -> Duration {
+    SystemTime::now().duration_since(UNIX_EPOCH).unwrap_or_default()
+}
+
 /// The current time in seconds since 1970.
 pub fn unix_seconds() -> u64 {
-    SystemTime::now().duration_since(UNIX_EPOCH).map_or(0, |time| time.as_secs())
+    since_1970().as_secs()
 }
 
 /// A time as RFC 3339 in UTC to the second, `2026-07-29T18:04:05Z`. Up to the year 9999; times before 1970 give the first second

@@ -1,7 +1,7 @@
 //! flipside: a self-play evaluation-weight tuner for Othello.
 //!
 //! The library behind the program of the same name: everything the program does can be done from Rust. Modules depend on each
-//! other in one direction only; read them in this order.
+//! other in one direction only (ARCHITECTURE.md); read them in this order.
 //!
 //! | module | contents |
 //! |---|---|

@@ -23,7 +23,7 @@ pub fn count(number: u64) -> String {
 pub fn bytes(number: u64) -> String {
     match number {
         0..1_000_000 => format!("{} kB", number.div_ceil(1000)),
-        1_000_000..1_000_000_000 => format!("{} MB", number / 1_000_000),
+        1_000_000..1_000_000_000 => format!("{} MB", number.div_ceil(1_000_000)),
         _ => format!("{:.1} GB", number as f64 / 1e9),
     }
 }

@@ -706,7 +706,7 @@ fn logs_are_records() {
     for (record, game) in records.into_iter().zip(games.iter().flat_map(|pair| &pair.games)) {
         let Record::Game(found) = record else { panic!("{record:?}") };
         assert!(found.moves().iter().map(|(square, _)| square).eq(&game.moves));
-        let finish = if game.forfeit.is_some() { Finish::TimedOut } else { Finish::Played };
+        let finish = if game.forfeit.is_some() { Finish::Forfeited } else { Finish::Played };
         assert_eq!(found.result, Some(GameResult { discs: game.discs, finish }));
     }
     let mut ggf = Vec::new();

@@ -55,7 +55,7 @@ fn values_and_moves_equal_minimax() {
         let positions = [random_positions(1, empties.max(1), count), random_boards(2, empties, count)].concat();
         for position in positions {
             let value = naive_value(position);
-            solver.new_game();
+            solver.forget();
             let solution = solver.solve(position, -64, 64);
             assert_eq!(solution.discs(), value, "{position:?}");
             match solution.best {
@@ -76,7 +76,7 @@ fn every_window_gives_the_right_bound() {
             [(-64, -63), (-1, 1), (0, 1), (value - 1, value), (value, value + 1), (value - 6, value + 2)]
         {
             let (alpha, beta) = (alpha.clamp(-64, 63), beta.clamp(-63, 64));
-            solver.new_game();
+            solver.forget();
             let score = solver.solve(position, alpha, beta).discs();
             let exact = solver.solve(position, alpha, beta).exact;
             assert_eq!(exact, (score > alpha || alpha == -64) && (score < beta || beta == 64));
@@ -97,7 +97,7 @@ fn what_was_solved_before_changes_nothing() {
     // A small table, so that entries are replaced.
     let mut used = EndgameSolver::new(10);
     for &position in positions.iter().chain(positions.iter().rev()) {
-        used.new_game();
+        used.forget();
         let mut fresh = EndgameSolver::new(10);
         assert_eq!(used.solve_line(position), fresh.solve_line(position));
     }
@@ -107,7 +107,7 @@ fn what_was_solved_before_changes_nothing() {
 fn lines_keep_the_value_to_the_end() {
     let mut solver = EndgameSolver::new(12);
     for start in [random_positions(7, 12, 40), random_boards(8, 10, 200)].concat() {
-        solver.new_game();
+        solver.forget();
         let analysis = solver.solve_line(start);
         assert_eq!(
             (analysis.best, analysis.exact),
@@ -137,7 +137,7 @@ fn values_are_the_same_under_symmetry() {
     for position in random_positions(9, 11, 20) {
         let value = solver.solve(position, -64, 64).discs();
         for symmetry in Symmetry::ALL {
-            solver.new_game();
+            solver.forget();
             assert_eq!(solver.solve(symmetry.position(position), -64, 64).discs(), value);
         }
     }
@@ -149,7 +149,7 @@ fn the_ffo_suite_is_solved() {
     let quick = ffo("fforum-1-19.obf").into_iter().chain(ffo("fforum-20-39.obf"));
     for scored in quick.filter(|scored| scored.diagram.position.empties() <= 18) {
         let position = scored.diagram.position;
-        solver.new_game();
+        solver.forget();
         let solution = solver.solve(position, -64, 64);
         let score = scored.score.unwrap();
         assert_eq!(solution.discs(), score, "{}", scored.diagram);
@@ -167,7 +167,7 @@ fn threads_and_guides_change_no_value() {
         ffo("fforum-20-39.obf").into_iter().filter(|scored| (17..=18).contains(&scored.diagram.position.empties()));
     for scored in ffo("fforum-1-19.obf").into_iter().chain(shared) {
         for solver in &mut solvers {
-            solver.new_game();
+            solver.forget();
             let solution = solver.solve(scored.diagram.position, -64, 64);
             assert_eq!(solution.discs(), scored.score.unwrap(), "{}", scored.diagram);
             assert!(scored.moves.contains(&(solution.best.unwrap(), solution.discs())), "{}", scored.diagram);
@@ -228,7 +228,7 @@ fn every_scored_move_of_the_first_ffo_positions_is_right() {
     for scored in ffo("fforum-1-19.obf") {
         let position = scored.diagram.position;
         for &(to, score) in scored.moves.iter().filter(|_| position.empties() <= 15) {
-            solver.new_game();
+            solver.forget();
             assert_eq!(-solver.solve(position.play(to), -64, 64).discs(), score, "{} {to}", scored.diagram);
         }
     }
@@ -264,7 +264,7 @@ fn a_stopped_line_is_right_as_far_as_it_goes() {
     let mut microseconds = 100;
     loop {
         let stop = AtomicBool::new(false);
-        solver.new_game();
+        solver.forget();
         let solution = std::thread::scope(|scope| {
             scope.spawn(|| {
                 std::thread::sleep(std::time::Duration::from_micros(microseconds));

@@ -92,7 +92,7 @@ fn games_survive_ggf() {
         let mut game = random_game(&mut rng, start, plies);
         (game.black, game.white) = (format!("player {i}"), String::new());
         if i % 2 == 0 {
-            let finish = [Finish::TimedOut, Finish::Resigned, Finish::Agreed, Finish::Played][i % 8 / 2];
+            let finish = [Finish::Forfeited, Finish::Resigned, Finish::Agreed, Finish::Played][i % 8 / 2];
             game.result = Some(GameResult { discs: rng.random_range(-64..=64), finish });
         }
         let text = ggf_text(&game);
@@ -391,7 +391,7 @@ fn positions_of_records_are_labelled() {
 
         // A cut game has no result, but what follows its last position can be solved.
         let mut cut = random_game(&mut rng, Diagram::START, 54);
-        cut.result = Some(GameResult { discs: 64, finish: Finish::TimedOut });
+        cut.result = Some(GameResult { discs: 64, finish: Finish::Forfeited });
         if cut.score_on_board().is_none() {
             assert_eq!(Labeller::new(4).label(&Record::Game(cut.clone())), Err(Fault::NoScore));
             // If white resigned, it is only known that black was ahead.

@@ -112,7 +112,7 @@ fn labels_are_what_search_and_solver_say() {
         for (ply, (diagram, played)) in replay.plies.iter().zip(&steps[unlabelled..]) {
             assert_eq!((ply.position, ply.side), (diagram.position, diagram.side));
             if ply.position.empties() <= CONFIG.strength.exact_empties {
-                solver.new_game();
+                solver.forget();
                 let solution = solver.solve(ply.position, -64, 64);
                 assert_eq!((ply.value, ply.kind), (solution.score, PlyKind::Exact));
                 exact += 1;

@@ -352,7 +352,7 @@ fn damaged_files_are_refused_with_the_reason_and_the_name() {
     assert!(matches!(changed(&|b| b.truncate(51)), FormatError::TooShort { found: 51, .. }));
     assert!(matches!(changed(&|b| b[1] = b'f'), FormatError::Magic { .. }));
     assert!(matches!(changed(&|b| b[..8].reverse()), FormatError::Magic { .. }));
-    assert!(matches!(changed(&|b| b[8] = 7), FormatError::Version { found: 7, expected: 6, .. }));
+    assert!(matches!(changed(&|b| b[8] = 7), FormatError::Version { found: 7, newest: 6, .. }));
     assert!(matches!(changed(&|b| b[8..12].reverse()), FormatError::Version { found: 0x0100_0000, .. }));
     assert!(matches!(changed(&|b| b[19] = 0xff), FormatError::Length { .. }));
     assert!(matches!(changed(&|b| b.push(0)), FormatError::Length { .. }));

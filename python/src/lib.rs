@@ -63,9 +63,13 @@ impl Weights {
     /// Static values in discs for the player to move.
     fn evaluate<'py>(&self, py: Python<'py>, boards: &Bound<'py, PyAny>) -> PyResult<Bound<'py, PyArray1<f32>>> {
         let positions = positions_of(boards)?;
-        let value = |position: &Position| static_value(&self.evaluator, position).discs();
-        let values: Vec<f32> = interruptible(py, |_| positions.par_iter().map(value).collect())?;
-        Ok(values.into_pyarray(py))
+        let values: Option<Vec<f32>> = interruptible(py, |stop| {
+            let value = |position: &Position| {
+                (!stop.load(Relaxed)).then(|| static_value(&self.evaluator, position).discs())
+            };
+            positions.par_iter().map(value).collect()
+        })?;
+        Ok(values.expect("Python has no signal").into_pyarray(py))
     }
 
     /// Values in discs by a full-width search of `depth` plies, and the best moves.
@@ -95,7 +99,7 @@ impl Weights {
             let solve = |position: &Position| {
                 let known = idle().pop();
                 let mut solver = known.unwrap_or_else(|| EndgameSolver::with_evaluator(&self.evaluator, LOG2_ENTRIES));
-                solver.new_game();
+                solver.forget();
                 let solved = solver.solve_until(*position, -64, 64, stop)?;
                 idle().push(solver);
                 Some((solved.score.discs() as i8, number(solved.best)))

@@ -156,7 +156,8 @@ def test_errors_are_exceptions(weights, tmp_path):
         weights.search(boards, 61)
 
 
-def test_others_run_meanwhile(weights):
+@pytest.mark.parametrize("work", [lambda weights, hard: weights.solve(hard), lambda weights, hard: weights.search(hard, 40)])
+def test_others_run_meanwhile(weights, work):
     """The GIL is released while Rust works: another thread can count, and a signal ends the work."""
     hard = flipside.boards(START)
     counted = []
@@ -178,7 +179,7 @@ def test_others_run_meanwhile(weights):
     try:
         signal.setitimer(signal.ITIMER_REAL, 0.5)
         with pytest.raises(Enough):
-            weights.solve(hard)
+            work(weights, hard)
     finally:
         signal.setitimer(signal.ITIMER_REAL, 0)
         signal.signal(signal.SIGALRM, before)

@@ -207,7 +207,7 @@ impl Content {
             (Line::Log(_), Some(_)) => return Err("a second header".to_owned()),
             (Line::Player(card), _) => self.players.push(card),
             (Line::Game(game), _) => {
-                if game.black.max(game.white) >= self.players.len() || game.black == game.white {
+                if !game.is_between(self.players.len()) {
                     return Err("a game of a player that was not introduced".to_owned());
                 }
                 self.held.insert((game.black, game.white, game.opening().to_vec()), played_game(game));

@@ -21,8 +21,8 @@ impl<'e, E: Evaluator> SearchPlayer<'e, E> {
         Self { engine, limits: Limits::NONE, score: None }
     }
 
-    /// Makes it deepen iteratively within limits for each move, at most to the engine's depth. With a limit of time, its moves depend on
-    /// the speed of the machine.
+    /// Makes it deepen iteratively within limits of time or nodes for each move, at most to the engine's depth; depth and flag of `limits`
+    /// do not count. With a limit of time, its moves depend on the speed of the machine.
     pub fn with_limits(self, limits: Limits<'static>) -> Self {
         Self { limits, ..self }
     }

@@ -31,7 +31,6 @@ pub use masks::{C_SQUARES, CORNERS, FILE_A, FILE_H, QUADRANTS, X_SQUARES};
 pub use notation::{Diagram, NotationError, ScoredDiagram, Side, Transcript};
 pub use perft::perft;
 pub use picture::picture;
-pub(crate) use position::fold;
 pub use position::{IllegalMove, Position};
 pub use square::{Bitboard, ParseSquareError, Square, Squares, squares};
 pub use symmetry::{Symmetry, canonical};

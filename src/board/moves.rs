@@ -55,8 +55,8 @@ pub(super) fn both(player: Bitboard, opponent: Bitboard) -> [Bitboard; 2] {
     moves.map(|moves| any(moves) & !(player | opponent))
 }
 
-/// Fills runs of up to six discs from their first ones on, in the direction of `shift`. `one` are the discs that continue the run of the
-/// disc before them, `two` those that with the disc before them continue a run.
+/// Fills runs of up to six discs from their first ones on, in the direction of `shift`. `one` are the discs that extend the run of the disc
+/// before them, `two` those of them for which the disc before them does so too.
 #[inline]
 fn extend(first: u64x4, one: u64x4, two: u64x4, shift: impl Fn(u64x4, u64x4) -> u64x4) -> u64x4 {
     let mut filled = first | (one & shift(first, ONE));

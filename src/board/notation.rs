@@ -36,7 +36,7 @@ pub enum NotationError {
     /// A character that no square is written as.
     #[error("column {column}: `{found}` is not a square (X black, O white, - or . empty)")]
     SquareContent {
-        /// Column in the text, from 1.
+        /// Column in the text without leading spaces, from 1.
         column: usize,
         /// The character.
         found: char,
@@ -44,6 +44,9 @@ pub enum NotationError {
     /// The side to move is missing, or none of X, \*, O, b, w, black and white.
     #[error("expected the side to move, X or O, after the board; found `{0}`")]
     SideToMove(String),
+    /// Something after the side to move, where only a position is expected.
+    #[error("expected nothing after the side to move, found `{0}`")]
+    Trailing(String),
     /// Something after the side to move that is neither a score nor OBF data.
     #[error("`{0}` is neither a score in discs (-64 to 64) nor OBF data such as `G8:+18`")]
     Score(String),
@@ -157,7 +160,7 @@ impl FromStr for Diagram {
 
     fn from_str(text: &str) -> Result<Self, Self::Err> {
         let (diagram, rest) = split_diagram(text)?;
-        if rest.trim().is_empty() { Ok(diagram) } else { Err(NotationError::Score(rest.trim().to_owned())) }
+        if rest.trim().is_empty() { Ok(diagram) } else { Err(NotationError::Trailing(rest.trim().to_owned())) }
     }
 }
 

@@ -11,6 +11,9 @@ use crate::search::{Analysis, Engine, Limits};
 /// How many plies less deep the search that discards moves is.
 const SHALLOWER: u32 = 4;
 
+/// How many standard deviations of that search's error behind its best move one is still searched to full depth.
+const CLOSE: f32 = 2.0;
+
 /// Searches on one thread. What it finds depends on the position alone, not on what it searched before.
 pub struct LeafSearch<'e, E: Evaluator> {
     engine: Engine<'e, E>,
@@ -60,11 +63,12 @@ impl<'e, E: Evaluator> LeafSearch<'e, E> {
         })
     }
 
-    /// The best of some moves: those within two standard deviations of the best in a shallower search are searched to full depth.
+    /// The best of some moves: those within [`CLOSE`] standard deviations of the best in a shallower search are searched to full depth.
     fn best_of(&mut self, position: &Position, moves: Bitboard, limits: &Limits<'_>) -> Option<Analysis> {
         let (depth, empties) = (self.engine.strength().depth, position.empties());
         let shallow = depth.saturating_sub(SHALLOWER).max(1);
-        let margin = self.errors.of(empties, shallow).discs().map(|discs| Score((256.0 * discs) as i32));
+        let margin =
+            self.errors.of(empties, shallow).discs().map(|discs| Score((CLOSE * discs * Score::DISC as f32) as i32));
         let mut candidates: Vec<Square> = squares(moves).collect();
         if shallow < depth
             && candidates.len() > 1

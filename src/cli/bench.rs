@@ -19,6 +19,7 @@ use crate::pattern::{Layout, PatternSet};
 use crate::record::lines::parse_positions;
 use crate::search::{EndgameSolver, Searcher, Strength};
 use crate::selfplay::{GameRecord, SelfPlay, SelfPlayConfig, UpdateTarget};
+use crate::text::counted;
 
 /// Measure the engine's speed; the node count is a signature of its searches
 ///
@@ -81,7 +82,8 @@ impl BenchArguments {
         writeln!(out, "section\tcounted\tcount\tseconds\trate\tspread\tper 1M perft")?;
         let mut bench = Bench { rounds: self.rounds, out, perft_rate: perft_rate(), nodes: 0, seconds: 0.0 };
         let asked = |section: Section| self.section.is_empty() || self.section.contains(&section);
-        session.say(format_args!("{} rounds, {} threads", self.rounds, session.threads));
+        let (rounds, threads) = (counted(self.rounds.into(), "round"), counted(session.threads as u64, "thread"));
+        session.say(format_args!("{rounds}, {threads}"));
         if asked(Section::Perft) {
             bench.nodes("perft", || perft(black_box(Position::START), PERFT_DEPTH))?;
         }
@@ -140,7 +142,7 @@ fn solve<E: Evaluator>(
     let positions: Vec<_> = plies.filter(|position| position.empties() == empties).take(max).collect();
     let mut solver = EndgameSolver::with_evaluator(evaluator, SOLVER_LOG2_TABLE);
     let mut solve = |position: &Position| {
-        solver.new_game();
+        solver.forget();
         solver.solve(*position, -64, 64).nodes
     };
     let section = format!("endgame{empties}");

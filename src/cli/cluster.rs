@@ -14,8 +14,8 @@ use super::session::Session;
 use crate::cluster::{BrokerAddress, ClusterError, ClusterGames, ClusterRequest, Setup};
 use crate::text::typed;
 
-const BROKER_KEY: &str = "FLIPSIDE_BROKER_KEY";
-const BROKER_CA: &str = "FLIPSIDE_BROKER_CA";
+pub const BROKER_KEY: &str = "FLIPSIDE_BROKER_KEY";
+pub const BROKER_CA: &str = "FLIPSIDE_BROKER_CA";
 
 /// What authenticates us to a broker and the broker to us. A broker on this machine needs none of it.
 #[derive(Args, Debug)]

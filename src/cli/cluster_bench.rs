@@ -8,7 +8,7 @@ use std::sync::Arc;
 use std::sync::atomic::AtomicBool;
 use std::time::{Duration, Instant};
 
-use super::cluster::told;
+use super::cluster::{BROKER_CA, BROKER_KEY, told};
 use super::error::{CliError, Context};
 use super::session::{Session, start_threads};
 use crate::cluster::{BrokerAddress, ClusterGames, ClusterRequest};
@@ -42,6 +42,16 @@ impl Process {
         let quiet = command.stdin(Stdio::null()).stdout(Stdio::null()).stderr(Stdio::null());
         quiet.spawn().map(Self).context(|| format!("cannot start {what}"))
     }
+
+    /// Checks that it has not ended.
+    fn check(&mut self) -> Result<(), CliError> {
+        match self.0.try_wait().context(|| "cannot watch a worker".to_owned())? {
+            None => Ok(()),
+            Some(status) => {
+                Err(CliError::failure(format!("a worker has ended ({status}): without it nothing is measured")))
+            }
+        }
+    }
 }
 
 impl Drop for Process {
@@ -72,7 +82,7 @@ pub fn measure(session: &Session, play: SelfPlayConfig, games: u32, rounds: u32)
     let cluster = ClusterGames::start(request, |_| ()).map_err(told)?;
     let program = std::env::current_exe().context(|| "cannot find this program".to_owned())?;
     let threads = session.threads.saturating_sub(1).max(1);
-    let _workers = workers(&guard, &program, &url, threads)?;
+    let mut workers = workers(&guard, &program, &url, threads)?;
 
     let file = WeightFile::embedded();
     let layout = Arc::new(Layout::new(&file.model.set).expect("embedded weights have a layout"));
@@ -90,6 +100,7 @@ pub fn measure(session: &Session, play: SelfPlayConfig, games: u32, rounds: u32)
     for round in 0..rounds {
         measured.alone.push(time(&LocalGames, 2 + round)?);
         measured.cluster.push(one.install(|| time(&cluster, 2 + round))?);
+        workers.iter_mut().try_for_each(Process::check)?;
     }
     cluster.finish();
     Ok(measured)
@@ -101,6 +112,8 @@ fn workers(guard: &Guard, program: &Path, url: &str, threads: usize) -> Result<V
     let start = |number: usize| {
         let share = threads / processes + usize::from(number < threads % processes);
         let mut worker = Command::new(program);
+        // They are for other brokers.
+        worker.env_remove(BROKER_KEY).env_remove(BROKER_CA);
         worker.args(["work", url, "--run", "bench", "--quiet", "--threads", &share.to_string()]);
         Process::start(guard, &mut worker, "a worker")
     };

@@ -9,7 +9,7 @@ use super::error::{CliError, Context};
 use super::input::{CUT_OFF, STANDARD_STREAM, name_of, read_bytes, refuse_own_files};
 use super::output::Output;
 use super::session::Session;
-use crate::games::{GamesError, is_games_file, whole_blocks};
+use crate::games::{GamesError, is_games_file, whole_frames};
 use crate::record::{ConvertError, Converted, Format, RecordError, convert, read};
 
 /// Convert records of games and positions from one format to another
@@ -43,7 +43,7 @@ pub struct ConvertArguments {
 /// The games of a file of kept games, one transcript per line, and whether the file is complete.
 fn transcripts(file: &[u8]) -> Result<(String, bool), GamesError> {
     let mut text = String::new();
-    let (blocks, are_all) = whole_blocks(file)?;
+    let (blocks, are_all) = whole_frames(file)?;
     for block in blocks {
         for game in block.decode()?.games {
             let line: String = game.moves().iter().map(ToString::to_string).collect();

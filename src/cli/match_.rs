@@ -26,7 +26,7 @@ use crate::arena::{
 };
 use crate::board::Transcript;
 use crate::record::log::{PlayerCard, Settings};
-use crate::text::{elo, or_dash};
+use crate::text::{counted, elo, or_dash};
 
 /// Play a match between two players: pairs of games from the same opening, colours swapped
 ///
@@ -140,7 +140,8 @@ impl MatchOptions {
             log.iter().flat_map(|log| openings.iter().map(|opening| log.pair([0, 1], opening))).collect();
         let already = held.iter().take_while(|pair| pair.is_whole()).count();
         if already > 0 {
-            session.say(format_args!("{already} pairs have already been played"));
+            let verb = if already == 1 { "has" } else { "have" };
+            session.say(format_args!("{} {verb} already been played", counted(already as u64, "pair")));
         }
         let stop = stop_on_signals();
         let plan = Match { openings, sprt: self.sprt.map(|argument| argument.0), held };

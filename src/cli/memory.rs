@@ -31,7 +31,7 @@ fn gibibytes(bytes: u64) -> String {
 }
 
 /// Bytes of available memory, if the system (Linux) reports them: free memory, reclaimable caches and free swap, but no more than
-/// the limits of our control groups.
+/// our control groups have left.
 fn available() -> Option<u64> {
     let info = fs::read_to_string("/proc/meminfo").ok()?;
     let kibibytes = |name: &str| {
@@ -40,28 +40,51 @@ fn available() -> Option<u64> {
     };
     let free = 1024 * (kibibytes("MemAvailable")? + kibibytes("SwapFree").unwrap_or(0));
     let groups = fs::read_to_string("/proc/self/cgroup").unwrap_or_default();
-    let limits = limit_files(&groups).into_iter().filter_map(|path| fs::read_to_string(path).ok()?.trim().parse().ok());
-    Some(limits.fold(free, u64::min))
+    Some(memory_groups(&groups).iter().filter_map(MemoryGroup::left).fold(free, u64::min))
 }
 
-/// The files with the limits of control groups, from the lines of `/proc/self/cgroup` (`hierarchy:controllers:group`; those of version 2
+/// A control group that limits memory.
+#[derive(PartialEq, Eq, Debug)]
+struct MemoryGroup {
+    folder: PathBuf,
+    /// The names of its files: the limit, and what is in use.
+    files: [&'static str; 2],
+    /// In its `memory.stat`, the name of the part in use that can be reclaimed at once.
+    reclaimable: &'static str,
+}
+
+impl MemoryGroup {
+    /// Bytes that are left in it; `None` without a limit.
+    fn left(&self) -> Option<u64> {
+        let read = |name| fs::read_to_string(self.folder.join(name)).ok();
+        let [limit, used] = self.files.map(|name| read(name)?.trim().parse::<u64>().ok());
+        let stat = read("memory.stat").unwrap_or_default();
+        let of_line = |line: &str| line.strip_prefix(self.reclaimable)?.trim().parse::<u64>().ok();
+        let reclaimable = stat.lines().find_map(of_line).unwrap_or(0);
+        Some(limit?.saturating_sub(used.unwrap_or(0).saturating_sub(reclaimable)))
+    }
+}
+
+/// The control groups that limit our memory, from the lines of `/proc/self/cgroup` (`hierarchy:controllers:group`; those of version 2
 /// have no controllers). A group is also bound by its parents; a container sees its own as the root.
-fn limit_files(groups: &str) -> Vec<PathBuf> {
-    let mut files = Vec::new();
+fn memory_groups(groups: &str) -> Vec<MemoryGroup> {
+    let mut found = Vec::new();
     for line in groups.lines() {
         let mut parts = line.splitn(3, ':').skip(1);
         let (Some(controllers), Some(group)) = (parts.next(), parts.next()) else { continue };
-        let (root, file) = match controllers {
-            "" => ("/sys/fs/cgroup", "memory.max"),
+        let (root, files, reclaimable) = match controllers {
+            "" => ("/sys/fs/cgroup", ["memory.max", "memory.current"], "inactive_file "),
             _ if controllers.split(',').any(|name| name == "memory") => {
-                ("/sys/fs/cgroup/memory", "memory.limit_in_bytes")
+                let files = ["memory.limit_in_bytes", "memory.usage_in_bytes"];
+                ("/sys/fs/cgroup/memory", files, "total_inactive_file ")
             }
             _ => continue,
         };
-        let groups = Path::new(group.trim_start_matches('/')).ancestors();
-        files.extend(groups.map(|group| Path::new(root).join(group).join(file)));
+        for group in Path::new(group.trim_start_matches('/')).ancestors() {
+            found.push(MemoryGroup { folder: Path::new(root).join(group), files, reclaimable });
+        }
     }
-    files
+    found
 }
 
 #[cfg(test)]
@@ -77,13 +100,31 @@ mod tests {
 
     #[test]
     fn a_group_is_bound_by_its_parents() {
-        let unified = limit_files("0::/system.slice/flipside.service\n");
+        let folders = |groups| memory_groups(groups).into_iter().map(|group| group.folder).collect::<Vec<_>>();
+        let unified = folders("0::/system.slice/flipside.service\n");
         let expected = ["system.slice/flipside.service/", "system.slice/", ""];
-        let expected = expected.map(|group| PathBuf::from(format!("/sys/fs/cgroup/{group}memory.max")));
-        assert_eq!(unified, expected);
-        let separate = limit_files("4:memory:/job\n3:cpu,cpuacct:/job\n");
-        let expected = ["job/", ""].map(|group| format!("/sys/fs/cgroup/memory/{group}memory.limit_in_bytes"));
-        assert_eq!(separate, expected.map(PathBuf::from));
+        assert_eq!(unified, expected.map(|group| PathBuf::from(format!("/sys/fs/cgroup/{group}"))));
+        let separate = folders("4:memory:/job\n3:cpu,cpuacct:/job\n");
+        assert_eq!(separate, ["job/", ""].map(|group| PathBuf::from(format!("/sys/fs/cgroup/memory/{group}"))));
+    }
+
+    #[test]
+    fn what_a_group_uses_is_not_left_to_us() {
+        let folder = tempfile::tempdir().unwrap();
+        let mut groups = memory_groups("0::/\n4:memory:/\n");
+        let left = |group: &mut MemoryGroup, limit: &str, used: &str, stat: &str| {
+            group.folder = folder.path().to_owned();
+            for (name, text) in group.files.into_iter().chain(["memory.stat"]).zip([limit, used, stat]) {
+                fs::write(folder.path().join(name), text).unwrap();
+            }
+            group.left()
+        };
+        let stat = "anon 5\ninactive_file 200\ntotal_inactive_file 300\n";
+        assert_eq!(left(&mut groups[0], "1000\n", "700\n", stat), Some(500));
+        assert_eq!(left(&mut groups[0], "1000\n", "100\n", stat), Some(1000));
+        assert_eq!(left(&mut groups[0], "1000\n", "1300\n", ""), Some(0));
+        assert_eq!(left(&mut groups[0], "max\n", "700\n", stat), None);
+        assert_eq!(left(&mut groups[1], "1000\n", "700\n", stat), Some(600));
     }
 
     #[test]

@@ -219,13 +219,18 @@ impl<E: Evaluator> HumanGame<'_, '_, E> {
         let square = analysis.best.expect("an engine asked to look ahead finds a move");
         self.game.push(square, MoveNote::default()).expect("the engine plays legal moves");
         let side = name(now.side);
-        let source = if from_book { " from the book" } else { "" };
-        writeln!(self.out, "{side} ({}) plays {square}{source}: {}", now.side, estimate(&analysis, ""))?;
+        let (source, value) = if from_book {
+            (" from the book", format!("{} discs", analysis.score))
+        } else {
+            ("", estimate(&analysis, ""))
+        };
+        writeln!(self.out, "{side} ({}) plays {square}{source}: {value}", now.side)?;
         self.must_pass = self.now().side == now.side && !self.now().position.is_game_over();
         Ok(())
     }
 
     fn finish(&mut self) -> Result<(), CliError> {
+        let mut learned = Ok(());
         if let Some(result) = self.game.score_on_board() {
             self.draw()?;
             let own = if self.human == Side::Black { result.discs } else { -result.discs };
@@ -237,14 +242,16 @@ impl<E: Evaluator> HumanGame<'_, '_, E> {
             writeln!(self.out, "Game over: {verdict}.")?;
             self.out.flush()?;
             if let Some(book) = &self.book {
-                book.learn(&self.game.steps().collect::<Vec<_>>(), result.discs)?;
+                learned = book.learn(&self.game.steps().collect::<Vec<_>>(), result.discs);
             }
         }
         let transcript = self.game.transcript().expect("the game began at the start position");
         if !transcript.moves().is_empty() {
             writeln!(self.out, "{transcript}")?;
         }
-        Ok(self.out.flush()?)
+        self.out.flush()?;
+        // Whatever happens to the book, the game is not lost.
+        learned
     }
 }
 

@@ -9,6 +9,7 @@ use clap::Args;
 
 use super::error::CliError;
 use super::escape::on_one_line;
+use super::input::each_once;
 use super::meter::Meter;
 use super::output::Output;
 use super::runs::{latest, unreadable};
@@ -46,6 +47,7 @@ impl ReportArguments {
             return Err(CliError::Usage("--watch rewrites a file: name one with -o".to_owned()));
         }
         let runs = if self.runs.is_empty() { vec![latest()] } else { self.runs };
+        let runs = each_once(&runs, session);
         let make = || {
             let mut meter = Meter::new(session, runs.len() as u64, "runs");
             let mut figures = Vec::new();

@@ -17,6 +17,7 @@ use super::session::{Session, start_threads};
 use crate::board::ScoredDiagram;
 use crate::eval::Evaluator;
 use crate::search::{Analysis, EndgameSolver};
+use crate::text::counted;
 
 /// Solve endgames: the exact score with best play by both sides
 ///
@@ -94,7 +95,7 @@ impl SolveArguments {
             };
             let solve = |solver: &mut EndgameSolver<'_, E>, scored: &ScoredDiagram| {
                 let begin = Instant::now();
-                solver.new_game();
+                solver.forget();
                 let (alpha, beta) = if self.wld { (-1, 1) } else { (-64, 64) };
                 (solver.solve(scored.diagram.position, alpha, beta), begin.elapsed().as_secs_f64())
             };
@@ -116,11 +117,14 @@ impl SolveArguments {
         } else {
             writeln!(out, "total\t{solved}\t\t{nodes}\t{seconds:.3}")?;
         }
-        session.say(format_args!("{:.1} million positions a second", nodes as f64 / seconds / 1e6));
+        if solved > 0 {
+            session.say(format_args!("{:.1} million nodes a second", nodes as f64 / seconds / 1e6));
+        }
         if wrong == 0 {
             Ok(())
         } else {
-            Err(CliError::failure(format!("{wrong} scores differ from those in the file")))
+            let verb = if wrong == 1 { "differs" } else { "differ" };
+            Err(CliError::failure(format!("{} {verb} from the file", counted(wrong, "score"))))
         }
     }
 

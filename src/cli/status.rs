@@ -11,7 +11,7 @@ use super::escape::on_one_line;
 use super::json::{JsonArgument, write_json};
 use super::runs::{RUNS, latest, unreadable};
 use super::session::Session;
-use crate::report::{RunLog, Status};
+use crate::report::{RunLog, RunState, Status};
 use crate::text::{bytes, count, counted, duration, elo, or_dash};
 use crate::train::{TrainError, WorkerStatus};
 
@@ -87,7 +87,7 @@ impl StatusArguments {
             return write_json(&status, out);
         }
         let generation = match status.games_at_hand {
-            [0, _] if status.state != "running" => format!("{} learned", status.generations),
+            [0, _] if status.state != RunState::Running => format!("{} learned", status.generations),
             [played, of] => format!("{}, {played} of {of} games", status.generations + 1),
         };
         let loss = |loss: Option<f64>| or_dash(loss.map(|loss| format!("{loss:.3}")));
@@ -99,7 +99,7 @@ impl StatusArguments {
         };
         let rows = [
             ("run", on_one_line(&status.run)),
-            ("state", status.state.to_owned()),
+            ("state", status.state.to_string()),
             ("patterns", on_one_line(&status.patterns)),
             ("phase", format!("{} of {}", status.phase, status.phases)),
             ("generation", generation),

@@ -2,7 +2,6 @@
 
 use std::path::{Path, PathBuf};
 use std::sync::atomic::AtomicBool;
-use std::time::{SystemTime, UNIX_EPOCH};
 
 use clap::{Args, ValueEnum};
 
@@ -12,6 +11,7 @@ use super::evaluator::{EvaluatorChoice, with_evaluator};
 use super::session::Session;
 use crate::board::{Diagram, Square};
 use crate::book::{BookUse, Choice, learn_game};
+use crate::clock::since_1970;
 use crate::eval::Evaluator;
 use crate::protocol::{Engine, SearchEngine};
 use crate::search::{Analysis, Limits, Line, Strength};
@@ -88,7 +88,7 @@ impl WithBookArguments {
         if self.book_within.is_some() && self.book_choice == ChoiceName::Best {
             return Err(CliError::Usage("--book-within needs --book-choice varied or --book-choice surprising".into()));
         }
-        let clock = SystemTime::now().duration_since(UNIX_EPOCH).map_or(0, |since| since.as_nanos() as u64);
+        let clock = since_1970().as_nanos() as u64;
         let choice = self.book_choice.within(self.book_within);
         let learner = (!self.no_learn).then_some((weights, strength));
         WithBook::open(path, choice, clock, learner, session).map(Some)

@@ -203,6 +203,10 @@ pub struct RunOnBroker {
 /// What the description of the stream of jobs begins with once there will be no more.
 const FINISHED: &str = "finished";
 
+fn is_finished(jobs: &stream::Config) -> bool {
+    jobs.description.as_deref().is_some_and(|text| text.starts_with(FINISHED))
+}
+
 impl RunOnBroker {
     /// A run by its name.
     ///
@@ -263,7 +267,7 @@ impl RunOnBroker {
         for config in [self.jobs_config(), self.results_config()] {
             match self.find(&config.name).await? {
                 Some(mut stream) => {
-                    let finished = stream.info().await.is_ok_and(|info| info.config.description.is_some());
+                    let finished = stream.info().await.is_ok_and(|info| is_finished(&info.config));
                     if finished {
                         self.context.update_stream(config).await.map_err(|error| error.to_string())?;
                     }
@@ -318,7 +322,7 @@ impl RunOnBroker {
     pub async fn jobs(&self) -> Result<Option<(PullConsumer, bool)>, String> {
         let Some(mut stream) = self.find(&self.stream("jobs")).await? else { return Ok(None) };
         let info = stream.info().await.map_err(|error| error.to_string())?;
-        let finished = info.config.description.as_deref().is_some_and(|text| text.starts_with(FINISHED));
+        let finished = is_finished(&info.config);
         match stream.get_consumer::<pull::Config>("workers").await {
             Ok(consumer) => Ok(Some((consumer, finished))),
             Err(error) => match error.downcast_ref().map(ConsumerInfoError::kind) {

@@ -12,7 +12,7 @@ use super::state::{Generation, Shared};
 use super::wire::{Job, MAX_GAMES, Proof, ResultLine, digest_of, result_from_bytes, to_text};
 use super::{MAX_NAME, is_plain_name};
 use crate::eval::{Calibration, Evaluator, Model};
-use crate::games::{Block, digest, frame};
+use crate::games::{RawFrame, digest, frame};
 use crate::selfplay::{FRAME, GameRecord, SelfPlay};
 use crate::storage::sha256;
 use crate::threads::{lock, try_lock};
@@ -292,7 +292,7 @@ impl<E: Evaluator> Table<'_, E> {
                 format!("games {} and following are none of the generation's", line.first),
             );
         };
-        let games = blocks.iter().map(Block::decode).map(|frame| frame.map(|frame| frame.games));
+        let games = blocks.iter().map(RawFrame::decode).map(|frame| frame.map(|frame| frame.games));
         let games: Vec<Vec<GameRecord>> = match games.collect() {
             Ok(games) => games,
             Err(error) => return unreadable(&line.worker, error.to_string()),

@@ -43,10 +43,19 @@ fn is_plain_name(name: &str, most: usize) -> bool {
 /// Limit in bytes of a worker's name.
 const MAX_NAME: usize = 80;
 
+#[cfg(unix)]
+fn host_name() -> String {
+    rustix::system::uname().nodename().to_string_lossy().into_owned()
+}
+
+#[cfg(not(unix))]
+fn host_name() -> String {
+    std::env::var("COMPUTERNAME").unwrap_or_default()
+}
+
 /// A unique name for this process: host, process, and a random number.
 fn process_name() -> String {
-    let host = std::fs::read_to_string("/etc/hostname").or_else(|_| std::env::var("HOSTNAME")).unwrap_or_default();
-    let host: String = host.trim().chars().map(|c| if c.is_ascii_alphanumeric() { c } else { '-' }).take(40).collect();
+    let host: String = host_name().chars().map(|c| if c.is_ascii_alphanumeric() { c } else { '-' }).take(40).collect();
     let host = if host.is_empty() { "host" } else { &host };
     format!("{host}-{}-{:06x}", std::process::id(), rand::random::<u32>() >> 8)
 }

@@ -5,6 +5,7 @@ use std::fmt;
 use std::sync::atomic::{AtomicBool, Ordering::Relaxed};
 use std::sync::{Mutex, OnceLock};
 
+use crate::text::counted;
 use crate::threads::lock;
 
 /// Something that users may want to know.
@@ -82,8 +83,7 @@ impl fmt::Display for News {
                 write!(f, "the broker forbids something ({what}): is it the right key, for a run of this name?")
             }
             Self::Joined { worker, threads, program } => {
-                let plural = if *threads == 1 { "" } else { "s" };
-                write!(f, "worker `{worker}` has joined: {threads} thread{plural}, {program}")
+                write!(f, "worker `{worker}` has joined: {}, {program}", counted(u64::from(*threads), "thread"))
             }
             Self::Left { worker, announced: true } => write!(f, "worker `{worker}` has left"),
             Self::Left { worker, announced: false } => {

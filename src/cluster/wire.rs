@@ -5,7 +5,7 @@ use std::ops::Range;
 use serde::de::DeserializeOwned;
 use serde::{Deserialize, Serialize};
 
-use crate::games::{Block, GamesError, blocks, digest};
+use crate::games::{GamesError, RawFrame, digest, raw_frames};
 use crate::selfplay::{FRAME, GameRecord, SelfPlayConfig, frames};
 use crate::storage::{hex, sha256};
 use crate::train::{ConfigError, check_self_play};
@@ -172,7 +172,7 @@ pub fn result_to_bytes(line: &ResultLine, frames: &[Vec<u8>]) -> Vec<u8> {
 ///
 /// # Errors
 /// What is wrong.
-pub fn result_from_bytes(bytes: &[u8]) -> Result<(ResultLine, Vec<Block>), WireError> {
+pub fn result_from_bytes(bytes: &[u8]) -> Result<(ResultLine, Vec<RawFrame>), WireError> {
     check_length(bytes, MAX_RESULT)?;
     let end = bytes.iter().take(MAX_TEXT).position(|&byte| byte == b'\n').ok_or(WireError::NoLine)?;
     let line: ResultLine = text(&bytes[..end])?;
@@ -180,8 +180,8 @@ pub fn result_from_bytes(bytes: &[u8]) -> Result<(ResultLine, Vec<Block>), WireE
     check_numbers(first, count)?;
     check_name(&line.key)?;
     let games = first..first + count;
-    let found = blocks(&bytes[end + 1..])?;
-    let numbers = |block: &Block| (block.first(), block.len());
+    let found = raw_frames(&bytes[end + 1..])?;
+    let numbers = |block: &RawFrame| (block.first(), block.len());
     if found.iter().map(numbers).eq(frames(games.clone()).map(|frame| (frame.start, frame.len()))) {
         Ok((line, found))
     } else {

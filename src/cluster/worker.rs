@@ -8,7 +8,7 @@ use std::time::{Duration, Instant};
 use async_nats::jetstream::consumer::PullConsumer;
 use async_nats::jetstream::message::PublishMessage;
 use async_nats::jetstream::{AckKind, Message};
-use futures_util::StreamExt;
+use futures_util::{StreamExt, future};
 use tokio::runtime;
 use tokio::sync::{Notify, mpsc};
 use tokio::time::{sleep, timeout};
@@ -260,24 +260,39 @@ impl Worker {
     async fn ask(self: &Arc<Self>, consumer: &PullConsumer, most: usize) -> Result<usize, ()> {
         let batch = consumer.fetch().max_messages(most).expires(ASK).messages();
         let Ok(Ok(mut batch)) = timeout(TIMEOUT, batch).await else { return Err(()) };
-        let mut taken = 0;
-        loop {
-            match timeout(ASK + TIMEOUT, batch.next()).await {
-                Ok(Some(Ok(message))) => {
-                    taken += 1;
-                    self.accept(message).await;
+        let (sender, mut arrived) = mpsc::unbounded_channel();
+        // Getting ready for a job may take long. Those that come after it are held meanwhile.
+        let receive = async move {
+            let mut taken = 0;
+            loop {
+                match timeout(ASK + TIMEOUT, batch.next()).await {
+                    Ok(Some(Ok(message))) => {
+                        taken += 1;
+                        let _ = sender.send(self.hold(message));
+                    }
+                    Ok(None) => return Ok(taken),
+                    _ => return Err(()),
                 }
-                Ok(None) => return Ok(taken),
-                _ => return Err(()),
             }
-        }
+        };
+        let accept = async {
+            while let Some((id, message)) = arrived.recv().await {
+                self.accept(id, message).await;
+            }
+        };
+        future::join(receive, accept).await.0
     }
 
-    /// Takes a job and queues it, or gives it back. At the end [`Self::leave`] gives back what is held.
-    async fn accept(self: &Arc<Self>, message: Message) {
+    /// Keeps a job from being given to others, until [`Self::let_go`]. At the end [`Self::leave`] gives back what is held.
+    fn hold(&self, message: Message) -> (u64, Arc<Message>) {
         let id = self.next.fetch_add(1, Relaxed);
         let message = Arc::new(message);
         lock(&self.held).insert(id, message.clone());
+        (id, message)
+    }
+
+    /// Queues a job that is held, or gives it back.
+    async fn accept(self: &Arc<Self>, id: u64, message: Arc<Message>) {
         let job = match Job::from_bytes(&message.payload) {
             Ok(job) => job,
             Err(error) => return self.leave_unread(id, &message, error).await,

@@ -68,8 +68,8 @@ pub enum HiddenLayerError {
 }
 
 impl HiddenLayer {
-    /// Number of units up to the last one in use (with a number other than 0 anywhere), at least 1. Files of earlier versions have
-    /// fewer than [`UNITS`].
+    /// One more than the index of the last unit with a number other than 0, at least 1. Files of earlier versions have fewer than
+    /// [`UNITS`].
     pub fn units(&self) -> usize {
         let is_used = |&unit: &usize| {
             self.heads.iter().any(|head| head.bias[unit] != 0 || head.output[unit] != 0)

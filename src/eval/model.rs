@@ -151,7 +151,7 @@ impl Model {
     pub fn zero(set: &PatternSet, stages: &StageMap, scale: u16) -> Result<Self, ModelError> {
         let layout = Layout::new(set)?;
         let weights = vec![vec![0; layout.weights()]; stages.count()];
-        let model = Self { set: set.clone(), stages: stages.clone(), scale, weights, hidden: None };
+        let model = Self { set: set.of_model(), stages: stages.clone(), scale, weights, hidden: None };
         model.check(&layout)?;
         Ok(model)
     }

@@ -4,7 +4,7 @@ use serde::de::Error;
 use serde::{Deserialize, Deserializer, Serialize};
 use toml::{Table, Value};
 
-use crate::learn::{Decayed, Importance, Loss, StepRule};
+use crate::learn::{BadParameter, Decayed, Importance, Loss, StepRule};
 
 /// Everything besides the games that decides the weights. Weight files hold it as [`FitConfig::to_toml`] writes it.
 #[derive(Clone, Copy, PartialEq, Debug, Serialize, Deserialize)]
@@ -31,7 +31,7 @@ pub struct FitConfig {
     /// Positions of recorded games with this number of empties or fewer are solved; see [`Labeller`](crate::learn::Labeller).
     #[serde(skip_serializing_if = "is_default_exact_empties")]
     pub exact_empties: u32,
-    /// How much a position of a record counts compared with one of self-play, as a share of its step: above 0, at most 1.
+    /// How much a position of a record counts compared with one of self-play, as a share of its error: above 0, at most 1.
     #[serde(skip_serializing_if = "is_full")]
     pub record_importance: f32,
     /// Plies of a teacher's searches, whose trees are learned along with the games; 0 for none.
@@ -183,7 +183,7 @@ impl FitConfig {
         let is_linear = self.leaf_depth == 0 || !self.hidden_layer;
         require(is_linear, "leaf-depth", self.leaf_depth.to_string(), "0 with a hidden layer")?;
         let checked = self.loss.check().and_then(|()| self.step.check());
-        checked.map_err(|(key, value, expected)| FitConfigError {
+        checked.map_err(|BadParameter { key, value, expected }| FitConfigError {
             key: key.to_owned(),
             value: value.to_string(),
             expected,

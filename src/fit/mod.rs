@@ -2,7 +2,8 @@
 //!
 //! [`GameFiles`] finds and checks the games of runs and files, and labels those of records; [`fit`] learns from them as a
 //! [`FitConfig`] says, in blocks, so that memory grows only with the games held out and the largest file of records. The weights
-//! depend on games and configuration alone, not on the number of threads or on when the work was stopped and resumed.
+//! depend on a [`FitRequest`]'s games, configuration and weights alone, not on the number of threads or on when the work was stopped and
+//! resumed.
 
 mod checkpoint;
 mod config;

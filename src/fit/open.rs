@@ -15,7 +15,7 @@ use super::reader::{Chunk, Reader};
 use super::spool::SpoolWriter;
 use crate::games::{GamesError, GamesReader, games_of_run, has_games_name, is_games_file};
 use crate::learn::RecordFile;
-use crate::record::{MAX_BYTES, TOLD};
+use crate::record::{MAX_BYTES, MAX_REPORTED};
 use crate::storage::{FileError, hex, read_bounded};
 
 /// Games that are decoded together to be checked.
@@ -139,7 +139,7 @@ impl Opening<'_> {
             };
             let length = fs::metadata(&path).map_err(FileError::io(&path))?.len();
             // A bad frame is reported later, when all are checked.
-            let first_frame = reader.next_block().ok().flatten().map(|block| Sha256::digest(block.bytes()));
+            let first_frame = reader.next_frame().ok().flatten().map(|block| Sha256::digest(block.bytes()));
             let (file, next) = ((path, length), files.len());
             // Games without randomness are the same in all generations.
             let generation = reader.header().generation;
@@ -210,7 +210,7 @@ impl Opening<'_> {
                     }
                     Err(error) => {
                         left_out += 1;
-                        if left_out <= TOLD {
+                        if left_out <= MAX_REPORTED {
                             (self.tell)(GameFilesEvent::BadRecord { path, error });
                         }
                     }

@@ -10,7 +10,7 @@ use super::config::FitConfig;
 use super::games::{GameFiles, GameFilesError};
 use super::spool::SpoolReader;
 use super::teacher::Teacher;
-use crate::games::{Block, GamesError, GamesReader};
+use crate::games::{GamesError, GamesReader, RawFrame};
 use crate::learn::{Importance, Sample, SampleSet, lambda_returns};
 use crate::selfplay::GameRecord;
 use crate::storage::FileError;
@@ -73,7 +73,7 @@ impl<'g> Reader<'g> {
 
     /// The next kept games, decoded on all threads; `None` at their end. Adds the frames' bytes to `hash`.
     pub fn next_games(&mut self, mut hash: Option<&mut Sha256>) -> Result<Option<Vec<GameRecord>>, GameFilesError> {
-        let mut blocks: Vec<(&PathBuf, Block)> = Vec::new();
+        let mut blocks: Vec<(&PathBuf, RawFrame)> = Vec::new();
         let mut count = 0;
         while count < self.at_once {
             let Some(((path, length), reader)) = &mut self.open else {
@@ -81,7 +81,7 @@ impl<'g> Reader<'g> {
                 self.open = Some((file, GamesReader::open(&file.0).map_err(GameFilesError::games(&file.0))?));
                 continue;
             };
-            let block = if reader.offset() < *length { reader.next_block() } else { Ok(None) };
+            let block = if reader.offset() < *length { reader.next_frame() } else { Ok(None) };
             match block {
                 Ok(Some(block)) if reader.offset() <= *length => {
                     if let Some(hash) = &mut hash {
@@ -102,7 +102,7 @@ impl<'g> Reader<'g> {
         if blocks.is_empty() {
             return Ok(None);
         }
-        let decode = |(path, block): (&PathBuf, Block)| match block.decode() {
+        let decode = |(path, block): (&PathBuf, RawFrame)| match block.decode() {
             Ok(frame) => Ok(frame.games),
             Err(source) => Err(GameFilesError::games(path)(source)),
         };

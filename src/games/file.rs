@@ -155,8 +155,8 @@ impl<R: Read> GamesReader<R> {
     ///
     /// # Errors
     /// [`GamesError::Torn`] if the file ends within the frame, [`GamesError::Damaged`] if the frame is not what was written.
-    pub fn next_block(&mut self) -> Result<Option<Block>, GamesError> {
-        let block = read_block(&mut self.file, self.at)?;
+    pub fn next_frame(&mut self) -> Result<Option<RawFrame>, GamesError> {
+        let block = read_frame(&mut self.file, self.at)?;
         if let Some(block) = &block {
             self.at += (FRAME_HEADER + block.bytes.len() + CHECKSUM) as u64;
         }
@@ -168,7 +168,7 @@ impl<R: Read> GamesReader<R> {
 pub fn games_in(path: &Path) -> u32 {
     let Ok(mut reader) = GamesReader::open(path) else { return 0 };
     let mut games = 0;
-    while let Ok(Some(block)) = reader.next_block() {
+    while let Ok(Some(block)) = reader.next_frame() {
         games += block.len() as u32;
     }
     games
@@ -178,11 +178,11 @@ pub fn games_in(path: &Path) -> u32 {
 ///
 /// # Errors
 /// The file system's, or a file that does not hold what it should.
-pub fn whole_blocks(file: impl Read) -> Result<(Vec<Block>, bool), GamesError> {
+pub fn whole_frames(file: impl Read) -> Result<(Vec<RawFrame>, bool), GamesError> {
     let mut blocks = Vec::new();
     let read = || {
         let mut reader = GamesReader::new(file)?;
-        while let Some(block) = reader.next_block()? {
+        while let Some(block) = reader.next_frame()? {
             blocks.push(block);
         }
         Ok(())
@@ -198,12 +198,12 @@ pub fn whole_blocks(file: impl Read) -> Result<(Vec<Block>, bool), GamesError> {
 ///
 /// # Errors
 /// [`GamesError::Torn`] or [`GamesError::Damaged`] if the bytes are anything but frames one after another.
-pub fn blocks(mut bytes: &[u8]) -> Result<Vec<Block>, GamesError> {
+pub fn raw_frames(mut bytes: &[u8]) -> Result<Vec<RawFrame>, GamesError> {
     let length = bytes.len();
     let mut blocks = Vec::new();
     loop {
         let at = (length - bytes.len()) as u64;
-        match read_block(&mut bytes, at)? {
+        match read_frame(&mut bytes, at)? {
             Some(block) => blocks.push(block),
             None => return Ok(blocks),
         }
@@ -211,9 +211,9 @@ pub fn blocks(mut bytes: &[u8]) -> Result<Vec<Block>, GamesError> {
 }
 
 /// The frame that begins at byte `at`; none at the end.
-fn read_block(from: &mut impl Read, at: u64) -> Result<Option<Block>, GamesError> {
+fn read_frame(from: &mut impl Read, at: u64) -> Result<Option<RawFrame>, GamesError> {
     let mut header = [0; FRAME_HEADER];
-    if from.by_ref().take(1).read(&mut header[..1])? == 0 {
+    if !fill(from, &mut header[..1])? {
         return Ok(None);
     }
     if !fill(from, &mut header[1..])? {
@@ -234,25 +234,43 @@ fn read_block(from: &mut impl Read, at: u64) -> Result<Option<Block>, GamesError
     let mut bytes = Vec::new();
     from.by_ref().take((length + CHECKSUM) as u64).read_to_end(&mut bytes)?;
     if bytes.len() < length + CHECKSUM {
-        return Err(GamesError::Torn { at });
+        // A frame that was cut off is the last one; behind a wrong length there may be others.
+        return Err(if has_frame(&bytes) { damaged("its length is wrong") } else { GamesError::Torn { at } });
     }
     let checksum = bytes.split_off(length);
-    if checksum[..] != Sha256::new_with_prefix(header).chain_update(&bytes).finalize()[..CHECKSUM] {
+    if checksum[..] != checksum_of(&header, &bytes) {
         return Err(damaged("its checksum is wrong"));
     }
-    Ok(Some(Block { at, first, count, bytes }))
+    Ok(Some(RawFrame { at, first, count, bytes }))
 }
 
-/// A frame as it is in the file, whole and undamaged.
+fn checksum_of(header: &[u8], block: &[u8]) -> [u8; CHECKSUM] {
+    let digest = Sha256::new_with_prefix(header).chain_update(block).finalize();
+    digest[..CHECKSUM].try_into().expect("a digest is longer")
+}
+
+/// Whether a whole frame begins anywhere in some bytes.
+fn has_frame(bytes: &[u8]) -> bool {
+    let is_frame = |bytes: &[u8]| {
+        let (header, rest) = bytes.split_first_chunk::<FRAME_HEADER>()?;
+        let length = u32::from_le_bytes(*header.last_chunk()?) as usize;
+        let (block, rest) = rest.split_at_checked(length)?;
+        rest.starts_with(&checksum_of(header, block)).then_some(())
+    };
+    let starts = bytes.windows(FRAME_MAGIC.len()).enumerate().filter(|(_, four)| *four == FRAME_MAGIC);
+    starts.into_iter().any(|(start, _)| is_frame(&bytes[start..]).is_some())
+}
+
+/// A frame as it is in the file, whole and undamaged: its games are still deflated.
 #[derive(Clone, Debug)]
-pub struct Block {
+pub struct RawFrame {
     at: u64,
     first: u32,
     count: usize,
     bytes: Vec<u8>,
 }
 
-impl Block {
+impl RawFrame {
     /// Number of its first game in the generation, from 0.
     pub fn first(&self) -> u32 {
         self.first
@@ -268,7 +286,7 @@ impl Block {
         self.count == 0
     }
 
-    /// Its bytes, deflated.
+    /// The block: its games, deflated.
     pub fn bytes(&self) -> &[u8] {
         &self.bytes
     }

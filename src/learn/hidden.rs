@@ -75,13 +75,13 @@ impl Adam {
         Self { value, ..Self::default() }
     }
 
-    /// `missing` is the share that the initial zeros still have in the two means.
-    fn step(&mut self, gradient: &Numbers, missing: [f32; 2], rate: f32) {
+    /// `beta_powers` are the decay rates to the power of the number of steps: the share that the initial zeros still have in the two means.
+    fn step(&mut self, gradient: &Numbers, beta_powers: [f32; 2], rate: f32) {
         for (unit, &gradient) in gradient.iter().enumerate() {
             self.mean[unit] += (1.0 - DECAYS[0]) * (gradient - self.mean[unit]);
             self.square[unit] += (1.0 - DECAYS[1]) * (gradient * gradient - self.square[unit]);
-            let deviation = (self.square[unit] / (1.0 - missing[1])).sqrt();
-            self.value[unit] += rate * self.mean[unit] / (1.0 - missing[0]) / (deviation + 1e-8);
+            let deviation = (self.square[unit] / (1.0 - beta_powers[1])).sqrt();
+            self.value[unit] += rate * self.mean[unit] / (1.0 - beta_powers[0]) / (deviation + 1e-8);
         }
     }
 }
@@ -94,7 +94,7 @@ pub(super) struct LearnedHead {
     bias: Adam,
     output: Adam,
     /// See [`Adam::step`].
-    missing: [f32; 2],
+    beta_powers: [f32; 2],
 }
 
 /// Floats of a head in a [`LearnerState`](super::LearnerState).
@@ -102,7 +102,7 @@ const HEAD_FLOATS: usize = 6 * UNITS + 3;
 
 impl LearnedHead {
     fn new(rows: u8, bias: Numbers, output: Numbers) -> Self {
-        Self { rows, bias: Adam::new(bias), output: Adam::new(output), missing: [1.0; 2] }
+        Self { rows, bias: Adam::new(bias), output: Adam::new(output), beta_powers: [1.0; 2] }
     }
 
     /// The number of its row table.
@@ -111,16 +111,16 @@ impl LearnedHead {
     }
 
     fn floats(&self) -> Vec<f32> {
-        let Self { rows, bias, output, missing } = self;
+        let Self { rows, bias, output, beta_powers } = self;
         let arrays = [bias, output].map(|adam| [adam.value, adam.mean, adam.square]);
-        let numbers = arrays.as_flattened().as_flattened().iter().chain(missing).copied();
+        let numbers = arrays.as_flattened().as_flattened().iter().chain(beta_powers).copied();
         numbers.chain([f32::from(*rows)]).collect()
     }
 
     fn from_floats(floats: &[f32; HEAD_FLOATS]) -> Self {
         let (numbers, rest) = floats.as_chunks::<UNITS>();
         let adam = |first: usize| Adam { value: numbers[first], mean: numbers[first + 1], square: numbers[first + 2] };
-        Self { rows: rest[2] as u8, bias: adam(0), output: adam(3), missing: [rest[0], rest[1]] }
+        Self { rows: rest[2] as u8, bias: adam(0), output: adam(3), beta_powers: [rest[0], rest[1]] }
     }
 
     /// What the layer adds, in discs.
@@ -309,11 +309,11 @@ impl<'l> StageLayer<'l> {
         }
         let mean = |sums: &Numbers| sums.map(|sum| sum / self.waiting as f32);
         let [bias, output] = [mean(&self.gradients[0]), mean(&self.gradients[1])];
-        let LearnedHead { missing, .. } = self.head;
-        missing.iter_mut().zip(DECAYS).for_each(|(missing, decay)| *missing *= decay);
-        let (missing, rate) = (*missing, RATES[1] * self.scale);
-        self.head.bias.step(&bias, missing, rate);
-        self.head.output.step(&output, missing, rate);
+        let LearnedHead { beta_powers, .. } = self.head;
+        beta_powers.iter_mut().zip(DECAYS).for_each(|(beta_powers, decay)| *beta_powers *= decay);
+        let (beta_powers, rate) = (*beta_powers, RATES[1] * self.scale);
+        self.head.bias.step(&bias, beta_powers, rate);
+        self.head.output.step(&output, beta_powers, rate);
         (self.waiting, self.gradients) = (0, [[0.0; UNITS]; 2]);
     }
 }

@@ -25,6 +25,17 @@ pub enum Loss {
     },
 }
 
+/// A parameter of a loss or a step rule that makes no sense.
+#[derive(Clone, Copy, PartialEq, Debug)]
+pub struct BadParameter {
+    /// Its key in configurations.
+    pub key: &'static str,
+    /// Its value.
+    pub value: f32,
+    /// What it should be.
+    pub expected: &'static str,
+}
+
 /// Refuses parameters where a loss takes none.
 fn no_parameters<'de, D: Deserializer<'de>>(deserializer: D) -> Result<(), D::Error> {
     #[derive(Deserialize)]
@@ -48,13 +59,14 @@ impl Loss {
     /// Checks the parameters.
     ///
     /// # Errors
-    /// The first bad one: its key, its value, and what it should be.
-    pub fn check(self) -> Result<(), (&'static str, f32, &'static str)> {
-        let (key, number) = match self {
+    /// The first bad one.
+    pub fn check(self) -> Result<(), BadParameter> {
+        let (key, value) = match self {
             Self::Squared => return Ok(()),
             Self::Huber { beyond } => ("loss.beyond", beyond),
             Self::CrossEntropy { scale } => ("loss.scale", scale),
         };
-        if number > 0.0 && number.is_finite() { Ok(()) } else { Err((key, number, "above 0")) }
+        let is_good = value > 0.0 && value.is_finite();
+        if is_good { Ok(()) } else { Err(BadParameter { key, value, expected: "above 0" }) }
     }
 }

@@ -17,7 +17,7 @@ mod validation;
 pub use hidden::{ROW_FLOATS, ROW_TABLES};
 pub use labeller::Labeller;
 pub use learner::{Learner, LearnerState, StartError};
-pub use loss::Loss;
+pub use loss::{BadParameter, Loss};
 pub use pass::Diverged;
 pub use record_file::{RecordFile, RecordFileError};
 pub use returns::lambda_returns;

@@ -265,7 +265,7 @@ mod tests {
 
     use super::*;
     use crate::board::Transcript;
-    use crate::learn::AdaGrad;
+    use crate::learn::{AdaGrad, BadParameter};
     use crate::pattern::PatternSet;
 
     /// A rule that stops its pass after some steps.
@@ -292,7 +292,7 @@ mod tests {
             self.rule.learned()
         }
 
-        fn check(self) -> Result<(), (&'static str, f32, &'static str)> {
+        fn check(self) -> Result<(), BadParameter> {
             self.rule.check()
         }
     }

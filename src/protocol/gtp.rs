@@ -214,8 +214,11 @@ impl<E: Engine> Session<'_, E> {
 
     fn load(&mut self, path: &str, stop_before: Option<&str>) -> Answer {
         let mut text = Vec::new();
-        let read = File::open(path).and_then(|file| file.take(MAX_SGF).read_to_end(&mut text));
-        read.map_err(|error| format!("cannot load file: {error}"))?;
+        let read = File::open(path).and_then(|file| file.take(MAX_SGF + 1).read_to_end(&mut text));
+        let length = read.map_err(|error| format!("cannot load file: {error}"))?;
+        if length as u64 > MAX_SGF {
+            return Err(format!("cannot load file: it has more than {MAX_SGF} bytes"));
+        }
         let before =
             stop_before.map_or(Ok(usize::MAX), |number| number.parse::<usize>().map_err(|_| "syntax error"))?;
         let moves =

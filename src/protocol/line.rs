@@ -19,7 +19,7 @@ pub enum ServeError {
 /// The rest of a longer line is dropped: no command or answer is that long, and the other side must not fill our memory.
 const MAX_LINE: usize = 1 << 16;
 
-/// The next line without its end, or `None` at the end of the input. Invalid UTF-8 is replaced.
+/// The next line without its end and without a byte order mark, or `None` at the end of the input. Invalid UTF-8 is replaced.
 ///
 /// # Errors
 /// Errors of the reader, as [`ServeError::Input`].
@@ -39,7 +39,8 @@ pub fn read_line(input: &mut impl BufRead) -> Result<Option<String>, ServeError>
         line.extend_from_slice(&part[..part.len().min(MAX_LINE - line.len())]);
         input.consume(used);
         if at_end {
-            return Ok(any.then(|| String::from_utf8_lossy(&line).trim_end_matches('\r').to_owned()));
+            let text = String::from_utf8_lossy(&line);
+            return Ok(any.then(|| text.trim_start_matches('\u{feff}').trim_end_matches('\r').to_owned()));
         }
     }
 }

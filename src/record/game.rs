@@ -20,7 +20,7 @@ pub enum Finish {
     /// A player gave up.
     Resigned,
     /// A player ran out of time, or lost by an illegal move or a crash: the position does not show it.
-    TimedOut,
+    Forfeited,
     /// The players agreed on it.
     Agreed,
 }

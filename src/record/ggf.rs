@@ -152,7 +152,7 @@ fn parse_result(value: &str) -> Result<Option<GameResult>, &'static str> {
     let finish = match flag.trim() {
         "" => Finish::Played,
         "r" => Finish::Resigned,
-        "t" => Finish::TimedOut,
+        "t" => Finish::Forfeited,
         "s" => Finish::Agreed,
         _ => return Err(EXPECTED),
     };
@@ -218,7 +218,7 @@ pub fn write(out: &mut impl Write, game: &Game) -> io::Result<()> {
             let flag = match finish {
                 Finish::Played => "",
                 Finish::Resigned => ":r",
-                Finish::TimedOut => ":t",
+                Finish::Forfeited => ":t",
                 Finish::Agreed => ":s",
             };
             write!(out, "RE[{discs:+}.000{flag}]")?;

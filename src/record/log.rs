@@ -182,6 +182,11 @@ impl GameLine {
         (0..self.moves.moves().len()).map(note).collect()
     }
 
+    /// Whether it has two different players, of those with numbers below `players`.
+    pub fn is_between(&self, players: usize) -> bool {
+        self.black.max(self.white) < players && self.black != self.white
+    }
+
     fn game(&self, players: &[String]) -> Game {
         let mut game = Game::new(Diagram::START);
         let notes = self.notes().into_iter().chain(std::iter::repeat(MoveNote::default()));
@@ -193,7 +198,7 @@ impl GameLine {
         game.place = Some("flipside".to_owned());
         let finish = match self.end {
             End::Played => Finish::Played,
-            End::Time | End::Illegal | End::Failure => Finish::TimedOut,
+            End::Time | End::Illegal | End::Failure => Finish::Forfeited,
         };
         game.result = Some(GameResult { discs: self.discs, finish });
         game
@@ -233,7 +238,7 @@ pub fn read(bytes: &[u8]) -> impl Iterator<Item = Result<Game, RecordError>> + S
                 players.push(card.name);
                 None
             }
-            Ok(Line::Game(game)) if game.black.max(game.white) < players.len() => Some(Ok(game.game(&players))),
+            Ok(Line::Game(game)) if game.is_between(players.len()) => Some(Ok(game.game(&players))),
             Ok(Line::Game(_)) => fault("a game of a player that was not introduced".to_owned()),
             Err(reason) => fault(reason),
         }

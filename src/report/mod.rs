@@ -16,5 +16,5 @@ pub use log::RunLog;
 pub use page::page;
 pub use plot::{Band, Chart, Line};
 pub use ratings::{Rating, ratings};
-pub use status::Status;
+pub use status::{RunState, Status};
 pub use tensorboard::TensorBoard;

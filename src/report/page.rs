@@ -5,6 +5,7 @@ use std::path::Path;
 
 use super::figures::{Board, Figures, PhaseTime, SHOWN_EMPTIES, SOME_EMPTIES, StageLoss};
 use super::plot::{Chart, Line};
+use super::status::RunState;
 use crate::text::{bytes, count, counted, duration, elo, or_dash, typed};
 
 const STYLE: &str = include_str!("page.css");
@@ -121,7 +122,7 @@ fn verdict(run: &Figures) -> String {
             )
         }
     };
-    let left = status.seconds_left.filter(|&left| left > 0.0 && status.state != "finished");
+    let left = status.seconds_left.filter(|&left| left > 0.0 && status.state != RunState::Finished);
     let left = left.map_or(String::new(), |left| format!(", {} left", duration(left)));
     let until = if status.budget.is_none() { String::new() } else { format!(" of {}", status.budget) };
     format!(
@@ -325,16 +326,13 @@ fn origin(run: &Figures) -> String {
         )
     };
     let changes: String = run.changes.iter().map(change).collect();
-    let ends: Vec<_> = run.earlier_ends.iter().map(ToString::to_string).collect();
-    let ends = if ends.is_empty() {
-        String::new()
-    } else {
+    let end = |generation: &u32| {
         format!(
-            "<p>Its budget was used up after generation {}, and it was given more. The commands leave out the fit and the gate that it had \
-             there: <code>last.fsw</code> will be the same, <code>best.fsw</code> may not be.</p>\n",
-            ends.join(", ")
+            "<p>Its budget was used up after generation {generation} and was then raised. The commands leave out the fit and the gate that \
+             it had there: <code>last.fsw</code> will be the same, <code>best.fsw</code> may not be.</p>\n"
         )
     };
+    let ends: String = run.earlier_ends.iter().map(end).collect();
     format!(
         "<h3>{run_name}</h3>\n{weights}{from}{changes}{ends}<pre>flipside config --run {run_typed} &gt; run.toml\nflipside train --config run.toml \
          --run runs/again --generations {generations}</pre>\n<details><summary>Configuration</summary>\n<pre>{}</pre></details>\n",

@@ -1,5 +1,7 @@
 //! The status of a run.
 
+use std::fmt;
+
 use serde::Serialize;
 
 use super::log::RunLog;
@@ -7,13 +9,39 @@ use super::ratings::{Rating, ratings};
 use crate::clock::unix_seconds;
 use crate::train::{Budget, TrainEvent, WorkerStatus, Workers};
 
+/// What a run is doing.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Serialize)]
+#[serde(rename_all = "lowercase")]
+pub enum RunState {
+    /// A process works on it.
+    Running,
+    /// Its budget is used up.
+    Finished,
+    /// It was stopped before that, by a signal or an error.
+    Stopped,
+    /// Its last session was killed.
+    #[serde(rename = "broken off")]
+    BrokenOff,
+}
+
+impl fmt::Display for RunState {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(match self {
+            Self::Running => "running",
+            Self::Finished => "finished",
+            Self::Stopped => "stopped",
+            Self::BrokenOff => "broken off",
+        })
+    }
+}
+
 /// A run at a glance.
 #[derive(Clone, Debug, Serialize)]
 pub struct Status {
     /// Its directory.
     pub run: String,
-    /// `running`, `finished`, `stopped`, or `broken off` if its last session was killed.
-    pub state: &'static str,
+    /// What it is doing.
+    pub state: RunState,
     /// Pattern set.
     pub patterns: String,
     /// The current phase, from 1.
@@ -108,11 +136,11 @@ fn workers(log: &RunLog) -> Vec<WorkerStatus> {
     workers
 }
 
-fn state(log: &RunLog) -> &'static str {
+fn state(log: &RunLog) -> RunState {
     match log.events.last() {
-        _ if log.is_running => "running",
-        Some(TrainEvent::End { finished: true, .. }) => "finished",
-        Some(TrainEvent::End { finished: false, .. }) => "stopped",
-        _ => "broken off",
+        _ if log.is_running => RunState::Running,
+        _ if log.is_finished() => RunState::Finished,
+        Some(TrainEvent::End { .. }) => RunState::Stopped,
+        _ => RunState::BrokenOff,
     }
 }

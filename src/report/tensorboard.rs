@@ -5,11 +5,11 @@
 use std::fs::File;
 use std::io::{self, Write};
 use std::path::Path;
-use std::time::{SystemTime, UNIX_EPOCH};
 
 use crc::{CRC_32_ISCSI, Crc};
 use prost::Message;
 
+use crate::clock::{since_1970, unix_seconds};
 use crate::train::TrainEvent;
 
 /// TensorFlow's `Event`, as far as scalars need it; so are [`Summary`] and [`Scalar`].
@@ -52,11 +52,11 @@ impl TensorBoard {
     /// # Errors
     /// The file system's.
     pub fn create(directory: &Path) -> io::Result<Self> {
-        let (seconds, process) = (now() as u64, std::process::id());
+        let (seconds, process) = (unix_seconds(), std::process::id());
         let path = directory.join(format!("events.out.tfevents.{seconds:010}.flipside.{process}"));
         let mut board = Self(File::create(path)?);
         let file_version = Some("brain.Event:2".to_owned());
-        board.write(&Event { wall_time: now(), file_version, ..Event::default() })?;
+        board.write(&Event { wall_time: since_1970().as_secs_f64(), file_version, ..Event::default() })?;
         Ok(board)
     }
 
@@ -72,7 +72,7 @@ impl TensorBoard {
             return Ok(());
         }
         let summary = Some(Summary { value });
-        self.write(&Event { wall_time: now(), step: step.into(), summary, ..Event::default() })
+        self.write(&Event { wall_time: since_1970().as_secs_f64(), step: step.into(), summary, ..Event::default() })
     }
 
     fn write(&mut self, event: &Event) -> io::Result<()> {
@@ -90,10 +90,6 @@ fn record(message: &[u8]) -> Vec<u8> {
 fn masked(bytes: &[u8]) -> [u8; 4] {
     const CRC_32C: Crc<u32> = Crc::<u32>::new(&CRC_32_ISCSI);
     CRC_32C.checksum(bytes).rotate_right(15).wrapping_add(0xa282_ead8).to_le_bytes()
-}
-
-fn now() -> f64 {
-    SystemTime::now().duration_since(UNIX_EPOCH).map_or(0.0, |time| time.as_secs_f64())
 }
 
 /// The generations played, and numbers with their names.

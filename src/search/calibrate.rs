@@ -67,7 +67,7 @@ pub fn solve_all<E: Evaluator>(
     let solve = |solver: &mut EndgameSolver<'_, E>, position: &Position| {
         let mut value = None;
         if position.empties() <= max_empties {
-            solver.new_game();
+            solver.forget();
             value = Some(solver.solve_until(*position, -64, 64, stop)?.score);
         }
         on_solved();
@@ -121,11 +121,11 @@ pub struct Measurement {
 /// If there are not as many values as positions.
 pub fn fit_pairs(positions: &[Position], values: &[Values]) -> Vec<Measurement> {
     assert_eq!(positions.len(), values.len(), "values of other positions");
-    let deepest = values.iter().map(Vec::len).max().unwrap_or(0) as u32;
+    let depths = values.iter().map(Vec::len).max().unwrap_or(0) as u32;
     let mut measured = Vec::new();
     for group in groups() {
         let members: Vec<_> = positions.iter().zip(values).filter(|(position, _)| is_in(group, position)).collect();
-        for deep in MIN_DEEP_DEPTH..deepest {
+        for deep in MIN_DEEP_DEPTH..depths {
             let shallow = shallow_depth(deep);
             // Near the end of the game a position has no deep value, and perhaps no shallow one.
             let points = members.iter().filter_map(|(_, values)| Some((value(values, shallow)?, value(values, deep)?)));
@@ -142,12 +142,12 @@ pub fn fit_pairs(positions: &[Position], values: &[Values]) -> Vec<Measurement> 
 /// If there are not as many values as positions.
 pub fn fit_exact_pairs(positions: &[Position], values: &[Values], exact: &[Option<Score>]) -> Vec<Measurement> {
     assert_eq!([positions.len(); 2], [values.len(), exact.len()], "values of other positions");
-    let deepest = values.iter().map(Vec::len).max().unwrap_or(0) as u32;
+    let depths = values.iter().map(Vec::len).max().unwrap_or(0) as u32;
     let mut measured = Vec::new();
     for group in groups() {
         let all = positions.iter().zip(values.iter().zip(exact));
         let members: Vec<_> = all.filter(|(position, _)| is_in(group, position)).collect();
-        for shallow in (2..deepest.min(group.1)).step_by(2) {
+        for shallow in (2..depths.min(group.1)).step_by(2) {
             let points = members.iter().filter_map(|(_, (values, exact))| Some((value(values, shallow)?, (**exact)?)));
             measured.extend(fit_pair(group, (shallow, group.1), points));
         }

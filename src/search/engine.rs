@@ -58,7 +58,8 @@ impl<'e, E: Evaluator> Engine<'e, E> {
     /// Forgets all earlier positions: from then on it answers like a new engine.
     pub fn forget(&mut self) {
         self.searcher.forget();
-        self.solver.new_game();
+        self.solver.forget();
+        self.speed = 0.0;
     }
 
     /// Analyses a position.

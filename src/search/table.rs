@@ -6,7 +6,7 @@
 
 use std::sync::atomic::{AtomicU64, Ordering::Relaxed};
 
-use crate::board::{Bitboard, Position, Square, fold};
+use crate::board::{Bitboard, Position, Square};
 use crate::memory::{prefer_huge_pages, prefetch};
 
 /// How reliable the bounds of an entry are, or have to be for a search: the higher the better.
@@ -199,9 +199,7 @@ impl<B: Bucket> Table<B> {
     /// Where a position belongs.
     #[inline]
     pub fn slot(&self, position: Position) -> Slot {
-        let (player, opponent) = (position.player, position.opponent.rotate_left(32));
-        let bucket = fold(player ^ 0x9e37_79b9_7f4a_7c15, opponent ^ 0xd6e8_feb8_6659_fd93);
-        let key = fold(player ^ 0xa076_1d64_78bd_642f, opponent ^ 0xe703_7ed1_a0b4_28db);
+        let [bucket, key] = position.hashes();
         Slot { bucket: bucket as usize & (self.buckets.len() - 1), key }
     }
 

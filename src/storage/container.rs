@@ -157,7 +157,7 @@ impl Container {
         }
         let found = u32::from_le_bytes(header[8..12].try_into().expect("four bytes"));
         if found != self.version {
-            return Err(FormatError::Version { what, found, expected: self.version });
+            return Err(FormatError::Version { what, found, newest: self.version });
         }
         let claimed = u64::from_le_bytes(header[12..20].try_into().expect("eight bytes"));
         if self.packing == Packing::Plain {

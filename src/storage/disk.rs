@@ -36,16 +36,16 @@ pub trait Disk: Sync {
         Ok(at + bytes.len() as u64)
     }
 
-    /// Makes sure that a file's content survives a power cut. If fsync fails, the file is written again, since the system may then
-    /// have dropped what it had not written.
+    /// Makes sure that a file's content survives a power cut. If fsync fails, what can be read is written again. True if it was: the
+    /// system may have dropped what it had not written, and the caller has to check the content.
     ///
     /// # Errors
     /// The file system's.
-    fn sync(&self, path: &Path) -> io::Result<()> {
+    fn sync(&self, path: &Path) -> io::Result<bool> {
         if File::open(path)?.sync_data().is_ok() {
-            return Ok(());
+            return Ok(false);
         }
-        self.replace(path, &fs::read(path)?)
+        self.replace(path, &fs::read(path)?).map(|()| true)
     }
 
     /// Renames a file within its folder, replacing one of the new name.

@@ -27,15 +27,15 @@ pub enum FormatError {
     },
     /// A version this program does not know.
     #[error(
-        "{what} of version {found} (byte 8), but this program reads version {expected}: use the program that wrote the file"
+        "{what} of version {found} (byte 8); the newest that this program reads is {newest}: use the program that wrote the file"
     )]
     Version {
         /// What it should be.
         what: &'static str,
         /// The file's version.
         found: u32,
-        /// The version that this program reads.
-        expected: u32,
+        /// The newest version that this program reads.
+        newest: u32,
     },
     /// The payload's length is not the one announced.
     #[error(

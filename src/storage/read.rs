@@ -65,10 +65,12 @@ pub fn decode_text(bytes: Vec<u8>, what: &'static str) -> Result<String, FormatE
 pub fn only_zeros_left(from: &mut impl Read) -> io::Result<bool> {
     let mut buffer = [0; 4096];
     loop {
-        match from.read(&mut buffer)? {
-            0 => return Ok(true),
-            read if buffer[..read].iter().all(|byte| *byte == 0) => {}
-            _ => return Ok(false),
+        match from.read(&mut buffer) {
+            Ok(0) => return Ok(true),
+            Ok(read) if buffer[..read].iter().all(|byte| *byte == 0) => {}
+            Ok(_) => return Ok(false),
+            Err(error) if error.kind() == io::ErrorKind::Interrupted => {}
+            Err(error) => return Err(error),
         }
     }
 }

@@ -8,7 +8,7 @@ use serde::{Deserialize, Serialize};
 use super::invalid::ConfigError;
 use super::keys::{Kind, check_part, check_table, check_whole};
 use crate::fit::FitConfig;
-use crate::learn::StepRule;
+use crate::learn::{BadParameter, StepRule};
 use crate::pattern::PatternSet;
 use crate::search::Strength;
 use crate::selfplay::SelfPlayConfig;
@@ -364,7 +364,7 @@ impl TrainConfig {
             let same = discriminant(&fit.step) == discriminant(&self.step);
             require(same, "step", "must have the same rule as `fit.step`: give both")?;
             let tuned = fit.step.with_rate(self.tune.rate).check();
-            tuned.map_err(|(_, value, expected)| {
+            tuned.map_err(|BadParameter { value, expected, .. }| {
                 ("tune.rate".to_owned(), format!("is {value}: {expected} is expected"))
             })?;
             require(self.keep_games, "keep-games", "is false, but weights are fitted to kept games")?;
@@ -390,7 +390,7 @@ impl TrainConfig {
             check_thinking(&phase.self_play).map_err(|reason| (key("self-play.depth"), reason))?;
         }
         let step = self.step.check();
-        step.map_err(|(key, value, expected)| (key.to_owned(), format!("is {value}: {expected} is expected")))
+        step.map_err(|bad| (bad.key.to_owned(), format!("is {}: {} is expected", bad.value, bad.expected)))
     }
 }
 

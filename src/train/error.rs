@@ -9,6 +9,7 @@ use crate::fit::FitError;
 use crate::learn::{Diverged, RecordFileError, StartError};
 use crate::pattern::LayoutError;
 use crate::storage::FileError;
+use crate::text::bytes;
 
 /// Why a run cannot begin or continue. If it cannot be resumed, its directory is unchanged.
 #[derive(Debug, thiserror::Error)]
@@ -169,7 +170,7 @@ pub enum TrainError {
     /// A file system without the room that the run will need.
     #[error(
         "the run in {directory} needs about {}, and there is room for {}. Make room, or use another --run directory{}",
-        megabytes(*.needed), megabytes(*.room), if *.games { "; with `keep-games = false` it needs less" } else { "" }
+        bytes(*.needed), bytes(*.room), if *.games { "; with `keep-games = false` it needs less" } else { "" }
     )]
     NoRoom {
         /// The run directory.
@@ -206,10 +207,6 @@ impl TrainError {
     pub(super) fn damaged(path: &Path, reason: impl ToString) -> Self {
         Self::Damaged { path: path.to_owned(), reason: reason.to_string() }
     }
-}
-
-fn megabytes(bytes: u64) -> String {
-    format!("{} MB", bytes.div_ceil(1_000_000))
 }
 
 /// The first of a list, and how many more there are.

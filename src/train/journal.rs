@@ -17,7 +17,7 @@ use super::error::TrainError;
 use super::identity::Identity;
 use super::keeper::{Halt, Keeper};
 use super::source::Played;
-use crate::games::{Block, GamesError, GamesHeader, GamesReader};
+use crate::games::{GamesError, GamesHeader, GamesReader, RawFrame, games_in};
 use crate::learn::{Sample, SampleSet, lambda_returns};
 use crate::selfplay::GameRecord;
 use crate::storage::FileError;
@@ -61,7 +61,7 @@ impl Journal {
         let pending = if length == 0 { header.to_bytes().to_vec() } else { Vec::new() };
         let mut journal = Self { path, length, played: 0, ending, pending, written: Instant::now() };
         // Decoding takes longer than reading.
-        let decoded = found.blocks.into_par_iter().map(|(block, end): (Block, u64)| {
+        let decoded = found.blocks.into_par_iter().map(|(block, end): (RawFrame, u64)| {
             let frame = block.decode()?;
             let samples: Vec<Sample> = samples_of(&frame.games, lambda).collect();
             Ok((frame.first, frame.games.len() as u32, samples, end))
@@ -108,9 +108,7 @@ impl Journal {
             let new_length = keeper.patiently(path, |disk| disk.append(path, *length, pending))?;
             *length += pending.len() as u64;
             if new_length != *length {
-                let error =
-                    io::Error::other("cut off or removed by another program; the missing games can be played again");
-                return Err(FileError::io(path)(error).into());
+                return Err(lost(path, "cut off or removed by another program"));
             }
             pending.clear();
         }
@@ -126,8 +124,17 @@ impl Journal {
     /// Writes what is pending, and syncs it: a checkpoint that relies on the journal must find it even after a power cut.
     pub fn finish(&mut self, keeper: &mut Keeper) -> Result<(), Halt> {
         self.flush(keeper)?;
-        keeper.patiently(&self.path, |disk| disk.sync(&self.path))
+        let written_again = keeper.patiently(&self.path, |disk| disk.sync(&self.path))?;
+        if written_again && games_in(&self.path) != self.played {
+            return Err(lost(&self.path, "the system has lost a part of it"));
+        }
+        Ok(())
     }
+}
+
+/// The error of a journal that lacks games that were written.
+fn lost(path: &Path, why: &str) -> Halt {
+    FileError::io(path)(io::Error::other(format!("{why}; the missing games can be played again"))).into()
 }
 
 /// Samples of games, in order.
@@ -176,7 +183,7 @@ struct Found {
     /// 0 without a header.
     header_length: u64,
     /// Frames, each with the offset of its end.
-    blocks: Vec<(Block, u64)>,
+    blocks: Vec<(RawFrame, u64)>,
     /// Why there are no more.
     ending: String,
 }
@@ -189,7 +196,7 @@ fn read(path: &Path, header: GamesHeader) -> Result<Found, TrainError> {
     let header_length = reader.offset();
     let mut blocks = Vec::new();
     let ending = loop {
-        match reader.next_block() {
+        match reader.next_frame() {
             Ok(Some(block)) => blocks.push((block, reader.offset())),
             Ok(None) => break "the file ends".to_owned(),
             Err(GamesError::Io(error)) => return Err(FileError::io(path)(error).into()),

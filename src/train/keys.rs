@@ -176,7 +176,6 @@ impl fmt::Display for Kind {
         match self {
             Self::Whole(least, u32::MAX, unit) => write!(f, "{unit}, a whole number from {least} to 2^32 - 1"),
             Self::Whole(least, most, unit) => write!(f, "{unit}, a whole number from {least} to {most}"),
-            Self::Number(least, most, unit) if *most >= 1e9 => write!(f, "{unit}, a number of at least {least}"),
             Self::Number(least, most, "") => write!(f, "a number from {least} to {most}"),
             Self::Number(least, most, unit) => write!(f, "{unit}, a number from {least} to {most}"),
             Self::Positive => f.write_str("a number above 0"),

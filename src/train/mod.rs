@@ -59,7 +59,6 @@ pub use event::{GateMatch, TrainEvent};
 pub use identity::Difference;
 pub use invalid::ConfigError;
 pub use keeper::Sink;
-pub use keys::{KEYS, Key, Kind};
 pub use open::stored_config;
 pub use request::{Budget, Outcome, Resume, TrainRequest};
 pub use source::{BadGames, GameJob, GameSource, LocalGames, OnGames, Played};

@@ -115,7 +115,8 @@ pub fn stored_config(directory: &Path) -> Result<TrainConfig, TrainError> {
     TrainConfig::from_layers(&[table]).map_err(|error| broken(error.to_string()))
 }
 
-/// The generations that the run has had: those in its state, and those learned later whose games are all there to learn again.
+/// The generations that the run has had: those in its state, and those learned later whose games are there to learn again. (A generation
+/// is learned when its file of games is complete.)
 fn known(directory: &RunDirectory, progress: &Progress, learned: u32) -> Result<u32, TrainError> {
     let journals = directory.journals()?;
     let again = (progress.generation..learned).take_while(|generation| journals.contains(generation)).count();

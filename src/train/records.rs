@@ -11,7 +11,7 @@ use super::keeper::Halt;
 use super::run::Run;
 use super::state::RecordsProgress;
 use crate::learn::{RecordFile, SampleSet};
-use crate::record::{MAX_BYTES, RecordError, TOLD};
+use crate::record::{MAX_BYTES, MAX_REPORTED, RecordError};
 use crate::selfplay::Stopped;
 use crate::storage::{read_bounded, sha256};
 
@@ -81,7 +81,7 @@ impl Run<'_> {
         let progress = &mut self.state.progress;
         for fault in lesson.faults {
             progress.records.left_out += 1;
-            if progress.records.left_out <= TOLD {
+            if progress.records.left_out <= MAX_REPORTED {
                 self.keeper.tell(&TrainEvent::BadRecord { file: file.to_owned(), reason: fault.to_string() })?;
             }
         }

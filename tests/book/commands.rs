@@ -195,7 +195,8 @@ fn engines_play_from_their_books() {
     let answer = stdout(&with("nboard"), &format!("nboard 2\nset game (;GM[Othello]{board}B[F5];)\ngo\nquit\n"));
     assert!(answer.contains(&format!("=== {best}/")), "{answer}");
     let answer = stdout(&[with("play"), vec!["--colour", "black"]].concat(), "f5\nquit\n");
-    assert!(answer.contains(&format!("white (O) plays {best} from the book")), "{answer}");
+    let line = answer.lines().find(|line| line.contains("from the book")).unwrap();
+    assert!(line.contains(&format!("white (O) plays {best} from the book: ")) && line.ends_with(" discs"), "{line}");
     assert!(fs::read(path).unwrap() == before, "no game came to its end");
 }
 

@@ -332,7 +332,9 @@ fn bad_lines_of_a_text_book_are_reported() {
     let (folder, path) = place();
     let file = folder.path().join("book.txt");
     let board = "---------------------------OX------XO---------------------------";
-    let good = format!("# a comment\n{board} X,21,f5,+1\n{board},0,--,-127\n");
+    // Of a comment no part is a line of its own, however long it is.
+    let comment = format!("# a comment{} {board} X,21,f5,+1", " and so on".repeat(300));
+    let good = format!("{comment}\n{board} X,21,f5,+1\n{board},0,--,-127\n");
     fs::write(&file, &good).unwrap();
     let done = import(&file, BookFormat::Text, &path, &errors()).unwrap();
     assert_eq!((done.read, done.positions), (2, 1));

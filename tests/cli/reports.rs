@@ -98,8 +98,14 @@ fn browser() -> Option<&'static str> {
 #[test]
 fn a_report_is_one_page_with_all_in_it() {
     let lab = lab();
-    let shown = in_lab(&lab, &["report", "runs/one", "runs/latest", "-o", "report.html"]);
-    assert_eq!(shown, "report.html\n");
+    let copied = Command::new("cp").args(["-r", "runs/one", "runs/two"]).current_dir(lab.path()).status().unwrap();
+    assert!(copied.success());
+    let mut report = program();
+    report.current_dir(lab.path()).args(["report", "runs/one", "runs/latest", "runs/two", "-o", "report.html"]);
+    let output = finish(report, "");
+    let talk = String::from_utf8(output.stderr).unwrap();
+    assert!(talk.contains("`runs/latest` is named twice and used once"), "{talk}");
+    assert_eq!(String::from_utf8(output.stdout).unwrap(), "report.html\n");
     let html = fs::read_to_string(lab.path().join("report.html")).unwrap();
     for part in [
         "Strength over time",
@@ -153,7 +159,7 @@ fn a_report_says_what_its_commands_leave_out() {
     };
     assert!(!page().contains("used up after"));
     in_lab(&lab, &["train", "--resume", "runs/one", "--generations", "1", "-q"]);
-    assert!(page().contains("used up after generation 6, and it was given more"));
+    assert!(page().contains("used up after generation 6 and was then raised"));
     // Names are quoted for a shell.
     fs::rename(lab.path().join("runs/one"), lab.path().join("runs/my run")).unwrap();
     in_lab(&lab, &["report", "runs/my run", "-o", "report.html"]);

@@ -10,7 +10,8 @@ use crate::support::*;
 #[test]
 fn gtp_answers_every_command() {
     let script = [
-        ("protocol_version", "= 2"),
+        // Some shells begin what they send with a byte order mark.
+        ("\u{feff}protocol_version", "= 2"),
         ("7 name", "=7 plain"),
         ("version", "= 1.2"),
         ("known_command undo", "= true"),

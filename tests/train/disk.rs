@@ -1,9 +1,11 @@
 //! Disks that fail for a while, or for good.
 
+use std::path::Path;
 use std::sync::atomic::{AtomicBool, AtomicU32, Ordering::Relaxed};
 use std::time::Duration;
+use std::{fs, io};
 
-use flipside::storage::FileError;
+use flipside::storage::{Disk, FileError};
 use flipside::train::{Budget, GateConfig, Outcome, TrainConfig, TrainError, TrainEvent, TrainRequest, train};
 
 use crate::support::*;
@@ -63,6 +65,35 @@ fn a_disk_that_stays_full_ends_the_run_whole() {
         assert_eq!(train(&request, &mut |_| ()).unwrap(), Outcome::Finished);
         assert_eq!(weights(directory.path()), expected, "{good}");
     }
+}
+
+/// A disk that loses what was not yet written, once, and says so when it should sync.
+struct LosingDisk(AtomicBool);
+
+impl Disk for LosingDisk {
+    fn sync(&self, path: &Path) -> io::Result<bool> {
+        let loses = !self.0.swap(true, Relaxed);
+        if loses {
+            let mut bytes = fs::read(path)?;
+            let half = bytes.len() / 2;
+            bytes[half..].fill(0);
+            fs::write(path, bytes)?;
+        }
+        Ok(loses)
+    }
+}
+
+#[test]
+fn games_that_the_system_loses_are_played_again() {
+    let config = tiny();
+    let directory = tempfile::tempdir().unwrap();
+    let stop = AtomicBool::new(false);
+    let request = request(&config, directory.path(), &stop);
+    let disk = LosingDisk(AtomicBool::new(false));
+    let error = train(&TrainRequest { disk: &disk, ..request }, &mut |_| ()).unwrap_err().to_string();
+    assert!(error.contains("00000000.fsg") && error.contains("lost a part of it"), "{error}");
+    assert_eq!(train(&request, &mut |_| ()).unwrap(), Outcome::Finished);
+    assert_eq!(weights(directory.path()), undisturbed(&config, 2));
 }
 
 #[test]

@@ -141,7 +141,7 @@ impl<F: Fn(Step, &Path) -> Option<i32> + Sync> Disk for FailingDisk<F> {
         LocalDisk.append(path, at, bytes)
     }
 
-    fn sync(&self, path: &Path) -> io::Result<()> {
+    fn sync(&self, path: &Path) -> io::Result<bool> {
         self.check(Step::Sync, path)?;
         LocalDisk.sync(path)
     }

@@ -19,6 +19,8 @@ pub(super) fn read(
 ) -> Result<(), ReadError> {
     let mut offset = 0;
     let mut line = Vec::new();
+    // Whether the next bytes belong to a comment that is longer than a line may be.
+    let mut in_comment = false;
     loop {
         line.clear();
         let count = stream.by_ref().take(LONGEST).read_until(b'\n', &mut line)? as u64;
@@ -27,9 +29,11 @@ pub(super) fn read(
         }
         let text = String::from_utf8_lossy(&line);
         let text = text.trim().trim_start_matches('\u{feff}');
-        if !text.is_empty() && !text.starts_with(['#', '%']) {
+        let is_comment = in_comment || text.starts_with(['#', '%']);
+        if !is_comment && !text.is_empty() {
             take(parse(text).map_err(|reason| ReadError::at(offset, format!("`{}`: {reason}", shown(text))))?)?;
         }
+        in_comment = is_comment && !line.ends_with(b"\n");
         offset += count;
     }
 }

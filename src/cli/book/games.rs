@@ -20,8 +20,8 @@ use crate::cli::meter::Meter;
 use crate::cli::session::Session;
 use crate::cli::signals::stop_on_signals;
 use crate::fit::kept_games_of;
-use crate::games::{has_games_name, is_games_file, whole_blocks};
-use crate::record::{Format, Game, Record, TOLD, read};
+use crate::games::{has_games_name, is_games_file, whole_frames};
+use crate::record::{Format, Game, MAX_REPORTED, Record, read};
 use crate::text::counted;
 
 /// Add recorded games to a book: their positions and results
@@ -133,7 +133,7 @@ impl AddArguments {
                 Ok(_) => left_out += 1,
                 Err(error) => {
                     left_out += 1;
-                    if left_out <= TOLD {
+                    if left_out <= MAX_REPORTED {
                         session.say(format_args!("left out: {name}: {error}"));
                     }
                 }
@@ -170,7 +170,7 @@ impl AddArguments {
         say: &dyn Fn(fmt::Arguments),
     ) -> Result<u64, CliError> {
         let cannot = || format!("cannot read the games of {}", name_of(path));
-        let (blocks, are_all) = whole_blocks(file).context(cannot)?;
+        let (blocks, are_all) = whole_frames(file).context(cannot)?;
         if !are_all {
             say(format_args!("{}: {CUT_OFF}", name_of(path)));
         }

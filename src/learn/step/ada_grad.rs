@@ -2,7 +2,7 @@
 
 use serde::{Deserialize, Serialize};
 
-use super::{Step, check_rate};
+use super::{BadParameter, Step, check_rate};
 
 /// `rate` / sqrt(sum of squared errors), in discs (John Duchi, Elad Hazan and Yoram Singer, "Adaptive subgradient methods", 2011).
 #[derive(Clone, Copy, PartialEq, Debug, Serialize, Deserialize)]
@@ -28,7 +28,7 @@ impl Step<2> for AdaGrad {
         [0.0, 100.0 * 64.0]
     }
 
-    fn check(self) -> Result<(), (&'static str, f32, &'static str)> {
+    fn check(self) -> Result<(), BadParameter> {
         check_rate(self.rate)
     }
 }

@@ -2,7 +2,7 @@
 
 use serde::{Deserialize, Serialize};
 
-use super::{Step, check_rate};
+use super::{BadParameter, Step, check_rate};
 
 /// `rate / (1 + visits / half)`, by the weight's own visits, but at least `floor` (Herbert Robbins and Sutton Monro, "A stochastic
 /// approximation method", 1951).
@@ -35,13 +35,13 @@ impl Step<2> for Decayed {
         [0.0, 9.0 * self.half]
     }
 
-    fn check(self) -> Result<(), (&'static str, f32, &'static str)> {
+    fn check(self) -> Result<(), BadParameter> {
         let Self { rate, half, floor } = self;
         if !(half.is_finite() && half > 0.0) {
-            return Err(("step.half", half, "above 0"));
+            return Err(BadParameter { key: "step.half", value: half, expected: "above 0" });
         }
         if !(floor.is_finite() && floor >= 0.0) {
-            return Err(("step.floor", floor, "0 or above"));
+            return Err(BadParameter { key: "step.floor", value: floor, expected: "0 or above" });
         }
         check_rate(rate)
     }

@@ -2,7 +2,7 @@
 
 use serde::{Deserialize, Serialize};
 
-use super::{Step, check_rate};
+use super::{BadParameter, Step, check_rate};
 
 /// Always `rate`.
 #[derive(Clone, Copy, PartialEq, Debug, Serialize, Deserialize)]
@@ -26,7 +26,7 @@ impl Step<1> for Fixed {
         [0.0]
     }
 
-    fn check(self) -> Result<(), (&'static str, f32, &'static str)> {
+    fn check(self) -> Result<(), BadParameter> {
         check_rate(self.rate)
     }
 }

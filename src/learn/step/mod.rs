@@ -12,6 +12,8 @@ pub use decayed::Decayed;
 pub use fixed::Fixed;
 pub use temporal_coherence::TemporalCoherence;
 
+use super::loss::BadParameter;
+
 /// A rule for the step of each weight. While it is learned, a weight is `NUMBERS` floats: its value in discs, then what the rule keeps
 /// of its history. All are zero at first.
 pub trait Step<const NUMBERS: usize>: Copy + Sync {
@@ -28,13 +30,17 @@ pub trait Step<const NUMBERS: usize>: Copy + Sync {
     /// Checks the parameters.
     ///
     /// # Errors
-    /// The first bad one: its key, its value, and what it should be.
-    fn check(self) -> Result<(), (&'static str, f32, &'static str)>;
+    /// The first bad one.
+    fn check(self) -> Result<(), BadParameter>;
 }
 
 /// Checks a rate.
-fn check_rate(rate: f32) -> Result<(), (&'static str, f32, &'static str)> {
-    if rate.is_finite() && rate > 0.0 { Ok(()) } else { Err(("step.rate", rate, "above 0")) }
+fn check_rate(rate: f32) -> Result<(), BadParameter> {
+    if rate.is_finite() && rate > 0.0 {
+        Ok(())
+    } else {
+        Err(BadParameter { key: "step.rate", value: rate, expected: "above 0" })
+    }
 }
 
 /// The list of rules: a rule is a file and a line here.
@@ -77,8 +83,8 @@ impl StepRule {
     /// Checks the parameters.
     ///
     /// # Errors
-    /// The first bad one: its key, its value, and what it should be.
-    pub fn check(&self) -> Result<(), (&'static str, f32, &'static str)> {
+    /// The first bad one.
+    pub fn check(&self) -> Result<(), BadParameter> {
         with_step!(*self, rule => rule.check())
     }
 }

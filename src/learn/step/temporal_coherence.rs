@@ -2,7 +2,7 @@
 
 use serde::{Deserialize, Serialize};
 
-use super::{Step, check_rate};
+use super::{BadParameter, Step, check_rate};
 
 /// `rate` x |sum of errors| / sum of |errors|: full steps while errors agree, small ones when they only scatter (Don Beal and Martin
 /// Smith, "Temporal coherence and prediction decay in TD learning", 1999).
@@ -30,7 +30,7 @@ impl Step<3> for TemporalCoherence {
         [0.0, 1.0, 10.0]
     }
 
-    fn check(self) -> Result<(), (&'static str, f32, &'static str)> {
+    fn check(self) -> Result<(), BadParameter> {
         check_rate(self.rate)
     }
 }

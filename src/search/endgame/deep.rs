@@ -5,7 +5,7 @@ use arrayvec::ArrayVec;
 use super::Search;
 use super::last::NO_VALUE;
 use super::parity::quadrant;
-use super::shallow::log2;
+use super::shallow::bit_length;
 use super::stability::stable_edges;
 use crate::board::{Bitboard, Square};
 use crate::eval::{Evaluator, Score};
@@ -108,7 +108,7 @@ impl<E: Evaluator> Search<'_, E> {
         }
         known.update(best, (alpha, alpha + 1));
         known.prefer(best_move);
-        table.store(slot, Entry { draft: log2(self.nodes() - nodes_before), ..known });
+        table.store(slot, Entry { draft: bit_length(self.nodes() - nodes_before), ..known });
         best
     }
 

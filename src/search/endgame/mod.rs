@@ -31,7 +31,7 @@ use super::tunables::{MIDGAME_LOG2_ENTRIES, NEAR_LOG2_ENTRIES, TT_MIN_DEPTH};
 use crate::board::Position;
 use crate::eval::{Evaluator, MobilityEvaluator, Score};
 
-/// Solves endgames exactly. With one thread, and [`Self::new_game`] called before, the value, the move and the number of nodes
+/// Solves endgames exactly. With one thread, and [`Self::forget`] called before, the value, the move and the number of nodes
 /// depend only on the position, the window, the evaluator and the size of the table. With several threads values are just as
 /// exact, but which of several equal moves is chosen and the number of nodes may vary.
 pub struct EndgameSolver<'e, E: Evaluator = MobilityEvaluator> {
@@ -116,7 +116,7 @@ impl<'e, E: Evaluator> EndgameSolver<'e, E> {
     }
 
     /// Forgets everything found so far.
-    pub fn new_game(&mut self) {
+    pub fn forget(&mut self) {
         self.table.forget();
         for tables in &mut self.own_tables {
             tables.near.forget();

@@ -7,7 +7,7 @@ use super::Search;
 use super::deep::order_depth;
 use super::last::NO_VALUE;
 use super::parity::odd_quadrants;
-use super::shallow::{fastest_first, log2};
+use super::shallow::{bit_length, fastest_first};
 use crate::board::{Bitboard, Position, Square, squares};
 use crate::eval::Evaluator;
 use crate::search::node::Node;
@@ -99,7 +99,7 @@ impl<E: Evaluator> Search<'_, E> {
         if let Some(to) = best_move {
             known.prefer(to);
             known.update(best, (alpha, beta));
-            table.store(slot, Entry { draft: log2(self.nodes() - nodes_before), ..known });
+            table.store(slot, Entry { draft: bit_length(self.nodes() - nodes_before), ..known });
         }
         (best, best_move)
     }

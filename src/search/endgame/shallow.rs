@@ -121,7 +121,7 @@ impl<'a, E: Evaluator> Search<'a, E> {
         }
         known.update(best, (alpha, alpha + 1));
         known.prefer(best_move);
-        table.store(slot, Entry { draft: log2(self.endgame_nodes - nodes_before), ..known });
+        table.store(slot, Entry { draft: bit_length(self.endgame_nodes - nodes_before), ..known });
         best
     }
 
@@ -182,6 +182,6 @@ pub(super) fn fastest_first(to: Square, replies: Bitboard, odd: Bitboard) -> i32
 }
 
 /// The draft of an entry: the number of bits of the nodes visited for it.
-pub(super) fn log2(nodes: u64) -> u8 {
+pub(super) fn bit_length(nodes: u64) -> u8 {
     (u64::BITS - nodes.leading_zeros()) as u8
 }

@@ -5,7 +5,7 @@
 
 use std::sync::LazyLock;
 
-use crate::board::{Bitboard, FILE_A, Position, STEP};
+use crate::board::{Bitboard, FILE_A, FILE_H, Position, STEP};
 
 /// For each configuration of an edge, by [`edge_index`], the player's stable discs.
 static EDGES: LazyLock<Box<[u8; 6561]>> = LazyLock::new(all_edges);
@@ -91,13 +91,13 @@ pub(super) fn stable_edges(position: Position) -> Bitboard {
 
 /// Squares that can be reached by 1, 2 and 4 steps to higher bits without leaving the line, for each lane.
 const FROM_LOWER: [[u64; 4]; 3] = [
-    [!FILE_A, !0, !FILE_A, !(FILE_A << 7)],
+    [!FILE_A, !0, !FILE_A, !FILE_H],
     [!(FILE_A * 3), !0, !(FILE_A * 3), !((FILE_A * 3) << 6)],
     [!(FILE_A * 15), !0, !(FILE_A * 15), !((FILE_A * 15) << 4)],
 ];
 /// The same for steps to lower bits.
 const FROM_HIGHER: [[u64; 4]; 3] = [
-    [!(FILE_A << 7), !0, !(FILE_A << 7), !FILE_A],
+    [!FILE_H, !0, !FILE_H, !FILE_A],
     [!((FILE_A * 3) << 6), !0, !((FILE_A * 3) << 6), !(FILE_A * 3)],
     [!((FILE_A * 15) << 4), !0, !((FILE_A * 15) << 4), !(FILE_A * 15)],
 ];
