@@ -7,6 +7,7 @@ use divan::counter::ItemsCount;
 use flipside::board::{Position, Square, Transcript, squares};
 use flipside::eval::{Evaluator, MobilityEvaluator, Model, PatternEvaluator, SquareEvaluator, StageMap};
 use flipside::pattern::{Layout, PatternSet};
+use flipside::weights::WeightFile;
 use rand::SeedableRng;
 use rand_chacha::ChaCha8Rng;
 
@@ -77,24 +78,44 @@ fn evaluate<E: Evaluator>(bencher: Bencher, evaluator: &E) {
     each(bencher, &positions, |(position, state)| evaluator.evaluate(position, state));
 }
 
-#[divan::bench]
-fn evaluate_patterns(bencher: Bencher) {
+/// The set `classic` without a hidden layer.
+fn linear() -> PatternEvaluator {
     let set = PatternSet::built_in("classic").unwrap();
-    let model = Model::zero(&set, &StageMap::uniform(1), 128).unwrap();
-    evaluate(bencher, &PatternEvaluator::new(&model).unwrap());
+    PatternEvaluator::new(&Model::zero(&set, &StageMap::uniform(1), 128).unwrap()).unwrap()
+}
+
+/// The default weights: the set `night` with a hidden layer.
+fn with_a_layer() -> PatternEvaluator {
+    PatternEvaluator::new(&WeightFile::embedded().model).unwrap()
+}
+
+#[divan::bench]
+fn evaluate_linear(bencher: Bencher) {
+    evaluate(bencher, &linear());
+}
+
+#[divan::bench]
+fn evaluate_with_a_layer(bencher: Bencher) {
+    evaluate(bencher, &with_a_layer());
 }
 
 /// What a search does at its leaves: a move and the value after it, in one.
-#[divan::bench]
-fn evaluate_patterns_after_a_move(bencher: Bencher) {
-    let set = PatternSet::built_in("classic").unwrap();
-    let model = Model::zero(&set, &StageMap::uniform(1), 128).unwrap();
-    let evaluator = PatternEvaluator::new(&model).unwrap();
+fn evaluate_move(bencher: Bencher, evaluator: &PatternEvaluator) {
     let of = |(position, to, flips): (Position, _, _)| {
         (evaluator.state(&position), to, flips, position.play_unchecked(to, flips))
     };
     let plays: Vec<_> = plays().into_iter().map(of).collect();
     each(bencher, &plays, |(before, to, flips, after)| evaluator.evaluate_move(before, *to, *flips, after));
+}
+
+#[divan::bench]
+fn evaluate_move_linear(bencher: Bencher) {
+    evaluate_move(bencher, &linear());
+}
+
+#[divan::bench]
+fn evaluate_move_with_a_layer(bencher: Bencher) {
+    evaluate_move(bencher, &with_a_layer());
 }
 
 #[divan::bench]

@@ -226,7 +226,12 @@ def load(path):
     payload = data[52:]
     if version >= 3:
         pairs, stream = (struct.unpack("<Q", data[52:60])[0], data[60:]) if version == 6 else (length, payload)
-        parted = zlib.decompressobj(wbits=-15).decompress(stream, length + 1)
+        try:
+            parted = zlib.decompressobj(wbits=-15).decompress(stream, length + 1)
+        except zlib.error as error:
+            raise ValueError(f"{path} is damaged: {error}") from error
+        if len(parted) != length or pairs > length:
+            raise ValueError(f"{path} is damaged")
         middle = (pairs + 1) // 2
         payload = bytearray(parted)
         payload[0:pairs:2], payload[1:pairs:2] = parted[:middle], parted[middle:pairs]
@@ -267,5 +272,5 @@ def board(text):
 
 if __name__ == "__main__":
     boards = [board(line) for line in sys.stdin if line.strip() and not line.startswith(("#", "%"))]
-    for value in load(sys.argv[1]).evaluate(np.array(boards)):
+    for value in load(sys.argv[1]).evaluate(np.array(boards).reshape(-1, 64)):
         print(f"{value:.4f}")

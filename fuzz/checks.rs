@@ -7,6 +7,7 @@ use flipside::board::{Diagram, Position, ScoredDiagram, Square, Transcript};
 use flipside::book::{BookFormat, Errors, check, fix, import};
 use flipside::eval::{Evaluator, PatternEvaluator, Score};
 use flipside::export::{Engine as Owner, OpenLayout, decode, write_open};
+use flipside::games::{Frame, decode as decode_games, encode as encode_games, whole_frames};
 use flipside::learn::Labeller;
 use flipside::pattern::{Layout, PatternSet};
 use flipside::protocol::{Engine, ExternalSpec, gtp, nboard, sgf};
@@ -32,6 +33,16 @@ pub fn records(bytes: &[u8]) {
             let samples = labeller.label(&record).unwrap_or_default();
             assert!(samples.iter().all(|sample| (-64.0..=64.0).contains(&sample.target.discs())));
         }
+    }
+}
+
+/// A file of kept games: a frame that is whole holds as many games as it says, and these can be written and read again.
+pub fn kept_games(bytes: &[u8]) {
+    let Ok((frames, _)) = whole_frames(bytes) else { return };
+    for frame in frames {
+        let Ok(Frame { games, .. }) = frame.decode() else { continue };
+        assert_eq!(games.len(), frame.len());
+        assert_eq!(decode_games(&encode_games(&games), games.len()).unwrap(), games);
     }
 }
 

@@ -61,7 +61,7 @@ mod tests {
         assert_eq!(duration(59.6), "1 min 0 s");
         assert_eq!(duration(7_261.0), "2 h 1 min");
         assert_eq!([0, 999, 1000, 1_234_567].map(count), ["0", "999", "1,000", "1,234,567"]);
-        assert_eq!([1, 12_345_678, 1_550_000_000].map(bytes), ["1 kB", "12 MB", "1.6 GB"]);
+        assert_eq!([1, 12_345_678, 1_550_000_000].map(bytes), ["1 kB", "13 MB", "1.6 GB"]);
         let paths = ["runs/one", "runs/my run", "-x", "it's"];
         assert_eq!(paths.map(|path| typed(Path::new(path))), ["runs/one", "'runs/my run'", "./-x", "\"it's\""]);
         assert_eq!([0, 1, 4096].map(|games| counted(games, "game")), ["0 games", "1 game", "4,096 games"]);

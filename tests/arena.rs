@@ -193,7 +193,8 @@ fn an_empty_tally_knows_nothing() {
     let elo = tally.elo();
     assert_eq!((tally.pair_count(), tally.score(), tally.los(), elo.value), (0, 0.5, 0.5, 0.0));
     assert_eq!((elo.low, elo.high), (f64::NEG_INFINITY, f64::INFINITY));
-    assert_eq!(tally.discs(), elo);
+    let discs = tally.discs();
+    assert_eq!((discs.value, discs.low, discs.high), (0.0, -64.0, 64.0));
 }
 
 #[test]

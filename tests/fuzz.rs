@@ -9,10 +9,15 @@ mod checks;
 #[path = "../fuzz/messages.rs"]
 mod messages;
 
+use std::sync::atomic::AtomicBool;
+
 use flipside::board::Transcript;
 use flipside::book::{Book, BookFormat, GameCounts, count_games, export};
-use flipside::eval::{Model, StageMap};
+use flipside::eval::{MobilityEvaluator, Model, StageMap};
+use flipside::games::{GamesHeader, encode, frame};
 use flipside::pattern::PatternSet;
+use flipside::search::Strength;
+use flipside::selfplay::{GameRecord, SelfPlay, SelfPlayConfig, UpdateTarget};
 use flipside::weights::{Provenance, WeightFile};
 use rand::{RngExt, SeedableRng};
 use rand_chacha::ChaCha8Rng;
@@ -78,6 +83,20 @@ fn records() {
         (0..=255).cycle().take(500).collect(),
     ];
     run(checks::records, 6000, b"[]();/*O-XPAB8+ \n", &seeds);
+}
+
+const PLAY: SelfPlayConfig =
+    SelfPlayConfig { strength: Strength::new(1, 4), opening_plies: 50, exploration: 0.1, update: UpdateTarget::Tdleaf };
+
+fn games() -> Vec<GameRecord> {
+    SelfPlay::new(&MobilityEvaluator, PLAY).play_here(1, 0, 0..2, &AtomicBool::new(false)).unwrap()
+}
+
+#[test]
+fn kept_games() {
+    let header = GamesHeader { run: [7; 16], generation: 3 }.to_bytes();
+    let file = [&header[..], &frame(0, &games()), &frame(2, &games())].concat();
+    run(checks::kept_games, 3000, b"FSGB\x00\x01\xff", &[file]);
 }
 
 #[test]
@@ -158,18 +177,12 @@ fn engine_files() {
 #[test]
 fn messages_of_a_cluster() {
     use flipside::cluster::wire::{Job, Proof, ResultLine, result_to_bytes, to_text};
-    use flipside::eval::MobilityEvaluator;
-    use flipside::games::{encode, frame};
-    use flipside::search::Strength;
-    use flipside::selfplay::{SelfPlay, SelfPlayConfig, UpdateTarget};
     use flipside::storage::sha256;
 
-    let update = UpdateTarget::Tdleaf;
-    let play = SelfPlayConfig { strength: Strength::new(1, 4), opening_plies: 50, exploration: 0.1, update };
-    let stop = std::sync::atomic::AtomicBool::new(false);
-    let games = SelfPlay::new(&MobilityEvaluator, play).play_here(1, 0, 0..2, &stop).unwrap();
+    let games = games();
     let name = sha256(b"");
-    let job = Job { seed: 1, generation: 2, first: 0, count: 2, play, weights: name.clone(), proof: name.clone() };
+    let job =
+        Job { seed: 1, generation: 2, first: 0, count: 2, play: PLAY, weights: name.clone(), proof: name.clone() };
     let line = ResultLine { key: name.clone(), worker: "w".into(), first: 0, count: 2 };
     let seeds = [
         encode(&games),

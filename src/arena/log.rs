@@ -257,7 +257,8 @@ impl Content {
             if held.settings != player.settings {
                 let which = ["first", "second"][i.min(1)];
                 let difference = difference(&held.settings, &player.settings);
-                return Err(format!("its {which} player is `{}`, not `{}`: {difference}", held.name, player.name));
+                let other = if held.name == player.name { String::new() } else { format!(", not `{}`", player.name) };
+                return Err(format!("its {which} player is `{}`{other}: {difference}", held.name));
             }
         }
         Ok(players[self.players.len()..].to_vec())

@@ -53,10 +53,12 @@ pub enum PlayerError {
         seconds: f64,
     },
     /// It ended, or closed its output.
-    #[error("the engine ended while asked `{request}`{detail}")]
+    #[error("the engine {} while asked `{request}`{detail}", if *.has_ended { "ended" } else { "closed its output" })]
     Ended {
         /// What it was asked.
         request: String,
+        /// Whether it ended; otherwise it only closed its output.
+        has_ended: bool,
         /// Its exit status and last words, as far as known.
         detail: String,
     },

@@ -104,14 +104,14 @@ impl Tally {
         normal_distribution(z)
     }
 
-    /// Mean disc difference per game with its 95% interval, which is infinite with fewer than two pairs; 0 before the first.
+    /// Mean disc difference per game with its 95% interval within 64 discs; 0 before the first pair.
     pub fn discs(&self) -> Estimate {
         let n = self.pair_count() as f64;
         let mean = self.disc_sum as f64 / n.max(1.0);
         let variance = (self.disc_square_sum as f64 - n * mean * mean).max(0.0) / (n - 1.0);
         let half = if n < 2.0 { f64::INFINITY } else { t95(n - 1.0) * (variance / n).sqrt() / 2.0 };
         let value = mean / 2.0;
-        Estimate { value, low: value - half, high: value + half }
+        Estimate { value, low: (value - half).max(-64.0), high: (value + half).min(64.0) }
     }
 
     /// The number of independent coins of the same mean whose average would vary as much as that of these pairs: N / r of the

@@ -50,6 +50,12 @@ pub enum NotationError {
     /// Something after the side to move that is neither a score nor OBF data.
     #[error("`{0}` is neither a score in discs (-64 to 64) nor OBF data such as `G8:+18`")]
     Score(String),
+    /// OBF data with a score of an illegal move.
+    #[error("`{0}` has a score, and is no legal move")]
+    IllegalScored(String),
+    /// OBF data with two scores of a move.
+    #[error("{0} has two scores")]
+    ScoredTwice(Square),
     /// A malformed square in a transcript or in OBF data.
     #[error(transparent)]
     Square(#[from] ParseSquareError),
@@ -217,7 +223,8 @@ impl FromStr for ScoredDiagram {
     fn from_str(text: &str) -> Result<Self, Self::Err> {
         let (diagram, rest) = split_diagram(text)?;
         let rest = rest.trim();
-        let (mut moves, mut without_move) = (Vec::new(), None);
+        let legal = diagram.position.moves();
+        let (mut moves, mut without_move) = (Vec::<(Square, i32)>::new(), None);
         if !rest.is_empty() && !rest.starts_with(';') {
             let score = parse_score(rest)?;
             return Ok(Self { diagram, score: Some(score), moves });
@@ -227,9 +234,20 @@ impl FromStr for ScoredDiagram {
             match square.trim().to_ascii_lowercase().as_str() {
                 // OBF's way to say that a position has no scored move.
                 "--" => {}
-                // A pass, or a game that is over.
-                "pa" | "ps" | "" => without_move = Some(parse_score(score)?),
-                square => moves.push((square.parse()?, parse_score(score)?)),
+                // A pass, a game that is over, or the score without its move.
+                "" => without_move = Some(parse_score(score)?),
+                "pa" | "ps" if legal == 0 => without_move = Some(parse_score(score)?),
+                "pa" | "ps" => return Err(NotationError::IllegalScored(square.trim().to_owned())),
+                name => {
+                    let to: Square = name.parse()?;
+                    if legal & to.bit() == 0 {
+                        return Err(NotationError::IllegalScored(to.to_string()));
+                    }
+                    if moves.iter().any(|&(known, _)| known == to) {
+                        return Err(NotationError::ScoredTwice(to));
+                    }
+                    moves.push((to, parse_score(score)?));
+                }
             }
         }
         let score = moves.iter().map(|&(_, score)| score).max().or(without_move);
@@ -350,7 +368,7 @@ mod tests {
         for name in ["X", "x", "*", "b", "B", "black", "Black", "BLACK"] {
             assert_eq!(side(name), Ok(Side::Black), "{name}");
         }
-        for name in ["O", "o", "w", "W", "white 3", "White; F5:+2;"] {
+        for name in ["O", "o", "w", "W", "white 3", "White; F4:+2;"] {
             assert_eq!(side(name), Ok(Side::White), "{name}");
         }
     }
@@ -376,10 +394,15 @@ mod tests {
         let unscored: ScoredDiagram = format!("{board} X; --:-127;").parse().unwrap();
         assert_eq!((unscored.score, unscored.moves.len()), (None, 0));
         // Edax's words for a pass and for a game that is over.
+        let no_move = "XO".to_owned() + &"-".repeat(62);
         for data in ["PS:+4", "PA:+4", "+4"] {
-            let scored: ScoredDiagram = format!("{board} X; {data};").parse().unwrap();
+            let scored: ScoredDiagram = format!("{no_move} O; {data};").parse().unwrap();
             assert_eq!((scored.score, scored.moves.len()), (Some(4), 0), "{data}");
         }
+        let error = |data: &str| format!("{board} X; {data};").parse::<ScoredDiagram>().unwrap_err();
+        assert_eq!(error("F5:+2; A1:+4"), NotationError::IllegalScored("a1".into()));
+        assert_eq!(error("PA:+4"), NotationError::IllegalScored("PA".into()));
+        assert_eq!(error("F5:+2; f5:+4"), NotationError::ScoredTwice("f5".parse().unwrap()));
     }
 
     #[test]

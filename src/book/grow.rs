@@ -97,7 +97,13 @@ impl Grow<'_> {
             }
             let new = self.positions.map(|most| most.saturating_sub(book.len()));
             if new == Some(0) {
-                break match self.complete(book, weights, &searcher, &mut searched, &mut progress) {
+                let mut growth = growth(book, searched)?;
+                let completed = complete(book, weights, &searcher, self.stop, |done, _| {
+                    growth.searched = searched + done;
+                    progress(&growth);
+                });
+                searched = growth.searched;
+                break match completed {
                     Ok(()) => GrowthEnd::Done,
                     Err(BookError::Stopped) => GrowthEnd::Stopped,
                     Err(error) => return Err(error),
@@ -126,37 +132,38 @@ impl Grow<'_> {
         progress(&growth(book, searched)?);
         Ok(end)
     }
+}
 
-    /// Searches the positions whose best unplayed move is now in the book, until there are none. A search may give a position its first
-    /// value, and then the move that leads to it no longer counts as unplayed.
-    fn complete<'e, E: Evaluator + 'e>(
-        &self,
-        book: &mut Book,
-        weights: u8,
-        searcher: &(impl Fn() -> LeafSearch<'e, E> + Sync),
-        searched: &mut u64,
-        progress: &mut (impl FnMut(&Growth) + Send),
-    ) -> Result<(), BookError> {
-        let mut seen = HashSet::new();
-        loop {
-            let mut open = Vec::new();
-            with_children(book, |record, children| {
-                if lacks_move(&record, &children) && seen.insert(record.position) {
-                    open.push(record.position);
-                }
-                if self.stop.load(Relaxed) { Err(BookError::Stopped) } else { Ok(()) }
-            })?;
-            if open.is_empty() {
-                return Ok(());
+/// Searches the positions of a book that do not know their best unplayed move, until there are none: those that have not been searched, and
+/// those whose best unplayed move is now in the book. A search may give a position its first value, and then the move that leads to it no
+/// longer counts as unplayed. `progress` gets the number done and the total so far.
+///
+/// # Errors
+/// Same as [`Book::commit`]; [`BookError::Stopped`] after `stop` is set: what was found until then is in the book.
+pub(super) fn complete<'e, E: Evaluator + 'e>(
+    book: &mut Book,
+    weights: u8,
+    searcher: &(impl Fn() -> LeafSearch<'e, E> + Sync),
+    stop: &AtomicBool,
+    mut progress: impl FnMut(u64, u64) + Send,
+) -> Result<(), BookError> {
+    let (mut seen, mut done) = (HashSet::new(), 0);
+    loop {
+        let mut open = Vec::new();
+        with_children(book, |record, children| {
+            if lacks_move(&record, &children) && seen.insert(record.position) {
+                open.push(record.position);
             }
-            let (before, mut growth) = (*searched, growth(book, *searched)?);
-            let done = evaluate(book, &open, weights, searcher, self.stop, |done| {
-                growth.searched = before + done;
-                progress(&growth);
-            });
-            *searched = growth.searched;
-            done?;
+            if stop.load(Relaxed) { Err(BookError::Stopped) } else { Ok(()) }
+        })?;
+        if open.is_empty() {
+            return Ok(());
         }
+        // Most discs first, so that a position is searched before those that lead to it.
+        open.reverse();
+        let all = done + open.len() as u64;
+        evaluate(book, &open, weights, searcher, stop, |now| progress(done + now, all))?;
+        done = all;
     }
 }
 

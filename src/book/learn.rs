@@ -1,12 +1,12 @@
 //! Adding games to a book.
 
 use std::path::Path;
-use std::sync::atomic::{AtomicBool, Ordering::Relaxed};
+use std::sync::atomic::AtomicBool;
 
 use super::derive::{children_in, open_leaf, update};
 use super::error::BookError;
 use super::file::Hash;
-use super::grow::evaluate;
+use super::grow::complete;
 use super::leaf::LeafSearch;
 use super::rebuild::{hand_over, rebuild};
 use super::record::{Key, Leaf, Record};
@@ -135,31 +135,19 @@ pub fn count_games(book: &mut Book, mut counts: GameCounts, min_games: u64) -> R
     book.reopen(lock)
 }
 
-/// Searches the positions of a book that have not been searched yet, most discs first. `progress` gets the number done and the total.
+/// Searches the positions of a book that do not know their best unplayed move: those that have not been searched, and those whose best
+/// unplayed move is now in the book. `progress` gets the number done and the total so far.
 ///
 /// # Errors
 /// Same as [`Book::commit`]; [`BookError::Stopped`] after `stop` is set: what was found until then is in the book.
-pub fn search_unsearched<'e, E: Evaluator + 'e>(
+pub fn search_missing<'e, E: Evaluator + 'e>(
     book: &mut Book,
     searcher: &(impl Fn() -> LeafSearch<'e, E> + Sync),
     weights: &Hash,
     stop: &AtomicBool,
-    mut progress: impl FnMut(u64, u64) + Send,
-) -> Result<u64, BookError> {
-    let mut open = Vec::new();
-    for record in book.scan(0..65) {
-        let record = record?;
-        if record.leaf == Leaf::Unsearched {
-            open.push(record.position);
-        }
-        if stop.load(Relaxed) {
-            return Err(BookError::Stopped);
-        }
-    }
-    open.reverse();
+    progress: impl FnMut(u64, u64) + Send,
+) -> Result<(), BookError> {
     let weights = book.number_of(weights);
-    let all = open.len() as u64;
-    evaluate(book, &open, weights, searcher, stop, |done| progress(done, all))?;
-    book.sort()?;
-    Ok(all)
+    complete(book, weights, searcher, stop, progress)?;
+    book.sort()
 }

@@ -32,7 +32,7 @@ pub use file::Hash;
 pub use foreign::{BookFormat, ExportError, Exported, Imported, detect, export, import, is_book};
 pub use grow::{Grow, Growth, GrowthEnd};
 pub use leaf::LeafSearch;
-pub use learn::{GameCounts, count_games, learn_game, search_unsearched};
+pub use learn::{GameCounts, count_games, learn_game, search_missing};
 pub use measure::Errors;
 pub use player::{BookPlayer, BookUse};
 pub use prune::{Keep, prune};

@@ -106,6 +106,7 @@ impl ConvertArguments {
             return Err(self.explain(error, &name, from));
         }
         written?;
+        out.flush()?;
         session.say(format_args!(
             "{found} to {}: {} read, {} written, {} left out",
             self.to, done.read, done.written, done.skipped
@@ -114,13 +115,16 @@ impl ConvertArguments {
     }
 
     fn explain(&self, error: ConvertError, name: &str, from: Format) -> CliError {
-        let hint = if self.skip_bad {
-            "Name the right format with --from."
-        } else {
-            "Name the right format with --from, or leave such records out with --skip-bad."
+        let hint = match error {
+            ConvertError::Record(_) if !self.skip_bad => {
+                "Name the right format with --from, or leave such records out with --skip-bad."
+            }
+            _ => "Name the right format with --from.",
         };
         match error {
-            ConvertError::Record(_) => CliError::because(format!("cannot convert {name} as {from}"), error).hint(hint),
+            ConvertError::File(_) | ConvertError::Record(_) => {
+                CliError::because(format!("cannot convert {name} as {from}"), error).hint(hint)
+            }
             ConvertError::Output(error) => error.into(),
             other => CliError::Usage(format!("cannot convert {name}: {other}")),
         }

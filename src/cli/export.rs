@@ -125,14 +125,15 @@ fn copy_probcut(folder: &Path) -> io::Result<Vec<PathBuf>> {
     Ok(copies)
 }
 
-/// What rounding changed, in a sentence.
+/// What the conversion changed, in a sentence.
 fn account(quantisation: &Quantisation) -> String {
     if quantisation.is_exact() {
-        return "exact: no weight was rounded".to_owned();
+        return "exact: nothing was changed".to_owned();
     }
     let Quantisation { clipped, largest_weight, mean_weight, positions, largest, mean } = quantisation;
     format!(
-        "rounded to the engine's units: weights changed by up to {largest_weight:.4} discs (mean {mean_weight:.4}), values of positions \
-         by up to {largest:.4} (mean {mean:.4}, {positions} positions); {clipped} weights exceeded the engine's range and were clipped"
+        "converted to the engine's stages and units: values of positions changed by up to {largest:.4} discs (mean {mean:.4}, {positions} \
+         positions), weights were rounded by up to {largest_weight:.4} (mean {mean_weight:.4}); {clipped} weights exceeded the engine's \
+         range and were clipped"
     )
 }

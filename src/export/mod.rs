@@ -110,6 +110,9 @@ pub fn decode(engine: Engine, names: &[PathBuf], contents: &[Vec<u8>]) -> Result
     };
     let stages = match (engine, names, contents) {
         (Engine::Ntest, ..) => {
+            if names.len() != ntest::FILES {
+                return Err(files(names.len()));
+            }
             let mut stages = Vec::new();
             let set = names.first().and_then(|path| ntest::set_and_number(path)).map(|(set, _)| set);
             for file in 0..ntest::FILES {

@@ -14,14 +14,14 @@ use crate::pattern::{Layout, Pattern, Scalar};
 /// Games of random moves whose positions are evaluated for [`Quantisation`].
 const GAMES: u64 = 64;
 
-/// What rounding to an engine's units changed.
+/// What the conversion to an engine's stages and units changed.
 #[derive(Clone, Copy, PartialEq, Debug, Default)]
 pub struct Quantisation {
     /// Weights beyond the engine's range, clamped to it.
     pub clipped: usize,
-    /// Largest difference of a weight, in discs.
+    /// Largest difference of a weight by rounding, in discs.
     pub largest_weight: f64,
-    /// Mean absolute difference of the weights, in discs.
+    /// Mean absolute difference of the weights by rounding, in discs.
     pub mean_weight: f64,
     /// Positions evaluated both ways: those of some games of random moves, the same every time.
     pub positions: usize,
@@ -34,7 +34,7 @@ pub struct Quantisation {
 impl Quantisation {
     /// Whether nothing at all was changed.
     pub fn is_exact(&self) -> bool {
-        self.largest_weight == 0.0
+        self.largest_weight == 0.0 && self.largest == 0.0
     }
 }
 

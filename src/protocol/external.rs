@@ -31,8 +31,14 @@ pub struct ExternalSpec {
 
 /// A text that is not an external engine.
 #[derive(Clone, PartialEq, Eq, Debug, thiserror::Error)]
-#[error("`{0}` is not an external engine: expected gtp:COMMAND or nboard:COMMAND")]
-pub struct SpecError(pub String);
+pub enum SpecError {
+    /// Not the name of a protocol, a colon and a command.
+    #[error("`{0}` is not an external engine: expected gtp:COMMAND or nboard:COMMAND")]
+    Form(String),
+    /// A command that a shell could not split into words.
+    #[error("the quotes in `{0}` are not balanced")]
+    Quotes(String),
+}
 
 impl FromStr for ExternalSpec {
     type Err = SpecError;
@@ -41,13 +47,12 @@ impl FromStr for ExternalSpec {
         let (dialect, command) = match text.split_once(':') {
             Some(("gtp", command)) => (Dialect::Gtp, command),
             Some(("nboard", command)) => (Dialect::NBoard, command),
-            _ => return Err(SpecError(text.to_owned())),
+            _ => return Err(SpecError::Form(text.to_owned())),
         };
-        let words = shlex::split(command).unwrap_or_default();
-        if words.is_empty() {
-            Err(SpecError(text.to_owned()))
-        } else {
-            Ok(Self { dialect, command: command.to_owned() })
+        match shlex::split(command) {
+            None => Err(SpecError::Quotes(text.to_owned())),
+            Some(words) if words.is_empty() => Err(SpecError::Form(text.to_owned())),
+            Some(_) => Ok(Self { dialect, command: command.to_owned() }),
         }
     }
 }

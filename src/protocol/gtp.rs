@@ -303,23 +303,27 @@ struct Clock {
 struct Budget {
     time: Duration,
     moves: u32,
+    /// Time for each move once that for the rest of the game is used up.
+    overtime: Duration,
 }
 
 impl Clock {
     fn set(&mut self, main: &str, period: &str, stones: &str) -> Answer {
         let (main, period, moves) = (seconds(main)?, seconds(period)?, whole(stones)?);
         // By the specification, a period without stones means no limit at all.
+        let overtime = if moves == 0 { Duration::ZERO } else { period / moves };
         self.settings = match (main.is_zero(), moves) {
             (_, 0) if !period.is_zero() => None,
-            (false, _) => Some(Budget { time: main, moves: 0 }),
-            (true, _) => Some(Budget { time: period, moves }),
+            (false, _) => Some(Budget { time: main, moves: 0, overtime }),
+            (true, _) => Some(Budget { time: period, moves, overtime }),
         };
         self.reset();
         Ok(String::new())
     }
 
     fn left(&mut self, side: Side, time: &str, stones: &str) -> Answer {
-        self.left[side as usize] = Some(Budget { time: seconds(time)?, moves: whole(stones)? });
+        let overtime = self.settings.map_or(Duration::ZERO, |settings| settings.overtime);
+        self.left[side as usize] = Some(Budget { time: seconds(time)?, moves: whole(stones)?, overtime });
         Ok(String::new())
     }
 
@@ -330,9 +334,12 @@ impl Clock {
     /// The time for the next move with `empties` empty squares, or `None` without a limit. Time for the whole game is spent mostly before
     /// `exact_empties`: moves after the first solve need little.
     fn allowance(&self, side: Side, empties: u32, exact_empties: u32) -> Option<Duration> {
-        let Budget { time, moves } = self.left[side as usize]?;
-        let moves = if moves == 0 { empties.saturating_sub(exact_empties).div_ceil(2).max(2) } else { moves };
-        Some(time.mul_f64(0.9) / moves.max(1))
+        let Budget { time, moves, overtime } = self.left[side as usize]?;
+        let (moves, overtime) = match moves {
+            0 => (empties.saturating_sub(exact_empties).div_ceil(2).max(2), overtime),
+            moves => (moves, Duration::ZERO),
+        };
+        Some((time / moves + overtime).mul_f64(0.9))
     }
 
     /// Subtracts time from the game's. A referee that knows better sends `time_left`.
@@ -340,7 +347,10 @@ impl Clock {
         if let Some(budget) = &mut self.left[side as usize]
             && budget.moves == 0
         {
-            budget.time = budget.time.saturating_sub(time);
+            *budget = match budget.time.checked_sub(time) {
+                None if !budget.overtime.is_zero() => Budget { time: budget.overtime, moves: 1, ..*budget },
+                left => Budget { time: left.unwrap_or_default(), ..*budget },
+            };
         }
     }
 }

@@ -49,7 +49,7 @@ impl GtpPlayer {
     /// The text of the answer to a command. If none comes, the process is ended, as nobody knows what it would do next.
     fn ask(&mut self, request: &str, limit: Duration, stop: &AtomicBool) -> Result<String, PlayerError> {
         let Some(process) = &mut self.process else {
-            return Err(PlayerError::Ended { request: request.to_owned(), detail: String::new() });
+            return Err(PlayerError::Ended { request: request.to_owned(), has_ended: true, detail: String::new() });
         };
         let answer = process.send(request).and_then(|()| {
             process.receive(request, limit, stop, |line| {

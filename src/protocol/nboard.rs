@@ -237,17 +237,21 @@ impl<E: Engine, W: Write> Session<'_, E, W> {
 
     /// The value of each position of the game, last first, for the side to move; passes count as moves.
     fn analyze(&mut self) -> io::Result<()> {
-        let start = self.game.start();
-        let mut numbered = Vec::new();
-        let (mut number, mut side) = (0, start.side);
+        let mut positions = Vec::new();
+        let mut side = self.game.start().side;
         let last = self.game.last();
         for diagram in self.game.steps().map(|(diagram, _)| diagram).chain([last]) {
-            number += usize::from(diagram.side != side);
-            numbered.push((number, diagram));
-            number += 1;
+            if diagram.side != side {
+                positions.push(diagram.pass());
+            }
+            positions.push(diagram);
             side = diagram.side.other();
         }
-        for (number, diagram) in numbered.into_iter().rev() {
+        if self.game.pass_is_due() {
+            // The game does not have it yet.
+            positions.pop();
+        }
+        for (number, diagram) in positions.into_iter().enumerate().rev() {
             if self.hurry.is_on() {
                 break;
             }

@@ -31,12 +31,15 @@ impl Default for ProcessLimits {
     }
 }
 
-/// A running program. Dropping it kills it and what it started in turn.
+/// A running program. Dropping it tells it to quit, unless it is busy, and then kills it and what it started in turn.
 pub(super) struct EngineProcess {
     child: Child,
     /// Dropped after the child was killed.
     _guard: Guard,
-    input: ChildStdin,
+    /// `None` once it is told to quit.
+    input: Option<ChildStdin>,
+    /// Whether it has answered all that it was asked.
+    is_idle: bool,
     lines: Receiver<String>,
     last_words: Arc<Mutex<String>>,
 }
@@ -44,7 +47,7 @@ pub(super) struct EngineProcess {
 /// How many lines may wait to be read: a program that says more must wait for us.
 const QUEUE: usize = 1024;
 
-/// How long to wait for the exit status and last words of a program that has closed its output.
+/// How long to wait for the exit status and last words of a program that has closed its output, and for one that was told to quit.
 const FAREWELL: Duration = Duration::from_secs(1);
 
 /// How often `stop` is checked while a program thinks.
@@ -72,7 +75,9 @@ impl EngineProcess {
         let (sender, lines) = sync_channel(QUEUE);
         let last_words = Arc::default();
         // From here on dropping it kills it.
-        let process = Self { child, _guard: guard, input, lines, last_words: Arc::clone(&last_words) };
+        let last_words_of = Arc::clone(&last_words);
+        let process =
+            Self { child, _guard: guard, input: Some(input), is_idle: true, lines, last_words: last_words_of };
         spawn("engine's output", move || {
             read_lines(output, |line| sender.send(line).is_ok());
         })?;
@@ -82,7 +87,9 @@ impl EngineProcess {
 
     /// Sends a line.
     pub(super) fn send(&mut self, line: &str) -> Result<(), PlayerError> {
-        let sent = self.input.write_all(format!("{line}\n").as_bytes()).and_then(|()| self.input.flush());
+        self.is_idle = false;
+        let input = self.input.as_mut().expect("it is told to quit at the end");
+        let sent = input.write_all(format!("{line}\n").as_bytes()).and_then(|()| input.flush());
         sent.map_err(|_| self.ended(line))
     }
 
@@ -106,6 +113,7 @@ impl EngineProcess {
             match self.lines.recv_timeout(left.min(GLANCE)) {
                 Ok(line) if !is_over() => {
                     if let Some(answer) = wanted(&line) {
+                        self.is_idle = true;
                         return Ok(answer);
                     }
                 }
@@ -127,17 +135,29 @@ impl EngineProcess {
             status = status.or_else(|| self.child.try_wait().ok().flatten());
             thread::sleep(Duration::from_millis(2));
         }
+        let has_ended = status.is_some();
         let mut detail = status.map(|status| format!(" ({status})")).unwrap_or_default();
         let words = lock(&self.last_words);
         if !words.is_empty() {
             detail += &format!(", saying `{words}`");
         }
-        PlayerError::Ended { request: request.to_owned(), detail }
+        PlayerError::Ended { request: request.to_owned(), has_ended, detail }
     }
 }
 
 impl Drop for EngineProcess {
     fn drop(&mut self) {
+        if let Some(mut input) = self.input.take()
+            && self.is_idle
+        {
+            // Both protocols have this command. It may write its log or its book; one that does not listen is not waited for long.
+            let _ = input.write_all(b"quit\n");
+            drop(input);
+            let patience = Instant::now() + FAREWELL;
+            while matches!(self.child.try_wait(), Ok(None)) && Instant::now() < patience {
+                thread::sleep(Duration::from_millis(2));
+            }
+        }
         let _ = self.child.kill();
         let _ = self.child.wait();
     }

@@ -17,6 +17,9 @@ pub enum ConvertError {
     /// Positions where games are wanted.
     #[error("the input holds positions, and {0} is for games; convert to obf or egaroucid")]
     PositionsToGames(Format),
+    /// The input as a whole is not what it should be.
+    #[error(transparent)]
+    File(RecordError),
     /// Something in the input.
     #[error(transparent)]
     Record(#[from] RecordError),
@@ -56,7 +59,7 @@ pub fn convert(
         return Err(ConvertError::PositionsToGames(to));
     }
     let mut done = Converted::default();
-    for record in read(bytes, from)? {
+    for record in read(bytes, from).map_err(ConvertError::File)? {
         done.read += 1;
         let written = record.map(|record| match &record {
             Record::Game(game) => write_game(out, to, game),

@@ -34,6 +34,9 @@ pub struct SelfPlayConfig {
 }
 
 impl SelfPlayConfig {
+    /// The deepest search that games may be played with, in plies: a label's line has no more moves, which kept games rely on.
+    pub const MAX_DEPTH: u32 = 20;
+
     /// The largest number of games that a thread plays in lockstep: whole frames.
     pub const fn lockstep(&self) -> u32 {
         lockstep(self.strength.depth)

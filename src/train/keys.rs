@@ -7,6 +7,7 @@ use toml::{Table, Value};
 use super::invalid::ConfigError;
 use crate::closest::closest;
 use crate::fit::{RANGE, is_in_range};
+use crate::selfplay::SelfPlayConfig;
 
 /// A key of a configuration.
 #[derive(Debug)]
@@ -138,7 +139,7 @@ pub const KEYS: &[Key] = keys! {
          unless the run begins with weights that have one. `stage-plies` should equal the fit's.";
     "phases.learn" Kind::Flag, Some("true"), "Whether each generation is learned once it is played. If not, its games wait for the next fit.";
     "phases.self-play" Kind::Table, None, "How games are played.";
-    "phases.self-play.depth" Kind::Whole(1, 20, "plies"), None, "Depth of the searches behind moves and labels.";
+    "phases.self-play.depth" Kind::Whole(1, SelfPlayConfig::MAX_DEPTH, "plies"), None, "Depth of the searches behind moves and labels.";
     "phases.self-play.selectivity" Kind::Number(0.0, 100.0, "standard deviations"), Some("full width"),
         "How sure a selective cut has to be: about 1 to 2, smaller is faster. Needs a depth of 3 to 12.";
     "phases.self-play.exact-empties" Kind::Whole(0, 24, "empty squares"), None, "Positions with at most N empty squares are solved.";

@@ -6,9 +6,7 @@ use std::path::Path;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering::Relaxed};
 
 use flipside::board::{Position, Transcript, canonical};
-use flipside::book::{
-    Book, BookError, Choice, Grow, GrowthEnd, Keep, Leaf, Link, check, links, prune, search_unsearched,
-};
+use flipside::book::{Book, BookError, Choice, Grow, GrowthEnd, Keep, Leaf, Link, check, links, prune, search_missing};
 use flipside::eval::Score;
 use rand::SeedableRng;
 use rand_chacha::ChaCha8Rng;
@@ -77,7 +75,7 @@ fn a_position_is_searched_before_the_book_plays_in_it() {
     counted(&path, &games);
     let (mut book, stop) = (Book::edit(&path).unwrap(), AtomicBool::new(false));
     let progress = |done: u64, _| stop.store(done >= 100, Relaxed);
-    let stopped = search_unsearched(&mut book, &|| searcher(1), &WEIGHTS, &stop, progress);
+    let stopped = search_missing(&mut book, &|| searcher(1), &WEIGHTS, &stop, progress);
     assert!(matches!(stopped, Err(BookError::Stopped)));
     let (mut random, mut half_known) = (ChaCha8Rng::seed_from_u64(1), 0);
     for (diagram, _) in games.iter().flat_map(Transcript::steps) {
@@ -103,12 +101,9 @@ fn values_are_those_of_negamax_over_the_book() {
     }
 }
 
-#[test]
-fn every_position_of_a_grown_book_knows_its_best_unplayed_move() {
-    let (_folder, path) = place();
-    grow(&path, 300, 2, &NEVER);
-    let before = fs::read(&path).unwrap();
-    let mut book = Book::open(&path).unwrap();
+/// Checks that each position that is reached from the start knows its best unplayed move.
+fn assert_complete(path: &Path) {
+    let mut book = Book::open(path).unwrap();
     let mut open = vec![canonical(Position::START)];
     while let Some(position) = open.pop() {
         let Some(record) = book.get(position).unwrap() else { continue };
@@ -127,7 +122,23 @@ fn every_position_of_a_grown_book_knows_its_best_unplayed_move() {
             Leaf::Unsearched => panic!("{record:?}"),
         }
     }
-    drop(book);
+}
+
+#[test]
+fn games_taken_into_a_grown_book_leave_no_position_without_its_best_unplayed_move() {
+    let (_folder, path) = place();
+    grow(&path, 300, 2, &NEVER);
+    counted(&path, &random_games(40, 3));
+    search_missing(&mut Book::edit(&path).unwrap(), &|| searcher(1), &WEIGHTS, &NEVER, |_, _| ()).unwrap();
+    assert_complete(&path);
+}
+
+#[test]
+fn every_position_of_a_grown_book_knows_its_best_unplayed_move() {
+    let (_folder, path) = place();
+    grow(&path, 300, 2, &NEVER);
+    let before = fs::read(&path).unwrap();
+    assert_complete(&path);
     assert_eq!(grow(&path, 300, 2, &NEVER), GrowthEnd::Done);
     assert!(fs::read(&path).unwrap() == before, "nothing is left to do");
 }

@@ -180,6 +180,7 @@ fn nboard_engines_are_asked_for_a_depth_only_if_one_is_given() {
     };
     let (own, commands) = play(&[]);
     assert!(commands.contains("go\n") && !commands.contains("set depth"), "{commands}");
+    assert!(commands.ends_with("\nquit\n"), "{commands}");
     let (shallow, commands) = play(&["--nboard-depth", "1"]);
     assert!(commands.contains("set depth 1\n"), "{commands}");
     // Equal players at equal depths; the server's own depth is another.

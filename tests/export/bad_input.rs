@@ -70,6 +70,10 @@ fn damaged_files_are_refused_with_file_offset_and_reason() {
     assert!(decode(Engine::Ntest, &names[1..], &files[1..]).unwrap_err().to_string().contains("JAa.cof to JAj.cof"));
     let twice = [&names[..9], &names[..1]].concat();
     assert!(matches!(decode(Engine::Ntest, &twice, &files), Err(ImportError::Files { given: 10, .. })));
+    let two_sets: Vec<PathBuf> = names.iter().map(|name| name.to_str().unwrap().replace("JA", "JB").into()).collect();
+    let two_sets = [&names[..], &two_sets].concat();
+    let contents = [&files[..], &files].concat();
+    assert!(matches!(decode(Engine::Ntest, &two_sets, &contents), Err(ImportError::Files { given: 20, .. })));
     files[3].truncate(1000);
     let message = decode(Engine::Ntest, &names, &files).unwrap_err().to_string();
     assert!(message.contains("JAd.cof: byte 1000: 1000 bytes where"), "{message}");

@@ -7,7 +7,7 @@ use flate2::read::GzDecoder;
 use flipside::board::{Bitboard, Position, Square, Symmetry};
 use flipside::eval::{Evaluator, Model, PatternEvaluator};
 use flipside::export::{Encoded, Engine, decode, encode};
-use flipside::pattern::{Layout, Scalar, Seen};
+use flipside::pattern::Layout;
 
 use super::{egaroucid_file, little_endian, positions, read, words, zebra_file};
 
@@ -180,6 +180,24 @@ fn missing_stages_of_zebra_are_filled_in() {
     }
 }
 
+/// Potential mobility as NTest counts it, over the discs of one side: neighbours of an empty square with one more square behind them, on
+/// rows, files and diagonals of four squares or more, halved.
+fn potential_mobility(discs: Bitboard, empty: Bitboard) -> usize {
+    let on_board = |column: i32, row: i32| (0..8).contains(&column) && (0..8).contains(&row);
+    let is_in = |set: Bitboard, column: i32, row: i32| set >> (8 * row + column) & 1 != 0;
+    let directions = (-1..=1).flat_map(|dx| (-1..=1).map(move |dy| (dx, dy))).filter(|&step| step != (0, 0));
+    let mut pairs = 0;
+    for (dx, dy) in directions {
+        for (column, row) in (0..64).map(|square| (square % 8, square / 8)).filter(|&(x, y)| is_in(empty, x, y)) {
+            let beyond = (column + 2 * dx, row + 2 * dy);
+            let line = (-7..8).filter(|i| on_board(column + i * dx, row + i * dy)).count();
+            let counts = line >= 4 && on_board(beyond.0, beyond.1) && is_in(discs, column + dx, row + dy);
+            pairs += usize::from(counts);
+        }
+    }
+    (pairs / 2).min(63)
+}
+
 #[test]
 fn ntest_files_mean_what_ntest_means_by_them() {
     let (naive, scalars) = Naive::new(false, [2, 0, 1], 0, NTEST);
@@ -196,9 +214,10 @@ fn ntest_files_mean_what_ntest_means_by_them() {
         let empties = position.empties() as usize;
         let file = 59usize.saturating_sub(empties) / 6;
         let stage = &values[143_655 * (2 * file + usize::from(empties.is_multiple_of(2)))..];
-        let counts =
-            [Scalar::Mobility, Scalar::OpponentMobility, Scalar::PotentialMobility, Scalar::OpponentPotentialMobility];
-        let maps = counts.iter().enumerate().map(|(map, scalar)| scalars + 64 * map + scalar.of(&Seen::new(position)));
+        let moves = [*position, position.pass()].map(|position| position.moves().count_ones() as usize);
+        let potential = [position.opponent, position.player].map(|discs| potential_mobility(discs, position.empty()));
+        let counts = moves.into_iter().chain(potential).enumerate();
+        let maps = counts.map(|(map, count)| scalars + 64 * map + count);
         let met = naive.words(position).into_iter().chain(maps).chain([scalars + 256 + empties % 2]);
         met.map(|word| i32::from(stage[word])).sum::<i32>() + [0, 33, 65][file.saturating_sub(5).min(2)]
     });

@@ -121,6 +121,12 @@ fn stages_that_an_engine_has_one_table_for_are_refused_or_averaged() {
     // 59 and 57 empties are of stage 0, 55 of stage 1; the first word is that of a full row of the opponent's.
     let [a, b] = [model.weights[0][0], model.weights[1][0]].map(f64::from);
     assert_eq!(f64::from(word(&files[0].1, 0)), ((2.0 * a + b) / 3.0).round());
+    // Averages that need no rounding change values all the same.
+    let mut even = model.clone();
+    even.scale = 100;
+    even.weights.iter_mut().enumerate().for_each(|(stage, weights)| weights.fill(300 * (stage as i16 % 3)));
+    let Encoded { quantisation, .. } = encode(Engine::Ntest, &even, true).unwrap();
+    assert!(quantisation.largest > 1.0 && !quantisation.is_exact(), "{quantisation:?}");
 }
 
 #[test]

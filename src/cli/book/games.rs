@@ -12,7 +12,7 @@ use sha2::{Digest, Sha256};
 use super::searching::SearchArguments;
 use super::{cannot_change, edit};
 use crate::board::{Diagram, Square, Transcript};
-use crate::book::{BookError, GameCounts, count_games, search_unsearched};
+use crate::book::{BookError, GameCounts, count_games, search_missing};
 use crate::cli::error::{CliError, Context};
 use crate::cli::evaluator::with_evaluator;
 use crate::cli::input::{CUT_OFF, each_once, name_of, read_bytes, refuse_own_files};
@@ -83,12 +83,12 @@ impl AddArguments {
         let before = book.len();
         count_games(&mut book, counts, self.min_games).map_err(cannot_change)?;
         if games > 0 {
-            session.say(format_args!("{} added; searching the new positions", counted(games, "game")));
+            session.say(format_args!("{} added; searching what is new", counted(games, "game")));
         }
         let stop = stop_on_signals();
         let mut meter = None;
         let searched = with_evaluator!(&searching.evaluator, evaluator => {
-            search_unsearched(&mut book, &|| searching.searcher(evaluator), &searching.hash, &stop, |done, all| {
+            search_missing(&mut book, &|| searching.searcher(evaluator), &searching.hash, &stop, |done, all| {
                 let meter = meter.get_or_insert_with(|| Meter::new(session, all, "positions"));
                 meter.show(done, || "searched".to_owned());
             })
@@ -99,7 +99,7 @@ impl AddArguments {
         writeln!(out, "games\t{games}\nleft out\t{left_out}")?;
         writeln!(out, "positions\t{}\nnew\t{}", book.len(), book.len() - before)?;
         match searched {
-            Ok(_) => Ok(()),
+            Ok(()) => Ok(()),
             Err(BookError::Stopped) => Err(CliError::Stopped(
                 "stopped; the games are in the book, and `book grow` continues the searches".into(),
             )),

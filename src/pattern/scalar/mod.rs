@@ -101,11 +101,13 @@ scalars! {
 
 #[cfg(test)]
 mod tests {
+    use std::ops::Range;
+
     use rand::SeedableRng;
     use rand_chacha::ChaCha8Rng;
 
     use super::*;
-    use crate::board::Transcript;
+    use crate::board::{Position, Square, Transcript};
 
     #[test]
     fn names_in_files_are_those_of_the_features() {
@@ -115,11 +117,32 @@ mod tests {
     }
 
     #[test]
-    fn values_are_within_their_tables() {
-        for (diagram, _) in Transcript::random(&mut ChaCha8Rng::seed_from_u64(5)).steps() {
-            let seen = Seen::new(&diagram.position);
-            for scalar in Scalar::ALL {
-                assert!(scalar.of(&seen) < scalar.values(), "{}", scalar.name());
+    fn values_are_what_is_counted_square_by_square() {
+        let mut rng = ChaCha8Rng::seed_from_u64(5);
+        let games: Vec<_> = (0..20).map(|_| Transcript::random(&mut rng)).collect();
+        for (diagram, _) in games.iter().flat_map(Transcript::steps) {
+            let position = diagram.position;
+            let moves = |position: Position, squares: &mut dyn Iterator<Item = Square>| {
+                squares.filter(|to| position.empty() & to.bit() != 0 && position.flips(*to) != 0).count()
+            };
+            let corners = || [0, 7, 56, 63].map(Square::new).into_iter();
+            let is_odd = |(columns, rows): &(Range<u8>, Range<u8>)| {
+                let squares =
+                    rows.clone().flat_map(|row| columns.clone().map(move |column| Square::new(8 * row + column)));
+                squares.filter(|square| position.empty() & square.bit() != 0).count() % 2 == 1
+            };
+            let quarters = [(0..4, 0..4), (4..8, 0..4), (0..4, 4..8), (4..8, 4..8)];
+            let expected = [
+                (Scalar::Constant, 0),
+                (Scalar::Parity, position.empties() as usize % 2),
+                (Scalar::Mobility, moves(position, &mut Square::all())),
+                (Scalar::OpponentMobility, moves(position.pass(), &mut Square::all())),
+                (Scalar::PlayerDiscs, position.player.count_ones() as usize),
+                (Scalar::CornerMoves, 5 * moves(position, &mut corners()) + moves(position.pass(), &mut corners())),
+                (Scalar::OddQuadrants, quarters.iter().filter(|quarter| is_odd(quarter)).count()),
+            ];
+            for (scalar, value) in expected {
+                assert_eq!(scalar.of(&Seen::new(&position)), value, "{}: {position:?}", scalar.name());
             }
         }
     }
