@@ -9,7 +9,7 @@ use std::time::Duration;
 use super::game::{Forfeit, ForfeitReason, PlayedGame};
 use super::match_::{HeldPair, Pair};
 use crate::board::{Side, Square, Transcript};
-use crate::record::log::{self, End, GameLine, Header, LONGEST_LINE, Line, PlayerCard, Settings};
+use crate::record::log::{self, End, GameLine, Header, LONGEST_LINE, Line, NOT_INTRODUCED, PlayerCard, Settings};
 use crate::storage::{FileError, only_zeros_left, open_locked};
 
 /// A file of games between players that are identified by their settings: `docs/FILES.md`.
@@ -208,7 +208,7 @@ impl Content {
             (Line::Player(card), _) => self.players.push(card),
             (Line::Game(game), _) => {
                 if !game.is_between(self.players.len()) {
-                    return Err("a game of a player that was not introduced".to_owned());
+                    return Err(NOT_INTRODUCED.to_owned());
                 }
                 self.held.insert((game.black, game.white, game.opening().to_vec()), played_game(game));
             }

@@ -14,8 +14,9 @@ use super::meter::Meter;
 use super::output::Output;
 use super::session::Session;
 use crate::eval::{Calibration, PatternEvaluator};
-use crate::search::calibrate::{Measurement, fit_exact_pairs, fit_pairs, search_all, solve_all};
+use crate::search::calibrate::{MIN_POSITIONS, Measurement, fit_exact_pairs, fit_pairs, search_all, solve_all};
 use crate::selfplay::varied_positions;
+use crate::text::counted;
 use crate::threads::lock;
 
 /// Measure how well shallow searches predict deep ones, for selective search (--selectivity)
@@ -62,6 +63,9 @@ pub struct CalibrateArguments {
     seed: u64,
 }
 
+const TOO_FEW: &str =
+    "It takes 30 positions or more with similar numbers of empty squares, and weights that have learned something.";
+
 impl CalibrateArguments {
     pub fn run(self, session: &Session, out: &mut dyn Write) -> Result<(), CliError> {
         let output = Output::check(&self.output, self.weights.path().into_iter().chain(self.positions.as_deref()))?;
@@ -82,6 +86,10 @@ impl CalibrateArguments {
             }
         };
         let count = positions.len();
+        if count < MIN_POSITIONS {
+            let found = format!("{} of {source} can be searched", counted(count as u64, "position"));
+            return Err(CliError::failure(format!("cannot calibrate: {found}")).hint(TOO_FEW));
+        }
         let searched = format!("searched to depth {}", self.depth);
         let values =
             with_meter(session, count, &searched, |done| search_all(&evaluator, &positions, self.depth, &never, done));
@@ -97,11 +105,7 @@ impl CalibrateArguments {
         }
         let calibration = Calibration::new(measured.iter().map(|measurement| measurement.pair).collect());
         let calibration = calibration.context(|| format!("cannot calibrate by the positions of {source}"));
-        let calibration = calibration.map_err(|error| {
-            error.hint(
-                "It takes 30 positions or more with similar numbers of empty squares, and weights that have learned something.",
-            )
-        })?;
+        let calibration = calibration.map_err(|error| error.hint(TOO_FEW))?;
         file.calibration = Some(calibration);
         output.write(out, |writer| writer.write_all(&file.to_bytes()))?;
         if !output.is_standard_output() {

@@ -12,7 +12,7 @@ use super::meter::Meter;
 use super::output::Output;
 use super::session::Session;
 use super::signals::stop_on_signals;
-use crate::fit::{self, FitConfig, FitEvent, FitOutcome, FitRequest, GameFiles, GameFilesEvent};
+use crate::fit::{self, FitConfig, FitError, FitEvent, FitOutcome, FitRequest, GameFiles, GameFilesEvent};
 use crate::pattern::PatternSet;
 use crate::storage::{Disk, LocalDisk, MAX_TOML_BYTES, folder_of, read_text};
 use crate::text::count;
@@ -129,7 +129,12 @@ impl FitArguments {
         let from = self.from.as_ref().map(EvaluatorChoice::weight_file).transpose()?;
         let teacher = self.teacher.as_ref().map(EvaluatorChoice::weight_file).transpose()?;
         let cannot = || "cannot fit".to_owned();
-        fit::check(&config, &patterns, from.as_ref(), teacher.as_ref()).context(cannot)?;
+        fit::check(&config, &patterns, from.as_ref(), teacher.as_ref()).map_err(|error| match error {
+            FitError::Teacher | FitError::Leaves | FitError::HiddenLayer | FitError::LeavesOfLayer => {
+                CliError::Usage(format!("cannot fit: {error}"))
+            }
+            _ => CliError::because("cannot fit", error),
+        })?;
         let stop = stop_on_signals();
         let checkpoint = output.unfinished();
         let folder = folder_of(&checkpoint);

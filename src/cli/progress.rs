@@ -144,6 +144,10 @@ impl<'s> TrainProgress<'s> {
                 self.at_hand.0 = 0;
                 self.say(&format!("generation {} is played again, since {reason}", generation + 1));
             }
+            TrainEvent::NotFitted { first_generation } => self.say(&format!(
+                "no fit at the end: it learns games from generation {} on (`fit.first-generation`), and there are none",
+                first_generation + 1
+            )),
             TrainEvent::Learned { generation, loss, games, elapsed, .. } => {
                 self.loss = Some(*loss);
                 self.earlier = elapsed - self.began.elapsed().as_secs_f64();
@@ -331,9 +335,12 @@ impl<'s> TrainProgress<'s> {
 
     /// Where the run is, and the time left.
     fn state(&self) -> String {
-        let left = self.used().1.map_or("?".into(), duration);
+        let left = self.used().1;
+        // Once nothing is left to play, there is no next generation.
+        let next = u32::from(left != Some(0.0) || self.at_hand.0 > 0);
         let (phase, phases) = (self.phase + 1, self.config.phases.len());
-        format!("generation {}, phase {phase} of {phases}, {left} left", self.learned.0 + 1)
+        let left = left.map_or("?".into(), duration);
+        format!("generation {}, phase {phase} of {phases}, {left} left", self.learned.0 + next)
     }
 
     /// How good the weights are.

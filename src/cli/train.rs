@@ -7,7 +7,7 @@ use clap::Args;
 
 use super::error::CliError;
 use super::evaluator::EvaluatorChoice;
-use super::input::{parse_time, refuse_own_files};
+use super::input::{each_once, parse_time, refuse_own_files};
 use super::layers::{Layers, Preset};
 use super::progress::TrainProgress;
 use super::runs::{NewDirectory, WHERE_RUNS_ARE, is_reserved, point_latest_to};
@@ -116,7 +116,7 @@ impl TrainArguments {
                 format!("`{}` is the name of the link to the latest run: choose another --run", directory.display());
             return Err(CliError::Usage(message));
         }
-        let (config, budget, resume) = self.wanted()?;
+        let (config, budget, resume) = self.wanted(session)?;
         let from = self.from.as_ref().map(EvaluatorChoice::weight_file).transpose()?;
         let claimed;
         let directory = match named {
@@ -178,7 +178,7 @@ impl TrainArguments {
     }
 
     /// The configuration, the budget, and what to do with an existing run.
-    fn wanted(&self) -> Result<(TrainConfig, Budget, Resume), CliError> {
+    fn wanted(&self, session: &Session) -> Result<(TrainConfig, Budget, Resume), CliError> {
         if let Some(directory) = &self.resume {
             let stored = stored_config(directory).map_err(|error| told(error, directory, false))?;
             let mut layers = Layers::of_run(directory, &stored);
@@ -187,7 +187,7 @@ impl TrainArguments {
             }
             return Ok((layers.config()?, self.budget.limits(), Resume::Stored));
         }
-        let (config, preset_minutes) = self.config()?;
+        let (config, preset_minutes) = self.config(session)?;
         let budget = Some(self.budget.limits()).filter(|budget| !budget.is_none());
         let budget = budget.unwrap_or(Budget { seconds: Some(60.0 * preset_minutes), ..Budget::default() });
         let may_go_on = self.run.is_some() && !self.new;
@@ -195,7 +195,7 @@ impl TrainArguments {
     }
 
     /// The configuration from preset, file and flags (later ones override earlier ones), and the preset's minutes.
-    fn config(&self) -> Result<(TrainConfig, f64), CliError> {
+    fn config(&self, session: &Session) -> Result<(TrainConfig, f64), CliError> {
         let (mut layers, minutes) = Layers::of_preset(self.preset)?;
         if let Some(path) = &self.config {
             layers.add_file(path)?;
@@ -209,7 +209,9 @@ impl TrainArguments {
             flags.insert("patterns".into(), patterns.clone().into());
         }
         if !self.records.is_empty() {
-            let files = toml::Table::from_iter([("files".to_owned(), self.records.clone().into())]);
+            let paths: Vec<PathBuf> = self.records.iter().map(PathBuf::from).collect();
+            let files = each_once(&paths, session).into_iter().map(|path| path.display().to_string());
+            let files = toml::Table::from_iter([("files".to_owned(), files.collect::<Vec<_>>().into())]);
             flags.insert("records".into(), files.into());
         }
         layers.add("the options", flags);
@@ -248,6 +250,7 @@ fn told(error: TrainError, run: &Path, has_begun: bool) -> CliError {
             "`flipside train --resume RUN` uses the stored configuration; for a new run, choose another directory with --run.",
         ),
         TrainError::NoRun(_) => Some(WHERE_RUNS_ARE),
+        TrainError::File(FileError::Io { .. }) if !has_begun => Some("Fix the cause, then repeat the command."),
         TrainError::File(FileError::Io { .. }) if stored_config(run).is_ok() => {
             Some("What was saved is intact: fix the cause, then continue with `flipside train --resume RUN`.")
         }

@@ -150,7 +150,7 @@ impl PatternSet {
             return Err(error(&format_args!("no such file; the built-in sets are {}{closest}", known.join(", "))));
         }
         let text = read_text(path, "pattern set", MAX_TOML_BYTES).map_err(|file| error(&file))?;
-        Self::from_toml(&text).map_err(|reason| error(&reason))
+        Self::from_toml(&text).map_err(|found| error(&format_args!("{}: {}", found.place, found.reason)))
     }
 
     /// A set from the text of a TOML file: `name`, `scalars`, a table `[patterns]` of name = "squares", and optionally `[engine]`
@@ -159,7 +159,7 @@ impl PatternSet {
     /// # Errors
     /// Invalid TOML, or a malformed set.
     pub fn from_toml(text: &str) -> Result<Self, PatternSetError> {
-        let file: File = toml::from_str(text).map_err(|error| PatternSetError::new("TOML", &error.to_string()))?;
+        let file: File = toml::from_str(text).map_err(|error| PatternSetError::new("its TOML", &error.to_string()))?;
         let patterns: Result<Vec<_>, _> = file
             .patterns
             .iter()

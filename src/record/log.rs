@@ -55,6 +55,9 @@ pub struct PlayerCard {
     pub settings: Settings,
 }
 
+/// What is wrong with a game that is not [`GameLine::is_between`] the players before it.
+pub const NOT_INTRODUCED: &str = "its players are not two of those introduced before it";
+
 /// A game.
 #[derive(Clone, PartialEq, Debug, Serialize, Deserialize)]
 pub struct GameLine {
@@ -239,7 +242,7 @@ pub fn read(bytes: &[u8]) -> impl Iterator<Item = Result<Game, RecordError>> + S
                 None
             }
             Ok(Line::Game(game)) if game.is_between(players.len()) => Some(Ok(game.game(&players))),
-            Ok(Line::Game(_)) => fault("a game of a player that was not introduced".to_owned()),
+            Ok(Line::Game(_)) => fault(NOT_INTRODUCED.to_owned()),
             Err(reason) => fault(reason),
         }
     })

@@ -29,6 +29,8 @@ pub struct Figures {
     pub held_out: Vec<StageLoss>,
     /// The time of each phase.
     pub phases: Vec<PhaseTime>,
+    /// The hash of the weights that the run began with, if any.
+    pub parent: Option<String>,
     /// The best weights, if they can be read.
     pub weights: Option<Weights>,
     /// Why they cannot.
@@ -102,8 +104,6 @@ pub struct PhaseTime {
 pub struct Weights {
     /// See [`WeightFile::hash`].
     pub hash: String,
-    /// The hash of the weights that the run began with.
-    pub parent: Option<String>,
     /// The program that made it, and its commit.
     pub program: String,
     /// By number of empties: the share of weights that are not zero.
@@ -159,6 +159,7 @@ impl Figures {
             weights_fault: weights.as_ref().err().cloned(),
             weights: weights.ok(),
             config: log.config.to_toml(),
+            parent: log.parent.clone(),
             changes: Vec::new(),
             earlier_ends: Vec::new(),
         };
@@ -292,7 +293,6 @@ impl Weights {
         let commit = file.provenance.commit.as_ref().map_or(String::new(), |commit| format!(" ({commit})"));
         Ok(Self {
             hash: file.hash(),
-            parent: file.provenance.parent.clone(),
             program: file.provenance.program.clone() + &commit,
             coverage: (0..=60).map(|empties| shares[stage(empties)]).collect(),
             accuracy: table.map_or(Vec::new(), |table| table.rows.into_iter().map(row).collect()),

@@ -314,23 +314,26 @@ fn origin(run: &Figures) -> String {
     let weights = run.weights.as_ref().map_or(String::new(), |weights| {
         format!("<p>Best weights <code>{}</code>, by {}.</p>\n", weights.hash, escaped(&weights.program))
     });
-    let parent = run.weights.as_ref().and_then(|weights| weights.parent.as_ref());
-    let from = parent.map_or(String::new(), |parent| {
+    let from = run.parent.as_ref().map_or(String::new(), |parent| {
         format!("<p>It began from the weights <code>{parent}</code>: add <code>--from</code> with their file.</p>\n")
     });
     let generations = run.status.generations.max(1);
     let change = |(generation, changes): &(u32, Vec<String>)| {
         format!(
-            "<p>From generation {generation} on its configuration was different: {}. The last one is printed here.</p>\n",
+            "<p>From generation {generation} on its configuration was different: {}. No commands repeat such a run: these follow the last \
+             configuration from the beginning.</p>\n",
             escaped(&changes.join("; "))
         )
     };
     let changes: String = run.changes.iter().map(change).collect();
+    let consequence = if run.changes.is_empty() {
+        " The commands leave out the fit and the gate that it had there: <code>last.fsw</code> will be the same, <code>best.fsw</code> \
+         may not be."
+    } else {
+        ""
+    };
     let end = |generation: &u32| {
-        format!(
-            "<p>Its budget was used up after generation {generation} and was then raised. The commands leave out the fit and the gate that \
-             it had there: <code>last.fsw</code> will be the same, <code>best.fsw</code> may not be.</p>\n"
-        )
+        format!("<p>Its budget was used up after generation {generation} and was then raised.{consequence}</p>\n")
     };
     let ends: String = run.earlier_ends.iter().map(end).collect();
     format!(

@@ -22,7 +22,7 @@ pub(super) struct Marker {
     #[serde(default, skip_serializing_if = "Option::is_none")]
     set: Option<PatternSet>,
     /// Hash of the weights the run began with.
-    parent: Option<String>,
+    pub parent: Option<String>,
     /// Configurations that replaced the first, by their first generation.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub amendments: Vec<Amendment>,

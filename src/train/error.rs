@@ -53,6 +53,11 @@ pub enum TrainError {
     /// There is no run to resume.
     #[error("there is no run in {0}")]
     NoRun(PathBuf),
+    /// A run to resume that was broken off before its first checkpoint.
+    #[error(
+        "the run in {0} was broken off before it had anything to resume from: begin it again with the command that began it"
+    )]
+    NotBegun(PathBuf),
     /// The last budget of a run to resume is not known.
     #[error("the budget of the run in {0} is not known. Say how long it is to continue, for example with --hours")]
     NoBudget(PathBuf),
@@ -149,13 +154,15 @@ pub enum TrainError {
     },
     /// Games of this run that a fit needs.
     #[error(
-        "{found} of the {played} games to fit are there: {}. Restore a copy if you have one, or begin a new run in another \
+        "{found} of the {played} games to fit are there: {}. Restore copies if you have them, or begin a new run in another \
          directory --from the last.fsw of this one",
-        if .missing.is_empty() { "a file is cut off".to_owned() } else { format!("missing are {}", listed(.missing)) }
+        if .missing.is_empty() { format!("cut off: {}", listed(.cut_off)) } else { format!("missing: {}", listed(.missing)) }
     )]
     GamesMissing {
-        /// Files that are not there; empty if one was cut off.
+        /// Files that are not there.
         missing: Vec<String>,
+        /// Files that were cut off.
+        cut_off: Vec<String>,
         /// Games found.
         found: u64,
         /// Games that were played.

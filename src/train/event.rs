@@ -121,6 +121,11 @@ pub enum TrainEvent {
         /// What was wrong.
         reason: String,
     },
+    /// The run ends without the fit that it should end with, since all its games are of earlier generations than that fit learns.
+    NotFitted {
+        /// The first generation that it would learn, from 0.
+        first_generation: u32,
+    },
     /// A generation was learned.
     Learned {
         /// The generation, from 0.

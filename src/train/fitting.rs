@@ -12,7 +12,9 @@ use super::keeper::Halt;
 use super::request::Budget;
 use super::run::Run;
 use super::state::{EncodedWeights, Progress, RunState};
-use crate::fit::{FitConfig, FitError, FitEvent, FitOutcome, FitRequest, GameFiles, UnfinishedFit, fit};
+use crate::fit::{
+    FitConfig, FitError, FitEvent, FitOutcome, FitRequest, GameFiles, GameFilesEvent, UnfinishedFit, fit,
+};
 use crate::games::games_file;
 use crate::learn::Learner;
 use crate::storage::FileError;
@@ -54,11 +56,16 @@ impl Run<'_> {
         self.config.fit_plan(self.state.progress.generation, at_end, self.layout.set(), has_layer)
     }
 
+    /// Whether all games are of generations that a fit leaves out.
+    fn is_too_short_for(&self, plan: &FitPlan) -> bool {
+        self.state.progress.generation <= plan.config.first_generation
+    }
+
     /// The fit due if the run ends now, unless there are no games for it, or it is done: it may be the same as the one before the next
     /// generation.
     fn last_fit_to_come(&self) -> Option<FitPlan> {
         let RunState { progress, fitted, .. } = &self.state;
-        let plan = self.plan(true).filter(|plan| progress.generation > plan.config.first_generation);
+        let plan = self.plan(true).filter(|plan| !self.is_too_short_for(plan));
         let is_done = match fitted {
             // A run that was continued may by now have more games of a generation that it could not finish.
             Some(fitted) => fitted.weights.provenance.games >= progress.games + self.games_without_end(),
@@ -107,8 +114,30 @@ impl Run<'_> {
         } else if self.refit_to_come().is_some() {
             // It may have begun already, and goes on if the run does.
             return Ok(());
+        } else if let Some(plan) = self.plan(true).filter(|plan| self.is_too_short_for(plan)) {
+            let first_generation = plan.config.first_generation;
+            self.keeper.tell(&TrainEvent::NotFitted { first_generation })?;
         }
         self.remove_fit()
+    }
+
+    /// Checks that the games of a fit at the end are there, as far as file names tell: it would be a pity to find out then.
+    ///
+    /// # Errors
+    /// Files are missing.
+    pub(super) fn check_games(&self) -> Result<(), TrainError> {
+        let Some(FitPlan { config, .. }) = self.plan(true) else { return Ok(()) };
+        let wanted = config.first_generation..self.state.progress.generation;
+        let there = self.keeper.directory.journals()?;
+        let missing: Vec<u32> = wanted.clone().filter(|generation| !there.contains(generation)).collect();
+        if missing.is_empty() {
+            return Ok(());
+        }
+        let played = self.config.games_of(wanted);
+        let lacking: u64 = missing.iter().map(|&generation| self.config.games_of(generation..generation + 1)).sum();
+        let root = self.keeper.directory.path();
+        let missing = missing.iter().map(|&generation| games_file(root, generation).display().to_string()).collect();
+        Err(TrainError::GamesMissing { missing, cut_off: Vec::new(), found: played - lacking, played })
     }
 
     /// Removes the checkpoint of a fit whose weights are saved, perhaps before a kill.
@@ -131,7 +160,12 @@ impl Run<'_> {
         let began = Instant::now();
         let root = self.keeper.directory.path().to_owned();
         let checkpoint = self.keeper.directory.file(FIT);
-        let games = GameFiles::open(&self.journals(&config, at_end)?, &config, &root, None, self.stop, &mut |_| ());
+        let mut cut_off = Vec::new();
+        let games = GameFiles::open(&self.journals(&config, at_end)?, &config, &root, None, self.stop, &mut |event| {
+            if let GameFilesEvent::CutOff(path) = event {
+                cut_off.push(path.display().to_string());
+            }
+        });
         let games = games.map_err(FitError::from)?.ok_or(Halt::Stopped)?;
         let generation = self.state.progress.generation;
         let played = self.config.games_of(config.first_generation..generation);
@@ -141,7 +175,7 @@ impl Run<'_> {
             let there = self.keeper.directory.journals()?;
             let missing = (config.first_generation..generation).filter(|generation| !there.contains(generation));
             let missing = missing.map(|generation| games_file(&root, generation).display().to_string()).collect();
-            return Err(TrainError::GamesMissing { missing, found, played }.into());
+            return Err(TrainError::GamesMissing { missing, cut_off, found, played }.into());
         }
         let at_hand = WeightFile::new(self.state.learner.model(), self.provenance(generation));
         let request = FitRequest {

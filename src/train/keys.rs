@@ -88,7 +88,7 @@ pub const KEYS: &[Key] = keys! {
     "fit.block" Kind::Whole(1 << 12, 1 << 30, "positions"), Some("2097152"),
         "Game positions held in memory and learned together, 25 bytes each. With `tree-depth`, trees take as much again.";
     "fit.first-generation" Kind::Whole(0, u32::MAX, "generation"), Some("0"),
-        "First generation to learn, counted from 0. The earliest games were played knowing nothing.";
+        "First generation to learn, counted from 0. The earliest games were played knowing nothing. A run that ends before it is not fitted.";
     "fit.hold-out" Kind::Whole(0, u32::MAX, "games"), Some("200"), "One game in N is held out to measure the loss; 2 or more, or 0 for none.";
     "fit.exact-empties" Kind::Whole(0, 24, "empty squares"), Some("12"), "Positions of recorded games with at most N empty squares are solved.";
     "fit.record-importance" Kind::Number(0.0, 1.0, "share of a step"), Some("1.0"),
@@ -119,7 +119,7 @@ pub const KEYS: &[Key] = keys! {
     "events" Kind::Table, Some("none"), "What is written besides `metrics.jsonl`; does not affect the weights.";
     "events.tensorboard" Kind::Flag, Some("false"), "Whether to write TensorBoard event files into the run's directory.";
     "records" Kind::Table, Some("none"), "Recorded games and scored positions to learn before the first generation.";
-    "records.files" Kind::Texts, None, "Files in GGF, WTHOR, f5d6, OBF or Egaroucid's training lines, in the order in which they are learned.";
+    "records.files" Kind::Texts, None, "Files in GGF, WTHOR, f5d6, OBF or Egaroucid's training lines, in the order in which they are learned. Other than absolute paths begin in the current folder.";
     "records.passes" Kind::Whole(1, 100, "passes"), Some("2"), "Passes over the samples.";
     "records.exact-empties" Kind::Whole(0, 24, "empty squares"), Some("12"), "Positions of games with at most N empty squares are solved.";
     "records.sha256" Kind::Texts, Some("[]"), "SHA-256 of each file in hexadecimal; a run fills it in. Files that differ are refused.";

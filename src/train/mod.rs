@@ -59,7 +59,7 @@ pub use event::{GateMatch, TrainEvent};
 pub use identity::Difference;
 pub use invalid::ConfigError;
 pub use keeper::Sink;
-pub use open::stored_config;
+pub use open::{parent_of, stored_config};
 pub use request::{Budget, Outcome, Resume, TrainRequest};
 pub use source::{BadGames, GameJob, GameSource, LocalGames, OnGames, Played};
 pub use workers::{WorkerStatus, Workers};

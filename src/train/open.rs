@@ -73,7 +73,6 @@ pub(super) fn open<'r>(request: &TrainRequest<'r>, sink: Sink<'r>) -> Result<Run
     let budget = budget(request, &metrics, &configs, &state.progress, known, &clock)?;
     check_room(request, budget, &directory, configs.newest(), &layout, &state.progress, is_new)?;
 
-    // Nothing was changed until here. From here on, all that resuming needs is known to be there.
     let saved = LastCheckpoint { at: Instant::now(), generation: state.progress.generation, newest_is_good: is_newest };
     let keeper = Keeper::new(directory, request.disk, request.stop, sink, metrics);
     let &TrainRequest { games: source, stop, .. } = request;
@@ -81,6 +80,8 @@ pub(super) fn open<'r>(request: &TrainRequest<'r>, sink: Sink<'r>) -> Result<Run
     let growth = Growth::default();
     let mut run =
         Run { config, configs, identity, layout, budget, source, stop, keeper, state, clock, saved, growth, known };
+    run.check_games()?;
+    // Nothing was changed until here. From here on, all that resuming needs is known to be there.
     run.put_in_order(is_new, is_amended, fault, kept)?;
     Ok(run)
 }
@@ -92,6 +93,15 @@ fn patterns(request: &TrainRequest) -> Result<PatternSet, TrainError> {
         Resume::Never | Resume::Same => None,
     };
     Ok(stored.map_or_else(|| request.config.pattern_set(), Ok)?)
+}
+
+/// The hash of the weights that the run in a directory began with, if any.
+///
+/// # Errors
+/// There is no run, or it cannot be read.
+pub fn parent_of(directory: &Path) -> Result<Option<String>, TrainError> {
+    let marker = Marker::read(directory)?.ok_or_else(|| TrainError::NoRun(directory.to_owned()))?;
+    Ok(marker.parent)
 }
 
 /// The configuration that the run in a directory follows, whether it is running or not, and whatever its `config.toml` says.
@@ -155,6 +165,7 @@ fn find(
 ) -> Result<Option<Resumed>, TrainError> {
     let root = || directory.path().to_owned();
     let marker = Marker::read(directory.path())?;
+    let is_marked = marker.is_some();
     let amendments = marker.map(|marker| marker.amendments).unwrap_or_default();
     let check = |found: &Identity| {
         if request.resume == Resume::Never {
@@ -176,7 +187,7 @@ fn find(
                 return Err(TrainError::LostCheckpoint { directory: root(), found });
             }
             if request.resume == Resume::Stored {
-                return Err(TrainError::NoRun(root()));
+                return Err(if is_marked { TrainError::NotBegun(root()) } else { TrainError::NoRun(root()) });
             }
         }
     }

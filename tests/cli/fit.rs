@@ -124,7 +124,7 @@ fn weights_learn_their_own_leaves_from_a_teacher() {
     }
     // Bad weights are reported before games are read, even if there are none.
     let early = ["fit", "nowhere", "--patterns", "edax", "--from", "default", "-o", &second];
-    assert!(refusal(&early, "", 1).contains("hidden layer"));
+    assert!(refusal(&early, "", 2).contains("hidden layer"));
     let refused = refusal(&[&common[..], &["--leaf-depth", "2", "-q", "-o", &second]].concat(), "", 2);
     assert!(refused.contains("--teacher") && refused.contains("--from"), "{refused}");
 }

@@ -151,6 +151,36 @@ fn a_report_is_one_page_with_all_in_it() {
 }
 
 #[test]
+fn a_report_names_the_weights_that_a_run_began_with() {
+    let lab = lab();
+    let train = ["train", "--preset", "quick", "--config", "config.toml", "--patterns", "small.toml", "-q"];
+    // The weights that the first run began from are another generation's.
+    for (from, run) in [("runs/one/last.fsw", "runs/two"), ("runs/two/last.fsw", "runs/three")] {
+        in_lab(&lab, &[&train[..], &["--from", from, "--run", run, "--generations", "1"]].concat());
+        in_lab(&lab, &["report", run, "-o", "report.html"]);
+        let html = fs::read_to_string(lab.path().join("report.html")).unwrap();
+        let hash = objects(&in_lab(&lab, &["inspect", from, "--json"]))[0]["hash"].as_str().unwrap().to_owned();
+        assert!(html.contains(&format!("It began from the weights <code>{hash}</code>: add <code>--from</code>")));
+    }
+}
+
+#[test]
+fn a_run_that_has_not_begun_is_not_resumed() {
+    let lab = lab();
+    let run = lab.path().join("runs/one");
+    for entry in fs::read_dir(&run).unwrap().map(|entry| entry.unwrap().path()) {
+        let is_kept = entry.ends_with("flipside-run.json") || entry.ends_with("config.toml");
+        match entry.is_dir() {
+            true => fs::remove_dir_all(entry).unwrap(),
+            false if is_kept => {}
+            false => fs::remove_file(entry).unwrap(),
+        }
+    }
+    let error = refusal(&["train", "--resume", run.to_str().unwrap(), "--generations", "1"], "", 1);
+    assert!(error.contains("begin it again with the command that began it"), "{error}");
+}
+
+#[test]
 fn a_report_says_what_its_commands_leave_out() {
     let lab = lab();
     let page = || {

@@ -66,7 +66,7 @@ fn positions_of_a_file_are_measured() {
     assert!(rows.iter().all(|row| row[7] == "40"), "{table}");
     let output = run_with(&["calibrate", "default", "-o", "/dev/null", "--positions", "-"], START);
     assert_eq!(output.status.code(), Some(1));
-    assert!(String::from_utf8_lossy(&output.stderr).contains("0 depth pairs"));
+    assert!(String::from_utf8_lossy(&output.stderr).contains("1 position of standard input can be searched"));
     let error = refusal(&["calibrate", "squares", "-o", "x.fsw"], "", 1);
     assert!(error.contains("without weights"), "{error}");
 }

@@ -118,9 +118,37 @@ fn a_fit_leaves_out_no_game_that_was_played() {
     let directory = tempfile::tempdir().unwrap();
     let at_last = |event: &TrainEvent| matches!(event, TrainEvent::Learned { generation: 4, .. });
     assert_eq!(trained(&config, directory.path(), FIVE, at_last), Outcome::Stopped);
-    fs::remove_file(directory.path().join("games/00000001.fsg")).unwrap();
-    let error = train(&TrainRequest { budget: FIVE, ..request(&config, directory.path(), &stop) }, &mut |_| ());
-    assert!(error.unwrap_err().to_string().contains("600 of the 800 games to fit are there"));
+    let file = directory.path().join("games/00000001.fsg");
+    let games = fs::read(&file).unwrap();
+    fs::remove_file(&file).unwrap();
+    let again = || {
+        let request = TrainRequest { budget: FIVE, ..request(&config, directory.path(), &stop) };
+        train(&request, &mut |_| ()).unwrap_err().to_string()
+    };
+    // A missing file is told before anything is played, a cut-off one when it is read.
+    let error = again();
+    assert!(error.contains("games to fit are there: missing: ") && error.contains("00000001.fsg"), "{error}");
+    fs::write(&file, &games[..games.len() - 1]).unwrap();
+    let error = again();
+    assert!(error.contains("of the 800 games to fit are there: cut off: "), "{error}");
+    assert!(error.contains("00000001.fsg"), "{error}");
+}
+
+#[test]
+fn a_run_without_games_for_its_fit_says_so() {
+    let config = small(config());
+    let config = TrainConfig { fit: config.fit.map(|fit| FitConfig { first_generation: 9, ..fit }), ..config };
+    let config =
+        TrainConfig { phases: config.phases.iter().map(|phase| Phase { refit: false, ..*phase }).collect(), ..config };
+    let (directory, told) = (tempfile::tempdir().unwrap(), Mutex::new(Vec::new()));
+    let note = |event: &TrainEvent| {
+        if let TrainEvent::NotFitted { first_generation } = event {
+            told.lock().unwrap().push(*first_generation);
+        }
+        false
+    };
+    assert_eq!(trained(&config, directory.path(), FIVE, note), Outcome::Finished);
+    assert_eq!(told.into_inner().unwrap(), [9]);
 }
 
 #[test]
