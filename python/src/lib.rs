@@ -64,9 +64,8 @@ impl Weights {
     fn evaluate<'py>(&self, py: Python<'py>, boards: &Bound<'py, PyAny>) -> PyResult<Bound<'py, PyArray1<f32>>> {
         let positions = positions_of(boards)?;
         let values: Option<Vec<f32>> = interruptible(py, |stop| {
-            let value = |position: &Position| {
-                (!stop.load(Relaxed)).then(|| static_value(&self.evaluator, position).discs())
-            };
+            let value =
+                |position: &Position| (!stop.load(Relaxed)).then(|| static_value(&self.evaluator, position).discs());
             positions.par_iter().map(value).collect()
         })?;
         Ok(values.expect("Python has no signal").into_pyarray(py))

@@ -24,7 +24,7 @@ use crate::text::count;
 /// same games and options give the same bytes. Memory use grows only with the held-out games and the largest file of records.
 ///
 /// SIGINT or SIGTERM stops cleanly with exit code 75. The same command then resumes, with the games it began with; records are labelled
-/// again first.
+/// again first. The state is kept in OUTPUT.part (`flipside.part` for `-o -`) until the fit is done; remove it to start over.
 #[derive(Args, Debug)]
 #[command(after_help = "Example:\n  flipside fit runs/latest -o fitted.fsw\n  \
     flipside fit runs/latest runs/edax --patterns edax --epochs 2 -o edax.fsw\n  \
