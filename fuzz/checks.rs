@@ -8,7 +8,7 @@ use flipside::book::{BookFormat, Errors, check, fix, import};
 use flipside::eval::{Evaluator, PatternEvaluator, Score};
 use flipside::export::{Engine as Owner, OpenLayout, decode, write_open};
 use flipside::games::{Frame, decode as decode_games, encode as encode_games, whole_frames};
-use flipside::learn::Labeller;
+use flipside::label::Labeller;
 use flipside::pattern::{Layout, PatternSet};
 use flipside::protocol::{Engine, ExternalSpec, gtp, nboard, sgf};
 use flipside::record::{Format, convert, read};

@@ -14,6 +14,7 @@
 //! | [`games`] | games kept in files |
 //! | [`record`] | games and positions in other programs' formats |
 //! | [`learn`] | temporal differences: samples in, weights out |
+//! | [`label`] | values for recorded games and scored positions |
 //! | [`storage`] | atomic writing and checked reading of files |
 //! | [`weights`] | weight files |
 //! | [`fit`] | fitting any pattern set to kept games and records |
@@ -64,6 +65,7 @@ pub mod eval;
 pub mod export;
 pub mod fit;
 pub mod games;
+pub mod label;
 pub mod learn;
 mod memory;
 pub mod pattern;

@@ -5,7 +5,8 @@ use std::sync::atomic::AtomicBool;
 
 use flipside::board::{Diagram, Position, ScoredDiagram, Side, Square, Transcript, squares};
 use flipside::eval::Score;
-use flipside::learn::{Bound, Labeller, RecordFile, Sample};
+use flipside::label::{Labeller, RecordFile};
+use flipside::learn::{Bound, Sample};
 use flipside::record::{
     ConvertError, Converted, Fault, Finish, Format, Game, GameResult, MoveNote, Place, Record, RecordError,
     UnknownFormat, convert, ggf, lines, wthor,

@@ -28,7 +28,7 @@ pub struct FitConfig {
     pub first_generation: u32,
     /// One game in this many is held out: the loss on these is the one to trust. 0 for none.
     pub hold_out: u32,
-    /// Positions of recorded games with this number of empties or fewer are solved; see [`Labeller`](crate::learn::Labeller).
+    /// Positions of recorded games with this number of empties or fewer are solved; see [`Labeller`](crate::label::Labeller).
     #[serde(skip_serializing_if = "is_default_exact_empties")]
     pub exact_empties: u32,
     /// How much a position of a record counts compared with one of self-play, as a share of its error: above 0, at most 1.

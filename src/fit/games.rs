@@ -5,7 +5,7 @@ use std::path::{Path, PathBuf};
 use super::checkpoint::UnfinishedFit;
 use super::spool::Spool;
 use crate::games::GamesError;
-use crate::learn::RecordFileError;
+use crate::label::RecordFileError;
 use crate::record::RecordError;
 use crate::storage::FileError;
 

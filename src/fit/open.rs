@@ -14,7 +14,7 @@ use super::games::{GameFiles, GameFilesError, GameFilesEvent};
 use super::reader::{Chunk, Reader};
 use super::spool::SpoolWriter;
 use crate::games::{GamesError, GamesReader, games_of_run, has_games_name, is_games_file};
-use crate::learn::RecordFile;
+use crate::label::RecordFile;
 use crate::record::{MAX_BYTES, MAX_REPORTED};
 use crate::storage::{FileError, hex, read_bounded};
 

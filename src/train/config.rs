@@ -98,7 +98,7 @@ pub struct RecordsConfig {
     /// Passes over the samples.
     #[serde(default = "two_passes")]
     pub passes: u32,
-    /// Positions of games with this number of empties or fewer are solved; see [`Labeller`](crate::learn::Labeller).
+    /// Positions of games with this number of empties or fewer are solved; see [`Labeller`](crate::label::Labeller).
     #[serde(default = "solved_empties")]
     pub exact_empties: u32,
     /// The SHA-256 of each file in hexadecimal: other contents are refused. If left out, a run fills it in.

@@ -13,7 +13,7 @@ use std::sync::atomic::{AtomicBool, Ordering::Relaxed};
 
 use flipside::eval::{Calibration, DepthPair};
 use flipside::export::{Engine, encode};
-use flipside::learn::RecordFileError;
+use flipside::label::RecordFileError;
 use flipside::train::{
     BadGames, Budget, GameJob, GameSource, GateConfig, LocalGames, OnGames, Outcome, Played, Resume, TrainConfig,
     TrainError, TrainEvent, TrainRequest, stored_config, train,

@@ -4,9 +4,9 @@ use std::sync::atomic::{AtomicBool, Ordering::Relaxed};
 
 use rayon::prelude::*;
 
-use super::samples::{Bound, Sample};
 use crate::board::{Position, ScoredDiagram, Side};
 use crate::eval::Score;
+use crate::learn::{Bound, Sample};
 use crate::record::{Fault, Finish, Game, GameResult, Place, Record, RecordError};
 use crate::search::EndgameSolver;
 

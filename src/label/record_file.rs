@@ -4,7 +4,7 @@ use std::path::{Path, PathBuf};
 use std::sync::atomic::AtomicBool;
 
 use super::labeller::{is_lesson, label_all};
-use super::samples::Sample;
+use crate::learn::Sample;
 use crate::record::{Format, RecordError, Records, read};
 
 /// Positions with up to this many empties are solved in a few milliseconds.
