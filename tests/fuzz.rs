@@ -102,7 +102,7 @@ fn kept_games() {
 #[test]
 fn protocols() {
     let seeds = [
-        &b"1 play b f5\nplay w d6\ngenmove b\nundo\ntime_settings 60 0 0\ntime_left b 10 0\nshowboard\nquit\n"[..],
+        &b"1 play b f5\nplay w d6\ngenmove b\nundo\ntime_settings 60 9 3\ntime_left b 10 0\nshowboard\nquit\n"[..],
         b"nboard 2\nset game (;GM[Othello]BO[8 -------- -------- -------- ---O*--- ---*O--- -------- -------- -------- *]B[F5];)\n\
           move d6/1.2/0.5\nset depth 3\nhint 2\ngo\nping 3\n",
         b"(;GM[2]SZ[8]PB[a\\]b];B[f5];W[d6](;B[c3])(;B[c5]))",

@@ -44,7 +44,7 @@ fn read(path: &std::path::Path) -> (Frames, u64, Option<GamesError>) {
     };
     assert_eq!(reader.header(), HEADER);
     loop {
-        match reader.next_frame().and_then(|block| block.map(|block| block.decode()).transpose()) {
+        match reader.next_frame().and_then(|frame| frame.map(|frame| frame.decode()).transpose()) {
             Ok(Some(frame)) => frames.push((frame.first, frame.games)),
             Ok(None) => return (frames, reader.offset(), None),
             Err(error) => return (frames, reader.offset(), Some(error)),
@@ -92,13 +92,14 @@ fn a_flipped_bit_is_found_and_named() {
     let all = games(CONFIG, 10);
     let header = HEADER.to_bytes().len();
     let first = [&HEADER.to_bytes()[..], &frame(0, &all)].concat();
-    let whole = [&first[..], &frame(10, &all)].concat();
-    for (at, bit) in (0..first.len()).map(|at| (at, at % 8)).chain((header..header + 16).map(|at| (at, 7 - at % 8))) {
+    let two = [&first[..], &frame(10, &all)].concat();
+    let bits = || (0..first.len()).map(|at| (at, at % 8)).chain((header..header + 16).map(|at| (at, 7 - at % 8)));
+    for ((at, bit), whole) in [&first, &two].into_iter().flat_map(|whole| bits().map(move |bit| (bit, whole))) {
         let mut damaged = whole.clone();
         damaged[at] ^= 1 << bit;
         fs::write(&path, damaged).unwrap();
         let (found, _, error) = read(&path);
-        // Never as a file that was cut off, whose end may be left out: there are games behind the damage.
+        // Never as a file that was cut off, whose end may be left out.
         let is_named = matches!(error, Some(GamesError::Foreign(_) | GamesError::Header | GamesError::Damaged { .. }));
         assert!(found.is_empty() && is_named, "byte {at}: {error:?}");
     }

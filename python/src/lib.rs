@@ -63,12 +63,14 @@ impl Weights {
     /// Static values in discs for the player to move.
     fn evaluate<'py>(&self, py: Python<'py>, boards: &Bound<'py, PyAny>) -> PyResult<Bound<'py, PyArray1<f32>>> {
         let positions = positions_of(boards)?;
-        let values: Option<Vec<f32>> = interruptible(py, |stop| {
-            let value =
-                |position: &Position| (!stop.load(Relaxed)).then(|| static_value(&self.evaluator, position).discs());
+        let values: Vec<f32> = interruptible(py, |stop| {
+            // If Python has a signal, what is computed is not used.
+            let value = |position: &Position| {
+                if stop.load(Relaxed) { 0.0 } else { static_value(&self.evaluator, position).discs() }
+            };
             positions.par_iter().map(value).collect()
         })?;
-        Ok(values.expect("Python has no signal").into_pyarray(py))
+        Ok(values.into_pyarray(py))
     }
 
     /// Values in discs by a full-width search of `depth` plies, and the best moves.

@@ -98,7 +98,7 @@ impl Grow<'_> {
             let new = self.positions.map(|most| most.saturating_sub(book.len()));
             if new == Some(0) {
                 let mut growth = growth(book, searched)?;
-                let completed = complete(book, weights, &searcher, self.stop, |done, _| {
+                let completed = complete(book, weights, &searcher, lacks_move, self.stop, |done, _| {
                     growth.searched = searched + done;
                     progress(&growth);
                 });
@@ -134,9 +134,8 @@ impl Grow<'_> {
     }
 }
 
-/// Searches the positions of a book that do not know their best unplayed move, until there are none: those that have not been searched, and
-/// those whose best unplayed move is now in the book. A search may give a position its first value, and then the move that leads to it no
-/// longer counts as unplayed. `progress` gets the number done and the total so far.
+/// Searches the positions of a book that are `wanted`, given their moves in the book, until there are none. A search may give a position its
+/// first value, and then the move that leads to it no longer counts as unplayed. `progress` gets the number done and the total so far.
 ///
 /// # Errors
 /// Same as [`Book::commit`]; [`BookError::Stopped`] after `stop` is set: what was found until then is in the book.
@@ -144,6 +143,7 @@ pub(super) fn complete<'e, E: Evaluator + 'e>(
     book: &mut Book,
     weights: u8,
     searcher: &(impl Fn() -> LeafSearch<'e, E> + Sync),
+    wanted: fn(&Record, &[Child]) -> bool,
     stop: &AtomicBool,
     mut progress: impl FnMut(u64, u64) + Send,
 ) -> Result<(), BookError> {
@@ -151,7 +151,7 @@ pub(super) fn complete<'e, E: Evaluator + 'e>(
     loop {
         let mut open = Vec::new();
         with_children(book, |record, children| {
-            if lacks_move(&record, &children) && seen.insert(record.position) {
+            if wanted(&record, &children) && seen.insert(record.position) {
                 open.push(record.position);
             }
             if stop.load(Relaxed) { Err(BookError::Stopped) } else { Ok(()) }
@@ -164,6 +164,16 @@ pub(super) fn complete<'e, E: Evaluator + 'e>(
         let all = done + open.len() as u64;
         evaluate(book, &open, weights, searcher, stop, |now| progress(done + now, all))?;
         done = all;
+    }
+}
+
+/// Whether a position has not been searched, or its best unplayed move is in the book now. Positions of other programs' books that never had
+/// such a move are left as they are.
+pub(super) fn has_lost_its_move(record: &Record, children: &[Child]) -> bool {
+    match record.leaf {
+        Leaf::Unsearched => true,
+        Leaf::Best(Valued { to: Some(_), .. }) => lacks_move(record, children),
+        Leaf::Best(_) | Leaf::AllPlayed => false,
     }
 }
 

@@ -6,7 +6,7 @@ use std::sync::atomic::AtomicBool;
 use super::derive::{children_in, open_leaf, update};
 use super::error::BookError;
 use super::file::Hash;
-use super::grow::complete;
+use super::grow::{complete, has_lost_its_move};
 use super::leaf::LeafSearch;
 use super::rebuild::{hand_over, rebuild};
 use super::record::{Key, Leaf, Record};
@@ -135,8 +135,8 @@ pub fn count_games(book: &mut Book, mut counts: GameCounts, min_games: u64) -> R
     book.reopen(lock)
 }
 
-/// Searches the positions of a book that do not know their best unplayed move: those that have not been searched, and those whose best
-/// unplayed move is now in the book. `progress` gets the number done and the total so far.
+/// Searches the positions of a book that have not been searched, and those whose best unplayed move is in the book now. `progress` gets the
+/// number done and the total so far.
 ///
 /// # Errors
 /// Same as [`Book::commit`]; [`BookError::Stopped`] after `stop` is set: what was found until then is in the book.
@@ -148,6 +148,6 @@ pub fn search_missing<'e, E: Evaluator + 'e>(
     progress: impl FnMut(u64, u64) + Send,
 ) -> Result<(), BookError> {
     let weights = book.number_of(weights);
-    complete(book, weights, searcher, stop, progress)?;
+    complete(book, weights, searcher, has_lost_its_move, stop, progress)?;
     book.sort()
 }

@@ -43,9 +43,9 @@ pub struct ConvertArguments {
 /// The games of a file of kept games, one transcript per line, and whether the file is complete.
 fn transcripts(file: &[u8]) -> Result<(String, bool), GamesError> {
     let mut text = String::new();
-    let (blocks, are_all) = whole_frames(file)?;
-    for block in blocks {
-        for game in block.decode()?.games {
+    let (frames, are_all) = whole_frames(file)?;
+    for frame in frames {
+        for game in frame.decode()?.games {
             let line: String = game.moves().iter().map(ToString::to_string).collect();
             text += &line;
             text.push('\n');

@@ -130,7 +130,7 @@ fn account(quantisation: &Quantisation) -> String {
     if quantisation.is_exact() {
         return "exact: nothing was changed".to_owned();
     }
-    let Quantisation { clipped, largest_weight, mean_weight, positions, largest, mean } = quantisation;
+    let Quantisation { clipped, largest_weight, mean_weight, positions, largest, mean, .. } = quantisation;
     format!(
         "converted to the engine's stages and units: values of positions changed by up to {largest:.4} discs (mean {mean:.4}, {positions} \
          positions), weights were rounded by up to {largest_weight:.4} (mean {mean_weight:.4}); {clipped} weights exceeded the engine's \

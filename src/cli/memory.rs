@@ -49,8 +49,8 @@ struct MemoryGroup {
     folder: PathBuf,
     /// The names of its files: the limit, and what is in use.
     files: [&'static str; 2],
-    /// In its `memory.stat`, the name of the part in use that can be reclaimed at once.
-    reclaimable: &'static str,
+    /// In its `memory.stat`, the beginnings of the lines with the parts in use that can be reclaimed.
+    reclaimable: &'static [&'static str],
 }
 
 impl MemoryGroup {
@@ -59,8 +59,9 @@ impl MemoryGroup {
         let read = |name| fs::read_to_string(self.folder.join(name)).ok();
         let [limit, used] = self.files.map(|name| read(name)?.trim().parse::<u64>().ok());
         let stat = read("memory.stat").unwrap_or_default();
-        let of_line = |line: &str| line.strip_prefix(self.reclaimable)?.trim().parse::<u64>().ok();
-        let reclaimable = stat.lines().find_map(of_line).unwrap_or(0);
+        let of_line =
+            |line: &str| self.reclaimable.iter().find_map(|name| line.strip_prefix(name)?.trim().parse::<u64>().ok());
+        let reclaimable: u64 = stat.lines().filter_map(of_line).sum();
         Some(limit?.saturating_sub(used.unwrap_or(0).saturating_sub(reclaimable)))
     }
 }
@@ -68,15 +69,17 @@ impl MemoryGroup {
 /// The control groups that limit our memory, from the lines of `/proc/self/cgroup` (`hierarchy:controllers:group`; those of version 2
 /// have no controllers). A group is also bound by its parents; a container sees its own as the root.
 fn memory_groups(groups: &str) -> Vec<MemoryGroup> {
+    const V2: &[&str] = &["inactive_file ", "active_file ", "slab_reclaimable "];
+    const V1: &[&str] = &["total_inactive_file ", "total_active_file "];
     let mut found = Vec::new();
     for line in groups.lines() {
         let mut parts = line.splitn(3, ':').skip(1);
         let (Some(controllers), Some(group)) = (parts.next(), parts.next()) else { continue };
         let (root, files, reclaimable) = match controllers {
-            "" => ("/sys/fs/cgroup", ["memory.max", "memory.current"], "inactive_file "),
+            "" => ("/sys/fs/cgroup", ["memory.max", "memory.current"], V2),
             _ if controllers.split(',').any(|name| name == "memory") => {
                 let files = ["memory.limit_in_bytes", "memory.usage_in_bytes"];
-                ("/sys/fs/cgroup/memory", files, "total_inactive_file ")
+                ("/sys/fs/cgroup/memory", files, V1)
             }
             _ => continue,
         };
@@ -119,7 +122,7 @@ mod tests {
             }
             group.left()
         };
-        let stat = "anon 5\ninactive_file 200\ntotal_inactive_file 300\n";
+        let stat = "anon 5\ninactive_file 120\nactive_file 80\ntotal_inactive_file 300\n";
         assert_eq!(left(&mut groups[0], "1000\n", "700\n", stat), Some(500));
         assert_eq!(left(&mut groups[0], "1000\n", "100\n", stat), Some(1000));
         assert_eq!(left(&mut groups[0], "1000\n", "1300\n", ""), Some(0));

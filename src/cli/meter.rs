@@ -59,6 +59,14 @@ impl Meter {
         }
     }
 
+    /// Changes the number of units in all.
+    pub fn set_total(&mut self, total: u64) {
+        self.total = total;
+        if let Some(bar) = &self.bar {
+            bar.set_length(total);
+        }
+    }
+
     /// Prints a line that stays.
     pub fn say(&self, line: impl Display) {
         self.aside(|| self.session.say(line));

@@ -144,7 +144,7 @@ impl<'s> TrainProgress<'s> {
                 self.at_hand.0 = 0;
                 self.say(&format!("generation {} is played again, since {reason}", generation + 1));
             }
-            TrainEvent::NotFitted { first_generation } => self.say(&format!(
+            TrainEvent::NotFitted { first_generation, .. } => self.say(&format!(
                 "no fit at the end: it learns games from generation {} on (`fit.first-generation`), and there are none",
                 first_generation + 1
             )),

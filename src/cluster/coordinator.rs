@@ -264,7 +264,7 @@ impl<E: Evaluator> Table<'_, E> {
             let subject = format!("results of worker `{worker}`");
             self.shared.teller.tell(&News::Unreadable { subject, reason });
         };
-        let (line, blocks) = match result_from_bytes(bytes) {
+        let (line, frames) = match result_from_bytes(bytes) {
             Ok(result) => result,
             Err(error) => return unreadable("?", error.to_string()),
         };
@@ -292,7 +292,7 @@ impl<E: Evaluator> Table<'_, E> {
                 format!("games {} and following are none of the generation's", line.first),
             );
         };
-        let games = blocks.iter().map(RawFrame::decode).map(|frame| frame.map(|frame| frame.games));
+        let games = frames.iter().map(RawFrame::decode).map(|frame| frame.map(|frame| frame.games));
         let games: Vec<Vec<GameRecord>> = match games.collect() {
             Ok(games) => games,
             Err(error) => return unreadable(&line.worker, error.to_string()),

@@ -181,7 +181,7 @@ pub fn result_from_bytes(bytes: &[u8]) -> Result<(ResultLine, Vec<RawFrame>), Wi
     check_name(&line.key)?;
     let games = first..first + count;
     let found = raw_frames(&bytes[end + 1..])?;
-    let numbers = |block: &RawFrame| (block.first(), block.len());
+    let numbers = |frame: &RawFrame| (frame.first(), frame.len());
     if found.iter().map(numbers).eq(frames(games.clone()).map(|frame| (frame.start, frame.len()))) {
         Ok((line, found))
     } else {

@@ -11,10 +11,8 @@ pub fn has_all_scores(scored: &ScoredDiagram) -> bool {
 
 /// The discs that a legal move loses against the best one; `None` unless [`has_all_scores`].
 pub fn discs_lost(scored: &ScoredDiagram, chosen: Square) -> Option<i32> {
-    let moves = scored.diagram.position.moves();
-    let legal = || scored.moves.iter().filter(|(square, _)| moves & square.bit() != 0);
-    let best = legal().map(|(_, score)| score).max().filter(|_| has_all_scores(scored))?;
-    legal().find(|(square, _)| *square == chosen).map(|(_, score)| best - score)
+    let best = scored.moves.iter().map(|(_, score)| score).max().filter(|_| has_all_scores(scored))?;
+    scored.moves.iter().find(|(square, _)| *square == chosen).map(|(_, score)| best - score)
 }
 
 /// What the chosen moves cost over some positions.

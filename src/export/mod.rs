@@ -1,7 +1,7 @@
 //! Weights from and for other engines, and open layouts for everybody else.
 //!
 //! [`import`] converts an [`Engine`]'s own files to an ordinary [`WeightFile`], without loss. [`encode`] converts a model to an
-//! engine's files if the engine's patterns can express it, and reports what rounding changed ([`Quantisation`]). [`write_open`] writes
+//! engine's files if the engine's patterns can express it, and reports what that changed ([`Quantisation`]). [`write_open`] writes
 //! one of the open layouts, which take any pattern set. `docs/FILES.md` describes the layouts.
 
 mod edax;
@@ -141,7 +141,7 @@ pub fn decode(engine: Engine, names: &[PathBuf], contents: &[Vec<u8>]) -> Result
 pub struct Encoded {
     /// Names (only NTest's matter) and contents.
     pub files: Vec<(String, Vec<u8>)>,
-    /// What rounding to the engine's units changed.
+    /// What the conversion changed.
     pub quantisation: Quantisation,
 }
 

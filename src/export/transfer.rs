@@ -17,6 +17,8 @@ const GAMES: u64 = 64;
 /// What the conversion to an engine's stages and units changed.
 #[derive(Clone, Copy, PartialEq, Debug, Default)]
 pub struct Quantisation {
+    /// Whether stages whose weights differ were averaged.
+    pub has_averages: bool,
     /// Weights beyond the engine's range, clamped to it.
     pub clipped: usize,
     /// Largest difference of a weight by rounding, in discs.
@@ -34,7 +36,7 @@ pub struct Quantisation {
 impl Quantisation {
     /// Whether nothing at all was changed.
     pub fn is_exact(&self) -> bool {
-        self.largest_weight == 0.0 && self.largest == 0.0
+        self.largest_weight == 0.0 && !self.has_averages
     }
 }
 
@@ -104,7 +106,7 @@ struct Term {
     factor: f64,
 }
 
-/// The weights of an engine's stages for a model, with what rounding changed. Where the engine has one table set for numbers of
+/// The weights of an engine's stages for a model, with what the conversion changed. Where the engine has one table set for numbers of
 /// empties that the model evaluates differently, `merge_stages` averages instead of refusing.
 pub(super) fn transfer(
     model: &Model,
@@ -119,20 +121,21 @@ pub(super) fn transfer(
     let theirs = Layout::new(&engine.set()).expect("built-in sets have layouts");
     let terms = terms(model, &ours, engine, &theirs)?;
     let mut quantiser = Quantiser::new(model.scale, engine);
-    let mut stages = Vec::new();
+    let (mut stages, mut has_averages) = (Vec::new(), false);
     for stage in 0..engine.stages() {
-        let mut exact = real_stage(model, engine, stage, &terms, theirs.weights(), merge_stages)?;
+        let (mut exact, is_average) = real_stage(model, engine, stage, &terms, theirs.weights(), merge_stages)?;
+        has_averages |= is_average;
         if engine == Engine::Zebra {
             even_parity_to_constant(&mut exact, &theirs);
         }
         stages.push(quantiser.stage(&exact));
     }
-    let mut quantisation = quantiser.finish();
+    let mut quantisation = Quantisation { has_averages, ..quantiser.finish() };
     compare(model, &engine.model(&stages), engine, &mut quantisation)?;
     Ok((stages, quantisation))
 }
 
-/// The weights of one of the engine's stages, in our units, not rounded.
+/// The weights of one of the engine's stages, in our units, not rounded, and whether they are averages of different ones.
 fn real_stage(
     model: &Model,
     engine: Engine,
@@ -140,32 +143,30 @@ fn real_stage(
     terms: &[Vec<Term>; 2],
     weights: usize,
     merge: bool,
-) -> Result<Vec<f64>, Refusal> {
+) -> Result<(Vec<f64>, bool), Refusal> {
     // For each of our stages that overlaps the engine's: one of the numbers of empties in both, and how many there are.
     let mut candidates: BTreeMap<usize, (u32, u32)> = BTreeMap::new();
     for empties in engine.covers().filter(|&empties| engine.stage_of(empties) == stage) {
         candidates.entry(model.stages.of_empties(empties)).or_insert((empties, 0)).1 += 1;
     }
-    let mut result: Option<(u32, Vec<f64>)> = None;
-    let plies: u32 = candidates.values().map(|(_, plies)| plies).sum();
-    for (&our_stage, &(empties, share)) in &candidates {
+    let sums_of = |(&our_stage, &(empties, plies)): (&usize, &(u32, u32))| {
         let mut sums = vec![0.0; weights];
         for term in &terms[empties as usize & 1] {
             sums[term.to as usize] += term.factor * f64::from(model.weights[our_stage][term.from as usize]);
         }
-        if merge && candidates.len() > 1 {
-            sums.iter_mut().for_each(|sum| *sum *= f64::from(share) / f64::from(plies));
-        }
-        match &mut result {
-            None => result = Some((empties, sums)),
-            Some((_, total)) if merge => total.iter_mut().zip(sums).for_each(|(total, sum)| *total += sum),
-            Some((one, first)) if *first != sums => {
-                return Err(Refusal::Stages { engine, one: *one, other: empties });
-            }
-            Some(_) => {}
-        }
+        (empties, f64::from(plies), sums)
+    };
+    let mut parts = candidates.iter().map(sums_of);
+    let (one, plies, first) = parts.next().expect("every stage of an engine is for some number of empties");
+    let rest: Vec<_> = parts.collect();
+    let Some(&(other, ..)) = rest.iter().find(|(.., sums)| *sums != first) else { return Ok((first, false)) };
+    if !merge {
+        return Err(Refusal::Stages { engine, one, other });
     }
-    Ok(result.expect("every stage of an engine is for some number of empties").1)
+    let all = || std::iter::once((plies, &first)).chain(rest.iter().map(|(_, plies, sums)| (*plies, sums)));
+    let total: f64 = all().map(|(plies, _)| plies).sum();
+    let average = |weight: usize| all().map(|(plies, sums)| plies / total * sums[weight]).sum();
+    Ok(((0..weights).map(average).collect(), true))
 }
 
 /// Where our weights go, for even and for odd numbers of empties.

@@ -94,7 +94,7 @@ pub enum GameFilesError {
     #[error(transparent)]
     Records(#[from] RecordFileError),
     /// A folder without kept games.
-    #[error("{} holds no kept games (games/*.fsg): it is not a run, or its `keep-games` is false", .0.display())]
+    #[error("{} holds no kept games (games/*.fsg): it is not a run's own folder, or `keep-games` is false", .0.display())]
     NoGames(PathBuf),
     /// Files without a single game.
     #[error("there is no game in any of the files")]

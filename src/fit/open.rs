@@ -139,7 +139,7 @@ impl Opening<'_> {
             };
             let length = fs::metadata(&path).map_err(FileError::io(&path))?.len();
             // A bad frame is reported later, when all are checked.
-            let first_frame = reader.next_frame().ok().flatten().map(|block| Sha256::digest(block.bytes()));
+            let first_frame = reader.next_frame().ok().flatten().map(|frame| Sha256::digest(frame.bytes()));
             let (file, next) = ((path, length), files.len());
             // Games without randomness are the same in all generations.
             let generation = reader.header().generation;

@@ -73,7 +73,7 @@ impl<'g> Reader<'g> {
 
     /// The next kept games, decoded on all threads; `None` at their end. Adds the frames' bytes to `hash`.
     pub fn next_games(&mut self, mut hash: Option<&mut Sha256>) -> Result<Option<Vec<GameRecord>>, GameFilesError> {
-        let mut blocks: Vec<(&PathBuf, RawFrame)> = Vec::new();
+        let mut frames: Vec<(&PathBuf, RawFrame)> = Vec::new();
         let mut count = 0;
         while count < self.at_once {
             let Some(((path, length), reader)) = &mut self.open else {
@@ -81,14 +81,14 @@ impl<'g> Reader<'g> {
                 self.open = Some((file, GamesReader::open(&file.0).map_err(GameFilesError::games(&file.0))?));
                 continue;
             };
-            let block = if reader.offset() < *length { reader.next_frame() } else { Ok(None) };
-            match block {
-                Ok(Some(block)) if reader.offset() <= *length => {
+            let frame = if reader.offset() < *length { reader.next_frame() } else { Ok(None) };
+            match frame {
+                Ok(Some(frame)) if reader.offset() <= *length => {
                     if let Some(hash) = &mut hash {
-                        hash.update(block.bytes());
+                        hash.update(frame.bytes());
                     }
-                    count += block.len();
-                    blocks.push((path, block));
+                    count += frame.len();
+                    frames.push((path, frame));
                 }
                 // Frames appended since do not belong to these games, and a frame that a crash cut off never counted.
                 Ok(_) => self.open = None,
@@ -99,14 +99,14 @@ impl<'g> Reader<'g> {
                 Err(source) => return Err(GameFilesError::games(path)(source)),
             }
         }
-        if blocks.is_empty() {
+        if frames.is_empty() {
             return Ok(None);
         }
-        let decode = |(path, block): (&PathBuf, RawFrame)| match block.decode() {
+        let decode = |(path, raw): (&PathBuf, RawFrame)| match raw.decode() {
             Ok(frame) => Ok(frame.games),
             Err(source) => Err(GameFilesError::games(path)(source)),
         };
-        let games: Result<Vec<Vec<GameRecord>>, _> = blocks.into_par_iter().with_max_len(1).map(decode).collect();
+        let games: Result<Vec<Vec<GameRecord>>, _> = frames.into_par_iter().with_max_len(1).map(decode).collect();
         let games: Vec<_> = games?.into_iter().flatten().collect();
         self.games += games.len() as u64;
         Ok(Some(games))

@@ -156,11 +156,11 @@ impl<R: Read> GamesReader<R> {
     /// # Errors
     /// [`GamesError::Torn`] if the file ends within the frame, [`GamesError::Damaged`] if the frame is not what was written.
     pub fn next_frame(&mut self) -> Result<Option<RawFrame>, GamesError> {
-        let block = read_frame(&mut self.file, self.at)?;
-        if let Some(block) = &block {
-            self.at += (FRAME_HEADER + block.bytes.len() + CHECKSUM) as u64;
+        let frame = read_frame(&mut self.file, self.at)?;
+        if let Some(frame) = &frame {
+            self.at += (FRAME_HEADER + frame.bytes.len() + CHECKSUM) as u64;
         }
-        Ok(block)
+        Ok(frame)
     }
 }
 
@@ -168,8 +168,8 @@ impl<R: Read> GamesReader<R> {
 pub fn games_in(path: &Path) -> u32 {
     let Ok(mut reader) = GamesReader::open(path) else { return 0 };
     let mut games = 0;
-    while let Ok(Some(block)) = reader.next_frame() {
-        games += block.len() as u32;
+    while let Ok(Some(frame)) = reader.next_frame() {
+        games += frame.len() as u32;
     }
     games
 }
@@ -179,17 +179,17 @@ pub fn games_in(path: &Path) -> u32 {
 /// # Errors
 /// The file system's, or a file that does not hold what it should.
 pub fn whole_frames(file: impl Read) -> Result<(Vec<RawFrame>, bool), GamesError> {
-    let mut blocks = Vec::new();
+    let mut frames = Vec::new();
     let read = || {
         let mut reader = GamesReader::new(file)?;
-        while let Some(block) = reader.next_frame()? {
-            blocks.push(block);
+        while let Some(frame) = reader.next_frame()? {
+            frames.push(frame);
         }
         Ok(())
     };
     match read() {
-        Ok(()) => Ok((blocks, true)),
-        Err(GamesError::Torn { .. }) => Ok((blocks, false)),
+        Ok(()) => Ok((frames, true)),
+        Err(GamesError::Torn { .. }) => Ok((frames, false)),
         Err(error) => Err(error),
     }
 }
@@ -200,12 +200,12 @@ pub fn whole_frames(file: impl Read) -> Result<(Vec<RawFrame>, bool), GamesError
 /// [`GamesError::Torn`] or [`GamesError::Damaged`] if the bytes are anything but frames one after another.
 pub fn raw_frames(mut bytes: &[u8]) -> Result<Vec<RawFrame>, GamesError> {
     let length = bytes.len();
-    let mut blocks = Vec::new();
+    let mut frames = Vec::new();
     loop {
         let at = (length - bytes.len()) as u64;
         match read_frame(&mut bytes, at)? {
-            Some(block) => blocks.push(block),
-            None => return Ok(blocks),
+            Some(frame) => frames.push(frame),
+            None => return Ok(frames),
         }
     }
 }
@@ -234,8 +234,9 @@ fn read_frame(from: &mut impl Read, at: u64) -> Result<Option<RawFrame>, GamesEr
     let mut bytes = Vec::new();
     from.by_ref().take((length + CHECKSUM) as u64).read_to_end(&mut bytes)?;
     if bytes.len() < length + CHECKSUM {
-        // A frame that was cut off is the last one; behind a wrong length there may be others.
-        return Err(if has_frame(&bytes) { damaged("its length is wrong") } else { GamesError::Torn { at } });
+        // A frame that was cut off is the last one, and has no checksum at its end.
+        let is_whole = ends_a_frame(&header, &bytes) || has_frame(&bytes);
+        return Err(if is_whole { damaged("its length is wrong") } else { GamesError::Torn { at } });
     }
     let checksum = bytes.split_off(length);
     if checksum[..] != checksum_of(&header, &bytes) {
@@ -249,12 +250,23 @@ fn checksum_of(header: &[u8], block: &[u8]) -> [u8; CHECKSUM] {
     digest[..CHECKSUM].try_into().expect("a digest is longer")
 }
 
+/// Whether bytes are the rest of a frame, apart from the length in its header.
+fn ends_a_frame(header: &[u8; FRAME_HEADER], bytes: &[u8]) -> bool {
+    let Some((block, checksum)) = bytes.split_last_chunk::<CHECKSUM>() else { return false };
+    let mut header = *header;
+    header[12..].copy_from_slice(&(block.len() as u32).to_le_bytes());
+    *checksum == checksum_of(&header, block)
+}
+
 /// Whether a whole frame begins anywhere in some bytes.
 fn has_frame(bytes: &[u8]) -> bool {
-    let is_frame = |bytes: &[u8]| {
+    // Bytes that pretend to be many frames are not all hashed.
+    let mut left = 4 * bytes.len();
+    let mut is_frame = |bytes: &[u8]| {
         let (header, rest) = bytes.split_first_chunk::<FRAME_HEADER>()?;
         let length = u32::from_le_bytes(*header.last_chunk()?) as usize;
         let (block, rest) = rest.split_at_checked(length)?;
+        left = left.checked_sub(length)?;
         rest.starts_with(&checksum_of(header, block)).then_some(())
     };
     let starts = bytes.windows(FRAME_MAGIC.len()).enumerate().filter(|(_, four)| *four == FRAME_MAGIC);

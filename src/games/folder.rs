@@ -33,11 +33,10 @@ pub fn generations_of_run(run: &Path) -> io::Result<Vec<u32>> {
     Ok(generations)
 }
 
-/// The files of a run's kept games, in the order of the generations. The run's folder of games may be named too.
+/// The files of a run's kept games, in the order of the generations.
 ///
 /// # Errors
 /// See [`generations_of_run`].
 pub fn games_of_run(run: &Path) -> io::Result<Vec<PathBuf>> {
-    let run = run.parent().filter(|above| games_folder(above) == run && !games_folder(run).exists()).unwrap_or(run);
     Ok(generations_of_run(run)?.into_iter().map(|generation| games_file(run, generation)).collect())
 }

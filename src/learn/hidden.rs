@@ -310,7 +310,7 @@ impl<'l> StageLayer<'l> {
         let mean = |sums: &Numbers| sums.map(|sum| sum / self.waiting as f32);
         let [bias, output] = [mean(&self.gradients[0]), mean(&self.gradients[1])];
         let LearnedHead { beta_powers, .. } = self.head;
-        beta_powers.iter_mut().zip(DECAYS).for_each(|(beta_powers, decay)| *beta_powers *= decay);
+        beta_powers.iter_mut().zip(DECAYS).for_each(|(power, decay)| *power *= decay);
         let (beta_powers, rate) = (*beta_powers, RATES[1] * self.scale);
         self.head.bias.step(&bias, beta_powers, rate);
         self.head.output.step(&output, beta_powers, rate);

@@ -339,7 +339,7 @@ impl Clock {
             0 => (empties.saturating_sub(exact_empties).div_ceil(2).max(2), overtime),
             moves => (moves, Duration::ZERO),
         };
-        Some((time / moves + overtime).mul_f64(0.9))
+        Some((time / moves).saturating_add(overtime).mul_f64(0.9))
     }
 
     /// Subtracts time from the game's. A referee that knows better sends `time_left`.

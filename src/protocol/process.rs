@@ -47,8 +47,11 @@ pub(super) struct EngineProcess {
 /// How many lines may wait to be read: a program that says more must wait for us.
 const QUEUE: usize = 1024;
 
-/// How long to wait for the exit status and last words of a program that has closed its output, and for one that was told to quit.
+/// How long to wait for the exit status and last words of a program that has closed its output.
 const FAREWELL: Duration = Duration::from_secs(1);
+
+/// How long a program that is told to quit may take for it.
+const TIME_TO_QUIT: Duration = Duration::from_secs(5);
 
 /// How often `stop` is checked while a program thinks.
 const GLANCE: Duration = Duration::from_millis(50);
@@ -153,7 +156,7 @@ impl Drop for EngineProcess {
             // Both protocols have this command. It may write its log or its book; one that does not listen is not waited for long.
             let _ = input.write_all(b"quit\n");
             drop(input);
-            let patience = Instant::now() + FAREWELL;
+            let patience = Instant::now() + TIME_TO_QUIT;
             while matches!(self.child.try_wait(), Ok(None)) && Instant::now() < patience {
                 thread::sleep(Duration::from_millis(2));
             }

@@ -308,8 +308,8 @@ fn known_results(log: &RunLog) -> Vec<(Position, i32)> {
     let (mut known, mut games) = (Vec::new(), 0);
     for generation in (0..=log.generation()).rev() {
         let Ok(mut reader) = GamesReader::open(&games_file(&log.directory, generation)) else { continue };
-        while let Ok(Some(block)) = reader.next_frame() {
-            let Ok(frame) = block.decode() else { break };
+        while let Ok(Some(raw)) = reader.next_frame() {
+            let Ok(frame) = raw.decode() else { break };
             for game in &frame.games {
                 let replay = game.replay();
                 let Some(last) = replay.plies.last().map(|ply| ply.side) else { continue };

@@ -160,7 +160,7 @@ pub(super) fn first_config(directory: &Path) -> Result<String, TrainError> {
     }
     let found = leftovers(directory)?;
     Err(bad.unwrap_or_else(|| match found[..] {
-        [] => TrainError::NoRun(directory.to_owned()),
+        [] => TrainError::NotBegun(directory.to_owned()),
         _ => TrainError::LostCheckpoint { directory: directory.to_owned(), found },
     }))
 }

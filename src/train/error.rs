@@ -10,7 +10,7 @@ use crate::label::RecordFileError;
 use crate::learn::{Diverged, StartError};
 use crate::pattern::LayoutError;
 use crate::storage::FileError;
-use crate::text::bytes;
+use crate::text::count;
 
 /// Why a run cannot begin or continue. If it cannot be resumed, its directory is unchanged.
 #[derive(Debug, thiserror::Error)]
@@ -178,7 +178,7 @@ pub enum TrainError {
     /// A file system without the room that the run will need.
     #[error(
         "the run in {directory} needs about {}, and there is room for {}. Make room, or use another --run directory{}",
-        bytes(*.needed), bytes(*.room), if *.games { "; with `keep-games = false` it needs less" } else { "" }
+        megabytes(*.needed), megabytes(*.room), if *.games { "; with `keep-games = false` it needs less" } else { "" }
     )]
     NoRoom {
         /// The run directory.
@@ -215,6 +215,11 @@ impl TrainError {
     pub(super) fn damaged(path: &Path, reason: impl ToString) -> Self {
         Self::Damaged { path: path.to_owned(), reason: reason.to_string() }
     }
+}
+
+/// In a unit that tells two large numbers apart.
+fn megabytes(bytes: u64) -> String {
+    format!("{} MB", count(bytes.div_ceil(1_000_000)))
 }
 
 /// The first of a list, and how many more there are.

@@ -123,6 +123,8 @@ pub enum TrainEvent {
     },
     /// The run ends without the fit that it should end with, since all its games are of earlier generations than that fit learns.
     NotFitted {
+        /// Generations played.
+        generation: u32,
         /// The first generation that it would learn, from 0.
         first_generation: u32,
     },
@@ -251,6 +253,7 @@ impl TrainEvent {
             Self::Records { file, .. } => Some(format!("records {file}")),
             Self::Learned { generation, .. } => Some(format!("learned {generation}")),
             Self::Fitted { generation, games, loss, .. } => Some(format!("fitted {generation} {games} {loss}")),
+            Self::NotFitted { generation, .. } => Some(format!("not fitted {generation}")),
             Self::Gate { generation, fitted, pairs, .. } => Some(format!("gate {generation} {fitted} {pairs:?}")),
             _ => None,
         }

@@ -12,10 +12,8 @@ use super::keeper::Halt;
 use super::request::Budget;
 use super::run::Run;
 use super::state::{EncodedWeights, Progress, RunState};
-use crate::fit::{
-    FitConfig, FitError, FitEvent, FitOutcome, FitRequest, GameFiles, GameFilesEvent, UnfinishedFit, fit,
-};
-use crate::games::games_file;
+use crate::fit::{FitConfig, FitError, FitEvent, FitOutcome, FitRequest, GameFiles, UnfinishedFit, fit};
+use crate::games::{games_file, games_in};
 use crate::learn::Learner;
 use crate::storage::FileError;
 use crate::weights::{Provenance, WeightFile};
@@ -116,7 +114,8 @@ impl Run<'_> {
             return Ok(());
         } else if let Some(plan) = self.plan(true).filter(|plan| self.is_too_short_for(plan)) {
             let first_generation = plan.config.first_generation;
-            self.keeper.tell(&TrainEvent::NotFitted { first_generation })?;
+            let generation = self.state.progress.generation;
+            self.keeper.tell(&TrainEvent::NotFitted { generation, first_generation })?;
         }
         self.remove_fit()
     }
@@ -126,18 +125,38 @@ impl Run<'_> {
     /// # Errors
     /// Files are missing.
     pub(super) fn check_games(&self) -> Result<(), TrainError> {
-        let Some(FitPlan { config, .. }) = self.plan(true) else { return Ok(()) };
-        let wanted = config.first_generation..self.state.progress.generation;
-        let there = self.keeper.directory.journals()?;
-        let missing: Vec<u32> = wanted.clone().filter(|generation| !there.contains(generation)).collect();
-        if missing.is_empty() {
-            return Ok(());
+        let generation = self.state.progress.generation;
+        let has_layer = self.state.learner.has_hidden_layer();
+        let plan = self.configs.newest().fit_plan(generation, true, self.layout.set(), has_layer);
+        match plan {
+            Some(plan) if self.has_budget() || self.last_fit_to_come().is_some() => {
+                let missing = self.missing_games(&plan.config)?;
+                if missing.is_empty() { Ok(()) } else { Err(self.games_missing(&plan.config, missing)) }
+            }
+            _ => Ok(()),
         }
-        let played = self.config.games_of(wanted);
-        let lacking: u64 = missing.iter().map(|&generation| self.config.games_of(generation..generation + 1)).sum();
+    }
+
+    /// The generations whose files of games a fit needs and does not find.
+    fn missing_games(&self, config: &FitConfig) -> Result<Vec<u32>, TrainError> {
+        let there = self.keeper.directory.journals()?;
+        let wanted = config.first_generation..self.state.progress.generation;
+        Ok(wanted.filter(|generation| !there.contains(generation)).collect())
+    }
+
+    /// The error for generations whose files are missing and, if there are none, for files that lack games.
+    fn games_missing(&self, config: &FitConfig, missing: Vec<u32>) -> TrainError {
+        let wanted = config.first_generation..self.state.progress.generation;
         let root = self.keeper.directory.path();
-        let missing = missing.iter().map(|&generation| games_file(root, generation).display().to_string()).collect();
-        Err(TrainError::GamesMissing { missing, cut_off: Vec::new(), found: played - lacking, played })
+        let played = |generation| self.config.games_of(generation..generation + 1);
+        let found = |generation: &u32| u64::from(games_in(&games_file(root, *generation)));
+        let lacking = wanted.clone().filter(|generation| found(generation) < played(*generation));
+        let cut_off = if missing.is_empty() { lacking.collect() } else { Vec::new() };
+        let named = |generations: Vec<u32>| {
+            generations.into_iter().map(|generation| games_file(root, generation).display().to_string()).collect()
+        };
+        let (found, played) = (wanted.clone().map(|generation| found(&generation)).sum(), self.config.games_of(wanted));
+        TrainError::GamesMissing { missing: named(missing), cut_off: named(cut_off), found, played }
     }
 
     /// Removes the checkpoint of a fit whose weights are saved, perhaps before a kill.
@@ -160,22 +179,13 @@ impl Run<'_> {
         let began = Instant::now();
         let root = self.keeper.directory.path().to_owned();
         let checkpoint = self.keeper.directory.file(FIT);
-        let mut cut_off = Vec::new();
-        let games = GameFiles::open(&self.journals(&config, at_end)?, &config, &root, None, self.stop, &mut |event| {
-            if let GameFilesEvent::CutOff(path) = event {
-                cut_off.push(path.display().to_string());
-            }
-        });
+        let games = GameFiles::open(&self.journals(&config, at_end)?, &config, &root, None, self.stop, &mut |_| ());
         let games = games.map_err(FitError::from)?.ok_or(Halt::Stopped)?;
         let generation = self.state.progress.generation;
         let played = self.config.games_of(config.first_generation..generation);
         let more = if at_end { self.games_without_end() } else { 0 };
-        let found = games.games.saturating_sub(more);
-        if found < played {
-            let there = self.keeper.directory.journals()?;
-            let missing = (config.first_generation..generation).filter(|generation| !there.contains(generation));
-            let missing = missing.map(|generation| games_file(&root, generation).display().to_string()).collect();
-            return Err(TrainError::GamesMissing { missing, cut_off, found, played }.into());
+        if games.games.saturating_sub(more) < played {
+            return Err(self.games_missing(&config, self.missing_games(&config)?).into());
         }
         let at_hand = WeightFile::new(self.state.learner.model(), self.provenance(generation));
         let request = FitRequest {

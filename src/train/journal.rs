@@ -61,8 +61,8 @@ impl Journal {
         let pending = if length == 0 { header.to_bytes().to_vec() } else { Vec::new() };
         let mut journal = Self { path, length, played: 0, ending, pending, written: Instant::now() };
         // Decoding takes longer than reading.
-        let decoded = found.blocks.into_par_iter().map(|(block, end): (RawFrame, u64)| {
-            let frame = block.decode()?;
+        let decoded = found.frames.into_par_iter().map(|(raw, end): (RawFrame, u64)| {
+            let frame = raw.decode()?;
             let samples: Vec<Sample> = samples_of(&frame.games, lambda).collect();
             Ok((frame.first, frame.games.len() as u32, samples, end))
         });
@@ -124,8 +124,14 @@ impl Journal {
     /// Writes what is pending, and syncs it: a checkpoint that relies on the journal must find it even after a power cut.
     pub fn finish(&mut self, keeper: &mut Keeper) -> Result<(), Halt> {
         self.flush(keeper)?;
-        let written_again = keeper.patiently(&self.path, |disk| disk.sync(&self.path))?;
-        if written_again && games_in(&self.path) != self.played {
+        // The system tells only once that it could not write, and may then drop what it had: after any trouble the games are counted.
+        let mut had_trouble = false;
+        keeper.patiently(&self.path, |disk| {
+            let synced = disk.sync(&self.path);
+            had_trouble |= !matches!(synced, Ok(false));
+            synced
+        })?;
+        if had_trouble && games_in(&self.path) != self.played {
             return Err(lost(&self.path, "the system has lost a part of it"));
         }
         Ok(())
@@ -183,7 +189,7 @@ struct Found {
     /// 0 without a header.
     header_length: u64,
     /// Frames, each with the offset of its end.
-    blocks: Vec<(RawFrame, u64)>,
+    frames: Vec<(RawFrame, u64)>,
     /// Why there are no more.
     ending: String,
 }
@@ -191,19 +197,19 @@ struct Found {
 fn read(path: &Path, header: GamesHeader) -> Result<Found, TrainError> {
     let mut reader = match open(path, header)? {
         Ok(reader) => reader,
-        Err(ending) => return Ok(Found { header_length: 0, blocks: Vec::new(), ending }),
+        Err(ending) => return Ok(Found { header_length: 0, frames: Vec::new(), ending }),
     };
     let header_length = reader.offset();
-    let mut blocks = Vec::new();
+    let mut frames = Vec::new();
     let ending = loop {
         match reader.next_frame() {
-            Ok(Some(block)) => blocks.push((block, reader.offset())),
+            Ok(Some(raw)) => frames.push((raw, reader.offset())),
             Ok(None) => break "the file ends".to_owned(),
             Err(GamesError::Io(error)) => return Err(FileError::io(path)(error).into()),
             Err(error) => break error.to_string(),
         }
     };
-    Ok(Found { header_length, blocks, ending })
+    Ok(Found { header_length, frames, ending })
 }
 
 /// Opens a journal of this run and generation, or says why it has no games at all.

@@ -91,7 +91,7 @@ pub const KEYS: &[Key] = keys! {
         "First generation to learn, counted from 0. The earliest games were played knowing nothing. A run that ends before it is not fitted.";
     "fit.hold-out" Kind::Whole(0, u32::MAX, "games"), Some("200"), "One game in N is held out to measure the loss; 2 or more, or 0 for none.";
     "fit.exact-empties" Kind::Whole(0, 24, "empty squares"), Some("12"), "Positions of recorded games with at most N empty squares are solved.";
-    "fit.record-importance" Kind::Number(0.0, 1.0, "share of a step"), Some("1.0"),
+    "fit.record-importance" Kind::Number(0.0, 1.0, "share of the error"), Some("1.0"),
         "How much a recorded position counts relative to one of self-play; above 0.";
     "fit.tree-depth" Kind::Whole(0, 8, "plies"), Some("0"),
         "Depth of the searches whose trees are learned beside the games, one search per game, by the weights that play; 0 for none, else \

@@ -81,7 +81,7 @@ pub fn train(request: &TrainRequest, sink: Sink) -> Result<Outcome, TrainError> 
         Ok(()) => Ok(Outcome::Finished),
         Err(Halt::Stopped) => {
             // If the disk fails now, nothing that matters is lost.
-            let _ = run.tell_end(false);
+            let _ = run.tell_end(false, run.clock.elapsed());
             Ok(Outcome::Stopped)
         }
         Err(Halt::Failed(error)) => Err(error),

@@ -69,6 +69,7 @@ pub(super) struct LastCheckpoint {
 impl Run<'_> {
     /// Does the rest of the run.
     pub(super) fn work(&mut self) -> Result<(), Halt> {
+        let before = self.state.progress;
         self.learn_records()?;
         loop {
             self.follow_config();
@@ -89,7 +90,9 @@ impl Run<'_> {
         if self.state.progress.gated != Some(self.state.stand()) {
             self.gate()?;
         }
-        self.tell_end(true)
+        // Finding that nothing is left to do is no work.
+        let is_idle = self.state.progress == before;
+        self.tell_end(true, if is_idle { self.clock.earlier } else { self.clock.elapsed() })
     }
 
     /// Switches to the configuration of the next generation.
@@ -111,7 +114,7 @@ impl Run<'_> {
     }
 
     /// Whether the budget allows for another generation.
-    fn has_budget(&self) -> bool {
+    pub(super) fn has_budget(&self) -> bool {
         let progress = &self.state.progress;
         let Budget { seconds, generations, games } = self.budget;
         let is_free = progress.generation == 0 || progress.generation < self.known;
@@ -233,8 +236,8 @@ impl Run<'_> {
         }
     }
 
-    pub(super) fn tell_end(&mut self, finished: bool) -> Result<(), Halt> {
-        let (generation, elapsed) = (self.state.progress.generation, self.clock.elapsed());
+    pub(super) fn tell_end(&mut self, finished: bool, elapsed: f64) -> Result<(), Halt> {
+        let generation = self.state.progress.generation;
         self.keeper.tell(&TrainEvent::End { generation, finished, elapsed })
     }
 }

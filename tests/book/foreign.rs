@@ -2,10 +2,12 @@
 
 use std::fs;
 use std::path::Path;
+use std::sync::atomic::{AtomicU64, Ordering::Relaxed};
 
 use flipside::board::{Position, Square, Transcript, canonical, squares};
 use flipside::book::{
     Book, BookFormat, GameCounts, Leaf, Link, check, count_games, detect, export, import, learn_game, links,
+    search_missing,
 };
 use rand::SeedableRng;
 use rand_chacha::ChaCha8Rng;
@@ -200,8 +202,13 @@ fn shallow_leaves_of_egaroucid_do_not_override_its_values() {
     let reply = squares(next.moves()).nth(1).unwrap();
     assert_eq!(value(next.play(reply)), 1, "the value of level 21, not of the leaf");
     assert_eq!((value(next), value(start)), (-1, 1), "the best of what is in the book");
-    // A shallower search of the position only adds its move.
     drop(book);
+    // Nothing is new here, and what the other program found is left as it is.
+    let (mut book, searched) = (Book::edit(&path).unwrap(), AtomicU64::new(0));
+    search_missing(&mut book, &|| searcher(1), &WEIGHTS, &NEVER, |done, _| searched.store(done, Relaxed)).unwrap();
+    assert_eq!(searched.into_inner(), 0);
+    drop(book);
+    // A shallower search of the position only adds its move.
     grow(&path, 4, 2, &NEVER);
     let record = Book::open(&path).unwrap().get(next.play(reply)).unwrap().unwrap();
     let Leaf::Best(leaf) = record.leaf else { panic!("{record:?}") };

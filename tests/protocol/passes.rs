@@ -168,5 +168,13 @@ fn the_nboard_server_waits_for_an_explicit_pass() {
     let answers = |more: &str| nboard_talk(&mut Plain::default(), format!("{moves}{more}\n").as_bytes());
     assert_eq!(answers("go"), ["=== PA"]);
     assert!(answers("move PA\ngo")[2].starts_with("=== ") && !answers("move PA\ngo")[2].starts_with("=== PA"));
+    // Before the pass the game has one position less to analyse, and the pass is the last.
+    let [before, after] = ["analyze", "move PA\nanalyze"].map(|more| answers(more).len());
+    assert_eq!(before + 1, after);
+    let number = |answer: &str| answer.split(' ').nth(1).unwrap().parse::<usize>().unwrap();
+    assert_eq!(
+        [&answers("analyze")[0], &answers("move PA\nanalyze")[0]].map(|line| number(line)),
+        [before - 2, after - 2]
+    );
     assert!(answers("hint 2")[1].starts_with("search PA") && !answers("move PA\nhint 2")[1].starts_with("search PA"));
 }

@@ -67,33 +67,41 @@ fn a_disk_that_stays_full_ends_the_run_whole() {
     }
 }
 
-/// A disk that loses what was not yet written, once, and says so when it should sync.
-struct LosingDisk(AtomicBool);
+/// A disk that once, when it should sync, loses what was not yet written. It says that it wrote the file again or, if it `fails`, that it
+/// could not, and the next time that all is well.
+struct LosingDisk {
+    has_lost: AtomicBool,
+    fails: bool,
+}
 
 impl Disk for LosingDisk {
     fn sync(&self, path: &Path) -> io::Result<bool> {
-        let loses = !self.0.swap(true, Relaxed);
-        if loses {
-            let mut bytes = fs::read(path)?;
-            let half = bytes.len() / 2;
-            bytes[half..].fill(0);
-            fs::write(path, bytes)?;
+        if self.has_lost.swap(true, Relaxed) {
+            return Ok(false);
         }
-        Ok(loses)
+        let mut bytes = fs::read(path)?;
+        let half = bytes.len() / 2;
+        bytes[half..].fill(0);
+        fs::write(path, bytes)?;
+        if self.fails { Err(io::Error::from_raw_os_error(EIO)) } else { Ok(true) }
     }
+
+    fn pause(&self, _: Duration) {}
 }
 
 #[test]
 fn games_that_the_system_loses_are_played_again() {
     let config = tiny();
-    let directory = tempfile::tempdir().unwrap();
-    let stop = AtomicBool::new(false);
-    let request = request(&config, directory.path(), &stop);
-    let disk = LosingDisk(AtomicBool::new(false));
-    let error = train(&TrainRequest { disk: &disk, ..request }, &mut |_| ()).unwrap_err().to_string();
-    assert!(error.contains("00000000.fsg") && error.contains("lost a part of it"), "{error}");
-    assert_eq!(train(&request, &mut |_| ()).unwrap(), Outcome::Finished);
-    assert_eq!(weights(directory.path()), undisturbed(&config, 2));
+    for fails in [false, true] {
+        let directory = tempfile::tempdir().unwrap();
+        let stop = AtomicBool::new(false);
+        let request = request(&config, directory.path(), &stop);
+        let disk = LosingDisk { has_lost: AtomicBool::new(false), fails };
+        let error = train(&TrainRequest { disk: &disk, ..request }, &mut |_| ()).unwrap_err().to_string();
+        assert!(error.contains("00000000.fsg") && error.contains("lost a part of it"), "{error}");
+        assert_eq!(train(&request, &mut |_| ()).unwrap(), Outcome::Finished);
+        assert_eq!(weights(directory.path()), undisturbed(&config, 2));
+    }
 }
 
 #[test]

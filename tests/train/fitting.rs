@@ -122,14 +122,16 @@ fn a_fit_leaves_out_no_game_that_was_played() {
     let games = fs::read(&file).unwrap();
     fs::remove_file(&file).unwrap();
     let again = || {
-        let request = TrainRequest { budget: FIVE, ..request(&config, directory.path(), &stop) };
-        train(&request, &mut |_| ()).unwrap_err().to_string()
+        let (request, mut told) = (request(&config, directory.path(), &stop), 0);
+        let error = train(&TrainRequest { budget: FIVE, ..request }, &mut |_| told += 1).unwrap_err().to_string();
+        (error, told)
     };
-    // A missing file is told before anything is played, a cut-off one when it is read.
-    let error = again();
-    assert!(error.contains("games to fit are there: missing: ") && error.contains("00000001.fsg"), "{error}");
+    // A missing file is told before anything else happens, a cut-off one when it is read.
+    let (error, told) = again();
+    assert!(error.contains("600 of the 800 games to fit are there: missing: ") && told == 0, "{told} {error}");
+    assert!(error.contains("00000001.fsg"), "{error}");
     fs::write(&file, &games[..games.len() - 1]).unwrap();
-    let error = again();
+    let (error, _) = again();
     assert!(error.contains("of the 800 games to fit are there: cut off: "), "{error}");
     assert!(error.contains("00000001.fsg"), "{error}");
 }
@@ -142,7 +144,7 @@ fn a_run_without_games_for_its_fit_says_so() {
         TrainConfig { phases: config.phases.iter().map(|phase| Phase { refit: false, ..*phase }).collect(), ..config };
     let (directory, told) = (tempfile::tempdir().unwrap(), Mutex::new(Vec::new()));
     let note = |event: &TrainEvent| {
-        if let TrainEvent::NotFitted { first_generation } = event {
+        if let TrainEvent::NotFitted { first_generation, .. } = event {
             told.lock().unwrap().push(*first_generation);
         }
         false

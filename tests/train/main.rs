@@ -174,6 +174,23 @@ fn a_budget_of_time_has_its_gate_and_can_be_extended() {
 }
 
 #[test]
+fn a_session_with_nothing_left_to_do_takes_no_time() {
+    let (config, directory, stop) = (tiny(), tempfile::tempdir().unwrap(), AtomicBool::new(false));
+    let seconds = || {
+        let mut seconds = Vec::new();
+        train(&request(&config, directory.path(), &stop), &mut |event| match event {
+            TrainEvent::Start { elapsed, .. } | TrainEvent::End { elapsed, .. } => seconds.push(*elapsed),
+            _ => {}
+        })
+        .unwrap();
+        seconds
+    };
+    let first = seconds();
+    assert!(first[0] == 0.0 && first[1] > 0.0);
+    assert_eq!(seconds(), [first[1]; 2]);
+}
+
+#[test]
 fn weights_are_promoted_only_if_they_are_surely_stronger() {
     let config = TrainConfig { gate: GateConfig { every: 1, pairs: 20, ..tiny().gate }, ..tiny() };
     let (directory, stop) = (tempfile::tempdir().unwrap(), AtomicBool::new(false));

@@ -90,6 +90,7 @@ impl AddArguments {
         let searched = with_evaluator!(&searching.evaluator, evaluator => {
             search_missing(&mut book, &|| searching.searcher(evaluator), &searching.hash, &stop, |done, all| {
                 let meter = meter.get_or_insert_with(|| Meter::new(session, all, "positions"));
+                meter.set_total(all);
                 meter.show(done, || "searched".to_owned());
             })
         });
@@ -170,17 +171,17 @@ impl AddArguments {
         say: &dyn Fn(fmt::Arguments),
     ) -> Result<u64, CliError> {
         let cannot = || format!("cannot read the games of {}", name_of(path));
-        let (blocks, are_all) = whole_frames(file).context(cannot)?;
+        let (raw_frames, are_all) = whole_frames(file).context(cannot)?;
         if !are_all {
             say(format_args!("{}: {CUT_OFF}", name_of(path)));
         }
         let mut left_out = 0;
-        for block in blocks {
-            if !frames.insert(Sha256::digest(block.bytes()).into()) {
-                left_out += block.len() as u64;
+        for raw in raw_frames {
+            if !frames.insert(Sha256::digest(raw.bytes()).into()) {
+                left_out += raw.len() as u64;
                 continue;
             }
-            for game in block.decode().context(cannot)?.games {
+            for game in raw.decode().context(cannot)?.games {
                 let game = Transcript::from_moves(game.moves()).expect("kept games are legal to their end");
                 self.count(&game.steps(), game.last(), counts)?;
             }

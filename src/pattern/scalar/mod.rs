@@ -141,6 +141,9 @@ mod tests {
                 (Scalar::CornerMoves, 5 * moves(position, &mut corners()) + moves(position.pass(), &mut corners())),
                 (Scalar::OddQuadrants, quarters.iter().filter(|quarter| is_odd(quarter)).count()),
             ];
+            for scalar in Scalar::ALL {
+                assert!(scalar.of(&Seen::new(&position)) < scalar.values(), "{}", scalar.name());
+            }
             for (scalar, value) in expected {
                 assert_eq!(scalar.of(&Seen::new(&position)), value, "{}: {position:?}", scalar.name());
             }
