@@ -78,44 +78,41 @@ fn evaluate<E: Evaluator>(bencher: Bencher, evaluator: &E) {
     each(bencher, &positions, |(position, state)| evaluator.evaluate(position, state));
 }
 
-/// The set `classic` without a hidden layer.
-fn linear() -> PatternEvaluator {
-    let set = PatternSet::built_in("classic").unwrap();
-    PatternEvaluator::new(&Model::zero(&set, &StageMap::uniform(1), 128).unwrap()).unwrap()
+/// Weights of patterns.
+#[derive(Clone, Copy, Debug)]
+enum Weights {
+    /// The set `classic` without a hidden layer.
+    Linear,
+    /// The default weights: the set `night` with a hidden layer.
+    WithALayer,
 }
 
-/// The default weights: the set `night` with a hidden layer.
-fn with_a_layer() -> PatternEvaluator {
-    PatternEvaluator::new(&WeightFile::embedded().model).unwrap()
+const BOTH: [Weights; 2] = [Weights::Linear, Weights::WithALayer];
+
+impl Weights {
+    fn evaluator(self) -> PatternEvaluator {
+        let model = match self {
+            Self::Linear => Model::zero(&PatternSet::built_in("classic").unwrap(), &StageMap::uniform(1), 128).unwrap(),
+            Self::WithALayer => WeightFile::embedded().model,
+        };
+        PatternEvaluator::new(&model).unwrap()
+    }
 }
 
-#[divan::bench]
-fn evaluate_linear(bencher: Bencher) {
-    evaluate(bencher, &linear());
-}
-
-#[divan::bench]
-fn evaluate_with_a_layer(bencher: Bencher) {
-    evaluate(bencher, &with_a_layer());
+#[divan::bench(args = BOTH)]
+fn evaluate_patterns(bencher: Bencher, weights: Weights) {
+    evaluate(bencher, &weights.evaluator());
 }
 
 /// What a search does at its leaves: a move and the value after it, in one.
-fn evaluate_move(bencher: Bencher, evaluator: &PatternEvaluator) {
+#[divan::bench(args = BOTH)]
+fn evaluate_patterns_after_a_move(bencher: Bencher, weights: Weights) {
+    let evaluator = weights.evaluator();
     let of = |(position, to, flips): (Position, _, _)| {
         (evaluator.state(&position), to, flips, position.play_unchecked(to, flips))
     };
     let plays: Vec<_> = plays().into_iter().map(of).collect();
     each(bencher, &plays, |(before, to, flips, after)| evaluator.evaluate_move(before, *to, *flips, after));
-}
-
-#[divan::bench]
-fn evaluate_move_linear(bencher: Bencher) {
-    evaluate_move(bencher, &linear());
-}
-
-#[divan::bench]
-fn evaluate_move_with_a_layer(bencher: Bencher) {
-    evaluate_move(bencher, &with_a_layer());
 }
 
 #[divan::bench]

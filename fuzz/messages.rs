@@ -19,9 +19,9 @@ pub fn messages(bytes: &[u8]) {
     frame.extend(&Sha256::digest(&frame)[..8]);
     let line = format!("{{\"key\":\"{}\",\"worker\":\"w\",\"first\":0,\"count\":2}}\n", sha256(b""));
     for message in [bytes.to_vec(), [line.as_bytes(), &frame].concat()] {
-        let Ok((line, blocks)) = result_from_bytes(&message) else { continue };
-        assert_eq!(blocks.iter().map(RawFrame::len).sum::<usize>(), line.count as usize);
-        for games in blocks.iter().flat_map(RawFrame::decode).map(|frame| frame.games) {
+        let Ok((line, frames)) = result_from_bytes(&message) else { continue };
+        assert_eq!(frames.iter().map(RawFrame::len).sum::<usize>(), line.count as usize);
+        for games in frames.iter().flat_map(RawFrame::decode).map(|frame| frame.games) {
             assert_eq!(decode(&encode(&games), games.len()).as_ref(), Ok(&games));
         }
     }

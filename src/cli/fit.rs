@@ -131,9 +131,9 @@ impl FitArguments {
         let cannot = || "cannot fit".to_owned();
         fit::check(&config, &patterns, from.as_ref(), teacher.as_ref()).map_err(|error| match error {
             FitError::Teacher | FitError::Leaves | FitError::HiddenLayer | FitError::LeavesOfLayer => {
-                CliError::Usage(format!("cannot fit: {error}"))
+                CliError::Usage(format!("{}: {error}", cannot()))
             }
-            _ => CliError::because("cannot fit", error),
+            _ => CliError::because(cannot(), error),
         })?;
         let stop = stop_on_signals();
         let checkpoint = output.unfinished();

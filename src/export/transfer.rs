@@ -156,16 +156,16 @@ fn real_stage(
         }
         (empties, f64::from(plies), sums)
     };
-    let mut parts = candidates.iter().map(sums_of);
-    let (one, plies, first) = parts.next().expect("every stage of an engine is for some number of empties");
-    let rest: Vec<_> = parts.collect();
-    let Some(&(other, ..)) = rest.iter().find(|(.., sums)| *sums != first) else { return Ok((first, false)) };
+    // Every stage of an engine is for some number of empties.
+    let mut parts: Vec<_> = candidates.iter().map(sums_of).collect();
+    let Some(&(other, ..)) = parts.iter().find(|(.., sums)| *sums != parts[0].2) else {
+        return Ok((parts.swap_remove(0).2, false));
+    };
     if !merge {
-        return Err(Refusal::Stages { engine, one, other });
+        return Err(Refusal::Stages { engine, one: parts[0].0, other });
     }
-    let all = || std::iter::once((plies, &first)).chain(rest.iter().map(|(_, plies, sums)| (*plies, sums)));
-    let total: f64 = all().map(|(plies, _)| plies).sum();
-    let average = |weight: usize| all().map(|(plies, sums)| plies / total * sums[weight]).sum();
+    let total: f64 = parts.iter().map(|(_, plies, _)| plies).sum();
+    let average = |weight: usize| parts.iter().map(|(_, plies, sums)| plies / total * sums[weight]).sum();
     Ok(((0..weights).map(average).collect(), true))
 }
 

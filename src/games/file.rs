@@ -83,8 +83,8 @@ impl GamesHeader {
         bytes[8..12].copy_from_slice(&VERSION.to_le_bytes());
         bytes[12..16].copy_from_slice(&self.generation.to_le_bytes());
         bytes[16..32].copy_from_slice(&self.run);
-        let checksum = Sha256::digest(&bytes[..32]);
-        bytes[32..].copy_from_slice(&checksum[..CHECKSUM]);
+        let checksum = checksum_of(&bytes[..32], &[]);
+        bytes[32..].copy_from_slice(&checksum);
         bytes
     }
 
@@ -98,7 +98,7 @@ impl GamesHeader {
         if bytes[8..12] != VERSION.to_le_bytes() {
             return Err(GamesError::Foreign("it is of another version; use the program that wrote it"));
         }
-        if bytes[32..] != Sha256::digest(&bytes[..32])[..CHECKSUM] {
+        if bytes[32..] != checksum_of(&bytes[..32], &[]) {
             return Err(GamesError::Header);
         }
         let generation = u32::from_le_bytes(bytes[12..16].try_into().expect("four bytes"));
@@ -245,6 +245,7 @@ fn read_frame(from: &mut impl Read, at: u64) -> Result<Option<RawFrame>, GamesEr
     Ok(Some(RawFrame { at, first, count, bytes }))
 }
 
+/// The checksum of a header and what follows it.
 fn checksum_of(header: &[u8], block: &[u8]) -> [u8; CHECKSUM] {
     let digest = Sha256::new_with_prefix(header).chain_update(block).finalize();
     digest[..CHECKSUM].try_into().expect("a digest is longer")
@@ -269,8 +270,8 @@ fn has_frame(bytes: &[u8]) -> bool {
         left = left.checked_sub(length)?;
         rest.starts_with(&checksum_of(header, block)).then_some(())
     };
-    let starts = bytes.windows(FRAME_MAGIC.len()).enumerate().filter(|(_, four)| *four == FRAME_MAGIC);
-    starts.into_iter().any(|(start, _)| is_frame(&bytes[start..]).is_some())
+    let mut fours = bytes.windows(FRAME_MAGIC.len()).enumerate();
+    fours.any(|(start, four)| four == FRAME_MAGIC && is_frame(&bytes[start..]).is_some())
 }
 
 /// A frame as it is in the file, whole and undamaged: its games are still deflated.
@@ -330,8 +331,8 @@ pub fn frame(first: u32, games: &[GameRecord]) -> Vec<u8> {
     for word in [first, games.len() as u32, block.len() as u32] {
         bytes.extend_from_slice(&word.to_le_bytes());
     }
+    let checksum = checksum_of(&bytes, &block);
     bytes.extend_from_slice(&block);
-    let checksum = Sha256::digest(&bytes);
-    bytes.extend_from_slice(&checksum[..CHECKSUM]);
+    bytes.extend_from_slice(&checksum);
     bytes
 }

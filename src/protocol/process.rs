@@ -76,11 +76,10 @@ impl EngineProcess {
         let input = child.stdin.take().expect(pipe);
         let (output, errors) = (child.stdout.take().expect(pipe), child.stderr.take().expect(pipe));
         let (sender, lines) = sync_channel(QUEUE);
-        let last_words = Arc::default();
         // From here on dropping it kills it.
-        let last_words_of = Arc::clone(&last_words);
         let process =
-            Self { child, _guard: guard, input: Some(input), is_idle: true, lines, last_words: last_words_of };
+            Self { child, _guard: guard, input: Some(input), is_idle: true, lines, last_words: Arc::default() };
+        let last_words = Arc::clone(&process.last_words);
         spawn("engine's output", move || {
             read_lines(output, |line| sender.send(line).is_ok());
         })?;

@@ -11,7 +11,7 @@ use super::status::Status;
 use crate::board::Position;
 use crate::eval::{Accuracy, PatternEvaluator, accuracy, static_value, strongest_configurations};
 use crate::games::{GamesReader, games_file};
-use crate::train::{BEST, TrainError, TrainEvent};
+use crate::train::{BEST, TrainError, TrainEvent, parent_of};
 use crate::weights::WeightFile;
 
 /// All figures of a run.
@@ -159,7 +159,7 @@ impl Figures {
             weights_fault: weights.as_ref().err().cloned(),
             weights: weights.ok(),
             config: log.config.to_toml(),
-            parent: log.parent.clone(),
+            parent: parent_of(directory)?,
             changes: Vec::new(),
             earlier_ends: Vec::new(),
         };

@@ -8,7 +8,7 @@ use std::time::UNIX_EPOCH;
 use crate::clock::unix_seconds;
 use crate::games::{games_file, games_in};
 use crate::storage::FileError;
-use crate::train::{Budget, LOCK, TrainConfig, TrainError, TrainEvent, events, metrics, parent_of, stored_config};
+use crate::train::{Budget, LOCK, TrainConfig, TrainError, TrainEvent, events, metrics, stored_config};
 
 /// A run as its directory shows it.
 #[derive(Clone, Debug)]
@@ -17,8 +17,6 @@ pub struct RunLog {
     pub directory: PathBuf,
     /// The run's configuration.
     pub config: TrainConfig,
-    /// The hash of the weights that the run began with, if any.
-    pub parent: Option<String>,
     /// What happened, in order.
     pub events: Vec<TrainEvent>,
     /// Whether a process is running it.
@@ -39,11 +37,11 @@ impl RunLog {
     pub fn read(directory: &Path) -> Result<Self, TrainError> {
         // First of all: a run that ends meanwhile must not look broken off.
         let is_running = is_locked(directory);
-        let (config, parent) = (stored_config(directory)?, parent_of(directory)?);
+        let config = stored_config(directory)?;
         let events = events(&metrics(directory)?).collect();
         let (last_sign, bytes) = written(directory).map_err(FileError::io(directory))?;
         let mut log =
-            Self { directory: directory.to_owned(), config, parent, events, is_running, last_sign, bytes, at_hand: 0 };
+            Self { directory: directory.to_owned(), config, events, is_running, last_sign, bytes, at_hand: 0 };
         log.at_hand = games_in(&games_file(directory, log.generation()));
         Ok(log)
     }

@@ -3,7 +3,7 @@
 use std::path::PathBuf;
 use std::time::Instant;
 
-use super::config::FitPlan;
+use super::config::{FitPlan, TrainConfig};
 use super::directory::FIT;
 use super::error::TrainError;
 use super::event::TrainEvent;
@@ -50,8 +50,12 @@ impl Run<'_> {
     }
 
     fn plan(&self, at_end: bool) -> Option<FitPlan> {
+        self.plan_by(&self.config, at_end)
+    }
+
+    fn plan_by(&self, config: &TrainConfig, at_end: bool) -> Option<FitPlan> {
         let has_layer = self.state.learner.has_hidden_layer();
-        self.config.fit_plan(self.state.progress.generation, at_end, self.layout.set(), has_layer)
+        config.fit_plan(self.state.progress.generation, at_end, self.layout.set(), has_layer)
     }
 
     /// Whether all games are of generations that a fit leaves out.
@@ -125,10 +129,7 @@ impl Run<'_> {
     /// # Errors
     /// Files are missing.
     pub(super) fn check_games(&self) -> Result<(), TrainError> {
-        let generation = self.state.progress.generation;
-        let has_layer = self.state.learner.has_hidden_layer();
-        let plan = self.configs.newest().fit_plan(generation, true, self.layout.set(), has_layer);
-        match plan {
+        match self.plan_by(self.configs.newest(), true) {
             Some(plan) if self.has_budget() || self.last_fit_to_come().is_some() => {
                 let missing = self.missing_games(&plan.config)?;
                 if missing.is_empty() { Ok(()) } else { Err(self.games_missing(&plan.config, missing)) }
@@ -146,16 +147,19 @@ impl Run<'_> {
 
     /// The error for generations whose files are missing and, if there are none, for files that lack games.
     fn games_missing(&self, config: &FitConfig, missing: Vec<u32>) -> TrainError {
-        let wanted = config.first_generation..self.state.progress.generation;
         let root = self.keeper.directory.path();
-        let played = |generation| self.config.games_of(generation..generation + 1);
-        let found = |generation: &u32| u64::from(games_in(&games_file(root, *generation)));
-        let lacking = wanted.clone().filter(|generation| found(generation) < played(*generation));
-        let cut_off = if missing.is_empty() { lacking.collect() } else { Vec::new() };
+        let (mut found, mut played, mut cut_off) = (0, 0, Vec::new());
+        for generation in config.first_generation..self.state.progress.generation {
+            let there = u64::from(games_in(&games_file(root, generation)));
+            let wanted = self.config.games_of(generation..generation + 1);
+            if missing.is_empty() && there < wanted {
+                cut_off.push(generation);
+            }
+            (found, played) = (found + there, played + wanted);
+        }
         let named = |generations: Vec<u32>| {
             generations.into_iter().map(|generation| games_file(root, generation).display().to_string()).collect()
         };
-        let (found, played) = (wanted.clone().map(|generation| found(&generation)).sum(), self.config.games_of(wanted));
         TrainError::GamesMissing { missing: named(missing), cut_off: named(cut_off), found, played }
     }
 
