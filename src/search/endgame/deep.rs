@@ -5,7 +5,7 @@ use arrayvec::ArrayVec;
 use super::Search;
 use super::last::NO_VALUE;
 use super::parity::quadrant;
-use super::shallow::bit_length;
+use super::shallow::{bit_length, fastest_first};
 use super::stability::stable_edges;
 use crate::board::{Bitboard, Square};
 use crate::eval::{Evaluator, Score};
@@ -15,7 +15,8 @@ use crate::search::ordering::{ListedMove, MAX_MOVES, MoveList, weighted_mobility
 use crate::search::split::SplitPoint;
 use crate::search::table::Entry;
 use crate::search::tunables::{
-    DEEP_MIN_EMPTIES, ORDER_MARGIN, REPLY_PENALTY, SPLIT_MIN_EMPTIES, STABLE_EDGE_BONUS, STOP_MIN_EMPTIES,
+    DEEP_MIN_EMPTIES, FAIL_LOW_MARGIN, ORDER_MARGIN, REPLY_PENALTY, SPLIT_MIN_EMPTIES, STABLE_EDGE_BONUS,
+    STOP_MIN_EMPTIES,
 };
 
 /// Depth of the searches that order moves, in plies after the move: a third of the empties beyond 14, rounded down to even. Evaluations
@@ -90,7 +91,11 @@ impl<E: Evaluator> Search<'_, E> {
             (best, best_move) = (self.deep_child(node, &entry, alpha, odd), entry.to);
         }
         if best <= alpha {
-            self.score_by_search(node, &mut moves, known, order_depth(empties), alpha);
+            if node.leaf(self.midgame.evaluator) <= Score::from_discs(alpha) - FAIL_LOW_MARGIN {
+                moves.score(position, known, |entry, _| fastest_first(entry.to, entry.replies, odd));
+            } else {
+                self.score_by_search(node, &mut moves, known, order_depth(empties), alpha);
+            }
         }
         while best <= alpha {
             if best > NO_VALUE && empties >= SPLIT_MIN_EMPTIES && self.shared.own_tables.len() > 1 {

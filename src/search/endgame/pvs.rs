@@ -1,7 +1,8 @@
 //! The root and the other nodes with an open window: principal variation search in discs.
 //!
-//! From some number of empties on, selective searches precede the exact one. What they find is not proved and never counts as such.
-//! It gives the exact search a move from the table to try first at every node that matters, and a window around the expected value.
+//! A midgame search gives the first window, around the value that it expects. From some number of empties on, selective searches come
+//! next. What they find is not proved and never counts as such: it gives the exact search a move from the table to try first at every
+//! node that matters, and a better window.
 
 use super::Search;
 use super::deep::order_depth;
@@ -9,28 +10,37 @@ use super::last::NO_VALUE;
 use super::parity::odd_quadrants;
 use super::shallow::{bit_length, fastest_first};
 use crate::board::{Bitboard, Position, Square, squares};
-use crate::eval::Evaluator;
+use crate::eval::{Evaluator, Score};
+use crate::search::analysis::Line;
 use crate::search::node::Node;
 use crate::search::ordering::{ListedMove, MAX_MOVES, MoveList};
 use crate::search::table::{Entry, FULL_WIDTH};
 use crate::search::tunables::{
-    ASPIRATION_DISCS, DEEP_MIN_EMPTIES, MAX_ASPIRATION_STEP, PV_EXTRA_ORDER_DEPTH, SELECTIVE_PASSES,
+    ASPIRATION_DISCS, DEEP_MIN_EMPTIES, GUESS_MIN_EMPTIES, MAX_ASPIRATION_STEP, PV_EXTRA_ORDER_DEPTH, SELECTIVE_PASSES,
 };
 
 impl<E: Evaluator> Search<'_, E> {
     /// The value within `bounds`, two even numbers, and a move that reaches it; meaningless once stopped.
     pub(super) fn search_root(&mut self, position: Position, bounds: (i32, i32)) -> (i32, Option<Square>) {
         let empties = position.empties();
-        let mut expected = bounds;
+        let around = |discs| window(discs - ASPIRATION_DISCS, discs + ASPIRATION_DISCS, bounds);
+        let mut expected = if empties >= GUESS_MIN_EMPTIES { around(self.guess(&position)) } else { bounds };
         for (trust, pass) in (1..).zip(&SELECTIVE_PASSES) {
             if empties >= pass.min_empties {
                 self.shared.trust = trust;
-                let (value, _) = self.aspire(position, bounds, expected);
-                expected = window(value - ASPIRATION_DISCS, value + ASPIRATION_DISCS, bounds);
+                expected = around(self.aspire(position, bounds, expected).0);
             }
         }
         self.shared.trust = FULL_WIDTH;
         self.aspire(position, bounds, expected)
+    }
+
+    /// The value that a midgame search expects, to an even number of discs.
+    fn guess(&mut self, position: &Position) -> i32 {
+        let node = Node::new(self.midgame.evaluator, position);
+        let window = (-Score::INFINITY, Score::INFINITY);
+        let value = self.midgame.pvs(&node, 2 + order_depth(position.empties()), window, &mut Line::new());
+        2 * value.0.div_euclid(2 * Score::DISC)
     }
 
     /// The value within `bounds`, which is expected within a narrower window.
