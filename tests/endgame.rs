@@ -92,6 +92,22 @@ fn every_window_gives_the_right_bound() {
 }
 
 #[test]
+fn a_wrong_guess_changes_no_value() {
+    let mut solver = EndgameSolver::new(12);
+    for position in [random_positions(13, 12, 10), random_boards(14, 10, 100)].concat() {
+        solver.forget();
+        let value = solver.solve(position, -64, 64).discs();
+        for guess in [-64, 3, 64] {
+            let guide = Constant { value: Score::from_discs(guess), calibration: None };
+            let mut misled = EndgameSolver::with_evaluator(&guide, 12);
+            let solution = misled.solve(position, -64, 64);
+            assert_eq!((solution.discs(), solution.exact), (value, true), "{position:?} {guess}");
+            assert_eq!(solution.best.is_some(), position.moves() != 0, "{position:?} {guess}");
+        }
+    }
+}
+
+#[test]
 fn what_was_solved_before_changes_nothing() {
     let positions = [random_positions(5, 13, 8), random_positions(6, 12, 30), random_positions(6, 18, 2)].concat();
     // A small table, so that entries are replaced.
