@@ -63,8 +63,8 @@ pub(super) const STABLE_EDGE_BONUS: Score = Score(Score::DISC / 2);
 /// how bad a bad move is.
 pub(super) const ORDER_MARGIN: Score = Score(12 * Score::DISC);
 
-/// How far below alpha the static value of an endgame node is where no move will do, whatever their order: it is not worth a search. Two
-/// in five nodes are such; one in a thousand of these fails high. Margins of 12 to 24 discs are as good.
+/// How far below alpha the static value of an endgame node is where the node hardly ever fails high, so that its moves are not worth
+/// searching for their order. Two in five nodes are such; one in a thousand of these fails high. Margins of 12 to 24 discs are as good.
 pub(super) const FAIL_LOW_MARGIN: Score = Score(16 * Score::DISC);
 
 /// Extra plies for the searches that order the moves of an open-window node: such nodes are few and their order matters most.
