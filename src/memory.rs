@@ -1,17 +1,17 @@
 //! Hints to the memory system.
 #![allow(unsafe_code)] // Hints to processor and system, which change no contents but count as unsafe.
 
-/// Prefetches into the cache the beginning of a value that will soon be read.
+/// Prefetches into the cache what is at an address and will soon be read. Any address will do.
 #[inline]
-pub(crate) fn prefetch<T>(value: &T) {
-    // SAFETY: every x86-64 processor has the instruction, and it changes nothing but the cache.
+pub(crate) fn prefetch<T>(address: *const T) {
+    // SAFETY: every x86-64 processor has the instruction. It changes nothing but the cache, and an invalid address causes no fault.
     #[cfg(target_arch = "x86_64")]
     unsafe {
         use std::arch::x86_64::{_MM_HINT_T0, _mm_prefetch};
-        _mm_prefetch::<_MM_HINT_T0>(std::ptr::from_ref(value).cast());
+        _mm_prefetch::<_MM_HINT_T0>(address.cast());
     }
     #[cfg(not(target_arch = "x86_64"))]
-    let _ = value;
+    let _ = address;
 }
 
 /// Asks for huge pages, so that lookups in a large table cause fewer TLB misses. Must be called before anything is written.

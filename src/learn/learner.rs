@@ -7,9 +7,10 @@ use std::sync::atomic::AtomicBool;
 
 use rayon::prelude::*;
 
+use super::features::{FEATURES, Features};
 use super::hidden::LearnedLayer;
 use super::loss::Loss;
-use super::pass::{Diverged, FEATURES, LIMIT, Pass, slots};
+use super::pass::{Diverged, LIMIT, Pass};
 use super::samples::SampleSet;
 use super::step::{Step, StepRule, with_step};
 use super::validation::{PassLoss, Sums, Validation};
@@ -62,7 +63,7 @@ pub struct LearnerState<'l> {
 /// Learns the weights of a pattern set.
 #[derive(Clone, Debug)]
 pub struct Learner {
-    layout: Arc<Layout>,
+    features: Features,
     stages: StageMap,
     /// See [`Self::set_overlap`].
     overlap: u32,
@@ -78,7 +79,7 @@ impl Learner {
     /// A learner that knows nothing: all weights are zero.
     pub fn new(layout: Arc<Layout>, stages: StageMap, rule: StepRule) -> Self {
         let cells = (0..stages.count()).map(|_| zeros(rule.numbers() * layout.weights())).collect();
-        Self { layout, stages, overlap: 0, loss: Loss::default(), rule, cells, hidden: None }
+        Self { features: Features::new(layout), stages, overlap: 0, loss: Loss::default(), rule, cells, hidden: None }
     }
 
     /// Whether it has a hidden layer.
@@ -89,7 +90,7 @@ impl Learner {
     /// Adds a new hidden layer, if there is none.
     #[must_use]
     pub fn with_hidden_layer(mut self) -> Self {
-        let new = || LearnedLayer::new(&self.layout, &self.stages);
+        let new = || LearnedLayer::new(self.features.layout(), &self.stages);
         self.hidden = self.hidden.or_else(|| Some(new()));
         self
     }
@@ -123,7 +124,15 @@ impl Learner {
         };
         let cells = model.weights.iter().map(learn_stage).collect();
         let hidden = model.hidden.as_ref().map(|layer| LearnedLayer::from_stored(layer, model.scale));
-        Ok(Self { layout, stages: model.stages.clone(), overlap: 0, loss: Loss::default(), rule, cells, hidden })
+        Ok(Self {
+            features: Features::new(layout),
+            stages: model.stages.clone(),
+            overlap: 0,
+            loss: Loss::default(),
+            rule,
+            cells,
+            hidden,
+        })
     }
 
     /// The stage map.
@@ -203,9 +212,9 @@ impl Learner {
         stop: &AtomicBool,
         learned: &mut Vec<PassLoss>,
     ) -> Result<Option<PassLoss>, Diverged> {
-        let Self { layout, stages, overlap, loss, rule, cells, hidden } = self;
+        let Self { features, stages, overlap, loss, rule, cells, hidden } = self;
         with_step!(*rule, rule => {
-            let pass = Pass { layout, stages, overlap: *overlap, loss: *loss, rule, scales, samples, stop };
+            let pass = Pass { features, stages, overlap: *overlap, loss: *loss, rule, scales, samples, stop };
             pass.learn(cells, hidden.as_mut(), learned)
         })
     }
@@ -223,9 +232,7 @@ impl Learner {
             let mut weights = [0; FEATURES];
             let mut sums = Sums::default();
             for sample in samples.with_empties(empties).iter().step_by(every) {
-                slots(&self.layout, &sample.position, &mut weights);
-                let weights = &mut weights[..self.layout.features()];
-                weights.iter_mut().for_each(|slot| *slot = self.layout.weight_of_slot()[*slot as usize]);
+                let weights = self.features.weights(&sample.position, &mut weights, |_| ());
                 let value: f32 = weights.iter().map(|&weight| cells[numbers * weight as usize]).sum();
                 let layer = self.hidden.as_ref().map(|layer| layer.value(stage, weights));
                 sums.add(sample, value + layer.unwrap_or(0.0));
@@ -238,7 +245,7 @@ impl Learner {
     /// The weights as a model, rounded to 1/128 disc; or, if the pattern set is an engine's, rounded to its units and clamped to its
     /// range. With a hidden layer none is above [`HiddenLayer::MAX_WEIGHT`].
     pub fn model(&self) -> Model {
-        let engine = self.layout.set().engine.as_ref();
+        let engine = self.features.layout().set().engine.as_ref();
         let (scale, range) =
             engine.map_or((Score::DISC as u16, (i16::MIN, i16::MAX)), |engine| (engine.scale, engine.range));
         let largest = if self.hidden.is_some() { HiddenLayer::MAX_WEIGHT } else { i16::MAX };
@@ -246,7 +253,7 @@ impl Learner {
         let stored = |cell: &[f32]| (cell[0] * f32::from(scale)).round().clamp(low, high) as i16;
         let numbers = self.rule.numbers();
         Model {
-            set: self.layout.set().of_model(),
+            set: self.features.layout().set().of_model(),
             stages: self.stages.clone(),
             scale,
             weights: self.cells.par_iter().map(|cells| cells.chunks_exact(numbers).map(stored).collect()).collect(),
@@ -272,7 +279,7 @@ impl Learner {
         };
         let LearnerState { stages, cells, .. } = state;
         let cells = cells.into_owned();
-        Some(Self { layout, stages, overlap: 0, loss: Loss::default(), rule, cells, hidden })
+        Some(Self { features: Features::new(layout), stages, overlap: 0, loss: Loss::default(), rule, cells, hidden })
     }
 }
 

@@ -3,6 +3,7 @@
 //! [`lambda_returns`] turns a self-play game into [`Sample`]s. A [`Learner`] moves the weights towards their targets, stage by stage, by a
 //! [`StepRule`]. No input or output.
 
+mod features;
 mod hidden;
 mod learner;
 mod loss;

@@ -1,10 +1,13 @@
 //! A pass over samples: tasks that run in parallel and share nothing, each in a fixed order.
+#![allow(unsafe_code)] // Unchecked accesses to the cells of a sample's weights: see `gather` and `scatter`.
 
 use std::ops::Add;
 use std::sync::atomic::{AtomicBool, Ordering::Relaxed};
 
 use rayon::prelude::*;
+use wide::{f32x4, f32x8};
 
+use super::features::{FEATURES, Features};
 use super::hidden::{LearnedHead, LearnedLayer, LearnedRow, StageLayer};
 use super::loss::Loss;
 use super::samples::{Sample, SampleSet, TURNS};
@@ -13,7 +16,6 @@ use super::validation::PassLoss;
 use crate::board::Position;
 use crate::eval::{Score, StageMap};
 use crate::memory::prefetch;
-use crate::pattern::{LANES, Layout, Scalar, Seen};
 
 /// No weight may exceed this many discs either way: far more than makes sense, and near the end of the stored range.
 pub(super) const LIMIT: f32 = 250.0;
@@ -30,21 +32,15 @@ pub struct Diverged {
     pub value: f32,
 }
 
-/// The largest number of features of a position: pattern instances and scalars.
-pub(super) const FEATURES: usize = LANES + Scalar::ALL.len();
-
-/// Numbers that are processed at once.
+/// Weights that are processed at once.
 const VECTOR: usize = 8;
-
-/// Room for a number of each feature, in whole vectors.
-const ROOM: usize = FEATURES.next_multiple_of(VECTOR);
 
 /// Samples in flight: while one is learned, the weights of the next are being fetched.
 const BATCH: usize = 16;
 
 /// The part of a pass that is the same for all stages.
 pub(super) struct Pass<'p, S, const NUMBERS: usize> {
-    pub layout: &'p Layout,
+    pub features: &'p Features,
     pub stages: &'p StageMap,
     pub overlap: u32,
     pub loss: Loss,
@@ -129,7 +125,7 @@ impl<S: Step<NUMBERS>, const NUMBERS: usize> Pass<'_, S, NUMBERS> {
                 break;
             }
             let scale = self.scale_of(turn);
-            let step = self.rule.prepared(self.layout.features(), scale);
+            let step = self.rule.prepared(self.features.layout().features(), scale);
             for part in parts.iter_mut() {
                 let samples = of_part(part);
                 let layer = part.head.as_mut().map(|head| StageLayer::new(rows, head, scale));
@@ -154,28 +150,23 @@ impl<S: Step<NUMBERS>, const NUMBERS: usize> Pass<'_, S, NUMBERS> {
         mut samples: impl Iterator<Item = &'s Sample>,
         losses: &mut PassLoss,
     ) -> bool {
-        let Self { layout, loss, .. } = *self;
-        let features = layout.features();
-        let weight_of_slot = layout.weight_of_slot();
-        let mut batch = [([0u32; FEATURES], Sample::new(Position::START, Score(0))); BATCH];
+        assert_eq!(cells.len(), self.features.layout().weights(), "a cell for each weight");
+        let mut batch = [([0; FEATURES], 0, Sample::new(Position::START, Score(0))); BATCH];
         let mut left_range = false;
         loop {
             let mut filled = 0;
-            for ((slots_of, sample), next) in batch.iter_mut().zip(&mut samples) {
-                slots(layout, &next.position, slots_of);
+            for ((weights, count, sample), next) in batch.iter_mut().zip(&mut samples) {
+                let fetch = |weight| prefetch(cells.as_ptr().wrapping_add(weight as usize));
+                let weights = self.features.weights(&next.position, weights, fetch);
+                layer.iter().for_each(|layer| layer.prefetch(weights));
+                *count = weights.len();
                 *sample = *next;
                 filled += 1;
             }
-            let batch = &mut batch[..filled];
-            for (weights, _) in batch.iter_mut() {
-                for weight in &mut weights[..features] {
-                    *weight = weight_of_slot[*weight as usize];
-                    prefetch(&cells[*weight as usize]);
-                }
-                layer.iter().for_each(|layer| layer.prefetch(weights));
-            }
-            for (weights, sample) in batch.iter() {
-                let (error, left) = learn_sample(cells, layer.as_mut(), &weights[..features], sample, loss, step);
+            for (weights, count, sample) in &batch[..filled] {
+                let weights = &weights[..*count];
+                // SAFETY: features have weights of the layout, and each has a cell.
+                let (error, left) = unsafe { learn_sample(cells, layer.as_mut(), weights, sample, self.loss, step) };
                 left_range |= left;
                 losses.squared += f64::from(error * error);
             }
@@ -199,8 +190,11 @@ impl<const NUMBERS: usize> Part<'_, NUMBERS> {
 
 /// Moves the weights of one sample. Returns its error before that, in discs, and whether a weight is beyond [`LIMIT`] now. A weight
 /// that the position has twice, in mirrored places, counts twice in the value and moves once.
-#[inline]
-fn learn_sample<const NUMBERS: usize>(
+///
+/// # Safety
+/// Every weight has a cell.
+#[inline(never)] // Alone it has registers enough.
+unsafe fn learn_sample<const NUMBERS: usize>(
     cells: &mut [[f32; NUMBERS]],
     layer: Option<&mut StageLayer>,
     weights: &[u32],
@@ -208,15 +202,22 @@ fn learn_sample<const NUMBERS: usize>(
     loss: Loss,
     step: impl Step<NUMBERS>,
 ) -> (f32, bool) {
-    let mut copies = [[0f32; NUMBERS]; ROOM];
-    for (copy, &weight) in copies.iter_mut().zip(weights) {
-        *copy = cells[weight as usize];
+    let mut numbers = [[f32x8::ZERO; NUMBERS]; FEATURES.div_ceil(VECTOR)];
+    let (whole, rest) = weights.as_chunks::<VECTOR>();
+    // SAFETY: as for this function.
+    let gather = |weights: &[u32]| unsafe { gather(cells, weights) };
+    numbers.iter_mut().zip(whole).for_each(|(numbers, eight)| *numbers = gather(eight));
+    if !rest.is_empty() {
+        numbers[whole.len()] = gather(rest);
     }
+    let numbers = &mut numbers[..weights.len().div_ceil(VECTOR)];
     // Four partial sums, always the same four: quick, and the same result everywhere.
-    let mut partial = [0f32; 4];
-    for four in copies.as_chunks::<4>().0 {
-        partial.iter_mut().zip(four).for_each(|(sum, cell)| *sum += cell[0]);
+    let mut partial = f32x4::ZERO;
+    for numbers in numbers.iter() {
+        let [low, high]: [f32x4; 2] = bytemuck::cast(numbers[0]);
+        partial = partial + low + high;
     }
+    let partial = partial.to_array();
     let mut value = (partial[0] + partial[1]) + (partial[2] + partial[3]);
     let layer = layer.map(|layer| {
         let (sums, added) = layer.value(weights);
@@ -229,35 +230,55 @@ fn learn_sample<const NUMBERS: usize>(
         return (0.0, false);
     }
     let pull = sample.importance.share() * loss.pull(target, value);
-    // Whole vectors: what lies past the last feature is not used.
-    let whole = weights.len().next_multiple_of(VECTOR).min(ROOM);
-    copies[..whole].iter_mut().for_each(|copy| step.apply(copy, pull));
-    let left_range = copies.iter().fold(false, |left, copy| left | copy[0].is_nan() | (copy[0].abs() > LIMIT));
-    for (copy, &weight) in copies.iter().zip(weights) {
-        cells[weight as usize] = *copy;
+    let mut in_range = f32x8::ZERO.simd_eq(f32x8::ZERO);
+    for numbers in numbers.iter_mut() {
+        step.apply(numbers, pull);
+        in_range &= numbers[0].abs().simd_le(f32x8::splat(LIMIT));
+    }
+    // SAFETY: as for this function.
+    let mut scatter = |weights: &[u32], numbers| unsafe { scatter(cells, weights, numbers) };
+    whole.iter().zip(&*numbers).for_each(|(eight, numbers)| scatter(eight, numbers));
+    if !rest.is_empty() {
+        scatter(rest, &numbers[whole.len()]);
     }
     if let Some((layer, sums)) = layer {
         layer.learn(weights, &sums, pull);
     }
-    (error, left_range)
+    (error, !in_range.all())
 }
 
-/// The slots of a position's features: patterns first, then scalars.
-#[inline]
-pub(super) fn slots(layout: &Layout, position: &Position, slots: &mut [u32; FEATURES]) {
-    let indices = layout.lanes().indices(position);
-    let lanes = &indices.lanes()[..layout.lanes().count()];
-    for ((slot, &index), &centre) in slots.iter_mut().zip(lanes).zip(layout.centres()) {
-        *slot = centre.wrapping_add_signed(i32::from(index));
+/// The numbers of up to eight weights; zeros after the last one.
+///
+/// # Safety
+/// Every weight has a cell.
+#[inline(always)]
+unsafe fn gather<const NUMBERS: usize>(cells: &[[f32; NUMBERS]], weights: &[u32]) -> [f32x8; NUMBERS] {
+    let mut numbers = [[0.0; VECTOR]; NUMBERS];
+    for (i, &weight) in weights.iter().enumerate() {
+        // SAFETY: the weight has a cell.
+        let cell = unsafe { *cells.get_unchecked(weight as usize) };
+        (0..NUMBERS).for_each(|number| numbers[number][i] = cell[number]);
     }
-    let seen = Seen::new(position);
-    for (slot, (scalar, first)) in slots[lanes.len()..].iter_mut().zip(layout.scalars()) {
-        *slot = (first + scalar.of(&seen)) as u32;
+    numbers.map(f32x8::new)
+}
+
+/// The reverse of [`gather`].
+///
+/// # Safety
+/// Every weight has a cell.
+#[inline(always)]
+unsafe fn scatter<const NUMBERS: usize>(cells: &mut [[f32; NUMBERS]], weights: &[u32], numbers: &[f32x8; NUMBERS]) {
+    let numbers = numbers.map(f32x8::to_array);
+    for (i, &weight) in weights.iter().enumerate() {
+        // SAFETY: the weight has a cell.
+        let cell = unsafe { cells.get_unchecked_mut(weight as usize) };
+        *cell = std::array::from_fn(|number| numbers[number][i]);
     }
 }
 
 #[cfg(test)]
 mod tests {
+    use std::sync::Arc;
     use std::sync::atomic::AtomicU64;
 
     use rand::{RngExt, SeedableRng};
@@ -266,7 +287,7 @@ mod tests {
     use super::*;
     use crate::board::Transcript;
     use crate::learn::{AdaGrad, BadParameter};
-    use crate::pattern::PatternSet;
+    use crate::pattern::{Layout, PatternSet};
 
     /// A rule that stops its pass after some steps.
     #[derive(Clone, Copy)]
@@ -277,8 +298,8 @@ mod tests {
     }
 
     impl Step<2> for Stopping<'_> {
-        fn apply(self, weight: &mut [f32; 2], error: f32) {
-            self.rule.apply(weight, error);
+        fn apply(self, weights: &mut [f32x8; 2], error: f32) {
+            self.rule.apply(weights, error);
             if self.left.fetch_sub(1, Relaxed) == 1 {
                 self.stop.store(true, Relaxed);
             }
@@ -301,7 +322,8 @@ mod tests {
     fn a_pass_that_is_stopped_at_any_turn_goes_on_there() {
         let set =
             PatternSet::from_toml("name = 's'\nscalars = ['constant']\npatterns = { edge = 'a1 b1 c1 d1' }").unwrap();
-        let layout = Layout::new(&set).unwrap();
+        let layout = Arc::new(Layout::new(&set).unwrap());
+        let features = Features::new(layout.clone());
         let stages = &StageMap::uniform(5);
         let mut rng = ChaCha8Rng::seed_from_u64(1);
         let mut samples = SampleSet::default();
@@ -319,7 +341,7 @@ mod tests {
                 let (left, stop) = (AtomicU64::new(steps), AtomicBool::new(false));
                 let step = Stopping { rule: AdaGrad { rate: 0.5 }, left: &left, stop: &stop };
                 let pass = Pass {
-                    layout: &layout,
+                    features: &features,
                     stages,
                     overlap: 2,
                     loss: Loss::Squared,
@@ -343,7 +365,7 @@ mod tests {
             };
             let whole = learned(u64::MAX);
             assert_eq!(whole.3, 0);
-            for steps in [1, 100, 3_000, 20_000] {
+            for steps in [1, 25, 700, 4_500] {
                 let stopped = learned(steps);
                 assert!(stopped.3 > if steps == 1 { 50 } else { 1 }, "{} stops", stopped.3);
                 assert!((stopped.0, &stopped.1, &stopped.2) == (whole.0, &whole.1, &whole.2), "{steps}");

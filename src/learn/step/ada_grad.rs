@@ -1,6 +1,7 @@
 //! Steps that shrink with the errors so far.
 
 use serde::{Deserialize, Serialize};
+use wide::f32x8;
 
 use super::{BadParameter, Step, check_rate};
 
@@ -14,9 +15,9 @@ pub struct AdaGrad {
 
 impl Step<2> for AdaGrad {
     #[inline]
-    fn apply(self, [weight, squares]: &mut [f32; 2], error: f32) {
-        *squares += error * error;
-        *weight += self.rate * error / (*squares + 1e-6).sqrt();
+    fn apply(self, [weights, squares]: &mut [f32x8; 2], error: f32) {
+        *squares += f32x8::splat(error * error);
+        *weights += f32x8::splat(self.rate * error) / (*squares + 1e-6).sqrt();
     }
 
     fn prepared(self, _: usize, scale: f32) -> Self {

@@ -1,6 +1,7 @@
 //! Steps that shrink with a weight's visits.
 
 use serde::{Deserialize, Serialize};
+use wide::f32x8;
 
 use super::{BadParameter, Step, check_rate};
 
@@ -19,11 +20,11 @@ pub struct Decayed {
 
 impl Step<2> for Decayed {
     #[inline]
-    fn apply(self, [weight, visits]: &mut [f32; 2], error: f32) {
-        let step = (self.rate * self.half / (self.half + *visits)).max(self.floor);
-        *weight += step * error;
+    fn apply(self, [weights, visits]: &mut [f32x8; 2], error: f32) {
+        let step = f32x8::splat(self.rate * self.half) / (*visits + self.half);
+        *weights += step.fast_max(self.floor.into()) * error;
         // Stops long before an f32 is too coarse to count.
-        *visits = (*visits + 1.0).min(1e7);
+        *visits = (*visits + 1.0).fast_min(1e7.into());
     }
 
     fn prepared(self, features: usize, scale: f32) -> Self {

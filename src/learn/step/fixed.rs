@@ -1,6 +1,7 @@
 //! Steps of one size.
 
 use serde::{Deserialize, Serialize};
+use wide::f32x8;
 
 use super::{BadParameter, Step, check_rate};
 
@@ -14,8 +15,8 @@ pub struct Fixed {
 
 impl Step<1> for Fixed {
     #[inline]
-    fn apply(self, [weight]: &mut [f32; 1], error: f32) {
-        *weight += self.rate * error;
+    fn apply(self, [weights]: &mut [f32x8; 1], error: f32) {
+        *weights += f32x8::splat(self.rate * error);
     }
 
     fn prepared(self, features: usize, scale: f32) -> Self {

@@ -6,6 +6,7 @@ mod fixed;
 mod temporal_coherence;
 
 use serde::{Deserialize, Serialize};
+use wide::f32x8;
 
 pub use ada_grad::AdaGrad;
 pub use decayed::Decayed;
@@ -17,8 +18,8 @@ use super::loss::BadParameter;
 /// A rule for the step of each weight. While it is learned, a weight is `NUMBERS` floats: its value in discs, then what the rule keeps
 /// of its history. All are zero at first.
 pub trait Step<const NUMBERS: usize>: Copy + Sync {
-    /// Moves a weight for a sample whose value was too low by `error` discs.
-    fn apply(self, weight: &mut [f32; NUMBERS], error: f32);
+    /// Moves eight weights, a vector for each of their numbers, for a sample whose value was too low by `error` discs.
+    fn apply(self, weights: &mut [f32x8; NUMBERS], error: f32);
 
     /// The rule for positions with `features` weights each, with steps `scale` times as large.
     #[must_use]

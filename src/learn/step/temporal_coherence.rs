@@ -1,6 +1,7 @@
 //! Steps that are large while errors agree.
 
 use serde::{Deserialize, Serialize};
+use wide::f32x8;
 
 use super::{BadParameter, Step, check_rate};
 
@@ -15,9 +16,9 @@ pub struct TemporalCoherence {
 
 impl Step<3> for TemporalCoherence {
     #[inline]
-    fn apply(self, [weight, sum, sum_of_sizes]: &mut [f32; 3], error: f32) {
-        let coherence = if *sum_of_sizes > 0.0 { sum.abs() / *sum_of_sizes } else { 1.0 };
-        *weight += self.rate * coherence * error;
+    fn apply(self, [weights, sum, sum_of_sizes]: &mut [f32x8; 3], error: f32) {
+        let coherence = sum_of_sizes.simd_gt(f32x8::ZERO).bitselect(sum.abs() / *sum_of_sizes, f32x8::ONE);
+        *weights += self.rate * coherence * error;
         *sum += error;
         *sum_of_sizes += error.abs();
     }
