@@ -14,7 +14,7 @@ use super::file::{BLOCK, Base, Fault, Hash, MAX_WEIGHTS, ReadError, decode, key_
 use super::lock::Lock;
 use super::record::{BYTES, Key, Record};
 use crate::board::{Position, canonical};
-use crate::storage::{FileError, hex};
+use crate::storage::{FileError, check_lasting, hex};
 
 /// How many positions are added before the file is sorted again: some 130 MB of memory.
 const MOST_ADDED: usize = 1 << 20;
@@ -79,6 +79,7 @@ impl Book {
     }
 
     fn read(path: &Path, lock: Option<Lock>, mut damaged: Option<&mut Vec<Fault>>) -> Result<Self, BookError> {
+        check_lasting(path)?;
         let file = File::open(path).map_err(FileError::io(path))?;
         let wrong = |error: ReadError| error.in_file(path);
         let mut base = Base::open(file, damaged.as_deref_mut()).map_err(wrong)?;

@@ -47,7 +47,7 @@ pub struct CalibrateArguments {
     positions: Option<PathBuf>,
 
     /// Self-play positions for each range of six empties
-    #[arg(long, value_name = "N", default_value_t = 200, value_parser = clap::value_parser!(u32).range(30..=1_000_000))]
+    #[arg(long, value_name = "N", default_value_t = 200, value_parser = clap::value_parser!(u32).range(MIN_POSITIONS as i64..=1_000_000))]
     positions_per_stage: u32,
 
     /// Plies of the deepest search; each one more takes two to three times as long
@@ -63,8 +63,13 @@ pub struct CalibrateArguments {
     seed: u64,
 }
 
-const TOO_FEW: &str =
-    "It takes 30 positions or more with similar numbers of empty squares, and weights that have learned something.";
+/// What to do about too few positions.
+fn what_it_takes() -> String {
+    format!(
+        "It takes {MIN_POSITIONS} positions or more with similar numbers of empty squares, and weights that have learned \
+         something."
+    )
+}
 
 impl CalibrateArguments {
     pub fn run(self, session: &Session, out: &mut dyn Write) -> Result<(), CliError> {
@@ -88,7 +93,7 @@ impl CalibrateArguments {
         let count = positions.len();
         if count < MIN_POSITIONS {
             let found = format!("{} of {source} can be searched", counted(count as u64, "position"));
-            return Err(CliError::failure(format!("cannot calibrate: {found}")).hint(TOO_FEW));
+            return Err(CliError::failure(format!("cannot calibrate: {found}")).hint(what_it_takes()));
         }
         let searched = format!("searched to depth {}", self.depth);
         let values =
@@ -105,7 +110,7 @@ impl CalibrateArguments {
         }
         let calibration = Calibration::new(measured.iter().map(|measurement| measurement.pair).collect());
         let calibration = calibration.context(|| format!("cannot calibrate by the positions of {source}"));
-        let calibration = calibration.map_err(|error| error.hint(TOO_FEW))?;
+        let calibration = calibration.map_err(|error| error.hint(what_it_takes()))?;
         file.calibration = Some(calibration);
         output.write(out, |writer| writer.write_all(&file.to_bytes()))?;
         if !output.is_standard_output() {

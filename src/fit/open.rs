@@ -16,7 +16,7 @@ use super::spool::SpoolWriter;
 use crate::games::{GamesError, GamesReader, games_of_run, has_games_name, is_games_file};
 use crate::label::RecordFile;
 use crate::record::{MAX_BYTES, MAX_REPORTED};
-use crate::storage::{FileError, hex, read_bounded};
+use crate::storage::{FileError, check_lasting, hex, read_bounded};
 
 /// Games that are decoded together to be checked.
 const CHECKED_AT_ONCE: usize = 4096;
@@ -83,6 +83,7 @@ fn kept_and_recorded<'p>(
     let (mut kept, mut recorded) = (Vec::new(), Vec::new());
     let mut named = BTreeSet::new();
     let mut is_new = |path: &Path| -> Result<bool, GameFilesError> {
+        check_lasting(path)?;
         let is_new = named.insert(fs::canonicalize(path).map_err(FileError::io(path))?);
         if !is_new {
             tell(GameFilesEvent::Again(path));

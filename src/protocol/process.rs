@@ -130,13 +130,12 @@ impl EngineProcess {
 
     /// The error for a program that is gone, with its exit status and its last line on standard error.
     fn ended(&mut self, request: &str) -> PlayerError {
-        let patience = Instant::now() + FAREWELL;
         let mut status = None;
-        // The thread that reads its standard error shares the last words as long as there may be more.
-        while (status.is_none() || Arc::strong_count(&self.last_words) > 1) && Instant::now() < patience {
+        wait_until(FAREWELL, || {
             status = status.or_else(|| self.child.try_wait().ok().flatten());
-            thread::sleep(Duration::from_millis(2));
-        }
+            // The thread that reads its standard error shares the last words as long as there may be more.
+            status.is_some() && Arc::strong_count(&self.last_words) == 1
+        });
         let has_ended = status.is_some();
         let mut detail = status.map(|status| format!(" ({status})")).unwrap_or_default();
         let words = lock(&self.last_words);
@@ -155,13 +154,18 @@ impl Drop for EngineProcess {
             // Both protocols have this command. It may write its log or its book; one that does not listen is not waited for long.
             let _ = input.write_all(b"quit\n");
             drop(input);
-            let patience = Instant::now() + TIME_TO_QUIT;
-            while matches!(self.child.try_wait(), Ok(None)) && Instant::now() < patience {
-                thread::sleep(Duration::from_millis(2));
-            }
+            wait_until(TIME_TO_QUIT, || !matches!(self.child.try_wait(), Ok(None)));
         }
         let _ = self.child.kill();
         let _ = self.child.wait();
+    }
+}
+
+/// Waits for something to happen, at most for `limit`.
+fn wait_until(limit: Duration, mut has_happened: impl FnMut() -> bool) {
+    let patience = Instant::now() + limit;
+    while !has_happened() && Instant::now() < patience {
+        thread::sleep(Duration::from_millis(2));
     }
 }
 

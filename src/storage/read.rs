@@ -9,6 +9,19 @@ use super::{FileError, FormatError};
 /// Limit in bytes of a configuration or a pattern set as TOML text.
 pub const MAX_TOML_BYTES: u64 = 1 << 20;
 
+/// Checks that what is at a path can be read more than once: a file or a folder, not a pipe or a device.
+///
+/// # Errors
+/// Nothing is there, or what cannot be read again.
+pub fn check_lasting(path: &Path) -> Result<(), FileError> {
+    let kind = path.metadata().map_err(FileError::io(path))?.file_type();
+    if kind.is_file() || kind.is_dir() {
+        return Ok(());
+    }
+    let reason = "this is a pipe or a device, and it would be read more than once: write its content to a file first";
+    Err(FileError::io(path)(io::Error::new(io::ErrorKind::InvalidInput, reason)))
+}
+
 /// The bytes of a file of at most `limit` bytes; nothing of a larger one is read. `what` says what it should be.
 ///
 /// # Errors

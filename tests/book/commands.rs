@@ -152,6 +152,9 @@ fn files_of_another_kind_are_refused_with_what_to_do() {
     if cfg!(unix) {
         let error = refusal(&["book", "import", "/dev/stdin", "-o", &other], "a book", 2);
         assert!(error.contains("--from"), "{error}");
+        for command in [&["fit", "/dev/stdin", "-o", &other][..], &["book", "show", "/dev/stdin"]] {
+            assert!(refusal(command, "games", 1).contains("/dev/stdin: this is a pipe"), "{command:?}");
+        }
     }
     assert!(!fs::exists(&other).unwrap());
     let error = refusal(&["book", "show", &edax], "", 1);
