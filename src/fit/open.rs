@@ -93,7 +93,7 @@ fn kept_and_recorded<'p>(
     for path in paths {
         if !is_new(path)? {
             continue;
-        } else if fs::metadata(path).map_err(FileError::io(path))?.is_dir() {
+        } else if path.is_dir() {
             for file in kept_games_of(path)? {
                 if is_new(&file)? {
                     kept.push(file);

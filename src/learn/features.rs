@@ -35,8 +35,9 @@ impl Features {
             let table = Arc::new(table);
             lanes.extend(layout.lanes().of_pattern(pattern).map(|_| (table.clone(), first)));
         }
-        let first_weight = |&(scalar, slot): &(Scalar, usize)| (scalar, layout.weight_of_slot()[slot]);
-        Self { lanes, scalars: layout.scalars().iter().map(first_weight).collect(), layout }
+        let first_weight = |scalar| layout.first_weight(scalar).expect("a scalar of the set") as u32;
+        let scalars = layout.set().scalars.iter().map(|&scalar| (scalar, first_weight(scalar))).collect();
+        Self { lanes, scalars, layout }
     }
 
     pub fn layout(&self) -> &Arc<Layout> {

@@ -79,7 +79,17 @@ impl Learner {
     /// A learner that knows nothing: all weights are zero.
     pub fn new(layout: Arc<Layout>, stages: StageMap, rule: StepRule) -> Self {
         let cells = (0..stages.count()).map(|_| zeros(rule.numbers() * layout.weights())).collect();
-        Self { features: Features::new(layout), stages, overlap: 0, loss: Loss::default(), rule, cells, hidden: None }
+        Self::of(layout, stages, rule, cells, None)
+    }
+
+    fn of(
+        layout: Arc<Layout>,
+        stages: StageMap,
+        rule: StepRule,
+        cells: Vec<Vec<f32>>,
+        hidden: Option<LearnedLayer>,
+    ) -> Self {
+        Self { features: Features::new(layout), stages, overlap: 0, loss: Loss::default(), rule, cells, hidden }
     }
 
     /// Whether it has a hidden layer.
@@ -124,15 +134,7 @@ impl Learner {
         };
         let cells = model.weights.iter().map(learn_stage).collect();
         let hidden = model.hidden.as_ref().map(|layer| LearnedLayer::from_stored(layer, model.scale));
-        Ok(Self {
-            features: Features::new(layout),
-            stages: model.stages.clone(),
-            overlap: 0,
-            loss: Loss::default(),
-            rule,
-            cells,
-            hidden,
-        })
+        Ok(Self::of(layout, model.stages.clone(), rule, cells, hidden))
     }
 
     /// The stage map.
@@ -278,8 +280,7 @@ impl Learner {
             floats => Some(LearnedLayer::from_floats(floats, state.cells.len(), layout.weights())?),
         };
         let LearnerState { stages, cells, .. } = state;
-        let cells = cells.into_owned();
-        Some(Self { features: Features::new(layout), stages, overlap: 0, loss: Loss::default(), rule, cells, hidden })
+        Some(Self::of(layout, stages, rule, cells.into_owned(), hidden))
     }
 }
 

@@ -151,20 +151,20 @@ impl<S: Step<NUMBERS>, const NUMBERS: usize> Pass<'_, S, NUMBERS> {
         losses: &mut PassLoss,
     ) -> bool {
         assert_eq!(cells.len(), self.features.layout().weights(), "a cell for each weight");
-        let mut batch = [([0; FEATURES], 0, Sample::new(Position::START, Score(0))); BATCH];
+        let features = self.features.layout().features();
+        let mut batch = [([0; FEATURES], Sample::new(Position::START, Score(0))); BATCH];
         let mut left_range = false;
         loop {
             let mut filled = 0;
-            for ((weights, count, sample), next) in batch.iter_mut().zip(&mut samples) {
+            for ((weights, sample), next) in batch.iter_mut().zip(&mut samples) {
                 let fetch = |weight| prefetch(cells.as_ptr().wrapping_add(weight as usize));
                 let weights = self.features.weights(&next.position, weights, fetch);
                 layer.iter().for_each(|layer| layer.prefetch(weights));
-                *count = weights.len();
                 *sample = *next;
                 filled += 1;
             }
-            for (weights, count, sample) in &batch[..filled] {
-                let weights = &weights[..*count];
+            for (weights, sample) in &batch[..filled] {
+                let weights = &weights[..features];
                 // SAFETY: features have weights of the layout, and each has a cell.
                 let (error, left) = unsafe { learn_sample(cells, layer.as_mut(), weights, sample, self.loss, step) };
                 left_range |= left;
@@ -230,10 +230,10 @@ unsafe fn learn_sample<const NUMBERS: usize>(
         return (0.0, false);
     }
     let pull = sample.importance.share() * loss.pull(target, value);
-    let mut in_range = f32x8::ZERO.simd_eq(f32x8::ZERO);
+    let mut left_range = f32x8::ZERO;
     for numbers in numbers.iter_mut() {
         step.apply(numbers, pull);
-        in_range &= numbers[0].abs().simd_le(f32x8::splat(LIMIT));
+        left_range |= !numbers[0].abs().simd_le(f32x8::splat(LIMIT));
     }
     // SAFETY: as for this function.
     let mut scatter = |weights: &[u32], numbers| unsafe { scatter(cells, weights, numbers) };
@@ -244,7 +244,7 @@ unsafe fn learn_sample<const NUMBERS: usize>(
     if let Some((layer, sums)) = layer {
         layer.learn(weights, &sums, pull);
     }
-    (error, !in_range.all())
+    (error, left_range.any())
 }
 
 /// The numbers of up to eight weights; zeros after the last one.
