@@ -372,7 +372,7 @@ impl Evaluator for PatternEvaluator {
         self.score(self.sum(position, state)).clamp_eval()
     }
 
-    #[inline]
+    #[inline(always)]
     fn evaluate_move(&self, before: &PatternState, to: Square, flips: Bitboard, after: &Position) -> Option<Score> {
         let seen =
             if self.looks_at_moves() { Seen::new(after) } else { Seen { position: *after, moves: [after.moves(), 0] } };

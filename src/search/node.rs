@@ -1,5 +1,7 @@
 //! A position within a search, with the evaluator's state.
 
+use std::hint::black_box;
+
 use super::ordering::likely_best;
 use crate::board::{Bitboard, Position, Square};
 use crate::eval::{Evaluator, Score};
@@ -46,7 +48,7 @@ impl<S: Clone> Node<S> {
     }
 
     /// [`Self::leaf`] of the position after a move.
-    #[inline]
+    #[inline(always)]
     pub(super) fn leaf_after(&self, evaluator: &impl Evaluator<State = S>, to: Square, flips: Bitboard) -> Score {
         let after = self.position.play_unchecked(to, flips);
         let value = evaluator.evaluate_move(&self.state, to, flips, &after);
@@ -75,7 +77,9 @@ impl<S: Clone> Node<S> {
             let to = likely_best(rest, *killer);
             rest &= !to.bit();
             *nodes += 1;
-            let value = -self.leaf_after(evaluator, to, self.position.flips(to));
+            // Opaque, or the compiler would load all that a leaf reads before the loop, and spill it: a node has three leaves on average.
+            let (node, evaluator) = (black_box(self), black_box(evaluator));
+            let value = -node.leaf_after(evaluator, to, node.position.flips(to));
             if value > best.0 {
                 best = (value, to);
             }

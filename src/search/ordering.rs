@@ -1,6 +1,7 @@
 //! Moves with scores, picked best first: the better the first one, the smaller the tree.
 
 use arrayvec::ArrayVec;
+use wide::i32x8;
 
 use super::table::{Bucket, Entry, NO_MOVE, Table, Trust};
 use crate::board::{Bitboard, C_SQUARES, CORNERS, Position, Square, X_SQUARES, squares};
@@ -43,7 +44,7 @@ fn key(place: usize, score: i32) -> i32 {
 }
 
 /// Keys in a vector.
-const WIDTH: usize = 8;
+const WIDTH: usize = i32x8::LANES as usize;
 
 impl<const N: usize> MoveList<N> {
     /// No moves yet.
@@ -119,7 +120,7 @@ impl<const N: usize> MoveList<N> {
     /// An enhanced transposition cutoff (Jonathan Schaeffer and Aske Plaat, "New advances in alpha-beta searching", 1996): a move
     /// that proves a lower bound above `alpha` by the table's entry for the position after it, and that bound. Entries count if they
     /// have this draft and trust, or more.
-    #[inline]
+    #[inline(always)]
     pub fn etc<B: Bucket>(
         &self,
         table: &Table<B>,
@@ -127,11 +128,17 @@ impl<const N: usize> MoveList<N> {
         (draft, trust): (u8, Trust),
         alpha: i32,
     ) -> Option<(i32, Square)> {
-        self.moves.iter().find_map(|child| {
+        for child in &self.moves {
             let known = table.probe(table.slot(position.play_unchecked(child.to, child.flips)));
-            let entry = known.filter(|entry| entry.draft >= draft && entry.trust >= trust)?;
-            (-entry.upper > alpha).then_some((-entry.upper, child.to))
-        })
+            if let Some(entry) = known
+                && entry.draft >= draft
+                && entry.trust >= trust
+                && -entry.upper > alpha
+            {
+                return Some((-entry.upper, child.to));
+            }
+        }
+        None
     }
 
     /// Picks the move to a square, if it is in the list, before any is scored.
@@ -153,11 +160,9 @@ impl<const N: usize> MoveList<N> {
 
     #[inline]
     fn largest_key(&self) -> i32 {
-        let mut largest = [PICKED; WIDTH];
-        for keys in &self.keys.as_chunks::<WIDTH>().0[..self.moves.len().div_ceil(WIDTH)] {
-            largest.iter_mut().zip(keys).for_each(|(largest, key)| *largest = (*largest).max(*key));
-        }
-        largest.into_iter().fold(PICKED, i32::max)
+        let used = &self.keys.as_chunks::<WIDTH>().0[..self.moves.len().div_ceil(WIDTH)];
+        let largest = used.iter().fold(i32x8::splat(PICKED), |largest, &keys| largest.max(i32x8::new(keys)));
+        largest.to_array().into_iter().fold(PICKED, i32::max)
     }
 
     /// Picks any move.

@@ -220,6 +220,7 @@ impl<E: Evaluator> Search<'_, E> {
 
     /// Which side of `alpha` the value is on, as `alpha` or one more, if a shallow search is sure enough of it. A probe makes no
     /// ProbCuts of its own: the measured errors are those of full-width searches.
+    #[inline(never)]
     fn probcut(&mut self, node: &Node<E::State>, depth: u32, alpha: Score) -> Option<Score> {
         let selectivity = self.selectivity.filter(|_| !self.probing)?;
         self.probing = true;
@@ -318,13 +319,14 @@ impl<E: Evaluator> Search<'_, E> {
     }
 
     /// The value of a null-window node's move.
-    #[inline]
+    #[inline(always)]
     fn null_window_child(&mut self, node: &Node<E::State>, next: &ListedMove, depth: u32, alpha: Score) -> Score {
         let child = node.play(self.evaluator, next.to, next.flips, next.replies);
         -self.null_window(&child, depth - 1, Score(-alpha.0 - 1))
     }
 
     /// Searches scored moves on all threads once a first one has been searched.
+    #[cold]
     fn split(
         &mut self,
         node: &Node<E::State>,
@@ -360,6 +362,7 @@ impl<E: Evaluator> Search<'_, E> {
     }
 
     /// The value of a node without a move: the game is over, or the search continues after a pass.
+    #[cold]
     fn pass(&mut self, node: &Node<E::State>, go_on: impl FnOnce(&mut Self, &Node<E::State>) -> Score) -> Score {
         let passed = node.pass(self.evaluator);
         if passed.moves == 0 {

@@ -223,7 +223,7 @@ impl<B: Bucket> Table<B> {
     }
 
     /// Stores an entry over that of the same position, else over an empty one, else over the one with the smallest draft.
-    #[inline]
+    #[inline(always)]
     pub fn store(&self, slot: Slot, entry: Entry) {
         let entries = self.buckets[slot.bucket].entries();
         let mut victim = &entries[0];

@@ -66,11 +66,7 @@ impl<E: Evaluator> Search<'_, E> {
         self.endgame_nodes += 1;
         let position = node.position;
         if node.moves == 0 {
-            let passed = node.pass(self.midgame.evaluator);
-            if passed.moves == 0 {
-                return position.final_score();
-            }
-            return -self.deep(&passed, -alpha - 1, empties, odd);
+            return self.deep_passed(node, alpha, empties, odd);
         }
         let table = self.shared.table;
         let (slot, mut known) = match self.look_up(table, position, alpha, self.shared.trust) {
@@ -117,6 +113,16 @@ impl<E: Evaluator> Search<'_, E> {
         best
     }
 
+    /// The value of a deep node without a move.
+    #[cold]
+    fn deep_passed(&mut self, node: &Node<E::State>, alpha: i32, empties: u32, odd: Bitboard) -> i32 {
+        let passed = node.pass(self.midgame.evaluator);
+        if passed.moves == 0 {
+            return node.position.final_score();
+        }
+        -self.deep(&passed, -alpha - 1, empties, odd)
+    }
+
     /// The value of a deep node's move.
     fn deep_child(&mut self, node: &Node<E::State>, entry: &ListedMove, alpha: i32, odd: Bitboard) -> i32 {
         let ListedMove { to, flips, replies } = *entry;
@@ -130,6 +136,7 @@ impl<E: Evaluator> Search<'_, E> {
     }
 
     /// Searches the moves not picked yet on all threads of the pool this runs in; `best` is the result of the picked ones.
+    #[cold]
     fn split(
         &mut self,
         node: &Node<E::State>,

@@ -118,7 +118,7 @@ impl<E: Evaluator> Search<'_, E> {
 }
 
 /// The value with two empty squares if the player to move has no move.
-#[cold]
+#[inline(always)]
 fn last2_passed(position: Position, x1: Square, x2: Square) -> i32 {
     let theirs = position.pass();
     let mut worst = NO_VALUE;

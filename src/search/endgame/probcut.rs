@@ -57,6 +57,7 @@ impl<E: Evaluator> Search<'_, E> {
     }
 
     /// A bound for a deep node's value, if a probe says that it is very probably on that side of the window (`alpha`, `alpha` + 1).
+    #[inline(never)]
     pub(super) fn probcut(&mut self, node: &Node<E::State>, alpha: i32, empties: u32) -> Option<i32> {
         if self.shared.trust == FULL_WIDTH {
             return None;

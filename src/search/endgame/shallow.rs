@@ -79,11 +79,7 @@ impl<'a, E: Evaluator> Search<'a, E> {
     ) -> i32 {
         self.endgame_nodes += 1;
         if moves == 0 {
-            let theirs = position.opponent_moves();
-            if theirs == 0 {
-                return position.final_score();
-            }
-            return -self.ordered::<N>(position.pass(), theirs, -alpha - 1, empties, odd);
+            return self.shallow_passed(position, alpha, empties, odd);
         }
         let table = self.table_for(empties);
         let (slot, mut known) = match self.look_up(table, position, alpha, FULL_WIDTH) {
@@ -125,6 +121,16 @@ impl<'a, E: Evaluator> Search<'a, E> {
         best
     }
 
+    /// The value of a node without a move.
+    #[cold]
+    fn shallow_passed(&mut self, position: Position, alpha: i32, empties: u32, odd: Bitboard) -> i32 {
+        let theirs = position.opponent_moves();
+        if theirs == 0 {
+            return position.final_score();
+        }
+        -self.shallow(position.pass(), theirs, -alpha - 1, empties, odd)
+    }
+
     /// The table for positions with this number of empty squares.
     #[inline]
     pub(super) fn table_for(&self, empties: u32) -> &'a Table<CacheLine> {
@@ -133,7 +139,7 @@ impl<'a, E: Evaluator> Search<'a, E> {
 
     /// The slot and entry of a position, or as an error the bound, from the entry or from stable discs, that makes searching it
     /// unnecessary.
-    #[inline]
+    #[inline(always)]
     pub(super) fn look_up(
         &self,
         table: &Table<CacheLine>,

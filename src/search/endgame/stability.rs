@@ -77,7 +77,7 @@ fn to_file_a(byte: u8) -> Bitboard {
 }
 
 /// The player's stable discs on the four edges.
-#[inline]
+#[inline(always)]
 pub(super) fn stable_edges(position: Position) -> Bitboard {
     let Position { player, opponent } = position;
     let edges = &EDGES;
