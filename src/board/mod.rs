@@ -3,7 +3,7 @@
 //! Start with [`Position`]: the discs of the player to move and of the opponent, without colours, as searching and
 //! evaluating need them. [`Diagram`] adds the colour to move and the text forms people exchange; [`Transcript`] is a game
 //! as a list of moves. To read the source, begin with [`Square`] and the free functions on bitboards, then `flip` and
-//! `moves` (the two kernels), [`Symmetry`], and [`perft`].
+//! `moves` (the two kernels), [`Symmetry`], and [`perft()`].
 //!
 //! A bitboard is a `u64`: bit 0 is a1, bit 7 is h1, bit 8 is a2, bit 63 is h8.
 

@@ -4,7 +4,7 @@
 //! it, and derived values: its negamax value over the book, the error of that value, and how close to good play the next position to
 //! search lies (Michael Buro, "Toward opening book learning", 1999). [`Grow`] adds the positions closest to good play, [`learn_game`]
 //! those of a game; [`Book::choose`] and [`BookPlayer`] play from the book. [`check`] and [`fix`] check and repair a whole file,
-//! [`merge`] and [`prune`] make new books from books, [`import`] and [`export`] convert other programs' books. Docs: `docs/BOOK.md`;
+//! [`merge`] and [`prune()`] make new books from books, [`import`] and [`export`] convert other programs' books. Docs: `docs/BOOK.md`;
 //! bytes: `docs/FILES.md`.
 
 mod batch;

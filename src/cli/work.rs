@@ -19,7 +19,7 @@ use crate::cluster::{WorkOutcome, WorkRequest, work};
 #[command(after_help = "Example:\n  flipside work nats://localhost --run tonight\n  \
     flipside work tls://broker.example --run tonight --broker-key worker.nk --broker-ca ca.pem")]
 pub struct WorkArguments {
-    /// The broker: nats://HOST[:PORT] or tls://HOST[:PORT]
+    /// The broker: nats://HOST or tls://HOST, with :PORT if it is not 4222
     #[arg(value_name = "URL")]
     url: String,
 

@@ -1,6 +1,6 @@
 //! How runs went, from their directories, whether they are running or not.
 //!
-//! [`RunLog`] reads a run's directory without disturbing the run, [`Status`] sums it up, and [`page`] makes a page about one run or
+//! [`RunLog`] reads a run's directory without disturbing the run, [`Status`] sums it up, and [`page()`] makes a page about one run or
 //! several that needs nothing but a browser.
 
 mod figures;

@@ -42,7 +42,7 @@ impl SelfPlayConfig {
         lockstep(self.strength.depth)
     }
 
-    /// [`Self::lockstep`] in frames of [`FRAME`](super::FRAME) games.
+    /// [`Self::lockstep`] in frames of [`FRAME`] games.
     pub const fn frames_in_step(&self) -> usize {
         (self.lockstep() / FRAME) as usize
     }
@@ -118,7 +118,7 @@ impl<'e, E: Evaluator> SelfPlay<'e, E> {
     }
 
     /// Plays games of a generation on all threads and passes them to `on_games` in the order of their numbers, a frame of
-    /// [`FRAME`](super::FRAME) games at a time, on one thread at a time. Before that, `prepare` converts each frame on the thread that
+    /// [`FRAME`] games at a time, on one thread at a time. Before that, `prepare` converts each frame on the thread that
     /// finished its last game, given the number of its first game. Playing ends soon after `stop` is set or `on_games` breaks; what was
     /// passed on by then are the first games, without gaps.
     ///
