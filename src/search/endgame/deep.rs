@@ -113,7 +113,7 @@ impl<E: Evaluator> Search<'_, E> {
         best
     }
 
-    /// The value of a deep node without a move.
+    /// [`Self::deep`] without a legal move.
     #[cold]
     fn deep_passed(&mut self, node: &Node<E::State>, alpha: i32, empties: u32, odd: Bitboard) -> i32 {
         let passed = node.pass(self.midgame.evaluator);

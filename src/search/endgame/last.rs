@@ -97,11 +97,7 @@ impl<E: Evaluator> Search<'_, E> {
     pub(super) fn last5(&mut self, position: Position, moves: Bitboard, alpha: i32, odd: Bitboard) -> i32 {
         self.endgame_nodes += 1;
         if moves == 0 {
-            let theirs = position.opponent_moves();
-            return match theirs {
-                0 => position.final_score(),
-                _ => -self.last5(position.pass(), theirs, -alpha - 1, odd),
-            };
+            return self.shallow_passed(position, alpha, 5, odd);
         }
         let mut best = NO_VALUE;
         for set in [moves & odd, moves & !odd] {

@@ -121,9 +121,9 @@ impl<'a, E: Evaluator> Search<'a, E> {
         best
     }
 
-    /// The value of a node without a move.
+    /// [`Self::shallow`] without a legal move.
     #[cold]
-    fn shallow_passed(&mut self, position: Position, alpha: i32, empties: u32, odd: Bitboard) -> i32 {
+    pub(super) fn shallow_passed(&mut self, position: Position, alpha: i32, empties: u32, odd: Bitboard) -> i32 {
         let theirs = position.opponent_moves();
         if theirs == 0 {
             return position.final_score();
