@@ -1,5 +1,5 @@
 //! The pattern evaluator: a sum of table entries, and a hidden layer over their rows if the model has one.
-#![allow(unsafe_code)] // Two unchecked table accesses, the innermost of the program; see `sum_weights` and `sum_rows`.
+#![allow(unsafe_code)] // Unchecked accesses to tables, the innermost of the program; see `sum_weights` and `sum_rows`.
 
 use std::hint::black_box;
 use std::sync::Arc;
@@ -43,7 +43,9 @@ pub struct PatternEvaluator {
     origins: Box<[i32x8; LANES / WIDTH]>,
     /// The first entries of the scalars [`Scalar::Mobility`] and [`Scalar::OpponentMobility`], if the set has both.
     mobilities: Option<[usize; 2]>,
-    /// The first entries of the scalars that neither `mobilities` nor `phases` cover.
+    /// The same for [`Scalar::CornerMoves`] and [`Scalar::OddQuadrants`].
+    corners_and_quadrants: Option<[usize; 2]>,
+    /// The first entries of all other scalars that `phases` do not cover. Each takes a call.
     scalars: Vec<(Scalar, usize)>,
     calibration: Option<Calibration>,
 }
@@ -106,12 +108,14 @@ impl PatternEvaluator {
         for (origin, &centre) in origins.iter_mut().zip(&layout.centres()[..layout.lanes().count()]) {
             *origin = MARGIN as i32 + centre as i32;
         }
-        let [own, other] = [Scalar::Mobility, Scalar::OpponentMobility].map(|scalar| layout.first_slot(scalar));
-        let mobilities = own.zip(other).map(|(own, other)| [own, other]);
+        let both = |a, b| Some([layout.first_slot(a)?, layout.first_slot(b)?]);
+        let mobilities = both(Scalar::Mobility, Scalar::OpponentMobility);
+        let corners_and_quadrants = both(Scalar::CornerMoves, Scalar::OddQuadrants);
         let mut scalars = layout.scalars().to_vec();
         scalars.retain(|&(scalar, _)| match scalar {
             Scalar::Constant | Scalar::Parity => false,
             Scalar::Mobility | Scalar::OpponentMobility => mobilities.is_none(),
+            Scalar::CornerMoves | Scalar::OddQuadrants => corners_and_quadrants.is_none(),
             _ => true,
         });
         // The numbers of the weights that depend on the number of empty squares alone.
@@ -143,7 +147,19 @@ impl PatternEvaluator {
             }
         };
         let (origins, scale) = (Box::new(bytemuck::cast(origins)), i32::from(model.scale));
-        Ok(Self { layout, lanes, scale, phases, table, stride, origins, mobilities, scalars, calibration: None })
+        Ok(Self {
+            layout,
+            lanes,
+            scale,
+            phases,
+            table,
+            stride,
+            origins,
+            mobilities,
+            corners_and_quadrants,
+            scalars,
+            calibration: None,
+        })
     }
 
     /// The same with the calibration of its model, if there is one.
@@ -179,7 +195,7 @@ impl PatternEvaluator {
 
     /// Whether the moves of a position count besides its discs.
     fn looks_at_moves(&self) -> bool {
-        self.mobilities.is_some() || !self.scalars.is_empty()
+        self.mobilities.is_some() || self.corners_and_quadrants.is_some() || !self.scalars.is_empty()
     }
 
     /// The entries of a position's lanes, counted from the start of its stage in the table, in `USED` vectors.
@@ -193,14 +209,20 @@ impl PatternEvaluator {
     #[inline(always)]
     fn add_scalars<T>(&self, seen: &Seen, mut sum: T, add: impl Fn(T, usize) -> T) -> T {
         if let Some([own, opponent]) = self.mobilities {
-            let [moves, replies] = seen.moves.map(|moves| (moves.count_ones() as usize).min(63));
-            sum = add(sum, MARGIN + own + moves);
-            sum = add(sum, MARGIN + opponent + replies);
+            sum = add(sum, scalar_entry(Scalar::Mobility, own, seen));
+            sum = add(sum, scalar_entry(Scalar::OpponentMobility, opponent, seen));
         }
-        for &(scalar, first) in &self.scalars {
-            sum = add(sum, MARGIN + first + scalar.of(seen));
+        if let Some([corners, quadrants]) = self.corners_and_quadrants {
+            sum = add(sum, scalar_entry(Scalar::CornerMoves, corners, seen));
+            sum = add(sum, scalar_entry(Scalar::OddQuadrants, quadrants, seen));
         }
-        sum
+        if self.scalars.is_empty() { sum } else { self.add_other_scalars(seen, sum, add) }
+    }
+
+    /// Out of line, or vectors would be saved for its calls even if there are none.
+    #[inline(never)]
+    fn add_other_scalars<T>(&self, seen: &Seen, sum: T, add: impl Fn(T, usize) -> T) -> T {
+        self.scalars.iter().fold(sum, |sum, &(scalar, first)| add(sum, scalar_entry(scalar, first, seen)))
     }
 
     /// The sum of the weights.
@@ -212,12 +234,14 @@ impl PatternEvaluator {
             debug_assert!((MARGIN..MARGIN + self.stride).contains(&entry));
             // SAFETY: an origin is MARGIN or more and below `MARGIN + stride`; an `i16` is at least -MARGIN and below MARGIN.
             // So `entry` is below `stride + 2 * MARGIN - 1`, and at least one entry of `table` follows it, for any state and position.
+            // `scalar_entry` has the same limits.
             unsafe { table.as_ptr().add(entry) }
         };
         // Through memory, each pair of entries costs one more load; extracting them from a vector would take two or three steps.
         let entries = self.entries::<USED>(indices);
         let entries = black_box(&entries);
-        let mut sum = self.add_scalars(seen, base, |sum, entry| sum + i32::from(table[entry]));
+        // SAFETY: see `pointer_to`.
+        let mut sum = self.add_scalars(seen, base, move |sum, entry| sum + i32::from(unsafe { *pointer_to(entry) }));
         for entries in entries.iter().map(unpack) {
             sum += if NARROW {
                 // Adding a weight and the one after it as one number takes one instruction; the lower half is the sum.
@@ -234,7 +258,7 @@ impl PatternEvaluator {
     }
 
     /// The sum of the weights, plus the value of the hidden layer for the sum of the rows.
-    #[inline(never)]
+    #[inline(always)]
     fn sum_rows<const USED: usize>(
         &self,
         table: &[WeightedRow],
@@ -254,11 +278,7 @@ impl PatternEvaluator {
         // Byte offsets: shifting eight entries at once is cheaper than scaling each address.
         let starts = self.entries::<USED>(indices).map(|entries| entries << ROW_BYTES.ilog2());
         let starts = black_box(&starts);
-        // Scalars first: their calls would otherwise spill the running sums.
-        let scalars = self.add_scalars(seen, i16x16::ZERO, |sums, entry| {
-            assert!(entry < MARGIN + self.stride);
-            sums + row_at(ROW_BYTES * entry)
-        });
+        let scalars = self.add_scalars(seen, i16x16::ZERO, move |sums, entry| sums + row_at(ROW_BYTES * entry));
         let (mut sums, mut other) = (scalars, i16x16::ZERO);
         for starts in starts.iter().map(unpack) {
             for &[even, odd] in starts.as_chunks().0 {
@@ -313,6 +333,13 @@ fn unpack(vector: &i32x8) -> [usize; WIDTH] {
     let lower = |pair: u64| (pair & u64::from(u32::MAX)) as usize;
     let upper = |pair: u64| (pair >> 32) as usize;
     [lower(a), upper(a), lower(b), upper(b), lower(c), upper(c), lower(d), upper(d)]
+}
+
+/// The entry of a scalar, whose first one is `first` within a stage. It is less than [`MARGIN`] further whatever the value; that costs
+/// nothing where the compiler knows that the value is small.
+#[inline(always)]
+fn scalar_entry(scalar: Scalar, first: usize, seen: &Seen) -> usize {
+    MARGIN + first + scalar.of(seen) % MARGIN
 }
 
 /// Whether the weights of [`WIDTH`] neighbouring lanes add up to an `i16` whatever the position. Never on big-endian machines, where the

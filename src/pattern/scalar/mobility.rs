@@ -13,7 +13,7 @@ impl Feature for Mobility {
 
     #[inline]
     fn of(seen: &Seen) -> usize {
-        (seen.moves[0].count_ones() as usize).min(63)
+        seen.moves[0].count_ones() as usize
     }
 }
 
@@ -28,6 +28,6 @@ impl Feature for OpponentMobility {
 
     #[inline]
     fn of(seen: &Seen) -> usize {
-        (seen.moves[1].count_ones() as usize).min(63)
+        seen.moves[1].count_ones() as usize
     }
 }
