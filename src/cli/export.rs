@@ -77,11 +77,8 @@ impl ExportArguments {
         let encoded = self.encode(Engine::Ntest, &self.weights.weight_file()?, session)?;
         let cannot = || format!("cannot write to `{}`", folder.display());
         fs::create_dir_all(folder).context(cannot)?;
-        let outputs = encoded.iter().map(|(name, _)| self.check(&folder.join(name)));
-        let outputs: Vec<Output> = outputs.collect::<Result<_, _>>()?;
-        for (output, (_, content)) in outputs.iter().zip(&encoded) {
-            output.write_and_name(out, |writer| writer.write_all(content))?;
-        }
+        let files = encoded.into_iter().map(|(name, content)| Ok((self.check(&folder.join(name))?, content)));
+        Output::write_together(out, &files.collect::<Result<Vec<_>, CliError>>()?)?;
         for copy in copy_probcut(folder).context(cannot)? {
             writeln!(out, "{}", copy.display())?;
         }

@@ -6,7 +6,7 @@ use std::path::{Path, PathBuf};
 
 use super::error::{CliError, Context};
 use super::input::{STANDARD_STREAM, name_of};
-use crate::storage::{atomic_write, check_folder, file_id};
+use crate::storage::{atomic_replace_together, atomic_write, check_folder, file_id};
 use crate::train::run_of_file;
 
 /// The output named by an option, checked before the work begins: `-` is standard output, a file is replaced once the whole
@@ -123,6 +123,19 @@ impl Output {
             writeln!(out, "{}", self.path.display())?;
         }
         Ok(())
+    }
+
+    /// Writes files that belong together, each with its content: none is replaced if one cannot be written. Then their names to standard
+    /// output.
+    ///
+    /// # Errors
+    /// The system's, with the output's name.
+    pub fn write_together(out: &mut dyn Write, files: &[(Self, Vec<u8>)]) -> Result<(), CliError> {
+        let content: Vec<_> = files.iter().map(|(output, content)| (&*output.path, &**content)).collect();
+        if let Err((failed, error)) = atomic_replace_together(&content) {
+            return Err(error).context(|| files[failed].0.failure());
+        }
+        Ok(files.iter().try_for_each(|(output, _)| writeln!(out, "{}", output.path.display()))?)
     }
 
     fn failure(&self) -> String {

@@ -46,16 +46,9 @@ pub fn atomic_replace<R, E: From<io::Error>>(
     path: &Path,
     write: impl FnOnce(&mut File) -> Result<R, E>,
 ) -> Result<R, E> {
-    let replaced = fs::metadata(path).ok();
-    if replaced.as_ref().is_some_and(|metadata| !metadata.is_file()) {
-        return Err(io::Error::new(io::ErrorKind::InvalidInput, "not a regular file").into());
-    }
-    through_temporary(path, write, |temporary, target| {
-        if let Some(metadata) = replaced {
-            temporary.as_file().set_permissions(metadata.permissions())?;
-        }
-        Ok(temporary.persist(target)?)
-    })
+    let (new, result) = New::write(path, write)?;
+    new.put(|temporary, target| Ok(temporary.persist(target)?))?;
+    Ok(result)
 }
 
 /// [`atomic_replace`] for a file that must not exist: one that another process makes meanwhile is kept.
@@ -66,23 +59,58 @@ pub fn atomic_create<R, E: From<io::Error>>(
     path: &Path,
     write: impl FnOnce(&mut File) -> Result<R, E>,
 ) -> Result<R, E> {
-    through_temporary(path, write, |temporary, target| Ok(temporary.persist_noclobber(target)?))
+    let (new, result) = New::write(path, write)?;
+    new.put(|temporary, target| Ok(temporary.persist_noclobber(target)?))?;
+    Ok(result)
 }
 
-fn through_temporary<R, E: From<io::Error>>(
-    path: &Path,
-    write: impl FnOnce(&mut File) -> Result<R, E>,
-    persist: impl FnOnce(NamedTempFile, &Path) -> io::Result<File>,
-) -> Result<R, E> {
-    let target = follow_links(path)?;
-    let folder = folder_of(&target);
-    let mut temporary = new_temporary(folder)?;
-    let _written = Written::enter(temporary.path());
-    let result = write(temporary.as_file_mut())?;
-    temporary.as_file().sync_all()?;
-    persist(temporary, &target)?;
-    sync_folder(folder)?;
-    Ok(result)
+/// [`atomic_replace`] for files that belong together, each with its content: all of them are on disk before the first is put in place, so
+/// none is replaced if one cannot be written. Only a failure between the renames leaves some old and some new.
+///
+/// # Errors
+/// The number of the file that failed, and why.
+pub fn atomic_replace_together(files: &[(&Path, &[u8])]) -> Result<(), (usize, io::Error)> {
+    let write = |&(path, content): &(&Path, &[u8])| Ok(New::write(path, |file| file.write_all(content))?.0);
+    let numbered = |number| move |error: io::Error| (number, error);
+    let new = files.iter().enumerate().map(|(number, file)| write(file).map_err(numbered(number)));
+    let new: Vec<New> = new.collect::<Result<_, _>>()?;
+    for (number, new) in new.into_iter().enumerate() {
+        new.put(|temporary, target| Ok(temporary.persist(target)?)).map_err(numbered(number))?;
+    }
+    Ok(())
+}
+
+/// A file's whole content, on disk in a temporary file beside its place. It is removed unless it is put there.
+struct New {
+    temporary: NamedTempFile,
+    target: PathBuf,
+    _written: Written,
+}
+
+impl New {
+    fn write<R, E: From<io::Error>>(
+        path: &Path,
+        write: impl FnOnce(&mut File) -> Result<R, E>,
+    ) -> Result<(Self, R), E> {
+        let replaced = fs::metadata(path).ok();
+        if replaced.as_ref().is_some_and(|metadata| !metadata.is_file()) {
+            return Err(io::Error::new(io::ErrorKind::InvalidInput, "not a regular file").into());
+        }
+        let target = follow_links(path)?;
+        let mut temporary = new_temporary(folder_of(&target))?;
+        let written = Written::enter(temporary.path());
+        if let Some(metadata) = replaced {
+            temporary.as_file().set_permissions(metadata.permissions())?;
+        }
+        let result = write(temporary.as_file_mut())?;
+        temporary.as_file().sync_all()?;
+        Ok((Self { temporary, target, _written: written }, result))
+    }
+
+    fn put(self, persist: impl FnOnce(NamedTempFile, &Path) -> io::Result<File>) -> io::Result<()> {
+        persist(self.temporary, &self.target)?;
+        sync_folder(folder_of(&self.target))
+    }
 }
 
 /// The temporary files that this process is writing.
@@ -226,6 +254,20 @@ mod tests {
         fs::remove_file(&path).unwrap();
         atomic_create(&path, |file| file.write_all(b"ours")).unwrap();
         assert_eq!(fs::read(&path).unwrap(), b"ours");
+    }
+
+    #[test]
+    fn files_that_belong_together_are_all_replaced_or_none() {
+        let folder = tempfile::tempdir().unwrap();
+        let [a, b, none] = ["a", "b", "none/c"].map(|name| folder.path().join(name));
+        fs::write(&a, "old").unwrap();
+        let (failed, error) = atomic_replace_together(&[(&a, b"new"), (&b, b"new"), (&none, b"new")]).unwrap_err();
+        assert_eq!((failed, error.kind()), (2, io::ErrorKind::NotFound));
+        assert_eq!(fs::read(&a).unwrap(), b"old");
+        assert_eq!(names(folder.path()), ["a"]);
+        atomic_replace_together(&[(&a, b"new"), (&b, b"newer")]).unwrap();
+        assert_eq!([&a, &b].map(|path| fs::read(path).unwrap()), [b"new".to_vec(), b"newer".to_vec()]);
+        assert_eq!(names(folder.path()), ["a", "b"]);
     }
 
     #[test]
