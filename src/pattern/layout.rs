@@ -160,28 +160,21 @@ impl Layout {
 /// number, and the others get the same one.
 fn number_weights(pattern: &Pattern, weight_of_slot: &mut Vec<u32>, next: &mut u32) {
     let listed: Vec<Square> = pattern.squares().collect();
-    let own_symmetries: Vec<Vec<usize>> = Symmetry::ALL
+    let images: Vec<Vec<usize>> = Symmetry::ALL
         .iter()
         .filter(|symmetry| symmetry.bitboard(pattern.mask()) == pattern.mask())
         .map(|symmetry| {
-            let position_of = |square: &Square| {
+            let place_of = |square: &Square| {
                 let image = symmetry.square(*square);
                 listed.iter().position(|&other| other == image).expect("the symmetry keeps the pattern's squares")
             };
-            listed.iter().map(position_of).collect()
+            images_under(listed.iter().map(place_of))
         })
         .collect();
     let first = weight_of_slot.len();
     for configuration in 0..pattern.configurations() {
-        let image = |permutation: &Vec<usize>| {
-            let (mut rest, mut moved) = (configuration, 0);
-            for &to in permutation {
-                moved += rest % 3 * 3usize.pow(to as u32);
-                rest /= 3;
-            }
-            moved
-        };
-        let earliest = own_symmetries.iter().map(image).min().expect("the identity keeps every pattern");
+        let earliest =
+            images.iter().map(|images| images[configuration]).min().expect("the identity keeps every pattern");
         if earliest == configuration {
             weight_of_slot.push(*next);
             *next += 1;
@@ -189,6 +182,18 @@ fn number_weights(pattern: &Pattern, weight_of_slot: &mut Vec<u32>, next: &mut u
             weight_of_slot.push(weight_of_slot[first + earliest]);
         }
     }
+}
+
+/// By configuration, the one that it becomes if each digit moves to the place given for it.
+fn images_under(places: impl Iterator<Item = usize>) -> Vec<usize> {
+    let mut images = vec![0];
+    for to in places {
+        let step = 3usize.pow(to as u32);
+        let without = images.clone();
+        images.extend(without.iter().map(|image| image + step));
+        images.extend(without.iter().map(|image| image + 2 * step));
+    }
+    images
 }
 
 #[cfg(test)]
