@@ -46,8 +46,8 @@ pub fn atomic_replace<R, E: From<io::Error>>(
     path: &Path,
     write: impl FnOnce(&mut File) -> Result<R, E>,
 ) -> Result<R, E> {
-    let (new, result) = New::write(path, write)?;
-    new.put(|temporary, target| Ok(temporary.persist(target)?))?;
+    let (new, result) = NewFile::write(path, write)?;
+    new.replace()?;
     Ok(result)
 }
 
@@ -59,8 +59,8 @@ pub fn atomic_create<R, E: From<io::Error>>(
     path: &Path,
     write: impl FnOnce(&mut File) -> Result<R, E>,
 ) -> Result<R, E> {
-    let (new, result) = New::write(path, write)?;
-    new.put(|temporary, target| Ok(temporary.persist_noclobber(target)?))?;
+    let (new, result) = NewFile::write(path, write)?;
+    new.create()?;
     Ok(result)
 }
 
@@ -70,24 +70,21 @@ pub fn atomic_create<R, E: From<io::Error>>(
 /// # Errors
 /// The number of the file that failed, and why.
 pub fn atomic_replace_together(files: &[(&Path, &[u8])]) -> Result<(), (usize, io::Error)> {
-    let write = |&(path, content): &(&Path, &[u8])| Ok(New::write(path, |file| file.write_all(content))?.0);
+    let write = |&(path, content): &(&Path, &[u8])| Ok(NewFile::write(path, |file| file.write_all(content))?.0);
     let numbered = |number| move |error: io::Error| (number, error);
     let new = files.iter().enumerate().map(|(number, file)| write(file).map_err(numbered(number)));
-    let new: Vec<New> = new.collect::<Result<_, _>>()?;
-    for (number, new) in new.into_iter().enumerate() {
-        new.put(|temporary, target| Ok(temporary.persist(target)?)).map_err(numbered(number))?;
-    }
-    Ok(())
+    let new: Vec<NewFile> = new.collect::<Result<_, _>>()?;
+    new.into_iter().enumerate().try_for_each(|(number, new)| new.replace().map_err(numbered(number)))
 }
 
-/// A file's whole content, on disk in a temporary file beside its place. It is removed unless it is put there.
-struct New {
+/// A whole file, on disk under a temporary name beside its place. It is removed unless it is put there.
+struct NewFile {
     temporary: NamedTempFile,
     target: PathBuf,
     _written: Written,
 }
 
-impl New {
+impl NewFile {
     fn write<R, E: From<io::Error>>(
         path: &Path,
         write: impl FnOnce(&mut File) -> Result<R, E>,
@@ -107,8 +104,14 @@ impl New {
         Ok((Self { temporary, target, _written: written }, result))
     }
 
-    fn put(self, persist: impl FnOnce(NamedTempFile, &Path) -> io::Result<File>) -> io::Result<()> {
-        persist(self.temporary, &self.target)?;
+    fn replace(self) -> io::Result<()> {
+        self.temporary.persist(&self.target)?;
+        sync_folder(folder_of(&self.target))
+    }
+
+    /// [`Self::replace`] where no file may be.
+    fn create(self) -> io::Result<()> {
+        self.temporary.persist_noclobber(&self.target)?;
         sync_folder(folder_of(&self.target))
     }
 }
