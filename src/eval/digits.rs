@@ -7,7 +7,7 @@
 use std::cmp::Reverse;
 
 use crate::board::Square;
-use crate::pattern::{Lanes, Layout, Pattern};
+use crate::pattern::{Lanes, Layout, Pattern, move_digits};
 
 /// Which squares of a pattern are its least significant digits.
 #[derive(Clone, Copy, Debug)]
@@ -25,12 +25,8 @@ pub(super) fn reordered(layout: &Layout, near: NearDigits) -> (Lanes, Vec<u32>) 
     let weight_of_slot = layout.weight_of_slot();
     let mut reordered = Vec::with_capacity(weight_of_slot.len());
     for (number, order) in orders.iter().enumerate() {
-        let mut slots = vec![layout.slots_of(number).start];
-        for &digit in order {
-            let place = 3usize.pow(digit as u32);
-            slots = (0..3).flat_map(|value| slots.iter().map(move |slot| slot + value * place)).collect();
-        }
-        reordered.extend(slots.iter().map(|&slot| weight_of_slot[slot]));
+        let weights = &weight_of_slot[layout.slots_of(number)];
+        reordered.extend(move_digits(order).into_iter().map(|configuration| weights[configuration]));
     }
     reordered.extend_from_slice(&weight_of_slot[reordered.len()..]);
     (layout.lanes().with_digits(&orders), reordered)

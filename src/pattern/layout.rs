@@ -168,7 +168,7 @@ fn number_weights(pattern: &Pattern, weight_of_slot: &mut Vec<u32>, next: &mut u
                 let image = symmetry.square(*square);
                 listed.iter().position(|&other| other == image).expect("the symmetry keeps the pattern's squares")
             };
-            images_under(listed.iter().map(place_of))
+            move_digits(&listed.iter().map(place_of).collect::<Vec<_>>())
         })
         .collect();
     let first = weight_of_slot.len();
@@ -185,15 +185,13 @@ fn number_weights(pattern: &Pattern, weight_of_slot: &mut Vec<u32>, next: &mut u
 }
 
 /// By configuration, the one that it becomes if each digit moves to the place given for it.
-fn images_under(places: impl Iterator<Item = usize>) -> Vec<usize> {
-    let mut images = vec![0];
-    for to in places {
+pub(crate) fn move_digits(places: &[usize]) -> Vec<usize> {
+    let mut moved = vec![0];
+    for &to in places {
         let step = 3usize.pow(to as u32);
-        let without = images.clone();
-        images.extend(without.iter().map(|image| image + step));
-        images.extend(without.iter().map(|image| image + 2 * step));
+        moved = (0..3).flat_map(|digit| moved.iter().map(move |rest| rest + digit * step)).collect();
     }
-    images
+    moved
 }
 
 #[cfg(test)]

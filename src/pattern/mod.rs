@@ -14,6 +14,7 @@ mod set;
 
 pub use engine::EngineTables;
 pub use lanes::{Indices, LANES, Lanes};
+pub(crate) use layout::move_digits;
 pub use layout::{Layout, LayoutError};
 pub use scalar::{Scalar, Seen};
 pub use set::{BUILT_IN, Pattern, PatternSet, PatternSetError};
