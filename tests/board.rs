@@ -7,10 +7,12 @@ use helpers::random_step;
 use rand::{Rng, RngExt, SeedableRng};
 use rand_chacha::ChaCha8Rng;
 
+const DIRECTIONS: [(i32, i32); 8] = [(1, 0), (-1, 0), (0, 1), (0, -1), (1, 1), (-1, -1), (1, -1), (-1, 1)];
+
 /// Flips by walking the eight directions cell by cell.
 fn naive_flips(position: Position, to: Square) -> u64 {
     let mut all = 0;
-    for (d_column, d_row) in [(1, 0), (-1, 0), (0, 1), (0, -1), (1, 1), (-1, -1), (1, -1), (-1, 1)] {
+    for (d_column, d_row) in DIRECTIONS {
         let (mut column, mut row) = (to.index() as i32 % 8 + d_column, to.index() as i32 / 8 + d_row);
         let mut run = 0;
         while (0..8).contains(&column) && (0..8).contains(&row) {
@@ -35,10 +37,24 @@ fn naive_moves(position: Position) -> u64 {
     legal.fold(0, |all, to| all | to.bit())
 }
 
+fn naive_potential_moves(position: Position) -> u64 {
+    let bit_at = |to: Square, steps: i32, (d_column, d_row): (i32, i32)| {
+        let (column, row) = (to.index() as i32 % 8 + steps * d_column, to.index() as i32 / 8 + steps * d_row);
+        if (0..8).contains(&column) && (0..8).contains(&row) { 1u64 << (8 * row + column) } else { 0 }
+    };
+    let is_one = |to: &Square| {
+        let between = |direction| position.opponent & bit_at(*to, 1, direction) != 0 && bit_at(*to, 2, direction) != 0;
+        DIRECTIONS.into_iter().any(between)
+    };
+    squares(position.empty()).filter(is_one).fold(0, |all, to| all | to.bit())
+}
+
 fn check(position: Position) {
     assert_eq!(position.moves(), naive_moves(position), "{position:?}");
     let both = [position, position.pass()].map(naive_moves);
     assert_eq!(position.both_moves(), both, "{position:?}");
+    assert_eq!(position.potential_moves(), naive_potential_moves(position), "{position:?}");
+    assert_eq!(position.moves() & !position.potential_moves(), 0, "{position:?}");
     for to in squares(position.empty()) {
         assert_eq!(position.flips(to), naive_flips(position, to), "{position:?} {to}");
     }

@@ -15,6 +15,11 @@ use super::square::Bitboard;
 const INNER_FILES: u64 = 0x7e7e_7e7e_7e7e_7e7e;
 const PASSABLE: u64x4 = u64x4::new([INNER_FILES, !0, INNER_FILES, INNER_FILES]);
 
+/// Squares that are not on the first or last rank.
+const INNER_RANKS: u64 = 0x00ff_ffff_ffff_ff00;
+/// Squares with a neighbour on either side, in each lane's direction.
+const BETWEEN: u64x4 = u64x4::new([INNER_FILES, INNER_RANKS, INNER_FILES & INNER_RANKS, INNER_FILES & INNER_RANKS]);
+
 const ONE: u64x4 = steps(1);
 const TWO: u64x4 = steps(2);
 
@@ -53,6 +58,13 @@ pub(super) fn both(player: Bitboard, opponent: Bitboard) -> [Bitboard; 2] {
     let right = extend(right, same_right, pair_right, Shr::shr) >> ONE;
     let moves = [(left & other_left) | (right & other_right), (left & own_left) | (right & own_right)];
     moves.map(|moves| any(moves) & !(player | opponent))
+}
+
+/// The empty squares next to an opponent's disc behind which the line goes on.
+#[inline]
+pub(super) fn potential(player: Bitboard, opponent: Bitboard) -> Bitboard {
+    let between = u64x4::splat(opponent) & BETWEEN;
+    any((between << ONE) | (between >> ONE)) & !(player | opponent)
 }
 
 /// Fills runs of up to six discs from their first ones on, in the direction of `shift`. `one` are the discs that extend the run of the disc

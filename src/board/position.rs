@@ -68,6 +68,13 @@ impl Position {
         moves::both(self.player, self.opponent)
     }
 
+    /// The empty squares that may become moves of the player: those next to a disc of the opponent behind which the line goes on. All
+    /// [`Self::moves`] are among them.
+    #[inline]
+    pub fn potential_moves(self) -> Bitboard {
+        moves::potential(self.player, self.opponent)
+    }
+
     /// The discs a move to the empty square `to` turns over; 0 if the move is illegal.
     #[inline(always)]
     pub fn flips(self, to: Square) -> Bitboard {

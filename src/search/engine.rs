@@ -7,7 +7,7 @@ use rayon::ThreadPoolBuildError;
 use super::analysis::Analysis;
 use super::endgame::EndgameSolver;
 use super::probcut::{NotCalibrated, Selectivity};
-use super::searcher::Searcher;
+use super::searcher::{Searcher, Subtree};
 use super::split::thread_pool;
 use super::stop::{Limits, Stop};
 use super::strength::Strength;
@@ -60,6 +60,17 @@ impl<'e, E: Evaluator> Engine<'e, E> {
         self.searcher.forget();
         self.solver.forget();
         self.speed = 0.0;
+    }
+
+    /// [`Self::forget`] all but what is in a subtree of this engine.
+    pub(crate) fn forget_all_but(&mut self, subtree: &Subtree) {
+        self.forget();
+        self.searcher.forget_all_but(subtree);
+    }
+
+    /// Puts into `subtree` what the last search knows about a position after its root, and nothing else. Solving leaves no subtree.
+    pub(crate) fn keep_subtree(&self, root: Position, subtree: &mut Subtree) {
+        self.searcher.keep_subtree(root, subtree);
     }
 
     /// Analyses a position.

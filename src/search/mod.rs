@@ -22,6 +22,7 @@ pub use analysis::{Analysis, Line};
 pub use endgame::EndgameSolver;
 pub use engine::Engine;
 pub use probcut::{NotCalibrated, Selectivity};
+pub(crate) use searcher::Subtree;
 pub use searcher::{Searcher, TreeNode};
 pub use stop::Limits;
 pub use strength::{Deviations, Strength};

@@ -12,8 +12,8 @@ use super::probcut::Selectivity;
 use super::pvs::Search;
 use super::split::thread_pool;
 use super::stop::{NEVER, Stop};
-use super::table::{Entry, Single, Table};
-use super::tunables::{CACHED_LOG2_ENTRIES, STOP_MIN_DEPTH, TT_MIN_DEPTH};
+use super::table::{Entry, Single, Slot, Table};
+use super::tunables::{CACHED_LOG2_ENTRIES, KEPT_MIN_DEPTH, KEPT_PLIES, STOP_MIN_DEPTH, TT_MIN_DEPTH};
 use crate::board::{Bitboard, Position, squares};
 use crate::eval::{Evaluator, Score};
 
@@ -64,6 +64,28 @@ impl<'e, E: Evaluator> Searcher<'e, E> {
     pub fn forget(&mut self) {
         self.table.forget();
         self.killers = [0; 2];
+    }
+
+    /// [`Self::forget`] all but what is in a subtree, which must be of this searcher or another one with a table of the same size.
+    pub(crate) fn forget_all_but(&mut self, subtree: &Subtree) {
+        self.forget();
+        // The root comes last, or another entry could take its place.
+        subtree.0.iter().rev().for_each(|&(slot, entry)| self.table.store(slot, entry));
+    }
+
+    /// Puts into `subtree` what the last search knows about a position after its root, and nothing else.
+    pub(crate) fn keep_subtree(&self, root: Position, subtree: &mut Subtree) {
+        subtree.0.clear();
+        self.add_subtree(root, KEPT_PLIES, subtree);
+    }
+
+    fn add_subtree(&self, position: Position, plies: u32, subtree: &mut Subtree) {
+        let slot = self.table.slot(position);
+        let Some(entry) = self.table.probe(slot) else { return };
+        subtree.0.push((slot, entry));
+        if plies > 0 && u32::from(entry.draft) >= KEPT_MIN_DEPTH {
+            squares(position.moves()).for_each(|to| self.add_subtree(position.play(to), plies - 1, subtree));
+        }
     }
 
     /// Makes later searches selective, or of full width again, and forgets all earlier positions.
@@ -152,6 +174,11 @@ impl<'e, E: Evaluator> Searcher<'e, E> {
         useful.then_some(Iteration { depth: known.draft.into(), score: Score(known.lower), line })
     }
 }
+
+/// What a search knows about a position in its tree and those soon after it: for the search of that position, which is a ply deeper there,
+/// moves to try first, and a value to expect. Empty at first.
+#[derive(Default)]
+pub(crate) struct Subtree(Vec<(Slot, Entry)>);
 
 /// A position in a search's tree, and what the search found out about it.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]

@@ -14,7 +14,7 @@ use super::pieces::{FRAME, frames, lockstep, pieces};
 use super::record::{GameRecord, Label, PlyKind};
 use crate::board::{Diagram, Square, squares};
 use crate::eval::{Evaluator, Score};
-use crate::search::{Engine, Limits, Strength};
+use crate::search::{Engine, Limits, Strength, Subtree};
 use crate::threads::{in_order, lock};
 
 /// How self-play games are played.
@@ -77,6 +77,8 @@ struct Game {
     line: Vec<Square>,
     /// The value of that game for the side to move.
     exact: Score,
+    /// What the last search knows about the position.
+    subtree: Subtree,
     moves: Vec<Square>,
     labels: Vec<Label>,
 }
@@ -181,7 +183,7 @@ impl<'e, E: Evaluator> SelfPlay<'e, E> {
     }
 }
 
-/// One thread's player; it carries nothing from position to position.
+/// One thread's player; it carries nothing from game to game.
 struct Worker<'e, E: Evaluator> {
     engine: Engine<'e, E>,
     config: SelfPlayConfig,
@@ -202,7 +204,16 @@ impl Game {
     fn new(config: &SelfPlayConfig, mut rng: ChaCha8Rng) -> Self {
         let opening = rng.random_range(0..=config.opening_plies) as usize;
         let (moves, labels) = (Vec::with_capacity(60), Vec::with_capacity(60));
-        Self { rng, diagram: Diagram::START, opening, line: Vec::new(), exact: Score::default(), moves, labels }
+        Self {
+            rng,
+            diagram: Diagram::START,
+            opening,
+            line: Vec::new(),
+            exact: Score::default(),
+            subtree: Subtree::default(),
+            moves,
+            labels,
+        }
     }
 
     fn random_move(&mut self) -> Square {
@@ -265,12 +276,15 @@ impl<E: Evaluator> Worker<'_, E> {
             game.line.clear();
         }
         game.play(to);
+        if game.labels.last().is_some_and(|label| label.kind != PlyKind::Exact) {
+            self.engine.keep_subtree(game.diagram.position, &mut game.subtree);
+        }
         Ok(())
     }
 
     /// Labels a position; the best move is the last of the game's line.
     fn think(&mut self, game: &mut Game, explore: bool, stop: &AtomicBool) -> Result<(), Stopped> {
-        self.engine.forget();
+        self.engine.forget_all_but(&game.subtree);
         let analysis = self.engine.analyse_within(&game.diagram.position, &Limits { stop, ..Limits::NONE });
         if stop.load(Relaxed) {
             return Err(Stopped);

@@ -15,8 +15,8 @@ use crate::search::ordering::{ListedMove, MAX_MOVES, MoveList, weighted_mobility
 use crate::search::split::SplitPoint;
 use crate::search::table::Entry;
 use crate::search::tunables::{
-    DEEP_MIN_EMPTIES, FAIL_LOW_MARGIN, ORDER_MARGIN, REPLY_PENALTY, SPLIT_MIN_EMPTIES, STABLE_EDGE_BONUS,
-    STOP_MIN_EMPTIES,
+    DEEP_MIN_EMPTIES, FAIL_LOW_MARGIN, ORDER_MARGIN, POTENTIAL_PENALTY, REPLY_PENALTY, SPLIT_MIN_EMPTIES,
+    STABLE_EDGE_BONUS, STOP_MIN_EMPTIES,
 };
 
 /// Depth of the searches that order moves, in plies after the move: a third of the empties beyond 14, rounded down to even. Evaluations
@@ -27,8 +27,8 @@ pub(super) fn order_depth(empties: u32) -> u32 {
 }
 
 impl<E: Evaluator> Search<'_, E> {
-    /// Scores moves by midgame searches of `depth` plies, the opponent's mobility and stable edge discs: the move to find first is
-    /// not the best one but a good one that is quickly proved to be good.
+    /// Scores moves by midgame searches of `depth` plies, the opponent's mobility and potential mobility, and stable edge discs: the move
+    /// to find first is not the best one but a good one that is quickly proved to be good.
     pub(super) fn score_by_search(
         &mut self,
         node: &Node<E::State>,
@@ -41,8 +41,9 @@ impl<E: Evaluator> Search<'_, E> {
         moves.score(node.position, known, |entry, next| {
             let value = self.midgame_value(node, entry, depth, enough);
             enough = enough.max(value - ORDER_MARGIN);
-            let stable = stable_edges(next.pass()).count_ones() as i32;
-            value.0 - REPLY_PENALTY.0 * weighted_mobility(entry.replies) + STABLE_EDGE_BONUS.0 * stable
+            let penalty = REPLY_PENALTY.0 * weighted_mobility(entry.replies)
+                + POTENTIAL_PENALTY.0 * next.potential_moves().count_ones() as i32;
+            value.0 - penalty + STABLE_EDGE_BONUS.0 * stable_edges(next.pass()).count_ones() as i32
         });
     }
 
