@@ -12,6 +12,9 @@ pub const C_SQUARES: Bitboard = 0x4281_0000_0000_8142;
 pub const QUADRANTS: [Bitboard; 4] = [0x0f0f_0f0f, 0xf0f0_f0f0, 0x0f0f_0f0f << 32, 0xf0f0_f0f0 << 32];
 /// Distances in bits between neighbours on a row, a file and the two kinds of diagonals.
 pub(crate) const STEP: [u32; 4] = [1, 8, 9, 7];
+/// The b- to g-file, and the second to seventh rank.
+pub(crate) const INNER_FILES: Bitboard = 0x7e7e_7e7e_7e7e_7e7e;
+pub(crate) const INNER_RANKS: Bitboard = 0x00ff_ffff_ffff_ff00;
 /// The a-file.
 pub const FILE_A: Bitboard = 0x0101_0101_0101_0101;
 /// The h-file.

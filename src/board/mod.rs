@@ -26,8 +26,8 @@ mod position;
 mod square;
 mod symmetry;
 
-pub(crate) use masks::STEP;
 pub use masks::{C_SQUARES, CORNERS, FILE_A, FILE_H, QUADRANTS, X_SQUARES};
+pub(crate) use masks::{INNER_FILES, INNER_RANKS, STEP};
 pub use notation::{Diagram, NotationError, ScoredDiagram, Side, Transcript};
 pub use perft::perft;
 pub use picture::picture;

@@ -8,15 +8,12 @@ use std::ops::{Shl, Shr};
 
 use wide::u64x4;
 
-use super::masks::STEP;
+use super::masks::{INNER_FILES, INNER_RANKS, STEP};
 use super::square::Bitboard;
 
-/// Squares that are not on the a- or h-file: horizontal and diagonal runs may only pass over these.
-const INNER_FILES: u64 = 0x7e7e_7e7e_7e7e_7e7e;
+/// Squares that runs may pass over, in each lane's direction.
 const PASSABLE: u64x4 = u64x4::new([INNER_FILES, !0, INNER_FILES, INNER_FILES]);
 
-/// Squares that are not on the first or last rank.
-const INNER_RANKS: u64 = 0x00ff_ffff_ffff_ff00;
 /// Squares with a neighbour on either side, in each lane's direction.
 const BETWEEN: u64x4 = u64x4::new([INNER_FILES, INNER_RANKS, INNER_FILES & INNER_RANKS, INNER_FILES & INNER_RANKS]);
 

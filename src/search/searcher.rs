@@ -227,3 +227,28 @@ impl<E: Evaluator> Search<'_, E> {
         last.expect("nothing stops the first iteration")
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::eval::MobilityEvaluator;
+
+    #[test]
+    fn a_kept_subtree_saves_nodes_and_changes_no_value() {
+        let [mut keeping, mut forgetting] = [12; 2].map(|log2_entries| Searcher::new(&MobilityEvaluator, log2_entries));
+        for depth in 3..=6 {
+            let (mut position, mut subtree) = (Position::START, Subtree::default());
+            let mut nodes = [0; 2];
+            while position.empties() > 20 && position.moves() != 0 {
+                keeping.forget_all_but(&subtree);
+                forgetting.forget();
+                let found = [&mut keeping, &mut forgetting].map(|searcher| searcher.search(&position, depth));
+                assert_eq!(found[0].score, found[1].score, "depth {depth}, {position:?}");
+                nodes = [0, 1].map(|i| nodes[i] + found[i].nodes);
+                position = position.play(found[0].best.expect("there are moves"));
+                keeping.keep_subtree(position, &mut subtree);
+            }
+            assert!(100 * nodes[0] < 95 * nodes[1], "depth {depth}: {nodes:?}");
+        }
+    }
+}

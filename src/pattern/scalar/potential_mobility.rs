@@ -1,7 +1,7 @@
 //! Potential mobility: moves that may arise.
 
 use super::{Feature, Seen};
-use crate::board::Bitboard;
+use crate::board::{Bitboard, INNER_FILES, INNER_RANKS};
 
 /// The player's potential mobility: pairs of an empty square and a neighbouring opponent disc with another square behind it, on
 /// lines of four squares or more, halved and rounded down (as NTest counts it).
@@ -55,13 +55,11 @@ const fn short_diagonals(d_row: i32) -> u64 {
 
 /// Counts the pairs (empty square, neighbouring disc with one more square of the line behind it), halved.
 fn potential_mobility(discs: Bitboard, empty: Bitboard) -> usize {
-    const NOT_BORDER_FILES: u64 = 0x7e7e_7e7e_7e7e_7e7e;
-    const NOT_BORDER_RANKS: u64 = 0x00ff_ffff_ffff_ff00;
     let lines = [
-        (1, NOT_BORDER_FILES),
-        (8, NOT_BORDER_RANKS),
-        (9, NOT_BORDER_FILES & NOT_BORDER_RANKS & !SHORT_DIAGONALS[0]),
-        (7, NOT_BORDER_FILES & NOT_BORDER_RANKS & !SHORT_DIAGONALS[1]),
+        (1, INNER_FILES),
+        (8, INNER_RANKS),
+        (9, INNER_FILES & INNER_RANKS & !SHORT_DIAGONALS[0]),
+        (7, INNER_FILES & INNER_RANKS & !SHORT_DIAGONALS[1]),
     ];
     let pairs: u32 = lines
         .into_iter()

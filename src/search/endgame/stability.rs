@@ -5,7 +5,7 @@
 
 use std::sync::LazyLock;
 
-use crate::board::{Bitboard, FILE_A, FILE_H, Position, STEP};
+use crate::board::{Bitboard, FILE_A, FILE_H, INNER_FILES, INNER_RANKS, Position, STEP};
 
 /// For each configuration of an edge, by [`edge_index`], the player's stable discs.
 static EDGES: LazyLock<Box<[u8; 6561]>> = LazyLock::new(all_edges);
@@ -118,7 +118,7 @@ fn full_lines(empty: Bitboard) -> [Bitboard; 4] {
     full
 }
 
-const INNER: u64 = 0x007e_7e7e_7e7e_7e00;
+const INNER: u64 = INNER_FILES & INNER_RANKS;
 
 /// A lower bound on the number of the player's discs that no continuation turns over.
 fn stable_discs(position: Position) -> u32 {
