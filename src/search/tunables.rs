@@ -28,8 +28,8 @@ pub(super) const SPLIT_MIN_DEPTH: u32 = 5;
 /// takes no longer than an access to memory.
 pub(super) const TT_MIN_DEPTH: [u32; 2] = [2, 3];
 
-/// What is kept of a tree for the search of its next root: this many plies below that root, and no deeper than below nodes that were
-/// searched to this depth. One ply more saves hardly another percent of the nodes, which looking for them costs too.
+/// What is kept of a tree for the search of the next root: entries up to this many plies below it, where each node on the way was searched
+/// to at least this depth. One ply more saves hardly another percent of the nodes, and finding its entries costs as much.
 pub(super) const KEPT_PLIES: u32 = 2;
 pub(super) const KEPT_MIN_DEPTH: u32 = 3;
 
