@@ -14,8 +14,8 @@ use crate::pattern::{Lanes, Layout, Pattern, move_digits};
 pub(super) enum NearDigits {
     /// The innermost: best if a cache line holds 32 entries. Most changes are within the three squares nearest to the centre.
     Inner,
-    /// The outermost: best if a cache line holds four entries. On the edge, squares mostly change one at a time.
-    Outer,
+    /// Those next to the edge, then the edge, then the rest: best if a cache line holds four entries.
+    SecondRing,
 }
 
 /// The lanes of a layout with their digits in another order, and for each slot in that order the number of its weight. Patterns and
@@ -38,7 +38,10 @@ fn order(pattern: &Pattern, near: NearDigits) -> Vec<usize> {
     let mut digits: Vec<usize> = (0..squares.len()).collect();
     match near {
         NearDigits::Inner => digits.sort_by_key(|&digit| from_centre(squares[digit])),
-        NearDigits::Outer => digits.sort_by_key(|&digit| Reverse(from_centre(squares[digit]))),
+        NearDigits::SecondRing => digits.sort_by_key(|&digit| {
+            let (ring, from_corner) = from_centre(squares[digit]);
+            (ring != 2, Reverse((ring, from_corner)))
+        }),
     }
     digits
 }
@@ -62,7 +65,7 @@ mod tests {
         let game: Transcript = "f5d6c3d3c4f4f6f3e6e7d7c5b6".parse().unwrap();
         for (name, _) in BUILT_IN {
             let layout = Layout::new(&PatternSet::built_in(name).unwrap()).unwrap();
-            for near in [NearDigits::Inner, NearDigits::Outer] {
+            for near in [NearDigits::Inner, NearDigits::SecondRing] {
                 let (lanes, weights) = reordered(&layout, near);
                 assert_eq!(weights.len(), layout.slots());
                 for (diagram, _) in game.steps() {
@@ -83,12 +86,12 @@ mod tests {
     }
 
     #[test]
-    fn inner_or_outer_squares_come_first() {
+    fn inner_squares_or_those_next_to_the_edge_come_first() {
         let squares = ["a1", "b1", "c1", "a2", "b2", "c2", "d2", "c3", "d3", "d4"];
         let pattern = Pattern::new("corner", &squares.join(" ")).unwrap();
         let ordered =
             |near| order(&pattern, near).into_iter().map(|digit| squares[digit]).collect::<Vec<_>>().join(" ");
         assert_eq!(ordered(NearDigits::Inner), "d4 c3 d3 b2 c2 d2 a1 b1 a2 c1");
-        assert_eq!(ordered(NearDigits::Outer), "c1 b1 a2 a1 d2 c2 b2 d3 c3 d4");
+        assert_eq!(ordered(NearDigits::SecondRing), "d2 c2 b2 c1 b1 a2 a1 d3 c3 d4");
     }
 }

@@ -15,8 +15,8 @@ use crate::board::{Bitboard, Position, Square};
 use crate::memory::prefer_huge_pages;
 use crate::pattern::{Indices, LANES, Lanes, Layout, Scalar, Seen};
 
-/// Unused entries before and after the table, so that a centre plus any `i16` stays inside.
-const MARGIN: usize = 1 << 15;
+/// Unused entries before and after the table, so that a centre plus or minus any `i16` stays inside, and one entry follows.
+const MARGIN: usize = (1 << 15) + 1;
 
 /// What depends on the number of empty squares alone.
 #[derive(Clone, Copy, Debug)]
@@ -39,7 +39,8 @@ pub struct PatternEvaluator {
     table: Table,
     /// Entries of a stage: one for each slot, and a 0 for lanes without a pattern.
     stride: usize,
-    /// By lane, [`MARGIN`] plus the entry within a stage that the lane's index counts from, which is below `stride`.
+    /// By lane, in the order of [`place_of`], [`MARGIN`] plus the entry within a stage that the lane's index counts from, which is below
+    /// `stride`; in bytes if the table has rows.
     origins: Box<[i32x8; LANES / WIDTH]>,
     /// The first entries of the scalars [`Scalar::Mobility`] and [`Scalar::OpponentMobility`], if the set has both.
     mobilities: Option<[usize; 2]>,
@@ -70,12 +71,19 @@ const ROW_BYTES: usize = size_of::<WeightedRow>();
 struct RowPhase {
     /// The biases plus the rows of [`Scalar::Constant`] and [`Scalar::Parity`].
     base: i16x16,
-    /// What each unit adds when fully on.
+    /// What each unit adds when fully on; [`HiddenLayer::ON`] for the low digit of the weight, 0 for the high one.
     output: i16x16,
 }
 
 /// Lanes of a vector of entries.
 const WIDTH: usize = 8;
+
+/// The vector of entries that a lane belongs to, and its place there: of each sixteen lanes, the even ones are in one vector and the odd
+/// ones in the next.
+fn place_of(lane: usize) -> (usize, usize) {
+    let (sixteen, lane) = (lane / (2 * WIDTH), lane % (2 * WIDTH));
+    (2 * sixteen + lane % 2, lane / 2)
+}
 
 /// Vectors that are enough for most sets.
 const FEW: usize = 6;
@@ -104,9 +112,12 @@ impl PatternEvaluator {
         assert!(layout.set().is_like(&model.set), "the layout belongs to the model's set");
         model.check(&layout)?;
         let (slots, stride) = (layout.slots(), layout.slots() + 1);
-        let mut origins = [(MARGIN + slots) as i32; LANES];
-        for (origin, &centre) in origins.iter_mut().zip(&layout.centres()[..layout.lanes().count()]) {
-            *origin = MARGIN as i32 + centre as i32;
+        let unit = if model.hidden.is_some() { ROW_BYTES } else { 1 };
+        let mut origins = Box::new([i32x8::ZERO; LANES / WIDTH]);
+        for (lane, &centre) in layout.centres().iter().enumerate() {
+            let entry = if lane < layout.lanes().count() { centre as usize } else { slots };
+            let (vector, place) = place_of(lane);
+            origins[vector].as_mut_array()[place] = (unit * (MARGIN + entry)) as i32;
         }
         let both = |a, b| Some([layout.first_slot(a)?, layout.first_slot(b)?]);
         let mobilities = both(Scalar::Mobility, Scalar::OpponentMobility);
@@ -129,7 +140,7 @@ impl PatternEvaluator {
             Phase { at: stride * stage, base: fixed(empties).map(|weight| i32::from(weights[weight])).sum() }
         };
         let phases = Box::new(std::array::from_fn(phase));
-        let near = if model.hidden.is_some() { NearDigits::Outer } else { NearDigits::Inner };
+        let near = if model.hidden.is_some() { NearDigits::SecondRing } else { NearDigits::Inner };
         let (lanes, weight_of_slot) = reordered(&layout, near);
         let table = match &model.hidden {
             None => {
@@ -146,7 +157,7 @@ impl PatternEvaluator {
                 Table::Rows(table, Box::new(std::array::from_fn(phase)))
             }
         };
-        let (origins, scale) = (Box::new(bytemuck::cast(origins)), i32::from(model.scale));
+        let scale = i32::from(model.scale);
         Ok(Self {
             layout,
             lanes,
@@ -177,19 +188,20 @@ impl PatternEvaluator {
     pub fn sum(&self, position: &Position, state: &PatternState) -> i32 {
         let seen =
             if self.looks_at_moves() { Seen::new(position) } else { Seen { position: *position, moves: [0; 2] } };
-        self.sum_seen(&seen, &state.0)
+        self.sum_seen(&seen, &state.0, 1)
     }
 
+    /// The sum, given the indices as the player sees them, or times a sign of -1 as the opponent does.
     #[inline(always)]
-    fn sum_seen(&self, seen: &Seen, indices: &Indices) -> i32 {
+    fn sum_seen(&self, seen: &Seen, indices: &Indices, sign: i16) -> i32 {
         let few = self.lanes.count() <= FEW * WIDTH;
         match &self.table {
-            Table::Weights(table, true) if few => self.sum_weights::<FEW, true>(table, seen, indices),
-            Table::Weights(table, true) => self.sum_weights::<{ LANES / WIDTH }, true>(table, seen, indices),
-            Table::Weights(table, false) if few => self.sum_weights::<FEW, false>(table, seen, indices),
-            Table::Weights(table, false) => self.sum_weights::<{ LANES / WIDTH }, false>(table, seen, indices),
-            Table::Rows(table, phases) if few => self.sum_rows::<FEW>(table, phases, seen, indices),
-            Table::Rows(table, phases) => self.sum_rows::<{ LANES / WIDTH }>(table, phases, seen, indices),
+            Table::Weights(table, true) if few => self.sum_weights::<FEW, true>(table, seen, indices, sign),
+            Table::Weights(table, true) => self.sum_weights::<{ LANES / WIDTH }, true>(table, seen, indices, sign),
+            Table::Weights(table, false) if few => self.sum_weights::<FEW, false>(table, seen, indices, sign),
+            Table::Weights(table, false) => self.sum_weights::<{ LANES / WIDTH }, false>(table, seen, indices, sign),
+            Table::Rows(table, phases) if few => self.sum_rows::<FEW>(table, phases, seen, indices, sign),
+            Table::Rows(table, phases) => self.sum_rows::<{ LANES / WIDTH }>(table, phases, seen, indices, sign),
         }
     }
 
@@ -198,11 +210,14 @@ impl PatternEvaluator {
         self.mobilities.is_some() || self.corners_and_quadrants.is_some() || !self.scalars.is_empty()
     }
 
-    /// The entries of a position's lanes, counted from the start of its stage in the table, in `USED` vectors.
+    /// The entries of the lanes in the first `USED` vectors, counted from the start of the stage in the table, in the order and the units
+    /// of `origins`. An index counts times `step`.
     #[inline(always)]
-    fn entries<const USED: usize>(&self, indices: &Indices) -> [i32x8; USED] {
-        let indices = indices.vectors();
-        std::array::from_fn(|i| self.origins[i] + i32x8::from_i16x8(indices[i]))
+    fn entries<const USED: usize>(&self, indices: &Indices, step: i16) -> [i32x8; USED] {
+        // One instruction widens every other lane and multiplies it.
+        let every_other = |first| i16x16::new(std::array::from_fn(|i| if i % 2 == first { step } else { 0 }));
+        let steps = [every_other(0), every_other(1)];
+        std::array::from_fn(|i| self.origins[i] + indices.vectors()[i / 2].dot(steps[i % 2]))
     }
 
     /// Folds `add` over the entries of the scalars that `phases` do not cover.
@@ -227,18 +242,24 @@ impl PatternEvaluator {
 
     /// The sum of the weights.
     #[inline(always)]
-    fn sum_weights<const USED: usize, const NARROW: bool>(&self, table: &[i16], seen: &Seen, indices: &Indices) -> i32 {
+    fn sum_weights<const USED: usize, const NARROW: bool>(
+        &self,
+        table: &[i16],
+        seen: &Seen,
+        indices: &Indices,
+        sign: i16,
+    ) -> i32 {
         let Phase { at, base } = self.phases[seen.position.empties() as usize];
         let table = &table[at..at + self.stride + 2 * MARGIN];
         let pointer_to = |entry: usize| {
             debug_assert!((MARGIN..MARGIN + self.stride).contains(&entry));
-            // SAFETY: an origin is MARGIN or more and below `MARGIN + stride`; an `i16` is at least -MARGIN and below MARGIN.
+            // SAFETY: an origin is MARGIN or more and below `MARGIN + stride`; an `i16` and its negation are between -MARGIN and MARGIN.
             // So `entry` is below `stride + 2 * MARGIN - 1`, and at least one entry of `table` follows it, for any state and position.
             // `scalar_entry` has the same limits.
             unsafe { table.as_ptr().add(entry) }
         };
         // Through memory, each pair of entries costs one more load; extracting them from a vector would take two or three steps.
-        let entries = self.entries::<USED>(indices);
+        let entries = self.entries::<USED>(indices, sign);
         let entries = black_box(&entries);
         // SAFETY: see `pointer_to`.
         let mut sum = self.add_scalars(seen, base, move |sum, entry| sum + i32::from(unsafe { *pointer_to(entry) }));
@@ -265,6 +286,7 @@ impl PatternEvaluator {
         phases: &[RowPhase; 65],
         seen: &Seen,
         indices: &Indices,
+        sign: i16,
     ) -> i32 {
         let empties = seen.position.empties() as usize;
         let Phase { at, base } = self.phases[empties];
@@ -275,8 +297,7 @@ impl PatternEvaluator {
             // patterns of 3^10 rows take less than 2^27 bytes.
             i16x16::from_i8x16(unsafe { *table.as_ptr().byte_add(byte) })
         };
-        // Byte offsets: shifting eight entries at once is cheaper than scaling each address.
-        let starts = self.entries::<USED>(indices).map(|entries| entries << ROW_BYTES.ilog2());
+        let starts = self.entries::<USED>(indices, sign * ROW_BYTES as i16);
         let starts = black_box(&starts);
         let scalars = self.add_scalars(seen, i16x16::ZERO, move |sums, entry| sums + row_at(ROW_BYTES * entry));
         let (mut sums, mut other) = (scalars, i16x16::ZERO);
@@ -286,9 +307,7 @@ impl PatternEvaluator {
                 other += row_at(odd);
             }
         }
-        let sums = sums + other;
-        let [.., low, high] = sums.to_array();
-        base + i32::from(low) + 256 * i32::from(high) + phases[empties].value(sums)
+        base + phases[empties].value(sums + other)
     }
 
     /// A sum as a score, not yet limited.
@@ -305,15 +324,23 @@ impl RowPhase {
         let (rows, Head { bias, output }) = (hidden.rows_of(stage), hidden.heads[stage]);
         let units = |numbers: &[i16; UNITS]| i16x16::new(std::array::from_fn(|i| numbers.get(i).copied().unwrap_or(0)));
         let rows = weights.map(|weight| units(&rows[weight].map(i16::from)));
-        Self { base: rows.fold(units(&bias), |sum, row| sum + row), output: units(&output) }
+        let mut output = units(&output);
+        output.as_mut_array()[UNITS] = HiddenLayer::ON;
+        Self { base: rows.fold(units(&bias), |sum, row| sum + row), output }
     }
 
-    /// What the layer adds to the value, given the sums of the rows, in the units of the model's weights. Lanes beyond the layer's units
-    /// do not count.
+    /// The sum of the weights and what the layer adds to it, given the sums of the rows, in the units of the model's weights.
     #[inline(always)]
     fn value(&self, sums: i16x16) -> i32 {
-        let on = (self.base + sums).max(i16x16::ZERO).min(i16x16::splat(HiddenLayer::ON));
-        let total: i32 = on.dot(self.output).to_array().into_iter().sum();
+        let lanes = |units, digits: [i16; 2]| {
+            i16x16::new(std::array::from_fn(|i| if i < UNITS { units } else { digits[i - UNITS] }))
+        };
+        // The weight's digits are not clipped.
+        let (min, max) = (lanes(0, [i16::MIN; 2]), lanes(HiddenLayer::ON, [i16::MAX; 2]));
+        let on = (self.base + sums).max(min).min(max);
+        // In 1/ON of a weight's unit; the high digit counts 256 times.
+        let total: i32x8 = on.dot(self.output) + (on.dot(lanes(0, [0, HiddenLayer::ON])) << 8u32);
+        let total: i32 = total.to_array().into_iter().sum();
         (total + i32::from(HiddenLayer::ON) / 2) >> HiddenLayer::ON.ilog2()
     }
 }
@@ -342,8 +369,8 @@ fn scalar_entry(scalar: Scalar, first: usize, seen: &Seen) -> usize {
     MARGIN + first + scalar.of(seen) % MARGIN
 }
 
-/// Whether the weights of [`WIDTH`] neighbouring lanes add up to an `i16` whatever the position. Never on big-endian machines, where the
-/// sum of several weights read with the one behind is not in the lower half.
+/// Whether the weights of the lanes of a vector add up to an `i16` whatever the position. Never on big-endian machines, where the sum of
+/// several weights read with the one behind is not in the lower half.
 fn is_narrow(layout: &Layout, weights: &[Vec<i16>]) -> bool {
     let lanes = layout.lanes();
     let patterns: Vec<usize> = (0..lanes.count()).map(|lane| lanes.instance(lane).0).collect();
@@ -351,8 +378,9 @@ fn is_narrow(layout: &Layout, weights: &[Vec<i16>]) -> bool {
         let largest =
             |number| stage[layout.weights_of(number)].iter().fold(0, |most, weight| weight.unsigned_abs().max(most));
         let largest: Vec<u32> = (0..layout.set().patterns.len()).map(|number| largest(number).into()).collect();
-        let mut sums = patterns.chunks(WIDTH).map(|lanes| lanes.iter().map(|&number| largest[number]).sum::<u32>());
-        sums.all(|sum| sum <= i16::MAX as u32)
+        let mut sums = [0; LANES / WIDTH];
+        patterns.iter().enumerate().for_each(|(lane, &number)| sums[place_of(lane).0] += largest[number]);
+        sums.into_iter().all(|sum| sum <= i16::MAX as u32)
     };
     cfg!(target_endian = "little") && weights.par_iter().all(fits)
 }
@@ -406,7 +434,7 @@ impl Evaluator for PatternEvaluator {
         if seen.moves[0] == 0 {
             return None;
         }
-        Some(self.score(self.sum_seen(&seen, &self.lanes.play(&before.0, to, flips))).clamp_eval())
+        Some(self.score(self.sum_seen(&seen, &self.lanes.place(&before.0, to, flips), -1)).clamp_eval())
     }
 
     fn calibration(&self) -> Option<&Calibration> {

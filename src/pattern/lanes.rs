@@ -1,7 +1,7 @@
 //! The places of patterns on the board, and the incremental indices.
 
 use arrayvec::ArrayVec;
-use wide::{i16x8, i16x16};
+use wide::i16x16;
 
 use super::set::{MAX_SQUARES, Pattern};
 use crate::board::{Bitboard, Position, Square, Symmetry, squares};
@@ -32,10 +32,10 @@ impl Indices {
         bytemuck::cast_ref(&self.0)
     }
 
-    /// The numbers, eight per vector.
+    /// The numbers, sixteen per vector.
     #[inline]
-    pub(crate) fn vectors(&self) -> &[i16x8; LANES / 8] {
-        bytemuck::cast_ref(&self.0)
+    pub(crate) fn vectors(&self) -> &[i16x16; LANES / WIDTH] {
+        &self.0
     }
 
     #[inline]
@@ -154,17 +154,23 @@ impl Lanes {
     /// The indices after a move, seen by the other player, from those before it.
     #[inline]
     pub fn play(&self, before: &Indices, to: Square, flips: Bitboard) -> Indices {
+        self.place(before, to, flips).pass()
+    }
+
+    /// The indices after a move, seen by the player who made it, from those before it.
+    #[inline]
+    pub(crate) fn place(&self, before: &Indices, to: Square, flips: Bitboard) -> Indices {
         if self.count() <= FEW * WIDTH {
-            self.play_vectors::<FEW>(before, to, flips)
+            self.place_vectors::<FEW>(before, to, flips)
         } else {
-            self.play_vectors::<{ LANES / WIDTH }>(before, to, flips)
+            self.place_vectors::<{ LANES / WIDTH }>(before, to, flips)
         }
     }
 
-    /// [`Self::play`] with the lanes of the first vectors only; the others become 0.
+    /// [`Self::place`] with the lanes of the first vectors only; the others become 0.
     #[inline(always)]
-    fn play_vectors<const USED: usize>(&self, before: &Indices, to: Square, flips: Bitboard) -> Indices {
-        // A turned disc goes from -1 to +1; then negation changes sides: -(before + to + 2 x flips).
+    fn place_vectors<const USED: usize>(&self, before: &Indices, to: Square, flips: Bitboard) -> Indices {
+        // A turned disc goes from -1 to +1.
         let mut flipped = [i16x16::ZERO; USED];
         let mut rest = flips;
         loop {
@@ -182,7 +188,7 @@ impl Lanes {
         let placed = &self.discs[to.index()].0;
         let mut after = Indices::ZERO;
         for vector in 0..USED {
-            after.0[vector] = -(before.0[vector] + placed[vector] + (flipped[vector] + flipped[vector]));
+            after.0[vector] = before.0[vector] + placed[vector] + (flipped[vector] + flipped[vector]);
         }
         after
     }

@@ -51,8 +51,15 @@ impl<S: Clone> Node<S> {
     #[inline(always)]
     pub(super) fn leaf_after(&self, evaluator: &impl Evaluator<State = S>, to: Square, flips: Bitboard) -> Score {
         let after = self.position.play_unchecked(to, flips);
-        let value = evaluator.evaluate_move(&self.state, to, flips, &after);
-        value.unwrap_or_else(|| self.play(evaluator, to, flips, 0).leaf_at_pass(evaluator))
+        match evaluator.evaluate_move(&self.state, to, flips, &after) {
+            Some(value) => value,
+            None => self.leaf_at_pass_after(evaluator, to, flips),
+        }
+    }
+
+    #[cold]
+    fn leaf_at_pass_after(&self, evaluator: &impl Evaluator<State = S>, to: Square, flips: Bitboard) -> Score {
+        self.play(evaluator, to, flips, 0).leaf_at_pass(evaluator)
     }
 
     #[cold]
