@@ -2,7 +2,7 @@
 
 use std::hint::black_box;
 
-use super::ordering::likely_best;
+use super::ordering::{Killers, likely_best};
 use crate::board::{Bitboard, Position, Square};
 use crate::eval::{Evaluator, Score};
 
@@ -11,12 +11,14 @@ use crate::eval::{Evaluator, Score};
 pub struct Node<S> {
     pub(super) position: Position,
     pub(super) moves: Bitboard,
+    /// Where the last move went; a1 if there was none.
+    last: Square,
     pub(super) state: S,
 }
 
 impl<S: Clone> Node<S> {
     pub(super) fn new(evaluator: &impl Evaluator<State = S>, position: &Position) -> Self {
-        Self { position: *position, moves: position.moves(), state: evaluator.state(position) }
+        Self { position: *position, moves: position.moves(), last: Square::new(0), state: evaluator.state(position) }
     }
 
     /// The node after a move, which leaves the opponent the moves `replies`.
@@ -29,12 +31,12 @@ impl<S: Clone> Node<S> {
         replies: Bitboard,
     ) -> Self {
         let position = self.position.play_unchecked(to, flips);
-        Self { position, moves: replies, state: evaluator.play(&self.state, to, flips) }
+        Self { position, moves: replies, last: to, state: evaluator.play(&self.state, to, flips) }
     }
 
     pub(super) fn pass(&self, evaluator: &impl Evaluator<State = S>) -> Self {
         let position = self.position.pass();
-        Self { position, moves: position.moves(), state: evaluator.pass(&self.state) }
+        Self { position, moves: position.moves(), last: self.last, state: evaluator.pass(&self.state) }
     }
 
     /// The value at the horizon. If the mover has no move, it is the value after the pass, negated, or the result if neither side
@@ -68,20 +70,21 @@ impl<S: Clone> Node<S> {
         if passed.moves == 0 { self.result() } else { -evaluator.evaluate(&passed.position, &passed.state) }
     }
 
-    /// The value at depth 1, where every child is a leaf, and its move. Stops at the first move worth `beta` or more, which becomes the
+    /// The value at depth 1, where every child is a leaf, and its move. Stops at the first move worth `beta` or more, which becomes a
     /// killer. Adds the leaves to `nodes`.
     #[inline]
     pub(super) fn frontier(
         &self,
         evaluator: &impl Evaluator<State = S>,
         beta: Score,
-        killer: &mut Bitboard,
+        killers: &mut Killers,
         nodes: &mut u64,
     ) -> (Score, Square) {
         let mut best = (-Score::INFINITY, Square::lowest(self.moves));
+        let known = [killers.replies[self.last.index()], killers.frontier];
         let mut rest = self.moves;
         while rest != 0 {
-            let to = likely_best(rest, *killer);
+            let to = likely_best(rest, known);
             rest &= !to.bit();
             *nodes += 1;
             // Opaque, or the compiler would load all that a leaf reads before the loop, and spill it: a node has three leaves on average.
@@ -91,7 +94,8 @@ impl<S: Clone> Node<S> {
                 best = (value, to);
             }
             if value >= beta {
-                *killer = to.bit();
+                killers.replies[self.last.index()] = to.bit();
+                killers.frontier = to.bit();
                 break;
             }
         }
@@ -101,5 +105,38 @@ impl<S: Clone> Node<S> {
     /// The exact value of a finished game.
     pub(super) fn result(&self) -> Score {
         Score::from_discs(self.position.final_score())
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::board::squares;
+    use crate::eval::MobilityEvaluator;
+
+    #[test]
+    fn what_refutes_a_move_at_the_last_ply_is_tried_first_after_the_same_move() {
+        let start = Node::new(&MobilityEvaluator, &Position::START);
+        let after = |to: Square| {
+            let flips = start.position.flips(to);
+            let replies = start.position.play_unchecked(to, flips).moves();
+            start.play(&MobilityEvaluator, to, flips, replies)
+        };
+        let leaves = |node: &Node<()>, beta, killers: &mut Killers| {
+            let mut nodes = 0;
+            (node.frontier(&MobilityEvaluator, beta, killers, &mut nodes), nodes)
+        };
+        let nodes: Vec<_> = squares(start.moves).map(after).collect();
+        let values: Vec<_> =
+            nodes.iter().map(|node| leaves(node, Score::INFINITY, &mut Killers::NONE.clone()).0.0).collect();
+        let mut killers = Killers::NONE;
+        let mut search_all = || -> Vec<_> {
+            nodes.iter().zip(&values).map(|(node, &value)| leaves(node, value, &mut killers)).collect()
+        };
+        let (first, second) = (search_all(), search_all());
+        for ((first, second), &value) in first.iter().zip(&second).zip(&values) {
+            assert_eq!((first.0.0, first.0, 1), (value, second.0, second.1));
+        }
+        assert!(first.iter().any(|&(_, leaves)| leaves > 1));
     }
 }

@@ -196,15 +196,31 @@ fn preferred(known: Entry, to: Square) -> Option<i32> {
 /// Squares next to a corner.
 const BESIDE_CORNERS: Bitboard = C_SQUARES | X_SQUARES;
 
-/// The move to try first when scoring would cost more than it saves: a killer, else a corner, else a move not next to a corner if
-/// there is one. `moves` must not be empty.
+/// The moves that last cut off nodes shortly before the horizon: often good in similar nodes too.
+#[derive(Clone, Copy)]
+pub(super) struct Killers {
+    /// The last move to cut off a node at depth 1.
+    pub frontier: Bitboard,
+    /// The same by the square of the move that had led to the node: the last refutation of a move to it.
+    pub replies: [Bitboard; 64],
+    /// The last move to cut off a node at depth 2.
+    pub depth2: Bitboard,
+}
+
+impl Killers {
+    /// None yet.
+    pub const NONE: Self = Self { frontier: 0, replies: [0; 64], depth2: 0 };
+}
+
+/// The move to try first when scoring would cost more than it saves: the first killer, else the second, else a corner, else a move not
+/// next to a corner if there is one. `moves` must not be empty.
 #[inline]
-pub(super) fn likely_best(moves: Bitboard, killers: Bitboard) -> Square {
-    let mut first = moves;
-    for better in [!BESIDE_CORNERS, CORNERS, killers] {
-        first = if moves & better != 0 { moves & better } else { first };
+pub(super) fn likely_best(moves: Bitboard, killers: [Bitboard; 2]) -> Square {
+    let mut best = moves;
+    for better in [!BESIDE_CORNERS, CORNERS, killers[1], killers[0]] {
+        best = if moves & better != 0 { moves & better } else { best };
     }
-    Square::lowest(first)
+    Square::lowest(best)
 }
 
 /// The score of a move by the opponent's mobility after it: minus two for each reply; 16 for a corner, -4 for a square beside one.
@@ -242,6 +258,20 @@ mod tests {
         let etc = |draft, trust, alpha| moves.etc(&table, position, (draft, trust), alpha);
         assert_eq!(etc(4, 2, 4), Some((5, child.to)));
         assert_eq!([etc(5, 2, 4), etc(4, 3, 4), etc(4, 2, 5)], [None; 3]);
+    }
+
+    #[test]
+    fn killers_come_before_corners_and_squares_beside_corners_last() {
+        let [a1, b1, d1, e1] = ["a1", "b1", "d1", "e1"].map(|square| square.parse::<Square>().unwrap());
+        let best = |moves: &[Square], killers: [Square; 2]| {
+            likely_best(moves.iter().fold(0, |set, to| set | to.bit()), killers.map(Square::bit))
+        };
+        let all = [a1, b1, d1, e1];
+        assert_eq!(best(&all, [e1, d1]), e1);
+        assert_eq!(best(&[a1, b1, d1], [e1, d1]), d1);
+        assert_eq!(best(&[a1, b1], [e1, d1]), a1);
+        assert_eq!(best(&[b1, d1], [e1, e1]), d1);
+        assert_eq!(best(&[b1], [e1, d1]), b1);
     }
 
     #[test]

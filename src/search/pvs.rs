@@ -6,7 +6,7 @@ use arrayvec::ArrayVec;
 
 use super::analysis::Line;
 use super::node::Node;
-use super::ordering::{ListedMove, MAX_MOVES, MoveList, mobility_score};
+use super::ordering::{Killers, ListedMove, MAX_MOVES, MoveList, mobility_score};
 use super::probcut::{Probe, Selectivity};
 use super::split::SplitPoint;
 use super::stop::Stop;
@@ -34,8 +34,7 @@ pub(super) struct Search<'a, E: Evaluator> {
     pub tt_min_depth: u32,
     /// Threads of the pool this runs in.
     pub threads: usize,
-    /// The last moves that cut off a node at depth 1, and at depth 2: often good in the next sibling too.
-    pub killers: [Bitboard; 2],
+    pub killers: Killers,
     /// ProbCut parameters; `None` searches at full width.
     pub selectivity: Option<&'a Selectivity>,
     /// Whether a ProbCut probe is running.
@@ -166,7 +165,7 @@ impl<E: Evaluator> Search<'_, E> {
     /// [`Self::stores_frontier`].
     #[inline]
     fn frontier(&mut self, node: &Node<E::State>, (alpha, beta): (Score, Score)) -> (Score, Square) {
-        let (best, to) = node.frontier(self.evaluator, beta, &mut self.killers[0], &mut self.nodes);
+        let (best, to) = node.frontier(self.evaluator, beta, &mut self.killers, &mut self.nodes);
         if self.stores_frontier || (best < beta && beta.0 - alpha.0 > 1) {
             self.store(self.look_up(node), node, 1, (best, Some(to)), (alpha, beta));
         }
@@ -260,7 +259,7 @@ impl<E: Evaluator> Search<'_, E> {
     #[inline]
     fn search_moves(&mut self, node: &Node<E::State>, known: Entry, depth: u32, alpha: Score) -> Best {
         let hash_move = known.hash_move(node.moves);
-        let first = if hash_move == 0 && depth == 2 { node.moves & self.killers[1] } else { hash_move };
+        let first = if hash_move == 0 && depth == 2 { node.moves & self.killers.depth2 } else { hash_move };
         let mut best = (-Score::INFINITY, None);
         if first != 0 {
             let to = Square::lowest(first);
@@ -275,7 +274,7 @@ impl<E: Evaluator> Search<'_, E> {
             && best.0 > alpha
             && let Some(to) = best.1
         {
-            self.killers[1] = to.bit();
+            self.killers.depth2 = to.bit();
         }
         best
     }
@@ -406,7 +405,7 @@ mod tests {
             table,
             tt_min_depth: 2,
             threads: 1,
-            killers: [0; 2],
+            killers: Killers::NONE,
             selectivity,
             probing: false,
             stores_frontier: false,

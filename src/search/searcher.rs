@@ -8,13 +8,14 @@ use rayon::{ThreadPool, ThreadPoolBuildError};
 
 use super::analysis::{Analysis, Line};
 use super::node::Node;
+use super::ordering::Killers;
 use super::probcut::Selectivity;
 use super::pvs::Search;
 use super::split::thread_pool;
 use super::stop::{NEVER, Stop};
 use super::table::{Entry, Single, Slot, Table};
 use super::tunables::{CACHED_LOG2_ENTRIES, KEPT_MIN_DEPTH, KEPT_PLIES, STOP_MIN_DEPTH, TT_MIN_DEPTH};
-use crate::board::{Bitboard, Position, squares};
+use crate::board::{Position, squares};
 use crate::eval::{Evaluator, Score};
 
 /// Searches positions with one evaluator, keeping what it found about earlier positions in its table.
@@ -22,7 +23,7 @@ pub struct Searcher<'e, E: Evaluator> {
     evaluator: &'e E,
     table: Table<Single>,
     tt_min_depth: u32,
-    killers: [Bitboard; 2],
+    killers: Killers,
     /// The threads, if there are several.
     pool: Option<Arc<ThreadPool>>,
     selectivity: Option<Selectivity>,
@@ -39,7 +40,7 @@ impl<'e, E: Evaluator> Searcher<'e, E> {
             evaluator,
             table: Table::new(log2_entries),
             tt_min_depth,
-            killers: [0; 2],
+            killers: Killers::NONE,
             pool: None,
             selectivity: None,
         }
@@ -63,7 +64,7 @@ impl<'e, E: Evaluator> Searcher<'e, E> {
     /// Forgets all earlier positions: from then on it searches like a new searcher.
     pub fn forget(&mut self) {
         self.table.forget();
-        self.killers = [0; 2];
+        self.killers = Killers::NONE;
     }
 
     /// [`Self::forget`] all but what is in a subtree, which must be of this searcher or another one with a table of the same size.

@@ -23,6 +23,7 @@ use rayon::{ThreadPool, ThreadPoolBuildError};
 use probcut::{Probes, probes};
 
 use super::analysis::Analysis;
+use super::ordering::Killers;
 use super::pvs as midgame;
 use super::split::thread_pool;
 use super::stop::{NEVER, Stop};
@@ -189,7 +190,7 @@ impl<'a, E: Evaluator> Shared<'a, E> {
             table: midgame,
             tt_min_depth: TT_MIN_DEPTH[0],
             threads: 1,
-            killers: [0; 2],
+            killers: Killers::NONE,
             selectivity: None,
             probing: false,
             stores_frontier: false,
