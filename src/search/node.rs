@@ -81,7 +81,7 @@ impl<S: Clone> Node<S> {
         nodes: &mut u64,
     ) -> (Score, Square) {
         let mut best = (-Score::INFINITY, Square::lowest(self.moves));
-        let known = [killers.replies[self.last.index()], killers.frontier];
+        let known = [killers.countermoves[self.last.index()], killers.frontier];
         let mut rest = self.moves;
         while rest != 0 {
             let to = likely_best(rest, known);
@@ -94,7 +94,7 @@ impl<S: Clone> Node<S> {
                 best = (value, to);
             }
             if value >= beta {
-                killers.replies[self.last.index()] = to.bit();
+                killers.countermoves[self.last.index()] = to.bit();
                 killers.frontier = to.bit();
                 break;
             }
@@ -115,28 +115,29 @@ mod tests {
     use crate::eval::MobilityEvaluator;
 
     #[test]
-    fn what_refutes_a_move_at_the_last_ply_is_tried_first_after_the_same_move() {
+    fn a_countermove_is_tried_first_after_the_move_that_it_refuted() {
         let start = Node::new(&MobilityEvaluator, &Position::START);
         let after = |to: Square| {
             let flips = start.position.flips(to);
             let replies = start.position.play_unchecked(to, flips).moves();
             start.play(&MobilityEvaluator, to, flips, replies)
         };
-        let leaves = |node: &Node<()>, beta, killers: &mut Killers| {
-            let mut nodes = 0;
-            (node.frontier(&MobilityEvaluator, beta, killers, &mut nodes), nodes)
-        };
         let nodes: Vec<_> = squares(start.moves).map(after).collect();
-        let values: Vec<_> =
-            nodes.iter().map(|node| leaves(node, Score::INFINITY, &mut Killers::NONE.clone()).0.0).collect();
-        let mut killers = Killers::NONE;
-        let mut search_all = || -> Vec<_> {
-            nodes.iter().zip(&values).map(|(node, &value)| leaves(node, value, &mut killers)).collect()
+        // The value and the move, and how many leaves it took.
+        let search = |node: &Node<()>, beta, killers: &mut Killers| {
+            let mut leaves = 0;
+            (node.frontier(&MobilityEvaluator, beta, killers, &mut leaves), leaves)
         };
-        let (first, second) = (search_all(), search_all());
-        for ((first, second), &value) in first.iter().zip(&second).zip(&values) {
-            assert_eq!((first.0.0, first.0, 1), (value, second.0, second.1));
-        }
+        let values = nodes.iter().map(|node| search(node, Score::INFINITY, &mut { Killers::NONE }).0.0);
+        let values: Vec<Score> = values.collect();
+        let mut killers = Killers::NONE;
+        let mut refute_all = || -> Vec<_> {
+            nodes.iter().zip(&values).map(|(node, &value)| search(node, value, &mut killers)).collect()
+        };
+        let (first, second) = (refute_all(), refute_all());
         assert!(first.iter().any(|&(_, leaves)| leaves > 1));
+        assert!(second.iter().all(|&(_, leaves)| leaves == 1));
+        let found = |all: &[((Score, Square), u64)]| all.iter().map(|&(best, _)| best).collect::<Vec<_>>();
+        assert_eq!(found(&first), found(&second));
     }
 }

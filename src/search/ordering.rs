@@ -201,15 +201,15 @@ const BESIDE_CORNERS: Bitboard = C_SQUARES | X_SQUARES;
 pub(super) struct Killers {
     /// The last move to cut off a node at depth 1.
     pub frontier: Bitboard,
-    /// The same by the square of the move that had led to the node: the last refutation of a move to it.
-    pub replies: [Bitboard; 64],
+    /// The same by the square of the move that had led to the node, as its countermove (Jos Uiterwijk, "The countermove heuristic", 1992).
+    pub countermoves: [Bitboard; 64],
     /// The last move to cut off a node at depth 2.
     pub depth2: Bitboard,
 }
 
 impl Killers {
     /// None yet.
-    pub const NONE: Self = Self { frontier: 0, replies: [0; 64], depth2: 0 };
+    pub const NONE: Self = Self { frontier: 0, countermoves: [0; 64], depth2: 0 };
 }
 
 /// The move to try first when scoring would cost more than it saves: the first killer, else the second, else a corner, else a move not
