@@ -26,7 +26,7 @@ mod position;
 mod square;
 mod symmetry;
 
-pub use masks::{C_SQUARES, CORNERS, FILE_A, FILE_H, QUADRANTS, X_SQUARES};
+pub use masks::{C_SQUARES, CORNERS, FILE_A, FILE_H, QUADRANTS, X_SQUARES, odd_quadrants};
 pub(crate) use masks::{INNER_FILES, INNER_RANKS, STEP};
 pub use notation::{Diagram, NotationError, ScoredDiagram, Side, Transcript};
 pub use perft::perft;
