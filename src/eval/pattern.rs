@@ -23,7 +23,7 @@ const MARGIN: usize = (1 << 15) + 1;
 struct Phase {
     /// Where the stage's entries, with a margin on either side, start in the table.
     at: usize,
-    /// The sum of the weights of [`Scalar::Constant`] and [`Scalar::Parity`].
+    /// The sum of the weights of [`Scalar::Constant`] and [`Scalar::Parity`]; not used if the table has rows.
     base: i32,
 }
 
@@ -69,7 +69,7 @@ const ROW_BYTES: usize = size_of::<WeightedRow>();
 /// What depends on the number of empty squares alone in a hidden layer.
 #[derive(Clone, Copy, Debug)]
 struct RowPhase {
-    /// The biases plus the rows of [`Scalar::Constant`] and [`Scalar::Parity`].
+    /// The biases plus the weighted rows of [`Scalar::Constant`] and [`Scalar::Parity`].
     base: i16x16,
     /// What each unit adds when fully on; [`HiddenLayer::ON`] for the low digit of the weight, 0 for the high one.
     output: i16x16,
@@ -152,7 +152,10 @@ impl PatternEvaluator {
             }
             Some(hidden) => {
                 let of_stage = |stage, weight| weighted(hidden.rows_of(stage)[weight], model.weights[stage][weight]);
-                let phase = |empties| RowPhase::new(hidden, model.stages.of_empties(empties as u32), fixed(empties));
+                let phase = |empties| {
+                    let stage = model.stages.of_empties(empties as u32);
+                    RowPhase::new(&hidden.heads[stage], fixed(empties).map(|weight| of_stage(stage, weight)))
+                };
                 let table = by_slot(&weight_of_slot, model.weights.len(), of_stage);
                 Table::Rows(table, Box::new(std::array::from_fn(phase)))
             }
@@ -289,7 +292,7 @@ impl PatternEvaluator {
         sign: i16,
     ) -> i32 {
         let empties = seen.position.empties() as usize;
-        let Phase { at, base } = self.phases[empties];
+        let at = self.phases[empties].at;
         let table = &table[at..at + self.stride + 2 * MARGIN];
         let row_at = |byte: usize| {
             debug_assert!((MARGIN..MARGIN + self.stride).contains(&(byte / ROW_BYTES)));
@@ -307,7 +310,7 @@ impl PatternEvaluator {
                 other += row_at(odd);
             }
         }
-        base + phases[empties].value(sums + other)
+        phases[empties].value(sums + other)
     }
 
     /// A sum as a score, not yet limited.
@@ -319,17 +322,15 @@ impl PatternEvaluator {
 }
 
 impl RowPhase {
-    /// The phase of a stage, with the rows of some weights added to its biases.
-    fn new(hidden: &HiddenLayer, stage: usize, weights: impl Iterator<Item = usize>) -> Self {
-        let (rows, Head { bias, output }) = (hidden.rows_of(stage), hidden.heads[stage]);
+    /// The phase of a stage, with some rows added to its biases.
+    fn new(Head { bias, output }: &Head, rows: impl Iterator<Item = WeightedRow>) -> Self {
         let units = |numbers: &[i16; UNITS]| i16x16::new(std::array::from_fn(|i| numbers.get(i).copied().unwrap_or(0)));
-        let rows = weights.map(|weight| units(&rows[weight].map(i16::from)));
-        let mut output = units(&output);
+        let mut output = units(output);
         output.as_mut_array()[UNITS] = HiddenLayer::ON;
-        Self { base: rows.fold(units(&bias), |sum, row| sum + row), output }
+        Self { base: rows.fold(units(bias), |sum, row| sum + i16x16::from_i8x16(row)), output }
     }
 
-    /// The sum of the weights and what the layer adds to it, given the sums of the rows, in the units of the model's weights.
+    /// The sum of the weights and what the layer adds to it, given the sums of the other rows, in the units of the model's weights.
     #[inline(always)]
     fn value(&self, sums: i16x16) -> i32 {
         let lanes = |units, digits: [i16; 2]| {
