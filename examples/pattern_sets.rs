@@ -17,8 +17,13 @@ use flipside::search::Strength;
 use flipside::selfplay::{SelfPlay, SelfPlayConfig, UpdateTarget};
 use flipside::weights::WeightFile;
 
-const GAMES: SelfPlayConfig =
-    SelfPlayConfig { strength: Strength::new(2, 10), opening_plies: 30, exploration: 0.02, update: UpdateTarget::Td };
+const GAMES: SelfPlayConfig = SelfPlayConfig {
+    strength: Strength::new(2, 10),
+    opening_plies: 30,
+    exploration: 0.02,
+    margin: None,
+    update: UpdateTarget::Td,
+};
 const LAMBDA: f32 = 0.5;
 const STEP: StepRule = StepRule::Decayed(Decayed { rate: 1.0, half: 100.0, floor: 0.01 });
 

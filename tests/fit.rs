@@ -18,8 +18,13 @@ use flipside::selfplay::{GameRecord, SelfPlay, SelfPlayConfig, UpdateTarget};
 use flipside::storage::{Disk, LocalDisk};
 use flipside::weights::{Provenance, WeightFile};
 
-const GAMES: SelfPlayConfig =
-    SelfPlayConfig { strength: Strength::new(1, 6), opening_plies: 30, exploration: 0.05, update: UpdateTarget::Td };
+const GAMES: SelfPlayConfig = SelfPlayConfig {
+    strength: Strength::new(1, 6),
+    opening_plies: 30,
+    exploration: 0.05,
+    margin: None,
+    update: UpdateTarget::Td,
+};
 
 fn games(seed: u64, count: u32) -> Vec<GameRecord> {
     SelfPlay::new(&MobilityEvaluator, GAMES).play_games(seed, 0, 0, count, &AtomicBool::new(false)).unwrap()

@@ -85,8 +85,13 @@ fn records() {
     run(checks::records, 6000, b"[]();/*O-XPAB8+ \n", &seeds);
 }
 
-const PLAY: SelfPlayConfig =
-    SelfPlayConfig { strength: Strength::new(1, 4), opening_plies: 50, exploration: 0.1, update: UpdateTarget::Tdleaf };
+const PLAY: SelfPlayConfig = SelfPlayConfig {
+    strength: Strength::new(1, 4),
+    opening_plies: 50,
+    exploration: 0.1,
+    margin: None,
+    update: UpdateTarget::Tdleaf,
+};
 
 fn games() -> Vec<GameRecord> {
     SelfPlay::new(&MobilityEvaluator, PLAY).play_here(1, 0, 0..2, &AtomicBool::new(false)).unwrap()

@@ -3,14 +3,19 @@
 use std::ops::ControlFlow;
 use std::sync::atomic::{AtomicBool, Ordering::Relaxed};
 
-use flipside::board::Transcript;
+use flipside::board::{Transcript, squares};
 use flipside::eval::{MobilityEvaluator, PatternEvaluator, Score};
 use flipside::search::{EndgameSolver, Searcher, Strength};
 use flipside::selfplay::{GameRecord, PlyKind, SelfPlay, SelfPlayConfig, Stopped, UpdateTarget, measured_calibration};
 use flipside::weights::WeightFile;
 
-const CONFIG: SelfPlayConfig =
-    SelfPlayConfig { strength: Strength::new(2, 8), opening_plies: 20, exploration: 0.05, update: UpdateTarget::Td };
+const CONFIG: SelfPlayConfig = SelfPlayConfig {
+    strength: Strength::new(2, 8),
+    opening_plies: 20,
+    exploration: 0.05,
+    margin: None,
+    update: UpdateTarget::Td,
+};
 
 fn games(config: SelfPlayConfig, generation: u32, first: u32, count: u32) -> Vec<GameRecord> {
     let never = AtomicBool::new(false);
@@ -138,6 +143,36 @@ fn labels_are_what_search_and_solver_say() {
         }
     }
     assert!(exact > 300 && searched > 1_000 && explored > 30, "{exact} {searched} {explored}");
+}
+
+#[test]
+fn random_moves_are_within_the_margin() {
+    let config = SelfPlayConfig { exploration: 0.5, margin: Some(4.0), ..CONFIG };
+    let mut searcher = Searcher::new(&MobilityEvaluator, 10);
+    let (mut opening, mut explored) = (0, 0);
+    for game in games(config, 0, 0, 60) {
+        let transcript = Transcript::from_moves(game.moves()).unwrap();
+        let plies = game.replay().plies;
+        let kinds = std::iter::repeat_n(None, game.opening()).chain(plies.iter().map(|ply| Some(ply.kind)));
+        for ((diagram, played), kind) in transcript.steps().into_iter().zip(kinds) {
+            if matches!(kind, Some(PlyKind::Greedy | PlyKind::Exact)) {
+                continue;
+            }
+            let mut value = |to| {
+                searcher.forget();
+                -searcher.search(&diagram.position.play(to), 1).score
+            };
+            let best = squares(diagram.position.moves()).map(&mut value).max().unwrap();
+            assert!(value(played).0 >= best.0 - 4 * Score::DISC);
+            opening += i32::from(kind.is_none());
+            explored += i32::from(kind.is_some());
+        }
+    }
+    assert!(opening > 300 && explored > 300, "{opening} {explored}");
+    // A margin that no move exceeds is none.
+    let wide = SelfPlayConfig { margin: Some(128.0), ..CONFIG };
+    assert_eq!(games(wide, 0, 0, 60), games(CONFIG, 0, 0, 60));
+    assert_eq!(games(config, 0, 17, 20), games(config, 0, 0, 60)[17..37]);
 }
 
 #[test]

@@ -14,8 +14,13 @@ use crate::search::Strength;
 use crate::search::calibrate::{fit_pairs, groups, search_all};
 
 /// How the games are played that the positions come from.
-const GAMES: SelfPlayConfig =
-    SelfPlayConfig { strength: Strength::new(2, 6), opening_plies: 20, exploration: 0.05, update: UpdateTarget::Td };
+const GAMES: SelfPlayConfig = SelfPlayConfig {
+    strength: Strength::new(2, 6),
+    opening_plies: 20,
+    exploration: 0.05,
+    margin: None,
+    update: UpdateTarget::Td,
+};
 /// Games played at once.
 const BATCH: u32 = 256;
 /// Games played at most per wanted position: early in the game there are few different ones.

@@ -14,7 +14,7 @@ use super::pieces::{FRAME, frames, lockstep, pieces};
 use super::record::{GameRecord, Label, PlyKind};
 use crate::board::{Diagram, Square, squares};
 use crate::eval::{Evaluator, Score};
-use crate::search::{Engine, Limits, Strength, Subtree};
+use crate::search::{Engine, Limits, Searcher, Strength, Subtree};
 use crate::threads::{in_order, lock};
 
 /// How self-play games are played.
@@ -29,6 +29,10 @@ pub struct SelfPlayConfig {
     pub opening_plies: u32,
     /// Probability of a random move at each later ply.
     pub exploration: f64,
+    /// Random moves, those of the beginning included, are among the moves that a search of two plies sees within this many
+    /// discs of the best; `None` allows all moves.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub margin: Option<f32>,
     /// Where the label is learned.
     pub update: UpdateTarget,
 }
@@ -179,13 +183,20 @@ impl<'e, E: Evaluator> SelfPlay<'e, E> {
     fn worker(&self) -> Worker<'e, E> {
         let strength = self.config.strength;
         let engine = Engine::new(self.evaluator, strength, strength.log2_entries());
-        Worker { engine: engine.expect("only calibrated evaluators search selectively"), config: self.config }
+        Worker {
+            engine: engine.expect("only calibrated evaluators search selectively"),
+            // Searches of one ply need no table.
+            chooser: Searcher::new(self.evaluator, 0),
+            config: self.config,
+        }
     }
 }
 
 /// One thread's player; it carries nothing from game to game.
 struct Worker<'e, E: Evaluator> {
     engine: Engine<'e, E>,
+    /// Compares moves where a margin limits random ones.
+    chooser: Searcher<'e, E>,
     config: SelfPlayConfig,
 }
 
@@ -216,8 +227,8 @@ impl Game {
         }
     }
 
-    fn random_move(&mut self) -> Square {
-        let moves = self.diagram.position.moves();
+    /// One of some moves, each equally likely.
+    fn one_of(&mut self, moves: u64) -> Square {
         let choice = self.rng.random_range(0..moves.count_ones() as usize);
         squares(moves).nth(choice).expect("the choice is among the moves")
     }
@@ -258,18 +269,19 @@ impl<E: Evaluator> Worker<'_, E> {
     /// Labels the position of a game, unless it is still in its random opening, and plays a move.
     fn step(&mut self, game: &mut Game, stop: &AtomicBool) -> Result<(), Stopped> {
         if game.moves.len() < game.opening {
-            let to = game.random_move();
+            let to = self.random_move(game);
             game.play(to);
             return Ok(());
         }
         let explore = self.config.exploration > 0.0 && game.rng.random_bool(self.config.exploration);
+        let random = explore.then(|| self.random_move(game));
         if game.line.is_empty() {
-            self.think(game, explore, stop)?;
+            self.think(game, random, stop)?;
         } else {
             game.label(game.exact, PlyKind::Exact);
         }
         let best = *game.line.last().expect("a position with moves has a best one");
-        let to = if explore { game.random_move() } else { best };
+        let to = random.unwrap_or(best);
         // After an exact value the rest is known as long as the best moves are played.
         let known = game.labels.last().is_some_and(|label| label.kind == PlyKind::Exact);
         if game.line.pop() != Some(to) || !known {
@@ -282,8 +294,20 @@ impl<E: Evaluator> Worker<'_, E> {
         Ok(())
     }
 
-    /// Labels a position; the best move is the last of the game's line.
-    fn think(&mut self, game: &mut Game, explore: bool, stop: &AtomicBool) -> Result<(), Stopped> {
+    /// A random move within the margin.
+    fn random_move(&mut self, game: &mut Game) -> Square {
+        let position = game.diagram.position;
+        let Some(margin) = self.config.margin else { return game.one_of(position.moves()) };
+        self.chooser.forget();
+        let value = |to| (to, -self.chooser.search(&position.play(to), 1).score);
+        let values: Vec<_> = squares(position.moves()).map(value).collect();
+        let best = values.iter().map(|&(_, value)| value).max().expect("a position with moves has a best one");
+        let near = values.iter().filter(|(_, value)| best.discs() - value.discs() <= margin);
+        game.one_of(near.fold(0, |moves, (to, _)| moves | to.bit()))
+    }
+
+    /// Labels a position whose move is random or the best; the best is the last of the game's line.
+    fn think(&mut self, game: &mut Game, random: Option<Square>, stop: &AtomicBool) -> Result<(), Stopped> {
         self.engine.forget_all_but(&game.subtree);
         let analysis = self.engine.analyse_within(&game.diagram.position, &Limits { stop, ..Limits::NONE });
         if stop.load(Relaxed) {
@@ -295,7 +319,8 @@ impl<E: Evaluator> Worker<'_, E> {
             game.label(analysis.score, PlyKind::Exact);
             return Ok(());
         }
-        game.label(analysis.score, if explore { PlyKind::Exploratory } else { PlyKind::Greedy });
+        let explored = random.is_some_and(|to| analysis.pv.first() != Some(&to));
+        game.label(analysis.score, if explored { PlyKind::Exploratory } else { PlyKind::Greedy });
         if self.config.update == UpdateTarget::Tdleaf {
             game.labels.last_mut().expect("just labelled").line = analysis.pv.to_vec();
         }

@@ -8,7 +8,7 @@ use crate::eval::Score;
 pub enum PlyKind {
     /// The best move of a search was played.
     Greedy,
-    /// A random move was played.
+    /// Another move was played, at random.
     Exploratory,
     /// The value is exact.
     Exact,

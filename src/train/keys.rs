@@ -146,6 +146,8 @@ pub const KEYS: &[Key] = keys! {
     "phases.self-play.opening-plies" Kind::Whole(0, 59, "plies"), None,
         "A game begins with 0 to N random plies, every number equally likely.";
     "phases.self-play.exploration" Kind::Number(0.0, 1.0, "chance"), None, "Chance of a random move at each later ply.";
+    "phases.self-play.margin" Kind::Number(0.0, 128.0, "discs"), Some("all moves"),
+        "Random moves are among those that a search of two plies sees within N discs of the best.";
     "phases.self-play.update" Kind::OneOf(&["td", "tdleaf"]), None,
         "Which evaluation moves towards the label: that of the position (`td`) or of the end of its PV (`tdleaf`).";
 };
