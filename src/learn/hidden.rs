@@ -21,6 +21,9 @@ const UNIT: f32 = 8.0;
 /// New rows are random within plus and minus this, or all units would learn the same.
 const START: f32 = 0.03;
 
+/// Rows whose numbers are all closer to 0 than this are stored as zeros: they take a seventieth of a file, and no match notices them.
+const SMALLEST: f32 = 4.5 / HiddenLayer::ON as f32;
+
 /// The initial sum of squared gradients of a new row, and of a row learned elsewhere.
 const SQUARES: [f32; 2] = [0.5, 50.0];
 
@@ -53,9 +56,9 @@ impl LearnedRow {
         Self { numbers: std::array::from_fn(|unit| floats[unit]), squares: floats[UNITS] }
     }
 
-    /// Whether it has moved from its random start.
-    fn is_learned(&self) -> bool {
-        self.squares != SQUARES[0]
+    /// Whether it has moved from its random start, and is not all but zero.
+    fn counts(&self) -> bool {
+        self.squares != SQUARES[0] && self.numbers.iter().any(|number| number.abs() >= SMALLEST)
     }
 }
 
@@ -192,7 +195,7 @@ impl LearnedLayer {
         let on = f32::from(HiddenLayer::ON);
         let of_row = |row: &LearnedRow| {
             let stored = |number: f32| (number * on).round().clamp(-127.0, 127.0) as i8;
-            if row.is_learned() { row.numbers.map(stored) } else { Row::default() }
+            if row.counts() { row.numbers.map(stored) } else { Row::default() }
         };
         let limit = f32::from(HiddenLayer::MAX_BIAS);
         let of_head = |head: &LearnedHead| Head {
@@ -232,12 +235,12 @@ impl LearnedLayer {
         fits.then_some(Self { rows, heads })
     }
 
-    /// What it adds to the value of a position with these weights, in discs. Rows that were never learned count as zero, as they will
+    /// What it adds to the value of a position with these weights, in discs. Rows that do not count are zero, as they will be
     /// once stored.
     pub fn value(&self, stage: usize, weights: &[u32]) -> f32 {
         let head = &self.heads[stage];
         let rows = &self.rows[head.rows()];
-        head.value(&head.sums(rows_of(rows, weights).filter(|row| row.is_learned())))
+        head.value(&head.sums(rows_of(rows, weights).filter(|row| row.counts())))
     }
 }
 
