@@ -91,10 +91,11 @@ impl<'e, E: Evaluator> SelfPlay<'e, E> {
     /// Players that use an evaluator. If it is not calibrated, they search at full width.
     ///
     /// # Panics
-    /// If the depth is 0, which finds no move, or the exploration is not a probability.
+    /// If the depth is 0, which finds no move, the exploration is not a probability, or the margin is below 0.
     pub fn new(evaluator: &'e E, mut config: SelfPlayConfig) -> Self {
         assert!(config.strength.depth > 0, "self-play searches to one ply or more");
         assert!((0.0..=1.0).contains(&config.exploration), "{} is not a probability", config.exploration);
+        assert!(config.margin.is_none_or(|margin| margin >= 0.0), "the best move is within any margin");
         if evaluator.calibration().is_none() {
             config.strength.selectivity = None;
         }

@@ -35,7 +35,11 @@ fn with_config() -> TempDir {
     let config = format!(
         "patterns = {set:?}\nseed = 5\nwindow = 2\npasses = 2\nstep = {rule}\nfit = false\n\
         gate = {{ every = 0, pairs = 1, depth = 1, exact-empties = 4 }}\n{}{}",
-        phase(3, 1000, "{ depth = 2, exact-empties = 8, opening-plies = 30, exploration = 0.02, update = \"td\" }"),
+        phase(
+            3,
+            1000,
+            "{ depth = 2, exact-empties = 8, opening-plies = 30, exploration = 0.2, margin = 8.0, update = \"td\" }"
+        ),
         phase(
             0,
             700,
