@@ -14,16 +14,10 @@ use flipside::learn::{Decayed, Learner, SampleSet, StepRule, lambda_returns};
 use flipside::pattern::{Layout, PatternSet};
 use flipside::record::lines::parse_positions;
 use flipside::search::Strength;
-use flipside::selfplay::{SelfPlay, SelfPlayConfig, UpdateTarget};
+use flipside::selfplay::{SelfPlay, SelfPlayConfig};
 use flipside::weights::WeightFile;
 
-const GAMES: SelfPlayConfig = SelfPlayConfig {
-    strength: Strength::new(2, 10),
-    opening_plies: 30,
-    exploration: 0.02,
-    margin: None,
-    update: UpdateTarget::Td,
-};
+const GAMES: SelfPlayConfig = SelfPlayConfig::new(Strength::new(2, 10), 30, 0.02);
 const LAMBDA: f32 = 0.5;
 const STEP: StepRule = StepRule::Decayed(Decayed { rate: 1.0, half: 100.0, floor: 0.01 });
 

@@ -14,17 +14,11 @@ use flipside::games::{GamesHeader, frame};
 use flipside::learn::{Fixed, Loss, StepRule};
 use flipside::pattern::{Pattern, PatternSet};
 use flipside::search::{Searcher, Strength};
-use flipside::selfplay::{GameRecord, SelfPlay, SelfPlayConfig, UpdateTarget};
+use flipside::selfplay::{GameRecord, SelfPlay, SelfPlayConfig};
 use flipside::storage::{Disk, LocalDisk};
 use flipside::weights::{Provenance, WeightFile};
 
-const GAMES: SelfPlayConfig = SelfPlayConfig {
-    strength: Strength::new(1, 6),
-    opening_plies: 30,
-    exploration: 0.05,
-    margin: None,
-    update: UpdateTarget::Td,
-};
+const GAMES: SelfPlayConfig = SelfPlayConfig::new(Strength::new(1, 6), 30, 0.05);
 
 fn games(seed: u64, count: u32) -> Vec<GameRecord> {
     SelfPlay::new(&MobilityEvaluator, GAMES).play_games(seed, 0, 0, count, &AtomicBool::new(false)).unwrap()

@@ -85,13 +85,8 @@ fn records() {
     run(checks::records, 6000, b"[]();/*O-XPAB8+ \n", &seeds);
 }
 
-const PLAY: SelfPlayConfig = SelfPlayConfig {
-    strength: Strength::new(1, 4),
-    opening_plies: 50,
-    exploration: 0.1,
-    margin: None,
-    update: UpdateTarget::Tdleaf,
-};
+const PLAY: SelfPlayConfig =
+    SelfPlayConfig { update: UpdateTarget::Tdleaf, ..SelfPlayConfig::new(Strength::new(1, 4), 50, 0.1) };
 
 fn games() -> Vec<GameRecord> {
     SelfPlay::new(&MobilityEvaluator, PLAY).play_here(1, 0, 0..2, &AtomicBool::new(false)).unwrap()

@@ -10,13 +10,7 @@ use flipside::selfplay::{GameRecord, SelfPlay, SelfPlayConfig, UpdateTarget};
 use rand::{RngExt, SeedableRng};
 use rand_chacha::ChaCha8Rng;
 
-const CONFIG: SelfPlayConfig = SelfPlayConfig {
-    strength: Strength::new(2, 8),
-    opening_plies: 20,
-    exploration: 0.05,
-    margin: None,
-    update: UpdateTarget::Td,
-};
+const CONFIG: SelfPlayConfig = SelfPlayConfig::new(Strength::new(2, 8), 20, 0.05);
 
 fn games(config: SelfPlayConfig, count: u32) -> Vec<GameRecord> {
     SelfPlay::new(&MobilityEvaluator, config).play_games(5, 0, 0, count, &AtomicBool::new(false)).unwrap()

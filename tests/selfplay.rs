@@ -9,13 +9,7 @@ use flipside::search::{EndgameSolver, Searcher, Strength};
 use flipside::selfplay::{GameRecord, PlyKind, SelfPlay, SelfPlayConfig, Stopped, UpdateTarget, measured_calibration};
 use flipside::weights::WeightFile;
 
-const CONFIG: SelfPlayConfig = SelfPlayConfig {
-    strength: Strength::new(2, 8),
-    opening_plies: 20,
-    exploration: 0.05,
-    margin: None,
-    update: UpdateTarget::Td,
-};
+const CONFIG: SelfPlayConfig = SelfPlayConfig::new(Strength::new(2, 8), 20, 0.05);
 
 fn games(config: SelfPlayConfig, generation: u32, first: u32, count: u32) -> Vec<GameRecord> {
     let never = AtomicBool::new(false);

@@ -18,7 +18,7 @@ use crate::learn::{Learner, SampleSet, lambda_returns};
 use crate::pattern::{Layout, PatternSet};
 use crate::record::lines::parse_positions;
 use crate::search::{EndgameSolver, Searcher, Strength};
-use crate::selfplay::{GameRecord, SelfPlay, SelfPlayConfig, UpdateTarget};
+use crate::selfplay::{GameRecord, SelfPlay, SelfPlayConfig};
 use crate::text::counted;
 
 /// Measure the engine's speed; the node count is a signature of its searches
@@ -70,13 +70,7 @@ const SOLVER_LOG2_TABLE: u32 = 16;
 const GAMES: u32 = 2000;
 /// Positions of each endgame section.
 const ENDGAMES: [(Section, u32, usize); 2] = [(Section::Endgame12, 12, 1000), (Section::Endgame16, 16, 50)];
-const SELF_PLAY: SelfPlayConfig = SelfPlayConfig {
-    strength: Strength::new(4, 12),
-    opening_plies: 20,
-    exploration: 0.02,
-    margin: None,
-    update: UpdateTarget::Td,
-};
+const SELF_PLAY: SelfPlayConfig = SelfPlayConfig::new(Strength::new(4, 12), 20, 0.02);
 const PASSES: usize = 4;
 #[cfg(feature = "cluster")]
 const CLUSTER_GAMES: u32 = 16_384;

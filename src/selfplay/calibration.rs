@@ -7,20 +7,14 @@ use rand::SeedableRng;
 use rand::seq::IndexedRandom;
 use rand_chacha::ChaCha8Rng;
 
-use super::game::{SelfPlay, SelfPlayConfig, Stopped, UpdateTarget};
+use super::game::{SelfPlay, SelfPlayConfig, Stopped};
 use crate::board::Position;
 use crate::eval::{Calibration, Evaluator};
 use crate::search::Strength;
 use crate::search::calibrate::{fit_pairs, groups, search_all};
 
 /// How the games are played that the positions come from.
-const GAMES: SelfPlayConfig = SelfPlayConfig {
-    strength: Strength::new(2, 6),
-    opening_plies: 20,
-    exploration: 0.05,
-    margin: None,
-    update: UpdateTarget::Td,
-};
+const GAMES: SelfPlayConfig = SelfPlayConfig::new(Strength::new(2, 6), 20, 0.05);
 /// Games played at once.
 const BATCH: u32 = 256;
 /// Games played at most per wanted position: early in the game there are few different ones.

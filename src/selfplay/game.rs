@@ -12,7 +12,7 @@ use serde::{Deserialize, Serialize};
 
 use super::pieces::{FRAME, frames, lockstep, pieces};
 use super::record::{GameRecord, Label, PlyKind};
-use crate::board::{Diagram, Square, squares};
+use crate::board::{Bitboard, Diagram, Square, squares};
 use crate::eval::{Evaluator, Score};
 use crate::search::{Engine, Limits, Searcher, Strength, Subtree};
 use crate::threads::{in_order, lock};
@@ -40,6 +40,11 @@ pub struct SelfPlayConfig {
 impl SelfPlayConfig {
     /// The deepest search that games may be played with, in plies: a label's line has no more moves, which kept games rely on.
     pub const MAX_DEPTH: u32 = 20;
+
+    /// Games in which random moves may be any legal ones, and labels are learned where they were searched.
+    pub const fn new(strength: Strength, opening_plies: u32, exploration: f64) -> Self {
+        Self { strength, opening_plies, exploration, margin: None, update: UpdateTarget::Td }
+    }
 
     /// The largest number of games that a thread plays in lockstep: whole frames.
     pub const fn lockstep(&self) -> u32 {
@@ -229,7 +234,7 @@ impl Game {
     }
 
     /// One of some moves, each equally likely.
-    fn one_of(&mut self, moves: u64) -> Square {
+    fn one_of(&mut self, moves: Bitboard) -> Square {
         let choice = self.rng.random_range(0..moves.count_ones() as usize);
         squares(moves).nth(choice).expect("the choice is among the moves")
     }
