@@ -20,13 +20,11 @@ pub(super) struct Checkpoint<'c> {
     pub named: Vec<PathBuf>,
     /// The files of kept games among them, and how many bytes of each are learned.
     pub files: Vec<(PathBuf, u64)>,
-    /// Hash of the weights it began with, if any.
-    pub parent: Option<String>,
     /// Blocks learned, of all epochs.
     pub blocks: u64,
     /// Blocks of an epoch, once the first is over.
     pub blocks_an_epoch: Option<u64>,
-    /// Positions learned, each as often as it was learned.
+    /// Positions of games gone through in all epochs, those held out included.
     pub positions: u64,
     /// Sample updates.
     pub updates: u64,
@@ -47,15 +45,22 @@ pub(super) struct Checkpoint<'c> {
 const CONTAINER: Container = Container {
     what: "flipside fit in progress",
     magic: *b"\x89FSP\r\n\x1a\n",
-    version: 6,
+    version: 7,
     limit: 1 << 30,
     packing: Packing::Plain,
 };
 
 /// A checkpoint that cannot be read, is damaged, or is another version's.
 #[derive(Debug, thiserror::Error)]
-#[error("cannot resume the unfinished fit: {0}. Remove that file to start over")]
+#[error("cannot resume the unfinished fit: {}{}", .0, if self.is_useless() { ". Remove that file to start over" } else { "" })]
 pub struct UnfinishedFit(pub FileError);
+
+impl UnfinishedFit {
+    /// Whether the file was read, but is damaged or another version's.
+    pub fn is_useless(&self) -> bool {
+        matches!(self.0, FileError::Format { .. })
+    }
+}
 
 impl Checkpoint<'_> {
     pub fn save(&self, path: &Path) -> Result<(), FileError> {

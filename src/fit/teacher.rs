@@ -50,7 +50,7 @@ impl Teacher {
     }
 
     /// Random positions among those of a game that a search has labelled, seeded by the game's number and the epoch: one, or
-    /// [`LEAF_ROOTS`] for leaves. `samples` are the game's.
+    /// [`LEAF_ROOTS`] for leaves. `samples` are the game's. (Those of a game with TDLeaf updates are the leaves that its labels are for.)
     pub fn roots(&self, game: u64, epoch: u32, replay: &Replay, samples: &[Sample]) -> Vec<Sample> {
         let searched = replay.plies.iter().take_while(|ply| ply.kind != PlyKind::Exact).count();
         let mut rng = ChaCha8Rng::seed_from_u64(game);

@@ -64,7 +64,7 @@ pub enum FitEvent {
         done: f64,
         /// Root mean square error in discs over the epoch so far, each sample before it was learned.
         loss: f64,
-        /// Positions learned in this session.
+        /// Positions of games gone through in this session, those held out included.
         positions: u64,
         /// Seconds of this session.
         seconds: f64,
@@ -274,14 +274,12 @@ impl<'r> Work<'r> {
         if teacher.is_some() && games.games == 0 {
             return Err(FitError::NoGames);
         }
-        let parent = from.map(WeightFile::hash);
         let state = match Checkpoint::load(checkpoint)? {
             Some(mut state) => {
                 let other = || FitError::OtherFit(checkpoint.to_owned());
                 let stages = StageMap::for_set(config.stage_plies(), patterns);
                 let same = state.config == described(request)
                     && state.games_sha256 == games.sha256
-                    && state.parent == parent
                     && [0, stages.count()].contains(&state.block.len());
                 if !same {
                     return Err(other());
@@ -296,7 +294,6 @@ impl<'r> Work<'r> {
                 games_sha256: games.sha256.clone(),
                 named: games.named.clone(),
                 files: games.files.clone(),
-                parent,
                 blocks: 0,
                 blocks_an_epoch: None,
                 positions: 0,
@@ -430,7 +427,7 @@ impl<'r> Work<'r> {
             ),
             games: games.games,
             samples: self.state.updates,
-            parent: self.state.parent.clone(),
+            parent: self.request.from.map(WeightFile::hash),
             ..Provenance::of_this_program(origin)
         };
         WeightFile::new(self.learner.model(), provenance)
@@ -441,7 +438,9 @@ impl<'r> Work<'r> {
 fn described(request: &FitRequest) -> String {
     let patterns = serde_json::to_string(request.patterns).expect("pattern sets are plain data");
     // Without the provenance, which has the program's version.
-    let hash = |teacher: &WeightFile| WeightFile::new(teacher.model.clone(), Provenance::default()).hash();
-    let teacher = request.teacher.map(|teacher| format!("teacher = \"{}\"\n", hash(teacher)));
-    format!("{patterns}\n{}{}", request.config.to_toml(), teacher.unwrap_or_default())
+    let hash = |file: &WeightFile| WeightFile::new(file.model.clone(), Provenance::default()).hash();
+    let named =
+        |name, file: Option<&WeightFile>| file.map_or(String::new(), |file| format!("{name} = \"{}\"\n", hash(file)));
+    let (from, teacher) = (named("from", request.from), named("teacher", request.teacher));
+    format!("{patterns}\n{}{from}{teacher}", request.config.to_toml())
 }

@@ -124,7 +124,7 @@ pub(super) fn load(
                 state.map(|state| (identity, configs, state))
             }
             Err(reason @ FormatError::Version { .. }) => {
-                return Err(TrainError::damaged(&directory.file(name), reason));
+                return Err(TrainError::OtherVersion { path: directory.file(name), reason });
             }
             Err(reason) => Err(TrainError::damaged(&directory.file(name), reason)),
         };

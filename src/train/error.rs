@@ -9,7 +9,7 @@ use crate::fit::FitError;
 use crate::label::RecordFileError;
 use crate::learn::{Diverged, StartError};
 use crate::pattern::LayoutError;
-use crate::storage::FileError;
+use crate::storage::{FileError, FormatError};
 use crate::text::count;
 
 /// Why a run cannot begin or continue. If it cannot be resumed, its directory is unchanged.
@@ -142,6 +142,14 @@ pub enum TrainError {
     /// A link that leads nowhere in the place of a file of the run.
     #[error("{0} is a link that leads nowhere. Restore what it points to, or the file itself")]
     Dangling(PathBuf),
+    /// A checkpoint of another version.
+    #[error("{path}: {reason}, or begin a new run in another directory --from the last.fsw of this one", path = path.display())]
+    OtherVersion {
+        /// The checkpoint.
+        path: PathBuf,
+        /// Its version, and this program's.
+        reason: FormatError,
+    },
     /// A file that the checkpoint relies on, or the checkpoint itself.
     #[error(
         "{path}: {reason}. The run cannot continue without it, and nothing was changed: restore a copy if you have one, or begin a \

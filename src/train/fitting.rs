@@ -12,7 +12,7 @@ use super::keeper::Halt;
 use super::request::Budget;
 use super::run::Run;
 use super::state::{EncodedWeights, Progress, RunState};
-use crate::fit::{FitConfig, FitError, FitEvent, FitOutcome, FitRequest, GameFiles, UnfinishedFit, fit};
+use crate::fit::{FitConfig, FitError, FitEvent, FitOutcome, FitRequest, GameFiles, fit};
 use crate::games::{games_file, games_in};
 use crate::learn::Learner;
 use crate::storage::FileError;
@@ -213,8 +213,13 @@ impl Run<'_> {
             }
         };
         let mut outcome = fit(&request, &mut on_event);
-        if let Err(FitError::OtherFit(_) | FitError::Unfinished(UnfinishedFit(FileError::Format { .. }))) = outcome {
-            // It was stopped when there were fewer games or with another configuration, or it is damaged.
+        let starts_over = match &outcome {
+            // It was stopped when there were fewer games, or with another configuration.
+            Err(FitError::OtherFit(_)) => true,
+            Err(FitError::Unfinished(unfinished)) => unfinished.is_useless(),
+            _ => false,
+        };
+        if starts_over {
             disk.remove(&checkpoint).map_err(FileError::io(&checkpoint))?;
             outcome = fit(&request, &mut on_event);
         }

@@ -6,7 +6,6 @@
 use std::collections::VecDeque;
 use std::io;
 use std::path::{Path, PathBuf};
-use std::time::{Duration, Instant};
 
 use rayon::prelude::*;
 
@@ -27,18 +26,13 @@ pub(super) struct Journal {
     path: PathBuf,
     /// Bytes of the header and the whole frames; 0 before the first is written.
     length: u64,
-    /// Games in these frames and in `pending`.
+    /// Games in these frames.
     played: u32,
     /// Why no more games were found in it.
     ending: String,
-    /// Bytes that wait to be appended.
+    /// Bytes that wait to be appended: the header before the first frame.
     pending: Vec<u8>,
-    written: Instant,
 }
-
-/// Frames wait in memory until they have this size, or this age.
-const PENDING_BYTES: usize = 1 << 16;
-const PENDING_TIME: Duration = Duration::from_secs(1);
 
 impl Journal {
     /// The journal of a generation as far as it goes, and the samples of its games. Nothing is changed; what follows the last whole
@@ -59,7 +53,7 @@ impl Journal {
         let mut samples = SampleSet::default();
         let (length, ending) = (found.header_length, found.ending);
         let pending = if length == 0 { header.to_bytes().to_vec() } else { Vec::new() };
-        let mut journal = Self { path, length, played: 0, ending, pending, written: Instant::now() };
+        let mut journal = Self { path, length, played: 0, ending, pending };
         // Decoding takes longer than reading.
         let decoded = found.frames.into_par_iter().map(|(raw, end): (RawFrame, u64)| {
             let frame = raw.decode()?;
@@ -91,28 +85,20 @@ impl Journal {
         self.length
     }
 
-    /// Adds games, which are written now or later. True if they were written.
-    pub fn append(&mut self, played: &Played, keeper: &mut Keeper) -> Result<bool, Halt> {
-        self.pending.extend(&played.frame);
+    /// Adds games.
+    pub fn append(&mut self, played: &Played, keeper: &mut Keeper) -> Result<(), Halt> {
+        let Self { path, length, pending, .. } = self;
+        pending.extend(&played.frame);
+        let new_length = keeper.patiently(path, |disk| disk.append(path, *length, pending))?;
+        let written = pending.len() as u64;
+        *length += written;
+        if new_length != *length {
+            // Bytes in the wrong place would pass for another run's games.
+            keeper.patiently(path, |disk| disk.append(path, new_length - written, &[]))?;
+            return Err(lost(path, "cut off or removed by another program"));
+        }
+        pending.clear();
         self.played += played.games.len() as u32;
-        if self.pending.len() < PENDING_BYTES && self.written.elapsed() < PENDING_TIME {
-            return Ok(false);
-        }
-        self.flush(keeper).map(|()| true)
-    }
-
-    /// Writes what is pending.
-    pub fn flush(&mut self, keeper: &mut Keeper) -> Result<(), Halt> {
-        if !self.pending.is_empty() {
-            let Self { path, length, pending, .. } = self;
-            let new_length = keeper.patiently(path, |disk| disk.append(path, *length, pending))?;
-            *length += pending.len() as u64;
-            if new_length != *length {
-                return Err(lost(path, "cut off or removed by another program"));
-            }
-            pending.clear();
-        }
-        self.written = Instant::now();
         Ok(())
     }
 
@@ -121,9 +107,8 @@ impl Journal {
         if self.length == 0 { Ok(()) } else { keeper.patiently(&self.path, |disk| disk.remove(&self.path)) }
     }
 
-    /// Writes what is pending, and syncs it: a checkpoint that relies on the journal must find it even after a power cut.
+    /// Syncs the journal: a checkpoint that relies on it must find it even after a power cut.
     pub fn finish(&mut self, keeper: &mut Keeper) -> Result<(), Halt> {
-        self.flush(keeper)?;
         // The system tells only once that it could not write, and may then drop what it had: after any trouble the games are counted.
         let mut had_trouble = false;
         keeper.patiently(&self.path, |disk| {

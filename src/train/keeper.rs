@@ -1,4 +1,4 @@
-//! All that a run writes and reports goes through here: writes that fail are retried for some minutes.
+//! All that a run writes and reports goes through here, but for the checkpoint of a fit: writes that fail are retried for some minutes.
 
 use std::collections::{HashMap, HashSet};
 use std::io;
@@ -54,6 +54,8 @@ pub(super) struct Keeper<'r> {
     sink: Sink<'r>,
     metrics: Metrics,
     low_room_told: bool,
+    /// Minutes of pauses after which it gives up.
+    patience: u64,
 }
 
 /// What `metrics.jsonl` holds already.
@@ -81,7 +83,12 @@ impl<'r> Keeper<'r> {
         sink: Sink<'r>,
         metrics: Metrics,
     ) -> Self {
-        Self { directory, disk, stop, sink, metrics, low_room_told: false }
+        Self { directory, disk, stop, sink, metrics, low_room_told: false, patience: PATIENCE }
+    }
+
+    /// From now on each step has one attempt: the run ends.
+    pub fn lose_patience(&mut self) {
+        self.patience = 0;
     }
 
     /// Whether the run is to stop soon.
@@ -134,8 +141,8 @@ impl<'r> Keeper<'r> {
         }
     }
 
-    /// Retries a step until it succeeds. A transient error is reported once and waited out; any other, or one that lasts for
-    /// [`PATIENCE`] minutes, ends the run.
+    /// Retries a step until it succeeds. A transient error is reported once and waited out; any other, or one that lasts longer than
+    /// the patience, ends the run.
     pub fn patiently<T>(&mut self, path: &Path, mut step: impl FnMut(&dyn Disk) -> io::Result<T>) -> Result<T, Halt> {
         let mut waited = Duration::ZERO;
         let mut pause = Duration::from_secs(FIRST_PAUSE);
@@ -145,12 +152,12 @@ impl<'r> Keeper<'r> {
                 Err(error) if is_transient(&error) => error,
                 Err(error) => return Err(FileError::io(path)(error).into()),
             };
+            if waited >= Duration::from_secs(60 * self.patience) {
+                let path = PathBuf::from(path);
+                return Err(TrainError::OutOfPatience { path, error, minutes: self.patience }.into());
+            }
             if waited.is_zero() {
                 (self.sink)(&TrainEvent::Waiting { file: path.display().to_string(), reason: error.to_string() });
-            }
-            if waited >= Duration::from_secs(60 * PATIENCE) {
-                let path = PathBuf::from(path);
-                return Err(TrainError::OutOfPatience { path, error, minutes: PATIENCE }.into());
             }
             let mut left = pause;
             while !left.is_zero() {

@@ -90,9 +90,6 @@ pub const KEYS: &[Key] = keys! {
     "fit.first-generation" Kind::Whole(0, u32::MAX, "generation"), Some("0"),
         "First generation to learn, counted from 0. The earliest games were played knowing nothing. A run that ends before it is not fitted.";
     "fit.hold-out" Kind::Whole(0, u32::MAX, "games"), Some("200"), "One game in N is held out to measure the loss; 2 or more, or 0 for none.";
-    "fit.exact-empties" Kind::Whole(0, 24, "empty squares"), Some("12"), "Positions of recorded games with at most N empty squares are solved.";
-    "fit.record-importance" Kind::Number(0.0, 1.0, "share of the error"), Some("1.0"),
-        "How much a recorded position counts relative to one of self-play; above 0.";
     "fit.tree-depth" Kind::Whole(0, 8, "plies"), Some("0"),
         "Depth of the searches whose trees are learned beside the games, one search per game, by the weights that play; 0 for none, else \
          2 or more.";
@@ -118,7 +115,7 @@ pub const KEYS: &[Key] = keys! {
     "tune.rate" Kind::Positive, Some("0.08"), "Replaces `fit.step.rate`.";
     "events" Kind::Table, Some("none"), "What is written besides `metrics.jsonl`; does not affect the weights.";
     "events.tensorboard" Kind::Flag, Some("false"), "Whether to write TensorBoard event files into the run's directory.";
-    "records" Kind::Table, Some("none"), "Recorded games and scored positions to learn before the first generation.";
+    "records" Kind::Table, Some("none"), "Recorded games and scored positions to learn before the first generation. Fits of a run learn its own games alone.";
     "records.files" Kind::Texts, None, "Files in GGF, WTHOR, f5d6, OBF or Egaroucid's training lines, in the order in which they are learned. Other than absolute paths begin in the current folder.";
     "records.passes" Kind::Whole(1, 100, "passes"), Some("2"), "Passes over the samples.";
     "records.exact-empties" Kind::Whole(0, 24, "empty squares"), Some("12"), "Positions of games with at most N empty squares are solved.";

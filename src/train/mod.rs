@@ -77,13 +77,12 @@ pub fn train(request: &TrainRequest, sink: Sink) -> Result<Outcome, TrainError> 
         Err(Halt::Stopped) => return Ok(Outcome::Stopped),
         Err(Halt::Failed(error)) => return Err(error),
     };
-    match run.work() {
-        Ok(()) => Ok(Outcome::Finished),
-        Err(Halt::Stopped) => {
-            // If the disk fails now, nothing that matters is lost.
-            let _ = run.tell_end(false, run.clock.elapsed());
-            Ok(Outcome::Stopped)
-        }
-        Err(Halt::Failed(error)) => Err(error),
+    let Err(halt) = run.work() else { return Ok(Outcome::Finished) };
+    run.keeper.lose_patience();
+    // If the disk fails now, nothing that matters is lost.
+    let _ = run.tell_end(false, run.clock.elapsed());
+    match halt {
+        Halt::Stopped => Ok(Outcome::Stopped),
+        Halt::Failed(error) => Err(error),
     }
 }

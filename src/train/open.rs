@@ -20,7 +20,7 @@ use super::run::{Clock, LastCheckpoint, Run};
 use super::state::{EncodedWeights, Progress, RunState};
 use crate::clock::unix_seconds;
 use crate::eval::StageMap;
-use crate::games::games_folder;
+use crate::games::{games_folder, games_in};
 use crate::learn::Learner;
 use crate::pattern::{Layout, PatternSet};
 use crate::storage::{FileError, MAX_TOML_BYTES, remove_temporaries};
@@ -50,7 +50,8 @@ pub(super) fn open<'r>(request: &TrainRequest<'r>, sink: Sink<'r>) -> Result<Run
     let directory = RunDirectory::open(request.directory)?;
     let mut resumed = find(request, &directory, &config, &wanted, &layout)?;
     let configs = resumed.as_ref().map_or_else(|| Configs::new(config.clone()), |resumed| resumed.configs.clone());
-    let has_newest_config = check_config(&directory, &configs)?;
+    // A run that was stopped before its first checkpoint begins anew.
+    let has_newest_config = resumed.is_some() && check_config(&directory, &configs)?;
     let is_amended = match &mut resumed {
         Some(resumed) if request.resume == Resume::Stored => amend(resumed, &config, &directory)?,
         _ => false,
@@ -231,7 +232,8 @@ fn same_run(
 
 /// Adopts what has changed, from the first generation without games on. True if anything has.
 fn amend(resumed: &mut Resumed, config: &TrainConfig, directory: &RunDirectory) -> Result<bool, TrainError> {
-    let begun = directory.journals()?.last().map_or(0, |&last| last + 1);
+    let has_games = |generation: &&u32| games_in(&directory.journal(**generation)) > 0;
+    let begun = directory.journals()?.iter().rev().find(has_games).map_or(0, |&last| last + 1);
     let progress = &resumed.state.progress;
     let next = begun.max(progress.generation);
     // Weights that are fitted for the next generation already were fitted by the old configuration.

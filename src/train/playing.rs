@@ -1,7 +1,7 @@
 //! The games of a generation, as samples.
 
 use std::ops::ControlFlow;
-use std::time::Instant;
+use std::time::{Duration, Instant};
 
 use super::config::Phase;
 use super::event::TrainEvent;
@@ -56,7 +56,6 @@ impl Run<'_> {
         }
         let played = intake.journal.played();
         if played < phase.games {
-            intake.journal.flush(intake.keeper)?;
             return if intake.keeper.is_stopped() { Err(Halt::Stopped) } else { Ok(None) };
         }
         if replayed < played {
@@ -67,6 +66,9 @@ impl Run<'_> {
         Ok(Some(samples))
     }
 }
+
+/// How often new games are reported.
+const TELL_EVERY: Duration = Duration::from_millis(250);
 
 /// Takes in the games of a generation as they come.
 struct Intake<'k, 'r> {
@@ -83,7 +85,8 @@ struct Intake<'k, 'r> {
 impl Intake<'_, '_> {
     fn take(&mut self, played: &Played, lambda: f32) -> Result<(), Halt> {
         samples_of(&played.games, lambda).for_each(|sample| self.samples.push(sample));
-        if self.journal.append(played, self.keeper)? { self.tell(false) } else { Ok(()) }
+        self.journal.append(played, self.keeper)?;
+        if self.began.elapsed() < TELL_EVERY { Ok(()) } else { self.tell(false) }
     }
 
     /// Syncs the journal, which is complete. Returns the samples and the journal's bytes.

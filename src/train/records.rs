@@ -106,8 +106,7 @@ struct Lesson {
     faults: Vec<RecordError>,
 }
 
-/// Hands over lessons until `on_lesson` fails. Each ends with a record, so that reading can resume after it. A stop or a kill costs
-/// at most one of them.
+/// Hands over lessons until `on_lesson` fails. Each ends with a record, so that reading can resume after it.
 fn read_lessons(
     records: &mut RecordFile<'_>,
     stop: &AtomicBool,

@@ -105,6 +105,31 @@ fn games_that_the_system_loses_are_played_again() {
 }
 
 #[test]
+fn games_that_somebody_removes_are_played_again() {
+    let config = tiny();
+    for change in [|path: &Path| fs::remove_file(path).unwrap(), |path: &Path| fs::write(path, "").unwrap()] {
+        let directory = tempfile::tempdir().unwrap();
+        let journal = directory.path().join("games/00000001.fsg");
+        let is_changed = std::sync::atomic::AtomicBool::new(false);
+        let disk = FailingDisk::new(|step, path| {
+            if step == Step::Append && path == journal && journal.exists() && !is_changed.swap(true, Relaxed) {
+                change(&journal);
+            }
+            None
+        });
+        let stop = AtomicBool::new(false);
+        let request = request(&config, directory.path(), &stop);
+        let error = train(&TrainRequest { disk: &disk, ..request }, &mut |_| ()).unwrap_err().to_string();
+        assert!(error.contains("00000001.fsg") && error.contains("can be played again"), "{error}");
+        // It ended by an error, which is not a kill.
+        let metrics = fs::read_to_string(directory.path().join("metrics.jsonl")).unwrap();
+        assert!(metrics.lines().last().unwrap().contains(r#""event":"end""#), "{metrics}");
+        assert_eq!(train(&request, &mut |_| ()).unwrap(), Outcome::Finished);
+        assert_eq!(weights(directory.path()), undisturbed(&config, 2));
+    }
+}
+
+#[test]
 fn missing_permissions_are_reported_at_once() {
     let config = tiny();
     let directory = tempfile::tempdir().unwrap();
