@@ -42,7 +42,7 @@ pub struct ExportArguments {
     #[arg(short, long, value_name = "FILE")]
     output: PathBuf,
 
-    /// Average stages if the engine has one table for several of them
+    /// For ntest: average stages for which it has one table
     #[arg(long)]
     merge_stages: bool,
 }
@@ -52,9 +52,9 @@ impl ExportArguments {
         if self.to == Target::Engine(Engine::Ntest) {
             return self.run_for_ntest(session, out);
         }
-        if self.merge_stages && matches!(self.to, Target::Open(_) | Target::Engine(Engine::Edax)) {
+        if self.merge_stages {
             let message =
-                format!("--merge-stages is for engines with one table for several stages; {} keeps all", self.to);
+                format!("--merge-stages is for ntest, which has one table for several stages; {} keeps all", self.to);
             return Err(CliError::Usage(message));
         }
         let output = self.check(&self.output)?;

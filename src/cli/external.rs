@@ -28,8 +28,11 @@ impl ExternalArguments {
     /// # Errors
     /// An option that applies to none of the players.
     pub fn limits(&self, programs: &[&ExternalChoice]) -> Result<ProcessLimits, CliError> {
-        if self.nboard_depth.is_some() && !programs.iter().any(|program| program.speaks_nboard()) {
-            let message = "--nboard-depth is for players of the form nboard:COMMAND, and there is none";
+        if self.nboard_depth.is_some()
+            && !programs.iter().any(|program| program.speaks_nboard() && program.depth.is_none())
+        {
+            let message =
+                "--nboard-depth is for players of the form nboard:COMMAND without a `depth=`, and there is none";
             return Err(CliError::Usage(message.to_owned()));
         }
         if self.move_time.is_some() && programs.is_empty() {

@@ -125,6 +125,7 @@ impl MatchOptions {
     /// Whatever keeps it from being played to its end.
     pub fn run(self, players: &[PlayerChoice; 2], session: &Session, out: &mut dyn Write) -> Result<(), CliError> {
         let limits = self.external.limits(&PlayerChoice::programs(players))?;
+        PlayerChoice::check_used(players, self.strength.strength())?;
         let mut shelf = Shelf::new(self.book.as_deref(), self.learn, session);
         let [first, second] =
             [&players[0], &players[1]].map(|player| player.load(self.strength.strength(), limits, &mut shelf));
@@ -151,6 +152,7 @@ impl MatchOptions {
             log,
             already,
             sprt: plan.sprt,
+            so_far: MatchReport { tally: Tally::default(), llr: None, ending: Ending::Stopped },
             forfeits: Forfeits::default(),
             books: if self.learn { shelf.books() } else { &[] },
             stop: &stop,
@@ -160,23 +162,27 @@ impl MatchOptions {
         // One at a time: each pair uses what was learned from the one before.
         let report = if self.learn { one_thread()?.install(play) } else { play() };
         recorder.meter.finish();
-        if let Some(error) = recorder.failure {
-            return Err(error);
-        }
-        let report = report.context(|| "the match cannot be played".to_owned())?;
+        let Recorder { so_far, forfeits, failure, .. } = recorder;
+        let has_log = self.games.is_some();
+        let (report, end) = match report.context(|| "the match cannot be played".to_owned()) {
+            Ok(report) if report.ending == Ending::Stopped => (report, Err(stopped("match", has_log))),
+            Ok(report) => (report, Ok(())),
+            Err(error) if so_far.tally.pair_count() == 0 => return Err(error),
+            Err(error) => (so_far, Err(broken_off(error, "match", has_log))),
+        };
+        let end = failure.map_or(end, Err);
+        let seconds = self.times.then(|| [first.seconds_a_game(), second.seconds_a_game()]);
         if self.json.json {
-            let seconds = self.times.then(|| [first.seconds_a_game(), second.seconds_a_game()]);
-            self.write_json(players, &report, &recorder.forfeits, seconds, out)?;
-            return self.ending(&report);
+            self.write_json(players, &report, &forfeits, seconds, out)?;
+            return end;
         }
         self.write_report(players, &report, out)?;
-        recorder.forfeits.write(out)?;
-        if self.times {
-            let [first, second] = [first.seconds_a_game(), second.seconds_a_game()]
-                .map(|seconds| or_dash(seconds.map(|seconds| format!("{seconds:.3}"))));
+        forfeits.write(out)?;
+        if let Some(seconds) = seconds {
+            let [first, second] = seconds.map(|seconds| or_dash(seconds.map(|seconds| format!("{seconds:.3}"))));
             writeln!(out, "seconds\t{first}\t{second}")?;
         }
-        self.ending(&report)
+        end
     }
 
     fn write_report(
@@ -251,10 +257,6 @@ impl MatchOptions {
         });
         write_json(&found, out)
     }
-
-    fn ending(&self, report: &MatchReport) -> Result<(), CliError> {
-        if report.ending == Ending::Stopped { Err(stopped("match", self.games.is_some())) } else { Ok(()) }
-    }
 }
 
 /// Keeps and shows pairs as they are counted.
@@ -265,6 +267,8 @@ struct Recorder<'s> {
     /// Pairs that the log held at the beginning.
     already: usize,
     sprt: Option<Sprt>,
+    /// The result if the match ends here.
+    so_far: MatchReport,
     forfeits: Forfeits,
     /// The books that learn.
     books: &'s [(PathBuf, WithBook)],
@@ -277,7 +281,8 @@ impl Recorder<'_> {
         if self.failure.is_some() {
             return;
         }
-        let PairEvent { index, pair, .. } = *event;
+        let PairEvent { index, pair, tally, llr } = *event;
+        (self.so_far.tally, self.so_far.llr) = (*tally, llr);
         let new = index >= self.already;
         // Learned before it is logged: if the program dies in between, the pair is played again, and no game stays unlearned.
         let learned = if new { learn_pair(self.books, pair) } else { Ok(()) };
@@ -368,6 +373,15 @@ pub fn open_log(
         session.say(format_args!("`{path}`: the last line was cut off; its {bytes} bytes are dropped"));
     }
     Ok(Some(log))
+}
+
+/// The error that ended a match or league, with what becomes of its games.
+pub fn broken_off(error: CliError, what: &str, has_log: bool) -> CliError {
+    error.hint(if has_log {
+        format!("The games are kept: the same command resumes the {what}.")
+    } else {
+        format!("With --games FILE, a {what} can be resumed.")
+    })
 }
 
 /// The error of a match or league stopped early; with a log it can be resumed.

@@ -117,6 +117,11 @@ impl<'s> TrainProgress<'s> {
         }
     }
 
+    /// Goes by the configuration that the run follows, which may be newer than what was typed.
+    pub fn follow(&mut self, config: TrainConfig) {
+        self.config = config;
+    }
+
     /// Shows an event.
     pub fn show(&mut self, event: &TrainEvent) {
         match event {

@@ -121,16 +121,28 @@ impl Session {
         self.say(format_args!("{now}  {text}"));
     }
 
-    /// Prints a line to standard error, unless told to be quiet. A closed standard error is ignored.
+    /// Prints a line to standard error, unless told to be quiet.
     pub fn say(&self, text: impl Display) {
-        if self.progress != Progress::Silent {
-            let _ = writeln!(io::stderr(), "{}", on_lines(&text.to_string()));
-        }
+        let _ = writeln!(self.talk(), "{}", on_lines(&text.to_string()));
     }
 
-    /// Standard error for longer output, unless told to be quiet.
+    /// Standard error for longer output, unless told to be quiet. Writing to it never fails.
     pub fn talk(&self) -> Box<dyn Write> {
-        if self.progress == Progress::Silent { Box::new(io::sink()) } else { Box::new(io::stderr()) }
+        if self.progress == Progress::Silent { Box::new(io::sink()) } else { Box::new(Careless) }
+    }
+}
+
+/// Standard error. If it is closed or full, there is nobody to tell, and what the command is for matters more.
+struct Careless;
+
+impl Write for Careless {
+    fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
+        let _ = io::stderr().write_all(bytes);
+        Ok(bytes.len())
+    }
+
+    fn flush(&mut self) -> io::Result<()> {
+        Ok(())
     }
 }
 

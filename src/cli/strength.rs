@@ -5,11 +5,14 @@ use serde_json::Value;
 
 use crate::search::{Deviations, Strength};
 
+/// The strength of our own players unless something else is typed.
+pub const DEFAULT: Strength = Strength { depth: 4, selectivity: None, exact_empties: 12 };
+
 /// The options of a whole [`Strength`].
 #[derive(Args, Clone, Copy, Debug)]
 pub struct StrengthArguments {
     /// Plies to look ahead
-    #[arg(short, long, default_value_t = 4, value_name = "N")]
+    #[arg(short, long, default_value_t = DEFAULT.depth, value_name = "N")]
     #[arg(value_parser = clap::value_parser!(u32).range(1..=i64::from(Strength::MAX_DEPTH)))]
     depth: u32,
 
@@ -17,7 +20,7 @@ pub struct StrengthArguments {
     selective: SelectivityArgument,
 
     /// Solve positions with at most N empty squares
-    #[arg(long, alias = "exact", default_value_t = 12, value_name = "N")]
+    #[arg(long, alias = "exact", default_value_t = DEFAULT.exact_empties, value_name = "N")]
     #[arg(value_parser = clap::value_parser!(u32).range(0..=i64::from(Strength::MAX_EXACT_EMPTIES)))]
     exact_empties: u32,
 }

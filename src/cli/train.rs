@@ -110,8 +110,7 @@ fn examples() -> String {
 
 impl TrainArguments {
     pub fn run(self, session: &Session, out: &mut dyn Write) -> Result<(), CliError> {
-        let named = self.resume.as_deref().or(self.run.as_deref());
-        if let Some(directory) = named.filter(|directory| is_reserved(directory)) {
+        if let Some(directory) = self.run.as_deref().filter(|directory| is_reserved(directory)) {
             let message =
                 format!("`{}` is the name of the link to the latest run: choose another --run", directory.display());
             return Err(CliError::Usage(message));
@@ -119,7 +118,7 @@ impl TrainArguments {
         let (config, budget, resume) = self.wanted(session)?;
         let from = self.from.as_ref().map(EvaluatorChoice::weight_file).transpose()?;
         let claimed;
-        let directory = match named {
+        let directory = match self.resume.as_deref().or(self.run.as_deref()) {
             Some(directory) => directory,
             None => {
                 claimed = NewDirectory::claim()?;
@@ -145,7 +144,9 @@ impl TrainArguments {
             if let TrainEvent::Start { .. } = event {
                 has_begun = true;
                 point_latest_to(directory, session);
-                let begun = config.events.tensorboard.then(|| TensorBoard::create(directory));
+                let followed = stored_config(directory).unwrap_or_else(|_| config.clone());
+                let begun = followed.events.tensorboard.then(|| TensorBoard::create(directory));
+                progress.follow(followed);
                 board = told_if_not(begun.transpose(), &progress).flatten();
             }
             progress.show(event);
@@ -168,6 +169,9 @@ impl TrainArguments {
             Outcome::Finished => {
                 writeln!(out, "{}", directory.join("best.fsw").display())?;
                 Ok(())
+            }
+            Outcome::Stopped if !has_weights(directory) => {
+                Err(CliError::Stopped("stopped before the run had begun; the same command begins it".to_owned()))
             }
             Outcome::Stopped => Err(CliError::Stopped(format!(
                 "stopped; the newest weights are {}, and `flipside train --resume {}` continues the run",
@@ -237,9 +241,17 @@ fn told_if_not<T>(done: io::Result<T>, progress: &TrainProgress<'_>) -> Option<T
     done.map_err(tell).ok()
 }
 
+/// Whether a run has begun: from its first checkpoint on it has weights.
+fn has_weights(run: &Path) -> bool {
+    run.join("last.fsw").exists()
+}
+
 /// The error that ended a run or kept it from starting, with what to do about it.
 fn told(error: TrainError, run: &Path, has_begun: bool) -> CliError {
     let hint = match &error {
+        TrainError::OutOfPatience { .. } if !has_weights(run) => {
+            return CliError::Stopped(format!("{error}; the run had not begun, and the same command begins it"));
+        }
         TrainError::OutOfPatience { .. } => {
             let run = typed(run);
             return CliError::Stopped(format!(

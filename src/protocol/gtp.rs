@@ -61,7 +61,7 @@ pub fn serve(
         Session { engine, history: History::default(), learned: Vec::new(), clock: Clock::default(), hurry };
     session.engine.new_game();
     while let Some(line) = listener.next() {
-        let line: String = line?.chars().map(|c| if c == '\t' { ' ' } else { c }).filter(|c| !c.is_control()).collect();
+        let line = printable(&line?);
         let mut words = line.split('#').next().unwrap_or_default().split_whitespace().peekable();
         let id = words.next_if(|word| word.parse::<u64>().is_ok()).unwrap_or_default();
         let Some(command) = words.next() else { continue };
@@ -69,7 +69,7 @@ pub fn serve(
         match session.answer(command, &arguments) {
             Ok(text) if text.is_empty() => write!(output, "={id}\n\n")?,
             Ok(text) => write!(output, "={id} {text}\n\n")?,
-            Err(text) => write!(output, "?{id} {text}\n\n")?,
+            Err(text) => write!(output, "?{id} {}\n\n", printable(&text))?,
         }
         output.flush()?;
         if command == "quit" {
@@ -77,6 +77,11 @@ pub fn serve(
         }
     }
     Ok(())
+}
+
+/// A text without control characters, as GTP reads its input; in an answer they could end it.
+fn printable(text: &str) -> String {
+    text.chars().map(|c| if c == '\t' { ' ' } else { c }).filter(|c| !c.is_control()).collect()
 }
 
 /// The text of an answer, or of a GTP error.

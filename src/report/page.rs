@@ -103,7 +103,12 @@ fn escaped(text: &str) -> String {
 fn verdict(run: &Figures) -> String {
     let status = &run.status;
     let strength = match (&status.best, &status.last) {
-        (None, _) => "No gate has measured it yet.".to_owned(),
+        (None, None) => "No gate has measured it yet.".to_owned(),
+        (None, Some(last)) => format!(
+            "No gate has found better weights than those it began with. The newest measured, after generation {}: {}.",
+            last.generation,
+            elo(last.elo)
+        ),
         (Some(best), last) => {
             let newest = match last {
                 Some(last) if last.generation == best.generation && last.fitted == best.fitted => String::new(),
@@ -326,7 +331,9 @@ fn origin(run: &Figures) -> String {
         )
     };
     let changes: String = run.changes.iter().map(change).collect();
-    let consequence = if run.changes.is_empty() {
+    let [at_hand, _] = run.status.games_at_hand;
+    let ends_within = run.status.state == RunState::Finished && at_hand > 0 && !run.held_out.is_empty();
+    let consequence = if run.changes.is_empty() && !ends_within {
         " The commands leave out the fit and the gate that it had there: <code>last.fsw</code> will be the same, <code>best.fsw</code> \
          may not be."
     } else {
@@ -336,8 +343,17 @@ fn origin(run: &Figures) -> String {
         format!("<p>Its budget was used up after generation {generation} and was then raised.{consequence}</p>\n")
     };
     let ends: String = run.earlier_ends.iter().map(end).collect();
+    let rest = if ends_within {
+        format!(
+            "<p>Its time was up within a generation, and its last fit also learned the {} played by then. The commands do not play \
+             these, so their <code>last.fsw</code> will be another.</p>\n",
+            counted(at_hand.into(), "game")
+        )
+    } else {
+        String::new()
+    };
     format!(
-        "<h3>{run_name}</h3>\n{weights}{from}{changes}{ends}<pre>flipside config --run {run_typed} &gt; run.toml\nflipside train --config run.toml \
+        "<h3>{run_name}</h3>\n{weights}{from}{changes}{ends}{rest}<pre>flipside config --run {run_typed} &gt; run.toml\nflipside train --config run.toml \
          --run runs/again --generations {generations}</pre>\n<details><summary>Configuration</summary>\n<pre>{}</pre></details>\n",
         escaped(&run.config)
     )

@@ -60,7 +60,7 @@ pub fn ratings(events: &[TrainEvent]) -> Vec<Rating> {
 
 /// Adds the pairs of a match. If they were not kept, games are paired as if wins, draws and losses came evenly mixed.
 fn add(results: &mut Vec<PairPoints>, players: [usize; 2], result: &GateMatch, pairs: [u64; 5]) {
-    // Each gate draws openings of its own, and which pair had which is not kept.
+    // Both matches of a gate have the same openings, but which pair had which is not kept: as if each had one of its own.
     let mut push = |half_points| {
         let opening = results.len();
         results.push(PairPoints { players, opening, half_points });

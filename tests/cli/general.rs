@@ -76,6 +76,20 @@ fn a_reader_that_leaves_is_not_an_error() {
 }
 
 #[test]
+fn a_reader_of_messages_that_leaves_does_not_cost_the_result() {
+    let arguments = ["search", "-w", "squares", "--depth", "2", "--compare", "--plot", "-"];
+    let whole = run_with(&arguments, START).stdout;
+    assert!(whole.ends_with(b"</svg>\n"));
+    let mut command = program();
+    command.args(arguments).stdin(Stdio::piped()).stdout(Stdio::piped()).stderr(Stdio::piped());
+    let mut child = command.spawn().unwrap();
+    drop(child.stderr.take());
+    child.stdin.take().unwrap().write_all(START.as_bytes()).unwrap();
+    let output = child.wait_with_output().unwrap();
+    assert!(output.status.success() && output.stdout == whole);
+}
+
+#[test]
 #[cfg(target_os = "linux")]
 fn a_full_disk_is_an_error() {
     for arguments in [&["perft", "3", "-q"][..], &["--help"]] {

@@ -138,7 +138,7 @@ fn leagues_that_make_no_sense_are_refused() {
     let twins = ["league", "squares:depth=4", "mobility", "squares", "--depth", "2,4"];
     assert!(refusal(&twins, "", 2).contains("`squares:depth=4` and `squares` are the same player at depth 4"));
     let own = ["league", "squares:depth=4", "mobility:nodes=50", "--depth", "2,4"];
-    assert!(refusal(&own, "", 2).contains("of its own"));
+    assert!(refusal(&own, "", 2).contains("--depth is for flipside's own players without a depth"));
     assert!(refusal(&["league", "squares", "no/such.fsw", "-q"], "", 1).contains("no/such.fsw"));
     assert!(refusal(&["league", "squares", "mobility", "--depth", "0"], "", 2).contains("--depth"));
     let broken = ["league", "squares", "gtp:flipside-no-such-program", "--pairs", "1", "-q"];

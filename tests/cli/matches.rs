@@ -194,6 +194,46 @@ fn nboard_engines_are_asked_for_a_depth_only_if_one_is_given() {
 }
 
 #[test]
+fn options_that_no_player_takes_are_refused() {
+    for (player, option) in [
+        ("squares:depth=2", ["--depth", "3"]),
+        ("squares:nodes=9", ["--depth", "3"]),
+        ("squares:exact=2", ["--exact-empties", "3"]),
+        ("squares:selectivity=off", ["--selectivity", "1.5"]),
+        ("gtp:none", ["--depth", "3"]),
+        ("nboard:none:depth=2", ["--nboard-depth", "3"]),
+    ] {
+        for command in ["match", "league"] {
+            let other = player.replace("squares", "mobility").replace("none", "other");
+            let error = refusal(&[&[command, player, &other][..], &option].concat(), "", 2);
+            assert!(error.contains(&format!("{} is for", option[0])) && error.contains("there "), "{error}");
+        }
+    }
+}
+
+#[test]
+#[cfg(unix)]
+fn an_engine_that_cannot_be_restarted_leaves_the_results_before_it() {
+    let folder = tempfile::tempdir().unwrap();
+    let note = folder.path().join("note");
+    // It plays one pair, stops answering for good at the first move of the next game, and does not start again.
+    let script = format!(
+        "test -e {note} && exit 1; touch {note}; \"{PROGRAM}\" gtp -w squares --depth 1 | head -n 200",
+        note = note.display()
+    );
+    for (command, shown) in [("match", "pairs\t"), ("league", "depth\t1")] {
+        let _ = fs::remove_file(&note);
+        let other = format!("gtp:sh -c '{script}'");
+        let arguments = [command, "squares", &other, "--pairs", "9", "--depth", "1", "--threads", "1", "-q"];
+        let output = run_with(&arguments, "");
+        let (out, error) = (String::from_utf8(output.stdout).unwrap(), String::from_utf8(output.stderr).unwrap());
+        assert_eq!(output.status.code(), Some(1), "{out}{error}");
+        assert!(error.contains("could not start") && error.contains("With --games FILE"), "{error}");
+        assert!(out.contains(shown), "{out}{error}");
+    }
+}
+
+#[test]
 fn failing_players_are_reported() {
     let broken = "gtp:flipside-no-such-program";
     assert!(refusal(&["match", "squares", broken, "--pairs", "1", "-q"], "", 1).contains("flipside-no-such-program"));

@@ -306,6 +306,22 @@ fn tensorboard_reads_what_is_written_for_it() {
     let names = fs::read_dir(lab.path().join("runs/board")).unwrap().map(|entry| entry.unwrap().file_name());
     let files = names.filter(|name| name.to_string_lossy().starts_with("events.out.tfevents.")).count();
     assert_eq!(files, 1);
+    // A run that was given them later has them with the command that it began with too.
+    fs::write(lab.path().join("events.toml"), "events = { tensorboard = true }").unwrap();
+    let files = || {
+        let names = fs::read_dir(lab.path().join("runs/later")).unwrap().map(|entry| entry.unwrap().file_name());
+        names.filter(|name| name.to_string_lossy().starts_with("events.out.tfevents.")).count()
+    };
+    let begin = ["train", "--preset", "quick", "--config", "config.toml", "--patterns", "small.toml", "-q"];
+    let begin = |generations| [&begin[..], &["--run", "runs/later", "--generations", generations]].concat();
+    in_lab(&lab, &begin("1"));
+    assert_eq!(files(), 0);
+    in_lab(&lab, &["train", "--resume", "runs/later", "--config", "events.toml", "--generations", "1", "-q"]);
+    assert_eq!(files(), 1);
+    // The names of files have the second.
+    std::thread::sleep(std::time::Duration::from_millis(1100));
+    in_lab(&lab, &begin("3"));
+    assert_eq!(files(), 2);
     let read = "import sys\nfrom tensorboard.backend.event_processing.event_accumulator import EventAccumulator\n\
         events = EventAccumulator(sys.argv[1])\nevents.Reload()\n\
         for event in events.Scalars('loss/new games'):\n    print(event.step, event.value)\n";

@@ -183,6 +183,9 @@ fn gtp_loads_games() {
         // The earlier game is still there: it is white's turn.
         assert!(answers[1].starts_with("? illegal move") && answers[2].starts_with("= "), "{answers:?}");
     }
+    // What the file says cannot pass for another answer.
+    let answers = load("(;B[x\n\n= d3])", "");
+    assert!(answers[0].contains("`x= d3`") && answers[1].starts_with("? illegal move"), "{answers:?}");
 }
 
 #[test]

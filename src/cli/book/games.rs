@@ -125,7 +125,7 @@ impl AddArguments {
         if format.is_of_positions() {
             return Err(CliError::failure(format!("{name} holds positions ({format}), not games")));
         }
-        let mut left_out = 0;
+        let (mut left_out, mut reported) = (0, 0);
         for record in read(&bytes, format).context(|| format!("cannot read {name} as {format}"))? {
             match record {
                 Ok(Record::Game(game)) if is_whole(&game) => {
@@ -134,7 +134,8 @@ impl AddArguments {
                 Ok(_) => left_out += 1,
                 Err(error) => {
                     left_out += 1;
-                    if left_out <= MAX_REPORTED {
+                    reported += 1;
+                    if reported <= MAX_REPORTED {
                         session.say(format_args!("left out: {name}: {error}"));
                     }
                 }

@@ -13,13 +13,13 @@ use serde::Serialize;
 use super::error::{CliError, Context};
 use super::external::ExternalArguments;
 use super::json::{JsonArgument, write_json};
-use super::match_::{open_log, stopped};
+use super::match_::{broken_off, open_log, stopped};
 use super::meter::Meter;
 use super::openings::OpeningsArguments;
 use super::player::{PlayerChoice, PlayerMaker, Shelf};
 use super::session::Session;
 use super::signals::stop_on_signals;
-use super::strength::SelectivityArgument;
+use super::strength::{DEFAULT, SelectivityArgument};
 use crate::arena::{
     GameLog, GameLogError, Guests, League, LeagueEvent, Pair, PairPoints, Tally, gauntlet, round_robin,
 };
@@ -49,12 +49,12 @@ pub struct LeagueArguments {
     anchor: Option<PlayerChoice>,
 
     /// Plies to look ahead; several, like 1,4,6, make a league each
-    #[arg(short, long, value_name = "N,...", value_delimiter = ',', default_value = "4")]
+    #[arg(short, long, value_name = "N,...", value_delimiter = ',', default_values_t = [DEFAULT.depth])]
     #[arg(value_parser = clap::value_parser!(u32).range(1..=i64::from(Strength::MAX_DEPTH)))]
     depth: Vec<u32>,
 
     /// Solve positions with at most N empty squares
-    #[arg(long, alias = "exact", default_value_t = 12, value_name = "N")]
+    #[arg(long, alias = "exact", default_value_t = DEFAULT.exact_empties, value_name = "N")]
     #[arg(value_parser = clap::value_parser!(u32).range(0..=i64::from(Strength::MAX_EXACT_EMPTIES)))]
     exact_empties: u32,
 
@@ -111,11 +111,16 @@ impl LeagueArguments {
         let player = |number: usize| roster.makers[number].make(&stop);
         let played = league.run(player, &stop, |event| recorder.pair(&event));
         recorder.meter.finish();
-        if let Some(error) = recorder.failure {
-            return Err(error).context(|| "cannot keep the games".to_owned());
-        }
-        played.context(|| "the league cannot be played".to_owned())?;
         let complete = recorder.done == league.pair_count();
+        let has_log = self.games.is_some();
+        let played = played.context(|| "the league cannot be played".to_owned());
+        let end = match (played, recorder.failure.take()) {
+            (_, Some(error)) => Err(CliError::because("cannot keep the games", error)),
+            (Err(error), _) if recorder.done == 0 => return Err(error),
+            (Err(error), _) => Err(broken_off(error, "league", has_log)),
+            (Ok(()), None) if complete => Ok(()),
+            (Ok(()), None) => Err(stopped("league", has_log)),
+        };
         let tables = recorder.tables();
         for table in tables.iter().filter(|table| table.one_sided) {
             let depth = table.depth;
@@ -124,7 +129,7 @@ impl LeagueArguments {
             ));
         }
         write_tables(&tables, complete, self.json.json, out)?;
-        if complete { Ok(()) } else { Err(stopped("league", self.games.is_some())) }
+        end
     }
 
     /// The number of the anchor among the players as typed.
@@ -134,25 +139,24 @@ impl LeagueArguments {
         found.ok_or_else(|| CliError::Usage(format!("--anchor `{anchor}` is none of the players")))
     }
 
+    fn strength(&self, depth: u32) -> Strength {
+        Strength { depth, selectivity: self.selective.selectivity, exact_empties: self.exact_empties }
+    }
+
     fn roster(&self, session: &Session) -> Result<Roster, CliError> {
         let limits = self.external.limits(&PlayerChoice::programs(&self.players))?;
         let mut shelf = Shelf::new(self.book.as_deref(), false, session);
         let mut depths = self.depth.clone();
         depths.sort_unstable();
         depths.dedup();
-        let takes_its_depth =
-            |player: &PlayerChoice| player.name_at(depths[0]) != player.name_at(depths[depths.len() - 1]);
-        if depths.len() > 1 && !self.players.iter().any(takes_its_depth) {
-            let message = "--depth has several depths, but every player has a depth, time or nodes of its own";
-            return Err(CliError::Usage(message.to_owned()));
+        for &depth in &depths {
+            PlayerChoice::check_used(&self.players, self.strength(depth))?;
         }
         let mut roster = Roster { makers: Vec::new(), leagues: Vec::new(), pairings: Vec::new() };
         for depth in depths {
             let mut numbers: Vec<usize> = Vec::with_capacity(self.players.len());
             for (i, player) in self.players.iter().enumerate() {
-                let selectivity = self.selective.selectivity;
-                let strength = Strength { depth, selectivity, exact_empties: self.exact_empties };
-                let mut maker = player.load(strength, limits, &mut shelf)?;
+                let mut maker = player.load(self.strength(depth), limits, &mut shelf)?;
                 maker.card.name = player.name_at(depth);
                 let number = roster.number_of(maker);
                 if let Some(twin) = numbers.iter().position(|&other| other == number) {

@@ -6,9 +6,10 @@ use std::time::Duration;
 
 use crate::book::Choice;
 use crate::cli::book::parse_discs;
+use crate::cli::error::CliError;
 use crate::cli::evaluator::EvaluatorChoice;
 use crate::cli::external::ExternalChoice;
-use crate::cli::strength::parse_selectivity;
+use crate::cli::strength::{DEFAULT, parse_selectivity};
 use crate::cli::with_book::ChoiceName;
 use crate::search::{Deviations, Strength};
 
@@ -146,6 +147,29 @@ impl PlayerChoice {
             }
             _ => self.to_string(),
         }
+    }
+
+    /// Checks that some player takes the options of a command that are not the defaults.
+    ///
+    /// # Errors
+    /// Every player has its own, or is another program.
+    pub fn check_used(players: &[Self], strength: Strength) -> Result<(), CliError> {
+        let check = |option: &str, given: bool, own: &str, takes: fn(&OwnPlayer) -> bool| {
+            let is_used = players.iter().any(|player| matches!(player, Self::Own(player) if takes(player)));
+            if !given || is_used {
+                return Ok(());
+            }
+            Err(CliError::Usage(format!("{option} is for flipside's own players without {own}, and there are none")))
+        };
+        check("--depth", strength.depth != DEFAULT.depth, "a depth, time or nodes", |player| {
+            player.depth.is_none() && player.time.is_none() && player.nodes.is_none()
+        })?;
+        check("--selectivity", strength.selectivity != DEFAULT.selectivity, "a `selectivity=`", |player| {
+            player.selectivity.is_none()
+        })?;
+        check("--exact-empties", strength.exact_empties != DEFAULT.exact_empties, "an `exact=`", |player| {
+            player.exact.is_none()
+        })
     }
 
     /// The other programs among players.
