@@ -113,7 +113,7 @@ class Weights:
         return values
 
     def _sum(self, boards, own, other):
-        stages = self.stage_of_empties[(boards == 0).sum(axis=1)]
+        stages = self.stage_of_empties[np.minimum((boards == 0).sum(axis=1), 60)]
         total = np.zeros(len(boards), dtype=np.int64)
         hidden = self.hidden
         sums = hidden.bias[stages].astype(np.int64) if hidden else None

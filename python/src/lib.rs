@@ -11,7 +11,7 @@ use std::time::Duration;
 use flipside_core::board::Position;
 use flipside_core::eval::{PatternEvaluator, static_value};
 use flipside_core::record::lines::parse_positions;
-use flipside_core::search::{EndgameSolver, Searcher};
+use flipside_core::search::{EndgameSolver, Searcher, Strength};
 use flipside_core::storage::FileError;
 use flipside_core::weights::WeightFile;
 use numpy::ndarray::{Array2, ArrayView1};
@@ -23,9 +23,6 @@ use rayon::prelude::*;
 
 /// Log2 of the entries of a searcher's and a solver's table.
 const LOG2_ENTRIES: u32 = 18;
-
-/// The deepest search, in plies.
-const MAX_DEPTH: u32 = 60;
 
 /// Bits in EBX of CPUID leaf 7.
 #[cfg(target_feature = "avx2")]
@@ -75,8 +72,9 @@ impl Weights {
 
     /// Values in discs by a full-width search of `depth` plies, and the best moves.
     fn search<'py>(&self, py: Python<'py>, boards: &Bound<'py, PyAny>, depth: u32) -> PyResult<Found<'py, f32>> {
-        if depth > MAX_DEPTH {
-            return Err(PyValueError::new_err(format!("depth is 0 to {MAX_DEPTH} plies, not {depth}")));
+        let most = Strength::MAX_DEPTH;
+        if depth > most {
+            return Err(PyValueError::new_err(format!("depth is 0 to {most} plies, not {depth}")));
         }
         let positions = positions_of(boards)?;
         let found: Option<Vec<_>> = interruptible(py, |stop| {
