@@ -8,8 +8,8 @@ use std::time::{Duration, Instant};
 
 use super::news::News;
 use super::schedule::{Completed, Schedule};
-use super::state::{Generation, Shared};
-use super::wire::{Job, MAX_GAMES, Proof, ResultLine, digest_of, result_from_bytes, to_text};
+use super::state::{Generation, KeptProof, Shared};
+use super::wire::{Job, MAX_GAMES, Proof, ResultLine, digest_of, result_from_bytes};
 use super::{MAX_NAME, is_plain_name};
 use crate::eval::{Calibration, Evaluator, Model};
 use crate::games::{RawFrame, digest, frame};
@@ -198,15 +198,12 @@ impl<E: Evaluator> Table<'_, E> {
     fn offer_proof(&self, step: usize, games: &[GameRecord]) {
         let mut state = lock(&self.shared.state);
         let generation = state.generation.as_ref().expect("there is one while it is played");
-        let is_proved = state.proof.as_ref().is_some_and(|(proof, _)| generation.is_proved_by(proof));
-        if generation.weights.is_none() || is_proved {
-            return;
-        }
+        let is_proved = state.proof.as_ref().is_some_and(|kept| generation.is_proved_by(&kept.proof));
+        let Some(weights) = generation.weights.clone().filter(|_| !is_proved) else { return };
         let numbers = generation.schedule.numbers(step);
         let job = Job { first: numbers.start, count: numbers.len() as u32, ..generation.job.clone() };
         let proof = Proof { job, digest: digest_of(games) };
-        let bytes = to_text(&proof);
-        state.proof = Some((proof, bytes));
+        state.proof = Some(KeptProof::new(proof, weights));
         self.shared.wake.notify_one();
     }
 

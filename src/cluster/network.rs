@@ -16,7 +16,7 @@ use tokio::time::{sleep, timeout};
 
 use super::broker::{FAREWELL, RunOnBroker, TIMEOUT, pause};
 use super::error::ClusterError;
-use super::state::{Generation, Shared};
+use super::state::{Generation, Shared, State};
 use super::wire::{self, Alive, Job, to_text};
 use super::{MAX_NAME, is_plain_name};
 use crate::storage::sha256;
@@ -184,7 +184,7 @@ impl Network {
 struct Offers {
     /// Names of what is in the store.
     stored: HashSet<String>,
-    /// Names of what was needed recently.
+    /// Names of what was needed recently, the newest last.
     recent: Vec<String>,
     /// The generation whose jobs are at the broker.
     generation: Option<u32>,
@@ -194,10 +194,15 @@ struct Offers {
     not_before: Option<Instant>,
 }
 
+/// Bytes and their name in the store.
+type Object = (String, Arc<Vec<u8>>);
+
 /// What is to be stored and offered now.
 struct Plan {
-    weights: (String, Arc<Vec<u8>>),
-    proof: (String, Vec<u8>),
+    weights: Object,
+    proof: Object,
+    /// Often those of an earlier generation.
+    proof_weights: Object,
 }
 
 impl Offers {
@@ -250,7 +255,7 @@ impl Offers {
                 generation.schedule.recall();
             }
             let current = state.generation.as_ref().map(|generation| generation.job.generation);
-            (if nobody { None } else { plan(&mut state) }, current, left)
+            (if nobody { None } else { plan(&state) }, current, left)
         };
         left.iter().for_each(|news| shared.teller.tell(news));
         if self.generation != current {
@@ -274,7 +279,7 @@ impl Offers {
     /// Stores what workers will need, and removes what they will not.
     async fn store(&mut self, network: &Network, plan: Plan) -> Result<(), String> {
         let mut is_new = false;
-        for (name, bytes) in [plan.weights, (plan.proof.0, Arc::new(plan.proof.1))] {
+        for (name, bytes) in [plan.proof_weights, plan.proof, plan.weights] {
             if !self.stored.contains(&name) {
                 timeout(12 * TIMEOUT, network.run.put(&name, &bytes)).await.map_err(|error| error.to_string())??;
                 self.stored.insert(name.clone());
@@ -284,14 +289,8 @@ impl Offers {
             self.recent.push(name);
         }
         if is_new {
-            // Keeps the last two generations', and the proof with its weights.
-            let proof = lock(&network.shared.state).proof.as_ref().map(|(proof, _)| proof.job.weights.clone());
-            let old = self.recent.len().saturating_sub(4);
-            let mut number = 0;
-            self.recent.retain(|name| {
-                number += 1;
-                number > old || Some(name) == proof.as_ref()
-            });
+            // Keeps the plan's three and the last generation's weights.
+            self.recent.drain(..self.recent.len().saturating_sub(4));
             self.stored.retain(|name| self.recent.contains(name));
             network.run.keep_only(&self.recent).await;
         }
@@ -308,12 +307,15 @@ impl Offers {
 }
 
 /// What workers need for the current generation, once it is known.
-fn plan(state: &mut super::state::State) -> Option<Plan> {
+fn plan(state: &State) -> Option<Plan> {
     let generation = state.generation.as_ref()?;
     let weights = generation.weights.clone()?;
-    // A proof's weights have been in the store since it was made.
-    let (_, proof) = state.proof.as_ref().filter(|(proof, _)| generation.is_proved_by(proof))?;
-    Some(Plan { weights: (generation.job.weights.clone(), weights), proof: (sha256(proof), proof.clone()) })
+    let kept = state.proof.as_ref().filter(|kept| generation.is_proved_by(&kept.proof))?;
+    Some(Plan {
+        weights: (generation.job.weights.clone(), weights),
+        proof: (kept.name.clone(), kept.bytes.clone()),
+        proof_weights: (kept.proof.job.weights.clone(), kept.weights.clone()),
+    })
 }
 
 /// Jobs to be offered now: enough that workers always have another to begin when they finish one.
@@ -321,7 +323,7 @@ fn next_jobs(shared: &Shared) -> Vec<Job> {
     let mut state = lock(&shared.state);
     let threads: Vec<usize> = state.present().map(|worker| worker.threads as usize).collect();
     let wanted: usize = threads.iter().map(|threads| 5 * threads + 12).sum();
-    let Some(proof) = state.proof.as_ref().map(|(_, bytes)| sha256(bytes)) else { return Vec::new() };
+    let Some(proof) = state.proof.as_ref().map(|kept| kept.name.clone()) else { return Vec::new() };
     let all = state.threads();
     let Some(Generation { job, schedule, .. }) = &mut state.generation else { return Vec::new() };
     let (mut jobs, now) = (Vec::new(), Instant::now());
@@ -356,4 +358,39 @@ async fn publish(network: &Network, jobs: Vec<Job>) -> Result<(), String> {
 fn is_there_already(error: &PublishError) -> bool {
     let cause = error.source().and_then(|cause| cause.downcast_ref::<jetstream::Error>());
     cause.is_some_and(|cause| cause.error_code() == ErrorCode::STREAM_STORE_FAILED)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::super::schedule::Schedule;
+    use super::super::state::KeptProof;
+    use super::super::wire::Proof;
+    use super::*;
+
+    /// A generation whose weights are packed, as one byte.
+    fn packed(generation: u32) -> Generation {
+        let text = r#"{"depth":1,"exact-empties":2,"opening-plies":20,"exploration":0.1,"update":"td"}"#;
+        let (play, bytes) = (serde_json::from_str(text).unwrap(), vec![generation as u8]);
+        let (weights, proof) = (sha256(&bytes), String::new());
+        let job = Job { seed: 1, generation, first: 0, count: 1, play, weights, proof };
+        Generation { weights: Some(Arc::new(bytes)), ..Generation::new(job, Schedule::new(0..64)) }
+    }
+
+    /// Generation 2, with a proof of generation 1.
+    fn state() -> State {
+        let Generation { job, weights, .. } = packed(1);
+        let proof = KeptProof::new(Proof { job, digest: String::new() }, weights.unwrap());
+        let mut state = State::default();
+        (state.generation, state.proof) = (Some(packed(2)), Some(proof));
+        state
+    }
+
+    #[test]
+    fn workers_get_the_weights_of_an_earlier_generations_proof() {
+        let plan = plan(&state()).unwrap();
+        for (object, bytes) in [(plan.weights, 2), (plan.proof_weights, 1)] {
+            assert_eq!(object, (sha256(&[bytes]), Arc::new(vec![bytes])));
+        }
+        assert_eq!(plan.proof.0, sha256(&plan.proof.1));
+    }
 }

@@ -8,8 +8,9 @@ use tokio::sync::Notify;
 
 use super::news::{News, Teller};
 use super::schedule::Schedule;
-use super::wire::{Alive, Job, Proof};
+use super::wire::{Alive, Job, Proof, to_text};
 use crate::clock::unix_seconds;
+use crate::storage::sha256;
 use crate::train::{Played, WorkerStatus, Workers};
 
 /// A worker that is silent for this long has left.
@@ -35,8 +36,17 @@ pub struct State {
     pub generation: Option<Generation>,
     /// Messages with games, as they came.
     pub inbox: VecDeque<Vec<u8>>,
-    /// The newest proof, and its bytes.
-    pub proof: Option<(Proof, Vec<u8>)>,
+    /// The newest proof.
+    pub proof: Option<KeptProof>,
+}
+
+/// A proof, and what the store must have of it.
+pub struct KeptProof {
+    pub proof: Proof,
+    pub name: String,
+    pub bytes: Arc<Vec<u8>>,
+    /// The file of the weights that its games are played with.
+    pub weights: Arc<Vec<u8>>,
 }
 
 /// A worker, as the coordinator sees it.
@@ -64,6 +74,13 @@ pub struct Generation {
     pub schedule: Schedule<Played>,
     /// Hashes of the results that came, so that none is taken twice. One that comes again in a later generation has the wrong key.
     pub seen: HashSet<String>,
+}
+
+impl KeptProof {
+    pub fn new(proof: Proof, weights: Arc<Vec<u8>>) -> Self {
+        let bytes = to_text(&proof);
+        Self { proof, name: sha256(&bytes), bytes: Arc::new(bytes), weights }
+    }
 }
 
 impl Generation {

@@ -93,6 +93,26 @@ fn the_broker_may_be_killed_frozen_and_emptied() {
 }
 
 #[test]
+fn a_worker_may_join_after_the_broker_lost_what_an_earlier_generation_stored() {
+    let Some(folder) = folder() else { return };
+    let folder = folder.path();
+    let broker = Broker::start(folder);
+    let mut first = worker(folder, "first", &broker.url(), "run");
+    let mut train = train(folder, "run", Some(&broker.url()), &[]);
+    first.wait_for("as the coordinator did");
+    // In the last phase, whose proof comes from its first generations.
+    wait_for_more(&mut train, &folder.join("run"), 6);
+    messages::delete_streams(&broker.url(), "run");
+    let mut late = worker(folder, "late", &broker.url(), "run");
+    late.wait_for("as the coordinator did");
+    stop(&mut train);
+    finish(folder, "run", Some(&broker.url()), &[]);
+    for mut worker in [first, late] {
+        assert!(worker.ends_with(0).contains("is finished"));
+    }
+}
+
+#[test]
 fn the_coordinator_may_be_killed_and_a_run_change_between_cluster_and_one_machine() {
     let Some(folder) = folder() else { return };
     let folder = folder.path();
