@@ -199,6 +199,8 @@ type Object = (String, Arc<Vec<u8>>);
 
 /// What is to be stored and offered now.
 struct Plan {
+    /// [`Job::key`] of the generation.
+    key: String,
     weights: Object,
     proof: Object,
     /// Often those of an earlier generation.
@@ -266,9 +268,9 @@ impl Offers {
             self.generation = current;
         }
         let Some(plan) = plan else { return Ok(()) };
-        self.store(network, plan).await?;
+        self.store(network, &plan).await?;
         loop {
-            let jobs = next_jobs(shared);
+            let jobs = next_jobs(shared, &plan);
             if jobs.is_empty() {
                 return Ok(());
             }
@@ -277,16 +279,16 @@ impl Offers {
     }
 
     /// Stores what workers will need, and removes what they will not.
-    async fn store(&mut self, network: &Network, plan: Plan) -> Result<(), String> {
+    async fn store(&mut self, network: &Network, plan: &Plan) -> Result<(), String> {
         let mut is_new = false;
-        for (name, bytes) in [plan.proof_weights, plan.proof, plan.weights] {
-            if !self.stored.contains(&name) {
-                timeout(12 * TIMEOUT, network.run.put(&name, &bytes)).await.map_err(|error| error.to_string())??;
+        for (name, bytes) in [&plan.proof_weights, &plan.proof, &plan.weights] {
+            if !self.stored.contains(name) {
+                timeout(12 * TIMEOUT, network.run.put(name, bytes)).await.map_err(|error| error.to_string())??;
                 self.stored.insert(name.clone());
                 is_new = true;
             }
-            self.recent.retain(|other| *other != name);
-            self.recent.push(name);
+            self.recent.retain(|other| other != name);
+            self.recent.push(name.clone());
         }
         if is_new {
             // Keeps the plan's three and the last generation's weights.
@@ -312,27 +314,29 @@ fn plan(state: &State) -> Option<Plan> {
     let weights = generation.weights.clone()?;
     let kept = state.proof.as_ref().filter(|kept| generation.is_proved_by(&kept.proof))?;
     Some(Plan {
+        key: generation.job.key(),
         weights: (generation.job.weights.clone(), weights),
         proof: (kept.name.clone(), kept.bytes.clone()),
         proof_weights: (kept.proof.job.weights.clone(), kept.weights.clone()),
     })
 }
 
-/// Jobs to be offered now: enough that workers always have another to begin when they finish one.
-fn next_jobs(shared: &Shared) -> Vec<Job> {
+/// Jobs to be offered now: enough that workers always have another to begin when they finish one. None if the plan's generation is over:
+/// the store may lack what the next one needs.
+fn next_jobs(shared: &Shared, plan: &Plan) -> Vec<Job> {
     let mut state = lock(&shared.state);
     let threads: Vec<usize> = state.present().map(|worker| worker.threads as usize).collect();
     let wanted: usize = threads.iter().map(|threads| 5 * threads + 12).sum();
-    let Some(proof) = state.proof.as_ref().map(|kept| kept.name.clone()) else { return Vec::new() };
     let all = state.threads();
-    let Some(Generation { job, schedule, .. }) = &mut state.generation else { return Vec::new() };
+    let planned = state.generation.as_mut().filter(|generation| generation.job.key() == plan.key);
+    let Some(Generation { job, schedule, .. }) = planned else { return Vec::new() };
     let (mut jobs, now) = (Vec::new(), Instant::now());
     while schedule.away() < wanted
         && jobs.len() < 1000
         && let Some(games) = schedule.offer(all, now)
     {
         let (first, count) = (games.start, games.len() as u32);
-        jobs.push(Job { first, count, proof: proof.clone(), ..job.clone() });
+        jobs.push(Job { first, count, proof: plan.proof.0.clone(), ..job.clone() });
     }
     jobs
 }
@@ -362,6 +366,7 @@ fn is_there_already(error: &PublishError) -> bool {
 
 #[cfg(test)]
 mod tests {
+    use super::super::news::Teller;
     use super::super::schedule::Schedule;
     use super::super::state::KeptProof;
     use super::super::wire::Proof;
@@ -392,5 +397,24 @@ mod tests {
             assert_eq!(object, (sha256(&[bytes]), Arc::new(vec![bytes])));
         }
         assert_eq!(plan.proof.0, sha256(&plan.proof.1));
+    }
+
+    #[test]
+    fn no_jobs_are_offered_of_a_generation_that_came_after_the_plan() {
+        let shared = Shared::new(Arc::new(Teller::new(|_| ())));
+        *lock(&shared.state) = state();
+        let alive = Alive { worker: "worker".into(), threads: 1, program: String::new(), leaving: false };
+        lock(&shared.state).hear(&alive);
+        let old = plan(&lock(&shared.state)).unwrap();
+        let offered = next_jobs(&shared, &old);
+        assert!(!offered.is_empty() && offered.iter().all(|job| job.generation == 2 && job.proof == old.proof.0));
+        let Generation { job, .. } = packed(3);
+        let unpacked = Generation::new(Job { weights: String::new(), ..job }, Schedule::new(0..64));
+        for next in [unpacked, packed(3)] {
+            lock(&shared.state).generation = Some(next);
+            assert!(next_jobs(&shared, &old).is_empty());
+        }
+        let new = plan(&lock(&shared.state)).unwrap();
+        assert!(!next_jobs(&shared, &new).is_empty());
     }
 }
