@@ -250,7 +250,8 @@ impl RunOnBroker {
         stream::Config {
             name: self.stream("results"),
             subjects: vec![self.subject("results.>")],
-            discard: DiscardPolicy::New,
+            // The oldest make room: they were read long ago, and games that are lost are played again.
+            discard: DiscardPolicy::Old,
             max_bytes: RESULTS_BYTES,
             max_message_size: wire::MAX_RESULT as i32 + 4096,
             duplicate_window: Duration::from_secs(120),

@@ -135,6 +135,25 @@ fn wrong_contradicting_and_senseless_games_are_not_accepted() {
     worker.ends_with(0);
 }
 
+#[test]
+fn there_is_room_for_results_however_many_came_before() {
+    let Some(folder) = folder() else { return };
+    let folder = folder.path();
+    let broker = Broker::start(folder);
+    let mut train = train(folder, "run", Some(&broker.url()), &[]);
+    wait_for_more(&mut train, &folder.join("run"), 1);
+    stop(&mut train);
+    block_on(async {
+        let context = jetstream::new(async_nats::connect(broker.url()).await.unwrap());
+        // More than the 256 MiB that results may take.
+        let bytes = vec![0; 512 << 10];
+        for number in 0..520 {
+            let subject = format!("flipside.run.results.0.{number}");
+            context.publish(subject, bytes.clone().into()).await.unwrap().await.unwrap();
+        }
+    });
+}
+
 /// Messages that no version of ours can read.
 const OTHER_WEIGHTS: &[u8] = b"weights of another version";
 
