@@ -223,8 +223,9 @@ impl<E: Evaluator> Table<'_, E> {
     }
 
     /// Takes in a step that was played here. If it differs from an earlier result, whoever played that was wrong.
-    fn complete_here(&self, step: usize, games: Vec<GameRecord>, digest: [u8; 32]) {
-        let Some(Completed::Differs { by }) = self.complete(step, games, digest, None) else { return };
+    fn complete_here(&self, step: usize, games: Vec<GameRecord>, digest: [u8; 32]) -> Option<Completed> {
+        let completed = self.complete(step, games, digest, None)?;
+        let Completed::Differs { by } = completed else { return Some(completed) };
         let numbers = self.with_schedule(|schedule| schedule.numbers(step));
         let reason =
             format!("games {} to {} were different when they were played here", numbers.start, numbers.end - 1);
@@ -232,6 +233,7 @@ impl<E: Evaluator> Table<'_, E> {
             Some(wrong) => self.refuse(wrong, &reason),
             None => self.spoil(format!("{reason} before: check this machine's memory")),
         }
+        Some(completed)
     }
 
     /// Hands over what is next, unless another thread is doing so.
@@ -295,13 +297,17 @@ impl<E: Evaluator> Table<'_, E> {
             Err(error) => return unreadable(&line.worker, error.to_string()),
         };
         let tried = if self.is_to_be_tried(&line) { steps.len() } else { usize::from(!is_tried) };
+        let mut taken = 0;
         for (i, (step, games)) in steps.zip(games).enumerate() {
-            if !self.take_step(worker, step, games, i < tried) {
-                return;
+            let count = games.len() as u64;
+            match self.take_step(worker, step, games, i < tried) {
+                Some(Completed::New) => taken += count,
+                Some(_) => {}
+                None => return,
             }
         }
         if let Some(known) = lock(&self.shared.state).workers.get_mut(&worker) {
-            known.games += u64::from(line.count);
+            known.games += taken;
             known.is_tried = true;
         }
     }
@@ -313,24 +319,23 @@ impl<E: Evaluator> Table<'_, E> {
         number.is_multiple_of(TRIED)
     }
 
-    /// Takes in a worker's step. False if its games are not to be taken.
-    fn take_step(&self, worker: usize, step: usize, games: Vec<GameRecord>, is_tried: bool) -> bool {
+    /// Takes in a worker's step. `None` if its games are not to be taken.
+    fn take_step(&self, worker: usize, step: usize, games: Vec<GameRecord>, is_tried: bool) -> Option<Completed> {
         let theirs = digest(&games);
         let known = self.with_schedule(|schedule| schedule.digest(step));
         let is_in_doubt = known.is_some_and(|known| known != theirs);
         if !is_tried && !is_in_doubt {
-            match self.complete(step, games, theirs, Some(worker)) {
-                Some(Completed::New | Completed::Same) => return true,
-                Some(Completed::Differs { .. }) => {}
-                None => return false,
+            let completed = self.complete(step, games, theirs, Some(worker))?;
+            if !matches!(completed, Completed::Differs { .. }) {
+                return Some(completed);
             }
         }
         self.settle(worker, step, theirs)
     }
 
-    /// Plays a step here, to see who is right. False if the worker is not.
-    fn settle(&self, worker: usize, step: usize, theirs: [u8; 32]) -> bool {
-        let Some(games) = self.play_steps(step..step + 1) else { return false };
+    /// Plays a step here, to see who is right. `None` if the worker is not.
+    fn settle(&self, worker: usize, step: usize, theirs: [u8; 32]) -> Option<Completed> {
+        let games = self.play_steps(step..step + 1)?;
         let ours = digest(&games);
         let numbers = self.with_schedule(|schedule| schedule.numbers(step));
         let is_right = ours == theirs;
@@ -340,8 +345,7 @@ impl<E: Evaluator> Table<'_, E> {
                 &format!("its games {} to {} differ from those played here", numbers.start, numbers.end - 1),
             );
         }
-        self.complete_here(step, games, ours);
-        is_right
+        self.complete_here(step, games, ours).filter(|_| is_right)
     }
 
     /// Takes no more games from a worker, and forgets those that it delivered.
@@ -431,7 +435,7 @@ mod tests {
                 schedule.claim(1, 1, now + Duration::from_secs(3600)).unwrap()
             });
             let wrong = table.players.play_here(2, 0, 0..FRAME, &stop).unwrap();
-            assert!(late == (0..1) && table.take_step(worker, 0, wrong, false));
+            assert!(late == (0..1) && table.take_step(worker, 0, wrong, false) == Some(Completed::New));
             table.play(late);
             assert!(lock(&table.shared.state).workers[&worker].refused.is_some());
             table.work_on_all_threads(&stop);
@@ -439,6 +443,22 @@ mod tests {
             expected = table.players.play_here(1, 0, 0..2 * FRAME, &stop).unwrap();
         });
         assert!(games == expected);
+    }
+
+    #[test]
+    fn games_that_come_twice_count_once() {
+        at_table(&mut |_| ControlFlow::Continue(()), |table| {
+            let games = table.players.play_here(1, 0, 0..2 * FRAME, &AtomicBool::new(false)).unwrap();
+            let (first, second) = games.split_at(FRAME as usize);
+            let key = lock(&table.shared.state).generation.as_ref().unwrap().job.key();
+            let line = ResultLine { key, worker: "worker".into(), first: 0, count: 2 * FRAME };
+            let bytes = result_to_bytes(&line, &[frame(0, first), frame(FRAME, second)]);
+            for _ in 0..2 {
+                table.take_in(&bytes);
+                let state = lock(&table.shared.state);
+                assert_eq!(state.workers.values().map(|known| known.games).collect::<Vec<_>>(), [2 * u64::from(FRAME)]);
+            }
+        });
     }
 
     #[test]
