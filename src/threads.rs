@@ -24,23 +24,14 @@ pub fn in_order<W: Default, R: Send, E: Send>(
     let results = Mutex::new(Reorder::default());
     let taker = Mutex::new((take, None));
     let hand_over = || {
-        while !over.load(Relaxed) && lock(&results).has_next() {
-            // Another thread that hands over takes this result too.
-            let Some(mut taker) = try_lock(&taker) else { return };
-            let (take, failure) = &mut *taker;
-            while !over.load(Relaxed)
-                && let Some((index, result)) = { lock(&results).next() }
-            {
-                let ends = match result {
-                    Ok(result) => take(index, result).is_break(),
-                    Err(error) => {
-                        *failure = Some(error);
-                        true
-                    }
-                };
-                over.fetch_or(ends, Relaxed);
+        let (has_next, next) = (|| lock(&results).has_next(), || lock(&results).next());
+        hand_over(&taker, &over, has_next, next, |(take, failure), (index, result)| match result {
+            Ok(result) => take(index, result),
+            Err(error) => {
+                *failure = Some(error);
+                ControlFlow::Break(())
             }
-        }
+        });
     };
     let worker = || {
         let mut own = W::default();
@@ -67,13 +58,32 @@ pub fn in_order<W: Default, R: Send, E: Send>(
     failure.map_or(Ok(()), Err)
 }
 
+/// Passes results to `take` one after the other, until there is no next one, or `take` breaks and so sets `over`. If another thread is
+/// doing so, returns at once: that thread looks again after unlocking `taker`, so it finds a result that was there before this call.
+pub fn hand_over<T, R>(
+    taker: &Mutex<T>,
+    over: &AtomicBool,
+    has_next: impl Fn() -> bool,
+    next: impl Fn() -> Option<R>,
+    take: impl Fn(&mut T, R) -> ControlFlow<()>,
+) {
+    while !over.load(Relaxed) && has_next() {
+        let Some(mut taker) = try_lock(taker) else { return };
+        while !over.load(Relaxed)
+            && let Some(result) = next()
+        {
+            over.fetch_or(take(&mut taker, result).is_break(), Relaxed);
+        }
+    }
+}
+
 /// Locks a mutex even if a thread panicked while holding it: the data is still good, and rayon passes the panic on.
 pub fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
     mutex.lock().unwrap_or_else(PoisonError::into_inner)
 }
 
 /// [`lock`], if no other thread has it.
-pub fn try_lock<T>(mutex: &Mutex<T>) -> Option<MutexGuard<'_, T>> {
+fn try_lock<T>(mutex: &Mutex<T>) -> Option<MutexGuard<'_, T>> {
     match mutex.try_lock() {
         Ok(guard) => Some(guard),
         Err(TryLockError::Poisoned(poisoned)) => Some(poisoned.into_inner()),

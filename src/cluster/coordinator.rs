@@ -15,7 +15,7 @@ use crate::eval::{Calibration, Evaluator, Model};
 use crate::games::{RawFrame, digest, frame};
 use crate::selfplay::{FRAME, GameRecord, SelfPlay};
 use crate::storage::sha256;
-use crate::threads::{lock, try_lock};
+use crate::threads::{hand_over, lock};
 use crate::train::{BadGames, GameJob, OnGames, Played};
 use crate::weights::{Provenance, WeightFile};
 
@@ -238,19 +238,9 @@ impl<E: Evaluator> Table<'_, E> {
 
     /// Hands over what is next, unless another thread is doing so.
     fn hand_over(&self) {
-        while self.with_schedule(|schedule| schedule.has_next()) {
-            let Some(mut hands) = try_lock(&self.hands) else { return };
-            while !self.halt.load(Relaxed)
-                && let Some(played) = self.with_schedule(Schedule::take)
-            {
-                if hands(played).is_break() {
-                    self.halt.store(true, Relaxed);
-                }
-            }
-            if self.halt.load(Relaxed) {
-                return;
-            }
-        }
+        let has_next = || self.with_schedule(|schedule| schedule.has_next());
+        let next = || self.with_schedule(Schedule::take);
+        hand_over(&self.hands, &self.halt, has_next, next, |hands, played| hands(played));
         if self.with_schedule(|schedule| schedule.is_over()) {
             self.halt.store(true, Relaxed);
             self.shared.changed.notify_all();
