@@ -135,7 +135,7 @@ pub(super) struct Base {
 /// Blocks in the cache.
 const CACHED: usize = 4096;
 
-/// Reads the header and checks that it is that of a book.
+/// Reads the header and checks that it is that of a book of this version, or a damaged one.
 fn read_header(file: &mut File, length: u64) -> Result<[u8; HEADER as usize], ReadError> {
     let mut header = [0; HEADER as usize];
     if length < HEADER {
@@ -150,7 +150,8 @@ fn read_header(file: &mut File, length: u64) -> Result<[u8; HEADER as usize], Re
         return Err(ReadError::at(0, reason));
     }
     let version = u32::from_le_bytes(header[8..12].try_into().expect("four bytes"));
-    if version != VERSION {
+    let (fields, check) = header.split_at(HEADER as usize - CHECK);
+    if version != VERSION && check_of(fields) == check {
         return Err(ReadError::at(8, format!("a book of version {version}; this program reads version {VERSION}")));
     }
     Ok(header)

@@ -99,7 +99,7 @@ fn damage_is_reported_with_its_place_and_the_rest_is_saved() {
     assert_eq!((fixed.positions, fixed.lost, fixed.damage.len()), (all, 0, 1));
     assert!(fs::read(&path).unwrap() == whole);
     // The header: everything is found without it.
-    for at in [12, 20, 30, 40, 70] {
+    for at in [8, 11, 12, 20, 30, 40, 70] {
         damaged(at);
         assert!(Book::open(&path).err().unwrap().to_string().contains("offset 64: the header's checksum is wrong"));
         let fixed = fix(&path).unwrap();
