@@ -7,6 +7,7 @@ use std::convert::Infallible;
 use std::fs::File;
 use std::io::{self, BufReader, BufWriter, Read, Seek, SeekFrom, Write};
 use std::path::{Path, PathBuf};
+use std::sync::atomic::{AtomicBool, Ordering::Relaxed};
 
 use rayon::prelude::*;
 
@@ -156,10 +157,24 @@ pub(super) fn rebuild(
     weights: &[Hash],
     ply: impl FnMut(u32, Sink<'_>) -> Result<(), BookError>,
 ) -> Result<(u64, u64), BookError> {
+    let follow = |record: &Record, below: &Ply<Derived>| {
+        let (derived, _) = derive_from(record, below);
+        (derived, Record { derived, ..*record })
+    };
+    rebuild_by(lock, weights, ply, follow)
+}
+
+/// [`rebuild`] where `follow` makes the new records (see [`walk`]).
+fn rebuild_by<T: Copy + Send + Sync>(
+    lock: &mut Lock,
+    weights: &[Hash],
+    ply: impl FnMut(u32, Sink<'_>) -> Result<(), BookError>,
+    follow: impl Fn(&Record, &Ply<T>) -> (T, Record) + Sync,
+) -> Result<(u64, u64), BookError> {
     let (mut spool, mut changed) = (Spool::new(lock.path())?, 0);
-    walk(ply, derive_from, |record, derived| {
-        changed += u64::from(record.derived != derived);
-        spool.push(&Record { derived, ..record })
+    walk(ply, follow, |record, new| {
+        changed += u64::from(record.derived != new.derived);
+        spool.push(&new)
     })?;
     lock.replace(weights, |push| PLIES.into_iter().try_for_each(|discs| spool.read(discs, &mut |r| push(&r))))?;
     Ok((spool.len, changed))
@@ -225,7 +240,8 @@ pub fn check(path: &Path) -> Result<Faults, BookError> {
     Ok(faults)
 }
 
-/// Repairs a book: keeps what can be read, and recomputes the derived values. Returns what was wrong.
+/// Repairs a book: keeps what can be read, and recomputes the derived values. A position that has lost its best move becomes unsearched.
+/// Returns what was wrong.
 ///
 /// # Errors
 /// Same as [`check`], plus [`BookError::Locked`].
@@ -235,13 +251,25 @@ pub fn fix(path: &Path) -> Result<Faults, BookError> {
     let (mut lock, weights, len) = (book.share_lock()?, book.weights().to_vec(), book.announced());
     let named = weights.len();
     let dropped = book.dropped();
-    let (positions, inconsistent) = rebuild(&mut lock, &weights, |discs, sink| {
+    let is_damaged = AtomicBool::new(false);
+    let ply = |discs, sink: Sink<'_>| {
+        is_damaged.store(!damage.is_empty(), Relaxed);
         book.scan(discs..discs + 1).over_damage(&mut damage).try_for_each(|record| {
             let record = record?;
             let weights = if usize::from(record.weights) > named { 0 } else { record.weights };
             sink(Record { weights, ..record })
         })
-    })?;
+    };
+    // A position has lost its best move if its value does not follow from the values that its moves had before.
+    let follow = |record: &Record, below: &Ply<(Derived, Derived)>| {
+        let before = derive(record, &below.children(record.position, |(before, _)| before));
+        let is_whole = Derived { priority: record.derived.priority, ..before } == record.derived;
+        let has_lost = is_damaged.load(Relaxed) && !is_whole;
+        let kept = if has_lost { Record { leaf: Leaf::Unsearched, weights: 0, ..*record } } else { *record };
+        let derived = derive(&kept, &below.children(record.position, |(_, now)| now));
+        ((record.derived, derived), Record { derived, ..kept })
+    };
+    let (positions, inconsistent) = rebuild_by(&mut lock, &weights, ply, follow)?;
     let (lost, damage) = (len.saturating_sub(positions), tidy(damage));
     Ok(Faults { positions, lost, damage, inconsistent, example: None, dropped })
 }

@@ -6,7 +6,9 @@ use std::path::Path;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering::Relaxed};
 
 use flipside::board::{Position, Transcript, canonical};
-use flipside::book::{Book, BookError, Choice, Grow, GrowthEnd, Keep, Leaf, Link, check, links, prune, search_missing};
+use flipside::book::{
+    Book, BookError, BookMove, Choice, Grow, GrowthEnd, Keep, Leaf, Link, check, fix, links, prune, search_missing,
+};
 use flipside::eval::Score;
 use rand::SeedableRng;
 use rand_chacha::ChaCha8Rng;
@@ -184,6 +186,46 @@ fn below(book: &mut Book, position: Position) -> HashSet<Position> {
         }
     }
     found
+}
+
+#[test]
+fn a_position_that_lost_its_best_move_is_searched_before_the_book_plays_in_it() {
+    let (_folder, path) = place();
+    grow(&path, 1000, 2, &NEVER);
+    let whole = fs::read(&path).unwrap();
+    let mut before = Book::open(&path).unwrap();
+    let positions = below(&mut before, Position::START);
+    let mut random = ChaCha8Rng::seed_from_u64(1);
+    let mut plays = |book: &mut Book, at| book.choose(at, Choice::Best, &mut random).unwrap().is_some();
+    for block in 1..7 {
+        let mut bytes = whole.clone();
+        bytes[72 + block * 6408 + 1000] ^= 0x40;
+        fs::write(&path, bytes).unwrap();
+        fix(&path).unwrap();
+        let mut fixed = Book::open(&path).unwrap();
+        let mut waiting = Vec::new();
+        for &position in &positions {
+            let Some(now) = fixed.get(position).unwrap() else { continue };
+            let (record, moves) = before.moves(position).unwrap().unwrap();
+            let lost = |known: &BookMove| match Link::after(position, known.to) {
+                Link::To { position, .. } => known.depth.is_none() && fixed.get(position).unwrap().is_none(),
+                Link::End(_) => false,
+            };
+            let (lost, left): (Vec<_>, Vec<_>) = moves.into_iter().partition(lost);
+            if lost.is_empty() {
+                assert_eq!(now.leaf, record.leaf);
+            } else if left.iter().all(|left| lost.iter().any(|lost| lost.play > left.play)) {
+                assert!(!plays(&mut fixed, position));
+                waiting.push(position);
+            }
+        }
+        assert!(!waiting.is_empty(), "block {block}");
+        drop(fixed);
+        assert_eq!(grow(&path, 1, 2, &NEVER), GrowthEnd::Done);
+        assert_complete(&path);
+        let mut again = Book::open(&path).unwrap();
+        assert!(waiting.into_iter().all(|position| plays(&mut again, position)));
+    }
 }
 
 #[test]
