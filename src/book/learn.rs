@@ -29,7 +29,7 @@ fn line(steps: &[(Diagram, Square)], black_discs: i32, last_empties: u32) -> Vec
 /// Returns the number of positions searched.
 ///
 /// # Errors
-/// Same as [`Book::commit`]; [`BookError::Stopped`] soon after `stop` is set, with the book unchanged.
+/// Damage, with the book unchanged; same as [`Book::commit`]; [`BookError::Stopped`] soon after `stop` is set, with the book unchanged.
 pub fn learn_game<E: Evaluator>(
     book: &mut Book,
     steps: &[(Diagram, Square)],
@@ -55,19 +55,26 @@ pub fn learn_game<E: Evaluator>(
         let leaf = searcher.search(&position, played, stop).ok_or(BookError::Stopped)?;
         found.push(Record { leaf, weights, ..record });
     }
-    let searched = found.len();
-    for record in found {
-        book.put(record)?;
+    if let Err(error) = enter(book, &line, &found) {
+        book.revert();
+        return Err(error);
     }
-    for &(position, result) in &line {
+    book.commit()?;
+    Ok(found.len())
+}
+
+/// Puts what was found and the results of a line into a book, and updates the derived values.
+fn enter(book: &mut Book, line: &[(Position, i32)], found: &[Record]) -> Result<(), BookError> {
+    for record in found {
+        book.put(*record)?;
+    }
+    for &(position, result) in line {
         let mut record = book.find(position)?.unwrap_or_else(|| Record::new(position));
         record.games.add(result);
         book.put(record)?;
     }
     let positions: Vec<_> = line.iter().map(|(position, _)| *position).collect();
-    update(book, &positions)?;
-    book.commit()?;
-    Ok(searched)
+    update(book, &positions)
 }
 
 /// Game results by position, to be added to a book all at once. What does not fit in memory is kept in a file beside the book.

@@ -1,6 +1,6 @@
 //! A book as a file that is read and changed position by position.
 
-use std::collections::{BTreeMap, BTreeSet};
+use std::collections::BTreeMap;
 use std::fs::File;
 use std::io::{Read, Seek, SeekFrom, Write};
 use std::ops::{Range, RangeInclusive};
@@ -28,10 +28,12 @@ pub struct Book {
     base: Base,
     /// What was added to the sorted part.
     added: BTreeMap<Key, Record>,
-    /// What was changed since the last commit.
-    changed: BTreeSet<Key>,
+    /// What was changed since the last commit, with what `added` had there before.
+    changed: BTreeMap<Key, Option<Record>>,
     /// Added positions that are not in the sorted part.
     new: u64,
+    /// How many of them are in the file.
+    known_new: u64,
     weights: Vec<Hash>,
     /// How many of `weights` are in the file.
     known_weights: usize,
@@ -91,8 +93,9 @@ impl Book {
             base,
             added: BTreeMap::new(),
             sort_beyond: MOST_ADDED,
-            changed: BTreeSet::new(),
+            changed: BTreeMap::new(),
             new: 0,
+            known_new: 0,
             known_weights: weights.len(),
             weights,
             end,
@@ -114,6 +117,7 @@ impl Book {
             }
             book.added.insert(key, record);
         }
+        book.known_new = book.new;
         Ok(book)
     }
 
@@ -208,9 +212,20 @@ impl Book {
         if !self.added.contains_key(&key) && self.find(record.position)?.is_none() {
             self.new += 1;
         }
-        self.added.insert(key, record);
-        self.changed.insert(key);
+        let before = self.added.insert(key, record);
+        self.changed.entry(key).or_insert(before);
         Ok(())
+    }
+
+    /// Takes back all changes of positions since the last commit.
+    pub(super) fn revert(&mut self) {
+        for (key, before) in std::mem::take(&mut self.changed) {
+            match before {
+                Some(record) => self.added.insert(key, record),
+                None => self.added.remove(&key),
+            };
+        }
+        self.new = self.known_new;
     }
 
     /// Writes all changes to the file, as one batch.
@@ -225,7 +240,7 @@ impl Book {
         if self.changed.is_empty() && new_weights.is_empty() {
             return Ok(());
         }
-        let records: Vec<_> = self.changed.iter().map(|key| self.added[key]).collect();
+        let records: Vec<_> = self.changed.keys().map(|key| self.added[key]).collect();
         let batch = encode_batch(new_weights, &records);
         let end = self.end;
         let mut file = self.own_lock().file()?;
@@ -242,6 +257,7 @@ impl Book {
         self.end += batch.len() as u64;
         self.dropped = 0;
         self.known_weights = self.weights.len();
+        self.known_new = self.new;
         self.changed.clear();
         // Without room for a second copy of the book, it grows unsorted for a while.
         if self.added.len() > self.sort_beyond && self.sort().is_err() {

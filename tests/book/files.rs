@@ -4,7 +4,7 @@ use std::fs;
 use std::path::Path;
 use std::time::Duration;
 
-use flipside::board::canonical;
+use flipside::board::{Transcript, canonical};
 use flipside::book::{Book, BookError, BookFormat, Keep, Leaf, check, export, fix, import, learn_game, merge, prune};
 use sha2::{Digest, Sha256};
 
@@ -370,4 +370,33 @@ fn merged_books_have_what_each_had() {
         }
     }
     assert!(check(&both).unwrap().is_none());
+}
+
+#[test]
+fn a_game_that_meets_damage_is_not_learned_in_part() {
+    let (_folder, path) = place();
+    counted(&path, &random_games(300, 6));
+    let whole = fs::read(&path).unwrap();
+    let games = random_games(2, 7);
+    let learn = |book: &mut Book, game: &Transcript| {
+        learn_game(book, &game.steps(), black_discs(game), &mut searcher(1), &WEIGHTS, &NEVER)
+    };
+    learn(&mut Book::edit(&path).unwrap(), &games[1]).unwrap();
+    let expected = fs::read(&path).unwrap();
+    let mut failed = 0;
+    for block in 0..Book::open(&path).unwrap().len() as usize / 128 {
+        let mut bytes = whole.clone();
+        bytes[72 + block * 6408 + 1000] ^= 0x40;
+        fs::write(&path, bytes).unwrap();
+        let mut book = Book::edit(&path).unwrap();
+        let len = book.len();
+        if learn(&mut book, &games[0]).is_err() {
+            failed += 1;
+            assert_eq!(book.len(), len);
+            fs::write(&path, &whole).unwrap();
+            learn(&mut book, &games[1]).unwrap();
+            assert!(fs::read(&path).unwrap() == expected, "damage in block {block}");
+        }
+    }
+    assert!(failed > 10, "{failed}");
 }
