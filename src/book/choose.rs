@@ -1,11 +1,13 @@
 //! Choosing moves from a book.
 
+use std::cmp::Reverse;
+
 use rand::RngExt;
 use rand_chacha::ChaCha8Rng;
 
 use super::derive::{children_in, open_leaf};
 use super::error::BookError;
-use super::record::{Deviation, Games, Leaf, Record, as_played, on_board};
+use super::record::{Deviation, Games, Leaf, Record, Valued, as_played, on_board};
 use super::store::Book;
 use crate::board::{Position, Square};
 use crate::eval::Score;
@@ -52,7 +54,8 @@ impl BookMove {
 }
 
 impl Book {
-    /// What the book knows about a position, in any orientation, and the moves whose values it knows, best [`BookMove::play`] first.
+    /// What the book knows about a position, in any orientation, and the moves whose values it knows, best [`BookMove::play`] first. If
+    /// the position is solved, no move counts for more than its value, and the move that solves it comes first.
     ///
     /// # Errors
     /// I/O errors, or damage.
@@ -68,7 +71,8 @@ impl Book {
             let games = if turn { reversed(there) } else { there };
             moves.push(BookMove { to: child.to, value, play, error, depth: None, games });
         }
-        if let Some(leaf) = open_leaf(&record, &children)
+        let leaf = open_leaf(&record, &children);
+        if let Some(leaf) = leaf
             && let Some(to) = leaf.to
         {
             let play = as_played(leaf.score, leaf.exact);
@@ -76,8 +80,17 @@ impl Book {
             let games = known.map_or(Games::default(), |known| known.games);
             moves.push(BookMove { to, value: leaf.score, play, error: leaf.error, depth: Some(leaf.depth), games });
         }
-        moves.sort_by_key(|known| (std::cmp::Reverse((known.play, known.value)), known.to));
+        let solution = leaf.filter(|leaf| leaf.exact);
+        let counted = |known: &BookMove| match solution {
+            Some(Valued { score, .. }) => (known.play.min(as_played(score, true)), known.value.min(score)),
+            None => (known.play, known.value),
+        };
+        moves.sort_by_key(|known| {
+            let solves = solution.is_some_and(|leaf| leaf.to == Some(known.to));
+            (Reverse((counted(known), solves, known.play, known.value)), known.to)
+        });
         for known in &mut moves {
+            (known.play, known.value) = counted(known);
             known.to = on_board(position, known.to).expect("the record is that of the position");
         }
         Ok(Some((record, moves)))

@@ -5,7 +5,11 @@ use std::path::Path;
 use std::time::Duration;
 
 use flipside::board::{Transcript, canonical};
-use flipside::book::{Book, BookError, BookFormat, Keep, Leaf, check, export, fix, import, learn_game, merge, prune};
+use flipside::book::{
+    Book, BookError, BookFormat, Keep, Leaf, LeafSearch, Valued, check, export, fix, import, learn_game, merge, prune,
+};
+use flipside::eval::MobilityEvaluator;
+use flipside::search::{Engine, Strength};
 use sha2::{Digest, Sha256};
 
 use crate::support::*;
@@ -399,4 +403,34 @@ fn a_game_that_meets_damage_is_not_learned_in_part() {
         }
     }
     assert!(failed > 10, "{failed}");
+}
+
+/// One book has solved positions of a game, the other has estimates of these and of the positions after them.
+#[test]
+fn no_estimate_is_better_than_a_solution() {
+    let (folder, path) = place();
+    let [estimates, both] = ["estimates.fsb", "both.fsb"].map(|name| folder.path().join(name));
+    let games = random_games(200, 9);
+    let estimating = || LeafSearch::new(Engine::new(&MobilityEvaluator, Strength::new(1, 0), 10).unwrap(), errors());
+    for (path, mut searcher) in [(&path, searcher(1)), (&estimates, estimating())] {
+        let mut book = Book::edit_or_create(path).unwrap();
+        for game in &games {
+            learn_game(&mut book, &game.steps(), black_discs(game), &mut searcher, &WEIGHTS, &NEVER).unwrap();
+        }
+    }
+    let mut books = [&path, &estimates].map(|path| Book::open(path).unwrap());
+    merge(&mut books, &both).unwrap();
+    let mut merged = Book::open(&both).unwrap();
+    let mut better = 0;
+    for (diagram, _) in games.iter().flat_map(Transcript::steps) {
+        let (record, moves) = merged.moves(diagram.position).unwrap().unwrap();
+        let Leaf::Best(Valued { exact: true, .. }) = record.leaf else { continue };
+        let best = moves[0];
+        assert!(best.depth.is_some() && best.is_proved(), "{moves:?}");
+        assert_eq!((Some(best.value), best.play), (record.derived.value, record.derived.play));
+        assert!(moves.iter().all(|known| known.play <= best.play && known.value <= best.value), "{moves:?}");
+        let (_, guessed) = books[1].moves(diagram.position).unwrap().unwrap();
+        better += u32::from(guessed.iter().any(|known| known.to != best.to && known.play > best.play));
+    }
+    assert!(better > 0);
 }
