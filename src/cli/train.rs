@@ -281,14 +281,16 @@ mod tests {
 
     #[test]
     fn a_disk_that_stays_full_is_a_stop_and_not_a_failure() {
-        let error = TrainError::OutOfPatience {
-            path: "run/checkpoint".into(),
-            error: io::ErrorKind::StorageFull.into(),
-            minutes: 5,
+        let run = tempfile::tempdir().unwrap();
+        let report = || {
+            let error = io::ErrorKind::StorageFull.into();
+            let error = TrainError::OutOfPatience { path: "run/checkpoint".into(), error, minutes: 5 };
+            let error = told(error, run.path(), true);
+            assert_eq!(error.exit_code(), 75);
+            error.report()
         };
-        let error = told(error, Path::new("run"), true);
-        assert_eq!(error.exit_code(), 75);
-        let report = error.report();
-        assert!(report.contains("run/checkpoint") && report.contains("--resume run"), "{report}");
+        assert!(report().contains("run/checkpoint") && report().contains("the same command begins it"));
+        std::fs::write(run.path().join("last.fsw"), "").unwrap();
+        assert!(report().contains("--resume "));
     }
 }

@@ -216,9 +216,10 @@ fn options_that_no_player_takes_are_refused() {
 fn an_engine_that_cannot_be_restarted_leaves_the_results_before_it() {
     let folder = tempfile::tempdir().unwrap();
     let note = folder.path().join("note");
-    // It plays one pair, stops answering for good at the first move of the next game, and does not start again.
+    // It ends in the second pair, and does not start again.
     let script = format!(
-        "test -e {note} && exit 1; touch {note}; \"{PROGRAM}\" gtp -w squares --depth 1 | head -n 200",
+        "test -e {note} && exit 1; touch {note}; i=0; while test $i -lt 200 && read -r line; do echo \"$line\"; i=$((i+1)); done \
+         | \"{PROGRAM}\" gtp -w squares --depth 1",
         note = note.display()
     );
     for (command, shown) in [("match", "pairs\t"), ("league", "depth\t1")] {
