@@ -411,8 +411,8 @@ mod tests {
     #[test]
     fn a_worker_whose_late_games_are_wrong_is_refused() {
         let (mut games, mut expected) = (Vec::new(), Vec::new());
-        let mut on_games = |played: Played| {
-            games.extend(played.games);
+        let mut on_games = |played: Vec<Played>| {
+            games.extend(played.into_iter().flat_map(|played| played.games));
             ControlFlow::Continue(())
         };
         at_table(&mut on_games, |table| {
@@ -465,7 +465,7 @@ mod tests {
 
     #[test]
     fn a_thread_that_panics_leaves_no_other_waiting() {
-        let mut on_games = |_: Played| -> ControlFlow<()> { panic!("expected") };
+        let mut on_games = |_: Vec<Played>| -> ControlFlow<()> { panic!("expected") };
         at_table(&mut on_games, |table| {
             let stop = AtomicBool::new(false);
             assert!(catch_unwind(AssertUnwindSafe(|| table.work_on_all_threads(&stop))).is_err());

@@ -194,9 +194,10 @@ impl<T> Schedule<T> {
         is_clean
     }
 
-    /// Takes out the next result, if it is there.
-    pub fn take(&mut self) -> Option<T> {
-        self.results.next().map(|(_, result)| result)
+    /// Takes out the next results, as many as are there; `None` if none is.
+    pub fn take(&mut self) -> Option<Vec<T>> {
+        let results: Vec<T> = std::iter::from_fn(|| self.results.next()).map(|(_, result)| result).collect();
+        Some(results).filter(|results| !results.is_empty())
     }
 
     /// Whether [`Self::take`] has something to take.
@@ -265,8 +266,8 @@ mod tests {
                     }
                     _ => {}
                 }
-                while let Some(numbers) = schedule.take() {
-                    came.extend(numbers);
+                if let Some(steps) = schedule.take() {
+                    came.extend(steps.into_iter().flatten());
                 }
             }
             assert!(came.into_iter().eq(games), "seed {seed}");

@@ -123,14 +123,14 @@ impl<'e, E: Evaluator> SelfPlay<'e, E> {
         let mut all = Vec::with_capacity(count as usize);
         let as_they_are = |_, games: Vec<GameRecord>| games;
         self.play_in_order(seed, generation, first..first + count, stop, as_they_are, |games| {
-            all.extend(games);
+            all.extend(games.into_iter().flatten());
             ControlFlow::Continue(())
         });
         if all.len() == count as usize { Ok(all) } else { Err(Stopped) }
     }
 
-    /// Plays games of a generation on all threads and passes them to `on_games` in the order of their numbers, a frame of
-    /// [`FRAME`] games at a time, on one thread at a time. Before that, `prepare` converts each frame on the thread that
+    /// Plays games of a generation on all threads and passes them to `on_games` in the order of their numbers, in frames of [`FRAME`]
+    /// games, as many as came together, on one thread at a time. Before that, `prepare` converts each frame on the thread that
     /// finished its last game, given the number of its first game. Playing ends soon after `stop` is set or `on_games` breaks; what was
     /// passed on by then are the first games, without gaps.
     ///
@@ -142,7 +142,7 @@ impl<'e, E: Evaluator> SelfPlay<'e, E> {
         numbers: Range<u32>,
         stop: &AtomicBool,
         prepare: impl Fn(u32, Vec<GameRecord>) -> T + Sync,
-        mut on_games: impl FnMut(T) -> ControlFlow<()> + Send,
+        mut on_games: impl FnMut(Vec<T>) -> ControlFlow<()> + Send,
     ) {
         let pieces = pieces(numbers.clone(), rayon::current_num_threads(), self.config.lockstep());
         // The finished parts of each frame, by the number of their first game.
@@ -164,7 +164,7 @@ impl<'e, E: Evaluator> SelfPlay<'e, E> {
             let frames = frames.filter_map(|part| add(part.start, played.by_ref().take(part.len()).collect()));
             Ok::<_, Infallible>(Some(frames.collect()))
         };
-        let take = |_, frames: Vec<T>| frames.into_iter().try_for_each(&mut on_games);
+        let take = |_, frames: Vec<T>| if frames.is_empty() { ControlFlow::Continue(()) } else { on_games(frames) };
         let Ok(()) = in_order(pieces.len(), stop, work, take);
     }
 

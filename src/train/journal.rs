@@ -86,9 +86,9 @@ impl Journal {
     }
 
     /// Adds games.
-    pub fn append(&mut self, played: &Played, keeper: &mut Keeper) -> Result<(), Halt> {
+    pub fn append(&mut self, played: &[Played], keeper: &mut Keeper) -> Result<(), Halt> {
         let Self { path, length, pending, .. } = self;
-        pending.extend(&played.frame);
+        pending.extend(played.iter().flat_map(|played| &played.frame));
         let new_length = keeper.patiently(path, |disk| disk.append(path, *length, pending))?;
         let written = pending.len() as u64;
         *length += written;
@@ -98,7 +98,7 @@ impl Journal {
             return Err(lost(path, "cut off or removed by another program"));
         }
         pending.clear();
-        self.played += played.games.len() as u32;
+        self.played += played.iter().map(|played| played.games.len() as u32).sum::<u32>();
         Ok(())
     }
 

@@ -30,7 +30,7 @@ impl Run<'_> {
         let is_time_up =
             || generation > 0 && self.budget.seconds.is_some_and(|limit| pace.is_time_up(clock.elapsed(), limit));
         let mut failure = None;
-        let mut on_games = |played: Played| {
+        let mut on_games = |played: Vec<Played>| {
             failure = intake.take(&played, phase.lambda).err();
             if failure.is_some() || is_time_up() { ControlFlow::Break(()) } else { ControlFlow::Continue(()) }
         };
@@ -83,8 +83,10 @@ struct Intake<'k, 'r> {
 }
 
 impl Intake<'_, '_> {
-    fn take(&mut self, played: &Played, lambda: f32) -> Result<(), Halt> {
-        samples_of(&played.games, lambda).for_each(|sample| self.samples.push(sample));
+    fn take(&mut self, played: &[Played], lambda: f32) -> Result<(), Halt> {
+        for played in played {
+            samples_of(&played.games, lambda).for_each(|sample| self.samples.push(sample));
+        }
         self.journal.append(played, self.keeper)?;
         if self.began.elapsed() < TELL_EVERY { Ok(()) } else { self.tell(false) }
     }

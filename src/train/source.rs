@@ -48,8 +48,8 @@ pub struct Played {
     pub frame: Vec<u8>,
 }
 
-/// Takes games as they are played, and says whether it wants more.
-pub type OnGames<'g> = dyn FnMut(Played) -> ControlFlow<()> + Send + 'g;
+/// Takes games as they are played, those that came together at once, and says whether it wants more.
+pub type OnGames<'g> = dyn FnMut(Vec<Played>) -> ControlFlow<()> + Send + 'g;
 
 /// Plays the games of generations, here or elsewhere. A game depends on the job and its number alone.
 pub trait GameSource: Sync {

@@ -69,7 +69,7 @@ impl GameSource for Elsewhere {
             // The first time, it is stopped in the middle of the second generation.
             stop.fetch_or(job.generation == 1 && first == 98, Relaxed);
             let games = first..(first + 7).min(job.games.end);
-            let mut on_games = |played: Played| {
+            let mut on_games = |played: Vec<Played>| {
                 flow = on_games(played);
                 flow
             };
