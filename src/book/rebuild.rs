@@ -1,7 +1,7 @@
 //! Work on whole books, ply by ply from the end: checking, repairing and merging.
 //!
 //! A move adds one disc, so the derived values of a position follow from positions with one disc more. Two plies are held in memory,
-//! 32 bytes a position; records stream through a temporary file.
+//! 32 bytes a position (48 for a repair); records stream through a temporary file.
 
 use std::convert::Infallible;
 use std::fs::File;

@@ -164,13 +164,13 @@ impl MatchOptions {
         recorder.meter.finish();
         let Recorder { so_far, forfeits, failure, .. } = recorder;
         let has_log = self.games.is_some();
-        let (report, end) = match report.context(|| "the match cannot be played".to_owned()) {
-            Ok(report) if report.ending == Ending::Stopped => (report, Err(stopped("match", has_log))),
-            Ok(report) => (report, Ok(())),
-            Err(error) if so_far.tally.pair_count() == 0 => return Err(error),
-            Err(error) => (so_far, Err(broken_off(error, "match", has_log))),
+        let (report, end) = match (report.context(|| "the match cannot be played".to_owned()), failure) {
+            (_, Some(error)) => (so_far, Err(error)),
+            (Ok(report), None) if report.ending == Ending::Stopped => (report, Err(stopped("match", has_log))),
+            (Ok(report), None) => (report, Ok(())),
+            (Err(error), None) if so_far.tally.pair_count() == 0 => return Err(error),
+            (Err(error), None) => (so_far, Err(broken_off(error, "match", has_log))),
         };
-        let end = failure.map_or(end, Err);
         let seconds = self.times.then(|| [first.seconds_a_game(), second.seconds_a_game()]);
         if self.json.json {
             self.write_json(players, &report, &forfeits, seconds, out)?;
@@ -282,7 +282,6 @@ impl Recorder<'_> {
             return;
         }
         let PairEvent { index, pair, tally, llr } = *event;
-        (self.so_far.tally, self.so_far.llr) = (*tally, llr);
         let new = index >= self.already;
         // Learned before it is logged: if the program dies in between, the pair is played again, and no game stays unlearned.
         let learned = if new { learn_pair(self.books, pair) } else { Ok(()) };
@@ -293,7 +292,9 @@ impl Recorder<'_> {
         if let Err(error) = kept {
             self.failure = Some(error);
             self.stop.store(true, Relaxed);
+            return;
         }
+        (self.so_far.tally, self.so_far.llr) = (*tally, llr);
         for (game, loser, forfeit) in pair.forfeits() {
             self.forfeits.add(loser, forfeit);
             if new {

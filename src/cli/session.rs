@@ -1,6 +1,6 @@
 //! What all commands share: threads, and messages on standard error.
 
-use std::fmt::Display;
+use std::fmt::{self, Display};
 use std::io::{self, IsTerminal, Write};
 use std::time::SystemTime;
 
@@ -139,6 +139,12 @@ impl Write for Careless {
     fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
         let _ = io::stderr().write_all(bytes);
         Ok(bytes.len())
+    }
+
+    /// Under one lock, so that lines of several threads do not mix.
+    fn write_fmt(&mut self, text: fmt::Arguments<'_>) -> io::Result<()> {
+        let _ = io::stderr().write_fmt(text);
+        Ok(())
     }
 
     fn flush(&mut self) -> io::Result<()> {

@@ -16,7 +16,9 @@ use super::signals::{outlive_terminal, stop_on_signals};
 use crate::report::TensorBoard;
 use crate::storage::FileError;
 use crate::text::typed;
-use crate::train::{Budget, Outcome, Resume, TrainConfig, TrainError, TrainEvent, TrainRequest, stored_config, train};
+use crate::train::{
+    Budget, CHECKPOINT, Outcome, Resume, TrainConfig, TrainError, TrainEvent, TrainRequest, stored_config, train,
+};
 
 /// Learn weights from self-play: the main job
 ///
@@ -170,8 +172,8 @@ impl TrainArguments {
                 writeln!(out, "{}", directory.join("best.fsw").display())?;
                 Ok(())
             }
-            Outcome::Stopped if !has_weights(directory) => {
-                Err(CliError::Stopped("stopped before the run had begun; the same command begins it".to_owned()))
+            Outcome::Stopped if !has_checkpoint(directory) => {
+                Err(CliError::Stopped("stopped before the run had begun: repeat the command".to_owned()))
             }
             Outcome::Stopped => Err(CliError::Stopped(format!(
                 "stopped; the newest weights are {}, and `flipside train --resume {}` continues the run",
@@ -241,16 +243,16 @@ fn told_if_not<T>(done: io::Result<T>, progress: &TrainProgress<'_>) -> Option<T
     done.map_err(tell).ok()
 }
 
-/// Whether a run has begun: from its first checkpoint on it has weights.
-fn has_weights(run: &Path) -> bool {
-    run.join("last.fsw").exists()
+/// Whether a run has begun, and can be resumed.
+fn has_checkpoint(run: &Path) -> bool {
+    run.join(CHECKPOINT).exists()
 }
 
 /// The error that ended a run or kept it from starting, with what to do about it.
 fn told(error: TrainError, run: &Path, has_begun: bool) -> CliError {
     let hint = match &error {
-        TrainError::OutOfPatience { .. } if !has_weights(run) => {
-            return CliError::Stopped(format!("{error}; the run had not begun, and the same command begins it"));
+        TrainError::OutOfPatience { .. } if !has_checkpoint(run) => {
+            return CliError::Stopped(format!("{error}; the run had not begun: repeat the command"));
         }
         TrainError::OutOfPatience { .. } => {
             let run = typed(run);
@@ -289,8 +291,8 @@ mod tests {
             assert_eq!(error.exit_code(), 75);
             error.report()
         };
-        assert!(report().contains("run/checkpoint") && report().contains("the same command begins it"));
-        std::fs::write(run.path().join("last.fsw"), "").unwrap();
+        assert!(report().contains("run/checkpoint") && report().contains("repeat the command"));
+        std::fs::write(run.path().join(CHECKPOINT), "").unwrap();
         assert!(report().contains("--resume "));
     }
 }

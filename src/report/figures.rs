@@ -7,11 +7,11 @@ use serde::Serialize;
 
 use super::log::RunLog;
 use super::ratings::{Rating, ratings};
-use super::status::Status;
+use super::status::{RunState, Status};
 use crate::board::Position;
 use crate::eval::{Accuracy, PatternEvaluator, accuracy, static_value, strongest_configurations};
 use crate::games::{GamesReader, games_file};
-use crate::train::{BEST, TrainError, TrainEvent, parent_of};
+use crate::train::{BEST, LAST, TrainError, TrainEvent, parent_of};
 use crate::weights::WeightFile;
 
 /// All figures of a run.
@@ -41,6 +41,8 @@ pub struct Figures {
     pub changes: Vec<(u32, Vec<String>)>,
     /// Generations after which its budget was used up, and it was given more.
     pub earlier_ends: Vec<u32>,
+    /// Games of a generation that there was no time to finish, which its last fit learned.
+    pub games_beyond: u64,
 }
 
 /// The loss of a fit on the games held out.
@@ -149,8 +151,11 @@ impl Figures {
         let log = RunLog::read(directory)?;
         let weights = Weights::of(&directory.join(BEST), &log);
         let ratings = ratings(&log.events);
+        let status = Status::rated(&log, &ratings);
+        let last = (status.state == RunState::Finished).then(|| WeightFile::load(&directory.join(LAST)).ok()).flatten();
         let mut figures = Self {
-            status: Status::rated(&log, &ratings),
+            games_beyond: last.map_or(0, |last| last.provenance.games.saturating_sub(status.games)),
+            status,
             ratings,
             losses: Vec::new(),
             validation: Vec::new(),

@@ -331,9 +331,7 @@ fn origin(run: &Figures) -> String {
         )
     };
     let changes: String = run.changes.iter().map(change).collect();
-    let [at_hand, _] = run.status.games_at_hand;
-    let ends_within = run.status.state == RunState::Finished && at_hand > 0 && !run.held_out.is_empty();
-    let consequence = if run.changes.is_empty() && !ends_within {
+    let consequence = if run.changes.is_empty() && run.games_beyond == 0 {
         " The commands leave out the fit and the gate that it had there: <code>last.fsw</code> will be the same, <code>best.fsw</code> \
          may not be."
     } else {
@@ -343,11 +341,11 @@ fn origin(run: &Figures) -> String {
         format!("<p>Its budget was used up after generation {generation} and was then raised.{consequence}</p>\n")
     };
     let ends: String = run.earlier_ends.iter().map(end).collect();
-    let rest = if ends_within {
+    let rest = if run.games_beyond > 0 {
         format!(
             "<p>Its time was up within a generation, and its last fit also learned the {} played by then. The commands do not play \
              these, so their <code>last.fsw</code> will be another.</p>\n",
-            counted(at_hand.into(), "game")
+            counted(run.games_beyond, "game")
         )
     } else {
         String::new()

@@ -27,7 +27,7 @@ pub enum FormatError {
     },
     /// A version this program does not know.
     #[error(
-        "{what} of version {found} (byte 8), which this program, of version {newest}, cannot read: use the program that wrote the file"
+        "{what} of version {found} (byte 8), which this program cannot read (its newest is {newest}): use the program that wrote the file"
     )]
     Version {
         /// What it should be.

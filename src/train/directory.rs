@@ -18,8 +18,8 @@ pub(crate) const LOCK: &str = "lock";
 pub(super) const CONFIG: &str = "config.toml";
 pub(super) const METRICS: &str = "metrics.jsonl";
 pub(crate) const BEST: &str = "best.fsw";
-pub(super) const LAST: &str = "last.fsw";
-pub(super) const CHECKPOINT: &str = "checkpoint";
+pub(crate) const LAST: &str = "last.fsw";
+pub(crate) const CHECKPOINT: &str = "checkpoint";
 pub(super) const PREVIOUS_CHECKPOINT: &str = "checkpoint.previous";
 /// The checkpoint of a fit.
 pub(super) const FIT: &str = "fit.part";
