@@ -29,7 +29,7 @@ pub struct Book {
     /// What was added to the sorted part.
     added: BTreeMap<Key, Record>,
     /// What was changed since the last commit, with what `added` had there before.
-    changed: BTreeMap<Key, Option<Record>>,
+    changed: BTreeMap<Key, Option<Box<Record>>>,
     /// Added positions that are not in the sorted part.
     new: u64,
     /// How many of them are in the file.
@@ -212,7 +212,7 @@ impl Book {
         if !self.added.contains_key(&key) && self.find(record.position)?.is_none() {
             self.new += 1;
         }
-        let before = self.added.insert(key, record);
+        let before = self.added.insert(key, record).map(Box::new);
         self.changed.entry(key).or_insert(before);
         Ok(())
     }
@@ -221,7 +221,7 @@ impl Book {
     pub(super) fn revert(&mut self) {
         for (key, before) in std::mem::take(&mut self.changed) {
             match before {
-                Some(record) => self.added.insert(key, record),
+                Some(record) => self.added.insert(key, *record),
                 None => self.added.remove(&key),
             };
         }
