@@ -17,7 +17,7 @@ use crate::report::TensorBoard;
 use crate::storage::FileError;
 use crate::text::typed;
 use crate::train::{
-    Budget, CHECKPOINT, Outcome, Resume, TrainConfig, TrainError, TrainEvent, TrainRequest, stored_config, train,
+    Budget, CHECKPOINT, LAST, Outcome, Resume, TrainConfig, TrainError, TrainEvent, TrainRequest, stored_config, train,
 };
 
 /// Learn weights from self-play: the main job
@@ -177,7 +177,7 @@ impl TrainArguments {
             }
             Outcome::Stopped => Err(CliError::Stopped(format!(
                 "stopped; the newest weights are {}, and `flipside train --resume {}` continues the run",
-                directory.join("last.fsw").display(),
+                directory.join(LAST).display(),
                 typed(directory)
             ))),
         }

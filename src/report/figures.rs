@@ -152,7 +152,8 @@ impl Figures {
         let weights = Weights::of(&directory.join(BEST), &log);
         let ratings = ratings(&log.events);
         let status = Status::rated(&log, &ratings);
-        let last = (status.state == RunState::Finished).then(|| WeightFile::load(&directory.join(LAST)).ok()).flatten();
+        let may_go_beyond = status.state == RunState::Finished && status.games_at_hand[0] > 0;
+        let last = may_go_beyond.then(|| WeightFile::load(&directory.join(LAST)).ok()).flatten();
         let mut figures = Self {
             games_beyond: last.map_or(0, |last| last.provenance.games.saturating_sub(status.games)),
             status,
