@@ -1,4 +1,4 @@
-//! What must hold for every reader, whatever the bytes: fuzz targets call these endlessly, `tests/fuzz.rs` a bounded number of times.
+//! What must hold for every reader, whatever the bytes: fuzz targets call these endlessly, `tests/library/fuzz.rs` a bounded number of times.
 
 use std::io::Cursor;
 

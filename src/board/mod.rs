@@ -35,7 +35,7 @@ pub use position::{IllegalMove, Position};
 pub use square::{Bitboard, ParseSquareError, Square, Squares, squares};
 pub use symmetry::{Symmetry, canonical};
 
-/// Both kernels in one build. `tests/board.rs` has the naive version.
+/// Both kernels in one build. `tests/library/board.rs` has the naive version.
 #[cfg(all(test, target_arch = "x86_64", target_feature = "bmi2"))]
 mod tests {
     use rand::{RngExt, SeedableRng};

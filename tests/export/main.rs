@@ -1,4 +1,4 @@
-//! Other engines' weight files, both ways, and what must be refused.
+//! Other engines' weight files, both ways, open layouts, and what must be refused.
 
 mod bad_input;
 #[path = "../cli/support.rs"]
@@ -8,6 +8,7 @@ mod commands;
 #[path = "../helpers/mod.rs"]
 mod helpers;
 mod naive;
+mod open_layouts;
 mod peers;
 mod transfer;
 

@@ -1,12 +1,12 @@
 //! A seeded, bounded run of the fuzz targets: no bytes make a reader panic.
 
-#[path = "book/support.rs"]
+#[path = "../book/support.rs"]
 #[allow(dead_code)]
 mod book;
-#[path = "../fuzz/checks.rs"]
+#[path = "../../fuzz/checks.rs"]
 mod checks;
 #[cfg(feature = "cluster")]
-#[path = "../fuzz/messages.rs"]
+#[path = "../../fuzz/messages.rs"]
 mod messages;
 
 use std::sync::atomic::AtomicBool;
@@ -118,8 +118,8 @@ fn texts() {
         format!("{BOARD} X"),
         format!("{BOARD} O -12\n# no\n{BOARD} X; F5:+2; d3:-64"),
         "f5d6c3d3c4f4\nF5F6\n".into(),
-        include_str!("miniature.toml").into(),
-        include_str!("../data/patterns/classic.toml").into(),
+        include_str!("../miniature.toml").into(),
+        include_str!("../../data/patterns/classic.toml").into(),
     ];
     run(checks::texts, 3000, b"XO-.;:+\"[]={}#\n059afh ", &seeds.map(String::into_bytes));
 }
@@ -131,9 +131,9 @@ fn weight_files() {
     let file = WeightFile::new(model, Provenance::of_this_program("nowhere")).to_bytes();
     // The check itself seals the payload in a header, and a deflated one in another.
     let payload = |file: &[u8]| file[52..].to_vec();
-    let (tiny, calibrated) = (include_bytes!("golden/tiny.fsw"), include_bytes!("golden/calibrated.fsw"));
+    let (tiny, calibrated) = (include_bytes!("../golden/tiny.fsw"), include_bytes!("../golden/calibrated.fsw"));
     let payloads = [payload(tiny), payload(calibrated), payload(&file)];
-    const HIDDEN: &[u8] = include_bytes!("golden/hidden-in-parts.fsw");
+    const HIDDEN: &[u8] = include_bytes!("../golden/hidden-in-parts.fsw");
     let hidden = checks::HIDDEN_LAYER.payload(HIDDEN).unwrap().into_owned();
     let seeds = [&payloads[..], &[file, hidden, HIDDEN.to_vec()]].concat();
     run(checks::weight_file, 12_000, &[0, 1, 0x7f, 0x80, 0xff], &seeds);

@@ -1,9 +1,7 @@
 //! The rules against a naive board of 64 cells, and the published perft counts.
 
-mod helpers;
-
+use crate::helpers::random_step;
 use flipside::board::{Diagram, Position, Square, Symmetry, Transcript, perft, squares};
-use helpers::random_step;
 use rand::{Rng, RngExt, SeedableRng};
 use rand_chacha::ChaCha8Rng;
 

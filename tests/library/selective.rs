@@ -1,15 +1,13 @@
 //! Selective search: what it may change and what it must not.
 
-mod helpers;
-
 use std::sync::atomic::AtomicBool;
 
+use crate::helpers::{Constant, random_positions};
 use flipside::board::Position;
 use flipside::eval::{Calibration, DepthPair, Evaluator, MobilityEvaluator, Score};
 use flipside::record::lines::parse_positions;
 use flipside::search::calibrate::{Values, fit_exact_pairs, fit_pairs, search_all, shallow_depth, solve_all};
 use flipside::search::{Analysis, EndgameSolver, Searcher, Selectivity};
-use helpers::{Constant, random_positions};
 
 /// Every deep value is `offset` discs above the shallow one, with a standard deviation of `deviation`: at 1 to 60 empties, to depth 10.
 fn calibration(offset: f32, deviation: f32) -> Calibration {

@@ -1,19 +1,17 @@
 //! Open layouts, read back by other programs: Python's standard library, NumPy, the safetensors crate, a C and a Rust compiler.
 //! What is not installed is skipped, and the test says so.
 
-mod helpers;
-
 use std::fs;
 use std::io::Write;
 use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
 
+use crate::helpers::{add_hidden_layer, say_skipped};
 use flipside::board::{Diagram, Position, Side, Transcript};
 use flipside::eval::{Calibration, DepthPair, Evaluator, HiddenLayer, Model, PatternEvaluator, StageMap, UNITS};
 use flipside::export::{OpenLayout, Target, write_open};
 use flipside::pattern::{Layout, Pattern, PatternSet, Scalar};
 use flipside::weights::{Provenance, WeightFile};
-use helpers::{add_hidden_layer, say_skipped};
 use rand::{RngExt, SeedableRng};
 use rand_chacha::ChaCha8Rng;
 

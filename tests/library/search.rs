@@ -1,11 +1,10 @@
 //! The textbook searches against naive minimax: on trees from the literature, on random ones, and on Othello.
 
-mod helpers;
-
 use std::cell::Cell;
 use std::sync::atomic::{AtomicBool, Ordering::Relaxed};
 use std::time::Duration;
 
+use crate::helpers::{random_positions, random_step};
 use flipside::board::{Position, Square, squares};
 use flipside::eval::{Evaluator, MobilityEvaluator, PatternEvaluator, Score, SquareEvaluator};
 use flipside::search::Searcher;
@@ -13,7 +12,6 @@ use flipside::textbook::{
     Algorithm, Explorer, Options, Ordering, OthelloTree, Outcome, Successor, Tree, branching_factor, estimate_size,
 };
 use flipside::weights::WeightFile;
-use helpers::{random_positions, random_step};
 use rand::{RngExt, SeedableRng};
 use rand_chacha::ChaCha8Rng;
 

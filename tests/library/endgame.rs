@@ -1,15 +1,13 @@
 //! The endgame solver against a naive search, the FFO suite, and the laws of windows, lines and symmetry.
 
-mod helpers;
-
 use std::sync::atomic::{AtomicBool, Ordering::Relaxed};
 
+use crate::helpers::{Constant, random_positions};
 use flipside::board::{Position, ScoredDiagram, Symmetry, squares};
 use flipside::eval::{Calibration, DepthPair, PatternEvaluator, Score, SquareEvaluator};
 use flipside::record::lines::parse_positions;
 use flipside::search::EndgameSolver;
 use flipside::weights::WeightFile;
-use helpers::{Constant, random_positions};
 use rand::{RngExt, SeedableRng};
 use rand_chacha::ChaCha8Rng;
 
