@@ -108,7 +108,7 @@ pub fn told(error: ClusterError) -> CliError {
 #[derive(Args, Debug)]
 #[command(after_help = "Example:\n  flipside cluster config broker --host broker.example --run tonight\n  \
     nats-server -c broker/nats.conf\n  \
-    flipside train --run runs/tonight --cluster tls://broker.example \\\n      --broker-key broker/coordinator.nk --broker-ca broker/ca.pem")]
+    flipside train --preset overnight --run runs/tonight --cluster tls://broker.example \\\n      --broker-key broker/coordinator.nk --broker-ca broker/ca.pem")]
 pub struct ClusterArguments {
     #[command(subcommand)]
     command: ClusterCommand,

@@ -17,7 +17,7 @@ pub struct ExternalArguments {
     #[arg(long, value_name = "N", value_parser = clap::value_parser!(u32).range(1..=60))]
     nboard_depth: Option<u32>,
 
-    /// Seconds another program may take per move [default: 60]
+    /// Seconds another program may take per move [default: 60] and, if more than 10, to start [default: 10]
     #[arg(long, value_name = "SECONDS", value_parser = clap::value_parser!(u64).range(1..=86_400))]
     move_time: Option<u64>,
 }
@@ -40,8 +40,12 @@ impl ExternalArguments {
             return Err(CliError::Usage(format!("{message}; for our own search it is `default:time=10ms`")));
         }
         let default = ProcessLimits::default();
-        let per_move = self.move_time.map_or(default.per_move, Duration::from_secs);
-        Ok(ProcessLimits { per_move, depth: self.nboard_depth, ..default })
+        let move_time = self.move_time.map(Duration::from_secs);
+        Ok(ProcessLimits {
+            start: move_time.map_or(default.start, |time| time.max(default.start)),
+            per_move: move_time.unwrap_or(default.per_move),
+            depth: self.nboard_depth,
+        })
     }
 }
 
@@ -99,5 +103,19 @@ impl FromStr for ExternalChoice {
 impl fmt::Display for ExternalChoice {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.write_str(&self.typed)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn programs_may_take_as_long_to_start_as_for_a_move_but_at_least_ten_seconds() {
+        let program = "gtp:engine".parse().unwrap();
+        for (move_time, start) in [(None, 10), (Some(2), 10), (Some(300), 300)] {
+            let arguments = ExternalArguments { nboard_depth: None, move_time };
+            assert_eq!(arguments.limits(&[&program]).unwrap().start, Duration::from_secs(start));
+        }
     }
 }

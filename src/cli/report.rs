@@ -19,7 +19,7 @@ use crate::report::{Figures, page};
 
 /// Write a report on runs: one HTML file with all plots
 ///
-/// The page needs no network and no scripts. It shows strength with intervals from one fit over all gates, losses by stage, errors,
+/// The page needs no network and no scripts. It shows strength with intervals from one fit over all gates, losses by empty squares, errors,
 /// slopes and calibration of the best weights against the results of kept games, coverage, strongest configurations, rates and times by
 /// phase, and how to repeat the run. The figures are included as JSON (`<script type="application/json" id="data">`). Several runs share
 /// the same plots. Runs may be in progress.
@@ -34,7 +34,7 @@ pub struct ReportArguments {
     #[arg(short, long, value_name = "FILE", default_value = "report.html")]
     output: PathBuf,
 
-    /// Rewrite the page every N seconds until stopped, whatever fails meanwhile; open browsers reload it
+    /// Rewrite the page every N seconds (60 if left out) until stopped, whatever fails meanwhile; open browsers reload it
     #[arg(long, value_name = "SECONDS", num_args = 0..=1, require_equals = true, default_missing_value = "60")]
     #[arg(value_parser = clap::value_parser!(u32).range(1..=86_400))]
     watch: Option<u32>,

@@ -123,7 +123,9 @@ impl Session {
 
     /// Prints a line to standard error, unless told to be quiet.
     pub fn say(&self, text: impl Display) {
-        let _ = writeln!(self.talk(), "{}", on_lines(&text.to_string()));
+        if self.progress != Progress::Silent {
+            let _ = writeln!(Careless, "{}", on_lines(&text.to_string()));
+        }
     }
 
     /// Standard error for longer output, unless told to be quiet. Writing to it never fails.

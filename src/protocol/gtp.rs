@@ -6,7 +6,7 @@ use std::sync::Arc;
 use std::time::{Duration, Instant};
 
 use super::engine::Engine;
-use super::line::ServeError;
+use super::line::{ServeError, printable};
 use super::listener::{Hurry, Listener};
 use super::sgf;
 use crate::board::{Diagram, Side, Square, picture};
@@ -77,11 +77,6 @@ pub fn serve(
         }
     }
     Ok(())
-}
-
-/// A text without control characters, as GTP reads its input; in an answer they could end it.
-fn printable(text: &str) -> String {
-    text.chars().map(|c| if c == '\t' { ' ' } else { c }).filter(|c| !c.is_control()).collect()
 }
 
 /// The text of an answer, or of a GTP error.

@@ -1,4 +1,4 @@
-//! Reading lines from a program that is not trusted.
+//! Lines from and to a program that is not trusted.
 
 use std::io::{self, BufRead};
 
@@ -43,4 +43,9 @@ pub fn read_line(input: &mut impl BufRead) -> Result<Option<String>, ServeError>
             return Ok(any.then(|| text.trim_start_matches('\u{feff}').trim_end_matches('\r').to_owned()));
         }
     }
+}
+
+/// A line without control characters, as GTP reads its input; in an answer that quotes it they could end the answer.
+pub(super) fn printable(text: &str) -> String {
+    text.chars().map(|c| if c == '\t' { ' ' } else { c }).filter(|c| !c.is_control()).collect()
 }

@@ -11,7 +11,7 @@ use std::sync::Arc;
 use std::time::Instant;
 
 use super::engine::Engine;
-use super::line::ServeError;
+use super::line::{ServeError, printable};
 use super::listener::{Hurry, Listener};
 use crate::board::{Diagram, Square, squares};
 use crate::record::{Game, MoveNote, ggf};
@@ -112,9 +112,7 @@ impl<E: Engine, W: Write> Session<'_, E, W> {
     }
 
     fn complain(&mut self, text: &str) -> io::Result<()> {
-        // Quoted input has no line breaks, but perhaps other control characters.
-        let text: String = text.chars().filter(|c| !c.is_control()).collect();
-        self.say(&format!("status error: {text}"))
+        self.say(&format!("status error: {}", printable(text)))
     }
 
     fn set_depth(&mut self, text: &str) -> io::Result<()> {

@@ -24,14 +24,13 @@ use crate::storage::FileError;
 /// The journal of one generation, open for appending.
 pub(super) struct Journal {
     path: PathBuf,
+    header: GamesHeader,
     /// Bytes of the header and the whole frames; 0 before the first is written.
     length: u64,
     /// Games in these frames.
     played: u32,
     /// Why no more games were found in it.
     ending: String,
-    /// Bytes that wait to be appended: the header before the first frame.
-    pending: Vec<u8>,
 }
 
 impl Journal {
@@ -51,9 +50,7 @@ impl Journal {
         let found = read(&path, header)?;
         let lambda = config.phase(generation).lambda;
         let mut samples = SampleSet::default();
-        let (length, ending) = (found.header_length, found.ending);
-        let pending = if length == 0 { header.to_bytes().to_vec() } else { Vec::new() };
-        let mut journal = Self { path, length, played: 0, ending, pending };
+        let mut journal = Self { path, header, length: found.header_length, played: 0, ending: found.ending };
         // Decoding takes longer than reading.
         let decoded = found.frames.into_par_iter().map(|(raw, end): (RawFrame, u64)| {
             let frame = raw.decode()?;
@@ -87,17 +84,17 @@ impl Journal {
 
     /// Adds games.
     pub fn append(&mut self, played: &[Played], keeper: &mut Keeper) -> Result<(), Halt> {
-        let Self { path, length, pending, .. } = self;
-        pending.extend(played.iter().flat_map(|played| &played.frame));
-        let new_length = keeper.patiently(path, |disk| disk.append(path, *length, pending))?;
-        let written = pending.len() as u64;
+        let Self { path, length, .. } = self;
+        let mut bytes = if *length == 0 { self.header.to_bytes().to_vec() } else { Vec::new() };
+        bytes.extend(played.iter().flat_map(|played| &played.frame));
+        let new_length = keeper.patiently(path, |disk| disk.append(path, *length, &bytes))?;
+        let written = bytes.len() as u64;
         *length += written;
         if new_length != *length {
             // Bytes in the wrong place would pass for another run's games.
             keeper.patiently(path, |disk| disk.append(path, new_length - written, &[]))?;
             return Err(lost(path, "cut off or removed by another program"));
         }
-        pending.clear();
         self.played += played.iter().map(|played| played.games.len() as u32).sum::<u32>();
         Ok(())
     }

@@ -73,7 +73,7 @@ pub const KEYS: &[Key] = keys! {
     "step.half" Kind::Positive, Some("required with `decayed`"), "Only with `decayed`: visits after which a weight's steps are half as large.";
     "step.floor" Kind::Number(0.0, 1.0, "share of the error"), Some("required with `decayed`"), "Only with `decayed`: the smallest step.";
     "gate" Kind::Table, None, "When and how strength is measured: against the best weights so far and against `mobility`, at full width.";
-    "gate.every" Kind::Whole(0, u32::MAX, "generations"), None, "Generations between gates; 0 for gates only after fits and at the end.";
+    "gate.every" Kind::Whole(0, u32::MAX, "generations"), None, "Generations between gates while weights are learned from each; there are gates after fits and at the end in any case. 0 for these alone.";
     "gate.pairs" Kind::Whole(1, 10_784, "pairs of games"), None, "Pairs of games in each match, each from a different XOT opening.";
     "gate.depth" Kind::Whole(1, 20, "plies"), None, "Search depth of the players.";
     "gate.exact-empties" Kind::Whole(0, 24, "empty squares"), None, "The players solve positions with at most N empty squares.";
@@ -116,7 +116,7 @@ pub const KEYS: &[Key] = keys! {
     "events" Kind::Table, Some("none"), "What is written besides `metrics.jsonl`; does not affect the weights.";
     "events.tensorboard" Kind::Flag, Some("false"), "Whether to write TensorBoard event files into the run's directory.";
     "records" Kind::Table, Some("none"), "Recorded games and scored positions to learn before the first generation. Fits of a run learn its own games alone.";
-    "records.files" Kind::Texts, None, "Files in GGF, WTHOR, f5d6, OBF or Egaroucid's training lines, in the order in which they are learned. Other than absolute paths begin in the current folder.";
+    "records.files" Kind::Texts, None, "Files in GGF, WTHOR, f5d6, OBF or Egaroucid's training lines, or logs of `match --games`, in the order in which they are learned. Relative paths begin in the current folder.";
     "records.passes" Kind::Whole(1, 100, "passes"), Some("2"), "Passes over the samples.";
     "records.exact-empties" Kind::Whole(0, 24, "empty squares"), Some("12"), "Positions of games with at most N empty squares are solved.";
     "records.sha256" Kind::Texts, Some("[]"), "SHA-256 of each file in hexadecimal; a run fills it in. Files that differ are refused.";
