@@ -54,7 +54,7 @@ fn variants(folder: &Path) -> Vec<TrainConfig> {
     vec![
         tiny(),
         TrainConfig { records: Some(records), keep_games: false, gate, ..tiny() },
-        TrainConfig { patterns: tiny().patterns, ..small(config()) },
+        with_few_weights(small(config())),
     ]
 }
 
@@ -88,9 +88,12 @@ fn interrupted(mut child: Child, rng: &mut ChaCha8Rng, longest: Duration) -> (En
         Some(0) => End::Finished,
         // By the signal, or by a stop.
         None | Some(75) => End::Broken,
-        Some(_) => match String::from_utf8_lossy(&output.stderr).into_owned() {
+        code => match String::from_utf8_lossy(&output.stderr).into_owned() {
             error if error.contains("another process is training") => End::Broken,
-            error => End::Refused(error),
+            error => {
+                assert_eq!(code, Some(1), "{error}");
+                End::Refused(error)
+            }
         },
     };
     (end, output.stdout)

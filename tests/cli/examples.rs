@@ -90,19 +90,40 @@ fn examples_run_as_printed() {
     }
 }
 
-/// Examples that need what is not available here are at least parsed.
+/// The commands in the documentation, as typed after a prompt.
+fn documented() -> Vec<String> {
+    let root = Path::new(env!("CARGO_MANIFEST_DIR"));
+    let folders = [".", "docs", "weights", "contrib", "data"].map(|name| std::fs::read_dir(root.join(name)).unwrap());
+    let files = folders.into_iter().flatten().map(|entry| entry.unwrap().path());
+    let texts = files.filter(|path| path.extension().is_some_and(|end| end == "md")).map(|path| {
+        let text = std::fs::read_to_string(path).unwrap();
+        text.replace("\\\n", "")
+    });
+    let calls = |text: String| -> Vec<String> {
+        let typed = |line: &str| line.split_once("$ ").map(|(_, typed)| typed.to_owned());
+        text.lines()
+            .filter_map(typed)
+            .flat_map(|typed| typed.split(" | ").map(str::to_owned).collect::<Vec<_>>())
+            .collect()
+    };
+    texts.flat_map(calls).collect()
+}
+
+/// Examples that need what is not available here, and the commands of the documentation, are at least parsed.
 #[test]
 fn every_example_is_understood() {
-    let mut all = Vec::new();
+    let mut all = documented();
+    assert!(all.len() > 80, "{all:?}");
     for command in commands(&[]) {
         all.extend(examples(&[&command]));
         all.extend(commands(&[&command]).iter().flat_map(|subcommand| examples(&[&command, subcommand])));
     }
-    let calls: Vec<_> = all.iter().filter_map(|example| example.strip_prefix("flipside ")).collect();
-    assert!(calls.len() > 50, "{calls:?}");
+    let calls: HashSet<_> = all.iter().filter_map(|example| example.strip_prefix("flipside ")).collect();
+    assert!(calls.len() > 100, "{calls:?}");
     for call in calls {
-        let words = shlex::split(call.split('>').next().unwrap()).unwrap();
-        stdout(&words.iter().map(String::as_str).chain(["--help"]).collect::<Vec<_>>(), "");
+        let words = shlex::split(call).unwrap();
+        let words = words.iter().map(String::as_str).take_while(|word| ![">", "&", ";"].contains(word));
+        stdout(&words.chain(["--help"]).collect::<Vec<_>>(), "");
     }
 }
 
@@ -112,10 +133,9 @@ fn shells_and_manuals_know_every_command() {
     let written = stdout(&["man", folder.path().to_str().unwrap()], "");
     let page = std::fs::read_to_string(folder.path().join("flipside-train.1")).unwrap();
     assert!(page.contains("resume") && page.contains("Example"), "{page}");
+    let scripts = ["bash", "zsh", "fish", "powershell", "elvish"].map(|shell| stdout(&["completions", shell], ""));
     for command in commands(&[]) {
         assert!(written.contains(&format!("flipside-{command}.1")), "{command}: {written}");
-        for shell in ["bash", "zsh", "fish", "powershell", "elvish"] {
-            assert!(stdout(&["completions", shell], "").contains(&command), "{shell} {command}");
-        }
+        assert!(scripts.iter().all(|script| script.contains(&command)), "{command}");
     }
 }

@@ -1,8 +1,9 @@
 //! Looking at runs and weights: `runs`, `status`, `report`, `diff`, and results as JSON.
 
 use std::fs;
-use std::path::PathBuf;
-use std::process::Command;
+use std::path::{Path, PathBuf};
+use std::process::{Command, Stdio};
+use std::sync::LazyLock;
 
 use serde_json::Value;
 use tempfile::TempDir;
@@ -12,6 +13,36 @@ use crate::support::*;
 
 /// A folder with a finished run in it, `runs/one`.
 fn lab() -> TempDir {
+    static FILES: LazyLock<Vec<(PathBuf, Vec<u8>)>> = LazyLock::new(|| files_of(trained().path()));
+    let folder = tempfile::tempdir().unwrap();
+    for (path, bytes) in &*FILES {
+        let path = folder.path().join(path);
+        fs::create_dir_all(path.parent().unwrap()).unwrap();
+        fs::write(path, bytes).unwrap();
+    }
+    #[cfg(unix)]
+    std::os::unix::fs::symlink("one", folder.path().join("runs/latest")).unwrap();
+    folder
+}
+
+/// All files below a folder but links, by their paths in it.
+fn files_of(folder: &Path) -> Vec<(PathBuf, Vec<u8>)> {
+    let mut files = Vec::new();
+    for entry in fs::read_dir(folder).unwrap().map(Result::unwrap) {
+        let name = PathBuf::from(entry.file_name());
+        match entry.file_type().unwrap() {
+            kind if kind.is_dir() => {
+                files.extend(files_of(&entry.path()).into_iter().map(|(path, bytes)| (name.join(path), bytes)));
+            }
+            kind if kind.is_file() => files.push((name, fs::read(entry.path()).unwrap())),
+            _ => {}
+        }
+    }
+    files
+}
+
+/// Such a folder as the program makes it.
+fn trained() -> TempDir {
     let folder = tempfile::tempdir().unwrap();
     let config = include_str!("../miniature.toml").replace("games = 2100", "games = 128");
     fs::write(folder.path().join("config.toml"), config).unwrap();
@@ -19,7 +50,7 @@ fn lab() -> TempDir {
     let arguments = ["train", "--preset", "quick", "--config", "config.toml", "--patterns", "small.toml", "-q"];
     let mut command = program();
     command.current_dir(folder.path()).args(arguments).args(["--run", "runs/one", "--generations", "6"]);
-    assert!(command.status().unwrap().success());
+    assert!(command.stdout(Stdio::null()).status().unwrap().success());
     folder
 }
 

@@ -42,12 +42,16 @@ impl Lab {
         command
     }
 
+    /// How many generations a run has learned.
+    fn learned(&self, run: &str) -> usize {
+        let metrics = fs::read_to_string(self.file(run, "metrics.jsonl"));
+        metrics.map_or(0, |text| text.matches(r#""learned""#).count())
+    }
+
     /// Starts training and waits until it has learned a few generations.
     fn start(&self, run: &str, mut command: Command) -> Ends {
         let mut child = Ends(command.stdout(Stdio::piped()).stderr(Stdio::piped()).spawn().unwrap());
-        let learned =
-            |path: &Path| fs::read_to_string(path).is_ok_and(|text| text.matches(r#""learned""#).count() >= 6);
-        while !learned(&self.file(run, "metrics.jsonl")) {
+        while self.learned(run) < 6 {
             assert!(child.0.try_wait().unwrap().is_none(), "the run ended early");
             std::thread::sleep(Duration::from_millis(2));
         }
@@ -92,9 +96,12 @@ fn a_run_under_nohup_outlives_its_terminal_and_locks_its_directory() {
     assert_eq!(second.status.code(), Some(1), "{refusal}");
     assert!(refusal.contains("another process is training"), "{refusal}");
 
+    let learned = lab.learned("run");
     kill_process(Pid::from_child(&child.0), Signal::HUP).unwrap();
-    std::thread::sleep(Duration::from_millis(200));
-    assert!(child.0.try_wait().unwrap().is_none(), "SIGHUP ended a run under nohup");
+    while lab.learned("run") < learned + 3 {
+        assert!(child.0.try_wait().unwrap().is_none(), "SIGHUP ended a run under nohup");
+        std::thread::sleep(Duration::from_millis(2));
+    }
     kill_process(Pid::from_child(&child.0), Signal::INT).unwrap();
     assert_eq!(child.0.wait().unwrap().code(), Some(75));
 }
@@ -114,7 +121,7 @@ fn a_run_outlives_its_terminal_without_nohup() {
     let name = ptsname(&master, Vec::new()).unwrap();
     let path = Path::new(std::ffi::OsStr::from_bytes(name.as_bytes()));
     let slave = fs::File::options().read(true).write(true).open(path).unwrap();
-    let mut command = lab.train("run", &["--generations", "400", "--progress", "always"]);
+    let mut command = lab.train("run", &["--generations", "100", "--progress", "always"]);
     let end = || Stdio::from(slave.try_clone().unwrap());
     let mut child = Ends(command.stdin(end()).stdout(end()).stderr(end()).spawn().unwrap());
     drop((command, slave));
@@ -126,8 +133,7 @@ fn a_run_outlives_its_terminal_without_nohup() {
         while is_open.load(Relaxed) && terminal.read(&mut buffer).is_ok() {}
     });
     let learned = |count: usize, child: &mut Child| {
-        let path = lab.file("run", "metrics.jsonl");
-        while fs::read_to_string(&path).map_or(0, |text| text.matches(r#""learned""#).count()) < count {
+        while lab.learned("run") < count {
             assert!(child.try_wait().unwrap().is_none(), "the run ended early");
             std::thread::sleep(Duration::from_millis(2));
         }

@@ -1,5 +1,6 @@
 //! Messages that no worker or coordinator of ours would send.
 
+use std::fs;
 use std::sync::atomic::AtomicBool;
 use std::time::Duration;
 
@@ -15,6 +16,7 @@ use futures_util::StreamExt;
 use tokio::io::AsyncReadExt;
 
 use super::support::*;
+use crate::calling::constant_weights;
 
 fn block_on<T>(future: impl Future<Output = T>) -> T {
     tokio::runtime::Builder::new_current_thread().enable_all().build().unwrap().block_on(future)
@@ -166,7 +168,7 @@ fn meets(proof: impl Fn(&mut Proof), job: impl Fn(&mut Job), code: i32) -> Optio
         let context = jetstream::new(async_nats::connect(broker.url()).await.unwrap());
         let config = object_store::Config { bucket: "flipside-run-weights".into(), ..Default::default() };
         let store = context.create_object_store(config).await.unwrap();
-        let weights = WeightFile::embedded().to_bytes();
+        let weights = fs::read(constant_weights(folder.path(), 0)).unwrap();
         for bytes in [&weights[..], OTHER_WEIGHTS] {
             store.put(&*sha256(bytes), &mut &*bytes).await.unwrap();
         }

@@ -210,7 +210,8 @@ impl Broker {
 
 /// A coordinator of `folder`/NAME with one thread, which runs until it is stopped; options may follow.
 pub fn train(folder: &Path, run: &str, url: Option<&str>, options: &[&str]) -> Process {
-    let mut command = flipside(&["train", "--threads", "1"]);
+    let mut command = flipside(&["train"]);
+    command.env("FLIPSIDE_THREADS", "1");
     command.arg("--config").arg(folder.join("config.toml")).arg("--run").arg(folder.join(run)).args(options);
     if let Some(url) = url {
         command.args(["--cluster", url]);
@@ -268,7 +269,8 @@ fn left(run: &Path, generations: u32) -> Vec<Vec<u8>> {
 pub fn assert_undisturbed(run: &Path) {
     let generations = generations(run);
     let folder = with_config();
-    train(folder.path(), "run", None, &["--generations", &generations.to_string()]).ends_with(0);
+    let options = ["--generations", &generations.to_string(), "--threads", "2"];
+    train(folder.path(), "run", None, &options).ends_with(0);
     let (found, expected) = (left(run, generations), left(&folder.path().join("run"), generations));
     let same: Vec<bool> = found.iter().zip(&expected).map(|(a, b)| a == b).collect();
     assert!(same.iter().all(|&same| same), "last, best, games of each generation: {same:?}");

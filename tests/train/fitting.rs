@@ -38,7 +38,7 @@ fn never(_: &TrainEvent) -> bool {
 
 #[test]
 fn a_fits_settings_are_not_those_of_the_run() {
-    let mut config = small(config());
+    let mut config = with_few_weights(small(config()));
     let step = StepRule::Decayed(Decayed { rate: 0.5, half: 300.0, floor: 0.2 });
     config.phases[2].learn = true;
     let at_fit = |event: &TrainEvent| matches!(event, TrainEvent::Fitted { generation: 3, .. });
@@ -61,7 +61,7 @@ fn a_fits_settings_are_not_those_of_the_run() {
 
 #[test]
 fn weights_with_a_hidden_layer_play_and_learn_on() {
-    let mut config = small(config());
+    let mut config = with_few_weights(small(config()));
     config.fit = config.fit.map(|fit| FitConfig { hidden_layer: true, ..fit });
     let layered = Phase { generations: 1, hidden_layer: true, stage_plies: 6, ..config.phases[2] };
     config.phases.splice(1.., [layered, layered]);
@@ -98,7 +98,7 @@ fn weights_with_a_hidden_layer_play_and_learn_on() {
 
 #[test]
 fn a_fit_learns_the_games_that_were_played_before_it() {
-    let config = small(config());
+    let config = with_few_weights(small(config()));
     let [undisturbed, other] = [(); 2].map(|()| tempfile::tempdir().unwrap());
     assert_eq!(trained(&config, undisturbed.path(), FIVE, never), Outcome::Finished);
     // As when an older checkpoint was put back: there are games of generations still to come.
@@ -114,7 +114,7 @@ fn a_fit_learns_the_games_that_were_played_before_it() {
 
 #[test]
 fn a_fit_leaves_out_no_game_that_was_played() {
-    let (config, stop) = (small(config()), AtomicBool::new(false));
+    let (config, stop) = (with_few_weights(small(config())), AtomicBool::new(false));
     let directory = tempfile::tempdir().unwrap();
     let at_last = |event: &TrainEvent| matches!(event, TrainEvent::Learned { generation: 4, .. });
     assert_eq!(trained(&config, directory.path(), FIVE, at_last), Outcome::Stopped);
@@ -141,7 +141,7 @@ fn a_fit_leaves_out_no_game_that_was_played() {
 
 #[test]
 fn a_run_without_games_for_its_fit_says_so() {
-    let config = small(config());
+    let config = with_few_weights(small(config()));
     let config = TrainConfig { fit: config.fit.map(|fit| FitConfig { first_generation: 9, ..fit }), ..config };
     let config =
         TrainConfig { phases: config.phases.iter().map(|phase| Phase { refit: false, ..*phase }).collect(), ..config };
@@ -158,7 +158,7 @@ fn a_run_without_games_for_its_fit_says_so() {
 
 #[test]
 fn fitted_weights_keep_the_configuration_of_their_fit() {
-    let config = small(config());
+    let config = with_few_weights(small(config()));
     let directory = tempfile::tempdir().unwrap();
     let at_fit = |event: &TrainEvent| matches!(event, TrainEvent::Fitted { generation: 3, .. });
     assert_eq!(trained(&config, directory.path(), FIVE, at_fit), Outcome::Stopped);
@@ -184,7 +184,7 @@ fn fitted_weights_keep_the_configuration_of_their_fit() {
 /// Stops a run with a budget in its first fit, does something to the fit's checkpoint, and resumes it to the weights of an undisturbed
 /// run.
 fn stopped_in_a_fit(budget: Budget, change: impl FnOnce(&Path)) {
-    let config = small(config());
+    let config = with_few_weights(small(config()));
     let [undisturbed, stopped] = [(); 2].map(|()| tempfile::tempdir().unwrap());
     assert_eq!(trained(&config, undisturbed.path(), FIVE, never), Outcome::Finished);
     let in_fit = |event: &TrainEvent| matches!(event, TrainEvent::Fitting { .. });
@@ -208,7 +208,7 @@ fn a_damaged_fit_starts_over() {
 
 #[test]
 fn the_checkpoint_of_a_fit_does_not_outlive_a_kill_that_follows_it() {
-    let config = small(config());
+    let config = with_few_weights(small(config()));
     let directory = tempfile::tempdir().unwrap();
     let part = directory.path().join("fit.part");
     let is_fitted = Mutex::new(false);
@@ -230,7 +230,7 @@ fn the_checkpoint_of_a_fit_does_not_outlive_a_kill_that_follows_it() {
 
 #[test]
 fn a_run_that_ended_where_a_phase_begins_is_fitted_for_that_phase() {
-    let mut config = small(config());
+    let mut config = with_few_weights(small(config()));
     config.fit = config.fit.map(|fit| FitConfig { hidden_layer: true, ..fit });
     let [undisturbed, ended] = [(); 2].map(|()| tempfile::tempdir().unwrap());
     assert_eq!(trained(&config, undisturbed.path(), FIVE, never), Outcome::Finished);
@@ -252,7 +252,7 @@ fn a_stopped_fit_does_not_keep_a_run_from_more_games() {
 
 #[test]
 fn games_of_a_generation_that_there_was_no_time_for_are_fitted() {
-    let config = small(config());
+    let config = with_few_weights(small(config()));
     let [whole, ended] = [(); 2].map(|()| tempfile::tempdir().unwrap());
     assert_eq!(trained(&config, whole.path(), FIVE, never), Outcome::Finished);
     assert_eq!(trained(&config, ended.path(), Budget { generations: Some(4), ..FIVE }, never), Outcome::Finished);
@@ -287,7 +287,7 @@ fn games_of_a_generation_that_there_was_no_time_for_are_fitted() {
 #[test]
 fn the_weights_of_a_last_fit_outlive_its_checkpoint() {
     // One gate, which the last fit is sure to pass.
-    let mut config = small(config());
+    let mut config = with_few_weights(small(config()));
     (config.phases[2].refit, config.gate.every) = (false, 0);
     let directory = tempfile::tempdir().unwrap();
     let four = Budget { generations: Some(4), ..FIVE };

@@ -215,7 +215,7 @@ fn weights_are_promoted_only_if_they_are_surely_stronger() {
 #[test]
 fn records_are_learned_first_and_belong_to_the_run() {
     let folder = tempfile::tempdir().unwrap();
-    let config = small(config_with_records(folder.path()));
+    let config = with_few_weights(small(config_with_records(folder.path())));
     let directory = folder.path().join("run");
     let stop = AtomicBool::new(false);
     let mut told = Vec::new();
@@ -240,7 +240,7 @@ fn records_are_learned_first_and_belong_to_the_run() {
     let one = undisturbed(&config, 1);
     assert_eq!(one, undisturbed(&config, 3));
     assert_eq!(weights(&directory), one);
-    assert_ne!(one.0, undisturbed(&small(self::config()), 1).0);
+    assert_ne!(one.0, undisturbed(&with_few_weights(small(self::config())), 1).0);
 
     let bad: Vec<_> = told.iter().filter(|event| matches!(event, TrainEvent::BadRecord { .. })).collect();
     let TrainEvent::BadRecord { file, reason } = bad[0] else { unreachable!() };
@@ -296,7 +296,7 @@ fn a_configuration_made_in_code_is_checked_as_one_in_a_file_is() {
 #[test]
 fn records_alone_make_weights() {
     let folder = tempfile::tempdir().unwrap();
-    let config = small(config_with_records(folder.path()));
+    let config = with_few_weights(small(config_with_records(folder.path())));
     let directory = folder.path().join("run");
     let budget = Budget { generations: Some(0), ..BUDGET };
     let stop = AtomicBool::new(false);

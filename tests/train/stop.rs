@@ -78,9 +78,9 @@ fn within_a_gate_which_is_then_played_again() {
 #[test]
 fn within_a_pass_over_samples_which_are_then_learned_again() {
     let mut config = TrainConfig { passes: 100, ..config() };
-    config.phases[0].games = 20_000;
+    config.phases[0].games = 4_000;
     let directory = tempfile::tempdir().unwrap();
-    let played = |event: &TrainEvent| matches!(event, TrainEvent::Batch { played: 20_000, .. });
+    let played = |event: &TrainEvent| matches!(event, TrainEvent::Batch { played: 4_000, .. });
     for _ in 0..2 {
         assert_eq!(stopped_after(&config, directory.path(), played).len(), 1);
     }

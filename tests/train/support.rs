@@ -1,10 +1,11 @@
 //! Runs in miniature, and disks that fail.
 
+use std::collections::HashMap;
 use std::fs;
 use std::io;
 use std::path::Path;
-use std::sync::Mutex;
 use std::sync::atomic::AtomicBool;
+use std::sync::{LazyLock, Mutex};
 use std::time::Duration;
 
 use flipside::board::Transcript;
@@ -28,11 +29,19 @@ pub fn small(mut config: TrainConfig) -> TrainConfig {
     config
 }
 
-/// Few games a generation and few weights, learned as they are played: only the files matter.
-pub fn tiny() -> TrainConfig {
+/// Few weights.
+pub fn with_few_weights(config: TrainConfig) -> TrainConfig {
     let patterns = concat!(env!("CARGO_MANIFEST_DIR"), "/tests/train/small_set.toml").to_owned();
-    let mut config = TrainConfig { patterns, fit: None, ..small(config()) };
-    config.phases.iter_mut().for_each(|phase| (phase.refit, phase.learn) = (false, true));
+    TrainConfig { patterns, ..config }
+}
+
+/// Few games a generation and few weights, learned as they are played, at full width: only the files matter.
+pub fn tiny() -> TrainConfig {
+    let mut config = TrainConfig { fit: None, ..with_few_weights(small(config())) };
+    for phase in &mut config.phases {
+        (phase.refit, phase.learn) = (false, true);
+        phase.self_play.strength.selectivity = None;
+    }
     config
 }
 
@@ -69,8 +78,20 @@ pub fn weights(directory: &Path) -> (Vec<u8>, Vec<u8>) {
     (fs::read(directory.join("last.fsw")).unwrap(), fs::read(directory.join("best.fsw")).unwrap())
 }
 
-/// The weights of an undisturbed run.
+/// The weights of an undisturbed run. Each is made once.
 pub fn undisturbed(config: &TrainConfig, threads: usize) -> (Vec<u8>, Vec<u8>) {
+    type Made = HashMap<(String, usize), (Vec<u8>, Vec<u8>)>;
+    static MADE: LazyLock<Mutex<Made>> = LazyLock::new(Mutex::default);
+    let key = (config.to_toml(), threads);
+    if let Some(weights) = MADE.lock().unwrap().get(&key) {
+        return weights.clone();
+    }
+    let weights = weights_of_a_new_run(config, threads);
+    MADE.lock().unwrap().insert(key, weights.clone());
+    weights
+}
+
+fn weights_of_a_new_run(config: &TrainConfig, threads: usize) -> (Vec<u8>, Vec<u8>) {
     let directory = tempfile::tempdir().unwrap();
     let pool = rayon::ThreadPoolBuilder::new().num_threads(threads).build().unwrap();
     let stop = AtomicBool::new(false);
