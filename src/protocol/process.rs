@@ -1,9 +1,9 @@
 //! Other programs in processes of their own, driven line by line, with time limits.
 
 use std::io::{self, BufReader, Read, Write};
-use std::process::{Child, ChildStdin, Command, Stdio};
+use std::process::{Child, Command, Stdio};
 use std::sync::atomic::{AtomicBool, Ordering::Relaxed};
-use std::sync::mpsc::{Receiver, RecvTimeoutError, sync_channel};
+use std::sync::mpsc::{Receiver, RecvTimeoutError, Sender, channel, sync_channel};
 use std::sync::{Arc, Mutex};
 use std::thread;
 use std::time::{Duration, Instant};
@@ -36,8 +36,8 @@ pub(super) struct EngineProcess {
     child: Child,
     /// Dropped after the child was killed.
     _guard: Guard,
-    /// `None` once it is told to quit.
-    input: Option<ChildStdin>,
+    /// Lines for a thread that writes them, since a program that does not read would block a writer. `None` once it is told to quit.
+    input: Option<Sender<String>>,
     /// Whether it has answered all that it was asked.
     is_idle: bool,
     lines: Receiver<String>,
@@ -73,13 +73,18 @@ impl EngineProcess {
     /// Takes over a program that was just started, or kills it if that fails.
     fn listen_to(mut child: Child, guard: Guard) -> io::Result<Self> {
         let pipe = "a piped stream is there once";
-        let input = child.stdin.take().expect(pipe);
+        let mut input = child.stdin.take().expect(pipe);
         let (output, errors) = (child.stdout.take().expect(pipe), child.stderr.take().expect(pipe));
         let (sender, lines) = sync_channel(QUEUE);
+        let (requests, requested) = channel::<String>();
         // From here on dropping it kills it.
         let process =
-            Self { child, _guard: guard, input: Some(input), is_idle: true, lines, last_words: Arc::default() };
+            Self { child, _guard: guard, input: Some(requests), is_idle: true, lines, last_words: Arc::default() };
         let last_words = Arc::clone(&process.last_words);
+        spawn("engine's input", move || {
+            // One that has closed its input is told to the one who waits for its answer.
+            let _ = requested.iter().try_for_each(|line| input.write_all(line.as_bytes()));
+        })?;
         spawn("engine's output", move || {
             read_lines(output, |line| sender.send(line).is_ok());
         })?;
@@ -90,9 +95,8 @@ impl EngineProcess {
     /// Sends a line.
     pub(super) fn send(&mut self, line: &str) -> Result<(), PlayerError> {
         self.is_idle = false;
-        let input = self.input.as_mut().expect("it is told to quit at the end");
-        let sent = input.write_all(format!("{line}\n").as_bytes()).and_then(|()| input.flush());
-        sent.map_err(|_| self.ended(line))
+        let input = self.input.as_ref().expect("it is told to quit at the end");
+        input.send(format!("{line}\n")).map_err(|_| self.ended(line))
     }
 
     /// Waits for the first line for which `wanted` returns something, at most for `limit` or until `stop` is set. Skips other lines.
@@ -148,11 +152,11 @@ impl EngineProcess {
 
 impl Drop for EngineProcess {
     fn drop(&mut self) {
-        if let Some(mut input) = self.input.take()
+        if let Some(input) = self.input.take()
             && self.is_idle
         {
             // Both protocols have this command. It may write its log or its book; one that does not listen is not waited for long.
-            let _ = input.write_all(b"quit\n");
+            let _ = input.send("quit\n".to_owned());
             drop(input);
             wait_until(TIME_TO_QUIT, || !matches!(self.child.try_wait(), Ok(None)));
         }
@@ -197,5 +201,24 @@ pub(super) fn start_error(command: &str, error: PlayerError) -> PlayerError {
     match error {
         PlayerError::Start { .. } | PlayerError::Stopped => error,
         other => PlayerError::Start { command: command.to_owned(), reason: other.to_string() },
+    }
+}
+
+#[cfg(all(test, unix))]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_program_that_talks_and_does_not_read_holds_nobody_up() {
+        let mut process = EngineProcess::start("yes").unwrap();
+        for _ in 0..2 {
+            // More than fits into a pipe.
+            (0..100_000).for_each(|_| process.send("0123456789").unwrap());
+            let an_hour = Duration::from_secs(3600);
+            let answer = process.receive("", an_hour, &AtomicBool::new(false), |line| Some(line.to_owned()));
+            assert_eq!(answer, Ok("y".to_owned()));
+        }
+        // It is busy, so that it is killed at once.
+        process.send("0123456789").unwrap();
     }
 }
