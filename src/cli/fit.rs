@@ -168,7 +168,9 @@ impl FitArguments {
             )),
             FitOutcome::Stopped => Err(stopped()),
             FitOutcome::Finished(weights, _) => {
-                output.write_and_name(out, |writer| writer.write_all(&weights.to_bytes()))?;
+                let written = output.write_and_name(out, |writer| writer.write_all(&weights.to_bytes()));
+                let resumes = "What was saved on the way is kept: the same command resumes there.";
+                written.map_err(|error| if checkpoint.exists() { error.hint(resumes) } else { error })?;
                 LocalDisk.remove(&checkpoint).context(|| format!("cannot remove {}", checkpoint.display()))
             }
         }

@@ -1,6 +1,8 @@
 //! Matches, servers, and converting games.
 
 use std::fs;
+#[cfg(unix)]
+use std::io::Read;
 use std::process::Stdio;
 
 use crate::support::*;
@@ -283,6 +285,28 @@ fn engines_die_with_the_match_however_it_ends() {
             };
             wait_until(|| test_kill_process(pid).is_err() || is_zombie());
         }
+    }
+}
+
+#[cfg(unix)]
+#[test]
+fn a_stopped_match_or_league_prints_the_results_so_far() {
+    use rustix::process::{Pid, Signal, kill_process};
+    for (command, results) in [("match", "pentanomial\t"), ("league", "depth\t3\n")] {
+        let folder = tempfile::tempdir().unwrap();
+        let games = folder.path().join("games.jsonl");
+        let mut program = program();
+        program.args([command, "squares", "mobility", "--depth", "3", "--pairs", "10000", "-q", "--games"]).arg(&games);
+        let mut program = Ends(program.stdout(Stdio::piped()).stderr(Stdio::piped()).spawn().unwrap());
+        // Some pairs of games.
+        wait_until(|| fs::metadata(&games).is_ok_and(|file| file.len() > 10_000));
+        kill_process(Pid::from_child(&program.0), Signal::TERM).unwrap();
+        let (mut shown, mut said) = (String::new(), String::new());
+        program.0.stdout.take().unwrap().read_to_string(&mut shown).unwrap();
+        program.0.stderr.take().unwrap().read_to_string(&mut said).unwrap();
+        assert_eq!(program.0.wait().unwrap().code(), Some(75), "{said}");
+        assert!(shown.contains(results), "{shown}");
+        assert!(said.contains("the same command resumes the"), "{said}");
     }
 }
 
