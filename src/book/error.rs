@@ -1,5 +1,6 @@
 //! What can be wrong with a book.
 
+use std::io;
 use std::path::{Path, PathBuf};
 
 use crate::storage::FileError;
@@ -42,4 +43,15 @@ impl BookError {
         const SAYS_WHAT_IT_IS: u64 = 12;
         matches!(self, Self::Damage { offset, .. } if *offset >= SAYS_WHAT_IT_IS)
     }
+}
+
+/// Why a book could not be written, in its own format or another.
+#[derive(Debug, thiserror::Error)]
+pub enum ExportError {
+    /// The book could not be read.
+    #[error(transparent)]
+    Book(#[from] BookError),
+    /// The output could not be written.
+    #[error("writing: {0}")]
+    Output(#[from] io::Error),
 }

@@ -35,6 +35,8 @@ pub(super) type Fault = (u64, String);
 pub(super) enum ReadError {
     Io(io::Error),
     Fault(Fault),
+    /// What was read could not be put into a book.
+    Book(BookError),
 }
 
 impl From<io::Error> for ReadError {
@@ -53,6 +55,7 @@ impl ReadError {
         match self {
             Self::Io(error) => FileError::io(path)(error).into(),
             Self::Fault((offset, reason)) => BookError::damage(path, offset, reason),
+            Self::Book(error) => error,
         }
     }
 }

@@ -5,7 +5,7 @@ use std::io;
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 
-use super::error::BookError;
+use super::error::{BookError, ExportError};
 use super::file::{BaseWriter, Hash};
 use super::record::Record;
 use crate::storage::{FileError, atomic_create, atomic_replace, is_at, open_locked};
@@ -95,26 +95,23 @@ impl Lock {
         records: impl FnOnce(&mut dyn FnMut(&Record) -> Result<(), BookError>) -> Result<(), BookError>,
     ) -> Result<(), BookError> {
         let io = FileError::io(&self.path);
-        // Errors of `records` are passed on as they are, I/O errors with the file's name.
-        let mut failure = None;
         let write = |file: &mut File| {
             file.lock()?;
             let mut writer = BaseWriter::new(file)?;
-            let pushed = records(&mut |record| Ok(writer.push(&record.encode()).map_err(&io)?));
+            records(&mut |record| Ok(writer.push(&record.encode()).map_err(&io)?))?;
             // Checked last: another process may have put a file there in the meantime.
-            if let Err(error) = pushed.and_then(|()| self.file.as_ref().map_or(Ok(()), |_| self.file().map(drop))) {
-                failure = Some(error);
-                return Err(io::ErrorKind::Other.into());
+            if self.file.is_some() {
+                self.file()?;
             }
             writer.finish(weights)?;
-            file.try_clone()
+            Ok(file.try_clone()?)
         };
         let written =
             if self.file.is_some() { atomic_replace(&self.path, write) } else { atomic_create(&self.path, write) };
-        match failure {
-            Some(error) => return Err(error),
-            None => self.file = Some(written.map_err(io)?),
-        }
+        self.file = Some(written.map_err(|error| match error {
+            ExportError::Book(error) => error,
+            ExportError::Output(error) => io(error).into(),
+        })?);
         Ok(())
     }
 }

@@ -27,9 +27,9 @@ mod sort;
 mod store;
 
 pub use choose::{BookMove, Choice};
-pub use error::BookError;
+pub use error::{BookError, ExportError};
 pub use file::Hash;
-pub use foreign::{BookFormat, ExportError, Exported, Imported, detect, export, import, is_book};
+pub use foreign::{BookFormat, Exported, Imported, detect, export, import, is_book};
 pub use grow::{Grow, Growth, GrowthEnd};
 pub use leaf::LeafSearch;
 pub use learn::{GameCounts, count_games, learn_game, search_missing};

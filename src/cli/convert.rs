@@ -90,27 +90,11 @@ impl ConvertArguments {
             session.say(format_args!("left out: {error}"));
             Ok(())
         };
-        let (mut done, mut input_fault) = (Converted::default(), None);
-        let written = output.write(out, |mut writer| match convert(&bytes, from, self.to, &mut writer, &mut on_bad) {
-            Ok(converted) => {
-                done = converted;
-                Ok(())
-            }
-            Err(ConvertError::Output(error)) => Err(error),
-            Err(error) => {
-                input_fault = Some(error);
-                Err(io::ErrorKind::InvalidData.into())
-            }
-        });
-        if let Some(error) = input_fault {
-            return Err(self.explain(error, &name, from));
-        }
-        written?;
+        let Converted { read, written, skipped } = output.write(out, |mut writer| {
+            convert(&bytes, from, self.to, &mut writer, &mut on_bad).map_err(|error| self.explain(error, &name, from))
+        })?;
         out.flush()?;
-        session.say(format_args!(
-            "{found} to {}: {} read, {} written, {} left out",
-            self.to, done.read, done.written, done.skipped
-        ));
+        session.say(format_args!("{found} to {}: {read} read, {written} written, {skipped} left out", self.to));
         Ok(())
     }
 

@@ -2,7 +2,7 @@
 
 use std::collections::BTreeSet;
 use std::fs::File;
-use std::io::{self, IsTerminal, Read};
+use std::io::{self, IsTerminal};
 use std::path::{Path, PathBuf};
 
 use super::error::{CliError, Context};
@@ -12,7 +12,7 @@ use crate::book::is_book;
 use crate::games::is_games_file;
 use crate::record::MAX_BYTES;
 use crate::record::lines::parse_positions;
-use crate::storage::{decode_text, read_stream};
+use crate::storage::{decode_text, read_start, read_stream};
 use crate::weights::is_weight_file;
 
 /// Standard input or output, in the place of a file's name.
@@ -79,9 +79,8 @@ pub fn refuse_own_files<'p>(
 ) -> Result<(), CliError> {
     for path in records.into_iter().filter(|path| path.is_file()) {
         // Errors are reported when the file is read in full.
-        let mut start = Vec::new();
-        let _ = File::open(path).and_then(|file| file.take(8).read_to_end(&mut start));
-        let (what, hint) = if is_book(path).is_ok_and(|is_book| is_book) {
+        let start = read_start(path).unwrap_or_default();
+        let (what, hint) = if is_book(&start) {
             (
                 "an opening book",
                 "`flipside book export BOOK --to obf -o FILE` turns a book into scored positions; `book import` takes other programs' \

@@ -93,20 +93,24 @@ impl Output {
     /// Writes the result; `out` is standard output.
     ///
     /// # Errors
-    /// The system's, with the output's name.
-    pub fn write(
+    /// The system's, with the output's name, and those of `result` that say something else.
+    pub fn write<R, E: From<io::Error> + Into<CliError>>(
         &self,
         out: &mut dyn Write,
-        result: impl FnOnce(&mut dyn Write) -> io::Result<()>,
-    ) -> Result<(), CliError> {
-        match self.to {
-            Destination::StandardOutput => Ok(result(out)?),
-            Destination::File => atomic_write(&self.path, result).context(|| self.failure()),
+        result: impl FnOnce(&mut dyn Write) -> Result<R, E>,
+    ) -> Result<R, CliError> {
+        let written = match self.to {
+            Destination::StandardOutput => return result(out).map_err(E::into),
+            Destination::File => atomic_write(&self.path, result),
             Destination::OpenFile => {
                 let file = OpenOptions::new().append(true).open(&self.path);
-                file.and_then(|mut file| result(&mut file)).context(|| self.failure())
+                file.map_err(E::from).and_then(|mut file| result(&mut file))
             }
-        }
+        };
+        written.map_err(|error| match error.into() {
+            CliError::Output(error) => CliError::because(self.failure(), error),
+            other => other,
+        })
     }
 
     /// Writes the result, and then the file's name to standard output unless the result went there.

@@ -1,8 +1,8 @@
 //! Finding and checking the games to learn from.
 
 use std::collections::{BTreeSet, HashMap};
-use std::fs::{self, File};
-use std::io::{self, Read};
+use std::fs;
+use std::io;
 use std::path::{Path, PathBuf};
 use std::sync::atomic::{AtomicBool, Ordering::Relaxed};
 
@@ -16,7 +16,7 @@ use super::spool::SpoolWriter;
 use crate::games::{GamesError, GamesReader, games_of_run, has_games_name, is_games_file};
 use crate::label::RecordFile;
 use crate::record::{MAX_BYTES, MAX_REPORTED};
-use crate::storage::{FileError, check_lasting, hex, read_bounded};
+use crate::storage::{FileError, check_lasting, hex, read_bounded, read_start};
 
 /// Games that are decoded together to be checked.
 const CHECKED_AT_ONCE: usize = 4096;
@@ -226,10 +226,7 @@ impl Opening<'_> {
 
 /// Whether a file holds kept games, by its first bytes, or by its name if they are missing.
 fn holds_kept_games(path: &Path) -> Result<bool, GameFilesError> {
-    let mut beginning = Vec::new();
-    let file = File::open(path).map_err(FileError::io(path))?;
-    file.take(8).read_to_end(&mut beginning).map_err(FileError::io(path))?;
-    Ok(is_games_file(&beginning) || has_games_name(path))
+    Ok(is_games_file(&read_start(path)?) || has_games_name(path))
 }
 
 /// The files of a run's kept games, in the order of the generations.

@@ -23,4 +23,6 @@ pub use disk::{Disk, LocalDisk, is_transient};
 pub use error::{FileError, FormatError};
 pub use hex::{hex, sha256};
 pub use lock::{file_id, is_at, open_locked};
-pub use read::{MAX_TOML_BYTES, check_lasting, decode_text, only_zeros_left, read_bounded, read_stream, read_text};
+pub use read::{
+    MAX_TOML_BYTES, check_lasting, decode_text, only_zeros_left, read_bounded, read_start, read_stream, read_text,
+};

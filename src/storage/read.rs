@@ -22,6 +22,17 @@ pub fn check_lasting(path: &Path) -> Result<(), FileError> {
     Err(FileError::io(path)(io::Error::new(io::ErrorKind::InvalidInput, reason)))
 }
 
+/// The first bytes of a file, which say what kind of file it is; fewer if it is shorter.
+///
+/// # Errors
+/// The file system's.
+pub fn read_start(path: &Path) -> Result<Vec<u8>, FileError> {
+    const MOST: u64 = 16;
+    let mut start = Vec::new();
+    let read = File::open(path).and_then(|file| file.take(MOST).read_to_end(&mut start));
+    read.map(|_| start).map_err(FileError::io(path))
+}
+
 /// The bytes of a file of at most `limit` bytes; nothing of a larger one is read. `what` says what it should be.
 ///
 /// # Errors

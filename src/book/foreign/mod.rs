@@ -11,7 +11,7 @@ use std::io::{self, BufReader, Read, Write};
 use std::path::Path;
 use std::str::FromStr;
 
-use super::error::BookError;
+use super::error::{BookError, ExportError};
 use super::file::{self, ReadError};
 use super::lock::Lock;
 use super::measure::Errors;
@@ -20,7 +20,7 @@ use super::sort::Sorter;
 use super::store::Book;
 use crate::board::{Position, Square, Symmetry, canonical};
 use crate::eval::Score;
-use crate::storage::FileError;
+use crate::storage::{FileError, read_start};
 
 /// A format of books.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -116,7 +116,7 @@ impl<R: Read> Source<R> {
 /// # Errors
 /// I/O errors, or a file of no known format.
 pub fn detect(path: &Path) -> Result<BookFormat, BookError> {
-    let start = first_bytes(path)?;
+    let start = read_start(path)?;
     if let Some(format) = binary_format(&start) {
         Ok(format)
     } else if start.starts_with(&file::MAGIC) {
@@ -130,30 +130,19 @@ pub fn detect(path: &Path) -> Result<BookFormat, BookError> {
     }
 }
 
-/// Whether a file is a book, by its first bytes: flipside's own, Edax's `book.dat` or Egaroucid's.
-///
-/// # Errors
-/// I/O errors.
-pub fn is_book(path: &Path) -> Result<bool, BookError> {
-    let start = first_bytes(path)?;
-    Ok(start.starts_with(&file::MAGIC) || binary_format(&start).is_some())
+/// Whether bytes begin as a book does: flipside's own, Edax's `book.dat` or Egaroucid's.
+pub fn is_book(bytes: &[u8]) -> bool {
+    bytes.starts_with(&file::MAGIC) || binary_format(bytes).is_some()
 }
 
 fn binary_format(start: &[u8]) -> Option<BookFormat> {
-    if start == egaroucid::MAGIC {
+    if start.starts_with(&egaroucid::MAGIC) {
         Some(BookFormat::Egaroucid)
     } else if start.starts_with(&edax::MAGIC) || start.starts_with(&edax::FOREIGN_MAGIC) {
         Some(BookFormat::Edax)
     } else {
         None
     }
-}
-
-fn first_bytes(path: &Path) -> Result<Vec<u8>, BookError> {
-    let mut start = Vec::new();
-    let file = File::open(path).map_err(FileError::io(path))?;
-    file.take(egaroucid::MAGIC.len() as u64).read_to_end(&mut start).map_err(FileError::io(path))?;
-    Ok(start)
 }
 
 /// Makes a book of another program's, which is streamed. A level counts as a search depth, and `errors` gives its error.
@@ -167,17 +156,13 @@ pub fn import(from: &Path, format: BookFormat, to: &Path, errors: &Errors) -> Re
     let mut lock = Lock::of_output(to)?;
     let mut sorter = Sorter::new(to)?;
     let mut done = Imported::default();
-    let mut failure = None;
     let mut take = |entry: Entry| {
         done.read += 1;
         match record(&entry, errors) {
-            Some(Some(record)) => sorter.push(record).map_err(|error| {
-                failure = Some(error);
-                ReadError::Io(io::ErrorKind::Other.into())
-            })?,
+            Ok(Some(record)) => sorter.push(record).map_err(ReadError::Book)?,
             // A pass follows from the position after it.
-            Some(None) => {}
-            None => done.left_out += 1,
+            Ok(None) => {}
+            Err(Impossible) => done.left_out += 1,
         }
         Ok(())
     };
@@ -188,9 +173,6 @@ pub fn import(from: &Path, format: BookFormat, to: &Path, errors: &Errors) -> Re
         BookFormat::Text => text::read(&mut source.stream, &mut take),
         BookFormat::Obf => Err(ReadError::at(0, "obf is only written: it cannot be imported as a book")),
     };
-    if let Some(error) = failure {
-        return Err(error);
-    }
     read.map_err(|error| error.in_file(from))?;
     if done.read == 0 {
         return Err(BookError::damage(from, 0, "there is no position in it"));
@@ -199,21 +181,25 @@ pub fn import(from: &Path, format: BookFormat, to: &Path, errors: &Errors) -> Re
     Ok(done)
 }
 
-/// The record of an entry: `None` if it is impossible, `Some(None)` if the player has to pass there.
-fn record(entry: &Entry, errors: &Errors) -> Option<Option<Record>> {
+/// An entry whose position or move cannot be.
+struct Impossible;
+
+/// The record of an entry; none if the player has to pass there.
+fn record(entry: &Entry, errors: &Errors) -> Result<Option<Record>, Impossible> {
     let Entry { position, to, score, level } = *entry;
     if position.player & position.opponent != 0 || position.discs() < 4 {
-        return None;
+        return Err(Impossible);
     }
     if position.moves() == 0 {
-        return Some(None);
+        return Ok(None);
     }
     let is_possible = |score: i32| (-64..=64).contains(&score);
     if to.is_some_and(|to| position.moves() & to.bit() == 0 || score.is_some_and(|score| !is_possible(score))) {
-        return None;
+        return Err(Impossible);
     }
     let book = canonical(position);
-    let symmetry = Symmetry::ALL.into_iter().find(|symmetry| symmetry.position(position) == book)?;
+    let to_book = |symmetry: &Symmetry| symmetry.position(position) == book;
+    let symmetry = Symmetry::ALL.into_iter().find(to_book).expect("the canonical form is one of the eight");
     let leaf = match score.filter(|&score| is_possible(score)) {
         // A score without a move is the value of the whole position.
         Some(score) => {
@@ -230,7 +216,7 @@ fn record(entry: &Entry, errors: &Errors) -> Option<Option<Record>> {
         }
         None => Leaf::AllPlayed,
     };
-    Some(Some(Record { leaf, ..Record::new(book) }))
+    Ok(Some(Record { leaf, ..Record::new(book) }))
 }
 
 /// What an export did.
@@ -253,17 +239,6 @@ pub fn export(book: &mut Book, format: BookFormat, out: &mut dyn Write) -> Resul
         BookFormat::Text => text::write(book, out),
         BookFormat::Obf => text::write_obf(book, out),
     }
-}
-
-/// Why a book could not be exported.
-#[derive(Debug, thiserror::Error)]
-pub enum ExportError {
-    /// The book could not be read.
-    #[error(transparent)]
-    Book(#[from] BookError),
-    /// The output could not be written.
-    #[error("writing: {0}")]
-    Output(#[from] io::Error),
 }
 
 /// The level of a record; `all` if all its moves are in the book.

@@ -208,23 +208,12 @@ impl ExportArguments {
     pub fn run(self, session: &Session, out: &mut dyn Write) -> Result<(), CliError> {
         let output = Output::check(&self.output, [&*self.book])?;
         let mut book = open(&self.book)?;
-        let (mut done, mut damage) = (book::Exported::default(), None);
-        let written = output.write(out, |writer| match book::export(&mut book, self.to, writer) {
-            Ok(written) => {
-                done = written;
-                Ok(())
-            }
-            Err(ExportError::Output(error)) => Err(error),
-            Err(ExportError::Book(error)) => {
-                damage = Some(error);
-                Err(std::io::ErrorKind::InvalidData.into())
-            }
-        });
-        if let Some(error) = damage {
-            return Err(error).context(|| "cannot export the book".to_owned());
-        }
-        written?;
-        let book::Exported { positions, left_out } = done;
+        let explain = |error| match error {
+            ExportError::Output(error) => error.into(),
+            ExportError::Book(error) => CliError::because("cannot export the book", error),
+        };
+        let book::Exported { positions, left_out } =
+            output.write(out, |writer| book::export(&mut book, self.to, writer).map_err(explain))?;
         session.say(format_args!("{} written as {}, {left_out} left out", counted(positions, "position"), self.to));
         Ok(())
     }
