@@ -40,7 +40,7 @@ fn main() {
 
 fn measure() {
     let preset = PRESETS.iter().find(|(name, ..)| *name == "overnight").expect("a preset").1;
-    let config = TrainConfig::from_layers(&[preset.parse().expect("TOML")]).expect("a preset can be run");
+    let config = TrainConfig::from_toml(preset).expect("a preset can be run");
     let play: SelfPlayConfig = config.phases.last().expect("a phase").self_play;
     let file = WeightFile::embedded();
     let stop = AtomicBool::new(false);

@@ -115,8 +115,8 @@ pub fn texts(bytes: &[u8]) {
     if let Ok(set) = PatternSet::from_toml(&text) {
         let _ = Layout::new(&set);
     }
-    if let Some(config) = text.parse().ok().and_then(|table| TrainConfig::from_layers(&[table]).ok()) {
-        let again = TrainConfig::from_layers(&[config.to_toml().parse().unwrap()]).unwrap();
+    if let Ok(config) = TrainConfig::from_toml(&text) {
+        let again = TrainConfig::from_toml(&config.to_toml()).unwrap();
         assert_eq!(again, config);
     }
 }

@@ -410,7 +410,7 @@ mod tests {
     const SESSION: Session = Session { progress: Progress::Silent, threads: 1 };
 
     fn progress(budget: Budget) -> TrainProgress<'static> {
-        let config = TrainConfig::from_layers(&[PRESETS[1].1.parse().unwrap()]).unwrap();
+        let config = TrainConfig::from_toml(PRESETS[1].1).unwrap();
         let mut progress = TrainProgress::new(&SESSION, &config, Path::new("runs/one"));
         progress.show(&TrainEvent::Start {
             generation: 30,

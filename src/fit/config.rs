@@ -38,12 +38,12 @@ pub struct FitConfig {
     pub tree_depth: u32,
     /// Plies of searches by the weights to begin with. Their leaves are learned instead of kept games and trees, with values from the
     /// teacher's searches of [`Self::tree_depth`] plies; 0 for none. Records are learned as usual.
-    #[serde(skip_serializing_if = "is_zero")]
+    #[serde(skip_serializing_if = "is_default")]
     pub leaf_depth: u32,
     /// Whether to add a [hidden layer](crate::eval::HiddenLayer) to the sum of weights. Only flipside evaluates such weights.
     pub hidden_layer: bool,
     /// What an error costs.
-    #[serde(skip_serializing_if = "is_squared")]
+    #[serde(skip_serializing_if = "is_default")]
     pub loss: Loss,
     /// How far weights move.
     #[serde(deserialize_with = "completed")]
@@ -73,12 +73,9 @@ fn is_full(importance: &f32) -> bool {
     *importance == 1.0
 }
 
-fn is_zero(plies: &u32) -> bool {
-    *plies == 0
-}
-
-fn is_squared(loss: &Loss) -> bool {
-    *loss == Loss::Squared
+/// Whether a value is the default of its type, as most are that a file may leave out.
+pub(crate) fn is_default<T: Default + PartialEq>(value: &T) -> bool {
+    *value == T::default()
 }
 
 impl Default for FitConfig {

@@ -16,7 +16,7 @@ mod work;
 
 pub use checkpoint::UnfinishedFit;
 pub use config::{FitConfig, FitConfigError, check_numbers};
-pub(crate) use config::{RANGE, is_in_range};
+pub(crate) use config::{RANGE, is_default, is_in_range};
 pub use games::{GameFiles, GameFilesError, GameFilesEvent};
 pub use open::kept_games_of;
 pub use work::{FitError, FitEvent, FitOutcome, FitRequest, check, fit};

@@ -101,8 +101,7 @@ impl Configs {
     /// A configuration that this program cannot follow: the name of the file that has it, and why.
     pub fn of(first: &str, amendments: &[Amendment]) -> Result<Self, (&'static str, String)> {
         let stretch = |generation, text: &str| {
-            let table = text.parse::<toml::Table>().map_err(|error| error.to_string())?;
-            let config = TrainConfig::from_layers(&[table]).map_err(|error| error.to_string())?;
+            let config = TrainConfig::from_toml(text).map_err(|error| error.to_string())?;
             Ok(Stretch { first: generation, config, text: text.to_owned() })
         };
         let in_file = |name| move |reason: String| (name, reason);
@@ -234,7 +233,7 @@ mod tests {
     use crate::train::PRESETS;
 
     fn quick() -> TrainConfig {
-        TrainConfig::from_layers(&[PRESETS[0].1.parse().unwrap()]).unwrap()
+        TrainConfig::from_toml(PRESETS[0].1).unwrap()
     }
 
     #[test]

@@ -124,14 +124,14 @@ mod tests {
     use crate::train::PRESETS;
 
     fn presets() -> impl Iterator<Item = TrainConfig> {
-        PRESETS.iter().map(|(_, text, _)| TrainConfig::from_layers(&[text.parse().unwrap()]).unwrap())
+        PRESETS.iter().map(|(_, text, _)| TrainConfig::from_toml(text).unwrap())
     }
 
     #[test]
     fn what_is_printed_is_the_same_configuration() {
         for config in presets() {
             let text = config.to_commented_toml();
-            assert_eq!(TrainConfig::from_layers(&[text.parse().unwrap()]).unwrap(), config, "{text}");
+            assert_eq!(TrainConfig::from_toml(&text).unwrap(), config, "{text}");
             assert!(text.contains("# keep-games = true\n") && text.contains("# overlap = 0\n"), "{text}");
             // Every key is there, with a value or in a comment.
             let stands = |key: &Key| match key.kind {
@@ -163,7 +163,7 @@ mod tests {
         let bare = |fit: &str| {
             let mut layer = quick.clone();
             layer.insert("fit".into(), fit.parse::<Value>().unwrap());
-            TrainConfig::from_layers(&[layer]).unwrap().fit.unwrap()
+            TrainConfig::from_toml(&layer.to_string()).unwrap().fit.unwrap()
         };
         let given = |key: &&Key| key.parent() == "fit" && key.default.is_some_and(is_toml);
         for key in KEYS.iter().filter(given).filter(|key| key.name() != "first-generation") {

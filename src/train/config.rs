@@ -7,7 +7,7 @@ use serde::{Deserialize, Serialize};
 
 use super::invalid::ConfigError;
 use super::keys::{Kind, check_part, check_table, check_whole};
-use crate::fit::FitConfig;
+use crate::fit::{FitConfig, is_default};
 use crate::learn::{BadParameter, StepRule};
 use crate::pattern::PatternSet;
 use crate::search::Strength;
@@ -84,10 +84,6 @@ pub(super) struct FitPlan {
     pub tunes: bool,
 }
 
-fn is_default<T: Default + PartialEq>(part: &T) -> bool {
-    *part == T::default()
-}
-
 /// Recorded games and scored positions, learned before the first generation, in the stages of the first phase or of the weights that the
 /// run begins with.
 #[derive(Clone, PartialEq, Eq, Debug, Serialize, Deserialize)]
@@ -158,16 +154,16 @@ pub struct Phase {
     pub stage_plies: u32,
     /// Plies before and after a stage that it also learns from, one in d + 1 samples d plies away. 0, or left out, for none. Records
     /// are learned without overlap.
-    #[serde(default, skip_serializing_if = "is_zero")]
+    #[serde(default, skip_serializing_if = "is_default")]
     pub overlap: u32,
     /// Whether weights are fitted to the games kept so far before the phase begins: from nothing, to all of them, as
     /// [`TrainConfig::fit`] says, unless both this phase and the one before have a hidden layer.
-    #[serde(default, skip_serializing_if = "is_no")]
+    #[serde(default, skip_serializing_if = "is_default")]
     pub refit: bool,
     /// Whether the weights that play have a hidden layer, if those at the end have one. The first such phase gets it with its refit.
     /// The refits of later ones, and the fit at the end, continue from the current weights as [`TrainConfig::tune`] says, and learn
     /// only the games that were played with a layer.
-    #[serde(default, skip_serializing_if = "is_no")]
+    #[serde(default, skip_serializing_if = "is_default")]
     pub hidden_layer: bool,
     /// Whether each generation is learned once it is played. If not, its games are kept for the next fit.
     #[serde(default = "yes", skip_serializing_if = "is_yes")]
@@ -181,14 +177,6 @@ impl Phase {
     pub(super) fn is_alike(&self, other: &Self) -> bool {
         *self == Self { generations: self.generations, refit: self.refit, ..*other }
     }
-}
-
-fn is_no(is: &bool) -> bool {
-    !*is
-}
-
-fn is_zero(number: &u32) -> bool {
-    *number == 0
 }
 
 /// When and how strength is measured. The newest weights become the best if they beat the best so far.
@@ -214,17 +202,19 @@ pub const PRESETS: [(&str, &str, f64); 3] = [
     ("overnight", NIGHT, 600.0),
 ];
 
+/// The name of a configuration without layers.
+const WHOLE: &str = "the configuration";
+
 impl TrainConfig {
-    /// A configuration from layers of TOML, each key of a later layer replacing that of earlier ones.
+    /// A configuration from TOML.
     ///
     /// # Errors
     /// What is wrong with it.
-    pub fn from_layers(layers: &[toml::Table]) -> Result<Self, ConfigError> {
-        let layers: Vec<_> = layers.iter().map(|layer| ("the configuration".to_owned(), layer.clone())).collect();
-        Self::from_named_layers(&layers)
+    pub fn from_toml(text: &str) -> Result<Self, ConfigError> {
+        Self::from_named_layers(&[(WHOLE.to_owned(), text.parse()?)])
     }
 
-    /// [`Self::from_layers`] with a name for each layer, for error messages.
+    /// A configuration from layers of TOML, each with a name for error messages. Each key of a later layer replaces that of earlier ones.
     ///
     /// # Errors
     /// What is wrong with it, and in which layer.
@@ -245,11 +235,11 @@ impl TrainConfig {
     /// Checks that a configuration that was made in code has no values that a file could not have.
     pub(super) fn validate(&self) -> Result<(), ConfigError> {
         match toml::Table::try_from(self) {
-            Ok(table) => Self::from_layers(&[table]).map(drop),
+            Ok(table) => Self::from_named_layers(&[(WHOLE.to_owned(), table)]).map(drop),
             Err(_) => {
                 // The one number that can be too large for TOML.
                 let reason = format!("is {}: {} is expected", self.seed, Kind::Seed);
-                Err(ConfigError::Key { file: "the configuration".to_owned(), key: "seed".to_owned(), reason })
+                Err(ConfigError::Key { file: WHOLE.to_owned(), key: "seed".to_owned(), reason })
             }
         }
     }

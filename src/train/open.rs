@@ -121,9 +121,7 @@ pub fn stored_config(directory: &Path) -> Result<TrainConfig, TrainError> {
             text.filter(|text| marker.began_with(text)).map_or_else(|| checkpoint::first_config(directory), Ok)?
         }
     };
-    let broken = |reason: String| TrainError::ConfigBroken { path: path.clone(), reason };
-    let table = text.parse().map_err(|error: toml::de::Error| broken(error.to_string()))?;
-    TrainConfig::from_layers(&[table]).map_err(|error| broken(error.to_string()))
+    TrainConfig::from_toml(&text).map_err(|error| TrainError::ConfigBroken { path, reason: error.to_string() })
 }
 
 /// The generations that the run has had: those in its state, and those learned later whose games are there to learn again. (A generation

@@ -97,7 +97,7 @@ mod tests {
 
     #[test]
     fn a_hidden_layer_takes_room_where_there_is_one() {
-        let config = TrainConfig::from_layers(&[PRESETS[0].1.parse().unwrap()]).unwrap();
+        let config = TrainConfig::from_toml(PRESETS[0].1).unwrap();
         let [classic, edax] = ["classic", "edax"].map(|set| Layout::new(&PatternSet::built_in(set).unwrap()).unwrap());
         let [without, with] = [false, true].map(|hidden_layer| {
             let fit = Some(FitConfig { hidden_layer, ..FitConfig::default() });
@@ -110,7 +110,7 @@ mod tests {
 
     #[test]
     fn games_take_the_room_that_their_number_says() {
-        let mut config = TrainConfig::from_layers(&[PRESETS[1].1.parse().unwrap()]).unwrap();
+        let mut config = TrainConfig::from_toml(PRESETS[1].1).unwrap();
         let needed = |config: &TrainConfig, budget: &Budget, generation| {
             of_games(config, budget, &Progress { generation, ..Progress::default() })
         };
@@ -131,7 +131,7 @@ mod tests {
 
     #[test]
     fn growth_is_that_of_the_phase_at_hand() {
-        let mut config = TrainConfig::from_layers(&[PRESETS[0].1.parse().unwrap()]).unwrap();
+        let mut config = TrainConfig::from_toml(PRESETS[0].1).unwrap();
         config.phases.truncate(2);
         config.phases[0].generations = 20;
         let second = |generation| Progress { generation, ..Progress::default() };

@@ -251,7 +251,7 @@ fn records_are_learned_first_and_belong_to_the_run() {
     };
     assert!((180 * 55..=180 * 60).contains(positions), "{positions}");
     let kept = WeightFile::from_bytes(&one.0).unwrap().provenance.config;
-    let with_checksums = TrainConfig::from_layers(&[kept.parse().unwrap()]).unwrap();
+    let with_checksums = TrainConfig::from_toml(&kept).unwrap();
     assert_eq!(with_checksums.records.as_ref().unwrap().sha256.len(), 2);
     assert_eq!(undisturbed(&with_checksums, 2), one);
 
@@ -351,7 +351,7 @@ fn runaway_weights_stop_the_run_and_spare_the_files() {
     let directory = tempfile::tempdir().unwrap();
     let wild =
         CONFIG.replace(r#"rule = "decayed", rate = 1.0, half = 30.0, floor = 0.01"#, r#"rule = "fixed", rate = 40.0"#);
-    let config = TrainConfig::from_layers(&[wild.parse().unwrap()]).unwrap();
+    let config = TrainConfig::from_toml(&wild).unwrap();
     let error = train(&request(&config, directory.path(), &AtomicBool::new(false)), &mut |_| ()).unwrap_err();
     assert!(matches!(error, TrainError::Diverged(_)), "{error}");
     WeightFile::load(&directory.path().join("last.fsw")).unwrap();
@@ -363,7 +363,7 @@ fn weights_of_an_engines_own_set_export_without_loss() {
         let text = CONFIG.replace("classic", engine.name());
         let text = text.replace("stage-plies = 12", "stage-plies = 6").replace("stage-plies = 2", "stage-plies = 1");
         let text = text.replace("stage-plies = 6, first", "stage-plies = 1, first");
-        let config = small(TrainConfig::from_layers(&[text.parse().unwrap()]).unwrap());
+        let config = small(TrainConfig::from_toml(&text).unwrap());
         let directory = tempfile::tempdir().unwrap();
         train(&request(&config, directory.path(), &AtomicBool::new(false)), &mut |_| ()).unwrap();
         let model = WeightFile::load(&directory.path().join("last.fsw")).unwrap().model;

@@ -18,7 +18,7 @@ use rand_chacha::ChaCha8Rng;
 pub const CONFIG: &str = include_str!("../miniature.toml");
 
 pub fn config() -> TrainConfig {
-    TrainConfig::from_layers(&[CONFIG.parse().unwrap()]).unwrap()
+    TrainConfig::from_toml(CONFIG).unwrap()
 }
 
 pub const BUDGET: Budget = Budget { seconds: None, generations: Some(4), games: None };
