@@ -18,18 +18,6 @@ pub fn on_own_threads<T: Sync, W, R: Send>(
     threads: usize,
     worker: impl Fn() -> Result<W, CliError> + Sync,
     work: impl Fn(&mut W, &T) -> R + Sync,
-    take: impl FnMut(&T, R) -> Result<(), CliError>,
-) -> Result<(), CliError> {
-    on_threads_of_kind(thread::Builder::new, items, threads, worker, work, take)
-}
-
-/// [`on_own_threads`] on threads from a given builder.
-fn on_threads_of_kind<T: Sync, W, R: Send>(
-    kind: impl Fn() -> thread::Builder,
-    items: &[T],
-    threads: usize,
-    worker: impl Fn() -> Result<W, CliError> + Sync,
-    work: impl Fn(&mut W, &T) -> R + Sync,
     mut take: impl FnMut(&T, R) -> Result<(), CliError>,
 ) -> Result<(), CliError> {
     let next = AtomicUsize::new(0);
@@ -50,7 +38,7 @@ fn on_threads_of_kind<T: Sync, W, R: Send>(
         let (sender, results) = sync_channel(threads);
         for _ in 0..threads.min(items.len()) {
             let sender = sender.clone();
-            start_threads(threads, |_| kind().spawn_scoped(scope, || run(sender)))?;
+            start_threads(threads, |_| thread::Builder::new().spawn_scoped(scope, || run(sender)))?;
         }
         drop(sender);
         let mut in_order = Reorder::default();
@@ -100,13 +88,5 @@ mod tests {
         let error = on_own_threads(&items, 2, no_worker, |(), _| (), |_, ()| Ok(())).unwrap_err();
         assert_eq!(error.to_string(), "no worker");
         assert!(done.into_inner() < items.len());
-    }
-
-    #[test]
-    #[cfg(target_os = "linux")]
-    fn threads_that_cannot_be_had_are_an_error() {
-        let kind = || thread::Builder::new().stack_size(1 << 50);
-        let error = on_threads_of_kind(kind, &[1, 2], 2, || Ok(()), |(), _| (), |_, ()| Ok(())).unwrap_err();
-        assert!(error.report().starts_with("flipside: cannot start 2 threads: "), "{}", error.report());
     }
 }

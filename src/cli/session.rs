@@ -168,4 +168,13 @@ mod tests {
         assert_eq!(progress(false, When::Auto, false), Progress::Lines);
         assert_eq!(progress(false, When::Never, true), Progress::Lines);
     }
+
+    #[test]
+    #[cfg(target_os = "linux")]
+    fn threads_that_cannot_be_had_are_an_error() {
+        let huge = || std::thread::Builder::new().stack_size(1 << 50);
+        let report = start_threads(2, |_| huge().spawn(|| ())).unwrap_err().report();
+        assert!(report.starts_with("flipside: cannot start 2 threads: "), "{report}");
+        assert!(report.ends_with("\n  Try a smaller --threads."), "{report}");
+    }
 }

@@ -68,12 +68,7 @@ impl fmt::Display for ExternalSpec {
 }
 
 /// An engine in a process of its own. After a game in which it failed, it is restarted in the next.
-pub struct ExternalPlayer(Client);
-
-enum Client {
-    Gtp(GtpPlayer),
-    NBoard(NBoardPlayer),
-}
+pub struct ExternalPlayer(Box<dyn Player + Send>);
 
 impl ExternalPlayer {
     /// Starts the engine and waits for its first answer, or until `stop` is set.
@@ -83,36 +78,26 @@ impl ExternalPlayer {
     pub fn start(spec: &ExternalSpec, limits: ProcessLimits, stop: &AtomicBool) -> Result<Self, PlayerError> {
         let command = spec.command.clone();
         Ok(Self(match spec.dialect {
-            Dialect::Gtp => Client::Gtp(GtpPlayer::start(command, limits, stop)?),
-            Dialect::NBoard => Client::NBoard(NBoardPlayer::start(command, limits, stop)?),
+            Dialect::Gtp => Box::new(GtpPlayer::start(command, limits, stop)?),
+            Dialect::NBoard => Box::new(NBoardPlayer::start(command, limits, stop)?),
         }))
-    }
-
-    fn player(&mut self) -> &mut dyn Player {
-        match &mut self.0 {
-            Client::Gtp(player) => player,
-            Client::NBoard(player) => player,
-        }
     }
 }
 
 impl Player for ExternalPlayer {
     fn new_game(&mut self) {
-        self.player().new_game();
+        self.0.new_game();
     }
 
     fn choose(&mut self, diagram: &Diagram, stop: &AtomicBool) -> Result<Square, PlayerError> {
-        self.player().choose(diagram, stop)
+        self.0.choose(diagram, stop)
     }
 
     fn observe(&mut self, diagram: &Diagram, square: Square) {
-        self.player().observe(diagram, square);
+        self.0.observe(diagram, square);
     }
 
     fn note(&self) -> MoveNote {
-        match &self.0 {
-            Client::Gtp(player) => player.note(),
-            Client::NBoard(player) => player.note(),
-        }
+        self.0.note()
     }
 }

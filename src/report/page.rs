@@ -143,10 +143,8 @@ fn verdict(run: &Figures) -> String {
 }
 
 fn figure(chart: &Chart, caption: &str) -> String {
-    if chart.is_empty() {
-        return String::new();
-    }
-    format!("<figure>\n{}\n<figcaption>{caption}</figcaption>\n</figure>\n", chart.to_svg())
+    let Some(svg) = chart.to_svg() else { return String::new() };
+    format!("<figure>\n{svg}\n<figcaption>{caption}</figcaption>\n</figure>\n")
 }
 
 fn chart(title: &str, x: &str, y: &str, lines: Vec<Line>) -> Chart {

@@ -52,38 +52,29 @@ const LEGEND: u32 = 20;
 const IN_A_ROW: usize = 3;
 
 impl Chart {
-    /// The image. A chart without a point says so.
-    pub fn to_svg(&self) -> String {
+    /// The image; none without a point to show.
+    pub fn to_svg(&self) -> Option<String> {
         let lines: Vec<&Line> =
             self.lines.iter().filter(|line| line.points.iter().any(|p| self.can_show(p.1))).collect();
+        if lines.is_empty() {
+            return None;
+        }
         let rows = (lines.len().div_ceil(IN_A_ROW)) as u32;
         let mut svg = String::new();
         {
             let root = SVGBackend::with_string(&mut svg, (WIDTH, HEIGHT + LEGEND * rows)).into_drawing_area();
             let (plot, legend) = root.split_vertically(HEIGHT);
             // An image that is shown by itself may be on a dark background.
-            let grounded = root.fill(&WHITE);
-            let drawn = if lines.is_empty() { self.draw_nothing(&plot) } else { self.draw(&plot, &lines) };
-            grounded.and(drawn).and_then(|()| Self::draw_legend(&legend, &lines)).expect("a text takes all drawing");
+            let drawn = root.fill(&WHITE).and_then(|()| self.draw(&plot, &lines));
+            drawn.and_then(|()| Self::draw_legend(&legend, &lines)).expect("a text takes all drawing");
         }
         // The page gives it its size.
         let from = format!(r#"width="{WIDTH}" height="{}" "#, HEIGHT + LEGEND * rows);
-        svg.replacen(&from, "", 1)
-    }
-
-    /// Whether it has no point to show.
-    pub fn is_empty(&self) -> bool {
-        self.lines.iter().all(|line| !line.points.iter().any(|point| self.can_show(point.1)))
+        Some(svg.replacen(&from, "", 1))
     }
 
     fn can_show(&self, y: f64) -> bool {
         y.is_finite() && (!self.log || y > 0.0)
-    }
-
-    fn draw_nothing(&self, area: &Area<'_, '_>) -> Drawn {
-        let style = text(16).pos(Pos::new(HPos::Center, VPos::Center));
-        let message = format!("{}: nothing to show yet", self.title);
-        area.draw(&Text::new(message, (WIDTH as i32 / 2, HEIGHT as i32 / 2), style))
     }
 
     fn draw(&self, area: &Area<'_, '_>, lines: &[&Line]) -> Drawn {
@@ -193,7 +184,7 @@ fn power(y: &f64) -> String {
 mod tests {
     use super::*;
 
-    fn chart(log: bool, lines: &[(&str, &[(f64, f64)])]) -> String {
+    fn chart(log: bool, lines: &[(&str, &[(f64, f64)])]) -> Option<String> {
         let line = |(name, points): &(&str, &[(f64, f64)])| Line {
             name: (*name).to_owned(),
             points: points.to_vec(),
@@ -215,12 +206,14 @@ mod tests {
     #[test]
     fn an_image_names_every_line_that_has_points() {
         for log in [false, true] {
-            let svg = chart(log, &[("one", &[(1.0, 5.0), (2.0, 3e9)]), ("two", &[(1.0, 1.0)]), ("three", &[])]);
+            let svg =
+                chart(log, &[("one", &[(1.0, 5.0), (2.0, 3e9)]), ("two", &[(1.0, 1.0)]), ("three", &[])]).unwrap();
             assert!(svg.contains("\none\n") && svg.contains("\ntwo\n") && !svg.contains("three"), "{svg}");
             assert!(svg.starts_with("<svg viewBox") && !svg.contains("NaN") && !svg.contains("inf"), "{svg}");
             assert!(svg.contains("Title &lt;1&gt;"), "{svg}");
         }
-        assert!(chart(false, &[]).contains("nothing to show yet"));
-        assert!(!chart(true, &[("flat", &[(1.0, 1.0)])]).contains("NaN"));
+        assert!(!chart(true, &[("flat", &[(1.0, 1.0)])]).unwrap().contains("NaN"));
+        assert_eq!(chart(false, &[("empty", &[])]), None);
+        assert_eq!(chart(true, &[("below", &[(1.0, -1.0)])]), None);
     }
 }

@@ -1,7 +1,6 @@
 //! The names of the searches, and where they come from.
 
 use std::fmt;
-use std::str::FromStr;
 
 /// A search of the literature. All find the same value.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Hash)]
@@ -34,11 +33,6 @@ pub enum Algorithm {
     /// trees", 1982; Alexander Reinefeld, "An improvement to the Scout tree search algorithm", 1983: NegaScout).
     Pvs,
 }
-
-/// A name that no algorithm has.
-#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
-#[error("there is no search algorithm `{0}`")]
-pub struct UnknownAlgorithm(pub String);
 
 impl Algorithm {
     /// All of them, the plainest first.
@@ -78,14 +72,5 @@ impl Algorithm {
 impl fmt::Display for Algorithm {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.pad(self.name())
-    }
-}
-
-impl FromStr for Algorithm {
-    type Err = UnknownAlgorithm;
-
-    fn from_str(text: &str) -> Result<Self, Self::Err> {
-        let known = Self::ALL.into_iter().find(|algorithm| algorithm.name() == text);
-        known.ok_or_else(|| UnknownAlgorithm(text.to_owned()))
     }
 }

@@ -19,7 +19,7 @@ mod size;
 mod table;
 mod tree;
 
-pub use algorithm::{Algorithm, UnknownAlgorithm};
+pub use algorithm::Algorithm;
 pub use explorer::{Explorer, Options, Outcome};
 pub use ordering::Ordering;
 pub use size::{SizeEstimate, branching_factor, estimate_size};

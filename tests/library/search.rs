@@ -447,14 +447,6 @@ fn ordering_and_table_save_nodes() {
 }
 
 #[test]
-fn names_are_read_back() {
-    for algorithm in Algorithm::ALL {
-        assert_eq!(algorithm.to_string().parse(), Ok(algorithm));
-    }
-    assert!("ssss".parse::<Algorithm>().unwrap_err().to_string().contains("`ssss`"));
-}
-
-#[test]
 fn a_stopped_search_answers_with_its_last_complete_iteration() {
     let position = positions(8, 40).into_iter().find(|p| p.empties() > 40 && p.moves().count_ones() > 5).unwrap();
     let stop = AtomicBool::new(true);

@@ -141,7 +141,9 @@ enum Heuristic {
 }
 
 fn algorithm_parser() -> impl TypedValueParser<Value = Algorithm> {
-    PossibleValuesParser::new(Algorithm::ALL.map(Algorithm::name)).try_map(|name| name.parse::<Algorithm>())
+    let named = |name: String| Algorithm::ALL.into_iter().find(|algorithm| algorithm.name() == name);
+    PossibleValuesParser::new(Algorithm::ALL.map(Algorithm::name))
+        .map(move |name| named(name).expect("one of the names"))
 }
 
 fn parse_width(text: &str) -> Result<f32, String> {
