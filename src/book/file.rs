@@ -344,6 +344,18 @@ impl Base {
     }
 }
 
+/// The number that stands for weights in records: their place in a list, from 1, to which new ones are added. 0 (unknown) if it is full.
+pub(super) fn number_in(list: &mut Vec<Hash>, weights: &Hash) -> u8 {
+    match list.iter().position(|known| known == weights) {
+        Some(known) => known as u8 + 1,
+        None if list.len() < MAX_WEIGHTS => {
+            list.push(*weights);
+            list.len() as u8
+        }
+        None => 0,
+    }
+}
+
 /// The record at an offset.
 pub(super) fn decode(bytes: &[u8; BYTES], offset: u64) -> Result<Record, ReadError> {
     Record::decode(bytes).map_err(|reason| ReadError::at(offset, reason))

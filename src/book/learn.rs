@@ -26,7 +26,6 @@ fn line(steps: &[(Diagram, Square)], black_discs: i32, last_empties: u32) -> Vec
 
 /// Learns a finished game: adds all its positions down to the first that is solved, each with the best of the moves not played, and
 /// updates the derived values. A line that was lost is then no longer the best, unless every alternative is proved to be lost too.
-/// Returns the number of positions searched.
 ///
 /// # Errors
 /// Damage, with the book unchanged; same as [`Book::commit`]; [`BookError::Stopped`] soon after `stop` is set, with the book unchanged.
@@ -37,7 +36,7 @@ pub fn learn_game<E: Evaluator>(
     searcher: &mut LeafSearch<'_, E>,
     weights: &Hash,
     stop: &AtomicBool,
-) -> Result<usize, BookError> {
+) -> Result<(), BookError> {
     let line = line(steps, black_discs, searcher.exact_empties());
     let weights = book.number_of(weights);
     let mut found = Vec::new();
@@ -59,8 +58,7 @@ pub fn learn_game<E: Evaluator>(
         book.revert();
         return Err(error);
     }
-    book.commit()?;
-    Ok(found.len())
+    book.commit()
 }
 
 /// Puts what was found and the results of a line into a book, and updates the derived values.

@@ -13,7 +13,7 @@ use rayon::prelude::*;
 
 use super::derive::{Child, children, derive};
 use super::error::BookError;
-use super::file::{Fault, Hash};
+use super::file::{Fault, Hash, number_in};
 use super::lock::Lock;
 use super::record::{BYTES, Derived, Key, Leaf, Record};
 use super::store::Book;
@@ -101,10 +101,9 @@ pub(super) fn walk<T: Copy + Send + Sync, F: Send, E: From<BookError>>(
     Ok(())
 }
 
-/// The derived values of a record from the ply after it, for the ply before and for the record.
-fn derive_from(record: &Record, below: &Ply<Derived>) -> (Derived, Derived) {
-    let derived = derive(record, &below.children(record.position, |derived| derived));
-    (derived, derived)
+/// The derived values of a record from the ply after it.
+fn derive_from(record: &Record, below: &Ply<Derived>) -> Derived {
+    derive(record, &below.children(record.position, |derived| derived))
 }
 
 /// Records kept in an unnamed temporary file.
@@ -158,7 +157,7 @@ pub(super) fn rebuild(
     ply: impl FnMut(u32, Sink<'_>) -> Result<(), BookError>,
 ) -> Result<(u64, u64), BookError> {
     let follow = |record: &Record, below: &Ply<Derived>| {
-        let (derived, _) = derive_from(record, below);
+        let derived = derive_from(record, below);
         (derived, Record { derived, ..*record })
     };
     rebuild_by(lock, weights, ply, follow)
@@ -227,7 +226,11 @@ pub fn check(path: &Path) -> Result<Faults, BookError> {
     let ply = |discs, sink: Sink<'_>| {
         book.scan(discs..discs + 1).over_damage(&mut damage).try_for_each(|record| sink(record?))
     };
-    walk(ply, derive_from, |record, derived| {
+    let follow = |record: &Record, below: &Ply<Derived>| {
+        let derived = derive_from(record, below);
+        (derived, derived)
+    };
+    walk(ply, follow, |record, derived| {
         faults.positions += 1;
         if record.derived != derived {
             faults.inconsistent += 1;
@@ -318,15 +321,7 @@ pub fn merge(books: &mut [Book], path: &Path) -> Result<u64, BookError> {
 
 /// For each number of a book's weights, from 0 (unknown), the number in the list `all`, to which new weights are added.
 fn renumber(own: &[Hash], all: &mut Vec<Hash>) -> Vec<u8> {
-    let number = |hash: &Hash| match all.iter().position(|known| known == hash) {
-        Some(known) => known as u8 + 1,
-        None if all.len() < super::file::MAX_WEIGHTS => {
-            all.push(*hash);
-            all.len() as u8
-        }
-        None => 0,
-    };
-    std::iter::once(0).chain(own.iter().map(number)).collect()
+    std::iter::once(0).chain(own.iter().map(|hash| number_in(all, hash))).collect()
 }
 
 /// Adds what another book knows about a position.

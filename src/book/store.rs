@@ -10,7 +10,7 @@ use sha2::{Digest, Sha256};
 
 use super::batch::encode_batch;
 use super::error::BookError;
-use super::file::{BLOCK, Base, Fault, Hash, MAX_WEIGHTS, ReadError, decode, key_of};
+use super::file::{BLOCK, Base, Fault, Hash, ReadError, decode, key_of, number_in};
 use super::lock::Lock;
 use super::record::{BYTES, Key, Record};
 use crate::board::{Position, canonical};
@@ -121,11 +121,6 @@ impl Book {
         Ok(book)
     }
 
-    /// The file.
-    pub fn path(&self) -> &Path {
-        &self.path
-    }
-
     /// The number of positions.
     pub fn len(&self) -> u64 {
         self.base.count + self.new
@@ -168,14 +163,7 @@ impl Book {
 
     /// The number that stands for `weights` in records; new weights are added to the list. 0 (unknown) if it is full.
     pub fn number_of(&mut self, weights: &Hash) -> u8 {
-        let known = self.weights.iter().position(|known| known == weights);
-        let index = known.unwrap_or_else(|| {
-            if self.weights.len() < MAX_WEIGHTS {
-                self.weights.push(*weights);
-            }
-            self.weights.len() - 1
-        });
-        if self.weights[index] == *weights { index as u8 + 1 } else { 0 }
+        number_in(&mut self.weights, weights)
     }
 
     /// What is known about a position, in any orientation.

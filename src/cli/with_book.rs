@@ -131,7 +131,7 @@ impl WithBook {
             let mut searcher = searching.searcher(evaluator);
             self.moves.with(|book| learn_game(book, steps, black_discs, &mut searcher, &searching.hash, &never))
         });
-        learned.map(drop).map_err(cannot_change)
+        learned.map_err(cannot_change)
     }
 
     /// The book's best move in a position, if it knows one. A book that cannot be read is reported and ignored.
