@@ -13,7 +13,7 @@ use tokio::time::sleep;
 use super::broker::{BrokerAddress, COORDINATOR_INBOX, MOMENT, RunOnBroker, check_run_name};
 use super::coordinator::{self, Packed};
 use super::error::ClusterError;
-use super::network::{Command, Network};
+use super::network::Network;
 use super::news::{News, Teller};
 use super::process_name;
 use super::state::Shared;
@@ -39,7 +39,8 @@ pub struct ClusterGames {
     shared: Arc<Shared>,
     packed: Mutex<Packed>,
     secret: u64,
-    commands: UnboundedSender<Command>,
+    /// Ends the network's work: whether the run is finished.
+    end: UnboundedSender<bool>,
     thread: Option<JoinHandle<()>>,
 }
 
@@ -51,7 +52,7 @@ impl ClusterGames {
     pub fn start(request: ClusterRequest, news: impl Fn(&News) + Send + Sync + 'static) -> Result<Self, ClusterError> {
         check_run_name(&request.run)?;
         let shared = Arc::new(Shared::new(Arc::new(Teller::new(news))));
-        let (commands, received) = unbounded_channel();
+        let (end, ended) = unbounded_channel();
         let (ready, started) = std::sync::mpsc::channel();
         let network = shared.clone();
         let serve = move || {
@@ -73,7 +74,7 @@ impl ClusterGames {
                 match connected {
                     Ok(network) => {
                         let _ = ready.send(Ok(()));
-                        network.serve(received).await;
+                        network.serve(ended).await;
                     }
                     Err(error) => drop(ready.send(Err(error))),
                 }
@@ -82,7 +83,7 @@ impl ClusterGames {
         let thread = Builder::new().name("network".into()).spawn(serve).map_err(ClusterError::System)?;
         started.recv().unwrap_or_else(|_| Err(ClusterError::System(std::io::ErrorKind::Other.into())))?;
         let (packed, secret) = (Mutex::default(), rand::random());
-        Ok(Self { shared, packed, secret, commands, thread: Some(thread) })
+        Ok(Self { shared, packed, secret, end, thread: Some(thread) })
     }
 
     /// Tells workers that the run is finished, and removes it from the broker.
@@ -92,7 +93,7 @@ impl ClusterGames {
 
     fn end(&mut self, finished: bool) {
         let Some(thread) = self.thread.take() else { return };
-        let _ = self.commands.send(Command::End { finished });
+        let _ = self.end.send(finished);
         let _ = thread.join();
     }
 }

@@ -22,12 +22,6 @@ use super::{MAX_NAME, is_plain_name};
 use crate::storage::sha256;
 use crate::threads::lock;
 
-/// A command to the network.
-pub enum Command {
-    /// Stop serving: the run is finished, or is to be resumed.
-    End { finished: bool },
-}
-
 /// How often to check that the broker still has what it should.
 const LOOK: Duration = Duration::from_secs(4);
 /// How often to act without being woken.
@@ -78,19 +72,19 @@ impl Network {
         other.map_or(Ok(()), |other| Err(ClusterError::Taken { run: run.to_owned(), other }))
     }
 
-    /// Works until it is told to end.
-    pub async fn serve(self, mut commands: UnboundedReceiver<Command>) {
+    /// Works until it is told to end, and whether the run is finished; if not, it is to be resumed.
+    pub async fn serve(self, mut end: UnboundedReceiver<bool>) {
         let network = Arc::new(self);
         let tasks = [tokio::spawn(network.clone().collect()), tokio::spawn(network.clone().listen())];
         let mut offers = Offers::default();
         let finished = loop {
             tokio::select! {
-                command = commands.recv() => break matches!(command, Some(Command::End { finished: true })),
+                finished = end.recv() => break finished == Some(true),
                 () = network.shared.wake.notified() => {}
                 () = sleep(TICK) => {}
             }
             tokio::select! {
-                command = commands.recv() => break matches!(command, Some(Command::End { finished: true })),
+                finished = end.recv() => break finished == Some(true),
                 () = offers.tend(&network) => {}
             }
         };
