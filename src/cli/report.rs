@@ -52,7 +52,7 @@ impl ReportArguments {
             let mut meter = Meter::new(session, runs.len() as u64, "runs");
             let mut figures = Vec::new();
             for run in &runs {
-                meter.show(figures.len() as u64, || on_one_line(&run.display().to_string()).to_string());
+                meter.show(figures.len() as u64, || on_one_line(&run.display().to_string()));
                 figures.push(Figures::of(run).map_err(unreadable)?);
             }
             meter.finish();

@@ -6,7 +6,7 @@ use serde_json::Value;
 use crate::search::{Deviations, Strength};
 
 /// The strength of our own players unless something else is typed.
-pub const DEFAULT: Strength = Strength { depth: 4, selectivity: None, exact_empties: 12 };
+pub const DEFAULT: Strength = Strength::new(4, 12);
 
 /// The options of a whole [`Strength`].
 #[derive(Args, Clone, Copy, Debug)]

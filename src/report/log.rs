@@ -58,20 +58,20 @@ impl RunLog {
 
     /// The budget that the run was given last.
     pub fn budget(&self) -> Budget {
-        let of = |event: &TrainEvent| match event {
-            TrainEvent::Start { budget, .. } => Some(*budget),
-            _ => None,
-        };
-        self.events.iter().rev().find_map(of).unwrap_or_default()
+        self.last_start().map_or(Budget::default(), |(budget, _)| budget)
     }
 
     /// When the last session began, in seconds since 1970.
     pub fn session_began(&self) -> Option<u64> {
-        let of = |event: &TrainEvent| match event {
-            TrainEvent::Start { time, .. } => Some(*time),
+        self.last_start().map(|(_, time)| time)
+    }
+
+    /// The budget of the last session, and when it began.
+    fn last_start(&self) -> Option<(Budget, u64)> {
+        self.events.iter().rev().find_map(|event| match event {
+            TrainEvent::Start { budget, time, .. } => Some((*budget, *time)),
             _ => None,
-        };
-        self.events.iter().rev().find_map(of)
+        })
     }
 
     /// Whether the last session ended with its budget used up.

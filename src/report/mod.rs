@@ -11,10 +11,10 @@ mod ratings;
 mod status;
 mod tensorboard;
 
-pub use figures::{Figures, StageLoss};
+pub use figures::Figures;
 pub use log::RunLog;
 pub use page::page;
-pub use plot::{Band, Chart, Line};
+pub use plot::{Chart, Line};
 pub use ratings::{Rating, ratings};
 pub use status::{RunState, Status};
 pub use tensorboard::TensorBoard;

@@ -27,14 +27,11 @@ pub struct Line {
     pub name: String,
     /// Its points.
     pub points: Vec<(f64, f64)>,
-    /// Intervals around points.
-    pub band: Band,
+    /// Intervals around points: x, and the lower and the upper end.
+    pub band: Vec<(f64, f64, f64)>,
     /// Whether its points are marked, not only joined.
     pub marked: bool,
 }
-
-/// The lower and the upper ends of intervals, by x.
-pub type Band = Vec<(f64, f64, f64)>;
 
 /// The colour of a line by its number: Masataka Okabe and Kei Ito's colours, which colour-blind readers can tell apart, without yellow and
 /// with grey.

@@ -40,13 +40,6 @@ impl Strength {
     }
 }
 
-impl Default for Strength {
-    /// Depth 4, exact from 12 empty squares on, full width.
-    fn default() -> Self {
-        Self::new(4, 12)
-    }
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
