@@ -149,7 +149,7 @@ impl ClusterArguments {
     pub fn run(self, session: &Session, out: &mut dyn Write) -> Result<(), CliError> {
         let ClusterCommand::Config(ConfigArguments { folder, host, run, port }) = self.command;
         let setup = Setup { hosts: host, runs: run, port };
-        let files = setup.write(&folder).context(|| "cannot set up a broker".to_owned())?;
+        let files = setup.write(&folder).context(|| "cannot set up a broker")?;
         for file in &files {
             writeln!(out, "{}", file.display())?;
         }

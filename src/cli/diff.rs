@@ -66,7 +66,7 @@ impl DiffArguments {
             return Err(CliError::failure(format!("the weights have different patterns: `{one}` and `{other}`"))
                 .hint("`flipside match` and `flipside accuracy` compare weights of any patterns."));
         }
-        let layout = Layout::new(&a.set).context(|| "cannot use the weights".to_owned())?;
+        let layout = Layout::new(&a.set).context(|| "cannot use the weights")?;
         let stages = StageMap::grouped(|empties| (a.stages.of_empties(empties), b.stages.of_empties(empties)));
         let rows: Vec<_> = (0..stages.count()).map(|stage| difference(a, b, stages.empties_of(stage))).collect();
         let moved = moved(a, b, &stages, session);

@@ -111,11 +111,11 @@ impl CliError {
 /// Adds to an error what could not be done because of it.
 pub trait Context<T> {
     /// Turns an error into a [`CliError::Failure`] with the error as its cause.
-    fn context(self, message: impl FnOnce() -> String) -> Result<T, CliError>;
+    fn context<M: Into<String>>(self, message: impl FnOnce() -> M) -> Result<T, CliError>;
 }
 
 impl<T, E: Into<Cause>> Context<T> for Result<T, E> {
-    fn context(self, message: impl FnOnce() -> String) -> Result<T, CliError> {
+    fn context<M: Into<String>>(self, message: impl FnOnce() -> M) -> Result<T, CliError> {
         self.map_err(|error| CliError::because(message(), error))
     }
 }
@@ -127,7 +127,7 @@ mod tests {
 
     #[test]
     fn reports_hold_causes_once_and_hints() {
-        let error = parse_positions("rubbish").context(|| "cannot read a.txt".into()).unwrap_err();
+        let error = parse_positions("rubbish").context(|| "cannot read a.txt").unwrap_err();
         let report = error.hint("Write better.").report();
         assert!(report.starts_with("flipside: cannot read a.txt: line 1: "), "{report}");
         assert!(report.ends_with("\n  Write better."), "{report}");

@@ -7,14 +7,15 @@ use clap::Args;
 
 use super::error::{CliError, Context};
 use super::evaluator::EvaluatorChoice;
-use super::input::{CUT_OFF, name_of, refuse_own_files};
+use super::input::{AGAIN, CUT_OFF, name_of, refuse_own_files};
+use super::layers::read_config;
 use super::meter::Meter;
 use super::output::Output;
 use super::session::Session;
 use super::signals::stop_on_signals;
 use crate::fit::{self, FitConfig, FitError, FitEvent, FitOutcome, FitRequest, GameFiles, GameFilesEvent};
 use crate::pattern::PatternSet;
-use crate::storage::{Disk, LocalDisk, MAX_TOML_BYTES, folder_of, read_text};
+use crate::storage::{Disk, LocalDisk, folder_of};
 use crate::text::count;
 
 /// Learn weights from kept games and records, without playing
@@ -125,10 +126,10 @@ impl FitArguments {
         let inputs = self.games.iter().map(PathBuf::as_path).chain(named);
         let output = Output::check(&self.output, inputs)?;
         let config = self.config()?;
-        let patterns = PatternSet::load(&self.patterns).context(|| "cannot use the pattern set".to_owned())?;
+        let patterns = PatternSet::load(&self.patterns).context(|| "cannot use the pattern set")?;
         let from = self.from.as_ref().map(EvaluatorChoice::weight_file).transpose()?;
         let teacher = self.teacher.as_ref().map(EvaluatorChoice::weight_file).transpose()?;
-        let cannot = || "cannot fit".to_owned();
+        let cannot = || "cannot fit";
         fit::check(&config, &patterns, from.as_ref(), teacher.as_ref()).map_err(|error| match error {
             FitError::Teacher | FitError::Leaves | FitError::HiddenLayer | FitError::LeavesOfLayer => {
                 CliError::Usage(format!("{}: {error}", cannot()))
@@ -180,8 +181,7 @@ impl FitArguments {
     fn config(&self) -> Result<FitConfig, CliError> {
         let (mut config, mut has_steps) = (FitConfig::default(), false);
         if let Some(path) = &self.config {
-            let text = read_text(path, "configuration", MAX_TOML_BYTES);
-            let text = text.context(|| "cannot read the configuration".to_owned())?;
+            let text = read_config(path)?;
             let unusable = || format!("cannot use {}", path.display());
             config = toml::from_str(&text).context(unusable)?;
             let table: toml::Table = text.parse().context(unusable)?;
@@ -253,7 +253,7 @@ fn show_checked(meter: &mut Meter, event: GameFilesEvent<'_>) {
             }
         )),
         GameFilesEvent::CutOff(path) => meter.say(format_args!("{}: {CUT_OFF}", name_of(path))),
-        GameFilesEvent::Again(path) => meter.say(format_args!("{} is named twice and used once", path.display())),
+        GameFilesEvent::Again(path) => meter.say(format_args!("{} {AGAIN}", path.display())),
     }
 }
 

@@ -25,6 +25,9 @@ pub const FORMAT: &str = "Expected one position per line: 64 characters (X black
 /// The message about a file of kept games that ends within a frame.
 pub const CUT_OFF: &str = "its end is missing (cut off, or not written yet); the games before it are used";
 
+/// The message about a path that is named again.
+pub const AGAIN: &str = "is named twice and used once";
+
 /// Hours or minutes of work, as typed.
 ///
 /// # Errors
@@ -45,7 +48,7 @@ pub fn each_once<'p>(paths: &'p [PathBuf], session: &Session) -> Vec<&'p Path> {
     let is_new = |path: &&Path| {
         let is_new = named.insert(path.canonicalize().unwrap_or_else(|_| path.to_path_buf()));
         if !is_new {
-            session.say(format_args!("{} is named twice and used once", name_of(path)));
+            session.say(format_args!("{} {AGAIN}", name_of(path)));
         }
         is_new
     };

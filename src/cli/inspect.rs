@@ -47,7 +47,7 @@ const IN_A_ROW: usize = 4;
 impl InspectArguments {
     pub fn run(self, _: &Session, out: &mut dyn Write) -> Result<(), CliError> {
         let file = self.weights.weight_file()?;
-        let layout = Layout::new(&file.model.set).context(|| "cannot use the weights".to_owned())?;
+        let layout = Layout::new(&file.model.set).context(|| "cannot use the weights")?;
         let numbers = self.patterns(&file.model)?;
         if self.json.json {
             return self.write_json(&file, &layout, &numbers, out);

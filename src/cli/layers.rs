@@ -19,6 +19,14 @@ pub enum Preset {
     Overnight,
 }
 
+/// The text of a file of configuration.
+///
+/// # Errors
+/// It cannot be read.
+pub fn read_config(path: &Path) -> Result<String, CliError> {
+    read_text(path, "configuration", MAX_TOML_BYTES).context(|| "cannot read the configuration")
+}
+
 /// Named layers of a configuration; later ones override earlier ones.
 pub struct Layers {
     named: Vec<(String, toml::Table)>,
@@ -48,10 +56,8 @@ impl Layers {
     /// # Errors
     /// It cannot be read, or is not TOML.
     pub fn add_file(&mut self, path: &Path) -> Result<(), CliError> {
-        let text = read_text(path, "configuration", MAX_TOML_BYTES);
-        let text = text.context(|| "cannot read the configuration".to_owned())?;
         let shown = path.display().to_string();
-        let table = text.parse().context(|| format!("cannot use {shown}"))?;
+        let table = read_config(path)?.parse().context(|| format!("cannot use {shown}"))?;
         self.add(&shown, table);
         Ok(())
     }

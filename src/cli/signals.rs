@@ -23,7 +23,7 @@ pub fn outlive_terminal() -> Result<(), CliError> {
     {
         let heard = Arc::new(AtomicBool::new(false));
         let registered = signal_hook::flag::register(signal_hook::consts::SIGHUP, heard);
-        registered.context(|| "cannot listen for signals".to_owned())?;
+        registered.context(|| "cannot listen for signals")?;
     }
     Ok(())
 }
@@ -42,7 +42,7 @@ pub fn listen() -> Result<(), CliError> {
         let listener = move || signals.forever().for_each(on_signal);
         std::thread::Builder::new().name("signals".into()).spawn(listener)
     };
-    start().map(drop).context(|| "cannot listen for signals".to_owned())
+    start().map(drop).context(|| "cannot listen for signals")
 }
 
 /// Without Unix signals, the system's own Ctrl-C ends the program; files are whole at any time.

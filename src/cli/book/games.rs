@@ -152,7 +152,7 @@ impl AddArguments {
         frames: &mut Frames,
         session: &Session,
     ) -> Result<u64, CliError> {
-        let files = kept_games_of(run).context(|| "cannot add games".to_owned())?;
+        let files = kept_games_of(run).context(|| "cannot add games")?;
         let (mut left_out, mut meter) = (0, Meter::new(session, files.len() as u64, "generations"));
         for (done, path) in files.iter().enumerate() {
             left_out += self.read_kept(path, open_file(path)?, counts, frames, &|line| meter.say(line))?;

@@ -126,7 +126,7 @@ pub struct ExportArguments {
 
 impl CheckArguments {
     pub fn run(self, _: &Session, out: &mut dyn Write) -> Result<(), CliError> {
-        let faults = book::check(&self.book).context(|| "cannot check the book".to_owned())?;
+        let faults = book::check(&self.book).context(|| "cannot check the book")?;
         write_faults(&faults, out)?;
         if faults.is_none() {
             return Ok(());

@@ -113,7 +113,7 @@ impl LeagueArguments {
         recorder.meter.finish();
         let complete = recorder.done == league.pair_count();
         let has_log = self.games.is_some();
-        let played = played.context(|| "the league cannot be played".to_owned());
+        let played = played.context(|| "the league cannot be played");
         let end = match (played, recorder.failure.take()) {
             (_, Some(error)) => Err(CliError::because("cannot keep the games", error)),
             (Err(error), _) if recorder.done == 0 => return Err(error),
