@@ -9,7 +9,7 @@ use rayon::prelude::*;
 use serde_json::json;
 
 use super::error::{CliError, Context};
-use super::evaluator::{EvaluatorChoice, with_evaluator};
+use super::evaluator::{EvaluatorChoice, own_engine, with_evaluator};
 use super::input::{FORMAT, each_once, name_of, read_bytes, refuse_own_files};
 use super::jobs::on_own_threads;
 use super::json::{JsonArgument, write_json};
@@ -174,8 +174,7 @@ impl AccuracyArguments {
         let mut meter = Meter::new(session, positions.len() as u64, "positions");
         let mut lost = Vec::with_capacity(positions.len());
         let strength = Strength { selectivity: self.selective.selectivity, ..Strength::new(self.depth, 0) };
-        let engine =
-            || Ok(Engine::new(evaluator, strength, LOG2_ENTRIES).expect("checked when the weights were loaded"));
+        let engine = || Ok(own_engine(evaluator, strength, LOG2_ENTRIES));
         let choose = |engine: &mut Engine<'_, E>, scored: &ScoredDiagram| {
             engine.forget();
             engine.analyse(&scored.diagram.position).best

@@ -90,7 +90,7 @@ impl BenchArguments {
         #[cfg(feature = "cluster")]
         if self.section.contains(&Section::Cluster) {
             let measured = super::cluster_bench::measure(session, SELF_PLAY, CLUSTER_GAMES, self.rounds)?;
-            session.say(format_args!("cluster: 1 thread coordinates and plays, {} more play", measured.workers));
+            session.say(format_args!("cluster: 1 thread coordinates and plays, {} more play", measured.threads));
             bench.line("alone", "games", measured.games.into(), &measured.alone)?;
             bench.line("cluster", "games", measured.games.into(), &measured.cluster)?;
         }

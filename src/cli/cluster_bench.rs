@@ -10,7 +10,7 @@ use std::time::{Duration, Instant};
 
 use super::cluster::{BROKER_CA, BROKER_KEY, told};
 use super::error::{CliError, Context};
-use super::session::{Session, start_threads};
+use super::session::{Session, one_thread};
 use crate::cluster::{BrokerAddress, ClusterGames, ClusterRequest};
 use crate::pattern::Layout;
 use crate::protocol::guard::Guard;
@@ -26,7 +26,7 @@ pub struct Measured {
     /// Games of each round.
     pub games: u32,
     /// Threads of the workers together.
-    pub workers: usize,
+    pub threads: usize,
     /// Seconds of each round, played by this process alone.
     pub alone: Vec<f64>,
     /// Seconds of each round, played by a cluster.
@@ -45,7 +45,7 @@ impl Process {
 
     /// Checks that it has not ended.
     fn check(&mut self) -> Result<(), CliError> {
-        match self.0.try_wait().context(|| "cannot watch a worker".to_owned())? {
+        match self.0.try_wait().context(|| "cannot watch a worker")? {
             None => Ok(()),
             Some(status) => {
                 Err(CliError::failure(format!("a worker has ended ({status}): without it nothing is measured")))
@@ -66,11 +66,11 @@ impl Drop for Process {
 /// # Errors
 /// No broker or no workers can be started.
 pub fn measure(session: &Session, play: SelfPlayConfig, games: u32, rounds: u32) -> Result<Measured, CliError> {
-    let folder = tempfile::tempdir().context(|| "cannot make a folder for the broker".to_owned())?;
+    let folder = tempfile::tempdir().context(|| "cannot make a folder for the broker")?;
     let port = TcpListener::bind("127.0.0.1:0").and_then(|listener| listener.local_addr());
-    let port = port.context(|| "cannot find a free port".to_owned())?.port().to_string();
+    let port = port.context(|| "cannot find a free port")?.port().to_string();
     // Broker and workers end with this process, whatever ends it.
-    let guard = Guard::start().context(|| "cannot start the broker's guard".to_owned())?;
+    let guard = Guard::start().context(|| "cannot start the broker's guard")?;
     let mut broker = Command::new("nats-server");
     broker.args(["-js", "-a", "127.0.0.1", "-p", &port, "-sd"]).arg(folder.path());
     let _broker = Process::start(&guard, &mut broker, "nats-server")
@@ -80,13 +80,13 @@ pub fn measure(session: &Session, play: SelfPlayConfig, games: u32, rounds: u32)
     let (wait, stop) = (Duration::from_secs(10), Arc::default());
     let request = ClusterRequest { broker, run: "bench".into(), directory: None, wait, stop };
     let cluster = ClusterGames::start(request, |_| ()).map_err(told)?;
-    let program = std::env::current_exe().context(|| "cannot find this program".to_owned())?;
+    let program = std::env::current_exe().context(|| "cannot find this program")?;
     let threads = session.threads.saturating_sub(1).max(1);
     let mut workers = workers(&guard, &program, &url, threads)?;
 
     let file = WeightFile::embedded();
     let layout = Arc::new(Layout::new(&file.model.set).expect("embedded weights have a layout"));
-    let one = start_threads(1, |threads| rayon::ThreadPoolBuilder::new().num_threads(threads).build())?;
+    let one = one_thread()?;
     let time = |source: &dyn GameSource, generation| {
         let (model, stop) = (&file.model, AtomicBool::new(false));
         let job = GameJob { model, layout: &layout, play: &play, seed: 1, generation, games: 0..games };
@@ -96,7 +96,7 @@ pub fn measure(session: &Session, play: SelfPlayConfig, games: u32, rounds: u32)
     };
     // Lets the workers connect, fetch the weights and play their proof.
     one.install(|| time(&cluster, 1))?;
-    let mut measured = Measured { games, workers: threads, alone: Vec::new(), cluster: Vec::new() };
+    let mut measured = Measured { games, threads, alone: Vec::new(), cluster: Vec::new() };
     for round in 0..rounds {
         measured.alone.push(time(&LocalGames, 2 + round)?);
         measured.cluster.push(one.install(|| time(&cluster, 2 + round))?);

@@ -11,7 +11,7 @@ use clap::Args;
 use super::error::{CliError, Context};
 use super::input::STANDARD_STREAM;
 use crate::eval::{Evaluator, MobilityEvaluator, PatternEvaluator, SquareEvaluator};
-use crate::search::Deviations;
+use crate::search::{Deviations, Engine, Strength};
 use crate::weights::WeightFile;
 
 /// An evaluation as typed.
@@ -130,7 +130,7 @@ impl EvaluatorChoice {
                 Err(CliError::failure(format!("`{self}` is an evaluation without weights")))
             }
             Self::Default => Ok(WeightFile::embedded()),
-            Self::File(path) => WeightFile::load(path).context(|| "cannot use the weights".to_owned()),
+            Self::File(path) => WeightFile::load(path).context(|| "cannot use the weights"),
         }
     }
 
@@ -232,6 +232,11 @@ impl WeightsAndPositions {
         let positions = positions.cloned().unwrap_or_else(|| STANDARD_STREAM.into());
         Ok((self.option.or_argument(weights.as_ref())?, positions))
     }
+}
+
+/// An engine with an evaluator that is calibrated if the strength is selective.
+pub fn own_engine<E: Evaluator>(evaluator: &E, strength: Strength, log2_entries: u32) -> Engine<'_, E> {
+    Engine::new(evaluator, strength, log2_entries).expect("checked when the weights were loaded")
 }
 
 /// Whether an argument that may be weights or positions is weights.

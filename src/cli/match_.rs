@@ -17,7 +17,7 @@ use super::json::{JsonArgument, write_json};
 use super::meter::Meter;
 use super::openings::OpeningsArguments;
 use super::player::{PlayerChoice, Shelf};
-use super::session::{Session, start_threads};
+use super::session::{Session, one_thread};
 use super::signals::stop_on_signals;
 use super::strength::StrengthArguments;
 use super::with_book::WithBook;
@@ -164,7 +164,7 @@ impl MatchOptions {
         recorder.meter.finish();
         let Recorder { so_far, forfeits, failure, .. } = recorder;
         let has_log = self.games.is_some();
-        let (report, end) = match (report.context(|| "the match cannot be played".to_owned()), failure) {
+        let (report, end) = match (report.context(|| "the match cannot be played"), failure) {
             (_, Some(error)) => (so_far, Err(error)),
             (Ok(report), None) if report.ending == Ending::Stopped => (report, Err(stopped("match", has_log))),
             (Ok(report), None) => (report, Ok(())),
@@ -287,7 +287,7 @@ impl Recorder<'_> {
         let learned = if new { learn_pair(self.books, pair) } else { Ok(()) };
         let kept = learned.and_then(|()| {
             let kept = self.log.as_mut().map_or(Ok(()), |log| log.add([0, 1], &self.openings[index], pair));
-            kept.context(|| "cannot keep the games".to_owned())
+            kept.context(|| "cannot keep the games")
         });
         if let Err(error) = kept {
             self.failure = Some(error);
@@ -314,11 +314,6 @@ fn learn_pair(books: &[(PathBuf, WithBook)], pair: &Pair) -> Result<(), CliError
         books.iter().try_for_each(|(_, book)| book.learn(&steps, game.discs))?;
     }
     Ok(())
-}
-
-/// A pool of one thread, for games that are played one after the other.
-fn one_thread() -> Result<rayon::ThreadPool, CliError> {
-    start_threads(1, |threads| rayon::ThreadPoolBuilder::new().num_threads(threads).build())
 }
 
 const SEATS: [&str; 2] = ["first", "second"];
@@ -368,7 +363,7 @@ pub fn open_log(
         return Err(CliError::Usage("--games keeps the games in a file, and `-` is not one".into()));
     }
     let log = GameLog::open(path, settings, players, guests);
-    let log = log.context(|| "cannot keep the games".to_owned())?;
+    let log = log.context(|| "cannot keep the games")?;
     if log.dropped() > 0 {
         let (path, bytes) = (path.display(), log.dropped());
         session.say(format_args!("`{path}`: the last line was cut off; its {bytes} bytes are dropped"));

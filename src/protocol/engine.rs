@@ -55,19 +55,18 @@ pub trait Engine {
 /// The program's own engine.
 pub struct SearchEngine<'e, E: Evaluator> {
     engine: search::Engine<'e, E>,
-    name: String,
 }
 
 impl<'e, E: Evaluator> SearchEngine<'e, E> {
-    /// An engine with a name.
-    pub fn new(engine: search::Engine<'e, E>, name: impl Into<String>) -> Self {
-        Self { engine, name: name.into() }
+    /// An engine to be served.
+    pub fn new(engine: search::Engine<'e, E>) -> Self {
+        Self { engine }
     }
 }
 
 impl<E: Evaluator> Engine for SearchEngine<'_, E> {
     fn name(&self) -> &str {
-        &self.name
+        "flipside"
     }
 
     fn version(&self) -> &str {

@@ -18,7 +18,7 @@ fn engine() {
     let Ok(kind) = std::env::var("FLIPSIDE_TEST_ENGINE") else { return };
     // The test harness may have left a line unfinished.
     println!();
-    let ours = || SearchEngine::new(search_engine(STRENGTH), "ours");
+    let ours = || SearchEngine::new(search_engine(STRENGTH));
     match kind.as_str() {
         "gtp" => gtp::serve(&mut ours(), BufReader::new(stdin()), stdout().lock()).unwrap(),
         "nboard" => nboard::serve(&mut ours(), BufReader::new(stdin()), stdout().lock()).unwrap(),

@@ -14,7 +14,7 @@ fn our_engine_stops_at_once_with_a_move() {
     // Deep searches and long solves of positions with many empty squares would take hours.
     for (exact_empties, threads) in [(0, 1), (60, 1), (60, 2)] {
         let mut engine =
-            SearchEngine::new(search_engine(Strength::new(4, exact_empties)).with_threads(threads).unwrap(), "ours");
+            SearchEngine::new(search_engine(Strength::new(4, exact_empties)).with_threads(threads).unwrap());
         for depth in [39, 40] {
             let limits = search::Limits { depth: Some(depth), stop: &AtomicBool::new(true), ..search::Limits::NONE };
             let analysis = engine.think(&Diagram::START, &limits);
@@ -26,7 +26,7 @@ fn our_engine_stops_at_once_with_a_move() {
 
 #[test]
 fn a_search_engine_thinks_within_its_limits() {
-    let mut engine = SearchEngine::new(search_engine(STRENGTH), "x");
+    let mut engine = SearchEngine::new(search_engine(STRENGTH));
     let stop = AtomicBool::new(false);
     let start = Diagram::START;
     let think = |engine: &mut SearchEngine<'_, _>, depth, time| {

@@ -4,12 +4,12 @@ use clap::Args;
 
 use crate::book::{Errors, Hash, LeafSearch};
 use crate::cli::error::CliError;
-use crate::cli::evaluator::{AnyEvaluator, EvaluatorChoice, WeightsOption, with_evaluator};
+use crate::cli::evaluator::{AnyEvaluator, EvaluatorChoice, WeightsOption, own_engine, with_evaluator};
 use crate::cli::memory::check_tables;
 use crate::cli::session::Session;
 use crate::cli::strength::SelectivityArgument;
 use crate::eval::Evaluator;
-use crate::search::{Engine, Strength};
+use crate::search::Strength;
 use crate::weights::WeightFile;
 
 /// How positions of a book are searched.
@@ -93,8 +93,7 @@ impl Searching {
 
     /// A searcher for a thread, with this evaluator.
     pub fn searcher<'e, E: Evaluator>(&self, evaluator: &'e E) -> LeafSearch<'e, E> {
-        let engine = Engine::new(evaluator, self.strength, self.log2_hash);
-        LeafSearch::new(engine.expect("checked when the weights were loaded"), self.errors())
+        LeafSearch::new(own_engine(evaluator, self.strength, self.log2_hash), self.errors())
     }
 }
 

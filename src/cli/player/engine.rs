@@ -3,7 +3,7 @@
 use clap::Args;
 
 use crate::cli::error::CliError;
-use crate::cli::evaluator::{AnyEvaluator, EvaluatorChoice, WeightsArgument};
+use crate::cli::evaluator::{AnyEvaluator, EvaluatorChoice, WeightsArgument, own_engine};
 use crate::cli::memory::check_tables;
 use crate::cli::session::{Session, start_threads};
 use crate::cli::strength::StrengthArguments;
@@ -67,11 +67,6 @@ impl EngineArguments {
         evaluator: &'e E,
         session: &Session,
     ) -> Result<SearchEngine<'e, E>, CliError> {
-        Ok(SearchEngine::new(self.engine(evaluator, session)?, "flipside"))
+        Ok(SearchEngine::new(self.engine(evaluator, session)?))
     }
-}
-
-/// An engine with an evaluator that is calibrated if the strength is selective.
-pub(super) fn own_engine<E: Evaluator>(evaluator: &E, strength: Strength, log2_entries: u32) -> Engine<'_, E> {
-    Engine::new(evaluator, strength, log2_entries).expect("checked when the weights were loaded")
 }

@@ -4,14 +4,13 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering::Relaxed};
 use std::time::Instant;
 
-use super::engine::own_engine;
 use super::shelf::{Loaded, Shelf};
 use super::typed::{OwnPlayer, PlayerChoice};
 use crate::arena::{Player, PlayerError, SearchPlayer};
 use crate::board::{Diagram, Square};
 use crate::book::{BookPlayer, BookUse};
 use crate::cli::error::CliError;
-use crate::cli::evaluator::with_evaluator;
+use crate::cli::evaluator::{own_engine, with_evaluator};
 use crate::cli::strength::setting;
 use crate::protocol::{ExternalPlayer, ExternalSpec, ProcessLimits};
 use crate::record::MoveNote;

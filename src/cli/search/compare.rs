@@ -58,9 +58,9 @@ impl<E: Evaluator> Comparison<'_, E> {
             |search: &NamedSearch| Line { name: search.name.clone(), points: vec![], band: vec![], marked: false };
         let mut lines: Vec<_> = self.searches.iter().map(line).collect();
         let mut add = |depth: u32, tree: SizeEstimate, outcomes: &[Option<Outcome>]| {
-            for (line, outcome) in lines.iter_mut().zip(outcomes) {
+            for ((line, search), outcome) in lines.iter_mut().zip(&self.searches).zip(outcomes) {
                 let nodes = outcome.as_ref().map(|outcome| outcome.nodes as f64);
-                let nodes = nodes.or((line.name == "minimax").then_some(tree.nodes));
+                let nodes = nodes.or(search.is_minimax().then_some(tree.nodes));
                 line.points.extend(nodes.map(|nodes| (f64::from(depth), nodes / self.positions.len() as f64)));
             }
         };
@@ -138,8 +138,7 @@ impl<E: Evaluator> Comparison<'_, E> {
         session: &Session,
         out: &mut dyn Write,
     ) -> Result<(), CliError> {
-        let measured =
-            self.searches.iter().zip(outcomes).find(|(c, _)| c.name == "minimax").and_then(|(_, o)| o.as_ref());
+        let measured = self.searches.iter().zip(outcomes).find(|(c, _)| c.is_minimax()).and_then(|(_, o)| o.as_ref());
         let minimax = measured.map_or(tree.nodes, |minimax| minimax.nodes as f64);
         if measured.is_none() {
             session.say(format_args!(
@@ -157,7 +156,7 @@ impl<E: Evaluator> Comparison<'_, E> {
         for (search, outcome) in self.searches.iter().zip(outcomes) {
             let name = &search.name;
             let (Some(outcome), Some(reference)) = (outcome, reference) else {
-                if name == "minimax" {
+                if search.is_minimax() {
                     writeln!(out, "{name}\t-\t-\t~{minimax:.0}\t100%\t{:.2}\t-", mean_branching(minimax))?;
                 }
                 continue;

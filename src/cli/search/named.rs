@@ -5,9 +5,10 @@ use clap::ValueEnum;
 use super::{Heuristic, LOG2_ENTRIES, ordering};
 use crate::board::Position;
 use crate::cli::error::CliError;
+use crate::cli::evaluator::own_engine;
 use crate::cli::session::start_threads;
 use crate::eval::Evaluator;
-use crate::search::{Analysis, Deviations, Engine, Limits, Strength};
+use crate::search::{Analysis, Deviations, Limits, Strength};
 use crate::textbook::{Algorithm, Explorer, Options, OthelloTree, Outcome};
 
 /// A search with a name for the table.
@@ -62,6 +63,11 @@ impl NamedSearch {
         searches
     }
 
+    /// Whether it is the yardstick of the others.
+    pub(super) fn is_minimax(&self) -> bool {
+        matches!(self.kind, Kind::Textbook(Algorithm::Minimax, _))
+    }
+
     /// Whether it visits fewer nodes than minimax.
     pub(super) fn prunes(&self) -> bool {
         match self.kind {
@@ -85,8 +91,7 @@ impl NamedSearch {
             Kind::Own(selectivity) => {
                 // The depth comes with each position, and only searches that deep solve anything.
                 let strength = Strength { selectivity, ..Strength::new(0, 0) };
-                let engine = Engine::new(tree.evaluator(), strength, LOG2_ENTRIES);
-                let engine = engine.expect("checked when the weights were loaded");
+                let engine = own_engine(tree.evaluator(), strength, LOG2_ENTRIES);
                 let mut engine = start_threads(threads, |threads| engine.with_threads(threads))?;
                 return Ok(Box::new(move |position, depth| {
                     engine.forget();
