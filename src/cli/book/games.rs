@@ -54,26 +54,24 @@ pub struct AddArguments {
     min_games: u64,
 }
 
-/// The frames of kept games read so far: runs with the same seed play the same games, and each counts once.
-type Frames = HashSet<[u8; 32]>;
-
 impl AddArguments {
     pub fn run(self, session: &Session, out: &mut dyn Write) -> Result<(), CliError> {
         refuse_own_files(self.games.iter().map(PathBuf::as_path), true)?;
         let searching = self.search.load(session)?;
         // A locked or damaged book is refused before games are read; a new one is created after that.
         let there = self.book.exists().then(|| edit(&self.book, false, session)).transpose()?;
-        let mut counts = GameCounts::new(&self.book).map_err(cannot_change)?;
-        let (mut left_out, mut frames) = (0, Frames::new());
+        let counts = GameCounts::new(&self.book).map_err(cannot_change)?;
+        let mut reader = Reader { counts, left_out: 0, frames: HashSet::new(), min_empties: self.min_empties, session };
         for path in each_once(&self.games, session) {
-            left_out += if path.is_dir() {
-                self.read_run(path, &mut counts, &mut frames, session)?
+            if path.is_dir() {
+                reader.read_run(path)?;
             } else if has_games_name(path) {
-                self.read_kept(path, open_file(path)?, &mut counts, &mut frames, &|line| session.say(line))?
+                reader.read_kept(path, open_file(path)?, &|line| session.say(line))?;
             } else {
-                self.read(path, &mut counts, &mut frames, session)?
-            };
+                reader.read(path)?;
+            }
         }
+        let Reader { counts, left_out, .. } = reader;
         let games = counts.games;
         if games == 0 && left_out > 0 {
             return Err(CliError::failure(format!("{} left out, and nothing is added", counted(left_out, "game")))
@@ -107,33 +105,40 @@ impl AddArguments {
             Err(error) => Err(cannot_change(error)),
         }
     }
+}
 
-    /// Counts the games of a file; returns the number of those left out.
-    fn read(
-        &self,
-        path: &Path,
-        counts: &mut GameCounts,
-        frames: &mut Frames,
-        session: &Session,
-    ) -> Result<u64, CliError> {
-        let name = name_of(path);
+/// Reads games and counts them.
+struct Reader<'s> {
+    counts: GameCounts,
+    /// How many games were left out.
+    left_out: u64,
+    /// The frames of kept games read so far: runs with the same seed play the same games, and each counts once.
+    frames: HashSet<[u8; 32]>,
+    min_empties: u32,
+    session: &'s Session,
+}
+
+impl Reader<'_> {
+    /// Counts the games of a file.
+    fn read(&mut self, path: &Path) -> Result<(), CliError> {
+        let (name, session) = (name_of(path), self.session);
         let bytes = read_bytes(path, session).context(|| format!("cannot read {name}"))?;
         if is_games_file(&bytes) {
-            return self.read_kept(path, &*bytes, counts, frames, &|line| session.say(line));
+            return self.read_kept(path, &*bytes, &|line| session.say(line));
         }
         let format = Format::detect(&bytes);
         if format.is_of_positions() {
             return Err(CliError::failure(format!("{name} holds positions ({format}), not games")));
         }
-        let (mut left_out, mut reported) = (0, 0);
+        let mut reported = 0;
         for record in read(&bytes, format).context(|| format!("cannot read {name} as {format}"))? {
             match record {
                 Ok(Record::Game(game)) if is_whole(&game) => {
-                    self.count(&game.steps().collect::<Vec<_>>(), game.last(), counts)?;
+                    self.count(&game.steps().collect::<Vec<_>>(), game.last())?;
                 }
-                Ok(_) => left_out += 1,
+                Ok(_) => self.left_out += 1,
                 Err(error) => {
-                    left_out += 1;
+                    self.left_out += 1;
                     reported += 1;
                     if reported <= MAX_REPORTED {
                         session.say(format_args!("left out: {name}: {error}"));
@@ -141,57 +146,43 @@ impl AddArguments {
                 }
             }
         }
-        Ok(left_out)
+        Ok(())
     }
 
-    /// Counts the kept games of a run; returns the number of those left out.
-    fn read_run(
-        &self,
-        run: &Path,
-        counts: &mut GameCounts,
-        frames: &mut Frames,
-        session: &Session,
-    ) -> Result<u64, CliError> {
+    /// Counts the kept games of a run.
+    fn read_run(&mut self, run: &Path) -> Result<(), CliError> {
         let files = kept_games_of(run).context(|| "cannot add games")?;
-        let (mut left_out, mut meter) = (0, Meter::new(session, files.len() as u64, "generations"));
+        let mut meter = Meter::new(self.session, files.len() as u64, "generations");
         for (done, path) in files.iter().enumerate() {
-            left_out += self.read_kept(path, open_file(path)?, counts, frames, &|line| meter.say(line))?;
-            meter.show(done as u64 + 1, || format!("{} games", counts.games));
+            self.read_kept(path, open_file(path)?, &|line| meter.say(line))?;
+            meter.show(done as u64 + 1, || format!("{} games", self.counts.games));
         }
         meter.finish();
-        Ok(left_out)
+        Ok(())
     }
 
-    /// Counts the games of a games file; returns the number of those left out.
-    fn read_kept(
-        &self,
-        path: &Path,
-        file: impl Read,
-        counts: &mut GameCounts,
-        frames: &mut Frames,
-        say: &dyn Fn(fmt::Arguments),
-    ) -> Result<u64, CliError> {
+    /// Counts the games of a games file.
+    fn read_kept(&mut self, path: &Path, file: impl Read, say: &dyn Fn(fmt::Arguments)) -> Result<(), CliError> {
         let cannot = || format!("cannot read the games of {}", name_of(path));
         let (raw_frames, are_all) = whole_frames(file).context(cannot)?;
         if !are_all {
             say(format_args!("{}: {CUT_OFF}", name_of(path)));
         }
-        let mut left_out = 0;
         for raw in raw_frames {
-            if !frames.insert(Sha256::digest(raw.bytes()).into()) {
-                left_out += raw.len() as u64;
+            if !self.frames.insert(Sha256::digest(raw.bytes()).into()) {
+                self.left_out += raw.len() as u64;
                 continue;
             }
             for game in raw.decode().context(cannot)?.games {
                 let game = Transcript::from_moves(game.moves()).expect("kept games are legal to their end");
-                self.count(&game.steps(), game.last(), counts)?;
+                self.count(&game.steps(), game.last())?;
             }
         }
-        Ok(left_out)
+        Ok(())
     }
 
-    fn count(&self, steps: &[(Diagram, Square)], last: Diagram, counts: &mut GameCounts) -> Result<(), CliError> {
-        counts.add(steps, last.final_score_for_black(), self.min_empties).map_err(cannot_change)
+    fn count(&mut self, steps: &[(Diagram, Square)], last: Diagram) -> Result<(), CliError> {
+        self.counts.add(steps, last.final_score_for_black(), self.min_empties).map_err(cannot_change)
     }
 }
 
