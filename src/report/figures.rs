@@ -170,6 +170,7 @@ impl Figures {
             earlier_ends: Vec::new(),
         };
         figures.collect(&log);
+        figures.time_phases(&log);
         figures.earlier_ends.dedup();
         figures.earlier_ends.retain(|end| *end < log.generation());
         figures.phases.retain(|phase| phase.generations > 0);
@@ -177,14 +178,11 @@ impl Figures {
         Ok(figures)
     }
 
+    /// Collects what was measured and changed, in order.
     fn collect(&mut self, log: &RunLog) {
-        let phase = |generation: u32| log.config.phase_number(generation);
-        let (mut games_before, mut positions_before, mut hours) = (0, 0, 0.0);
-        // By phase, games, positions and seconds of the generations that were played in one session.
-        let (mut timed, mut is_whole) = (vec![(0, 0, 0.0); self.phases.len()], true);
+        let mut hours = 0.0;
         for event in &log.events {
             match event {
-                TrainEvent::Start { resumed, .. } => is_whole = !resumed,
                 TrainEvent::End { generation, finished: true, .. } => self.earlier_ends.push(*generation),
                 TrainEvent::Amended { generation, changes } => {
                     // A change that no generation has followed yet is replaced by the next.
@@ -193,18 +191,7 @@ impl Figures {
                         self.changes.push((generation + 1, changes.clone()));
                     }
                 }
-                TrainEvent::Learned {
-                    generation,
-                    loss,
-                    errors_by_empties,
-                    slopes_by_empties,
-                    games,
-                    positions,
-                    playing,
-                    seconds,
-                    elapsed,
-                    ..
-                } => {
+                TrainEvent::Learned { generation, loss, errors_by_empties, slopes_by_empties, elapsed, .. } => {
                     hours = elapsed / 3600.0;
                     self.losses.push((generation + 1, hours, *loss));
                     if !errors_by_empties.is_empty() {
@@ -216,6 +203,34 @@ impl Figures {
                             slopes: at(slopes_by_empties),
                         });
                     }
+                }
+                TrainEvent::Fitted {
+                    generation, held_out, held_out_by_empties, slopes_by_empties, seconds, ..
+                } => {
+                    hours += seconds / 3600.0;
+                    self.held_out.push(StageLoss {
+                        generation: *generation,
+                        hours,
+                        all: *held_out,
+                        by_empties: held_out_by_empties.clone(),
+                        slopes: slopes_by_empties.clone(),
+                    });
+                }
+                _ => {}
+            }
+        }
+    }
+
+    /// Counts what was done in each phase, and how long it took.
+    fn time_phases(&mut self, log: &RunLog) {
+        let phase = |generation: u32| log.config.phase_number(generation);
+        let (mut games_before, mut positions_before) = (0, 0);
+        // By phase, games, positions and seconds of the generations that were played in one session.
+        let (mut timed, mut is_whole) = (vec![(0, 0, 0.0); self.phases.len()], true);
+        for event in &log.events {
+            match event {
+                TrainEvent::Start { resumed, .. } => is_whole = !resumed,
+                TrainEvent::Learned { generation, games, positions, playing, seconds, .. } => {
                     let number = phase(*generation);
                     let phase = &mut self.phases[number];
                     let new_games = games.saturating_sub(games_before);
@@ -232,18 +247,8 @@ impl Figures {
                     phase.playing += playing;
                     phase.learning += seconds;
                 }
-                TrainEvent::Fitted {
-                    generation, held_out, held_out_by_empties, slopes_by_empties, seconds, ..
-                } => {
+                TrainEvent::Fitted { generation, seconds, .. } => {
                     self.phases[phase(generation.saturating_sub(1))].fitting += seconds;
-                    hours += seconds / 3600.0;
-                    self.held_out.push(StageLoss {
-                        generation: *generation,
-                        hours,
-                        all: *held_out,
-                        by_empties: held_out_by_empties.clone(),
-                        slopes: slopes_by_empties.clone(),
-                    });
                 }
                 TrainEvent::Gate { generation, seconds, .. } => self.phases[phase(*generation)].gates += seconds,
                 _ => {}
