@@ -70,7 +70,8 @@ impl Doing {
     }
 }
 
-/// No line is longer than 58 columns, so that a narrowed terminal does not wrap lines and leave ghosts.
+/// The bars of a run and of its current step, each with two lines below it. None is wider than 58 columns, so that a narrowed terminal does
+/// not wrap them and leave ghosts.
 struct Bars {
     all: MultiProgress,
     run: ProgressBar,
@@ -129,10 +130,6 @@ impl<'s> TrainProgress<'s> {
                 (self.baseline, self.budget, self.learned) = (*baseline, *budget, (*generation, *games));
                 self.earlier = elapsed - self.began.elapsed().as_secs_f64();
                 self.phase = self.config.phase_number(*generation);
-                self.say(&self.first_line(event));
-                if let TrainEvent::Start { resumed: false, .. } = event {
-                    self.say(&self.engines_line());
-                }
             }
             TrainEvent::Batch { generation, played, games, positions, replayed, seconds } => {
                 self.enter_phase_of(*generation);
@@ -145,14 +142,7 @@ impl<'s> TrainProgress<'s> {
                 self.doing = if played < games { Doing::Playing } else { Doing::Learning };
                 self.draw();
             }
-            TrainEvent::PlayedAgain { generation, reason } => {
-                self.at_hand.0 = 0;
-                self.say(&format!("generation {} is played again, since {reason}", generation + 1));
-            }
-            TrainEvent::NotFitted { first_generation, .. } => self.say(&format!(
-                "no fit at the end: it learns games from generation {} on (`fit.first-generation`), and there are none",
-                first_generation + 1
-            )),
+            TrainEvent::PlayedAgain { .. } => self.at_hand.0 = 0,
             TrainEvent::Learned { generation, loss, games, elapsed, .. } => {
                 self.loss = Some(*loss);
                 self.earlier = elapsed - self.began.elapsed().as_secs_f64();
@@ -169,19 +159,14 @@ impl<'s> TrainProgress<'s> {
                 (self.doing, self.has_worked) = (Doing::Gate { done: *done, pairs: *pairs }, true);
                 self.draw();
             }
-            TrainEvent::Gate { baseline, .. } => {
-                self.baseline = Some(*baseline);
-                self.doing = Doing::Playing;
-                self.say(&self.line_of(event).unwrap_or_default());
-            }
-            TrainEvent::End { finished: true, elapsed, .. } if !self.has_worked => {
-                self.say(&self.idle_line(*elapsed));
-            }
-            _ => {
-                if let Some(line) = self.line_of(event) {
-                    self.say(&line);
-                }
-            }
+            TrainEvent::Gate { baseline, .. } => (self.baseline, self.doing) = (Some(*baseline), Doing::Playing),
+            _ => {}
+        }
+        if let Some(line) = self.line_of(event) {
+            self.say(&line);
+        }
+        if let TrainEvent::Start { resumed: false, .. } = event {
+            self.say(&self.engines_line());
         }
     }
 
@@ -257,6 +242,7 @@ impl<'s> TrainProgress<'s> {
     /// The line that an event leaves, if any.
     fn line_of(&self, event: &TrainEvent) -> Option<String> {
         Some(match event {
+            TrainEvent::Start { .. } => self.first_line(event),
             TrainEvent::Amended { generation, changes } => {
                 format!("from generation {} on: {}", generation + 1, changes.join("; "))
             }
@@ -285,6 +271,13 @@ impl<'s> TrainProgress<'s> {
                     "records `{file}`: {read} read, {left_out} left out, {positions} positions, loss {loss:.2}, {seconds}"
                 )
             }
+            TrainEvent::PlayedAgain { generation, reason } => {
+                format!("generation {} is played again, since {reason}", generation + 1)
+            }
+            TrainEvent::NotFitted { first_generation, .. } => format!(
+                "no fit at the end: it learns games from generation {} on (`fit.first-generation`), and there are none",
+                first_generation + 1
+            ),
             TrainEvent::Fitted { games, positions, loss, held_out, seconds, .. } => {
                 let held_out = held_out.map_or(String::new(), |held_out| format!(", on held-out games {held_out:.3}"));
                 let seconds = duration(*seconds);
@@ -300,6 +293,7 @@ impl<'s> TrainProgress<'s> {
                 let (generation, baseline) = (self.learned.0, points(baseline));
                 format!("gate after generation {generation}: {best}against mobility {baseline}: {verdict}")
             }
+            TrainEvent::End { finished: true, elapsed, .. } if !self.has_worked => self.idle_line(*elapsed),
             TrainEvent::End { generation, finished, elapsed } => {
                 let how = if *finished { "finished" } else { "stopped" };
                 let generations = counted((*generation).into(), "generation");
