@@ -150,7 +150,7 @@ mod tests {
     fn every_key_of_a_configuration_is_known_and_documented() {
         for config in presets() {
             let table: Table = config.to_toml().parse().unwrap();
-            crate::train::keys::check_table("here", &table).unwrap();
+            crate::train::keys::check_table("here", &table, "").unwrap();
         }
         let documented = include_str!("../../docs/CONFIGURATION.md");
         let wanted = document();

@@ -6,7 +6,7 @@ use std::ops::Range;
 use serde::{Deserialize, Serialize};
 
 use super::invalid::ConfigError;
-use super::keys::{Kind, check_part, check_table, check_whole};
+use super::keys::{Kind, check_table, check_whole};
 use crate::fit::{FitConfig, is_default};
 use crate::learn::{BadParameter, StepRule};
 use crate::pattern::PatternSet;
@@ -221,7 +221,7 @@ impl TrainConfig {
     pub fn from_named_layers(layers: &[(String, toml::Table)]) -> Result<Self, ConfigError> {
         let mut merged = toml::Table::new();
         for (name, layer) in layers {
-            check_table(name, layer)?;
+            check_table(name, layer, "")?;
             overlay(&mut merged, layer);
         }
         let origin = |key: &str| origin(layers, key);
@@ -405,7 +405,7 @@ fn check_kinds(merged: &toml::Table) -> Result<(), (String, String)> {
 /// What is wrong.
 pub fn check_self_play(play: &SelfPlayConfig) -> Result<(), ConfigError> {
     let table = toml::Table::try_from(play).expect("a configuration is a TOML table");
-    check_part("the job", &table, "phases.self-play")?;
+    check_table("the job", &table, "phases.self-play")?;
     let bad = |reason| ConfigError::Key { file: "the job".to_owned(), key: "depth".to_owned(), reason };
     check_thinking(play).map_err(bad)
 }

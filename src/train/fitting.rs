@@ -131,22 +131,22 @@ impl Run<'_> {
     pub(super) fn check_games(&self) -> Result<(), TrainError> {
         match self.plan_by(self.configs.newest(), true) {
             Some(plan) if self.has_budget() || self.last_fit_to_come().is_some() => {
-                let missing = self.missing_games(&plan.config)?;
-                if missing.is_empty() { Ok(()) } else { Err(self.games_missing(&plan.config, missing)) }
+                let missing = self.missing_generations(&plan.config)?;
+                if missing.is_empty() { Ok(()) } else { Err(self.too_few_games(&plan.config, missing)) }
             }
             _ => Ok(()),
         }
     }
 
     /// The generations whose files of games a fit needs and does not find.
-    fn missing_games(&self, config: &FitConfig) -> Result<Vec<u32>, TrainError> {
+    fn missing_generations(&self, config: &FitConfig) -> Result<Vec<u32>, TrainError> {
         let there = self.keeper.directory.journals()?;
         let wanted = config.first_generation..self.state.progress.generation;
         Ok(wanted.filter(|generation| !there.contains(generation)).collect())
     }
 
     /// The error for generations whose files are missing and, if there are none, for files that lack games.
-    fn games_missing(&self, config: &FitConfig, missing: Vec<u32>) -> TrainError {
+    fn too_few_games(&self, config: &FitConfig, missing: Vec<u32>) -> TrainError {
         let root = self.keeper.directory.path();
         let (mut found, mut played, mut cut_off) = (0, 0, Vec::new());
         for generation in config.first_generation..self.state.progress.generation {
@@ -189,7 +189,7 @@ impl Run<'_> {
         let played = self.config.games_of(config.first_generation..generation);
         let more = if at_end { self.games_without_end() } else { 0 };
         if games.games.saturating_sub(more) < played {
-            return Err(self.games_missing(&config, self.missing_games(&config)?).into());
+            return Err(self.too_few_games(&config, self.missing_generations(&config)?).into());
         }
         let at_hand = WeightFile::new(self.state.learner.model(), self.provenance(generation));
         let request = FitRequest {

@@ -218,19 +218,12 @@ impl Kind {
     }
 }
 
-/// Checks that all keys of a table read from `file` are known, and that their values fit.
-///
-/// # Errors
-/// The first that is unknown or does not fit.
-pub(super) fn check_table(file: &str, table: &Table) -> Result<(), ConfigError> {
-    check_within(file, table, "", "")
-}
-
-/// Checks a table that is to be at a path.
+/// Checks that all keys of a table read from `file` are known, and that their values fit. The table is to be at a path, empty for that of
+/// the whole configuration.
 ///
 /// # Errors
 /// The first key that is unknown or whose value does not fit.
-pub(super) fn check_part(file: &str, table: &Table, path: &str) -> Result<(), ConfigError> {
+pub(super) fn check_table(file: &str, table: &Table, path: &str) -> Result<(), ConfigError> {
     check_within(file, table, path, "")
 }
 
@@ -239,23 +232,20 @@ pub(super) fn check_part(file: &str, table: &Table, path: &str) -> Result<(), Co
 /// # Errors
 /// The first key that is missing.
 pub(super) fn check_whole(table: &Table, origin: &dyn Fn(&str) -> String) -> Result<(), ConfigError> {
-    let mut absent = Key::within("").filter(|key| key.default.is_none() && !table.contains_key(key.name()));
-    if let Some(key) = absent.next() {
-        return Err(missing(origin(key.path), "", key));
-    }
+    let check = |table: &Table, parent: &str, shown: &str| {
+        let mut absent = Key::within(parent).filter(|key| key.default.is_none() && !table.contains_key(key.name()));
+        absent.next().map_or(Ok(()), |key| Err(missing(origin(parent), shown, key)))
+    };
+    check(table, "", "")?;
     for (name, value) in table {
-        let lacking = |table: &Table, parent: &str, shown: &str| {
-            let mut keys = Key::within(parent).filter(|key| key.default.is_none() && !table.contains_key(key.name()));
-            keys.next().map_or(Ok(()), |key| Err(missing(origin(parent), shown, key)))
-        };
         match value {
-            Value::Table(table) => lacking(table, name, name)?,
+            Value::Table(table) => check(table, name, name)?,
             Value::Array(tables) => {
                 for (number, table) in (1..).zip(tables.iter().filter_map(Value::as_table)) {
                     let shown = format!("{name}[{number}]");
-                    lacking(table, name, &shown)?;
+                    check(table, name, &shown)?;
                     if let Some(Value::Table(play)) = table.get("self-play") {
-                        lacking(play, "phases.self-play", &format!("{shown}.self-play"))?;
+                        check(play, "phases.self-play", &format!("{shown}.self-play"))?;
                     }
                 }
             }
