@@ -1,4 +1,4 @@
-//! Numbers as people read them.
+//! Numbers, durations and paths as people read them.
 
 use std::path::Path;
 

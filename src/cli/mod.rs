@@ -1,4 +1,5 @@
-//! The command line: arguments, progress, exit codes. One file per subcommand; nothing imports this module.
+//! The command line: arguments, progress, exit codes. A subcommand has a file or a folder, beside the files that several share; nothing
+//! imports this module.
 //!
 //! The arguments of a command are one type (`...Arguments`), checked before any work starts. A command writes data to the writer
 //! it is given (standard output) and messages to its `Session` (standard error). Exit codes: 0 success, 1 failure, 2 usage error,

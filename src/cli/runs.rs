@@ -102,15 +102,15 @@ pub fn point_latest_to(directory: &Path, session: &Session) {
 
 /// Makes a link to a directory beside it, replacing any old one.
 #[cfg(unix)]
-fn replace_link(target: &Path, link: &Path) -> std::io::Result<()> {
+fn replace_link(target: &Path, link: &Path) -> io::Result<()> {
     let new = link.with_file_name(format!(".{LATEST}.{}", std::process::id()));
     // Left behind by a killed process that had the same number.
-    let _ = std::fs::remove_file(&new);
+    let _ = fs::remove_file(&new);
     std::os::unix::fs::symlink(target, &new)?;
-    std::fs::rename(&new, link).inspect_err(|_| drop(std::fs::remove_file(&new)))
+    fs::rename(&new, link).inspect_err(|_| drop(fs::remove_file(&new)))
 }
 
 #[cfg(not(unix))]
-fn replace_link(_: &Path, _: &Path) -> std::io::Result<()> {
-    Err(std::io::Error::other("this system does not let every user make links"))
+fn replace_link(_: &Path, _: &Path) -> io::Result<()> {
+    Err(io::Error::other("this system does not let every user make links"))
 }

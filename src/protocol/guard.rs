@@ -1,7 +1,7 @@
 //! No engine outlives this process, however it ends.
 //!
-//! Every engine has a guard: a shell that waits for its input to end, which happens as soon as this process is gone, and then kills
-//! its own process group. The engine is started in that group, so it and whatever it starts never run unguarded.
+//! A guard is a shell that waits for its input to end, which happens as soon as this process is gone, and then kills its own process group.
+//! Every engine is started in the group of a guard, so it and whatever it starts never run unguarded.
 
 use std::io;
 use std::process::{Child, Command, Stdio};
@@ -9,7 +9,7 @@ use std::process::{Child, Command, Stdio};
 /// The guard's script. It reacts only to the end of its input.
 const SCRIPT: &str = "trap '' HUP INT TERM; read -r line; kill -9 0";
 
-/// The guard of one engine. Dropping it kills the group.
+/// The guard of an engine, or of processes that end together. Dropping it kills the group.
 pub struct Guard(Option<Child>);
 
 impl Guard {

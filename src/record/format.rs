@@ -23,7 +23,7 @@ pub enum Format {
     Egaroucid,
 }
 
-/// The names that [`Format`] parses, in the order of its variants.
+/// The names of the formats.
 const NAMES: [(&str, Format); 6] = [
     ("ggf", Format::Ggf),
     ("wthor", Format::Wthor),

@@ -147,7 +147,7 @@ pub(super) fn load(
 /// The configuration that the run in a directory began with, from its newest whole checkpoint.
 ///
 /// # Errors
-/// There is none; if there is a checkpoint, what is wrong with the newest.
+/// No checkpoint is whole: what is wrong with the newest, or that there is none.
 pub(super) fn first_config(directory: &Path) -> Result<String, TrainError> {
     let mut bad = None;
     for name in [CHECKPOINT, PREVIOUS_CHECKPOINT] {
