@@ -32,6 +32,7 @@ pub use notation::{Diagram, NotationError, ScoredDiagram, Side, Transcript};
 pub use perft::perft;
 pub use picture::picture;
 pub use position::{IllegalMove, Position};
+pub(crate) use square::excerpt;
 pub use square::{Bitboard, ParseSquareError, Square, Squares, squares};
 pub use symmetry::{Symmetry, canonical};
 

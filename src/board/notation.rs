@@ -6,7 +6,7 @@ use std::str::FromStr;
 use rand::{Rng, RngExt};
 
 use super::position::{IllegalMove, Position};
-use super::square::{ParseSquareError, Square, squares};
+use super::square::{ParseSquareError, Square, excerpt, squares};
 
 /// A colour. Black moves first.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Hash)]
@@ -144,7 +144,7 @@ impl FromStr for Side {
         match text.to_ascii_lowercase().as_str() {
             "x" | "*" | "b" | "black" => Ok(Self::Black),
             "o" | "w" | "white" => Ok(Self::White),
-            _ => Err(NotationError::SideToMove(text.to_owned())),
+            _ => Err(NotationError::SideToMove(excerpt(text))),
         }
     }
 }
@@ -166,7 +166,7 @@ impl FromStr for Diagram {
 
     fn from_str(text: &str) -> Result<Self, Self::Err> {
         let (diagram, rest) = split_diagram(text)?;
-        if rest.trim().is_empty() { Ok(diagram) } else { Err(NotationError::Trailing(rest.trim().to_owned())) }
+        if rest.trim().is_empty() { Ok(diagram) } else { Err(NotationError::Trailing(excerpt(rest.trim()))) }
     }
 }
 
@@ -257,7 +257,7 @@ impl FromStr for ScoredDiagram {
 
 fn parse_score(text: &str) -> Result<i32, NotationError> {
     let score = text.trim().parse().ok().filter(|score| (-64..=64).contains(score));
-    score.ok_or_else(|| NotationError::Score(text.trim().to_owned()))
+    score.ok_or_else(|| NotationError::Score(excerpt(text.trim())))
 }
 
 /// A game, or the beginning of one, as the moves from the start position: `f5d6c3`. Parsing accepts capital letters, passes, and
@@ -383,6 +383,11 @@ mod tests {
         assert_eq!(error(&format!("{board} Y")), NotationError::SideToMove("Y".into()));
         assert_eq!(error(&format!("{board} X 65")), NotationError::Score("65".into()));
         assert!(matches!(error(&format!("{board} X; f9:+2;")), NotationError::Square(_)));
+        let long = "y".repeat(1_000_000);
+        for text in [format!("{board} {long}"), format!("{board} X {long}"), format!("{board} X; {long}:+2;")] {
+            assert!(error(&text).to_string().len() < 250, "{text:.70}");
+        }
+        assert!(format!("{board} X {long}").parse::<Diagram>().unwrap_err().to_string().len() < 250);
     }
 
     #[test]

@@ -58,7 +58,7 @@ impl fmt::Debug for Square {
     }
 }
 
-/// A text that is not a square.
+/// A text that is not a square, or the beginning of one.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 #[error("`{0}` is not a square: expected a letter a-h and a digit 1-8, like f5")]
 pub struct ParseSquareError(pub String);
@@ -71,9 +71,14 @@ impl FromStr for Square {
             &[column, row @ b'1'..=b'8'] if (b'a'..=b'h').contains(&column.to_ascii_lowercase()) => {
                 Ok(Self((row - b'1') * 8 + column.to_ascii_lowercase() - b'a'))
             }
-            _ => Err(ParseSquareError(text.to_owned())),
+            _ => Err(ParseSquareError(excerpt(text))),
         }
     }
+}
+
+/// The beginning of a text that may be of any length, for an error.
+pub(crate) fn excerpt(text: &str) -> String {
+    text.chars().take(80).collect()
 }
 
 /// The squares of a bitboard, lowest index first.
@@ -123,6 +128,7 @@ mod tests {
         for bad in ["", "a", "a0", "a9", "i1", "a11", "ß", "1a"] {
             assert!(bad.parse::<Square>().is_err(), "{bad}");
         }
+        assert_eq!("ß".repeat(1000).parse::<Square>(), Err(ParseSquareError("ß".repeat(80))));
     }
 
     #[test]

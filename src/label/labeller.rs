@@ -139,7 +139,7 @@ pub(super) fn label_all(
         let bad = |fault| RecordError { place: Place::Item(first + i), fault };
         let mut labelled = labeller.label_until(&record?, stop).map_err(bad)?;
         labelled.retain(|sample| sample.position.moves() != 0);
-        if labelled.is_empty() { Err(bad(Fault::NoScore)) } else { Ok(labelled) }
+        if labelled.is_empty() { Err(bad(Fault::NobodyCanMove)) } else { Ok(labelled) }
     };
     let label = |labeller: &mut Labeller, record| {
         let labelled = label(labeller, record);

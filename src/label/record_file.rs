@@ -35,7 +35,8 @@ pub enum RecordFileError {
     },
     /// It has no record to learn from.
     #[error(
-        "{} (it looks like {format}) has nothing to learn from: no game with a result, no position with a score", path.display()
+        "{} (it looks like {format}) has nothing to learn from: no game with a result, no position with a score in which somebody can \
+         move", path.display()
     )]
     NoLesson {
         /// The file.

@@ -7,7 +7,7 @@ use std::io::{self, Write};
 
 use super::game::{Finish, Game, GameResult, MoveNote};
 use super::{Fault, Place, RecordError};
-use crate::board::{Diagram, NotationError, Position, Side, Square};
+use crate::board::{Diagram, NotationError, Position, Side, Square, excerpt};
 
 /// The games of a text, with an error for each that cannot be read. Anything between games is skipped.
 pub fn read(text: &[u8]) -> impl Iterator<Item = Result<Game, RecordError>> {
@@ -132,7 +132,7 @@ impl Builder {
 }
 
 fn value_fault(property: &str, value: &str, expected: &'static str) -> Fault {
-    Fault::Value { property: property.to_owned(), value: value.chars().take(80).collect(), expected }
+    Fault::Value { property: property.to_owned(), value: excerpt(value), expected }
 }
 
 fn colour_letter(side: Side) -> &'static str {

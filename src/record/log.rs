@@ -9,7 +9,7 @@ use serde_json::Value;
 use super::game::{Finish, Game, GameResult, MoveNote};
 use super::lines::without_mark;
 use super::{Fault, Place, RecordError};
-use crate::board::{Diagram, Side, Square, Transcript};
+use crate::board::{Diagram, Side, Square, Transcript, excerpt};
 
 /// What [`Header::format`] says.
 const FORMAT: &str = "flipside games";
@@ -137,9 +137,11 @@ impl Line {
     /// # Errors
     /// What is wrong with it.
     pub fn parse(line: &[u8]) -> Result<Self, String> {
-        let parsed: Self = serde_json::from_slice(line).map_err(|error| error.to_string())?;
+        let parsed: Self = serde_json::from_slice(line).map_err(reason)?;
         match &parsed {
-            Self::Log(Header { format, .. }) if format != FORMAT => Err(format!("`{format}` is not `{FORMAT}`")),
+            Self::Log(Header { format, .. }) if format != FORMAT => {
+                Err(format!("`{}` is not `{FORMAT}`", excerpt(format)))
+            }
             Self::Log(Header { version, .. }) if *version != VERSION => {
                 Err(format!("a log of version {version}; this program reads version {VERSION}"))
             }
@@ -147,6 +149,12 @@ impl Line {
             _ => Ok(parsed),
         }
     }
+}
+
+/// Why a line cannot be read. The parser repeats a text that it did not expect, whatever its length: of long reasons only the beginning.
+fn reason(error: serde_json::Error) -> String {
+    const LONGEST: usize = 240;
+    error.to_string().chars().take(LONGEST).collect()
 }
 
 impl GameLine {

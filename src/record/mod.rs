@@ -107,6 +107,9 @@ pub enum Fault {
     /// A game or a position that cannot be written with a score.
     #[error("its value is unknown: it has no score, or no result in discs")]
     NoScore,
+    /// A record to learn from, in none of whose positions anybody can move.
+    #[error("nobody can move: there is nothing to learn")]
+    NobodyCanMove,
     /// A byte of a WTHOR record out of range.
     #[error("{what} {value} is out of range")]
     WthorByte {

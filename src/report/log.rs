@@ -92,7 +92,7 @@ impl RunLog {
     }
 }
 
-/// When a file in a folder was last written, and the bytes of all files.
+/// When a file in a folder was last written, and the bytes of all files. Folders in it that cannot be read do not count.
 fn written(folder: &Path) -> io::Result<(u64, u64)> {
     let (mut last, mut bytes) = (0, 0);
     for entry in fs::read_dir(folder)? {
@@ -101,8 +101,9 @@ fn written(folder: &Path) -> io::Result<(u64, u64)> {
             continue;
         };
         if metadata.is_dir() {
-            let inner = written(&entry?.path())?;
-            (last, bytes) = (last.max(inner.0), bytes + inner.1);
+            // Perhaps the user's, and not for everybody.
+            let (inner_last, inner_bytes) = written(&entry?.path()).unwrap_or_default();
+            (last, bytes) = (last.max(inner_last), bytes + inner_bytes);
         } else {
             let modified = metadata.modified().ok().and_then(|time| time.duration_since(UNIX_EPOCH).ok());
             (last, bytes) = (last.max(modified.map_or(0, |time| time.as_secs())), bytes + metadata.len());
@@ -115,4 +116,23 @@ fn written(folder: &Path) -> io::Result<(u64, u64)> {
 fn is_locked(directory: &Path) -> bool {
     let lock = File::open(directory.join(LOCK));
     lock.is_ok_and(|lock| matches!(lock.try_lock_shared(), Err(fs::TryLockError::WouldBlock)))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    #[cfg(unix)]
+    fn a_folder_that_cannot_be_read_does_not_count() {
+        use std::os::unix::fs::PermissionsExt;
+        let run = tempfile::tempdir().unwrap();
+        let private = run.path().join("private");
+        fs::create_dir(&private).unwrap();
+        fs::write(run.path().join("last.fsw"), "12345").unwrap();
+        // To the superuser it is an empty folder.
+        fs::set_permissions(&private, fs::Permissions::from_mode(0o000)).unwrap();
+        assert_eq!(written(run.path()).unwrap().1, 5);
+        fs::set_permissions(&private, fs::Permissions::from_mode(0o700)).unwrap();
+    }
 }

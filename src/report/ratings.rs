@@ -24,8 +24,11 @@ pub struct Rating {
 const MOBILITY: usize = 0;
 const FIRST: usize = 1;
 
+/// No match of a gate has more pairs: one for each XOT opening.
+const MOST_PAIRS: u64 = 10_784;
+
 /// The ratings of all gates, from one fit over all their games: against `mobility`, and against the best weights before. Gates without
-/// games, which only a damaged file has, are left out.
+/// games, and matches of more games than are ever played, which only a damaged file has, are left out.
 pub fn ratings(events: &[TrainEvent]) -> Vec<Rating> {
     let (mut rated, mut results) = (Vec::new(), Vec::new());
     let (mut best, mut hours, mut has_learned) = (FIRST, 0.0, false);
@@ -44,7 +47,7 @@ pub fn ratings(events: &[TrainEvent]) -> Vec<Rating> {
                     best = player;
                 }
                 // A gate before the first generation, of the weights that a run begins with, is written as the first's.
-                let played = if *generation > 0 || has_learned { generation + 1 } else { 0 };
+                let played = if *generation > 0 || has_learned { generation.saturating_add(1) } else { 0 };
                 let (generation, fitted, promoted) = (played, *fitted, *promoted);
                 rated.push(Rating { generation, hours, fitted, promoted, elo: [0.0; 3] });
             }
@@ -60,19 +63,23 @@ pub fn ratings(events: &[TrainEvent]) -> Vec<Rating> {
 
 /// Adds the pairs of a match. If they were not kept, games are paired as if wins, draws and losses came evenly mixed.
 fn add(results: &mut Vec<PairPoints>, players: [usize; 2], result: &GateMatch, pairs: [u64; 5]) {
+    let GateMatch { wins, draws, losses, .. } = *result;
+    let total = |counts: &[u64]| counts.iter().try_fold(0, |sum: u64, &count| sum.checked_add(count));
+    let (Some(paired), Some(games)) = (total(&pairs), total(&[wins, draws, losses])) else { return };
+    if paired > MOST_PAIRS || games > 2 * MOST_PAIRS {
+        return;
+    }
     // Both matches of a gate have the same openings, but which pair had which is not kept: as if each had one of its own.
     let mut push = |half_points| {
         let opening = results.len();
         results.push(PairPoints { players, opening, half_points });
     };
-    if pairs.iter().any(|&count| count > 0) {
+    if paired > 0 {
         for (half_points, &count) in (0..).zip(&pairs) {
             (0..count).for_each(|_| push(half_points));
         }
         return;
     }
-    let GateMatch { wins, draws, losses, .. } = *result;
-    let games = wins + draws + losses;
     let mixed = |number: u64, count: u64| (number + 1) * count / games - number * count / games;
     let points = |number: u64| (2 * mixed(number, wins) + mixed(number, draws)).min(2) as u32;
     (0..games / 2).for_each(|pair| push(points(2 * pair) + points(2 * pair + 1)));
@@ -129,6 +136,23 @@ mod tests {
         };
         let behind = ratings(&[against_first(0, lost(40)), against_first(1, lost(90))]);
         assert!(behind[0].elo[0] < alone[0] && behind[1].elo[0] > alone[0], "{behind:?}");
+    }
+
+    #[test]
+    fn matches_that_cannot_have_been_played_do_not_count() {
+        let mut results = Vec::new();
+        for (games, pairs) in [
+            (result(6, 4), [0, 1, 0, 1, 999_999_999_999]),
+            (result(6, 4), [0, u64::MAX, 0, 1, 0]),
+            (result(u64::MAX, 0), [0; 5]),
+            (GateMatch { draws: u64::MAX, ..result(6, 4) }, [0, 1, 0, 1, 0]),
+            (result(30_000, 30_000), [0; 5]),
+        ] {
+            add(&mut results, [1, 0], &games, pairs);
+            assert!(results.is_empty(), "{games:?} {pairs:?}");
+        }
+        add(&mut results, [1, 0], &result(10_784, 10_784), [5_392, 0, 0, 0, 5_392]);
+        assert_eq!(results.len(), 10_784);
     }
 
     #[test]

@@ -47,10 +47,11 @@ pub fn run_of_file(path: &Path) -> Option<PathBuf> {
 /// How long a lock is tried: somebody may only be checking whether the run is running.
 const PATIENCE: Duration = Duration::from_millis(80);
 
-/// A run directory, locked for as long as this exists.
+/// A run directory, locked for as long as this exists. If it was made for a run that does not begin, dropping this removes it.
 #[derive(Debug)]
 pub(super) struct RunDirectory {
     path: PathBuf,
+    is_new: bool,
     is_marked: bool,
     _lock: File,
 }
@@ -61,14 +62,16 @@ impl RunDirectory {
     /// # Errors
     /// [`TrainError::NotARun`], [`TrainError::Locked`], or the file system's.
     pub fn open(path: &Path) -> Result<Self, TrainError> {
-        let io = FileError::io(path);
         // Before anything is made in it, a directory must be ours or empty.
         check(path)?;
-        fs::create_dir_all(path).map_err(&io)?;
-        let lock = open_locked(&path.join(LOCK), File::options().create(true).write(true), PATIENCE).map_err(io)?;
+        let (is_new, lock) = match lock(path) {
+            // Another process has just removed it, since its run did not begin.
+            Err(FileError::Io { source, .. }) if source.kind() == io::ErrorKind::NotFound => lock(path)?,
+            locked => locked?,
+        };
         let lock = lock.ok_or_else(|| TrainError::Locked(path.to_owned()))?;
         // Another process may have begun a run before we had the lock.
-        Ok(Self { path: path.to_owned(), is_marked: check(path)?, _lock: lock })
+        Ok(Self { path: path.to_owned(), is_new, is_marked: check(path)?, _lock: lock })
     }
 
     /// The directory.
@@ -103,6 +106,25 @@ impl RunDirectory {
     pub fn read(&self, name: &str, what: &'static str, limit: u64) -> Result<Option<Vec<u8>>, TrainError> {
         read_if_there(&self.file(name), what, limit)
     }
+}
+
+impl Drop for RunDirectory {
+    fn drop(&mut self) {
+        if self.is_new && names(&self.path).is_ok_and(|names| names == [LOCK]) {
+            // Whoever waits for the lock makes another one, in which case the folder stays, or another folder.
+            let _ = fs::remove_file(self.file(LOCK));
+            let _ = fs::remove_dir(&self.path);
+        }
+    }
+}
+
+/// Makes a directory, unless it is there, and takes its lock. Whether it was made, and the lock unless another process holds it.
+fn lock(path: &Path) -> Result<(bool, Option<File>), FileError> {
+    let is_new = !path.exists();
+    fs::create_dir_all(path).map_err(FileError::io(path))?;
+    let lock = path.join(LOCK);
+    let file = open_locked(&lock, File::options().create(true).write(true), PATIENCE).map_err(FileError::io(&lock))?;
+    Ok((is_new, file))
 }
 
 /// See [`RunDirectory::journals`].

@@ -80,12 +80,11 @@ impl Run<'_> {
 
     fn learn_lesson(&mut self, file: &str, passes: u32, lesson: Lesson) -> Result<(), Halt> {
         let progress = &mut self.state.progress;
-        for fault in lesson.faults {
-            progress.records.left_out += 1;
-            if progress.records.left_out <= MAX_REPORTED {
-                self.keeper.tell(&TrainEvent::BadRecord { file: file.to_owned(), reason: fault.to_string() })?;
-            }
+        let unreported = MAX_REPORTED.saturating_sub(progress.records.left_out) as usize;
+        for fault in lesson.first_faults.iter().take(unreported) {
+            self.keeper.tell(&TrainEvent::BadRecord { file: file.to_owned(), reason: fault.to_string() })?;
         }
+        progress.records.left_out += lesson.left_out;
         progress.records.read += lesson.read;
         for pass in 0..passes {
             let loss = self.state.learner.pass_until(&lesson.samples, 1.0, self.stop)?.ok_or(Stopped)?;
@@ -98,12 +97,23 @@ impl Run<'_> {
     }
 }
 
-/// Records that were read: how many, the samples of those that can be learned, and why others cannot.
+/// Records that were read: how many, the samples of those that can be learned, how many cannot, and why the first of these.
 #[derive(Default)]
 struct Lesson {
     read: u64,
     samples: SampleSet,
-    faults: Vec<RecordError>,
+    left_out: u64,
+    /// No more than [`MAX_REPORTED`].
+    first_faults: Vec<RecordError>,
+}
+
+impl Lesson {
+    fn leave_out(&mut self, fault: RecordError) {
+        self.left_out += 1;
+        if self.left_out <= MAX_REPORTED {
+            self.first_faults.push(fault);
+        }
+    }
 }
 
 /// Hands over lessons until `on_lesson` fails. Each ends with a record, so that reading can resume after it.
@@ -120,7 +130,7 @@ fn read_lessons(
         for labelled in labelled {
             match labelled {
                 Ok(samples) => samples.into_iter().for_each(|sample| lesson.samples.push(sample)),
-                Err(error) => lesson.faults.push(error),
+                Err(error) => lesson.leave_out(error),
             }
         }
         if at_end || lesson.samples.len() >= least_samples {
@@ -129,5 +139,23 @@ fn read_lessons(
         if at_end {
             return Ok(());
         }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn of_many_bad_records_only_the_first_are_kept() {
+        let text = "x\n".repeat(10_000);
+        let mut records = RecordFile::new(Path::new("bad.txt"), text.as_bytes(), 0, 0).unwrap();
+        let (mut left_out, mut kept) = (0, 0);
+        let read = read_lessons(&mut records, &AtomicBool::new(false), |lesson| {
+            (left_out, kept) = (left_out + lesson.left_out, kept + lesson.first_faults.len() as u64);
+            Ok(())
+        });
+        assert!(read.is_ok());
+        assert_eq!((left_out, kept), (10_000, MAX_REPORTED));
     }
 }

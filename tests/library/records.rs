@@ -9,7 +9,7 @@ use flipside::label::{Labeller, RecordFile};
 use flipside::learn::{Bound, Sample};
 use flipside::record::{
     ConvertError, Converted, Fault, Finish, Format, Game, GameResult, MoveNote, Place, Record, RecordError,
-    UnknownFormat, convert, ggf, lines, wthor,
+    UnknownFormat, convert, ggf, lines, read, wthor,
 };
 use flipside::search::EndgameSolver;
 use rand::{RngExt, SeedableRng};
@@ -446,4 +446,29 @@ fn what_can_be_learned_is_known_without_solving() {
         found[usize::from(has_lesson)] += 1;
     }
     assert!(found.iter().all(|&count| count > 2), "{found:?}");
+}
+
+#[test]
+fn a_score_of_a_finished_game_is_not_said_to_be_missing() {
+    let full = format!("{}{} X 4\n", "X".repeat(34), "O".repeat(30));
+    let mut records = RecordFile::new(Path::new("full.obf"), full.as_bytes(), 0, 0).unwrap();
+    let labelled = records.next(&AtomicBool::new(false)).unwrap();
+    assert!(matches!(&labelled[..], [Err(error)] if error.fault == Fault::NobodyCanMove), "{labelled:?}");
+}
+
+#[test]
+fn errors_do_not_repeat_input_of_any_length() {
+    let long = "x".repeat(1_000_000);
+    let log = |format: &str| format!(r#"{{"log":{{"format":"{format}","version":1,"settings":{{}}}}}}"#);
+    for (text, format) in [
+        (format!("(;GM[Othello]B[{long}];)"), Format::Ggf),
+        (log(&long), Format::Log),
+        (format!(r#"{{"log":{{"format":"flipside games","version":"{long}"}}}}"#), Format::Log),
+        (format!(r#"{{"{long}":{{}}}}"#), Format::Log),
+    ] {
+        for record in read(text.as_bytes(), format).unwrap() {
+            let error = record.unwrap_err().to_string();
+            assert!(error.len() < 300, "{format}: {error:.400}");
+        }
+    }
 }

@@ -78,6 +78,30 @@ fn a_run_without_its_checkpoint_is_refused_and_not_restarted() {
 }
 
 #[test]
+fn a_run_that_does_not_begin_leaves_no_folder() {
+    let config = tiny();
+    let folder = tempfile::tempdir().unwrap();
+    let stop = AtomicBool::new(false);
+    let disk = FailingDisk { room: 0, ..FailingDisk::new(|_, _| None) };
+    let run = folder.path().join("run");
+    let begin = || train(&TrainRequest { disk: &disk, ..request(&config, &run, &stop) }, &mut |_| ());
+    assert!(matches!(begin(), Err(TrainError::NoRoom { .. })));
+    assert!(!run.exists());
+    // One that was there stays.
+    fs::create_dir(&run).unwrap();
+    assert!(matches!(begin(), Err(TrainError::NoRoom { .. })));
+    assert!(run.exists());
+}
+
+#[test]
+fn a_lock_that_cannot_be_opened_is_named() {
+    let folder = tempfile::tempdir().unwrap();
+    fs::create_dir(folder.path().join("lock")).unwrap();
+    let error = refused(&tiny(), folder.path()).to_string();
+    assert!(error.contains(&folder.path().join("lock").display().to_string()), "{error}");
+}
+
+#[test]
 fn the_checkpoint_before_the_newest_takes_its_place() {
     let config = tiny();
     let expected = undisturbed(&config, 2);
