@@ -20,7 +20,7 @@ use crate::board::ScoredDiagram;
 use crate::eval::{Accuracy, ByEmpties, Evaluator, Regret, accuracy, discs_lost, has_all_scores, regret};
 use crate::label::Labeller;
 use crate::learn::{Bound, Sample};
-use crate::record::{Format, Record, read};
+use crate::record::{Format, MAX_REPORTED, Record, read};
 use crate::search::{Engine, Strength};
 use crate::text::or_dash;
 
@@ -216,13 +216,21 @@ impl AccuracyArguments {
         let bytes = meter.aside(|| read_bytes(file, session)).context(|| format!("cannot read {name}"))?;
         let format = Format::detect(&bytes);
         let unreadable = || format!("cannot read {name} as {format}");
-        let mut records = Vec::new();
+        let (mut records, mut bad) = (Vec::new(), 0);
         for record in read(&bytes, format).context(unreadable)? {
             match record {
                 Ok(record) => records.push(record),
-                Err(error) if self.skip_bad => meter.say(format_args!("left out: {name}: {error}")),
+                Err(error) if self.skip_bad || error.is_cut_off_end() => {
+                    bad += 1;
+                    if bad <= MAX_REPORTED {
+                        meter.say(format_args!("left out: {name}: {error}"));
+                    }
+                }
                 Err(error) => {
-                    let hint = format!("{FORMAT} Or leave such records out with --skip-bad.");
+                    let hint = match format {
+                        Format::Obf => format!("{FORMAT} Or leave such records out with --skip-bad."),
+                        _ => "Leave such records out with --skip-bad.".to_owned(),
+                    };
                     return Err(CliError::because(unreadable(), error).hint(hint));
                 }
             }
@@ -231,6 +239,9 @@ impl AccuracyArguments {
             }
         }
         take(meter, records);
+        if bad > MAX_REPORTED {
+            meter.say(format_args!("left out: {name}: {bad} records that cannot be read"));
+        }
         Ok(())
     }
 

@@ -10,7 +10,7 @@ use super::input::{CUT_OFF, STANDARD_STREAM, name_of, read_bytes, refuse_own_fil
 use super::output::Output;
 use super::session::Session;
 use crate::games::{GamesError, is_games_file, whole_frames};
-use crate::record::{ConvertError, Converted, Format, RecordError, convert, read};
+use crate::record::{ConvertError, Converted, Format, MAX_REPORTED, RecordError, convert, read};
 
 /// Convert records of games and positions from one format to another
 ///
@@ -40,6 +40,8 @@ pub struct ConvertArguments {
     skip_bad: bool,
 }
 
+const NAME_FORMAT: &str = "Name the right format with --from.";
+
 /// The games of a file of kept games, one transcript per line, and whether the file is complete.
 fn transcripts(file: &[u8]) -> Result<(String, bool), GamesError> {
     let mut text = String::new();
@@ -61,6 +63,9 @@ impl ConvertArguments {
         let name = name_of(&self.file);
         let cannot_read = || format!("cannot read {name}");
         let bytes = read_bytes(&self.file, session).context(cannot_read)?;
+        if bytes.is_empty() {
+            return Err(CliError::failure(format!("there are no records in {name}: it is empty")));
+        }
         let (bytes, from, found) = if is_games_file(&bytes) {
             if let Some(from) = self.from {
                 return Err(CliError::Usage(format!("{name} is a file of kept games, not {from}: leave out --from")));
@@ -69,6 +74,9 @@ impl ConvertArguments {
             if !are_all {
                 session.say(format_args!("{name}: {CUT_OFF}"));
             }
+            if games.is_empty() {
+                return Err(CliError::failure(format!("there are no games in {name} yet")));
+            }
             (games.into_bytes(), Format::F5d6, "kept games".to_owned())
         } else {
             let from = self.from.unwrap_or_else(|| Format::detect(&bytes));
@@ -76,18 +84,24 @@ impl ConvertArguments {
         };
         if !self.skip_bad && !output.is_replaced() {
             // Before anything is written: standard output cannot be taken back.
-            convert(&bytes, from, self.to, &mut io::sink(), &mut Err)
+            let mut on_bad = |error: RecordError| if error.is_cut_off_end() { Ok(()) } else { Err(error) };
+            convert(&bytes, from, self.to, &mut io::sink(), &mut on_bad)
                 .map_err(|error| self.explain(error, &name, from))?;
         }
-        if !bytes.is_empty() && read(&bytes, from).is_ok_and(|mut records| records.next().is_none()) {
-            return Err(CliError::failure(format!("there are no records in {name}, which was read as {from}"))
-                .hint("Name the right format with --from."));
+        let is_nothing = |record: Result<_, RecordError>| record.is_err_and(|error| error.is_cut_off_end());
+        if read(&bytes, from).is_ok_and(|mut records| records.all(is_nothing)) {
+            let error = CliError::failure(format!("there are no records in {name}, which was read as {from}"));
+            return Err(if self.may_be_other(from) { error.hint(NAME_FORMAT) } else { error });
         }
+        let mut reported = 0;
         let mut on_bad = |error: RecordError| {
-            if !self.skip_bad {
+            if !self.skip_bad && !error.is_cut_off_end() {
                 return Err(error);
             }
-            session.say(format_args!("left out: {error}"));
+            reported += 1;
+            if reported <= MAX_REPORTED {
+                session.say(format_args!("left out: {error}"));
+            }
             Ok(())
         };
         let Converted { read, written, skipped } = output.write(out, |mut writer| {
@@ -98,16 +112,26 @@ impl ConvertArguments {
         Ok(())
     }
 
+    /// Whether the input's format was guessed, and perhaps wrongly: nothing else looks like a log.
+    fn may_be_other(&self, from: Format) -> bool {
+        self.from.is_none() && from != Format::Log
+    }
+
     fn explain(&self, error: ConvertError, name: &str, from: Format) -> CliError {
-        let hint = match error {
-            ConvertError::Record(_) if !self.skip_bad => {
-                "Name the right format with --from, or leave such records out with --skip-bad."
-            }
-            _ => "Name the right format with --from.",
+        let may_skip = matches!(error, ConvertError::Record(_)) && !self.skip_bad;
+        let hint = match (self.may_be_other(from), may_skip) {
+            (true, true) => Some("Name the right format with --from, or leave such records out with --skip-bad."),
+            (true, false) => Some(NAME_FORMAT),
+            (false, true) => Some("Leave such records out with --skip-bad."),
+            (false, false) => None,
         };
         match error {
             ConvertError::File(_) | ConvertError::Record(_) => {
-                CliError::because(format!("cannot convert {name} as {from}"), error).hint(hint)
+                let error = CliError::because(format!("cannot convert {name} as {from}"), error);
+                match hint {
+                    Some(hint) => error.hint(hint),
+                    None => error,
+                }
             }
             ConvertError::Output(error) => error.into(),
             other => CliError::Usage(format!("cannot convert {name}: {other}")),

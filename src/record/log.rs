@@ -233,12 +233,15 @@ pub fn is_cut_off(line: &[u8]) -> bool {
     begins(br#"{"game":"#) || begins(br#"{"player":"#) || line.iter().all(|&byte| byte == 0)
 }
 
-/// The games of a log, with an error for each that cannot be read.
+/// The games of a log, with an error for each that cannot be read; [`Fault::CutOff`] for a last line that was cut off.
 pub fn read(bytes: &[u8]) -> impl Iterator<Item = Result<Game, RecordError>> + Send {
     let mut players = Vec::new();
-    let lines = without_mark(bytes).split(|&byte| byte == b'\n').enumerate().filter(|(_, line)| !line.is_empty());
+    let text = without_mark(bytes);
+    let unended = text.rsplit(|&byte| byte == b'\n').next().unwrap_or_default();
+    let lines = text.split(|&byte| byte == b'\n').enumerate().filter(|(_, line)| !line.is_empty());
     lines.filter_map(move |(i, line)| {
-        let fault = |reason| Some(Err(RecordError { place: Place::Line(i + 1), fault: Fault::Log(reason) }));
+        let error = |fault| Some(Err(RecordError { place: Place::Line(i + 1), fault }));
+        let fault = |reason| error(Fault::Log(reason));
         match Line::parse(line) {
             Ok(Line::Log(_)) => {
                 // Another log after the first has its own players.
@@ -251,6 +254,7 @@ pub fn read(bytes: &[u8]) -> impl Iterator<Item = Result<Game, RecordError>> + S
             }
             Ok(Line::Game(game)) if game.is_between(players.len()) => Some(Ok(game.game(&players))),
             Ok(Line::Game(_)) => fault(NOT_INTRODUCED.to_owned()),
+            Err(_) if std::ptr::eq(line, unended) && is_cut_off(line) => error(Fault::CutOff),
             Err(reason) => fault(reason),
         }
     })

@@ -36,6 +36,13 @@ pub struct RecordError {
     pub fault: Fault,
 }
 
+impl RecordError {
+    /// Whether it is only the cut-off end of a log, which its next match or league drops.
+    pub fn is_cut_off_end(&self) -> bool {
+        self.fault == Fault::CutOff
+    }
+}
+
 /// A place in a file.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Place {
@@ -98,6 +105,9 @@ pub enum Fault {
     /// A line of a log of games.
     #[error("{0}")]
     Log(String),
+    /// The unfinished last line of a log, as a kill leaves it: all games before it are there.
+    #[error("this line was cut off: the file ends within it")]
+    CutOff,
     /// A game that cannot be written as a transcript.
     #[error("the game does not begin at the start position, and an f5d6 line cannot say so")]
     NotFromStart,

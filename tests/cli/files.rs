@@ -244,7 +244,55 @@ fn a_conversion_writes_everything_or_nothing() {
     for skip in [&[][..], &["--skip-bad"]] {
         let nothing = [&["convert", "-", "--to", "ggf"], skip].concat();
         assert!(refusal(&nothing, "# no game\n", 1).contains("no records in standard input"));
-        assert_eq!(stdout(&nothing, ""), "");
+        assert!(refusal(&nothing, "", 1).contains("no records in standard input: it is empty"));
+    }
+    assert!(refusal(&["convert", "-", "--to", "ggf"], "# no game\n", 1).contains("--from"));
+    let error = refusal(&["convert", "-", "--to", "ggf", "--from", "f5d6"], "# no game\n", 1);
+    assert!(!error.contains("--from"), "{error}");
+    let error = refusal(&["convert", "-", "--to", "ggf", "--from", "f5d6"], &bad, 1);
+    assert!(error.contains("--skip-bad") && !error.contains("--from"), "{error}");
+    refusal(&["convert", "-", "--to", "ggf", "-o", &path("out.txt")], "", 1);
+    assert_eq!(fs::read_to_string(path("out.txt")).unwrap(), "old");
+}
+
+#[test]
+fn not_more_than_some_bad_records_are_shown() {
+    let bad = format!("{GAMES}{}", "f5a1\n".repeat(1000));
+    let output = run_with(&["convert", "-", "--to", "ggf", "--skip-bad"], &bad);
+    let talk = String::from_utf8(output.stderr).unwrap();
+    assert!(talk.lines().count() == 21 && talk.contains("1000 left out"), "{talk}");
+    let output = run_with(&["accuracy", "squares", "-", "--skip-bad", "--exact-empties", "1"], &bad);
+    let talk = String::from_utf8(output.stderr).unwrap();
+    assert!(talk.lines().count() < 30 && talk.contains("1000 records that cannot be read"), "{talk}");
+    let hint = |bad: &str| refusal(&["accuracy", "squares", "-"], bad, 1);
+    assert!(!hint(&bad).contains("64 characters") && hint(&bad).contains("--skip-bad"));
+    assert!(hint(&format!("{START} 99\n")).contains("64 characters"));
+}
+
+#[test]
+fn the_cut_off_end_of_a_log_costs_nothing_before_it() {
+    let folder = tempfile::tempdir().unwrap();
+    let log = folder.path().join("games.jsonl").display().to_string();
+    stdout(&["match", "squares", "mobility", "--pairs", "1", "--depth", "1", "-q", "--games", &log], "");
+    let text = fs::read_to_string(&log).unwrap();
+    let cut = |lines: usize, bytes: usize| {
+        let whole: String = text.lines().take(lines).map(|line| format!("{line}\n")).collect();
+        whole + &text.lines().nth(lines).unwrap()[..bytes]
+    };
+    for convert in [&["convert", "-", "--to", "f5d6"][..], &["convert", "-", "--to", "f5d6", "-o", "/dev/stdout"]] {
+        let output = run_with(convert, &cut(4, 100));
+        let talk = String::from_utf8(output.stderr).unwrap();
+        assert_eq!((output.status.code(), output.stdout.iter().filter(|&&byte| byte == b'\n').count()), (Some(0), 1));
+        assert!(talk.contains("line 5: this line was cut off") && talk.contains("1 left out"), "{talk}");
+    }
+    let output = run_with(&["accuracy", "squares", "-"], &cut(4, 100));
+    let talk = String::from_utf8(output.stderr).unwrap();
+    assert!(output.status.success() && talk.contains("line 5: this line was cut off"), "{talk}");
+    // Not if more follows, and a log without a game has none.
+    assert!(refusal(&["convert", "-", "--to", "f5d6"], &(cut(4, 100) + "\n"), 1).contains("line 5"));
+    for nothing in [cut(3, 0), cut(3, 100)] {
+        let error = refusal(&["convert", "-", "--to", "f5d6"], &nothing, 1);
+        assert!(error.contains("no records") && !error.contains("--from"), "{error}");
     }
 }
 
@@ -267,5 +315,5 @@ fn the_programs_own_files_are_not_records() {
         }
     }
     assert!(refusal(&["convert", &weights, "--to", "ggf"], "", 1).contains("is a weight file"));
-    assert_eq!(stdout(&["convert", &kept, "--to", "ggf"], ""), "");
+    assert!(refusal(&["convert", &kept, "--to", "ggf"], "", 1).contains("there are no games in"));
 }

@@ -77,12 +77,14 @@ impl AddArguments {
             return Err(CliError::failure(format!("{} left out, and nothing is added", counted(left_out, "game")))
                 .hint("A book takes whole games, from the start position to the end."));
         }
+        if games == 0 {
+            let names: Vec<_> = self.games.iter().map(|path| name_of(path)).collect();
+            return Err(CliError::failure(format!("there are no games in {}: nothing is added", names.join(", "))));
+        }
         let mut book = there.map_or_else(|| edit(&self.book, true, session), Ok)?;
         let before = book.len();
         count_games(&mut book, counts, self.min_games).map_err(cannot_change)?;
-        if games > 0 {
-            session.say(format_args!("{} added; searching what is new", counted(games, "game")));
-        }
+        session.say(format_args!("{} added; searching what is new", counted(games, "game")));
         let stop = stop_on_signals();
         let mut meter = None;
         let searched = with_evaluator!(&searching.evaluator, evaluator => {
