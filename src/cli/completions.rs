@@ -9,6 +9,7 @@ use clap_complete::{Shell, generate};
 use clap_mangen::Man;
 
 use super::error::{CliError, Context};
+use super::input::STANDARD_STREAM;
 use crate::storage::atomic_write;
 
 /// Print a script that completes flipside's commands and options in a shell
@@ -39,6 +40,9 @@ impl CompletionsArguments {
 
 impl ManArguments {
     pub fn run(self, mut program: Command, out: &mut dyn Write) -> Result<(), CliError> {
+        if self.folder == Path::new(STANDARD_STREAM) {
+            return Err(CliError::Usage("there is a page for each command: name a folder for them".to_owned()));
+        }
         fs::create_dir_all(&self.folder).context(|| format!("cannot make `{}`", self.folder.display()))?;
         program.build();
         write_pages(&self.folder, program, "flipside", out)

@@ -1,10 +1,9 @@
 //! Which evaluation a command works with.
 
-use std::convert::Infallible;
 use std::env;
+use std::ffi::OsString;
 use std::fmt;
 use std::path::{Path, PathBuf};
-use std::str::FromStr;
 
 use clap::Args;
 
@@ -27,11 +26,10 @@ pub enum EvaluatorChoice {
     File(PathBuf),
 }
 
-impl FromStr for EvaluatorChoice {
-    type Err = Infallible;
-
-    fn from_str(text: &str) -> Result<Self, Infallible> {
-        Ok(Self::from(Path::new(text)))
+/// By this an argument is parsed: a file's name may be any bytes.
+impl From<OsString> for EvaluatorChoice {
+    fn from(typed: OsString) -> Self {
+        Self::from(Path::new(&typed))
     }
 }
 
@@ -198,7 +196,7 @@ impl WeightsOption {
     fn or_argument(&self, argument: Option<&EvaluatorChoice>) -> Result<EvaluatorChoice, CliError> {
         let Some(argument) = argument else { return Ok(self.choice()) };
         // Arguments override the environment.
-        let by_environment = env::var(WEIGHTS).ok().and_then(|text| text.parse().ok());
+        let by_environment = env::var_os(WEIGHTS).map(EvaluatorChoice::from);
         match &self.weights {
             Some(option) if self.weights != by_environment => {
                 Err(CliError::Usage(format!("weights are given twice: `{argument}`, and `{option}` after -w")))

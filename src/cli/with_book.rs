@@ -5,7 +5,7 @@ use std::sync::atomic::AtomicBool;
 
 use clap::{Args, ValueEnum};
 
-use super::book::{Searching, cannot_change, edit, open};
+use super::book::{Searching, cannot_change, edit_unless, open};
 use super::error::CliError;
 use super::evaluator::{EvaluatorChoice, with_evaluator};
 use super::session::Session;
@@ -69,6 +69,16 @@ pub struct WithBook {
     session: Session,
 }
 
+/// What a book learns with.
+pub struct Learner<'a> {
+    /// The evaluation.
+    pub weights: &'a EvaluatorChoice,
+    /// The player's strength.
+    pub strength: Strength,
+    /// How the command only reads the book, such as "with `--no-learn`".
+    pub read_only: &'static str,
+}
+
 /// Limits of the searches for a book after a game: plies to look ahead, and empty squares to solve.
 const LEARN_DEPTH: u32 = 6;
 const LEARN_EXACT: u32 = 16;
@@ -90,13 +100,13 @@ impl WithBookArguments {
         }
         let clock = since_1970().as_nanos() as u64;
         let choice = self.book_choice.within(self.book_within);
-        let learner = (!self.no_learn).then_some((weights, strength));
+        let learner = (!self.no_learn).then_some(Learner { weights, strength, read_only: "with `--no-learn`" });
         WithBook::open(path, choice, clock, learner, session).map(Some)
     }
 }
 
 impl WithBook {
-    /// Opens a book to play from. It learns if there is a learner: an evaluation and its strength.
+    /// Opens a book to play from. It learns if there is a learner.
     ///
     /// # Errors
     /// What is wrong with it.
@@ -104,10 +114,11 @@ impl WithBook {
         path: &Path,
         choice: Choice,
         seed: u64,
-        learner: Option<(&EvaluatorChoice, Strength)>,
+        learner: Option<Learner<'_>>,
         session: &Session,
     ) -> Result<Self, CliError> {
-        let learning = learner.map(|(weights, strength)| {
+        let read_only = learner.as_ref().map(|learner| learner.read_only);
+        let learning = learner.map(|Learner { weights, strength, .. }| {
             let strength = Strength {
                 depth: strength.depth.min(LEARN_DEPTH),
                 exact_empties: strength.exact_empties.min(LEARN_EXACT),
@@ -116,7 +127,7 @@ impl WithBook {
             Searching::new(weights, strength, strength.log2_entries())
         });
         let learning = learning.transpose()?;
-        let book = if learning.is_some() { edit(path, true, session)? } else { open(path)? };
+        let book = if learning.is_some() { edit_unless(read_only, path, true, session)? } else { open(path)? };
         Ok(Self { moves: BookUse::new(book, choice, seed), learning, session: *session })
     }
 

@@ -155,3 +155,35 @@ fn missing_weights_are_reported_with_what_is_available() {
     let error = String::from_utf8(finish(command, "").stderr).unwrap();
     assert!(error.contains("no/such.fsw"), "{error}");
 }
+
+#[test]
+#[cfg(target_os = "linux")]
+fn names_of_weight_files_are_any_bytes() {
+    use std::ffi::OsStr;
+    use std::os::unix::ffi::OsStrExt;
+    let folder = tempfile::tempdir().unwrap();
+    let path = folder.path().join(OsStr::from_bytes(b"w\xff.fsw"));
+    fs::rename(constant_weights(folder.path(), 3), &path).unwrap();
+    let call = |arguments: &[&OsStr], environment: Option<&OsStr>| {
+        let mut command = program();
+        command.args(arguments).envs(environment.map(|weights| ("FLIPSIDE_WEIGHTS", weights)));
+        let output = finish(command, START);
+        assert!(output.status.success(), "{}", String::from_utf8_lossy(&output.stderr));
+        String::from_utf8(output.stdout).unwrap()
+    };
+    let [eval, option] = ["eval", "-w"].map(OsStr::new);
+    assert!(call(&["inspect".as_ref(), path.as_ref()], None).contains("small"));
+    assert!(call(&[eval, option, path.as_ref()], None).contains("3.0"));
+    assert!(call(&[eval], Some(path.as_ref())).contains("3.0"));
+    // An argument overrides the environment.
+    assert!(call(&[eval, path.as_ref(), "-".as_ref()], Some(path.as_ref())).contains("3.0"));
+    for name in ["default", "squares", "mobility"] {
+        call(&[eval, option, name.as_ref()], None);
+    }
+}
+
+#[test]
+fn manual_pages_go_to_a_folder() {
+    assert!(refusal(&["man", "-"], "", 2).contains("name a folder"));
+    assert!(!fs::exists("-").unwrap());
+}

@@ -4,6 +4,7 @@ use std::io::Write;
 use std::path::PathBuf;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering::Relaxed};
+use std::thread;
 use std::time::{Duration, Instant};
 
 use clap::Args;
@@ -15,7 +16,7 @@ use crate::cli::error::CliError;
 use crate::cli::evaluator::with_evaluator;
 use crate::cli::input::parse_time;
 use crate::cli::meter::Meter;
-use crate::cli::session::Session;
+use crate::cli::session::{Session, start_threads};
 use crate::cli::signals::stop_on_signals;
 use crate::text::or_dash;
 
@@ -59,7 +60,7 @@ impl GrowArguments {
         let before = book.len();
         let stop = stop_on_signals();
         let seconds = self.hours.map(|hours| 3600.0 * hours).or(self.minutes.map(|minutes| 60.0 * minutes));
-        let enough = deadline(seconds.map(Duration::from_secs_f64));
+        let enough = deadline(thread::Builder::new(), seconds.map(Duration::from_secs_f64))?;
         let mut meter = GrowthMeter::new(session, seconds, self.positions, before);
         let grow = Grow { weights: searching.hash, positions: self.positions, stop: &stop, enough: &enough };
         let mut last = None;
@@ -85,17 +86,18 @@ impl GrowArguments {
     }
 }
 
-/// A flag that is set after a time.
-fn deadline(time: Option<Duration>) -> Arc<AtomicBool> {
+/// A flag that is set after a time, by a thread of its own.
+fn deadline(waiting: thread::Builder, time: Option<Duration>) -> Result<Arc<AtomicBool>, CliError> {
     let flag = Arc::new(AtomicBool::new(false));
     if let Some(time) = time {
         let late = Arc::clone(&flag);
-        std::thread::spawn(move || {
-            std::thread::sleep(time);
+        let wait = move || {
+            thread::sleep(time);
             late.store(true, Relaxed);
-        });
+        };
+        start_threads(1, |_| waiting.spawn(wait))?;
     }
-    flag
+    Ok(flag)
 }
 
 /// Shows how far a book has grown, by time or by positions.
@@ -137,4 +139,18 @@ fn write_growth(growth: &Growth, out: &mut dyn Write) -> Result<(), CliError> {
     let value = or_dash(growth.start.value);
     let error = or_dash(growth.start.error.discs().map(|error| format!("{error:.2}")));
     Ok(writeln!(out, "value\t{value}\nerror\t{error}")?)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    #[cfg(target_os = "linux")]
+    fn a_thread_that_cannot_be_had_is_an_error() {
+        let kind = || thread::Builder::new().stack_size(1 << 50);
+        let error = deadline(kind(), Some(Duration::ZERO)).unwrap_err();
+        assert!(error.report().starts_with("flipside: cannot start 1 thread: "), "{}", error.report());
+        assert!(deadline(kind(), None).is_ok());
+    }
 }

@@ -11,7 +11,7 @@ use crate::cli::book::cannot_change;
 use crate::cli::error::CliError;
 use crate::cli::evaluator::{AnyEvaluator, EvaluatorChoice};
 use crate::cli::session::Session;
-use crate::cli::with_book::WithBook;
+use crate::cli::with_book::{Learner, WithBook};
 use crate::search::Strength;
 use crate::weights::WeightFile;
 
@@ -89,7 +89,8 @@ impl Shelf {
         let mut path = path.canonicalize().unwrap_or(path);
         let choice = player.choice.unwrap_or(Choice::Best);
         if self.books.iter().all(|(known, _)| *known != path) {
-            let learner = self.learn.then_some((&player.evaluator, strength));
+            let weights = &player.evaluator;
+            let learner = self.learn.then_some(Learner { weights, strength, read_only: "without `--learn`" });
             let book = WithBook::open(&path, choice, 1, learner, &self.session)?;
             // It may have been created only now.
             path = path.canonicalize().unwrap_or(path);

@@ -1,6 +1,7 @@
 //! Players as they are typed.
 
 use std::fmt;
+use std::path::Path;
 use std::str::FromStr;
 use std::time::Duration;
 
@@ -59,7 +60,7 @@ impl FromStr for OwnPlayer {
     fn from_str(text: &str) -> Result<Self, String> {
         // Without a `=` a colon is part of a file's name.
         let (name, options) = text.rsplit_once(':').filter(|(_, options)| options.contains('=')).unwrap_or((text, ""));
-        let Ok(evaluator) = name.parse();
+        let evaluator = EvaluatorChoice::from(Path::new(name));
         let (typed, any) = (text.to_owned(), !options.is_empty());
         let mut player = Self {
             typed,
