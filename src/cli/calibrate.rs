@@ -103,16 +103,20 @@ impl CalibrateArguments {
         });
         let mut measured = fit_pairs(&positions, &values);
         measured.extend(fit_exact_pairs(&positions, &values, &exact));
-        if output.is_standard_output() {
-            write_table(&measured, &mut session.talk())?;
-        } else {
-            write_table(&measured, out)?;
-        }
         let calibration = Calibration::new(measured.iter().map(|measurement| measurement.pair).collect());
         let calibration = calibration.context(|| format!("cannot calibrate by the positions of {source}"));
-        let calibration = calibration.map_err(|error| error.hint(what_it_takes()))?;
-        file.calibration = Some(calibration);
-        output.write(out, |writer| writer.write_all(&file.to_bytes()))?;
+        let calibration = calibration.map_err(|error| error.hint(what_it_takes()));
+        // The file first: nobody may read the table.
+        let written = calibration.and_then(|calibration| {
+            file.calibration = Some(calibration);
+            output.write(out, |writer| writer.write_all(&file.to_bytes()))
+        });
+        let shown = if output.is_standard_output() {
+            write_table(&measured, &mut session.talk())
+        } else {
+            write_table(&measured, out)
+        };
+        written.and(shown)?;
         if !output.is_standard_output() {
             session.say(format_args!("written to `{}`", self.output.display()));
         }

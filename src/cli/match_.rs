@@ -165,30 +165,29 @@ impl MatchOptions {
         let Recorder { so_far, forfeits, failure, .. } = recorder;
         let has_log = self.games.is_some();
         let (report, end) = match (report.context(|| "the match cannot be played"), failure) {
-            (_, Some(error)) => (so_far, Err(error)),
+            (_, Some(error)) if so_far.tally.pair_count() == 0 => (so_far, Err(error)),
+            (_, Some(error)) => (so_far, Err(broken_off(error, "match", has_log))),
             (Ok(report), None) if report.ending == Ending::Stopped => (report, Err(stopped("match", has_log))),
             (Ok(report), None) => (report, Ok(())),
             (Err(error), None) if so_far.tally.pair_count() == 0 => return Err(error),
             (Err(error), None) => (so_far, Err(broken_off(error, "match", has_log))),
         };
         let seconds = self.times.then(|| [first.seconds_a_game(), second.seconds_a_game()]);
-        if self.json.json {
-            self.write_json(players, &report, &forfeits, seconds, out)?;
-            return end;
-        }
-        self.write_report(players, &report, out)?;
-        forfeits.write(out)?;
-        if let Some(seconds) = seconds {
-            let [first, second] = seconds.map(|seconds| or_dash(seconds.map(|seconds| format!("{seconds:.3}"))));
-            writeln!(out, "seconds\t{first}\t{second}")?;
-        }
-        end
+        let shown = if self.json.json {
+            self.write_json(players, &report, &forfeits, seconds, out)
+        } else {
+            self.write_report(players, &report, &forfeits, seconds, out)
+        };
+        // How the match ended counts even if nobody reads its result.
+        end.and(shown)
     }
 
     fn write_report(
         &self,
         players: &[PlayerChoice; 2],
         report: &MatchReport,
+        forfeits: &Forfeits,
+        seconds: Option<[Option<f64>; 2]>,
         out: &mut dyn Write,
     ) -> Result<(), CliError> {
         let tally = &report.tally;
@@ -213,6 +212,11 @@ impl MatchOptions {
             };
             let (lower, upper) = sprt.bounds();
             writeln!(out, "sprt\t{decision}\t{llr:.2}\t{lower:.2}\t{upper:.2}")?;
+        }
+        forfeits.write(out)?;
+        if let Some(seconds) = seconds {
+            let [first, second] = seconds.map(|seconds| or_dash(seconds.map(|seconds| format!("{seconds:.3}"))));
+            writeln!(out, "seconds\t{first}\t{second}")?;
         }
         Ok(())
     }

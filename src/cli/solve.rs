@@ -77,6 +77,7 @@ impl SolveArguments {
     ) -> Result<(), CliError> {
         let begin = Instant::now();
         let (mut solved, mut nodes, mut wrong) = (0, 0, 0);
+        let mut shown = Ok(());
         if !self.json.json {
             writeln!(out, "empties\tscore\tmove\tnodes\tseconds")?;
         }
@@ -101,31 +102,40 @@ impl SolveArguments {
             };
             on_own_threads(positions, at_once, solver, solve, |scored, (analysis, seconds)| {
                 (solved, nodes) = (solved + 1, nodes + analysis.nodes);
-                meter.aside(|| self.write_solved(scored, &analysis, seconds, out))?;
+                let written = meter.aside(|| self.write_solved(scored, &analysis, seconds, out));
+                let written = written.and_then(|()| Ok(out.flush()?));
                 meter.show(solved, || format!("{} empties", scored.diagram.position.empties()));
                 if let Some(contradiction) = self.contradiction(scored, analysis.discs()) {
                     wrong += 1;
                     meter.say(format_args!("position {solved}: {contradiction}"));
                 }
-                Ok(out.flush()?)
+                match written {
+                    // What a check finds counts even if nobody reads the scores.
+                    Err(error) if self.check && error.is_broken_pipe() => shown = Err(error),
+                    written => written?,
+                }
+                Ok(())
             })?;
         }
         let seconds = begin.elapsed().as_secs_f64();
         meter.finish();
-        if self.json.json {
-            write_json(&json!({ "positions": solved, "nodes": nodes, "seconds": seconds }), out)?;
-        } else {
-            writeln!(out, "total\t{solved}\t\t{nodes}\t{seconds:.3}")?;
-        }
+        let shown = shown.and_then(|()| self.write_total(solved, nodes, seconds, out));
         if solved > 0 {
             session.say(format_args!("{:.1} million nodes a second", nodes as f64 / seconds / 1e6));
         }
         if wrong == 0 {
-            Ok(())
+            shown
         } else {
             let verb = if wrong == 1 { "differs" } else { "differ" };
             Err(CliError::failure(format!("{} {verb} from the file", counted(wrong, "score"))))
         }
+    }
+
+    fn write_total(&self, solved: u64, nodes: u64, seconds: f64, out: &mut dyn Write) -> Result<(), CliError> {
+        if self.json.json {
+            return write_json(&json!({ "positions": solved, "nodes": nodes, "seconds": seconds }), out);
+        }
+        Ok(writeln!(out, "total\t{solved}\t\t{nodes}\t{seconds:.3}")?)
     }
 
     /// The row of a position.

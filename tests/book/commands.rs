@@ -162,7 +162,23 @@ fn files_of_another_kind_are_refused_with_what_to_do() {
     let book = flipside::book::Book::edit(std::path::Path::new(path)).unwrap();
     let error = refusal(&["gtp", "--book", path], "", 1);
     assert!(error.contains("another process is changing this book") && error.contains("--no-learn"), "{error}");
+    let error = refusal(&["book", "grow", path, "--positions", "1"], "", 1);
+    assert!(error.contains("Wait until it has ended") && !error.contains("learn"), "{error}");
     drop(book);
+}
+
+#[test]
+fn faults_count_even_if_nobody_reads_them() {
+    let (_folder, path) = place();
+    let name = path.to_str().unwrap();
+    grown(name, 200);
+    assert_eq!(run_unread(&["book", "check", name], ""), (Some(0), String::new()));
+    let mut bytes = fs::read(&path).unwrap();
+    let middle = bytes.len() / 2;
+    bytes[middle] ^= 1;
+    fs::write(&path, bytes).unwrap();
+    let (code, error) = run_unread(&["book", "check", name], "");
+    assert!(code == Some(1) && error.contains("has faults"), "{error}");
 }
 
 /// As after damage: a position all of whose moves were in the book, of which it has lost all but one.

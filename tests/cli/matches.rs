@@ -439,3 +439,43 @@ fn a_full_disk_is_reported_even_if_something_else_failed() {
     let error = String::from_utf8(output.stderr).unwrap();
     assert!(output.status.code() == Some(1) && error.contains("cannot write to standard output"), "{error}");
 }
+
+#[cfg(unix)]
+#[test]
+fn a_stop_counts_even_if_nobody_reads_the_results() {
+    use rustix::process::{Pid, Signal, kill_process};
+    let folder = tempfile::tempdir().unwrap();
+    // So many that the tables are more than a buffer holds.
+    let player = |(depth, exact)| format!("squares:depth={depth},exact={exact}");
+    let players: Vec<_> = (1..5).flat_map(|depth| (0..6).map(move |exact| player((depth, exact)))).collect();
+    let players: Vec<_> = players.iter().map(String::as_str).collect();
+    for (command, players) in [("match", &["squares", "mobility"][..]), ("league", &players)] {
+        for json in [&[][..], &["--json"]] {
+            let log = folder.path().join(format!("{command}{}.jsonl", json.len()));
+            let play = [command, "--pairs", "10000", "-q", "--games", log.to_str().unwrap()];
+            let mut program = Ends(spawn_unread(&[&play[..], json, players].concat()));
+            // The players are written as it begins, and then the games.
+            wait_until(|| fs::read_to_string(&log).is_ok_and(|text| text.contains(r#"{"game""#)));
+            kill_process(Pid::from_child(&program.0), Signal::TERM).unwrap();
+            assert_eq!(program.0.wait().unwrap().code(), Some(75), "{command} {json:?}");
+        }
+    }
+}
+
+#[cfg(target_os = "linux")]
+#[test]
+fn games_kept_before_the_disk_was_full_are_said_to_be_kept() {
+    let folder = tempfile::tempdir().unwrap();
+    for command in ["match", "league"] {
+        let log = folder.path().join(format!("{command}.jsonl"));
+        // No file may grow beyond some KB: as if the disk were full.
+        let script = format!(
+            "ulimit -f 8; exec '{PROGRAM}' {command} squares mobility --depth 1 --pairs 100 -q --games '{}'",
+            log.display()
+        );
+        let output = crate::support::command("bash").args(["-c", &script]).output().unwrap();
+        let error = String::from_utf8(output.stderr).unwrap();
+        assert!(output.status.code() == Some(1) && error.contains("cannot keep the games"), "{error}");
+        assert!(error.contains(&format!("The games are kept: the same command resumes the {command}.")), "{error}");
+    }
+}

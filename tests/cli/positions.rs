@@ -297,6 +297,13 @@ fn solve_checks_the_scores_of_the_file() {
     assert!(error.contains("position 1: +64 where the file says +62"), "{error}");
     assert!(stdout(&["solve", "--wld", "--check"], &format!("{position} X 62")).contains("\twin\th1\t"));
     assert!(refusal(&["solve", "--check"], &format!("{position} X"), 1).contains("no position in standard input"));
+    // Even if nobody reads the table, and the wrong score comes late.
+    let late = format!("{position} X 64\n").repeat(3) + &format!("{position} X 62\n");
+    for json in [&[][..], &["--json"]] {
+        let (code, error) = run_unread(&[&["solve", "--check"], json].concat(), &late);
+        assert!(code == Some(1) && error.contains("1 score differs from the file"), "{error}");
+    }
+    assert_eq!(run_unread(&["solve", "--check", "-q"], &format!("{position} X 64\n")), (Some(0), String::new()));
 }
 
 #[test]
@@ -410,4 +417,15 @@ fn perft_divides_a_pass_and_a_finished_game_too() {
         let position = format!("{board}{} O", "-".repeat(62));
         assert_eq!(stdout(&["perft", "2", "--divide", "--position", &position, "-q"], ""), "--\t1\n");
     }
+}
+
+#[test]
+fn files_are_written_even_if_nobody_reads_the_table() {
+    let folder = tempfile::tempdir().unwrap();
+    let path = |name: &str| folder.path().join(name).display().to_string();
+    let plot = path("plot.svg");
+    let compare = ["search", "-w", "squares", "--depth", "1", "--compare", "--json", "--plot", &plot];
+    // More than a buffer holds.
+    assert_eq!(run_unread(&compare, &format!("{START}\n").repeat(200)).0, Some(0));
+    assert!(fs::read_to_string(plot).unwrap().starts_with("<svg"));
 }

@@ -65,6 +65,20 @@ pub fn run_with(arguments: &[&str], input: &str) -> Output {
     output
 }
 
+/// A call whose standard output nobody reads any more.
+pub fn spawn_unread(arguments: &[&str]) -> Child {
+    let (_, unread) = std::io::pipe().unwrap();
+    program().args(arguments).stdin(Stdio::piped()).stdout(unread).stderr(Stdio::piped()).spawn().unwrap()
+}
+
+/// The exit code of a call whose standard output nobody reads, and its messages.
+pub fn run_unread(arguments: &[&str], input: &str) -> (Option<i32>, String) {
+    let mut child = spawn_unread(arguments);
+    let _ = child.stdin.take().unwrap().write_all(input.as_bytes());
+    let output = child.wait_with_output().unwrap();
+    (output.status.code(), String::from_utf8(output.stderr).unwrap())
+}
+
 /// Standard output of a call that must succeed.
 pub fn stdout(arguments: &[&str], input: &str) -> String {
     let output = run_with(arguments, input);

@@ -127,11 +127,11 @@ pub struct ExportArguments {
 impl CheckArguments {
     pub fn run(self, _: &Session, out: &mut dyn Write) -> Result<(), CliError> {
         let faults = book::check(&self.book).context(|| "cannot check the book")?;
-        write_faults(&faults, out)?;
+        let shown = write_faults(&faults, out).and_then(|()| Ok(out.flush()?));
         if faults.is_none() {
-            return Ok(());
+            return shown;
         }
-        out.flush()?;
+        // Even if nobody reads them.
         Err(CliError::failure(format!("`{}` has faults", self.book.display()))
             .hint("`flipside book fix` repairs what it can."))
     }

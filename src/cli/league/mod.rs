@@ -114,8 +114,10 @@ impl LeagueArguments {
         let complete = recorder.done == league.pair_count();
         let has_log = self.games.is_some();
         let played = played.context(|| "the league cannot be played");
+        let cannot_keep = |error| CliError::because("cannot keep the games", error);
         let end = match (played, recorder.failure.take()) {
-            (_, Some(error)) => Err(CliError::because("cannot keep the games", error)),
+            (_, Some(error)) if recorder.done == 0 => Err(cannot_keep(error)),
+            (_, Some(error)) => Err(broken_off(cannot_keep(error), "league", has_log)),
             (Err(error), _) if recorder.done == 0 => return Err(error),
             (Err(error), _) => Err(broken_off(error, "league", has_log)),
             (Ok(()), None) if complete => Ok(()),
@@ -128,8 +130,8 @@ impl LeagueArguments {
                 "depth {depth}: some players won every game against others; the losers get half a point, to keep ratings finite"
             ));
         }
-        write_tables(&tables, complete, self.json.json, out)?;
-        end
+        // How the league ended counts even if nobody reads its tables.
+        end.and(write_tables(&tables, complete, self.json.json, out))
     }
 
     /// The number of the anchor among the players as typed.

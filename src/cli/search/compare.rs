@@ -49,11 +49,25 @@ impl<E: Evaluator> Comparison<'_, E> {
     ) -> Result<(), CliError> {
         let tree = self.tree_size(depth);
         let outcomes = self.outcomes(depth, tree, session)?;
-        match svg.filter(|svg| svg.is_standard_output()) {
-            Some(_) => self.table(depth, tree, &outcomes, session, &mut session.talk())?,
-            None => self.table(depth, tree, &outcomes, session, out)?,
-        }
-        let Some(svg) = svg else { return Ok(()) };
+        // The file first: nobody may read the table.
+        let plotted = svg.map_or(Ok(()), |svg| self.plot(depth, tree, &outcomes, svg, session, out));
+        let shown = match svg.filter(|svg| svg.is_standard_output()) {
+            Some(_) => self.table(depth, tree, &outcomes, session, &mut session.talk()),
+            None => self.table(depth, tree, &outcomes, session, out),
+        };
+        plotted.and(shown)
+    }
+
+    /// Plots the nodes at all depths up to one whose outcomes are known.
+    fn plot(
+        &self,
+        depth: u32,
+        tree: SizeEstimate,
+        outcomes: &[Option<Outcome>],
+        svg: &Output,
+        session: &Session,
+        out: &mut dyn Write,
+    ) -> Result<(), CliError> {
         let line =
             |search: &NamedSearch| Line { name: search.name.clone(), points: vec![], band: vec![], marked: false };
         let mut lines: Vec<_> = self.searches.iter().map(line).collect();
@@ -68,7 +82,7 @@ impl<E: Evaluator> Comparison<'_, E> {
             let tree = self.tree_size(depth);
             add(depth, tree, &self.outcomes(depth, tree, session)?);
         }
-        add(depth, tree, &outcomes);
+        add(depth, tree, outcomes);
         let title = "Nodes visited by depth, mean of the positions".to_owned();
         let chart = Chart { title, x: "plies".into(), y: "nodes".into(), log: true, lines };
         let image = chart.to_svg().expect("every search visits a node");
