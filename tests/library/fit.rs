@@ -231,7 +231,7 @@ fn a_fit_is_stopped_within_a_block_and_resumed_there() {
         let (mut moment, mut within) = (0, 0);
         loop {
             // Later and later, so that it finishes on any machine, in steps shorter than a block.
-            moment += 1.max(moment / 12);
+            moment += 1.max(moment / 6);
             let (stop, mut blocks) = (AtomicBool::new(false), 0);
             let (config, patterns, games, checkpoint) = (&config, &patterns, &games, &*checkpoint);
             let request = FitRequest { config, patterns, games, from: None, teacher: None, checkpoint, stop: &stop };

@@ -55,14 +55,14 @@ fn read(path: &std::path::Path) -> (Frames, u64, Option<GamesError>) {
 fn a_file_that_was_cut_off_is_read_up_to_there() {
     let folder = tempfile::tempdir().unwrap();
     let path = folder.path().join("games.fsg");
-    let all = games(CONFIG, 40);
+    let all = games(CONFIG, 16);
     let mut whole = HEADER.to_bytes().to_vec();
     let empty = whole.len();
-    whole.extend(frame(0, &all[..25]));
+    whole.extend(frame(0, &all[..10]));
     let one = whole.len();
-    whole.extend(frame(25, &all[25..]));
+    whole.extend(frame(10, &all[10..]));
     fs::write(&path, &whole).unwrap();
-    let frames = vec![(0, all[..25].to_vec()), (25, all[25..].to_vec())];
+    let frames = vec![(0, all[..10].to_vec()), (10, all[10..].to_vec())];
     assert_eq!(read(&path).0, frames);
     for length in 0..whole.len() {
         fs::write(&path, &whole[..length]).unwrap();
