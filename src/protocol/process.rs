@@ -38,6 +38,8 @@ pub(super) struct EngineProcess {
     _guard: Guard,
     /// Lines for a thread that writes them, since a program that does not read would block a writer. `None` once it is told to quit.
     input: Option<Sender<String>>,
+    /// Whether it has closed its input.
+    is_deaf: Arc<AtomicBool>,
     /// Whether it has answered all that it was asked.
     is_idle: bool,
     lines: Receiver<String>,
@@ -78,12 +80,19 @@ impl EngineProcess {
         let (sender, lines) = sync_channel(QUEUE);
         let (requests, requested) = channel::<String>();
         // From here on dropping it kills it.
-        let process =
-            Self { child, _guard: guard, input: Some(requests), is_idle: true, lines, last_words: Arc::default() };
-        let last_words = Arc::clone(&process.last_words);
+        let process = Self {
+            child,
+            _guard: guard,
+            input: Some(requests),
+            is_deaf: Arc::default(),
+            is_idle: true,
+            lines,
+            last_words: Arc::default(),
+        };
+        let (last_words, is_deaf) = (Arc::clone(&process.last_words), Arc::clone(&process.is_deaf));
         spawn("engine's input", move || {
-            // One that has closed its input is told to the one who waits for its answer.
-            let _ = requested.iter().try_for_each(|line| input.write_all(line.as_bytes()));
+            let written = requested.iter().try_for_each(|line| input.write_all(line.as_bytes()));
+            is_deaf.store(written.is_err(), Relaxed);
         })?;
         spawn("engine's output", move || {
             read_lines(output, |line| sender.send(line).is_ok());
@@ -124,6 +133,7 @@ impl EngineProcess {
                     }
                 }
                 Err(RecvTimeoutError::Disconnected) => return Err(self.ended(request)),
+                Err(RecvTimeoutError::Timeout) if self.is_deaf.load(Relaxed) => return Err(self.ended(request)),
                 Err(RecvTimeoutError::Timeout) if !is_over() => {}
                 Ok(_) | Err(RecvTimeoutError::Timeout) => {
                     return Err(PlayerError::TimedOut { request: request.to_owned(), seconds: limit.as_secs_f64() });

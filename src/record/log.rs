@@ -3,6 +3,7 @@
 
 use std::collections::BTreeMap;
 
+use serde::de::IgnoredAny;
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
 
@@ -230,7 +231,8 @@ pub fn is_start(header: &Header, text: &[u8]) -> bool {
 /// Whether an unfinished last line can be what a kill or a power cut left of a player's or a game's line.
 pub fn is_cut_off(line: &[u8]) -> bool {
     let begins = |with: &[u8]| with.starts_with(line) || line.starts_with(with);
-    begins(br#"{"game":"#) || begins(br#"{"player":"#) || line.iter().all(|&byte| byte == 0)
+    let is_whole = serde_json::from_slice::<IgnoredAny>(line).is_ok();
+    !is_whole && (begins(br#"{"game":"#) || begins(br#"{"player":"#)) || line.iter().all(|&byte| byte == 0)
 }
 
 /// The games of a log, with an error for each that cannot be read; [`Fault::CutOff`] for a last line that was cut off.

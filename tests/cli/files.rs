@@ -288,7 +288,11 @@ fn the_cut_off_end_of_a_log_costs_nothing_before_it() {
     let output = run_with(&["accuracy", "squares", "-"], &cut(4, 100));
     let talk = String::from_utf8(output.stderr).unwrap();
     assert!(output.status.success() && talk.contains("line 5: this line was cut off"), "{talk}");
-    // Not if more follows, and a log without a game has none.
+    // Not if more follows or the line is whole, and a log without a game has none.
+    let (before, last) = text.trim_end().rsplit_once('\n').unwrap();
+    let bad = format!("{before}\n{}", last.replace("opening", "ending"));
+    let error = refusal(&["convert", "-", "--to", "f5d6"], &bad, 1);
+    assert!(error.contains("line 5") && !error.contains("cut off"), "{error}");
     assert!(refusal(&["convert", "-", "--to", "f5d6"], &(cut(4, 100) + "\n"), 1).contains("line 5"));
     for nothing in [cut(3, 0), cut(3, 100)] {
         let error = refusal(&["convert", "-", "--to", "f5d6"], &nothing, 1);

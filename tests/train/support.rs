@@ -1,11 +1,11 @@
 //! Runs in miniature, and disks that fail.
 
-use std::collections::HashMap;
+use std::collections::BTreeMap;
 use std::fs;
 use std::io;
 use std::path::Path;
 use std::sync::atomic::AtomicBool;
-use std::sync::{LazyLock, Mutex};
+use std::sync::{Arc, Mutex, OnceLock};
 use std::time::Duration;
 
 use flipside::board::Transcript;
@@ -80,15 +80,10 @@ pub fn weights(directory: &Path) -> (Vec<u8>, Vec<u8>) {
 
 /// The weights of an undisturbed run. Each is made once.
 pub fn undisturbed(config: &TrainConfig, threads: usize) -> (Vec<u8>, Vec<u8>) {
-    type Made = HashMap<(String, usize), (Vec<u8>, Vec<u8>)>;
-    static MADE: LazyLock<Mutex<Made>> = LazyLock::new(Mutex::default);
-    let key = (config.to_toml(), threads);
-    if let Some(weights) = MADE.lock().unwrap().get(&key) {
-        return weights.clone();
-    }
-    let weights = weights_of_a_new_run(config, threads);
-    MADE.lock().unwrap().insert(key, weights.clone());
-    weights
+    type Made = BTreeMap<(String, usize), Arc<OnceLock<(Vec<u8>, Vec<u8>)>>>;
+    static MADE: Mutex<Made> = Mutex::new(BTreeMap::new());
+    let weights = Arc::clone(MADE.lock().unwrap().entry((config.to_toml(), threads)).or_default());
+    weights.get_or_init(|| weights_of_a_new_run(config, threads)).clone()
 }
 
 fn weights_of_a_new_run(config: &TrainConfig, threads: usize) -> (Vec<u8>, Vec<u8>) {
