@@ -91,7 +91,7 @@ impl ConvertArguments {
         let is_nothing = |record: Result<_, RecordError>| record.is_err_and(|error| error.is_cut_off_end());
         if read(&bytes, from).is_ok_and(|mut records| records.all(is_nothing)) {
             let error = CliError::failure(format!("there are no records in {name}, which was read as {from}"));
-            return Err(if self.may_be_other(from) { error.hint(NAME_FORMAT) } else { error });
+            return Err(error.hint_if_any(self.may_be_other(from).then_some(NAME_FORMAT)));
         }
         let mut reported = 0;
         let mut on_bad = |error: RecordError| {
@@ -127,11 +127,7 @@ impl ConvertArguments {
         };
         match error {
             ConvertError::File(_) | ConvertError::Record(_) => {
-                let error = CliError::because(format!("cannot convert {name} as {from}"), error);
-                match hint {
-                    Some(hint) => error.hint(hint),
-                    None => error,
-                }
+                CliError::because(format!("cannot convert {name} as {from}"), error).hint_if_any(hint)
             }
             ConvertError::Output(error) => error.into(),
             other => CliError::Usage(format!("cannot convert {name}: {other}")),

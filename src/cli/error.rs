@@ -66,6 +66,15 @@ impl CliError {
         self
     }
 
+    /// [`Self::hint`], if there is one.
+    #[must_use]
+    pub fn hint_if_any(self, text: Option<impl Into<String>>) -> Self {
+        match text {
+            Some(text) => self.hint(text),
+            None => self,
+        }
+    }
+
     /// Whether the reader of standard output went away, which is no error of ours.
     pub fn is_broken_pipe(&self) -> bool {
         matches!(self, Self::Output(error) if error.kind() == io::ErrorKind::BrokenPipe)

@@ -171,7 +171,7 @@ impl FitArguments {
             FitOutcome::Finished(weights, _) => {
                 let written = output.write_and_name(out, |writer| writer.write_all(&weights.to_bytes()));
                 let resumes = "What was saved on the way is kept: the same command resumes there.";
-                written.map_err(|error| if checkpoint.exists() { error.hint(resumes) } else { error })?;
+                written.map_err(|error| error.hint_if_any(checkpoint.exists().then_some(resumes)))?;
                 LocalDisk.remove(&checkpoint).context(|| format!("cannot remove {}", checkpoint.display()))
             }
         }

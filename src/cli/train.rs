@@ -270,11 +270,7 @@ fn told(error: TrainError, run: &Path, has_begun: bool) -> CliError {
         }
         _ => None,
     };
-    let failure = CliError::because(if has_begun { "training ended" } else { "cannot train" }, error);
-    match hint {
-        Some(hint) => failure.hint(hint),
-        None => failure,
-    }
+    CliError::because(if has_begun { "training ended" } else { "cannot train" }, error).hint_if_any(hint)
 }
 
 #[cfg(test)]

@@ -110,11 +110,7 @@ fn cannot_use(error: BookError, read_only: Option<&str>) -> CliError {
         }
         _ => None,
     };
-    let failure = CliError::because("cannot use the book", error);
-    match hint {
-        Some(hint) => failure.hint(hint),
-        None => failure,
-    }
+    CliError::because("cannot use the book", error).hint_if_any(hint)
 }
 
 /// What went wrong in work on a book.
