@@ -29,7 +29,7 @@ pub struct Book {
     /// What was added to the sorted part.
     added: BTreeMap<Key, Record>,
     /// What was changed since the last commit, with what `added` had there before.
-    changed: BTreeMap<Key, Option<Box<Record>>>,
+    changed: BTreeMap<Key, Option<Record>>,
     /// Added positions that are not in the sorted part.
     new: u64,
     /// How many of them are in the file.
@@ -200,7 +200,7 @@ impl Book {
         if !self.added.contains_key(&key) && self.find(record.position)?.is_none() {
             self.new += 1;
         }
-        let before = self.added.insert(key, record).map(Box::new);
+        let before = self.added.insert(key, record);
         self.changed.entry(key).or_insert(before);
         Ok(())
     }
@@ -209,7 +209,7 @@ impl Book {
     pub(super) fn revert(&mut self) {
         for (key, before) in std::mem::take(&mut self.changed) {
             match before {
-                Some(record) => self.added.insert(key, *record),
+                Some(record) => self.added.insert(key, record),
                 None => self.added.remove(&key),
             };
         }
