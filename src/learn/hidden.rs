@@ -24,6 +24,9 @@ const START: f32 = 0.03;
 /// Rows whose numbers are all closer to 0 than this are stored as zeros: they take a seventieth of a file, and no match notices them.
 const SMALLEST: f32 = 4.5 / HiddenLayer::ON as f32;
 
+/// The largest number in a row, which is the largest that can be stored. Larger ones would be learned with, but cut off in the end.
+const LARGEST: f32 = i8::MAX as f32 / HiddenLayer::ON as f32;
+
 /// The initial sum of squared gradients of a new row, and of a row learned elsewhere.
 const SQUARES: [f32; 2] = [0.5, 50.0];
 
@@ -194,7 +197,7 @@ impl LearnedLayer {
     pub fn stored(&self, scale: u16) -> HiddenLayer {
         let on = f32::from(HiddenLayer::ON);
         let of_row = |row: &LearnedRow| {
-            let stored = |number: f32| (number * on).round().clamp(-127.0, 127.0) as i8;
+            let stored = |number: f32| (number * on).round() as i8;
             if row.counts() { row.numbers.map(stored) } else { Row::default() }
         };
         let limit = f32::from(HiddenLayer::MAX_BIAS);
@@ -293,7 +296,9 @@ impl<'l> StageLayer<'l> {
             let row = &mut self.rows[weight as usize];
             row.squares += square;
             let step = RATES[0] * self.scale / row.squares.sqrt();
-            (0..UNITS).for_each(|unit| row.numbers[unit] += step * gradient[unit]);
+            for (number, gradient) in row.numbers.iter_mut().zip(gradient) {
+                *number = (*number + step * gradient).clamp(-LARGEST, LARGEST);
+            }
         }
         for unit in 0..UNITS {
             self.gradients[0][unit] += gradient[unit];

@@ -3,7 +3,7 @@
 use std::sync::Arc;
 
 use flipside::board::Position;
-use flipside::eval::{Evaluator, HiddenLayer, PatternEvaluator, Score, StageMap, UNITS};
+use flipside::eval::{Evaluator, HiddenLayer, Model, PatternEvaluator, Score, StageMap, UNITS};
 use flipside::learn::{Decayed, Fixed, Learner, LearnerState, Sample, SampleSet, StepRule};
 use flipside::pattern::{Layout, Pattern, PatternSet, Scalar, Seen};
 
@@ -115,7 +115,9 @@ impl Naive {
         for row in weights {
             let row = &mut rows[ROW * row..][..ROW];
             row[UNITS] += square;
-            (0..UNITS).for_each(|unit| row[unit] += 0.012 * scale / row[UNITS].sqrt() * gradient[unit]);
+            let step = 0.012 * scale / row[UNITS].sqrt();
+            let limit = 127.0 / 256.0;
+            (0..UNITS).for_each(|unit| row[unit] = (row[unit] + step * gradient[unit]).clamp(-limit, limit));
         }
         (error, gradient)
     }
@@ -227,11 +229,7 @@ fn what_no_sum_of_weights_can_express_is_learned_stored_and_resumed() {
 
     // How far a learner's values are from those of its weights as they are stored.
     let model = learner.model();
-    let evaluator = PatternEvaluator::new(&model).unwrap();
-    let mut stored = SampleSet::default();
-    for sample in (0..=60).flat_map(|empties| samples.with_empties(empties)) {
-        stored.push(Sample { target: evaluator.evaluate_unlimited(&sample.position), ..*sample });
-    }
+    let stored = valued(&samples, &model);
     let off = rmse(&learner, &stored);
     // Rows are stored in 1/256, and the same few of them are in all four corners.
     assert!(off < 0.25, "{off}");
@@ -244,15 +242,43 @@ fn what_no_sum_of_weights_can_express_is_learned_stored_and_resumed() {
     assert!(further < 1.1 * with, "{further} {with}");
 }
 
+/// The samples with the values that a model gives them.
+fn valued(samples: &SampleSet, model: &Model) -> SampleSet {
+    let evaluator = PatternEvaluator::new(model).unwrap();
+    let mut valued = SampleSet::default();
+    for sample in (0..=60).flat_map(|empties| samples.with_empties(empties)) {
+        valued.push(Sample { target: evaluator.evaluate_unlimited(&sample.position), ..*sample });
+    }
+    valued
+}
+
+/// Numbers that a file cannot hold are not learned with, or what is validated would not be what is stored.
+#[test]
+fn rows_stay_within_what_a_file_holds() {
+    let (samples, set) = curved();
+    let (layout, rule) = (Arc::new(Layout::new(&set).unwrap()), StepRule::Fixed(Fixed { rate: 0.01 }));
+    let mut state = state_of(&learner(&set, StageMap::uniform(20), rule));
+    let (_, rows) = state.hidden.split_last_mut().unwrap();
+    let numbers = rows.iter_mut().flatten().enumerate().filter(|(i, _)| i % ROW < UNITS);
+    numbers.for_each(|(_, number)| *number = 0.49f32.copysign(*number));
+    let mut learner = Learner::from_state(layout, rule, state).unwrap();
+    learner.pass(&samples, 1.0).unwrap();
+
+    let limit = 127.0 / 256.0;
+    let after = learner.state();
+    let (_, rows) = after.hidden.split_last().unwrap();
+    let largest =
+        rows.iter().flat_map(|rows| rows.chunks(ROW)).flat_map(|row| &row[..UNITS]).map(|number| number.abs());
+    assert_eq!(largest.fold(0.0, f32::max), limit);
+    let off = learner.validate(&valued(&samples, &learner.model()), 1).rmse().unwrap();
+    assert!(off < 0.25, "{off}");
+}
+
 /// Rows that occur in no sample contribute nothing, neither in validation nor when stored.
 #[test]
 fn rows_that_were_never_learned_are_nothing() {
     let learner = learner(&small_set(), StageMap::uniform(6), StepRule::Fixed(Fixed { rate: 0.1 }));
-    let mut samples = SampleSet::default();
-    let (random, evaluator) = (random_samples(500, 4), PatternEvaluator::new(&learner.model()).unwrap());
-    for sample in (0..=60).flat_map(|empties| random.with_empties(empties)) {
-        samples.push(Sample { target: evaluator.evaluate_unlimited(&sample.position), ..*sample });
-    }
+    let samples = valued(&random_samples(500, 4), &learner.model());
     assert_eq!(learner.validate(&samples, 1).rmse(), Some(0.0));
 }
 
