@@ -12,7 +12,7 @@ use flipside::label::Labeller;
 use flipside::pattern::{Layout, PatternSet};
 use flipside::protocol::{Engine, ExternalSpec, gtp, nboard, sgf};
 use flipside::record::{Format, convert, read};
-use flipside::search::{Analysis, Limits};
+use flipside::search::{Analysis, Limits, Strength};
 use flipside::storage::{Container, Packing};
 use flipside::train::TrainConfig;
 use flipside::weights::WeightFile;
@@ -50,23 +50,9 @@ pub fn kept_games(bytes: &[u8]) {
 struct Plain;
 
 impl Engine for Plain {
-    fn name(&self) -> &str {
-        "plain"
+    fn strength(&self) -> Strength {
+        Strength::new(1, 0)
     }
-
-    fn version(&self) -> &str {
-        "1"
-    }
-
-    fn default_depth(&self) -> u32 {
-        1
-    }
-
-    fn exact_empties(&self) -> u32 {
-        0
-    }
-
-    fn new_game(&mut self) {}
 
     fn think(&mut self, diagram: &Diagram, _: &Limits<'_>) -> Analysis {
         let best = Square::lowest(diagram.position.moves());
@@ -127,7 +113,7 @@ pub fn books(bytes: &[u8]) {
     let [path, made] = ["a", "b.fsb"].map(|name| folder.path().join(name));
     std::fs::write(&path, bytes).unwrap();
     for format in [BookFormat::Edax, BookFormat::Egaroucid, BookFormat::Text] {
-        if import(&path, format, &made, &Errors::unknown()).is_ok() {
+        if import(&path, format, &made, &Errors::new(None)).is_ok() {
             assert!(check(&made).unwrap().is_none());
         }
     }

@@ -3,7 +3,7 @@
 use std::sync::atomic::{AtomicBool, Ordering::Relaxed};
 
 use super::player::{Player, PlayerError};
-use crate::board::{IllegalMove, Side, Square, Transcript};
+use crate::board::{Side, Square, Transcript};
 use crate::record::MoveNote;
 use crate::record::log::End;
 
@@ -25,39 +25,10 @@ pub struct PlayedGame {
 pub struct Forfeit {
     /// The loser, who was to move.
     pub side: Side,
+    /// How it was lost, never [`End::Played`].
+    pub end: End,
     /// What happened.
-    pub reason: ForfeitReason,
-}
-
-/// Why a game was broken off.
-#[derive(Clone, PartialEq, Debug, thiserror::Error)]
-pub enum ForfeitReason {
-    /// A move against the rules.
-    #[error("illegal move: {0}")]
-    Illegal(#[from] IllegalMove),
-    /// The player failed.
-    #[error(transparent)]
-    Player(#[from] PlayerError),
-    /// What a log has kept of the reason.
-    #[error("{reason}")]
-    Recorded {
-        /// The kind of reason.
-        end: End,
-        /// The reason in words.
-        reason: String,
-    },
-}
-
-impl ForfeitReason {
-    /// How the game ended, in a word.
-    pub fn end(&self) -> End {
-        match self {
-            Self::Illegal(_) => End::Illegal,
-            Self::Player(PlayerError::TimedOut { .. }) => End::Time,
-            Self::Player(_) => End::Failure,
-            Self::Recorded { end, .. } => *end,
-        }
-    }
+    pub reason: String,
 }
 
 /// Plays a game from an opening to its end.
@@ -92,7 +63,7 @@ pub fn play_game(
             Side::Black => &mut *black,
             Side::White => &mut *white,
         };
-        let forfeit = |reason| Some(Forfeit { side: diagram.side, reason });
+        let forfeit = |end, reason| Some(Forfeit { side: diagram.side, end, reason });
         let chosen = mover.choose(&diagram, stop);
         if stop.load(Relaxed) {
             return Err(PlayerError::Stopped);
@@ -101,11 +72,12 @@ pub fn play_game(
             Ok(square) => square,
             // A player that cannot be restarted would lose all remaining games.
             Err(error @ (PlayerError::Broken(_) | PlayerError::Start { .. })) => return Err(error),
-            Err(error) => break forfeit(error.into()),
+            Err(error @ PlayerError::TimedOut { .. }) => break forfeit(End::Time, error.to_string()),
+            Err(error) => break forfeit(End::Failure, error.to_string()),
         };
         let next = match diagram.try_play(square) {
             Ok(next) => next,
-            Err(illegal) => break forfeit(illegal.into()),
+            Err(illegal) => break forfeit(End::Illegal, format!("illegal move: {illegal}")),
         };
         notes.push(mover.note());
         black.observe(&diagram, square);

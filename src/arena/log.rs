@@ -6,7 +6,7 @@ use std::io::{BufRead, BufReader, Read, Seek, SeekFrom, Write};
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 
-use super::game::{Forfeit, ForfeitReason, PlayedGame};
+use super::game::{Forfeit, PlayedGame};
 use super::match_::{HeldPair, Pair};
 use crate::board::{Side, Square, Transcript};
 use crate::record::log::{self, End, GameLine, Header, LONGEST_LINE, Line, NOT_INTRODUCED, PlayerCard, Settings};
@@ -299,8 +299,8 @@ fn game_line(key: &Key, game: &PlayedGame) -> GameLine {
         opening: opening.len(),
         moves: Transcript::from_moves(&game.moves).expect("the referee lets legal moves through only"),
         discs: game.discs,
-        end: game.forfeit.as_ref().map_or(End::Played, |forfeit| forfeit.reason.end()),
-        reason: game.forfeit.as_ref().map(|forfeit| forfeit.reason.to_string().chars().take(LONGEST_REASON).collect()),
+        end: game.forfeit.as_ref().map_or(End::Played, |forfeit| forfeit.end),
+        reason: game.forfeit.as_ref().map(|forfeit| forfeit.reason.chars().take(LONGEST_REASON).collect()),
         evaluations: column(|note| note.evaluation),
         seconds: column(|note| note.seconds),
     }
@@ -311,7 +311,8 @@ fn played_game(line: GameLine) -> PlayedGame {
     let notes = line.notes();
     let forfeit = (line.end != End::Played).then(|| Forfeit {
         side: if line.discs < 0 { Side::Black } else { Side::White },
-        reason: ForfeitReason::Recorded { end: line.end, reason: line.reason.unwrap_or_default() },
+        end: line.end,
+        reason: line.reason.unwrap_or_default(),
     });
     PlayedGame { moves: line.moves.moves().to_vec(), notes, discs: line.discs, forfeit }
 }

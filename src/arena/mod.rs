@@ -18,7 +18,7 @@ pub mod ratings;
 mod search_player;
 pub mod stats;
 
-pub use game::{Forfeit, ForfeitReason, PlayedGame, play_game};
+pub use game::{Forfeit, PlayedGame, play_game};
 pub use league::{League, LeagueEvent, gauntlet, round_robin};
 pub use log::{GameLog, GameLogError, Guests};
 pub use match_::{Ending, HeldPair, Match, MatchReport, Pair, PairEvent};

@@ -8,6 +8,7 @@ use rand_chacha::ChaCha8Rng;
 use sha2::{Digest, Sha256};
 
 use crate::board::{NotationError, Transcript, canonical, squares};
+use crate::record::lines::data_lines;
 use crate::storage::hex;
 
 const XOT: &str = include_str!("../../data/openings/xot.txt");
@@ -60,9 +61,7 @@ pub fn short_openings(plies: u32) -> Vec<Transcript> {
 /// # Errors
 /// The first line that is not an opening, or a text without any.
 pub fn parse_openings(text: &str) -> Result<Vec<Transcript>, OpeningsError> {
-    let lines = text.lines().enumerate().map(|(i, line)| (i + 1, line.trim()));
-    let openings: Vec<_> = lines
-        .filter(|(_, line)| !line.is_empty() && !line.starts_with(['#', '%']))
+    let openings: Vec<_> = data_lines(text.as_bytes())
         .map(|(line, text)| {
             let opening: Transcript = text.parse().map_err(|reason| OpeningsError::Line { line, reason })?;
             if opening.last().position.is_game_over() { Err(OpeningsError::GameOver { line }) } else { Ok(opening) }

@@ -11,6 +11,7 @@ use super::record::{Deviation, Games, Leaf, Record, Valued, as_played, on_board}
 use super::store::Book;
 use crate::board::{Position, Square};
 use crate::eval::Score;
+use crate::search::Analysis;
 
 /// Which of a position's moves to play.
 #[derive(Clone, Copy, PartialEq, Debug)]
@@ -50,6 +51,20 @@ impl BookMove {
     /// Whether its value is proved, not estimated.
     pub fn is_proved(&self) -> bool {
         self.error == Deviation::EXACT && self.play == as_played(self.value, true)
+    }
+}
+
+impl From<BookMove> for Analysis {
+    fn from(found: BookMove) -> Self {
+        Self {
+            score: found.value,
+            best: Some(found.to),
+            pv: [found.to].into_iter().collect(),
+            depth: found.depth.unwrap_or(0).into(),
+            nodes: 1,
+            exact: found.is_proved(),
+            selectivity: None,
+        }
     }
 }
 

@@ -8,14 +8,14 @@ use crate::eval::{Calibration, DepthPair};
 pub struct Errors(Vec<DepthPair>);
 
 impl Errors {
-    /// The deviations that a calibration has measured.
-    pub fn new(calibration: &Calibration) -> Self {
-        Self(calibration.pairs().to_vec())
+    /// The deviations that a calibration has measured; without one all are unknown.
+    pub fn new(calibration: Option<&Calibration>) -> Self {
+        Self(calibration.map_or_else(Vec::new, |calibration| calibration.pairs().to_vec()))
     }
 
-    /// Nothing was measured: all are unknown.
-    pub fn unknown() -> Self {
-        Self(Vec::new())
+    /// Whether any was measured.
+    pub fn are_known(&self) -> bool {
+        !self.0.is_empty()
     }
 
     /// How far a value by a search to `depth` is from the result with best play.
@@ -63,13 +63,13 @@ mod tests {
             pair((21, 40), 6, 8, 1.2),
             pair((21, 40), 4, 6, 1.0),
         ];
-        let errors = Errors::new(&Calibration::new(pairs).unwrap());
+        let errors = Errors::new(Some(&Calibration::new(pairs).unwrap()));
         let discs = |empties, depth| errors.of(empties, depth).discs().unwrap();
         assert_eq!(discs(10, 10), 0.0);
         assert_eq!(discs(18, 4), 3.0);
         assert_eq!(discs(24, 4), (8.0 * 2.0 * 5f32.sqrt()).round() / 8.0);
         assert!(discs(40, 4) > discs(24, 4) && discs(40, 6) < discs(40, 4));
         assert!(discs(55, 7) > discs(40, 7));
-        assert_eq!(Errors::unknown().of(40, 8), Deviation::UNKNOWN);
+        assert_eq!(Errors::new(None).of(40, 8), Deviation::UNKNOWN);
     }
 }

@@ -178,11 +178,16 @@ impl EvaluatorChoice {
         if selectivity.is_none() || calibration.is_some() {
             return Ok(());
         }
+        Err(self.not_calibrated(" for a selective search"))
+    }
+
+    /// The error for an evaluation whose errors have not been measured.
+    pub fn not_calibrated(&self, consequence: &str) -> CliError {
         let hint = match self {
             Self::Squares | Self::Mobility => "Only weights can be: use a calibrated file or `default`.",
             Self::Default | Self::File(_) => "`flipside calibrate WEIGHTS -o FILE` calibrates weights.",
         };
-        Err(CliError::failure(format!("`{self}` is not calibrated for a selective search")).hint(hint))
+        CliError::failure(format!("`{self}` is not calibrated{consequence}")).hint(hint)
     }
 }
 

@@ -328,7 +328,7 @@ struct Forfeits(BTreeMap<(usize, String), u64>);
 
 impl Forfeits {
     fn add(&mut self, loser: usize, forfeit: &Forfeit) {
-        *self.0.entry((loser, forfeit.reason.to_string())).or_default() += 1;
+        *self.0.entry((loser, forfeit.reason.clone())).or_default() += 1;
     }
 
     /// Writes the number of forfeits of each player, and a line for each reason.

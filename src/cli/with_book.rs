@@ -14,7 +14,7 @@ use crate::book::{BookUse, Choice, learn_game};
 use crate::clock::since_1970;
 use crate::eval::Evaluator;
 use crate::protocol::{Engine, SearchEngine};
-use crate::search::{Analysis, Limits, Line, Strength};
+use crate::search::{Analysis, Limits, Strength};
 
 /// Which of a book's moves to play, as typed.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default, ValueEnum)]
@@ -159,11 +159,8 @@ impl WithBook {
         let found = moves.choose(diagram.position).unwrap_or_else(|error| {
             self.session.say(format_args!("the book cannot be read: {error}"));
             None
-        })?;
-        let pv: Line = [found.to].into_iter().collect();
-        let exact = found.is_proved();
-        let depth = found.depth.unwrap_or(0).into();
-        Some(Analysis { score: found.value, best: Some(found.to), pv, depth, nodes: 1, exact, selectivity: None })
+        });
+        found.map(Analysis::from)
     }
 }
 
@@ -181,20 +178,8 @@ impl<'e, E: Evaluator> BookEngine<'e, E> {
 }
 
 impl<E: Evaluator> Engine for BookEngine<'_, E> {
-    fn name(&self) -> &str {
-        self.engine.name()
-    }
-
-    fn version(&self) -> &str {
-        self.engine.version()
-    }
-
-    fn default_depth(&self) -> u32 {
-        self.engine.default_depth()
-    }
-
-    fn exact_empties(&self) -> u32 {
-        self.engine.exact_empties()
+    fn strength(&self) -> Strength {
+        self.engine.strength()
     }
 
     fn new_game(&mut self) {

@@ -8,7 +8,8 @@ use super::cluster::{BrokerArguments, told};
 use super::error::CliError;
 use super::session::Session;
 use super::signals::{outlive_terminal, stop_on_signals};
-use crate::cluster::{WorkOutcome, WorkRequest, work};
+use crate::cluster::{WorkRequest, work};
+use crate::train::Outcome;
 
 /// Play games for a run on another machine
 ///
@@ -47,11 +48,11 @@ impl WorkArguments {
         };
         let session_of_news = *session;
         match work(&request, &stop, move |news| session_of_news.log(news)).map_err(told)? {
-            WorkOutcome::Finished => {
+            Outcome::Finished => {
                 session.log(format_args!("the run `{}` is finished", request.run));
                 Ok(())
             }
-            WorkOutcome::Stopped => Err(CliError::Stopped("stopped; unfinished jobs go to other workers".into())),
+            Outcome::Stopped => Err(CliError::Stopped("stopped; unfinished jobs go to other workers".into())),
         }
     }
 }

@@ -134,7 +134,7 @@ impl<E: Evaluator> Table<'_, E> {
     fn next(&self) -> Task {
         let mut state = lock(&self.shared.state);
         let needed = state.present().next().is_some() || !state.inbox.is_empty();
-        let generation = state.generation.as_mut().expect("there is one while it is played");
+        let generation = state.current_mut();
         if generation.weights.is_some() {
             if let Some(bytes) = state.inbox.pop_front() {
                 return Task::TakeIn(bytes);
@@ -143,7 +143,7 @@ impl<E: Evaluator> Table<'_, E> {
             return Task::Pack;
         }
         let (threads, most) = (state.threads(), self.in_step);
-        let generation = state.generation.as_mut().expect("there is one while it is played");
+        let generation = state.current_mut();
         generation.schedule.claim(threads, most, Instant::now()).map_or(Task::Wait, Task::Play)
     }
 
@@ -166,7 +166,7 @@ impl<E: Evaluator> Table<'_, E> {
         };
         let name = sha256(&bytes);
         let mut state = lock(&self.shared.state);
-        let generation = state.generation.as_mut().expect("there is one while it is played");
+        let generation = state.current_mut();
         generation.job.weights = name;
         generation.weights = Some(bytes);
         self.shared.wake.notify_one();
@@ -178,7 +178,7 @@ impl<E: Evaluator> Table<'_, E> {
     }
 
     fn with_schedule<T>(&self, what: impl FnOnce(&mut Schedule<Played>) -> T) -> T {
-        what(&mut lock(&self.shared.state).generation.as_mut().expect("there is one while it is played").schedule)
+        what(&mut lock(&self.shared.state).current_mut().schedule)
     }
 
     fn play(&self, steps: Range<usize>) {
@@ -197,7 +197,7 @@ impl<E: Evaluator> Table<'_, E> {
     /// Makes games that were played here the proof that workers must pass, if the current one does not suffice.
     fn offer_proof(&self, step: usize, games: &[GameRecord]) {
         let mut state = lock(&self.shared.state);
-        let generation = state.generation.as_ref().expect("there is one while it is played");
+        let generation = state.current();
         let is_proved = state.proof.as_ref().is_some_and(|kept| generation.is_proved_by(&kept.proof));
         let Some(weights) = generation.weights.clone().filter(|_| !is_proved) else { return };
         let numbers = generation.schedule.numbers(step);
@@ -216,7 +216,7 @@ impl<E: Evaluator> Table<'_, E> {
         if known.is_some_and(|known| known.refused.is_some()) {
             return None;
         }
-        let generation = state.generation.as_mut().expect("there is one while it is played");
+        let generation = state.current_mut();
         let completed = generation.schedule.complete(step, digest, by, played, Instant::now());
         self.shared.wake.notify_one();
         Some(completed)
@@ -262,7 +262,7 @@ impl<E: Evaluator> Table<'_, E> {
         }
         let (worker, steps, is_tried) = {
             let mut state = lock(&self.shared.state);
-            let generation = state.generation.as_ref().expect("there is one while it is played");
+            let generation = state.current();
             if line.key != generation.job.key() || line.first < generation.schedule.numbers(0).start {
                 // Of another generation or an earlier run, or in the journal already.
                 return;
@@ -352,8 +352,7 @@ impl<E: Evaluator> Table<'_, E> {
                 // It has left, and another took its place; its games are forgotten all the same.
                 None => ("?".to_owned(), 0),
             };
-            let generation = state.generation.as_mut().expect("there is one while it is played");
-            (name, before, generation.schedule.distrust(worker))
+            (name, before, state.current_mut().schedule.distrust(worker))
         };
         let reason =
             format!("{reason}. {before} of its games were taken in this session. Check its build and its memory");

@@ -33,7 +33,7 @@ pub use error::ClusterError;
 pub use games::{ClusterGames, ClusterRequest};
 pub use news::News;
 pub use setup::{Setup, SetupError};
-pub use worker::{WorkOutcome, WorkRequest, work};
+pub use worker::{WorkRequest, work};
 
 /// Whether a name can be part of a subject: letters, digits, `-` and `_`, 1 to `most` of them.
 fn is_plain_name(name: &str, most: usize) -> bool {

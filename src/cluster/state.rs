@@ -103,6 +103,22 @@ impl Shared {
 }
 
 impl State {
+    /// The generation that is being played.
+    ///
+    /// # Panics
+    /// If there is none.
+    pub fn current(&self) -> &Generation {
+        self.generation.as_ref().expect("there is one while it is played")
+    }
+
+    /// The generation that is being played, to change it.
+    ///
+    /// # Panics
+    /// If there is none.
+    pub fn current_mut(&mut self) -> &mut Generation {
+        self.generation.as_mut().expect("there is one while it is played")
+    }
+
     /// A worker's number; a new worker is added. If there are too many, it replaces the one that left the longest ago; `None` if all
     /// others are present or refused.
     pub fn worker(&mut self, name: &str) -> Option<usize> {

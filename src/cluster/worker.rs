@@ -26,6 +26,7 @@ use crate::games::frame;
 use crate::selfplay::{FRAME, GameRecord, frames};
 use crate::storage::sha256;
 use crate::threads::lock;
+use crate::train::Outcome;
 use crate::weights::{self, WeightFile};
 
 /// Work to do for a run.
@@ -39,15 +40,6 @@ pub struct WorkRequest {
     pub threads: usize,
     /// How long to wait for a broker or a run that is not there yet.
     pub wait: Duration,
-}
-
-/// How work ended.
-#[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub enum WorkOutcome {
-    /// The run is finished.
-    Finished,
-    /// It was stopped.
-    Stopped,
 }
 
 /// How often the worker gives a sign of life.
@@ -69,7 +61,7 @@ pub fn work(
     request: &WorkRequest,
     stop: &AtomicBool,
     news: impl Fn(&News) + Send + Sync + 'static,
-) -> Result<WorkOutcome, ClusterError> {
+) -> Result<Outcome, ClusterError> {
     check_run_name(&request.run)?;
     // What is forbidden ends the work, and is reported then.
     let news = move |item: &News| {
@@ -100,12 +92,12 @@ async fn run(
     stop: &AtomicBool,
     queue: &Arc<WorkQueue>,
     teller: &Arc<Teller>,
-) -> Result<WorkOutcome, ClusterError> {
+) -> Result<Outcome, ClusterError> {
     let name = process_name();
     let must_end = async {
         loop {
             if stop.load(Relaxed) {
-                return Ok(WorkOutcome::Stopped);
+                return Ok(Outcome::Stopped);
             }
             if let Some(what) = teller.forbidden() {
                 return Err(ClusterError::Forbidden { run: request.run.clone(), what: what.to_owned() });
@@ -164,7 +156,7 @@ async fn gone(request: &WorkRequest, teller: &Teller) -> ClusterError {
     ClusterError::Gone { url: request.broker.shown(), minutes: patience.as_secs() / 60 }
 }
 
-type End = Result<WorkOutcome, ClusterError>;
+type End = Result<Outcome, ClusterError>;
 
 struct Worker {
     name: String,
@@ -213,7 +205,7 @@ impl Worker {
                     if since.elapsed() >= patience {
                         let (run, url) = (request.run.clone(), request.broker.shown());
                         let missing = Err(ClusterError::UnknownRun { run, url });
-                        let _ = self.ends.send(if is_finished { Ok(WorkOutcome::Finished) } else { missing });
+                        let _ = self.ends.send(if is_finished { Ok(Outcome::Finished) } else { missing });
                         return;
                     }
                     if failures == 1 {
@@ -461,7 +453,7 @@ impl Worker {
                 let reason: String = String::from_utf8_lossy(&message.payload).chars().take(400).collect();
                 Err(ClusterError::Distrusted(reason))
             }
-            Some(_) = end.next() => Ok(WorkOutcome::Finished),
+            Some(_) = end.next() => Ok(Outcome::Finished),
             else => return,
         };
         let _ = self.ends.send(outcome);

@@ -2,7 +2,6 @@
 
 use super::engine::Engine;
 use super::fault::{Fault, fault, place, words};
-use crate::pattern::Layout;
 
 /// Two u32, 0x45444158 and 0x4556414C, little-endian.
 const MAGIC: &[u8; 8] = b"XADELAVE";
@@ -25,8 +24,8 @@ pub(super) fn decode(bytes: &[u8]) -> Result<Vec<Vec<i16>>, Fault> {
     if bytes.len() != FILE {
         return fault(bytes.len().min(FILE), format!("{} bytes where an eval.dat has {FILE}", bytes.len()));
     }
-    let layout = Layout::new(&Engine::Edax.set()).expect("built-in sets have layouts");
-    let order = Engine::Edax.file_order(&layout);
+    let layout = Engine::Edax.layout();
+    let order = Engine::Edax.file_order();
     let stages = bytes[HEADER..].chunks_exact(2 * STAGE).enumerate().map(|(stage, values)| {
         let mut weights = vec![0; layout.weights()];
         let values: Vec<i16> = words(values).collect();
@@ -37,8 +36,7 @@ pub(super) fn decode(bytes: &[u8]) -> Result<Vec<Vec<i16>>, Fault> {
 
 /// The file of 61 stages. Its date is zero, so that equal weights give equal files.
 pub(super) fn encode(stages: &[Vec<i16>]) -> Vec<u8> {
-    let layout = Layout::new(&Engine::Edax.set()).expect("built-in sets have layouts");
-    let order = Engine::Edax.file_order(&layout);
+    let order = Engine::Edax.file_order();
     let mut bytes = Vec::with_capacity(FILE);
     bytes.extend_from_slice(MAGIC);
     bytes.extend(VERSION.iter().flat_map(|number| number.to_le_bytes()));

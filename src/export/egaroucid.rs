@@ -2,7 +2,6 @@
 
 use super::engine::Engine;
 use super::fault::{Fault, fault, place, words};
-use crate::pattern::Layout;
 
 /// Words of a stage: 612,360 of patterns, 65 of own discs.
 const STAGE: usize = 612_425;
@@ -24,8 +23,8 @@ pub(super) fn decode(bytes: &[u8]) -> Result<Vec<Vec<i16>>, Fault> {
             format!("{count} words announced where {} bytes follow: not an eval.egev2, or cut off", body.len()),
         );
     }
-    let layout = Layout::new(&Engine::Egaroucid.set()).expect("built-in sets have layouts");
-    let order = Engine::Egaroucid.file_order(&layout);
+    let layout = Engine::Egaroucid.layout();
+    let order = Engine::Egaroucid.file_order();
     let mut values = words(body).enumerate().flat_map(|(at, word)| match word {
         RUN.. => std::iter::repeat_n((0, 4 + 2 * at), (word - RUN) as usize),
         _ => std::iter::repeat_n((word, 4 + 2 * at), 1),
@@ -52,8 +51,7 @@ pub(super) fn decode(bytes: &[u8]) -> Result<Vec<Vec<i16>>, Fault> {
 
 /// The file of 60 stages. Weights are within [`Engine::range`].
 pub(super) fn encode(stages: &[Vec<i16>]) -> Vec<u8> {
-    let layout = Layout::new(&Engine::Egaroucid.set()).expect("built-in sets have layouts");
-    let order = Engine::Egaroucid.file_order(&layout);
+    let order = Engine::Egaroucid.file_order();
     let mut packed: Vec<i16> = Vec::new();
     let mut zeros = 0;
     let end_run = |zeros: &mut usize, packed: &mut Vec<i16>| {

@@ -3,7 +3,7 @@
 use std::fmt;
 use std::ops::RangeInclusive;
 use std::str::FromStr;
-use std::sync::LazyLock;
+use std::sync::{LazyLock, OnceLock};
 
 use super::order::{Digits, Table, file_order};
 use crate::eval::{Model, StageMap};
@@ -68,6 +68,12 @@ impl Engine {
         &SETS[self as usize]
     }
 
+    /// The layout of its set.
+    pub(super) fn layout(self) -> &'static Layout {
+        static LAYOUTS: [OnceLock<Layout>; 4] = [const { OnceLock::new() }; 4];
+        LAYOUTS[self as usize].get_or_init(|| Layout::new(&self.set()).expect("built-in sets have layouts"))
+    }
+
     fn file_tables(self) -> &'static EngineTables {
         self.built_in().engine.as_ref().expect("the built-in sets of engines say how they are kept")
     }
@@ -128,9 +134,9 @@ impl Engine {
         }
     }
 
-    /// For each entry of one stage of its files, the number of its weight in the layout of its set.
-    pub(super) fn file_order(self, layout: &Layout) -> Vec<u32> {
-        file_order(layout, self.digits(), &self.tables())
+    /// For each entry of one stage of its files, the number of its weight in [`Self::layout`].
+    pub(super) fn file_order(self) -> Vec<u32> {
+        file_order(self.layout(), self.digits(), &self.tables())
     }
 
     /// A model from the weights of each of its table sets; equal ones become one stage.

@@ -5,7 +5,7 @@ use std::path::{Path, PathBuf};
 
 use super::engine::Engine;
 use super::fault::{Fault, fault, place, words};
-use crate::pattern::{Layout, Scalar};
+use crate::pattern::Scalar;
 
 /// Files of a set of weights.
 pub(super) const FILES: usize = 10;
@@ -59,9 +59,9 @@ pub(super) fn decode(file: usize, bytes: &[u8]) -> Result<[Vec<i16>; 2], Fault> 
     if bytes.len() != FILE {
         return fault(bytes.len().min(FILE), format!("{} bytes where a file of NTest's has {FILE}", bytes.len()));
     }
-    let layout = Layout::new(&Engine::Ntest.set()).expect("built-in sets have layouts");
-    let order = Engine::Ntest.file_order(&layout);
-    let (patterns, parity) = bounds(&layout);
+    let layout = Engine::Ntest.layout();
+    let order = Engine::Ntest.file_order();
+    let (patterns, parity) = bounds();
     let subset = |subset: usize| {
         let first = HEADER.len() + 2 * SUBSET * subset;
         let values: Vec<i16> = words(&bytes[first..first + 2 * SUBSET]).collect();
@@ -78,9 +78,8 @@ pub(super) fn decode(file: usize, bytes: &[u8]) -> Result<[Vec<i16>; 2], Fault> 
 
 /// One file from its two stages. Weights are within [`Engine::range`].
 pub(super) fn encode(file: usize, stages: &[Vec<i16>]) -> Vec<u8> {
-    let layout = Layout::new(&Engine::Ntest.set()).expect("built-in sets have layouts");
-    let order = Engine::Ntest.file_order(&layout);
-    let (_, parity) = bounds(&layout);
+    let order = Engine::Ntest.file_order();
+    let (_, parity) = bounds();
     let mut bytes = Vec::with_capacity(FILE);
     bytes.extend_from_slice(&HEADER);
     for weights in stages {
@@ -94,7 +93,8 @@ pub(super) fn encode(file: usize, stages: &[Vec<i16>]) -> Vec<u8> {
 }
 
 /// The number of pattern weights, and the first of the two of parity.
-fn bounds(layout: &Layout) -> (usize, usize) {
+fn bounds() -> (usize, usize) {
+    let layout = Engine::Ntest.layout();
     let parity = layout.first_weight(Scalar::Parity).expect("NTest's set has parity");
     (layout.weight_of_slot()[layout.scalars()[0].1] as usize, parity)
 }

@@ -118,15 +118,15 @@ pub(super) fn transfer(
     if model.hidden.is_some() {
         return Err(Refusal::HiddenLayer { engine });
     }
-    let theirs = Layout::new(&engine.set()).expect("built-in sets have layouts");
-    let terms = terms(model, &ours, engine, &theirs)?;
+    let theirs = engine.layout();
+    let terms = terms(model, &ours, engine, theirs)?;
     let mut quantiser = Quantiser::new(model.scale, engine);
     let (mut stages, mut has_averages) = (Vec::new(), false);
     for stage in 0..engine.stages() {
         let (mut exact, is_average) = real_stage(model, engine, stage, &terms, theirs.weights(), merge_stages)?;
         has_averages |= is_average;
         if engine == Engine::Zebra {
-            even_parity_to_constant(&mut exact, &theirs);
+            even_parity_to_constant(&mut exact);
         }
         stages.push(quantiser.stage(&exact));
     }
@@ -258,9 +258,9 @@ fn scalar_terms(scalar: Scalar, from: usize, parity: usize, theirs: &Layout, ter
 }
 
 /// Moves even parity into the constant: Zebra only has what odd parity adds to that.
-fn even_parity_to_constant(weights: &mut [f64], theirs: &Layout) {
-    let even = zebra::even_parity(theirs);
-    let constant = theirs.first_weight(Scalar::Constant).expect("Zebra's set has it");
+fn even_parity_to_constant(weights: &mut [f64]) {
+    let even = zebra::even_parity();
+    let constant = Engine::Zebra.layout().first_weight(Scalar::Constant).expect("Zebra's set has it");
     weights[constant] += weights[even];
     weights[even + 1] -= weights[even];
     weights[even] = 0.0;

@@ -9,7 +9,7 @@ use flate2::write::GzEncoder;
 use super::engine::Engine;
 use super::fault::{Fault, fault, place};
 use crate::board::Square;
-use crate::pattern::{Layout, Scalar};
+use crate::pattern::Scalar;
 
 /// The first two words.
 const MAGIC: [i16; 2] = [5358, 9793];
@@ -29,7 +29,7 @@ const LIMIT: usize = 2 * (3 + 60 + 60 * STAGE);
 /// the last comes [`full_board`]. This matches Zebra's own evaluation exactly.
 pub(super) fn decode(file: &[u8]) -> Result<Vec<Vec<i16>>, Fault> {
     let mut stages = if file.starts_with(&[0x1f, 0x8b]) { read(&unzip(file)?)? } else { read(file)? };
-    stages.push((LAST, full_board(&layout())));
+    stages.push((LAST, full_board()));
     Ok((1..LAST).map(|played| at(&stages, played)).collect())
 }
 
@@ -66,11 +66,10 @@ fn read(bytes: &[u8]) -> Result<Vec<(usize, Vec<i16>)>, Fault> {
             return fault(6 + 2 * i, format!("stage {number}; stages must rise and be below {LAST}"));
         }
     }
-    let layout = layout();
-    let order = order(&layout);
+    let order = order();
     let mut stages = Vec::new();
     for (i, values) in body.chunks_exact(STAGE).enumerate() {
-        let mut weights = vec![0; layout.weights()];
+        let mut weights = vec![0; Engine::Zebra.layout().weights()];
         let values: Vec<i16> = values.iter().map(|value| value / FILE_SCALE).collect();
         place(&mut weights, &order, &values, |at| 2 * (3 + count + i * STAGE + at))?;
         stages.push((numbers[i] as usize, weights));
@@ -98,7 +97,8 @@ fn at(stages: &[(usize, Vec<i16>)], played: usize) -> Vec<i16> {
 
 /// The weights Zebra gives a full board, so that patterns sum to the disc difference: each disc counts a disc, shared equally
 /// among the pattern instances that see its square, and each configuration is rounded by itself.
-fn full_board(layout: &Layout) -> Vec<i16> {
+fn full_board() -> Vec<i16> {
+    let layout = Engine::Zebra.layout();
     let mut seen_by = [0i32; 64];
     for lane in 0..layout.lanes().count() {
         layout.lanes().instance(lane).1.iter().for_each(|square| seen_by[square.index()] += 1);
@@ -125,9 +125,9 @@ fn full_board(layout: &Layout) -> Vec<i16> {
 /// The numbers of discs played to list in a file, so that [`decode`] reproduces all of `stages` (1 to 59 discs played): the last stage
 /// that can stand for all before it, then each time the farthest from which the stages between are interpolated. So an imported file
 /// gets its own stages back.
-fn stages_to_list(stages: &[Vec<i16>], layout: &Layout) -> Vec<usize> {
+fn stages_to_list(stages: &[Vec<i16>]) -> Vec<usize> {
     let of = |played: usize| &stages[played - 1];
-    let full = (LAST, full_board(layout));
+    let full = (LAST, full_board());
     let mut listed: Vec<usize> = Vec::new();
     // Whether the stages between `before` and `next` are reproduced if both are listed.
     let is_found = |before: Option<usize>, next: usize| {
@@ -151,9 +151,8 @@ fn stages_to_list(stages: &[Vec<i16>], layout: &Layout) -> Vec<usize> {
 
 /// The plain file's content, compressed, for the stages of 1 to 59 discs played. Weights are within [`Engine::range`].
 pub(super) fn encode(stages: &[Vec<i16>]) -> Vec<u8> {
-    let layout = layout();
-    let order = order(&layout);
-    let listed = stages_to_list(stages, &layout);
+    let order = order();
+    let listed = stages_to_list(stages);
     let mut zipped = GzEncoder::new(Vec::new(), Compression::default());
     let header = MAGIC.into_iter().chain([listed.len() as i16 + 1]).chain(listed.iter().map(|&played| played as i16));
     let listed = listed.iter().map(|played| &stages[played - 1]);
@@ -162,17 +161,13 @@ pub(super) fn encode(stages: &[Vec<i16>]) -> Vec<u8> {
     zipped.write_all(&bytes).and_then(|()| zipped.finish()).expect("writing to memory does not fail")
 }
 
-fn layout() -> Layout {
-    Layout::new(&Engine::Zebra.set()).expect("built-in sets have layouts")
-}
-
 /// [`Engine::file_order`] without even parity, which Zebra's files do not have.
-fn order(layout: &Layout) -> Vec<u32> {
-    let even = even_parity(layout) as u32;
-    Engine::Zebra.file_order(layout).into_iter().filter(|&weight| weight != even).collect()
+fn order() -> Vec<u32> {
+    let even = even_parity() as u32;
+    Engine::Zebra.file_order().into_iter().filter(|&weight| weight != even).collect()
 }
 
 /// The weight that must be 0 in Zebra's files.
-pub(super) fn even_parity(layout: &Layout) -> usize {
-    layout.first_weight(Scalar::Parity).expect("Zebra's set has parity")
+pub(super) fn even_parity() -> usize {
+    Engine::Zebra.layout().first_weight(Scalar::Parity).expect("Zebra's set has parity")
 }

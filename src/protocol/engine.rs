@@ -2,24 +2,25 @@
 
 use crate::board::{Diagram, Square};
 use crate::eval::{Evaluator, Score};
-use crate::search::{self, Analysis, Limits, Line};
+use crate::search::{self, Analysis, Limits, Line, Strength};
 
 /// An engine for a server.
 pub trait Engine {
     /// Its name, without line breaks.
-    fn name(&self) -> &str;
+    fn name(&self) -> &str {
+        env!("CARGO_PKG_NAME")
+    }
 
     /// Its version.
-    fn version(&self) -> &str;
+    fn version(&self) -> &str {
+        env!("CARGO_PKG_VERSION")
+    }
 
-    /// The depth to which it searches by default.
-    fn default_depth(&self) -> u32;
-
-    /// The most empty squares at which it tries to solve a position.
-    fn exact_empties(&self) -> u32;
+    /// How strongly it thinks within no other limits.
+    fn strength(&self) -> Strength;
 
     /// Forgets what it knows of earlier positions.
-    fn new_game(&mut self);
+    fn new_game(&mut self) {}
 
     /// Analyses a position in which the side to move has a legal move.
     fn think(&mut self, diagram: &Diagram, limits: &Limits<'_>) -> Analysis;
@@ -65,20 +66,8 @@ impl<'e, E: Evaluator> SearchEngine<'e, E> {
 }
 
 impl<E: Evaluator> Engine for SearchEngine<'_, E> {
-    fn name(&self) -> &str {
-        "flipside"
-    }
-
-    fn version(&self) -> &str {
-        env!("CARGO_PKG_VERSION")
-    }
-
-    fn default_depth(&self) -> u32 {
-        self.engine.strength().depth
-    }
-
-    fn exact_empties(&self) -> u32 {
-        self.engine.strength().exact_empties
+    fn strength(&self) -> Strength {
+        self.engine.strength()
     }
 
     fn new_game(&mut self) {

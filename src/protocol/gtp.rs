@@ -200,7 +200,7 @@ impl<E: Engine> Session<'_, E> {
         let best = if diagram.position.moves() == 0 {
             None
         } else {
-            let (empties, exact_empties) = (diagram.position.empties(), self.engine.exact_empties());
+            let (empties, exact_empties) = (diagram.position.empties(), self.engine.strength().exact_empties);
             let time = if play { self.clock.allowance(side, empties, exact_empties) } else { None };
             let limits = Limits { time, stop: self.hurry.flag(), ..Limits::NONE };
             self.engine.choose(&diagram, &limits).best

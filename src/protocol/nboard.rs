@@ -28,7 +28,7 @@ pub fn serve(
     output: impl Write,
 ) -> Result<(), ServeError> {
     let listener = Listener::start(input, interrupts)?;
-    let (depth, hurry) = (engine.default_depth(), listener.hurry());
+    let (depth, hurry) = (engine.strength().depth, listener.hurry());
     let mut session = Session { engine, output, game: Game::new(Diagram::START), learned: false, depth, hurry };
     session.engine.new_game();
     while let Some(line) = listener.next() {

@@ -3,7 +3,7 @@
 use std::fmt;
 use std::str::FromStr;
 
-use super::lines::without_mark;
+use super::lines::{data_lines, without_mark};
 use super::{log, wthor};
 
 /// A record format.
@@ -44,10 +44,8 @@ impl Format {
         if log::looks_like(text) {
             return Self::Log;
         }
-        let data = text.split(|&byte| byte == b'\n').map(<[u8]>::trim_ascii);
-        let first =
-            data.into_iter().find(|line| !line.is_empty() && !line.starts_with(b"#") && !line.starts_with(b"%"));
-        let first = first.unwrap_or_default();
+        let first = data_lines(text).next().map_or_else(Default::default, |(_, line)| line);
+        let first = first.as_bytes();
         if first.windows(2).any(|two| two == b"(;") {
             Self::Ggf
         } else if first.len() >= 64 && first[..64].iter().all(|byte| b"XxOo*-.".contains(byte)) {

@@ -13,7 +13,7 @@ pub(super) fn without_mark(text: &[u8]) -> &[u8] {
 }
 
 /// The lines of a text that hold data, with their numbers from 1: not empty, not starting with `#` or `%`.
-fn data_lines(text: &[u8]) -> impl Iterator<Item = (usize, Cow<'_, str>)> + Send {
+pub(crate) fn data_lines(text: &[u8]) -> impl Iterator<Item = (usize, Cow<'_, str>)> + Send {
     let lines = without_mark(text).split(|&byte| byte == b'\n').enumerate();
     let lines = lines.map(|(i, line)| (i + 1, String::from_utf8_lossy(line.trim_ascii())));
     lines.filter(|(_, line)| !line.is_empty() && !line.starts_with(['#', '%']))

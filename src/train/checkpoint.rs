@@ -103,6 +103,20 @@ pub(super) struct Resumed {
     pub fault: Option<String>,
 }
 
+/// A checkpoint of the run in a directory, if it is there.
+///
+/// # Errors
+/// [`TrainError::Damaged`]; it cannot be read; it was written by another version of the program.
+fn read(directory: &Path, name: &str) -> Result<Option<Checkpoint<'static>>, TrainError> {
+    let path = directory.join(name);
+    let Some(bytes) = read_if_there(&path, CONTAINER.what, CONTAINER.limit)? else { return Ok(None) };
+    let checkpoint = CONTAINER.from_bytes(&bytes).map_err(|reason| match reason {
+        FormatError::Version { .. } => TrainError::OtherVersion { path, reason },
+        _ => TrainError::damaged(&path, reason),
+    });
+    checkpoint.map(Some)
+}
+
 /// The newest of the directory's checkpoints that is whole and whose journals are there; `None` if there is no checkpoint.
 /// `check` checks that it is the run that is wanted, and returns its configurations.
 ///
@@ -116,17 +130,14 @@ pub(super) fn load(
 ) -> Result<Option<Resumed>, TrainError> {
     let mut bad: Option<TrainError> = None;
     for name in [CHECKPOINT, PREVIOUS_CHECKPOINT] {
-        let Some(bytes) = directory.read(name, CONTAINER.what, CONTAINER.limit)? else { continue };
-        let state = match CONTAINER.from_bytes::<Checkpoint>(&bytes) {
-            Ok(checkpoint) => {
+        let state = match read(directory.path(), name) {
+            Ok(None) => continue,
+            Ok(Some(checkpoint)) => {
                 let (identity, configs) = (checkpoint.identity.clone(), check(&checkpoint.identity)?);
                 let state = checkpoint.into_state(name, &configs, layout, directory);
                 state.map(|state| (identity, configs, state))
             }
-            Err(reason @ FormatError::Version { .. }) => {
-                return Err(TrainError::OtherVersion { path: directory.file(name), reason });
-            }
-            Err(reason) => Err(TrainError::damaged(&directory.file(name), reason)),
+            Err(error) => Err(error),
         };
         match state {
             Ok((identity, configs, state)) => {
@@ -147,15 +158,15 @@ pub(super) fn load(
 /// The configuration that the run in a directory began with, from its newest whole checkpoint.
 ///
 /// # Errors
-/// No checkpoint is whole: what is wrong with the newest, or that there is none.
+/// No checkpoint is whole: what is wrong with the newest, or that there is none; one cannot be read.
 pub(super) fn first_config(directory: &Path) -> Result<String, TrainError> {
     let mut bad = None;
     for name in [CHECKPOINT, PREVIOUS_CHECKPOINT] {
-        let path = directory.join(name);
-        let Some(bytes) = read_if_there(&path, CONTAINER.what, CONTAINER.limit)? else { continue };
-        match CONTAINER.from_bytes::<Checkpoint>(&bytes) {
-            Ok(checkpoint) => return Ok(checkpoint.identity.config),
-            Err(reason) => bad = bad.or(Some(TrainError::damaged(&path, reason))),
+        match read(directory, name) {
+            Ok(None) => {}
+            Ok(Some(checkpoint)) => return Ok(checkpoint.identity.config),
+            Err(error @ TrainError::Damaged { .. }) => bad = bad.or(Some(error)),
+            Err(error) => return Err(error),
         }
     }
     let found = leftovers(directory)?;

@@ -232,37 +232,47 @@ pub(super) fn check_table(file: &str, table: &Table, path: &str) -> Result<(), C
 /// # Errors
 /// The first key that is missing.
 pub(super) fn check_whole(table: &Table, origin: &dyn Fn(&str) -> String) -> Result<(), ConfigError> {
-    let check = |table: &Table, parent: &str, shown: &str| {
-        let mut absent = Key::within(parent).filter(|key| key.default.is_none() && !table.contains_key(key.name()));
-        absent.next().map_or(Ok(()), |key| Err(missing(origin(parent), shown, key)))
-    };
-    check(table, "", "")?;
+    check_whole_within(table, "", "", origin)
+}
+
+fn check_whole_within(
+    table: &Table,
+    path: &str,
+    shown: &str,
+    origin: &dyn Fn(&str) -> String,
+) -> Result<(), ConfigError> {
+    let is_missing = |key: &&Key| key.default.is_none() && !table.contains_key(key.name());
+    if let Some(key) = Key::within(path).find(is_missing) {
+        let reason = format!("is missing: {} is expected", key.kind);
+        return Err(ConfigError::Key { file: origin(path), key: joined(shown, key.name()), reason });
+    }
     for (name, value) in table {
-        match value {
-            Value::Table(table) => check(table, name, name)?,
-            Value::Array(tables) => {
-                for (number, table) in (1..).zip(tables.iter().filter_map(Value::as_table)) {
-                    let shown = format!("{name}[{number}]");
-                    check(table, name, &shown)?;
-                    if let Some(Value::Table(play)) = table.get("self-play") {
-                        check(play, "phases.self-play", &format!("{shown}.self-play"))?;
-                    }
-                }
-            }
-            _ => {}
+        let path = joined(path, name);
+        for (shown, table) in tables_of(value, &joined(shown, name)) {
+            check_whole_within(table, &path, &shown, origin)?;
         }
     }
     Ok(())
 }
 
-fn missing(file: String, shown: &str, key: &Key) -> ConfigError {
-    let key_shown = if shown.is_empty() { key.path.to_owned() } else { format!("{shown}.{}", key.name()) };
-    ConfigError::Key { file, key: key_shown, reason: format!("is missing: {} is expected", key.kind) }
+/// The path of a key in a table, which is at a path itself.
+fn joined(parent: &str, name: &str) -> String {
+    if parent.is_empty() { name.to_owned() } else { format!("{parent}.{name}") }
+}
+
+/// The table, or the tables, that a value is, and where to find each.
+fn tables_of<'t>(value: &'t Value, shown: &str) -> Vec<(String, &'t Table)> {
+    match value {
+        Value::Table(table) => vec![(shown.to_owned(), table)],
+        Value::Array(values) => {
+            let tables = (1..).zip(values.iter().filter_map(Value::as_table));
+            tables.map(|(number, table)| (format!("{shown}[{number}]"), table)).collect()
+        }
+        _ => Vec::new(),
+    }
 }
 
 fn check_within(file: &str, table: &Table, parent: &str, shown: &str) -> Result<(), ConfigError> {
-    let joined =
-        |parent: &str, name: &str| if parent.is_empty() { name.to_owned() } else { format!("{parent}.{name}") };
     for (name, value) in table {
         let (path, shown) = (joined(parent, name), joined(shown, name));
         let bad = |reason: String| ConfigError::Key { file: file.to_owned(), key: shown.clone(), reason };
@@ -277,14 +287,8 @@ fn check_within(file: &str, table: &Table, parent: &str, shown: &str) -> Result<
         if let Some(number) = value.as_float().filter(|number| !is_in_range(*number)) {
             return Err(bad(format!("is {number:?}: {RANGE}")));
         }
-        match value {
-            Value::Table(table) => check_within(file, table, &path, &shown)?,
-            Value::Array(values) => {
-                for (number, table) in (1..).zip(values.iter().filter_map(Value::as_table)) {
-                    check_within(file, table, &path, &format!("{shown}[{number}]"))?;
-                }
-            }
-            _ => {}
+        for (shown, table) in tables_of(value, &shown) {
+            check_within(file, table, &path, &shown)?;
         }
     }
     Ok(())

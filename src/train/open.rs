@@ -72,7 +72,6 @@ pub(super) fn open<'r>(request: &TrainRequest<'r>, sink: Sink<'r>) -> Result<Run
     let known = known(&directory, &state.progress, metrics.generations)?;
     let clock = Clock { started: began, earlier: state.progress.elapsed.max(metrics.elapsed) };
     let budget = budget(request, &metrics, &configs, &state.progress, known, &clock)?;
-    check_room(request, budget, &directory, configs.newest(), &layout, &state.progress, is_new)?;
 
     let saved = LastCheckpoint { at: Instant::now(), generation: state.progress.generation, newest_is_good: is_newest };
     let keeper = Keeper::new(directory, request.disk, request.stop, sink, metrics);
@@ -81,6 +80,7 @@ pub(super) fn open<'r>(request: &TrainRequest<'r>, sink: Sink<'r>) -> Result<Run
     let growth = Growth::default();
     let mut run =
         Run { config, configs, identity, layout, budget, source, stop, keeper, state, clock, saved, growth, known };
+    run.check_room(is_new)?;
     run.check_games()?;
     // Nothing was changed until here. From here on, all that resuming needs is known to be there.
     run.put_in_order(is_new, is_amended, fault, kept)?;
@@ -265,30 +265,6 @@ fn check_config(directory: &RunDirectory, configs: &Configs) -> Result<bool, Tra
     }
 }
 
-/// Checks that the disk has room for the run, as far as that can be known. A resumed run has most of its files already.
-fn check_room(
-    request: &TrainRequest,
-    budget: Budget,
-    directory: &RunDirectory,
-    config: &TrainConfig,
-    layout: &Layout,
-    progress: &Progress,
-    is_new: bool,
-) -> Result<(), TrainError> {
-    let games = room::of_games(config, &budget, progress);
-    let needed = games.saturating_add(room::of_state(config, layout) / if is_new { 1 } else { 3 });
-    let room = request.disk.room(directory.path()).map_err(FileError::io(directory.path()))?;
-    if needed > room {
-        return Err(TrainError::NoRoom {
-            directory: directory.path().to_owned(),
-            needed,
-            room,
-            games: games > 0 && config.fit.is_none(),
-        });
-    }
-    Ok(())
-}
-
 /// The state of a run that has learned nothing yet. The weights that it begins with are its best until better ones are found.
 fn new_state(request: &TrainRequest, config: &TrainConfig, layout: &Arc<Layout>) -> Result<RunState, TrainError> {
     let layout = layout.clone();
@@ -304,6 +280,19 @@ fn new_state(request: &TrainRequest, config: &TrainConfig, layout: &Arc<Layout>)
 }
 
 impl Run<'_> {
+    /// Checks that the disk has room for the run, as far as that can be known. A resumed run has most of its files already.
+    fn check_room(&self, is_new: bool) -> Result<(), TrainError> {
+        let (directory, config) = (self.keeper.directory.path(), self.configs.newest());
+        let games = room::of_games(config, &self.budget, &self.state.progress);
+        let needed = games.saturating_add(room::of_state(config, &self.layout) / if is_new { 1 } else { 3 });
+        let room = self.keeper.disk.room(directory).map_err(FileError::io(directory))?;
+        if needed > room {
+            let games = games > 0 && config.fit.is_none();
+            return Err(TrainError::NoRoom { directory: directory.to_owned(), needed, room, games });
+        }
+        Ok(())
+    }
+
     /// Puts the directory in order and reports how the run begins. A new run writes a checkpoint before any file that would make its
     /// directory look like that of a run that lost it.
     fn put_in_order(&mut self, is_new: bool, is_amended: bool, fault: Option<String>, kept: Kept) -> Result<(), Halt> {

@@ -134,10 +134,10 @@ impl Budget {
     }
 }
 
-/// How a run ended.
+/// How a run, or a worker's part in it, ended.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Outcome {
-    /// The budget is used up.
+    /// The run's budget is used up.
     Finished,
     /// It was stopped and can be resumed.
     Stopped,

@@ -31,7 +31,7 @@ pub fn errors() -> Errors {
         offset: 0.0,
         deviation,
     };
-    Errors::new(&Calibration::new(vec![pair(1, 4, 4.0), pair(2, 4, 3.0)]).unwrap())
+    Errors::new(Some(&Calibration::new(vec![pair(1, 4, 4.0), pair(2, 4, 3.0)]).unwrap()))
 }
 
 /// A searcher to a depth, exact from eight empty squares on.

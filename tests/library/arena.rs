@@ -5,13 +5,13 @@ use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 use std::time::Duration;
 
 use flipside::arena::{
-    Ending, Estimate, ForfeitReason, GameLog, GameLogError, Guests, HeldPair, Hypothesis, Match, MatchReport,
-    OpeningsError, Pair, PairEvent, PlayedGame, Player, PlayerError, SearchPlayer, Sprt, SprtError, Tally,
-    parse_openings, play_game, select_openings, xot_openings,
+    Ending, Estimate, GameLog, GameLogError, Guests, HeldPair, Hypothesis, Match, MatchReport, OpeningsError, Pair,
+    PairEvent, PlayedGame, Player, PlayerError, SearchPlayer, Sprt, SprtError, Tally, parse_openings, play_game,
+    select_openings, xot_openings,
 };
 use flipside::board::{Diagram, Side, Square, Transcript, squares};
 use flipside::eval::MobilityEvaluator;
-use flipside::record::log::{PlayerCard, Settings};
+use flipside::record::log::{End, PlayerCard, Settings};
 use flipside::record::{Finish, Format, GameResult, MoveNote, Record, convert, read};
 use flipside::search::{Engine, Limits, Strength};
 
@@ -292,8 +292,8 @@ fn broken_off_games_are_lost_with_the_reason() {
         let forfeit = game.forfeit.expect("it broke off");
         assert_eq!((game.discs, forfeit.side), (64, Side::White));
         match fault {
-            Fault::Illegal => assert!(matches!(forfeit.reason, ForfeitReason::Illegal(_))),
-            Fault::Error => assert_eq!(forfeit.reason.to_string(), "out of ideas"),
+            Fault::Illegal => assert_eq!(forfeit.end, End::Illegal),
+            Fault::Error => assert_eq!((forfeit.end, &*forfeit.reason), (End::Failure, "out of ideas")),
         }
         let game = played(&mut faulty, &mut Greedy, &opening);
         assert_eq!((game.discs, game.forfeit.unwrap().side), (-64, Side::Black));

@@ -6,7 +6,7 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use flipside::board::Diagram;
 use flipside::eval::Score;
 use flipside::protocol::{Engine, ServeError, gtp, nboard};
-use flipside::search::{self, Analysis};
+use flipside::search::{self, Analysis, Strength};
 use rand::{RngExt, SeedableRng};
 use rand_chacha::ChaCha8Rng;
 
@@ -15,20 +15,10 @@ use crate::support::*;
 /// Thinks until it is stopped.
 struct Thinker(AtomicBool);
 impl Engine for Thinker {
-    fn name(&self) -> &str {
-        "thinker"
-    }
-    fn version(&self) -> &str {
-        "0"
-    }
-    fn default_depth(&self) -> u32 {
-        60
-    }
-    fn exact_empties(&self) -> u32 {
-        0
+    fn strength(&self) -> Strength {
+        Strength::new(60, 0)
     }
 
-    fn new_game(&mut self) {}
     fn think(&mut self, diagram: &Diagram, limits: &search::Limits<'_>) -> Analysis {
         while !limits.stop.load(Ordering::SeqCst) {
             std::thread::yield_now();

@@ -51,12 +51,8 @@ impl Engine for Plain {
         "1.2"
     }
 
-    fn default_depth(&self) -> u32 {
-        3
-    }
-
-    fn exact_empties(&self) -> u32 {
-        0
+    fn strength(&self) -> Strength {
+        Strength::new(3, 0)
     }
 
     fn new_game(&mut self) {

@@ -36,14 +36,14 @@ pub struct SearchArguments {
     log2_hash: u32,
 }
 
-/// An evaluation to search with, its name, and its measured errors.
+/// An evaluation to search with, what was typed for it, and its measured errors.
 pub struct Searching {
     pub evaluator: AnyEvaluator,
     pub hash: Hash,
-    errors: Option<Errors>,
+    errors: Errors,
     strength: Strength,
     log2_hash: u32,
-    name: String,
+    choice: EvaluatorChoice,
 }
 
 impl SearchArguments {
@@ -68,9 +68,9 @@ impl Searching {
         let (evaluator, file) = choice.load_with_file()?;
         choice.check_calibrated(&evaluator, strength.selectivity)?;
         let calibration = with_evaluator!(&evaluator, evaluator => evaluator.calibration());
-        let errors = calibration.map(Errors::new);
+        let errors = Errors::new(calibration);
         let hash = hash_of(file.as_ref());
-        Ok(Self { evaluator, hash, errors, strength, log2_hash, name: choice.to_string() })
+        Ok(Self { evaluator, hash, errors, strength, log2_hash, choice: choice.clone() })
     }
 
     /// Refuses weights whose errors have not been measured.
@@ -78,22 +78,15 @@ impl Searching {
     /// # Errors
     /// They are not calibrated.
     pub fn must_be_calibrated(&self) -> Result<(), CliError> {
-        if self.errors.is_some() {
-            return Ok(());
+        match self.errors.are_known() {
+            true => Ok(()),
+            false => Err(self.choice.not_calibrated(", so the errors of its values are not known")),
         }
-        let name = &self.name;
-        Err(CliError::failure(format!("`{name}` is not calibrated, so the errors of its values are not known"))
-            .hint("`flipside calibrate WEIGHTS -o FILE` measures them."))
-    }
-
-    /// The errors of its values.
-    pub fn errors(&self) -> Errors {
-        self.errors.clone().unwrap_or_else(Errors::unknown)
     }
 
     /// A searcher for a thread, with this evaluator.
     pub fn searcher<'e, E: Evaluator>(&self, evaluator: &'e E) -> LeafSearch<'e, E> {
-        LeafSearch::new(own_engine(evaluator, self.strength, self.log2_hash), self.errors())
+        LeafSearch::new(own_engine(evaluator, self.strength, self.log2_hash), self.errors.clone())
     }
 }
 

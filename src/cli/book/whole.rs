@@ -197,8 +197,7 @@ impl ImportArguments {
         };
         let evaluator = weights.load()?;
         let calibration = with_evaluator!(&evaluator, evaluator => evaluator.calibration());
-        let errors = calibration.map_or_else(Errors::unknown, Errors::new);
-        let done = book::import(&self.file, format, &self.output, &errors).context(cannot)?;
+        let done = book::import(&self.file, format, &self.output, &Errors::new(calibration)).context(cannot)?;
         let book::Imported { read, positions, left_out } = done;
         Ok(writeln!(out, "read\t{read}\nleft out\t{left_out}\npositions\t{positions}")?)
     }
