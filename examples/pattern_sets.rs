@@ -1,4 +1,4 @@
-//! Which patterns are worth their cost? Plays games with the weights that come with the program, fits pattern sets to these
+//! Which patterns are worth their cost? Plays games with the weights that ship with flipside, fits pattern sets to these
 //! games from scratch, and prints the error of each fit on scored positions, by number of empties.
 //!
 //! ```console

@@ -35,7 +35,8 @@ pub enum OpeningsError {
     Empty,
 }
 
-/// The 10,784 balanced openings of 8 plies known as XOT ("extended Othello tournament").
+/// The 10,784 balanced openings of 8 plies known as XOT, the large list of Matthias Berg and Borja Moreno (berg.earthlingz.de/xot), even
+/// within 2 discs by Edax and NTest.
 pub fn xot_openings() -> Vec<Transcript> {
     parse_openings(XOT).expect("the built-in openings are legal games")
 }

@@ -1,4 +1,4 @@
-//! Growing a book: the positions closest to good play are added, and searched on all threads.
+//! Growing a book: the positions nearest to best play are added, and searched on all threads.
 
 use std::cmp::Reverse;
 use std::collections::{BinaryHeap, HashSet};

@@ -1,8 +1,8 @@
 //! Opening books that learn.
 //!
 //! A [`Book`] is a file of positions up to symmetry. Each has its best *unplayed* move with a score, the results of the games through
-//! it, and derived values: its negamax value over the book, the error of that value, and how close to good play the next position to
-//! search lies (Michael Buro, "Toward opening book learning", 1999). [`Grow`] adds the positions closest to good play, [`learn_game`]
+//! it, and derived values: its negamax value over the book, the error of that value, and how close to best play the next position to
+//! search lies (Michael Buro, "Toward opening book learning", 1999). [`Grow`] adds the positions nearest to best play, [`learn_game`]
 //! those of a game; [`Book::choose`] and [`BookPlayer`] play from the book. [`check`] and [`fix`] check and repair a whole file,
 //! [`merge`] and [`prune()`] make new books from books, [`import`] and [`export`] convert other programs' books. Docs: `docs/BOOK.md`;
 //! bytes: `docs/FILES.md`.

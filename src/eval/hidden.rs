@@ -8,7 +8,7 @@ pub type Row = [i8; UNITS];
 
 /// A non-linear term of an evaluation. Besides its weight, every entry of the tables has a row: a number for each unit. The rows of
 /// a position are summed like its weights, the biases of its stage are added, and each unit's sum is clamped to 0 to 1 (a clipped
-/// rectifier) and multiplied by the unit's output in the stage. The products are added to the value.
+/// ReLU) and multiplied by the unit's output in the stage. The products are added to the value.
 ///
 /// All arithmetic is in integers, so every machine gets the same result.
 #[derive(Clone, PartialEq, Eq, Debug)]

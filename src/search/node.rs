@@ -87,7 +87,7 @@ impl<S: Clone> Node<S> {
             let to = likely_best(rest, known);
             rest &= !to.bit();
             *nodes += 1;
-            // Opaque, or the compiler would load all that a leaf reads before the loop, and spill it: a node has three leaves on average.
+            // Opaque, or the compiler would load all that a leaf reads before the loop, and spill it: a node has too few leaves for that.
             let (node, evaluator) = (black_box(self), black_box(evaluator));
             let value = -node.leaf_after(evaluator, to, node.position.flips(to));
             if value > best.0 {

@@ -1,5 +1,5 @@
-//! All that a run writes and reports goes through here, but for the checkpoint of a fit and the list of workers: writes that fail are retried
-//! for some minutes.
+//! All that a run writes and reports goes through here except a fit's checkpoint and the list of workers: writes that fail are retried for
+//! some minutes.
 
 use std::collections::{HashMap, HashSet};
 use std::io;

@@ -150,7 +150,7 @@ struct HiddenRecord<'a> {
 const DEFAULT: &[u8] = include_bytes!("../../weights/default.fsw");
 
 impl WeightFile {
-    /// The weights that come with the program, which it learned from nothing (`weights/README.md`).
+    /// The weights that ship with flipside, which it learned from nothing (`weights/README.md`).
     pub fn embedded() -> Self {
         let weights = Self::read(DEFAULT, Container::payload_unchecked);
         weights.expect("tested: the weights in the program are good")
