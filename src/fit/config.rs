@@ -31,7 +31,7 @@ pub struct FitConfig {
     /// Positions of recorded games with this number of empties or fewer are solved; see [`Labeller`](crate::label::Labeller).
     #[serde(skip_serializing_if = "is_default_exact_empties")]
     pub exact_empties: u32,
-    /// How much a position of a record counts compared with one of self-play, as a share of its error: above 0, at most 1.
+    /// How much a recorded position counts relative to one of self-play: above 0, at most 1. Its error is multiplied by this.
     #[serde(skip_serializing_if = "is_full")]
     pub record_importance: f32,
     /// Plies of a teacher's searches, whose trees are learned along with the games; 0 for none.

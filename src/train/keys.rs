@@ -73,7 +73,7 @@ pub const KEYS: &[Key] = keys! {
     "step.half" Kind::Positive, Some("required with `decayed`"), "Only with `decayed`: visits after which a weight's steps are half as large.";
     "step.floor" Kind::Number(0.0, 1.0, "share of the error"), Some("required with `decayed`"), "Only with `decayed`: the smallest step.";
     "gate" Kind::Table, None, "When and how strength is measured: against the best weights so far and against `mobility`, at full width.";
-    "gate.every" Kind::Whole(0, u32::MAX, "generations"), None, "Generations between gates while weights are learned from each; there are gates after fits and at the end in any case. 0 for these alone.";
+    "gate.every" Kind::Whole(0, u32::MAX, "generations"), None, "Generations between gates in phases that learn; there is a gate after each fit and at the end in any case. 0: only those.";
     "gate.pairs" Kind::Whole(1, 10_784, "pairs of games"), None, "Pairs of games in each match, each from a different XOT opening.";
     "gate.depth" Kind::Whole(1, 20, "plies"), None, "Search depth of the players.";
     "gate.exact-empties" Kind::Whole(0, 24, "empty squares"), None, "The players solve positions with at most N empty squares.";
