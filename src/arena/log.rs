@@ -54,7 +54,7 @@ pub enum GameLogError {
     )]
     NoLog(PathBuf),
     /// A line that makes no sense.
-    #[error("{path}, line {line}: {reason}; nothing of the file was changed")]
+    #[error("{path}, line {line}: {reason}; the file was not changed")]
     Line {
         /// The file.
         path: PathBuf,

@@ -53,7 +53,10 @@ pub enum PlayerError {
         seconds: f64,
     },
     /// It ended, or closed its output.
-    #[error("the engine {} while asked `{request}`{detail}", if *.has_ended { "ended" } else { "closed its output" })]
+    #[error(
+        "the engine {} before it answered `{request}`{detail}",
+        if *.has_ended { "ended" } else { "closed its output" }
+    )]
     Ended {
         /// What it was asked.
         request: String,

@@ -31,7 +31,7 @@ impl Side {
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 pub enum NotationError {
     /// A board that does not have 64 squares.
-    #[error("expected 64 squares and the side to move, found {0} squares")]
+    #[error("expected 64 squares and the side to move; squares found: {0}")]
     BoardLength(usize),
     /// A character that no square is written as.
     #[error("column {column}: `{found}` is not a square (X black, O white, - or . empty)")]
@@ -51,7 +51,7 @@ pub enum NotationError {
     #[error("`{0}` is neither a score in discs (-64 to 64) nor OBF data such as `G8:+18`")]
     Score(String),
     /// OBF data with a score of an illegal move.
-    #[error("`{0}` has a score, and is no legal move")]
+    #[error("`{0}` has a score but is not a legal move")]
     IllegalScored(String),
     /// OBF data with two scores of a move.
     #[error("{0} has two scores")]

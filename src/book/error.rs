@@ -12,7 +12,7 @@ pub enum BookError {
     #[error(transparent)]
     File(#[from] FileError),
     /// Damaged content.
-    #[error("{}: offset {offset}: {reason}", path.display())]
+    #[error("{}: byte {offset}: {reason}", path.display())]
     Damage {
         /// The file.
         path: PathBuf,

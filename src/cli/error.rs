@@ -111,7 +111,7 @@ impl CliError {
         let explanation = on_lines(&explanation);
         match self {
             Self::Failure { hint: Some(hint), .. } => explanation + "\n  " + hint,
-            Self::Usage(_) => explanation + "\n  For more information, add `--help`.",
+            Self::Usage(_) => explanation + "\n  For more information, try '--help'.",
             _ => explanation,
         }
     }

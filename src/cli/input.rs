@@ -126,7 +126,7 @@ pub fn read_positions(path: &Path, session: &Session) -> Result<Vec<ScoredDiagra
     let name = name_of(path);
     let unreadable = || format!("cannot read positions from {name}");
     let bytes = read_bytes(path, session).context(unreadable)?;
-    let text = decode_text(bytes, "text").context(unreadable)?;
+    let text = decode_text(bytes, "text file").context(unreadable)?;
     let positions = parse_positions(&text).context(unreadable);
     let positions = positions.map_err(|error| error.hint(FORMAT))?;
     if positions.is_empty() {

@@ -10,7 +10,7 @@ use super::meter::{BAR, LINE_EVERY};
 use super::session::{Progress, Session};
 use crate::export::Engine;
 use crate::text::{bytes, count, counted, duration, elo, or_dash, typed};
-use crate::train::{Budget, GateMatch, TrainConfig, TrainEvent};
+use crate::train::{Budget, GateMatch, SUPERIORITY, TrainConfig, TrainEvent};
 
 /// Shows the events of a run.
 pub struct TrainProgress<'s> {
@@ -177,8 +177,7 @@ impl<'s> TrainProgress<'s> {
             return String::new();
         };
         let threads = counted(*threads as u64, "thread");
-        let what = format!("pattern set {patterns}, {weights} weights a stage, {threads}");
-        let until = if self.budget.is_none() { "no end".to_owned() } else { self.budget.to_string() };
+        let what = format!("pattern set {patterns}, {weights} weights per stage, {threads}");
         let known = generation + again;
         let directory = self.directory.display();
         if *resumed {
@@ -192,12 +191,12 @@ impl<'s> TrainProgress<'s> {
                 1 => " (the last is learned again from its games)".to_owned(),
                 _ => format!(" (the last {again} are learned again from their games)"),
             };
-            format!(
-                "resuming {directory} after {generations}{again} and {so_far}: {what}; {more}until {until} from the start of \
-                 the run"
-            )
+            let budget =
+                if self.budget.is_none() { "no end".to_owned() } else { format!("{more}{} in all", self.budget) };
+            format!("resuming {directory} after {generations}{again} and {so_far}: {what}; {budget}")
         } else {
-            format!("new run in {directory}: {what}; until {until}")
+            let budget = if self.budget.is_none() { "no end".to_owned() } else { format!("budget {}", self.budget) };
+            format!("new run in {directory}: {what}; {budget}")
         }
     }
 
@@ -286,7 +285,11 @@ impl<'s> TrainProgress<'s> {
             }
             TrainEvent::Gate { best, baseline, promoted, .. } => {
                 let verdict = match best.filter(|_| !promoted) {
-                    Some(best) => format!("best stays, {:.0}% sure is not enough", 100.0 * best.superiority),
+                    Some(best) => format!(
+                        "best stays: {:.0}% likelihood of superiority, {:.0}% needed",
+                        (100.0 * best.superiority).floor(),
+                        100.0 * SUPERIORITY
+                    ),
                     None => "new best".to_owned(),
                 };
                 let best = best.map_or(String::new(), |result| format!("against the best {}; ", points(&result)));
@@ -458,7 +461,7 @@ mod tests {
         );
         assert!(line(2, 1).contains("after 3 generations (the last is learned again from its games) and"));
         assert!(
-            line(1, 0).contains("after 1 generation and 1 min 0 s: pattern set classic, 1 weights a stage, 1 thread")
+            line(1, 0).contains("after 1 generation and 1 min 0 s: pattern set classic, 1 weights per stage, 1 thread")
         );
     }
 

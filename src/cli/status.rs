@@ -20,7 +20,7 @@ use crate::train::{TrainError, WorkerStatus};
 /// Prints a tab-separated table: directory, state (`running`, `finished`, `stopped`, or `broken off` if the last session was killed),
 /// generations, games, time worked, Elo of the best weights over `mobility` with the ends of its 95% interval, and bytes on disk.
 #[derive(Args, Debug)]
-#[command(after_help = "Example:\n  flipside runs")]
+#[command(after_help = "Examples:\n  flipside runs")]
 pub struct RunsArguments {
     /// Folder of runs
     #[arg(default_value = RUNS)]
@@ -34,7 +34,7 @@ pub struct RunsArguments {
 ///
 /// Does not disturb a run in progress. Prints tab-separated names and values.
 #[derive(Args, Debug)]
-#[command(after_help = "Example:\n  flipside status runs/latest")]
+#[command(after_help = "Examples:\n  flipside status runs/latest")]
 pub struct StatusArguments {
     /// The run's directory [default: runs/latest]
     run: Option<PathBuf>,
@@ -113,7 +113,7 @@ impl StatusArguments {
             ("budget", if status.budget.is_none() { "-".to_owned() } else { status.budget.to_string() }),
             ("left", or_dash(status.seconds_left.map(duration))),
             ("disk", bytes(status.bytes)),
-            ("last sign", format!("{} ago", duration(status.seconds_since_sign as f64))),
+            ("last activity", format!("{} ago", duration(status.seconds_since_sign as f64))),
         ];
         rows.iter().try_for_each(|(name, value)| writeln!(out, "{name}\t{value}"))?;
         for worker in &status.workers {
@@ -126,7 +126,7 @@ impl StatusArguments {
             let sign = duration(worker.seconds_since_sign() as f64);
             let (threads, games) = (counted(u64::from(*threads), "thread"), counted(*games, "game"));
             let name = on_one_line(name);
-            writeln!(out, "worker\t{name}, {threads}, {games}, {state}, last sign {sign} ago")?;
+            writeln!(out, "worker\t{name}, {threads}, {games}, {state}, last seen {sign} ago")?;
         }
         Ok(())
     }

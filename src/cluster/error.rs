@@ -133,8 +133,8 @@ pub enum ClusterError {
     /// A worker that the coordinator wants no more games from.
     #[error("the coordinator refuses this worker: {0}")]
     Distrusted(String),
-    /// It was stopped before the broker was there.
-    #[error("stopped before a broker was there")]
+    /// It was stopped before the broker answered.
+    #[error("stopped before the broker answered")]
     Stopped,
     /// A broker that has gone and does not come back.
     #[error("the broker at {url} has been away for {minutes} minutes; the same command waits for it again")]

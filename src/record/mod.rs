@@ -58,7 +58,7 @@ impl std::fmt::Display for Place {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
         match self {
             Self::Line(line) => write!(f, "line {line}"),
-            Self::Byte(offset) => write!(f, "offset {offset}"),
+            Self::Byte(offset) => write!(f, "byte {offset}"),
             Self::Item(number) => write!(f, "number {number}"),
         }
     }

@@ -118,7 +118,7 @@ fn verdict(run: &Figures) -> String {
             let verdict = match best.elo {
                 [_, low, _] if low > 0.0 => "stronger than",
                 [_, _, high] if high < 0.0 => "weaker than",
-                _ => "not surely stronger than",
+                _ => "not significantly stronger than",
             };
             format!(
                 "Its best weights, after generation {}, are <strong>{verdict} <code>mobility</code></strong>: Elo {}.{newest}",

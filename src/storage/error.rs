@@ -54,7 +54,7 @@ pub enum FormatError {
     #[error("the payload's SHA-256 is not the one in the header (byte 20): the file is damaged; take another copy")]
     Checksum,
     /// Bytes that are not UTF-8.
-    #[error("byte {offset} is not UTF-8: this is no {what}")]
+    #[error("byte {offset} is not UTF-8: this is not a {what}")]
     NotText {
         /// What it should be.
         what: &'static str,

@@ -114,7 +114,7 @@ mod tests {
         std::fs::write(&path, "\u{feff}a").unwrap();
         assert_eq!(read_text(&path, "text", 4).unwrap(), "a");
         std::fs::write(&path, b"ab\xff").unwrap();
-        assert!(message(3).ends_with("f: byte 2 is not UTF-8: this is no text"), "{}", message(3));
+        assert!(message(3).ends_with("f: byte 2 is not UTF-8: this is not a text"), "{}", message(3));
         // A stream of unknown length that does not end.
         assert_eq!(read_stream(io::repeat(0), 0, "text", 1000).unwrap_err().kind(), io::ErrorKind::FileTooLarge);
     }

@@ -42,7 +42,7 @@ pub enum TrainError {
     #[error(
         "the run in {directory} can no longer change this: {}. What can change between generations is `gate`, `fit`, `tune`, \
          `events`, `passes`, the numbers in `step` (not its rule), and phases that are still to come (the current phase can be \
-         divided). For anything else begin a new run, if you like --from the last.fsw of this one",
+         divided). For anything else begin a new run (with `--from` and this one's last.fsw, if you like)",
         listed(.differences)
     )]
     Fixed {
@@ -112,7 +112,7 @@ pub enum TrainError {
     #[error(transparent)]
     Records(#[from] RecordFileError),
     /// A new run was asked for where one exists.
-    #[error("{0} holds a run already, and a new one was asked for. Use another directory or remove it")]
+    #[error("{0} holds a run already, and a new one was asked for. Use another directory, or remove this run first")]
     Exists(PathBuf),
     /// Something else is in the directory.
     #[error(
@@ -130,7 +130,7 @@ pub enum TrainError {
     /// A run without its checkpoints.
     #[error(
         "the checkpoint of the run in {directory} is gone, but {} there. Restore `checkpoint` to continue the run, or begin \
-         a new one in another directory, if you like --from the last.fsw of this one",
+         a new one in another directory (with `--from` and this one's last.fsw, if you like)",
         present(.found)
     )]
     LostCheckpoint {

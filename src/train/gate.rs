@@ -14,7 +14,7 @@ use crate::selfplay::Stopped;
 
 /// New weights become the best if they are stronger with at least this likelihood. Weights of equal strength do in one gate of
 /// twenty.
-pub(super) const SUPERIORITY: f64 = 0.95;
+pub const SUPERIORITY: f64 = 0.95;
 
 fn player<E: Evaluator>(evaluator: &E, strength: Strength) -> SearchPlayer<'_, E> {
     let engine = Engine::new(evaluator, strength, strength.log2_entries());

@@ -56,6 +56,7 @@ pub(crate) use directory::{BEST, CHECKPOINT, LAST, LOCK, metrics};
 pub use error::TrainError;
 pub(crate) use event::events;
 pub use event::{GateMatch, TrainEvent};
+pub(crate) use gate::SUPERIORITY;
 pub use identity::Difference;
 pub use invalid::ConfigError;
 pub use keeper::Sink;

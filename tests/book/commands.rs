@@ -73,7 +73,7 @@ fn a_book_is_grown_shown_checked_and_exported() {
     fs::write(path, bytes).unwrap();
     let output = run_with(&["book", "check", path], "");
     assert_eq!(output.status.code(), Some(1));
-    assert!(String::from_utf8(output.stdout).unwrap().contains("damage\toffset 72\t"));
+    assert!(String::from_utf8(output.stdout).unwrap().contains("damage\tbyte 72\t"));
     assert!(refusal(&["book", "show", path], "", 1).contains("book check"));
     let player = format!("squares:book={path}");
     let error = refusal(&["match", &player, "mobility", "--opening-plies", "0", "--pairs", "1", "-q"], "", 1);

@@ -91,7 +91,7 @@ fn damage_is_reported_with_its_place_and_the_rest_is_saved() {
     assert_eq!(faults.damage[0].0, 72 + 3 * 6408);
     let mut book = Book::open(&path).unwrap();
     let lost = random_games(200, 3).iter().flat_map(|game| game.steps()).find_map(|(d, _)| book.get(d.position).err());
-    assert!(lost.unwrap().to_string().contains(&format!("offset {}", 72 + 3 * 6408)));
+    assert!(lost.unwrap().to_string().contains(&format!("byte {}", 72 + 3 * 6408)));
     drop(book);
     let fixed = fix(&path).unwrap();
     assert_eq!((fixed.positions, fixed.lost), (all - 128, 128));
@@ -105,7 +105,7 @@ fn damage_is_reported_with_its_place_and_the_rest_is_saved() {
     // The header: everything is found without it.
     for at in [8, 11, 12, 20, 30, 40, 70] {
         damaged(at);
-        assert!(Book::open(&path).err().unwrap().to_string().contains("offset 64: the header's checksum is wrong"));
+        assert!(Book::open(&path).err().unwrap().to_string().contains("byte 64: the header's checksum is wrong"));
         let fixed = fix(&path).unwrap();
         assert_eq!((fixed.positions, fixed.lost, fixed.damage.len()), (all, 0, 1));
         assert!(fs::read(&path).unwrap() == whole);
@@ -147,12 +147,12 @@ fn a_header_with_false_claims_allocates_nothing() {
     counted(&path, &random_games(20, 8));
     let whole = fs::read(&path).unwrap();
     let claims: [(usize, &[u8], &str); 5] = [
-        (16, &u64::MAX.to_le_bytes(), "offset 16"),
-        (16, &(1u64 << 56).to_le_bytes(), "offset 16"),
-        (24, &u64::MAX.to_le_bytes(), "offset 16"),
+        (16, &u64::MAX.to_le_bytes(), "byte 16"),
+        (16, &(1u64 << 56).to_le_bytes(), "byte 16"),
+        (24, &u64::MAX.to_le_bytes(), "byte 16"),
         (24, &8u64.to_le_bytes(), "the index is damaged"),
         // As a big-endian machine writes it.
-        (8, &1u32.to_be_bytes(), "offset 8: a book of version 16777216"),
+        (8, &1u32.to_be_bytes(), "byte 8: a book of version 16777216"),
     ];
     for (at, field, what) in claims {
         fs::write(&path, with_header(&whole, at, field)).unwrap();
@@ -202,7 +202,7 @@ fn a_damaged_batch_before_others_is_damage() {
         bytes[at as usize] ^= 0x20;
         fs::write(&path, &bytes).unwrap();
         let error = Book::edit(&path).err().unwrap().to_string();
-        assert!(error.contains(&format!("offset {}", ends[1])), "{error}");
+        assert!(error.contains(&format!("byte {}", ends[1])), "{error}");
         assert!(fs::read(&path).unwrap() == bytes, "nothing was cut off");
         let faults = fix(&path).unwrap();
         assert!(!faults.damage.is_empty() && faults.positions > 50);

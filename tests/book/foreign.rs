@@ -103,9 +103,9 @@ fn an_edax_book_is_read_byte_by_byte() {
         bytes[at] = byte;
         bytes
     };
-    assert!(refused(&[b"EDAXBOOK", &book[8..]].concat()).contains("offset 0: an Edax book written by a big-endian"));
-    assert!(refused(&with(8, 3)).contains("offset 8: an Edax book of version 3"));
-    assert!(refused(&with(38, 9)).contains("offset 38: the header announces 9 positions, the file has 2"));
+    assert!(refused(&[b"EDAXBOOK", &book[8..]].concat()).contains("byte 0: an Edax book written by a big-endian"));
+    assert!(refused(&with(8, 3)).contains("byte 8: an Edax book of version 3"));
+    assert!(refused(&with(38, 9)).contains("byte 38: the header announces 9 positions, the file has 2"));
     assert!(refused(&book[..book.len() - 1]).contains("the file ends within a leaf"));
     assert!(refused(&with(42 + 38, 255)).contains("the file ends"));
     assert!(refused(&book[..20]).contains("the file ends"));
@@ -324,8 +324,8 @@ fn an_egaroucid_book_is_read_byte_by_byte() {
     let foreign = [&bytes[..10], &2i32.to_be_bytes(), &bytes[14..]].concat();
     fs::write(&file, foreign).unwrap();
     let error = import(&file, BookFormat::Egaroucid, &path, &errors()).unwrap_err().to_string();
-    assert!(error.contains("offset 10: the header announces 33554432 positions, the file has 2"), "{error}");
-    for (at, what) in [(9, "offset 9: an Egaroucid book of version"), (10, "offset 10: the header announces")] {
+    assert!(error.contains("byte 10: the header announces 33554432 positions, the file has 2"), "{error}");
+    for (at, what) in [(9, "byte 9: an Egaroucid book of version"), (10, "byte 10: the header announces")] {
         let mut wrong = bytes.clone();
         wrong[at] ^= 0x10;
         fs::write(&file, wrong).unwrap();
@@ -354,6 +354,6 @@ fn bad_lines_of_a_text_book_are_reported() {
     ] {
         fs::write(&file, format!("{good}{line}\n")).unwrap();
         let error = import(&file, BookFormat::Text, &path, &errors()).unwrap_err().to_string();
-        assert!(error.contains(&format!("offset {}", good.len())) && error.contains(what), "{error}");
+        assert!(error.contains(&format!("byte {}", good.len())) && error.contains(what), "{error}");
     }
 }

@@ -34,7 +34,7 @@ fn wrong_usage_exits_with_2() {
     assert!(refusal(&["perft", "-1"], "", 2).contains("-1 is not in 1..=60"));
     let prune = refusal(&["book", "prune", "book.fsb", "-o", "small.fsb", "--within", "-1"], "", 2);
     assert!(prune.contains("expected a number of discs"), "{prune}");
-    assert!(refusal(&["perft", "--position", "XO X"], "", 2).contains("found 2 squares"));
+    assert!(refusal(&["perft", "--position", "XO X"], "", 2).contains("squares found: 2"));
     assert!(refusal(&["eval", "--progress", "perhaps"], "", 2).contains("perhaps"));
 }
 

@@ -100,7 +100,7 @@ fn weights_and_positions_are_arguments() {
     let error = refusal(&["eval", "f5 d6 a1"], "", 1);
     assert!(error.contains("`f5 d6 a1` is neither a file nor a position: move 3 (a1)"), "{error}");
     let error = refusal(&["solve", &START.replacen('-', "", 1)], "", 1);
-    assert!(error.contains("found 63 squares"), "{error}");
+    assert!(error.contains("squares found: 63"), "{error}");
     assert!(refusal(&["eval", "no.fsw"], START, 1).contains("cannot use the weights"));
 
     let found = stdout(&["search", &weights, "--depth", "1", START], "");
@@ -184,7 +184,7 @@ fn accuracy_takes_recorded_games() {
     let arguments = ["accuracy", weights.to_str().unwrap(), file.to_str().unwrap()];
     assert!(refusal(&[&arguments[..], &["--exact-empties", "31"]].concat(), "", 2).contains("0..=30"));
     let error = refusal(&arguments, "", 1);
-    assert!(error.contains("games.ggf` as ggf: offset") && error.contains("--skip-bad"), "{error}");
+    assert!(error.contains("games.ggf` as ggf: byte") && error.contains("--skip-bad"), "{error}");
     let table = stdout(&[&arguments[..], &["--skip-bad"]].concat(), "");
     // Two discs where the result says +6 for white, then -6 for black.
     assert_eq!(

@@ -252,7 +252,7 @@ fn a_plain_call_is_a_new_run_and_latest_is_the_newest() {
     // The first is resumed, and is then the latest.
     let (code, out, talk) = train(&["--resume", &folder(0), "--generations", "2"]);
     assert_eq!((code, out), (Some(0), runs[0].1.clone()), "{talk}");
-    assert!(talk.contains("2 generations more, until 3 generations from the start of the run"), "{talk}");
+    assert!(talk.contains("2 generations more, 3 generations in all"), "{talk}");
     let status = program().current_dir(lab.0.path()).args(["status", &folder(0)]).output().unwrap();
     let status = String::from_utf8(status.stdout).unwrap();
     assert!(status.contains("\nstate\tfinished\n") && status.contains("\ngeneration\t3 learned\n"), "{status}");
@@ -317,8 +317,8 @@ fn generations_are_added_to_those_that_were_learned() {
     let talk = String::from_utf8(output.stderr).unwrap();
     assert_eq!(output.status.code(), Some(0), "{talk}");
     assert_eq!(learned(), before + 2, "{talk}");
-    let until = format!("2 generations more, until {} generations from the start of the run", before + 2);
-    assert!(talk.contains(&until), "{talk}");
+    let budget = format!("2 generations more, {} generations in all", before + 2);
+    assert!(talk.contains(&budget), "{talk}");
 }
 
 #[test]

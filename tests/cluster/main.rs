@@ -46,7 +46,7 @@ fn a_worker_may_be_killed_frozen_slow_or_stopped() {
     let mut late = worker(folder, "late", &broker.url(), "run");
     late.wait_for("as the coordinator did");
     let status = || String::from_utf8(flipside(&["status"]).arg(&run).output().unwrap().stdout).unwrap();
-    while status().matches("worker\t").count() < 5 || !status().contains(" games, gone, last sign ") {
+    while status().matches("worker\t").count() < 5 || !status().contains(" games, gone, last seen ") {
         assert!(train.is_running(), "{}\n{}", status(), train.said());
         sleep(Duration::from_millis(500));
     }
@@ -256,7 +256,7 @@ fn a_coordinator_waits_for_the_broker_and_a_worker_for_another_run() {
     };
     let mut stopped = begin();
     stopped.signal(Signal::TERM);
-    assert!(stopped.ends_with(75).contains("stopped before a broker was there"));
+    assert!(stopped.ends_with(75).contains("stopped before the broker answered"));
     assert!(!folder.join("run").exists());
     fs::remove_file(folder.join("run.log")).unwrap();
     let mut train = begin();

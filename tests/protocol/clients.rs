@@ -160,13 +160,13 @@ fn misbehaviour_loses_the_game_with_the_reason_and_the_next_game_starts_afresh()
         ("gtp", "passing", "answered `genmove w` with `pass`"),
         ("gtp", "garbage", "answered `genmove w` with `\u{1b}[1mf5?`"),
         ("gtp", "failing", "answered `genmove w` with `cannot think`"),
-        ("gtp", "dying", "the engine ended while asked `genmove w` (exit status: 3), saying `out of cheese`"),
+        ("gtp", "dying", "the engine ended before it answered `genmove w` (exit status: 3), saying `out of cheese`"),
         ("gtp", "stuck", "no answer to `genmove w` within 0.5 s"),
         ("gtp", "babbling", "no answer to `genmove w` within 0.5 s"),
         ("gtp", "endless", "no answer to `genmove w` within 0.5 s"),
         ("nboard", "illegal", "illegal move: a1 turns no disc over"),
         ("nboard", "garbage", "answered `go` with `?`"),
-        ("nboard", "dying", "the engine ended while asked `go` (exit status: 0)"),
+        ("nboard", "dying", "the engine ended before it answered `go` (exit status: 0)"),
         ("nboard", "stuck", "no answer to `go` within 0.5 s"),
     ] {
         let per_move = if reason.starts_with("no answer") { 0.5 } else { AN_HOUR };
@@ -194,7 +194,7 @@ fn engines_that_do_not_start_are_an_error() {
     assert!(start(&silent, 0.2).ends_with("no answer to `name` within 0.2 s"));
     assert!(start(&silent.replacen("gtp", "nboard", 1), 0.2).ends_with("no answer to `ping 1` within 0.2 s"));
     let error = start("nboard:sh -c 'echo alas >&2; exit 7'", AN_HOUR);
-    assert!(error.contains("the engine ended while asked"), "{error}");
+    assert!(error.contains("the engine ended before it answered"), "{error}");
     for bad in ["", "gtp", "gtp:", "uci:x", "gtp:'unbalanced", "gtp:  "] {
         assert!(bad.parse::<ExternalSpec>().is_err(), "{bad}");
     }

@@ -151,7 +151,7 @@ fn write_faults(faults: &Faults, out: &mut dyn Write) -> Result<(), CliError> {
         writeln!(out, "inconsistent at\t{}", Diagram { position: *position, side: Side::Black })?;
     }
     for (offset, reason) in damage {
-        writeln!(out, "damage\toffset {offset}\t{reason}")?;
+        writeln!(out, "damage\tbyte {offset}\t{reason}")?;
     }
     if *dropped > 0 {
         writeln!(out, "cut off\t{dropped} bytes of the last batch")?;
