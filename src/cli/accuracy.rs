@@ -38,7 +38,7 @@ use crate::text::or_dash;
 /// With --regret, searches positions that have scores for all their moves (OBF) and prints what the chosen moves lose: empty squares,
 /// positions, mean discs lost, and the share of positions in which no move is better than the chosen one.
 #[derive(Args, Debug)]
-#[command(after_help = "Example:\n  flipside accuracy default data/ffo/fforum-1-19.obf\n  \
+#[command(after_help = "Examples:\n  flipside accuracy default data/ffo/fforum-1-19.obf\n  \
     flipside accuracy default games.jsonl --exact-empties 12\n  \
     flipside accuracy default --regret --depth 4 data/ffo/fforum-20-39.obf")]
 pub struct AccuracyArguments {

@@ -25,10 +25,10 @@ use crate::text::counted;
 ///
 /// Prints a tab-separated table: section, what was counted, the count, seconds and counts per second (medians of the rounds), the
 /// spread of the rate (largest minus smallest, as a share of the median), and the count in the time that one thread takes for a million
-/// perft leaves, for comparing machines. The last line totals the nodes of perft, midgame and endgame: as long as that is the same, a
-/// change has not affected the search. Perft, midgame and endgame use one thread, self-play and learning all (--threads).
+/// perft leaves, for comparing machines. The last line totals the nodes of perft, midgame and endgame: a change that is not meant to
+/// affect the search must leave it as it is. Perft, midgame and endgame use one thread, self-play and learning all (--threads).
 #[derive(Args, Debug)]
-#[command(after_help = "Example:\n  flipside bench --threads 1 --section midgame,endgame12")]
+#[command(after_help = "Examples:\n  flipside bench --threads 1 --section midgame,endgame12")]
 pub struct BenchArguments {
     #[command(flatten)]
     weights: WeightsArgument,

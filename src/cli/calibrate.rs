@@ -31,7 +31,7 @@ use crate::threads::lock;
 /// Prints a tab-separated table: empty squares, depths in plies (`end` is the end of the game), slope, offset and standard deviation in
 /// discs, correlation, and number of positions.
 #[derive(Args, Debug)]
-#[command(after_help = "Example:\n  flipside calibrate default --depth 7 --exact-empties 14 -o strong.fsw\n  \
+#[command(after_help = "Examples:\n  flipside calibrate default --depth 7 --exact-empties 14 -o strong.fsw\n  \
     flipside match strong.fsw:selectivity=1.5,depth=6 strong.fsw:depth=4 --pairs 10")]
 pub struct CalibrateArguments {
     /// A weight file, or `default`
@@ -50,7 +50,7 @@ pub struct CalibrateArguments {
     #[arg(long, value_name = "N", default_value_t = 200, value_parser = clap::value_parser!(u32).range(MIN_POSITIONS as i64..=1_000_000))]
     positions_per_stage: u32,
 
-    /// Plies of the deepest search; each one more takes two to three times as long
+    /// Plies of the deepest search; each additional ply takes two to three times as long
     #[arg(short, long, value_name = "N", default_value_t = 11, value_parser = clap::value_parser!(u32).range(3..=20))]
     depth: u32,
 

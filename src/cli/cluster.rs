@@ -24,7 +24,7 @@ pub struct BrokerArguments {
     #[arg(long, env = BROKER_KEY, hide_env_values = true, value_name = "FILE")]
     broker_key: Option<PathBuf>,
 
-    /// Certificate (PEM) of the authority that signed the broker's; encrypts the connection
+    /// CA certificate (PEM) that signed the broker's certificate; turns on encryption
     #[arg(long, env = BROKER_CA, hide_env_values = true, value_name = "FILE")]
     broker_ca: Option<PathBuf>,
 
@@ -106,7 +106,7 @@ pub fn told(error: ClusterError) -> CliError {
 
 /// Set up a broker for runs on many machines
 #[derive(Args, Debug)]
-#[command(after_help = "Example:\n  flipside cluster config broker --host broker.example --run tonight\n  \
+#[command(after_help = "Examples:\n  flipside cluster config broker --host broker.example --run tonight\n  \
     nats-server -c broker/nats.conf\n  \
     flipside train --preset overnight --run runs/tonight --cluster tls://broker.example \\\n      --broker-key broker/coordinator.nk --broker-ca broker/ca.pem")]
 pub struct ClusterArguments {
@@ -125,18 +125,18 @@ enum ClusterCommand {
 
 #[derive(Args, Debug)]
 #[command(
-    after_help = "Example:\n  flipside cluster config broker --host broker.example --host 192.0.2.7 --run tonight"
+    after_help = "Examples:\n  flipside cluster config broker --host broker.example --host 192.0.2.7 --run tonight"
 )]
 struct ConfigArguments {
     /// Folder to write into; nothing in it is overwritten
     #[arg(value_name = "DIR")]
     folder: PathBuf,
 
-    /// Name or address under which machines reach the broker; may be repeated
+    /// Name or address by which machines reach the broker; may be repeated
     #[arg(long, required = true, value_name = "HOST")]
     host: Vec<String>,
 
-    /// Run that workers may work for, named like its directory; may be repeated
+    /// Name of a run (its directory's) that workers may play for; may be repeated
     #[arg(long, required = true, value_name = "NAME")]
     run: Vec<String>,
 

@@ -14,7 +14,7 @@ use crate::storage::atomic_write;
 
 /// Print a script that completes flipside's commands and options in a shell
 #[derive(Args, Debug)]
-#[command(after_help = "Example:\n  flipside completions bash > flipside.bash\n  \
+#[command(after_help = "Examples:\n  flipside completions bash > flipside.bash\n  \
     flipside completions zsh > _flipside")]
 pub struct CompletionsArguments {
     /// The shell
@@ -24,7 +24,7 @@ pub struct CompletionsArguments {
 
 /// Write the manual pages, one per command: flipside.1, flipside-train.1 and so on
 #[derive(Args, Debug)]
-#[command(after_help = "Example:\n  flipside man man1")]
+#[command(after_help = "Examples:\n  flipside man man1")]
 pub struct ManArguments {
     /// Folder to write them to; created if missing
     folder: PathBuf,

@@ -16,7 +16,7 @@ use crate::train::stored_config;
 /// The output is a file for `train --config`. Keys that are not set appear in comments with their defaults. The configuration is
 /// checked as in `train`: errors name the file and the key, and for an unknown key the closest known one.
 #[derive(Args, Debug)]
-#[command(after_help = "Example:\n  flipside config --preset quick\n  \
+#[command(after_help = "Examples:\n  flipside config --preset quick\n  \
     flipside config --preset overnight > my.toml\n  \
     flipside config --run runs/latest")]
 pub struct ConfigArguments {
@@ -28,7 +28,7 @@ pub struct ConfigArguments {
     #[arg(long, value_name = "RUN")]
     run: Option<PathBuf>,
 
-    /// TOML file with keys that override those
+    /// TOML file with keys that override those of the preset or run
     #[arg(long, value_name = "FILE")]
     config: Option<PathBuf>,
 }

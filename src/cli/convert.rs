@@ -17,7 +17,7 @@ use crate::record::{ConvertError, Converted, Format, MAX_REPORTED, RecordError, 
 /// Game formats: ggf, f5d6 and, for reading only, wthor and log (from `match --games`). Position formats: obf, egaroucid. Also reads the
 /// games that a run keeps (RUN/games/*.fsg). When games are converted to positions, each position gets the game's result as its score.
 #[derive(Args, Debug)]
-#[command(after_help = "Example:\n  flipside convert games.jsonl --to f5d6 -o games.txt\n  \
+#[command(after_help = "Examples:\n  flipside convert games.jsonl --to f5d6 -o games.txt\n  \
     flipside convert runs/latest/games/00000000.fsg --to egaroucid -o positions.txt")]
 pub struct ConvertArguments {
     /// The records; `-` is standard input

@@ -22,7 +22,7 @@ use crate::weights::WeightFile;
 /// weights that are nonzero in at least one file, their correlation, and the root mean square and largest difference in discs. Then, for
 /// each pattern, pictures of the configurations that moved most, with the second value minus the first.
 #[derive(Args, Debug)]
-#[command(after_help = "Example:\n  flipside diff runs/latest/best.fsw runs/latest/last.fsw")]
+#[command(after_help = "Examples:\n  flipside diff runs/latest/best.fsw runs/latest/last.fsw")]
 pub struct DiffArguments {
     /// The first weight file, or `default`
     #[arg(value_name = "WEIGHTS")]

@@ -17,7 +17,7 @@ use crate::eval::unlimited_static_value;
 /// If the side to move must pass, the value is the opponent's, negated; if the game is over, it is the result. Values beyond 64
 /// discs are shown as they are; a search limits them.
 #[derive(Args, Debug)]
-#[command(after_help = "Example:\n  flipside eval data/bench/midgame.txt\n  flipside eval mobility f5d6c3d3c4")]
+#[command(after_help = "Examples:\n  flipside eval data/bench/midgame.txt\n  flipside eval mobility f5d6c3d3c4")]
 pub struct EvalArguments {
     #[command(flatten)]
     inputs: WeightsAndPositions,

@@ -16,7 +16,7 @@ use crate::weights::WeightFile;
 /// An evaluation as typed.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub enum EvaluatorChoice {
-    /// The weights that come with the program.
+    /// The weights that ship with flipside.
     Default,
     /// The table of square values.
     Squares,
@@ -47,7 +47,8 @@ impl From<&Path> for EvaluatorChoice {
 /// The option `-w`.
 #[derive(Args, Debug)]
 pub struct WeightsOption {
-    /// Evaluation: a weight file, `default` (the built-in weights), or `squares` or `mobility` (no weights) [default: default]
+    /// Evaluation: a weight file, `default` (the weights that ship with flipside), or `squares` or `mobility` (no weights)
+    /// [default: default]
     #[arg(short, long, env = WEIGHTS, hide_env_values = true, value_name = "FILE")]
     weights: Option<EvaluatorChoice>,
 }

@@ -27,7 +27,7 @@ const LIMIT: u64 = 1 << 26;
 /// NTest checks its own weights when it starts, so its files are written as a second set, JBa.cof to JBj.cof. If they are written to
 /// NTest's folder of coefficients, the parameters of its selective search are copied for the new set.
 #[derive(Args, Debug)]
-#[command(after_help = "Example:\n  flipside export --to edax runs/edax/best.fsw -o eval.dat\n  \
+#[command(after_help = "Examples:\n  flipside export --to edax runs/edax/best.fsw -o eval.dat\n  \
     flipside export --to npz default -o weights.npz")]
 pub struct ExportArguments {
     /// Engine or open layout
@@ -42,7 +42,7 @@ pub struct ExportArguments {
     #[arg(short, long, value_name = "FILE")]
     output: PathBuf,
 
-    /// For ntest: average stages for which it has one table
+    /// For ntest: average the weights of stages that share one of its tables
     #[arg(long)]
     merge_stages: bool,
 }

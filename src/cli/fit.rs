@@ -27,7 +27,7 @@ use crate::text::count;
 /// SIGINT or SIGTERM stops cleanly with exit code 75. The same command then resumes, with the games it began with; records are labelled
 /// again first. The state is kept in OUTPUT.part (`flipside.part` for `-o -`) until the fit is done; remove it to start over.
 #[derive(Args, Debug)]
-#[command(after_help = "Example:\n  flipside fit runs/latest -o fitted.fsw\n  \
+#[command(after_help = "Examples:\n  flipside fit runs/latest -o fitted.fsw\n  \
     flipside fit runs/latest runs/edax --patterns edax --epochs 2 -o edax.fsw\n  \
     flipside fit runs/latest --teacher default --patterns edax -o edax.fsw\n  \
     flipside fit runs/latest --from edax.fsw --teacher default --leaf-depth 4 --patterns edax -o e.fsw\n  \
@@ -75,7 +75,7 @@ pub struct FitArguments {
     #[arg(long, value_name = "N")]
     exact_empties: Option<u32>,
 
-    /// Weight of a recorded position relative to one of self-play: above 0, at most 1 [default: 1]
+    /// How much a recorded position counts relative to one of self-play: above 0, at most 1 [default: 1]
     #[arg(long, value_name = "SHARE")]
     record_importance: Option<f32>,
 
@@ -263,7 +263,7 @@ fn show(meter: &mut Meter, all: u64, event: &FitEvent) {
             let done = if *done > 0.0 { format!(", {:.0}% done before", 100.0 * done) } else { String::new() };
             let records = if *records > 0 { format!(", {} records", count(*records)) } else { String::new() };
             let [games, positions, weights] = [*games, *positions, *weights as u64].map(count);
-            meter.say(format_args!("{games} games{records}, {positions} positions, {weights} weights a stage{done}"));
+            meter.say(format_args!("{games} games{records}, {positions} positions, {weights} weights per stage{done}"));
         }
         FitEvent::Block { epoch, done, loss, positions, seconds } => {
             let rate = count((*positions as f64 / seconds) as u64);

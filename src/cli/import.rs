@@ -14,13 +14,13 @@ use crate::export::{Engine, import, import_files};
 ///
 /// The result is an ordinary weight file with the engine's pattern set: every command takes it, and `train --from` can tune it further.
 #[derive(Args, Debug)]
-#[command(after_help = "Example:\n  flipside import --from edax eval.dat -o imported.fsw")]
+#[command(after_help = "Examples:\n  flipside import --from edax eval.dat -o imported.fsw")]
 pub struct ImportArguments {
     /// The engine: edax, egaroucid, ntest or zebra
     #[arg(long, value_name = "ENGINE")]
     from: Engine,
 
-    /// Its file; for ntest the ten files of a set, such as JAa.cof to JAj.cof, or their folder
+    /// The engine's file; for ntest the ten files of a set, such as JAa.cof to JAj.cof, or their folder
     #[arg(required = true)]
     files: Vec<PathBuf>,
 

@@ -19,7 +19,7 @@ use crate::weights::WeightFile;
 ///
 /// In the pictures, X is a disc of the side to move, O one of the opponent's, and - an empty square of the pattern.
 #[derive(Args, Debug)]
-#[command(after_help = "Example:\n  flipside inspect runs/latest/best.fsw --empties 24 --top 6")]
+#[command(after_help = "Examples:\n  flipside inspect runs/latest/best.fsw --empties 24 --top 6")]
 pub struct InspectArguments {
     /// A weight file, or `default`
     #[arg(value_name = "WEIGHTS", default_value = "default")]
@@ -201,7 +201,7 @@ fn write_sizes(model: &Model, layout: &Layout, out: &mut dyn Write) -> Result<()
     }
     writeln!(out, "  {:<12} {}", "stages", model.stages.count())?;
     let share = 100.0 * used as f64 / total.max(1) as f64;
-    writeln!(out, "  {:<12} {} a stage, {total} in all, {share:.1}% not zero", "weights", layout.weights())?;
+    writeln!(out, "  {:<12} {} per stage, {total} in all, {share:.1}% not zero", "weights", layout.weights())?;
     let (scale, largest) = (model.scale, model.discs(largest));
     writeln!(out, "  {:<12} {scale} units per disc; the largest weight is {largest:.2} discs", "scale")?;
     if let Some(hidden) = &model.hidden {

@@ -40,7 +40,7 @@ use crate::text::{counted, elo, or_dash};
 /// 0, 0.5, 1, 1.5 and 2 points. Elo and mean discs per game come with the ends of their 95% intervals, the log-likelihood ratio of --sprt
 /// with the bounds that end the test. Illegal moves, crashes and timeouts of other programs lose the game and are reported.
 #[derive(Args, Debug)]
-#[command(after_help = "Example:\n  flipside match runs/latest/best.fsw mobility --pairs 100\n  \
+#[command(after_help = "Examples:\n  flipside match runs/latest/best.fsw mobility --pairs 100\n  \
     flipside match default 'gtp:flipside gtp --depth 2' --depth 2 --pairs 2 --games games.jsonl")]
 pub struct MatchArguments {
     /// The player whose results are shown

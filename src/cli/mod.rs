@@ -265,7 +265,7 @@ mod tests {
         for command in Arguments::command().get_subcommands() {
             let help = command.get_after_help().map(ToString::to_string).unwrap_or_default();
             let call = format!("flipside {}", command.get_name());
-            assert!(help.starts_with("Example:\n") && help.contains(&call), "{}: {help}", command.get_name());
+            assert!(help.starts_with("Examples:\n") && help.contains(&call), "{}: {help}", command.get_name());
         }
     }
 }

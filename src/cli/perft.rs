@@ -15,9 +15,9 @@ use crate::board::{Diagram, Position, perft, squares};
 /// A pass counts as a ply; a finished game is a leaf at any depth. Prints depth and leaves for each depth up to the given one,
 /// or the leaves below each move with --divide (`--` for a pass or a finished game).
 #[derive(Args, Debug)]
-#[command(after_help = "Example:\n  flipside perft 10")]
+#[command(after_help = "Examples:\n  flipside perft 10")]
 pub struct PerftArguments {
-    /// Plies to look ahead
+    /// Depth in plies
     #[arg(default_value_t = 9, value_parser = clap::value_parser!(u32).range(1..=60))]
     depth: u32,
 

@@ -24,7 +24,7 @@ use crate::search::{Analysis, Engine, Limits};
 /// The board shows black as X, white as O, and your legal moves as `*`. Type a move such as f5, or `help` for the other commands. End
 /// of input ends the game. The last line is the game's transcript, without passes.
 #[derive(Args, Debug)]
-#[command(after_help = "Example:\n  flipside play --colour white --depth 8 --exact-empties 16")]
+#[command(after_help = "Examples:\n  flipside play --colour white --depth 8 --exact-empties 16")]
 pub struct PlayArguments {
     #[command(flatten)]
     engine: EngineArguments,

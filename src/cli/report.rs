@@ -24,7 +24,7 @@ use crate::report::{Figures, page};
 /// phase, and how to repeat the run. The figures are included as JSON (`<script type="application/json" id="data">`). Several runs share
 /// the same plots. Runs may be in progress.
 #[derive(Args, Debug)]
-#[command(after_help = "Example:\n  flipside report runs/latest -o report.html")]
+#[command(after_help = "Examples:\n  flipside report runs/latest -o report.html")]
 pub struct ReportArguments {
     /// Run directories [default: runs/latest]
     #[arg(value_name = "RUN")]

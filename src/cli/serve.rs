@@ -16,7 +16,7 @@ use crate::protocol::{gtp, nboard};
 /// With a clock (`time_settings`), the engine uses the time available and ignores --depth. After the end of the input, it thinks at most
 /// a second about each remaining command.
 #[derive(Args, Debug)]
-#[command(after_help = "Example:\n  printf 'genmove b\\nshowboard\\nquit\\n' | flipside gtp --depth 8")]
+#[command(after_help = "Examples:\n  printf 'genmove b\\nshowboard\\nquit\\n' | flipside gtp --depth 8")]
 pub struct GtpArguments {
     #[command(flatten)]
     served: ServedArguments,
@@ -26,7 +26,7 @@ pub struct GtpArguments {
 ///
 /// After the end of the input, the engine thinks at most a second about each remaining command.
 #[derive(Args, Debug)]
-#[command(after_help = "Example:\n  printf 'nboard 2\\nset depth 8\\ngo\\n' | flipside nboard")]
+#[command(after_help = "Examples:\n  printf 'nboard 2\\nset depth 8\\ngo\\n' | flipside nboard")]
 pub struct NboardArguments {
     #[command(flatten)]
     served: ServedArguments,

@@ -28,7 +28,7 @@ use crate::text::counted;
 /// Positions with up to 20 empty squares are solved in parallel, by one thread each; all threads solve harder ones together. Scores
 /// do not depend on the number of threads; for the harder positions, the choice among equally good moves and the node count may.
 #[derive(Args, Debug)]
-#[command(after_help = "Example:\n  flipside solve data/ffo/fforum-1-19.obf")]
+#[command(after_help = "Examples:\n  flipside solve data/ffo/fforum-1-19.obf")]
 pub struct SolveArguments {
     #[command(flatten)]
     inputs: WeightsAndPositions,

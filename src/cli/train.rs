@@ -39,8 +39,8 @@ pub struct TrainArguments {
     #[arg(long, requires = "run")]
     new: bool,
 
-    /// Continue the run in this directory with its stored configuration. A --config with it can change, from the next generation on:
-    /// `gate`, `fit`, `tune`, `events`, `passes`, rates, later phases
+    /// Continue the run in this directory with its stored configuration. A --config with it can change, from the first generation
+    /// without games on: `gate`, `fit`, `tune`, `events`, `passes`, the numbers in `step`, and phases still to come
     #[arg(long, value_name = "RUN")]
     #[arg(conflicts_with_all = ["run", "new", "preset", "seed", "patterns", "records", "from"])]
     resume: Option<PathBuf>,
@@ -103,7 +103,7 @@ struct BudgetArguments {
 fn examples() -> String {
     let cluster = "\n  flipside train --run runs/tonight --cluster nats://localhost";
     format!(
-        "Example:\n  flipside train --preset quick\n  \
+        "Examples:\n  flipside train --preset quick\n  \
          flipside train --resume runs/latest --hours 2\n  \
          flipside train --run runs/edax --patterns edax --hours 8 --seed 7{}",
         if cfg!(feature = "cluster") { cluster } else { "" }

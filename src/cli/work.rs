@@ -17,7 +17,7 @@ use crate::train::Outcome;
 /// and no files. Workers may come, go and be killed at any time without changing the run's weights. Exits with 0 when the run is
 /// finished; SIGINT or SIGTERM returns unfinished jobs and exits with 75.
 #[derive(Args, Debug)]
-#[command(after_help = "Example:\n  flipside work nats://localhost --run tonight\n  \
+#[command(after_help = "Examples:\n  flipside work nats://localhost --run tonight\n  \
     flipside work tls://broker.example --run tonight --broker-key worker.nk --broker-ca ca.pem")]
 pub struct WorkArguments {
     /// The broker: nats://HOST or tls://HOST, with :PORT if it is not 4222

@@ -17,7 +17,7 @@ fn commands(of: &[&str]) -> Vec<String> {
 
 fn examples(command: &[&str]) -> Vec<String> {
     let help = stdout(&[command, &["--help"]].concat(), "");
-    let list = help.split("Example:\n").nth(1).unwrap_or_default();
+    let list = help.split("Examples:\n").nth(1).unwrap_or_default();
     let list = list.replace("\\\n", "");
     list.lines().map(|line| line.trim().to_owned()).filter(|line| !line.is_empty()).collect()
 }

@@ -16,7 +16,7 @@ fn help_and_version_go_to_standard_output() {
     }
     assert!(stdout(&["--help"], "").contains("Usage: flipside"));
     let help = stdout(&["perft", "--help"], "");
-    assert!(help.contains("Example:\n  flipside perft"), "{help}");
+    assert!(help.contains("Examples:\n  flipside perft"), "{help}");
     for option in ["--threads", "--quiet", "--progress"] {
         assert!(help.contains(option), "{help}");
     }

@@ -32,7 +32,7 @@ use crate::text::counted;
 /// All games are added first; then the new positions are searched. If the search is stopped (exit code 75), `book grow` continues it:
 /// do not add the same games twice. Prints one name and value per line.
 #[derive(Args, Debug)]
-#[command(after_help = "Example:\n  flipside book add book.fsb WTH_2023.wtb games.ggf --depth 8\n  \
+#[command(after_help = "Examples:\n  flipside book add book.fsb WTH_2023.wtb games.ggf --depth 8\n  \
     flipside book add book.fsb runs/latest --min-empties 45 --min-games 100")]
 pub struct AddArguments {
     /// The book; created if missing

@@ -25,11 +25,11 @@ use crate::text::or_dash;
 /// The next position is always the one that deviates least from best play: each move costs its loss against the best move, in standard
 /// deviations of its value as measured for the weights by `calibrate`, plus a quarter per ply. A missing book is created with the start
 /// position. Ctrl-C stops with exit code 75 and loses at most the 128 positions in progress; the same command resumes. With --positions,
-/// the file is the same byte for byte for any number of threads, interrupted or not.
+/// the file is the same byte for byte for any number of threads, interrupted or not. The weights must be calibrated.
 ///
 /// Prints one name and value per line: positions, those searched now, value of the start position in discs and its error.
 #[derive(Args, Debug)]
-#[command(after_help = "Example:\n  flipside book grow book.fsb --hours 2 --depth 12\n  \
+#[command(after_help = "Examples:\n  flipside book grow book.fsb --hours 2 --depth 12\n  \
     flipside book grow book.fsb --positions 1000 --depth 4")]
 #[command(group = clap::ArgGroup::new("budget").required(true))]
 pub struct GrowArguments {

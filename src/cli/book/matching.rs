@@ -20,7 +20,7 @@ use crate::cli::session::Session;
 #[command(mut_arg("nboard_depth", |arg| arg.hide(true)))]
 #[command(mut_arg("move_time", |arg| arg.hide(true)))]
 #[command(
-    after_help = "Example:\n  flipside book match book.fsb none --pairs 100\n  flipside book match new.fsb old.fsb --depth 8"
+    after_help = "Examples:\n  flipside book match book.fsb none --pairs 100\n  flipside book match new.fsb old.fsb --depth 8"
 )]
 pub struct BookMatchArguments {
     /// The book whose results are shown

@@ -25,7 +25,7 @@ pub use whole::parse_discs;
 /// A book is a file (.fsb) of positions, each with its negamax value and the best of its moves that lead out of the book. It grows by
 /// itself and learns from games; `play`, `gtp`, `nboard`, `match` and `league` play from it with --book.
 #[derive(Args, Debug)]
-#[command(after_help = "Example:\n  flipside book grow book.fsb --minutes 10\n  flipside book show book.fsb f5\n  \
+#[command(after_help = "Examples:\n  flipside book grow book.fsb --minutes 10\n  flipside book show book.fsb f5\n  \
     flipside play --book book.fsb")]
 pub struct BookArguments {
     #[command(subcommand)]

@@ -20,7 +20,7 @@ use crate::text::or_dash;
 /// output is tab-separated. Values are in discs for the side to move, errors are standard deviations, and `-` is unknown. `leaf` marks
 /// the best move that leads out of the book, with the plies it was searched, or `solved` if its value is exact.
 #[derive(Args, Debug)]
-#[command(after_help = "Example:\n  flipside book show book.fsb f5d6c3")]
+#[command(after_help = "Examples:\n  flipside book show book.fsb f5d6c3")]
 pub struct ShowArguments {
     /// The book
     book: PathBuf,

@@ -21,7 +21,7 @@ use crate::text::counted;
 ///
 /// Prints what was found; exits with 1 if anything is wrong.
 #[derive(Args, Debug)]
-#[command(after_help = "Example:\n  flipside book check book.fsb")]
+#[command(after_help = "Examples:\n  flipside book check book.fsb")]
 pub struct CheckArguments {
     /// The book
     book: PathBuf,
@@ -31,7 +31,7 @@ pub struct CheckArguments {
 ///
 /// The file is replaced atomically. Prints what was wrong.
 #[derive(Args, Debug)]
-#[command(after_help = "Example:\n  flipside book fix book.fsb")]
+#[command(after_help = "Examples:\n  flipside book fix book.fsb")]
 pub struct FixArguments {
     /// The book
     book: PathBuf,
@@ -42,7 +42,7 @@ pub struct FixArguments {
 /// Keeps the positions reached from the start by moves that are each at most --within discs worse than the best. A move whose position is
 /// removed keeps its value.
 #[derive(Args, Debug)]
-#[command(after_help = "Example:\n  flipside book prune book.fsb -o small.fsb --within 4 --min-empties 40")]
+#[command(after_help = "Examples:\n  flipside book prune book.fsb -o small.fsb --within 4 --min-empties 40")]
 pub struct PruneArguments {
     /// The book
     book: PathBuf,
@@ -68,9 +68,10 @@ pub fn parse_discs(text: &str) -> Result<f32, String> {
 
 /// Merge several books into one
 ///
-/// Games add up; of two searches of a position, the exact or deeper one counts. Books are streamed: their size does not matter.
+/// Games add up; of two searches of a position, the exact or deeper one counts. Books are merged ply by ply, with two plies in memory
+/// (32 bytes a position).
 #[derive(Args, Debug)]
-#[command(after_help = "Example:\n  flipside book merge monday.fsb tuesday.fsb -o both.fsb")]
+#[command(after_help = "Examples:\n  flipside book merge monday.fsb tuesday.fsb -o both.fsb")]
 pub struct MergeArguments {
     /// The books
     #[arg(required = true, num_args = 2.., value_name = "BOOK")]
@@ -87,7 +88,7 @@ pub struct MergeArguments {
 /// Impossible positions are left out and counted.
 #[derive(Args, Debug)]
 #[command(
-    after_help = "Example:\n  flipside book import book.dat -o book.fsb\n  flipside book import book.egbk3 -o book.fsb"
+    after_help = "Examples:\n  flipside book import book.dat -o book.fsb\n  flipside book import book.egbk3 -o book.fsb"
 )]
 pub struct ImportArguments {
     /// The other program's book
@@ -109,7 +110,7 @@ pub struct ImportArguments {
 ///
 /// Values are rounded to whole discs. `train --records` can learn from obf.
 #[derive(Args, Debug)]
-#[command(after_help = "Example:\n  flipside book export book.fsb --to edax -o book.dat\n  \
+#[command(after_help = "Examples:\n  flipside book export book.fsb --to edax -o book.dat\n  \
     flipside book export book.fsb --to obf -o positions.obf\n  flipside train --records positions.obf")]
 pub struct ExportArguments {
     /// The book

@@ -33,7 +33,7 @@ use table::Table;
 /// 95% interval that allows for the dependence of games from the same opening, and for every two players the probability that one is
 /// stronger than the other. Prints tab-separated tables for each depth.
 #[derive(Args, Debug)]
-#[command(after_help = "Example:\n  flipside league default mobility squares --depth 1,4 --pairs 20\n  \
+#[command(after_help = "Examples:\n  flipside league default mobility squares --depth 1,4 --pairs 20\n  \
     flipside league runs/latest/best.fsw default --depth 2 --pairs 20 --games league.jsonl")]
 pub struct LeagueArguments {
     /// The players

@@ -44,7 +44,7 @@ use named::{NamedSearch, Search};
 /// large, its nodes are estimated by Knuth's random walks and marked with `~`. The command fails unless the searches agree on
 /// all values.
 #[derive(Args, Debug)]
-#[command(after_help = "Example:\n  flipside search --depth 10 data/bench/midgame.txt\n  \
+#[command(after_help = "Examples:\n  flipside search --depth 10 data/bench/midgame.txt\n  \
     flipside search --depth 12 default f5d6c3d3c4\n  \
     flipside search --depth 12 --moves 3 default f5d6c3d3c4\n  \
     flipside search --depth 3 --compare --plot nodes.svg data/bench/midgame.txt")]
@@ -52,7 +52,7 @@ pub struct SearchArguments {
     #[command(flatten)]
     inputs: WeightsAndPositions,
 
-    /// Plies to look ahead; the result is exact from the number of empty squares on
+    /// Plies to look ahead; with as many as there are empty squares, the result is exact
     #[arg(short, long, default_value_t = 8, value_parser = clap::value_parser!(u32).range(0..=60))]
     depth: u32,
 
