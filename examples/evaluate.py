@@ -3,8 +3,8 @@
     flipside export --to npz weights.fsw -o weights.npz
     python3 examples/evaluate.py weights.npz < positions.txt
 
-A position is 64 characters (X black, O white, - or . empty), a space, and the side to move. The answer is in discs for that
-side, one number per line. Written to be read, not to be fast.
+A position is 64 characters (X black, O white, - or . empty), a space, and the side to move. Empty lines and those that begin with
+# or % are skipped. The answer is in discs for that side, one number per line. Written to be read, not to be fast.
 """
 
 import sys
@@ -108,12 +108,20 @@ def evaluate(arrays, player, opponent):
     return max(-64.0, min(64.0, total / int(arrays["scale"])))
 
 
+def position(line):
+    """The sets of the player's and the opponent's squares. What follows the side to move, like scored moves, is ignored."""
+    board, side = line[:64].upper(), line[65:66].upper()
+    if len(board) < 64 or set(board) - set("XO-.") or line[64:65] != " " or side not in ("X", "O"):
+        sys.exit(f"not a position: {line}")
+    discs = {colour: {s for s in range(64) if board[s] == colour} for colour in "XO"}
+    return discs[side], discs["O" if side == "X" else "X"]
+
+
 def answer(arrays, lines):
     """Prints the value of each position."""
-    for line in filter(str.strip, lines):
-        board, side = line.split()[:2]
-        discs = {colour: {s for s in range(64) if board[s] == colour} for colour in "XO"}
-        print(f"{evaluate(arrays, discs[side], discs['O' if side == 'X' else 'X']):.4f}")
+    for line in map(str.strip, lines):
+        if line and not line.startswith(("#", "%")):
+            print(f"{evaluate(arrays, *position(line)):.4f}")
 
 
 if __name__ == "__main__":

@@ -2,8 +2,8 @@
 
     python3 examples/fsw.py weights.fsw < positions.txt
 
-A position is 64 characters (X black, O white, - or . empty), a space, and the side to move. The answer is in discs for that
-side, one number per line. In a program of your own:
+A position is 64 characters (X black, O white, - or . empty), a space, and the side to move. Empty lines and those that begin with
+# or % are skipped. The answer is in discs for that side, one number per line. In a program of your own:
 
     import fsw
     weights = fsw.load("weights.fsw")
@@ -265,12 +265,21 @@ def hidden_layer(read):
 
 
 def board(text):
-    """A line of 64 squares and the side to move as a board for `evaluate`."""
-    squares, side = text.split()[:2]
-    return [0 if square not in "XO" else 1 if square == side else -1 for square in squares]
+    """A line of 64 squares, a space and the side to move as a board for `evaluate`. What follows, like scored moves, is ignored.
+
+    ValueError says that it is no such line.
+    """
+    squares, side = text[:64].upper(), text[65:66].upper()
+    if len(squares) < 64 or set(squares) - set("XO-.") or text[64:65] != " " or side not in ("X", "O"):
+        raise ValueError(f"not a position: {text}")
+    return [0 if square in "-." else 1 if square == side else -1 for square in squares]
 
 
 if __name__ == "__main__":
-    boards = [board(line) for line in sys.stdin if line.strip() and not line.startswith(("#", "%"))]
+    lines = [line.strip() for line in sys.stdin]
+    try:
+        boards = [board(line) for line in lines if line and not line.startswith(("#", "%"))]
+    except ValueError as error:
+        sys.exit(str(error))
     for value in load(sys.argv[1]).evaluate(np.array(boards).reshape(-1, 64)):
         print(f"{value:.4f}")

@@ -4,7 +4,7 @@
 use std::fs;
 use std::io::Write;
 use std::path::{Path, PathBuf};
-use std::process::{Command, Stdio};
+use std::process::{Command, Output, Stdio};
 
 use crate::helpers::{add_hidden_layer, say_skipped};
 use flipside::board::{Diagram, Position, Side, Transcript};
@@ -88,15 +88,19 @@ fn run(command: &mut Command) {
     assert!(output.status.success() && output.stderr.is_empty(), "{command:?}: {talk}");
 }
 
+/// What a program answers to some lines. The answers must fit in a pipe: all lines are written first.
+fn answers(command: &mut Command, lines: &str) -> Output {
+    let mut child = command.stdin(Stdio::piped()).stdout(Stdio::piped()).stderr(Stdio::piped()).spawn().unwrap();
+    child.stdin.take().unwrap().write_all(lines.as_bytes()).unwrap();
+    child.wait_with_output().unwrap()
+}
+
 /// Asks a program for the value of every question, one a line.
 fn ask(command: &mut Command, file: &WeightFile, line: impl Fn(&Position) -> String) {
     let questions = questions(file);
-    let mut child = command.stdin(Stdio::piped()).stdout(Stdio::piped()).spawn().unwrap();
     let lines: String = questions.iter().map(|(position, _)| line(position) + "\n").collect();
-    // The answers fit in a pipe, so writing all questions first cannot block.
-    child.stdin.take().unwrap().write_all(lines.as_bytes()).unwrap();
-    let output = child.wait_with_output().unwrap();
-    assert!(output.status.success(), "{command:?}");
+    let output = answers(command, &lines);
+    assert!(output.status.success(), "{command:?}: {}", String::from_utf8_lossy(&output.stderr));
     let answers: Vec<f64> =
         String::from_utf8(output.stdout).unwrap().lines().map(|line| line.parse().unwrap()).collect();
     assert_eq!(answers.len(), questions.len());
@@ -108,6 +112,43 @@ fn ask(command: &mut Command, file: &WeightFile, line: impl Fn(&Position) -> Str
 /// The position as a line with white to move, so that a reader that mixes up colours and sides is found out.
 fn diagram(position: &Position) -> String {
     Diagram { position: *position, side: Side::White }.to_string()
+}
+
+/// Lines with more or less than a position: comments and scored moves are left out, and what is no position is refused.
+fn ask_for_lines(command: &mut Command) {
+    let position = "f5d6c3d3c4f4".parse::<Transcript>().unwrap().last().position;
+    let [black, white] = [Side::Black, Side::White].map(|side| Diagram { position, side }.to_string());
+    let lines = [
+        &format!("# {}", "comment ".repeat(80)),
+        "",
+        &black,
+        "%\r",
+        &white,
+        " # X",
+        &format!("{}\r", black.to_ascii_lowercase()),
+        &format!("  {}", white.to_ascii_lowercase().replace('-', ".")),
+        &format!("{black};{}", " F3:+2;".repeat(60)),
+        &format!("{white} -12"),
+    ];
+    let output = answers(command, &lines.join("\n"));
+    let values = String::from_utf8(output.stdout).unwrap();
+    let values: Vec<_> = values.lines().collect();
+    assert!(output.status.success() && values == [values[0]; 6], "{command:?}: {values:?}");
+    let board = &black[..64];
+    for wrong in [
+        board,
+        &format!("{board}X"),
+        &format!("{board} b"),
+        &format!("{} X", &board[1..]),
+        &format!("{board}- X"),
+        &format!("{} X", board.replace('-', "_")),
+        "f5d6c3d3c4f4",
+    ] {
+        let output = answers(command, &format!("{wrong}\n"));
+        let error = String::from_utf8(output.stderr).unwrap();
+        assert!(!output.status.success() && output.stdout.is_empty(), "{command:?}: {wrong}");
+        assert_eq!(error.trim_end(), format!("not a position: {wrong}"), "{command:?}");
+    }
 }
 
 fn written(file: &WeightFile, folder: &Path, name: &str, layout: OpenLayout) -> PathBuf {
@@ -131,7 +172,9 @@ fn pythons_standard_library_reads_npz_safetensors_and_json() {
             [("w.npz", OpenLayout::Npz), ("w.safetensors", OpenLayout::Safetensors), ("w.json", OpenLayout::Json)]
         {
             let path = written(&file, folder.path(), name, layout);
-            ask(Command::new("python3").arg("-B").arg(source("tests/readers/stdlib.py")).arg(path), &file, diagram);
+            let mut command = Command::new("python3");
+            ask(command.arg("-B").arg(source("tests/readers/stdlib.py")).arg(path), &file, diagram);
+            ask_for_lines(&mut command);
         }
     }
 }
@@ -144,7 +187,9 @@ fn numpy_reads_npz() {
     let folder = tempfile::tempdir().unwrap();
     for file in both_kinds() {
         let path = written(&file, folder.path(), "w.npz", OpenLayout::Npz);
-        ask(Command::new("python3").arg("-B").arg(source("examples/evaluate.py")).arg(path), &file, diagram);
+        let mut command = Command::new("python3");
+        ask(command.arg("-B").arg(source("examples/evaluate.py")).arg(path), &file, diagram);
+        ask_for_lines(&mut command);
     }
 }
 
@@ -161,7 +206,9 @@ fn numpy_reads_weight_files_themselves() {
     let calibrated = WeightFile { calibration: Some(Calibration::new(vec![pair]).unwrap()), ..hidden.clone() };
     for file in [plain, hidden, calibrated] {
         file.save(&path).unwrap();
-        ask(Command::new("python3").arg("-B").arg(source("examples/fsw.py")).arg(&path), &file, diagram);
+        let mut command = Command::new("python3");
+        ask(command.arg("-B").arg(source("examples/fsw.py")).arg(&path), &file, diagram);
+        ask_for_lines(&mut command);
     }
 }
 
@@ -226,6 +273,7 @@ fn a_c_compiler_takes_the_header_without_a_warning() {
             .arg(&program)
             .current_dir(&folder));
         ask(&mut Command::new(&program), &file, diagram);
+        ask_for_lines(&mut Command::new(&program));
         // Included twice, and with nothing in it used.
         fs::write(
             folder.path().join("twice.c"),
