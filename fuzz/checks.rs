@@ -130,15 +130,18 @@ const PLAIN_WEIGHTS: Container =
 /// Weight files with a hidden layer.
 pub const HIDDEN_LAYER: Container = Container { version: 6, packing: Packing::DeflatedInParts, ..PLAIN_WEIGHTS };
 
-/// Weight files: any bytes, any deflated payload, and any payload in a header that fits it. What is read must survive being written, and
-/// be usable for evaluation.
+/// Weight files: any bytes, any deflated payload, and any payload in a header that fits it. What is read must survive being written, with
+/// the same hash, and be usable for evaluation.
 pub fn weight_file(bytes: &[u8]) {
     let _ = WeightFile::from_bytes(bytes);
     let deflated = [b"\x89FSW\r\n\x1a\n\x03\x00\x00\x00", &[0xff, 0, 0, 0, 0, 0, 0, 0][..], &[0; 32], bytes].concat();
     assert!(WeightFile::from_bytes(&deflated).is_err());
     for container in [PLAIN_WEIGHTS, HIDDEN_LAYER] {
-        if let Ok(file) = WeightFile::from_bytes(&container.seal_in_parts(bytes.to_vec(), bytes.len() / 2)) {
-            assert_eq!(WeightFile::from_bytes(&file.to_bytes()).as_ref(), Ok(&file));
+        let sealed = container.seal_in_parts(bytes.to_vec(), bytes.len() / 2);
+        if let Ok(file) = WeightFile::from_bytes(&sealed) {
+            let written = file.to_bytes();
+            assert_eq!(WeightFile::from_bytes(&written).as_ref(), Ok(&file));
+            assert_eq!(written[20..52], sealed[20..52]);
             PatternEvaluator::new(&file.model).unwrap().evaluate_position(&Position::START);
             exports(&file);
         }

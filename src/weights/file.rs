@@ -52,7 +52,7 @@ pub struct Provenance {
     pub program: String,
     /// Git commit of that program, if it was built in a checkout.
     pub commit: Option<String>,
-    /// How the weights came to be, in one line, like `trained` or `imported from Zebra's coeffs2.bin`.
+    /// How the weights came to be, in one line, like `trained` or `imported from zebra: coeffs2.bin`.
     pub origin: String,
     /// The configuration of the run as TOML text; empty if there was none.
     pub config: String,
@@ -334,7 +334,13 @@ impl HiddenRecord<'_> {
             Ok::<_, String>(Head { bias: padded(bias), output: padded(output) })
         });
         let (rows, heads) = (rows.collect::<Result<_, _>>()?, heads.collect::<Result<_, _>>()?);
-        Ok(HiddenLayer { rows_of_stage: rows_of_stage.0.into_owned(), rows, heads })
+        let layer = HiddenLayer { rows_of_stage: rows_of_stage.0.into_owned(), rows, heads };
+        // Such units are never written: the hash of these weights would not be the file's checksum.
+        let used = layer.units();
+        if used < units {
+            return Err(format!("its hidden layer has {units} units, but those beyond {used} are 0 everywhere"));
+        }
+        Ok(layer)
     }
 }
 

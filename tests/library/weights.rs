@@ -239,7 +239,13 @@ fn a_reader_by_offsets_finds_everything() {
 fn a_hidden_layer_is_kept_with_a_calibration_and_without() {
     let mut full = with_hidden_layer(tiny());
     full.model.hidden.as_mut().unwrap().rows[1][7][UNITS - 1] = -1;
-    for file in [with_hidden_layer(tiny()), with_hidden_layer(calibrated()), full] {
+    let mut empty = tiny();
+    empty.model.hidden = Some(HiddenLayer {
+        rows_of_stage: vec![0, 0],
+        rows: vec![vec![[0; UNITS]; 8]],
+        heads: vec![Head::default(); 2],
+    });
+    for file in [with_hidden_layer(tiny()), with_hidden_layer(calibrated()), full, empty] {
         let bytes = file.to_bytes();
         assert_eq!((bytes[8], WeightFile::from_bytes(&bytes).as_ref()), (6, Ok(&file)));
     }
@@ -277,6 +283,16 @@ fn hidden_layers_that_make_no_sense_are_refused() {
     };
     assert!(with_checksum(&|b| shorter(b, rows, 1)).contains("a row of its hidden layer ends early"));
     assert!(with_checksum(&|b| shorter(b, rows, 8)).contains("7 rows where"));
+    // The last unit of both row tables, and of the biases and outputs of both stages.
+    let without_last = |b: &mut Vec<u8>| {
+        for table in [rows + 8, rows + 8 + 72] {
+            b[table..table + 64].chunks_mut(8).for_each(|row| row[7] = 0);
+        }
+        for stage in [rows + 144 + 16, rows + 144 + 16 + 40] {
+            b[stage..stage + 32].chunks_mut(16).for_each(|numbers| numbers[14..].fill(0));
+        }
+    };
+    assert!(with_checksum(&without_last).contains("has 8 units, but those beyond 7 are 0 everywhere"));
     let last = good.len() - 8 - 32;
     assert!(with_checksum(&|b| shorter(b, last, 4)).contains("has 14 numbers instead of 16"));
     assert!(with_checksum(&|b| b.truncate(layer)).contains("missing"));
