@@ -9,6 +9,7 @@ use super::error::{CliError, Context};
 use super::output::Output;
 use super::session::Session;
 use crate::export::{Engine, import, import_files};
+use crate::text::counted;
 
 /// Turn another engine's weights into a weight file, without loss
 ///
@@ -37,11 +38,9 @@ impl ImportArguments {
         let file = import(self.from, &files).context(cannot)?;
         output.write_and_name(out, |writer| writer.write_all(&file.to_bytes()))?;
         let model = &file.model;
-        session.say(format_args!(
-            "{} weights in {} stages",
-            model.weights.iter().map(Vec::len).sum::<usize>(),
-            model.stages.count()
-        ));
+        let weights: usize = model.weights.iter().map(Vec::len).sum();
+        let stages = model.stages.count();
+        session.say(format_args!("{} in {}", counted(weights as u64, "weight"), counted(stages as u64, "stage")));
         Ok(())
     }
 }

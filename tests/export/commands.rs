@@ -107,7 +107,7 @@ fn the_commands_import_and_export() {
     values[..2].copy_from_slice(&[512, 2048]);
     fs::write(folder.path().join("coeffs2.bin"), zebra_file(&[8], &values)).unwrap();
     let (done, written, talk) = run(&["import", "--from", "zebra", "coeffs2.bin", "-o", "zebra.fsw"], "");
-    assert!(done && written == "zebra.fsw\n", "{talk}");
+    assert!(done && written == "zebra.fsw\n" && talk == "3,074,760 weights in 27 stages\n", "{talk}");
     // One disc, and four more for an odd number of empties.
     let start = "---------------------------OX------XO--------------------------- X\n";
     let after_f5 = "---------------------------OX------XXX-------------------------- O\n";
