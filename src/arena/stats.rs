@@ -11,8 +11,8 @@
 //!   of the same mean. Shrinking r towards 1 with the weight of one pair keeps the interval honest if v is 0: it always has
 //!   some width, and at 0% or 100% one end stays finite.
 //! - Interval of the mean disc difference: Student's t.
-//! - LOS, the likelihood of superiority: the normal distribution function of (m - 1/2) / sqrt(r / (4N)). It exceeds 97.5%
-//!   exactly if the 95% interval lies above 0 Elo.
+//! - Likelihood of superiority: the normal distribution function of (m - 1/2) / sqrt(r / (4N)). It exceeds 97.5% exactly if
+//!   the 95% interval lies above 0 Elo.
 //! - SPRT: see [`Sprt`].
 
 use serde::Serialize;
@@ -98,7 +98,7 @@ impl Tally {
     }
 
     /// Likelihood of superiority: the probability, 0 to 1, that the first player is the stronger one. 0.5 before any pair.
-    pub fn los(&self) -> f64 {
+    pub fn superiority(&self) -> f64 {
         let Some(n) = self.effective_pairs() else { return 0.5 };
         let z = (self.score() - 0.5) * 2.0 * n.sqrt();
         normal_distribution(z)

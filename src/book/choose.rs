@@ -2,8 +2,7 @@
 
 use std::cmp::Reverse;
 
-use rand::RngExt;
-use rand_chacha::ChaCha8Rng;
+use rand::{Rng, RngExt};
 
 use super::derive::{children_in, open_leaf};
 use super::error::BookError;
@@ -119,7 +118,7 @@ impl Book {
         &mut self,
         position: Position,
         choice: Choice,
-        random: &mut ChaCha8Rng,
+        random: &mut impl Rng,
     ) -> Result<Option<BookMove>, BookError> {
         let Some((record, moves)) = self.moves(position)? else { return Ok(None) };
         // Until the other moves have been searched, those that were played may all be bad.

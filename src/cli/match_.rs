@@ -202,7 +202,7 @@ impl MatchOptions {
         writeln!(out, "elo\t{value:+.1}\t{low:+.1}\t{high:+.1}")?;
         let Estimate { value, low, high } = tally.discs();
         writeln!(out, "discs\t{value:+.2}\t{low:+.2}\t{high:+.2}")?;
-        writeln!(out, "superiority\t{:.1}%", 100.0 * tally.los())?;
+        writeln!(out, "superiority\t{:.1}%", 100.0 * tally.superiority())?;
         if let (Some(SprtArgument(sprt)), Some(llr)) = (self.sprt, report.llr) {
             let (low, high) = sprt.hypotheses();
             let decision = match report.ending {
@@ -254,7 +254,7 @@ impl MatchOptions {
             "score": tally.score(),
             "elo": tally.elo(),
             "discs": tally.discs(),
-            "superiority": tally.los(),
+            "superiority": tally.superiority(),
             "sprt": sprt,
             "forfeits": forfeits,
             "seconds": seconds,

@@ -114,7 +114,8 @@ pub struct Weights {
     pub accuracy: Vec<(u32, usize, f64, Option<f64>)>,
     /// Against the same: predicted discs, rounded to even ones; mean result; positions.
     pub calibration: Vec<(i32, f64, usize)>,
-    /// The configurations with the largest weights, by pattern.
+    /// For each pattern the configuration with the largest weight by absolute value, at [`SHOWN_EMPTIES`] empty squares. Patterns
+    /// without any weight are left out.
     pub strongest: Vec<Board>,
 }
 

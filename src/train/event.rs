@@ -328,7 +328,7 @@ impl GateMatch {
             score: tally.score(),
             elo: tally.elo().into(),
             discs: tally.discs().value,
-            superiority: tally.los(),
+            superiority: tally.superiority(),
         }
     }
 }

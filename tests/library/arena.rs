@@ -154,7 +154,7 @@ fn log_likelihood_ratios_of_one_sided_matches_stay_finite() {
 
 #[test]
 fn elo_intervals_and_superiority_equal_an_independent_computation() {
-    for (pairs, elo, low, high, los) in [
+    for (pairs, elo, low, high, superiority) in [
         ([253, 4282, 17604, 4431, 286], 1.3907329804867707, 0.0688615814600297, 2.7126043795135053, 0.9803993163900473),
         ([5, 10, 20, 15, 9], 38.432798634330446, -13.85415967934181, 90.71975694800274, 0.9248041417533981),
         ([0, 0, 0, 0, 500], f64::INFINITY, 845.7895289183009, f64::INFINITY, 1.0),
@@ -164,9 +164,9 @@ fn elo_intervals_and_superiority_equal_an_independent_computation() {
     ] {
         let tally = tally_of(pairs);
         let estimate = tally.elo();
-        let found = [estimate.value, estimate.low, estimate.high, tally.los()];
-        for (found, expected) in found.into_iter().zip([elo, low, high, los]) {
-            assert!(close(found, expected), "{pairs:?}: {estimate:?} {}", tally.los());
+        let found = [estimate.value, estimate.low, estimate.high, tally.superiority()];
+        for (found, expected) in found.into_iter().zip([elo, low, high, superiority]) {
+            assert!(close(found, expected), "{pairs:?}: {estimate:?} {}", tally.superiority());
         }
     }
 }
@@ -191,7 +191,7 @@ fn intervals_cover_the_truth_about_nineteen_times_in_twenty() {
 fn an_empty_tally_knows_nothing() {
     let tally = Tally::default();
     let elo = tally.elo();
-    assert_eq!((tally.pair_count(), tally.score(), tally.los(), elo.value), (0, 0.5, 0.5, 0.0));
+    assert_eq!((tally.pair_count(), tally.score(), tally.superiority(), elo.value), (0, 0.5, 0.5, 0.0));
     assert_eq!((elo.low, elo.high), (f64::NEG_INFINITY, f64::INFINITY));
     let discs = tally.discs();
     assert_eq!((discs.value, discs.low, discs.high), (0.0, -64.0, 64.0));

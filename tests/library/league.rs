@@ -176,7 +176,7 @@ fn two_players_have_the_ratings_of_their_match() {
         assert_eq!(ratings.elo(1).map(|anchor| (anchor.value, anchor.high)), Some((0.0, 0.0)));
         let superiority = ratings.superiority(0, 1).unwrap();
         assert!(
-            close(superiority, tally.los(), 0.02)
+            close(superiority, tally.superiority(), 0.02)
                 && close(superiority + ratings.superiority(1, 0).unwrap(), 1.0, 1e-12)
         );
     }

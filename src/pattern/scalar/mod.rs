@@ -45,13 +45,12 @@ trait Feature {
 }
 
 macro_rules! scalars {
-    ($($module:ident::$feature:ident)*) => {
+    ($($(#[$doc:meta])* $module:ident::$feature:ident)*) => {
         /// A scalar feature: a count that the evaluation looks up in a table of its own.
         #[derive(Clone, Copy, PartialEq, Eq, Debug, Serialize, Deserialize)]
         #[serde(rename_all = "kebab-case")]
-        #[allow(missing_docs)] // `docs/FILES.md` has the table.
         pub enum Scalar {
-            $($feature,)*
+            $($(#[$doc])* $feature,)*
         }
 
         impl Scalar {
@@ -75,12 +74,12 @@ macro_rules! scalars {
             }
 
             /// Its value in an exported C evaluator.
-            pub const fn c(self) -> &'static str {
+            pub(crate) const fn c(self) -> &'static str {
                 match self { $(Self::$feature => $module::$feature::C,)* }
             }
 
             /// Its value in an exported Rust evaluator.
-            pub const fn rust(self) -> &'static str {
+            pub(crate) const fn rust(self) -> &'static str {
                 match self { $(Self::$feature => $module::$feature::RUST,)* }
             }
         }
@@ -88,14 +87,24 @@ macro_rules! scalars {
 }
 
 scalars! {
+    /// Always 0: one weight for the stage itself.
     constant::Constant
+    /// Empty squares modulo 2.
     parity::Parity
+    /// Legal moves of the player, 0 to 63.
     mobility::Mobility
+    /// Moves that the opponent would have, 0 to 63.
     mobility::OpponentMobility
+    /// Pairs of an empty square and a neighbouring disc of the opponent with one more square behind it, on rows, columns and diagonals of
+    /// four squares or more; halved, rounded down, at most 63.
     potential_mobility::PotentialMobility
+    /// The same over the player's discs.
     potential_mobility::OpponentPotentialMobility
+    /// The player's discs, 0 to 64.
     player_discs::PlayerDiscs
+    /// Corners that the player may take, times 5, plus corners that the opponent could take.
     corner_moves::CornerMoves
+    /// Quarters of the board with an odd number of empty squares, 0 to 4.
     odd_quadrants::OddQuadrants
 }
 
