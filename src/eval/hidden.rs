@@ -86,6 +86,9 @@ impl HiddenLayer {
     pub const MAX_WEIGHT: i16 = i16::MAX - 128;
 
     /// The rows that a stage uses.
+    ///
+    /// # Panics
+    /// If there is no such stage, or its table of rows does not exist.
     pub fn rows_of(&self, stage: usize) -> &[Row] {
         &self.rows[usize::from(self.rows_of_stage[stage])]
     }

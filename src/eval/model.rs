@@ -38,6 +38,9 @@ impl StageMap {
     }
 
     /// Stages of `plies` plies, made coarser where they would split a table of the engine that a pattern set is for.
+    ///
+    /// # Panics
+    /// If `plies` is 0.
     pub fn for_set(plies: u32, set: &PatternSet) -> Self {
         match &set.engine {
             Some(engine) => Self::uniform(plies).merged(|empties| engine.table_of(empties)),
@@ -65,7 +68,7 @@ impl StageMap {
         &self.of_empties
     }
 
-    /// The stage of positions with a number of empties.
+    /// The stage of positions with a number of empties; more than 60 count as 60.
     #[inline]
     pub fn of_empties(&self, empties: u32) -> usize {
         usize::from(self.of_empties[empties.min(60) as usize])
@@ -147,7 +150,7 @@ impl Model {
     /// A model with all weights zero.
     ///
     /// # Errors
-    /// A pattern set without a layout.
+    /// A pattern set without a layout, or a scale of zero.
     pub fn zero(set: &PatternSet, stages: &StageMap, scale: u16) -> Result<Self, ModelError> {
         let layout = Layout::new(set)?;
         let weights = vec![vec![0; layout.weights()]; stages.count()];

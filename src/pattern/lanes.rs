@@ -117,6 +117,9 @@ impl Lanes {
     }
 
     /// The pattern of a lane (its number in the set) and the lane's squares in digit order.
+    ///
+    /// # Panics
+    /// If `lane` is not below [`Self::count`].
     pub fn instance(&self, lane: usize) -> (usize, &[Square]) {
         let Instance { pattern, squares } = &self.instances[lane];
         (*pattern, squares)

@@ -125,12 +125,18 @@ impl Layout {
     }
 
     /// A pattern's slots, by the pattern's number.
+    ///
+    /// # Panics
+    /// If the set has no pattern of that number.
     pub fn slots_of(&self, pattern: usize) -> Range<usize> {
         let first = self.set.patterns[..pattern].iter().map(Pattern::configurations).sum();
         first..first + self.set.patterns[pattern].configurations()
     }
 
     /// For each weight of a pattern, by the pattern's number: the first configuration that has it, and the weight's number.
+    ///
+    /// # Panics
+    /// If the set has no pattern of that number.
     pub fn first_configurations(&self, pattern: usize) -> impl Iterator<Item = (usize, usize)> {
         // Weights are numbered in the order of slots: a number above all before it is a new one.
         let mut next = self.weights_of(pattern).start;
@@ -143,6 +149,9 @@ impl Layout {
     }
 
     /// The numbers of a pattern's weights, by the pattern's number.
+    ///
+    /// # Panics
+    /// If the set has no pattern of that number.
     pub fn weights_of(&self, pattern: usize) -> Range<usize> {
         // Weights are numbered in the order of slots, so a pattern's weights end where the next slot's begin.
         let slots = self.slots_of(pattern);

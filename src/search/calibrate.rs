@@ -27,7 +27,10 @@ pub fn groups() -> impl Iterator<Item = (u32, u32)> {
 }
 
 /// The depth of the shallow search that predicts a deep one: about half as deep, and of the same parity, because odd and even
-/// depths see the tempo differently.
+/// depths see the tempo differently. `deep` is 2 or more.
+///
+/// # Panics
+/// If `deep` is 1, in builds with overflow checks.
 pub fn shallow_depth(deep: u32) -> u32 {
     let half = deep / 2;
     half - (deep - half) % 2

@@ -32,7 +32,7 @@ impl<'e, E: Evaluator> Engine<'e, E> {
     /// A selective strength with an evaluator that is not calibrated.
     ///
     /// # Panics
-    /// If `log2_entries` is above 40.
+    /// If `log2_entries` is above 40, or if the evaluator is calibrated and the strength's selectivity is negative or not a number.
     pub fn new(evaluator: &'e E, strength: Strength, log2_entries: u32) -> Result<Self, NotCalibrated> {
         let mut searcher = Searcher::new(evaluator, log2_entries);
         searcher.set_selectivity(Selectivity::of(evaluator, strength.selectivity)?);

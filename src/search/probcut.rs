@@ -41,6 +41,9 @@ impl Selectivity {
     ///
     /// # Errors
     /// The evaluator is not calibrated.
+    ///
+    /// # Panics
+    /// If the evaluator is calibrated and `deviations` is negative or not a number.
     pub fn of(evaluator: &impl Evaluator, deviations: Deviations) -> Result<Option<Self>, NotCalibrated> {
         let Some(deviations) = deviations else { return Ok(None) };
         let calibration = evaluator.calibration().ok_or(NotCalibrated)?;

@@ -9,7 +9,7 @@ pub struct Strength {
     /// Plies to look ahead.
     pub depth: u32,
 
-    /// The margin of multi-ProbCut.
+    /// The margin of multi-ProbCut in standard deviations, 0 or more.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub selectivity: Deviations,
 
@@ -17,7 +17,7 @@ pub struct Strength {
     pub exact_empties: u32,
 }
 
-/// The margin of ProbCut in standard deviations; `None` is a full-width search.
+/// The margin of ProbCut in standard deviations, 0 or more; `None` is a full-width search.
 pub type Deviations = Option<f32>;
 
 impl Strength {
