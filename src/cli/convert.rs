@@ -11,6 +11,7 @@ use super::output::Output;
 use super::session::Session;
 use crate::games::{GamesError, is_games_file, whole_frames};
 use crate::record::{ConvertError, Converted, Format, MAX_REPORTED, RecordError, convert, read};
+use crate::text::counted;
 
 /// Convert records of games and positions from one format to another
 ///
@@ -105,7 +106,16 @@ impl ConvertArguments {
             Ok(())
         };
         let Converted { read, written, skipped } = output.write(out, |mut writer| {
-            convert(&bytes, from, self.to, &mut writer, &mut on_bad).map_err(|error| self.explain(error, &name, from))
+            let done = convert(&bytes, from, self.to, &mut writer, &mut on_bad);
+            match done.map_err(|error| self.explain(error, &name, from))? {
+                // What the output was before is worth more.
+                Converted { read, written: 0, .. } => Err(CliError::failure(format!(
+                    "none of the {} in {name}, which was read as {from}, can be converted to {}",
+                    counted(read as u64, "record"),
+                    self.to
+                ))),
+                done => Ok(done),
+            }
         })?;
         out.flush()?;
         session.say(format_args!("{found} to {}: {read} read, {written} written, {skipped} left out", self.to));

@@ -260,10 +260,13 @@ fn show_checked(meter: &mut Meter, event: GameFilesEvent<'_>) {
 fn show(meter: &mut Meter, all: u64, event: &FitEvent) {
     match event {
         FitEvent::Start { games, records, positions, weights, done } => {
-            let done = if *done > 0.0 { format!(", {:.0}% done before", 100.0 * done) } else { String::new() };
+            let before = if *done > 0.0 { format!(", {:.0}% done before", 100.0 * done) } else { String::new() };
             let records = if *records > 0 { format!(", {} records", count(*records)) } else { String::new() };
             let [games, positions, weights] = [*games, *positions, *weights as u64].map(count);
-            meter.say(format_args!("{games} games{records}, {positions} positions, {weights} weights per stage{done}"));
+            meter.say(format_args!(
+                "{games} games{records}, {positions} positions, {weights} weights per stage{before}"
+            ));
+            meter.skip_to((done * all as f64) as u64);
         }
         FitEvent::Block { epoch, done, loss, positions, seconds } => {
             let rate = count((*positions as f64 / seconds) as u64);

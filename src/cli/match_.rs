@@ -286,9 +286,9 @@ impl Recorder<'_> {
             return;
         }
         let PairEvent { index, pair, tally, llr } = *event;
-        let new = index >= self.already;
+        let is_new = index >= self.already;
         // Learned before it is logged: if the program dies in between, the pair is played again, and no game stays unlearned.
-        let learned = if new { learn_pair(self.books, pair) } else { Ok(()) };
+        let learned = if is_new { learn_pair(self.books, pair) } else { Ok(()) };
         let kept = learned.and_then(|()| {
             let kept = self.log.as_mut().map_or(Ok(()), |log| log.add([0, 1], &self.openings[index], pair));
             kept.context(|| "cannot keep the games")
@@ -301,13 +301,14 @@ impl Recorder<'_> {
         (self.so_far.tally, self.so_far.llr) = (*tally, llr);
         for (game, loser, forfeit) in pair.forfeits() {
             self.forfeits.add(loser, forfeit);
-            if new {
+            if is_new {
                 let (pair, game, loser) = (index + 1, game + 1, SEATS[loser]);
                 self.meter
                     .say(format_args!("pair {pair}, game {game}: lost by the {loser} player: {}", forfeit.reason));
             }
         }
-        self.meter.show(index as u64 + 1, || summary(event, self.sprt));
+        let done = index as u64 + 1;
+        if is_new { self.meter.show(done, || summary(event, self.sprt)) } else { self.meter.skip_to(done) }
     }
 }
 

@@ -17,9 +17,8 @@ pub const BAR: &str = "█▉▊▋▌▍▎▏ ";
 /// The time left if known, else the time taken so far.
 fn time(state: &ProgressState, out: &mut dyn Write) {
     let [past, left] = [state.elapsed(), state.eta()].map(|time| duration(time.as_secs_f64()));
-    let is_known = state.pos() > 0 && state.len().is_some_and(|all| all > 0);
     // Errors of the screen are ignored.
-    let _ = if is_known { write!(out, "{left} left") } else { write!(out, "{past}") };
+    let _ = if state.eta().is_zero() { write!(out, "{past}") } else { write!(out, "{left} left") };
 }
 
 /// Shows the progress of some work.
@@ -56,6 +55,16 @@ impl Meter {
             self.last_line = Instant::now();
             let of = if self.total > 0 { format!(" of {}", count(self.total)) } else { String::new() };
             self.session.log(format_args!("{}{of} {}  {}", count(done), self.unit, message()));
+        }
+    }
+
+    /// Shows how many units were done before: they say nothing about the time left.
+    pub fn skip_to(&mut self, done: u64) {
+        if let Some(bar) = &self.bar {
+            bar.set_position(done);
+            // This counts the units, which otherwise were done in no time.
+            bar.set_message("");
+            bar.reset_eta();
         }
     }
 

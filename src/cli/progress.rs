@@ -243,14 +243,17 @@ impl<'s> TrainProgress<'s> {
         Some(match event {
             TrainEvent::Start { .. } => self.first_line(event),
             TrainEvent::Amended { generation, changes } => {
-                format!("from generation {} on: {}", generation + 1, changes.join("; "))
+                let changes = if changes.is_empty() { "as before".to_owned() } else { changes.join("; ") };
+                format!("from generation {} on: {changes}", generation + 1)
             }
             TrainEvent::FellBack { reason, generation } => {
                 let generations = counted((*generation).into(), "generation");
                 format!("resuming from the checkpoint after {generations}, since {reason}")
             }
             TrainEvent::Restored { file } => {
-                format!("`{file}` was missing or not the run's: rewritten from the checkpoint")
+                format!(
+                    "`{file}` was missing, older than the checkpoint or not the run's: rewritten from the checkpoint"
+                )
             }
             TrainEvent::Waiting { file, reason } => {
                 format!("cannot write `{file}` ({reason}); retrying for some minutes")
@@ -337,9 +340,9 @@ impl<'s> TrainProgress<'s> {
 
     /// Where the run is, and the time left.
     fn state(&self) -> String {
-        let left = self.used().1;
+        let (used, left) = self.used();
         // Once nothing is left to play, there is no next generation.
-        let next = u32::from(left != Some(0.0) || self.at_hand.0 > 0);
+        let next = u32::from(used < 1.0 || self.at_hand.0 > 0);
         let (phase, phases) = (self.phase + 1, self.config.phases.len());
         let left = left.map_or("?".into(), duration);
         format!("generation {}, phase {phase} of {phases}, {left} left", self.learned.0 + next)
@@ -356,7 +359,7 @@ impl<'s> TrainProgress<'s> {
     fn rates(&self) -> String {
         let (games, positions, seconds) = self.played;
         if seconds == 0.0 {
-            return "no games played in this phase yet".to_owned();
+            return "no games of this phase played in this session yet".to_owned();
         }
         let rate = |number: u64| count((number as f64 / seconds) as u64);
         format!("{} games/s, {} positions/s", rate(games), rate(positions))

@@ -50,10 +50,14 @@ impl RunsArguments {
             Err(error) if error.kind() == io::ErrorKind::NotFound && self.folder == Path::new(RUNS) => Vec::new(),
             entries => entries.context(|| format!("cannot list `{shown}`"))?.collect(),
         };
+        let folder = self.folder.canonicalize().ok();
         let mut found = Vec::new();
         for entry in entries {
             let path = entry.context(|| format!("cannot list `{shown}`"))?.path();
-            if path.is_symlink() || !path.is_dir() {
+            // Not `latest`, a link to another of these. A run that is kept elsewhere may be a link too.
+            let is_of_these =
+                |to: PathBuf| self.folder.join(to).parent().and_then(|parent| parent.canonicalize().ok()) == folder;
+            if !path.is_dir() || fs::read_link(&path).is_ok_and(is_of_these) {
                 continue;
             }
             match RunLog::read(&path) {
@@ -86,8 +90,9 @@ impl StatusArguments {
         if self.json.json {
             return write_json(&status, out);
         }
+        let is_played = status.budget.left_after(status.seconds, status.generations, status.games).is_none();
         let generation = match status.games_at_hand {
-            [0, _] if status.state != RunState::Running => format!("{} learned", status.generations),
+            [0, _] if is_played || status.state != RunState::Running => format!("{} learned", status.generations),
             [played, of] => format!("{}, {played} of {of} games", status.generations + 1),
         };
         let loss = |loss: Option<f64>| or_dash(loss.map(|loss| format!("{loss:.3}")));

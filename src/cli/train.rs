@@ -17,7 +17,8 @@ use crate::report::TensorBoard;
 use crate::storage::FileError;
 use crate::text::typed;
 use crate::train::{
-    Budget, CHECKPOINT, LAST, Outcome, Resume, TrainConfig, TrainError, TrainEvent, TrainRequest, stored_config, train,
+    Budget, CHECKPOINT, LAST, Outcome, PREVIOUS_CHECKPOINT, Resume, TrainConfig, TrainError, TrainEvent, TrainRequest,
+    stored_config, train,
 };
 
 /// Learn weights from self-play: the main job
@@ -245,7 +246,7 @@ fn told_if_not<T>(done: io::Result<T>, progress: &TrainProgress<'_>) -> Option<T
 
 /// Whether a run has begun, and can be resumed.
 fn has_checkpoint(run: &Path) -> bool {
-    run.join(CHECKPOINT).exists()
+    [CHECKPOINT, PREVIOUS_CHECKPOINT].iter().any(|name| run.join(name).exists())
 }
 
 /// The error that ended a run or kept it from starting, with what to do about it.
@@ -288,7 +289,12 @@ mod tests {
             error.report()
         };
         assert!(report().contains("run/checkpoint") && report().contains("repeat the command"));
-        std::fs::write(run.path().join(CHECKPOINT), "").unwrap();
-        assert!(report().contains("--resume "));
+        // A checkpoint that could not be replaced has become the one before.
+        for name in [PREVIOUS_CHECKPOINT, CHECKPOINT] {
+            let path = run.path().join(name);
+            std::fs::write(&path, "").unwrap();
+            assert!(report().contains("--resume "), "{name}");
+            std::fs::remove_file(path).unwrap();
+        }
     }
 }

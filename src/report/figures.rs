@@ -217,7 +217,7 @@ impl Figures {
                         slopes: slopes_by_empties.clone(),
                     });
                 }
-                _ => {}
+                _ => hours = event.elapsed().map_or(hours, |seconds| seconds / 3600.0),
             }
         }
     }

@@ -51,7 +51,8 @@ pub fn ratings(events: &[TrainEvent]) -> Vec<Rating> {
                 let (generation, fitted, promoted) = (played, *fitted, *promoted);
                 rated.push(Rating { generation, hours, fitted, promoted, elo: [0.0; 3] });
             }
-            _ => {}
+            // Sessions begin and end with the time so far, that of fits which were stopped included.
+            _ => hours = event.elapsed().map_or(hours, |seconds| seconds / 3600.0),
         }
     }
     let fit = Ratings::fit(FIRST + 1 + rated.len(), MOBILITY, &results);

@@ -20,7 +20,7 @@ pub(super) const METRICS: &str = "metrics.jsonl";
 pub(crate) const BEST: &str = "best.fsw";
 pub(crate) const LAST: &str = "last.fsw";
 pub(crate) const CHECKPOINT: &str = "checkpoint";
-pub(super) const PREVIOUS_CHECKPOINT: &str = "checkpoint.previous";
+pub(crate) const PREVIOUS_CHECKPOINT: &str = "checkpoint.previous";
 /// The checkpoint of a fit.
 pub(super) const FIT: &str = "fit.part";
 /// See [`Workers`](super::Workers).

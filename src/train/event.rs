@@ -51,7 +51,7 @@ pub enum TrainEvent {
         /// Generations learned in the one before.
         generation: u32,
     },
-    /// A weight file of the run was missing or held something else, and was rewritten from the checkpoint.
+    /// A weight file of the run was missing, older than the checkpoint or another's, and was rewritten from the checkpoint.
     Restored {
         /// Its name.
         file: String,

@@ -98,6 +98,13 @@ impl Run<'_> {
         self.last_fit_to_come().map_or(0.0, |plan| self.seconds_of(&plan))
     }
 
+    /// How much longer the last fit takes for each game of a generation that there is no time to finish.
+    pub(super) fn last_fit_of_game(&self) -> f64 {
+        let Progress { games, positions, pace, .. } = self.state.progress;
+        let positions = positions as f64 / games.max(1) as f64;
+        self.last_fit_to_come().map_or(0.0, |plan| pace.fit_of(positions, &plan.config))
+    }
+
     fn seconds_of(&self, plan: &FitPlan) -> f64 {
         let Progress { generation, games, positions, pace, .. } = self.state.progress;
         let learned = self.config.games_of(plan.config.first_generation..generation);

@@ -18,6 +18,7 @@ impl Run<'_> {
         let began = Instant::now();
         let (journal, samples) = Journal::open(&self.keeper.directory, &self.identity, &self.config, generation)?;
         let replayed = journal.played();
+        let fit_of_game = self.last_fit_of_game();
         let keeper = &mut self.keeper;
         let mut intake = Intake { keeper, journal, samples, generation, games: phase.games, told: 0, began };
         if replayed > 0 {
@@ -27,12 +28,16 @@ impl Run<'_> {
             return Err(Halt::Stopped);
         }
         let (clock, pace) = (&self.clock, self.state.progress.pace);
-        let is_time_up =
-            || generation > 0 && self.budget.seconds.is_some_and(|limit| pace.is_time_up(clock.elapsed(), limit));
+        let is_time_up = |games: u32| {
+            // The last fit will learn these games too.
+            let until_fitted = || clock.elapsed() + fit_of_game * f64::from(games);
+            generation > 0 && self.budget.seconds.is_some_and(|limit| pace.is_time_up(until_fitted(), limit))
+        };
         let mut failure = None;
         let mut on_games = |played: Vec<Played>| {
             failure = intake.take(&played, phase.lambda).err();
-            if failure.is_some() || is_time_up() { ControlFlow::Break(()) } else { ControlFlow::Continue(()) }
+            let is_over = failure.is_some() || is_time_up(intake.journal.played());
+            if is_over { ControlFlow::Break(()) } else { ControlFlow::Continue(()) }
         };
         let playing = Instant::now();
         if replayed < phase.games {

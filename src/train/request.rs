@@ -108,8 +108,9 @@ impl Budget {
         })
     }
 
-    /// The share of the budget that is used, 0 to 1, and the seconds that are left at the pace so far, if known. Of the current
-    /// generation `played` games of `all` are there.
+    /// The share of the budget that is used, 0 to 1, and the seconds that are left at the pace so far, if known: how long the last fit
+    /// and gate take after the last of a number of generations or games is not. Of the current generation `played` games of `all` are
+    /// there.
     pub fn used_after(self, seconds: f64, generations: u32, games: u64, [played, all]: [u32; 2]) -> (f64, Option<f64>) {
         let share = |done: f64, limit: f64| if limit > 0.0 { done / limit } else { 1.0 };
         let generations = f64::from(generations) + f64::from(played) / f64::from(all.max(1));
@@ -119,8 +120,9 @@ impl Budget {
             self.games.map(|limit| share((games + u64::from(played)) as f64, limit as f64)),
         ];
         let used = shares.into_iter().flatten().fold(0.0, f64::max).min(1.0);
-        let has_pace = seconds > 0.0 && used > 0.0;
-        (used, if has_pace { Some(seconds * (1.0 / used - 1.0)) } else { self.seconds })
+        let left = if seconds > 0.0 && used > 0.0 { Some(seconds * (1.0 / used - 1.0)) } else { self.seconds };
+        let is_time_up = self.seconds.is_some_and(|limit| seconds >= limit);
+        (used, left.filter(|_| used < 1.0 || is_time_up))
     }
 
     /// Each limit raised by what was used before.
@@ -158,7 +160,9 @@ mod tests {
         assert_eq!(after_an_hour(Budget { games: Some(18_000), ..none }), (0.25, Some(10_800.0)));
         let hours = Budget { seconds: Some(7200.0), ..none };
         assert_eq!(after_an_hour(Budget { generations: Some(18), ..hours }), (0.5, Some(3600.0)));
-        assert_eq!(after_an_hour(Budget { games: Some(4000), ..hours }), (1.0, Some(0.0)));
+        // The last fit and gate are still to come.
+        assert_eq!(after_an_hour(Budget { games: Some(4000), ..hours }), (1.0, None));
+        assert_eq!(after_an_hour(Budget { seconds: Some(3600.0), ..none }), (1.0, Some(0.0)));
         assert_eq!(hours.used_after(0.0, 0, 0, [0, 1000]), (0.0, Some(7200.0)));
         // Without time there is no pace.
         assert_eq!(Budget { games: Some(2000), ..none }.used_after(0.0, 0, 0, [500, 1000]), (0.25, None));

@@ -78,6 +78,8 @@ impl Run<'_> {
             }
             self.refit_if_due()?;
             if !self.generation()? {
+                // After a kill in the last fit it is known that the time is used up, and the fit goes on.
+                self.save()?;
                 break;
             }
             if self.is_gate_due() {

@@ -252,6 +252,9 @@ fn a_conversion_writes_everything_or_nothing() {
     let error = refusal(&["convert", "-", "--to", "ggf", "--from", "f5d6"], &bad, 1);
     assert!(error.contains("--skip-bad") && !error.contains("--from"), "{error}");
     refusal(&["convert", "-", "--to", "ggf", "-o", &path("out.txt")], "", 1);
+    let error =
+        refusal(&["convert", "-", "--to", "ggf", "-o", &path("out.txt"), "--skip-bad", "-q"], "f5a1\nf5a2\n", 1);
+    assert!(error.contains("none of the 2 records in standard input"), "{error}");
     assert_eq!(fs::read_to_string(path("out.txt")).unwrap(), "old");
 }
 

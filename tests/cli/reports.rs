@@ -84,6 +84,12 @@ fn runs_are_listed_and_shown() {
     assert_eq!((status["generations"].as_u64(), status["state"].as_str()), (Some(6), Some("finished")));
     assert!(status["best"]["elo"][0].is_number() && status["held_out"].is_number(), "{status}");
     assert!(refusal(&["status", "runs/nowhere"], "", 1).contains("no run in runs/nowhere"));
+    #[cfg(unix)]
+    {
+        fs::rename(lab.path().join("runs/one"), lab.path().join("elsewhere")).unwrap();
+        std::os::unix::fs::symlink("../elsewhere", lab.path().join("runs/one")).unwrap();
+        assert_eq!(in_lab(&lab, &["runs"]), list);
+    }
 }
 
 #[test]

@@ -284,7 +284,12 @@ impl<'a> Recorder<'a> {
             let best = last.and_then(|(depth, numbers)| Table::new(*depth, numbers, self).best());
             self.summary = (Some(Instant::now()), best.unwrap_or_default());
         }
-        self.meter.show(self.done as u64, || self.summary.1.clone());
+        let done = self.done as u64;
+        if self.held[index] {
+            self.meter.skip_to(done)
+        } else {
+            self.meter.show(done, || self.summary.1.clone())
+        }
         ControlFlow::Continue(())
     }
 
