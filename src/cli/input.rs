@@ -1,4 +1,4 @@
-//! Positions from files and from standard input.
+//! Positions from files and from standard input, and numbers as typed.
 
 use std::collections::BTreeSet;
 use std::fs::File;
@@ -35,6 +35,12 @@ pub const AGAIN: &str = "is named twice and used once";
 pub fn parse_time(text: &str) -> Result<f64, String> {
     let time = text.parse().ok().filter(|&time| time > 0.0 && time <= 100_000.0);
     time.ok_or_else(|| "expected a number above 0, up to 100000, such as 1.5".into())
+}
+
+/// Discs from 0 to 128, as typed.
+pub fn parse_discs(text: &str) -> Result<f32, String> {
+    let discs = text.parse().ok().filter(|discs| (0.0..=128.0).contains(discs));
+    discs.ok_or_else(|| format!("`{text}`: expected a number of discs from 0 to 128, such as 1.5"))
 }
 
 /// The name in messages of a path that may be standard input.

@@ -8,6 +8,7 @@
 mod accuracy;
 mod bench;
 mod book;
+mod books;
 mod calibrate;
 #[cfg(feature = "cluster")]
 mod cluster;

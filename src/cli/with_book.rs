@@ -5,7 +5,7 @@ use std::sync::atomic::AtomicBool;
 
 use clap::{Args, ValueEnum};
 
-use super::book::{Searching, cannot_change, edit_unless, open};
+use super::books::{Searching, cannot_change, edit_unless, open};
 use super::error::CliError;
 use super::evaluator::{EvaluatorChoice, with_evaluator};
 use super::session::Session;
@@ -53,7 +53,7 @@ pub struct WithBookArguments {
     book_choice: ChoiceName,
 
     /// Discs by which a move may be worse than the best, if the choice is not `best` [default: 1]
-    #[arg(long, value_name = "DISCS", requires = "book", value_parser = super::book::parse_discs)]
+    #[arg(long, value_name = "DISCS", requires = "book", value_parser = super::input::parse_discs)]
     book_within: Option<f32>,
 
     /// Do not change the book

@@ -9,10 +9,9 @@ use std::path::{Path, PathBuf};
 use clap::Args;
 use sha2::{Digest, Sha256};
 
-use super::searching::SearchArguments;
-use super::{cannot_change, edit};
 use crate::board::{Diagram, Square, Transcript};
 use crate::book::{BookError, GameCounts, count_games, search_missing};
+use crate::cli::books::{SearchArguments, cannot_change, edit};
 use crate::cli::error::{CliError, Context};
 use crate::cli::evaluator::with_evaluator;
 use crate::cli::input::{CUT_OFF, each_once, name_of, read_bytes, refuse_own_files};

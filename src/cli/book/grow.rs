@@ -9,9 +9,8 @@ use std::time::{Duration, Instant};
 
 use clap::Args;
 
-use super::searching::SearchArguments;
-use super::{cannot_change, edit};
 use crate::book::{Grow, Growth, GrowthEnd};
+use crate::cli::books::{SearchArguments, cannot_change, edit};
 use crate::cli::error::CliError;
 use crate::cli::evaluator::with_evaluator;
 use crate::cli::input::parse_time;

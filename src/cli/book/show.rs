@@ -5,9 +5,9 @@ use std::path::PathBuf;
 
 use clap::Args;
 
-use super::{cannot_read, open};
 use crate::board::Diagram;
 use crate::book::{BookMove, Deviation, Games, Leaf, Record};
+use crate::cli::books::{cannot_read, open};
 use crate::cli::error::{CliError, Context};
 use crate::cli::session::Session;
 use crate::storage::hex;

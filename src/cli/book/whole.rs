@@ -6,12 +6,12 @@ use std::path::{Path, PathBuf};
 
 use clap::Args;
 
-use super::{cannot_change, open};
 use crate::board::{Diagram, Side};
 use crate::book::{self, BookFormat, Errors, ExportError, Faults, Keep};
+use crate::cli::books::{cannot_change, open};
 use crate::cli::error::{CliError, Context};
 use crate::cli::evaluator::{WeightsOption, with_evaluator};
-use crate::cli::input::each_once;
+use crate::cli::input::{each_once, parse_discs};
 use crate::cli::output::Output;
 use crate::cli::session::Session;
 use crate::eval::Evaluator;
@@ -58,12 +58,6 @@ pub struct PruneArguments {
     /// Remove positions with fewer than N empty squares
     #[arg(long, value_name = "N", default_value_t = 0, value_parser = clap::value_parser!(u32).range(0..=60))]
     min_empties: u32,
-}
-
-/// Discs from 0 to 128, as typed.
-pub fn parse_discs(text: &str) -> Result<f32, String> {
-    let discs = text.parse().ok().filter(|discs| (0.0..=128.0).contains(discs));
-    discs.ok_or_else(|| format!("`{text}`: expected a number of discs from 0 to 128, such as 1.5"))
 }
 
 /// Merge several books into one

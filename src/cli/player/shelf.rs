@@ -7,7 +7,7 @@ use serde_json::Value;
 
 use super::typed::OwnPlayer;
 use crate::book::{BookUse, Choice};
-use crate::cli::book::cannot_change;
+use crate::cli::books::cannot_change;
 use crate::cli::error::CliError;
 use crate::cli::evaluator::{AnyEvaluator, EvaluatorChoice};
 use crate::cli::session::Session;

@@ -6,10 +6,10 @@ use std::str::FromStr;
 use std::time::Duration;
 
 use crate::book::Choice;
-use crate::cli::book::parse_discs;
 use crate::cli::error::CliError;
 use crate::cli::evaluator::EvaluatorChoice;
 use crate::cli::external::ExternalChoice;
+use crate::cli::input::parse_discs;
 use crate::cli::strength::{DEFAULT, parse_selectivity};
 use crate::cli::with_book::ChoiceName;
 use crate::search::{Deviations, Strength};

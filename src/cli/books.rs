@@ -1,0 +1,183 @@
+//! Opening books, and what they are searched with.
+
+use std::fs::File;
+use std::io::ErrorKind;
+use std::path::Path;
+
+use clap::Args;
+
+use super::error::CliError;
+use super::evaluator::{AnyEvaluator, EvaluatorChoice, WeightsOption, own_engine, with_evaluator};
+use super::memory::check_tables;
+use super::session::Session;
+use super::strength::SelectivityArgument;
+use crate::book::{Book, BookError, Errors, Hash, LeafSearch};
+use crate::eval::Evaluator;
+use crate::search::Strength;
+use crate::storage::FileError;
+use crate::weights::WeightFile;
+
+/// Opens a book to read it.
+pub fn open(path: &Path) -> Result<Book, CliError> {
+    Book::open(path).map_err(cannot_read)
+}
+
+/// Opens a book to change it, and reports a cut-off end.
+pub fn edit(path: &Path, create: bool, session: &Session) -> Result<Book, CliError> {
+    edit_unless(None, path, create, session)
+}
+
+/// [`edit`], for a command that only reads the book with another choice of options, such as "with `--no-learn`".
+pub fn edit_unless(read_only: Option<&str>, path: &Path, create: bool, session: &Session) -> Result<Book, CliError> {
+    let book = if create { Book::edit_or_create(path) } else { Book::edit(path) };
+    let book = book.map_err(|error| cannot_use(error, read_only))?;
+    if book.dropped() > 0 {
+        let (path, bytes) = (path.display(), book.dropped());
+        session.say(format_args!("`{path}`: the last batch was cut off; its {bytes} bytes are dropped"));
+    }
+    Ok(book)
+}
+
+/// Why a book cannot be read.
+pub fn cannot_read(error: BookError) -> CliError {
+    cannot_use(error, None)
+}
+
+fn cannot_use(error: BookError, read_only: Option<&str>) -> CliError {
+    let is_read_only = |kind| matches!(kind, ErrorKind::PermissionDenied | ErrorKind::ReadOnlyFilesystem);
+    let hint = match (&error, read_only) {
+        (BookError::Locked(_), Some(how)) => {
+            Some(format!("Wait until it has ended. Any number of processes can read the book: {how} it is only read."))
+        }
+        (BookError::Locked(_), None) => Some("Wait until it has ended.".to_owned()),
+        (BookError::File(FileError::Io { path, source }), Some(how))
+            if is_read_only(source.kind()) && File::open(path).is_ok() =>
+        {
+            Some(format!("It may be read, and not changed: {how} it is only read."))
+        }
+        (error, _) if error.is_damage() => {
+            Some("`flipside book check FILE` lists all faults, `book fix` saves what is intact.".to_owned())
+        }
+        _ => None,
+    };
+    CliError::because("cannot use the book", error).hint_if_any(hint)
+}
+
+/// What went wrong in work on a book.
+pub fn cannot_change(error: BookError) -> CliError {
+    match error {
+        BookError::Stopped => CliError::Stopped("stopped".into()),
+        error => CliError::because("cannot change the book", error),
+    }
+}
+
+/// How positions of a book are searched.
+#[derive(Args, Debug)]
+pub struct SearchArguments {
+    #[command(flatten)]
+    weights: WeightsOption,
+
+    /// Plies to look ahead from each position
+    #[arg(short, long, default_value_t = 10, value_name = "N")]
+    #[arg(value_parser = clap::value_parser!(u32).range(1..=i64::from(Strength::MAX_DEPTH)))]
+    depth: u32,
+
+    #[command(flatten)]
+    selective: SelectivityArgument,
+
+    /// Solve positions with at most N empty squares
+    #[arg(long, alias = "exact", default_value_t = 16, value_name = "N")]
+    #[arg(value_parser = clap::value_parser!(u32).range(0..=i64::from(Strength::MAX_EXACT_EMPTIES)))]
+    exact_empties: u32,
+
+    /// Size of each hash table of each thread: 2^N entries of 16 bytes
+    #[arg(long, value_name = "N", default_value_t = 16, value_parser = clap::value_parser!(u32).range(1..=34))]
+    log2_hash: u32,
+}
+
+/// An evaluation to search with, what was typed for it, and its measured errors.
+pub struct Searching {
+    pub evaluator: AnyEvaluator,
+    pub hash: Hash,
+    errors: Errors,
+    strength: Strength,
+    log2_hash: u32,
+    choice: EvaluatorChoice,
+}
+
+impl SearchArguments {
+    /// Loads the evaluation.
+    ///
+    /// # Errors
+    /// What is wrong with the weights, or tables that do not fit into memory.
+    pub fn load(&self, session: &Session) -> Result<Searching, CliError> {
+        check_tables(2 * session.threads as u64, self.log2_hash)?;
+        let &Self { depth, exact_empties, .. } = self;
+        let strength = Strength { depth, selectivity: self.selective.selectivity, exact_empties };
+        Searching::new(&self.weights.choice(), strength, self.log2_hash)
+    }
+}
+
+impl Searching {
+    /// Loads an evaluation to search with.
+    ///
+    /// # Errors
+    /// What is wrong with the weights.
+    pub fn new(choice: &EvaluatorChoice, strength: Strength, log2_hash: u32) -> Result<Self, CliError> {
+        let (evaluator, file) = choice.load_with_file()?;
+        choice.check_calibrated(&evaluator, strength.selectivity)?;
+        let calibration = with_evaluator!(&evaluator, evaluator => evaluator.calibration());
+        let errors = Errors::new(calibration);
+        let hash = hash_of(file.as_ref());
+        Ok(Self { evaluator, hash, errors, strength, log2_hash, choice: choice.clone() })
+    }
+
+    /// Refuses weights whose errors have not been measured.
+    ///
+    /// # Errors
+    /// They are not calibrated.
+    pub fn must_be_calibrated(&self) -> Result<(), CliError> {
+        match self.errors.are_known() {
+            true => Ok(()),
+            false => Err(self.choice.not_calibrated(", so the errors of its values are not known")),
+        }
+    }
+
+    /// A searcher for a thread, with this evaluator.
+    pub fn searcher<'e, E: Evaluator>(&self, evaluator: &'e E) -> LeafSearch<'e, E> {
+        LeafSearch::new(own_engine(evaluator, self.strength, self.log2_hash), self.errors.clone())
+    }
+}
+
+/// The name of weights in a book; all zeros for evaluations without weights.
+fn hash_of(file: Option<&WeightFile>) -> Hash {
+    let mut hash = Hash::default();
+    let text = file.map(WeightFile::hash).unwrap_or_default();
+    for (byte, digits) in hash.iter_mut().zip(text.as_bytes().chunks(2)) {
+        let digits = std::str::from_utf8(digits).expect("hexadecimal digits");
+        *byte = u8::from_str_radix(digits, 16).expect("hexadecimal digits");
+    }
+    hash
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn advice_about_options_is_only_for_commands_that_have_them() {
+        let file = tempfile::NamedTempFile::new().unwrap();
+        let report = |error, read_only| cannot_use(error, read_only).report();
+        for kind in [ErrorKind::PermissionDenied, ErrorKind::ReadOnlyFilesystem, ErrorKind::NotADirectory] {
+            let error = || BookError::File(FileError::io(file.path())(kind.into()));
+            assert_eq!(
+                report(error(), Some("with `--no-learn`")).contains("with `--no-learn` it is only read."),
+                kind != ErrorKind::NotADirectory
+            );
+            assert!(!report(error(), None).contains("only read"));
+        }
+        let locked = || BookError::Locked(file.path().to_owned());
+        assert!(report(locked(), Some("without `--learn`")).contains("without `--learn` it is only read."));
+        assert!(report(locked(), None).ends_with("\n  Wait until it has ended."));
+    }
+}
