@@ -8,7 +8,8 @@ pub type Row = [i8; UNITS];
 
 /// A non-linear term of an evaluation. Besides its weight, every entry of the tables has a row: a number for each unit. The rows of
 /// a position are summed like its weights, the biases of its stage are added, and each unit's sum is clamped to 0 to 1 (a clipped
-/// ReLU) and multiplied by the unit's output in the stage. The products are added to the value.
+/// ReLU) and multiplied by the unit's output in the stage. The products are added to the value (after Yu Nasu, "Efficiently updatable
+/// neural-network-based evaluation functions for computer shogi", 2018: NNUE).
 ///
 /// All arithmetic is in integers, so every machine gets the same result.
 #[derive(Clone, PartialEq, Eq, Debug)]

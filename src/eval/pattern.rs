@@ -1,4 +1,5 @@
-//! The pattern evaluator: a sum of table entries, and a hidden layer over their rows if the model has one.
+//! The pattern evaluator: a sum of table entries (Michael Buro, "From simple features to sophisticated evaluation functions", 1998), and a
+//! hidden layer over their rows if the model has one.
 #![allow(unsafe_code)] // Unchecked accesses to tables, the innermost of the program; see `sum_weights` and `sum_rows`.
 
 use std::hint::black_box;

@@ -12,7 +12,7 @@ use crate::selfplay::{PlyKind, Replay};
 /// show what the position is worth. Exact values are kept. Lambda 1 is the outcome, lambda 0 the search value.
 ///
 /// A ply with a PV leaf is learned at the leaf, with the sign of the side to move there (TDLeaf: Jonathan Baxter, Andrew
-/// Tridgell and Lex Weaver, "KnightCap", 1998).
+/// Tridgell and Lex Weaver, "KnightCap: a chess program that learns by combining TD(lambda) with game-tree search", 1998).
 pub fn lambda_returns(game: &Replay, lambda: f32) -> Vec<Sample> {
     let mut samples = Vec::with_capacity(game.plies.len());
     // The return of the following ply and the side it is for; after the last ply, the result.

@@ -5,6 +5,9 @@
 //! and every configuration gets a slot in a flat table. [`Indices`] holds the configurations of one position, one balanced
 //! ternary number per lane: +1 x 3^i for an own disc on the pattern's i-th square, -1 x 3^i for an opponent's, 0 for an empty
 //! one. So exchanging the players is negation, and a move is a few vector additions.
+//!
+//! A weight for each configuration of each pattern, by stage of the game, is the evaluation of Michael Buro, "From simple features to
+//! sophisticated evaluation functions", 1998.
 
 mod engine;
 mod lanes;

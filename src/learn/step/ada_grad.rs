@@ -5,7 +5,8 @@ use wide::f32x8;
 
 use super::{BadParameter, Step, check_rate};
 
-/// `rate` / sqrt(sum of squared errors), in discs (John Duchi, Elad Hazan and Yoram Singer, "Adaptive subgradient methods", 2011).
+/// `rate` / sqrt(sum of squared errors), in discs (John Duchi, Elad Hazan and Yoram Singer, "Adaptive subgradient methods for online
+/// learning and stochastic optimization", 2011).
 #[derive(Clone, Copy, PartialEq, Debug, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct AdaGrad {
