@@ -30,7 +30,15 @@ impl Pattern {
     pub fn new(name: &str, squares: &str) -> Result<Self, PatternSetError> {
         let parsed: Result<Vec<Square>, _> = squares.split_whitespace().map(str::parse).collect();
         let squares = parsed.map_err(|error| PatternSetError::new(name, &error.to_string()))?;
-        let pattern = Self { name: name.to_owned(), squares: squares.iter().map(|s| s.index() as u8).collect() };
+        Self::from_numbers(name, squares.iter().map(|square| square.index() as u8).collect())
+    }
+
+    /// A pattern from a name and squares' numbers, 0 (a1) to 63 (h8).
+    ///
+    /// # Errors
+    /// Numbers that are not 1 to 10 different squares.
+    pub fn from_numbers(name: &str, squares: Vec<u8>) -> Result<Self, PatternSetError> {
+        let pattern = Self { name: name.to_owned(), squares };
         pattern.check()?;
         Ok(pattern)
     }
@@ -40,8 +48,8 @@ impl Pattern {
         if self.squares.is_empty() || self.squares.len() > MAX_SQUARES {
             return error("a pattern must have 1 to 10 squares");
         }
-        if self.squares.iter().any(|&square| square > 63) {
-            return error("a square's number must be 0 (a1) to 63 (h8)");
+        if let Some(wrong) = self.squares.iter().find(|&&square| square > 63) {
+            return error(&format!("{wrong} is not a square's number, 0 (a1) to 63 (h8)"));
         }
         if self.mask().count_ones() as usize != self.squares.len() {
             return error("a square is listed twice");

@@ -6,7 +6,6 @@ use std::path::Path;
 use serde::de::IntoDeserializer;
 use serde::{Deserialize, Serialize};
 
-use crate::board::Square;
 use crate::clock::source_date;
 use crate::eval::{Calibration, DepthPair, Head, HiddenLayer, Model, Row, StageMap, UNITS};
 use crate::pattern::{Layout, Pattern, PatternSet, Scalar};
@@ -353,10 +352,11 @@ impl Payload<'_> {
     /// The model, if its parts fit.
     fn model(self, hidden: Option<HiddenLayer>) -> Result<Model, String> {
         let error = |error: &dyn std::error::Error| error.to_string();
-        let patterns: Result<Vec<_>, String> =
-            self.patterns.iter().map(|(name, squares)| pattern(name, &squares.0)).collect();
+        let patterns =
+            self.patterns.into_iter().map(|(name, squares)| Pattern::from_numbers(name, squares.0.into_owned()));
+        let patterns = patterns.collect::<Result<Vec<_>, _>>().map_err(|e| error(&e))?;
         let scalars: Result<Vec<_>, _> = self.scalars.iter().map(|name| scalar(name)).collect();
-        let set = PatternSet { name: self.set.to_owned(), patterns: patterns?, scalars: scalars?, engine: None };
+        let set = PatternSet { name: self.set.to_owned(), patterns, scalars: scalars?, engine: None };
         let weights = self.weights.into_iter().map(|weights| weights.0.into_owned()).collect();
         let stages = StageMap::from_table(&self.stages.0).map_err(|e| error(&e))?;
         let model = Model { set, stages, scale: self.scale, weights, hidden };
@@ -364,14 +364,6 @@ impl Payload<'_> {
         model.check(&layout).map_err(|e| error(&e))?;
         Ok(model)
     }
-}
-
-fn pattern(name: &str, squares: &[u8]) -> Result<Pattern, String> {
-    if let Some(wrong) = squares.iter().find(|&&square| square > 63) {
-        return Err(format!("pattern `{name}`: {wrong} is not a square's number, 0 (a1) to 63 (h8)"));
-    }
-    let names: Vec<String> = squares.iter().map(|&square| Square::new(square).to_string()).collect();
-    Pattern::new(name, &names.join(" ")).map_err(|error| error.to_string())
 }
 
 fn scalar(name: &str) -> Result<Scalar, String> {
