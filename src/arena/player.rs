@@ -33,6 +33,24 @@ pub trait Player {
     }
 }
 
+impl<P: Player + ?Sized> Player for Box<P> {
+    fn new_game(&mut self) {
+        (**self).new_game();
+    }
+
+    fn choose(&mut self, diagram: &Diagram, stop: &AtomicBool) -> Result<Square, PlayerError> {
+        (**self).choose(diagram, stop)
+    }
+
+    fn observe(&mut self, diagram: &Diagram, square: Square) {
+        (**self).observe(diagram, square);
+    }
+
+    fn note(&self) -> MoveNote {
+        (**self).note()
+    }
+}
+
 /// Why a player cannot continue.
 #[derive(Debug, Clone, PartialEq, thiserror::Error)]
 pub enum PlayerError {

@@ -8,8 +8,6 @@ use super::gtp_client::GtpPlayer;
 use super::nboard_client::NBoardPlayer;
 use super::process::ProcessLimits;
 use crate::arena::{Player, PlayerError};
-use crate::board::{Diagram, Square};
-use crate::record::MoveNote;
 
 /// A protocol that engines speak.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -40,6 +38,21 @@ pub enum SpecError {
     Quotes(String),
 }
 
+impl ExternalSpec {
+    /// Starts the engine in a process of its own and waits for its first answer, or until `stop` is set. After a game in which it failed,
+    /// it is restarted in the next.
+    ///
+    /// # Errors
+    /// It does not start, or does not answer as the protocol requires.
+    pub fn start(&self, limits: ProcessLimits, stop: &AtomicBool) -> Result<Box<dyn Player + Send>, PlayerError> {
+        let command = self.command.clone();
+        Ok(match self.dialect {
+            Dialect::Gtp => Box::new(GtpPlayer::start(command, limits, stop)?),
+            Dialect::NBoard => Box::new(NBoardPlayer::start(command, limits, stop)?),
+        })
+    }
+}
+
 impl FromStr for ExternalSpec {
     type Err = SpecError;
 
@@ -64,40 +77,5 @@ impl fmt::Display for ExternalSpec {
             Dialect::NBoard => "nboard",
         };
         write!(f, "{dialect}:{}", self.command)
-    }
-}
-
-/// An engine in a process of its own. After a game in which it failed, it is restarted in the next.
-pub struct ExternalPlayer(Box<dyn Player + Send>);
-
-impl ExternalPlayer {
-    /// Starts the engine and waits for its first answer, or until `stop` is set.
-    ///
-    /// # Errors
-    /// It does not start, or does not answer as the protocol requires.
-    pub fn start(spec: &ExternalSpec, limits: ProcessLimits, stop: &AtomicBool) -> Result<Self, PlayerError> {
-        let command = spec.command.clone();
-        Ok(Self(match spec.dialect {
-            Dialect::Gtp => Box::new(GtpPlayer::start(command, limits, stop)?),
-            Dialect::NBoard => Box::new(NBoardPlayer::start(command, limits, stop)?),
-        }))
-    }
-}
-
-impl Player for ExternalPlayer {
-    fn new_game(&mut self) {
-        self.0.new_game();
-    }
-
-    fn choose(&mut self, diagram: &Diagram, stop: &AtomicBool) -> Result<Square, PlayerError> {
-        self.0.choose(diagram, stop)
-    }
-
-    fn observe(&mut self, diagram: &Diagram, square: Square) {
-        self.0.observe(diagram, square);
-    }
-
-    fn note(&self) -> MoveNote {
-        self.0.note()
     }
 }

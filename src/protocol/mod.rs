@@ -1,7 +1,7 @@
 //! Talking to other programs: serving the engine, and driving other engines.
 //!
 //! [`gtp::serve`] and [`nboard::serve`] let a referee or a GUI use an [`Engine`] (ours is the [`SearchEngine`]).
-//! [`ExternalPlayer`] is the other side: an engine in a process of its own that plays in the arena.
+//! [`ExternalSpec::start`] is the other side: an engine in a process of its own that plays in the arena.
 
 mod engine;
 mod external;
@@ -16,6 +16,6 @@ mod process;
 pub mod sgf;
 
 pub use engine::{Engine, SearchEngine};
-pub use external::{Dialect, ExternalPlayer, ExternalSpec, SpecError};
+pub use external::{Dialect, ExternalSpec, SpecError};
 pub use line::{ServeError, read_line};
 pub use process::ProcessLimits;

@@ -4,9 +4,9 @@ use std::io::{BufRead, BufReader, Write, stdin, stdout};
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Duration;
 
-use flipside::arena::{Ending, Match, PlayerError, play_game, select_openings, xot_openings};
+use flipside::arena::{Ending, Match, Player, PlayerError, play_game, select_openings, xot_openings};
 use flipside::board::{Diagram, Side, Square, Transcript};
-use flipside::protocol::{ExternalPlayer, ExternalSpec, ProcessLimits, SearchEngine, gtp, nboard};
+use flipside::protocol::{ExternalSpec, ProcessLimits, SearchEngine, gtp, nboard};
 use flipside::record::log::End;
 
 use crate::naive_rules::Board;
@@ -116,8 +116,8 @@ pub fn limits(per_move: f64) -> ProcessLimits {
     ProcessLimits { start, per_move, depth: None }
 }
 
-pub fn rude(dialect: &str, kind: &str, per_move: f64) -> ExternalPlayer {
-    ExternalPlayer::start(&spec(dialect, kind), limits(per_move), &NEVER).unwrap()
+pub fn rude(dialect: &str, kind: &str, per_move: f64) -> Box<dyn Player + Send> {
+    spec(dialect, kind).start(limits(per_move), &NEVER).unwrap()
 }
 
 #[test]
@@ -139,7 +139,7 @@ fn our_engine_plays_the_same_moves_in_a_process_of_its_own() {
 fn matches_run_on_several_processes() {
     let plan = Match { openings: select_openings(&xot_openings(), 6, 2), sprt: None, held: Vec::new() };
     let pool = rayon::ThreadPoolBuilder::new().num_threads(3).build().unwrap();
-    let start = |dialect| move || ExternalPlayer::start(&spec(dialect, dialect), limits(AN_HOUR), &NEVER);
+    let start = |dialect| move || spec(dialect, dialect).start(limits(AN_HOUR), &NEVER);
     let report = pool.install(|| plan.run(start("gtp"), start("nboard"), &AtomicBool::new(false), |_| ())).unwrap();
     assert_eq!((report.ending, report.tally.pairs), (Ending::Complete, [0, 0, 6, 0, 0]));
 }
@@ -147,7 +147,7 @@ fn matches_run_on_several_processes() {
 #[test]
 fn chatter_is_ignored_and_limits_beyond_the_clock_are_none() {
     let limits = ProcessLimits { start: Duration::MAX, per_move: Duration::MAX, depth: None };
-    let mut chatty = ExternalPlayer::start(&spec("gtp", "chatty"), limits, &NEVER).unwrap();
+    let mut chatty = spec("gtp", "chatty").start(limits, &NEVER).unwrap();
     let game = played(&mut chatty, &mut engine_player(), &Transcript::default());
     assert_eq!(game.forfeit, None);
 }
@@ -186,7 +186,7 @@ fn misbehaviour_loses_the_game_with_the_reason_and_the_next_game_starts_afresh()
 fn engines_that_do_not_start_are_an_error() {
     let start = |text: &str, limit: f64| {
         let limits = ProcessLimits { start: Duration::from_secs_f64(limit), ..limits(1.0) };
-        ExternalPlayer::start(&text.parse().unwrap(), limits, &NEVER).map(|_| ()).unwrap_err().to_string()
+        text.parse::<ExternalSpec>().unwrap().start(limits, &NEVER).map(|_| ()).unwrap_err().to_string()
     };
     let error = start("gtp:/no/such/engine --fast", AN_HOUR);
     assert!(error.starts_with("could not start `/no/such/engine --fast`: No such file"), "{error}");
@@ -207,11 +207,8 @@ fn engines_are_killed_with_all_they_started() {
     let note = directory.path().join("pid");
     let script =
         format!("sleep 3600 & echo $! > '{}'; while read line; do echo '= x'; echo pong 1; done", note.display());
-    let player = ExternalPlayer::start(
-        &format!("gtp:sh -c \"{}\"", script.replace('$', "\\$")).parse().unwrap(),
-        limits(AN_HOUR),
-        &NEVER,
-    );
+    let engine: ExternalSpec = format!("gtp:sh -c \"{}\"", script.replace('$', "\\$")).parse().unwrap();
+    let player = engine.start(limits(AN_HOUR), &NEVER);
     let pid: i32 = std::fs::read_to_string(&note).unwrap().trim().parse().unwrap();
     let pid = Pid::from_raw(pid).unwrap();
     assert!(test_kill_process(pid).is_ok());

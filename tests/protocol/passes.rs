@@ -5,7 +5,7 @@ use std::sync::atomic::AtomicBool;
 
 use flipside::arena::{Match, PlayedGame, Player, PlayerError, select_openings, xot_openings};
 use flipside::board::{Diagram, Side, Square, Transcript, squares};
-use flipside::protocol::{ExternalPlayer, nboard};
+use flipside::protocol::nboard;
 use rand::{RngExt, SeedableRng};
 use rand_chacha::ChaCha8Rng;
 
@@ -59,7 +59,7 @@ fn passes_before_second(game: &PlayedGame, second: Side) -> usize {
 #[test]
 fn an_engine_that_relies_on_explicit_passes_gets_every_pass() {
     let plan = Match { openings: select_openings(&xot_openings(), 200, 5), sprt: None, held: Vec::new() };
-    let strict = || ExternalPlayer::start(&spec("nboard", "strict"), limits(AN_HOUR), &NEVER);
+    let strict = || spec("nboard", "strict").start(limits(AN_HOUR), &NEVER);
     let mut passes = 0;
     let report = plan.run(
         || Ok(Scatterbrain),

@@ -12,7 +12,7 @@ use crate::book::{BookPlayer, BookUse};
 use crate::cli::error::CliError;
 use crate::cli::evaluator::{own_engine, with_evaluator};
 use crate::cli::strength::setting;
-use crate::protocol::{ExternalPlayer, ExternalSpec, ProcessLimits};
+use crate::protocol::{ExternalSpec, ProcessLimits};
 use crate::record::MoveNote;
 use crate::record::log::{PlayerCard, Settings};
 use crate::search::{Limits, Strength};
@@ -110,7 +110,7 @@ impl PlayerMaker {
                     Some(book) => Box::new(BookPlayer::new(player, book.clone())),
                 }
             }),
-            PlayerKind::External(spec, limits) => Box::new(ExternalPlayer::start(spec, *limits, stop)?),
+            PlayerKind::External(spec, limits) => spec.start(*limits, stop)?,
         };
         Ok(AnyPlayer { player, clock: &self.clock })
     }
