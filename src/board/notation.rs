@@ -25,6 +25,22 @@ impl Side {
             Self::White => Self::Black,
         }
     }
+
+    /// 1 for black, -1 for white: turns a result for black into one for this side, and back.
+    pub const fn sign(self) -> i32 {
+        match self {
+            Self::Black => 1,
+            Self::White => -1,
+        }
+    }
+
+    /// `black` or `white`.
+    pub const fn name(self) -> &'static str {
+        match self {
+            Self::Black => "black",
+            Self::White => "white",
+        }
+    }
 }
 
 /// Why a text is not a position or a game, and where.
@@ -85,8 +101,7 @@ pub struct Diagram {
 impl Diagram {
     /// [`Position::final_score`] for black, whoever is to move.
     pub fn final_score_for_black(&self) -> i32 {
-        let score = self.position.final_score();
-        if self.side == Side::Black { score } else { -score }
+        self.side.sign() * self.position.final_score()
     }
 
     /// The start of every game.

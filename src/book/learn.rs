@@ -12,7 +12,7 @@ use super::rebuild::{hand_over, rebuild};
 use super::record::{Key, Leaf, Record};
 use super::sort::Sorter;
 use super::store::Book;
-use crate::board::{Diagram, Position, Side, Square, canonical};
+use crate::board::{Diagram, Position, Square, canonical};
 use crate::eval::Evaluator;
 
 /// Positions of a game with the result for the side to move, in the order of the game, up to the first with at most `last_empties` empty
@@ -20,8 +20,7 @@ use crate::eval::Evaluator;
 fn line(steps: &[(Diagram, Square)], black_discs: i32, last_empties: u32) -> Vec<(Position, i32)> {
     let deepest = steps.iter().position(|(diagram, _)| diagram.position.empties() <= last_empties);
     let taken = deepest.map_or(steps.len(), |deepest| deepest + 1);
-    let result = |side| if side == Side::Black { black_discs } else { -black_discs };
-    steps[..taken].iter().map(|(diagram, _)| (canonical(diagram.position), result(diagram.side))).collect()
+    steps[..taken].iter().map(|(now, _)| (canonical(now.position), now.side.sign() * black_discs)).collect()
 }
 
 /// Learns a finished game: adds all its positions down to the first that is solved, each with the best of the moves not played, and

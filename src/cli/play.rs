@@ -89,7 +89,7 @@ impl<E: Evaluator> HumanGame<'_, '_, E> {
                 let now = self.now();
                 if self.game.moves().len() > before && now.side == self.human && !now.position.is_game_over() {
                     let other = self.human.other();
-                    writeln!(self.out, "{} ({other}) has no legal move and passes.", name(other))?;
+                    writeln!(self.out, "{} ({other}) has no legal move and passes.", other.name())?;
                 }
             } else {
                 self.reply()?;
@@ -127,7 +127,7 @@ impl<E: Evaluator> HumanGame<'_, '_, E> {
             writeln!(self.out, "You have no legal move: type pass.")?;
         }
         loop {
-            write!(self.out, "{} ({})> ", name(self.human), self.human)?;
+            write!(self.out, "{} ({})> ", self.human.name(), self.human)?;
             self.out.flush()?;
             let Some(line) = read_line(input)? else {
                 writeln!(self.out)?;
@@ -218,7 +218,7 @@ impl<E: Evaluator> HumanGame<'_, '_, E> {
         let analysis = known.unwrap_or_else(|| self.engine.analyse_within(&now.position, &limits));
         let square = analysis.best.expect("an engine asked to look ahead finds a move");
         self.game.push(square, MoveNote::default()).expect("the engine plays legal moves");
-        let side = name(now.side);
+        let side = now.side.name();
         let (source, value) = if from_book {
             (" from the book", format!("{} discs", analysis.score))
         } else {
@@ -233,7 +233,7 @@ impl<E: Evaluator> HumanGame<'_, '_, E> {
         let mut learned = Ok(());
         if let Some(result) = self.game.score_on_board() {
             self.draw()?;
-            let own = if self.human == Side::Black { result.discs } else { -result.discs };
+            let own = self.human.sign() * result.discs;
             let verdict = match own {
                 0 => "a draw".to_owned(),
                 1.. => format!("you win by {own}"),
@@ -252,13 +252,6 @@ impl<E: Evaluator> HumanGame<'_, '_, E> {
         self.out.flush()?;
         // Whatever happens to the book, the game is not lost.
         learned
-    }
-}
-
-fn name(side: Side) -> &'static str {
-    match side {
-        Side::Black => "black",
-        Side::White => "white",
     }
 }
 

@@ -44,9 +44,9 @@ impl Labeller {
         let labelled = match record {
             Record::Position(ScoredDiagram { diagram, score, .. }) => {
                 let value = score.or_else(|| self.solve(&diagram.position, -64, stop));
-                let (position, passes) = to_move(diagram.position);
-                let for_mover = value.map(|value| if passes { -value } else { value });
-                for_mover.map(|value| sample(position, value, Bound::Exact)).into_iter().collect()
+                let moved = diagram.pass_if_needed();
+                let for_mover = value.map(|value| if moved.side == diagram.side { value } else { -value });
+                for_mover.map(|value| sample(moved.position, value, Bound::Exact)).into_iter().collect()
             }
             Record::Game(game) => self.label_game(game, stop),
         };
@@ -61,14 +61,13 @@ impl Labeller {
         let steps: Vec<_> = game.steps().collect();
         let mut labelled = Vec::with_capacity(steps.len());
         for (diagram, _) in steps.into_iter().rev() {
-            let is_black = diagram.side == Side::Black;
-            // From black's side to the mover's, and back.
-            let turned = |value: i32| if is_black { value } else { -value };
+            let turned = |value: i32| diagram.side.sign() * value;
             // The move that was played is worth as much, so the position is worth no less.
             let least = proved.map_or(-64, turned);
             proved = self.solve(&diagram.position, least, stop).map(turned);
             for_black = proved.map(|value| (value, Bound::Exact)).or(for_black);
-            let for_mover = for_black.map(|(value, bound)| if is_black { (value, bound) } else { (-value, -bound) });
+            let for_mover = for_black
+                .map(|(value, bound)| if diagram.side == Side::Black { (value, bound) } else { (-value, -bound) });
             labelled.extend(for_mover.map(|(value, bound)| sample(diagram.position, value, bound)));
         }
         labelled.reverse();
@@ -85,12 +84,6 @@ impl Labeller {
         }
         self.solver.solve_until(*position, least, 64, stop).map(|solved| solved.discs().max(least))
     }
-}
-
-/// The position after a pass that is forced, and whether one is. If the game is over, the position stays as it is.
-fn to_move(position: Position) -> (Position, bool) {
-    let passes = position.moves() == 0 && position.opponent_moves() != 0;
-    (if passes { position.pass() } else { position }, passes)
 }
 
 fn sample(position: Position, discs: i32, bound: Bound) -> Sample {
@@ -113,7 +106,7 @@ pub(super) fn is_lesson(record: &Record, exact_empties: u32) -> bool {
         |position: Position, is_known| position.moves() != 0 && (is_known || position.empties() <= exact_empties);
     match record {
         Record::Position(ScoredDiagram { diagram, score, .. }) => {
-            can_learn(to_move(diagram.position).0, score.is_some())
+            can_learn(diagram.pass_if_needed().position, score.is_some())
         }
         Record::Game(game) => {
             let is_known = result_of(game).is_some();

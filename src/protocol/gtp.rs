@@ -229,7 +229,7 @@ impl<E: Engine> Session<'_, E> {
         }
         self.clear()?;
         self.history = history;
-        Ok(if self.history.now().side == Side::Black { "black".into() } else { "white".into() })
+        Ok(self.history.now().side.name().into())
     }
 }
 

@@ -120,9 +120,7 @@ impl Player for GtpPlayer {
     }
 }
 
-fn colour(side: Side) -> char {
-    match side {
-        Side::Black => 'b',
-        Side::White => 'w',
-    }
+/// `b` or `w`.
+fn colour(side: Side) -> &'static str {
+    &side.name()[..1]
 }

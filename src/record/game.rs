@@ -1,6 +1,6 @@
 //! One game with everything a record may say about it.
 
-use crate::board::{Diagram, NotationError, ScoredDiagram, Side, Square, Transcript};
+use crate::board::{Diagram, NotationError, ScoredDiagram, Square, Transcript};
 
 /// A player's note on a move.
 #[derive(Clone, Copy, PartialEq, Debug, Default)]
@@ -177,7 +177,7 @@ impl Game {
     pub fn scored_positions(&self) -> impl Iterator<Item = ScoredDiagram> {
         self.exact_discs().into_iter().flat_map(|discs| {
             self.steps().map(move |(diagram, square)| {
-                let score = if diagram.side == Side::Black { discs } else { -discs };
+                let score = diagram.side.sign() * discs;
                 ScoredDiagram { diagram, score: Some(score), moves: vec![(square, score)] }
             })
         })
