@@ -6,7 +6,7 @@ use std::path::Path;
 use super::derive::{Child, open_leaf};
 use super::error::BookError;
 use super::lock::Lock;
-use super::rebuild::{PLIES, Ply, Spool, rebuild};
+use super::rebuild::{PLIES, Ply, RecordSpool, rebuild};
 use super::record::{Leaf, Record, Valued};
 use super::store::Book;
 use crate::board::{Position, canonical};
@@ -31,7 +31,7 @@ pub fn prune(book: &mut Book, keep: Keep, path: &Path) -> Result<u64, BookError>
     let mut lock = Lock::of_output(path)?;
     let margin = Score((keep.within * Score::DISC as f32) as i32);
     let mut kept = HashSet::from([canonical(Position::START)]);
-    let mut spool = Spool::new(path)?;
+    let mut spool = RecordSpool::new(path)?;
     for discs in PLIES {
         if kept.is_empty() {
             break;

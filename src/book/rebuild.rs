@@ -107,7 +107,7 @@ fn derive_from(record: &Record, below: &Ply<Derived>) -> Derived {
 }
 
 /// Records kept in an unnamed temporary file.
-pub(super) struct Spool {
+pub(super) struct RecordSpool {
     /// See [`temporary`].
     name: PathBuf,
     store: BufWriter<File>,
@@ -116,7 +116,7 @@ pub(super) struct Spool {
     len: u64,
 }
 
-impl Spool {
+impl RecordSpool {
     /// A spool in the folder of a file to be written.
     pub fn new(path: &Path) -> Result<Self, BookError> {
         let (file, name) = temporary(path)?;
@@ -170,7 +170,7 @@ fn rebuild_by<T: Copy + Send + Sync>(
     ply: impl FnMut(u32, Sink<'_>) -> Result<(), BookError>,
     follow: impl Fn(&Record, &Ply<T>) -> (T, Record) + Sync,
 ) -> Result<(u64, u64), BookError> {
-    let (mut spool, mut changed) = (Spool::new(lock.path())?, 0);
+    let (mut spool, mut changed) = (RecordSpool::new(lock.path())?, 0);
     walk(ply, follow, |record, new| {
         changed += u64::from(record.derived != new.derived);
         spool.push(&new)

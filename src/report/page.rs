@@ -161,6 +161,11 @@ fn line(name: String, points: Vec<(f64, f64)>) -> Line {
     Line { name, points, band: Vec::new(), marked: false }
 }
 
+/// A line for each run.
+fn each_run(runs: &[Figures], points: impl Fn(&Figures) -> Vec<(f64, f64)>) -> Vec<Line> {
+    runs.iter().map(|run| line(name(run), points(run))).collect()
+}
+
 /// A chart over the time of the runs, given in hours; if all runs are short, it shows minutes.
 fn timed(runs: &[Figures], title: &str, y: &str, mut lines: Vec<Line>) -> Chart {
     let is_short = runs.iter().all(|run| run.status.seconds < 2.0 * 3600.0);
@@ -183,8 +188,8 @@ fn strength(runs: &[Figures]) -> Chart {
 }
 
 fn losses(runs: &[Figures]) -> Chart {
-    let of = |run: &Figures| line(name(run), run.losses.iter().map(|&(_, hours, loss)| (hours, loss)).collect());
-    timed(runs, "Loss on new games", "discs", runs.iter().map(of).collect())
+    let lines = each_run(runs, |run| run.losses.iter().map(|&(_, hours, loss)| (hours, loss)).collect());
+    timed(runs, "Loss on new games", "discs", lines)
 }
 
 fn by_empties(values: &[Option<f64>]) -> Vec<(f64, f64)> {
@@ -219,39 +224,38 @@ fn from_fit_to_fit(run: &Figures, at: usize, values: impl Fn(&StageLoss) -> &Vec
 }
 
 fn errors(runs: &[Figures]) -> Chart {
-    let of = |run: &Figures| {
+    let lines = each_run(runs, |run| {
         let rows = run.weights.iter().flat_map(|weights| &weights.accuracy);
-        line(name(run), rows.map(|&(empties, _, rmse, _)| (f64::from(empties), rmse)).collect())
-    };
-    chart("Error against results", "empty squares", "discs", runs.iter().map(of).collect())
+        rows.map(|&(empties, _, rmse, _)| (f64::from(empties), rmse)).collect()
+    });
+    chart("Error against results", "empty squares", "discs", lines)
 }
 
 fn slopes(runs: &[Figures]) -> Chart {
     // With more empties nothing is decided yet, and a slope means nothing.
     const MOST_EMPTIES: u32 = 50;
-    let of = |run: &Figures| {
+    let lines = each_run(runs, |run| {
         let rows = run.weights.iter().flat_map(|weights| &weights.accuracy).filter(|row| row.0 <= MOST_EMPTIES);
-        line(name(run), rows.filter_map(|&(empties, _, _, slope)| Some((f64::from(empties), slope?))).collect())
-    };
-    chart("Slope against results", "empty squares", "slope", runs.iter().map(of).collect())
+        rows.filter_map(|&(empties, _, _, slope)| Some((f64::from(empties), slope?))).collect()
+    });
+    chart("Slope against results", "empty squares", "slope", lines)
 }
 
 fn calibration(runs: &[Figures]) -> Chart {
-    let of = |run: &Figures| {
+    let mut lines = each_run(runs, |run| {
         let bins = run.weights.iter().flat_map(|weights| &weights.calibration);
-        line(name(run), bins.map(|&(predicted, mean, _)| (f64::from(predicted), mean)).collect())
-    };
-    let mut lines: Vec<_> = runs.iter().map(of).collect();
+        bins.map(|&(predicted, mean, _)| (f64::from(predicted), mean)).collect()
+    });
     lines.push(line("equal".to_owned(), vec![(-64.0, -64.0), (64.0, 64.0)]));
     chart("Prediction and result", "predicted discs", "mean result", lines)
 }
 
 fn coverage(runs: &[Figures]) -> Chart {
-    let of = |run: &Figures| {
+    let lines = each_run(runs, |run| {
         let shares = run.weights.iter().flat_map(|weights| weights.coverage.iter().enumerate());
-        line(name(run), shares.map(|(empties, share)| (empties as f64, 100.0 * share)).collect())
-    };
-    chart("Weights met", "empty squares", "%", runs.iter().map(of).collect())
+        shares.map(|(empties, share)| (empties as f64, 100.0 * share)).collect()
+    });
+    chart("Weights met", "empty squares", "%", lines)
 }
 
 fn strongest(run: &Figures) -> String {

@@ -64,8 +64,9 @@ impl<'e, E: Evaluator> Engine<'e, E> {
 
     /// [`Self::forget`] all but what is in a subtree of this engine.
     pub(crate) fn forget_all_but(&mut self, subtree: &Subtree) {
-        self.forget();
         self.searcher.forget_all_but(subtree);
+        self.solver.forget();
+        self.speed = 0.0;
     }
 
     /// Puts into `subtree` what the last search knows about a position after its root, and nothing else. Solving leaves no subtree.
