@@ -27,6 +27,9 @@ pub enum BookError {
     /// The file was replaced or removed.
     #[error("{}: this book was replaced or removed while it was being changed; nothing more is written to it", .0.display())]
     Replaced(PathBuf),
+    /// A book to be pruned from the start position does not have it.
+    #[error("the start position is not in the book, so nothing is reached from it")]
+    NoStart,
     /// The work was stopped; what was committed before is kept.
     #[error("stopped")]
     Stopped,

@@ -7,7 +7,7 @@ use super::derive::{Child, open_leaf};
 use super::error::BookError;
 use super::lock::Lock;
 use super::rebuild::{PLIES, Ply, RecordSpool, rebuild};
-use super::record::{Leaf, Record, Valued};
+use super::record::{Deviation, Leaf, Record, Valued, as_played, decided};
 use super::store::Book;
 use crate::board::{Position, canonical};
 use crate::eval::Score;
@@ -22,15 +22,20 @@ pub struct Keep {
 }
 
 /// Writes the part of a book that is to be kept as a new book. Moves to dropped positions are unplayed again, with the values that the
-/// book had for them. Returns the number of positions kept. The book is read ply by ply; memory holds one ply, and which positions of
-/// two plies are kept.
+/// book had for them. Where the book knew a position as a proved win or loss, it still does; which of a position's single moves lose for
+/// certain is forgotten with their positions. Returns the number of positions kept. The book is read ply by ply; memory holds one ply, and
+/// which positions of two plies are kept.
 ///
 /// # Errors
-/// I/O errors, damage in the book, or [`BookError::Locked`] if another process is changing a book at `path`.
+/// I/O errors, damage in the book, [`BookError::NoStart`], or [`BookError::Locked`] if another process is changing a book at `path`.
 pub fn prune(book: &mut Book, keep: Keep, path: &Path) -> Result<u64, BookError> {
     let mut lock = Lock::of_output(path)?;
     let margin = Score((keep.within * Score::DISC as f32) as i32);
-    let mut kept = HashSet::from([canonical(Position::START)]);
+    let start = canonical(Position::START);
+    if book.find(start)?.is_none() {
+        return Err(BookError::NoStart);
+    }
+    let mut kept = HashSet::from([start]);
     let mut spool = RecordSpool::new(path)?;
     for discs in PLIES {
         if kept.is_empty() {
@@ -45,7 +50,8 @@ pub fn prune(book: &mut Book, keep: Keep, path: &Path) -> Result<u64, BookError>
             if goes_on && kept.contains(&record.position) {
                 let near = |child: &Child| {
                     let both = child.derived.value.zip(record.derived.value);
-                    both.is_none_or(|(own, best)| own + margin >= best)
+                    // A proved win is played even if an estimate is higher.
+                    child.derived.play == record.derived.play || both.is_none_or(|(own, best)| own + margin >= best)
                 };
                 kept_below.extend(children(&record).iter().filter(|child| near(child)).map(|child| child.position));
             }
@@ -72,32 +78,44 @@ fn searched(record: &Record) -> (u8, u8) {
     }
 }
 
-/// A record whose best unplayed move may now be one to a dropped position.
+/// A record whose best unplayed move may now be one to a dropped position. What was a proved win or loss stays one.
 fn unplayed_again(
     record: Record,
     children: &[Child],
     kept: &HashSet<Position>,
     searched: impl Fn(Position) -> (u8, u8),
 ) -> Record {
-    let goes = children.iter().filter(|child| !kept.contains(&child.position));
-    let valued = goes.filter_map(|child| Some((child.derived.value?, child)));
-    let Some((score, child)) = valued.reduce(|best, next| if next.0 > best.0 { next } else { best }) else {
-        return record;
-    };
+    let own = open_leaf(&record, children);
+    let gone = best_to_play(children.iter().filter(|child| !kept.contains(&child.position)));
+    let (Some((child, score)), false) = (gone, own.is_some_and(|own| own.exact)) else { return record };
+    let play = record.derived.play;
+    // One move proves a win, all moves together a loss.
+    let proved = decided(play).filter(|proved| proved.0 < 0 || child.derived.play == play);
     // The score that a move had before it was in the book counts less than what the book knows.
-    let own = open_leaf(&record, children).filter(|own| own.exact || own.to.is_some() && own.score >= score);
-    if own.is_some() {
+    if proved.is_none() && own.is_some_and(|own| as_played(own.score, false) >= child.derived.play) {
         return record;
     }
+    let (child, score, error) = match (proved, best_to_play(children.iter())) {
+        (Some(proved), Some((best, _))) => (best, proved, Deviation::EXACT),
+        _ => (child, score, child.derived.error),
+    };
     let (depth, weights) = searched(child.position);
-    let leaf = Leaf::Best(Valued { to: Some(child.to), score, depth, exact: false, error: child.derived.error });
+    let leaf = Leaf::Best(Valued { to: Some(child.to), score, depth, exact: proved.is_some(), error });
     Record { leaf, weights, ..record }
+}
+
+/// The first of the best moves for play, with its value.
+fn best_to_play<'c>(moves: impl Iterator<Item = &'c Child>) -> Option<(&'c Child, Score)> {
+    let valued = moves.filter_map(|child| Some((child, child.derived.value?)));
+    let rank = |(child, value): (&Child, Score)| (child.derived.play, value);
+    valued.reduce(|best, next| if rank(next) > rank(best) { next } else { best })
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::book::record::{Derived, Deviation};
+    use crate::book::derive::derive;
+    use crate::book::record::Derived;
 
     #[test]
     fn a_move_that_goes_is_worth_what_the_book_learned_of_it() {
@@ -110,5 +128,55 @@ mod tests {
         let pruned = unplayed_again(record, &[child], &HashSet::new(), |_| (7, 2));
         let Leaf::Best(leaf) = pruned.leaf else { panic!("{pruned:?}") };
         assert_eq!((leaf.to, leaf.score, leaf.depth, pruned.weights), (Some(to), Score(-100), 7, 2));
+    }
+    /// The start with its four moves, which no symmetry joins here, worth these scores; true stands for proved.
+    fn pruned(own: Option<i32>, known: [(i32, bool); 4], kept: usize) -> Record {
+        let position = Position::START;
+        let squares: Vec<_> = crate::board::squares(position.moves()).collect();
+        let child = |(&to, (score, exact)): (&crate::board::Square, (i32, bool))| {
+            let play = as_played(Score(score), exact);
+            Child {
+                to,
+                position: position.play(to),
+                derived: Derived { value: Some(Score(score)), play, ..Derived::NOTHING },
+            }
+        };
+        let children: Vec<_> = squares.iter().zip(known).map(child).take(4 - usize::from(own.is_some())).collect();
+        let valued =
+            |own| Valued { to: Some(squares[3]), score: Score(own), depth: 4, exact: false, error: Deviation::UNKNOWN };
+        let leaf = own.map_or(Leaf::AllPlayed, |own| Leaf::Best(valued(own)));
+        let record = Record { leaf, ..Record::new(position) };
+        let record = Record { derived: derive(&record, &children), ..record };
+        let stay: HashSet<_> = children[..kept].iter().map(|child| child.position).collect();
+        let pruned = unplayed_again(record, &children, &stay, |_| (7, 2));
+        let left: Vec<_> = children.into_iter().filter(|child| stay.contains(&child.position)).collect();
+        let derived = derive(&pruned, &left);
+        if decided(record.derived.play).is_some() {
+            assert_eq!(derived.play, record.derived.play);
+        }
+        Record { derived, ..pruned }
+    }
+
+    #[test]
+    fn what_was_proved_stays_proved() {
+        let lost = [(-900, true), (-400, true), (-500, true), (-600, true)];
+        for kept in 0..4 {
+            let pruned = pruned(None, lost, kept);
+            assert_eq!((pruned.derived.value, pruned.derived.error), (Some(Score(-400)), Deviation::EXACT));
+        }
+        for kept in 0..4 {
+            // A win of four discs is played although an estimate is higher.
+            let won = pruned(None, [(2000, false), (512, true), (-500, false), (-600, true)], kept);
+            assert!(matches!(won.leaf, Leaf::Best(leaf) if leaf.exact) == (kept < 2), "{won:?}");
+        }
+    }
+
+    #[test]
+    fn a_move_that_is_proved_to_lose_does_not_replace_one_that_may_not() {
+        let lost = [(-100, true), (-200, true), (-300, true), (0, false)];
+        let own = pruned(Some(-800), lost, 0);
+        assert!(matches!(own.leaf, Leaf::Best(leaf) if leaf.score == Score(-800) && !leaf.exact), "{own:?}");
+        let open = pruned(None, [(-100, true), (-900, false), (-300, true), (-400, true)], 0);
+        assert_eq!((open.derived.value, open.derived.play), (Some(Score(-900)), -900));
     }
 }

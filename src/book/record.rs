@@ -172,6 +172,13 @@ pub(super) fn as_played(score: Score, exact: bool) -> i16 {
     (if exact { score.0 + score.0.signum() * PROVED } else { score.0 }) as i16
 }
 
+/// The score of a proved win or loss, from how it counts in [`Derived::play`]. None for an estimate, and for a draw: proved ones count like
+/// estimates.
+pub(super) fn decided(play: i16) -> Option<Score> {
+    let play = i32::from(play);
+    (play.abs() > PROVED).then(|| Score(play - play.signum() * PROVED))
+}
+
 /// All that a book knows about a position.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct Record {

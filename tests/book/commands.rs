@@ -83,6 +83,16 @@ fn a_book_is_grown_shown_checked_and_exported() {
 }
 
 #[test]
+fn a_book_without_the_start_is_not_pruned() {
+    let (folder, path) = place();
+    flipside::book::Book::edit_or_create(&path).unwrap();
+    let small = folder.path().join("small.fsb");
+    let error = refusal(&["book", "prune", path.to_str().unwrap(), "-o", small.to_str().unwrap()], "", 1);
+    assert!(error.contains("nothing is reached from it") && error.contains("grow BOOK --positions 1"), "{error}");
+    assert!(!small.exists());
+}
+
+#[test]
 fn uncalibrated_weights_cannot_grow_a_book() {
     let (_folder, path) = place();
     let error = refusal(&["book", "grow", path.to_str().unwrap(), "--positions", "9", "-w", "mobility"], "", 1);

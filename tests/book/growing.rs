@@ -7,7 +7,8 @@ use std::sync::atomic::{AtomicBool, AtomicU64, Ordering::Relaxed};
 
 use flipside::board::{Position, Transcript, canonical};
 use flipside::book::{
-    Book, BookError, BookMove, Choice, Grow, GrowthEnd, Keep, Leaf, Link, check, fix, links, prune, search_missing,
+    Book, BookError, BookMove, Choice, Grow, GrowthEnd, Keep, Leaf, Link, check, fix, learn_game, links, prune,
+    search_missing,
 };
 use flipside::eval::Score;
 use rand::SeedableRng;
@@ -265,4 +266,29 @@ fn pruning_keeps_the_positions_of_good_play() {
     let all = prune(&mut book, Keep { within: 128.0, min_empties: 0 }, &small).unwrap();
     assert_eq!(all, 500);
     assert!(fs::read(&small).unwrap() == fs::read(&path).unwrap());
+}
+
+#[test]
+fn pruning_keeps_what_was_proved() {
+    let (folder, path) = place();
+    let small = folder.path().join("small.fsb");
+    let mut book = Book::edit_or_create(&path).unwrap();
+    let games = random_games(20, 5);
+    for game in &games {
+        let mut searcher = searcher(1);
+        learn_game(&mut book, &game.steps(), black_discs(game), &mut searcher, &WEIGHTS, &NEVER).unwrap();
+    }
+    // The solved positions have fewer empty squares.
+    prune(&mut book, Keep { within: 128.0, min_empties: 9 }, &small).unwrap();
+    assert!(check(&small).unwrap().is_none());
+    let (mut pruned, mut proved) = (Book::open(&small).unwrap(), 0);
+    for (diagram, _) in games.iter().flat_map(Transcript::steps) {
+        let known = |book: &mut Book| book.get(diagram.position).unwrap().map(|record| record.derived.play);
+        let Some(after) = known(&mut pruned) else { continue };
+        if after.abs() > 64 * 128 || known(&mut book).unwrap().abs() > 64 * 128 {
+            assert_eq!(Some(after), known(&mut book));
+            proved += 1;
+        }
+    }
+    assert!(proved > 0);
 }

@@ -7,7 +7,7 @@ use std::path::{Path, PathBuf};
 use clap::Args;
 
 use crate::board::{Diagram, Side};
-use crate::book::{self, BookFormat, Errors, ExportError, Faults, Keep};
+use crate::book::{self, BookError, BookFormat, Errors, ExportError, Faults, Keep};
 use crate::cli::books::{cannot_change, open};
 use crate::cli::error::{CliError, Context};
 use crate::cli::evaluator::{WeightsOption, with_evaluator};
@@ -39,8 +39,9 @@ pub struct FixArguments {
 
 /// Remove positions from a book that good play does not reach
 ///
-/// Keeps the positions reached from the start by moves that are each at most --within discs worse than the best. A move whose position is
-/// removed keeps its value.
+/// Keeps the positions reached from the start by moves that are each at most --within discs worse than the best. The best of
+/// the moves whose positions are removed keeps its value, as an estimate. A position that was proved to be won or lost stays so; which single
+/// moves are proved to lose is forgotten with their positions.
 #[derive(Args, Debug)]
 #[command(after_help = "Examples:\n  flipside book prune book.fsb -o small.fsb --within 4 --min-empties 40")]
 pub struct PruneArguments {
@@ -159,7 +160,11 @@ impl PruneArguments {
         check_output(&self.output, [&*self.book])?;
         let mut book = open(&self.book)?;
         let keep = Keep { within: self.within, min_empties: self.min_empties };
-        let kept = book::prune(&mut book, keep, &self.output).map_err(cannot_change)?;
+        let kept = book::prune(&mut book, keep, &self.output).map_err(|error| match error {
+            BookError::NoStart => CliError::because("cannot prune the book", error)
+                .hint("`flipside book grow BOOK --positions 1` adds it."),
+            error => cannot_change(error),
+        })?;
         Ok(writeln!(out, "positions\t{}\nkept\t{kept}", book.len())?)
     }
 }
