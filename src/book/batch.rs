@@ -1,9 +1,10 @@
 //! What was added to a book since it was sorted: batches after the sorted part, each present as a whole or not at all.
 
+use std::collections::BTreeMap;
 use std::io;
 
 use super::file::{Base, CHECK, Fault, Hash, MAX_WEIGHTS, ReadError, check_of, decode};
-use super::record::{BYTES, Record};
+use super::record::{BYTES, Key, Record};
 
 /// The first bytes of a batch.
 const BATCH: [u8; 4] = *b"FSBB";
@@ -26,7 +27,8 @@ pub(super) fn encode_batch(weights: &[Hash], records: &[Record]) -> Vec<u8> {
 #[derive(Default)]
 pub(super) struct Batches {
     pub weights: Vec<Hash>,
-    pub records: Vec<Record>,
+    /// The newest record of each position.
+    pub records: BTreeMap<Key, Record>,
     /// Where the next batch goes.
     pub end: u64,
     /// Bytes after that, of a batch that was cut off.
@@ -82,7 +84,7 @@ impl Base {
         };
         let read: Vec<_> = records.map(read).collect::<Result<_, ReadError>>()?;
         all.weights.extend(names.as_chunks().0);
-        all.records.extend(read);
+        all.records.extend(read.into_iter().map(|record| (Key::of(record.position), record)));
         Ok(Some(start + size))
     }
 

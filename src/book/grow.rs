@@ -277,7 +277,8 @@ struct Open {
     cost: u32,
 }
 
-/// The next positions to search, cheapest first; at most `new` of them are not in the book yet.
+/// The next positions to search, cheapest first: `most`, or fewer that end with the last of `new` ones that are not in the book yet. What else
+/// the book lacks then is for [`complete`]: looking for it here would walk the whole book, with all of it in memory.
 fn select(book: &mut Book, most: usize, new: Option<u64>) -> Result<Vec<Job>, BookError> {
     let start = Key::of(canonical(Position::START));
     let mut heap = BinaryHeap::from([Reverse(Open { total: 0, key: start, job: false, cost: 0 })]);
@@ -285,19 +286,19 @@ fn select(book: &mut Book, most: usize, new: Option<u64>) -> Result<Vec<Job>, Bo
     let mut jobs = Vec::new();
     let mut room = new.unwrap_or(u64::MAX);
     while jobs.len() < most
+        && room > 0
         && let Some(Reverse(Open { key: Key(.., position), job: is_job, cost, .. })) = heap.pop()
     {
         if !seen.insert((position, is_job)) {
             continue;
         }
         match book.find(position)? {
-            None if !is_job || room == 0 => {}
             record if is_job => {
                 room -= u64::from(record.is_none());
                 jobs.push(job(book, position)?);
             }
             Some(record) => expand(book, &record, cost + PLY, &mut heap)?,
-            None => unreachable!("what is no job is in the book"),
+            None => {}
         }
     }
     Ok(jobs)
@@ -330,4 +331,34 @@ fn expand(book: &mut Book, record: &Record, cost: u32, heap: &mut BinaryHeap<Rev
         }
     }
     Ok(())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::board::Square;
+    use crate::book::record::{Deviation, links};
+    use crate::eval::Score;
+
+    #[test]
+    fn the_last_batch_ends_with_the_last_new_position() {
+        let folder = tempfile::tempdir().unwrap();
+        let mut book = Book::edit_or_create(&folder.path().join("b.fsb")).unwrap();
+        let start = canonical(Position::START);
+        let second = canonical(start.play(Square::lowest(start.moves())));
+        let after: Vec<_> = links(second).collect();
+        let [(to, Link::To { position: new, .. }), (_, Link::To { position: there, .. }), ..] = after[..] else {
+            panic!("{after:?}")
+        };
+        let valued = Valued { to: Some(to), score: Score(5), depth: 4, exact: false, error: Deviation::UNKNOWN };
+        let leaves = [(start, Leaf::AllPlayed), (second, Leaf::Best(valued)), (there, Leaf::Unsearched)];
+        for (position, leaf) in leaves {
+            book.put(Record { leaf, ..Record::new(position) }).unwrap();
+        }
+        update(&mut book, &leaves.map(|(position, _)| position)).unwrap();
+        let mut select =
+            |room| -> Vec<_> { select(&mut book, BATCH, room).unwrap().into_iter().map(|job| job.position).collect() };
+        assert_eq!(select(Some(1)), [new]);
+        assert_eq!(select(Some(2)), [new, there]);
+    }
 }

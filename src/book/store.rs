@@ -87,38 +87,29 @@ impl Book {
         let mut base = Base::open(file, damaged.as_deref_mut()).map_err(wrong)?;
         let salvaged = damaged.is_some();
         let batches = base.batches(damaged).map_err(wrong)?;
-        let (weights, end, dropped) = (batches.weights, batches.end, batches.dropped);
-        let mut book = Self {
+        let (weights, added, end, dropped) = (batches.weights, batches.records, batches.end, batches.dropped);
+        let mut new = 0;
+        for (key, record) in &added {
+            if record.weights as usize > weights.len() && !salvaged {
+                return Err(BookError::damage(path, base.end, "a position has weights that the book does not name"));
+            }
+            // A position in an unreadable block is counted there.
+            new += u64::from(matches!(base.get(*key), Ok(None)));
+        }
+        Ok(Self {
             path: path.to_owned(),
             base,
-            added: BTreeMap::new(),
+            added,
             sort_beyond: MOST_ADDED,
             changed: BTreeMap::new(),
-            new: 0,
-            known_new: 0,
+            new,
+            known_new: new,
             known_weights: weights.len(),
             weights,
             end,
             dropped,
             lock,
-        };
-        for record in batches.records {
-            if record.weights as usize > book.weights.len() && !salvaged {
-                return Err(BookError::damage(
-                    path,
-                    book.base.end,
-                    "a position has weights that the book does not name",
-                ));
-            }
-            let key = Key::of(record.position);
-            // A position in an unreadable block is counted there.
-            if !book.added.contains_key(&key) && matches!(book.base.get(key), Ok(None)) {
-                book.new += 1;
-            }
-            book.added.insert(key, record);
-        }
-        book.known_new = book.new;
-        Ok(book)
+        })
     }
 
     /// The number of positions.
