@@ -338,9 +338,9 @@ impl<E: Evaluator> Table<'_, E> {
         self.complete_here(step, games, ours).filter(|_| is_right)
     }
 
-    /// Takes no more games from a worker, and forgets those that it delivered.
+    /// Takes no more games from a worker, and forgets those that it delivered, also those that it may have delivered to an earlier session.
     fn refuse(&self, worker: usize, reason: &str) {
-        let (name, before, is_clean) = {
+        let (name, before, is_clean, is_whole) = {
             let mut state = lock(&self.shared.state);
             let (name, before) = match state.workers.get_mut(&worker) {
                 Some(known) => {
@@ -352,7 +352,8 @@ impl<E: Evaluator> Table<'_, E> {
                 // It has left, and another took its place; its games are forgotten all the same.
                 None => ("?".to_owned(), 0),
             };
-            (name, before, state.current_mut().schedule.distrust(worker))
+            let schedule = &mut state.current_mut().schedule;
+            (name, before, schedule.distrust(worker), schedule.numbers(0).start == 0)
         };
         let reason =
             format!("{reason}. {before} of its games were taken in this session. Check its build and its memory");
@@ -360,6 +361,8 @@ impl<E: Evaluator> Table<'_, E> {
         self.shared.wake.notify_one();
         if !is_clean {
             self.spoil(format!("worker `{name}` delivered games that are not the run's"));
+        } else if !is_whole {
+            self.spoil(format!("worker `{name}` may have played some of its first games, before this session"));
         }
     }
 
@@ -432,6 +435,18 @@ mod tests {
             expected = table.players.play_here(1, 0, 0..2 * FRAME, &stop).unwrap();
         });
         assert!(games == expected);
+    }
+
+    #[test]
+    fn games_that_a_bad_worker_may_have_played_before_a_restart_are_played_again() {
+        for (first, is_bad) in [(0, false), (FRAME, true)] {
+            at_table(&mut |_| ControlFlow::Continue(()), |table| {
+                table.with_schedule(|schedule| *schedule = Schedule::new(first..2 * FRAME));
+                let worker = lock(&table.shared.state).worker("liar").unwrap();
+                table.refuse(worker, "its games differ");
+                assert_eq!((lock(&table.bad).is_some(), table.halt.load(Relaxed)), (is_bad, is_bad));
+            });
+        }
     }
 
     #[test]

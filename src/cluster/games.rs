@@ -79,6 +79,8 @@ impl ClusterGames {
                     Err(error) => drop(ready.send(Err(error))),
                 }
             });
+            // Does not wait for the name of a host to be looked up.
+            runtime.shutdown_background();
         };
         let thread = Builder::new().name("network".into()).spawn(serve).map_err(ClusterError::System)?;
         started.recv().unwrap_or_else(|_| Err(ClusterError::System(std::io::ErrorKind::Other.into())))?;

@@ -72,7 +72,7 @@ pub fn work(
     let teller = Arc::new(Teller::new(news));
     let runtime = runtime::Builder::new_current_thread().enable_all().build().map_err(ClusterError::System)?;
     let queue = Arc::new(WorkQueue::default());
-    std::thread::scope(|scope| {
+    let outcome = std::thread::scope(|scope| {
         for _ in 0..request.threads {
             let queue = &queue;
             let builder = std::thread::Builder::new().name("player".into());
@@ -84,7 +84,10 @@ pub fn work(
         let outcome = runtime.block_on(run(request, stop, &queue, &teller));
         queue.end();
         outcome
-    })
+    });
+    // Does not wait for the name of a host to be looked up.
+    runtime.shutdown_background();
+    outcome
 }
 
 async fn run(
