@@ -96,7 +96,7 @@ fn a_book_without_the_start_is_not_pruned() {
 fn uncalibrated_weights_cannot_grow_a_book() {
     let (_folder, path) = place();
     let error = refusal(&["book", "grow", path.to_str().unwrap(), "--positions", "9", "-w", "mobility"], "", 1);
-    assert!(error.contains("`mobility` is not calibrated") && error.contains("flipside calibrate"), "{error}");
+    assert!(error.contains("`mobility` is not calibrated") && error.contains("use a calibrated file"), "{error}");
     assert!(!path.exists());
     assert!(refusal(&["book", "grow", "b.fsb"], "", 2).contains("--hours"));
 }
