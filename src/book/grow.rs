@@ -277,8 +277,8 @@ struct Open {
     cost: u32,
 }
 
-/// The next positions to search, cheapest first: `most`, or fewer that end with the last of `new` ones that are not in the book yet. What else
-/// the book lacks then is for [`complete`]: looking for it here would walk the whole book, with all of it in memory.
+/// The next positions to search, cheapest first: `most`, or fewer that end with the last of `new` ones that are not in the book yet. What
+/// else the book lacks then is for [`complete`]: looking for it here would walk the whole book, with all of it in memory.
 fn select(book: &mut Book, most: usize, new: Option<u64>) -> Result<Vec<Job>, BookError> {
     let start = Key::of(canonical(Position::START));
     let mut heap = BinaryHeap::from([Reverse(Open { total: 0, key: start, job: false, cost: 0 })]);
