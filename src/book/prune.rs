@@ -129,6 +129,7 @@ mod tests {
         let Leaf::Best(leaf) = pruned.leaf else { panic!("{pruned:?}") };
         assert_eq!((leaf.to, leaf.score, leaf.depth, pruned.weights), (Some(to), Score(-100), 7, 2));
     }
+
     /// The start with its four moves, which no symmetry joins here, worth these scores; true stands for proved.
     fn pruned(own: Option<i32>, known: [(i32, bool); 4], kept: usize) -> Record {
         let position = Position::START;
