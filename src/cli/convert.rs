@@ -11,7 +11,6 @@ use super::output::Output;
 use super::session::Session;
 use crate::games::{GamesError, is_games_file, whole_frames};
 use crate::record::{ConvertError, Converted, Format, MAX_REPORTED, RecordError, convert, read};
-use crate::text::counted;
 
 /// Convert records of games and positions from one format to another
 ///
@@ -109,11 +108,11 @@ impl ConvertArguments {
             let done = convert(&bytes, from, self.to, &mut writer, &mut on_bad);
             match done.map_err(|error| self.explain(error, &name, from))? {
                 // What the output was before is worth more.
-                Converted { read, written: 0, .. } => Err(CliError::failure(format!(
-                    "none of the {} in {name}, which was read as {from}, can be converted to {}",
-                    counted(read as u64, "record"),
-                    self.to
-                ))),
+                Converted { written: 0, .. } => {
+                    let to = self.to;
+                    let error = format!("no record in {name}, which was read as {from}, can be converted to {to}");
+                    Err(CliError::failure(error).hint_if_any(self.may_be_other(from).then_some(NAME_FORMAT)))
+                }
                 done => Ok(done),
             }
         })?;

@@ -362,7 +362,9 @@ impl<E: Evaluator> Table<'_, E> {
         if !is_clean {
             self.spoil(format!("worker `{name}` delivered games that are not the run's"));
         } else if !is_whole {
-            self.spoil(format!("worker `{name}` may have played some of its first games, before this session"));
+            self.spoil(format!(
+                "worker `{name}` played wrong games, and may have played some of those from before this session"
+            ));
         }
     }
 

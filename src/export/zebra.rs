@@ -38,7 +38,7 @@ fn unzip(file: &[u8]) -> Result<Vec<u8>, Fault> {
     let unzipped = MultiGzDecoder::new(file).take(LIMIT as u64 + 1).read_to_end(&mut plain);
     match unzipped {
         Ok(_) => Ok(plain),
-        Err(error) => fault(plain.len(), format!("gzip: {error}; the offset is that of the decompressed bytes")),
+        Err(error) => fault(plain.len(), format!("gzip: {error}; counted in the decompressed bytes")),
     }
 }
 

@@ -102,7 +102,7 @@ impl PatternSetError {
     }
 }
 
-/// The sets that come with the program: name and TOML text.
+/// The sets that ship with flipside: name and TOML text.
 pub const BUILT_IN: [(&str, &str); 6] = [
     ("classic", include_str!("../../data/patterns/classic.toml")),
     ("edax", include_str!("../../data/patterns/edax.toml")),

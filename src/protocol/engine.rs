@@ -16,7 +16,7 @@ pub trait Engine {
         env!("CARGO_PKG_VERSION")
     }
 
-    /// How strongly it thinks within no other limits.
+    /// Its strength where no other limits are given.
     fn strength(&self) -> Strength;
 
     /// Forgets what it knows of earlier positions.

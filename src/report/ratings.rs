@@ -140,6 +140,23 @@ mod tests {
     }
 
     #[test]
+    fn hours_count_what_was_stopped() {
+        let session = |text: &str| serde_json::from_str::<TrainEvent>(text).unwrap();
+        let end = session(r#"{"event":"end","generation":0,"finished":false,"elapsed":7200.0}"#);
+        let match_ = result(160, 40);
+        let gate = TrainEvent::Gate {
+            generation: 0,
+            fitted: true,
+            best: None,
+            baseline: match_,
+            pairs: [[0; 5], pairs(match_)],
+            promoted: true,
+            seconds: 1800.0,
+        };
+        assert_eq!(ratings(&[end, gate])[0].hours, 2.5);
+    }
+
+    #[test]
     fn matches_that_cannot_have_been_played_do_not_count() {
         let mut results = Vec::new();
         for (games, pairs) in [

@@ -68,7 +68,8 @@ pub struct Status {
     pub seconds: f64,
     /// Its budget.
     pub budget: Budget,
-    /// Seconds that are left, at its pace so far; `None` without a budget.
+    /// Seconds that are left, at its pace so far; `None` without a budget, and while only the last fit and gate of a number of generations
+    /// or games are left.
     pub seconds_left: Option<f64>,
     /// Bytes on the disk.
     pub bytes: u64,

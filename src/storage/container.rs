@@ -200,7 +200,7 @@ impl Container {
         match decoded {
             Ok((value, read)) if read == payload.len() => Ok(value),
             Ok((_, read)) => {
-                Err(error(format!("{} bytes are left over at offset {}", payload.len() - read, HEADER + read)))
+                Err(error(format!("{} bytes are left over at byte {}", payload.len() - read, HEADER + read)))
             }
             Err(DecodeError::UnexpectedEnd { additional }) => {
                 Err(error(format!("{additional} bytes are missing at its end")))

@@ -114,7 +114,7 @@ pub enum TrainEvent {
         /// Seconds it took.
         seconds: f64,
     },
-    /// Games of a generation turned out to be wrong, and all of its games are played again.
+    /// Games of a generation are wrong, or may be, and all of its games are played again.
     PlayedAgain {
         /// The generation, from 0.
         generation: u32,

@@ -101,8 +101,13 @@ impl Run<'_> {
     /// How much longer the last fit takes for each game of a generation that there is no time to finish.
     pub(super) fn last_fit_of_game(&self) -> f64 {
         let Progress { games, positions, pace, .. } = self.state.progress;
+        let plan = match self.state.fitted {
+            // Done, but with more games it is due again.
+            Some(_) => self.plan(true).filter(|plan| !self.is_too_short_for(plan)),
+            None => self.last_fit_to_come(),
+        };
         let positions = positions as f64 / games.max(1) as f64;
-        self.last_fit_to_come().map_or(0.0, |plan| pace.fit_of(positions, &plan.config))
+        plan.map_or(0.0, |plan| pace.fit_of(positions, &plan.config))
     }
 
     fn seconds_of(&self, plan: &FitPlan) -> f64 {

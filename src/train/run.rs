@@ -121,7 +121,8 @@ impl Run<'_> {
         let Budget { seconds, generations, games } = self.budget;
         let is_free = progress.generation == 0 || progress.generation < self.known;
         let left = || self.config.phase(progress.generation).games.saturating_sub(self.games_at_hand());
-        let begins = || self.clock.elapsed() + self.seconds_of_refit();
+        let at_hand = || self.last_fit_of_game() * f64::from(self.games_at_hand());
+        let begins = || self.clock.elapsed() + self.seconds_of_refit() + at_hand();
         let in_time = |limit| is_free || progress.pace.has_time_for(left(), begins(), limit);
         seconds.is_none_or(in_time)
             && generations.is_none_or(|max| progress.generation < max)

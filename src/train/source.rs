@@ -57,11 +57,11 @@ pub trait GameSource: Sync {
     /// `on_games` breaks off, with the first games of the job handed over.
     ///
     /// # Errors
-    /// Games that were handed over are wrong; the whole generation has to be played again.
+    /// Games that were handed over are wrong, or may be; the whole generation has to be played again.
     fn play(&self, job: &GameJob<'_>, stop: &AtomicBool, on_games: &mut OnGames<'_>) -> Result<(), BadGames>;
 }
 
-/// Games that turned out to be wrong, and why.
+/// Games that are wrong, or may be, and why.
 #[derive(Clone, PartialEq, Eq, Debug, thiserror::Error)]
 #[error("{0}")]
 pub struct BadGames(pub String);

@@ -60,7 +60,7 @@ fn knowing_nothing() -> WeightFile {
     WeightFile::new(model, Provenance::default())
 }
 
-/// Fits until `stop_after` blocks are learned. Searches, if any, use the weights that come with the program; leaves are from searches by
+/// Fits until `stop_after` blocks are learned. Searches, if any, use the weights that ship with flipside; leaves are from searches by
 /// weights that know nothing.
 fn run(
     config: &FitConfig,

@@ -40,8 +40,8 @@ pub struct FixArguments {
 /// Remove positions from a book that good play does not reach
 ///
 /// Keeps the positions reached from the start by moves that are each at most --within discs worse than the best. The best of the moves whose
-/// positions are removed keeps its value, as an estimate. A position that was proved to be won or lost stays so; which single moves are
-/// proved to lose is forgotten with their positions.
+/// positions are removed keeps its value, as an estimate. A position that was proved to be won or lost stays so; proofs that single
+/// moves lose go with their positions.
 #[derive(Args, Debug)]
 #[command(after_help = "Examples:\n  flipside book prune book.fsb -o small.fsb --within 4 --min-empties 40")]
 pub struct PruneArguments {

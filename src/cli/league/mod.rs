@@ -240,6 +240,8 @@ struct Recorder<'a> {
     results: Vec<PairPoints>,
     done: usize,
     held: Vec<bool>,
+    /// Pairs before the first that is new.
+    already: usize,
     summary: (Option<Instant>, String),
     failure: Option<GameLogError>,
 }
@@ -265,6 +267,7 @@ impl<'a> Recorder<'a> {
             scores: vec![Score::default(); league.pairings.len()],
             results: Vec::with_capacity(league.pair_count()),
             done: 0,
+            already: held.iter().take_while(|held| **held).count(),
             held,
             summary: (None, String::new()),
             failure: None,
@@ -285,7 +288,7 @@ impl<'a> Recorder<'a> {
             self.summary = (Some(Instant::now()), best.unwrap_or_default());
         }
         let done = self.done as u64;
-        if self.held[index] {
+        if index < self.already {
             self.meter.skip_to(done)
         } else {
             self.meter.show(done, || self.summary.1.clone())
