@@ -143,7 +143,7 @@ pub enum TrainError {
     #[error("{0} is a link that leads nowhere. Restore what it points to, or the file itself")]
     Dangling(PathBuf),
     /// A checkpoint of another version.
-    #[error("{path}: {reason}, or begin a new run in another directory --from the last.fsw of this one", path = path.display())]
+    #[error("{path}: {reason}, or begin a new run in another directory with `--from` and this one's last.fsw", path = path.display())]
     OtherVersion {
         /// The checkpoint.
         path: PathBuf,
@@ -153,7 +153,7 @@ pub enum TrainError {
     /// A file that the checkpoint relies on, or the checkpoint itself.
     #[error(
         "{path}: {reason}. The run cannot continue without it, and nothing was changed: restore a copy if you have one, or begin a \
-         new run in another directory --from the last.fsw of this one"
+         new run in another directory with `--from` and this one's last.fsw"
     )]
     Damaged {
         /// The file.
@@ -164,7 +164,7 @@ pub enum TrainError {
     /// Games of this run that a fit needs.
     #[error(
         "{found} of the {played} games to fit are there: {}. Restore copies if you have them, or begin a new run in another \
-         directory --from the last.fsw of this one",
+         directory with `--from` and this one's last.fsw",
         if .missing.is_empty() { format!("cut off: {}", listed(.cut_off)) } else { format!("missing: {}", listed(.missing)) }
     )]
     GamesMissing {
