@@ -88,10 +88,11 @@ impl ConvertArguments {
             convert(&bytes, from, self.to, &mut io::sink(), &mut on_bad)
                 .map_err(|error| self.explain(error, &name, from))?;
         }
+        let nothing =
+            |error: String| CliError::failure(error).hint_if_any(self.may_be_other(from).then_some(NAME_FORMAT));
         let is_nothing = |record: Result<_, RecordError>| record.is_err_and(|error| error.is_cut_off_end());
         if read(&bytes, from).is_ok_and(|mut records| records.all(is_nothing)) {
-            let error = CliError::failure(format!("there are no records in {name}, which was read as {from}"));
-            return Err(error.hint_if_any(self.may_be_other(from).then_some(NAME_FORMAT)));
+            return Err(nothing(format!("there are no records in {name}, which was read as {from}")));
         }
         let mut reported = 0;
         let mut on_bad = |error: RecordError| {
@@ -110,8 +111,7 @@ impl ConvertArguments {
                 // What the output was before is worth more.
                 Converted { written: 0, .. } => {
                     let to = self.to;
-                    let error = format!("no record in {name}, which was read as {from}, can be converted to {to}");
-                    Err(CliError::failure(error).hint_if_any(self.may_be_other(from).then_some(NAME_FORMAT)))
+                    Err(nothing(format!("no record in {name}, which was read as {from}, can be converted to {to}")))
                 }
                 done => Ok(done),
             }

@@ -146,8 +146,10 @@ impl MatchOptions {
         }
         let stop = stop_on_signals();
         let plan = Match { openings, sprt: self.sprt.map(|argument| argument.0), held };
+        let mut meter = Meter::new(session, plan.openings.len() as u64, "pairs");
+        meter.skip_to(already as u64);
         let mut recorder = Recorder {
-            meter: Meter::new(session, plan.openings.len() as u64, "pairs"),
+            meter,
             openings: &plan.openings,
             log,
             already,
@@ -307,8 +309,7 @@ impl Recorder<'_> {
                     .say(format_args!("pair {pair}, game {game}: lost by the {loser} player: {}", forfeit.reason));
             }
         }
-        let done = index as u64 + 1;
-        if is_new { self.meter.show(done, || summary(event, self.sprt)) } else { self.meter.skip_to(done) }
+        self.meter.show(index as u64 + 1, || summary(event, self.sprt));
     }
 }
 

@@ -16,9 +16,10 @@ pub const BAR: &str = "█▉▊▋▌▍▎▏ ";
 
 /// The time left if known, else the time taken so far.
 fn time(state: &ProgressState, out: &mut dyn Write) {
-    let [past, left] = [state.elapsed(), state.eta()].map(|time| duration(time.as_secs_f64()));
+    let left = state.eta();
+    let (time, left) = if left.is_zero() { (state.elapsed(), "") } else { (left, " left") };
     // Errors of the screen are ignored.
-    let _ = if state.eta().is_zero() { write!(out, "{past}") } else { write!(out, "{left} left") };
+    let _ = write!(out, "{}{left}", duration(time.as_secs_f64()));
 }
 
 /// Shows the progress of some work.
@@ -27,6 +28,8 @@ pub struct Meter {
     bar: Option<ProgressBar>,
     total: u64,
     unit: &'static str,
+    /// Units that were done before.
+    skipped: u64,
     last_line: Instant,
 }
 
@@ -42,11 +45,14 @@ impl Meter {
             bar.enable_steady_tick(Duration::from_secs(1));
             bar
         });
-        Self { session: *session, bar, total, unit, last_line: Instant::now() }
+        Self { session: *session, bar, total, unit, skipped: 0, last_line: Instant::now() }
     }
 
-    /// Shows how many units are done.
+    /// Shows how many units are done, unless more were done before.
     pub fn show(&mut self, done: u64, message: impl FnOnce() -> String) {
+        if done < self.skipped {
+            return;
+        }
         if let Some(bar) = &self.bar {
             bar.set_position(done);
             // This draws, and shows the position too; with a steady tick, setting the position alone does not draw.
@@ -60,7 +66,8 @@ impl Meter {
 
     /// Shows how many units were done before: they say nothing about the time left.
     pub fn skip_to(&mut self, done: u64) {
-        if let Some(bar) = &self.bar {
+        self.skipped = done;
+        if let Some(bar) = self.bar.as_ref().filter(|_| done > 0) {
             bar.set_position(done);
             // This counts the units, which otherwise were done in no time.
             bar.set_message("");

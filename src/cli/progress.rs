@@ -178,6 +178,7 @@ impl<'s> TrainProgress<'s> {
         };
         let threads = counted(*threads as u64, "thread");
         let what = format!("pattern set {patterns}, {weights} weights per stage, {threads}");
+        let budget = |limits: String| if self.budget.is_none() { "no end".to_owned() } else { limits };
         let known = generation + again;
         let directory = self.directory.display();
         if *resumed {
@@ -191,11 +192,10 @@ impl<'s> TrainProgress<'s> {
                 1 => " (the last is learned again from its games)".to_owned(),
                 _ => format!(" (the last {again} are learned again from their games)"),
             };
-            let budget =
-                if self.budget.is_none() { "no end".to_owned() } else { format!("{more}{} in all", self.budget) };
+            let budget = budget(format!("{more}{} in all", self.budget));
             format!("resuming {directory} after {generations}{again} and {so_far}: {what}; {budget}")
         } else {
-            let budget = if self.budget.is_none() { "no end".to_owned() } else { format!("budget {}", self.budget) };
+            let budget = budget(format!("budget {}", self.budget));
             format!("new run in {directory}: {what}; {budget}")
         }
     }

@@ -17,8 +17,7 @@ use crate::report::TensorBoard;
 use crate::storage::FileError;
 use crate::text::typed;
 use crate::train::{
-    Budget, CHECKPOINT, LAST, Outcome, PREVIOUS_CHECKPOINT, Resume, TrainConfig, TrainError, TrainEvent, TrainRequest,
-    stored_config, train,
+    Budget, CHECKPOINTS, LAST, Outcome, Resume, TrainConfig, TrainError, TrainEvent, TrainRequest, stored_config, train,
 };
 
 /// Learn weights from self-play: the main job
@@ -246,7 +245,7 @@ fn told_if_not<T>(done: io::Result<T>, progress: &TrainProgress<'_>) -> Option<T
 
 /// Whether a run has begun, and can be resumed.
 fn has_checkpoint(run: &Path) -> bool {
-    [CHECKPOINT, PREVIOUS_CHECKPOINT].iter().any(|name| run.join(name).exists())
+    CHECKPOINTS.iter().any(|name| run.join(name).exists())
 }
 
 /// The error that ended a run or kept it from starting, with what to do about it.
@@ -290,7 +289,7 @@ mod tests {
         };
         assert!(report().contains("run/checkpoint") && report().contains("repeat the command"));
         // A checkpoint that could not be replaced has become the one before.
-        for name in [PREVIOUS_CHECKPOINT, CHECKPOINT] {
+        for name in CHECKPOINTS {
             let path = run.path().join(name);
             std::fs::write(&path, "").unwrap();
             assert!(report().contains("--resume "), "{name}");

@@ -44,7 +44,7 @@ impl Format {
         if log::looks_like(text) {
             return Self::Log;
         }
-        let first = data_lines(text).next().map_or_else(Default::default, |(_, line)| line);
+        let first = data_lines(text).next().map(|(_, line)| line).unwrap_or_default();
         let first = first.as_bytes();
         if first.windows(2).any(|two| two == b"(;") {
             Self::Ggf

@@ -181,8 +181,10 @@ impl Figures {
 
     /// Collects what was measured and changed, in order.
     fn collect(&mut self, log: &RunLog) {
-        let mut hours = 0.0;
+        let mut elapsed = 0.0;
         for event in &log.events {
+            elapsed = event.elapsed_after(elapsed);
+            let hours = elapsed / 3600.0;
             match event {
                 TrainEvent::End { generation, finished: true, .. } => self.earlier_ends.push(*generation),
                 TrainEvent::Amended { generation, changes } => {
@@ -192,8 +194,7 @@ impl Figures {
                         self.changes.push((generation + 1, changes.clone()));
                     }
                 }
-                TrainEvent::Learned { generation, loss, errors_by_empties, slopes_by_empties, elapsed, .. } => {
-                    hours = elapsed / 3600.0;
+                TrainEvent::Learned { generation, loss, errors_by_empties, slopes_by_empties, .. } => {
                     self.losses.push((generation + 1, hours, *loss));
                     if !errors_by_empties.is_empty() {
                         let at = |values: &[Option<f64>]| SOME_EMPTIES.map(|empties| *values.get(empties)?);
@@ -205,10 +206,7 @@ impl Figures {
                         });
                     }
                 }
-                TrainEvent::Fitted {
-                    generation, held_out, held_out_by_empties, slopes_by_empties, seconds, ..
-                } => {
-                    hours += seconds / 3600.0;
+                TrainEvent::Fitted { generation, held_out, held_out_by_empties, slopes_by_empties, .. } => {
                     self.held_out.push(StageLoss {
                         generation: *generation,
                         hours,
@@ -217,7 +215,7 @@ impl Figures {
                         slopes: slopes_by_empties.clone(),
                     });
                 }
-                _ => hours = event.elapsed().map_or(hours, |seconds| seconds / 3600.0),
+                _ => {}
             }
         }
     }

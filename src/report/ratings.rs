@@ -31,13 +31,13 @@ const MOST_PAIRS: u64 = 10_784;
 /// games, and matches of more games than are ever played, which only a damaged file has, are left out.
 pub fn ratings(events: &[TrainEvent]) -> Vec<Rating> {
     let (mut rated, mut results) = (Vec::new(), Vec::new());
-    let (mut best, mut hours, mut has_learned) = (FIRST, 0.0, false);
+    let (mut best, mut elapsed, mut has_learned) = (FIRST, 0.0, false);
     for event in events {
+        elapsed = event.elapsed_after(elapsed);
         match event {
-            TrainEvent::Learned { elapsed, .. } => (hours, has_learned) = (elapsed / 3600.0, true),
-            TrainEvent::Fitted { seconds, .. } => hours += seconds / 3600.0,
-            TrainEvent::Gate { generation, fitted, best: against_best, baseline, pairs, promoted, seconds } => {
-                hours += seconds / 3600.0;
+            TrainEvent::Learned { .. } => has_learned = true,
+            TrainEvent::Gate { generation, fitted, best: against_best, baseline, pairs, promoted, .. } => {
+                let hours = elapsed / 3600.0;
                 let player = FIRST + 1 + rated.len();
                 add(&mut results, [player, MOBILITY], baseline, pairs[1]);
                 if let Some(result) = against_best {
@@ -51,8 +51,7 @@ pub fn ratings(events: &[TrainEvent]) -> Vec<Rating> {
                 let (generation, fitted, promoted) = (played, *fitted, *promoted);
                 rated.push(Rating { generation, hours, fitted, promoted, elo: [0.0; 3] });
             }
-            // Sessions begin and end with the time so far, that of fits which were stopped included.
-            _ => hours = event.elapsed().map_or(hours, |seconds| seconds / 3600.0),
+            _ => {}
         }
     }
     let fit = Ratings::fit(FIRST + 1 + rated.len(), MOBILITY, &results);

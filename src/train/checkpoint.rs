@@ -7,7 +7,7 @@ use std::sync::Arc;
 use serde::{Deserialize, Serialize};
 
 use super::amend::Configs;
-use super::directory::{CHECKPOINT, PREVIOUS_CHECKPOINT, RunDirectory, leftovers, read_if_there};
+use super::directory::{CHECKPOINT, CHECKPOINTS, RunDirectory, leftovers, read_if_there};
 use super::error::TrainError;
 use super::identity::Identity;
 use super::journal;
@@ -129,7 +129,7 @@ pub(super) fn load(
     check: impl Fn(&Identity) -> Result<Configs, TrainError>,
 ) -> Result<Option<Resumed>, TrainError> {
     let mut bad: Option<TrainError> = None;
-    for name in [CHECKPOINT, PREVIOUS_CHECKPOINT] {
+    for name in CHECKPOINTS {
         let state = match read(directory.path(), name) {
             Ok(None) => continue,
             Ok(Some(checkpoint)) => {
@@ -161,7 +161,7 @@ pub(super) fn load(
 /// No checkpoint is whole: what is wrong with the newest, or that there is none; one cannot be read.
 pub(super) fn first_config(directory: &Path) -> Result<String, TrainError> {
     let mut bad = None;
-    for name in [CHECKPOINT, PREVIOUS_CHECKPOINT] {
+    for name in CHECKPOINTS {
         match read(directory, name) {
             Ok(None) => {}
             Ok(Some(checkpoint)) => return Ok(checkpoint.identity.config),

@@ -19,8 +19,10 @@ pub(super) const CONFIG: &str = "config.toml";
 pub(super) const METRICS: &str = "metrics.jsonl";
 pub(crate) const BEST: &str = "best.fsw";
 pub(crate) const LAST: &str = "last.fsw";
-pub(crate) const CHECKPOINT: &str = "checkpoint";
-pub(crate) const PREVIOUS_CHECKPOINT: &str = "checkpoint.previous";
+pub(super) const CHECKPOINT: &str = "checkpoint";
+pub(super) const PREVIOUS_CHECKPOINT: &str = "checkpoint.previous";
+/// The newest first.
+pub(crate) const CHECKPOINTS: [&str; 2] = [CHECKPOINT, PREVIOUS_CHECKPOINT];
 /// The checkpoint of a fit.
 pub(super) const FIT: &str = "fit.part";
 /// See [`Workers`](super::Workers).

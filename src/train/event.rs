@@ -266,6 +266,15 @@ impl TrainEvent {
             _ => None,
         }
     }
+
+    /// Seconds the run has taken when this happens, `before` of them when the event before it happened. Sessions begin and end with the
+    /// time so far, that of fits which were stopped included.
+    pub fn elapsed_after(&self, before: f64) -> f64 {
+        match self {
+            Self::Fitted { seconds, .. } | Self::Gate { seconds, .. } => before + seconds,
+            _ => self.elapsed().unwrap_or(before),
+        }
+    }
 }
 
 /// The outcome of a match of the newest weights.

@@ -63,11 +63,16 @@ impl Run<'_> {
         self.state.progress.generation <= plan.config.first_generation
     }
 
+    /// The fit of a run that ends now, whether it is done or not, unless there are no games for it.
+    fn last_plan(&self) -> Option<FitPlan> {
+        self.plan(true).filter(|plan| !self.is_too_short_for(plan))
+    }
+
     /// The fit due if the run ends now, unless there are no games for it, or it is done: it may be the same as the one before the next
     /// generation.
-    fn last_fit_to_come(&self) -> Option<FitPlan> {
+    pub(super) fn last_fit_to_come(&self) -> Option<FitPlan> {
         let RunState { progress, fitted, .. } = &self.state;
-        let plan = self.plan(true).filter(|plan| !self.is_too_short_for(plan));
+        let plan = self.last_plan();
         let is_done = match fitted {
             // A run that was continued may by now have more games of a generation that it could not finish.
             Some(fitted) => fitted.weights.provenance.games >= progress.games + self.games_without_end(),
@@ -103,7 +108,7 @@ impl Run<'_> {
         let Progress { games, positions, pace, .. } = self.state.progress;
         let plan = match self.state.fitted {
             // Done, but with more games it is due again.
-            Some(_) => self.plan(true).filter(|plan| !self.is_too_short_for(plan)),
+            Some(_) => self.last_plan(),
             None => self.last_fit_to_come(),
         };
         let positions = positions as f64 / games.max(1) as f64;

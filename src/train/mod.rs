@@ -52,7 +52,7 @@ pub use config::{
     EventsConfig, GateConfig, PRESETS, Phase, RecordsConfig, TrainConfig, TuneConfig, check_self_play, origin,
 };
 pub use directory::run_of_file;
-pub(crate) use directory::{BEST, CHECKPOINT, LAST, LOCK, PREVIOUS_CHECKPOINT, metrics};
+pub(crate) use directory::{BEST, CHECKPOINTS, LAST, LOCK, metrics};
 pub use error::TrainError;
 pub(crate) use event::events;
 pub use event::{GateMatch, TrainEvent};

@@ -78,8 +78,10 @@ impl Run<'_> {
             }
             self.refit_if_due()?;
             if !self.generation()? {
-                // After a kill in the last fit it is known that the time is used up, and the fit goes on.
-                self.save()?;
+                if self.last_fit_to_come().is_some() {
+                    // After a kill in the fit it is known that the time is used up, and the fit goes on.
+                    self.save()?;
+                }
                 break;
             }
             if self.is_gate_due() {
@@ -120,11 +122,13 @@ impl Run<'_> {
         let progress = &self.state.progress;
         let Budget { seconds, generations, games } = self.budget;
         let is_free = progress.generation == 0 || progress.generation < self.known;
-        let left = || self.config.phase(progress.generation).games.saturating_sub(self.games_at_hand());
-        let at_hand = || self.last_fit_of_game() * f64::from(self.games_at_hand());
-        let begins = || self.clock.elapsed() + self.seconds_of_refit() + at_hand();
-        let in_time = |limit| is_free || progress.pace.has_time_for(left(), begins(), limit);
-        seconds.is_none_or(in_time)
+        let has_time = |limit| {
+            let at_hand = self.games_at_hand();
+            let left = self.config.phase(progress.generation).games.saturating_sub(at_hand);
+            let fits = self.seconds_of_refit() + self.last_fit_of_game() * f64::from(at_hand);
+            progress.pace.has_time_for(left, self.clock.elapsed() + fits, limit)
+        };
+        seconds.is_none_or(|limit| is_free || has_time(limit))
             && generations.is_none_or(|max| progress.generation < max)
             && games.is_none_or(|max| progress.games < max)
     }

@@ -240,8 +240,6 @@ struct Recorder<'a> {
     results: Vec<PairPoints>,
     done: usize,
     held: Vec<bool>,
-    /// Pairs before the first that is new.
-    already: usize,
     summary: (Option<Instant>, String),
     failure: Option<GameLogError>,
 }
@@ -257,8 +255,10 @@ impl<'a> Recorder<'a> {
     ) -> Self {
         let mut held = vec![false; league.pair_count()];
         league.held.iter().for_each(|(&index, pair)| held[index] = pair.is_whole());
+        let mut meter = Meter::new(session, league.pair_count() as u64, "pairs");
+        meter.skip_to(held.iter().take_while(|held| **held).count() as u64);
         Self {
-            meter: Meter::new(session, league.pair_count() as u64, "pairs"),
+            meter,
             roster,
             openings: &league.openings,
             typed: arguments.players.iter().map(ToString::to_string).collect(),
@@ -267,7 +267,6 @@ impl<'a> Recorder<'a> {
             scores: vec![Score::default(); league.pairings.len()],
             results: Vec::with_capacity(league.pair_count()),
             done: 0,
-            already: held.iter().take_while(|held| **held).count(),
             held,
             summary: (None, String::new()),
             failure: None,
@@ -287,12 +286,7 @@ impl<'a> Recorder<'a> {
             let best = last.and_then(|(depth, numbers)| Table::new(*depth, numbers, self).best());
             self.summary = (Some(Instant::now()), best.unwrap_or_default());
         }
-        let done = self.done as u64;
-        if index < self.already {
-            self.meter.skip_to(done)
-        } else {
-            self.meter.show(done, || self.summary.1.clone())
-        }
+        self.meter.show(self.done as u64, || self.summary.1.clone());
         ControlFlow::Continue(())
     }
 
