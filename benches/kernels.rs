@@ -54,11 +54,6 @@ fn flips(bencher: Bencher) {
 }
 
 #[divan::bench]
-fn hash(bencher: Bencher) {
-    each(bencher, &positions(), |position| position.hash64());
-}
-
-#[divan::bench]
 fn indices_from_nothing(bencher: Bencher) {
     let layout = classic();
     each(bencher, &positions(), |position| layout.lanes().indices(position));

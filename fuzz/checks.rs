@@ -7,7 +7,7 @@ use flipside::board::{Diagram, Position, ScoredDiagram, Square, Transcript};
 use flipside::book::{BookFormat, Errors, check, fix, import};
 use flipside::eval::{Evaluator, PatternEvaluator, Score};
 use flipside::export::{Engine as Owner, OpenLayout, decode, write_open};
-use flipside::games::{Frame, decode as decode_games, encode as encode_games, whole_frames};
+use flipside::games::{decode as decode_games, encode as encode_games, whole_frames};
 use flipside::label::Labeller;
 use flipside::pattern::{Layout, PatternSet};
 use flipside::protocol::{Engine, ExternalSpec, gtp, nboard, sgf};
@@ -40,7 +40,7 @@ pub fn records(bytes: &[u8]) {
 pub fn kept_games(bytes: &[u8]) {
     let Ok((frames, _)) = whole_frames(bytes) else { return };
     for frame in frames {
-        let Ok(Frame { games, .. }) = frame.decode() else { continue };
+        let Ok(games) = frame.decode() else { continue };
         assert_eq!(games.len(), frame.len());
         assert_eq!(decode_games(&encode_games(&games), games.len()).unwrap(), games);
     }

@@ -21,7 +21,7 @@ pub fn messages(bytes: &[u8]) {
     for message in [bytes.to_vec(), [line.as_bytes(), &frame].concat()] {
         let Ok((line, frames)) = result_from_bytes(&message) else { continue };
         assert_eq!(frames.iter().map(RawFrame::len).sum::<usize>(), line.count as usize);
-        for games in frames.iter().flat_map(RawFrame::decode).map(|frame| frame.games) {
+        for games in frames.iter().flat_map(RawFrame::decode) {
             assert_eq!(decode(&encode(&games), games.len()).as_ref(), Ok(&games));
         }
     }

@@ -15,6 +15,7 @@
 //! | [`record`] | games and positions in other programs' formats |
 //! | [`learn`] | temporal differences: samples in, weights out |
 //! | [`label`] | values for recorded games and scored positions |
+//! | [`names`] | names that users type |
 //! | [`storage`] | atomic writing and checked reading of files |
 //! | [`weights`] | weight files |
 //! | [`fit`] | fitting any pattern set to kept games and records |
@@ -58,7 +59,6 @@ pub mod board;
 pub mod book;
 pub mod cli;
 mod clock;
-mod closest;
 #[cfg(feature = "cluster")]
 pub mod cluster;
 pub mod eval;
@@ -68,6 +68,7 @@ pub mod games;
 pub mod label;
 pub mod learn;
 mod memory;
+pub mod names;
 pub mod pattern;
 pub mod protocol;
 pub mod record;

@@ -46,6 +46,11 @@ pub fn elo([value, low, high]: [f64; 3]) -> String {
     format!("{value:+.0} [{low:+.0}, {high:+.0}]")
 }
 
+/// A number of plies.
+pub fn plies(number: u32) -> String {
+    if number == 1 { "1 ply".to_owned() } else { format!("{number} plies") }
+}
+
 /// A number of things, whose plural ends in s.
 pub fn counted(number: u64, thing: &str) -> String {
     let plural = if number == 1 { "" } else { "s" };

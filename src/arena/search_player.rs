@@ -33,15 +33,11 @@ impl<E: Evaluator> Player for SearchPlayer<'_, E> {
         self.engine.forget();
     }
 
-    /// With a limit of time, an only move is played at once. Three or four plies are always searched, however short the time.
+    /// With a limit of time, an only move is played at once; others are searched three or four plies, however short the time.
     fn choose(&mut self, diagram: &Diagram, stop: &AtomicBool) -> Result<Square, PlayerError> {
-        let moves = diagram.position.moves();
         self.score = None;
-        if self.limits.time.is_some() && moves.count_ones() == 1 {
-            return Ok(Square::lowest(moves));
-        }
         let limits = Limits { depth: Some(self.engine.strength().depth), stop, ..self.limits };
-        let analysis = self.engine.analyse_within(&diagram.position, &limits);
+        let analysis = self.engine.choose_within(&diagram.position, &limits);
         if self.limits.time.is_none() && stop.load(Relaxed) {
             return Err(PlayerError::Stopped);
         }

@@ -141,15 +141,15 @@ const CACHED: usize = 4096;
 /// Reads the header and checks that it is that of a book of this version, or a damaged one.
 fn read_header(file: &mut File, length: u64) -> Result<[u8; HEADER as usize], ReadError> {
     let mut header = [0; HEADER as usize];
-    if length < HEADER {
-        let reason = format!("only {length} bytes: a book has a header of {HEADER}; the file is empty or was cut off");
-        return Err(ReadError::at(0, reason));
-    }
     file.seek(SeekFrom::Start(0))?;
-    file.read_exact(&mut header)?;
-    if header[..8] != MAGIC {
+    file.read_exact(&mut header[..length.min(HEADER) as usize])?;
+    if !MAGIC.starts_with(&header[..length.min(8) as usize]) {
         let reason =
             "these are not the first bytes of a book (.fsb); `flipside book import` reads those of other programs";
+        return Err(ReadError::at(0, reason));
+    }
+    if length < HEADER {
+        let reason = format!("only {length} bytes: a book has a header of {HEADER}; the file is empty or was cut off");
         return Err(ReadError::at(0, reason));
     }
     let version = u32::from_le_bytes(header[8..12].try_into().expect("four bytes"));

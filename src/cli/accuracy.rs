@@ -6,6 +6,7 @@ use std::path::{Path, PathBuf};
 
 use clap::Args;
 use rayon::prelude::*;
+use serde::Serialize;
 use serde_json::json;
 
 use super::error::{CliError, Context};
@@ -114,13 +115,7 @@ impl AccuracyArguments {
             )
         })?;
         if self.json.json {
-            return write_json_rows(out, &table, |row| {
-                let &Accuracy { positions, rmse, mae, bias, sd, slope, sd_after_slope } = row;
-                json!({
-                    "positions": positions, "rmse": rmse, "mae": mae, "bias": bias, "sd": sd, "slope": slope,
-                    "sd_after_slope": sd_after_slope,
-                })
-            });
+            return write_json_rows(out, &table);
         }
         writeln!(out, "empties\tpositions\trmse\tmae\tbias\tsd\tslope\tsd-after-slope")?;
         write_rows(out, &table, |row| {
@@ -152,10 +147,7 @@ impl AccuracyArguments {
                 .hint("Use OBF with a score for each legal move, such as `<64 squares> X; G8:+18; H1:+12;`.")
         })?;
         if self.json.json {
-            return write_json_rows(out, &table, |row| {
-                let &Regret { positions, lost, best } = row;
-                json!({ "positions": positions, "lost": lost, "best": best })
-            });
+            return write_json_rows(out, &table);
         }
         writeln!(out, "empties\tpositions\tlost\tbest")?;
         write_rows(out, &table, |row| {
@@ -252,14 +244,10 @@ impl AccuracyArguments {
 }
 
 /// The rows of a table as objects, each with its number of empty squares, and none for all positions.
-fn write_json_rows<T>(
-    out: &mut dyn Write,
-    table: &ByEmpties<T>,
-    columns: impl Fn(&T) -> serde_json::Value,
-) -> Result<(), CliError> {
+fn write_json_rows<T: Serialize>(out: &mut dyn Write, table: &ByEmpties<T>) -> Result<(), CliError> {
     let rows = table.rows.iter().map(|(&empties, row)| (Some(empties), row)).chain([(None, &table.all)]);
     for (empties, row) in rows {
-        let mut object = columns(row);
+        let mut object = json!(row);
         object["empties"] = json!(empties);
         write_json(&object, out)?;
     }

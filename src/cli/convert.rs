@@ -47,7 +47,7 @@ fn transcripts(file: &[u8]) -> Result<(String, bool), GamesError> {
     let mut text = String::new();
     let (frames, are_all) = whole_frames(file)?;
     for frame in frames {
-        for game in frame.decode()?.games {
+        for game in frame.decode()? {
             let line: String = game.moves().iter().map(ToString::to_string).collect();
             text += &line;
             text.push('\n');

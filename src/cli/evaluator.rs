@@ -11,6 +11,7 @@ use super::error::{CliError, Context};
 use super::input::STANDARD_STREAM;
 use crate::eval::{Evaluator, MobilityEvaluator, PatternEvaluator, SquareEvaluator};
 use crate::search::{Deviations, Engine, Strength};
+use crate::train::BEST;
 use crate::weights::WeightFile;
 
 /// An evaluation as typed.
@@ -129,6 +130,13 @@ impl EvaluatorChoice {
                 Err(CliError::failure(format!("`{self}` is an evaluation without weights")))
             }
             Self::Default => Ok(WeightFile::embedded()),
+            Self::File(path) if path.join(BEST).is_file() => {
+                let shown = path.display();
+                Err(CliError::failure(format!(
+                    "`{shown}` is a run: its best weights are `{}`",
+                    path.join(BEST).display()
+                )))
+            }
             Self::File(path) => WeightFile::load(path).context(|| "cannot use the weights"),
         }
     }

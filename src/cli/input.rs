@@ -123,7 +123,9 @@ pub fn read_positions(path: &Path, session: &Session) -> Result<Vec<ScoredDiagra
         match text.parse() {
             Ok(typed) => return Ok(vec![typed]),
             // Anything with spaces, or that looks like moves or a board, is hardly a file name.
-            Err(error) if text.contains(' ') || text.chars().all(|c| "abcdefghABCDEFGH12345678OXox*-.".contains(c)) => {
+            Err(error)
+                if text.contains(' ') || text.chars().all(|c| "abcdefghABCDEFGH0123456789OXox*-.".contains(c)) =>
+            {
                 return Err(CliError::because(format!("`{text}` is neither a file nor a position"), error).hint(FORMAT));
             }
             Err(_) => {}

@@ -13,6 +13,7 @@ use super::session::Session;
 use crate::board::{Bitboard, Position, Square};
 use crate::eval::{DepthPair, HiddenLayer, Model, Row, ValuedConfiguration, strongest_configurations};
 use crate::pattern::{Layout, Pattern};
+use crate::text::counted;
 use crate::weights::WeightFile;
 
 /// Show the origin, patterns, stages and strongest configurations of a weight file
@@ -194,10 +195,10 @@ fn write_sizes(model: &Model, layout: &Layout, out: &mut dyn Write) -> Result<()
     )?;
     for pattern in &model.set.patterns {
         let squares: Vec<_> = pattern.squares().map(|square| square.to_string()).collect();
-        writeln!(out, "    {:<11} {}", on_one_line(&pattern.name), squares.join(" "))?;
+        writeln!(out, "    {:<17} {}", on_one_line(&pattern.name), squares.join(" "))?;
     }
     for scalar in &model.set.scalars {
-        writeln!(out, "    {:<11} {} values", scalar.name(), scalar.values())?;
+        writeln!(out, "    {:<17} {}", scalar.name(), counted(scalar.values() as u64, "value"))?;
     }
     writeln!(out, "  {:<12} {}", "stages", model.stages.count())?;
     let share = 100.0 * used as f64 / total.max(1) as f64;

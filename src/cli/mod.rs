@@ -62,6 +62,7 @@ use std::io::{self, BufWriter, Write};
 use std::process::ExitCode;
 
 use clap::builder::Resettable;
+use clap::error::{ContextKind, ContextValue};
 use clap::{Arg, CommandFactory, FromArgMatches, Parser, Subcommand};
 
 use error::CliError;
@@ -107,8 +108,17 @@ enum Command {
     Convert(convert::ConvertArguments),
     Book(book::BookArguments),
     Play(play::PlayArguments),
-    Gtp(serve::GtpArguments),
-    Nboard(serve::NboardArguments),
+    /// Run as a GTP (Go Text Protocol) engine for a referee or a GUI, on standard input and output
+    ///
+    /// With a clock (`time_settings`), the engine uses the time available and ignores --depth. After the end of the input, it thinks at
+    /// most a second about each remaining command.
+    #[command(after_help = "Examples:\n  printf 'genmove b\\nshowboard\\nquit\\n' | flipside gtp --depth 8")]
+    Gtp(serve::ServedArguments),
+    /// Run as an engine for NBoard or a referee over the NBoard protocol, on standard input and output
+    ///
+    /// After the end of the input, the engine thinks at most a second about each remaining command.
+    #[command(after_help = "Examples:\n  printf 'nboard 2\\nset depth 8\\ngo\\n' | flipside nboard")]
+    Nboard(serve::ServedArguments),
     Perft(perft::PerftArguments),
     Bench(bench::BenchArguments),
     Completions(completions::CompletionsArguments),
@@ -155,8 +165,8 @@ impl Command {
             Self::Convert(arguments) => arguments.run(session, out),
             Self::Book(arguments) => arguments.run(session, out),
             Self::Play(arguments) => arguments.run(session, out),
-            Self::Gtp(arguments) => arguments.run(session, out),
-            Self::Nboard(arguments) => arguments.run(session, out),
+            Self::Gtp(arguments) => arguments.run(serve::Protocol::Gtp, session, out),
+            Self::Nboard(arguments) => arguments.run(serve::Protocol::Nboard, session, out),
             Self::Perft(arguments) => arguments.run(session, out),
             Self::Bench(arguments) => arguments.run(session, out),
             Self::Completions(arguments) => arguments.run(Arguments::command(), out),
@@ -244,12 +254,43 @@ fn unusable(error: &clap::Error) -> ExitCode {
     if !error.use_stderr() {
         return error.print().map_or_else(|error| fail(&error.into()), |()| ExitCode::SUCCESS);
     }
-    let text = error.render().to_string();
+    let text = in_plain_words(error, error.render().to_string());
     let _ = match text.strip_prefix("error: ") {
         Some(text) => write!(io::stderr(), "flipside: {text}"),
         None => error.print(),
     };
     ExitCode::from(2)
+}
+
+/// An error's text with what Rust says about numbers in plain words, and the variable that a bad value comes from.
+fn in_plain_words(error: &clap::Error, mut text: String) -> String {
+    for (rust, plain) in [
+        ("invalid digit found in string", "expected a whole number"),
+        ("invalid float literal", "expected a number"),
+        ("number too large to fit in target type", "the number is too large"),
+    ] {
+        text = text.replace(rust, plain);
+    }
+    let context = |kind| match error.get(kind) {
+        Some(ContextValue::String(text)) => Some(text),
+        _ => None,
+    };
+    let (Some(shown), Some(value)) = (context(ContextKind::InvalidArg), context(ContextKind::InvalidValue)) else {
+        return text;
+    };
+    let mut command = Arguments::command();
+    command.build();
+    let mut commands = vec![command];
+    while let Some(command) = commands.pop() {
+        let is_bad = |argument: &&Arg| argument.to_string() == *shown;
+        let variable = command.get_arguments().find(is_bad).and_then(Arg::get_env);
+        if let Some(variable) = variable.filter(|variable| env::var_os(variable).is_some_and(|set| set == **value)) {
+            let start = format!("invalid value '{value}' ");
+            return text.replacen(&start, &format!("{start}of {} ", variable.display()), 1);
+        }
+        commands.extend(command.get_subcommands().cloned());
+    }
+    text
 }
 
 #[cfg(test)]

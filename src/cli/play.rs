@@ -1,7 +1,7 @@
 //! `flipside play`.
 
 use std::cmp::Reverse;
-use std::io::{self, BufRead, Write};
+use std::io::{self, BufRead, IsTerminal, Write};
 use std::ops::ControlFlow;
 use std::time::Duration;
 
@@ -18,6 +18,7 @@ use crate::eval::Evaluator;
 use crate::protocol::read_line;
 use crate::record::{Game, MoveNote};
 use crate::search::{Analysis, Engine, Limits};
+use crate::text::plies;
 
 /// Play against the weights in the terminal
 ///
@@ -136,7 +137,13 @@ impl<E: Evaluator> HumanGame<'_, '_, E> {
             let line = line.trim().to_ascii_lowercase();
             let (command, argument) = line.split_once(char::is_whitespace).unwrap_or((&line, ""));
             let done = match (command, argument.trim()) {
-                ("quit" | "exit" | "q", "") => return Ok(ControlFlow::Break(())),
+                ("quit" | "exit" | "q", "") => {
+                    // On a terminal the line that was typed ends the prompt's.
+                    if !io::stdin().is_terminal() {
+                        writeln!(self.out)?;
+                    }
+                    return Ok(ControlFlow::Break(()));
+                }
                 ("help" | "?", "") => Err(HELP.to_owned()),
                 ("undo", "") => self.undo(),
                 ("pass", "") => self.pass(),
@@ -215,7 +222,7 @@ impl<E: Evaluator> HumanGame<'_, '_, E> {
         let known = self.book.as_ref().and_then(|book| book.choose(&now));
         let from_book = known.is_some();
         let limits = Limits { time: self.time, ..Limits::NONE };
-        let analysis = known.unwrap_or_else(|| self.engine.analyse_within(&now.position, &limits));
+        let analysis = known.unwrap_or_else(|| self.engine.choose_within(&now.position, &limits));
         let square = analysis.best.expect("an engine asked to look ahead finds a move");
         self.game.push(square, MoveNote::default()).expect("the engine plays legal moves");
         let side = now.side.name();
@@ -257,7 +264,7 @@ impl<E: Evaluator> HumanGame<'_, '_, E> {
 
 /// The value for the side to move, how it was found, and the expected line.
 fn estimate(analysis: &Analysis, line: &str) -> String {
-    let how = if analysis.exact { "exact".to_owned() } else { format!("{} plies", analysis.depth) };
+    let how = if analysis.exact { "exact".to_owned() } else { plies(analysis.depth) };
     let line = if line.is_empty() { String::new() } else { format!(", then {line}") };
     format!("{} discs, {how}{line}", analysis.score)
 }

@@ -12,7 +12,7 @@ use super::escape::on_one_line;
 use super::input::each_once;
 use super::meter::Meter;
 use super::output::Output;
-use super::runs::{latest, unreadable};
+use super::runs::{latest, resolved, unreadable};
 use super::session::Session;
 use super::signals::stop_on_signals;
 use crate::report::{Figures, page};
@@ -47,7 +47,7 @@ impl ReportArguments {
             return Err(CliError::Usage("--watch rewrites a file: name one with -o".to_owned()));
         }
         let runs = if self.runs.is_empty() { vec![latest()] } else { self.runs };
-        let runs = each_once(&runs, session);
+        let runs: Vec<_> = each_once(&runs, session).into_iter().map(resolved).collect();
         let make = || {
             let mut meter = Meter::new(session, runs.len() as u64, "runs");
             let mut figures = Vec::new();

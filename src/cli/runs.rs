@@ -30,6 +30,14 @@ pub fn latest() -> PathBuf {
     Path::new(RUNS).join(LATEST)
 }
 
+/// The run that a path leads to: `runs/latest` by its own name, which still means the same run when the link has moved on.
+pub fn resolved(run: &Path) -> PathBuf {
+    match (fs::read_link(run), run.parent()) {
+        (Ok(target), Some(folder)) if run.ends_with(LATEST) => folder.join(target),
+        _ => run.to_owned(),
+    }
+}
+
 /// A directory made for a new run. Dropping it removes the directory if that holds nothing but a lock.
 pub struct NewDirectory {
     path: PathBuf,

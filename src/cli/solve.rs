@@ -18,6 +18,7 @@ use crate::board::ScoredDiagram;
 use crate::eval::Evaluator;
 use crate::search::{Analysis, EndgameSolver};
 use crate::text::counted;
+use crate::threads::Reorder;
 
 /// Solve endgames: the exact score with best play by both sides
 ///
@@ -25,8 +26,9 @@ use crate::text::counted;
 /// nodes and seconds; the last line has the totals, in elapsed time. The weights only decide which moves to try first: they affect
 /// the time, not the scores. With --wld the score is win, draw or loss.
 ///
-/// Positions with up to 20 empty squares are solved in parallel, by one thread each; all threads solve harder ones together. Scores
-/// do not depend on the number of threads; for the harder positions, the choice among equally good moves and the node count may.
+/// Positions with up to 20 empty squares are solved first, in parallel, by one thread each; all threads solve harder ones together. Rows
+/// come in the order of the positions. Scores do not depend on the number of threads; for the harder positions, the choice among equally
+/// good moves and the node count may.
 #[derive(Args, Debug)]
 #[command(after_help = "Examples:\n  flipside solve data/ffo/fforum-1-19.obf")]
 pub struct SolveArguments {
@@ -52,6 +54,9 @@ pub struct SolveArguments {
 /// From this number of empty squares on, all threads work on a position together; below it, each on one of its own.
 const TOGETHER: u32 = 21;
 
+/// Positions with more empty squares than this are hopeless: hours become years.
+const HOPELESS: u32 = 40;
+
 /// Base-2 logarithm of the table entries that easier positions fill.
 const EASY_LOG2_HASH: u32 = 18;
 
@@ -64,6 +69,12 @@ impl SolveArguments {
         let positions = read_positions(&positions, session)?;
         if self.check && positions.iter().all(|scored| scored.score.is_none()) {
             return Err(CliError::failure(format!("--check: no position in {name} has a score")));
+        }
+        let most = positions.iter().map(|scored| scored.diagram.position.empties()).max().unwrap_or(0);
+        if most > HOPELESS {
+            session.say(format_args!(
+                "a position has {most} empty squares, which takes longer than anyone can wait; `flipside search --depth N` looks ahead N plies"
+            ));
         }
         with_evaluator!(&evaluator, evaluator => self.solve(evaluator, &positions, session, out))
     }
@@ -82,25 +93,21 @@ impl SolveArguments {
             writeln!(out, "empties\tscore\tmove\tnodes\tseconds")?;
         }
         let mut meter = Meter::new(session, positions.len() as u64, "positions");
-        let hard = |scored: &ScoredDiagram| scored.diagram.position.empties() >= TOGETHER;
-        for positions in positions.chunk_by(|a, b| hard(a) == hard(b)) {
-            let (at_once, threads, log2_hash) = if hard(&positions[0]) {
-                (1, session.threads, self.log2_hash)
-            } else {
-                (session.threads, 1, self.log2_hash.min(EASY_LOG2_HASH))
-            };
-            let solver = || {
-                start_threads(threads, |threads| {
-                    EndgameSolver::with_evaluator(evaluator, log2_hash).with_threads(threads)
-                })
-            };
-            let solve = |solver: &mut EndgameSolver<'_, E>, scored: &ScoredDiagram| {
-                let begin = Instant::now();
-                solver.forget();
-                let (alpha, beta) = if self.wld { (-1, 1) } else { (-64, 64) };
-                (solver.solve(scored.diagram.position, alpha, beta), begin.elapsed().as_secs_f64())
-            };
-            on_own_threads(positions, at_once, solver, solve, |scored, (analysis, seconds)| {
+        let solver = |threads, log2_hash| {
+            start_threads(threads, |threads| EndgameSolver::with_evaluator(evaluator, log2_hash).with_threads(threads))
+        };
+        let solve = |solver: &mut EndgameSolver<'_, E>, scored: &ScoredDiagram| {
+            let begin = Instant::now();
+            solver.forget();
+            let (alpha, beta) = if self.wld { (-1, 1) } else { (-64, 64) };
+            (solver.solve(scored.diagram.position, alpha, beta), begin.elapsed().as_secs_f64())
+        };
+        // Solved in any order, shown in theirs.
+        let mut in_order = Reorder::default();
+        let mut take = |number: usize, result: (Analysis, f64)| -> Result<(), CliError> {
+            in_order.put(number, result);
+            while let Some((number, (analysis, seconds))) = in_order.next() {
+                let scored = &positions[number];
                 (solved, nodes) = (solved + 1, nodes + analysis.nodes);
                 let written = meter.aside(|| self.write_solved(scored, &analysis, seconds, out));
                 let written = written.and_then(|()| Ok(out.flush()?));
@@ -114,8 +121,19 @@ impl SolveArguments {
                     Err(error) if self.check && error.is_broken_pipe() => shown = Err(error),
                     written => written?,
                 }
-                Ok(())
-            })?;
+            }
+            Ok(())
+        };
+        let is_hard = |scored: &ScoredDiagram| scored.diagram.position.empties() >= TOGETHER;
+        let (hard, easy): (Vec<_>, Vec<_>) = positions.iter().enumerate().partition(|(_, scored)| is_hard(scored));
+        let easy_solver = || solver(1, self.log2_hash.min(EASY_LOG2_HASH));
+        let solve_easy = |solver: &mut _, (_, scored): &(usize, &ScoredDiagram)| solve(solver, scored);
+        on_own_threads(&easy, session.threads, easy_solver, solve_easy, |(number, _), result| take(*number, result))?;
+        if !hard.is_empty() {
+            let mut solver = solver(session.threads, self.log2_hash)?;
+            for (number, scored) in hard {
+                take(number, solve(&mut solver, scored))?;
+            }
         }
         let seconds = begin.elapsed().as_secs_f64();
         meter.finish();

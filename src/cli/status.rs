@@ -9,10 +9,10 @@ use clap::Args;
 use super::error::{CliError, Context};
 use super::escape::on_one_line;
 use super::json::{JsonArgument, write_json};
-use super::runs::{RUNS, latest, unreadable};
+use super::runs::{RUNS, latest, resolved, unreadable};
 use super::session::Session;
 use crate::report::{RunLog, RunState, Status};
-use crate::text::{bytes, count, counted, duration, elo, or_dash};
+use crate::text::{bytes, count, counted, duration, elo, or_dash, typed};
 use crate::train::{TrainError, WorkerStatus};
 
 /// List runs, the most recently active first
@@ -66,6 +66,12 @@ impl RunsArguments {
                 Err(error) => session.say(format_args!("left out: `{}`: {error}", path.display())),
             }
         }
+        if found.is_empty() {
+            session.say(match RunLog::read(&self.folder) {
+                Ok(_) => format!("`{shown}` is a run itself; `flipside status {}` shows it", typed(&self.folder)),
+                Err(_) => format!("there are no runs in `{shown}`; `flipside train` begins one"),
+            });
+        }
         found.sort_by(|a, b| (a.seconds_since_sign, &b.run).cmp(&(b.seconds_since_sign, &a.run)));
         if self.json.json {
             return found.iter().try_for_each(|status| write_json(status, out));
@@ -85,7 +91,7 @@ impl RunsArguments {
 
 impl StatusArguments {
     pub fn run(self, _: &Session, out: &mut dyn Write) -> Result<(), CliError> {
-        let log = RunLog::read(&self.run.unwrap_or_else(latest)).map_err(unreadable)?;
+        let log = RunLog::read(&resolved(&self.run.unwrap_or_else(latest))).map_err(unreadable)?;
         let status = Status::of(&log);
         if self.json.json {
             return write_json(&status, out);

@@ -53,7 +53,7 @@ pub struct TrainArguments {
     #[arg(long, env = "FLIPSIDE_CONFIG", hide_env_values = true, value_name = "FILE")]
     config: Option<PathBuf>,
 
-    /// Random seed: the same seed and configuration give the same weights
+    /// Random seed: the same seed, configuration and number of generations give the same weights
     #[arg(long, env = "FLIPSIDE_SEED", hide_env_values = true, value_name = "N")]
     seed: Option<u64>,
 

@@ -13,8 +13,8 @@ use crate::board::{Diagram, Square};
 use crate::book::{BookUse, Choice, learn_game};
 use crate::clock::since_1970;
 use crate::eval::Evaluator;
-use crate::protocol::{Engine, SearchEngine};
-use crate::search::{Analysis, Limits, Strength};
+use crate::protocol::Engine;
+use crate::search::{self, Analysis, Limits, Strength};
 
 /// Which of a book's moves to play, as typed.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default, ValueEnum)]
@@ -166,13 +166,13 @@ impl WithBook {
 
 /// Our engine with a book, to be served.
 pub struct BookEngine<'e, E: Evaluator> {
-    engine: SearchEngine<'e, E>,
+    engine: search::Engine<'e, E>,
     book: Option<WithBook>,
 }
 
 impl<'e, E: Evaluator> BookEngine<'e, E> {
     /// An engine that plays from a book, if there is one.
-    pub fn new(engine: SearchEngine<'e, E>, book: Option<WithBook>) -> Self {
+    pub fn new(engine: search::Engine<'e, E>, book: Option<WithBook>) -> Self {
         Self { engine, book }
     }
 }
@@ -183,7 +183,7 @@ impl<E: Evaluator> Engine for BookEngine<'_, E> {
     }
 
     fn new_game(&mut self) {
-        self.engine.new_game();
+        self.engine.forget();
         if let Some(book) = &mut self.book {
             book.moves.reseed();
         }
@@ -196,7 +196,7 @@ impl<E: Evaluator> Engine for BookEngine<'_, E> {
 
     fn choose(&mut self, diagram: &Diagram, limits: &Limits<'_>) -> Analysis {
         let known = self.book.as_ref().and_then(|book| book.choose(diagram));
-        known.unwrap_or_else(|| self.engine.think(diagram, limits))
+        known.unwrap_or_else(|| self.engine.choose(diagram, limits))
     }
 
     fn learn(&mut self, steps: &[(Diagram, Square)], black_discs: i32) {

@@ -281,8 +281,8 @@ impl<E: Evaluator> Table<'_, E> {
                 format!("games {} and following are none of the generation's", line.first),
             );
         };
-        let games = frames.iter().map(RawFrame::decode).map(|frame| frame.map(|frame| frame.games));
-        let games: Vec<Vec<GameRecord>> = match games.collect() {
+        let games: Result<Vec<_>, _> = frames.iter().map(RawFrame::decode).collect();
+        let games = match games {
             Ok(games) => games,
             Err(error) => return unreadable(&line.worker, error.to_string()),
         };
@@ -388,6 +388,15 @@ mod tests {
 
     /// Runs a test with 64 games to play, which go to `on_games`.
     fn at_table(on_games: &mut OnGames<'_>, test: impl FnOnce(&Table<'_, MobilityEvaluator>)) {
+        at_table_with(0, on_games, test);
+    }
+
+    /// [`at_table`] with a secret, and what the test returns.
+    fn at_table_with<R>(
+        secret: u64,
+        on_games: &mut OnGames<'_>,
+        test: impl FnOnce(&Table<'_, MobilityEvaluator>) -> R,
+    ) -> R {
         let text = r#"{"depth":1,"exact-empties":2,"opening-plies":20,"exploration":0.1,"update":"td"}"#;
         let play: SelfPlayConfig = serde_json::from_str(text).unwrap();
         let tell = |news: &News| assert!(!matches!(news, News::Unreadable { .. }), "{news}");
@@ -399,7 +408,7 @@ mod tests {
         test(&Table {
             shared: &shared,
             packed: &Mutex::default(),
-            secret: 0,
+            secret,
             model: &WeightFile::embedded().model,
             calibration: None,
             players: SelfPlay::new(&MobilityEvaluator, play),
@@ -409,7 +418,7 @@ mod tests {
             hands: Mutex::new(on_games),
             halt: AtomicBool::new(false),
             bad: Mutex::new(None),
-        });
+        })
     }
 
     #[test]
@@ -449,6 +458,30 @@ mod tests {
                 assert_eq!((lock(&table.bad).is_some(), table.halt.load(Relaxed)), (is_bad, is_bad));
             });
         }
+    }
+
+    #[test]
+    fn a_worker_that_begins_to_lie_is_found_out_by_chance() {
+        let line = |table: &Table<'_, MobilityEvaluator>| {
+            let key = lock(&table.shared.state).current().job.key();
+            ResultLine { key, worker: "liar".into(), first: 0, count: 2 * FRAME }
+        };
+        let is_tried = |secret| {
+            at_table_with(secret, &mut |_| ControlFlow::Continue(()), |table| table.is_to_be_tried(&line(table)))
+        };
+        let is_refused = |secret| {
+            at_table_with(secret, &mut |_| ControlFlow::Continue(()), |table| {
+                let stop = AtomicBool::new(false);
+                let right = table.players.play_here(1, 0, 0..FRAME, &stop).unwrap();
+                let wrong = table.players.play_here(2, 0, FRAME..2 * FRAME, &stop).unwrap();
+                let worker = lock(&table.shared.state).worker("liar").unwrap();
+                lock(&table.shared.state).workers.get_mut(&worker).unwrap().is_tried = true;
+                table.take_in(&result_to_bytes(&line(table), &[frame(0, &right), frame(FRAME, &wrong)]));
+                lock(&table.shared.state).workers[&worker].refused.is_some()
+            })
+        };
+        let secrets = [false, true].map(|tried| (0..20 * TRIED).find(|&secret| is_tried(secret) == tried).unwrap());
+        assert_eq!(secrets.map(is_refused), [false, true]);
     }
 
     #[test]

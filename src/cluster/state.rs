@@ -50,7 +50,7 @@ pub struct KeptProof {
 }
 
 /// A worker, as the coordinator sees it.
-#[derive(Clone, Debug)]
+#[derive(Clone, Debug, Default)]
 pub struct Worker {
     pub name: String,
     pub threads: u32,
@@ -130,19 +130,9 @@ impl State {
             let (&number, _) = gone.min_by_key(|(_, worker)| worker.last_unix)?;
             self.workers.remove(&number);
         }
-        let worker = Worker {
-            name: name.to_owned(),
-            threads: 0,
-            program: String::new(),
-            games: 0,
-            last: None,
-            last_unix: 0,
-            is_tried: false,
-            refused: None,
-        };
         let number = self.next_worker;
         self.next_worker += 1;
-        self.workers.insert(number, worker);
+        self.workers.insert(number, Worker { name: name.to_owned(), ..Worker::default() });
         Some(number)
     }
 

@@ -1,12 +1,14 @@
 //! How far static evaluations are from known values.
 
+use serde::Serialize;
+
 use super::by_empties::ByEmpties;
 use super::moments::{Moments, mean};
 use super::{Evaluator, Score};
 use crate::board::Position;
 
 /// Errors of an evaluator over some positions. An error is evaluation minus known value, both in discs for the player to move.
-#[derive(Clone, Copy, PartialEq, Debug)]
+#[derive(Clone, Copy, PartialEq, Debug, Serialize)]
 pub struct Accuracy {
     /// Number of positions.
     pub positions: usize,

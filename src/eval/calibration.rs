@@ -4,8 +4,11 @@
 //! Buro, "ProbCut: an effective selective extension of the alpha-beta algorithm", 1995). The parameters belong to an evaluation, are
 //! stored with its weights, and are measured by searches.
 
-/// How well the value of a shallow search predicts that of a deep one, over positions in a range of empty squares.
-#[derive(Clone, Copy, PartialEq, Debug)]
+use serde::{Deserialize, Serialize};
+
+/// How well the value of a shallow search predicts that of a deep one, over positions in a range of empty squares. Weight files hold
+/// the fields in this order.
+#[derive(Clone, Copy, PartialEq, Debug, Serialize, Deserialize)]
 pub struct DepthPair {
     /// Smallest number of empty squares it holds for.
     pub min_empties: u8,

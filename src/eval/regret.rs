@@ -1,5 +1,7 @@
 //! What chosen moves cost, in positions where the value of every move is known.
 
+use serde::Serialize;
+
 use super::by_empties::ByEmpties;
 use crate::board::{ScoredDiagram, Square, squares};
 
@@ -16,7 +18,7 @@ pub fn discs_lost(scored: &ScoredDiagram, chosen: Square) -> Option<i32> {
 }
 
 /// What the chosen moves cost over some positions.
-#[derive(Clone, Copy, PartialEq, Debug)]
+#[derive(Clone, Copy, PartialEq, Debug, Serialize)]
 pub struct Regret {
     /// Number of positions.
     pub positions: usize,

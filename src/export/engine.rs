@@ -1,15 +1,14 @@
 //! The engines whose weight files are read and written.
 
-use std::fmt;
 use std::ops::RangeInclusive;
-use std::str::FromStr;
 use std::sync::{LazyLock, OnceLock};
 
 use super::order::{Digits, Table, file_order};
 use crate::eval::{Model, StageMap};
+use crate::names::names;
 use crate::pattern::{EngineTables, Layout, PatternSet, Scalar};
 
-/// An engine with weight files of its own.
+/// An engine with weight files of its own. Its name is also that of its pattern set.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Hash)]
 pub enum Engine {
     /// Edax 4: `eval.dat`.
@@ -22,40 +21,14 @@ pub enum Engine {
     Zebra,
 }
 
-/// A name that is not an engine's.
-#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
-#[error("`{0}` is not an engine whose weights are known ({all})", all = Engine::ALL.map(Engine::name).join(", "))]
-pub struct UnknownEngine(pub String);
-
-impl FromStr for Engine {
-    type Err = UnknownEngine;
-
-    fn from_str(name: &str) -> Result<Self, UnknownEngine> {
-        let found = Self::ALL.into_iter().find(|engine| engine.name().eq_ignore_ascii_case(name));
-        found.ok_or_else(|| UnknownEngine(name.to_owned()))
-    }
-}
-
-impl fmt::Display for Engine {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str(self.name())
-    }
+names! { Engine, "an engine whose weights are known":
+    Edax = "edax"
+    Egaroucid = "egaroucid"
+    Ntest = "ntest"
+    Zebra = "zebra"
 }
 
 impl Engine {
-    /// All of them, by name.
-    pub const ALL: [Self; 4] = [Self::Edax, Self::Egaroucid, Self::Ntest, Self::Zebra];
-
-    /// Its name in flipside, also that of its pattern set.
-    pub const fn name(self) -> &'static str {
-        match self {
-            Self::Edax => "edax",
-            Self::Egaroucid => "egaroucid",
-            Self::Ntest => "ntest",
-            Self::Zebra => "zebra",
-        }
-    }
-
     /// The pattern set of its files.
     pub fn set(self) -> PatternSet {
         self.built_in().of_model()

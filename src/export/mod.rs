@@ -18,7 +18,7 @@ use std::fmt;
 use std::path::{Path, PathBuf};
 use std::str::FromStr;
 
-pub use engine::{Engine, UnknownEngine};
+pub use engine::Engine;
 pub use open::{OpenLayout, write_open};
 pub use transfer::{Quantisation, Refusal};
 

@@ -48,9 +48,9 @@ pub enum Refusal {
     Model(#[from] ModelError),
     /// A model that is more than a sum of weights.
     #[error(
-        "{engine} adds up weights and knows no hidden layer, which this model has: fit the same games without `--hidden-layer` \
-         (`flipside fit RUN --patterns {engine} -o {engine}.fsw`), or export to an open layout (npz, safetensors, json, c, rust), \
-         which takes any model"
+        "{engine} adds up weights, and its files hold no hidden layer, which this model has: fit the engine's own set to the same games \
+         (`flipside fit RUN --patterns {engine} --teacher RUN/best.fsw -o {engine}.fsw`), or export to an open layout (npz, safetensors, \
+         json, c, rust), which takes any model"
     )]
     HiddenLayer {
         /// The engine.
@@ -58,8 +58,7 @@ pub enum Refusal {
     },
     /// A pattern that the engine does not look at.
     #[error(
-        "{engine} has no pattern that holds `{pattern}` ({squares}): learn the pattern set `{engine}` from a run's games (`flipside fit \
-         RUN --patterns {engine}`) or in a new run (`flipside train --patterns {engine}`), or export to an open layout (npz, \
+        "{engine} has no pattern that holds `{pattern}` ({squares}): learn the pattern set `{engine}` from a run's games (`flipside fit RUN --patterns {engine} --teacher RUN/best.fsw -o {engine}.fsw`) or in a new run (`flipside train --patterns {engine}`), or export to an open layout (npz, \
          safetensors, json, c, rust), which takes any set"
     )]
     Pattern {
@@ -72,8 +71,7 @@ pub enum Refusal {
     },
     /// A scalar that the engine does not look at.
     #[error(
-        "{engine} has no table for the scalar `{scalar}`: learn the pattern set `{engine}` from a run's games (`flipside fit RUN \
-         --patterns {engine}`) or in a new run (`flipside train --patterns {engine}`), or export to an open layout (npz, \
+        "{engine} has no table for the scalar `{scalar}`: learn the pattern set `{engine}` from a run's games (`flipside fit RUN --patterns {engine} --teacher RUN/best.fsw -o {engine}.fsw`) or in a new run (`flipside train --patterns {engine}`), or export to an open layout (npz, \
          safetensors, json, c, rust), which takes any set"
     )]
     Scalar {
@@ -85,7 +83,7 @@ pub enum Refusal {
     /// Numbers of empties for which the engine has one table set, but which the model evaluates differently.
     #[error(
         "{engine} has one table set for {one} and {other} empties, and the model's weights differ there: learn the pattern set \
-         `{engine}`, whose stages are the engine's, from a run's games (`flipside fit RUN --patterns {engine}`) or in a new run \
+         `{engine}`, whose stages are the engine's, from a run's games (`flipside fit RUN --patterns {engine} --teacher RUN/best.fsw -o {engine}.fsw`) or in a new run \
          (`flipside train --patterns {engine}`), or let the export average them (--merge-stages)"
     )]
     Stages {

@@ -102,10 +102,7 @@ impl<'g> Reader<'g> {
         if frames.is_empty() {
             return Ok(None);
         }
-        let decode = |(path, raw): (&PathBuf, RawFrame)| match raw.decode() {
-            Ok(frame) => Ok(frame.games),
-            Err(source) => Err(GameFilesError::games(path)(source)),
-        };
+        let decode = |(path, raw): (&PathBuf, RawFrame)| raw.decode().map_err(GameFilesError::games(path));
         let games: Result<Vec<Vec<GameRecord>>, _> = frames.into_par_iter().with_max_len(1).map(decode).collect();
         let games: Vec<_> = games?.into_iter().flatten().collect();
         self.games += games.len() as u64;

@@ -149,3 +149,24 @@ fn samples_of(node: TreeNode, surplus: Score) -> impl Iterator<Item = Sample> {
     };
     bounds.into_iter().filter_map(sample)
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn what_a_label_adds_is_for_the_side_to_move() {
+        let discs = |discs: Option<i32>| discs.map(Score::from_discs);
+        let samples = |ply, lower, upper| {
+            let (lower, upper) = (discs(lower), discs(upper));
+            let node = TreeNode { position: Position::START, ply, lower, upper };
+            let samples = samples_of(node, Score::from_discs(2));
+            samples.map(|sample| (sample.target.discs(), sample.bound)).collect::<Vec<_>>()
+        };
+        assert_eq!(samples(0, Some(5), Some(5)), [(7.0, Bound::Exact)]);
+        assert_eq!(samples(3, Some(5), Some(5)), [(3.0, Bound::Exact)]);
+        assert_eq!(samples(2, Some(-1), Some(4)), [(1.0, Bound::Lower), (6.0, Bound::Upper)]);
+        assert_eq!(samples(1, Some(-1), None), [(-3.0, Bound::Lower)]);
+        assert_eq!(samples(1, None, Some(4)), [(2.0, Bound::Upper)]);
+    }
+}

@@ -384,8 +384,8 @@ impl<'r> Work<'r> {
         if !self.state.block.is_empty() && before != self.state.samples {
             return Err(FitError::OtherFit(self.request.checkpoint.to_owned()));
         }
-        let scale = |done: f64| ((1.0 - done as f32) / self.request.config.anneal).min(1.0);
-        let scales = [self.state.positions, self.state.positions + positions].map(|done| scale(self.share_of(done)));
+        let scale = |done| scale(self.share_of(done), self.request.config.anneal);
+        let scales = [self.state.positions, self.state.positions + positions].map(scale);
         let loss = self.learner.pass_in_parts(samples, scales, self.request.stop, &mut self.state.block)?;
         let Some(loss) = loss else { return Ok(false) };
         self.state.loss = self.state.loss + loss;
@@ -434,6 +434,11 @@ impl<'r> Work<'r> {
     }
 }
 
+/// How large steps are once a share of all the work is done: they shrink to nothing in the last `anneal` of it.
+fn scale(done: f64, anneal: f32) -> f32 {
+    ((1.0 - done as f32) / anneal).min(1.0)
+}
+
 /// What distinguishes a fit from others of the same games.
 fn described(request: &FitRequest) -> String {
     let patterns = serde_json::to_string(request.patterns).expect("pattern sets are plain data");
@@ -443,4 +448,16 @@ fn described(request: &FitRequest) -> String {
         |name, file: Option<&WeightFile>| file.map_or(String::new(), |file| format!("{name} = \"{}\"\n", hash(file)));
     let (from, teacher) = (named("from", request.from), named("teacher", request.teacher));
     format!("{patterns}\n{}{from}{teacher}", request.config.to_toml())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::scale;
+
+    #[test]
+    fn steps_shrink_to_nothing_in_the_last_part() {
+        assert_eq!([0.0, 0.25, 0.75].map(|done| scale(done, 0.25)), [1.0; 3]);
+        assert_eq!([0.875, 1.0].map(|done| scale(done, 0.25)), [0.5, 0.0]);
+        assert_eq!([0.0, 0.5, 1.0].map(|done| scale(done, 1.0)), [1.0, 0.5, 0.0]);
+    }
 }

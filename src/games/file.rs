@@ -30,15 +30,6 @@ pub struct GamesHeader {
     pub generation: u32,
 }
 
-/// The games of a frame.
-#[derive(Clone, PartialEq, Eq, Debug)]
-pub struct Frame {
-    /// Number of its first game in the generation, from 0.
-    pub first: u32,
-    /// The games, in order.
-    pub games: Vec<GameRecord>,
-}
-
 /// What is wrong with a file of games.
 #[derive(Debug, thiserror::Error)]
 pub enum GamesError {
@@ -304,13 +295,12 @@ impl RawFrame {
         &self.bytes
     }
 
-    /// The games.
+    /// The games, in order.
     ///
     /// # Errors
     /// What is wrong with them.
-    pub fn decode(&self) -> Result<Frame, GamesError> {
-        let error = |reason| GamesError::Block { at: self.at, reason };
-        Ok(Frame { first: self.first, games: block::decode(&self.bytes, self.count).map_err(error)? })
+    pub fn decode(&self) -> Result<Vec<GameRecord>, GamesError> {
+        block::decode(&self.bytes, self.count).map_err(|reason| GamesError::Block { at: self.at, reason })
     }
 }
 

@@ -9,6 +9,6 @@ mod folder;
 
 pub use block::{BlockError, MAX_GAMES, decode, digest, encode};
 pub use file::{
-    Frame, GamesError, GamesHeader, GamesReader, RawFrame, frame, games_in, is_games_file, raw_frames, whole_frames,
+    GamesError, GamesHeader, GamesReader, RawFrame, frame, games_in, is_games_file, raw_frames, whole_frames,
 };
 pub use folder::{games_file, games_folder, games_of_run, generations_of_run, has_games_name};

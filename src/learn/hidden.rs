@@ -4,7 +4,7 @@ use rand::{RngExt, SeedableRng};
 use rand_chacha::ChaCha8Rng;
 use rayon::prelude::*;
 
-use crate::eval::{Head, HiddenLayer, Row, StageMap, UNITS};
+use crate::eval::{Head, HiddenLayer, Row, Score, StageMap, UNITS};
 use crate::memory::prefetch;
 use crate::pattern::Layout;
 
@@ -27,10 +27,15 @@ const SMALLEST: f32 = 4.5 / HiddenLayer::ON as f32;
 /// The largest number in a row, which is the largest that can be stored. Larger ones would be learned with, but cut off in the end.
 const LARGEST: f32 = i8::MAX as f32 / HiddenLayer::ON as f32;
 
+/// The largest bias and output of a stage, likewise.
+const LARGEST_OF_STAGE: [f32; 2] =
+    [HiddenLayer::MAX_BIAS as f32 / HiddenLayer::ON as f32, i16::MAX as f32 / Score::DISC as f32 / UNIT];
+
 /// The initial sum of squared gradients of a new row, and of a row learned elsewhere.
 const SQUARES: [f32; 2] = [0.5, 50.0];
 
-/// The learning rates of rows (AdaGrad) and of a stage's own numbers (Adam).
+/// The learning rates of rows (AdaGrad; single precision stops adding squares after some ten million visits, when steps are far below what
+/// a file tells apart) and of a stage's own numbers (Adam).
 const RATES: [f32; 2] = [0.012, 0.003];
 
 /// A stage's own numbers move after this many samples.
@@ -82,12 +87,14 @@ impl Adam {
     }
 
     /// `beta_powers` are the decay rates to the power of the number of steps: the share that the initial zeros still have in the two means.
-    fn step(&mut self, gradient: &Numbers, beta_powers: [f32; 2], rate: f32) {
+    /// No value goes beyond `largest` either way.
+    fn step(&mut self, gradient: &Numbers, beta_powers: [f32; 2], rate: f32, largest: f32) {
         for (unit, &gradient) in gradient.iter().enumerate() {
             self.mean[unit] += (1.0 - DECAYS[0]) * (gradient - self.mean[unit]);
             self.square[unit] += (1.0 - DECAYS[1]) * (gradient * gradient - self.square[unit]);
             let deviation = (self.square[unit] / (1.0 - beta_powers[1])).sqrt();
-            self.value[unit] += rate * self.mean[unit] / (1.0 - beta_powers[0]) / (deviation + 1e-8);
+            let step = rate * self.mean[unit] / (1.0 - beta_powers[0]) / (deviation + 1e-8);
+            self.value[unit] = (self.value[unit] + step).clamp(-largest, largest);
         }
     }
 }
@@ -200,9 +207,8 @@ impl LearnedLayer {
             let stored = |number: f32| (number * on).round() as i8;
             if row.counts() { row.numbers.map(stored) } else { Row::default() }
         };
-        let limit = f32::from(HiddenLayer::MAX_BIAS);
         let of_head = |head: &LearnedHead| Head {
-            bias: head.bias.value.map(|bias| (bias * on).round().clamp(-limit, limit) as i16),
+            bias: head.bias.value.map(|bias| (bias * on).round() as i16),
             output: head.output.value.map(|output| (output * UNIT * f32::from(scale)).round() as i16),
         };
         HiddenLayer {
@@ -320,8 +326,8 @@ impl<'l> StageLayer<'l> {
         let LearnedHead { beta_powers, .. } = self.head;
         beta_powers.iter_mut().zip(DECAYS).for_each(|(power, decay)| *power *= decay);
         let (beta_powers, rate) = (*beta_powers, RATES[1] * self.scale);
-        self.head.bias.step(&bias, beta_powers, rate);
-        self.head.output.step(&output, beta_powers, rate);
+        self.head.bias.step(&bias, beta_powers, rate, LARGEST_OF_STAGE[0]);
+        self.head.output.step(&output, beta_powers, rate, LARGEST_OF_STAGE[1]);
         (self.waiting, self.gradients) = (0, [[0.0; UNITS]; 2]);
     }
 }

@@ -8,7 +8,7 @@ use serde::{Deserialize, Serialize};
 use super::engine::EngineTables;
 use super::scalar::Scalar;
 use crate::board::{Bitboard, Square};
-use crate::closest::closest;
+use crate::names::closest;
 use crate::storage::{MAX_TOML_BYTES, read_text};
 
 /// Largest number of squares of a pattern: balanced ternary numbers of 10 digits fit an `i16`.

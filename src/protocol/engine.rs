@@ -54,27 +54,20 @@ pub trait Engine {
 }
 
 /// The program's own engine.
-pub struct SearchEngine<'e, E: Evaluator> {
-    engine: search::Engine<'e, E>,
-}
-
-impl<'e, E: Evaluator> SearchEngine<'e, E> {
-    /// An engine to be served.
-    pub fn new(engine: search::Engine<'e, E>) -> Self {
-        Self { engine }
-    }
-}
-
-impl<E: Evaluator> Engine for SearchEngine<'_, E> {
+impl<E: Evaluator> Engine for search::Engine<'_, E> {
     fn strength(&self) -> Strength {
-        self.engine.strength()
+        self.strength()
     }
 
     fn new_game(&mut self) {
-        self.engine.forget();
+        self.forget();
     }
 
     fn think(&mut self, diagram: &Diagram, limits: &Limits<'_>) -> Analysis {
-        self.engine.analyse_within(&diagram.position, limits)
+        self.analyse_within(&diagram.position, limits)
+    }
+
+    fn choose(&mut self, diagram: &Diagram, limits: &Limits<'_>) -> Analysis {
+        self.choose_within(&diagram.position, limits)
     }
 }

@@ -91,37 +91,38 @@ struct Session<'a, E: Engine> {
     hurry: Arc<Hurry>,
 }
 
-/// The game so far.
-struct History {
-    /// Each position, the current one last; passes are steps of their own.
-    positions: Vec<Diagram>,
-    /// How many positions there were before each move. A move adds two if the pass before it was left out.
-    before: Vec<usize>,
-}
-
-impl Default for History {
-    fn default() -> Self {
-        Self { positions: vec![Diagram::START], before: Vec::new() }
-    }
-}
+/// The game so far: for each move the position it was made in, with the move (`None`: a pass), and the position after it.
+#[derive(Default)]
+struct History(Vec<((Diagram, Option<Square>), Diagram)>);
 
 impl History {
-    fn now(&self) -> &Diagram {
-        self.positions.last().expect("a history starts with a position")
+    fn now(&self) -> Diagram {
+        self.0.last().map_or(Diagram::START, |(_, after)| *after)
+    }
+
+    /// The position with a side to move: after a pass if that was left out. `None` if it is the other side's turn.
+    fn turn_of(&self, side: Side) -> Option<Diagram> {
+        let now = self.now();
+        match now.side == side {
+            true => Some(now),
+            false => (now.position.moves() == 0).then(|| now.pass()),
+        }
     }
 
     /// Plays a move (`None` passes). Returns `None` if it is illegal.
     fn play(&mut self, side: Side, square: Option<Square>) -> Option<()> {
-        let steps = steps(self.now(), side, square)?;
-        self.before.push(self.positions.len());
-        self.positions.extend(steps);
+        let before = self.turn_of(side)?;
+        let after = match square {
+            Some(square) => before.try_play(square).ok()?,
+            None => (before.position.moves() == 0).then(|| before.pass())?,
+        };
+        self.0.push(((before, square), after));
         Some(())
     }
 
-    /// Takes back the last move, if there is one.
-    fn undo(&mut self) -> Option<()> {
-        self.positions.truncate(self.before.pop()?);
-        Some(())
+    /// The moves with the positions they were made in, without passes.
+    fn steps(&self) -> Vec<(Diagram, Square)> {
+        self.0.iter().filter_map(|&((before, square), _)| Some((before, square?))).collect()
     }
 }
 
@@ -147,8 +148,8 @@ impl<E: Engine> Session<'_, E> {
             ("time_settings", [main, period, stones, ..]) => self.clock.set(main, period, stones),
             ("time_left", [colour, seconds, stones, ..]) => self.clock.left(parse_side(colour)?, seconds, stones),
             ("loadsgf", [path, rest @ ..]) => self.load(path, rest.first().copied()),
-            ("final_score", _) => final_score(self.history.now()),
-            ("showboard", _) => Ok(show(self.history.now())),
+            ("final_score", _) => final_score(&self.history.now()),
+            ("showboard", _) => Ok(show(&self.history.now())),
             ("quit", _) => Ok(String::new()),
             _ if COMMANDS.contains(&command) => Err("syntax error".into()),
             _ => Err("unknown command".into()),
@@ -171,12 +172,11 @@ impl<E: Engine> Session<'_, E> {
 
     /// Gives the game to the engine when it is over, and again only if moves were taken back and it ended differently.
     fn learn(&mut self) {
-        let last = *self.history.now();
+        let last = self.history.now();
         if !last.position.is_game_over() {
             return;
         }
-        let steps: Vec<_> =
-            self.history.positions.windows(2).filter_map(|pair| Some((pair[0], move_between(pair)?))).collect();
+        let steps = self.history.steps();
         if steps != self.learned {
             self.engine.learn(&steps, last.final_score_for_black());
             self.learned = steps;
@@ -184,18 +184,12 @@ impl<E: Engine> Session<'_, E> {
     }
 
     fn undo(&mut self) -> Answer {
-        self.history.undo().ok_or("cannot undo")?;
+        self.history.0.pop().ok_or("cannot undo")?;
         Ok(String::new())
     }
 
     fn generate(&mut self, side: Side, play: bool) -> Answer {
-        let mut diagram = *self.history.now();
-        if diagram.side != side {
-            if diagram.position.moves() != 0 {
-                return Err("illegal move: it is the other side's turn".into());
-            }
-            diagram = diagram.pass();
-        }
+        let diagram = self.history.turn_of(side).ok_or("illegal move: it is the other side's turn")?;
         let begin = Instant::now();
         let best = if diagram.position.moves() == 0 {
             None
@@ -231,31 +225,6 @@ impl<E: Engine> Session<'_, E> {
         self.history = history;
         Ok(self.history.now().side.name().into())
     }
-}
-
-/// The move between two positions of a game; none for a pass.
-fn move_between(pair: &[Diagram]) -> Option<Square> {
-    let new = pair[0].position.empty() & !pair[1].position.empty();
-    (new != 0).then(|| Square::lowest(new))
-}
-
-/// The positions after a move (`None` passes), or `None` if it is illegal. A forced pass before it may have been left out.
-fn steps(now: &Diagram, side: Side, square: Option<Square>) -> Option<Vec<Diagram>> {
-    let mut steps = Vec::with_capacity(2);
-    let mut diagram = *now;
-    if diagram.side != side {
-        if diagram.position.moves() != 0 {
-            return None;
-        }
-        diagram = diagram.pass();
-        steps.push(diagram);
-    }
-    let next = match square {
-        Some(square) => diagram.try_play(square).ok()?,
-        None => (diagram.position.moves() == 0).then(|| diagram.pass())?,
-    };
-    steps.push(next);
-    Some(steps)
 }
 
 fn parse_side(text: &str) -> Result<Side, String> {

@@ -1,6 +1,6 @@
 //! Talking to other programs: serving the engine, and driving other engines.
 //!
-//! [`gtp::serve`] and [`nboard::serve`] let a referee or a GUI use an [`Engine`] (ours is the [`SearchEngine`]).
+//! [`gtp::serve`] and [`nboard::serve`] let a referee or a GUI use an [`Engine`] (ours is [`search::Engine`](crate::search::Engine)).
 //! [`ExternalSpec::start`] is the other side: an engine in a process of its own that plays in the arena.
 
 mod engine;
@@ -15,7 +15,7 @@ mod nboard_client;
 mod process;
 pub mod sgf;
 
-pub use engine::{Engine, SearchEngine};
+pub use engine::Engine;
 pub use external::{Dialect, ExternalSpec, SpecError};
 pub use line::{ServeError, read_line};
 pub use process::ProcessLimits;

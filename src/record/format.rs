@@ -1,10 +1,8 @@
 //! The record formats, and which of them a file looks like.
 
-use std::fmt;
-use std::str::FromStr;
-
 use super::lines::{data_lines, without_mark};
 use super::{log, wthor};
+use crate::names::names;
 
 /// A record format.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -23,15 +21,14 @@ pub enum Format {
     Egaroucid,
 }
 
-/// The names of the formats.
-const NAMES: [(&str, Format); 6] = [
-    ("ggf", Format::Ggf),
-    ("wthor", Format::Wthor),
-    ("f5d6", Format::F5d6),
-    ("log", Format::Log),
-    ("obf", Format::Obf),
-    ("egaroucid", Format::Egaroucid),
-];
+names! { Format, "a record format":
+    Ggf = "ggf"
+    Wthor = "wthor"
+    F5d6 = "f5d6"
+    Log = "log"
+    Obf = "obf"
+    Egaroucid = "egaroucid"
+}
 
 impl Format {
     /// The format that a file's content looks like; f5d6 where nothing else fits.
@@ -59,26 +56,5 @@ impl Format {
     /// Whether it has positions, not games.
     pub fn is_of_positions(self) -> bool {
         matches!(self, Self::Obf | Self::Egaroucid)
-    }
-}
-
-/// A name that is not a record format's.
-#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
-#[error("`{0}` is not a record format ({all})", all = NAMES.map(|(name, _)| name).join(", "))]
-pub struct UnknownFormat(pub String);
-
-impl fmt::Display for Format {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let name = NAMES.iter().find(|(_, format)| format == self).map_or("", |(name, _)| name);
-        f.write_str(name)
-    }
-}
-
-impl FromStr for Format {
-    type Err = UnknownFormat;
-
-    fn from_str(text: &str) -> Result<Self, Self::Err> {
-        let found = NAMES.iter().find(|(name, _)| name.eq_ignore_ascii_case(text));
-        found.map(|&(_, format)| format).ok_or_else(|| UnknownFormat(text.to_owned()))
     }
 }

@@ -16,7 +16,7 @@ pub mod wthor;
 use crate::board::NotationError;
 
 pub use convert::{ConvertError, Converted, convert};
-pub use format::{Format, UnknownFormat};
+pub use format::Format;
 pub use game::{Finish, Game, GameResult, MoveNote};
 pub use read::{Record, Records, read};
 

@@ -320,14 +320,14 @@ fn known_results(log: &RunLog) -> Vec<(Position, i32)> {
         let Ok(mut reader) = GamesReader::open(&games_file(&log.directory, generation)) else { continue };
         while let Ok(Some(raw)) = reader.next_frame() {
             let Ok(frame) = raw.decode() else { break };
-            for game in &frame.games {
+            for game in &frame {
                 let replay = game.replay();
                 let Some(last) = replay.plies.last().map(|ply| ply.side) else { continue };
                 let result = replay.result.discs().round() as i32;
                 let for_side = |side| if side == last { result } else { -result };
                 known.extend(replay.plies.iter().map(|ply| (ply.position, for_side(ply.side))));
             }
-            games += frame.games.len();
+            games += frame.len();
             if games >= GAMES {
                 return known;
             }

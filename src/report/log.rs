@@ -56,18 +56,8 @@ impl RunLog {
         self.events.iter().map(of).max().unwrap_or(0)
     }
 
-    /// The budget that the run was given last.
-    pub fn budget(&self) -> Budget {
-        self.last_start().map_or(Budget::default(), |(budget, _)| budget)
-    }
-
-    /// When the last session began, in seconds since 1970.
-    pub fn session_began(&self) -> Option<u64> {
-        self.last_start().map(|(_, time)| time)
-    }
-
-    /// The budget of the last session, and when it began.
-    fn last_start(&self) -> Option<(Budget, u64)> {
+    /// The budget of the last session, and when it began, in seconds since 1970.
+    pub fn last_start(&self) -> Option<(Budget, u64)> {
         self.events.iter().rev().find_map(|event| match event {
             TrainEvent::Start { budget, time, .. } => Some((*budget, *time)),
             _ => None,

@@ -102,7 +102,7 @@ impl Status {
             last: None,
             best: None,
             seconds: log.elapsed(),
-            budget: log.budget(),
+            budget: log.last_start().map_or(Budget::default(), |(budget, _)| budget),
             seconds_left: None,
             bytes: log.bytes,
             seconds_since_sign: unix_seconds().saturating_sub(log.last_sign),
@@ -130,7 +130,7 @@ impl Status {
 /// has been silent for a minute.
 fn workers(log: &RunLog) -> Vec<WorkerStatus> {
     let Some(Workers { at, mut workers }) = Workers::of_run(&log.directory) else { return Vec::new() };
-    let is_of_session = log.is_running && log.session_began().is_none_or(|began| at >= began);
+    let is_of_session = log.is_running && log.last_start().is_none_or(|(_, began)| at >= began);
     for worker in &mut workers {
         worker.present &= is_of_session && worker.seconds_since_sign() < 60;
     }

@@ -12,7 +12,7 @@ use prost::Message;
 use crate::clock::{since_1970, unix_seconds};
 use crate::train::TrainEvent;
 
-/// TensorFlow's `Event`, as far as scalars need it; so are [`Summary`] and [`Scalar`].
+/// TensorFlow's `Event`, as far as scalars and resumed runs need it; so are [`Summary`], [`Scalar`] and [`SessionLog`].
 #[derive(Message)]
 struct Event {
     /// Seconds since 1970.
@@ -24,6 +24,19 @@ struct Event {
     file_version: Option<String>,
     #[prost(message, optional, tag = "5")]
     summary: Option<Summary>,
+    #[prost(message, optional, tag = "7")]
+    session_log: Option<SessionLog>,
+}
+
+/// TensorFlow's `SessionLog`. A session that starts takes back what earlier ones told of its first step and later ones.
+#[derive(Message)]
+struct SessionLog {
+    #[prost(int32, optional, tag = "1")]
+    status: Option<i32>,
+}
+
+impl SessionLog {
+    const START: i32 = 1;
 }
 
 /// TensorFlow's `Summary`.
@@ -60,11 +73,17 @@ impl TensorBoard {
         Ok(board)
     }
 
-    /// Adds the numbers of an event. Steps are generations played.
+    /// Adds the numbers of an event. Steps are generations played. Where a run is resumed, numbers of what it does again are taken
+    /// back.
     ///
     /// # Errors
     /// The file system's.
     pub fn add(&mut self, event: &TrainEvent) -> io::Result<()> {
+        let wall_time = since_1970().as_secs_f64();
+        if let TrainEvent::Start { generation, resumed: true, .. } = event {
+            let session_log = Some(SessionLog { status: Some(SessionLog::START) });
+            return self.write(&Event { wall_time, step: i64::from(*generation) + 1, session_log, ..Event::default() });
+        }
         let (step, scalars) = scalars(event);
         let finite = scalars.into_iter().filter(|(_, value)| value.is_finite());
         let value: Vec<_> = finite.map(|(tag, value)| Scalar { tag, simple_value: Some(value as f32) }).collect();
@@ -72,7 +91,7 @@ impl TensorBoard {
             return Ok(());
         }
         let summary = Some(Summary { value });
-        self.write(&Event { wall_time: since_1970().as_secs_f64(), step: step.into(), summary, ..Event::default() })
+        self.write(&Event { wall_time, step: step.into(), summary, ..Event::default() })
     }
 
     fn write(&mut self, event: &Event) -> io::Result<()> {
@@ -135,7 +154,7 @@ mod tests {
     #[test]
     fn records_are_what_tensorflow_writes() {
         let value = vec![Scalar { tag: "loss".into(), simple_value: Some(0.0) }];
-        let event = Event { wall_time: 1.5, step: 300, summary: Some(Summary { value }), file_version: None };
+        let event = Event { wall_time: 1.5, step: 300, summary: Some(Summary { value }), ..Event::default() };
         let message = b"\x09\0\0\0\0\0\0\xf8\x3f\x10\xac\x02\x2a\x0d\x0a\x0b\x0a\x04loss\x15\0\0\0\0";
         assert_eq!(event.encode_to_vec(), message);
         // 0xe3069283, the check value of the CRC catalogue, masked.

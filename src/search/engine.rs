@@ -89,6 +89,16 @@ impl<'e, E: Evaluator> Engine<'e, E> {
         analysis
     }
 
+    /// [`Self::analyse_within`] for the choice of a move: with a limit of time, an only move is looked at no further than it goes.
+    pub fn choose_within(&mut self, position: &Position, limits: &Limits<'_>) -> Analysis {
+        let is_only = position.moves().count_ones() == 1;
+        if is_only && limits.time.is_some() {
+            self.searcher.search(position, 1)
+        } else {
+            self.analyse_within(position, limits)
+        }
+    }
+
     fn solve_or_search(&mut self, position: &Position, limits: &Limits<'_>, begin: Instant) -> Analysis {
         let (mut left, mut visited) = (*limits, 0);
         if position.empties() <= self.strength.exact_empties && self.can_hope_to_solve(position.empties(), limits) {
@@ -128,5 +138,25 @@ impl<'e, E: Evaluator> Engine<'e, E> {
     pub fn analyse_move(&mut self, position: &Position, to: Square, limits: &Limits<'_>) -> Analysis {
         let depth = self.depth(limits).saturating_sub(1);
         self.analyse_within(&position.play(to), &Limits { depth: Some(depth), ..*limits }).before(Some(to))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::eval::MobilityEvaluator;
+
+    #[test]
+    fn solving_is_tried_where_it_may_succeed() {
+        let engine = Engine::new(&MobilityEvaluator, Strength::new(4, 24), 4).unwrap();
+        let (at_12, growth) = SOLVE_NODES;
+        for empties in [8, 12, 20] {
+            let least = at_12 * growth.powi(empties - 12) * SOLVE_CHANCE / SOLVE_SHARE;
+            let can = |nodes: f64| {
+                engine.can_hope_to_solve(empties as u32, &Limits { nodes: Some(nodes as u64), ..Limits::NONE })
+            };
+            assert!(can(1.02 * least) && !can(0.98 * least), "{empties}");
+        }
+        assert!(engine.can_hope_to_solve(24, &Limits::NONE));
     }
 }

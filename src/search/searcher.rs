@@ -141,7 +141,7 @@ impl<'e, E: Evaluator> Searcher<'e, E> {
         };
         self.killers = search.killers;
         let best = if root.moves == 0 { None } else { pv.first().copied() };
-        let exact = depth >= empties;
+        let exact = depth >= empties || position.is_game_over();
         let selectivity = self.selectivity.as_ref().filter(|_| !exact).map(Selectivity::deviations);
         Analysis { score, best, pv, depth, nodes: search.nodes, exact, selectivity }
     }

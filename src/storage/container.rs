@@ -149,12 +149,12 @@ impl Container {
     /// The first thing that is wrong otherwise.
     pub fn payload_unchecked<'a>(&self, bytes: &'a [u8]) -> Result<Cow<'a, [u8]>, FormatError> {
         let what = self.what;
+        if !self.magic.starts_with(&bytes[..bytes.len().min(8)]) {
+            return Err(FormatError::Magic { what });
+        }
         let Some((header, body)) = bytes.split_first_chunk::<HEADER>() else {
             return Err(FormatError::TooShort { what, found: bytes.len() });
         };
-        if header[..8] != self.magic {
-            return Err(FormatError::Magic { what });
-        }
         let found = u32::from_le_bytes(header[8..12].try_into().expect("four bytes"));
         if found != self.version {
             return Err(FormatError::Version { what, found, newest: self.version });

@@ -1,6 +1,6 @@
 //! The names of the searches, and where they come from.
 
-use std::fmt;
+use crate::names::names;
 
 /// A search of the literature. All find the same value.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Hash)]
@@ -34,43 +34,21 @@ pub enum Algorithm {
     Pvs,
 }
 
+names! { Algorithm, "a textbook search":
+    Minimax = "minimax"
+    Negamax = "negamax"
+    AlphaBetaHard = "alpha-beta-hard"
+    AlphaBetaSoft = "alpha-beta-soft"
+    Aspiration = "aspiration"
+    Bisection = "bisection"
+    MtdPlain = "mtd-plain"
+    MtdF = "mtd-f"
+    Pvs = "pvs"
+}
+
 impl Algorithm {
-    /// All of them, the plainest first.
-    pub const ALL: [Self; 9] = [
-        Self::Minimax,
-        Self::Negamax,
-        Self::AlphaBetaHard,
-        Self::AlphaBetaSoft,
-        Self::Aspiration,
-        Self::Bisection,
-        Self::MtdPlain,
-        Self::MtdF,
-        Self::Pvs,
-    ];
-
-    /// Its name, like `mtd-f`.
-    pub const fn name(self) -> &'static str {
-        match self {
-            Self::Minimax => "minimax",
-            Self::Negamax => "negamax",
-            Self::AlphaBetaHard => "alpha-beta-hard",
-            Self::AlphaBetaSoft => "alpha-beta-soft",
-            Self::Aspiration => "aspiration",
-            Self::Bisection => "bisection",
-            Self::MtdPlain => "mtd-plain",
-            Self::MtdF => "mtd-f",
-            Self::Pvs => "pvs",
-        }
-    }
-
     /// Whether it skips what cannot change the value.
     pub const fn prunes(self) -> bool {
         !matches!(self, Self::Minimax | Self::Negamax)
-    }
-}
-
-impl fmt::Display for Algorithm {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.pad(self.name())
     }
 }

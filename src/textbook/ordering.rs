@@ -36,7 +36,7 @@ impl Ordering {
         transposition_cutoffs: false,
     };
 
-    /// What visits the fewest nodes in Othello: all but killers and history, which the static value makes useless.
+    /// What visits nearly the fewest nodes in Othello: all but killers, which do harm, and history, which saves another 1%.
     pub const BEST: Self =
         Self { hash_move: true, evaluation: true, mobility: true, transposition_cutoffs: true, ..Self::NONE };
 }

@@ -2,7 +2,7 @@
 
 use super::algorithm::Algorithm;
 use super::explorer::Explorer;
-use super::tree::Tree;
+use super::tree::{Successor, Tree};
 use crate::eval::Score;
 
 const LOW: Score = Score(-Score::INFINITY.0);
@@ -30,14 +30,7 @@ impl<T: Tree> Explorer<'_, T> {
     /// Minimax at a node where the player at the root is to move. The value is for that player.
     fn maximum(&mut self, node: &T::Node, depth: u32) -> Score {
         self.visit(node, depth, (LOW, HIGH), |search, successors| {
-            let (mut best, mut name) = (LOW, None);
-            for successor in successors {
-                let value = search.minimum(&successor.node, depth - successor.plies);
-                if value > best {
-                    (best, name) = (value, Some(successor.name));
-                }
-            }
-            (best, name)
+            best(successors, LOW, HIGH, |next, _| search.minimum(&next.node, depth - next.plies))
         })
     }
 
@@ -45,83 +38,43 @@ impl<T: Tree> Explorer<'_, T> {
     /// table have only values for the player to move.
     fn minimum(&mut self, node: &T::Node, depth: u32) -> Score {
         -self.visit(node, depth, (LOW, HIGH), |search, successors| {
-            let (mut best, mut name) = (HIGH, None);
-            for successor in successors {
-                let value = search.maximum(&successor.node, depth - successor.plies);
-                if value < best {
-                    (best, name) = (value, Some(successor.name));
-                }
-            }
-            (-best, name)
+            best(successors, LOW, HIGH, |next, _| -search.maximum(&next.node, depth - next.plies))
         })
     }
 
     fn negamax(&mut self, node: &T::Node, depth: u32) -> Score {
         self.visit(node, depth, (LOW, HIGH), |search, successors| {
-            let (mut best, mut name) = (LOW, None);
-            for successor in successors {
-                let value = -search.negamax(&successor.node, depth - successor.plies);
-                if value > best {
-                    (best, name) = (value, Some(successor.name));
-                }
-            }
-            (best, name)
+            best(successors, LOW, HIGH, |next, _| -search.negamax(&next.node, depth - next.plies))
         })
     }
 
     fn fail_hard(&mut self, node: &T::Node, depth: u32, alpha: Score, beta: Score) -> Score {
         let value = self.visit(node, depth, (alpha, beta), |search, successors| {
-            let (mut best, mut name) = (alpha, None);
-            for successor in successors {
-                let value = -search.fail_hard(&successor.node, depth - successor.plies, -beta, -best);
-                if value > best {
-                    (best, name) = (value, Some(successor.name));
-                }
-                if best >= beta {
-                    break;
-                }
-            }
-            (best, name)
+            best(successors, alpha, beta, |next, best| -search.fail_hard(&next.node, depth - next.plies, -beta, -best))
         });
         value.clamp(alpha, beta)
     }
 
     fn fail_soft(&mut self, node: &T::Node, depth: u32, alpha: Score, beta: Score) -> Score {
         self.visit(node, depth, (alpha, beta), |search, successors| {
-            let (mut best, mut name) = (LOW, None);
-            for successor in successors {
-                let value = -search.fail_soft(&successor.node, depth - successor.plies, -beta, -alpha.max(best));
-                if value > best {
-                    (best, name) = (value, Some(successor.name));
-                }
-                if best >= beta {
-                    break;
-                }
-            }
-            (best, name)
+            best(successors, LOW, beta, |next, best| {
+                -search.fail_soft(&next.node, depth - next.plies, -beta, -alpha.max(best))
+            })
         })
     }
 
     fn pvs(&mut self, node: &T::Node, depth: u32, alpha: Score, beta: Score) -> Score {
         self.visit(node, depth, (alpha, beta), |search, successors| {
-            let (mut best, mut name) = (LOW, None);
-            for successor in successors {
-                let (node, depth, lower) = (&successor.node, depth - successor.plies, alpha.max(best));
-                let mut value = lower;
-                if name.is_some() {
-                    value = -search.pvs(node, depth, -above(lower), -lower);
+            best(successors, LOW, beta, |next, best| {
+                let (node, depth, lower) = (&next.node, depth - next.plies, alpha.max(best));
+                if best > LOW {
+                    let value = -search.pvs(node, depth, -above(lower), -lower);
+                    if value <= lower || value >= beta {
+                        return value;
+                    }
                 }
-                if name.is_none() || (value > lower && value < beta) {
-                    value = -search.pvs(node, depth, -beta, -lower);
-                }
-                if value > best {
-                    (best, name) = (value, Some(successor.name));
-                }
-                if best >= beta {
-                    break;
-                }
-            }
-            (best, name)
+                -search.pvs(node, depth, -beta, -lower)
+            })
         })
     }
 
@@ -195,6 +148,27 @@ impl<T: Tree> Explorer<'_, T> {
         }
         value
     }
+}
+
+/// The best value of the successors above `start`, or else `start`, and its move. Each is valued with the best so far; none is after one
+/// of `beta` or more.
+fn best<N>(
+    successors: &[Successor<N>],
+    start: Score,
+    beta: Score,
+    mut value_of: impl FnMut(&Successor<N>, Score) -> Score,
+) -> (Score, Option<u8>) {
+    let (mut best, mut name) = (start, None);
+    for successor in successors {
+        let value = value_of(successor, best);
+        if value > best {
+            (best, name) = (value, Some(successor.name));
+        }
+        if best >= beta {
+            break;
+        }
+    }
+    (best, name)
 }
 
 /// The next value up: with the values in whole units, nothing lies between.

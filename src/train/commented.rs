@@ -7,7 +7,7 @@ use toml::{Table, Value};
 use super::config::TrainConfig;
 #[cfg(test)]
 use super::keys::KEYS;
-use super::keys::{Key, Kind};
+use super::keys::{Key, Kind, joined};
 
 /// The longest line of comments, in characters.
 const WIDTH: usize = 118;
@@ -38,7 +38,7 @@ fn write_table(text: &mut String, table: &Table, path: &str, header: &str, with_
         .expect("strings take all text");
     }
     for key in Key::within(path) {
-        let inner = if header.is_empty() { key.name().to_owned() } else { format!("{header}.{}", key.name()) };
+        let inner = joined(header, key.name());
         match table.get(key.name()) {
             Some(Value::Table(table)) => {
                 begin(text, key, with_comments);

@@ -440,3 +440,28 @@ fn overlay(base: &mut toml::Table, layer: &toml::Table) {
         }
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn weights_with_a_layer_are_tuned_to_the_games_played_with_one() {
+        let config: TrainConfig = TrainConfig::from_toml(PRESETS[2].1).unwrap();
+        let (fit, set) = (config.fit.unwrap(), PatternSet::built_in("night").unwrap());
+        let first = |number: usize| config.phases[..number].iter().map(|phase| phase.generations).sum::<u32>();
+        let layered = config.phases.iter().position(|phase| phase.hidden_layer).unwrap();
+        let from_nothing = |hidden_layer| Some(FitPlan { config: FitConfig { hidden_layer, ..fit }, tunes: false });
+        assert_eq!(config.fit_plan(first(2), false, &set, false), from_nothing(false));
+        assert_eq!(config.fit_plan(first(layered), false, &set, false), from_nothing(true));
+        let TuneConfig { epochs, rate } = config.tune;
+        let step = fit.step.with_rate(rate);
+        assert!(epochs != fit.epochs && step != fit.step);
+        let tuned = FitConfig { hidden_layer: true, epochs, step, first_generation: first(layered), ..fit };
+        let later = first(layered + 1);
+        assert_eq!(config.fit_plan(later, false, &set, true), Some(FitPlan { config: tuned, tunes: true }));
+        // At the end too; but without a layer to go on from, from nothing.
+        assert_eq!(config.fit_plan(later, true, &set, true), Some(FitPlan { config: tuned, tunes: true }));
+        assert_eq!(config.fit_plan(later, false, &set, false), from_nothing(true));
+    }
+}

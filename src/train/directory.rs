@@ -100,14 +100,6 @@ impl RunDirectory {
     pub fn journals(&self) -> Result<Vec<u32>, TrainError> {
         journals(&self.path)
     }
-
-    /// The bytes of a file, if it has no more than `limit`; `None` if there is no such file. `what` says what it should be.
-    ///
-    /// # Errors
-    /// Any but a plain "no such file".
-    pub fn read(&self, name: &str, what: &'static str, limit: u64) -> Result<Option<Vec<u8>>, TrainError> {
-        read_if_there(&self.file(name), what, limit)
-    }
 }
 
 impl Drop for RunDirectory {
@@ -157,19 +149,27 @@ pub(crate) fn metrics(directory: &Path) -> Result<Vec<u8>, TrainError> {
     Ok(bytes.unwrap_or_default())
 }
 
-/// [`RunDirectory::read`], without a lock.
+/// The bytes of a file, if it has no more than `limit`; `None` if there is no such file. `what` says what it should be.
+///
+/// # Errors
+/// Any but a plain "no such file".
 pub(super) fn read_if_there(path: &Path, what: &'static str, limit: u64) -> Result<Option<Vec<u8>>, TrainError> {
     match read_bounded(path, what, limit) {
         Ok(bytes) => Ok(Some(bytes)),
-        Err(FileError::Io { source, .. }) if source.kind() == io::ErrorKind::NotFound => absent(path).map(|()| None),
+        Err(FileError::Io { source, .. }) if is_missing(&source) => absent(path).map(|()| None),
         Err(error) => Err(error.into()),
     }
+}
+
+/// Whether there is no such file, or a file where its folder should be.
+fn is_missing(error: &io::Error) -> bool {
+    matches!(error.kind(), io::ErrorKind::NotFound | io::ErrorKind::NotADirectory)
 }
 
 /// Checks that a file that was not found is not a link to something that is missing for now.
 fn absent(path: &Path) -> Result<(), TrainError> {
     match fs::symlink_metadata(path) {
-        Err(error) if error.kind() == io::ErrorKind::NotFound => Ok(()),
+        Err(error) if is_missing(&error) => Ok(()),
         Err(error) => Err(FileError::io(path)(error).into()),
         Ok(_) => Err(TrainError::Dangling(path.to_owned())),
     }

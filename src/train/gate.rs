@@ -67,3 +67,30 @@ pub(super) fn measure(
         best.map(|best| play(&newest, &evaluator(best), config, openings.clone(), stop, &mut on_pair)).transpose()?;
     Ok((against_best, play(&newest, &MobilityEvaluator, config, openings, stop, &mut on_pair)?))
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::eval::StageMap;
+    use crate::weights::WeightFile;
+
+    #[test]
+    fn results_are_those_of_the_newest() {
+        let strong = WeightFile::embedded().model;
+        let weak = Model::zero(&strong.set, &StageMap::uniform(60), 128).unwrap();
+        let layout = Arc::new(Layout::new(&strong.set).unwrap());
+        let config = GateConfig { every: 1, pairs: 20, strength: Strength::new(2, 8) };
+        let stop = AtomicBool::new(false);
+        for (newest, best, is_strong) in [(&strong, &weak, true), (&weak, &strong, false)] {
+            let measured = measure(newest, Some(best), &layout, &config, 1, &stop, &mut |_, _| ()).unwrap();
+            let (Some((against_best, pairs)), (baseline, _)) = measured else { panic!("it has a best") };
+            assert_eq!(pairs.iter().sum::<u64>(), 20);
+            for result in [against_best, baseline] {
+                assert!(
+                    (result.score > 0.5, result.discs > 0.0, result.superiority > 0.5)
+                        == (is_strong, is_strong, is_strong)
+                );
+            }
+        }
+    }
+}

@@ -5,6 +5,7 @@ use std::fmt;
 use serde::{Deserialize, Serialize};
 use sha2::{Digest, Sha256};
 
+use super::keys::joined;
 use crate::pattern::PatternSet;
 use crate::storage::{hex, sha256};
 
@@ -78,8 +79,7 @@ pub(super) fn differences(old: &toml::Table, new: &toml::Table) -> Vec<Differenc
 fn compare_tables(old: &toml::Table, new: &toml::Table, path: &str, found: &mut Vec<Difference>) {
     let added = new.keys().filter(|key| !old.contains_key(*key));
     for key in old.keys().chain(added) {
-        let path = if path.is_empty() { key.clone() } else { format!("{path}.{key}") };
-        compare(old.get(key), new.get(key), path, found);
+        compare(old.get(key), new.get(key), joined(path, key), found);
     }
 }
 

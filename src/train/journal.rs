@@ -53,9 +53,8 @@ impl Journal {
         let mut journal = Self { path, header, length: found.header_length, played: 0, ending: found.ending };
         // Decoding takes longer than reading.
         let decoded = found.frames.into_par_iter().map(|(raw, end): (RawFrame, u64)| {
-            let frame = raw.decode()?;
-            let samples: Vec<Sample> = samples_of(&frame.games, lambda).collect();
-            Ok((frame.first, frame.games.len() as u32, samples, end))
+            let games = raw.decode()?;
+            Ok((raw.first(), games.len() as u32, samples_of(&games, lambda).collect::<Vec<_>>(), end))
         });
         for frame in decoded.collect::<Vec<Result<_, GamesError>>>() {
             journal.ending = match frame {

@@ -5,8 +5,8 @@ use std::fmt;
 use toml::{Table, Value};
 
 use super::invalid::ConfigError;
-use crate::closest::closest;
 use crate::fit::{RANGE, is_in_range};
+use crate::names::closest;
 use crate::selfplay::SelfPlayConfig;
 
 /// A key of a configuration.
@@ -256,7 +256,7 @@ fn check_whole_within(
 }
 
 /// The path of a key in a table, which is at a path itself.
-fn joined(parent: &str, name: &str) -> String {
+pub(super) fn joined(parent: &str, name: &str) -> String {
     if parent.is_empty() { name.to_owned() } else { format!("{parent}.{name}") }
 }
 

@@ -57,7 +57,7 @@ pub(super) fn open<'r>(request: &TrainRequest<'r>, sink: Sink<'r>) -> Result<Run
         _ => false,
     };
     let metrics = Metrics::of(&metrics(directory.path())?);
-    let weights = |name| directory.read(name, "weight file", weights::MAX_BYTES);
+    let weights = |name| read_if_there(&directory.file(name), "weight file", weights::MAX_BYTES);
     let kept = Kept { config: has_newest_config && !is_amended, last: weights(LAST)?, best: weights(BEST)? };
 
     let is_new = resumed.is_none();
@@ -252,7 +252,9 @@ fn check_config(directory: &RunDirectory, configs: &Configs) -> Result<bool, Tra
         return Ok(false);
     }
     let path = directory.file(CONFIG);
-    let Some(bytes) = directory.read(CONFIG, "configuration", MAX_TOML_BYTES)? else { return Ok(false) };
+    let Some(bytes) = read_if_there(&directory.file(CONFIG), "configuration", MAX_TOML_BYTES)? else {
+        return Ok(false);
+    };
     let broken = |reason: String| TrainError::ConfigBroken { path: path.clone(), reason };
     let text = String::from_utf8(bytes).map_err(|error| broken(error.to_string()))?;
     let found = text.parse().map_err(|error: toml::de::Error| broken(error.to_string()))?;

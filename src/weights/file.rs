@@ -119,18 +119,6 @@ struct Payload<'a> {
     weights: Vec<Blob<'a, i16>>,
 }
 
-/// A pair of depths as it is written.
-#[derive(Serialize, Deserialize)]
-struct PairRecord {
-    min_empties: u8,
-    max_empties: u8,
-    shallow: u8,
-    deep: u8,
-    slope: f32,
-    offset: f32,
-    deviation: f32,
-}
-
 /// A hidden layer as it is written.
 #[derive(Serialize, Deserialize)]
 struct HiddenRecord<'a> {
@@ -175,10 +163,7 @@ impl WeightFile {
     /// The payload, and how many of its bytes precede the hidden layer.
     fn encode(&self) -> (Vec<u8>, usize) {
         let payload = self.payload();
-        let pairs = self
-            .calibration
-            .as_ref()
-            .map(|calibration| -> Vec<PairRecord> { calibration.pairs().iter().map(PairRecord::from).collect() });
+        let pairs = self.calibration.as_ref().map(Calibration::pairs);
         let mut bytes = match (&self.model.hidden, pairs) {
             (Some(_), pairs) => Container::encode(&(payload, pairs)),
             (None, Some(pairs)) => Container::encode(&(payload, pairs)),
@@ -232,7 +217,7 @@ impl WeightFile {
         let containers = [PLAIN, PLAIN_CALIBRATED, DEFLATED, DEFLATED_CALIBRATED, HIDDEN_IN_PAIRS];
         let container = containers.into_iter().find(|container| container.is_version_of(bytes)).unwrap_or(HIDDEN);
         let content = payload_of(&container, bytes)?;
-        let (payload, pairs, hidden): (Payload, Option<Vec<PairRecord>>, Option<HiddenRecord>) = match container.version
+        let (payload, pairs, hidden): (Payload, Option<Vec<DepthPair>>, Option<HiddenRecord>) = match container.version
         {
             1 | 3 => (container.decode(&content)?, None, None),
             2 | 4 => container.decode(&content).map(|(payload, pairs)| (payload, Some(pairs), None))?,
@@ -254,7 +239,7 @@ impl WeightFile {
         let error = |reason| FormatError::Payload { what: PLAIN.what, reason };
         let hidden = hidden.map(HiddenRecord::layer).transpose().map_err(error)?;
         let model = payload.model(hidden).map_err(error)?;
-        let calibration = pairs.map(|pairs| Calibration::new(pairs.iter().map(DepthPair::from).collect())).transpose();
+        let calibration = pairs.map(Calibration::new).transpose();
         Ok(Self { model, provenance, calibration: calibration.map_err(|reason| error(reason.to_string()))? })
     }
 
@@ -278,20 +263,6 @@ impl WeightFile {
     /// provenance. The file's header has it too.
     pub fn hash(&self) -> String {
         sha256(&self.encode().0)
-    }
-}
-
-impl From<&DepthPair> for PairRecord {
-    fn from(pair: &DepthPair) -> Self {
-        let &DepthPair { min_empties, max_empties, shallow, deep, slope, offset, deviation } = pair;
-        Self { min_empties, max_empties, shallow, deep, slope, offset, deviation }
-    }
-}
-
-impl From<&PairRecord> for DepthPair {
-    fn from(record: &PairRecord) -> Self {
-        let &PairRecord { min_empties, max_empties, shallow, deep, slope, offset, deviation } = record;
-        Self { min_empties, max_empties, shallow, deep, slope, offset, deviation }
     }
 }
 

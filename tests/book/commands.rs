@@ -121,7 +121,7 @@ fn games_are_added_once_and_searched() {
     let bad = refused_lines(&arguments[..3], &"rubbish\n".repeat(500));
     assert!(bad < 30, "{bad} lines");
     let shown = stdout(&["book", "show", path, "f5"], "");
-    assert!(value(&shown, "games").starts_with("2\t") && shown.contains("leaf, 1 plies"), "{shown}");
+    assert!(value(&shown, "games").starts_with("2\t") && shown.contains("leaf, 1 ply"), "{shown}");
     assert_eq!(value(&stdout(&["book", "check", path], ""), "inconsistent"), "0");
     // Near the end positions are solved.
     let whole = folder.path().join("whole.fsb");

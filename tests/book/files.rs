@@ -128,6 +128,8 @@ fn damage_is_reported_with_its_place_and_the_rest_is_saved() {
     assert_eq!(fs::read(&path).unwrap().len(), 500);
     fs::write(&path, b"").unwrap();
     assert!(Book::open(&path).err().unwrap().to_string().contains("only 0 bytes"));
+    fs::write(&path, "f5").unwrap();
+    assert!(Book::open(&path).err().unwrap().to_string().contains("not the first bytes of a book"));
     fs::write(&path, [0x55; 400]).unwrap();
     assert!(Book::open(&path).err().unwrap().to_string().contains("not the first bytes of a book"));
 }

@@ -4,7 +4,7 @@ use std::collections::HashSet;
 
 use flipside::arena::{Player, SearchPlayer, play_game};
 use flipside::board::Transcript;
-use flipside::book::{Book, BookPlayer, BookUse, Choice, LeafSearch, check, learn_game};
+use flipside::book::{Book, BookMove, BookPlayer, BookUse, Choice, LeafSearch, check, learn_game};
 use flipside::eval::PatternEvaluator;
 use flipside::search::{Engine, Strength};
 use flipside::weights::WeightFile;
@@ -46,6 +46,30 @@ fn series(own: u32, exact: u32, learn: u32, other: u32) -> Vec<i32> {
     drop((player, book));
     assert!(check(&path).unwrap().is_none(), "all that follows is right after each game");
     points.chunks(50).map(|games| games.iter().sum()).collect()
+}
+
+#[test]
+fn results_are_the_players_own() {
+    let (_folder, path) = place();
+    let game = random_games(50, 2).into_iter().find(|game| black_discs(game) > 0).unwrap();
+    let (steps, discs) = (game.steps(), black_discs(&game));
+    let mut book = Book::edit_or_create(&path).unwrap();
+    learn_game(&mut book, &steps, discs, &mut searcher(1), &WEIGHTS, &NEVER).unwrap();
+    let mut side_changed = 0;
+    for (number, (now, to)) in steps[..20].iter().enumerate() {
+        let own = now.side.sign() * discs;
+        let expected = (u32::from(own > 0), u32::from(own < 0), own);
+        let (record, moves) = book.moves(now.position).unwrap().unwrap();
+        assert_eq!((record.games.wins, record.games.losses, record.games.discs), expected, "{number}");
+        // With their mirror images, as the four moves of the start.
+        let played: Vec<_> = moves.iter().filter(|known| known.games.count() > 0).collect();
+        assert!(played.iter().any(|known| known.to == *to), "{number}: {played:?}");
+        for BookMove { games, .. } in played {
+            assert_eq!((games.wins, games.losses, games.discs), expected, "{number}");
+        }
+        side_changed += i32::from(own < 0);
+    }
+    assert!((5..=15).contains(&side_changed));
 }
 
 #[test]

@@ -22,6 +22,61 @@ fn folder_with_games() -> (tempfile::TempDir, impl Fn(&str) -> String) {
 }
 
 #[test]
+#[cfg(target_os = "linux")]
+fn a_full_disk_replaces_nothing() {
+    let (folder, path) = folder_with_games();
+    fs::write(path("games.ggf"), "OLD").unwrap();
+    let many = GAMES.repeat(100);
+    fs::write(path("many.txt"), &many).unwrap();
+    // No file may grow beyond a kilobyte.
+    let script = format!("trap '' XFSZ; ulimit -f 1; exec '{PROGRAM}' convert many.txt --to ggf -o games.ggf -q");
+    let mut limited = command("bash");
+    let limited = limited.current_dir(folder.path()).args(["-c", &script]).output().unwrap();
+    let mut full = program();
+    let full = full.current_dir(folder.path()).args(["convert", "many.txt", "--to", "ggf", "-o", "/dev/full", "-q"]);
+    for (output, reason) in [(limited, "File too large"), (full.output().unwrap(), "No space left on device")] {
+        let error = String::from_utf8(output.stderr).unwrap();
+        assert!(output.status.code() == Some(1) && error.contains(reason), "{error}");
+    }
+    assert_eq!(fs::read_to_string(path("games.ggf")).unwrap(), "OLD");
+    assert_eq!(fs::read_dir(folder.path()).unwrap().count(), 3);
+}
+
+/// The order in which the system is asked to write, sync and rename: a power cut cannot be tried.
+#[test]
+#[cfg(target_os = "linux")]
+fn what_is_told_is_on_disk() {
+    let (folder, path) = folder_with_games();
+    let calls = |arguments: &[&str]| {
+        let mut strace = command("strace");
+        strace.args(["-f", "-y", "-qq", "-e", "trace=fsync,fdatasync,rename,renameat,renameat2", "-o", &path("calls")]);
+        let output = strace.arg(PROGRAM).args(arguments).current_dir(folder.path()).output().ok()?;
+        assert!(output.status.success(), "{}", String::from_utf8_lossy(&output.stderr));
+        let kind = |call: &str| if call.contains("sync(") { "sync" } else { "rename" };
+        let file = |call: &str| {
+            ["games.ggf", "b.fsb", "00000000.fsg", "checkpoint"]
+                .into_iter()
+                .find(|name| call.contains(&format!("{name}>")) || call.contains(&format!("{name}\"")))
+        };
+        let calls = fs::read_to_string(path("calls")).unwrap();
+        let named = |call: &str| file(call).unwrap_or(if call.contains(".tmp>") { "temporary" } else { "folder" });
+        Some(calls.lines().map(|call| format!("{} {}", kind(call), named(call))).collect::<Vec<_>>())
+    };
+    let Some(converted) = calls(&["convert", "games.txt", "--to", "ggf", "-o", "games.ggf", "-q"]) else {
+        say_skipped("strace is not installed");
+        return;
+    };
+    assert_eq!(converted, ["sync temporary", "rename games.ggf", "sync folder"]);
+    let added = calls(&["book", "grow", "b.fsb", "--positions", "40", "--depth", "1", "-q"]).unwrap();
+    assert!(added.contains(&"sync b.fsb".to_owned()), "{added:?}");
+    fs::write(path("run.toml"), include_str!("../miniature.toml").replace("games = 2100", "games = 64")).unwrap();
+    let trained = calls(&["train", "--config", "run.toml", "--run", "run", "--generations", "1", "-q"]).unwrap();
+    for call in ["sync 00000000.fsg", "rename checkpoint"] {
+        assert!(trained.contains(&call.to_owned()), "{call}: {trained:?}");
+    }
+}
+
+#[test]
 #[cfg(unix)]
 fn an_output_that_is_the_input_is_refused() {
     let (folder, path) = folder_with_games();

@@ -1,4 +1,4 @@
-//! Fits from the command line; `tests/fit.rs` compares bytes.
+//! Fits from the command line; `tests/library/fit.rs` compares bytes.
 
 use std::fs;
 

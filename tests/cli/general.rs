@@ -31,11 +31,29 @@ fn wrong_usage_exits_with_2() {
     assert!(refusal(&["perft", "61"], "", 2).contains("61"));
     assert!(refusal(&["perft", "--threads", "0"], "", 2).contains("--threads"));
     assert!(refusal(&["perft", "--threads", "-1"], "", 2).contains("-1 is not in 1..=1024"));
+    assert!(refusal(&["book", "grow", "b.fsb", "--positions", "1e3"], "", 2).contains("expected a whole number"));
     assert!(refusal(&["perft", "-1"], "", 2).contains("-1 is not in 1..=60"));
     let prune = refusal(&["book", "prune", "book.fsb", "-o", "small.fsb", "--within", "-1"], "", 2);
     assert!(prune.contains("expected a number of discs"), "{prune}");
     assert!(refusal(&["perft", "--position", "XO X"], "", 2).contains("squares found: 2"));
     assert!(refusal(&["eval", "--progress", "perhaps"], "", 2).contains("perhaps"));
+}
+
+#[test]
+fn a_bad_value_of_a_variable_is_named_after_it() {
+    for (variable, value, arguments) in [
+        ("FLIPSIDE_SEED", "abc", &["match", "default", "mobility"][..]),
+        ("FLIPSIDE_THREADS", "0", &["eval", "f5"]),
+        ("FLIPSIDE_SEED", "-1", &["book", "match", "b.fsb", "none"]),
+    ] {
+        let output = program().env(variable, value).args(arguments).output().unwrap();
+        let error = String::from_utf8(output.stderr).unwrap();
+        assert!(output.status.code() == Some(2) && error.contains(&format!("'{value}' of {variable} for")), "{error}");
+    }
+    // Of the two the option counts.
+    let output =
+        program().env("FLIPSIDE_SEED", "1").args(["match", "default", "mobility", "--seed", "x"]).output().unwrap();
+    assert!(!String::from_utf8(output.stderr).unwrap().contains("FLIPSIDE_SEED"));
 }
 
 #[test]

@@ -75,7 +75,9 @@ fn runs_are_listed_and_shown() {
     assert_eq!(list.lines().count(), 2, "{list}");
     // `runs/latest` is a link to it.
     let status = in_lab(&lab, &["status"]);
-    for line in ["state\tfinished", "phase\t3 of 3", "games\t768", "budget\t6 generations", "left\t0 s"] {
+    for line in
+        ["run\truns/one", "state\tfinished", "phase\t3 of 3", "games\t768", "budget\t6 generations", "left\t0 s"]
+    {
         assert!(status.lines().any(|found| found == line), "{line}: {status}");
     }
     let status = &objects(&in_lab(&lab, &["status", "runs/one", "--json"]))[0];
@@ -133,6 +135,31 @@ fn browser() -> Option<&'static str> {
 }
 
 #[test]
+fn a_run_is_not_taken_for_its_weights_nor_these_for_a_run() {
+    let lab = lab();
+    let says = |arguments: &[&str], code| {
+        let mut command = program();
+        command.current_dir(lab.path()).args(arguments);
+        let output = finish(command, "");
+        let talk = String::from_utf8(output.stderr).unwrap();
+        assert_eq!(output.status.code(), Some(code), "{arguments:?}: {talk}");
+        talk
+    };
+    for arguments in
+        [&["eval", "runs/latest", "f5"][..], &["match", "runs/latest", "mobility"], &["inspect", "runs/latest"]]
+    {
+        let talk = says(arguments, 1);
+        assert!(talk.contains("`runs/latest` is a run: its best weights are `runs/latest/best.fsw`"), "{talk}");
+    }
+    for arguments in [&["status"][..], &["report"], &["train", "--resume"]] {
+        let talk = says(&[arguments, &["runs/one/best.fsw"]].concat(), 1);
+        assert!(talk.contains("there is no run in runs/one/best.fsw") && talk.contains("flipside runs"), "{talk}");
+    }
+    assert!(says(&["runs", "runs/one"], 0).contains("`runs/one` is a run itself; `flipside status runs/one` shows it"));
+    assert!(says(&["runs", "runs/one/games"], 0).contains("there are no runs in `runs/one/games`"));
+}
+
+#[test]
 fn a_report_is_one_page_with_all_in_it() {
     let lab = lab();
     let copied = Command::new("cp").args(["-r", "runs/one", "runs/two"]).current_dir(lab.path()).status().unwrap();
@@ -162,6 +189,20 @@ fn a_report_is_one_page_with_all_in_it() {
     assert!(
         data[0]["ratings"].as_array().unwrap().len() >= 3 && data[0]["weights"]["coverage"][24].as_f64() > Some(0.0)
     );
+    let sum_of = |key: &str| -> u64 {
+        data[0]["phases"].as_array().unwrap().iter().map(|phase| phase[key].as_u64().unwrap()).sum()
+    };
+    assert_eq!(["generations", "games"].map(sum_of), [6, 6 * 128]);
+    let status = &objects(&in_lab(&lab, &["status", "runs/one", "--json"]))[0];
+    assert_eq!(sum_of("positions"), status["positions"].as_u64().unwrap());
+    let losses = data[0]["losses"].as_array().unwrap();
+    assert_eq!(losses.iter().map(|loss| loss[0].as_u64().unwrap()).collect::<Vec<_>>(), [1, 2, 3, 4, 5, 6]);
+    // Positions that are valued higher end better, so the points rise.
+    let calibration: Vec<[f64; 3]> = serde_json::from_value(data[0]["weights"]["calibration"].clone()).unwrap();
+    let moment = |of: fn(&[f64; 3]) -> f64| calibration.iter().map(|point| point[2] * of(point)).sum::<f64>();
+    let [count, predicted, result] = [moment(|_| 1.0), moment(|point| point[0]), moment(|point| point[1])];
+    assert!(calibration.len() > 5, "{calibration:?}");
+    assert!(count * moment(|point| point[0] * point[1]) > predicted * result, "{calibration:?}");
     fs::write(lab.path().join("runs/one/best.fsw"), "").unwrap();
     in_lab(&lab, &["report", "runs/one", "-o", "damaged.html"]);
     let html = fs::read_to_string(lab.path().join("damaged.html")).unwrap();
@@ -339,26 +380,36 @@ fn tensorboard_reads_what_is_written_for_it() {
     let config = fs::read_to_string(lab.path().join("config.toml")).unwrap();
     fs::write(lab.path().join("board.toml"), format!("events = {{ tensorboard = true }}\n{config}")).unwrap();
     let train = ["train", "--preset", "quick", "--config", "board.toml", "--patterns", "small.toml", "-q"];
-    in_lab(&lab, &[&train[..], &["--run", "runs/board", "--generations", "4"]].concat());
-    let names = fs::read_dir(lab.path().join("runs/board")).unwrap().map(|entry| entry.unwrap().file_name());
-    let files = names.filter(|name| name.to_string_lossy().starts_with("events.out.tfevents.")).count();
-    assert_eq!(files, 1);
-    // A run that was given them later has them with the command that it began with too.
-    fs::write(lab.path().join("events.toml"), "events = { tensorboard = true }").unwrap();
-    let files = || {
-        let names = fs::read_dir(lab.path().join("runs/later")).unwrap().map(|entry| entry.unwrap().file_name());
+    let train = |generations| {
+        // Sessions are read in the order of the seconds in the names of their files.
+        std::thread::sleep(std::time::Duration::from_millis(1100));
+        in_lab(&lab, &[&train[..], &["--run", "runs/board", "--generations", generations]].concat());
+    };
+    let files = |run| {
+        let names = fs::read_dir(lab.path().join(run)).unwrap().map(|entry| entry.unwrap().file_name());
         names.filter(|name| name.to_string_lossy().starts_with("events.out.tfevents.")).count()
     };
+    train("2");
+    assert_eq!(files("runs/board"), 1);
+    let board = lab.path().join("runs/board");
+    let before = files_of(&board);
+    train("3");
+    // As after a kill: the third generation is learned again.
+    for (path, bytes) in before {
+        fs::write(board.join(path), bytes).unwrap();
+    }
+    train("4");
+    assert_eq!(files("runs/board"), 3);
+    // A run that was given them later has them with the command that it began with too.
+    fs::write(lab.path().join("events.toml"), "events = { tensorboard = true }").unwrap();
     let begin = ["train", "--preset", "quick", "--config", "config.toml", "--patterns", "small.toml", "-q"];
     let begin = |generations| [&begin[..], &["--run", "runs/later", "--generations", generations]].concat();
     in_lab(&lab, &begin("1"));
-    assert_eq!(files(), 0);
+    assert_eq!(files("runs/later"), 0);
     in_lab(&lab, &["train", "--resume", "runs/later", "--config", "events.toml", "--generations", "1", "-q"]);
-    assert_eq!(files(), 1);
-    // The names of files have the second.
-    std::thread::sleep(std::time::Duration::from_millis(1100));
+    assert_eq!(files("runs/later"), 1);
     in_lab(&lab, &begin("3"));
-    assert_eq!(files(), 2);
+    assert_eq!(files("runs/later"), 2);
     let read = "import sys\nfrom tensorboard.backend.event_processing.event_accumulator import EventAccumulator\n\
         events = EventAccumulator(sys.argv[1])\nevents.Reload()\n\
         for event in events.Scalars('loss/new games'):\n    print(event.step, event.value)\n";
@@ -367,9 +418,9 @@ fn tensorboard_reads_what_is_written_for_it() {
         say_skipped("Python has no tensorboard");
         return;
     }
-    let output = Command::new("python3").args(["-c", read]).arg(lab.path().join("runs/board")).output().unwrap();
+    let output = Command::new("python3").args(["-c", read]).arg(&board).output().unwrap();
     let scalars = String::from_utf8(output.stdout).unwrap();
-    let metrics = fs::read_to_string(lab.path().join("runs/board/metrics.jsonl")).unwrap();
+    let metrics = fs::read_to_string(board.join("metrics.jsonl")).unwrap();
     let learned = objects(&metrics).into_iter().filter(|event| event["event"] == "learned");
     let expected: Vec<_> =
         learned.map(|event| (event["generation"].as_u64().unwrap() + 1, event["loss"].as_f64().unwrap())).collect();

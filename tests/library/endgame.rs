@@ -271,33 +271,6 @@ fn a_set_stop_flag_ends_a_long_solve() {
 }
 
 #[test]
-fn a_stopped_line_is_right_as_far_as_it_goes() {
-    let mut solver = EndgameSolver::new(18);
-    let scored = &ffo("fforum-1-19.obf")[18];
-    let whole = solver.solve_line(scored.diagram.position).pv;
-    let mut microseconds = 100;
-    loop {
-        let stop = AtomicBool::new(false);
-        solver.forget();
-        let solution = std::thread::scope(|scope| {
-            scope.spawn(|| {
-                std::thread::sleep(std::time::Duration::from_micros(microseconds));
-                stop.store(true, Relaxed);
-            });
-            solver.solve_line_until(scored.diagram.position, &stop)
-        });
-        if let Some(solution) = solution {
-            assert_eq!(solution.pv[..], whole[..solution.pv.len()]);
-            assert_eq!((solution.discs(), solution.best), (scored.score.unwrap(), Some(whole[0])));
-            if solution.pv.len() == whole.len() {
-                return;
-            }
-        }
-        microseconds *= 2;
-    }
-}
-
-#[test]
 fn finished_games_and_passes_have_no_move() {
     let mut solver = EndgameSolver::new(4);
     let over = Position::new(!0, 0).unwrap();

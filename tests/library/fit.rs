@@ -492,6 +492,20 @@ fn a_fit_learns_what_the_games_say_and_knows_what_it_did_not_see() {
 }
 
 #[test]
+fn games_held_out_are_not_learned() {
+    let folder = tempfile::tempdir().unwrap();
+    let games = open(&[kept(folder.path())]).unwrap();
+    let learned = |hold_out| {
+        let config = FitConfig { epochs: 1, hold_out, ..config() };
+        run(&config, &games, folder.path(), usize::MAX).unwrap().unwrap().provenance.samples as f64
+    };
+    let all = learned(0);
+    for (hold_out, share) in [(2, 0.5), (10, 0.9)] {
+        assert!((learned(hold_out) / all - share).abs() < 0.01, "{hold_out}");
+    }
+}
+
+#[test]
 fn other_games_or_another_configuration_do_not_resume_a_fit() {
     let folder = tempfile::tempdir().unwrap();
     let run_directory = kept(folder.path());

@@ -1,14 +1,17 @@
 //! Kept games: what was written is read back, and damage is never taken for games.
 
 use std::fs;
+use std::io::Read;
 use std::sync::atomic::AtomicBool;
 
-use flipside::eval::MobilityEvaluator;
+use flipside::board::Transcript;
+use flipside::eval::{MobilityEvaluator, Score};
 use flipside::games::{GamesError, GamesHeader, GamesReader, decode, encode, frame};
 use flipside::search::Strength;
-use flipside::selfplay::{GameRecord, SelfPlay, SelfPlayConfig, UpdateTarget};
+use flipside::selfplay::{GameRecord, Label, PlyKind, SelfPlay, SelfPlayConfig, UpdateTarget};
 use rand::{RngExt, SeedableRng};
 use rand_chacha::ChaCha8Rng;
+use sha2::{Digest, Sha256};
 
 const CONFIG: SelfPlayConfig = SelfPlayConfig::new(Strength::new(2, 8), 20, 0.05);
 
@@ -31,6 +34,51 @@ fn games_are_read_back_unchanged_and_take_little_room() {
     assert!(decode(&bytes, all.len() - 1).is_err() && decode(&bytes, all.len() + 1).is_err());
 }
 
+/// A file is read, and its columns are written, as `docs/FILES.md` says.
+#[test]
+fn the_layout_is_the_documented_one() {
+    // The same game of nine moves twice: with labels for the last three, and for the last one, which is learned after two more moves.
+    let moves = "e6f4e3f6g5d6e7f5c5".parse::<Transcript>().unwrap().moves().to_vec();
+    let label = |value, kind| Label { value: Score(value), kind, line: Vec::new() };
+    let labels = [label(300, PlyKind::Greedy), label(44, PlyKind::Exploratory), label(8192, PlyKind::Exact)];
+    let last = Label { line: vec![moves[8]], ..label(-5, PlyKind::Greedy) };
+    let all = [labels.to_vec(), vec![last]].map(|labels| GameRecord::new(moves.clone(), labels).unwrap());
+    let squares = [44, 29, 20, 45, 38, 43, 52, 37, 34];
+    // 300, -44 - 300, 8192 + 44, and -5 by itself; then twice that, negative ones less one.
+    let differences: [u16; 4] = [600, 687, 16472, 9];
+    let columns: Vec<u8> = [
+        &[9, 9][..],
+        &[3, 1],
+        &squares,
+        &squares,
+        &[0, 1, 2, 0],
+        &differences.map(|difference| difference.to_le_bytes()[0]),
+        &differences.map(|difference| difference.to_le_bytes()[1]),
+        &[0, 0, 0, 1],
+        &[34],
+    ]
+    .concat();
+    let mut inflated = Vec::new();
+    flate2::read::DeflateDecoder::new(&encode(&all)[..]).read_to_end(&mut inflated).unwrap();
+    assert_eq!(inflated, columns);
+
+    let mut block = Vec::new();
+    flate2::read::DeflateEncoder::new(&columns[..], flate2::Compression::fast()).read_to_end(&mut block).unwrap();
+    let word = |number: u32| number.to_le_bytes();
+    let checksum = |bytes: &[u8]| Sha256::digest(bytes)[..8].to_vec();
+    let mut header = b"\x89FSG\r\n\x1a\n".to_vec();
+    header.extend([&word(1)[..], &word(3), &[7; 16]].concat());
+    header.extend(checksum(&header));
+    assert_eq!(HEADER.to_bytes()[..], header);
+    let mut frame = [b"FSGB", &word(32)[..], &word(2), &word(block.len() as u32), &block].concat();
+    frame.extend(checksum(&frame));
+    let folder = tempfile::tempdir().unwrap();
+    let path = folder.path().join("games.fsg");
+    fs::write(&path, [header, frame].concat()).unwrap();
+    let (frames, _, error) = read(&path);
+    assert!(frames == [(32, all.to_vec())] && error.is_none(), "{error:?}");
+}
+
 /// Frames by the number of their first game.
 type Frames = Vec<(u32, Vec<GameRecord>)>;
 
@@ -43,8 +91,8 @@ fn read(path: &std::path::Path) -> (Frames, u64, Option<GamesError>) {
     };
     assert_eq!(reader.header(), HEADER);
     loop {
-        match reader.next_frame().and_then(|frame| frame.map(|frame| frame.decode()).transpose()) {
-            Ok(Some(frame)) => frames.push((frame.first, frame.games)),
+        match reader.next_frame().and_then(|frame| frame.map(|raw| Ok((raw.first(), raw.decode()?))).transpose()) {
+            Ok(Some(frame)) => frames.push(frame),
             Ok(None) => return (frames, reader.offset(), None),
             Err(error) => return (frames, reader.offset(), Some(error)),
         }

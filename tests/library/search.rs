@@ -1,13 +1,12 @@
 //! The textbook searches against naive minimax: on trees from the literature, on random ones, and on Othello.
 
 use std::cell::Cell;
-use std::sync::atomic::{AtomicBool, Ordering::Relaxed};
-use std::time::Duration;
+use std::sync::atomic::AtomicBool;
 
 use crate::helpers::{random_positions, random_step};
-use flipside::board::{Position, Square, squares};
+use flipside::board::{Position, Square, Transcript, squares};
 use flipside::eval::{Evaluator, MobilityEvaluator, PatternEvaluator, Score, SquareEvaluator};
-use flipside::search::Searcher;
+use flipside::search::{Engine, Limits, Searcher, Strength};
 use flipside::textbook::{
     Algorithm, Explorer, Options, Ordering, OthelloTree, Outcome, Successor, Tree, branching_factor, estimate_size,
 };
@@ -457,25 +456,39 @@ fn a_stopped_search_answers_with_its_last_complete_iteration() {
         let complete = Searcher::new(&MobilityEvaluator, 12).search(&position, stopped.depth);
         assert_eq!((stopped.score, stopped.best, stopped.pv), (complete.score, complete.best, complete.pv));
 
-        // Stopping at any time leaves nothing wrong in the table.
-        let value = Searcher::new(&MobilityEvaluator, 12).search(&position, depth).score;
+        // Stopping anywhere leaves nothing wrong in the table.
         let iterations: Vec<_> =
-            (1..=depth).map(|depth| Searcher::new(&MobilityEvaluator, 12).search(&position, depth).score).collect();
-        for microseconds in [0, 100, 200, 500, 1000, 2000, 4000] {
-            searcher.forget();
-            let stop = AtomicBool::new(false);
-            let found = std::thread::scope(|scope| {
-                scope.spawn(|| {
-                    std::thread::sleep(Duration::from_micros(microseconds));
-                    stop.store(true, Relaxed);
-                });
-                searcher.search_until(&position, depth, &stop)
-            });
-            assert_eq!(found.score, iterations[found.depth as usize - 1], "{microseconds}: {found:?}");
-            assert!(found.best.is_some_and(|to| position.moves() & to.bit() != 0), "{microseconds}: {found:?}");
-            assert_eq!(searcher.search(&position, depth).score, value);
+            (1..=depth).map(|depth| Searcher::new(&MobilityEvaluator, 12).search(&position, depth)).collect();
+        let whole = &iterations[depth as usize - 1];
+        for threads in [1, 2] {
+            let engine = Engine::new(&MobilityEvaluator, Strength::new(depth, 0), 12).unwrap();
+            let mut engine = engine.with_threads(threads).unwrap();
+            let mut given_up = 0;
+            for part in 0..12 {
+                engine.forget();
+                let limits = Limits { depth: Some(depth), nodes: Some(whole.nodes * part / 12), ..Limits::NONE };
+                let found = engine.analyse_within(&position, &limits);
+                given_up += u32::from(found.depth < depth);
+                assert_eq!(found.score, iterations[found.depth as usize - 1].score, "{part}: {found:?}");
+                assert!(found.best.is_some_and(|to| position.moves() & to.bit() != 0), "{part}: {found:?}");
+                assert_eq!(engine.analyse(&position).score, whole.score, "{part} on {threads} threads");
+            }
+            assert!(given_up >= 8, "{given_up}");
         }
     }
+}
+
+#[test]
+fn a_finished_game_has_an_exact_value() {
+    // White is wiped out after nine moves; empty squares go to the winner.
+    let game: Transcript = "e6f4e3f6g5d6e7f5c5".parse().unwrap();
+    let over = game.last().position;
+    let mut searcher = Searcher::new(&MobilityEvaluator, 8);
+    for depth in [0, 1, 4] {
+        let found = searcher.search(&over, depth);
+        assert_eq!((found.score.discs().abs(), found.exact, found.best), (64.0, true, None), "{depth}");
+    }
+    assert!(!searcher.search(&Position::START, 4).exact);
 }
 
 #[test]

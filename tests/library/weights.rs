@@ -97,6 +97,22 @@ fn plain(file: &WeightFile) -> Vec<u8> {
     plain
 }
 
+/// Why bytes are refused after a change.
+fn error_of(good: &[u8], change: &dyn Fn(&mut Vec<u8>)) -> FormatError {
+    let mut bytes = good.to_vec();
+    change(&mut bytes);
+    WeightFile::from_bytes(&bytes).unwrap_err()
+}
+
+/// [`error_of`] as text, with the right checksum.
+fn resealed_error_of(good: &[u8], change: &dyn Fn(&mut Vec<u8>)) -> String {
+    let change = |bytes: &mut Vec<u8>| {
+        change(bytes);
+        reseal(bytes);
+    };
+    error_of(good, &change).to_string()
+}
+
 /// Gives changed bytes a header that fits them.
 fn reseal(bytes: &mut [u8]) {
     let payload = bytes.len() as u64 - 52;
@@ -313,12 +329,7 @@ fn a_calibration_is_kept_and_named_by_the_hash() {
 fn calibrations_that_make_no_sense_are_refused() {
     let good = plain(&calibrated());
     let pairs = plain(&tiny()).len();
-    let with_checksum = |change: &dyn Fn(&mut Vec<u8>)| {
-        let mut bytes = good.clone();
-        change(&mut bytes);
-        reseal(&mut bytes);
-        WeightFile::from_bytes(&bytes).unwrap_err().to_string()
-    };
+    let with_checksum = |change: &dyn Fn(&mut Vec<u8>)| resealed_error_of(&good, change);
     let number = |b: &mut Vec<u8>, field: usize, value: f32| {
         b[pairs + 8 + 4 + 4 * field..][..4].copy_from_slice(&value.to_le_bytes());
     };
@@ -359,13 +370,10 @@ fn files_are_read_back_unchanged() {
 #[test]
 fn damaged_files_are_refused_with_the_reason_and_the_name() {
     let good = plain(&tiny());
-    let changed = |change: &dyn Fn(&mut Vec<u8>)| {
-        let mut bytes = good.clone();
-        change(&mut bytes);
-        WeightFile::from_bytes(&bytes).unwrap_err()
-    };
+    let changed = |change: &dyn Fn(&mut Vec<u8>)| error_of(&good, change);
     assert!(matches!(changed(&|b| b.clear()), FormatError::TooShort { found: 0, .. }));
     assert!(matches!(changed(&|b| b.truncate(51)), FormatError::TooShort { found: 51, .. }));
+    assert!(matches!(changed(&|b| *b = b"f5d6".to_vec()), FormatError::Magic { .. }));
     assert!(matches!(changed(&|b| b[1] = b'f'), FormatError::Magic { .. }));
     assert!(matches!(changed(&|b| b[..8].reverse()), FormatError::Magic { .. }));
     assert!(matches!(changed(&|b| b[8] = 7), FormatError::Version { found: 7, newest: 6, .. }));
@@ -392,11 +400,7 @@ fn damaged_files_are_refused_with_the_reason_and_the_name() {
 #[test]
 fn damaged_deflated_files_are_refused_with_the_reason() {
     let good = classic(1).to_bytes();
-    let changed = |change: &dyn Fn(&mut Vec<u8>)| {
-        let mut bytes = good.clone();
-        change(&mut bytes);
-        WeightFile::from_bytes(&bytes).unwrap_err()
-    };
+    let changed = |change: &dyn Fn(&mut Vec<u8>)| error_of(&good, change);
     let deflate = |error| matches!(error, FormatError::Deflate(_));
     assert!(deflate(changed(&|b| b.truncate(52))));
     assert!(deflate(changed(&|b| b.truncate(b.len() - 1))));
@@ -411,11 +415,7 @@ fn damaged_deflated_files_are_refused_with_the_reason() {
     assert!(matches!(changed(&|b| b[8] = 4), FormatError::Payload { .. }));
     // The part in pairs must lie within the payload.
     let good = with_hidden_layer(tiny()).to_bytes();
-    let changed = |change: &dyn Fn(&mut Vec<u8>)| {
-        let mut bytes = good.clone();
-        change(&mut bytes);
-        WeightFile::from_bytes(&bytes).unwrap_err()
-    };
+    let changed = |change: &dyn Fn(&mut Vec<u8>)| error_of(&good, change);
     assert!(matches!(changed(&|b| b[52] ^= 2), FormatError::Checksum));
     assert!(changed(&|b| b[59] = 1).to_string().contains("of them in pairs by byte 52"));
     assert!(changed(&|b| b.truncate(59)).to_string().contains("ends before it begins"));
@@ -481,12 +481,7 @@ fn nonsense_with_the_right_checksum_is_refused() {
 
     let bytes = plain(&tiny());
     let find = |needle: &[u8]| bytes.windows(needle.len()).position(|window| window == needle).unwrap();
-    let with_checksum = |change: &dyn Fn(&mut Vec<u8>)| {
-        let mut bytes = bytes.clone();
-        change(&mut bytes);
-        reseal(&mut bytes);
-        WeightFile::from_bytes(&bytes).unwrap_err().to_string()
-    };
+    let with_checksum = |change: &dyn Fn(&mut Vec<u8>)| resealed_error_of(&bytes, change);
     assert!(with_checksum(&|b| b.push(0)).contains("1 bytes are left over"));
     assert!(with_checksum(&|b| b.truncate(b.len() - 1)).contains("1 bytes are missing"));
     assert!(with_checksum(&|b| b[find(b"parity")] = b'q').contains("unknown variant `qarity`"));

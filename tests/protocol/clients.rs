@@ -6,7 +6,7 @@ use std::time::Duration;
 
 use flipside::arena::{Ending, Match, Player, PlayerError, play_game, select_openings, xot_openings};
 use flipside::board::{Diagram, Side, Square, Transcript};
-use flipside::protocol::{ExternalSpec, ProcessLimits, SearchEngine, gtp, nboard};
+use flipside::protocol::{ExternalSpec, ProcessLimits, gtp, nboard};
 use flipside::record::log::End;
 
 use crate::naive_rules::Board;
@@ -19,7 +19,7 @@ fn engine() {
     let Ok(kind) = std::env::var("FLIPSIDE_TEST_ENGINE") else { return };
     // The test harness may have left a line unfinished.
     println!();
-    let ours = || SearchEngine::new(search_engine(STRENGTH));
+    let ours = || search_engine(STRENGTH);
     match kind.as_str() {
         "gtp" => gtp::serve(&mut ours(), BufReader::new(stdin()), stdout().lock()).unwrap(),
         "nboard" => nboard::serve(&mut ours(), BufReader::new(stdin()), stdout().lock()).unwrap(),

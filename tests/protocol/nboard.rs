@@ -2,7 +2,7 @@
 
 use std::io::Cursor;
 
-use flipside::protocol::{SearchEngine, nboard};
+use flipside::protocol::nboard;
 use flipside::search::Strength;
 
 use crate::support::*;
@@ -35,7 +35,7 @@ fn nboard_answers_as_the_protocol_says() {
 /// The start position cannot be solved, and no hint may wait for that.
 #[test]
 fn nboard_hints_come_before_moves_are_solved() {
-    let mut engine = SearchEngine::new(search_engine(Strength::new(2, 60)));
+    let mut engine = search_engine(Strength::new(2, 60));
     let mut output = Vec::new();
     nboard::serve(&mut engine, Cursor::new("hint 4"), &mut output).unwrap();
     let answers = String::from_utf8(output).unwrap();

@@ -4,6 +4,7 @@ mod directory;
 mod disk;
 mod events;
 mod fitting;
+mod learning;
 mod stop;
 mod support;
 

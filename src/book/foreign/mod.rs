@@ -5,11 +5,9 @@ mod egaroucid;
 mod linked;
 mod text;
 
-use std::fmt;
 use std::fs::File;
 use std::io::{self, BufReader, Read, Write};
 use std::path::Path;
-use std::str::FromStr;
 
 use super::error::{BookError, ExportError};
 use super::file::{self, ReadError};
@@ -20,6 +18,7 @@ use super::sort::Sorter;
 use super::store::Book;
 use crate::board::{Position, Square, Symmetry, canonical};
 use crate::eval::Score;
+use crate::names::names;
 use crate::storage::{FileError, read_start};
 
 /// A format of books.
@@ -35,27 +34,11 @@ pub enum BookFormat {
     Obf,
 }
 
-const NAMES: [(&str, BookFormat); 4] = [
-    ("edax", BookFormat::Edax),
-    ("egaroucid", BookFormat::Egaroucid),
-    ("text", BookFormat::Text),
-    ("obf", BookFormat::Obf),
-];
-
-impl fmt::Display for BookFormat {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str(NAMES.iter().find(|(_, format)| format == self).map_or("", |(name, _)| name))
-    }
-}
-
-impl FromStr for BookFormat {
-    type Err = String;
-
-    fn from_str(text: &str) -> Result<Self, String> {
-        let found = NAMES.iter().find(|(name, _)| name.eq_ignore_ascii_case(text));
-        let unknown = || format!("`{text}` is not a format of books ({})", NAMES.map(|(name, _)| name).join(", "));
-        found.map(|&(_, format)| format).ok_or_else(unknown)
-    }
+names! { BookFormat, "a format of books":
+    Edax = "edax"
+    Egaroucid = "egaroucid"
+    Text = "text"
+    Obf = "obf"
 }
 
 /// What an import did.

@@ -174,7 +174,7 @@ impl Reader<'_> {
                 self.left_out += raw.len() as u64;
                 continue;
             }
-            for game in raw.decode().context(cannot)?.games {
+            for game in raw.decode().context(cannot)? {
                 let game = Transcript::from_moves(game.moves()).expect("kept games are legal to their end");
                 self.count(&game.steps(), game.last())?;
             }

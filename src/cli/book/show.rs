@@ -11,7 +11,7 @@ use crate::cli::books::{cannot_read, open};
 use crate::cli::error::{CliError, Context};
 use crate::cli::session::Session;
 use crate::storage::hex;
-use crate::text::or_dash;
+use crate::text::{or_dash, plies};
 
 /// Show what a book knows about a position: its moves, best first, with values, errors and games
 ///
@@ -73,7 +73,7 @@ fn write_position(record: &Record, known: usize, weights: &[[u8; 32]], out: &mut
         Leaf::AllPlayed if record.lacks_moves(known) => "not all moves are known".to_owned(),
         Leaf::AllPlayed => "all moves are in the book".to_owned(),
         Leaf::Best(valued) if valued.exact => "solved".to_owned(),
-        Leaf::Best(valued) => format!("{} plies", valued.depth),
+        Leaf::Best(valued) => plies(valued.depth.into()),
     };
     let name = usize::from(record.weights).checked_sub(1).and_then(|index| weights.get(index));
     let name = name.filter(|name| name.iter().any(|&byte| byte != 0));
@@ -85,7 +85,7 @@ fn write_move(known: &BookMove, out: &mut dyn Write) -> Result<(), CliError> {
     let kind = match known.depth {
         None => String::new(),
         Some(_) if known.is_proved() => "solved".to_owned(),
-        Some(depth) => format!("leaf, {depth} plies"),
+        Some(depth) => format!("leaf, {}", plies(depth.into())),
     };
     let (to, value) = (known.to, known.value);
     Ok(writeln!(out, "{to}\t{value}\t{}\t{}\t{kind}", error(known.error), games(&known.games))?)

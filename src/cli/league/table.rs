@@ -102,9 +102,9 @@ impl Table {
         Self { depth, anchor: recorder.anchor, one_sided, players, pairings, superiority, ranking }
     }
 
-    /// The leader, in a few words.
+    /// The best player but the anchor, whose rating is always 0, in a few words.
     pub fn best(&self) -> Option<String> {
-        let best = &self.players[self.ranking[0]];
+        let best = &self.players[*self.ranking.iter().find(|&&i| i != self.anchor)?];
         Some(format!("depth {}: {} {}", self.depth, on_one_line(&best.name), elo(best.elo?.into())))
     }
 

@@ -8,7 +8,6 @@ use crate::cli::memory::check_tables;
 use crate::cli::session::{Session, start_threads};
 use crate::cli::strength::StrengthArguments;
 use crate::eval::Evaluator;
-use crate::protocol::SearchEngine;
 use crate::search::{Engine, Strength};
 
 /// The options of our own engine.
@@ -56,17 +55,5 @@ impl EngineArguments {
     pub fn engine<'e, E: Evaluator>(&self, evaluator: &'e E, session: &Session) -> Result<Engine<'e, E>, CliError> {
         let engine = own_engine(evaluator, self.strength(), self.log2_hash);
         start_threads(session.threads, |threads| engine.with_threads(threads))
-    }
-
-    /// The engine as the protocols serve it.
-    ///
-    /// # Errors
-    /// Threads the system does not provide.
-    pub fn served<'e, E: Evaluator>(
-        &self,
-        evaluator: &'e E,
-        session: &Session,
-    ) -> Result<SearchEngine<'e, E>, CliError> {
-        Ok(SearchEngine::new(self.engine(evaluator, session)?))
     }
 }

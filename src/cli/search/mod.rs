@@ -53,7 +53,7 @@ pub struct SearchArguments {
     inputs: WeightsAndPositions,
 
     /// Plies to look ahead; with as many as there are empty squares, the result is exact
-    #[arg(short, long, default_value_t = 8, value_parser = clap::value_parser!(u32).range(0..=60))]
+    #[arg(short, long, default_value_t = 8, value_name = "N", value_parser = clap::value_parser!(u32).range(0..=60))]
     depth: u32,
 
     #[command(flatten)]
@@ -141,9 +141,7 @@ enum Heuristic {
 }
 
 fn algorithm_parser() -> impl TypedValueParser<Value = Algorithm> {
-    let named = |name: String| Algorithm::ALL.into_iter().find(|algorithm| algorithm.name() == name);
-    PossibleValuesParser::new(Algorithm::ALL.map(Algorithm::name))
-        .map(move |name| named(name).expect("one of the names"))
+    PossibleValuesParser::new(Algorithm::ALL.map(Algorithm::name)).map(|name| name.parse().expect("one of the names"))
 }
 
 fn parse_width(text: &str) -> Result<f32, String> {
@@ -166,7 +164,7 @@ fn ordering(heuristics: &[Heuristic]) -> Ordering {
 /// From this depth on all threads search one position together; below it each thread searches positions of its own.
 const TOGETHER_MIN_DEPTH: u32 = 10;
 
-/// Base-2 logarithm of the entries of a table: 16 MB.
+/// Base-2 logarithm of the entries of a table: 16 MB each for the program's own search, 32 MB for a textbook search.
 const LOG2_ENTRIES: u32 = 20;
 
 impl TextbookArguments {

@@ -11,6 +11,7 @@ use std::io::{self, Write};
 use serde_json::{Value, json};
 
 use crate::eval::{Head, HiddenLayer, UNITS};
+use crate::names::names;
 use crate::pattern::Layout;
 use crate::weights::WeightFile;
 
@@ -29,20 +30,12 @@ pub enum OpenLayout {
     Rust,
 }
 
-impl OpenLayout {
-    /// All of them.
-    pub const ALL: [Self; 5] = [Self::Npz, Self::Safetensors, Self::Json, Self::C, Self::Rust];
-
-    /// Its name in commands.
-    pub const fn name(self) -> &'static str {
-        match self {
-            Self::Npz => "npz",
-            Self::Safetensors => "safetensors",
-            Self::Json => "json",
-            Self::C => "c",
-            Self::Rust => "rust",
-        }
-    }
+names! { OpenLayout, "an open layout":
+    Npz = "npz"
+    Safetensors = "safetensors"
+    Json = "json"
+    C = "c"
+    Rust = "rust"
 }
 
 /// Writes weights in an open layout. Equal weights give equal bytes.

@@ -89,3 +89,43 @@ impl StepRule {
         with_step!(*self, rule => rule.check())
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// The weight after each of some errors.
+    fn weights<const NUMBERS: usize>(rule: impl Step<NUMBERS>, from: [f32; NUMBERS], errors: &[f32]) -> Vec<f32> {
+        let mut numbers = from.map(f32x8::splat);
+        let mut apply = |&error: &f32| {
+            rule.apply(&mut numbers, error);
+            numbers[0].to_array()[3]
+        };
+        errors.iter().map(&mut apply).collect()
+    }
+
+    #[test]
+    fn steps_are_those_of_the_formulas() {
+        let close = |found: &[f32], expected: &[f32]| {
+            assert!(found.iter().zip(expected).all(|(found, expected)| (found - expected).abs() < 1e-5), "{found:?}");
+        };
+        close(&weights(Fixed { rate: 0.5 }, [0.0], &[2.0, -1.0]), &[1.0, 0.5]);
+        close(&weights(Decayed { rate: 1.0, half: 1.0, floor: 0.4 }, [0.0; 2], &[1.0; 3]), &[1.0, 1.5, 1.9]);
+        // Steps of 1, 2/2, 1/3 and 2/4 of the errors.
+        let coherence = weights(TemporalCoherence { rate: 1.0 }, [0.0; 3], &[2.0, -1.0, 1.0, 2.0]);
+        close(&coherence, &[2.0, 1.0, 4.0 / 3.0, 7.0 / 3.0]);
+        // Of 1/3 and 1/5.
+        close(&weights(AdaGrad { rate: 0.5 }, [0.0; 2], &[3.0, -4.0]), &[0.5, 0.1]);
+    }
+
+    #[test]
+    fn steps_of_weights_that_were_learned_are_a_tenth() {
+        fn first<const NUMBERS: usize>(rule: impl Step<NUMBERS>, error: f32) -> f32 {
+            weights(rule, rule.learned(), &[error])[0]
+        }
+        assert_eq!(first(TemporalCoherence { rate: 1.0 }, 1.0), 0.1);
+        assert!((first(Decayed { rate: 1.0, half: 30.0, floor: 0.01 }, 1.0) - 0.1).abs() < 1e-6);
+        // Of the first step with an error of 8 discs.
+        assert!((first(AdaGrad { rate: 0.5 }, 8.0) - 0.05).abs() < 1e-3);
+    }
+}

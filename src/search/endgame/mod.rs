@@ -260,22 +260,52 @@ mod tests {
     use super::*;
     use crate::board::Transcript;
 
-    #[test]
-    fn a_line_may_be_stopped_after_any_number_of_nodes() {
-        // In its best line a side passes when only one move keeps the value.
+    /// A position with 19 empty squares. In its best line a side passes when only one move keeps the value.
+    fn position() -> Position {
         let game: Transcript =
             "c4c5d6c7c6e3e7b5f6b7b8f5f4e6d2e8d8g5f7c8b6a7h5g3a8c1f8a5e2h6b4h4h2a6a4c3c2d3d7f2g1".parse().unwrap();
-        let position = game.last().position;
+        game.last().position
+    }
+
+    #[test]
+    fn a_stop_leaves_nothing_wrong_in_the_tables() {
+        let position = position();
+        for threads in [1, 2] {
+            let solver = || EndgameSolver::new(12).with_threads(threads).unwrap();
+            let whole = solver().solve_line(position);
+            let mut given_up = 0;
+            for part in 0..20 {
+                let mut solver = solver();
+                let stop = Stop { max_nodes: whole.nodes * part / 20, ..Stop::new(&NEVER) };
+                match solver.solve_line_with(position, stop) {
+                    Ok(line) => assert_eq!(line.discs(), whole.discs(), "{part} on {threads} threads"),
+                    Err(_) => given_up += 1,
+                }
+                assert_eq!(solver.solve(position, -64, 64).discs(), whole.discs(), "{part} on {threads} threads");
+            }
+            assert!(given_up >= 10, "{given_up} on {threads} threads");
+            let at_once =
+                solver().solve_line_with(position, Stop::new(&AtomicBool::new(true))).map(|line| line.discs());
+            assert!(at_once.is_err_and(|nodes| nodes < 1_000), "{at_once:?}");
+        }
+    }
+
+    #[test]
+    fn a_line_may_be_stopped_after_any_number_of_nodes() {
+        let position = position();
         let line_within = |max_nodes| {
             let mut solver = EndgameSolver::new(12);
             solver.solve_line_with(position, Stop { max_nodes, ..Stop::new(&NEVER) })
         };
         let whole = line_within(u64::MAX).unwrap();
+        let mut lengths = [0; 20];
         for max_nodes in whole.nodes.saturating_sub(3000)..whole.nodes {
             if let Ok(part) = line_within(max_nodes) {
                 assert_eq!((part.score, part.best), (whole.score, whole.best));
                 assert_eq!(part.pv[..], whole.pv[..part.pv.len()]);
+                lengths[part.pv.len()] += 1;
             }
         }
+        assert!(lengths.iter().filter(|count| **count > 0).count() > 2, "{lengths:?}");
     }
 }

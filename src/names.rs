@@ -1,0 +1,56 @@
+//! Names that users type: of variants of enums, and the known one that is closest to an unknown one.
+
+use thiserror::Error;
+
+/// A name that is none of those expected.
+#[derive(Debug, Clone, PartialEq, Eq, Error)]
+#[error("`{name}` is not {what} ({})", .known.join(", "))]
+pub struct UnknownName {
+    /// As typed.
+    pub name: String,
+    /// What was expected, with its article.
+    pub what: &'static str,
+    /// All names expected.
+    pub known: Vec<&'static str>,
+}
+
+/// Names the variants of an enum: `ALL`, `name`, `Display`, and `FromStr`, for which upper and lower case are the same.
+macro_rules! names {
+    ($type:ident, $what:literal: $($variant:ident = $name:literal)*) => {
+        impl $type {
+            /// All of them.
+            pub const ALL: [Self; [$($name),*].len()] = [$(Self::$variant),*];
+
+            /// Its name, as users type it.
+            pub const fn name(self) -> &'static str {
+                match self {
+                    $(Self::$variant => $name,)*
+                }
+            }
+        }
+
+        impl std::fmt::Display for $type {
+            fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+                f.pad(self.name())
+            }
+        }
+
+        impl std::str::FromStr for $type {
+            type Err = crate::names::UnknownName;
+
+            fn from_str(name: &str) -> Result<Self, Self::Err> {
+                let found = Self::ALL.into_iter().find(|variant| variant.name().eq_ignore_ascii_case(name));
+                let known = || Self::ALL.map(Self::name).to_vec();
+                found.ok_or_else(|| crate::names::UnknownName { name: name.to_owned(), what: $what, known: known() })
+            }
+        }
+    };
+}
+
+pub(crate) use names;
+
+/// The item whose name is most similar to `name`, if any is similar enough.
+pub(crate) fn closest<'n, T>(name: &str, items: impl Iterator<Item = T>, name_of: impl Fn(&T) -> &'n str) -> Option<T> {
+    let likeness = |item: &T| strsim::jaro_winkler(name, name_of(item));
+    items.filter(|item| likeness(item) > 0.75).max_by(|a, b| likeness(a).total_cmp(&likeness(b)))
+}
