@@ -4,6 +4,7 @@ use std::collections::BTreeSet;
 use std::fs::File;
 use std::io::{self, IsTerminal};
 use std::path::{Path, PathBuf};
+use std::time::Duration;
 
 use super::error::{CliError, Context};
 use super::session::Session;
@@ -35,6 +36,28 @@ pub const AGAIN: &str = "is named twice and used once";
 pub fn parse_time(text: &str) -> Result<f64, String> {
     let time = text.parse().ok().filter(|&time| time > 0.0 && time <= 100_000.0);
     time.ok_or_else(|| "expected a number above 0, up to 100000, such as 1.5".into())
+}
+
+/// A time for a move, as typed: like `50ms` or `1.5s`.
+///
+/// # Errors
+/// What was expected.
+pub fn parse_move_time(text: &str) -> Result<Duration, String> {
+    let milliseconds = match text.strip_suffix("ms") {
+        Some(number) => number.parse().ok(),
+        None => text.strip_suffix('s').and_then(|number| Some(1000.0 * number.parse::<f64>().ok()?)),
+    };
+    let sensible = milliseconds.filter(|milliseconds: &f64| (1.0..=86_400_000.0).contains(milliseconds));
+    let time = sensible.map(|milliseconds| Duration::from_secs_f64(milliseconds / 1000.0));
+    time.ok_or_else(|| format!("`{text}`: expected a time from 1ms to 86400s, such as 50ms or 1.5s"))
+}
+
+/// [`parse_move_time`], or seconds without a unit.
+///
+/// # Errors
+/// What was expected.
+pub fn parse_move_seconds(text: &str) -> Result<Duration, String> {
+    if text.parse::<f64>().is_ok() { parse_move_time(&format!("{text}s")) } else { parse_move_time(text) }
 }
 
 /// Discs from 0 to 128, as typed.

@@ -10,6 +10,7 @@ use console::style;
 
 use super::error::CliError;
 use super::evaluator::with_evaluator;
+use super::input::parse_move_seconds;
 use super::player::EngineArguments;
 use super::session::Session;
 use super::with_book::{WithBook, WithBookArguments};
@@ -37,9 +38,9 @@ pub struct PlayArguments {
     #[arg(long, alias = "color", value_enum, default_value = "black")]
     colour: Colour,
 
-    /// Approximate seconds to think per move, instead of a fixed --depth
-    #[arg(long, value_name = "SECONDS", conflicts_with = "depth", value_parser = clap::value_parser!(u32).range(1..=86_400))]
-    time: Option<u32>,
+    /// Approximate seconds to think per move, such as 1.5 or 50ms, instead of a fixed --depth
+    #[arg(long, value_name = "SECONDS", conflicts_with = "depth", value_parser = parse_move_seconds)]
+    time: Option<Duration>,
 }
 
 #[derive(Clone, Copy, PartialEq, Eq, Debug, ValueEnum)]
@@ -53,11 +54,10 @@ impl PlayArguments {
         let evaluator = self.engine.load()?;
         let book = self.book.load(&self.engine.weights()?, self.engine.strength(), session)?;
         let human = if self.colour == Colour::Black { Side::Black } else { Side::White };
-        let time = self.time.map(|seconds| Duration::from_secs(seconds.into()));
         with_evaluator!(&evaluator, evaluator => {
             let engine = self.engine.engine(evaluator, session)?;
             let game = Game::new(Diagram::START);
-            HumanGame { engine, book, game, human, time, must_pass: false, out }.run(&mut io::stdin().lock())
+            HumanGame { engine, book, game, human, time: self.time, must_pass: false, out }.run(&mut io::stdin().lock())
         })
     }
 }

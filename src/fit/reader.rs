@@ -166,3 +166,40 @@ impl Chunk {
         }
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use std::fs;
+
+    use rand::SeedableRng;
+    use rand_chacha::ChaCha8Rng;
+
+    use super::*;
+    use crate::board::Transcript;
+    use crate::eval::MobilityEvaluator;
+    use crate::games::{GamesHeader, frame};
+    use crate::search::Strength;
+    use crate::selfplay::{SelfPlay, SelfPlayConfig};
+
+    #[test]
+    fn records_are_spread_evenly_among_the_games() {
+        let (folder, stop) = (tempfile::tempdir().unwrap(), AtomicBool::new(false));
+        let paths = ["games.fsg", "games.txt"].map(|name| folder.path().join(name));
+        let play = SelfPlayConfig::new(Strength::new(1, 2), 30, 0.0);
+        let games = SelfPlay::new(&MobilityEvaluator, play).play_games(1, 0, 0, 320, &stop).unwrap();
+        let frames = (0..).step_by(32).zip(games.chunks(32)).flat_map(|(first, games)| frame(first, games));
+        fs::write(&paths[0], GamesHeader::default().to_bytes().into_iter().chain(frames).collect::<Vec<_>>()).unwrap();
+        let mut rng = ChaCha8Rng::seed_from_u64(1);
+        let lines = (0..80).map(|_| Transcript::random(&mut rng).to_string() + "\n");
+        fs::write(&paths[1], lines.collect::<String>()).unwrap();
+        let config = FitConfig { exact_empties: 6, ..FitConfig::default() };
+        let all = GameFiles::open(&paths, &config, folder.path(), None, &stop, &mut |_| ()).unwrap().unwrap();
+        assert_eq!((all.games, all.records), (320, 80));
+        let mut reader = Reader::new(&all, 16).unwrap();
+        while reader.next().unwrap().is_some() {
+            // A frame is a tenth of the games.
+            assert!(reader.records.abs_diff(reader.games / 4) <= 8, "{} {}", reader.games, reader.records);
+        }
+        assert!(reader.is_complete());
+    }
+}

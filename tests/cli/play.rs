@@ -87,6 +87,7 @@ fn odd_input_is_answered_with_what_is_expected() {
     assert!(refusal(&["play", "--colour", "red"], "", 2).contains("black"));
     assert!(refusal(&["play", "--depth", "2", "--time", "1"], "", 2).contains("--time"));
     assert!(refusal(&["play", "--depth", "0"], "", 2).contains("1..=60"));
+    assert!(refusal(&["play", "--time", "-1"], "", 2).contains("expected a time from 1ms"));
 }
 
 #[test]
@@ -111,7 +112,7 @@ fn moves_are_taken_back_and_hinted() {
 
 #[test]
 fn hints_take_about_the_time_of_a_move() {
-    let shown = play(&["--time", "1"], &["hint 1"]);
+    let shown = play(&["--time", "1.0"], &["hint 1"]);
     let plies = shown.split(" discs, ").nth(1).and_then(|rest| rest.split(" plies").next()).unwrap();
     assert!(plies.parse::<u32>().unwrap() > 4, "{shown}");
 }
