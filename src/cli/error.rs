@@ -66,6 +66,12 @@ impl CliError {
         self
     }
 
+    /// [`Self::hint`], unless the error has one.
+    #[must_use]
+    pub fn or_hint(self, text: impl Into<String>) -> Self {
+        if matches!(self, Self::Failure { hint: Some(_), .. }) { self } else { self.hint(text) }
+    }
+
     /// [`Self::hint`], if there is one.
     #[must_use]
     pub fn hint_if_any(self, text: Option<impl Into<String>>) -> Self {

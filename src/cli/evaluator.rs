@@ -121,7 +121,7 @@ impl EvaluatorChoice {
     /// # Errors
     /// What is wrong with it, or that the evaluation has no weights.
     pub fn weight_file(&self) -> Result<WeightFile, CliError> {
-        self.read().map_err(|error| error.hint("Expected a weight file or `default`."))
+        self.read().map_err(|error| error.or_hint("Expected a weight file or `default`."))
     }
 
     fn read(&self) -> Result<WeightFile, CliError> {
@@ -131,11 +131,9 @@ impl EvaluatorChoice {
             }
             Self::Default => Ok(WeightFile::embedded()),
             Self::File(path) if path.join(BEST).is_file() => {
-                let shown = path.display();
-                Err(CliError::failure(format!(
-                    "`{shown}` is a run: its best weights are `{}`",
-                    path.join(BEST).display()
-                )))
+                let best = path.join(BEST);
+                let error = CliError::failure(format!("`{}` is a run, not a weight file", path.display()));
+                Err(error.hint(format!("Its best weights are `{}`.", best.display())))
             }
             Self::File(path) => WeightFile::load(path).context(|| "cannot use the weights"),
         }
@@ -164,13 +162,16 @@ impl EvaluatorChoice {
     /// # Errors
     /// What is wrong with the weight file.
     pub fn load_with_file(&self) -> Result<(AnyEvaluator, Option<WeightFile>), CliError> {
+        self.load_expecting("Expected a weight file, `default`, `squares` or `mobility`.")
+    }
+
+    /// [`Self::load_with_file`] with a hint at what may be typed.
+    pub fn load_expecting(&self, hint: &str) -> Result<(AnyEvaluator, Option<WeightFile>), CliError> {
         Ok(match self {
             Self::Squares => (AnyEvaluator::Squares(SquareEvaluator::default()), None),
             Self::Mobility => (AnyEvaluator::Mobility(MobilityEvaluator), None),
             Self::Default | Self::File(_) => {
-                let file = self.read();
-                let file =
-                    file.map_err(|error| error.hint("Expected a weight file, `default`, `squares` or `mobility`."))?;
+                let file = self.read().map_err(|error| error.or_hint(hint))?;
                 let evaluator = PatternEvaluator::new(&file.model);
                 let evaluator = evaluator.context(|| format!("cannot use the weights `{self}`"))?;
                 (AnyEvaluator::Patterns(evaluator.with_calibration(file.calibration.clone())), Some(file))

@@ -49,7 +49,7 @@ pub fn parse_move_time(text: &str) -> Result<Duration, String> {
     };
     let sensible = milliseconds.filter(|milliseconds: &f64| (1.0..=86_400_000.0).contains(milliseconds));
     let time = sensible.map(|milliseconds| Duration::from_secs_f64(milliseconds / 1000.0));
-    time.ok_or_else(|| format!("`{text}`: expected a time from 1ms to 86400s, such as 50ms or 1.5s"))
+    time.ok_or_else(|| "expected a time from 1ms to 86400s, such as 50ms or 1.5s".to_owned())
 }
 
 /// [`parse_move_time`], or seconds without a unit.
@@ -57,7 +57,8 @@ pub fn parse_move_time(text: &str) -> Result<Duration, String> {
 /// # Errors
 /// What was expected.
 pub fn parse_move_seconds(text: &str) -> Result<Duration, String> {
-    if text.parse::<f64>().is_ok() { parse_move_time(&format!("{text}s")) } else { parse_move_time(text) }
+    let time = if text.parse::<f64>().is_ok() { parse_move_time(&format!("{text}s")) } else { parse_move_time(text) };
+    time.map_err(|_| "expected seconds from 0.001 to 86400, such as 1.5, or a time such as 50ms".to_owned())
 }
 
 /// Discs from 0 to 128, as typed.

@@ -265,8 +265,10 @@ fn unusable(error: &clap::Error) -> ExitCode {
 /// An error's text with what Rust says about numbers in plain words, and the variable that a bad value comes from.
 fn in_plain_words(error: &clap::Error, mut text: String) -> String {
     for (rust, plain) in [
-        ("invalid digit found in string", "expected a whole number"),
+        ("invalid digit found in string", "expected a whole number from 0 on"),
+        ("cannot parse integer from empty string", "expected a whole number"),
         ("invalid float literal", "expected a number"),
+        ("cannot parse float from empty string", "expected a number"),
         ("number too large to fit in target type", "the number is too large"),
     ] {
         text = text.replace(rust, plain);

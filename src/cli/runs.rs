@@ -32,9 +32,11 @@ pub fn latest() -> PathBuf {
 
 /// The run that a path leads to: `runs/latest` by its own name, which still means the same run when the link has moved on.
 pub fn resolved(run: &Path) -> PathBuf {
-    match (fs::read_link(run), run.parent()) {
+    // Without a slash at the end.
+    let run: PathBuf = run.components().collect();
+    match (fs::read_link(&run), run.parent()) {
         (Ok(target), Some(folder)) if run.ends_with(LATEST) => folder.join(target),
-        _ => run.to_owned(),
+        _ => run,
     }
 }
 

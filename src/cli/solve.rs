@@ -105,16 +105,17 @@ impl SolveArguments {
         // Solved in any order, shown in theirs.
         let mut in_order = Reorder::default();
         let mut take = |number: usize, result: (Analysis, f64)| -> Result<(), CliError> {
+            solved += 1;
+            meter.show(solved, || format!("{} empties", positions[number].diagram.position.empties()));
             in_order.put(number, result);
             while let Some((number, (analysis, seconds))) = in_order.next() {
                 let scored = &positions[number];
-                (solved, nodes) = (solved + 1, nodes + analysis.nodes);
+                nodes += analysis.nodes;
                 let written = meter.aside(|| self.write_solved(scored, &analysis, seconds, out));
                 let written = written.and_then(|()| Ok(out.flush()?));
-                meter.show(solved, || format!("{} empties", scored.diagram.position.empties()));
                 if let Some(contradiction) = self.contradiction(scored, analysis.discs()) {
                     wrong += 1;
-                    meter.say(format_args!("position {solved}: {contradiction}"));
+                    meter.say(format_args!("position {}: {contradiction}", number + 1));
                 }
                 match written {
                     // What a check finds counts even if nobody reads the scores.

@@ -51,7 +51,7 @@ impl RunsArguments {
             entries => entries.context(|| format!("cannot list `{shown}`"))?.collect(),
         };
         let folder = self.folder.canonicalize().ok();
-        let mut found = Vec::new();
+        let (mut found, mut left_out) = (Vec::new(), 0);
         for entry in entries {
             let path = entry.context(|| format!("cannot list `{shown}`"))?.path();
             // Not `latest`, a link to another of these. A run that is kept elsewhere may be a link too.
@@ -63,10 +63,13 @@ impl RunsArguments {
             match RunLog::read(&path) {
                 Ok(log) => found.push(Status::of(&log)),
                 Err(TrainError::NoRun(_)) => {}
-                Err(error) => session.say(format_args!("left out: `{}`: {error}", path.display())),
+                Err(error) => {
+                    left_out += 1;
+                    session.say(format_args!("left out: `{}`: {error}", path.display()));
+                }
             }
         }
-        if found.is_empty() {
+        if found.is_empty() && left_out == 0 {
             session.say(match RunLog::read(&self.folder) {
                 Ok(_) => format!("`{shown}` is a run itself; `flipside status {}` shows it", typed(&self.folder)),
                 Err(_) => format!("there are no runs in `{shown}`; `flipside train` begins one"),

@@ -49,8 +49,8 @@ pub enum Refusal {
     /// A model that is more than a sum of weights.
     #[error(
         "{engine} adds up weights, and its files hold no hidden layer, which this model has: fit the engine's own set to the same games \
-         (`flipside fit RUN --patterns {engine} --teacher RUN/best.fsw -o {engine}.fsw`), or export to an open layout (npz, safetensors, \
-         json, c, rust), which takes any model"
+         ({}), or export to an open layout (npz, safetensors, json, c, rust), which takes any model",
+        fitting(.engine)
     )]
     HiddenLayer {
         /// The engine.
@@ -58,8 +58,9 @@ pub enum Refusal {
     },
     /// A pattern that the engine does not look at.
     #[error(
-        "{engine} has no pattern that holds `{pattern}` ({squares}): learn the pattern set `{engine}` from a run's games (`flipside fit RUN --patterns {engine} --teacher RUN/best.fsw -o {engine}.fsw`) or in a new run (`flipside train --patterns {engine}`), or export to an open layout (npz, \
-         safetensors, json, c, rust), which takes any set"
+        "{engine} has no pattern that holds `{pattern}` ({squares}): learn the pattern set `{engine}` from a run's games ({}) or in a new \
+         run (`flipside train --patterns {engine}`), or export to an open layout (npz, safetensors, json, c, rust), which takes any set",
+        fitting(.engine)
     )]
     Pattern {
         /// The engine.
@@ -71,8 +72,9 @@ pub enum Refusal {
     },
     /// A scalar that the engine does not look at.
     #[error(
-        "{engine} has no table for the scalar `{scalar}`: learn the pattern set `{engine}` from a run's games (`flipside fit RUN --patterns {engine} --teacher RUN/best.fsw -o {engine}.fsw`) or in a new run (`flipside train --patterns {engine}`), or export to an open layout (npz, \
-         safetensors, json, c, rust), which takes any set"
+        "{engine} has no table for the scalar `{scalar}`: learn the pattern set `{engine}` from a run's games ({}) or in a new run \
+         (`flipside train --patterns {engine}`), or export to an open layout (npz, safetensors, json, c, rust), which takes any set",
+        fitting(.engine)
     )]
     Scalar {
         /// The engine.
@@ -83,8 +85,9 @@ pub enum Refusal {
     /// Numbers of empties for which the engine has one table set, but which the model evaluates differently.
     #[error(
         "{engine} has one table set for {one} and {other} empties, and the model's weights differ there: learn the pattern set \
-         `{engine}`, whose stages are the engine's, from a run's games (`flipside fit RUN --patterns {engine} --teacher RUN/best.fsw -o {engine}.fsw`) or in a new run \
-         (`flipside train --patterns {engine}`), or let the export average them (--merge-stages)"
+         `{engine}`, whose stages are the engine's, from a run's games ({}) or in a new run (`flipside train --patterns {engine}`), or \
+         let the export average them (--merge-stages)",
+        fitting(.engine)
     )]
     Stages {
         /// The engine.
@@ -94,6 +97,11 @@ pub enum Refusal {
         /// Another.
         other: u32,
     },
+}
+
+/// The command that fits an engine's own set to a run's games.
+fn fitting(engine: &Engine) -> String {
+    format!("`flipside fit RUN --patterns {engine} --teacher RUN/best.fsw -o {engine}.fsw`")
 }
 
 /// The share of one of our weights in one of the engine's.

@@ -9,8 +9,8 @@ use crate::selfplay::{PlyKind, Replay};
 ///
 /// In discs for the side to move, `G(t) = (1 - lambda) v(t) + lambda s G(t + 1)`, where `v(t)` is the search value and `s` is -1
 /// if the other side moves next and +1 if the same side moves again. At an exploratory move `G(t) = v(t)`: what follows does not
-/// show what the position is worth. Exact values are kept. Lambda 1 is the outcome, or
-/// the search value at the next exploratory move; lambda 0 is the search value.
+/// show what the position is worth. Exact values are kept. Lambda 0 is the search value; lambda 1 is the outcome or, before an
+/// exploratory move, the search value there.
 ///
 /// A ply with a PV leaf is learned at the leaf, with the sign of the side to move there (TDLeaf: Jonathan Baxter, Andrew
 /// Tridgell and Lex Weaver, "KnightCap: a chess program that learns by combining TD(lambda) with game-tree search", 1998).

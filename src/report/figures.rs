@@ -319,15 +319,15 @@ fn known_results(log: &RunLog) -> Vec<(Position, i32)> {
     for generation in (0..=log.generation()).rev() {
         let Ok(mut reader) = GamesReader::open(&games_file(&log.directory, generation)) else { continue };
         while let Ok(Some(raw)) = reader.next_frame() {
-            let Ok(frame) = raw.decode() else { break };
-            for game in &frame {
+            let Ok(new) = raw.decode() else { break };
+            for game in &new {
                 let replay = game.replay();
                 let Some(last) = replay.plies.last().map(|ply| ply.side) else { continue };
                 let result = replay.result.discs().round() as i32;
                 let for_side = |side| if side == last { result } else { -result };
                 known.extend(replay.plies.iter().map(|ply| (ply.position, for_side(ply.side))));
             }
-            games += frame.len();
+            games += new.len();
             if games >= GAMES {
                 return known;
             }

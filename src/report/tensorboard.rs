@@ -73,8 +73,8 @@ impl TensorBoard {
         Ok(board)
     }
 
-    /// Adds the numbers of an event. Steps are generations played. Where a run is resumed, numbers of what it does again are taken
-    /// back.
+    /// Adds the numbers of an event. Steps are generations played. Where a run is resumed, numbers of generations that it learns
+    /// again are taken back.
     ///
     /// # Errors
     /// The file system's.

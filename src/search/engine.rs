@@ -21,7 +21,7 @@ pub struct Engine<'e, E: Evaluator> {
     strength: Strength,
     searcher: Searcher<'e, E>,
     solver: EndgameSolver<'e, E>,
-    /// Nodes per second of the last answer; 0 before the first.
+    /// Nodes per second of the last [`Self::analyse_within`]; 0 before the first.
     speed: f64,
 }
 
@@ -89,7 +89,7 @@ impl<'e, E: Evaluator> Engine<'e, E> {
         analysis
     }
 
-    /// [`Self::analyse_within`] for the choice of a move: with a limit of time, an only move is looked at no further than it goes.
+    /// [`Self::analyse_within`] for the choice of a move: with a limit of time, an only move is searched one ply, whatever the limits.
     pub fn choose_within(&mut self, position: &Position, limits: &Limits<'_>) -> Analysis {
         let is_only = position.moves().count_ones() == 1;
         if is_only && limits.time.is_some() {

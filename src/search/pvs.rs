@@ -104,6 +104,7 @@ impl<E: Evaluator> Search<'_, E> {
             // An open window costs no more than a null window if the children's children are leaves.
             let scout = best_move.is_some() && depth > 2;
             if scout {
+                // If it fails high, no line is known below.
                 below.clear();
                 value = -self.null_window(&child, depth - 1, Score(-lower.0 - 1));
             }

@@ -42,7 +42,7 @@ fn a_full_disk_replaces_nothing() {
     assert_eq!(fs::read_dir(folder.path()).unwrap().count(), 3);
 }
 
-/// The order in which the system is asked to write, sync and rename: a power cut cannot be tried.
+/// The order in which the system is asked to sync and rename: a power cut cannot be tried.
 #[test]
 #[cfg(target_os = "linux")]
 fn what_is_told_is_on_disk() {
@@ -56,7 +56,7 @@ fn what_is_told_is_on_disk() {
         let file = |call: &str| {
             ["games.ggf", "b.fsb", "00000000.fsg", "checkpoint"]
                 .into_iter()
-                .find(|name| call.contains(&format!("{name}>")) || call.contains(&format!("{name}\"")))
+                .find(|name| call.contains(&format!("{name}>")) || call.contains(&format!("{name}\") =")))
         };
         let calls = fs::read_to_string(path("calls")).unwrap();
         let named = |call: &str| file(call).unwrap_or(if call.contains(".tmp>") { "temporary" } else { "folder" });
@@ -71,9 +71,9 @@ fn what_is_told_is_on_disk() {
     assert!(added.contains(&"sync b.fsb".to_owned()), "{added:?}");
     fs::write(path("run.toml"), include_str!("../miniature.toml").replace("games = 2100", "games = 64")).unwrap();
     let trained = calls(&["train", "--config", "run.toml", "--run", "run", "--generations", "1", "-q"]).unwrap();
-    for call in ["sync 00000000.fsg", "rename checkpoint"] {
-        assert!(trained.contains(&call.to_owned()), "{call}: {trained:?}");
-    }
+    assert!(trained.contains(&"sync 00000000.fsg".to_owned()), "{trained:?}");
+    let checkpoint = ["sync temporary", "rename checkpoint", "sync folder"];
+    assert!(trained.windows(3).any(|calls| calls == checkpoint), "{trained:?}");
 }
 
 #[test]

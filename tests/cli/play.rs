@@ -87,7 +87,7 @@ fn odd_input_is_answered_with_what_is_expected() {
     assert!(refusal(&["play", "--colour", "red"], "", 2).contains("black"));
     assert!(refusal(&["play", "--depth", "2", "--time", "1"], "", 2).contains("--time"));
     assert!(refusal(&["play", "--depth", "0"], "", 2).contains("1..=60"));
-    assert!(refusal(&["play", "--time", "-1"], "", 2).contains("expected a time from 1ms"));
+    assert!(refusal(&["play", "--time", "-1"], "", 2).contains("expected seconds from 0.001 to 86400"));
 }
 
 #[test]

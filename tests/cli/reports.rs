@@ -149,7 +149,8 @@ fn a_run_is_not_taken_for_its_weights_nor_these_for_a_run() {
         [&["eval", "runs/latest", "f5"][..], &["match", "runs/latest", "mobility"], &["inspect", "runs/latest"]]
     {
         let talk = says(arguments, 1);
-        assert!(talk.contains("`runs/latest` is a run: its best weights are `runs/latest/best.fsw`"), "{talk}");
+        assert!(talk.contains("`runs/latest` is a run, not a weight file"), "{talk}");
+        assert!(talk.contains("Its best weights are `runs/latest/best.fsw`."), "{talk}");
     }
     for arguments in [&["status"][..], &["report"], &["train", "--resume"]] {
         let talk = says(&[arguments, &["runs/one/best.fsw"]].concat(), 1);

@@ -117,12 +117,9 @@ impl Shelf {
         if let Some((_, loaded)) = self.evaluators.iter().find(|(known, _)| known == choice) {
             return Ok(Arc::clone(loaded));
         }
-        let loaded = choice.load_with_file().map_err(|error| {
-            error.hint(
-                "Expected a weight file, `default`, `squares`, `mobility`, or another program as `gtp:COMMAND` or `nboard:COMMAND`.",
-            )
-        });
-        let (evaluator, file) = loaded?;
+        let (evaluator, file) = choice.load_expecting(
+            "Expected a weight file, `default`, `squares`, `mobility`, or another program as `gtp:COMMAND` or `nboard:COMMAND`.",
+        )?;
         let identity = file.as_ref().map_or_else(|| choice.to_string(), WeightFile::hash);
         let loaded = Arc::new(Loaded { evaluator, identity });
         self.evaluators.push((choice.clone(), Arc::clone(&loaded)));

@@ -79,7 +79,7 @@ impl FromStr for OwnPlayer {
         for option in options.split_terminator(',') {
             let unknown = || {
                 let known =
-                    "depth=N, exact=N, selectivity=T, time=Nms, nodes=N, book=FILE, choice=CHOICE and within=DISCS";
+                    "depth=N, exact=N, selectivity=T, time=TIME, nodes=N, book=FILE, choice=CHOICE and within=DISCS";
                 format!("`{option}` is none of {known}")
             };
             let (name, value) = option.split_once('=').ok_or_else(unknown)?;
@@ -95,7 +95,7 @@ impl FromStr for OwnPlayer {
                 "depth" => player.depth = Some(number(1, Strength::MAX_DEPTH)?),
                 "exact" => player.exact = Some(number(0, Strength::MAX_EXACT_EMPTIES)?),
                 "selectivity" => player.selectivity = Some(parse_selectivity(value)?),
-                "time" => player.time = Some(parse_move_time(value)?),
+                "time" => player.time = Some(parse_move_time(value).map_err(|error| format!("`{option}`: {error}"))?),
                 "nodes" => {
                     let nodes = value.parse().ok().filter(|&nodes| nodes > 0);
                     player.nodes = Some(nodes.ok_or_else(|| format!("`{option}`: expected a number from 1 on"))?);
