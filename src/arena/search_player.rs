@@ -41,9 +41,8 @@ impl<E: Evaluator> Player for SearchPlayer<'_, E> {
         if self.limits.time.is_none() && stop.load(Relaxed) {
             return Err(PlayerError::Stopped);
         }
-        // An only move's value is a guess if it was not searched like others.
-        let is_guess = limits.time.is_some() && diagram.position.moves().count_ones() == 1;
-        self.score = (!is_guess).then_some(analysis.score);
+        // The value of a move that was not searched like others is a guess.
+        self.score = (!limits.leave_no_choice(&diagram.position)).then_some(analysis.score);
         analysis.best.ok_or_else(|| PlayerError::Failed(format!("the search found no move in {diagram}")))
     }
 

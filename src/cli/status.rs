@@ -51,7 +51,7 @@ impl RunsArguments {
             entries => entries.context(|| format!("cannot list `{shown}`"))?.collect(),
         };
         let folder = self.folder.canonicalize().ok();
-        let (mut found, mut left_out) = (Vec::new(), 0);
+        let (mut found, mut is_whole) = (Vec::new(), true);
         for entry in entries {
             let path = entry.context(|| format!("cannot list `{shown}`"))?.path();
             // Not `latest`, a link to another of these. A run that is kept elsewhere may be a link too.
@@ -64,12 +64,12 @@ impl RunsArguments {
                 Ok(log) => found.push(Status::of(&log)),
                 Err(TrainError::NoRun(_)) => {}
                 Err(error) => {
-                    left_out += 1;
+                    is_whole = false;
                     session.say(format_args!("left out: `{}`: {error}", path.display()));
                 }
             }
         }
-        if found.is_empty() && left_out == 0 {
+        if found.is_empty() && is_whole {
             session.say(match RunLog::read(&self.folder) {
                 Ok(_) => format!("`{shown}` is a run itself; `flipside status {}` shows it", typed(&self.folder)),
                 Err(_) => format!("there are no runs in `{shown}`; `flipside train` begins one"),

@@ -207,7 +207,7 @@ impl FromStr for Target {
     type Err = UnknownTarget;
 
     fn from_str(name: &str) -> Result<Self, UnknownTarget> {
-        let found = Self::all().find(|target| target.name().eq_ignore_ascii_case(name));
-        found.ok_or_else(|| UnknownTarget(name.to_owned()))
+        let found = name.parse().map(Self::Engine).or_else(|_| name.parse().map(Self::Open));
+        found.map_err(|_| UnknownTarget(name.to_owned()))
     }
 }

@@ -91,12 +91,10 @@ impl<'e, E: Evaluator> Engine<'e, E> {
 
     /// [`Self::analyse_within`] for the choice of a move: with a limit of time, an only move is searched one ply, whatever the limits.
     pub fn choose_within(&mut self, position: &Position, limits: &Limits<'_>) -> Analysis {
-        let is_only = position.moves().count_ones() == 1;
-        if is_only && limits.time.is_some() {
-            self.searcher.search(position, 1)
-        } else {
-            self.analyse_within(position, limits)
+        if limits.leave_no_choice(position) {
+            return self.searcher.search(position, 1);
         }
+        self.analyse_within(position, limits)
     }
 
     fn solve_or_search(&mut self, position: &Position, limits: &Limits<'_>, begin: Instant) -> Analysis {

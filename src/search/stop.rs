@@ -3,6 +3,8 @@
 use std::sync::atomic::{AtomicBool, Ordering::Relaxed};
 use std::time::{Duration, Instant};
 
+use crate::board::Position;
+
 /// A flag that is never set.
 pub(super) static NEVER: AtomicBool = AtomicBool::new(false);
 
@@ -30,6 +32,11 @@ impl Limits<'_> {
     /// Whether time or nodes decide how deep to search if no depth is given.
     pub fn is_open(&self) -> bool {
         self.time.is_some() || self.nodes.is_some()
+    }
+
+    /// Whether thinking about a move would be a waste: there is one only, and time is limited.
+    pub(crate) fn leave_no_choice(&self, position: &Position) -> bool {
+        self.time.is_some() && position.moves().count_ones() == 1
     }
 }
 
