@@ -220,7 +220,7 @@ def load(path):
     """Reads a weight file. ValueError says what is wrong with it."""
     with open(path, "rb") as file:
         data = file.read()
-    version, length = struct.unpack("<IQ", data[8:20]) if len(data) >= 52 else (0, 0)
+    version, length = struct.unpack("<IQ", data[8:20]) if len(data) >= 60 else (0, 0)
     if data[:8] != MAGIC or version not in (1, 2, 3, 4, 5, 6) or length > 1 << 28:
         raise ValueError(f"{path} is not a weight file that this reader knows")
     payload = data[52:]
@@ -279,7 +279,8 @@ if __name__ == "__main__":
     lines = [line.strip() for line in sys.stdin]
     try:
         boards = [board(line) for line in lines if line and not line.startswith(("#", "%"))]
-    except ValueError as error:
+        weights = load(sys.argv[1])
+    except (OSError, ValueError) as error:
         sys.exit(str(error))
-    for value in load(sys.argv[1]).evaluate(np.array(boards).reshape(-1, 64)):
+    for value in weights.evaluate(np.array(boards).reshape(-1, 64)):
         print(f"{value:.4f}")

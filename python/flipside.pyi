@@ -3,7 +3,7 @@
 Boards are a ``numpy.uint64`` array of shape (n, 2), or a tuple of two arrays of shape (n,): the discs of the player to move
 and of the opponent, one bit per square; bit 0 is a1, bit 1 is b1, bit 63 is h8. Values are in discs for the player to move.
 `evaluate`, `search` and `solve` use all cores, release the GIL, and stop at Ctrl-C. They raise TypeError for boards of another
-type or shape, and ValueError for arrays of unequal lengths, for a square with discs of both sides, and for a depth above 60.
+type or shape, and ValueError for arrays of unequal lengths, for a square with discs of both sides, and for a depth that is not 0 to 60.
 """
 
 from os import PathLike

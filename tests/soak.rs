@@ -299,7 +299,7 @@ fn kill_9_anywhere_costs_nothing_but_time() {
         let _ = child.kill();
         let output = child.wait_with_output().unwrap();
         if directory.join("last.fsw").exists() {
-            WeightFile::load(&directory.join("last.fsw")).unwrap();
+            WeightFile::load(directory.join("last.fsw")).unwrap();
         }
         if output.status.success() {
             break;

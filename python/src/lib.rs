@@ -14,8 +14,8 @@ use flipside_core::record::lines::parse_positions;
 use flipside_core::search::{EndgameSolver, Searcher, Strength};
 use flipside_core::storage::FileError;
 use flipside_core::weights::WeightFile;
-use numpy::ndarray::{Array2, ArrayView1};
-use numpy::{IntoPyArray, PyArray1, PyArray2, PyReadonlyArray1, PyReadonlyArray2};
+use numpy::ndarray::{Array2, ArrayView1, Dimension};
+use numpy::{IntoPyArray, PyArray, PyArray1, PyArray2, PyArrayMethods, PyReadonlyArray};
 use pyo3::exceptions::{PyImportError, PyTypeError, PyValueError};
 use pyo3::prelude::*;
 use pyo3::types::PyTuple;
@@ -71,16 +71,15 @@ impl Weights {
     }
 
     /// Values in discs by a full-width search of `depth` plies, and the best moves.
-    fn search<'py>(&self, py: Python<'py>, boards: &Bound<'py, PyAny>, depth: u32) -> PyResult<Found<'py, f32>> {
+    fn search<'py>(&self, py: Python<'py>, boards: &Bound<'py, PyAny>, depth: i64) -> PyResult<Found<'py, f32>> {
         let most = Strength::MAX_DEPTH;
-        if depth > most {
-            return Err(PyValueError::new_err(format!("depth is 0 to {most} plies, not {depth}")));
-        }
+        let plies = u32::try_from(depth).ok().filter(|&plies| plies <= most);
+        let plies = plies.ok_or_else(|| PyValueError::new_err(format!("depth is 0 to {most} plies, not {depth}")))?;
         let positions = positions_of(boards)?;
         let found: Option<Vec<_>> = interruptible(py, |stop| {
             let search = |searcher: &mut Searcher<'_, PatternEvaluator>, position: &Position| {
                 searcher.forget();
-                let found = searcher.search_until(position, depth, stop);
+                let found = searcher.search_until(position, plies, stop);
                 (!stop.load(Relaxed)).then(|| (found.score.discs(), number(found.best)))
             };
             positions.par_iter().map_init(|| Searcher::new(&self.evaluator, LOG2_ENTRIES), search).collect()
@@ -130,7 +129,7 @@ fn load(py: Python<'_>, path: Option<PathBuf>) -> PyResult<Weights> {
         Some(path) => py.detach(|| WeightFile::load(&path)).map_err(|error| unreadable(&path, error))?,
         None => WeightFile::embedded(),
     };
-    let evaluator = PatternEvaluator::new(&file.model).map_err(|error| PyValueError::new_err(error.to_string()))?;
+    let evaluator = file.evaluator().map_err(|error| PyValueError::new_err(error.to_string()))?;
     Ok(Weights { evaluator, hash: file.hash(), patterns: file.model.set.name.clone() })
 }
 
@@ -166,16 +165,24 @@ fn positions_of(boards: &Bound<'_, PyAny>) -> PyResult<Vec<Position>> {
         )
     };
     if let Ok(pair) = boards.cast::<PyTuple>() {
-        let (player, opponent): (PyReadonlyArray1<'_, u64>, PyReadonlyArray1<'_, u64>) =
+        let (player, opponent): (Bound<'_, PyArray1<u64>>, Bound<'_, PyArray1<u64>>) =
             pair.extract().map_err(|_| expected())?;
-        return together(player.as_array(), opponent.as_array());
+        return together(aligned(player)?.as_array(), aligned(opponent)?.as_array());
     }
-    let boards: PyReadonlyArray2<'_, u64> = boards.extract().map_err(|_| expected())?;
+    let boards: Bound<'_, PyArray2<u64>> = boards.extract().map_err(|_| expected())?;
+    let boards = aligned(boards)?;
     let boards = boards.as_array();
     if boards.ncols() != 2 {
         return Err(expected());
     }
     together(boards.column(0), boards.column(1))
+}
+
+/// An array to read, copied first if it is a field of packed records: `as_array` takes strides for whole numbers of elements.
+fn aligned<D: Dimension>(array: Bound<'_, PyArray<u64, D>>) -> PyResult<PyReadonlyArray<'_, u64, D>> {
+    let is_aligned: bool = array.getattr("flags")?.getattr("aligned")?.extract()?;
+    let array = if is_aligned { array } else { array.call_method0("copy")?.cast_into()? };
+    Ok(array.try_readonly()?)
 }
 
 fn together(player: ArrayView1<'_, u64>, opponent: ArrayView1<'_, u64>) -> PyResult<Vec<Position>> {

@@ -98,6 +98,15 @@ def test_both_ways_to_give_boards_are_the_same(weights):
     assert weights.evaluate(boards[::-1]).tolist() == weights.evaluate(boards).tolist()[::-1]
 
 
+def test_fields_of_packed_records_are_boards(weights):
+    boards = some_boards(20)
+    records = np.zeros(len(boards), dtype=[("score", "i1"), ("player", "<u8"), ("opponent", "<u8"), ("both", "<u8", 2)])
+    records["player"], records["opponent"], records["both"] = boards[:, 0], boards[:, 1], boards
+    expected = weights.evaluate(boards).tolist()
+    assert weights.evaluate((records["player"], records["opponent"])).tolist() == expected
+    assert weights.evaluate(records["both"]).tolist() == expected
+
+
 def test_values_know_no_colours_and_symmetries(weights):
     boards = flipside.boards("f5\nd3\nc4\ne6")
     assert len(set(weights.evaluate(boards).tolist())) == 1
@@ -152,8 +161,9 @@ def test_errors_are_exceptions(weights, tmp_path):
         weights.evaluate(np.array([[1, 2], [32, 32]], dtype=np.uint64))
     with pytest.raises(ValueError, match="2 boards of the player, 1 of the opponent"):
         weights.evaluate((np.zeros(2, np.uint64), np.zeros(1, np.uint64)))
-    with pytest.raises(ValueError, match="0 to 60"):
-        weights.search(boards, 61)
+    for depth in (61, -1, 2**32):
+        with pytest.raises(ValueError, match="0 to 60"):
+            weights.search(boards, depth)
 
 
 @pytest.mark.parametrize("work", [lambda weights, hard: weights.solve(hard), lambda weights, hard: weights.search(hard, 40)])

@@ -9,6 +9,7 @@ use crate::record::MoveNote;
 use crate::search::{Engine, Limits};
 
 /// Plays what an engine finds, at its full strength or within a limit of time or nodes for each move.
+#[derive(Debug)]
 pub struct SearchPlayer<'e, E: Evaluator> {
     engine: Engine<'e, E>,
     limits: Limits<'static>,

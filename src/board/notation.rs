@@ -99,6 +99,18 @@ pub struct Diagram {
 }
 
 impl Diagram {
+    /// The diagram with these discs; `None` if a square has a disc of either side.
+    pub const fn from_black_and_white(black: u64, white: u64, side: Side) -> Option<Self> {
+        let (player, opponent) = match side {
+            Side::Black => (black, white),
+            Side::White => (white, black),
+        };
+        match Position::new(player, opponent) {
+            Some(position) => Some(Self { position, side }),
+            None => None,
+        }
+    }
+
     /// [`Position::final_score`] for black, whoever is to move.
     pub fn final_score_for_black(&self) -> i32 {
         self.side.sign() * self.position.final_score()
@@ -113,11 +125,13 @@ impl Diagram {
     }
 
     /// The same discs with the other side to move.
+    #[must_use]
     pub const fn pass(self) -> Self {
         Self { position: self.position.pass(), side: self.side.other() }
     }
 
     /// The diagram after a pass if only the opponent can move, else the diagram itself.
+    #[must_use]
     pub fn pass_if_needed(self) -> Self {
         if self.position.moves() == 0 && self.position.opponent_moves() != 0 { self.pass() } else { self }
     }
@@ -145,7 +159,7 @@ impl Diagram {
 
 impl fmt::Display for Side {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str(match self {
+        f.pad(match self {
             Self::Black => "X",
             Self::White => "O",
         })
@@ -212,11 +226,7 @@ fn split_diagram(text: &str) -> Result<(Diagram, &str), NotationError> {
     let side_end = rest.find(|c: char| c.is_whitespace() || c == ';').unwrap_or(rest.len());
     let (side_text, rest) = rest.split_at(side_end);
     let side: Side = side_text.parse()?;
-    let (player, opponent) = match side {
-        Side::Black => (black, white),
-        Side::White => (white, black),
-    };
-    Ok((Diagram { position: Position { player, opponent }, side }, rest))
+    Ok((Diagram::from_black_and_white(black, white, side).expect("one disc a square"), rest))
 }
 
 /// A diagram and its value, if known: `<diagram> <score>`, or an OBF line `<diagram>; G8:+18; H7:-2;`. A transcript is read as

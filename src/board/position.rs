@@ -93,6 +93,7 @@ impl Position {
     /// # Panics
     /// If the move is illegal; [`Self::try_play`] returns an error instead.
     #[inline]
+    #[must_use]
     pub fn play(self, to: Square) -> Self {
         match self.try_play(to) {
             Ok(next) => next,
@@ -115,12 +116,14 @@ impl Position {
     /// [`Self::play`] with the flips already known and nothing checked: a wrong `to` or `flips` gives a meaningless position
     /// (never undefined behaviour).
     #[inline]
+    #[must_use]
     pub const fn play_unchecked(self, to: Square, flips: Bitboard) -> Self {
         Self { player: self.opponent ^ flips, opponent: self.player ^ (flips | to.bit()) }
     }
 
     /// The same discs with the opponent to move. Only legal as a pass when [`Self::moves`] is empty.
     #[inline]
+    #[must_use]
     pub const fn pass(self) -> Self {
         Self { player: self.opponent, opponent: self.player }
     }

@@ -125,8 +125,8 @@ impl Book {
         let is_searched = record.leaf != Leaf::Unsearched && !record.lacks_moves(moves.len());
         let Some(&best) = moves.first().filter(|_| is_searched) else { return Ok(None) };
         let near = |within: f32| {
-            let margin = (within * Score::DISC as f32) as i32;
-            moves.iter().filter(move |known| i32::from(known.play) + margin >= i32::from(best.play)).copied()
+            let margin = Score::margin(within);
+            moves.iter().filter(move |known| i32::from(known.play) + margin.0 >= i32::from(best.play)).copied()
         };
         Ok(match choice {
             Choice::Best => Some(best),

@@ -24,6 +24,9 @@ pub enum BookError {
     /// Another process is changing the book.
     #[error("{}: another process is changing this book", .0.display())]
     Locked(PathBuf),
+    /// The book was opened only to be read.
+    #[error("{}: this book was opened only to be read", .0.display())]
+    ReadOnly(PathBuf),
     /// The file was replaced or removed.
     #[error("{}: this book was replaced or removed while it was being changed; nothing more is written to it", .0.display())]
     Replaced(PathBuf),

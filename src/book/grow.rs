@@ -57,6 +57,7 @@ pub enum GrowthEnd {
 }
 
 /// How a book is to grow.
+#[derive(Debug)]
 pub struct Grow<'a> {
     /// The hash of the weights that search.
     pub weights: Hash,
@@ -82,6 +83,7 @@ impl Grow<'_> {
         searcher: impl Fn() -> LeafSearch<'e, E> + Sync,
         mut progress: impl FnMut(&Growth) + Send,
     ) -> Result<GrowthEnd, BookError> {
+        book.own_lock()?;
         let start = canonical(Position::START);
         if book.find(start)?.is_none() {
             book.put(Record::new(start))?;

@@ -15,6 +15,7 @@ const SHALLOWER: u32 = 4;
 const CLOSE: f32 = 2.0;
 
 /// Searches on one thread. What it finds depends on the position alone, not on what it searched before.
+#[derive(Debug)]
 pub struct LeafSearch<'e, E: Evaluator> {
     engine: Engine<'e, E>,
     errors: Errors,

@@ -1,5 +1,6 @@
 //! Adding games to a book.
 
+use std::fmt;
 use std::path::Path;
 use std::sync::atomic::AtomicBool;
 
@@ -36,6 +37,7 @@ pub fn learn_game<E: Evaluator>(
     weights: &Hash,
     stop: &AtomicBool,
 ) -> Result<(), BookError> {
+    book.own_lock()?;
     let line = line(steps, black_discs, searcher.exact_empties());
     let weights = book.number_of(weights);
     let mut found = Vec::new();
@@ -79,6 +81,12 @@ pub struct GameCounts {
     positions: Sorter,
     /// Games counted.
     pub games: u64,
+}
+
+impl fmt::Debug for GameCounts {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("GameCounts").field("games", &self.games).finish_non_exhaustive()
+    }
 }
 
 impl GameCounts {
@@ -151,6 +159,7 @@ pub fn search_missing<'e, E: Evaluator + 'e>(
     stop: &AtomicBool,
     progress: impl FnMut(u64, u64) + Send,
 ) -> Result<(), BookError> {
+    book.own_lock()?;
     let weights = book.number_of(weights);
     complete(book, weights, searcher, has_lost_its_move, stop, progress)?;
     book.sort()

@@ -15,7 +15,7 @@ use crate::record::MoveNote;
 use crate::threads::lock;
 
 /// A book shared by the players of all threads, and how they choose moves.
-#[derive(Clone)]
+#[derive(Clone, Debug)]
 pub struct BookUse {
     book: Arc<Mutex<Book>>,
     choice: Choice,
@@ -56,6 +56,7 @@ impl BookUse {
 }
 
 /// Plays from a book as long as it knows a move, then as another player.
+#[derive(Debug)]
 pub struct BookPlayer<P> {
     inner: P,
     book: BookUse,

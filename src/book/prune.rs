@@ -15,7 +15,7 @@ use crate::eval::Score;
 /// What stays in a book.
 #[derive(Clone, Copy, PartialEq, Debug)]
 pub struct Keep {
-    /// Positions that can be reached from the start by moves at most this number of discs worse than the best.
+    /// Positions that can be reached from the start by moves at most this number of discs worse than the best; below 0 counts as 0.
     pub within: f32,
     /// Positions with at least this number of empty squares.
     pub min_empties: u32,
@@ -30,7 +30,7 @@ pub struct Keep {
 /// I/O errors, damage in the book, [`BookError::NoStart`], or [`BookError::Locked`] if another process is changing a book at `path`.
 pub fn prune(book: &mut Book, keep: Keep, path: &Path) -> Result<u64, BookError> {
     let mut lock = Lock::of_output(path)?;
-    let margin = Score((keep.within * Score::DISC as f32) as i32);
+    let margin = Score::margin(keep.within);
     let start = canonical(Position::START);
     if book.find(start)?.is_none() {
         return Err(BookError::NoStart);

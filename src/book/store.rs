@@ -1,6 +1,7 @@
 //! A book as a file that is read and changed position by position.
 
 use std::collections::BTreeMap;
+use std::fmt;
 use std::fs::File;
 use std::io::{Read, Seek, SeekFrom, Write};
 use std::ops::{Range, RangeInclusive};
@@ -44,6 +45,12 @@ pub struct Book {
     lock: Option<Lock>,
     /// The book is sorted once `added` has more positions than this.
     sort_beyond: usize,
+}
+
+impl fmt::Debug for Book {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Book").field("path", &self.path).field("positions", &self.len()).finish_non_exhaustive()
+    }
 }
 
 impl Book {
@@ -210,10 +217,7 @@ impl Book {
     /// Writes all changes to the file, as one batch.
     ///
     /// # Errors
-    /// I/O errors and [`BookError::Replaced`]. The file is then unchanged, and the changes can be committed again.
-    ///
-    /// # Panics
-    /// If the book was opened only to be read.
+    /// [`BookError::ReadOnly`]; I/O errors and [`BookError::Replaced`]: the file is then unchanged, and the changes can be committed again.
     pub fn commit(&mut self) -> Result<(), BookError> {
         let new_weights = &self.weights[self.known_weights..];
         if self.changed.is_empty() && new_weights.is_empty() {
@@ -222,7 +226,7 @@ impl Book {
         let records: Vec<_> = self.changed.keys().map(|key| self.added[key]).collect();
         let batch = encode_batch(new_weights, &records);
         let end = self.end;
-        let mut file = self.own_lock().file()?;
+        let mut file = self.own_lock()?.file()?;
         let written = file
             .set_len(end)
             .and_then(|()| file.seek(SeekFrom::Start(end)))
@@ -249,9 +253,6 @@ impl Book {
     ///
     /// # Errors
     /// Same as [`Self::commit`].
-    ///
-    /// # Panics
-    /// Same as [`Self::commit`].
     pub fn sort(&mut self) -> Result<(), BookError> {
         self.commit()?;
         if self.end == self.base.end && self.dropped == 0 {
@@ -262,13 +263,14 @@ impl Book {
         self.reopen(lock)
     }
 
-    fn own_lock(&self) -> &Lock {
-        self.lock.as_ref().expect("a book that may be changed")
+    /// The right to change the book.
+    pub(super) fn own_lock(&self) -> Result<&Lock, BookError> {
+        self.lock.as_ref().ok_or_else(|| BookError::ReadOnly(self.path.clone()))
     }
 
     /// The right to replace the book, for [`Self::reopen`].
     pub(super) fn share_lock(&self) -> Result<Lock, BookError> {
-        self.own_lock().share()
+        self.own_lock()?.share()
     }
 
     /// Reopens the file, which was replaced.

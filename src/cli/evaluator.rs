@@ -172,9 +172,8 @@ impl EvaluatorChoice {
             Self::Mobility => (AnyEvaluator::Mobility(MobilityEvaluator), None),
             Self::Default | Self::File(_) => {
                 let file = self.read().map_err(|error| error.or_hint(hint))?;
-                let evaluator = PatternEvaluator::new(&file.model);
-                let evaluator = evaluator.context(|| format!("cannot use the weights `{self}`"))?;
-                (AnyEvaluator::Patterns(evaluator.with_calibration(file.calibration.clone())), Some(file))
+                let evaluator = file.evaluator().context(|| format!("cannot use the weights `{self}`"))?;
+                (AnyEvaluator::Patterns(evaluator), Some(file))
             }
         })
     }

@@ -1,5 +1,6 @@
 //! A cluster as a source of games.
 
+use std::fmt;
 use std::path::PathBuf;
 use std::sync::atomic::{AtomicBool, Ordering::Relaxed};
 use std::sync::{Arc, Mutex};
@@ -42,6 +43,12 @@ pub struct ClusterGames {
     /// Ends the network's work: whether the run is finished.
     end: UnboundedSender<bool>,
     thread: Option<JoinHandle<()>>,
+}
+
+impl fmt::Debug for ClusterGames {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("ClusterGames").finish_non_exhaustive()
+    }
 }
 
 impl ClusterGames {

@@ -111,6 +111,12 @@ pub struct Teller {
     forbidden: OnceLock<String>,
 }
 
+impl fmt::Debug for Teller {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Teller").finish_non_exhaustive()
+    }
+}
+
 impl Teller {
     /// Reports to a listener, from any thread.
     pub fn new(listener: impl Fn(&News) + Send + Sync + 'static) -> Self {

@@ -376,9 +376,8 @@ impl Worker {
         let bytes = self.run.get(name, weights::MAX_BYTES as usize).await.map_err(Unprepared::For)?;
         let what = "the weights";
         let file = WeightFile::from_bytes(&bytes).map_err(|error| Unprepared::Never(other_version(what, error)))?;
-        let evaluator =
-            PatternEvaluator::new(&file.model).map_err(|error| Unprepared::Never(other_version(what, error)))?;
-        let evaluator = Arc::new(evaluator.with_calibration(file.calibration));
+        let evaluator = file.evaluator().map_err(|error| Unprepared::Never(other_version(what, error)))?;
+        let evaluator = Arc::new(evaluator);
         let mut evaluators = lock(&self.evaluators);
         if evaluators.len() == 2 {
             evaluators.remove(0);

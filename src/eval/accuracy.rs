@@ -29,6 +29,19 @@ pub struct Accuracy {
 
 /// The value of a position for the player to move without any search: the result if the game is over, the opponent's value
 /// negated if the player must pass, else the static evaluation.
+///
+/// # Example
+/// ```
+/// use flipside::board::Transcript;
+/// use flipside::eval::static_value;
+/// use flipside::weights::WeightFile;
+///
+/// let evaluator = WeightFile::embedded().evaluator()?;
+/// let game: Transcript = "f5d6c3d3c4".parse()?;
+/// let value = static_value(&evaluator, &game.last().position);
+/// println!("{value} discs for the player to move");
+/// # Ok::<(), Box<dyn std::error::Error>>(())
+/// ```
 pub fn static_value<E: Evaluator>(evaluator: &E, position: &Position) -> Score {
     by_rule(position, |position| evaluator.evaluate_position(position))
 }

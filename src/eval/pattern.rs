@@ -178,6 +178,7 @@ impl PatternEvaluator {
     }
 
     /// The same with the calibration of its model, if there is one.
+    #[must_use]
     pub fn with_calibration(self, calibration: Option<Calibration>) -> Self {
         Self { calibration, ..self }
     }

@@ -25,6 +25,12 @@ impl Score {
         Self(discs * Self::DISC)
     }
 
+    /// A margin in discs, 0 or more; more than 128 discs are 128, the difference between the best and the worst result.
+    #[inline]
+    pub(crate) fn margin(discs: f32) -> Self {
+        Self((discs.clamp(0.0, 128.0) * Self::DISC as f32) as i32)
+    }
+
     /// In discs, not rounded.
     #[inline]
     pub fn discs(self) -> f32 {

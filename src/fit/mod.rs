@@ -15,7 +15,8 @@ mod teacher;
 mod work;
 
 pub use checkpoint::UnfinishedFit;
-pub use config::{FitConfig, FitConfigError, check_numbers};
+pub(crate) use config::check_numbers;
+pub use config::{FitConfig, FitConfigError};
 pub(crate) use config::{RANGE, is_default, is_in_range};
 pub use games::{GameFiles, GameFilesError, GameFilesEvent};
 pub use open::kept_games_of;

@@ -8,14 +8,14 @@ use sha2::{Digest, Sha256};
 
 use crate::board::Square;
 use crate::eval::Score;
-use crate::selfplay::{GameError, GameRecord, Label, PlyKind, SelfPlayConfig};
+use crate::selfplay::{GameError, GameRecord, Label, PlyKind};
 
 /// The largest number of games in a block.
 pub const MAX_GAMES: usize = 1 << 16;
 
 /// Limit in bytes of a game before it is deflated: the numbers of moves and of labels, and for each of 60 plies a move, a kind, a
-/// value of 16 bits, the length of a line, and its moves.
-const MAX_GAME_BYTES: usize = 2 + 60 * (1 + 1 + 2 + 1 + SelfPlayConfig::MAX_DEPTH as usize);
+/// value of 16 bits, the length of a line, and its moves, at most to the end of the game.
+const MAX_GAME_BYTES: usize = 2 + 60 * (1 + 1 + 2 + 1) + 60 * 61 / 2;
 
 /// zlib's level: higher ones take twice the time to save 1% of the bytes.
 const LEVEL: Compression = Compression::new(6);

@@ -103,6 +103,7 @@ pub fn is_games_file(bytes: &[u8]) -> bool {
 }
 
 /// Reads a file of games frame by frame, with one frame in memory.
+#[derive(Debug)]
 pub struct GamesReader<R = BufReader<File>> {
     file: R,
     header: GamesHeader,
@@ -113,8 +114,8 @@ impl GamesReader {
     /// Opens a file and checks its header.
     ///
     /// # Errors
-    /// See [`Self::new`].
-    pub fn open(path: &Path) -> Result<Self, GamesError> {
+    /// See [`Self::new`]. They do not name the file.
+    pub fn open(path: impl AsRef<Path>) -> Result<Self, GamesError> {
         Self::new(BufReader::with_capacity(1 << 16, File::open(path)?))
     }
 }
@@ -314,6 +315,9 @@ fn fill(file: &mut impl Read, buffer: &mut [u8]) -> io::Result<bool> {
 }
 
 /// A frame as bytes, as in a file and between machines.
+///
+/// # Panics
+/// If there are more than [`MAX_GAMES`].
 pub fn frame(first: u32, games: &[GameRecord]) -> Vec<u8> {
     let block = block::encode(games);
     let mut bytes = Vec::with_capacity(FRAME_HEADER + block.len() + CHECKSUM);

@@ -2,6 +2,20 @@
 //!
 //! A `.fsg` file is [`GamesHeader::to_bytes`], then one [`frame()`] after another. [`GamesReader`] reads them one by one, up to the point
 //! where a crash cut the file off. `docs/FILES.md` describes the bytes.
+//!
+//! # Example
+//! ```no_run
+//! use flipside::games::GamesReader;
+//!
+//! let mut reader = GamesReader::open("runs/latest/games/000100.fsg")?;
+//! while let Some(frame) = reader.next_frame()? {
+//!     for game in frame.decode()? {
+//!         let replay = game.replay();
+//!         println!("{} labelled positions, {} discs", replay.plies.len(), replay.result);
+//!     }
+//! }
+//! # Ok::<(), flipside::games::GamesError>(())
+//! ```
 
 mod block;
 mod file;
@@ -11,4 +25,5 @@ pub use block::{BlockError, MAX_GAMES, decode, digest, encode};
 pub use file::{
     GamesError, GamesHeader, GamesReader, RawFrame, frame, games_in, is_games_file, raw_frames, whole_frames,
 };
-pub use folder::{games_file, games_folder, games_of_run, generations_of_run, has_games_name};
+pub(crate) use folder::has_games_name;
+pub use folder::{games_file, games_folder, games_of_run, generations_of_run};

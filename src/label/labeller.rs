@@ -14,6 +14,7 @@ use crate::search::EndgameSolver;
 const AHEAD: i32 = 2;
 
 /// Gives the positions of records their values.
+#[derive(Debug)]
 pub struct Labeller {
     solver: EndgameSolver<'static>,
     exact_empties: u32,

@@ -1,5 +1,6 @@
 //! Files of recorded games and scored positions, labelled as they are read.
 
+use std::fmt;
 use std::path::{Path, PathBuf};
 use std::sync::atomic::AtomicBool;
 
@@ -44,6 +45,16 @@ pub enum RecordFileError {
         /// The format it looks like.
         format: Format,
     },
+}
+
+impl fmt::Debug for RecordFile<'_> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("RecordFile")
+            .field("path", &self.path)
+            .field("format", &self.format)
+            .field("number", &self.number)
+            .finish_non_exhaustive()
+    }
 }
 
 impl<'b> RecordFile<'b> {

@@ -26,7 +26,8 @@ pub enum Loss {
 }
 
 /// A parameter of a loss or a step rule that makes no sense.
-#[derive(Clone, Copy, PartialEq, Debug)]
+#[derive(Clone, Copy, PartialEq, Debug, thiserror::Error)]
+#[error("`{key}` is {value}; it has to be {expected}")]
 pub struct BadParameter {
     /// Its key in configurations.
     pub key: &'static str,

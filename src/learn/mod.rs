@@ -13,7 +13,7 @@ mod samples;
 mod step;
 mod validation;
 
-pub use hidden::{ROW_FLOATS, ROW_TABLES};
+pub(crate) use hidden::{ROW_FLOATS, ROW_TABLES};
 pub use learner::{Learner, LearnerState, StartError};
 pub use loss::{BadParameter, Loss};
 pub use pass::Diverged;

@@ -7,7 +7,7 @@ use std::io::{self, Write};
 
 use super::game::{Finish, Game, GameResult, MoveNote};
 use super::{Fault, Place, RecordError};
-use crate::board::{Diagram, NotationError, Position, Side, Square, excerpt};
+use crate::board::{Diagram, NotationError, Side, Square, excerpt};
 
 /// The games of a text, with an error for each that cannot be read. Anything between games is skipped.
 pub fn read(text: &[u8]) -> impl Iterator<Item = Result<Game, RecordError>> {
@@ -182,12 +182,7 @@ fn parse_board(value: &str) -> Result<Diagram, &'static str> {
         }
         count += 1;
     }
-    let (player, opponent) = match side.ok_or(EXPECTED)? {
-        Side::Black => (black, white),
-        Side::White => (white, black),
-    };
-    let position = Position::new(player, opponent).ok_or(EXPECTED)?;
-    Ok(Diagram { position, side: side.ok_or(EXPECTED)? })
+    side.and_then(|side| Diagram::from_black_and_white(black, white, side)).ok_or(EXPECTED)
 }
 
 /// Whether a text stands for a pass in place of a square: `PA` in GGF, other forms elsewhere.

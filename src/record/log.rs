@@ -19,7 +19,7 @@ const FORMAT: &str = "flipside games";
 pub const VERSION: u32 = 1;
 
 /// The longest line, in bytes.
-pub const LONGEST_LINE: usize = 1 << 16;
+pub(crate) const LONGEST_LINE: usize = 1 << 16;
 
 /// Settings by name. They are equal if all values are; their order does not matter.
 pub type Settings = BTreeMap<String, Value>;
@@ -57,7 +57,7 @@ pub struct PlayerCard {
 }
 
 /// What is wrong with a game that is not [`GameLine::is_between`] the players before it.
-pub const NOT_INTRODUCED: &str = "its players are not two of those introduced before it";
+pub(crate) const NOT_INTRODUCED: &str = "its players are not two of those introduced before it";
 
 /// A game.
 #[derive(Clone, PartialEq, Debug, Serialize, Deserialize)]
@@ -223,13 +223,13 @@ pub fn looks_like(bytes: &[u8]) -> bool {
 }
 
 /// Whether a text is the beginning of this header's line, as a kill may leave it.
-pub fn is_start(header: &Header, text: &[u8]) -> bool {
+pub(crate) fn is_start(header: &Header, text: &[u8]) -> bool {
     let line = serde_json::to_vec(&Line::Log(header.clone())).expect("plain data can be written as JSON");
     line.starts_with(text)
 }
 
 /// Whether an unfinished last line can be what a kill or a power cut left of a player's or a game's line.
-pub fn is_cut_off(line: &[u8]) -> bool {
+pub(crate) fn is_cut_off(line: &[u8]) -> bool {
     let begins = |with: &[u8]| with.starts_with(line) || line.starts_with(with);
     let is_whole = serde_json::from_slice::<IgnoredAny>(line).is_ok();
     !is_whole && (begins(br#"{"game":"#) || begins(br#"{"player":"#)) || line.iter().all(|&byte| byte == 0)

@@ -24,7 +24,7 @@ pub use read::{Record, Records, read};
 pub const MAX_BYTES: u64 = 1 << 30;
 
 /// How many bad records of a file are reported one by one.
-pub const MAX_REPORTED: u64 = 20;
+pub(crate) const MAX_REPORTED: u64 = 20;
 
 /// Something in a record that cannot be read, and where.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]

@@ -154,7 +154,7 @@ impl Figures {
         let ratings = ratings(&log.events);
         let status = Status::rated(&log, &ratings);
         let may_go_beyond = status.state == RunState::Finished && status.games_at_hand[0] > 0;
-        let last = may_go_beyond.then(|| WeightFile::load(&directory.join(LAST)).ok()).flatten();
+        let last = may_go_beyond.then(|| WeightFile::load(directory.join(LAST)).ok()).flatten();
         let mut figures = Self {
             games_beyond: last.map_or(0, |last| last.provenance.games.saturating_sub(status.games)),
             status,
@@ -317,7 +317,7 @@ impl Weights {
 fn known_results(log: &RunLog) -> Vec<(Position, i32)> {
     let (mut known, mut games) = (Vec::new(), 0);
     for generation in (0..=log.generation()).rev() {
-        let Ok(mut reader) = GamesReader::open(&games_file(&log.directory, generation)) else { continue };
+        let Ok(mut reader) = GamesReader::open(games_file(&log.directory, generation)) else { continue };
         while let Ok(Some(raw)) = reader.next_frame() {
             let Ok(new) = raw.decode() else { break };
             for game in &new {

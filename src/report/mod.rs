@@ -11,7 +11,7 @@ mod ratings;
 mod status;
 mod tensorboard;
 
-pub use figures::{Board, Figures, PhaseTime, SHOWN_EMPTIES, SOME_EMPTIES, StageLoss, Validated, Weights};
+pub use figures::{Board, Figures, PhaseTime, SOME_EMPTIES, StageLoss, Validated, Weights};
 pub use log::RunLog;
 pub use page::page;
 pub use plot::{Chart, Line};

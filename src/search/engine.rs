@@ -17,6 +17,7 @@ use crate::eval::Evaluator;
 
 /// Thinks about positions with one evaluator: solves them from some number of empty squares on, else searches them to a depth,
 /// selectively or not, within limits of time or nodes.
+#[derive(Debug)]
 pub struct Engine<'e, E: Evaluator> {
     strength: Strength,
     searcher: Searcher<'e, E>,

@@ -197,7 +197,7 @@ fn preferred(known: Entry, to: Square) -> Option<i32> {
 const BESIDE_CORNERS: Bitboard = C_SQUARES | X_SQUARES;
 
 /// The moves that last cut off nodes shortly before the horizon: often good in similar nodes too.
-#[derive(Clone, Copy)]
+#[derive(Clone, Copy, Debug)]
 pub(super) struct Killers {
     /// The last move to cut off a node at depth 1.
     pub frontier: Bitboard,

@@ -19,6 +19,7 @@ use crate::board::{Position, squares};
 use crate::eval::{Evaluator, Score};
 
 /// Searches positions with one evaluator, keeping what it found about earlier positions in its table.
+#[derive(Debug)]
 pub struct Searcher<'e, E: Evaluator> {
     evaluator: &'e E,
     table: Table<Single>,

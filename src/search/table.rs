@@ -4,6 +4,7 @@
 //! transposition table implementation for parallel search chess engines", 2002): an entry torn by two threads writing at once
 //! matches no key. The bits of the hash that choose the bucket of a position are independent of the key.
 
+use std::fmt;
 use std::sync::atomic::{AtomicU64, Ordering::Relaxed};
 
 use crate::board::{Bitboard, Position, Square};
@@ -165,6 +166,12 @@ pub(super) struct Table<B> {
     buckets: Box<[B]>,
     /// Never 0, the generation of entries not written yet.
     generation: u64,
+}
+
+impl<B> fmt::Debug for Table<B> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Table").field("buckets", &self.buckets.len()).finish_non_exhaustive()
+    }
 }
 
 impl<B: Bucket> Table<B> {

@@ -38,7 +38,7 @@ pub struct SelfPlayConfig {
 }
 
 impl SelfPlayConfig {
-    /// The deepest search that games may be played with, in plies: a label's line has no more moves, which kept games rely on.
+    /// The deepest search that configurations may ask for, in plies.
     pub const MAX_DEPTH: u32 = 20;
 
     /// Games in which random moves may be any legal ones, and labels are learned where they were searched.
@@ -71,6 +71,35 @@ pub enum UpdateTarget {
 ///
 /// A thread plays up to 256 games at once, a ply of each in turn: all these positions have the same number of empties, so the
 /// tables of one stage serve them all from the L2 cache. One game at a time takes 1.2 times as long (`examples/piece_costs.rs`).
+///
+/// # Example
+/// Games of depth 1, and weights learned from them:
+/// ```
+/// use std::sync::{Arc, atomic::AtomicBool};
+///
+/// use flipside::eval::{MobilityEvaluator, StageMap};
+/// use flipside::learn::{Decayed, Learner, SampleSet, StepRule, lambda_returns};
+/// use flipside::pattern::{Layout, PatternSet};
+/// use flipside::search::Strength;
+/// use flipside::selfplay::{SelfPlay, SelfPlayConfig};
+///
+/// // Exact from 8 empties, 0 to 20 random plies at first, and a random move in ten later.
+/// let config = SelfPlayConfig::new(Strength::new(1, 8), 20, 0.1);
+/// let games = SelfPlay::new(&MobilityEvaluator, config).play_games(1, 0, 0, 50, &AtomicBool::new(false))?;
+///
+/// let mut samples = SampleSet::default();
+/// for game in &games {
+///     lambda_returns(&game.replay(), 0.9).into_iter().for_each(|sample| samples.push(sample));
+/// }
+/// let set = PatternSet::from_toml("name = 'edges'\npatterns = { edge = 'a1 b1 c1 d1 e1 f1 g1 h1' }")?;
+/// let rule = StepRule::Decayed(Decayed { rate: 1.0, half: 100.0, floor: 0.01 });
+/// let mut learner = Learner::new(Arc::new(Layout::new(&set)?), StageMap::uniform(60), rule);
+/// learner.pass(&samples, 1.0)?;
+/// let model = learner.model();
+/// assert!(model.weights[0].iter().any(|&weight| weight != 0));
+/// # Ok::<(), Box<dyn std::error::Error>>(())
+/// ```
+#[derive(Debug)]
 pub struct SelfPlay<'e, E: Evaluator> {
     evaluator: &'e E,
     config: SelfPlayConfig,
@@ -207,7 +236,8 @@ struct Worker<'e, E: Evaluator> {
 }
 
 /// The work was not completed because the stop flag was set.
-#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+#[derive(Clone, Copy, PartialEq, Eq, Debug, thiserror::Error)]
+#[error("stopped")]
 pub struct Stopped;
 
 /// The random numbers of one game: its own stream of the seed's generator.

@@ -1,6 +1,8 @@
 //! What all these searches share: deepening at the root, and at each node the horizon, the table and the order
 //! of moves.
 
+use std::fmt;
+
 use super::algorithm::Algorithm;
 use super::ordering::{Ordering, Refutations};
 use super::table::{Entry, Table};
@@ -75,6 +77,15 @@ pub struct Explorer<'t, T: Tree> {
     /// Moves from the root to the node being visited.
     ply: usize,
     best: Option<u8>,
+}
+
+impl<T: Tree> fmt::Debug for Explorer<'_, T> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Explorer")
+            .field("algorithm", &self.algorithm)
+            .field("options", &self.options)
+            .finish_non_exhaustive()
+    }
 }
 
 impl<'t, T: Tree> Explorer<'t, T> {

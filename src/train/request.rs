@@ -33,6 +33,16 @@ pub struct TrainRequest<'r> {
     pub disk: &'r dyn Disk,
 }
 
+impl fmt::Debug for TrainRequest<'_> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("TrainRequest")
+            .field("directory", &self.directory)
+            .field("budget", &self.budget)
+            .field("resume", &self.resume)
+            .finish_non_exhaustive()
+    }
+}
+
 impl<'r> TrainRequest<'r> {
     /// A run without a limit, new or resumed, from nothing, on this machine.
     pub fn new(config: &'r TrainConfig, directory: &'r Path, stop: &'r AtomicBool) -> Self {

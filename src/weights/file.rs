@@ -7,7 +7,9 @@ use serde::de::IntoDeserializer;
 use serde::{Deserialize, Serialize};
 
 use crate::clock::source_date;
-use crate::eval::{Calibration, DepthPair, Head, HiddenLayer, Model, Row, StageMap, UNITS};
+use crate::eval::{
+    Calibration, DepthPair, Head, HiddenLayer, Model, ModelError, PatternEvaluator, Row, StageMap, UNITS,
+};
 use crate::pattern::{Layout, Pattern, PatternSet, Scalar};
 use crate::storage::blob::Blob;
 use crate::storage::{Container, FileError, FormatError, Packing, sha256, write_whole};
@@ -148,8 +150,16 @@ impl WeightFile {
         Self { model, provenance, calibration: None }
     }
 
+    /// The evaluator of these weights, with their calibration.
+    ///
+    /// # Errors
+    /// A model whose parts do not fit each other; one that was read from a file fits.
+    pub fn evaluator(&self) -> Result<PatternEvaluator, ModelError> {
+        Ok(PatternEvaluator::new(&self.model)?.with_calibration(self.calibration.clone()))
+    }
+
     /// The whole file: version 6 if there is a hidden layer, else version 4 if there is a calibration, else version 3. Equal content
-    /// gives equal bytes.
+    /// gives equal bytes. A file of a model whose parts do not fit each other cannot be read.
     pub fn to_bytes(&self) -> Vec<u8> {
         let container = match (&self.model.hidden, &self.calibration) {
             (Some(_), _) => HIDDEN,
@@ -247,15 +257,18 @@ impl WeightFile {
     ///
     /// # Errors
     /// The file system's, or the first thing that is wrong with the content.
-    pub fn load(path: &Path) -> Result<Self, FileError> {
+    pub fn load(path: impl AsRef<Path>) -> Result<Self, FileError> {
+        let path = path.as_ref();
         Self::from_bytes(&PLAIN.bytes_of(path)?).map_err(FileError::format(path))
     }
 
     /// Replaces a file atomically.
     ///
     /// # Errors
-    /// The file system's.
+    /// The file system's, or a model whose parts do not fit each other: nothing is written then.
     pub fn save(&self, path: &Path) -> Result<(), FileError> {
+        let fits = check(&self.model).map_err(|reason| FormatError::Payload { what: PLAIN.what, reason });
+        fits.map_err(FileError::format(path))?;
         write_whole(path, &self.to_bytes())
     }
 
@@ -331,10 +344,15 @@ impl Payload<'_> {
         let weights = self.weights.into_iter().map(|weights| weights.0.into_owned()).collect();
         let stages = StageMap::from_table(&self.stages.0).map_err(|e| error(&e))?;
         let model = Model { set, stages, scale: self.scale, weights, hidden };
-        let layout = Layout::new(&model.set).map_err(|e| error(&e))?;
-        model.check(&layout).map_err(|e| error(&e))?;
+        check(&model)?;
         Ok(model)
     }
+}
+
+/// Checks that a model's parts fit each other.
+fn check(model: &Model) -> Result<(), String> {
+    let layout = Layout::new(&model.set).map_err(|error| error.to_string())?;
+    model.check(&layout).map_err(|error| error.to_string())
 }
 
 fn scalar(name: &str) -> Result<Scalar, String> {

@@ -2,11 +2,13 @@
 
 use std::fs;
 use std::path::Path;
+use std::sync::atomic::AtomicBool;
 use std::time::Duration;
 
 use flipside::board::{Transcript, canonical};
 use flipside::book::{
-    Book, BookError, BookFormat, Keep, Leaf, LeafSearch, Valued, check, export, fix, import, learn_game, merge, prune,
+    Book, BookError, BookFormat, Grow, Keep, Leaf, LeafSearch, Valued, check, export, fix, import, learn_game, merge,
+    prune,
 };
 use flipside::eval::MobilityEvaluator;
 use flipside::search::{Engine, Strength};
@@ -336,6 +338,24 @@ fn a_book_that_is_being_changed_is_not_written_over() {
     drop(book);
     merge(&mut [read(), read()], &path).unwrap();
     assert!(check(&path).unwrap().is_none());
+}
+
+#[test]
+fn a_book_opened_to_be_read_refuses_changes_before_it_searches() {
+    let (_folder, path) = place();
+    grow(&path, 20, 1, &NEVER);
+    let before = fs::read(&path).unwrap();
+    let mut book = Book::open(&path).unwrap();
+    let game = &random_games(1, 9)[0];
+    // With this set a search would end as stopped.
+    let stop = AtomicBool::new(true);
+    let learned = learn_game(&mut book, &game.steps(), black_discs(game), &mut searcher(1), &WEIGHTS, &stop);
+    let grown = Grow { weights: WEIGHTS, positions: Some(30), stop: &stop, enough: &NEVER };
+    let grown = grown.run(&mut book, || searcher(1), |_| ());
+    for error in [learned.unwrap_err(), grown.unwrap_err()] {
+        assert!(matches!(error, BookError::ReadOnly(_)), "{error}");
+    }
+    assert!(fs::read(&path).unwrap() == before);
 }
 
 #[cfg(unix)]

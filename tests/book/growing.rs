@@ -263,9 +263,10 @@ fn pruning_keeps_the_positions_of_good_play() {
     assert!(check(&small).unwrap().is_none());
     let mut pruned = Book::open(&small).unwrap();
     assert_eq!(pruned.get(Position::START).unwrap().unwrap().derived.value, before);
-    let all = prune(&mut book, Keep { within: 128.0, min_empties: 0 }, &small).unwrap();
-    assert_eq!(all, 500);
-    assert!(fs::read(&small).unwrap() == fs::read(&path).unwrap());
+    for within in [128.0, f32::INFINITY] {
+        assert_eq!(prune(&mut book, Keep { within, min_empties: 0 }, &small).unwrap(), 500);
+        assert!(fs::read(&small).unwrap() == fs::read(&path).unwrap());
+    }
 }
 
 #[test]

@@ -91,7 +91,11 @@ fn chance_and_surprise_stay_near_the_best() {
     let near = moves.iter().filter(|known| known.play >= best.play - 3 * 128).count();
     assert_eq!(seen.len(), near);
     let exact = BookUse::new(all, Choice::Varied { within: 0.0 }, 1);
-    assert_eq!(exact.choose(position).unwrap().unwrap().play, best.play);
+    for within in [0.0, -1.0] {
+        let best_alone = exact.with_choice(Choice::Varied { within });
+        assert_eq!(best_alone.choose(position).unwrap().unwrap().play, best.play);
+    }
+    assert!(exact.with_choice(Choice::Varied { within: f32::INFINITY }).choose(position).unwrap().is_some());
     let surprising = exact.with_choice(Choice::Surprising { within: 3.0 });
     let found = surprising.choose(position).unwrap().unwrap();
     assert!(moves.iter().all(|known| known.games.count() >= found.games.count() || known.play < best.play - 384));

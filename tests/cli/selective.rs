@@ -23,7 +23,7 @@ fn the_parameters_are_printed_and_kept_with_the_weights() {
     let (path, table) = calibrate(folder.path(), "one.fsw", &few("1"));
     let rows: Vec<_> = table.lines().map(columns).collect();
     assert_eq!(rows[0], ["empties", "shallow", "deep", "slope", "offset", "deviation", "r", "count"]);
-    let kept = WeightFile::load(path.as_ref()).unwrap();
+    let kept = WeightFile::load(&path).unwrap();
     let pairs = kept.calibration.as_ref().unwrap().pairs();
     assert_eq!(pairs.len(), rows.len() - 1);
     for (pair, row) in pairs.iter().zip(&rows[1..]) {
@@ -47,7 +47,7 @@ fn the_parameters_are_printed_and_kept_with_the_weights() {
     let (calibrated, path) = (path, folder.path().join("again.fsw").display().to_string());
     let few = ["--positions-per-stage", "30", "--exact-empties", "0"];
     stdout(&[&["calibrate", &calibrated, "-o", &path, "-q", "--depth", "3"], &few[..]].concat(), "");
-    let again = WeightFile::load(path.as_ref()).unwrap();
+    let again = WeightFile::load(&path).unwrap();
     assert!(again.calibration.unwrap().pairs().iter().all(|pair| pair.deep == 3));
     let shown = stdout(&["inspect", &path, "--top", "0"], "");
     assert!(shown.contains("deep searches of 3 to 3 plies"), "{shown}");

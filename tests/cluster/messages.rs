@@ -75,7 +75,7 @@ impl Impostor {
         let mut bytes = Vec::new();
         store.get(&job.weights).await.unwrap().read_to_end(&mut bytes).await.unwrap();
         let file = WeightFile::from_bytes(&bytes).unwrap();
-        PatternEvaluator::new(&file.model).unwrap().with_calibration(file.calibration)
+        file.evaluator().unwrap()
     }
 
     async fn publish(&self, job: &Job, bytes: Vec<u8>) {

@@ -81,7 +81,7 @@ fn ntests_files_are_a_set_beside_its_own() {
     assert!(!done && talk.contains("several sets"), "{talk}");
     own.iter().for_each(|name| fs::remove_file(out.join(name)).unwrap());
     let (done, ..) = run(&["import", "--from", "ntest", "coefficients", "-o", "back.fsw"]);
-    let back = WeightFile::load(&folder.path().join("back.fsw")).unwrap();
+    let back = WeightFile::load(folder.path().join("back.fsw")).unwrap();
     assert!(done && back.model == file.model);
     let (done, _, talk) = run(&["import", "--from", "ntest", "coefficients", "-o", "coefficients/JBc.cof"]);
     assert!(!done && talk.contains("is the input"), "{talk}");
@@ -117,7 +117,7 @@ fn the_commands_import_and_export() {
     let (done, written, talk) = run(&["export", "--to", "zebra", "zebra.fsw", "-o", "again.bin"], "");
     assert!(done && written == "again.bin\n" && talk.contains("exact: "), "{talk}");
     let (done, _, _) = run(&["import", "--from", "zebra", "again.bin", "-o", "again.fsw"], "");
-    let [first, again] = ["zebra.fsw", "again.fsw"].map(|name| WeightFile::load(&folder.path().join(name)).unwrap());
+    let [first, again] = ["zebra.fsw", "again.fsw"].map(|name| WeightFile::load(folder.path().join(name)).unwrap());
     assert!(done && first.model == again.model);
     let (done, _, talk) = run(&["export", "--to", "edax", "zebra.fsw", "-o", "eval.dat"], "");
     assert!(!done && talk.contains("edax has no pattern that holds `corner5x2`"), "{talk}");

@@ -210,6 +210,13 @@ fn numpy_reads_weight_files_themselves() {
         ask(command.arg("-B").arg(source("examples/fsw.py")).arg(&path), &file, diagram);
         ask_for_lines(&mut command);
     }
+    let whole = fs::read(&path).unwrap();
+    for length in [0, 55, 1000] {
+        fs::write(&path, &whole[..length]).unwrap();
+        let output = answers(Command::new("python3").arg("-B").arg(source("examples/fsw.py")).arg(&path), "");
+        let error = String::from_utf8(output.stderr).unwrap();
+        assert!(!output.status.success() && error.contains("w.fsw is") && error.lines().count() == 1, "{error}");
+    }
 }
 
 #[test]

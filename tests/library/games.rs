@@ -34,6 +34,18 @@ fn games_are_read_back_unchanged_and_take_little_room() {
     assert!(decode(&bytes, all.len() - 1).is_err() && decode(&bytes, all.len() + 1).is_err());
 }
 
+#[test]
+fn lines_to_the_end_of_the_game_are_read_back() {
+    let moves = games(CONFIG, 300).into_iter().map(|game| game.moves().to_vec()).max_by_key(Vec::len).unwrap();
+    assert_eq!(moves.len(), 60);
+    let label = |ply| Label { value: Score(0), kind: PlyKind::Greedy, line: moves[ply..].to_vec() };
+    let labels = (0..60).map(label).collect();
+    let game = GameRecord::new(moves.clone(), labels).unwrap();
+    for all in [vec![game.clone()], vec![game; 100]] {
+        assert_eq!(decode(&encode(&all), all.len()).unwrap(), all);
+    }
+}
+
 /// A file is read, and its columns are written, as `docs/FILES.md` says.
 #[test]
 fn the_layout_is_the_documented_one() {

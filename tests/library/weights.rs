@@ -354,6 +354,17 @@ fn calibrations_that_make_no_sense_are_refused() {
 }
 
 #[test]
+fn a_model_whose_parts_do_not_fit_is_not_saved() {
+    let folder = tempfile::tempdir().unwrap();
+    let path = folder.path().join("w.fsw");
+    let mut file = classic(1);
+    file.model.scale = 0;
+    let message = file.save(&path).unwrap_err().to_string();
+    assert!(message.contains("w.fsw") && message.contains("scale"), "{message}");
+    assert!(!path.exists());
+}
+
+#[test]
 fn files_are_read_back_unchanged() {
     let folder = tempfile::tempdir().unwrap();
     let path = folder.path().join("w.fsw");
@@ -389,7 +400,7 @@ fn damaged_files_are_refused_with_the_reason_and_the_name() {
     fs::write(&path, &good[..100]).unwrap();
     let message = WeightFile::load(&path).unwrap_err().to_string();
     assert!(message.contains("cut.fsw") && message.contains("48 bytes of payload"), "{message}");
-    assert!(matches!(WeightFile::load(&folder.path().join("none")), Err(FileError::Io { .. })));
+    assert!(matches!(WeightFile::load(folder.path().join("none")), Err(FileError::Io { .. })));
     assert!(matches!(WeightFile::load(folder.path()), Err(FileError::Io { .. })));
     // Sparse: it has no blocks on disk, and must not be read.
     fs::File::create(&path).unwrap().set_len(1 << 40).unwrap();

@@ -226,7 +226,7 @@ fn an_edited_pattern_file_is_refused() {
     // With the stored configuration it needs no file.
     fs::remove_file(&path).unwrap();
     amended(directory.path(), |_| (), generations(1), None).unwrap();
-    let newest = WeightFile::load(&directory.path().join("last.fsw")).unwrap();
+    let newest = WeightFile::load(directory.path().join("last.fsw")).unwrap();
     assert_eq!((newest.provenance.generations, &*newest.model.set.name), (4, "small"));
 }
 
@@ -255,7 +255,7 @@ fn edits_of_the_configuration_are_refused_with_what_differs() {
 fn a_run_from_weights_is_resumed_by_the_same_command() {
     let config = tiny();
     let parent = learned(&config, 1);
-    let from = WeightFile::load(&parent.path().join("last.fsw")).unwrap();
+    let from = WeightFile::load(parent.path().join("last.fsw")).unwrap();
     let stop = AtomicBool::new(false);
     let directory = tempfile::tempdir().unwrap();
     let request = TrainRequest { from: Some(&from), ..request(&config, directory.path(), &stop) };
@@ -371,7 +371,7 @@ fn changes_hold_from_the_next_generation_on_and_are_reported() {
         directory
     };
     let directory = amend_at_two(None);
-    let file = WeightFile::load(&directory.path().join("last.fsw")).unwrap();
+    let file = WeightFile::load(directory.path().join("last.fsw")).unwrap();
     assert!(file.provenance.config.contains("# From generation 3 on: `gate.pairs` was 3 and is 2"));
     let metrics = fs::read_to_string(directory.path().join("metrics.jsonl")).unwrap();
     assert_eq!(metrics.matches(r#""event":"amended","generation":2"#).count(), 1, "{metrics}");
@@ -478,7 +478,7 @@ fn a_run_has_best_weights_from_its_first_generation_on() {
     let stop = AtomicBool::new(false);
     train(&request(&config, directory.path(), &stop), &mut |event| {
         if let TrainEvent::Learned { generation: 1, .. } = event {
-            let best = WeightFile::load(&directory.path().join("best.fsw")).unwrap();
+            let best = WeightFile::load(directory.path().join("best.fsw")).unwrap();
             assert_eq!(best.provenance.generations, 1);
             stop.store(true, Relaxed);
         }

@@ -50,7 +50,7 @@ fn a_fits_settings_are_not_those_of_the_run() {
         assert_eq!(trained(&config, undisturbed.path(), FIVE, never), Outcome::Finished);
         assert_eq!(trained(&config, stopped.path(), FIVE, at_fit), Outcome::Stopped);
         assert_eq!(trained(&config, stopped.path(), FIVE, after_fit), Outcome::Stopped);
-        let of_stopped = || WeightFile::load(&stopped.path().join("last.fsw")).unwrap();
+        let of_stopped = || WeightFile::load(stopped.path().join("last.fsw")).unwrap();
         let learned = of_stopped();
         assert_eq!((learned.provenance.generations >= 4, learned.model.hidden), (true, None));
         assert_eq!(trained(&config, stopped.path(), FIVE, never), Outcome::Finished);
@@ -78,7 +78,7 @@ fn weights_with_a_hidden_layer_play_and_learn_on() {
     };
     assert_eq!(trained(&config, undisturbed.path(), FIVE, note), Outcome::Finished);
     assert_eq!(std::mem::take(&mut *found.lock().unwrap()), fits);
-    let has_layer = |folder: &Path| WeightFile::load(&folder.join("last.fsw")).unwrap().model.hidden.is_some();
+    let has_layer = |folder: &Path| WeightFile::load(folder.join("last.fsw")).unwrap().model.hidden.is_some();
     let at_first = |event: &TrainEvent| matches!(event, TrainEvent::Fitted { generation: 2, .. });
     let in_second = |event: &TrainEvent| matches!(event, TrainEvent::Fitting { .. });
     let after_second = |event: &TrainEvent| matches!(event, TrainEvent::Learned { generation: 3, .. });
@@ -162,7 +162,7 @@ fn fitted_weights_keep_the_configuration_of_their_fit() {
     let directory = tempfile::tempdir().unwrap();
     let at_fit = |event: &TrainEvent| matches!(event, TrainEvent::Fitted { generation: 3, .. });
     assert_eq!(trained(&config, directory.path(), FIVE, at_fit), Outcome::Stopped);
-    let last = || WeightFile::load(&directory.path().join("last.fsw")).unwrap();
+    let last = || WeightFile::load(directory.path().join("last.fsw")).unwrap();
     let fitted = last();
     let changed = TrainConfig { fit: config.fit.map(|fit| FitConfig { lambda: 0.5, ..fit }), ..config };
     let stop = AtomicBool::new(false);
@@ -273,7 +273,7 @@ fn games_of_a_generation_that_there_was_no_time_for_are_fitted() {
     }
     let fits = fits.into_inner().unwrap();
     assert!(fits.len() == 2 && fits[0] < fits[1], "{fits:?}");
-    let learned = WeightFile::load(&ended.path().join("last.fsw")).unwrap().provenance.games;
+    let learned = WeightFile::load(ended.path().join("last.fsw")).unwrap().provenance.games;
     assert!((800..1000).contains(&learned), "{learned}");
     // Later games do not make up for a missing file.
     fs::remove_file(ended.path().join("games/00000002.fsg")).unwrap();
@@ -292,7 +292,7 @@ fn the_weights_of_a_last_fit_outlive_its_checkpoint() {
     let directory = tempfile::tempdir().unwrap();
     let four = Budget { generations: Some(4), ..FIVE };
     assert_eq!(trained(&config, directory.path(), four, never), Outcome::Finished);
-    let best = || WeightFile::load(&directory.path().join("best.fsw")).unwrap();
+    let best = || WeightFile::load(directory.path().join("best.fsw")).unwrap();
     let fitted = best();
     assert_eq!(fitted.provenance.generations, 4);
     // The one before does not have the fit; and with more to play there is none.

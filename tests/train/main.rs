@@ -43,7 +43,7 @@ fn training_from_calibrated_weights_drops_their_calibration() {
     // Weights that are not stronger do not replace those it began with.
     assert_eq!(promoted, [(true, false)]);
     assert_eq!(fs::read(directory.path().join("best.fsw")).unwrap(), calibrated.to_bytes());
-    let learned = WeightFile::load(&directory.path().join("last.fsw")).unwrap();
+    let learned = WeightFile::load(directory.path().join("last.fsw")).unwrap();
     assert_eq!(learned.calibration, None);
     assert_eq!(learned.provenance.parent, Some(calibrated.hash()));
 }
@@ -209,7 +209,7 @@ fn weights_are_promoted_only_if_they_are_surely_stronger() {
     })
     .unwrap();
     assert!(luck > 0 && promotions > 0, "{luck} {promotions}");
-    let best = WeightFile::load(&directory.path().join("best.fsw")).unwrap();
+    let best = WeightFile::load(directory.path().join("best.fsw")).unwrap();
     assert_eq!(best.provenance.generations, u64::from(newest_best));
 }
 
@@ -303,7 +303,7 @@ fn records_alone_make_weights() {
     let stop = AtomicBool::new(false);
     let request = TrainRequest { budget, ..request(&config, &directory, &stop) };
     assert_eq!(train(&request, &mut |_| ()).unwrap(), Outcome::Finished);
-    let best = WeightFile::load(&directory.join("best.fsw")).unwrap();
+    let best = WeightFile::load(directory.join("best.fsw")).unwrap();
     assert!(best.provenance.samples > 0 && best.model.weights.iter().flatten().any(|&weight| weight != 0));
     // Continuing from there gives the same as a run that never paused.
     let request = TrainRequest { budget: BUDGET, ..request };
@@ -355,7 +355,7 @@ fn runaway_weights_stop_the_run_and_spare_the_files() {
     let config = TrainConfig::from_toml(&wild).unwrap();
     let error = train(&request(&config, directory.path(), &AtomicBool::new(false)), &mut |_| ()).unwrap_err();
     assert!(matches!(error, TrainError::Diverged(_)), "{error}");
-    WeightFile::load(&directory.path().join("last.fsw")).unwrap();
+    WeightFile::load(directory.path().join("last.fsw")).unwrap();
 }
 
 #[test]
@@ -367,7 +367,7 @@ fn weights_of_an_engines_own_set_export_without_loss() {
         let config = small(TrainConfig::from_toml(&text).unwrap());
         let directory = tempfile::tempdir().unwrap();
         train(&request(&config, directory.path(), &AtomicBool::new(false)), &mut |_| ()).unwrap();
-        let model = WeightFile::load(&directory.path().join("last.fsw")).unwrap().model;
+        let model = WeightFile::load(directory.path().join("last.fsw")).unwrap().model;
         assert_eq!((model.stages.count(), model.scale), (stages, engine.scale()));
         let exported = encode(engine, &model, false).unwrap();
         assert!(exported.quantisation.is_exact(), "{:?}", exported.quantisation);

@@ -71,7 +71,7 @@ fn within_a_gate_which_is_then_played_again() {
         assert_eq!(after.iter().filter(|event| !event.is_only_shown()).count(), 1, "{after:?}");
     }
     // Until something was measured, the newest weights are the best.
-    let best = WeightFile::load(&directory.path().join("best.fsw")).unwrap();
+    let best = WeightFile::load(directory.path().join("best.fsw")).unwrap();
     assert_eq!(best.provenance.generations, 1);
 }
 

@@ -35,6 +35,19 @@ use crate::eval::{Evaluator, MobilityEvaluator, Score};
 /// Solves endgames exactly. With one thread, and [`Self::forget`] called before, the value, the move and the number of nodes
 /// depend only on the position, the window, the evaluator and the size of the table. With several threads values are just as
 /// exact, but which of several equal moves is chosen and the number of nodes may vary.
+///
+/// # Example
+/// ```
+/// use flipside::board::Diagram;
+/// use flipside::search::EndgameSolver;
+///
+/// // FFO 1: 14 empties, black wins by 18 at g8.
+/// let diagram: Diagram = "--XXXXX--OOOXX-O-OOOXXOX-OXOXOXXOXXXOXXX--XOXOXX-XXXOOO--OOOOO-- X".parse()?;
+/// let solved = EndgameSolver::new(16).solve(diagram.position, -64, 64);
+/// assert_eq!((solved.score.discs(), solved.best), (18.0, Some("g8".parse()?)));
+/// # Ok::<(), Box<dyn std::error::Error>>(())
+/// ```
+#[derive(Debug)]
 pub struct EndgameSolver<'e, E: Evaluator = MobilityEvaluator> {
     evaluator: &'e E,
     table: Table<CacheLine>,
@@ -47,6 +60,7 @@ pub struct EndgameSolver<'e, E: Evaluator = MobilityEvaluator> {
 }
 
 /// The tables of one thread.
+#[derive(Debug)]
 struct OwnTables {
     /// For positions near the end: there are millions, and going to the shared table would cost more than searching them.
     near: Table<CacheLine>,
@@ -135,6 +149,9 @@ impl<'e, E: Evaluator> EndgameSolver<'e, E> {
     }
 
     /// [`Self::solve`], given up with `None` soon after `stop` is set.
+    ///
+    /// # Panics
+    /// As [`Self::solve`] does.
     pub fn solve_until(&mut self, position: Position, alpha: i32, beta: i32, stop: &AtomicBool) -> Option<Analysis> {
         assert!(-64 <= alpha && alpha < beta && beta <= 64, "no window: ({alpha}, {beta})");
         self.search(Stop::new(stop), |search| search.solve(position, alpha, beta))
