@@ -246,6 +246,9 @@ impl<'s> TrainProgress<'s> {
                 let changes = if changes.is_empty() { "as before".to_owned() } else { changes.join("; ") };
                 format!("from generation {} on: {changes}", generation + 1)
             }
+            TrainEvent::OtherBuild { before, now, .. } => {
+                format!("{before} worked on this run, and {now} goes on: the weights may not be those of either alone")
+            }
             TrainEvent::FellBack { reason, generation } => {
                 let generations = counted((*generation).into(), "generation");
                 format!("resuming from the checkpoint after {generations}, since {reason}")

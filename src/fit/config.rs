@@ -26,7 +26,9 @@ pub struct FitConfig {
     pub block: u32,
     /// Games of earlier generations are left out: the first of a run were played knowing nothing.
     pub first_generation: u32,
-    /// One game in this many is held out: the loss on these is the one to trust. 0 for none.
+    /// One game in this many, and one record, is held out: the loss on these is the one to trust. 0 for none. A kept game is held out or
+    /// not whatever else is fitted, so that fits with the same number that go on from each other hold out the same games. Of scored
+    /// positions each counts as a record: if neighbours from one game are among them, the loss is too low.
     pub hold_out: u32,
     /// Positions of recorded games with this number of empties or fewer are solved; see [`Labeller`](crate::label::Labeller).
     #[serde(skip_serializing_if = "is_default_exact_empties")]

@@ -28,10 +28,10 @@ pub(super) struct Reader<'g> {
     records: u64,
 }
 
-/// Kept games, or the samples of records.
+/// Kept games, each with the number that decides whether it is held out; or the samples of records, from the one with a number on.
 pub(super) enum Chunk {
-    Games(Vec<GameRecord>),
-    Records(Vec<Vec<Sample>>),
+    Games(Vec<(u64, GameRecord)>),
+    Records(u64, Vec<Vec<Sample>>),
 }
 
 impl<'g> Reader<'g> {
@@ -56,9 +56,9 @@ impl<'g> Reader<'g> {
         let (Some((folder, _)), Some(spool)) = (&self.all.spool, &mut self.spool) else { return Ok(None) };
         let count = if behind > 0 { behind } else { left }.min(self.at_once as u64);
         let records: Result<Vec<_>, _> = (0..count).map(|_| spool.next()).collect();
+        let records = Chunk::Records(self.records, records.map_err(FileError::io(folder))?);
         self.records += count;
-        let records = records.map_err(FileError::io(folder))?;
-        Ok((count > 0).then_some((first, Chunk::Records(records))))
+        Ok((count > 0).then_some((first, records)))
     }
 
     /// Whether everything was read that was there when the games were checked.
@@ -71,9 +71,13 @@ impl<'g> Reader<'g> {
         &self.torn
     }
 
-    /// The next kept games, decoded on all threads; `None` at their end. Adds the frames' bytes to `hash`.
-    pub fn next_games(&mut self, mut hash: Option<&mut Sha256>) -> Result<Option<Vec<GameRecord>>, GameFilesError> {
-        let mut frames: Vec<(&PathBuf, RawFrame)> = Vec::new();
+    /// The next kept games, decoded on all threads; `None` at their end. A game's number is its generation plus its number there: the same
+    /// whichever other games are read. Adds the frames' bytes to `hash`.
+    pub fn next_games(
+        &mut self,
+        mut hash: Option<&mut Sha256>,
+    ) -> Result<Option<Vec<(u64, GameRecord)>>, GameFilesError> {
+        let mut frames: Vec<(&PathBuf, u32, RawFrame)> = Vec::new();
         let mut count = 0;
         while count < self.at_once {
             let Some(((path, length), reader)) = &mut self.open else {
@@ -88,7 +92,7 @@ impl<'g> Reader<'g> {
                         hash.update(frame.bytes());
                     }
                     count += frame.len();
-                    frames.push((path, frame));
+                    frames.push((path, reader.header().generation, frame));
                 }
                 // Frames appended since do not belong to these games, and a frame that a crash cut off never counted.
                 Ok(_) => self.open = None,
@@ -102,8 +106,12 @@ impl<'g> Reader<'g> {
         if frames.is_empty() {
             return Ok(None);
         }
-        let decode = |(path, raw): (&PathBuf, RawFrame)| raw.decode().map_err(GameFilesError::games(path));
-        let games: Result<Vec<Vec<GameRecord>>, _> = frames.into_par_iter().with_max_len(1).map(decode).collect();
+        let decode = |(path, generation, raw): (&PathBuf, u32, RawFrame)| {
+            let games = raw.decode().map_err(GameFilesError::games(path))?;
+            let first = u64::from(generation) + u64::from(raw.first());
+            Ok((first..).zip(games).collect())
+        };
+        let games: Result<Vec<Vec<_>>, GameFilesError> = frames.into_par_iter().with_max_len(1).map(decode).collect();
         let games: Vec<_> = games?.into_iter().flatten().collect();
         self.games += games.len() as u64;
         Ok(Some(games))
@@ -114,13 +122,13 @@ impl Chunk {
     /// Labelled positions.
     pub fn positions(&self) -> u64 {
         match self {
-            Self::Games(games) => games.iter().map(|game| game.labels().len() as u64).sum(),
-            Self::Records(records) => records.iter().map(|samples| samples.len() as u64).sum(),
+            Self::Games(games) => games.iter().map(|(_, game)| game.labels().len() as u64).sum(),
+            Self::Records(_, records) => records.iter().map(|samples| samples.len() as u64).sum(),
         }
     }
 
-    /// Adds the samples of the games or records whose number is `wanted`, in order; numbers count from `first`. A teacher's samples, which
-    /// vary by epoch, are added to those of games or replace them. Incomplete if stopped.
+    /// Adds the samples of the games or records whose number is `wanted`, in order. A teacher's samples, which vary by epoch and by the place
+    /// of a game in this fit, counted from `first`, are added to those of games or replace them. Incomplete if stopped.
     pub fn add_to(
         &self,
         first: u64,
@@ -133,17 +141,17 @@ impl Chunk {
         match self {
             Self::Games(games) => {
                 const PART: usize = 256;
-                let samples_of = |(part, games): (usize, &[GameRecord])| -> Vec<Sample> {
+                let samples_of = |(part, games): (usize, &[(u64, GameRecord)])| -> Vec<Sample> {
                     let (mut samples, mut roots) = (Vec::new(), Vec::new());
                     if stop.load(Relaxed) {
                         return samples;
                     }
-                    let numbered = (first + (part * PART) as u64..).zip(games);
-                    for (number, game) in numbered.filter(|(number, _)| wanted(*number)) {
+                    let placed = (first + (part * PART) as u64..).zip(games);
+                    for (place, (_, game)) in placed.filter(|(_, (number, _))| wanted(*number)) {
                         let replay = game.replay();
                         let own = lambda_returns(&replay, config.lambda);
                         if let Some((teacher, epoch)) = teacher {
-                            roots.extend(teacher.roots(number, epoch, &replay, &own));
+                            roots.extend(teacher.roots(place, epoch, &replay, &own));
                         }
                         if teacher.is_none_or(|(teacher, _)| teacher.is_beside_games()) {
                             samples.extend(own);
@@ -157,9 +165,9 @@ impl Chunk {
                 let parts: Vec<Vec<Sample>> = games.par_chunks(PART).enumerate().map(samples_of).collect();
                 parts.into_iter().flatten().for_each(|sample| set.push(sample));
             }
-            Self::Records(records) => {
+            Self::Records(number, records) => {
                 let importance = Importance::new(config.record_importance).expect("checked with the configuration");
-                let records = (first..).zip(records).filter(|(number, _)| wanted(*number));
+                let records = (*number..).zip(records).filter(|(number, _)| wanted(*number));
                 let samples = records.flat_map(|(_, samples)| samples);
                 samples.for_each(|sample| set.push(Sample { importance, ..*sample }));
             }
@@ -180,6 +188,34 @@ mod tests {
     use crate::games::{GamesHeader, frame};
     use crate::search::Strength;
     use crate::selfplay::{SelfPlay, SelfPlayConfig};
+
+    #[test]
+    fn a_game_has_the_same_number_whatever_else_is_read() {
+        let (folder, stop) = (tempfile::tempdir().unwrap(), AtomicBool::new(false));
+        let play = SelfPlayConfig::new(Strength::new(1, 2), 30, 0.0);
+        let paths = [3, 4].map(|generation| {
+            let games = SelfPlay::new(&MobilityEvaluator, play).play_games(1, generation, 0, 70, &stop).unwrap();
+            let frames = (0..).step_by(32).zip(games.chunks(32)).flat_map(|(first, games)| frame(first, games));
+            let header = GamesHeader { generation, ..GamesHeader::default() };
+            let path = folder.path().join(format!("{generation}.fsg"));
+            fs::write(&path, header.to_bytes().into_iter().chain(frames).collect::<Vec<_>>()).unwrap();
+            path
+        });
+        let numbered = |paths: &[PathBuf]| {
+            let config = FitConfig::default();
+            let all = GameFiles::open(paths, &config, folder.path(), None, &stop, &mut |_| ()).unwrap().unwrap();
+            let mut reader = Reader::new(&all, 40).unwrap();
+            let mut found = Vec::new();
+            while let Some((_, chunk)) = reader.next().unwrap() {
+                let Chunk::Games(games) = chunk else { panic!("no records") };
+                found.extend(games);
+            }
+            found
+        };
+        let (both, second) = (numbered(&paths), numbered(&paths[1..]));
+        assert_eq!(both[70..], second);
+        assert_eq!(second.iter().map(|(number, _)| *number).collect::<Vec<_>>(), (4..74).collect::<Vec<_>>());
+    }
 
     #[test]
     fn records_are_spread_evenly_among_the_games() {

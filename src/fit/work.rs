@@ -337,10 +337,10 @@ impl<'r> Work<'r> {
         Reader::new(self.request.games, at_once)
     }
 
-    /// By number, games and records counted together.
-    fn is_held_out(&self, game: u64) -> bool {
+    /// By the number of a game or record ([`Chunk`](super::reader::Chunk)).
+    fn is_held_out(&self, number: u64) -> bool {
         let every = u64::from(self.request.config.hold_out);
-        every > 0 && game % every == every - 1
+        every > 0 && number % every == every - 1
     }
 
     /// The samples of the games held out; `None` if stopped.

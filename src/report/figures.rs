@@ -25,7 +25,7 @@ pub struct Figures {
     pub losses: Vec<(u32, f64, f64)>,
     /// How well the weights predicted new games, over time, in some of the generations.
     pub validation: Vec<Validated>,
-    /// The loss of each fit on games that it did not learn.
+    /// The loss of each fit on the games that it held out.
     pub held_out: Vec<StageLoss>,
     /// The time of each phase.
     pub phases: Vec<PhaseTime>,
@@ -39,6 +39,8 @@ pub struct Figures {
     pub config: String,
     /// Changes of its configuration: the first generation that follows them, from 1, and each as a sentence.
     pub changes: Vec<(u32, Vec<String>)>,
+    /// Builds of the program that went on with it: generations learned before, the build before, and the new one.
+    pub builds: Vec<(u32, String, String)>,
     /// Generations after which its budget was used up, and it was given more.
     pub earlier_ends: Vec<u32>,
     /// Games of a generation that there was no time to finish, which its last fit learned.
@@ -168,6 +170,7 @@ impl Figures {
             config: log.config.to_toml(),
             parent: parent_of(directory)?,
             changes: Vec::new(),
+            builds: Vec::new(),
             earlier_ends: Vec::new(),
         };
         figures.collect(&log);
@@ -193,6 +196,9 @@ impl Figures {
                     if !changes.is_empty() {
                         self.changes.push((generation + 1, changes.clone()));
                     }
+                }
+                TrainEvent::OtherBuild { generation, before, now } => {
+                    self.builds.push((*generation, before.clone(), now.clone()));
                 }
                 TrainEvent::Learned { generation, loss, errors_by_empties, slopes_by_empties, .. } => {
                     self.losses.push((generation + 1, hours, *loss));
@@ -300,10 +306,9 @@ impl Weights {
                 value: found.value,
             })
         });
-        let commit = file.provenance.commit.as_ref().map_or(String::new(), |commit| format!(" ({commit})"));
         Ok(Self {
             hash: file.hash(),
-            program: file.provenance.program.clone() + &commit,
+            program: file.provenance.build(),
             coverage: (0..=60).map(|empties| shares[stage(empties)]).collect(),
             accuracy: table.map_or(Vec::new(), |table| table.rows.into_iter().map(row).collect()),
             // Few positions say nothing.

@@ -78,7 +78,7 @@ fn learning(runs: &[Figures]) -> [String; 6] {
         ),
         figure(
             &held_out(runs),
-            "Root mean square error after each fit, on games that it did not learn, by number of empty squares.",
+            "Root mean square error after each fit, on games that this fit did not learn, by number of empty squares.",
         ),
         figure(
             &over_time(runs, "Loss on games held out, from fit to fit", "discs", |run, at| {
@@ -333,6 +333,14 @@ fn origin(run: &Figures) -> String {
         )
     };
     let changes: String = run.changes.iter().map(change).collect();
+    let build = |(generation, before, now): &(u32, String, String)| {
+        format!(
+            "<p>After generation {generation} {} went on where {} had stopped. Neither need repeat what the other did.</p>\n",
+            escaped(now),
+            escaped(before)
+        )
+    };
+    let builds: String = run.builds.iter().map(build).collect();
     let consequence = if run.changes.is_empty() && run.games_beyond == 0 {
         " The commands leave out the fit and the gate that it had there: <code>last.fsw</code> will be the same, <code>best.fsw</code> \
          may not be."
@@ -353,7 +361,7 @@ fn origin(run: &Figures) -> String {
         String::new()
     };
     format!(
-        "<h3>{run_name}</h3>\n{weights}{from}{changes}{ends}{rest}<pre>flipside config --run {run_typed} &gt; run.toml\nflipside train --config run.toml \
+        "<h3>{run_name}</h3>\n{weights}{from}{changes}{builds}{ends}{rest}<pre>flipside config --run {run_typed} &gt; run.toml\nflipside train --config run.toml \
          --run runs/again --generations {generations}</pre>\n<details><summary>Configuration</summary>\n<pre>{}</pre></details>\n",
         escaped(&run.config)
     )

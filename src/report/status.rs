@@ -58,7 +58,7 @@ pub struct Status {
     pub positions: u64,
     /// Root mean square error in discs on the last generation, before it was learned.
     pub loss: Option<f64>,
-    /// The loss of the last fit on games that it did not learn.
+    /// The loss of the last fit on the games that it held out.
     pub held_out: Option<f64>,
     /// The last gate.
     pub last: Option<Rating>,

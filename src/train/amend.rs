@@ -117,6 +117,11 @@ impl Configs {
         in_force.unwrap_or(&self.0[0])
     }
 
+    /// The configuration that the run began with.
+    pub fn first(&self) -> &TrainConfig {
+        &self.0[0].config
+    }
+
     /// The configuration that a generation follows.
     pub fn at(&self, generation: u32) -> &TrainConfig {
         &self.stretch(generation).config
@@ -220,8 +225,8 @@ impl Configs {
     }
 }
 
-/// Keys that are fixed from the first game of a run on.
-const FIXED: [&str; 5] = ["patterns", "seed", "window", "keep-games", "records"];
+/// Keys that are fixed from the first game of a run on. Ratings from matches of different depths could not be compared.
+const FIXED: [&str; 7] = ["patterns", "seed", "window", "keep-games", "records", "gate.depth", "gate.exact-empties"];
 
 fn parsed(text: &str) -> toml::Table {
     text.parse().unwrap_or_default()
@@ -277,5 +282,9 @@ mod tests {
         let wanted = TrainConfig { seed: 2, window: 6, ..quick() };
         let keys: Vec<_> = configs.amend(1, &wanted).unwrap_err().into_iter().map(|change| change.key).collect();
         assert_eq!(keys, ["seed", "window"]);
+        let mut wanted = quick();
+        wanted.gate.strength.depth += 1;
+        let keys: Vec<_> = configs.amend(1, &wanted).unwrap_err().into_iter().map(|change| change.key).collect();
+        assert_eq!(keys, ["gate.depth"]);
     }
 }

@@ -44,6 +44,15 @@ pub enum TrainEvent {
         /// The changes, one key each.
         changes: Vec<String>,
     },
+    /// Another build of the program goes on with the run. What it plays and learns may differ from what the build before would have.
+    OtherBuild {
+        /// Generations learned before.
+        generation: u32,
+        /// The build before: program and commit.
+        before: String,
+        /// This build.
+        now: String,
+    },
     /// The newest checkpoint cannot be used; the run resumes from the one before it, and redoes what came after.
     FellBack {
         /// What is wrong with the newest.

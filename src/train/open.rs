@@ -24,7 +24,7 @@ use crate::games::{games_folder, games_in};
 use crate::learn::Learner;
 use crate::pattern::{Layout, PatternSet};
 use crate::storage::{FileError, MAX_TOML_BYTES, remove_temporaries};
-use crate::weights::{self, WeightFile};
+use crate::weights::{self, Provenance, WeightFile};
 
 /// What the directory held when it was opened.
 struct Kept {
@@ -315,6 +315,8 @@ impl Run<'_> {
             let generation = self.state.progress.generation;
             self.keeper.tell(&TrainEvent::FellBack { reason, generation })?;
         }
+        let before = kept.last.as_ref().and_then(|last| WeightFile::from_bytes(last).ok());
+        let before = before.filter(|_| !is_new).map(|last| last.provenance.build());
         let is_newest = self.saved.newest_is_good;
         // The newest weights contain the configuration, so a new one changes them.
         let newest = if is_newest {
@@ -349,6 +351,10 @@ impl Run<'_> {
             budget: self.budget,
             time: unix_seconds(),
         })?;
+        let (generation, now) = (progress.generation, Provenance::of_this_program("").build());
+        if let Some(before) = before.filter(|before| *before != now) {
+            self.keeper.tell(&TrainEvent::OtherBuild { generation, before, now })?;
+        }
         let changes: Vec<_> = self.configs.changes().collect();
         changes
             .into_iter()

@@ -50,6 +50,8 @@ impl Run<'_> {
     /// Learns what is left of the records of a new run.
     pub(super) fn learn_records(&mut self) -> Result<(), Halt> {
         let Some(config) = self.config.records.clone() else { return Ok(()) };
+        // A changed step is for the generations to come: records are learned in the steps that the run began with.
+        self.state.learner.set_rule(self.configs.first().step);
         let done = self.state.progress.records.files as usize;
         for (file, wanted) in config.files.iter().zip(&config.sha256).skip(done) {
             let first = self.state.progress.records.read;

@@ -78,7 +78,7 @@ pub enum Resume {
 #[serde(default)]
 pub struct Budget {
     /// Seconds of work. They include the last gate and checkpoint, estimated from those before; the first generation is always played
-    /// to its end.
+    /// to its end, and so are the games of a later one that each thread is playing (up to 256, or fewer if they are deep).
     pub seconds: Option<f64>,
     /// Generations.
     pub generations: Option<u32>,

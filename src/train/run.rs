@@ -141,7 +141,10 @@ impl Run<'_> {
         let stages = StageMap::for_set(phase.stage_plies, self.layout.set());
         let learner = &mut self.state.learner;
         // A phase that only plays leaves fitted weights as they are.
-        if phase.learn && &stages != learner.stages() {
+        let changes_stages = phase.learn && &stages != learner.stages();
+        // Unless its games are learned, the weights stay what they were.
+        let before = changes_stages.then(|| learner.clone());
+        if changes_stages {
             learner.set_stages(stages);
         }
         learner.set_overlap(phase.overlap);
@@ -150,7 +153,15 @@ impl Run<'_> {
         learner.set_loss(Loss::default());
         self.growth.enter(self.config.phase_number(generation), self.clock.elapsed());
         let began = Instant::now();
-        let Some(newest) = self.play(generation, &phase)? else { return Ok(false) };
+        let newest = match self.play(generation, &phase) {
+            Ok(Some(newest)) => newest,
+            unplayed => {
+                if let Some(before) = before {
+                    self.state.learner = before;
+                }
+                return unplayed.map(|_| false);
+            }
+        };
         let playing = began.elapsed().as_secs_f64();
         self.learn(generation, &phase, newest, playing).map(|()| true)
     }

@@ -83,6 +83,12 @@ impl Provenance {
             ..Self::default()
         }
     }
+
+    /// The program and its commit, as `flipside 0.1.0 (commit 1112591ba88d)`.
+    pub fn build(&self) -> String {
+        let commit = self.commit.as_ref().map_or(String::new(), |commit| format!(" (commit {commit})"));
+        self.program.clone() + &commit
+    }
 }
 
 /// A model with its provenance, as stored in an `.fsw` file (`docs/FILES.md`).

@@ -440,6 +440,24 @@ fn best_weights_are_those_of_the_newest_checkpoint() {
 }
 
 #[test]
+fn another_build_that_goes_on_says_so() {
+    let (config, directory) = (tiny(), learned(&tiny(), 2));
+    let last = directory.path().join("last.fsw");
+    let mut other = WeightFile::load(&last).unwrap();
+    let now = other.provenance.build();
+    other.provenance.commit = Some("0123456789ab".into());
+    let before = other.provenance.build();
+    assert!(before.ends_with("(commit 0123456789ab)"), "{before}");
+    other.save(&last).unwrap();
+    let told = |events: &[TrainEvent]| events.iter().filter(|e| matches!(e, TrainEvent::OtherBuild { .. })).count();
+    let events = go_on(&config, directory.path(), 3).unwrap();
+    assert!(events.contains(&TrainEvent::OtherBuild { generation: 2, before, now }), "{events:?}");
+    let metrics = fs::read_to_string(directory.path().join("metrics.jsonl")).unwrap();
+    assert!(metrics.contains("other-build"), "{metrics}");
+    assert_eq!(told(&go_on(&config, directory.path(), 4).unwrap()), 0);
+}
+
+#[test]
 fn generations_learned_again_are_reported() {
     let config = TrainConfig { gate: GateConfig { every: 0, ..tiny().gate }, ..tiny() };
     let (directory, stop) = (tempfile::tempdir().unwrap(), AtomicBool::new(false));

@@ -26,6 +26,11 @@ fn every_event_is_read_back_as_it_was() {
             time: 1_790_000_000,
         },
         TrainEvent::Amended { generation: 9, changes: vec!["`gate.pairs` was 3 and is 30".into()] },
+        TrainEvent::OtherBuild {
+            generation: 9,
+            before: "flipside 0.1.0 (commit 1)".into(),
+            now: "flipside 0.1.0".into(),
+        },
         TrainEvent::FellBack { reason: "checkpoint: damaged".into(), generation: 2 },
         TrainEvent::Restored { file: "best.fsw".into() },
         TrainEvent::Waiting { file: file(), reason: "No space left on device".into() },

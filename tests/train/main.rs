@@ -11,10 +11,12 @@ mod support;
 use std::fs;
 use std::ops::ControlFlow;
 use std::sync::atomic::{AtomicBool, Ordering::Relaxed};
+use std::time::Duration;
 
 use flipside::eval::{Calibration, DepthPair};
 use flipside::export::{Engine, encode};
 use flipside::label::RecordFileError;
+use flipside::learn::{Decayed, StepRule};
 use flipside::train::{
     BadGames, Budget, GameJob, GameSource, GateConfig, LocalGames, OnGames, Outcome, Played, Resume, TrainConfig,
     TrainError, TrainEvent, TrainRequest, stored_config, train,
@@ -174,6 +176,35 @@ fn a_budget_of_time_has_its_gate_and_can_be_extended() {
     assert_eq!(weights(directory.path()).0, undisturbed(&config, 2).0);
 }
 
+/// Hands over a few games of the second generation, and then is slow.
+struct Slow(Duration);
+
+impl GameSource for Slow {
+    fn play(&self, job: &GameJob<'_>, stop: &AtomicBool, on_games: &mut OnGames<'_>) -> Result<(), BadGames> {
+        if job.generation == 0 {
+            return LocalGames.play(job, stop, on_games);
+        }
+        std::thread::sleep(self.0);
+        LocalGames.play(&GameJob { games: 0..32, ..job.clone() }, stop, on_games)
+    }
+}
+
+#[test]
+fn weights_whose_generation_was_not_finished_stay_what_they_were() {
+    let mut config = tiny();
+    (config.phases[0].generations, config.phases[0].stage_plies, config.phases[1].stage_plies) = (1, 1, 60);
+    let [finished, timed] = [(); 2].map(|()| tempfile::tempdir().unwrap());
+    let (stop, seconds) = (AtomicBool::new(false), 1.5);
+    let one = Budget { generations: Some(1), ..Budget::default() };
+    let limited = Budget { seconds: Some(seconds), ..Budget::default() };
+    let slow = Slow(Duration::from_secs_f64(seconds));
+    for (directory, budget) in [(&finished, one), (&timed, limited)] {
+        let request = TrainRequest { budget, games: &slow, ..request(&config, directory.path(), &stop) };
+        assert_eq!(train(&request, &mut |_| ()).unwrap(), Outcome::Finished);
+    }
+    assert_eq!(weights(timed.path()).0, weights(finished.path()).0);
+}
+
 #[test]
 fn a_session_with_nothing_left_to_do_takes_no_time() {
     let (config, directory, stop) = (tiny(), tempfile::tempdir().unwrap(), AtomicBool::new(false));
@@ -292,6 +323,37 @@ fn a_configuration_made_in_code_is_checked_as_one_in_a_file_is() {
         assert!(matches!(error, TrainError::Config(_)) && error.to_string().contains(key), "{error}");
         assert_eq!(snapshot(folder.path()), []);
     }
+}
+
+#[test]
+fn a_changed_step_is_for_generations_and_not_for_records() {
+    let folder = tempfile::tempdir().unwrap();
+    let config = with_few_weights(small(config_with_records(folder.path())));
+    // A session that stops at an event; the loss on each file of records.
+    let session = |directory: &str, change: &dyn Fn(&mut TrainConfig), last: fn(&TrainEvent) -> bool| {
+        let directory = folder.path().join(directory);
+        let (stop, mut losses) = (AtomicBool::new(false), Vec::new());
+        let (mut config, is_new) = stored_config(&directory).map_or((config.clone(), true), |stored| (stored, false));
+        change(&mut config);
+        let resume = if is_new { Resume::Same } else { Resume::Stored };
+        let request = TrainRequest { resume, ..request(&config, &directory, &stop) };
+        let outcome = train(&request, &mut |event| {
+            if let TrainEvent::Records { loss, .. } = event {
+                losses.push(*loss);
+            }
+            stop.fetch_or(last(event), Relaxed);
+        });
+        assert_eq!(outcome.unwrap(), Outcome::Stopped);
+        losses
+    };
+    let at_games = |event: &TrainEvent| matches!(event, TrainEvent::Batch { .. });
+    let all = session("undisturbed", &|_| (), at_games);
+    let first = session("changed", &|_| (), |event| matches!(event, TrainEvent::Records { .. }));
+    let smaller =
+        |config: &mut TrainConfig| config.step = StepRule::Decayed(Decayed { rate: 0.1, half: 30.0, floor: 0.01 });
+    assert!(session("changed", &smaller, |event| matches!(event, TrainEvent::Start { .. })).is_empty());
+    let rest = session("changed", &|_| (), at_games);
+    assert_eq!([first, rest].concat(), all);
 }
 
 #[test]

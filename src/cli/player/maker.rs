@@ -69,7 +69,7 @@ impl OwnPlayer {
         let loaded = shelf.get(&self.evaluator)?;
         self.evaluator.check_calibrated(&loaded.evaluator, strength.selectivity)?;
         let mut settings = Settings::from([
-            ("program".into(), program().into()),
+            ("program".into(), Provenance::of_this_program("").build().into()),
             ("weights".into(), loaded.identity.clone().into()),
             ("depth".into(), strength.depth.into()),
             ("exact".into(), strength.exact_empties.into()),
@@ -87,12 +87,6 @@ impl OwnPlayer {
         });
         Ok((PlayerKind::Own(loaded, strength, limits, book), settings))
     }
-}
-
-/// This program's version and commit: another build may play differently.
-fn program() -> String {
-    let Provenance { program, commit, .. } = Provenance::of_this_program("");
-    program + &commit.map_or(String::new(), |commit| format!(" (commit {commit})"))
 }
 
 impl PlayerMaker {
