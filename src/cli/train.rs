@@ -40,7 +40,7 @@ pub struct TrainArguments {
     new: bool,
 
     /// Continue the run in this directory with its stored configuration. A --config with it can change, for generations
-    /// that have no games yet: `gate` except its strength, `fit`, `tune`, `events`, `passes`, the numbers in `step`, and phases still to
+    /// that have no games yet: `gate.every`, `gate.pairs`, `fit`, `tune`, `events`, `passes`, the numbers in `step`, and phases still to
     /// come
     #[arg(long, value_name = "RUN")]
     #[arg(conflicts_with_all = ["run", "new", "preset", "seed", "patterns", "records", "from"])]

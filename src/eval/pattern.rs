@@ -2,6 +2,7 @@
 //! hidden layer over their rows if the model has one.
 #![allow(unsafe_code)] // Unchecked accesses to tables, the innermost of the program; see `sum_weights` and `sum_rows`.
 
+use std::fmt;
 use std::hint::black_box;
 use std::sync::Arc;
 
@@ -29,7 +30,7 @@ struct Phase {
 }
 
 /// Evaluates positions with a [`Model`]: for each stage a flat table with an entry for every slot of the layout.
-#[derive(Clone, Debug)]
+#[derive(Clone)]
 pub struct PatternEvaluator {
     layout: Arc<Layout>,
     /// The lanes of the layout, with the digits of their indices in the order of the table.
@@ -53,7 +54,7 @@ pub struct PatternEvaluator {
 }
 
 /// [`MARGIN`] unused entries, `stride` entries per stage, [`MARGIN`] unused entries.
-#[derive(Clone, Debug)]
+#[derive(Clone)]
 enum Table {
     /// The weights, and whether they are narrow: whether the weights of the eight lanes of a vector add up to an `i16` for any
     /// position.
@@ -92,6 +93,12 @@ const FEW: usize = 6;
 /// The pattern indices of a position.
 #[derive(Clone, Debug)]
 pub struct PatternState(Indices);
+
+impl fmt::Debug for PatternEvaluator {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("PatternEvaluator").field("set", &self.layout.set().name).finish_non_exhaustive()
+    }
+}
 
 impl PatternEvaluator {
     /// Makes a model ready for evaluating.

@@ -45,7 +45,7 @@ pub(super) struct Checkpoint<'c> {
 const CONTAINER: Container = Container {
     what: "flipside fit in progress",
     magic: *b"\x89FSP\r\n\x1a\n",
-    version: 7,
+    version: 8,
     limit: 1 << 30,
     packing: Packing::Plain,
 };

@@ -71,8 +71,8 @@ impl<'g> Reader<'g> {
         &self.torn
     }
 
-    /// The next kept games, decoded on all threads; `None` at their end. A game's number is its generation plus its number there: the same
-    /// whichever other games are read. Adds the frames' bytes to `hash`.
+    /// The next kept games, decoded on all threads; `None` at their end. A game's number depends on its generation and its number there, not
+    /// on what else is read. Adds the frames' bytes to `hash`.
     pub fn next_games(
         &mut self,
         mut hash: Option<&mut Sha256>,
@@ -108,7 +108,7 @@ impl<'g> Reader<'g> {
         }
         let decode = |(path, generation, raw): (&PathBuf, u32, RawFrame)| {
             let games = raw.decode().map_err(GameFilesError::games(path))?;
-            let first = u64::from(generation) + u64::from(raw.first());
+            let first = spread(generation) + u64::from(raw.first());
             Ok((first..).zip(games).collect())
         };
         let games: Result<Vec<Vec<_>>, GameFilesError> = frames.into_par_iter().with_max_len(1).map(decode).collect();
@@ -116,6 +116,11 @@ impl<'g> Reader<'g> {
         self.games += games.len() as u64;
         Ok(Some(games))
     }
+}
+
+/// Where the numbers of a generation's games begin: spread evenly, so that games are held out however few a generation has.
+fn spread(generation: u32) -> u64 {
+    u64::from(generation).wrapping_mul(0x9E37_79B9_7F4A_7C15) >> 32
 }
 
 impl Chunk {
@@ -214,7 +219,18 @@ mod tests {
         };
         let (both, second) = (numbered(&paths), numbered(&paths[1..]));
         assert_eq!(both[70..], second);
-        assert_eq!(second.iter().map(|(number, _)| *number).collect::<Vec<_>>(), (4..74).collect::<Vec<_>>());
+        let numbers = second.iter().map(|(number, _)| number - spread(4));
+        assert!(numbers.eq(0..70));
+    }
+
+    #[test]
+    fn games_are_held_out_however_few_a_generation_has() {
+        let numbers =
+            |games: u64| (0..20_000 / games).flat_map(move |generation| (0..games).map(move |game| (generation, game)));
+        for games in [1, 7, 100, 2_000] {
+            let held_out = numbers(games).filter(|&(generation, game)| (spread(generation as u32) + game) % 200 == 199);
+            assert!((80..120).contains(&held_out.count()), "{games}");
+        }
     }
 
     #[test]

@@ -49,11 +49,11 @@ impl Teacher {
         self.student.is_none()
     }
 
-    /// Random positions among those of a game that a search has labelled, seeded by the game's number and the epoch: one, or
+    /// Random positions among those of a game that a search has labelled, seeded by the game's place in the fit and the epoch: one, or
     /// [`LEAF_ROOTS`] for leaves. `samples` are the game's. (Those of a game with TDLeaf updates are the leaves that its labels are for.)
-    pub fn roots(&self, game: u64, epoch: u32, replay: &Replay, samples: &[Sample]) -> Vec<Sample> {
+    pub fn roots(&self, place: u64, epoch: u32, replay: &Replay, samples: &[Sample]) -> Vec<Sample> {
         let searched = replay.plies.iter().take_while(|ply| ply.kind != PlyKind::Exact).count();
-        let mut rng = ChaCha8Rng::seed_from_u64(game);
+        let mut rng = ChaCha8Rng::seed_from_u64(place);
         rng.set_stream(epoch.into());
         match self.student {
             None if searched == 0 => Vec::new(),

@@ -7,7 +7,7 @@
 //! ```no_run
 //! use flipside::games::GamesReader;
 //!
-//! let mut reader = GamesReader::open("runs/latest/games/000100.fsg")?;
+//! let mut reader = GamesReader::open("runs/latest/games/00000100.fsg")?;
 //! while let Some(frame) = reader.next_frame()? {
 //!     for game in frame.decode()? {
 //!         let replay = game.replay();

@@ -335,13 +335,14 @@ fn origin(run: &Figures) -> String {
     let changes: String = run.changes.iter().map(change).collect();
     let build = |(generation, before, now): &(u32, String, String)| {
         format!(
-            "<p>After generation {generation} {} went on where {} had stopped. Neither need repeat what the other did.</p>\n",
+            "<p>After generation {generation} {} went on where {} had stopped. The commands, with one of them alone, may give other \
+             weights.</p>\n",
             escaped(now),
             escaped(before)
         )
     };
     let builds: String = run.builds.iter().map(build).collect();
-    let consequence = if run.changes.is_empty() && run.games_beyond == 0 {
+    let consequence = if run.changes.is_empty() && run.builds.is_empty() && run.games_beyond == 0 {
         " The commands leave out the fit and the gate that it had there: <code>last.fsw</code> will be the same, <code>best.fsw</code> \
          may not be."
     } else {

@@ -40,8 +40,8 @@ pub enum TrainError {
     },
     /// Changes of keys that are fixed, or of what was played already.
     #[error(
-        "the run in {directory} can no longer change this: {}. What can change between generations is `gate`, `fit`, `tune`, \
-         `events`, `passes`, the numbers in `step` (not its rule), and phases that are still to come (the current phase can be \
+        "the run in {directory} can no longer change this: {}. What can change between generations is `gate.every`, `gate.pairs`, \
+         `fit`, `tune`, `events`, `passes`, the numbers in `step` (not its rule), and phases that are still to come (the current phase can be \
          divided). For anything else begin a new run (with `--from` and this one's last.fsw, if you like)",
         listed(.differences)
     )]

@@ -259,6 +259,7 @@ impl TrainEvent {
     pub(super) fn key(&self) -> Option<String> {
         match self {
             Self::BadRecord { file, reason } => Some(format!("bad {file} {reason}")),
+            Self::OtherBuild { generation, before, now } => Some(format!("build {generation} {before} {now}")),
             Self::Records { file, .. } => Some(format!("records {file}")),
             Self::Learned { generation, .. } => Some(format!("learned {generation}")),
             Self::Fitted { generation, games, loss, .. } => Some(format!("fitted {generation} {games} {loss}")),

@@ -89,7 +89,7 @@ pub const KEYS: &[Key] = keys! {
         "Game positions held in memory and learned together, 25 bytes each. With `tree-depth`, trees take as much again.";
     "fit.first-generation" Kind::Whole(0, u32::MAX, "generation"), Some("0"),
         "First generation to learn, counted from 0. The earliest games were played knowing nothing. A run that ends before it is not fitted.";
-    "fit.hold-out" Kind::Whole(0, u32::MAX, "games"), Some("200"), "One game in N is held out to measure the loss, the same games in every fit; 2 or more, or 0 for none.";
+    "fit.hold-out" Kind::Whole(0, u32::MAX, "games"), Some("200"), "One game in N is held out to measure the loss, the same games in all fits with the same N; 2 or more, or 0 for none.";
     "fit.tree-depth" Kind::Whole(0, 8, "plies"), Some("0"),
         "Depth of the searches whose trees are learned beside the games, one search per game, by the weights that play; 0 for none, else \
          2 or more.";

@@ -352,7 +352,8 @@ impl Run<'_> {
             time: unix_seconds(),
         })?;
         let (generation, now) = (progress.generation, Provenance::of_this_program("").build());
-        if let Some(before) = before.filter(|before| *before != now) {
+        let has_work = self.has_budget() || self.last_fit_to_come().is_some();
+        if let Some(before) = before.filter(|before| has_work && *before != now) {
             self.keeper.tell(&TrainEvent::OtherBuild { generation, before, now })?;
         }
         let changes: Vec<_> = self.configs.changes().collect();

@@ -1,6 +1,7 @@
 //! The weight file: a model and where it came from.
 
 use std::borrow::Cow;
+use std::io;
 use std::path::Path;
 
 use serde::de::IntoDeserializer;
@@ -272,9 +273,10 @@ impl WeightFile {
     ///
     /// # Errors
     /// The file system's, or a model whose parts do not fit each other: nothing is written then.
-    pub fn save(&self, path: &Path) -> Result<(), FileError> {
-        let fits = check(&self.model).map_err(|reason| FormatError::Payload { what: PLAIN.what, reason });
-        fits.map_err(FileError::format(path))?;
+    pub fn save(&self, path: impl AsRef<Path>) -> Result<(), FileError> {
+        let path = path.as_ref();
+        let fits = check(&self.model).map_err(|reason| io::Error::new(io::ErrorKind::InvalidInput, reason));
+        fits.map_err(FileError::io(path))?;
         write_whole(path, &self.to_bytes())
     }
 

@@ -383,7 +383,7 @@ fn weights_go_to_another_engine_and_back() {
     let classic = PatternSet::built_in("classic").unwrap();
     let mut model = Model::zero(&classic, &StageMap::uniform(1), 128).unwrap();
     model.weights[30][0] = 1;
-    WeightFile::new(model, Provenance::default()).save(path("classic.fsw").as_ref()).unwrap();
+    WeightFile::new(model, Provenance::default()).save(path("classic.fsw")).unwrap();
     let refused = refusal(&["export", "--to", "edax", &path("classic.fsw"), "-o", &path("eval.dat")], "", 1);
     assert!(refused.contains("corner5x2") && refused.contains("--patterns edax"), "{refused}");
     assert!(!folder.path().join("eval.dat").exists());
@@ -398,7 +398,7 @@ fn weights_go_to_another_engine_and_back() {
     let set = PatternSet::built_in("edax").unwrap();
     let mut model = Model::zero(&set, &StageMap::uniform(1), 128).unwrap();
     model.weights.iter_mut().for_each(|weights| *weights.last_mut().unwrap() = -192);
-    WeightFile::new(model, Provenance::default()).save(path("edax.fsw").as_ref()).unwrap();
+    WeightFile::new(model, Provenance::default()).save(path("edax.fsw")).unwrap();
     let output = run_with(&["export", "--to", "edax", &path("edax.fsw"), "-o", &path("eval.dat")], "");
     assert!(String::from_utf8(output.stderr).unwrap().contains("exact"));
     stdout(&["import", "--from", "edax", &path("eval.dat"), "-o", &path("back.fsw")], "");

@@ -25,7 +25,7 @@ fn files_are_written_whole_or_not_at_all() {
     let run = |arguments: &[&str]| flipside(folder.path(), arguments, "");
     let model = random_model(&Engine::Ntest.set(), &[60, 53], 100, 300, 1);
     let file = WeightFile::new(model, Provenance::of_this_program("random"));
-    file.save(&folder.path().join("w.fsw")).unwrap();
+    file.save(folder.path().join("w.fsw")).unwrap();
     let entries = |path: &Path| fs::read_dir(path).unwrap().count();
     let (done, ..) = run(&["export", "--to", "zebra", "w.fsw", "-o", "coeffs2.bin"]);
     assert!(!done && entries(folder.path()) == 1);
@@ -35,7 +35,7 @@ fn files_are_written_whole_or_not_at_all() {
         let mut model = random_model(&engine.set(), &[60], 100, 300, 1);
         add_hidden_layer(&mut model, 1, 100);
         let file = WeightFile::new(model, Provenance::of_this_program("random"));
-        file.save(&folder.path().join("w.fsw")).unwrap();
+        file.save(folder.path().join("w.fsw")).unwrap();
         let (done, written, talk) = run(&["export", "--to", engine.name(), "w.fsw", "-o", "out"]);
         assert!(!done && written.is_empty() && talk.contains("hidden layer"), "{talk}");
         assert_eq!(entries(folder.path()), 1);
@@ -55,7 +55,7 @@ fn ntests_files_are_a_set_beside_its_own() {
     let run = |arguments: &[&str]| flipside(folder.path(), arguments, "");
     let model = random_model(&Engine::Ntest.set(), &[60, 53], 100, 300, 1);
     let file = WeightFile::new(model, Provenance::of_this_program("random"));
-    file.save(&folder.path().join("w.fsw")).unwrap();
+    file.save(folder.path().join("w.fsw")).unwrap();
     // NTest's folder: its own weights, which are not touched, and what its selective search needs besides.
     let out = folder.path().join("coefficients");
     fs::create_dir(&out).unwrap();
