@@ -335,8 +335,8 @@ fn origin(run: &Figures) -> String {
     let changes: String = run.changes.iter().map(change).collect();
     let build = |(generation, before, now): &(u32, String, String)| {
         format!(
-            "<p>After generation {generation} {} went on where {} had stopped. The commands, with one of them alone, may give other \
-             weights.</p>\n",
+            "<p>After generation {generation} {} went on where {} had stopped. With either build alone the commands may give \
+             other weights.</p>\n",
             escaped(now),
             escaped(before)
         )
