@@ -116,7 +116,7 @@ pub struct Weights {
     pub accuracy: Vec<(u32, usize, f64, Option<f64>)>,
     /// Against the same: predicted discs, rounded to even ones; mean result; positions.
     pub calibration: Vec<(i32, f64, usize)>,
-    /// For each pattern the configuration with the largest weight by absolute value, at [`SHOWN_EMPTIES`] empty squares. Patterns
+    /// For each pattern the configuration with the largest weight by absolute value, at 24 empty squares. Patterns
     /// without any weight are left out.
     pub strongest: Vec<Board>,
 }

@@ -14,7 +14,7 @@ use std::sync::atomic::AtomicBool;
 use flipside::board::Transcript;
 use flipside::book::{Book, BookFormat, GameCounts, count_games, export};
 use flipside::eval::{MobilityEvaluator, Model, StageMap};
-use flipside::games::{GamesHeader, encode, frame};
+use flipside::games::{GamesHeader, frame};
 use flipside::pattern::PatternSet;
 use flipside::search::Strength;
 use flipside::selfplay::{GameRecord, SelfPlay, SelfPlayConfig, UpdateTarget};
@@ -185,7 +185,7 @@ fn messages_of_a_cluster() {
         Job { seed: 1, generation: 2, first: 0, count: 2, play: PLAY, weights: name.clone(), proof: name.clone() };
     let line = ResultLine { key: name.clone(), worker: "w".into(), first: 0, count: 2 };
     let seeds = [
-        encode(&games),
+        flipside::games::encode(&games),
         result_to_bytes(&line, &[frame(0, &games)]),
         to_text(&job),
         to_text(&Proof { job, digest: name }),
