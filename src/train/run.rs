@@ -162,6 +162,7 @@ impl Run<'_> {
                 return unplayed.map(|_| false);
             }
         };
+        drop(before);
         let playing = began.elapsed().as_secs_f64();
         self.learn(generation, &phase, newest, playing).map(|()| true)
     }
