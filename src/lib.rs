@@ -73,6 +73,7 @@ pub mod pattern;
 pub mod protocol;
 pub mod record;
 pub mod report;
+mod schema;
 pub mod search;
 pub mod selfplay;
 pub mod storage;

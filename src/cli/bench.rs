@@ -13,8 +13,7 @@ use super::evaluator::{WeightsArgument, with_evaluator};
 use super::session::Session;
 use crate::board::{Position, perft};
 use crate::eval::{Evaluator, StageMap};
-use crate::fit::FitConfig;
-use crate::learn::{Learner, SampleSet, lambda_returns};
+use crate::learn::{Learner, SampleSet, StepRule, lambda_returns};
 use crate::pattern::{Layout, PatternSet};
 use crate::record::lines::parse_positions;
 use crate::search::{EndgameSolver, Searcher, Strength};
@@ -154,7 +153,7 @@ fn learn(bench: &mut Bench, games: &[GameRecord]) -> Result<(), CliError> {
     let layout = Arc::new(Layout::new(&set).expect("built-in sets have a layout"));
     let mut samples = SampleSet::default();
     games.iter().flat_map(|game| lambda_returns(&game.replay(), 0.9)).for_each(|sample| samples.push(sample));
-    let mut learner = Learner::new(layout, StageMap::uniform(2), FitConfig::default().step);
+    let mut learner = Learner::new(layout, StageMap::uniform(2), StepRule::default());
     bench.measure("learning", "updates", || {
         (0..PASSES)
             .map(|_| learner.pass(&samples, 1.0).expect("a few passes over real games do not diverge").samples)

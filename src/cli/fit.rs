@@ -15,9 +15,9 @@ use super::output::Output;
 use super::session::Session;
 use super::signals::stop_on_signals;
 use crate::export::Engine;
-use crate::fit::{self, FitConfig, FitError, FitEvent, FitOutcome, FitRequest, GameFiles, GameFilesEvent};
-use crate::learn::Loss;
+use crate::fit::{self, Begun, FitError, FitRequest, GameFiles, GameFilesEvent, LearnConfig, LearnEvent};
 use crate::pattern::PatternSet;
+use crate::schema::check;
 use crate::storage::{Disk, LocalDisk, folder_of};
 use crate::text::count;
 use crate::train::{BEST, set_named, stored_set};
@@ -47,7 +47,7 @@ pub struct FitArguments {
     output: PathBuf,
 
     /// Write the file of an engine (for ntest, a folder of files): edax, egaroucid, ntest or zebra. Fits the engine's pattern set by
-    /// cross entropy, with the best weights of the first run as the teacher; --teacher and a `loss` in --config replace these
+    /// cross entropy, with the best weights of the first run as the teacher; --teacher and `cross-entropy` in --config replace these
     #[arg(long = "for", value_name = "ENGINE", conflicts_with_all = ["patterns", "hidden_layer"])]
     engine: Option<Engine>,
 
@@ -100,7 +100,7 @@ pub struct FitArguments {
 
     /// Learn the leaves of principal variations instead of the games: the --from weights search four positions of each kept game, and
     /// one other move at each, to N plies, and learn the teacher's values of the leaves. Meant as the last fit of weights without a
-    /// hidden layer; `step.rate` is 0.3 unless --config has a `step`
+    /// hidden layer; `rate` is 0.3 unless --config has one
     #[arg(long, value_name = "N", requires = "teacher", requires = "from")]
     leaf_depth: Option<u32>,
 
@@ -127,7 +127,7 @@ const LEAF_RATE: f32 = 0.3;
 const TREE_DEPTH: u32 = 4;
 
 /// The default of `loss` with `--for`: sets without a hidden layer play better by it (docs/TRAINING.md).
-const ENGINE_LOSS: Loss = Loss::CrossEntropy { scale: 20.0 };
+const ENGINE_LOSS: f32 = 20.0;
 
 impl FitArguments {
     pub fn run(mut self, session: &Session, out: &mut dyn Write) -> Result<(), CliError> {
@@ -154,9 +154,7 @@ impl FitArguments {
         let teacher = self.teacher.as_ref().map(EvaluatorChoice::weight_file).transpose()?;
         let cannot = || "cannot fit";
         fit::check(&config, &patterns, from.as_ref(), teacher.as_ref()).map_err(|error| match error {
-            FitError::Teacher | FitError::Leaves | FitError::HiddenLayer | FitError::LeavesOfLayer => {
-                CliError::Usage(format!("{}: {error}", cannot()))
-            }
+            FitError::Together(_) => CliError::Usage(format!("{}: {error}", cannot())),
             _ => CliError::because(cannot(), error),
         })?;
         let stop = stop_on_signals();
@@ -164,10 +162,10 @@ impl FitArguments {
         let folder = folder_of(&checkpoint);
         let mut counted = Meter::new(session, 0, "games or records checked");
         let mut on_event = |event: GameFilesEvent<'_>| show_checked(&mut counted, event);
-        let games = GameFiles::open(&self.games, &config, folder, Some(&checkpoint), &stop, &mut on_event);
+        let begun = Begun::load(&checkpoint).context(cannot)?.map(|(begun, _)| begun);
+        let games = GameFiles::open(&self.games, &config, folder, begun.as_ref(), &stop, &mut on_event);
         counted.finish();
-        let stopped = || CliError::Stopped("stopped; the same command resumes it".into());
-        let games = games.context(cannot)?.ok_or_else(stopped)?;
+        let games = games.map_err(|error| ended(error.into(), &checkpoint, true))?;
         self.check_used(&games)?;
         let request = FitRequest {
             config: &config,
@@ -181,26 +179,20 @@ impl FitArguments {
         let all = games.positions * u64::from(config.epochs);
         let mut meter = Meter::new(session, all, "positions");
         let mut is_saved = true;
-        let outcome = fit::fit(&request, &mut |event| {
-            is_saved = !matches!(event, FitEvent::NotSaved { .. });
-            show(&mut meter, all, event);
+        let fitted = fit::fit(&request, &mut |event| {
+            is_saved = !matches!(event, LearnEvent::NotSaved { .. });
+            show(&mut meter, all, &event);
+            Ok(())
         });
         meter.finish();
-        match outcome.context(cannot)? {
-            FitOutcome::Stopped if !is_saved => Err(CliError::Stopped(
-                "stopped; the same command starts over, or resumes from what was saved before".into(),
-            )),
-            FitOutcome::Stopped => Err(stopped()),
-            FitOutcome::Finished(weights, _) => {
-                let written = match &for_engine {
-                    Some(files) => files.write(&weights, &self.output.display().to_string(), session, out),
-                    None => output.write_and_name(out, |writer| writer.write_all(&weights.to_bytes())),
-                };
-                let resumes = "What was saved on the way is kept: the same command resumes there.";
-                written.map_err(|error| error.hint_if_any(checkpoint.exists().then_some(resumes)))?;
-                LocalDisk.remove(&checkpoint).context(|| format!("cannot remove {}", checkpoint.display()))
-            }
-        }
+        let weights = fitted.map_err(|error| ended(error, &checkpoint, is_saved))?;
+        let written = match &for_engine {
+            Some(files) => files.write(&weights, &self.output.display().to_string(), session, out),
+            None => output.write_and_name(out, |writer| writer.write_all(&weights.to_bytes())),
+        };
+        let resumes = "What was saved on the way is kept: the same command resumes there.";
+        written.map_err(|error| error.hint_if_any(checkpoint.exists().then_some(resumes)))?;
+        LocalDisk.remove(&checkpoint).context(|| format!("cannot remove {}", checkpoint.display()))
     }
 
     fn pattern_set(&self) -> Result<PatternSet, CliError> {
@@ -220,19 +212,18 @@ impl FitArguments {
     }
 
     /// The configuration: options override the file, which overrides the defaults.
-    fn config(&self) -> Result<FitConfig, CliError> {
-        let (mut config, mut has_steps, mut has_loss) = (FitConfig::default(), false, false);
+    fn config(&self) -> Result<LearnConfig, CliError> {
+        let (mut config, mut has_steps, mut has_loss) = (LearnConfig::default(), false, false);
         if let Some(path) = &self.config {
             let text = read_config(path)?;
             let unusable = || format!("cannot use {}", path.display());
-            config = toml::from_str(&text).context(unusable)?;
-            let table: toml::Table = text.parse().context(unusable)?;
-            fit::check_numbers(&table).context(unusable)?;
-            has_steps = table.contains_key("step");
-            has_loss = table.contains_key("loss");
+            let table = check(&text, LearnConfig::KEYS).context(unusable)?;
+            has_steps = table.contains_key("rate");
+            has_loss = table.contains_key("cross-entropy");
+            config = table.try_into().context(unusable)?;
             config.check().context(unusable)?;
         }
-        config.first_generation = self.first_generation.unwrap_or(config.first_generation);
+        config.since = self.first_generation.unwrap_or(config.since);
         config.lambda = self.lambda.unwrap_or(config.lambda);
         config.epochs = self.epochs.unwrap_or(config.epochs);
         config.stage_plies = self.stage_plies.or(config.stage_plies);
@@ -245,10 +236,10 @@ impl FitArguments {
         config.tree_depth = self.tree_depth.unwrap_or(config.tree_depth);
         config.leaf_depth = self.leaf_depth.unwrap_or(config.leaf_depth);
         if config.leaf_depth > 0 && !has_steps {
-            config.step = config.step.with_rate(LEAF_RATE);
+            config.rate = LEAF_RATE;
         }
         if self.engine.is_some() && !has_loss {
-            config.loss = ENGINE_LOSS;
+            config.cross_entropy = Some(ENGINE_LOSS);
         }
         config.hidden_layer |= self.hidden_layer;
         config.block = self.memory.map_or(config.block, |megabytes| megabytes * POSITIONS_PER_MB);
@@ -272,6 +263,18 @@ impl FitArguments {
             }
             _ => Ok(()),
         }
+    }
+}
+
+/// The error of a fit that did not end.
+fn ended(error: FitError, checkpoint: &Path, is_saved: bool) -> CliError {
+    match error {
+        FitError::Stopped(_) if is_saved => CliError::Stopped("stopped; the same command resumes it".into()),
+        FitError::Stopped(_) => {
+            CliError::Stopped("stopped; the same command starts over, or resumes from what was saved before".into())
+        }
+        FitError::OtherFit => CliError::because(format!("cannot fit with {}", checkpoint.display()), error),
+        error => CliError::because("cannot fit", error),
     }
 }
 
@@ -303,9 +306,9 @@ fn show_checked(meter: &mut Meter, event: GameFilesEvent<'_>) {
     }
 }
 
-fn show(meter: &mut Meter, all: u64, event: &FitEvent) {
+fn show(meter: &mut Meter, all: u64, event: &LearnEvent<'_>) {
     match event {
-        FitEvent::Start { games, records, positions, weights, done } => {
+        LearnEvent::Start { games, records, positions, weights, done } => {
             let before = if *done > 0.0 { format!(", {:.0}% done before", 100.0 * done) } else { String::new() };
             let records = if *records > 0 { format!(", {} records", count(*records)) } else { String::new() };
             let [games, positions, weights] = [*games, *positions, *weights as u64].map(count);
@@ -314,14 +317,15 @@ fn show(meter: &mut Meter, all: u64, event: &FitEvent) {
             ));
             meter.skip_to((done * all as f64) as u64);
         }
-        FitEvent::Block { epoch, done, loss, positions, seconds } => {
+        LearnEvent::Block { epoch, done, loss, positions, seconds } => {
             let rate = count((*positions as f64 / seconds) as u64);
             meter.show((done * all as f64) as u64, || format!("epoch {epoch}  loss {loss:.3}  {rate} positions/s"));
         }
-        FitEvent::NotSaved { reason } => {
+        LearnEvent::Save(..) => {}
+        LearnEvent::NotSaved { reason } => {
             meter.say(format_args!("cannot save the state for resuming at the moment: {reason}"))
         }
-        FitEvent::Epoch { epoch, loss, held_out } => {
+        LearnEvent::Epoch { epoch, loss, held_out } => {
             let errors = held_out.errors();
             let at = |empties: usize| Some(format!("{empties}: {:.2}", errors[empties]?));
             let some: Vec<_> = [10, 20, 30, 40, 50].into_iter().filter_map(at).collect();

@@ -5,9 +5,10 @@ use std::path::Path;
 use clap::ValueEnum;
 
 use super::error::{CliError, Context};
+use crate::fit::ConfigFault;
 use crate::pattern::PatternSet;
 use crate::storage::{MAX_TOML_BYTES, read_text};
-use crate::train::{ConfigError, PRESETS, TrainConfig, TrainError, origin, stored_config};
+use crate::train::{ConfigError, Layer, PRESETS, TrainConfig, TrainError, layer, origin, stored_config};
 
 /// A configuration that comes with the program.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, ValueEnum)]
@@ -30,7 +31,7 @@ pub fn read_config(path: &Path) -> Result<String, CliError> {
 
 /// Named layers of a configuration; later ones override earlier ones.
 pub struct Layers {
-    named: Vec<(String, toml::Table)>,
+    named: Vec<Layer>,
 }
 
 impl Layers {
@@ -40,8 +41,8 @@ impl Layers {
     /// It is not TOML.
     pub fn of_preset(preset: Preset) -> Result<(Self, f64), CliError> {
         let (name, text, minutes) = PRESETS[preset as usize];
-        let table = text.parse().context(|| format!("the preset `{name}` is damaged"))?;
-        Ok((Self { named: vec![(format!("the preset `{name}`"), table)] }, minutes))
+        let preset = layer(&format!("the preset `{name}`"), text).map_err(unusable)?;
+        Ok((Self { named: vec![preset] }, minutes))
     }
 
     /// A run's configuration. A pattern set of its own is named by the run, which keeps it.
@@ -63,8 +64,7 @@ impl Layers {
     /// It cannot be read, or is not TOML.
     pub fn add_file(&mut self, path: &Path) -> Result<(), CliError> {
         let shown = path.display().to_string();
-        let table = read_config(path)?.parse().context(|| format!("cannot use {shown}"))?;
-        self.add(&shown, table);
+        self.named.push(layer(&shown, &read_config(path)?).map_err(unusable)?);
         Ok(())
     }
 
@@ -78,16 +78,15 @@ impl Layers {
     /// # Errors
     /// What is wrong with it, and in which layer.
     pub fn config(&self) -> Result<TrainConfig, CliError> {
-        let unusable = |error: ConfigError| CliError::because("cannot use the configuration", error);
-        let config = TrainConfig::from_named_layers(&self.named).map_err(|error| {
-            let is_key = matches!(error, ConfigError::Key { .. });
-            let error = unusable(error);
-            if is_key { error.hint("`flipside config` prints and explains all keys.") } else { error }
-        })?;
+        let config = TrainConfig::from_layers(&self.named).map_err(unusable)?;
         if let Err(error) = config.pattern_set() {
-            let (file, reason) = (origin(&self.named, "patterns"), format!("cannot be used: {error}"));
-            return Err(unusable(ConfigError::Key { file, key: "patterns".into(), reason }));
+            let fault = ConfigFault::new("patterns", format!("cannot be used: {error}"));
+            return Err(unusable(ConfigError::Fault { file: origin(&self.named, "patterns"), fault }));
         }
         Ok(config)
     }
+}
+
+fn unusable(error: ConfigError) -> CliError {
+    CliError::because("cannot use the configuration", error).hint("`flipside config` prints and explains all keys.")
 }

@@ -43,8 +43,7 @@ pub struct TrainProgress<'s> {
 #[derive(Clone, Copy)]
 enum Doing {
     Playing,
-    Learning,
-    Fitting { done: f64, loss: f64 },
+    Learning { done: f64, loss: f64 },
     Gate { done: u32, pairs: u32 },
 }
 
@@ -54,8 +53,7 @@ impl Doing {
         let of = |done: u32, all: u32| f64::from(done) / f64::from(all.max(1));
         match self {
             Self::Playing => of(played, games),
-            Self::Learning => 1.0,
-            Self::Fitting { done, .. } => done,
+            Self::Learning { done, .. } => done,
             Self::Gate { done, pairs } => of(done, pairs),
         }
     }
@@ -63,8 +61,7 @@ impl Doing {
     fn words(self, (played, games): (u32, u32)) -> String {
         match self {
             Self::Playing => format!("playing   {} of {} games", count(played.into()), count(games.into())),
-            Self::Learning => "learning".to_owned(),
-            Self::Fitting { done, loss } => format!("fitting   {:.0}% of all games, loss {loss:.3}", 100.0 * done),
+            Self::Learning { done, loss } => format!("learning  {:.0}%, loss {loss:.3}", 100.0 * done),
             Self::Gate { done, pairs } => format!("gate      {done} of {pairs} pairs"),
         }
     }
@@ -124,7 +121,7 @@ impl<'s> TrainProgress<'s> {
             TrainEvent::Start { generation, games, elapsed, baseline, budget, .. } => {
                 (self.baseline, self.budget, self.learned) = (*baseline, *budget, (*generation, *games));
                 self.earlier = elapsed - self.began.elapsed().as_secs_f64();
-                self.phase = self.config.phase_number(*generation);
+                self.phase = self.config.step_number(*generation);
             }
             TrainEvent::Batch { generation, played, games, positions, replayed, seconds } => {
                 self.enter_phase_of(*generation);
@@ -134,20 +131,20 @@ impl<'s> TrainProgress<'s> {
                 }
                 self.has_worked = true;
                 self.at_hand = (*played, *games);
-                self.doing = if played < games { Doing::Playing } else { Doing::Learning };
+                self.doing = Doing::Playing;
                 self.draw();
             }
             TrainEvent::PlayedAgain { .. } => self.at_hand.0 = 0,
-            TrainEvent::Learned { generation, loss, games, elapsed, .. } => {
+            TrainEvent::Played { generation, loss, games, elapsed, .. } => {
                 self.loss = Some(*loss);
                 self.earlier = elapsed - self.began.elapsed().as_secs_f64();
                 self.learned = (generation + 1, *games);
-                self.at_hand = (0, self.config.phase(generation + 1).games);
+                self.at_hand = (0, self.config.play(generation + 1).map_or(1, |play| play.games));
                 (self.doing, self.has_worked) = (Doing::Playing, true);
                 self.draw();
             }
-            TrainEvent::Fitting { done, loss } => {
-                (self.doing, self.has_worked) = (Doing::Fitting { done: *done, loss: *loss }, true);
+            TrainEvent::Learning { done, loss } => {
+                (self.doing, self.has_worked) = (Doing::Learning { done: *done, loss: *loss }, true);
                 self.draw();
             }
             TrainEvent::Gating { done, pairs } => {
@@ -241,33 +238,28 @@ impl<'s> TrainProgress<'s> {
             TrainEvent::Waiting { file, reason } => {
                 format!("cannot write `{file}` ({reason}); retrying for some minutes")
             }
-            TrainEvent::FitNotSaved { file, reason } => {
-                format!("cannot save the unfinished fit in `{file}` at the moment: {reason}")
-            }
             TrainEvent::LowRoom { needed, room } => format!(
-                "at this rate, the games of this phase will need another {}, and the disk has {} free: make room",
+                "at this rate, the games of this step will need another {}, and the disk has {} free: make room",
                 bytes(*needed),
                 bytes(*room)
             ),
             TrainEvent::BadRecord { file, reason } => format!("left out: `{file}`: {reason}"),
-            TrainEvent::Records { file, read, left_out, positions, loss, seconds } => {
-                let seconds = duration(*seconds);
-                format!(
-                    "records `{file}`: {read} read, {left_out} left out, {positions} positions, loss {loss:.2}, {seconds}"
-                )
+            TrainEvent::Records { file, read, left_out } => {
+                format!("records `{file}`: {read} read, {left_out} left out")
             }
             TrainEvent::PlayedAgain { generation, reason } => {
                 format!("generation {} is played again, since {reason}", generation + 1)
             }
-            TrainEvent::NotFitted { first_generation, .. } => format!(
-                "no fit at the end: it learns games from generation {} on (`fit.first-generation`), and there are none",
-                first_generation + 1
-            ),
-            TrainEvent::Fitted { games, positions, loss, held_out, seconds, .. } => {
+            TrainEvent::NothingToLearn { since, .. } => {
+                format!("nothing to learn: games count from generation {} on (`since`), and there are none", since + 1)
+            }
+            TrainEvent::Learned { step, games, positions, loss, held_out, seconds, .. }
+                if !self.learns_as_it_plays(*step) =>
+            {
                 let held_out = held_out.map_or(String::new(), |held_out| format!(", on held-out games {held_out:.3}"));
                 let seconds = duration(*seconds);
                 let (games, positions) = (counted(*games, "game"), counted(*positions, "position"));
-                format!("fitted to {games}, {positions}: loss {loss:.3}{held_out}, {seconds}")
+                format!("learned {games}, {positions}: loss {loss:.3}{held_out}, {seconds}")
             }
             TrainEvent::Gate { best, baseline, promoted, .. } => {
                 let verdict = match best.filter(|_| !promoted) {
@@ -293,12 +285,18 @@ impl<'s> TrainProgress<'s> {
         })
     }
 
-    /// Rates are per phase, since phases play differently.
+    /// Rates are per step, since steps play differently.
     fn enter_phase_of(&mut self, generation: u32) {
-        let phase = self.config.phase_number(generation);
+        let phase = self.config.step_number(generation);
         if phase != self.phase {
             (self.phase, self.played) = (phase, (0, 0, 0.0));
         }
+    }
+
+    /// Whether a step of the plan, by its number from 1, learns each generation as it comes.
+    fn learns_as_it_plays(&self, step: u32) -> bool {
+        let step = (step as usize).checked_sub(1).and_then(|step| self.config.steps.get(step));
+        step.is_some_and(|step| step.play.is_some())
     }
 
     /// Draws the bars, or prints a line if the last one is some time ago.
@@ -326,9 +324,9 @@ impl<'s> TrainProgress<'s> {
         let (used, left) = self.used();
         // Once nothing is left to play, there is no next generation.
         let next = u32::from(used < 1.0 || self.at_hand.0 > 0);
-        let (phase, phases) = (self.phase + 1, self.config.phases.len());
+        let (phase, phases) = (self.phase + 1, self.config.steps.len());
         let left = left.map_or("?".into(), duration);
-        format!("generation {}, phase {phase} of {phases}, {left} left", self.learned.0 + next)
+        format!("generation {}, step {phase} of {phases}, {left} left", self.learned.0 + next)
     }
 
     /// How good the weights are.
@@ -338,11 +336,11 @@ impl<'s> TrainProgress<'s> {
         format!("loss {loss}, Elo over mobility {elo}")
     }
 
-    /// How fast games were played in this phase.
+    /// How fast games were played in this step.
     fn rates(&self) -> String {
         let (games, positions, seconds) = self.played;
         if seconds == 0.0 {
-            return "no games of this phase played in this session yet".to_owned();
+            return "no games of this step played in this session yet".to_owned();
         }
         let rate = |number: u64| count((number as f64 / seconds) as u64);
         format!("{} games/s, {} positions/s", rate(games), rate(positions))
@@ -499,7 +497,7 @@ mod tests {
         progress.played = (123_456, 1 << 40, 1.0);
         let at_hand = (100_000_000, 100_000_000);
         let doing =
-            [Doing::Playing, Doing::Fitting { done: 1.0, loss: 12.345 }, Doing::Gate { done: 9999, pairs: 9999 }];
+            [Doing::Playing, Doing::Learning { done: 1.0, loss: 12.345 }, Doing::Gate { done: 9999, pairs: 9999 }];
         let lines = [progress.state(), progress.strength(), progress.rates()];
         for line in doing.map(|doing| doing.words(at_hand)).into_iter().chain(lines) {
             assert!(line.chars().count() <= 58, "{line}");

@@ -69,7 +69,7 @@ pub struct TrainArguments {
     patterns: Option<String>,
 
     /// Recorded games or scored positions to learn before self-play begins: GGF, WTHOR, f5d6, logs of `match --games`, OBF or
-    /// Egaroucid's training lines. The key `records` in a --config file has more settings
+    /// Egaroucid's training lines. The key `files` in a step of a --config file has more settings
     #[arg(long, value_name = "FILE", num_args = 1..)]
     records: Vec<String>,
 
@@ -159,7 +159,7 @@ impl TrainArguments {
             if let TrainEvent::Start { .. } = event {
                 has_begun = true;
                 point_latest_to(directory, session);
-                let begun = config.events.tensorboard.then(|| TensorBoard::create(directory));
+                let begun = config.tensorboard.then(|| TensorBoard::create(directory));
                 board = told_if_not(begun.transpose(), &progress).flatten();
             }
             progress.show(event);
@@ -227,17 +227,15 @@ impl TrainArguments {
         if let Some(patterns) = self.patterns.as_ref().filter(|_| self.continues.is_none()) {
             flags.insert("patterns".into(), patterns.clone().into());
         }
+        layers.add("the options", flags);
+        let mut config = layers.config()?;
         if !self.records.is_empty() {
             let paths: Vec<PathBuf> = self.records.iter().map(PathBuf::from).collect();
-            let files = each_once(&paths, session).into_iter().map(|path| path.display().to_string());
-            let files = toml::Table::from_iter([("files".to_owned(), files.collect::<Vec<_>>().into())]);
-            flags.insert("records".into(), files.into());
+            let files = each_once(&paths, session).into_iter().map(|path| path.display().to_string()).collect();
+            config.begin_with_records(files);
         }
-        layers.add("the options", flags);
-        let config = layers.config()?;
-        if let Some(records) = &config.records {
-            refuse_own_files(records.files.iter().map(Path::new), false)?;
-        }
+        let learned = config.steps.iter().filter_map(|step| step.learn.as_ref());
+        refuse_own_files(learned.flat_map(|learn| &learn.files).map(Path::new), false)?;
         Ok((config, minutes))
     }
 }
@@ -273,7 +271,7 @@ fn told(error: TrainError, run: &Path, has_begun: bool) -> CliError {
                 "{error}; what was saved is intact, and `flipside train --resume {run}` continues the run"
             ));
         }
-        TrainError::Diverged(_) | TrainError::Fit(FitError::Diverged(_)) => Some(format!(
+        TrainError::Learn(FitError::Diverged(_)) => Some(format!(
             "What was saved is intact. `flipside train --continue {} --config FILE` begins a new run there, with a lower rate in FILE.",
             typed(run)
         )),

@@ -5,10 +5,11 @@ use std::ops::Range;
 use serde::de::DeserializeOwned;
 use serde::{Deserialize, Serialize};
 
+use crate::fit::ConfigFault;
 use crate::games::{GamesError, RawFrame, digest, raw_frames};
 use crate::selfplay::{FRAME, GameRecord, SelfPlayConfig, frames};
 use crate::storage::{hex, sha256};
-use crate::train::{ConfigError, check_self_play};
+use crate::train::check_self_play;
 
 /// Most bytes of a message with games; brokers take 1 MB by default.
 pub const MAX_RESULT: usize = 512 << 10;
@@ -104,7 +105,7 @@ pub enum WireError {
     Name(String),
     /// Settings that cannot be played with.
     #[error(transparent)]
-    Play(#[from] ConfigError),
+    Play(#[from] ConfigFault),
     /// Bytes that do not match their name.
     #[error("its bytes do not match its name `{0}`")]
     Hash(String),

@@ -1,4 +1,4 @@
-//! The checkpoint of a fit.
+//! How far a fit has come, and the checkpoint of `flipside fit`.
 
 use std::borrow::Cow;
 use std::io;
@@ -6,73 +6,86 @@ use std::path::{Path, PathBuf};
 
 use serde::{Deserialize, Serialize};
 
-use crate::learn::PassLoss;
+use crate::learn::{LearnerState, PassLoss};
 use crate::storage::{Container, FileError, Packing, blob};
 
-/// All that is needed to resume a fit of the same games with the same configuration.
-#[derive(Clone, Serialize, Deserialize)]
-pub(super) struct Checkpoint<'c> {
-    /// The configuration as TOML.
-    pub config: String,
-    /// SHA-256 of the games.
-    pub games_sha256: String,
+/// How far a fit has come, besides what its learner holds.
+#[derive(Clone, PartialEq, Default, Debug, Serialize, Deserialize)]
+pub struct Begun {
+    /// The configuration as TOML, and the weights to begin from and of the teacher.
+    pub(super) config: String,
+    /// See [`GameFiles::identity`](super::GameFiles::identity).
+    pub(super) games: String,
     /// The paths that were given to learn from.
-    pub named: Vec<PathBuf>,
+    pub(super) named: Vec<PathBuf>,
     /// The files of kept games among them, and how many bytes of each are learned.
-    pub files: Vec<(PathBuf, u64)>,
+    pub(super) files: Vec<(PathBuf, u64)>,
     /// Blocks learned, of all epochs.
-    pub blocks: u64,
+    pub(super) blocks: u64,
     /// Blocks of an epoch, once the first is over.
-    pub blocks_an_epoch: Option<u64>,
+    pub(super) blocks_an_epoch: Option<u64>,
     /// Positions of games gone through in all epochs, those held out included.
-    pub positions: u64,
+    pub(super) positions: u64,
     /// Sample updates.
-    pub updates: u64,
+    pub(super) updates: u64,
     /// The loss of the epoch so far.
-    pub loss: PassLoss,
+    pub(super) loss: PassLoss,
     /// By stage, progress in the current block; empty between two blocks.
-    pub block: Vec<PassLoss>,
+    pub(super) block: Vec<PassLoss>,
     /// The number of samples in that block, by number of empties.
-    pub samples: Vec<u64>,
-    /// By stage, each weight's numbers.
+    pub(super) samples: Vec<u64>,
+}
+
+/// The whole file.
+#[derive(Serialize, Deserialize)]
+struct Checkpoint<'c> {
+    begun: Cow<'c, Begun>,
     #[serde(with = "blob::each")]
-    pub cells: Cow<'c, [Vec<f32>]>,
-    /// The hidden layer's numbers; empty without one.
+    cells: Cow<'c, [Vec<f32>]>,
     #[serde(with = "blob::each")]
-    pub hidden: Vec<Vec<f32>>,
+    hidden: Vec<Vec<f32>>,
 }
 
 const CONTAINER: Container = Container {
     what: "flipside fit in progress",
     magic: *b"\x89FSP\r\n\x1a\n",
-    version: 8,
+    version: 1,
     limit: 1 << 30,
     packing: Packing::Plain,
 };
 
 /// A checkpoint that cannot be read, is damaged, or is another version's.
 #[derive(Debug, thiserror::Error)]
-#[error("cannot resume the unfinished fit: {}{}", .0, if self.is_useless() { ". Remove that file to start over" } else { "" })]
-pub struct UnfinishedFit(pub FileError);
+#[error("cannot resume the unfinished fit: {0}. Remove that file to start over")]
+pub struct Unfinished(pub FileError);
 
-impl UnfinishedFit {
-    /// Whether the file was read, but is damaged or another version's.
-    pub fn is_useless(&self) -> bool {
-        matches!(self.0, FileError::Format { .. })
-    }
-}
+/// A learner's cells and the numbers of its hidden layer.
+pub type Numbers = (Vec<Vec<f32>>, Vec<Vec<f32>>);
 
-impl Checkpoint<'_> {
-    pub fn save(&self, path: &Path) -> Result<(), FileError> {
-        CONTAINER.write(path, self)
+impl Begun {
+    /// Sample updates so far.
+    pub fn updates(&self) -> u64 {
+        self.updates
     }
 
-    /// The checkpoint, if there is one.
-    pub fn load(path: &Path) -> Result<Option<Self>, UnfinishedFit> {
-        match CONTAINER.read(path) {
-            Ok(checkpoint) => Ok(Some(checkpoint)),
+    /// Writes a checkpoint.
+    ///
+    /// # Errors
+    /// The file cannot be written.
+    pub fn save(&self, learner: LearnerState<'_>, path: &Path) -> Result<(), FileError> {
+        let LearnerState { cells, hidden, .. } = learner;
+        CONTAINER.write(path, &Checkpoint { begun: Cow::Borrowed(self), cells, hidden })
+    }
+
+    /// The checkpoint in a file, if there is one.
+    ///
+    /// # Errors
+    /// It cannot be read.
+    pub fn load(path: &Path) -> Result<Option<(Self, Numbers)>, Unfinished> {
+        match CONTAINER.read::<Checkpoint>(path) {
+            Ok(Checkpoint { begun, cells, hidden }) => Ok(Some((begun.into_owned(), (cells.into_owned(), hidden)))),
             Err(FileError::Io { source, .. }) if source.kind() == io::ErrorKind::NotFound => Ok(None),
-            Err(error) => Err(UnfinishedFit(error)),
+            Err(error) => Err(Unfinished(error)),
         }
     }
 }

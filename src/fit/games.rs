@@ -2,11 +2,12 @@
 
 use std::path::{Path, PathBuf};
 
-use super::checkpoint::UnfinishedFit;
+use super::checkpoint::Unfinished;
 use super::spool::Spool;
 use crate::games::GamesError;
 use crate::label::RecordFileError;
 use crate::record::RecordError;
+use crate::selfplay::Stopped;
 use crate::storage::FileError;
 
 /// Games to learn from, checked from beginning to end: kept games, recorded games and scored positions.
@@ -24,8 +25,9 @@ pub struct GameFiles {
     pub records: u64,
     /// Labelled positions in all.
     pub positions: u64,
-    /// SHA-256 of all frames of kept games in their order, then of all files of records, in lower-case hexadecimal.
-    pub sha256: String,
+    /// What tells these games from others: SHA-256 of all frames of kept games in their order, then of all files of records, in
+    /// lower-case hexadecimal; or the name of a run and of the generations.
+    pub identity: String,
 }
 
 /// What happens while games are checked.
@@ -89,19 +91,27 @@ pub enum GameFilesError {
     File(#[from] FileError),
     /// The checkpoint of the unfinished fit.
     #[error(transparent)]
-    Unfinished(#[from] UnfinishedFit),
+    Unfinished(#[from] Unfinished),
     /// A file of records that cannot be learned from.
     #[error(transparent)]
     Records(#[from] RecordFileError),
     /// A folder without kept games.
-    #[error("{} holds no kept games (games/*.fsg): it is not a run's own folder, or `keep-games` is false", .0.display())]
+    #[error("{} holds no kept games (games/*.fsg): it is not a run's own folder", .0.display())]
     NoGames(PathBuf),
     /// Files without a single game.
     #[error("there is no game in any of the files")]
     Empty,
     /// All kept games are of generations before the first that counts.
-    #[error("no game is of generation {0} or later: `first-generation` leaves out all of them")]
+    #[error("no game is of generation {0} or later: `since` leaves out all of them")]
     OnlyEarlier(u32),
+    /// It was stopped.
+    #[error(transparent)]
+    Stopped(#[from] Stopped),
+    /// Records that do not match their checksum.
+    #[error(
+        "the records in {0} have changed: they do not match `sha256`. Restore the old file, or begin anew without `sha256`"
+    )]
+    OtherRecords(PathBuf),
     /// Files that changed while they were read.
     #[error("the games have changed since they were checked; run the command again")]
     Changed,

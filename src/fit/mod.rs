@@ -1,23 +1,25 @@
-//! Learning the weights of any pattern set from kept games and records, without playing.
+//! Learning games: the one job behind all that `flipside train` and `flipside fit` learn.
 //!
-//! [`GameFiles`] finds and checks the games of runs and files, and labels those of records; [`fit`] learns from them as a
-//! [`FitConfig`] says, in blocks, so that memory grows only with the games held out and the largest file of records. The weights
-//! depend on a [`FitRequest`]'s games, configuration and weights alone, not on the number of threads or on when the work was stopped and
-//! resumed.
+//! [`GameFiles`] finds and checks the games of runs and files, and labels those of records; [`learn`] learns them as a [`LearnConfig`] says,
+//! in blocks, so that memory grows only with the games held out and the largest file of records. What is learned depends on games,
+//! configuration and weights alone, not on the number of threads or on when the work was stopped and resumed. [`fit`] is that job on its
+//! own, with a checkpoint in a file.
 
 mod checkpoint;
 mod config;
 mod games;
 mod open;
 mod reader;
+mod request;
 mod spool;
 mod teacher;
 mod work;
 
-pub use checkpoint::UnfinishedFit;
-pub(crate) use config::check_numbers;
-pub use config::{FitConfig, FitConfigError};
-pub(crate) use config::{RANGE, is_default, is_in_range};
+pub use checkpoint::{Begun, Unfinished};
+pub(crate) use config::MOST_EXACT;
+pub use config::{ConfigFault, LearnConfig, Start};
 pub use games::{GameFiles, GameFilesError, GameFilesEvent};
 pub use open::kept_games_of;
-pub use work::{FitError, FitEvent, FitOutcome, FitRequest, check, fit};
+pub use request::{FitRequest, check, fit};
+pub use teacher::Teacher;
+pub use work::{FitError, LearnEvent, Lessons, OnEvent, learn, learner_for};

@@ -8,15 +8,16 @@ use std::sync::atomic::{AtomicBool, Ordering::Relaxed};
 
 use sha2::{Digest, Sha256};
 
-use super::checkpoint::Checkpoint;
-use super::config::FitConfig;
+use super::checkpoint::Begun;
+use super::config::LearnConfig;
 use super::games::{GameFiles, GameFilesError, GameFilesEvent};
 use super::reader::{Chunk, Reader};
 use super::spool::SpoolWriter;
 use crate::games::{GamesError, GamesReader, games_of_run, has_games_name, is_games_file};
 use crate::label::RecordFile;
 use crate::record::{MAX_BYTES, MAX_REPORTED};
-use crate::storage::{FileError, check_lasting, hex, read_bounded, read_start};
+use crate::selfplay::Stopped;
+use crate::storage::{FileError, check_lasting, hex, read_bounded, read_start, sha256};
 
 /// Games that are decoded together to be checked.
 const CHECKED_AT_ONCE: usize = 4096;
@@ -30,46 +31,54 @@ impl GameFiles {
     /// more by now.
     ///
     /// Everything is read and checked. If a crash cut off the last frame of a file of kept games, the frames before it count. Records
-    /// are labelled now, their samples kept in a temporary file in `folder`. `None` if `stop` was set before the end.
+    /// are labelled now, their samples kept in a temporary file in `folder`.
     ///
     /// # Errors
-    /// A file that cannot be read or is damaged, a file without a record to learn from, or no game at all.
+    /// A file that cannot be read or is damaged, a file without a record to learn from, or no game at all; `stop` was set before the end.
     pub fn open(
         paths: &[PathBuf],
-        config: &FitConfig,
+        config: &LearnConfig,
         folder: &Path,
-        begun: Option<&Path>,
+        begun: Option<&Begun>,
         stop: &AtomicBool,
         tell: &mut dyn FnMut(GameFilesEvent<'_>),
-    ) -> Result<Option<Self>, GameFilesError> {
+    ) -> Result<Self, GameFilesError> {
         let (kept, recorded) = kept_and_recorded(paths, tell)?;
         let found = Self { named: paths.to_vec(), ..Self::default() };
         let mut opening = Opening { found, hash: Sha256::new(), config, folder, stop, tell };
         let is_early = opening.add_kept(kept)?;
-        if let Some(begun) = begun.map(Checkpoint::load).transpose()?.flatten()
+        if let Some(begun) = begun
             && opening.found.go_on_with(begun)
         {
             (opening.tell)(GameFilesEvent::LeftOut);
         }
-        if !opening.check_kept()? || !recorded.is_empty() && !opening.label_all(&recorded)? {
-            return Ok(None);
+        opening.check_kept()?;
+        if !recorded.is_empty() {
+            opening.label_all(&recorded)?;
         }
         let Opening { mut found, hash, .. } = opening;
-        found.sha256 = hex(&hash.finalize());
+        found.identity = hex(&hash.finalize());
         match found.positions {
-            0 if is_early => Err(GameFilesError::OnlyEarlier(config.first_generation)),
+            0 if is_early => Err(GameFilesError::OnlyEarlier(config.since)),
             0 => Err(GameFilesError::Empty),
-            _ => Ok(Some(found)),
+            _ => Ok(found),
         }
     }
 
+    /// The games of a run, which knows them and has checked them: files of kept games, how many games and labelled positions are in them,
+    /// and a name by which these are told from others.
+    pub(crate) fn of_run(files: Vec<PathBuf>, games: u64, positions: u64, identity: String) -> Self {
+        let files = files.into_iter().map(|path| (path, u64::MAX)).collect();
+        Self { files, games, positions, identity, ..Self::default() }
+    }
+
     /// Takes only the kept games that a fit of the same paths began with, if all of them are still there. True if there are more.
-    fn go_on_with(&mut self, begun: Checkpoint) -> bool {
+    fn go_on_with(&mut self, begun: &Begun) -> bool {
         let is_there =
             |(path, length): &(PathBuf, u64)| self.files.iter().any(|(now, has)| now == path && length <= has);
         let has_more = begun.named == self.named && begun.files != self.files && begun.files.iter().all(is_there);
         if has_more {
-            self.files = begun.files;
+            self.files.clone_from(&begun.files);
         }
         has_more
     }
@@ -112,7 +121,7 @@ fn kept_and_recorded<'p>(
 struct Opening<'o> {
     found: GameFiles,
     hash: Sha256,
-    config: &'o FitConfig,
+    config: &'o LearnConfig,
     /// Where the samples of records are kept.
     folder: &'o Path,
     stop: &'o AtomicBool,
@@ -127,7 +136,7 @@ impl Opening<'_> {
         let (mut by_first_frame, mut twins, mut is_early) = (HashMap::new(), Vec::new(), false);
         for path in kept {
             let mut reader = match GamesReader::open(&path) {
-                Ok(reader) if reader.header().generation < self.config.first_generation => {
+                Ok(reader) if reader.header().generation < self.config.since => {
                     is_early = true;
                     continue;
                 }
@@ -160,13 +169,13 @@ impl Opening<'_> {
         Ok(is_early)
     }
 
-    /// Checks and counts the kept games and their positions; false if stopped.
-    fn check_kept(&mut self) -> Result<bool, GameFilesError> {
+    /// Checks and counts the kept games and their positions.
+    fn check_kept(&mut self) -> Result<(), GameFilesError> {
         let (mut count, mut positions) = (0, 0);
         let mut reader = Reader::new(&self.found, CHECKED_AT_ONCE)?;
         while let Some(games) = reader.next_games(Some(&mut self.hash))? {
             if self.stop.load(Relaxed) {
-                return Ok(false);
+                return Err(Stopped.into());
             }
             count += games.len() as u64;
             positions += Chunk::Games(games).positions();
@@ -174,30 +183,32 @@ impl Opening<'_> {
         }
         reader.torn().iter().for_each(|path| (self.tell)(GameFilesEvent::CutOff(path)));
         (self.found.games, self.found.positions) = (count, positions);
-        Ok(true)
+        Ok(())
     }
 
-    /// Labels all records of the files; false if stopped.
-    fn label_all(&mut self, paths: &[&Path]) -> Result<bool, GameFilesError> {
+    /// Labels all records of the files.
+    fn label_all(&mut self, paths: &[&Path]) -> Result<(), GameFilesError> {
         let io = FileError::io(self.folder);
         let mut writer = SpoolWriter::new_in(self.folder).map_err(&io)?;
         for path in paths {
-            if !self.label(path, &mut writer)? {
-                return Ok(false);
-            }
+            self.label(path, &mut writer)?;
         }
         self.found.spool = Some((self.folder.to_owned(), writer.finish().map_err(io)?));
-        Ok(true)
+        Ok(())
     }
 
-    /// Labels the records of a file; false if stopped.
-    fn label(&mut self, path: &Path, writer: &mut SpoolWriter) -> Result<bool, GameFilesError> {
+    /// Labels the records of a file.
+    fn label(&mut self, path: &Path, writer: &mut SpoolWriter) -> Result<(), GameFilesError> {
         let bytes = read_bounded(path, "file of records", MAX_BYTES)?;
+        let number = self.config.files.iter().position(|file| Path::new(file) == path);
+        if number.and_then(|number| self.config.sha256.get(number)).is_some_and(|wanted| *wanted != sha256(&bytes)) {
+            return Err(GameFilesError::OtherRecords(path.to_owned()));
+        }
         self.hash.update(&bytes);
         let mut file = RecordFile::new(path, &bytes, 0, self.config.exact_empties)?;
         let (mut count, mut left_out, before) = (0, 0, self.found.records);
         loop {
-            let Some(labelled) = file.next(self.stop) else { return Ok(false) };
+            let labelled = file.next(self.stop).ok_or(Stopped)?;
             if labelled.is_empty() {
                 break;
             }
@@ -220,7 +231,7 @@ impl Opening<'_> {
             (self.tell)(GameFilesEvent::Records { path, read: count });
         }
         (self.tell)(GameFilesEvent::Labelled { path, read: count, left_out });
-        if self.found.records == before { Err(file.no_lesson().into()) } else { Ok(true) }
+        if self.found.records == before { Err(file.no_lesson().into()) } else { Ok(()) }
     }
 }
 

@@ -6,7 +6,7 @@ use std::sync::atomic::{AtomicBool, Ordering::Relaxed};
 use rayon::prelude::*;
 use sha2::{Digest, Sha256};
 
-use super::config::FitConfig;
+use super::config::LearnConfig;
 use super::games::{GameFiles, GameFilesError};
 use super::spool::SpoolReader;
 use super::teacher::Teacher;
@@ -138,7 +138,7 @@ impl Chunk {
         &self,
         first: u64,
         set: &mut SampleSet,
-        config: &FitConfig,
+        config: &LearnConfig,
         stop: &AtomicBool,
         teacher: Option<(&Teacher, u32)>,
         wanted: impl Fn(u64) -> bool + Sync,
@@ -207,8 +207,8 @@ mod tests {
             path
         });
         let numbered = |paths: &[PathBuf]| {
-            let config = FitConfig::default();
-            let all = GameFiles::open(paths, &config, folder.path(), None, &stop, &mut |_| ()).unwrap().unwrap();
+            let config = LearnConfig::default();
+            let all = GameFiles::open(paths, &config, folder.path(), None, &stop, &mut |_| ()).unwrap();
             let mut reader = Reader::new(&all, 40).unwrap();
             let mut found = Vec::new();
             while let Some((_, chunk)) = reader.next().unwrap() {
@@ -244,8 +244,8 @@ mod tests {
         let mut rng = ChaCha8Rng::seed_from_u64(1);
         let lines = (0..80).map(|_| Transcript::random(&mut rng).to_string() + "\n");
         fs::write(&paths[1], lines.collect::<String>()).unwrap();
-        let config = FitConfig { exact_empties: 6, ..FitConfig::default() };
-        let all = GameFiles::open(&paths, &config, folder.path(), None, &stop, &mut |_| ()).unwrap().unwrap();
+        let config = LearnConfig { exact_empties: 6, ..LearnConfig::default() };
+        let all = GameFiles::open(&paths, &config, folder.path(), None, &stop, &mut |_| ()).unwrap();
         assert_eq!((all.games, all.records), (320, 80));
         let mut reader = Reader::new(&all, 16).unwrap();
         while reader.next().unwrap().is_some() {

@@ -6,13 +6,12 @@ use rand::seq::{IteratorRandom, index};
 use rand::{RngExt, SeedableRng};
 use rand_chacha::ChaCha8Rng;
 
-use super::config::FitConfig;
+use super::config::LearnConfig;
 use crate::board::{Diagram, Position, Side, squares};
-use crate::eval::{ModelError, PatternEvaluator, Score};
+use crate::eval::{Model, ModelError, PatternEvaluator, Score};
 use crate::learn::{Bound, Sample};
 use crate::search::{Engine, Searcher, Strength, TreeNode};
 use crate::selfplay::{PlyKind, Replay, leaf};
-use crate::weights::WeightFile;
 
 /// A teacher solves leaves with this number of empties or fewer.
 const EXACT_EMPTIES: u32 = 12;
@@ -21,13 +20,15 @@ const EXACT_EMPTIES: u32 = 12;
 const LEAF_ROOTS: usize = 4;
 
 /// Weights whose searches are learned from.
-pub(super) struct Teacher {
+#[derive(Debug)]
+pub struct Teacher {
     evaluator: PatternEvaluator,
     strength: Strength,
     student: Option<Student>,
 }
 
 /// The weights that the fit began with, and the plies that they search.
+#[derive(Debug)]
 struct Student {
     evaluator: PatternEvaluator,
     depth: u32,
@@ -35,23 +36,26 @@ struct Student {
 
 impl Teacher {
     /// A teacher of trees, or of leaves with a `student`, the weights that the fit begins with.
-    pub fn new(weights: &WeightFile, student: Option<&WeightFile>, config: &FitConfig) -> Result<Self, ModelError> {
-        let student = student.map(|student| PatternEvaluator::new(&student.model)).transpose()?;
+    ///
+    /// # Errors
+    /// Weights that cannot search.
+    pub fn new(weights: &Model, student: Option<&Model>, config: &LearnConfig) -> Result<Self, ModelError> {
+        let student = student.map(PatternEvaluator::new).transpose()?;
         Ok(Self {
-            evaluator: PatternEvaluator::new(&weights.model)?,
+            evaluator: PatternEvaluator::new(weights)?,
             strength: Strength::new(config.tree_depth, EXACT_EMPTIES),
             student: student.map(|evaluator| Student { evaluator, depth: config.leaf_depth }),
         })
     }
 
     /// Whether the positions of the games are learned as well.
-    pub fn is_beside_games(&self) -> bool {
+    pub(super) fn is_beside_games(&self) -> bool {
         self.student.is_none()
     }
 
     /// Random positions among those of a game that a search has labelled, seeded by the game's place in the fit and the epoch: one, or
     /// [`LEAF_ROOTS`] for leaves. `samples` are the game's. (Those of a game with TDLeaf updates are the leaves that its labels are for.)
-    pub fn roots(&self, place: u64, epoch: u32, replay: &Replay, samples: &[Sample]) -> Vec<Sample> {
+    pub(super) fn roots(&self, place: u64, epoch: u32, replay: &Replay, samples: &[Sample]) -> Vec<Sample> {
         let searched = replay.plies.iter().take_while(|ply| ply.kind != PlyKind::Exact).count();
         let mut rng = ChaCha8Rng::seed_from_u64(place);
         rng.set_stream(epoch.into());
@@ -67,7 +71,7 @@ impl Teacher {
 
     /// The samples from searches of some roots; incomplete if `stop` was set. Roots are searched in the order of their stages, so that
     /// a stage's tables stay in the cache.
-    pub fn samples(&self, mut roots: Vec<Sample>, stop: &AtomicBool) -> Vec<Sample> {
+    pub(super) fn samples(&self, mut roots: Vec<Sample>, stop: &AtomicBool) -> Vec<Sample> {
         roots.sort_by_key(|root| root.position.empties());
         match &self.student {
             None => self.trees(roots, stop),

@@ -1,48 +1,39 @@
 //! The loop of epochs and blocks.
 
-use std::borrow::Cow;
-use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering::Relaxed};
 use std::time::Instant;
 
-use super::checkpoint::{Checkpoint, UnfinishedFit};
-use super::config::{FitConfig, FitConfigError};
+use super::checkpoint::{Begun, Unfinished};
+use super::config::{ConfigFault, LearnConfig};
 use super::games::{GameFiles, GameFilesError};
 use super::reader::Reader;
 use super::teacher::Teacher;
 use crate::eval::{ModelError, StageMap};
 use crate::games::MAX_GAMES;
-use crate::learn::{Diverged, Learner, LearnerState, PassLoss, SampleSet, StartError, Validation};
-use crate::pattern::{Layout, LayoutError, PatternSet};
-use crate::weights::{Provenance, WeightFile};
+use crate::learn::{Diverged, Learner, SampleSet, StartError, Validation};
+use crate::pattern::{Layout, LayoutError};
+use crate::selfplay::Stopped;
 
 /// Seconds between checkpoints: writing one takes a second or two, and a crash costs at most this.
 const CHECKPOINT_SECONDS: f64 = 120.0;
 
-/// A fit to do.
+/// What to learn, and how.
 #[derive(Clone, Copy, Debug)]
-pub struct FitRequest<'r> {
+pub struct Lessons<'r> {
     /// How to learn.
-    pub config: &'r FitConfig,
-    /// The patterns whose weights to learn.
-    pub patterns: &'r PatternSet,
+    pub config: &'r LearnConfig,
     /// The games to learn from.
     pub games: &'r GameFiles,
-    /// Weights to begin with; `None` to begin from nothing.
-    pub from: Option<&'r WeightFile>,
-    /// The teacher's weights, for searches; `None` without [`FitConfig::tree_depth`].
-    pub teacher: Option<&'r WeightFile>,
-    /// The file of the checkpoint, to resume from after a stop. It is left there at the end: the caller removes it once the weights
-    /// are saved.
-    pub checkpoint: &'r Path,
+    /// Who searches, if trees or leaves are learned.
+    pub teacher: Option<&'r Teacher>,
     /// Set to stop the work soon.
     pub stop: &'r AtomicBool,
 }
 
-/// What happens in a fit.
-#[derive(Clone, PartialEq, Debug)]
-pub enum FitEvent {
+/// What happens while games are learned.
+#[derive(Debug)]
+pub enum LearnEvent<'e> {
     /// It begins or resumes.
     Start {
         /// Kept games, those held out included.
@@ -69,7 +60,9 @@ pub enum FitEvent {
         /// Seconds of this session.
         seconds: f64,
     },
-    /// The checkpoint could not be written; the work continues.
+    /// How far it has come is to be saved.
+    Save(&'e Learner, &'e Begun),
+    /// It could not be saved; the work goes on.
     NotSaved {
         /// Why.
         reason: String,
@@ -85,287 +78,206 @@ pub enum FitEvent {
     },
 }
 
-/// How a fit ended.
-#[derive(Debug)]
-pub enum FitOutcome {
-    /// The weights, and the learner that holds them.
-    Finished(Box<WeightFile>, Box<Learner>),
-    /// It was stopped; the same request resumes it.
-    Stopped,
-}
+/// Takes events, and may end the work.
+pub type OnEvent<'s> = dyn FnMut(LearnEvent<'_>) -> Result<(), Stopped> + 's;
 
-/// Why a fit failed.
+/// Why games could not be learned.
 #[derive(Debug, thiserror::Error)]
 pub enum FitError {
     /// The configuration.
     #[error(transparent)]
-    Config(#[from] FitConfigError),
+    Config(#[from] ConfigFault),
     /// The pattern set has no layout.
     #[error(transparent)]
     Layout(#[from] LayoutError),
     /// The weights to begin with.
     #[error("cannot begin with these weights: {0}")]
     From(StartError),
-    /// The weights to begin with have a hidden layer, and none is wanted.
-    #[error("the weights to begin with have a hidden layer: `hidden-layer = true` (`--hidden-layer`) keeps it")]
-    HiddenLayer,
-    /// The weights to begin with have a hidden layer, and leaves are wanted.
-    #[error(
-        "the weights to begin with have a hidden layer, and only weights without one can learn leaves (`leaf-depth`)"
-    )]
-    LeavesOfLayer,
-    /// A depth and no weights, or weights and no depth.
-    #[error("`tree-depth` and a teacher belong together: `tree-depth` says how deep the teacher searches")]
-    Teacher,
-    /// Leaves without weights to begin with or without a teacher.
-    #[error(
-        "`leaf-depth` needs weights to begin with (`--from`), which search, and a teacher (`--teacher`), which values the leaves"
-    )]
-    Leaves,
-    /// A teacher, and only records.
-    #[error(
-        "a teacher searches from positions of kept games, and there are none: name a run, or files of games (.fsg), or leave the \
-         teacher out"
-    )]
-    NoGames,
+    /// What was asked for does not go together.
+    #[error("{0}")]
+    Together(&'static str),
     /// The weights that search.
     #[error("cannot search with the weights of the teacher, or those to begin with: {0}")]
     TeacherModel(ModelError),
     /// The games.
     #[error(transparent)]
-    Games(#[from] GameFilesError),
-    /// The checkpoint of another fit.
+    Games(GameFilesError),
+    /// How far another fit has come: other games, another configuration or other weights. It is left alone.
     #[error(
-        "{} belongs to a fit of other games, with another configuration or from other weights: remove it to start over, or run the \
-         command it belongs to", .0.display()
+        "an unfinished fit of other games, with another configuration or from other weights is there: remove its file to start over, or \
+         run the command it belongs to"
     )]
-    OtherFit(PathBuf),
+    OtherFit,
     /// The checkpoint.
     #[error(transparent)]
-    Unfinished(#[from] UnfinishedFit),
+    Unfinished(#[from] Unfinished),
     /// Learning.
     #[error(transparent)]
     Diverged(#[from] Diverged),
+    /// It was stopped.
+    #[error(transparent)]
+    Stopped(#[from] Stopped),
 }
 
-/// Learns weights from games, on the threads of the current rayon pool. Resumes from the request's checkpoint if there is one.
+impl From<GameFilesError> for FitError {
+    fn from(error: GameFilesError) -> Self {
+        match error {
+            GameFilesError::Stopped(stopped) => Self::Stopped(stopped),
+            error => Self::Games(error),
+        }
+    }
+}
+
+/// A learner as a configuration wants it, from an older one or from nothing.
+pub fn learner_for(config: &LearnConfig, layout: &Arc<Layout>, older: Option<Learner>) -> Learner {
+    let stages = StageMap::for_set(config.stage_plies(), layout.set());
+    let mut learner = match older {
+        Some(learner) if *learner.stages() == stages => learner,
+        Some(mut learner) => {
+            learner.set_stages(stages);
+            learner
+        }
+        None => Learner::new(layout.clone(), stages, config.step()),
+    };
+    learner.set_rule(config.step());
+    learner.set_overlap(config.overlap());
+    learner.set_loss(config.loss());
+    let has_layer = config.hidden_layer && layout.set().engine.is_none();
+    if has_layer { learner.with_hidden_layer() } else { learner }
+}
+
+/// Learns games, on the threads of the current rayon pool, from where `begun` says. If that is an error, learner and `begun` are still a
+/// pair from which the work can go on.
 ///
 /// # Errors
-/// See [`FitError`].
-pub fn fit(request: &FitRequest, sink: &mut dyn FnMut(&FitEvent)) -> Result<FitOutcome, FitError> {
-    let mut work = Work::open(request)?;
-    let config = request.config;
-    sink(&FitEvent::Start {
-        games: request.games.games,
-        records: request.games.records,
-        positions: request.games.positions,
-        weights: work.layout.weights(),
-        done: work.share(),
-    });
-    let Some(held_out) = work.held_out()? else { return Ok(FitOutcome::Stopped) };
-    let (began, mut saved, before) = (Instant::now(), Instant::now(), work.state.positions);
-    if work.blocks_of_epoch() == 0 && work.state.loss.samples > 0 {
+/// The games; divergence, which makes the learner useless; a stop.
+pub fn learn(
+    lessons: Lessons<'_>,
+    learner: &mut Learner,
+    begun: &mut Begun,
+    on_event: &mut OnEvent<'_>,
+) -> Result<(), FitError> {
+    let mut work = Work { lessons, learner, begun };
+    let games = lessons.games;
+    on_event(LearnEvent::Start {
+        games: games.games,
+        records: games.records,
+        positions: games.positions,
+        weights: work.learner.layout().weights(),
+        done: work.share_of(work.begun.positions),
+    })?;
+    let held_out = work.held_out()?;
+    let (began, mut saved, before) = (Instant::now(), Instant::now(), work.begun.positions);
+    if work.blocks_of_epoch() == 0 && work.begun.loss.samples > 0 {
         // It was stopped after the last block of an epoch.
-        work.end_epoch(&held_out, sink);
+        work.end_epoch(&held_out, on_event)?;
     }
-    while work.epoch() < config.epochs {
+    while work.epoch() < lessons.config.epochs {
         let epoch = work.epoch() + 1;
         let mut reader = work.reader()?;
-        let mut blocks = 0;
-        let first = work.blocks_of_epoch();
+        let (mut blocks, first) = (0, work.blocks_of_epoch());
         while let Some((samples, positions)) = work.next_block(&mut reader, blocks >= first)? {
-            if request.stop.load(Relaxed) || blocks >= first && !work.learn(&samples, positions)? {
-                work.save_or_tell(sink);
-                return Ok(FitOutcome::Stopped);
+            if lessons.stop.load(Relaxed) || blocks >= first && !work.learn(&samples, positions)? {
+                on_event(LearnEvent::Save(work.learner, work.begun))?;
+                return Err(Stopped.into());
             }
             blocks += 1;
             if blocks <= first {
                 continue;
             }
-            sink(&FitEvent::Block {
+            on_event(LearnEvent::Block {
                 epoch,
-                done: work.share(),
-                loss: work.state.loss.rmse(),
-                positions: work.state.positions - before,
+                done: work.share_of(work.begun.positions),
+                loss: work.begun.loss.rmse(),
+                positions: work.begun.positions - before,
                 seconds: began.elapsed().as_secs_f64(),
-            });
+            })?;
             if saved.elapsed().as_secs_f64() >= CHECKPOINT_SECONDS {
-                work.save_or_tell(sink);
+                on_event(LearnEvent::Save(work.learner, work.begun))?;
                 saved = Instant::now();
             }
         }
         if !reader.is_complete() {
             return Err(GameFilesError::Changed.into());
         }
-        work.state.blocks_an_epoch = Some(blocks);
-        work.end_epoch(&held_out, sink);
+        work.begun.blocks_an_epoch = Some(blocks);
+        work.end_epoch(&held_out, on_event)?;
     }
-    Ok(FitOutcome::Finished(Box::new(work.weights()), Box::new(work.learner)))
+    Ok(())
 }
 
-/// Checks everything but the games, to fail before these are read and records are solved.
-///
-/// # Errors
-/// What is wrong with the configuration, the pattern set, the weights to begin with or the teacher.
-pub fn check(
-    config: &FitConfig,
-    patterns: &PatternSet,
-    from: Option<&WeightFile>,
-    teacher: Option<&WeightFile>,
-) -> Result<(), FitError> {
-    Beginning::new(config, patterns, from, teacher).map(drop)
-}
+impl Begun {
+    /// Work that has not begun, described by its configuration and all else that tells it from other work on the same games.
+    pub fn new(config: String, games: &GameFiles) -> Self {
+        let (named, files) = (games.named.clone(), games.files.clone());
+        Self { config, games: games.identity.clone(), named, files, ..Self::default() }
+    }
 
-/// What a fit begins with, besides games.
-struct Beginning {
-    layout: Arc<Layout>,
-    teacher: Option<Teacher>,
-    learner: Learner,
-}
-
-impl Beginning {
-    fn new(
-        config: &FitConfig,
-        patterns: &PatternSet,
-        from: Option<&WeightFile>,
-        teacher: Option<&WeightFile>,
-    ) -> Result<Self, FitError> {
-        config.check()?;
-        let student = if config.leaf_depth > 0 { Some(from.ok_or(FitError::Leaves)?) } else { None };
-        let teacher = match (teacher, config.tree_depth) {
-            (None, _) if student.is_some() => return Err(FitError::Leaves),
-            (None, 0) => None,
-            (Some(weights), 1..) => Some(Teacher::new(weights, student, config).map_err(FitError::TeacherModel)?),
-            _ => return Err(FitError::Teacher),
-        };
-        let layout = Arc::new(Layout::new(patterns)?);
-        let stages = StageMap::for_set(config.stage_plies(), patterns);
-        let learner = match from {
-            Some(from) if from.model.hidden.is_some() && !config.hidden_layer => {
-                return Err(if config.leaf_depth > 0 { FitError::LeavesOfLayer } else { FitError::HiddenLayer });
-            }
-            Some(from) => {
-                let learner = Learner::from_model(layout.clone(), &from.model, config.step);
-                let mut learner = learner.map_err(FitError::From)?;
-                learner.set_stages(stages);
-                learner
-            }
-            None => Learner::new(layout.clone(), stages, config.step),
-        };
-        let learner = if config.hidden_layer { learner.with_hidden_layer() } else { learner };
-        Ok(Self { layout, teacher, learner })
+    /// Whether it is this work.
+    pub fn is_of(&self, config: &str, games: &GameFiles) -> bool {
+        self.config == config && self.games == games.identity
     }
 }
 
-/// A fit in progress.
-struct Work<'r> {
-    request: &'r FitRequest<'r>,
-    layout: Arc<Layout>,
-    teacher: Option<Teacher>,
-    learner: Learner,
-    /// The cells and the hidden layer in it stay empty until it is written.
-    state: Checkpoint<'static>,
+/// Learning in progress.
+struct Work<'r, 'l> {
+    lessons: Lessons<'r>,
+    learner: &'l mut Learner,
+    begun: &'l mut Begun,
 }
 
-impl<'r> Work<'r> {
-    fn open(request: &'r FitRequest<'r>) -> Result<Self, FitError> {
-        let &FitRequest { config, patterns, games, from, teacher, checkpoint, .. } = request;
-        let Beginning { layout, teacher, mut learner } = Beginning::new(config, patterns, from, teacher)?;
-        if teacher.is_some() && games.games == 0 {
-            return Err(FitError::NoGames);
-        }
-        let state = match Checkpoint::load(checkpoint)? {
-            Some(mut state) => {
-                let other = || FitError::OtherFit(checkpoint.to_owned());
-                let stages = StageMap::for_set(config.stage_plies(), patterns);
-                let same = state.config == described(request)
-                    && state.games_sha256 == games.sha256
-                    && [0, stages.count()].contains(&state.block.len());
-                if !same {
-                    return Err(other());
-                }
-                let (cells, hidden) = (std::mem::take(&mut state.cells), std::mem::take(&mut state.hidden));
-                let begun = Learner::from_state(layout.clone(), config.step, LearnerState { stages, cells, hidden });
-                learner = begun.ok_or_else(other)?;
-                state
-            }
-            None => Checkpoint {
-                config: described(request),
-                games_sha256: games.sha256.clone(),
-                named: games.named.clone(),
-                files: games.files.clone(),
-                blocks: 0,
-                blocks_an_epoch: None,
-                positions: 0,
-                updates: 0,
-                loss: PassLoss::default(),
-                block: Vec::new(),
-                samples: Vec::new(),
-                cells: Cow::default(),
-                hidden: Vec::new(),
-            },
-        };
-        learner.set_overlap(config.overlap());
-        learner.set_loss(config.loss);
-        Ok(Self { request, layout, teacher, learner, state })
-    }
-
+impl<'r> Work<'r, '_> {
     /// Epochs done.
     fn epoch(&self) -> u32 {
-        self.state.blocks_an_epoch.map_or(0, |blocks| (self.state.blocks / blocks) as u32)
+        self.begun.blocks_an_epoch.map_or(0, |blocks| (self.begun.blocks / blocks) as u32)
     }
 
     /// Blocks learned in this epoch.
     fn blocks_of_epoch(&self) -> u64 {
-        self.state.blocks_an_epoch.map_or(self.state.blocks, |blocks| self.state.blocks % blocks)
-    }
-
-    /// The share of all the work that is done.
-    fn share(&self) -> f64 {
-        self.share_of(self.state.positions)
+        self.begun.blocks_an_epoch.map_or(self.begun.blocks, |blocks| self.begun.blocks % blocks)
     }
 
     /// The share of all the work that `positions` make up, each counted once per epoch.
     fn share_of(&self, positions: u64) -> f64 {
-        positions as f64 / (self.request.games.positions as f64 * f64::from(self.request.config.epochs))
+        positions as f64 / (self.lessons.games.positions as f64 * f64::from(self.lessons.config.epochs))
     }
 
     /// Reads the games from the beginning, in chunks that are a part of a block.
     fn reader(&self) -> Result<Reader<'r>, GameFilesError> {
         // A game has some fifty positions: a tenth of a block.
-        let at_once = (self.request.config.block as usize / 512).clamp(1, MAX_GAMES);
-        Reader::new(self.request.games, at_once)
+        let at_once = (self.lessons.config.block as usize / 512).clamp(1, MAX_GAMES);
+        Reader::new(self.lessons.games, at_once)
     }
 
     /// By the number of a game or record ([`Chunk`](super::reader::Chunk)).
     fn is_held_out(&self, number: u64) -> bool {
-        let every = u64::from(self.request.config.hold_out);
+        let every = u64::from(self.lessons.config.hold_out);
         every > 0 && number % every == every - 1
     }
 
-    /// The samples of the games held out; `None` if stopped.
-    fn held_out(&self) -> Result<Option<SampleSet>, FitError> {
+    /// The samples of the games held out.
+    fn held_out(&self) -> Result<SampleSet, FitError> {
         let mut set = SampleSet::default();
-        let FitRequest { config, stop, .. } = self.request;
+        let Lessons { config, stop, .. } = self.lessons;
         if config.hold_out == 0 {
-            return Ok(Some(set));
+            return Ok(set);
         }
         let mut reader = self.reader()?;
         while let Some((first, chunk)) = reader.next()? {
             chunk.add_to(first, &mut set, config, stop, None, |number| self.is_held_out(number));
             if stop.load(Relaxed) {
-                return Ok(None);
+                return Err(Stopped.into());
             }
         }
-        Ok(Some(set))
+        Ok(set)
     }
 
     /// The next block and the number of its positions, those held out included; without samples if they are not `wanted`. `None` at
     /// the end of the games. Incomplete if stopped.
     fn next_block(&self, reader: &mut Reader, wanted: bool) -> Result<Option<(SampleSet, u64)>, FitError> {
         let (mut samples, mut positions) = (SampleSet::default(), 0);
-        let FitRequest { config, stop, .. } = self.request;
-        let teacher = self.teacher.as_ref().map(|teacher| (teacher, self.epoch()));
+        let Lessons { config, stop, .. } = self.lessons;
+        let teacher = self.lessons.teacher.map(|teacher| (teacher, self.epoch()));
         while positions < u64::from(config.block) && !stop.load(Relaxed) {
             let Some((first, chunk)) = reader.next()? else { break };
             positions += chunk.positions();
@@ -380,74 +292,32 @@ impl<'r> Work<'r> {
     fn learn(&mut self, samples: &SampleSet, positions: u64) -> Result<bool, FitError> {
         // Another version of the program may find other samples in a teacher's searches.
         let counts: Vec<_> = (0..=60).map(|empties| samples.with_empties(empties).len() as u64).collect();
-        let before = std::mem::replace(&mut self.state.samples, counts);
-        if !self.state.block.is_empty() && before != self.state.samples {
-            return Err(FitError::OtherFit(self.request.checkpoint.to_owned()));
+        let before = std::mem::replace(&mut self.begun.samples, counts);
+        if !self.begun.block.is_empty() && before != self.begun.samples {
+            return Err(FitError::OtherFit);
         }
-        let scale = |done| scale(self.share_of(done), self.request.config.anneal);
-        let scales = [self.state.positions, self.state.positions + positions].map(scale);
-        let loss = self.learner.pass_in_parts(samples, scales, self.request.stop, &mut self.state.block)?;
+        let scale = |done| scale(self.share_of(done), self.lessons.config.anneal);
+        let scales = [self.begun.positions, self.begun.positions + positions].map(scale);
+        let loss = self.learner.pass_in_parts(samples, scales, self.lessons.stop, &mut self.begun.block)?;
         let Some(loss) = loss else { return Ok(false) };
-        self.state.loss = self.state.loss + loss;
-        self.state.updates += loss.samples;
-        self.state.positions += positions;
-        self.state.blocks += 1;
+        self.begun.loss = self.begun.loss + loss;
+        self.begun.updates += loss.samples;
+        self.begun.positions += positions;
+        self.begun.blocks += 1;
         Ok(true)
     }
 
     /// Reports the epoch that is over.
-    fn end_epoch(&mut self, held_out: &SampleSet, sink: &mut dyn FnMut(&FitEvent)) {
-        let loss = std::mem::take(&mut self.state.loss).rmse();
-        sink(&FitEvent::Epoch { epoch: self.epoch(), loss, held_out: self.learner.validate(held_out, 1) });
-    }
-
-    /// Writes the checkpoint, or reports that it cannot be written.
-    fn save_or_tell(&self, sink: &mut dyn FnMut(&FitEvent)) {
-        let LearnerState { cells, hidden, .. } = self.learner.state();
-        let whole = Checkpoint { cells, hidden, ..self.state.clone() };
-        if let Err(error) = whole.save(self.request.checkpoint) {
-            sink(&FitEvent::NotSaved { reason: error.to_string() });
-        }
-    }
-
-    /// The learned weights with their provenance.
-    fn weights(&self) -> WeightFile {
-        let FitRequest { config, patterns, games, .. } = self.request;
-        let records = if games.records > 0 { format!("records = {}\n", games.records) } else { String::new() };
-        let origin = if config.leaf_depth > 0 { "fitted to leaves of searches" } else { "fitted to games" };
-        let teacher = self.request.teacher.map(|teacher| format!("\n[teacher]\nhash = \"{}\"\n", teacher.hash()));
-        let provenance = Provenance {
-            config: format!(
-                "patterns = {}\n{}\n[games]\nsha256 = \"{}\"\npositions = {}\n{records}{}",
-                toml::Value::from(&*patterns.name),
-                config.to_toml(),
-                games.sha256,
-                games.positions,
-                teacher.unwrap_or_default()
-            ),
-            games: games.games,
-            samples: self.state.updates,
-            parent: self.request.from.map(WeightFile::hash),
-            ..Provenance::of_this_program(origin)
-        };
-        WeightFile::new(self.learner.model(), provenance)
+    fn end_epoch(&mut self, held_out: &SampleSet, on_event: &mut OnEvent<'_>) -> Result<(), FitError> {
+        let loss = std::mem::take(&mut self.begun.loss).rmse();
+        let held_out = self.learner.validate(held_out, 1);
+        Ok(on_event(LearnEvent::Epoch { epoch: self.epoch(), loss, held_out })?)
     }
 }
 
 /// How large steps are once a share of all the work is done: they shrink to nothing in the last `anneal` of it.
 fn scale(done: f64, anneal: f32) -> f32 {
-    ((1.0 - done as f32) / anneal).min(1.0)
-}
-
-/// What distinguishes a fit from others of the same games.
-fn described(request: &FitRequest) -> String {
-    let patterns = serde_json::to_string(request.patterns).expect("pattern sets are plain data");
-    // Without the provenance, which has the program's version.
-    let hash = |file: &WeightFile| WeightFile::new(file.model.clone(), Provenance::default()).hash();
-    let named =
-        |name, file: Option<&WeightFile>| file.map_or(String::new(), |file| format!("{name} = \"{}\"\n", hash(file)));
-    let (from, teacher) = (named("from", request.from), named("teacher", request.teacher));
-    format!("{patterns}\n{}{from}{teacher}", request.config.to_toml())
+    if anneal == 0.0 { 1.0 } else { ((1.0 - done as f32) / anneal).min(1.0) }
 }
 
 #[cfg(test)]
@@ -459,5 +329,6 @@ mod tests {
         assert_eq!([0.0, 0.25, 0.75].map(|done| scale(done, 0.25)), [1.0; 3]);
         assert_eq!([0.875, 1.0].map(|done| scale(done, 0.25)), [0.5, 0.0]);
         assert_eq!([0.0, 0.5, 1.0].map(|done| scale(done, 1.0)), [1.0, 0.5, 0.0]);
+        assert_eq!([0.0, 1.0].map(|done| scale(done, 0.0)), [1.0; 2]);
     }
 }

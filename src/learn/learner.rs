@@ -1,7 +1,6 @@
 //! The learner: every stage is a linear model of its own, plus, with a hidden layer, rows that it shares with its neighbours.
 
 use std::borrow::Cow;
-use std::mem::discriminant;
 use std::sync::Arc;
 use std::sync::atomic::AtomicBool;
 
@@ -12,7 +11,7 @@ use super::hidden::LearnedLayer;
 use super::loss::Loss;
 use super::pass::{Diverged, LIMIT, Pass};
 use super::samples::SampleSet;
-use super::step::{Step, StepRule, with_step};
+use super::step::StepRule;
 use super::validation::{PassLoss, Sums, Validation};
 use crate::eval::{HiddenLayer, Model, ModelError, Score, StageMap};
 use crate::memory::prefer_huge_pages;
@@ -70,7 +69,7 @@ pub struct Learner {
     /// See [`Self::set_loss`].
     loss: Loss,
     rule: StepRule,
-    /// By stage, `rule.numbers()` floats a weight, its value in discs first.
+    /// By stage, two floats a weight, its value in discs first.
     cells: Vec<Vec<f32>>,
     hidden: Option<LearnedLayer>,
 }
@@ -78,7 +77,7 @@ pub struct Learner {
 impl Learner {
     /// A learner that knows nothing: all weights are zero.
     pub fn new(layout: Arc<Layout>, stages: StageMap, rule: StepRule) -> Self {
-        let cells = (0..stages.count()).map(|_| zeros(rule.numbers() * layout.weights())).collect();
+        let cells = (0..stages.count()).map(|_| zeros(StepRule::NUMBERS * layout.weights())).collect();
         Self::of(layout, stages, rule, cells, None)
     }
 
@@ -115,7 +114,7 @@ impl Learner {
             return Err(StartError::OtherSet { weights, learned });
         }
         model.check(&layout)?;
-        let learned: Vec<f32> = with_step!(rule, rule => rule.learned().to_vec());
+        let learned = rule.learned();
         let discs = |weight: i16| f32::from(weight) / f32::from(model.scale);
         for (stage, weights) in model.weights.iter().enumerate() {
             if let Some(weight) = weights.iter().position(|&weight| discs(weight).abs() > LIMIT) {
@@ -123,9 +122,9 @@ impl Learner {
             }
         }
         let learn_stage = |weights: &Vec<i16>| {
-            let mut cells = zeros(rule.numbers() * weights.len());
+            let mut cells = zeros(StepRule::NUMBERS * weights.len());
             for (cell, &weight) in
-                cells.chunks_exact_mut(rule.numbers()).zip(weights).filter(|(_, weight)| **weight != 0)
+                cells.chunks_exact_mut(StepRule::NUMBERS).zip(weights).filter(|(_, weight)| **weight != 0)
             {
                 cell.copy_from_slice(&learned);
                 cell[0] = discs(weight);
@@ -135,6 +134,11 @@ impl Learner {
         let cells = model.weights.iter().map(learn_stage).collect();
         let hidden = model.hidden.as_ref().map(|layer| LearnedLayer::from_stored(layer, model.scale));
         Ok(Self::of(layout, model.stages.clone(), rule, cells, hidden))
+    }
+
+    /// The layout of its pattern set.
+    pub fn layout(&self) -> &Arc<Layout> {
+        self.features.layout()
     }
 
     /// The stage map.
@@ -155,12 +159,8 @@ impl Learner {
         self.stages = stages;
     }
 
-    /// Changes the parameters of the step rule.
-    ///
-    /// # Panics
-    /// If it is another rule.
+    /// Changes the parameters of the step rule. Not part of [`Self::state`].
     pub fn set_rule(&mut self, rule: StepRule) {
-        assert_eq!(discriminant(&rule), discriminant(&self.rule), "a rule with a history of another kind");
         self.rule = rule;
     }
 
@@ -215,10 +215,8 @@ impl Learner {
         learned: &mut Vec<PassLoss>,
     ) -> Result<Option<PassLoss>, Diverged> {
         let Self { features, stages, overlap, loss, rule, cells, hidden } = self;
-        with_step!(*rule, rule => {
-            let pass = Pass { features, stages, overlap: *overlap, loss: *loss, rule, scales, samples, stop };
-            pass.learn(cells, hidden.as_mut(), learned)
-        })
+        let pass = Pass { features, stages, overlap: *overlap, loss: *loss, rule: *rule, scales, samples, stop };
+        pass.learn(cells, hidden.as_mut(), learned)
     }
 
     /// Errors on samples, without learning them: on one in `every` of each number of empties. The result does not depend on the number
@@ -227,7 +225,7 @@ impl Learner {
     /// # Panics
     /// If `every` is 0.
     pub fn validate(&self, samples: &SampleSet, every: usize) -> Validation {
-        let numbers = self.rule.numbers();
+        let numbers = StepRule::NUMBERS;
         let of_empties = |empties: u32| {
             let stage = self.stages.of_empties(empties);
             let cells = &self.cells[stage];
@@ -253,7 +251,7 @@ impl Learner {
         let largest = if self.hidden.is_some() { HiddenLayer::MAX_WEIGHT } else { i16::MAX };
         let (low, high) = (f32::from(range.0), f32::from(range.1.min(largest)));
         let stored = |cell: &[f32]| (cell[0] * f32::from(scale)).round().clamp(low, high) as i16;
-        let numbers = self.rule.numbers();
+        let numbers = StepRule::NUMBERS;
         Model {
             set: self.features.layout().set().of_model(),
             stages: self.stages.clone(),
@@ -269,9 +267,9 @@ impl Learner {
         LearnerState { stages: self.stages.clone(), cells: self.cells.as_slice().into(), hidden }
     }
 
-    /// A learner that continues from a state; `None` if the state does not fit the layout or the rule.
+    /// A learner that continues from a state; `None` if the state does not fit the layout.
     pub fn from_state(layout: Arc<Layout>, rule: StepRule, state: LearnerState<'_>) -> Option<Self> {
-        let fits = |cells: &Vec<f32>| cells.len() == rule.numbers() * layout.weights();
+        let fits = |cells: &Vec<f32>| cells.len() == StepRule::NUMBERS * layout.weights();
         if state.cells.len() != state.stages.count() || !state.cells.iter().all(fits) {
             return None;
         }

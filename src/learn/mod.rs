@@ -15,9 +15,9 @@ mod validation;
 
 pub(crate) use hidden::{ROW_FLOATS, ROW_TABLES};
 pub use learner::{Learner, LearnerState, StartError};
-pub use loss::{BadParameter, Loss};
+pub use loss::Loss;
 pub use pass::Diverged;
 pub use returns::lambda_returns;
 pub use samples::{Bound, Importance, Sample, SampleSet};
-pub use step::{AdaGrad, Decayed, Fixed, StepRule, TemporalCoherence};
+pub use step::StepRule;
 pub use validation::{PassLoss, Validation};

@@ -286,13 +286,13 @@ mod tests {
 
     use super::*;
     use crate::board::Transcript;
-    use crate::learn::{AdaGrad, BadParameter};
+    use crate::learn::StepRule;
     use crate::pattern::{Layout, PatternSet};
 
     /// A rule that stops its pass after some steps.
     #[derive(Clone, Copy)]
     struct Stopping<'s> {
-        rule: AdaGrad,
+        rule: StepRule,
         left: &'s AtomicU64,
         stop: &'s AtomicBool,
     }
@@ -307,14 +307,6 @@ mod tests {
 
         fn prepared(self, features: usize, scale: f32) -> Self {
             Self { rule: self.rule.prepared(features, scale), ..self }
-        }
-
-        fn learned(self) -> [f32; 2] {
-            self.rule.learned()
-        }
-
-        fn check(self) -> Result<(), BadParameter> {
-            self.rule.check()
         }
     }
 
@@ -339,7 +331,7 @@ mod tests {
             // A pass that is stopped again and again after this many more steps.
             let learned = |steps: u64| {
                 let (left, stop) = (AtomicU64::new(steps), AtomicBool::new(false));
-                let step = Stopping { rule: AdaGrad { rate: 0.5 }, left: &left, stop: &stop };
+                let step = Stopping { rule: StepRule { rate: 0.5, half: 10.0, floor: 0.01 }, left: &left, stop: &stop };
                 let pass = Pass {
                     features: &features,
                     stages,

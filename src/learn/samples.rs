@@ -66,7 +66,6 @@ impl Neg for Bound {
 }
 
 /// How much a sample counts: the share of its error that is learned, above 0 and at most 1, so that no step exceeds what its rule allows.
-/// With [`AdaGrad`](super::AdaGrad), whose steps do not grow if all errors do, it only weighs samples against others.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Debug)]
 pub struct Importance(u16);
 

@@ -162,7 +162,7 @@ impl Figures {
             losses: Vec::new(),
             validation: Vec::new(),
             held_out: Vec::new(),
-            phases: (1..=log.config.phases.len()).map(|phase| PhaseTime { phase, ..PhaseTime::default() }).collect(),
+            phases: (1..=log.config.steps.len()).map(|phase| PhaseTime { phase, ..PhaseTime::default() }).collect(),
             weights_fault: weights.as_ref().err().cloned(),
             weights: weights.ok(),
             config: log.config.to_toml(),
@@ -190,7 +190,7 @@ impl Figures {
                 TrainEvent::OtherBuild { generation, before, now } => {
                     self.builds.push((*generation, before.clone(), now.clone()));
                 }
-                TrainEvent::Learned { generation, loss, errors_by_empties, slopes_by_empties, .. } => {
+                TrainEvent::Played { generation, loss, errors_by_empties, slopes_by_empties, .. } => {
                     self.losses.push((generation + 1, hours, *loss));
                     if !errors_by_empties.is_empty() {
                         let at = |values: &[Option<f64>]| SOME_EMPTIES.map(|empties| *values.get(empties)?);
@@ -202,7 +202,7 @@ impl Figures {
                         });
                     }
                 }
-                TrainEvent::Fitted { generation, held_out, held_out_by_empties, slopes_by_empties, .. } => {
+                TrainEvent::Learned { generation, held_out, held_out_by_empties, slopes_by_empties, .. } => {
                     self.held_out.push(StageLoss {
                         generation: *generation,
                         hours,
@@ -218,14 +218,14 @@ impl Figures {
 
     /// Counts what was done in each phase, and how long it took.
     fn time_phases(&mut self, log: &RunLog) {
-        let phase = |generation: u32| log.config.phase_number(generation);
+        let phase = |generation: u32| log.config.step_number(generation);
         let (mut games_before, mut positions_before) = (0, 0);
         // By phase, games, positions and seconds of the generations that were played in one session.
         let (mut timed, mut is_whole) = (vec![(0, 0, 0.0); self.phases.len()], true);
         for event in &log.events {
             match event {
                 TrainEvent::Start { resumed, .. } => is_whole = !resumed,
-                TrainEvent::Learned { generation, games, positions, playing, seconds, .. } => {
+                TrainEvent::Played { generation, games, positions, playing, .. } => {
                     let number = phase(*generation);
                     let phase = &mut self.phases[number];
                     let new_games = games.saturating_sub(games_before);
@@ -240,9 +240,8 @@ impl Figures {
                             (*games + new_games, *positions + new_positions, *seconds + playing);
                     }
                     phase.playing += playing;
-                    phase.learning += seconds;
                 }
-                TrainEvent::Fitted { generation, seconds, .. } => {
+                TrainEvent::Learned { generation, seconds, .. } => {
                     self.phases[phase(generation.saturating_sub(1))].fitting += seconds;
                 }
                 TrainEvent::Gate { generation, seconds, .. } => self.phases[phase(*generation)].gates += seconds,

@@ -49,7 +49,7 @@ impl RunLog {
     /// Generations learned.
     pub fn generation(&self) -> u32 {
         let of = |event: &TrainEvent| match event {
-            TrainEvent::Learned { generation, .. } => generation + 1,
+            TrainEvent::Played { generation, .. } => generation + 1,
             TrainEvent::Start { generation, .. } => *generation,
             _ => 0,
         };

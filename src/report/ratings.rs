@@ -35,7 +35,7 @@ pub fn ratings(events: &[TrainEvent]) -> Vec<Rating> {
     for event in events {
         elapsed = event.elapsed_after(elapsed);
         match event {
-            TrainEvent::Learned { .. } => has_learned = true,
+            TrainEvent::Played { .. } => has_learned = true,
             TrainEvent::Gate { generation, fitted, best: against_best, baseline, pairs, promoted, .. } => {
                 let hours = elapsed / 3600.0;
                 let player = FIRST + 1 + rated.len();

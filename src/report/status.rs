@@ -91,10 +91,10 @@ impl Status {
             run: log.directory.display().to_string(),
             state: state(log),
             patterns: log.config.patterns.clone(),
-            phase: log.config.phase_number(log.generation()) + 1,
-            phases: log.config.phases.len(),
+            phase: log.config.step_number(log.generation()) + 1,
+            phases: log.config.steps.len(),
             generations: log.generation(),
-            games_at_hand: [log.at_hand, log.config.phase(log.generation()).games],
+            games_at_hand: [log.at_hand, log.config.play(log.generation()).map_or(0, |play| play.games)],
             games: 0,
             positions: 0,
             loss: None,
@@ -110,10 +110,10 @@ impl Status {
         };
         for event in &log.events {
             match event {
-                TrainEvent::Learned { loss, games, positions, .. } => {
+                TrainEvent::Played { loss, games, positions, .. } => {
                     (status.loss, status.games, status.positions) = (Some(*loss), *games, *positions);
                 }
-                TrainEvent::Fitted { held_out, .. } => status.held_out = *held_out,
+                TrainEvent::Learned { held_out: Some(held_out), .. } => status.held_out = Some(*held_out),
                 _ => {}
             }
         }

@@ -115,19 +115,18 @@ fn masked(bytes: &[u8]) -> [u8; 4] {
 fn scalars(event: &TrainEvent) -> (u32, Vec<(String, f64)>) {
     let named = |scalars: &[(&str, f64)]| scalars.iter().map(|(name, value)| ((*name).to_owned(), *value)).collect();
     match event {
-        TrainEvent::Learned { generation, loss, games, positions, playing, seconds, elapsed, .. } => {
+        TrainEvent::Played { generation, loss, games, positions, playing, elapsed, .. } => {
             let scalars = [
                 ("loss/new games", *loss),
                 ("run/games", *games as f64),
                 ("run/positions", *positions as f64),
                 ("run/hours", elapsed / 3600.0),
                 ("seconds/playing", *playing),
-                ("seconds/learning", *seconds),
             ];
             (generation + 1, named(&scalars))
         }
-        TrainEvent::Fitted { generation, loss, held_out, held_out_by_empties, seconds, .. } => {
-            let mut all: Vec<(String, f64)> = named(&[("loss/fit", *loss), ("seconds/fitting", *seconds)]);
+        TrainEvent::Learned { generation, loss, held_out, held_out_by_empties, seconds, .. } => {
+            let mut all: Vec<(String, f64)> = named(&[("loss/learned", *loss), ("seconds/learning", *seconds)]);
             all.extend(held_out.map(|loss| ("loss/held out".to_owned(), loss)));
             let by_empties = held_out_by_empties.iter().enumerate().step_by(4);
             all.extend(by_empties.filter_map(|(at, loss)| Some((format!("held out by empties/{at:02}"), (*loss)?))));

@@ -78,7 +78,7 @@ pub enum UpdateTarget {
 /// use std::sync::{Arc, atomic::AtomicBool};
 ///
 /// use flipside::eval::{MobilityEvaluator, StageMap};
-/// use flipside::learn::{Decayed, Learner, SampleSet, StepRule, lambda_returns};
+/// use flipside::learn::{Learner, SampleSet, StepRule, lambda_returns};
 /// use flipside::pattern::{Layout, PatternSet};
 /// use flipside::search::Strength;
 /// use flipside::selfplay::{SelfPlay, SelfPlayConfig};
@@ -92,7 +92,7 @@ pub enum UpdateTarget {
 ///     lambda_returns(&game.replay(), 0.9).into_iter().for_each(|sample| samples.push(sample));
 /// }
 /// let set = PatternSet::from_toml("name = 'edges'\npatterns = { edge = 'a1 b1 c1 d1 e1 f1 g1 h1' }")?;
-/// let rule = StepRule::Decayed(Decayed { rate: 1.0, half: 100.0, floor: 0.01 });
+/// let rule = StepRule { rate: 1.0, half: 100.0, floor: 0.01 };
 /// let mut learner = Learner::new(Arc::new(Layout::new(&set)?), StageMap::uniform(60), rule);
 /// learner.pass(&samples, 1.0)?;
 /// let model = learner.model();

@@ -1,104 +1,109 @@
-//! The configuration of a run.
+//! The configuration of a run: its plan.
 
-use std::mem::discriminant;
 use std::ops::Range;
 use std::path::Path;
 
 use serde::{Deserialize, Serialize};
 
+use super::error::TrainError;
 use super::identity::stored_set;
-use super::invalid::ConfigError;
-use super::keys::{Kind, check_table, check_whole};
-use crate::fit::{FitConfig, is_default};
-use crate::learn::{BadParameter, StepRule};
-use crate::pattern::PatternSet;
+use crate::fit::{ConfigFault, LearnConfig, MOST_EXACT, Start};
+use crate::pattern::{PatternSet, PatternSetError};
+use crate::schema::{Kind, check, commented, document, schema};
 use crate::search::Strength;
-use crate::selfplay::SelfPlayConfig;
+use crate::selfplay::{SelfPlayConfig, UpdateTarget};
 
-/// Everything that decides a run's weights. The run directory and weight files hold it as [`TrainConfig::to_toml`] writes it.
-#[derive(Clone, PartialEq, Debug, Serialize, Deserialize)]
-#[serde(rename_all = "kebab-case", deny_unknown_fields)]
-pub struct TrainConfig {
-    /// A built-in pattern set's name, or the path of a TOML file.
-    pub patterns: String,
-    /// The seed of all random choices.
-    pub seed: u64,
-    /// Generations in the replay window, the newest included.
-    pub window: u32,
-    /// Passes over the newest samples and, from the second on, over the whole window.
-    pub passes: u32,
-    /// How far weights move.
-    pub step: StepRule,
-    /// When and how strength is measured.
-    pub gate: GateConfig,
-    /// How weights are fitted to all kept games: at the end of the run, and before each phase that says so. `false`, or left out: not
-    /// at all.
-    #[serde(default, with = "or_false")]
-    pub fit: Option<FitConfig>,
-    /// How a fit that continues from weights with a hidden layer differs.
-    #[serde(default, skip_serializing_if = "is_default")]
-    pub tune: TuneConfig,
-    /// Where events are written, besides `metrics.jsonl`.
-    #[serde(default, skip_serializing_if = "is_default")]
-    pub events: EventsConfig,
-    /// What is learned before the first generation.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub records: Option<RecordsConfig>,
-    /// What the generations do, in order; the last phase lasts until the run ends.
-    pub phases: Vec<Phase>,
-}
-
-/// Where events are written, besides `metrics.jsonl`. Does not affect the weights.
-#[derive(Clone, Copy, PartialEq, Eq, Debug, Default, Serialize, Deserialize)]
-#[serde(rename_all = "kebab-case", deny_unknown_fields)]
-pub struct EventsConfig {
-    /// Whether the program writes event files of TensorBoard.
-    #[serde(default)]
-    pub tensorboard: bool,
-}
-
-/// The settings of a fit that continues from weights with a hidden layer; others are those of [`TrainConfig::fit`]. Small steps keep what
-/// the weights know.
-#[derive(Clone, Copy, PartialEq, Debug, Serialize, Deserialize)]
-#[serde(rename_all = "kebab-case", deny_unknown_fields, default)]
-pub struct TuneConfig {
-    /// Passes over the games.
-    pub epochs: u32,
-    /// The rate of the step rule.
-    pub rate: f32,
-}
-
-impl Default for TuneConfig {
-    fn default() -> Self {
-        Self { epochs: 2, rate: 0.08 }
+schema! {
+    /// How a generation is played.
+    #[derive(Copy)]
+    pub struct Play {
+        /// Games of a generation.
+        games: u32 = 32_768, Kind::Whole(1, 100_000_000, "games");
+        /// Depth of the searches behind moves and labels.
+        depth: u32 = 2, Kind::Whole(1, SelfPlayConfig::MAX_DEPTH as u64, "plies");
+        /// How sure a selective cut has to be: about 1 to 2, smaller is faster. Needs a depth of 3 to 12.
+        #[serde(skip_serializing_if = "Option::is_none")]
+        selectivity: Option<f32> = None, Kind::Number(0.0, 100.0, "standard deviations"), "full width";
+        /// Positions with at most N empty squares are solved.
+        exact_empties: u32 = 10, Kind::Whole(0, MOST_EXACT, "empty squares");
+        /// A game begins with 0 to N random plies, every number equally likely.
+        opening_plies: u32 = 24, Kind::Whole(0, 59, "plies");
+        /// Chance of a random move at each later ply.
+        exploration: f64 = 0.25, Kind::Number(0.0, 1.0, "chance");
+        /// Random moves are among those that a search of two plies sees within N discs of the best.
+        #[serde(skip_serializing_if = "Option::is_none")]
+        margin: Option<f32> = None, Kind::Number(0.0, 128.0, "discs"), "all moves";
+        /// Which evaluation moves towards the label: that of the position (`td`) or of the end of its PV (`tdleaf`).
+        update: UpdateTarget = UpdateTarget::Td, Kind::OneOf(&["td", "tdleaf"]);
     }
 }
 
-/// A fit before a phase, or at the end of a run.
-#[derive(Clone, Copy, PartialEq, Debug)]
-pub(super) struct FitPlan {
-    /// How to learn, and from which generation's games on.
-    pub config: FitConfig,
-    /// Whether it continues from the current weights; otherwise it begins from nothing.
-    pub tunes: bool,
+impl Play {
+    /// How its games are played.
+    pub fn self_play(&self) -> SelfPlayConfig {
+        let Self { depth, selectivity, exact_empties, opening_plies, exploration, margin, update, .. } = *self;
+        let strength = Strength { depth, selectivity, exact_empties };
+        SelfPlayConfig { strength, opening_plies, exploration, margin, update }
+    }
 }
 
-/// Recorded games and scored positions, learned before the first generation, in the stages of the first phase or of the weights that the
-/// run begins with.
-#[derive(Clone, PartialEq, Eq, Debug, Serialize, Deserialize)]
-#[serde(rename_all = "kebab-case", deny_unknown_fields)]
-pub struct RecordsConfig {
-    /// The files, in the order in which they are learned: GGF, WTHOR, f5d6, OBF or Egaroucid's training lines.
-    pub files: Vec<String>,
-    /// Passes over the samples.
-    #[serde(default = "two_passes")]
-    pub passes: u32,
-    /// Positions of games with this number of empties or fewer are solved; see [`Labeller`](crate::label::Labeller).
-    #[serde(default = "solved_empties")]
-    pub exact_empties: u32,
-    /// The SHA-256 of each file in hexadecimal: other contents are refused. If left out, a run fills it in.
-    #[serde(default)]
-    pub sha256: Vec<String>,
+schema! {
+    /// How strength is measured: against the best weights so far and against `mobility`, at full width. The newest weights become the best if
+    /// they beat the best so far.
+    #[derive(Copy)]
+    pub struct GateConfig {
+        /// Pairs of games in each match, each from a different XOT opening.
+        pairs: u32 = 4000, Kind::Whole(1, 10_784, "pairs of games");
+        /// Search depth of the players.
+        depth: u32 = 4, Kind::Whole(1, 20, "plies");
+        /// The players solve positions with at most N empty squares.
+        exact_empties: u32 = 12, Kind::Whole(0, MOST_EXACT, "empty squares");
+    }
+}
+
+impl GateConfig {
+    /// How strongly the players search.
+    pub fn strength(&self) -> Strength {
+        Strength::new(self.depth, self.exact_empties)
+    }
+}
+
+schema! {
+    /// A part of the plan: what is done in turn, a number of times.
+    pub struct Step {
+        /// How many times. The last step is repeated until the run ends.
+        repeat: u32 = 1, Kind::Whole(1, u32::MAX as u64, "times");
+        /// The generation that is played: these games, kept in `RUN/games`, about 130 bytes each. Left out: none.
+        #[serde(skip_serializing_if = "Option::is_none")]
+        play: Option<Play> = None, Kind::Table(Play::KEYS);
+        /// What is learned then. Left out: nothing.
+        #[serde(skip_serializing_if = "Option::is_none")]
+        learn: Option<LearnConfig> = None, Kind::Table(LearnConfig::KEYS);
+        /// Whether the strength is then measured.
+        gate: bool = false, Kind::Flag;
+        /// Replaces `finish` if the run ends in this step.
+        #[serde(skip_serializing_if = "Option::is_none")]
+        finish: Option<LearnConfig> = None, Kind::Table(LearnConfig::KEYS);
+    }
+}
+
+schema! {
+    /// Everything that decides a run's weights. The run directory and weight files hold it as [`TrainConfig::to_toml`] writes it.
+    pub struct TrainConfig {
+        /// Pattern set: the name of a built-in one, a TOML file, or a run.
+        patterns: String = "night".to_owned(), Kind::Text;
+        /// Seed of all random choices.
+        seed: u64 = 1, Kind::Whole(0, i64::MAX as u64, "seed");
+        /// Whether to write TensorBoard event files into the run's directory; does not affect the weights.
+        tensorboard: bool = false, Kind::Flag;
+        /// How strength is measured: against the best weights so far and against `mobility`, at full width.
+        gate: GateConfig = GateConfig::default(), Kind::Table(GateConfig::KEYS);
+        /// What is learned when the run ends, from all that it has played; the time for it is kept back. A gate follows in any case.
+        #[serde(with = "or_false")]
+        finish: Option<LearnConfig> = None, Kind::TableOrFalse(LearnConfig::KEYS);
+        /// The plan: what is done, in order.
+        steps: Vec<Step> = Vec::new(), Kind::Tables(Step::KEYS);
+    }
 }
 
 /// A part of a configuration, or `false` for none, so that a file can remove a part that its preset has.
@@ -114,74 +119,38 @@ mod or_false {
     }
 
     pub fn deserialize<'de, T: Deserialize<'de>, D: Deserializer<'de>>(deserializer: D) -> Result<Option<T>, D::Error> {
-        let value = toml::Value::deserialize(deserializer)?;
-        match value {
+        match toml::Value::deserialize(deserializer)? {
             toml::Value::Boolean(false) => Ok(None),
-            part => part.try_into().map(Some).map_err(D::Error::custom),
+            part => T::deserialize(part).map(Some).map_err(D::Error::custom),
         }
     }
 }
 
-fn yes() -> bool {
-    true
-}
-
-fn is_yes(is: &bool) -> bool {
-    *is
-}
-
-fn two_passes() -> u32 {
-    2
-}
-
-fn solved_empties() -> u32 {
-    12
-}
-
-/// A number of generations with the same settings.
-#[derive(Clone, Copy, PartialEq, Debug, Serialize, Deserialize)]
-#[serde(rename_all = "kebab-case", deny_unknown_fields)]
-pub struct Phase {
-    /// How many; ignored in the last phase.
-    pub generations: u32,
-    /// Games per generation.
-    pub games: u32,
-    /// How far samples trust the game's outcome (1) rather than the search (0).
-    pub lambda: f32,
-    /// Plies in a stage: wide stages spread value quickly, stages of one ply are the most exact. See
-    /// [`StageMap::for_set`](crate::eval::StageMap::for_set).
-    pub stage_plies: u32,
-    /// Plies before and after a stage that it also learns from, one in d + 1 samples d plies away. 0, or left out, for none. Records
-    /// are learned without overlap.
-    #[serde(default, skip_serializing_if = "is_default")]
-    pub overlap: u32,
-    /// Whether weights are fitted to the games kept so far before the phase begins: from nothing, to all of them, as
-    /// [`TrainConfig::fit`] says, unless both this phase and the one before have a hidden layer.
-    #[serde(default, skip_serializing_if = "is_default")]
-    pub refit: bool,
-    /// Whether the weights that play have a hidden layer, if those at the end have one. The first such phase gets it with its refit.
-    /// The refits of later ones, and the fit at the end, continue from the current weights as [`TrainConfig::tune`] says, and learn
-    /// only the games that were played with a layer.
-    #[serde(default, skip_serializing_if = "is_default")]
-    pub hidden_layer: bool,
-    /// Whether each generation is learned once it is played. If not, its games are kept for the next fit.
-    #[serde(default = "yes", skip_serializing_if = "is_yes")]
-    pub learn: bool,
-    /// How games are played.
-    pub self_play: SelfPlayConfig,
-}
-
-/// When and how strength is measured. The newest weights become the best if they beat the best so far.
-#[derive(Clone, Copy, PartialEq, Debug, Serialize, Deserialize)]
-#[serde(rename_all = "kebab-case", deny_unknown_fields)]
-pub struct GateConfig {
-    /// Generations from gate to gate; 0 for gates only after fits and at the end.
-    pub every: u32,
-    /// Pairs of games in each match.
-    pub pairs: u32,
-    /// How strongly the players search, at full width.
-    #[serde(flatten)]
-    pub strength: Strength,
+/// A configuration that cannot be run, and why.
+#[derive(Debug, thiserror::Error)]
+pub enum ConfigError {
+    /// TOML that cannot be read, an unknown key, or a value that its key does not take.
+    #[error("{file}: {error}")]
+    Toml {
+        /// Where it comes from.
+        file: String,
+        /// What is wrong, with line and column.
+        error: toml::de::Error,
+    },
+    /// Values that do not go together.
+    #[error("{file}: {fault}")]
+    Fault {
+        /// Where the key comes from.
+        file: String,
+        /// What is wrong.
+        fault: ConfigFault,
+    },
+    /// A pattern set that is neither built in nor a file, or malformed.
+    #[error(transparent)]
+    Patterns(#[from] PatternSetError),
+    /// A run whose pattern set is wanted.
+    #[error(transparent)]
+    Run(Box<TrainError>),
 }
 
 /// Both `evening` and `overnight`, so that an evening can be extended to a whole night.
@@ -197,41 +166,50 @@ pub const PRESETS: [(&str, &str, f64); 3] = [
 /// The name of a configuration without layers.
 const WHOLE: &str = "the configuration";
 
+/// A layer of a configuration: a name for error messages, and what it sets.
+pub type Layer = (String, toml::Table);
+
+/// Reads a layer.
+///
+/// # Errors
+/// TOML that cannot be read, an unknown key, or a value that its key does not take.
+pub fn layer(file: &str, text: &str) -> Result<Layer, ConfigError> {
+    match check(text, TrainConfig::KEYS) {
+        Ok(table) => Ok((file.to_owned(), table)),
+        Err(error) => Err(ConfigError::Toml { file: file.to_owned(), error }),
+    }
+}
+
 impl TrainConfig {
     /// A configuration from TOML.
     ///
     /// # Errors
     /// What is wrong with it.
     pub fn from_toml(text: &str) -> Result<Self, ConfigError> {
-        Self::from_named_layers(&[(WHOLE.to_owned(), text.parse()?)])
+        Self::from_layers(&[layer(WHOLE, text)?])
     }
 
-    /// A configuration from layers of TOML, each with a name for error messages. Each key of a later layer replaces that of earlier ones.
+    /// A configuration from layers. Each key of a later layer replaces that of earlier ones; tables are merged, lists are not.
     ///
     /// # Errors
-    /// What is wrong with it, and in which layer.
-    pub fn from_named_layers(layers: &[(String, toml::Table)]) -> Result<Self, ConfigError> {
+    /// Values that do not go together, and in which layer.
+    pub fn from_layers(layers: &[Layer]) -> Result<Self, ConfigError> {
         let mut merged = toml::Table::new();
-        for (name, layer) in layers {
-            check_table(name, layer, "")?;
-            overlay(&mut merged, layer);
-        }
-        let origin = |key: &str| origin(layers, key);
-        check_whole(&merged, &origin)?;
-        check_kinds(&merged).map_err(|(key, reason)| ConfigError::Key { file: origin(&key), key, reason })?;
-        let config: Self = merged.try_into()?;
-        config.check().map_err(|(key, reason)| ConfigError::Key { file: origin(&key), key, reason })?;
+        layers.iter().for_each(|(_, layer)| overlay(&mut merged, layer));
+        let whole = |error| ConfigError::Toml { file: WHOLE.to_owned(), error };
+        let config: Self = merged.try_into().map_err(whole)?;
+        config.check().map_err(|fault| ConfigError::Fault { file: origin(layers, &fault.key), fault })?;
         Ok(config)
     }
 
     /// Checks that a configuration that was made in code has no values that a file could not have.
     pub(super) fn validate(&self) -> Result<(), ConfigError> {
-        match toml::Table::try_from(self) {
-            Ok(table) => Self::from_named_layers(&[(WHOLE.to_owned(), table)]).map(drop),
+        match toml::to_string(self) {
+            Ok(text) => Self::from_toml(&text).map(drop),
             Err(_) => {
                 // The one number that can be too large for TOML.
-                let reason = format!("is {}: {} is expected", self.seed, Kind::Seed);
-                Err(ConfigError::Key { file: WHOLE.to_owned(), key: "seed".to_owned(), reason })
+                let fault = ConfigFault::new("seed", format!("is {}: the largest is 2^63 - 1", self.seed));
+                Err(ConfigError::Fault { file: WHOLE.to_owned(), fault })
             }
         }
     }
@@ -241,60 +219,44 @@ impl TrainConfig {
         toml::to_string(self).expect("a configuration is a TOML table")
     }
 
-    /// The phase of a generation, counted from 0.
-    pub fn phase(&self, generation: u32) -> &Phase {
-        self.phase_and_first(generation).0
+    /// The configuration as TOML with comments: what each key means and which values it takes.
+    pub fn to_commented_toml(&self) -> String {
+        commented(self, Self::KEYS)
     }
 
-    /// How weights are fitted before a generation, or at the end of a run of that many. `has_layer` says whether the current weights
-    /// have a hidden layer; an engine's pattern set gets none.
-    pub(super) fn fit_plan(&self, generation: u32, at_end: bool, set: &PatternSet, has_layer: bool) -> Option<FitPlan> {
-        let fit = self.fit?;
-        let phase = self.phase(if at_end { generation.saturating_sub(1) } else { generation });
-        let hidden_layer = (phase.hidden_layer || at_end) && self.has_hidden_layer(set);
-        let layered = self.layered_before(generation).filter(|_| hidden_layer && has_layer);
-        let config = match layered {
-            Some(first) => FitConfig {
-                hidden_layer,
-                epochs: self.tune.epochs,
-                first_generation: first.max(fit.first_generation),
-                step: fit.step.with_rate(self.tune.rate),
-                ..fit
-            },
-            None => FitConfig { hidden_layer, ..fit },
-        };
-        Some(FitPlan { config, tunes: layered.is_some() })
+    /// The tables of all keys in Markdown, as docs/CONFIGURATION.md has them.
+    pub fn document() -> String {
+        const HEAD: &str = "| key | value | if left out | meaning |\n|---|---|---|---|\n";
+        [
+            document::<Self>(Self::KEYS, ""),
+            document::<GateConfig>(GateConfig::KEYS, "gate."),
+            document::<Step>(Step::KEYS, "steps."),
+            document::<Play>(Play::KEYS, "steps.play."),
+            document::<LearnConfig>(LearnConfig::KEYS, "steps.learn."),
+        ]
+        .iter()
+        .fold(HEAD.to_owned(), |text, rows| text + rows)
     }
 
-    /// The first generation of the unbroken series before `generation` that is played with a hidden layer, if there is one.
-    fn layered_before(&self, generation: u32) -> Option<u32> {
-        let played = &self.phases[..=self.phase_number(generation.checked_sub(1)?)];
-        let layered = played.iter().rev().take_while(|phase| phase.hidden_layer).count();
-        let before = &played[..played.len() - layered];
-        (layered > 0).then(|| before.iter().map(|phase| phase.generations).sum())
+    /// How a generation is played, counted from 0; `None` if the plan does not play.
+    pub fn play(&self, generation: u32) -> Option<&Play> {
+        self.steps.get(self.step_number(generation))?.play.as_ref()
     }
 
-    /// Whether weights of the run have a hidden layer at some point.
-    pub(super) fn has_hidden_layer(&self, set: &PatternSet) -> bool {
-        set.engine.is_none() && self.fit.is_some_and(|fit| fit.hidden_layer)
+    /// Which of the steps plays a generation, from 0.
+    pub fn step_number(&self, generation: u32) -> usize {
+        self.number_and_end(generation).0
     }
 
-    /// Whether weights are fitted to kept games before a generation.
-    pub(super) fn is_refitted_before(&self, generation: u32) -> bool {
-        let (phase, first) = self.phase_and_first(generation);
-        phase.refit && first == generation
+    /// What is learned if the run ends after a number of generations.
+    pub fn finish_after(&self, generations: u32) -> Option<&LearnConfig> {
+        let step = generations.checked_sub(1).and_then(|last| self.steps.get(self.step_number(last)));
+        step.and_then(|step| step.finish.as_ref()).or(self.finish.as_ref())
     }
 
-    /// Which of the phases a generation is in, from 0.
-    pub fn phase_number(&self, generation: u32) -> usize {
-        self.number_and_first(generation).0
-    }
-
-    /// Generations left in a phase from one of them on, it included; `None` if the phase lasts until the run ends.
-    pub(super) fn left_of_phase(&self, generation: u32) -> Option<u32> {
-        let (number, first) = self.number_and_first(generation);
-        let is_last = number + 1 == self.phases.len();
-        (!is_last).then(|| first.saturating_add(self.phases[number].generations) - generation)
+    /// Generations left in a step from one of them on, it included; `None` if the step lasts until the run ends.
+    pub(super) fn left_of_step(&self, generation: u32) -> Option<u32> {
+        Some(self.number_and_end(generation).1? - generation)
     }
 
     /// Games of some generations in a row.
@@ -302,30 +264,55 @@ impl TrainConfig {
         let Range { start: mut next, end } = generations;
         let mut games = 0u64;
         while next < end {
-            let of_phase = self.left_of_phase(next).unwrap_or(u32::MAX).min(end - next);
-            games = games.saturating_add(u64::from(of_phase) * u64::from(self.phase(next).games));
-            next += of_phase;
+            let of_step = self.left_of_step(next).unwrap_or(u32::MAX).min(end - next);
+            let each = self.play(next).map_or(0, |play| play.games);
+            games = games.saturating_add(u64::from(of_step) * u64::from(each));
+            next += of_step;
         }
         games
     }
 
-    /// The phase of a generation, and its first generation.
-    fn phase_and_first(&self, generation: u32) -> (&Phase, u32) {
-        let (number, first) = self.number_and_first(generation);
-        (&self.phases[number], first)
+    /// The step that plays a generation, and the first generation after it, unless it is the last step.
+    fn number_and_end(&self, generation: u32) -> (usize, Option<u32>) {
+        let mut end = 0u32;
+        let mut last = (0, None);
+        for (number, step) in self.steps.iter().enumerate().filter(|(_, step)| step.play.is_some()) {
+            end = end.saturating_add(step.repeat);
+            last = (number, None);
+            if generation < end && number + 1 < self.steps.len() {
+                return (number, Some(end));
+            }
+        }
+        last
     }
 
-    fn number_and_first(&self, generation: u32) -> (usize, u32) {
-        let mut first = 0u32;
-        let last = self.phases.len().checked_sub(1).expect("checked: there is a phase");
-        for (number, phase) in self.phases[..last].iter().enumerate() {
-            let next = first.saturating_add(phase.generations);
-            if generation < next {
-                return (number, first);
-            }
-            first = next;
+    /// The first thing to do in a run that continues after a number of generations.
+    pub(super) fn place_after(&self, generations: u32) -> Place {
+        let mut place = Place::default();
+        let mut played = 0;
+        while played < generations {
+            played += u32::from(self.steps.get(place.step as usize).is_none_or(|step| step.play.is_some()));
+            self.advance(&mut place);
         }
-        (last, first)
+        place
+    }
+
+    /// Goes on to the next repetition, or to the next step.
+    pub(super) fn advance(&self, place: &mut Place) {
+        let Some(step) = self.steps.get(place.step as usize) else { return };
+        let is_last = place.step as usize + 1 == self.steps.len() && step.play.is_some();
+        place.part = Part::Play;
+        place.repetition = place.repetition.saturating_add(1);
+        if place.repetition >= step.repeat && !is_last {
+            (place.step, place.repetition) = (place.step + 1, 0);
+        }
+    }
+
+    /// Puts a step in front that learns files of records, in the stages of the first step that learns.
+    pub fn begin_with_records(&mut self, files: Vec<String>) {
+        let first = self.steps.iter().find_map(|step| step.learn.clone()).unwrap_or_default();
+        let learn = LearnConfig { from: Start::Visits, generations: None, files, epochs: 2, ..first };
+        self.steps.insert(0, Step { learn: Some(learn), ..Step::default() });
     }
 
     /// The pattern set: built in, read from a file, or that of a run.
@@ -336,48 +323,53 @@ impl TrainConfig {
         set_named(&self.patterns)
     }
 
-    /// Whether a generation or one after it may learn games of generations before it, in its replay window.
-    pub(super) fn learns_window(&self, generation: u32) -> bool {
-        self.passes > 1 && (generation..).take(self.window as usize - 1).any(|generation| self.phase(generation).learn)
-    }
-
-    /// Checks that values go together. An error is the key, and what is wrong with it.
-    fn check(&self) -> Result<(), (String, String)> {
-        let require = |holds: bool, key: &str, reason: &str| {
-            if holds { Ok(()) } else { Err((key.to_owned(), reason.to_owned())) }
+    /// Checks that values go together.
+    fn check(&self) -> Result<(), ConfigFault> {
+        let within = |path: &str, done: Result<(), ConfigFault>| {
+            done.map_err(|fault| ConfigFault { key: format!("{path}.{}", fault.key), ..fault })
         };
-        if let Some(fit) = &self.fit {
-            fit.check().map_err(|error| ("fit".to_owned(), format!("has a value that makes no sense: {error}")))?;
-            let same = discriminant(&fit.step) == discriminant(&self.step);
-            require(same, "step", "must have the same rule as `fit.step`: give both")?;
-            let tuned = fit.step.with_rate(self.tune.rate).check();
-            tuned.map_err(|BadParameter { value, expected, .. }| {
-                ("tune.rate".to_owned(), format!("is {value}: {expected} is expected"))
-            })?;
+        let learn = |path: &str, config: &Option<LearnConfig>| {
+            within(path, config.as_ref().map_or(Ok(()), LearnConfig::check))?;
+            match config {
+                Some(config) if config.leaf_depth > 0 => {
+                    Err(ConfigFault::new(format!("{path}.leaf-depth"), "is only for `flipside fit`"))
+                }
+                _ => Ok(()),
+            }
+        };
+        if self.steps.is_empty() {
+            return Err(ConfigFault::new("steps", "is empty: a plan has at least one step"));
         }
-        if let Some(RecordsConfig { files, sha256, .. }) = &self.records {
-            require(!files.is_empty(), "records.files", "is empty: at least one file is expected")?;
-            let one_each = sha256.is_empty() || sha256.len() == files.len();
-            require(one_each, "records.sha256", "must have a checksum for each file, or none")?;
+        learn("finish", &self.finish)?;
+        for (number, step) in (1..).zip(&self.steps) {
+            let path = format!("steps[{number}]");
+            learn(&format!("{path}.learn"), &step.learn)?;
+            learn(&format!("{path}.finish"), &step.finish)?;
+            if let Some(play) = &step.play {
+                within(&format!("{path}.play"), check_self_play(&play.self_play()))?;
+            }
         }
-        let mut before = 0u32;
-        for (number, phase) in (1..).zip(&self.phases) {
-            let key = |name: &str| format!("phases[{number}].{name}");
-            let has_fit = self.fit.is_some();
-            let needs = |is_needed, what| {
-                let reason = format!("is false or missing, but `{}` needs a fit", key(what));
-                if is_needed && !has_fit { Err(("fit".to_owned(), reason)) } else { Ok(()) }
-            };
-            needs(phase.refit, "refit = true")?;
-            needs(!phase.learn, "learn = false")?;
-            let has_games = !phase.refit || self.fit.is_some_and(|fit| before > fit.first_generation);
-            require(has_games, &key("refit"), "is true, but `fit.first-generation` is not played by then")?;
-            before = before.saturating_add(phase.generations);
-            check_thinking(&phase.self_play).map_err(|reason| (key("self-play.depth"), reason))?;
-        }
-        let step = self.step.check();
-        step.map_err(|bad| (bad.key.to_owned(), format!("is {}: {} is expected", bad.value, bad.expected)))
+        Ok(())
     }
+}
+
+/// Where a run is in its plan.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Default, Serialize, Deserialize)]
+pub(super) struct Place {
+    /// The step, from 0, and which of its repetitions.
+    pub step: u32,
+    pub repetition: u32,
+    /// What comes next.
+    pub part: Part,
+}
+
+/// A part of a step.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Default, Serialize, Deserialize)]
+pub(super) enum Part {
+    #[default]
+    Play,
+    Learn,
+    Gate,
 }
 
 /// The pattern set that a name stands for: built in, a TOML file, or the directory of a run.
@@ -392,41 +384,29 @@ pub fn set_named(name: &str) -> Result<PatternSet, ConfigError> {
     Ok(PatternSet::load(name)?)
 }
 
-/// Checks that step rules and losses have their own keys. An error is the key of the table, and what is wrong with it.
-fn check_kinds(merged: &toml::Table) -> Result<(), (String, String)> {
-    let wrong =
-        |key: String| move |error: toml::de::Error| (key, format!("cannot be used: {}", error.message().trim_end()));
-    if let Some(step) = merged.get("step") {
-        step.clone().try_into::<StepRule>().map_err(wrong("step".to_owned()))?;
-    }
-    let fit = merged.get("fit").and_then(toml::Value::as_table);
-    for (key, value) in fit.into_iter().flatten() {
-        let alone = toml::Table::from_iter([(key.clone(), value.clone())]);
-        alone.try_into::<FitConfig>().map_err(wrong(format!("fit.{key}")))?;
-    }
-    Ok(())
-}
-
-/// Checks that games can be played this way in a reasonable time.
+/// Checks that games can be played this way in a reasonable time: shallower selective searches have nothing to cut; calibrating deeper
+/// ones, at full width, would take forever.
 ///
 /// # Errors
 /// What is wrong.
-pub fn check_self_play(play: &SelfPlayConfig) -> Result<(), ConfigError> {
-    let table = toml::Table::try_from(play).expect("a configuration is a TOML table");
-    check_table("the job", &table, "phases.self-play")?;
-    let bad = |reason| ConfigError::Key { file: "the job".to_owned(), key: "depth".to_owned(), reason };
-    check_thinking(play).map_err(bad)
-}
-
-/// Shallower searches have nothing to cut; calibrating deeper ones, at full width, would take forever.
-fn check_thinking(play: &SelfPlayConfig) -> Result<(), String> {
-    let Strength { depth, selectivity, .. } = play.strength;
+pub fn check_self_play(play: &SelfPlayConfig) -> Result<(), ConfigFault> {
+    let SelfPlayConfig { strength, opening_plies, exploration, .. } = *play;
+    let Strength { depth, selectivity, exact_empties } = strength;
     let can_cut = selectivity.is_none() || (3..=12).contains(&depth);
-    if can_cut { Ok(()) } else { Err(format!("is {depth}: with `selectivity` 3 to 12 plies are expected")) }
+    let is_in_range = (1..=SelfPlayConfig::MAX_DEPTH).contains(&depth)
+        && u64::from(exact_empties) <= MOST_EXACT
+        && opening_plies < 60
+        && (0.0..=1.0).contains(&exploration)
+        && play.margin.is_none_or(|margin| (0.0..=128.0).contains(&margin))
+        && selectivity.is_none_or(|selectivity| (0.0..=100.0).contains(&selectivity));
+    if !is_in_range {
+        return Err(ConfigFault::new("play", "has a value out of its range"));
+    }
+    if can_cut { Ok(()) } else { Err(ConfigFault::new("depth", format!("is {depth}: with `selectivity` 3 to 12"))) }
 }
 
 /// The name of the last layer that has the outermost table of a key; of the last layer if none has it.
-pub fn origin(layers: &[(String, toml::Table)], key: &str) -> String {
+pub fn origin(layers: &[Layer], key: &str) -> String {
     let outermost = key.split(['.', '[']).next().unwrap_or(key);
     let layer = layers.iter().rev().find(|(_, layer)| layer.contains_key(outermost)).or(layers.last());
     layer.map_or(String::new(), |(name, _)| name.clone())
@@ -436,12 +416,7 @@ pub fn origin(layers: &[(String, toml::Table)], key: &str) -> String {
 fn overlay(base: &mut toml::Table, layer: &toml::Table) {
     for (key, value) in layer {
         match (base.get_mut(key), value) {
-            // A rule or loss of another name has other keys: nothing of the old one may stay.
-            (Some(toml::Value::Table(below)), toml::Value::Table(above))
-                if !["rule", "kind"].iter().any(|name| above.contains_key(*name)) =>
-            {
-                overlay(below, above);
-            }
+            (Some(toml::Value::Table(below)), toml::Value::Table(above)) => overlay(below, above),
             _ => {
                 base.insert(key.clone(), value.clone());
             }
@@ -452,24 +427,68 @@ fn overlay(base: &mut toml::Table, layer: &toml::Table) {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::schema::count;
 
     #[test]
-    fn weights_with_a_layer_are_tuned_to_the_games_played_with_one() {
-        let config: TrainConfig = TrainConfig::from_toml(PRESETS[2].1).unwrap();
-        let (fit, set) = (config.fit.unwrap(), PatternSet::built_in("night").unwrap());
-        let first = |number: usize| config.phases[..number].iter().map(|phase| phase.generations).sum::<u32>();
-        let layered = config.phases.iter().position(|phase| phase.hidden_layer).unwrap();
-        let from_nothing = |hidden_layer| Some(FitPlan { config: FitConfig { hidden_layer, ..fit }, tunes: false });
-        assert_eq!(config.fit_plan(first(2), false, &set, false), from_nothing(false));
-        assert_eq!(config.fit_plan(first(layered), false, &set, false), from_nothing(true));
-        let TuneConfig { epochs, rate } = config.tune;
-        let step = fit.step.with_rate(rate);
-        assert!(epochs != fit.epochs && step != fit.step);
-        let tuned = FitConfig { hidden_layer: true, epochs, step, first_generation: first(layered), ..fit };
-        let later = first(layered + 1);
-        assert_eq!(config.fit_plan(later, false, &set, true), Some(FitPlan { config: tuned, tunes: true }));
-        // At the end too; but without a layer to go on from, from nothing.
-        assert_eq!(config.fit_plan(later, true, &set, true), Some(FitPlan { config: tuned, tunes: true }));
-        assert_eq!(config.fit_plan(later, false, &set, false), from_nothing(true));
+    fn what_is_printed_is_the_same_configuration() {
+        for (name, text, _) in PRESETS {
+            let config = TrainConfig::from_toml(text).unwrap();
+            let text = config.to_commented_toml();
+            assert_eq!(TrainConfig::from_toml(&text).unwrap(), config, "{name}: {text}");
+            assert!(text.lines().all(|line| line.len() <= 130), "{text}");
+        }
+    }
+
+    #[test]
+    fn keys_are_few_and_documented() {
+        let keys = count(TrainConfig::KEYS, &mut Vec::new());
+        assert!(keys <= 45, "{keys}");
+        let documented = include_str!("../../docs/CONFIGURATION.md");
+        let wanted = TrainConfig::document();
+        assert!(documented.contains(&wanted), "docs/CONFIGURATION.md lacks the table of keys:\n{wanted}");
+    }
+
+    #[test]
+    fn errors_say_where() {
+        let said = |text: &str| TrainConfig::from_toml(text).unwrap_err().to_string();
+        let steps = "[[steps]]\nplay = {}\n";
+        for (text, what) in [
+            ("sed = 1\n", "line 1, column 1"),
+            ("sed = 1\n", "`sed` is not a known key; the closest is `seed`"),
+            ("seed = 1\nseed = 2", "line 2"),
+            ("[[steps]]\nplay = { games = 0 }\n", "line 2, column 18"),
+            (
+                "[[steps]]\nplay = { games = 0 }\n",
+                "`games` is 0: games, a whole number from 1 to 100000000 is expected",
+            ),
+            ("[[steps]]\nplay = { depth = 2, update = 'no' }\n", "one of \"td\", \"tdleaf\""),
+            ("[[steps]]\nplay = { depth = 2, selectivity = 1 }\n", "`steps[1].play.depth` is 2"),
+            ("steps = []", "`steps` is empty"),
+            ("finish = true\n", "`finish` is true: a table, or false"),
+        ] {
+            assert!(said(text).contains(what), "{text}: {}", said(text));
+        }
+        assert!(TrainConfig::from_toml(&format!("finish = false\n{steps}")).is_ok());
+        assert!(said(&format!("{steps}learn = {{ hold-out = 1 }}")).contains("`steps[1].learn.hold-out` is 1"));
+    }
+
+    #[test]
+    fn a_place_is_where_the_games_say() {
+        let config = TrainConfig::from_toml(
+            "[[steps]]\nlearn = {}\n[[steps]]\nrepeat = 2\nplay = { games = 3 }\n[[steps]]\nlearn = {}\n\
+             [[steps]]\nplay = { games = 5 }\n",
+        )
+        .unwrap();
+        let mut place = Place::default();
+        let mut seen = Vec::new();
+        for _ in 0..6 {
+            seen.push((place.step, place.repetition));
+            config.advance(&mut place);
+        }
+        assert_eq!(seen, [(0, 0), (1, 0), (1, 1), (2, 0), (3, 0), (3, 1)]);
+        let at = |generations| (config.place_after(generations).step, config.place_after(generations).repetition);
+        assert_eq!([0, 1, 2, 3, 4].map(at), [(0, 0), (1, 1), (2, 0), (3, 1), (3, 2)]);
+        assert_eq!([0, 1, 2, 9].map(|generation| config.step_number(generation)), [1, 1, 3, 3]);
+        assert_eq!((config.games_of(0..4), config.left_of_step(0), config.left_of_step(2)), (16, Some(2), None));
     }
 }

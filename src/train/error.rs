@@ -3,10 +3,9 @@
 use std::io;
 use std::path::{Path, PathBuf};
 
-use super::invalid::ConfigError;
+use super::config::ConfigError;
 use crate::fit::FitError;
-use crate::label::RecordFileError;
-use crate::learn::{Diverged, StartError};
+use crate::learn::StartError;
 use crate::pattern::LayoutError;
 use crate::selfplay::Stopped;
 use crate::storage::FileError;
@@ -41,15 +40,6 @@ pub enum TrainError {
     /// The last budget of a run to resume is not known.
     #[error("the budget of the run in {0} is not known. Say how long it is to continue, for example with --hours")]
     NoBudget(PathBuf),
-    /// Records that do not match their checksum in the configuration.
-    #[error(
-        "the records in {0} have changed: they do not match `sha256` in the configuration. Restore the old file, or begin a new \
-         run without `sha256`"
-    )]
-    OtherRecords(PathBuf),
-    /// A file of records that cannot be learned from.
-    #[error(transparent)]
-    Records(#[from] RecordFileError),
     /// A new run was asked for where one exists.
     #[error("{0} holds a run already, and a new one was asked for. Use another directory, or remove this run first")]
     Exists(PathBuf),
@@ -131,12 +121,9 @@ pub enum TrainError {
     /// A file or folder. If the file system failed, what was saved is whole.
     #[error(transparent)]
     File(#[from] FileError),
-    /// A fit to the kept games.
-    #[error(transparent)]
-    Fit(#[from] FitError),
     /// Learning.
     #[error(transparent)]
-    Diverged(#[from] Diverged),
+    Learn(FitError),
     /// It was stopped, and can be resumed.
     #[error(transparent)]
     Stopped(#[from] Stopped),
@@ -161,4 +148,13 @@ fn listed(items: &[impl ToString]) -> String {
         text.push(format!("{} more", items.len() - SHOWN));
     }
     text.join("; ")
+}
+
+impl From<FitError> for TrainError {
+    fn from(error: FitError) -> Self {
+        match error {
+            FitError::Stopped(stopped) => Self::Stopped(stopped),
+            error => Self::Learn(error),
+        }
+    }
 }

@@ -60,41 +60,28 @@ pub enum TrainEvent {
         /// What the system said.
         reason: String,
     },
-    /// The state of an unfinished fit cannot be saved for now: a stop would lose what it has learned since it was saved last.
-    FitNotSaved {
-        /// The file.
-        file: String,
-        /// What the system says.
-        reason: String,
-    },
-    /// At the pace of this phase, its kept games will not fit on the disk.
+    /// At the pace of this step, its kept games will not fit on the disk.
     LowRoom {
-        /// Bytes they will need until the phase or the budget is over.
+        /// Bytes they will need until the step or the budget is over.
         needed: u64,
         /// Bytes that are free.
         room: u64,
     },
-    /// A new run cannot learn from a record; after the first twenty of a file they are only counted.
+    /// A record cannot be learned; after the first twenty of a file they are only counted.
     BadRecord {
         /// The file.
         file: String,
         /// Where and why.
         reason: String,
     },
-    /// A new run has learned a file of records.
+    /// The records of a file have their labels.
     Records {
         /// The file.
         file: String,
         /// Records it has.
         read: u64,
-        /// Those that could not be learned from.
+        /// Those that cannot be learned.
         left_out: u64,
-        /// Labelled positions.
-        positions: u64,
-        /// Root mean square error in discs, each position before it was learned.
-        loss: f64,
-        /// Seconds it took.
-        seconds: f64,
     },
     /// A batch of games was played, or taken from the journal.
     Batch {
@@ -118,64 +105,58 @@ pub enum TrainEvent {
         /// What was wrong.
         reason: String,
     },
-    /// The run ends without the fit that it should end with, since all its games are of earlier generations than that fit learns.
-    NotFitted {
+    /// There is nothing to learn: all games are of earlier generations than those to be learned.
+    NothingToLearn {
         /// Generations played.
         generation: u32,
-        /// The first generation that it would learn, from 0.
-        first_generation: u32,
+        /// The first generation that would be learned, from 0.
+        since: u32,
     },
-    /// A generation was learned.
-    Learned {
+    /// A generation was played.
+    Played {
         /// The generation, from 0.
         generation: u32,
-        /// Root mean square error in discs on the newest samples, each before it was learned; in a phase that only plays, on some of
-        /// them.
+        /// Root mean square error in discs, on some of its positions, of the weights that played it.
         loss: f64,
-        /// The same by number of empties, 0 to 60, on some of them before any was learned; empty in files of versions that did not
-        /// write it.
-        #[serde(default)]
+        /// The same by number of empties, 0 to 60.
         errors_by_empties: Vec<Option<f64>>,
-        /// The slopes on the same positions; see [`Self::Fitted`].
-        #[serde(default)]
+        /// The slopes on the same positions; see [`Self::Learned`].
         slopes_by_empties: Vec<Option<f64>>,
         /// Games in all.
         games: u64,
         /// Labelled positions in all.
         positions: u64,
-        /// Sample updates of this generation.
-        updates: u64,
         /// Seconds this session played for it.
         playing: f64,
-        /// Seconds learning took.
-        seconds: f64,
         /// Seconds the run has taken in all, earlier sessions included.
         elapsed: f64,
     },
-    /// Weights are being fitted to kept games.
-    Fitting {
+    /// Games are being learned.
+    Learning {
         /// Share of the work that is done.
         done: f64,
         /// Root mean square error in discs over the epoch so far, each sample before it was learned.
         loss: f64,
     },
-    /// Weights were fitted to kept games.
-    Fitted {
+    /// Games were learned.
+    Learned {
         /// Generations played before.
         generation: u32,
-        /// Games, those held out included.
+        /// The step of the plan, from 1; 0 at the end of the run.
+        step: u32,
+        /// Games and records, those held out included.
         games: u64,
-        /// Labelled positions of these games.
+        /// Labelled positions of these.
         positions: u64,
+        /// Sample updates.
+        updates: u64,
         /// Root mean square error in discs of the last epoch, each sample before it was learned.
         loss: f64,
         /// The same after it on the games held out; `None` if there are none.
         held_out: Option<f64>,
         /// The same by number of empties, 0 to 60; `None` where there is no such position.
         held_out_by_empties: Vec<Option<f64>>,
-        /// By number of empties, 0 to 60, the slope of the line that best predicts the labels of these games from the values; empty in
-        /// files of versions that did not write it.
-        #[serde(default)]
+        /// By number of empties, 0 to 60, the slope of the line that best predicts the labels of these games from the values.
         slopes_by_empties: Vec<Option<f64>>,
         /// Seconds it took.
         seconds: f64,
@@ -191,7 +172,7 @@ pub enum TrainEvent {
     Gate {
         /// The generation, from 0.
         generation: u32,
-        /// Whether the weights were just fitted to kept games.
+        /// Whether the weights were just learned on their own, and not from a generation as it came.
         fitted: bool,
         /// Against the best weights so far; `None` the first time in a run from nothing.
         best: Option<GateMatch>,
@@ -258,14 +239,7 @@ pub(crate) fn events(bytes: &[u8]) -> impl Iterator<Item = TrainEvent> {
 impl TrainEvent {
     /// Whether the event is only shown, and not kept in `metrics.jsonl`.
     pub fn is_only_shown(&self) -> bool {
-        matches!(
-            self,
-            Self::Batch { .. }
-                | Self::Fitting { .. }
-                | Self::Gating { .. }
-                | Self::Waiting { .. }
-                | Self::FitNotSaved { .. }
-        )
+        matches!(self, Self::Batch { .. } | Self::Learning { .. } | Self::Gating { .. } | Self::Waiting { .. })
     }
 
     /// The key of an event that happens once in a run, or again when a killed run is resumed.
@@ -274,9 +248,11 @@ impl TrainEvent {
             Self::BadRecord { file, reason } => Some(format!("bad {file} {reason}")),
             Self::OtherBuild { generation, before, now } => Some(format!("build {generation} {before} {now}")),
             Self::Records { file, .. } => Some(format!("records {file}")),
-            Self::Learned { generation, .. } => Some(format!("learned {generation}")),
-            Self::Fitted { generation, games, loss, .. } => Some(format!("fitted {generation} {games} {loss}")),
-            Self::NotFitted { generation, .. } => Some(format!("not fitted {generation}")),
+            Self::Played { generation, .. } => Some(format!("played {generation}")),
+            Self::Learned { generation, step, games, loss, .. } => {
+                Some(format!("learned {generation} {step} {games} {loss}"))
+            }
+            Self::NothingToLearn { generation, .. } => Some(format!("nothing to learn {generation}")),
             Self::Gate { generation, fitted, pairs, .. } => Some(format!("gate {generation} {fitted} {pairs:?}")),
             _ => None,
         }
@@ -285,7 +261,7 @@ impl TrainEvent {
     /// Seconds that the run has taken in all, if the event has them.
     pub fn elapsed(&self) -> Option<f64> {
         match self {
-            Self::Start { elapsed, .. } | Self::Learned { elapsed, .. } | Self::End { elapsed, .. } => Some(*elapsed),
+            Self::Start { elapsed, .. } | Self::Played { elapsed, .. } | Self::End { elapsed, .. } => Some(*elapsed),
             _ => None,
         }
     }
@@ -294,7 +270,7 @@ impl TrainEvent {
     /// time so far, that of fits which were stopped included.
     pub fn elapsed_after(&self, before: f64) -> f64 {
         match self {
-            Self::Fitted { seconds, .. } | Self::Gate { seconds, .. } => before + seconds,
+            Self::Learned { seconds, .. } | Self::Gate { seconds, .. } => before + seconds,
             _ => self.elapsed().unwrap_or(before),
         }
     }

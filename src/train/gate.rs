@@ -34,8 +34,8 @@ fn play<A: Evaluator, B: Evaluator>(
     on_pair: &mut (dyn FnMut() + Send),
 ) -> Result<Measured, Stopped> {
     let plan = Match { openings, sprt: None, held: Vec::new() };
-    let first = || Ok(player(first, config.strength));
-    let second = || Ok(player(second, config.strength));
+    let first = || Ok(player(first, config.strength()));
+    let second = || Ok(player(second, config.strength()));
     let report = plan.run(first, second, stop, |_| on_pair()).expect("built-in players always start");
     if stop.load(Relaxed) { Err(Stopped) } else { Ok((GateMatch::of(&report), report.tally.pairs)) }
 }
@@ -79,7 +79,7 @@ mod tests {
         let strong = WeightFile::embedded().model;
         let weak = Model::zero(&strong.set, &StageMap::uniform(60), 128).unwrap();
         let layout = Arc::new(Layout::new(&strong.set).unwrap());
-        let config = GateConfig { every: 1, pairs: 20, strength: Strength::new(2, 8) };
+        let config = GateConfig { pairs: 20, depth: 2, exact_empties: 8 };
         let stop = AtomicBool::new(false);
         for (newest, best, is_strong) in [(&strong, &weak, true), (&weak, &strong, false)] {
             let measured = measure(newest, Some(best), &layout, &config, 1, &stop, &mut |_, _| ()).unwrap();

@@ -169,7 +169,7 @@ impl Metrics {
             metrics.elapsed = metrics.elapsed.max(event.elapsed().unwrap_or(0.0));
             match event {
                 TrainEvent::Start { budget, .. } => metrics.budget = Some(budget).filter(|budget| !budget.is_none()),
-                TrainEvent::Learned { generation, .. } => metrics.generations = metrics.generations.max(generation + 1),
+                TrainEvent::Played { generation, .. } => metrics.generations = metrics.generations.max(generation + 1),
                 _ => {}
             }
         }

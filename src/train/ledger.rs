@@ -4,7 +4,6 @@
 //! A generation's file, its journal, grows by frames of games. What a crash cut off is played again: a game depends on nothing but its
 //! number, so the file ends up the same. Anything else that is wrong with a file is damage, and is left as it is.
 
-use std::collections::VecDeque;
 use std::fs;
 use std::io;
 use std::ops::Range;
@@ -17,6 +16,7 @@ use super::directory::generations_in;
 use super::error::TrainError;
 use super::identity::{Earlier, Identity};
 use super::keeper::Keeper;
+use super::playing::LAMBDA;
 use super::source::Played;
 use crate::games::{GamesError, GamesHeader, GamesReader, RawFrame, games_file, games_in};
 use crate::learn::{Sample, SampleSet, lambda_returns};
@@ -127,15 +127,6 @@ impl Ledger {
         }
         Ok(())
     }
-
-    /// The replay window of a run that has learned a number of generations, oldest first; empty if none of it will be learned again.
-    pub fn window(&self, config: &TrainConfig, generations: u32) -> Result<VecDeque<SampleSet>, TrainError> {
-        if !config.learns_window(generations) {
-            return Ok(VecDeque::new());
-        }
-        let first = generations.saturating_sub(config.window - 1);
-        (first..generations).map(|generation| Ok(Journal::open(self, config, generation)?.1)).collect()
-    }
 }
 
 /// SHA-256 of a file of games.
@@ -162,13 +153,12 @@ impl Journal {
     pub fn open(ledger: &Ledger, config: &TrainConfig, generation: u32) -> Result<(Self, SampleSet), TrainError> {
         let (path, header) = (ledger.file(generation), ledger.header(generation));
         let found = read(&path, header)?;
-        let lambda = config.phase(generation).lambda;
         let mut samples = SampleSet::default();
         let mut journal = Self { path, header, length: found.header_length, played: 0 };
         // Decoding takes longer than reading.
         let decoded = found.frames.par_iter().map(|(raw, end): &(RawFrame, u64)| {
             let games = raw.decode()?;
-            Ok((raw.first(), games.len() as u32, samples_of(&games, lambda).collect::<Vec<_>>(), *end))
+            Ok((raw.first(), games.len() as u32, samples_of(&games, LAMBDA).collect::<Vec<_>>(), *end))
         });
         for frame in decoded.collect::<Vec<Result<_, GamesError>>>() {
             let (first, games, new, end) = frame.map_err(|error| TrainError::damaged(&journal.path, error))?;

@@ -4,40 +4,34 @@
 //! to a sink of [`TrainEvent`]s. The weights depend on the configuration alone, not on the number of threads, on when the run was
 //! stopped and resumed, or on how long anything took.
 //!
-//! A new run first learns its records, if it has any. Their checksums become a part of its configuration.
-//!
-//! A generation is self-play with frozen weights, then learning: passes over the newest samples and over a replay window. A
-//! [`GameSource`] plays the games, which are appended to the generation's journal as they come; between generations the run's state
-//! is saved as a checkpoint. Resuming reads the checkpoint, and takes games from the journals before it plays more. A run can be
-//! stopped at any time. It drops at once whatever it is doing, and what was not saved is done again.
+//! The configuration is a plan: steps that each play a generation, learn, and measure the strength, or some of these. Games are played with
+//! frozen weights; a [`GameSource`] plays them, and they are appended to the generation's journal as they come. All learning is
+//! [`learn`](crate::fit::learn). The state is saved as a checkpoint between steps and within long learning. A run can be stopped at any
+//! time; what was not saved is done again, from the games that are there.
 //!
 //! | file | what it has |
 //! |---|---|
-//! | `run` | the loop of generations |
-//! | `records`, `playing`, `fitting`, `saving` | its steps: records of a new run, the games of a generation, fits to all games, checkpoints |
-//! | `open` | checking a run directory, and putting it in order |
+//! | `config` | the plan: every key, once |
+//! | `open` | opening a run directory |
+//! | `run` | the loop of steps, gates, and the time that is kept back for the end |
+//! | `playing`, `learning`, `saving` | a generation's games, what is learned, checkpoints |
 //! | `identity`, `ledger`, `state`, `checkpoint`, `directory` | what a run is, its games, and how far it has come |
-//! | `config`, `keys`, `invalid`, `commented` | configurations, what their keys mean, and how they are checked and printed |
 //! | `keeper`, `room` | writing with retries, reporting events, and whether the disk has room |
 //! | `workers` | the workers of a run on many machines |
 //! | `source`, `gate` | where games come from, and how strength is measured |
 
 mod checkpoint;
-mod commented;
 mod config;
 mod directory;
 mod error;
 mod event;
-mod fitting;
 mod gate;
 mod identity;
-mod invalid;
 mod keeper;
-mod keys;
+mod learning;
 mod ledger;
 mod open;
 mod playing;
-mod records;
 mod request;
 mod room;
 mod run;
@@ -47,8 +41,7 @@ mod state;
 mod workers;
 
 pub use config::{
-    EventsConfig, GateConfig, PRESETS, Phase, RecordsConfig, TrainConfig, TuneConfig, check_self_play, origin,
-    set_named,
+    ConfigError, GateConfig, Layer, PRESETS, Play, Step, TrainConfig, check_self_play, layer, origin, set_named,
 };
 pub use directory::run_of_file;
 pub(crate) use directory::{BEST, CHECKPOINTS, LAST, LOCK, metrics};
@@ -57,7 +50,6 @@ pub(crate) use event::events;
 pub use event::{GateMatch, TrainEvent};
 pub(crate) use gate::SUPERIORITY;
 pub use identity::{parent_of, stored_config, stored_set};
-pub use invalid::ConfigError;
 pub use keeper::Sink;
 pub use request::{Budget, Outcome, Resume, TrainRequest};
 pub use source::{BadGames, GameJob, GameSource, LocalGames, OnGames, Played};

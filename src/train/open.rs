@@ -11,16 +11,16 @@ use super::error::TrainError;
 use super::event::TrainEvent;
 use super::identity::{Earlier, Identity, Marker, hash_of};
 use super::keeper::{Keeper, Metrics, Sink};
+use super::learning::with_checksums;
 use super::ledger::Ledger;
-use super::records;
 use super::request::{Budget, Resume, TrainRequest};
 use super::room::{self, Growth};
 use super::run::{Clock, LastCheckpoint, Run};
 use super::state::{EncodedWeights, Progress, RunState};
 use crate::clock::unix_seconds;
-use crate::eval::StageMap;
+use crate::fit::{LearnConfig, learner_for};
 use crate::games::games_folder;
-use crate::learn::Learner;
+use crate::learn::{Learner, StepRule};
 use crate::pattern::{Layout, PatternSet};
 use crate::storage::{FileError, remove_temporaries};
 use crate::weights::{self, Provenance, WeightFile};
@@ -40,18 +40,16 @@ pub(super) fn open<'r>(request: &TrainRequest<'r>, sink: Sink<'r>) -> Result<Run
     ledger.check_owner(ledger.first())?;
     let metrics = Metrics::of(&metrics(directory.path())?, directory.path())?;
     let check = |state: &RunState| ledger.check(0..state.progress.generation, &config);
-    let (resumed, fault) = checkpoint::load(directory.path(), &identity.run_name(), &layout, config.step, check)?;
+    let (resumed, fault) = checkpoint::load(directory.path(), &identity.run_name(), &layout, check)?;
     let is_new = resumed.is_none() && metrics.is_empty();
-    let Resumed { mut state, build, is_newest } = match resumed {
+    let Resumed { state, build, is_newest } = match resumed {
         Some(resumed) => resumed,
         // A run without a checkpoint learns again what it has learned, from its games.
         None => {
-            records::check(&config, &identity)?;
             let state = beginning(request, &config, &identity, &layout, older)?;
             Resumed { state, build: Provenance::of_this_program("").build(), is_newest: false }
         }
     };
-    state.window = ledger.window(&config, state.progress.generation)?;
     let known = known(&ledger, &state.progress, metrics.generations)?;
     let clock = Clock { started: began, earlier: state.progress.elapsed.max(metrics.elapsed) };
     let budget = budget(request, &metrics, &ledger, &config, &state.progress, known, &clock)?;
@@ -89,13 +87,7 @@ impl Wanted {
         }
         let older = request.continues.map(|directory| Ok::<_, TrainError>((directory, Marker::read(directory)?)));
         let older = older.transpose()?;
-        // A run keeps its pattern set: the file may be gone.
-        let set = match &older {
-            Some((directory, older)) if older.config(directory)?.patterns == request.config.patterns => {
-                older.set.clone()
-            }
-            _ => request.config.pattern_set()?,
-        };
+        let set = request.config.pattern_set()?;
         let layout = Arc::new(Layout::new(&set)?);
         let mut config = request.config.clone();
         let mut identity = Identity {
@@ -106,7 +98,10 @@ impl Wanted {
         };
         let mut state = None;
         match older {
-            None => config = records::with_checksums(request.config)?,
+            None => {
+                let learned = config.steps.iter_mut().filter_map(|step| step.learn.as_mut());
+                learned.filter(|learn| !learn.files.is_empty()).try_for_each(with_checksums)?;
+            }
             Some((directory, older)) => {
                 let begun = stored.map(|stored| &stored.identity);
                 match begun.filter(|begun| begun.continues.last().is_some_and(|last| is_in(last, directory))) {
@@ -153,29 +148,32 @@ fn state_of(
         Arc::new(Layout::new(&older.set)?)
     };
     let name = older.identity.run_name();
-    let (found, fault) = checkpoint::load(directory, &name, &old_layout, old_config.step, |_| Ok(()))?;
-    let Some(Resumed { state, .. }) = found else {
+    let (found, fault) = checkpoint::load(directory, &name, &old_layout, |_| Ok(()))?;
+    let Some(Resumed { mut state, .. }) = found else {
         return Err(match fault {
             Some(reason) => TrainError::damaged(&directory.join(super::directory::CHECKPOINT), reason),
             None => TrainError::NoRun(directory.to_owned()),
         });
     };
-    let RunState { progress, learner, best, .. } = state;
-    let model = learner.model();
-    let same_rule = std::mem::discriminant(&old_config.step) == std::mem::discriminant(&config.step);
-    let learner = if same_rule && Arc::ptr_eq(layout, &old_layout) {
+    state.go_on();
+    let RunState { progress, learner, job, best, positions, .. } = state;
+    // Half-learned weights are of no use: those before them are.
+    let model = job.map_or_else(|| learner.model(), |job| job.before.weights.model);
+    let learner = if Arc::ptr_eq(layout, &old_layout) && learner.model() == model {
         learner
     } else {
-        Learner::from_model(layout.clone(), &model, config.step).map_err(TrainError::From)?
+        Learner::from_model(layout.clone(), &model, StepRule::default()).map_err(TrainError::From)?
     };
-    let continues = Ledger::new(directory, &older.identity).continued(progress.generation, &old_config)?;
+    let generation = progress.generation;
+    let continues = Ledger::new(directory, &older.identity).continued(generation, &old_config)?;
     let last = WeightFile::load(directory.join(LAST)).ok().filter(|last| last.model == model);
     let parent = last.unwrap_or_else(|| WeightFile::new(model, Provenance::default())).hash();
-    let progress = Progress { elapsed: 0.0, refitted: None, ..progress };
+    let (place, learned) = (config.place_after(generation), String::new());
+    let progress = Progress { elapsed: 0.0, place, learned, ..progress };
     Ok(Continued {
         parent,
         continues,
-        state: RunState { progress, learner, best, fitted: None, window: Default::default() },
+        state: RunState { progress, learner, job: None, best, finished: None, positions },
     })
 }
 
@@ -202,15 +200,18 @@ fn beginning(
         return Ok(older);
     }
     let learner = match request.from {
-        Some(from) => Learner::from_model(layout.clone(), &from.model, config.step).map_err(TrainError::From)?,
+        Some(from) => {
+            Learner::from_model(layout.clone(), &from.model, StepRule::default()).map_err(TrainError::From)?
+        }
         None if identity.parent.is_some() => return Err(TrainError::NoBeginning(request.directory.to_owned())),
         None => {
-            let stages = StageMap::for_set(config.phase(0).stage_plies, layout.set());
-            Learner::new(layout.clone(), stages, config.step)
+            let first = config.steps.iter().find_map(|step| step.learn.clone()).unwrap_or_default();
+            learner_for(&LearnConfig { hidden_layer: false, ..first }, layout, None)
         }
     };
     let best = request.from.cloned().map(EncodedWeights::from);
-    Ok(RunState { progress: Progress::default(), learner, best, fitted: None, window: Default::default() })
+    let progress = Progress::default();
+    Ok(RunState { progress, learner, job: None, best, finished: None, positions: Vec::new() })
 }
 
 /// The generations that the run has had: those in its state, and those learned later whose games are there to learn again. (A generation
@@ -308,7 +309,7 @@ impl Run<'_> {
             time: unix_seconds(),
         })?;
         let now = Provenance::of_this_program("").build();
-        let has_work = self.has_budget() || self.last_fit_to_come().is_some();
+        let has_work = self.has_budget() || self.finish_to_come().is_some();
         if has_work && before != now {
             self.keeper.tell(&TrainEvent::OtherBuild { generation, before, now })
         } else {

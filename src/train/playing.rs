@@ -1,9 +1,9 @@
-//! The games of a generation, as samples.
+//! The games of a generation.
 
 use std::ops::ControlFlow;
 use std::time::{Duration, Instant};
 
-use super::config::Phase;
+use super::config::Play;
 use super::error::TrainError;
 use super::event::TrainEvent;
 use super::keeper::Keeper;
@@ -13,56 +13,93 @@ use super::source::{BadGames, GameJob, Played};
 use crate::learn::SampleSet;
 use crate::selfplay::Stopped;
 
+/// Positions of a generation on which the weights that played it are validated.
+const VALIDATED: usize = 1 << 16;
+
+/// How labels are made on which weights are validated.
+pub(super) const LAMBDA: f32 = 0.9;
+
 impl Run<'_> {
+    /// Plays a generation. False if the budget's time ran out before all games were played; the journal keeps those that were.
+    pub(super) fn play(&mut self, play: &Play) -> Result<bool, TrainError> {
+        let generation = self.state.progress.generation;
+        self.state.go_on();
+        self.growth.enter(self.config.step_number(generation), self.clock.elapsed());
+        let began = Instant::now();
+        let Some(newest) = self.games_of(generation, play)? else { return Ok(false) };
+        let playing = began.elapsed().as_secs_f64();
+        let validation = self.state.learner.validate(&newest, newest.len().div_ceil(VALIDATED).max(1));
+        self.state.finished = None;
+        self.state.positions.push(newest.len() as u64);
+        let positions = self.state.all_positions();
+        let progress = &mut self.state.progress;
+        progress.generation += 1;
+        progress.games += u64::from(play.games);
+        let event = TrainEvent::Played {
+            generation,
+            loss: validation.loss().rmse(),
+            errors_by_empties: validation.errors(),
+            slopes_by_empties: validation.slopes(),
+            games: progress.games,
+            positions,
+            playing,
+            elapsed: self.clock.elapsed(),
+        };
+        self.keeper.tell(&event)?;
+        Ok(true)
+    }
+
     /// The samples of a generation's games: from its journal as far as it goes, then from the source. `None` if the budget's time
     /// ran out first.
-    pub(super) fn play(&mut self, generation: u32, phase: &Phase) -> Result<Option<SampleSet>, TrainError> {
+    fn games_of(&mut self, generation: u32, play: &Play) -> Result<Option<SampleSet>, TrainError> {
         let began = Instant::now();
         let (journal, samples) = Journal::open(&self.ledger, &self.config, generation)?;
         let replayed = journal.played();
-        let fit_of_game = self.last_fit_of_game();
+        // What is learned when the time is up learns these games too.
+        let finish = self.config.finish_after(generation);
+        let of_game = finish.map_or(0.0, |finish| self.seconds_of(finish, 1.0) - self.seconds_of(finish, 0.0));
+        let after = self.budget.seconds.map(|limit| self.seconds_to_end(limit));
         let keeper = &mut self.keeper;
-        let mut intake = Intake { keeper, journal, samples, generation, games: phase.games, told: 0, began };
+        let mut intake = Intake { keeper, journal, samples, generation, games: play.games, told: 0, began };
         if replayed > 0 {
             intake.tell(true)?;
         }
         if intake.keeper.is_stopped() {
             return Err(Stopped.into());
         }
-        let (clock, pace) = (&self.clock, self.state.progress.pace);
+        let (clock, is_first) = (&self.clock, generation == self.ledger.first());
         let is_time_up = |games: u32| {
-            // The last fit will learn these games too.
-            let until_fitted = || clock.elapsed() + fit_of_game * f64::from(games);
-            generation > 0 && self.budget.seconds.is_some_and(|limit| pace.is_time_up(until_fitted(), limit))
+            let end = after.map_or(0.0, |after| clock.elapsed() + after + of_game * f64::from(games));
+            !is_first && self.budget.seconds.is_some_and(|limit| end >= limit)
         };
         let mut failure = None;
         let mut on_games = |played: Vec<Played>| {
-            failure = intake.take(&played, phase.lambda).err();
+            failure = intake.take(&played).err();
             let is_over = failure.is_some() || is_time_up(intake.journal.played());
             if is_over { ControlFlow::Break(()) } else { ControlFlow::Continue(()) }
         };
         let playing = Instant::now();
-        if replayed < phase.games {
+        if replayed < play.games {
             let model = self.state.learner.model();
             let job = GameJob {
                 model: &model,
                 layout: &self.layout,
-                play: &phase.self_play,
+                play: &play.self_play(),
                 seed: self.config.seed,
                 generation,
-                games: replayed..phase.games,
+                games: replayed..play.games,
             };
             if let Err(BadGames(reason)) = self.source.play(&job, self.stop, &mut on_games) {
                 intake.journal.remove(intake.keeper)?;
                 self.keeper.tell(&TrainEvent::PlayedAgain { generation, reason })?;
-                return self.play(generation, phase);
+                return self.games_of(generation, play);
             }
         }
         if let Some(error) = failure {
             return Err(error);
         }
         let played = intake.journal.played();
-        if played < phase.games {
+        if played < play.games {
             return if intake.keeper.is_stopped() { Err(Stopped.into()) } else { Ok(None) };
         }
         if replayed < played {
@@ -90,9 +127,9 @@ struct Intake<'k, 'r> {
 }
 
 impl Intake<'_, '_> {
-    fn take(&mut self, played: &[Played], lambda: f32) -> Result<(), TrainError> {
+    fn take(&mut self, played: &[Played]) -> Result<(), TrainError> {
         for played in played {
-            samples_of(&played.games, lambda).for_each(|sample| self.samples.push(sample));
+            samples_of(&played.games, LAMBDA).for_each(|sample| self.samples.push(sample));
         }
         self.journal.append(played, self.keeper)?;
         if self.began.elapsed() < TELL_EVERY { Ok(()) } else { self.tell(false) }

@@ -4,27 +4,25 @@ use super::config::TrainConfig;
 use super::request::Budget;
 use super::state::Progress;
 use crate::eval::{Row, StageMap};
-use crate::fit::FitConfig;
-use crate::learn::{ROW_FLOATS, ROW_TABLES};
+use crate::fit::LearnConfig;
+use crate::learn::{ROW_FLOATS, ROW_TABLES, StepRule};
 use crate::pattern::Layout;
 
 /// Bytes of a kept game, with some to spare.
 const GAME: u64 = 150;
 
-/// Bytes that a run needs for its checkpoints, those of its fits, and weights, including files that are only there while one replaces
-/// another.
+/// Bytes that a run needs for its checkpoints and weights, including files that are only there while one replaces another.
 pub(super) fn of_state(config: &TrainConfig, layout: &Layout) -> u64 {
-    let has_layer = config.has_hidden_layer(layout.set());
-    let fits =
-        config.fit.iter().flat_map(|fit| [false, has_layer].map(|hidden_layer| FitConfig { hidden_layer, ..*fit }));
-    let plies = config.phases.iter().map(|phase| phase.stage_plies).chain(fits.map(|fit| fit.stage_plies()));
-    let stages = plies.map(|plies| StageMap::for_set(plies, layout.set()).count()).max().unwrap_or(0);
-    let number = (layout.weights() * stages) as u64;
+    let steps = config.steps.iter().flat_map(|step| [&step.learn, &step.finish]);
+    let learned: Vec<&LearnConfig> = steps.chain([&config.finish]).flatten().collect();
+    let has_layer = layout.set().engine.is_none() && learned.iter().any(|config| config.hidden_layer);
+    let stages = learned.iter().map(|config| StageMap::for_set(config.stage_plies(), layout.set()).count());
+    let number = (layout.weights() * stages.max().unwrap_or(0)) as u64;
     let rows = if has_layer { (ROW_TABLES * layout.weights()) as u64 } else { 0 };
     let weights = size_of::<i16>() as u64 * number + size_of::<Row>() as u64 * rows;
-    let cells = size_of::<f32>() as u64 * (config.step.numbers() as u64 * number + ROW_FLOATS as u64 * rows);
-    let of_fits = if config.fit.is_some() { 2 * cells } else { 0 };
-    3 * (cells + weights) + 4 * weights + of_fits
+    let cells = size_of::<f32>() as u64 * (StepRule::NUMBERS as u64 * number + ROW_FLOATS as u64 * rows);
+    // At the end of a run two learners are at work.
+    3 * (2 * cells + weights) + 4 * weights
 }
 
 /// Bytes of the games that are still to be played and kept; 0 if there is a limit of time, since nobody knows how many they are.
@@ -37,11 +35,11 @@ pub(super) fn of_games(config: &TrainConfig, budget: &Budget, progress: &Progres
     GAME.saturating_mul(limits.into_iter().flatten().min().unwrap_or(0))
 }
 
-/// How fast the kept games of a phase grow, with all that comes between its generations.
+/// How fast the kept games of a step grow, with all that comes between its generations.
 #[derive(Default)]
 pub(super) struct Growth {
-    /// The phase, and when it was entered, in seconds of the run.
-    phase: usize,
+    /// The step, and when it was entered, in seconds of the run.
+    step: usize,
     began: f64,
     /// Generations whose games were played since, and the bytes of these.
     generations: u32,
@@ -49,37 +47,37 @@ pub(super) struct Growth {
 }
 
 impl Growth {
-    /// Generations of a phase after which its pace is known.
+    /// Generations of a step after which its pace is known.
     const ENOUGH: u32 = 5;
 
-    /// Begins a generation of a phase.
-    pub fn enter(&mut self, phase: usize, elapsed: f64) {
-        if phase != self.phase || self.generations == 0 {
-            *self = Self { phase, began: elapsed, ..Self::default() };
+    /// Begins a generation of a step.
+    pub fn enter(&mut self, step: usize, elapsed: f64) {
+        if step != self.step || self.generations == 0 {
+            *self = Self { step, began: elapsed, ..Self::default() };
         }
     }
 
     /// Adds the kept games of a generation. If it was `resumed`, some of them were there before, and took no time.
     pub fn add(&mut self, bytes: u64, resumed: bool) {
         *self = if resumed {
-            Self { phase: self.phase, ..Self::default() }
+            Self { step: self.step, ..Self::default() }
         } else {
             Self { generations: self.generations + 1, bytes: self.bytes + bytes, ..*self }
         };
     }
 
-    /// Bytes of the games until the phase or the budget is over; `None` before enough is measured. Later phases do not count, as nobody
+    /// Bytes of the games until the step or the budget is over; `None` before enough is measured. Later steps do not count, as nobody
     /// knows how fast they will be.
     pub fn needed(&self, config: &TrainConfig, budget: &Budget, progress: &Progress, elapsed: f64) -> Option<u64> {
-        let is_over = config.phase_number(progress.generation) != self.phase;
+        let is_over = config.step_number(progress.generation) != self.step;
         if self.generations < Self::ENOUGH || is_over {
             return None;
         }
         let generations = f64::from(self.generations);
         let in_time = |seconds: f64| (seconds - elapsed) * generations / (elapsed - self.began);
-        let at_once = f64::from(config.phase(progress.generation).games);
+        let at_once = config.play(progress.generation).map_or(1.0, |play| f64::from(play.games));
         let limits = [
-            config.left_of_phase(progress.generation).map(f64::from),
+            config.left_of_step(progress.generation).map(f64::from),
             budget.seconds.map(in_time),
             budget.generations.map(|all| f64::from(all) - f64::from(progress.generation)),
             budget.games.map(|all| (all as f64 - progress.games as f64) / at_once),
@@ -96,19 +94,6 @@ mod tests {
     use crate::train::PRESETS;
 
     #[test]
-    fn a_hidden_layer_takes_room_where_there_is_one() {
-        let config = TrainConfig::from_toml(PRESETS[0].1).unwrap();
-        let [classic, edax] = ["classic", "edax"].map(|set| Layout::new(&PatternSet::built_in(set).unwrap()).unwrap());
-        let [without, with] = [false, true].map(|hidden_layer| {
-            let fit = Some(FitConfig { hidden_layer, ..FitConfig::default() });
-            [&classic, &edax].map(|layout| of_state(&TrainConfig { fit, ..config.clone() }, layout))
-        });
-        // Of each weight five rows of fourteen bytes in weights, and of fifteen floats in checkpoints; none for an engine's set.
-        let rows = 5 * classic.weights() as u64;
-        assert_eq!(with, [without[0] + rows * (7 * 14 + 5 * 60), without[1]]);
-    }
-
-    #[test]
     fn games_take_the_room_that_their_number_says() {
         let config = TrainConfig::from_toml(PRESETS[1].1).unwrap();
         let needed = |config: &TrainConfig, budget: &Budget, generation| {
@@ -116,7 +101,8 @@ mod tests {
         };
         for (generation, end) in [(0, 100), (10, 13), (30, 200), (70, 71), (5, 5), (9, 3)] {
             let budget = Budget { generations: Some(end), ..Budget::default() };
-            let games: u64 = (generation..end).map(|generation| u64::from(config.phase(generation).games)).sum();
+            let games: u64 =
+                (generation..end).map(|generation| u64::from(config.play(generation).unwrap().games)).sum();
             assert_eq!(needed(&config, &budget, generation), GAME * games);
             let fewer = Budget { games: Some(1000), ..budget };
             assert_eq!(needed(&config, &fewer, generation), GAME * games.min(1000));
@@ -130,8 +116,8 @@ mod tests {
     #[test]
     fn growth_is_that_of_the_phase_at_hand() {
         let mut config = TrainConfig::from_toml(PRESETS[0].1).unwrap();
-        config.phases.truncate(2);
-        config.phases[0].generations = 20;
+        config.steps = config.steps.into_iter().filter(|step| step.play.is_some()).take(2).collect();
+        config.steps[0].repeat = 20;
         let second = |generation| Progress { generation, ..Progress::default() };
         let hour = Budget { seconds: Some(3600.0), ..Budget::default() };
         let mut growth = Growth::default();

@@ -1,10 +1,10 @@
-//! The loop of generations.
+//! The loop of steps.
 
 use std::sync::Arc;
 use std::sync::atomic::AtomicBool;
 use std::time::Instant;
 
-use super::config::{Phase, TrainConfig};
+use super::config::{Part, Place, Step, TrainConfig};
 use super::directory::BEST;
 use super::error::TrainError;
 use super::event::TrainEvent;
@@ -15,15 +15,8 @@ use super::ledger::Ledger;
 use super::request::Budget;
 use super::room::Growth;
 use super::source::GameSource;
-use super::state::{self, RunState};
-use crate::eval::StageMap;
-use crate::games::games_in;
-use crate::learn::{Loss, SampleSet};
+use super::state::{EncodedWeights, RunState};
 use crate::pattern::Layout;
-use crate::selfplay::Stopped;
-
-/// Positions of a generation on which the weights are validated before they are learned.
-const VALIDATED: usize = 1 << 16;
 
 /// A run in progress.
 pub(super) struct Run<'r> {
@@ -39,7 +32,7 @@ pub(super) struct Run<'r> {
     pub clock: Clock,
     pub saved: LastCheckpoint,
     pub growth: Growth,
-    /// Generations that were learned before and whose games are kept: they are learned again whatever the time.
+    /// Generations that were played before and whose games are kept: what they teach is learned again whatever the time.
     pub known: u32,
 }
 
@@ -60,7 +53,7 @@ impl Clock {
 /// The newest usable checkpoint in the directory.
 pub(super) struct LastCheckpoint {
     pub at: Instant,
-    /// Generations learned then.
+    /// Generations played then.
     pub generation: u32,
     /// Whether it is the file `checkpoint`, and not the one before.
     pub newest_is_good: bool,
@@ -69,149 +62,105 @@ pub(super) struct LastCheckpoint {
 impl Run<'_> {
     /// Does the rest of the run.
     pub(super) fn work(&mut self) -> Result<(), TrainError> {
-        let before = self.state.progress;
-        self.learn_records()?;
-        loop {
-            if !self.has_budget() {
-                break;
-            }
-            self.refit_if_due()?;
-            if !self.generation()? {
-                if self.last_fit_to_come().is_some() {
-                    // After a kill in the fit it is known that the time is used up, and the fit goes on.
-                    self.save()?;
+        let before = self.state.progress.clone();
+        while let Some(step) = self.step().cloned() {
+            if self.state.progress.place.part == Part::Play {
+                // What comes before the first generation is always done.
+                let is_first = step.play.is_none() && self.state.progress.generation == self.ledger.first();
+                if !is_first && !self.has_budget() || !self.play_if_due(&step)? {
+                    break;
                 }
-                break;
+                self.state.progress.place.part = Part::Learn;
             }
-            if self.is_gate_due() {
-                self.gate()?;
-            } else {
-                self.checkpoint_if_due()?;
+            if self.state.progress.place.part == Part::Learn {
+                if let Some(config) = &step.learn {
+                    self.learn(config, false)?;
+                }
+                self.state.progress.place.part = Part::Gate;
             }
+            if step.gate {
+                self.gate_if_due(step.play.is_none())?;
+            }
+            self.config.advance(&mut self.state.progress.place);
+            self.checkpoint_if_due(step.play.is_none())?;
         }
-        self.fit_at_end()?;
-        if self.state.progress.gated != Some(self.state.stand()) {
-            self.gate()?;
-        }
+        self.finish()?;
         // Finding that nothing is left to do is no work.
         let is_idle = self.state.progress == before;
         self.tell_end(true, if is_idle { self.clock.earlier } else { self.clock.elapsed() })
     }
 
-    /// Whether a gate comes between two generations. Weights that have not changed are not measured again, and those that are about
-    /// to be refitted are measured after the fit.
-    fn is_gate_due(&self) -> bool {
-        let (every, generation) = (self.config.gate.every, self.state.progress.generation);
-        let learned = self.config.phase(generation - 1).learn && !self.config.is_refitted_before(generation);
-        every > 0 && generation.is_multiple_of(every) && learned
+    fn step(&self) -> Option<&Step> {
+        self.config.steps.get(self.state.progress.place.step as usize)
     }
 
-    /// Games of the next generation that are there already. A journal that cannot be read is reported when it is needed.
-    pub(super) fn games_at_hand(&self) -> u32 {
-        games_in(&self.ledger.file(self.state.progress.generation))
+    fn play_if_due(&mut self, step: &Step) -> Result<bool, TrainError> {
+        match &step.play {
+            Some(play) => self.play(play),
+            None => Ok(true),
+        }
     }
 
-    /// Whether the budget allows for another generation.
+    /// Learns what a run ends with, and measures it.
+    fn finish(&mut self) -> Result<(), TrainError> {
+        if let Some(config) = self.finish_to_come().cloned() {
+            // After a kill it is known that the time is used up, and this goes on.
+            self.save()?;
+            self.learn(&config, true)?;
+            self.save()?;
+        } else if let Some(config) = self.config.finish_after(self.state.progress.generation)
+            && self.state.progress.generation > 0
+            && self.state.progress.generation <= config.since
+        {
+            let (generation, since) = (self.state.progress.generation, config.since);
+            self.keeper.tell(&TrainEvent::NothingToLearn { generation, since })?;
+        }
+        self.gate_if_due(true)
+    }
+
+    /// Whether the budget allows for another generation, and for all that comes before and after it.
     pub(super) fn has_budget(&self) -> bool {
         let progress = &self.state.progress;
         let Budget { seconds, generations, games } = self.budget;
-        let is_free = progress.generation == 0 || progress.generation < self.known;
-        let has_time = |limit| {
-            let at_hand = self.games_at_hand();
-            let left = self.config.phase(progress.generation).games.saturating_sub(at_hand);
-            let fits = self.seconds_of_refit() + self.last_fit_of_game() * f64::from(at_hand);
-            progress.pace.has_time_for(left, self.clock.elapsed() + fits, limit)
-        };
+        let is_free = progress.generation == self.ledger.first() || progress.generation < self.known;
+        let has_time = |limit| self.clock.elapsed() + self.seconds_of_next(limit) + self.seconds_to_end(limit) <= limit;
         seconds.is_none_or(|limit| is_free || has_time(limit))
             && generations.is_none_or(|max| progress.generation < max)
             && games.is_none_or(|max| progress.games < max)
     }
 
-    /// Plays and learns one generation. False if the budget's time ran out before all games were played; the journal keeps those
-    /// that were.
-    fn generation(&mut self) -> Result<bool, TrainError> {
-        let generation = self.state.progress.generation;
-        let phase = *self.config.phase(generation);
-        let stages = StageMap::for_set(phase.stage_plies, self.layout.set());
-        let learner = &mut self.state.learner;
-        // A phase that only plays leaves fitted weights as they are.
-        let changes_stages = phase.learn && &stages != learner.stages();
-        // Unless its games are learned, the weights stay what they were.
-        let before = changes_stages.then(|| learner.clone());
-        if changes_stages {
-            learner.set_stages(stages);
-        }
-        learner.set_overlap(phase.overlap);
-        // The learner may come from a fit, with the fit's rule and loss.
-        learner.set_rule(self.config.step);
-        learner.set_loss(Loss::default());
-        self.growth.enter(self.config.phase_number(generation), self.clock.elapsed());
-        let began = Instant::now();
-        let newest = match self.play(generation, &phase) {
-            Ok(Some(newest)) => newest,
-            unplayed => {
-                if let Some(before) = before {
-                    self.state.learner = before;
-                }
-                return unplayed.map(|_| false);
+    /// Seconds of the next generation and of the steps before it.
+    fn seconds_of_next(&self, limit: f64) -> f64 {
+        let (mut place, mut seconds): (Place, f64) = (self.state.progress.place, 0.0);
+        let pace = &self.state.progress.pace;
+        while let Some(step) = self.config.steps.get(place.step as usize) {
+            let games = step.play.map_or(0, |play| play.games);
+            let left = games.saturating_sub(self.games_at_hand());
+            let learning = step.learn.as_ref().map_or(0.0, |learn| self.seconds_of(learn, f64::from(games)));
+            let gate = if step.gate { pace.gate_takes(limit) } else { 0.0 };
+            seconds += pace.game * f64::from(left) + learning + gate;
+            if step.play.is_some() {
+                break;
             }
-        };
-        drop(before);
-        let playing = began.elapsed().as_secs_f64();
-        self.learn(generation, &phase, newest, playing).map(|()| true)
+            self.config.advance(&mut place);
+        }
+        seconds
     }
 
-    /// Keeps the newest samples in the replay window, and learns them and the window if the phase says so.
-    fn learn(&mut self, generation: u32, phase: &Phase, newest: SampleSet, playing: f64) -> Result<(), TrainError> {
-        let RunState { progress, learner, window, fitted, .. } = &mut self.state;
-        progress.positions += newest.len() as u64;
-        window.push_back(newest);
-        while window.len() > self.config.window as usize {
-            window.pop_front();
-        }
-        let began = Instant::now();
-        let newest = window.back().expect("just put there");
-        let validation = learner.validate(newest, newest.len().div_ceil(VALIDATED).max(1));
-        let mut updates = 0;
-        let loss = if phase.learn {
-            let loss = learner.pass_until(newest, 1.0, self.stop)?.ok_or(Stopped)?;
-            updates = loss.samples;
-            for _ in 1..self.config.passes {
-                for samples in window.iter() {
-                    updates += learner.pass_until(samples, 1.0, self.stop)?.ok_or(Stopped)?.samples;
-                }
-            }
-            loss
-        } else {
-            validation.loss()
-        };
-        *fitted = None;
-        progress.generation += 1;
-        if !self.config.learns_window(progress.generation) {
-            window.clear();
-        }
-        progress.games += u64::from(phase.games);
-        progress.updates += updates;
-        progress.pace.learning = began.elapsed().as_secs_f64();
-        self.state.progress.pace.last_fit = self.seconds_of_last_fit();
-        let progress = &self.state.progress;
-        let event = TrainEvent::Learned {
-            generation,
-            loss: loss.rmse(),
-            errors_by_empties: validation.errors(),
-            slopes_by_empties: validation.slopes(),
-            games: progress.games,
-            positions: progress.positions,
-            updates,
-            playing,
-            seconds: progress.pace.learning,
-            elapsed: self.clock.elapsed(),
-        };
-        self.keeper.tell(&event)
+    /// Seconds for the end of the run: what is learned then, a gate, and a checkpoint.
+    pub(super) fn seconds_to_end(&self, limit: f64) -> f64 {
+        let Self { state, config, .. } = self;
+        let finish = config.finish_after(state.progress.generation).map_or(0.0, |finish| self.seconds_of(finish, 0.0));
+        finish + state.progress.pace.gate_takes(limit) + state.progress.pace.checkpoint
     }
 
-    /// Measures the newest weights, and keeps them as the best if they are.
-    pub(super) fn gate(&mut self) -> Result<(), TrainError> {
+    /// Measures the newest weights unless they are measured already, and keeps them as the best if they are. `learned` says whether they were
+    /// learned on their own, and not from a generation as it came.
+    fn gate_if_due(&mut self, learned: bool) -> Result<(), TrainError> {
+        let stand = self.state.stand();
+        if self.state.progress.gated == Some(stand) {
+            return Ok(());
+        }
         let began = Instant::now();
         let generation = self.state.progress.generation.saturating_sub(1);
         let newest = self.weights();
@@ -229,17 +178,23 @@ impl Run<'_> {
         let pairs = [best.map_or([0; 5], |(_, pairs)| pairs), baseline_pairs];
         let best = best.map(|(result, _)| result);
         let promoted = best.is_none_or(|result| result.superiority >= gate::SUPERIORITY);
-        let stand = self.state.stand();
         let progress = &mut self.state.progress;
         progress.gated = Some(stand);
         progress.baseline = Some(baseline);
         let seconds = began.elapsed().as_secs_f64();
         // The time of two matches: a run's first gate has one.
         progress.pace.gate = if best.is_some() { seconds } else { 2.0 * seconds };
-        let fitted = stand.fitted;
-        self.keeper.tell(&TrainEvent::Gate { generation, fitted, best, baseline, pairs, promoted, seconds })?;
+        self.keeper.tell(&TrainEvent::Gate {
+            generation,
+            fitted: learned,
+            best,
+            baseline,
+            pairs,
+            promoted,
+            seconds,
+        })?;
         if promoted {
-            self.state.best = Some(state::EncodedWeights::from(newest));
+            self.state.best = Some(EncodedWeights::from(newest));
         }
         // The checkpoint first: it holds the best weights, in case their file is not written any more.
         self.checkpoint()?;

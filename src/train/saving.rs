@@ -2,24 +2,44 @@
 
 use std::time::{Duration, Instant};
 
-use super::checkpoint::Checkpoint;
+use super::checkpoint::{Checkpoint, Parts};
 use super::directory::{BEST, CHECKPOINT, LAST, PREVIOUS_CHECKPOINT};
 use super::error::TrainError;
 use super::event::TrainEvent;
+use super::identity::Identity;
+use super::keeper::Keeper;
 use super::run::{LastCheckpoint, Run};
 use crate::weights::{Provenance, WeightFile};
 
-/// A checkpoint is written at the end of a generation if the last is older than this. The journal covers the time between:
-/// what follows the checkpoint only has to be learned again.
+/// A checkpoint is written after a step if the last is older than this. The games cover the time between: what follows the checkpoint only
+/// has to be learned again.
 const CHECKPOINT_EVERY: Duration = Duration::from_secs(30);
+
+/// Writes the checkpoint, keeping the one before.
+pub(super) fn write_checkpoint(
+    keeper: &mut Keeper<'_>,
+    saved: &mut LastCheckpoint,
+    identity: &Identity,
+    parts: &Parts<'_>,
+) -> Result<(), TrainError> {
+    let bytes = Checkpoint::to_bytes(identity.run_name(), parts);
+    if saved.newest_is_good {
+        keeper.rename(CHECKPOINT, PREVIOUS_CHECKPOINT)?;
+        saved.newest_is_good = false;
+    }
+    keeper.replace(CHECKPOINT, &bytes)?;
+    *saved = LastCheckpoint { at: Instant::now(), generation: parts.progress.generation, newest_is_good: true };
+    Ok(())
+}
 
 impl Run<'_> {
     /// The newest weights.
     pub(super) fn weights(&self) -> WeightFile {
-        if let Some(fitted) = &self.state.fitted {
-            return fitted.weights.clone();
+        match (&self.state.finished, &self.state.job) {
+            (Some((finished, _)), _) => finished.weights.clone(),
+            (None, Some(job)) => job.before.weights.clone(),
+            (None, None) => WeightFile::new(self.state.learner.model(), self.provenance()),
         }
-        WeightFile::new(self.state.learner.model(), self.provenance())
     }
 
     /// The provenance of weights that are made now.
@@ -36,13 +56,16 @@ impl Run<'_> {
         }
     }
 
-    pub(super) fn checkpoint_if_due(&mut self) -> Result<(), TrainError> {
+    /// Writes a checkpoint if the last is some time ago, or `at_once`.
+    pub(super) fn checkpoint_if_due(&mut self, at_once: bool) -> Result<(), TrainError> {
         // The first generation is saved at once, so that there are weights to look at.
-        let is_due = self.saved.at.elapsed() >= CHECKPOINT_EVERY
-            || self.saved.generation == 0 && self.state.progress.generation > 0;
+        let is_first =
+            self.saved.generation == self.ledger.first() && self.state.progress.generation > self.saved.generation;
+        let is_due = at_once || is_first || self.saved.at.elapsed() >= CHECKPOINT_EVERY;
         if is_due { self.checkpoint() } else { Ok(()) }
     }
 
+    /// [`Self::save`], and what else is written then.
     pub(super) fn checkpoint(&mut self) -> Result<(), TrainError> {
         let began = Instant::now();
         let newest = self.save()?;
@@ -57,17 +80,10 @@ impl Run<'_> {
         needed.map_or(Ok(()), |needed| self.keeper.look_at_room(needed))
     }
 
-    /// Writes the checkpoint, keeping the one before, then `last.fsw`. Returns the content of `last.fsw`.
+    /// Writes the checkpoint, then `last.fsw`. Returns the content of `last.fsw`.
     pub(super) fn save(&mut self) -> Result<Vec<u8>, TrainError> {
         self.state.progress.elapsed = self.clock.elapsed();
-        let bytes = Checkpoint::to_bytes(self.identity.run_name(), &self.state);
-        if self.saved.newest_is_good {
-            self.keeper.rename(CHECKPOINT, PREVIOUS_CHECKPOINT)?;
-            self.saved.newest_is_good = false;
-        }
-        self.keeper.replace(CHECKPOINT, &bytes)?;
-        let generation = self.state.progress.generation;
-        self.saved = LastCheckpoint { at: Instant::now(), generation, newest_is_good: true };
+        write_checkpoint(&mut self.keeper, &mut self.saved, &self.identity, &self.state.parts())?;
         let newest = self.weights().to_bytes();
         self.keeper.replace(LAST, &newest)?;
         Ok(newest)
