@@ -208,9 +208,9 @@ impl MatchOptions {
             discs: tally.discs(),
             superiority: tally.superiority(),
             sprt: self.sprt.zip(report.llr).map(|(SprtArgument(sprt), llr)| SprtFound::of(&sprt, llr, report.ending)),
-            lost_early: [0, 1].map(|player| forfeits.of(player)),
+            forfeits: [0, 1].map(|player| forfeits.of(player)),
             seconds,
-            forfeits: forfeits.rows(),
+            reasons: forfeits.rows(),
         }
     }
 }
@@ -237,10 +237,11 @@ struct Found {
     superiority: f64,
     sprt: Option<SprtFound>,
     /// Games that either player lost before they were played out.
-    lost_early: [u64; 2],
+    forfeits: [u64; 2],
     #[serde(skip_serializing_if = "Option::is_none")]
     seconds: Option<[Option<f64>; 2]>,
-    forfeits: Vec<ForfeitRow>,
+    /// Why.
+    reasons: Vec<ForfeitRow>,
 }
 
 #[derive(Serialize)]

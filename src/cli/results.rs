@@ -249,6 +249,7 @@ fn sort_out(name: String, value: Tree, lines: &mut Vec<(String, Vec<Tree>)>, tab
             }
         }
         Tree::List(list) if matches!(list.first(), Some(Tree::Object(_))) => tables.push(list),
+        Tree::List(list) if list.is_empty() => {}
         Tree::List(list) => lines.push((name, list)),
         single => lines.push((name, vec![single])),
     }
