@@ -20,7 +20,7 @@ use crate::learn::Loss;
 use crate::pattern::PatternSet;
 use crate::storage::{Disk, LocalDisk, folder_of};
 use crate::text::count;
-use crate::train::BEST;
+use crate::train::{BEST, set_named, stored_set};
 
 /// Learn weights from kept games and records, without playing
 ///
@@ -51,9 +51,9 @@ pub struct FitArguments {
     #[arg(long = "for", value_name = "ENGINE", conflicts_with_all = ["patterns", "hidden_layer"])]
     engine: Option<Engine>,
 
-    /// Pattern set: a built-in name or a TOML file
-    #[arg(long, env = "FLIPSIDE_PATTERNS", hide_env_values = true, value_name = "SET", default_value = "night")]
-    patterns: String,
+    /// Pattern set: a built-in name, a TOML file, or a run [default: that of the first run named, or night]
+    #[arg(long, env = "FLIPSIDE_PATTERNS", hide_env_values = true, value_name = "SET")]
+    patterns: Option<String>,
 
     /// How far labels trust the result of a game (1) rather than the search (0) [default: 0.9]
     #[arg(long, value_name = "L")]
@@ -135,7 +135,7 @@ impl FitArguments {
         let from = self.from.as_ref().and_then(EvaluatorChoice::path);
         refuse_own_files(self.games.iter().map(PathBuf::as_path), true)?;
         let teacher = self.teacher.as_ref().and_then(EvaluatorChoice::path);
-        let set = PatternSet::built_in(&self.patterns).is_none().then_some(Path::new(&self.patterns));
+        let set = self.patterns.as_deref().filter(|set| PatternSet::built_in(set).is_none()).map(Path::new);
         let named = [from, teacher, self.config.as_deref(), set].into_iter().flatten();
         let inputs: Vec<_> = self.games.iter().map(PathBuf::as_path).chain(named).collect();
         let for_engine = self.engine.map(|engine| EngineOutput {
@@ -149,7 +149,7 @@ impl FitArguments {
             None => Output::check(&self.output, inputs)?,
         };
         let config = self.config()?;
-        let patterns = PatternSet::load(&self.patterns).context(|| "cannot use the pattern set")?;
+        let patterns = self.pattern_set()?;
         let from = self.from.as_ref().map(EvaluatorChoice::weight_file).transpose()?;
         let teacher = self.teacher.as_ref().map(EvaluatorChoice::weight_file).transpose()?;
         let cannot = || "cannot fit";
@@ -206,9 +206,17 @@ impl FitArguments {
     /// Fills in what `--for` stands for.
     fn complete(&mut self) {
         let Some(engine) = self.engine else { return };
-        self.patterns = engine.to_string();
+        self.patterns = Some(engine.to_string());
         let best = || self.games.iter().map(|run| run.join(BEST)).find(|best| best.is_file());
         self.teacher = self.teacher.take().or_else(|| best().map(EvaluatorChoice::File));
+    }
+
+    fn pattern_set(&self) -> Result<PatternSet, CliError> {
+        let of_run = || self.games.iter().find_map(|run| stored_set(run).ok());
+        match &self.patterns {
+            Some(name) => set_named(name).context(|| "cannot use the pattern set"),
+            None => Ok(of_run().unwrap_or_else(|| PatternSet::built_in("night").expect("it is built in"))),
+        }
     }
 
     /// The configuration: options override the file, which overrides the defaults.
