@@ -104,8 +104,10 @@ fn games_survive_ggf() {
         let plies = rng.random_range(0..=60);
         let mut game = random_game(&mut rng, start, plies);
         (game.black, game.white) = (format!("player {i}"), String::new());
-        [("RB", "2000.5"), ("TI", "15:00"), ("TY", "8k")].map(|(name, value)| game.add_tag(name, value));
-        game.komi = f64::from(i % 5) / 2.0;
+        for (name, value) in [("RB", "2000.5"), ("TI", "15:00"), ("TY", "8k")] {
+            game.add_tag(name, value);
+        }
+        game.komi = (i % 5) as f64 / 2.0;
         if i % 2 == 0 && game.score_on_board().is_none() {
             let finish = [Finish::Forfeited, Finish::Resigned, Finish::Agreed, Finish::Played][i % 8 / 2];
             game.result = Some(GameResult { discs: rng.random_range(-64..=64), finish });
