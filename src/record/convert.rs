@@ -52,67 +52,55 @@ pub fn convert(
     let mut done = Converted::default();
     for (i, record) in read(bytes, from)?.enumerate() {
         done.read += usize::from(record.is_ok());
-        let written = record.map_err(ConvertError::from).and_then(|record| {
-            let unfit = |reason| RecordError::new(format_args!("number {}", i + 1), reason);
-            match &record {
-                Record::Game(game) => write_game(out, to, game).map_err(|error| error.place(unfit)),
-                Record::Position(position) => write_position(out, to, position).map_err(|error| error.place(unfit)),
-            }
-        });
-        match written {
-            Ok(count) => done.written += count,
-            Err(ConvertError::Record(error)) => {
+        let written = match record {
+            Ok(Record::Game(game)) => write_game(out, to, &game)?,
+            Ok(Record::Position(position)) => write_position(out, to, &position)?,
+            Err(error) => {
                 done.skipped += 1;
                 on_bad(error)?;
+                continue;
             }
-            Err(error) => return Err(error),
+        };
+        match written {
+            Ok(count) => done.written += count,
+            Err(reason) => {
+                done.skipped += 1;
+                on_bad(RecordError::new(format_args!("number {}", i + 1), reason))?;
+            }
         }
     }
     Ok(done)
 }
 
-/// Why one record was not written.
-enum Unwritten {
-    /// The format cannot say it.
-    Unfit(&'static str),
-    Output(io::Error),
-}
+/// The number of records written, or why the format cannot hold a record.
+type Written = Result<usize, &'static str>;
 
-impl From<io::Error> for Unwritten {
-    fn from(error: io::Error) -> Self {
-        Self::Output(error)
-    }
-}
-
-impl Unwritten {
-    fn place(self, unfit: impl FnOnce(&'static str) -> RecordError) -> ConvertError {
-        match self {
-            Self::Unfit(reason) => unfit(reason).into(),
-            Self::Output(error) => error.into(),
+/// Writes a game, or its positions.
+fn write_game(out: &mut impl Write, to: Format, game: &Game) -> io::Result<Written> {
+    match (to, game.transcript()) {
+        (Format::Ggf, _) => ggf::write(out, game)?,
+        (Format::Sgf, _) => sgf::write(out, game)?,
+        _ if game.moves().is_empty() => return Ok(Err("the game has no moves")),
+        (Format::F5d6, Some(transcript)) => writeln!(out, "{transcript}")?,
+        (Format::F5d6, None) => {
+            return Ok(Err("the game does not begin at the start position, and an f5d6 line cannot say so"));
+        }
+        _ if game.exact_discs().is_none() => return Ok(Err(NO_SCORE)),
+        _ => {
+            let positions: Vec<_> = game.scored_positions().collect();
+            positions.iter().try_for_each(|position| write_position(out, to, position).map(drop))?;
+            return Ok(Ok(positions.len()));
         }
     }
+    Ok(Ok(1))
 }
 
-/// Writes a game, or its positions; returns the number of records written.
-fn write_game(out: &mut impl Write, to: Format, game: &Game) -> Result<usize, Unwritten> {
-    const ELSEWHERE: &str = "the game does not begin at the start position, and an f5d6 line cannot say so";
-    match to {
-        Format::Ggf => ggf::write(out, game)?,
-        Format::Sgf => sgf::write(out, game)?,
-        _ if game.moves().is_empty() => return Err(Unwritten::Unfit("the game has no moves")),
-        Format::F5d6 => writeln!(out, "{}", game.transcript().ok_or(Unwritten::Unfit(ELSEWHERE))?)?,
-        _ if game.exact_discs().is_none() => return Err(Unwritten::Unfit(NO_SCORE)),
-        _ => return game.scored_positions().map(|position| write_position(out, to, &position)).sum(),
-    }
-    Ok(1)
-}
-
-fn write_position(out: &mut impl Write, to: Format, scored: &ScoredDiagram) -> Result<usize, Unwritten> {
+fn write_position(out: &mut impl Write, to: Format, scored: &ScoredDiagram) -> io::Result<Written> {
     match (to, scored.score) {
         (Format::Egaroucid, Some(score)) => lines::write_egaroucid(out, &scored.diagram, score)?,
-        (Format::Egaroucid, None) => return Err(Unwritten::Unfit(NO_SCORE)),
+        (Format::Egaroucid, None) => return Ok(Err(NO_SCORE)),
         (Format::Obf, _) => lines::write_position(out, scored)?,
-        _ => return Err(Unwritten::Unfit("a position, not a game: convert to obf or egaroucid")),
+        _ => return Ok(Err("a position, not a game: convert to obf or egaroucid")),
     }
-    Ok(1)
+    Ok(Ok(1))
 }
