@@ -5,7 +5,7 @@ use std::path::PathBuf;
 use clap::Args;
 
 use super::error::CliError;
-use super::input::{Input, refuse_own_files};
+use super::input::{Input, name_of, refuse_own_files};
 use super::session::Session;
 use crate::arena::{hash_openings, openings_of, select_openings, short_openings, xot_openings};
 use crate::board::Transcript;
@@ -51,6 +51,16 @@ impl OpeningsArguments {
         if self.openings.is_none() {
             self.opening_plies.get_or_insert(plies);
         }
+    }
+
+    /// Where the openings come from, and the seed that chooses among them.
+    pub fn described(&self) -> (String, u64) {
+        let from = match (&self.openings, self.opening_plies) {
+            (_, Some(plies)) => format!("all positions after {}", crate::text::plies(plies)),
+            (Some(path), None) => name_of(path).trim_matches('`').to_owned(),
+            (None, None) => "XOT".to_owned(),
+        };
+        (from, self.seed)
     }
 
     fn all(&self, session: &Session) -> Result<Vec<Transcript>, CliError> {
