@@ -4,10 +4,9 @@ use std::io::{BufRead, Read, Write};
 
 use super::linked::{Linked, linked};
 use super::{Entry, ExportError, Exported, level_of, level_of_all};
-use crate::board::{Diagram, ScoredDiagram, Side, Square};
+use crate::board::{Diagram, ScoredDiagram, Side, Square, is_pass};
 use crate::book::file::ReadError;
 use crate::book::store::Book;
-use crate::record::ggf::is_pass;
 use crate::record::lines::write_position;
 
 /// The longest line, in bytes.
