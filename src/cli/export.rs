@@ -12,7 +12,7 @@ use super::input::STANDARD_STREAM;
 use super::output::Output;
 use super::session::Session;
 use crate::export::{Engine, Quantisation, Target, encode, write_open};
-use crate::storage::{atomic_write, read_bounded};
+use crate::storage::read_bounded;
 use crate::weights::WeightFile;
 
 /// Limit in bytes of a file of NTest's that is copied.
@@ -79,9 +79,9 @@ impl ExportArguments {
         fs::create_dir_all(folder).context(cannot)?;
         let files = encoded.into_iter().map(|(name, content)| Ok((self.check(&folder.join(name))?, content)));
         Output::write_together(out, &files.collect::<Result<Vec<_>, CliError>>()?)?;
-        for copy in copy_probcut(folder).context(cannot)? {
-            writeln!(out, "{}", copy.display())?;
-        }
+        let copies: Result<Vec<_>, CliError> =
+            probcut_copies(folder).context(cannot)?.into_iter().map(|(copy, content)| Ok((self.check(&copy)?, content))).collect();
+        Output::write_together(out, &copies?)?;
         session.say(NTEST_ADVICE);
         Ok(())
     }
@@ -103,9 +103,9 @@ const NTEST_ADVICE: &str = "To use them in NTest: put these files into its folde
     mpcJB_*.txt unless that was done here (without these, it searches at full width), and change JA to JB at the beginning of the line \
     in parameters.txt.";
 
-/// Copies the parameters of NTest's selective search for its own weights, if the folder has them, to the exported set. Returns the
-/// copies made.
-fn copy_probcut(folder: &Path) -> io::Result<Vec<PathBuf>> {
+/// Copies of the parameters of NTest's selective search for its own weights, if the folder has them, for the exported set: their paths
+/// and contents. A copy that is there is left alone.
+fn probcut_copies(folder: &Path) -> io::Result<Vec<(PathBuf, Vec<u8>)>> {
     let mut copies = Vec::new();
     for entry in fs::read_dir(folder)? {
         let name = entry?.file_name();
@@ -114,8 +114,7 @@ fn copy_probcut(folder: &Path) -> io::Result<Vec<PathBuf>> {
         if fs::symlink_metadata(&copy).is_err() {
             let content =
                 read_bounded(&folder.join(&name), "file of parameters of NTest's", LIMIT).map_err(io::Error::other)?;
-            atomic_write(&copy, |writer| writer.write_all(&content))?;
-            copies.push(copy);
+            copies.push((copy, content));
         }
     }
     copies.sort();
