@@ -11,8 +11,10 @@ use super::evaluator::EvaluatorChoice;
 use super::input::STANDARD_STREAM;
 use super::output::Output;
 use super::session::Session;
+use crate::eval::Clipping;
 use crate::export::{Engine, Quantisation, Target, encode, write_open};
 use crate::storage::read_bounded;
+use crate::text::counted;
 use crate::weights::WeightFile;
 
 /// Limit in bytes of a file of NTest's that is copied.
@@ -79,8 +81,11 @@ impl ExportArguments {
         fs::create_dir_all(folder).context(cannot)?;
         let files = encoded.into_iter().map(|(name, content)| Ok((self.check(&folder.join(name))?, content)));
         Output::write_together(out, &files.collect::<Result<Vec<_>, CliError>>()?)?;
-        let copies: Result<Vec<_>, CliError> =
-            probcut_copies(folder).context(cannot)?.into_iter().map(|(copy, content)| Ok((self.check(&copy)?, content))).collect();
+        let copies: Result<Vec<_>, CliError> = probcut_copies(folder)
+            .context(cannot)?
+            .into_iter()
+            .map(|(copy, content)| Ok((self.check(&copy)?, content)))
+            .collect();
         Output::write_together(out, &copies?)?;
         session.say(NTEST_ADVICE);
         Ok(())
@@ -129,7 +134,17 @@ fn account(quantisation: &Quantisation) -> String {
     let Quantisation { clipped, largest_weight, mean_weight, positions, largest, mean, .. } = quantisation;
     format!(
         "converted to the engine's stages and units: values of positions changed by up to {largest:.4} discs (mean {mean:.4}, {positions} \
-         positions), weights were rounded by up to {largest_weight:.4} (mean {mean_weight:.4}); {clipped} weights exceeded the engine's \
-         range and were clipped"
+         positions), weights were rounded by up to {largest_weight:.4} (mean {mean_weight:.4}); {}",
+        clipping(clipped, "the engine's range")
     )
+}
+
+/// What making weights fit a range has changed, in a sentence.
+pub fn clipping(clipping: &Clipping, range: &str) -> String {
+    match clipping {
+        Clipping { weights: 0, .. } => format!("no weight was beyond {range}"),
+        Clipping { weights, largest } => {
+            format!("{} beyond {range} and clipped, by up to {largest:.2} discs", counted(*weights, "weight"))
+        }
+    }
 }

@@ -206,7 +206,11 @@ fn read_frame(from: &mut impl Read, at: u64, next: Option<u32>) -> Result<Option
     }
     // A power cut may leave zeros at the end of a file that grew.
     if header.iter().all(|&byte| byte == 0) {
-        return Err(if only_zeros_left(from)? { GamesError::Torn { at } } else { damaged(at, "no frame begins there") });
+        return Err(if only_zeros_left(from)? {
+            GamesError::Torn { at }
+        } else {
+            damaged(at, "no frame begins there")
+        });
     }
     let expected = [&FRAME_MAGIC[..], &next.map_or(Vec::new(), |next| next.to_le_bytes().to_vec())].concat();
     if header.iter().zip(&expected).any(|(found, expected)| found != expected) {

@@ -182,7 +182,18 @@ fn bytes_after_the_last_frame_are_damage_unless_they_begin_another() {
     }
     let again = frame(0, &all[..10]);
     let long = [b'F'; 1000];
-    for tail in [b"x", &b"FSGx"[..], b"\r\n", b"\0\0x", b"FSGB\x0b", &again, &again[..9], &long, &next[1..], &frame(9, &all[10..])] {
+    for tail in [
+        b"x",
+        &b"FSGx"[..],
+        b"\r\n",
+        b"\0\0x",
+        b"FSGB\x0b",
+        &again,
+        &again[..9],
+        &long,
+        &next[1..],
+        &frame(9, &all[10..]),
+    ] {
         assert!(matches!(ending(tail), Some(GamesError::Damaged { .. })), "{tail:?}");
     }
     // Other files that are shorter than a header are not games that were cut off.
