@@ -122,28 +122,23 @@ pub fn books(bytes: &[u8]) {
     }
 }
 
-/// The first version of weight files.
-const PLAIN_WEIGHTS: Container =
-    Container { what: "", magic: *b"\x89FSW\r\n\x1a\n", version: 1, limit: 1 << 28, packing: Packing::Plain };
-
-/// Weight files with a hidden layer.
-pub const HIDDEN_LAYER: Container = Container { version: 6, packing: Packing::DeflatedInParts, ..PLAIN_WEIGHTS };
+/// Weight files.
+pub const WEIGHTS: Container =
+    Container { what: "", magic: *b"\x89FSW\r\n\x1a\n", version: 1, limit: 1 << 28, packing: Packing::Deflated };
 
 /// Weight files: any bytes, any deflated payload, and any payload in a header that fits it. What is read must survive being written, with
 /// the same hash, and be usable for evaluation.
 pub fn weight_file(bytes: &[u8]) {
     let _ = WeightFile::from_bytes(bytes);
-    let deflated = [b"\x89FSW\r\n\x1a\n\x03\x00\x00\x00", &[0xff, 0, 0, 0, 0, 0, 0, 0][..], &[0; 32], bytes].concat();
+    let deflated = [b"\x89FSW\r\n\x1a\n\x01\x00\x00\x00", &[0xff, 0, 0, 0, 0, 0, 0, 0][..], &[0; 32], bytes].concat();
     assert!(WeightFile::from_bytes(&deflated).is_err());
-    for container in [PLAIN_WEIGHTS, HIDDEN_LAYER] {
-        let sealed = container.seal_in_parts(bytes.to_vec(), bytes.len() / 2);
-        if let Ok(file) = WeightFile::from_bytes(&sealed) {
-            let written = file.to_bytes();
-            assert_eq!(WeightFile::from_bytes(&written).as_ref(), Ok(&file));
-            assert_eq!(written[20..52], sealed[20..52]);
-            PatternEvaluator::new(&file.model).unwrap().evaluate_position(&Position::START);
-            exports(&file);
-        }
+    let sealed = WEIGHTS.seal(bytes.to_vec());
+    if let Ok(file) = WeightFile::from_bytes(&sealed) {
+        let written = file.to_bytes();
+        assert_eq!(WeightFile::from_bytes(&written).as_ref(), Ok(&file));
+        assert_eq!(written[20..52], sealed[20..52]);
+        PatternEvaluator::new(&file.model).unwrap().evaluate_position(&Position::START);
+        exports(&file);
     }
 }
 

@@ -193,7 +193,11 @@ impl FitArguments {
             FitOutcome::Stopped => Err(stopped()),
             FitOutcome::Finished(weights, _) => {
                 let written = match &for_engine {
-                    Some(files) => files.write(&weights, &self.output.display().to_string(), session, out),
+                    Some(files) => {
+                        // They are claimed again, each by itself.
+                        drop(output);
+                        files.write(&weights, &self.output.display().to_string(), session, out)
+                    }
                     None => output.write_and_name(out, |writer| writer.write_all(&weights.to_bytes())),
                 };
                 let resumes = "What was saved on the way is kept: the same command resumes there.";

@@ -131,13 +131,15 @@ fn weight_files() {
     let set = PatternSet::from_toml("name = 's'\nscalars = ['parity']\npatterns = { edge = 'a1 b1 c1' }").unwrap();
     let model = Model::zero(&set, &StageMap::grouped(|empties| empties % 2), 100).unwrap();
     let file = WeightFile::new(model, Provenance::of_this_program("nowhere")).to_bytes();
-    // The check itself seals the payload in a header, and a deflated one in another.
-    let payload = |file: &[u8]| file[52..].to_vec();
-    let (tiny, calibrated) = (include_bytes!("../golden/tiny.fsw"), include_bytes!("../golden/calibrated.fsw"));
-    let payloads = [payload(tiny), payload(calibrated), payload(&file)];
-    const HIDDEN: &[u8] = include_bytes!("../golden/hidden-in-parts.fsw");
-    let hidden = checks::HIDDEN_LAYER.payload(HIDDEN).unwrap().into_owned();
-    let seeds = [&payloads[..], &[file, hidden, HIDDEN.to_vec()]].concat();
+    // The check itself seals a payload in a header.
+    let golden: [&[u8]; 3] = [
+        include_bytes!("../golden/tiny.fsw"),
+        include_bytes!("../golden/calibrated.fsw"),
+        include_bytes!("../golden/hidden.fsw"),
+    ];
+    let payload = |file: &[u8]| checks::WEIGHTS.payload(file).unwrap().into_owned();
+    let payloads = golden.map(payload);
+    let seeds = [&payloads[..], &[payload(&file), file, golden[2].to_vec()]].concat();
     run(checks::weight_file, 12_000, &[0, 1, 0x7f, 0x80, 0xff], &seeds);
 }
 
