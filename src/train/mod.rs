@@ -62,7 +62,7 @@ pub use invalid::ConfigError;
 pub use keeper::Sink;
 pub use open::{parent_of, stored_config};
 pub use request::{Budget, Outcome, Resume, TrainRequest};
-pub use source::{BadGames, GameJob, GameSource, LocalGames, OnGames, Played};
+pub use source::{GameJob, GameSource, LocalGames, OnGames, Played};
 pub use workers::{WorkerStatus, Workers};
 
 use keeper::Halt;
