@@ -136,7 +136,7 @@ impl<'r> KeptGames<'r> {
         let run = request.run;
         let weights = |name| {
             let path = run.join(name);
-            Ok(Weights { file: WeightFile::load(&path)?, path, is_met: false })
+            Ok::<_, TrainError>(Weights { file: WeightFile::load(&path)?, path, is_met: false })
         };
         let weights = vec![weights(LAST)?, weights(BEST)?];
         let mut learned = weights[0].file.provenance.generations as u32;
