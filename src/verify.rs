@@ -12,6 +12,7 @@ use std::sync::{Mutex, PoisonError};
 use rand::{RngExt, SeedableRng};
 use rand_chacha::ChaCha8Rng;
 use rayon::prelude::*;
+use serde::Serialize;
 
 use crate::eval::Model;
 use crate::games::{GamesError, GamesReader, RawFrame, frame, games_file, games_in};
@@ -19,7 +20,7 @@ use crate::selfplay::SelfPlay;
 use crate::storage::FileError;
 use crate::train::{
     BEST, Budget, GameJob, GameSource, LAST, LocalGames, OnGames, Outcome, Played, Sink, TrainConfig, TrainError,
-    TrainEvent, TrainRequest, events, metrics, stored_config, train,
+    TrainEvent, TrainRequest, continued_by, events, metrics, stored_config, stored_set, train,
 };
 use crate::weights::WeightFile;
 
@@ -50,12 +51,14 @@ pub struct Verified {
 }
 
 /// Something of a run that is not as it should be.
-#[derive(Clone, PartialEq, Eq, Debug)]
+#[derive(Clone, PartialEq, Eq, Debug, Serialize)]
 pub struct Fault {
     /// The file.
     pub file: PathBuf,
-    /// The numbers of the games, if it is a file of games.
-    pub games: Option<Range<u32>>,
+    /// The number of the first of the games that are wrong, if it is a file of games.
+    pub first: Option<u32>,
+    /// The number of the last.
+    pub last: Option<u32>,
     /// Which worker played them, if the run's events say so.
     pub worker: Option<String>,
     /// What is wrong.
@@ -72,10 +75,17 @@ pub fn verify(request: &VerifyRequest, sink: Sink) -> Result<Option<Verified>, T
     let config = stored_config(run)?;
     let kept = KeptGames::of(request, &config)?;
     let scratch = tempfile::tempdir().map_err(FileError::io(&std::env::temp_dir()))?;
-    let config = with_patterns(config, &kept, scratch.path())?;
+    let older = continued_by(run)?;
+    let config = if older.is_none() { with_patterns(config, run, scratch.path())? } else { config };
     let directory = scratch.path().join("run");
     for budget in kept.budgets() {
-        let of_scratch = TrainRequest { budget, from, games: &kept, ..TrainRequest::new(&config, &directory, stop) };
+        let of_scratch = TrainRequest {
+            budget,
+            from,
+            continues: older.as_deref(),
+            games: &kept,
+            ..TrainRequest::new(&config, &directory, stop)
+        };
         let outcome = train(&of_scratch, sink)?;
         if outcome == Outcome::Stopped && !kept.is_over.swap(false, Relaxed) {
             return Ok(None);
@@ -93,12 +103,12 @@ pub fn verify(request: &VerifyRequest, sink: Sink) -> Result<Option<Verified>, T
     Ok(Some(kept.found()))
 }
 
-/// The configuration with a file for the pattern set that the run's weights have, unless it is built in: the run's own may be gone.
-fn with_patterns(mut config: TrainConfig, kept: &KeptGames, scratch: &Path) -> Result<TrainConfig, TrainError> {
-    if config.pattern_set().is_err() {
-        let set = &kept.state().weights[0].file.model.set;
+/// The configuration with a file for the run's pattern set if its own is gone.
+fn with_patterns(mut config: TrainConfig, run: &Path, scratch: &Path) -> Result<TrainConfig, TrainError> {
+    let set = stored_set(run)?;
+    if config.pattern_set().ok().as_ref() != Some(&set) {
         let path = scratch.join("patterns.toml");
-        let text = toml::to_string(set).unwrap_or_default();
+        let text = toml::to_string(&set).unwrap_or_default();
         std::fs::write(&path, text).map_err(FileError::io(&path))?;
         config.patterns = path.display().to_string();
     }
@@ -159,7 +169,10 @@ impl<'r> KeptGames<'r> {
     /// was stopped there was none.
     fn budgets(&self) -> [Budget; 2] {
         let to_the_end = Budget::default();
-        let learned = Budget { generations: Some(self.learned), ..to_the_end };
+        // A run that continues another has games of its own from some generation on, and its budget counts from there.
+        let own = (0..self.learned).find(|&generation| games_file(self.request.run, generation).exists());
+        let generations = Some(self.learned - own.unwrap_or(self.learned));
+        let learned = Budget { generations, ..to_the_end };
         let ended = self.events.iter().rev().find_map(|event| match event {
             TrainEvent::End { finished, .. } => Some(*finished),
             TrainEvent::Start { .. } => Some(false),
@@ -192,7 +205,7 @@ impl<'r> KeptGames<'r> {
         for Weights { path, is_met, .. } in weights {
             if !is_met && !(is_of_an_earlier_end && path.ends_with(BEST)) {
                 let reason = "the run's games do not lead to these weights".to_owned();
-                found.faults.push(Fault { file: path, games: None, worker: None, reason });
+                found.faults.push(Fault { file: path, first: None, last: None, worker: None, reason });
             }
         }
         found
@@ -206,7 +219,8 @@ impl<'r> KeptGames<'r> {
         });
         let worker = delivered.flatten().find(|(_, ranges)| ranges.iter().any(is_of)).map(|(name, _)| name.clone());
         let file = games_file(self.request.run, generation);
-        self.state().found.faults.push(Fault { file, games: Some(games), worker, reason });
+        let (first, last) = (Some(games.start), Some(games.end - 1));
+        self.state().found.faults.push(Fault { file, first, last, worker, reason });
     }
 
     /// The frames of a generation up to the first that is missing or damaged, and why there are no more.

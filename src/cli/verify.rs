@@ -6,20 +6,20 @@ use std::path::PathBuf;
 use clap::Args;
 
 use super::error::CliError;
-use super::escape::on_one_line;
 use super::evaluator::EvaluatorChoice;
+use super::results::FormatArgument;
 use super::runs::{latest, resolved, unreadable};
 use super::session::Session;
 use super::signals::stop_on_signals;
-use crate::text::{count, counted, duration, or_dash, typed};
-use crate::train::{TrainEvent, parent_of, stored_config};
-use crate::verify::{Fault, VerifyRequest, verify};
+use crate::text::{count, counted, duration, typed};
+use crate::train::{TrainEvent, continued_by, parent_of};
+use crate::verify::{VerifyRequest, verify};
 
 /// Prove a run: learn it again from its kept games, and play a share of them again
 ///
 /// Finds games that the run would not have played (a worker that lies, a flipped bit of memory) and files that do not hold what was written
-/// (a flipped bit on disk), and names them in a tab-separated table: file, numbers of the first and last game, the worker that played
-/// them, and what is wrong. The run must not be running; nothing in it is changed. Learning again takes as long as it took the run, and as
+/// (a flipped bit on disk), and names them in a table: file, numbers of the first and last game, the worker that played them, and the
+/// reason. The run must not be running; nothing in it is changed. Learning again takes as long as it took the run, and as
 /// much room in the folder for temporary files (TMPDIR) as its games take. Exits with 0 if everything is as it should be, with 1 if not.
 #[derive(Args, Debug)]
 #[command(after_help = "Examples:\n  flipside verify runs/latest\n  flipside verify runs/latest --share 1")]
@@ -38,6 +38,9 @@ pub struct VerifyArguments {
     /// The weights that the run began with, if it did not begin from nothing
     #[arg(long, value_name = "FILE")]
     from: Option<EvaluatorChoice>,
+
+    #[command(flatten)]
+    format: FormatArgument,
 }
 
 fn parse_share(text: &str) -> Result<f64, String> {
@@ -49,13 +52,12 @@ impl VerifyArguments {
     pub fn run(self, session: &Session, out: &mut dyn Write) -> Result<(), CliError> {
         let run = resolved(&self.run.unwrap_or_else(latest));
         let shown = run.display();
-        let config = stored_config(&run).map_err(unreadable)?;
-        if !config.keep_games {
-            let message = format!("`{shown}` has not kept its games (`keep-games = false`), so it cannot be proved");
-            return Err(CliError::failure(message));
-        }
         let from = self.from.as_ref().map(EvaluatorChoice::weight_file).transpose()?;
-        if parent_of(&run).map_err(unreadable)? != from.as_ref().map(|from| from.hash()) {
+        let began_with = match continued_by(&run).map_err(unreadable)? {
+            Some(_) => None,
+            None => parent_of(&run).map_err(unreadable)?,
+        };
+        if began_with != from.as_ref().map(|from| from.hash()) {
             return Err(CliError::failure(match from {
                 Some(_) => format!("`{shown}` did not begin with the weights of --from"),
                 None => format!("`{shown}` began with other weights: name their file with --from"),
@@ -78,14 +80,7 @@ impl VerifyArguments {
             session.say("all of it is what the run would have played and learned");
             return Ok(());
         }
-        writeln!(out, "file\tfirst\tlast\tworker\twrong")?;
-        for Fault { file, games, worker, reason } in &verified.faults {
-            let numbers = |number: fn(&std::ops::Range<u32>) -> u32| or_dash(games.as_ref().map(number));
-            let (first, last) = (numbers(|games| games.start), numbers(|games| games.end - 1));
-            let (file, worker) =
-                (on_one_line(&file.display().to_string()), or_dash(worker.as_deref().map(on_one_line)));
-            writeln!(out, "{file}\t{first}\t{last}\t{worker}\t{}", on_one_line(reason))?;
-        }
+        self.format.to(out).table(&verified.faults)?;
         let faults = counted(verified.faults.len() as u64, "fault");
         Err(CliError::failure(format!("`{}` is not what it should be: {faults}", typed(&run))))
     }

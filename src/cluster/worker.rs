@@ -230,22 +230,26 @@ impl Worker {
             return None;
         }
         let is_finished = state.is_some();
-        let (run, url) = (request.run.clone(), request.broker.shown());
-        if missing_since.is_none() && !has_worked {
-            self.teller.tell(&match is_finished {
-                true => format!("the run `{run}` at the broker is finished; waiting for another of that name"),
-                false => format!("no run `{run}` at the broker yet; waiting for it"),
-            });
-        }
         // If the last run of this name is finished, another may be about to begin.
         let patience = match (has_worked, is_finished) {
             (true, true) => Duration::ZERO,
             (true, false) => request.wait.max(GONE),
             (false, _) => request.wait,
         };
+        let is_first = missing_since.is_none();
         let is_over = missing_since.get_or_insert_with(Instant::now).elapsed() >= patience;
-        let missing = || Err(ClusterError::UnknownRun { run, url });
-        is_over.then(|| if is_finished { Ok(Outcome::Finished) } else { missing() })
+        let (run, url) = (request.run.clone(), request.broker.shown());
+        match (is_over, is_finished) {
+            (true, true) => return Some(Ok(Outcome::Finished)),
+            (true, false) => return Some(Err(ClusterError::UnknownRun { run, url })),
+            _ if !is_first || has_worked => {}
+            (_, true) => {
+                self.teller
+                    .tell(&format!("the run `{run}` at the broker is finished; waiting for another of that name"));
+            }
+            (_, false) => self.teller.tell(&format!("no run `{run}` at the broker yet; waiting for it")),
+        }
+        None
     }
 
     /// Asks for some jobs and takes those that come; returns how many. An error means that the broker does not answer.

@@ -12,21 +12,11 @@ use flipside::weights::WeightFile;
 
 use crate::support::*;
 
-/// A setting that no fit allows.
-const WITHOUT_GAMES: &str = "fit = false\nkeep-games = false";
-
-/// A run of four generations of 128 games, with or without a fit at its end.
-fn trained(folder: &Path, extra: &str) -> PathBuf {
+/// A run of four generations of 128 games.
+fn trained(folder: &Path) -> PathBuf {
     fs::write(folder.join("small.toml"), SMALL_SET).unwrap();
-    let mut config = include_str!("../miniature.toml").replace("games = 2100", "games = 128");
-    if extra == WITHOUT_GAMES {
-        config = config
-            .lines()
-            .filter(|line| !line.starts_with("fit") && !line.starts_with("refit"))
-            .collect::<Vec<_>>()
-            .join("\n");
-    }
-    fs::write(folder.join("config.toml"), format!("{extra}\n{config}")).unwrap();
+    let config = include_str!("../miniature.toml").replace("games = 2100", "games = 128");
+    fs::write(folder.join("config.toml"), config).unwrap();
     let mut command = program();
     command.current_dir(folder).args(["train", "--run", "run", "--preset", "quick", "--config", "config.toml"]);
     command.args(["--patterns", "small.toml", "--generations", "4", "--quiet"]);
@@ -50,7 +40,7 @@ fn games_file(run: &Path, generation: u32) -> PathBuf {
 #[test]
 fn a_run_that_is_what_it_should_be_is_proved_whether_it_has_ended_or_not() {
     let folder = tempfile::tempdir().unwrap();
-    let run = trained(folder.path(), "");
+    let run = trained(folder.path());
     let (code, rows, said) = verified(&run, "0.5");
     assert_eq!((code, rows.len()), (Some(0), 0), "{said}");
     assert!(said.contains("256 were played again"), "{said}");
@@ -83,7 +73,7 @@ fn a_run_that_is_what_it_should_be_is_proved_whether_it_has_ended_or_not() {
 #[test]
 fn games_that_the_run_would_not_have_played_are_named() {
     let folder = tempfile::tempdir().unwrap();
-    let run = trained(folder.path(), "");
+    let run = trained(folder.path());
     // The second frame of the first generation, whose weights know nothing yet, is replaced by games of another seed.
     let config = stored_config(&run).unwrap();
     let mut file = GamesReader::open(games_file(&run, 0)).unwrap();
@@ -112,7 +102,7 @@ fn games_that_the_run_would_not_have_played_are_named() {
 #[test]
 fn flipped_bits_on_disk_are_named_and_what_they_spoil_is_played_again() {
     let folder = tempfile::tempdir().unwrap();
-    let run = trained(folder.path(), "");
+    let run = trained(folder.path());
     let path = games_file(&run, 1);
     let whole = fs::read(&path).unwrap();
     for at in [45, whole.len() / 2, whole.len() - 3] {
@@ -143,9 +133,9 @@ fn what_cannot_be_proved_is_said() {
     let folder = tempfile::tempdir().unwrap();
     let none = folder.path().join("none");
     assert!(refusal(&["verify", none.to_str().unwrap()], "", 1).contains("none"));
-    let run = trained(folder.path(), WITHOUT_GAMES);
-    let said = refusal(&["verify", run.to_str().unwrap()], "", 1);
-    assert!(said.contains("has not kept its games"), "{said}");
+    let run = trained(folder.path());
+    let said = refusal(&["verify", run.to_str().unwrap(), "--from", "default"], "", 1);
+    assert!(said.contains("did not begin with"), "{said}");
     for share in ["2", "-1", "NaN", "x"] {
         refusal(&["verify", run.to_str().unwrap(), "--share", share], "", 2);
     }
