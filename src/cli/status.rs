@@ -131,12 +131,8 @@ impl StatusArguments {
         ];
         rows.iter().try_for_each(|(name, value)| writeln!(out, "{name}\t{value}"))?;
         for worker in &status.workers {
-            let WorkerStatus { name, threads, games, present, refused, .. } = worker;
-            let state = match (refused, present) {
-                (Some(_), _) => "refused",
-                (None, true) => "at work",
-                (None, false) => "gone",
-            };
+            let WorkerStatus { name, threads, games, present, .. } = worker;
+            let state = if *present { "at work" } else { "gone" };
             let sign = duration(worker.seconds_since_sign() as f64);
             let (threads, games) = (counted(u64::from(*threads), "thread"), counted(*games, "game"));
             let name = on_one_line(name);

@@ -180,19 +180,17 @@ fn engine_files() {
 #[cfg(feature = "cluster")]
 #[test]
 fn messages_of_a_cluster() {
-    use flipside::cluster::wire::{Job, Proof, ResultLine, result_to_bytes, to_text};
+    use flipside::cluster::wire::{Job, Offer, Proof, ResultLine, result_to_bytes, to_text};
     use flipside::storage::sha256;
 
     let games = games();
     let name = sha256(b"");
-    let job =
-        Job { seed: 1, generation: 2, first: 0, count: 2, play: PLAY, weights: name.clone(), proof: name.clone() };
+    let job = Job { seed: 1, generation: 2, first: 0, count: 2, play: PLAY, weights: name.clone() };
     let line = ResultLine { key: name.clone(), worker: "w".into(), first: 0, count: 2 };
     let seeds = [
         flipside::games::encode(&games),
         result_to_bytes(&line, &[frame(0, &games)]),
-        to_text(&job),
-        to_text(&Proof { job, digest: name }),
+        to_text(&Offer { job: job.clone(), proof: Proof { job, digest: name } }),
     ];
     run(messages::messages, 6000, b"\x00\x01\xff{}[]\",:0129-e", &seeds);
 }
