@@ -11,7 +11,7 @@ use super::config::{FitConfig, FitConfigError};
 use super::games::{GameFiles, GameFilesError};
 use super::reader::Reader;
 use super::teacher::Teacher;
-use crate::eval::{ModelError, StageMap};
+use crate::eval::{Clipping, ModelError, StageMap};
 use crate::games::MAX_GAMES;
 use crate::learn::{Diverged, Learner, LearnerState, PassLoss, SampleSet, StartError, Validation};
 use crate::pattern::{Layout, LayoutError, PatternSet};
@@ -80,8 +80,10 @@ pub enum FitEvent {
         epoch: u32,
         /// Root mean square error in discs, each sample before it was learned.
         loss: f64,
-        /// Errors and slopes on the games held out.
+        /// Errors and slopes on the games held out; after the last epoch those of the weights that are written.
         held_out: Validation,
+        /// What making the weights fit their range has changed, after the last epoch.
+        clipped: Clipping,
     },
 }
 
@@ -398,7 +400,9 @@ impl<'r> Work<'r> {
     /// Reports the epoch that is over.
     fn end_epoch(&mut self, held_out: &SampleSet, sink: &mut dyn FnMut(&FitEvent)) {
         let loss = std::mem::take(&mut self.state.loss).rmse();
-        sink(&FitEvent::Epoch { epoch: self.epoch(), loss, held_out: self.learner.validate(held_out, 1) });
+        let is_last = self.epoch() == self.request.config.epochs;
+        let clipped = if is_last { self.learner.clip() } else { Clipping::default() };
+        sink(&FitEvent::Epoch { epoch: self.epoch(), loss, held_out: self.learner.validate(held_out, 1), clipped });
     }
 
     /// Writes the checkpoint, or reports that it cannot be written.
