@@ -204,9 +204,6 @@ fn there_is_room_for_results_however_many_came_before() {
     });
 }
 
-/// Messages that no version of ours can read.
-const OTHER_WEIGHTS: &[u8] = b"weights of another version";
-
 /// A broker with what a coordinator keeps there.
 struct Counterfeit {
     folder: tempfile::TempDir,
