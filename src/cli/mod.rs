@@ -89,6 +89,7 @@ enum Command {
     Config(config::ConfigArguments),
     Runs(status::RunsArguments),
     Status(status::StatusArguments),
+    Stop(status::StopArguments),
     Report(report::ReportArguments),
     #[cfg(feature = "cluster")]
     Work(work::WorkArguments),
@@ -146,6 +147,7 @@ impl Command {
             Self::Config(arguments) => arguments.run(session, out),
             Self::Runs(arguments) => arguments.run(session, out),
             Self::Status(arguments) => arguments.run(session, out),
+            Self::Stop(arguments) => arguments.run(session),
             Self::Report(arguments) => arguments.run(session, out),
             #[cfg(feature = "cluster")]
             Self::Work(arguments) => arguments.run(session),

@@ -75,7 +75,10 @@ fn openings_that_repeat_count_once() {
 fn sequential_tests_end_matches() {
     let arguments = ["match", "mobility", "squares", "--pairs", "1000", "--depth", "2", "-q", "--sprt", "-300,-200"];
     let results = stdout(&arguments, "");
-    assert_eq!((value(&results, "sprt.accepted"), value(&results, "sprt.difference")), (vec!["H1"], vec!["at least -200 Elo"]));
+    assert_eq!(
+        (value(&results, "sprt.accepted"), value(&results, "sprt.difference")),
+        (vec!["H1"], vec!["at least -200 Elo"])
+    );
     assert!(value(&results, "pairs")[0].parse::<u32>().unwrap() < 1000);
     assert!(refusal(&["match", "mobility", "squares", "--sprt", "5"], "", 2).contains("0,10"));
     assert!(refusal(&["match", "mobility", "squares", "--sprt", "10,0"], "", 2).contains("elo0 < elo1"));
