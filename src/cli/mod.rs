@@ -90,6 +90,7 @@ enum Command {
     Config(config::ConfigArguments),
     Runs(status::RunsArguments),
     Status(status::StatusArguments),
+    Stop(status::StopArguments),
     Report(report::ReportArguments),
     Verify(verify::VerifyArguments),
     #[cfg(feature = "cluster")]
@@ -155,6 +156,7 @@ impl Command {
             Self::Config(arguments) => arguments.run(session, out),
             Self::Runs(arguments) => arguments.run(session, out),
             Self::Status(arguments) => arguments.run(session, out),
+            Self::Stop(arguments) => arguments.run(session),
             Self::Report(arguments) => arguments.run(session, out),
             Self::Verify(arguments) => arguments.run(session, out),
             #[cfg(feature = "cluster")]

@@ -30,8 +30,6 @@ pub enum TrainEvent {
         again: u32,
         /// Seconds the run has taken before.
         elapsed: f64,
-        /// The last gate's result against `mobility`; `None` before the first.
-        baseline: Option<GateMatch>,
         /// The budget, counted from the beginning of the run.
         #[serde(default)]
         budget: Budget,
@@ -158,7 +156,7 @@ pub enum TrainEvent {
     Fitting {
         /// Share of the work that is done.
         done: f64,
-        /// Root mean square error in discs over the epoch so far, each sample before it was learned.
+        /// Root mean square error in discs over the last whole epoch, each sample before it was learned; in the first, so far.
         loss: f64,
     },
     /// Weights were fitted to kept games.
@@ -197,11 +195,11 @@ pub enum TrainEvent {
         fitted: bool,
         /// Against the best weights so far; `None` the first time in a run from nothing.
         best: Option<GateMatch>,
-        /// Against the built-in `mobility`, which is the same in every run and at any time.
+        /// A player that is the same in every run and at any time, and near.
+        anchor: Anchor,
+        /// Against the anchor.
         baseline: GateMatch,
-        /// Pairs of the two matches in which these weights scored 0, 0.5, 1, 1.5 and 2 points; all 0 in files of versions that did
-        /// not write them.
-        #[serde(default)]
+        /// Pairs of the two matches in which these weights scored 0, 0.5, 1, 1.5 and 2 points.
         pairs: [[u64; 5]; 2],
         /// Whether these weights are the best now.
         promoted: bool,
@@ -223,6 +221,9 @@ pub enum TrainEvent {
         finished: bool,
         /// Seconds the run has taken in all.
         elapsed: f64,
+        /// Why it was stopped; none if it is finished.
+        #[serde(default)]
+        reason: Option<String>,
     },
 }
 
@@ -300,6 +301,16 @@ impl TrainEvent {
             _ => self.elapsed().unwrap_or(before),
         }
     }
+}
+
+/// A player that gates measure runs against.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum Anchor {
+    /// The evaluation by mobility.
+    Mobility,
+    /// The embedded weights.
+    Default,
 }
 
 /// The outcome of a match of the newest weights.

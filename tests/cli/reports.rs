@@ -76,7 +76,7 @@ fn runs_are_listed_and_shown() {
     // `runs/latest` is a link to it.
     let status = in_lab(&lab, &["status"]);
     for line in
-        ["run\truns/one", "state\tfinished", "phase\t3 of 3", "games\t768", "budget\t6 generations", "left\t0 s"]
+        ["run\truns/one", "state\tfinished", "phase\t3", "games\t768", "budget.generations\t6", "seconds_left\t0.000", "pid\t-"]
     {
         assert!(status.lines().any(|found| found == line), "{line}: {status}");
     }
