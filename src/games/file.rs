@@ -203,7 +203,7 @@ pub fn raw_frames(mut bytes: &[u8]) -> Result<Vec<RawFrame>, GamesError> {
 }
 
 /// The frame that begins at byte `at`; none at the end.
-fn read_frame(from: &mut impl Read, at: u64) -> Result<Option<RawFrame>, GamesError> {
+pub(super) fn read_frame(from: &mut impl Read, at: u64) -> Result<Option<RawFrame>, GamesError> {
     let mut header = [0; FRAME_HEADER];
     if !fill(from, &mut header[..1])? {
         return Ok(None);
@@ -294,6 +294,14 @@ impl RawFrame {
     /// The block: its games, deflated.
     pub fn bytes(&self) -> &[u8] {
         &self.bytes
+    }
+
+    /// The number of labelled positions of each game, without decoding the games.
+    ///
+    /// # Errors
+    /// A block that ends before these numbers.
+    pub fn labels(&self) -> Result<Vec<u8>, GamesError> {
+        block::labels(&self.bytes, self.count).map_err(|reason| GamesError::Block { at: self.at, reason })
     }
 
     /// The games, in order.
