@@ -114,9 +114,14 @@ impl KeptGames {
     /// current rayon pool. A path that is named twice counts once. If a crash cut off the last frame of a file, the frames before it count. `None` if `stop` was set before the end.
     ///
     /// # Errors
-    /// A file that cannot be read or is damaged, or a folder without kept games.
+    /// A file that cannot be read or is damaged, a folder without kept games, or no game at all.
     pub fn open(paths: &[PathBuf], part: Part, stop: &AtomicBool) -> Result<Option<Self>, BadGames> {
-        Self::open_lengths(&lengths(paths)?, part, stop)
+        let opened = Self::open_lengths(&lengths(paths)?, part, stop)?;
+        if opened.as_ref().is_some_and(|games| games.frames.is_empty()) {
+            let nothing = io::Error::new(io::ErrorKind::NotFound, "there is no kept game in it");
+            return Err(BadGames::at(paths.first().map_or(Path::new(""), PathBuf::as_path))(nothing.into()));
+        }
+        Ok(opened)
     }
 
     /// [`Self::open`] for the [`lengths`](Self::lengths) of games opened before: what has been appended since does not count.
