@@ -12,7 +12,7 @@ use super::games::{GameFiles, GameFilesError};
 use super::reader::Reader;
 use super::teacher::Teacher;
 use crate::eval::{Clipping, ModelError, StageMap};
-use crate::games::MAX_GAMES;
+use crate::games::{MAX_GAMES, is_held_out};
 use crate::learn::{Diverged, Learner, LearnerState, PassLoss, SampleSet, StartError, Validation};
 use crate::pattern::{Layout, LayoutError, PatternSet};
 use crate::weights::{Provenance, WeightFile};
@@ -344,8 +344,7 @@ impl<'r> Work<'r> {
 
     /// By the number of a game or record ([`Chunk`](super::reader::Chunk)).
     fn is_held_out(&self, number: u64) -> bool {
-        let every = u64::from(self.request.config.hold_out);
-        every > 0 && number % every == every - 1
+        is_held_out(number, self.request.config.hold_out)
     }
 
     /// The samples of the games held out; `None` if stopped.
