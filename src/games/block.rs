@@ -135,9 +135,9 @@ pub(super) fn labels(deflated: &[u8], count: usize) -> Result<Vec<u8>, BlockErro
     let expected = 2 * count;
     let mut bytes = Vec::new();
     let inflated = DeflateDecoder::new(deflated).take(expected as u64).read_to_end(&mut bytes);
-    inflated.map_err(|error| BlockError::Inflate(error.to_string()))?;
+    inflated.map_err(|error| BlockError(format!("it does not inflate: {error}")))?;
     if bytes.len() < expected {
-        return Err(BlockError::Length { found: bytes.len(), expected, games: count });
+        return Err(BlockError(format!("{} bytes where {count} games take at least {expected}", bytes.len())));
     }
     Ok(bytes.split_off(count))
 }

@@ -314,7 +314,7 @@ impl RawFrame {
     /// # Errors
     /// A block that ends before these numbers.
     pub fn labels(&self) -> Result<Vec<u8>, GamesError> {
-        block::labels(&self.bytes, self.count).map_err(|reason| GamesError::Block { at: self.at, reason })
+        block::labels(&self.bytes, self.count).map_err(|reason| damaged(self.at, &reason.to_string()))
     }
 
     /// The games, in order.

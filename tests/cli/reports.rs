@@ -75,9 +75,15 @@ fn runs_are_listed_and_shown() {
     assert_eq!(list.lines().count(), 2, "{list}");
     // `runs/latest` is a link to it.
     let status = in_lab(&lab, &["status"]);
-    for line in
-        ["run\truns/one", "state\tfinished", "phase\t3", "games\t768", "budget.generations\t6", "seconds_left\t0.000", "pid\t-"]
-    {
+    for line in [
+        "run\truns/one",
+        "state\tfinished",
+        "phase\t3",
+        "games\t768",
+        "budget.generations\t6",
+        "seconds_left\t0.000",
+        "pid\t-",
+    ] {
         assert!(status.lines().any(|found| found == line), "{line}: {status}");
     }
     let status = &objects(&in_lab(&lab, &["status", "runs/one", "--json"]))[0];
