@@ -17,7 +17,7 @@ pub(super) const MAGIC: [u8; 8] = *b"\x89FSB\r\n\x1a\n";
 /// The version of the format.
 const VERSION: u32 = 1;
 /// Bytes of the header: magic 8, version 4, the database's header, zeros, checksum 8.
-const SECTOR: usize = 512;
+pub(super) const SECTOR: usize = 512;
 /// Where the database's header begins.
 const INNER: usize = 12;
 /// Bytes of a page. The database's first page holds only its header.
@@ -105,24 +105,24 @@ fn number_at(offset: u64, len: usize) -> io::Result<u64> {
     is_whole.then_some(offset / PAGE as u64).ok_or_else(|| io::Error::other("a part of a page"))
 }
 
-/// Checks the first bytes of a book.
-///
-/// # Errors
-/// Where something is wrong, and what.
-pub(super) fn check_start(start: &[u8]) -> Result<(), Fault> {
-    let fault = |offset: usize, reason: String| Err((offset as u64, reason));
+/// Where the first bytes of a file (at most [`SECTOR`]) are not those of a book, and what is wrong.
+pub(super) fn fault_of_start(start: &[u8]) -> Option<Fault> {
+    let fault = |offset: usize, reason: String| Some((offset as u64, reason));
     match start {
-        _ if start.len() < INNER => fault(0, format!("only {} bytes: the file is empty or was cut off", start.len())),
-        _ if start[..8] != MAGIC => fault(0, "these are not the first bytes of a book (.fsb)".to_owned()),
-        _ if start.len() < SECTOR => fault(start.len(), "the file was cut off".to_owned()),
-        _ if start[SECTOR - CHECK..SECTOR] != checksum(0, &start[..SECTOR - CHECK]) => {
+        _ if !MAGIC.starts_with(&start[..start.len().min(8)]) => {
+            let reason =
+                "these are not the first bytes of a book (.fsb); `flipside book import` reads those of other programs";
+            fault(0, reason.to_owned())
+        }
+        _ if start.len() < SECTOR => fault(0, format!("only {} bytes: the file is empty or was cut off", start.len())),
+        _ if start[SECTOR - CHECK..] != checksum(0, &start[..SECTOR - CHECK]) => {
             fault(INNER, "the header's checksum is wrong: the file is damaged, or of another version".to_owned())
         }
         _ if start[8..INNER] != VERSION.to_le_bytes() => {
             let version = u32::from_le_bytes(start[8..INNER].try_into().expect("four bytes"));
             fault(8, format!("a book of version {version}; this program reads version {VERSION}"))
         }
-        _ => Ok(()),
+        _ => None,
     }
 }
 

@@ -3,6 +3,7 @@
 use std::collections::BTreeMap;
 use std::fmt;
 use std::fs::File;
+use std::io::Read;
 use std::ops::RangeInclusive;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
@@ -15,10 +16,10 @@ use redb::{
 use sha2::{Digest, Sha256};
 
 use super::error::BookError;
-use super::pages::{Fault, FirstFault, Pages, check_start};
+use super::pages::{Fault, FirstFault, Pages, SECTOR, fault_of_start};
 use super::record::{Hash, KEY, Key, Record, VALUE};
 use crate::board::{Position, canonical};
-use crate::storage::{FileError, atomic_create, check_lasting, hex, is_at, read_start};
+use crate::storage::{FileError, atomic_create, check_lasting, hex, is_at};
 
 /// What is known about positions.
 const POSITIONS: TableDefinition<[u8; KEY], [u8; VALUE]> = TableDefinition::new("positions");
@@ -93,7 +94,7 @@ impl Store {
     /// Opens a file that is read.
     fn read(path: &Path) -> Result<Self, BookError> {
         check_lasting(path)?;
-        check_start(&read_start(path)?).map_err(|(offset, reason)| BookError::damage(path, offset, reason))?;
+        check_start(path)?;
         let file = File::open(path).map_err(FileError::io(path))?;
         let (pages, fault) = Pages::new(file).map_err(|error| BookError::of_database(path, None, error.into()))?;
         match Self::builder().open_read_only_with_backend(pages) {
@@ -114,7 +115,7 @@ impl Store {
         check_lasting(path)?;
         let began = Instant::now();
         loop {
-            check_start(&read_start(path)?).map_err(|(offset, reason)| BookError::damage(path, offset, reason))?;
+            check_start(path)?;
             // Opened each time: who changes it may replace it.
             let io = FileError::io(path);
             let file = File::options().read(true).write(true).open(path).map_err(&io)?;
@@ -209,6 +210,14 @@ impl Store {
         }
         Ok(database)
     }
+}
+
+/// Checks the first bytes of a book.
+fn check_start(path: &Path) -> Result<(), BookError> {
+    let mut start = Vec::new();
+    let read = File::open(path).and_then(|file| file.take(SECTOR as u64).read_to_end(&mut start));
+    read.map_err(FileError::io(path))?;
+    fault_of_start(&start).map_or(Ok(()), |(offset, reason)| Err(BookError::damage(path, offset, reason)))
 }
 
 fn committed(database: &impl ReadableDatabase) -> Result<Committed, redb::Error> {

@@ -267,3 +267,31 @@ pub fn merge(books: &[Book], path: &Path) -> Result<u64, BookError> {
     })?;
     Ok(count)
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::board::canonical;
+    use crate::eval::Score;
+
+    #[test]
+    fn wrong_derived_values_are_found_and_fixed() {
+        let folder = tempfile::tempdir().unwrap();
+        let path = folder.path().join("b.fsb");
+        let start = canonical(Position::START);
+        let mut book = Book::edit_or_create(&path).unwrap();
+        let mut put = |derived| {
+            book.put(Record { derived, ..Record::new(start) }).unwrap();
+            book.commit().unwrap();
+            book.hash().unwrap()
+        };
+        let right = put(derive(&Record::new(start), &[]));
+        put(Derived { value: Some(Score(5)), ..Derived::NOTHING });
+        drop(book);
+        let faults = check(&path).unwrap();
+        assert_eq!((faults.positions, faults.inconsistent, faults.example), (1, 1, Some(start)));
+        assert_eq!(fix(&path).unwrap().inconsistent, 1);
+        assert!(check(&path).unwrap().is_none());
+        assert_eq!(Book::open(&path).unwrap().hash().unwrap(), right);
+    }
+}
