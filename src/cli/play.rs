@@ -51,10 +51,10 @@ enum Colour {
 
 impl PlayArguments {
     pub fn run(self, session: &Session, out: &mut dyn Write) -> Result<(), CliError> {
-        let evaluator = self.engine.load()?;
-        let book = self.book.load(&self.engine.weights()?, self.engine.strength(), session)?;
+        let loaded = self.engine.load()?;
+        let book = self.book.load(&loaded, self.engine.strength(), session)?;
         let human = if self.colour == Colour::Black { Side::Black } else { Side::White };
-        with_evaluator!(&evaluator, evaluator => {
+        with_evaluator!(&loaded.evaluator, evaluator => {
             let engine = self.engine.engine(evaluator, session)?;
             let game = Game::new(Diagram::START);
             HumanGame { engine, book, game, human, time: self.time, must_pass: false, out }.run(&mut io::stdin().lock())

@@ -147,7 +147,7 @@ fn weight_files() {
 fn books() {
     let folder = tempfile::tempdir().unwrap();
     let path = folder.path().join("b.fsb");
-    let mut counts = GameCounts::new(&path).unwrap();
+    let mut counts = GameCounts::new(&path);
     let game: Transcript = "f5d6c3d3c4f4f6f3e6e7d7c5".parse().unwrap();
     counts.add(&game.steps(), 2, 0).unwrap();
     count_games(&mut Book::edit_or_create(&path).unwrap(), counts, 1).unwrap();

@@ -59,8 +59,8 @@ impl AddArguments {
         refuse_own_files(self.games.iter().map(PathBuf::as_path), true)?;
         let searching = self.search.load(session)?;
         // A locked or damaged book is refused before games are read; a new one is created after that.
-        let there = self.book.exists().then(|| edit(&self.book, false, session)).transpose()?;
-        let counts = GameCounts::new(&self.book).map_err(cannot_change)?;
+        let there = self.book.exists().then(|| edit(&self.book, false)).transpose()?;
+        let counts = GameCounts::new(&self.book);
         let mut reader = Reader { counts, left_out: 0, frames: HashSet::new(), min_empties: self.min_empties, session };
         for path in each_once(&self.games, session) {
             if path.is_dir() {
@@ -81,14 +81,14 @@ impl AddArguments {
             let names: Vec<_> = self.games.iter().map(|path| name_of(path)).collect();
             return Err(CliError::failure(format!("there are no games in {}: nothing is added", names.join(", "))));
         }
-        let mut book = there.map_or_else(|| edit(&self.book, true, session), Ok)?;
+        let mut book = there.map_or_else(|| edit(&self.book, true), Ok)?;
         let before = book.len();
         count_games(&mut book, counts, self.min_games).map_err(cannot_change)?;
         session.say(format_args!("{} added; searching what is new", counted(games, "game")));
         let stop = stop_on_signals();
         let mut meter = None;
-        let searched = with_evaluator!(&searching.evaluator, evaluator => {
-            search_missing(&mut book, &|| searching.searcher(evaluator), &searching.hash, &stop, |done, all| {
+        let searched = with_evaluator!(&searching.loaded.evaluator, evaluator => {
+            search_missing(&mut book, &|| searching.searcher(evaluator), &searching.hash(), &stop, |done, all| {
                 let meter = meter.get_or_insert_with(|| Meter::new(session, all, "positions"));
                 meter.set_total(all);
                 meter.show(done, || "searched".to_owned());
