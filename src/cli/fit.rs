@@ -203,20 +203,20 @@ impl FitArguments {
         }
     }
 
-    fn pattern_set(&self) -> Result<PatternSet, CliError> {
-        let of_run = || self.games.iter().find_map(|run| stored_set(run).ok());
-        match &self.patterns {
-            Some(name) => set_named(name).context(|| "cannot use the pattern set"),
-            None => Ok(of_run().unwrap_or_else(|| PatternSet::built_in("night").expect("it is built in"))),
-        }
-    }
-
     /// Fills in what `--for` stands for.
     fn complete(&mut self) {
         let Some(engine) = self.engine else { return };
         self.patterns = Some(engine.to_string());
         let best = || self.games.iter().map(|run| run.join(BEST)).find(|best| best.is_file());
         self.teacher = self.teacher.take().or_else(|| best().map(EvaluatorChoice::File));
+    }
+
+    fn pattern_set(&self) -> Result<PatternSet, CliError> {
+        let of_run = || self.games.iter().find_map(|run| stored_set(run).ok());
+        match &self.patterns {
+            Some(name) => set_named(name).context(|| "cannot use the pattern set"),
+            None => Ok(of_run().unwrap_or_else(|| PatternSet::built_in("night").expect("it is built in"))),
+        }
     }
 
     /// The configuration: options override the file, which overrides the defaults.
