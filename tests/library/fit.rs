@@ -318,7 +318,7 @@ fn a_stopped_fit_reports_the_same_epochs() {
                     blocks += 1;
                     stop.store(blocks >= stop_after, Relaxed);
                 }
-                FitEvent::Epoch { epoch, loss, held_out } => epochs.push((*epoch, *loss, held_out.rmse())),
+                FitEvent::Epoch { epoch, loss, held_out, .. } => epochs.push((*epoch, *loss, held_out.rmse())),
                 FitEvent::Start { .. } | FitEvent::NotSaved { .. } => {}
             });
             sessions += 1;
