@@ -1,5 +1,5 @@
 //! How busy the threads of one machine and the machines of a cluster are: a simulation of a generation of self-play, from measured
-//! costs. Its random numbers come from a seed, so the tables of docs/SCALING.md come out the same everywhere. The schedule of a cluster
+//! costs. Its random numbers come from a seed, so the tables of docs/lab/scaling.md come out the same everywhere. The schedule of a cluster
 //! is the coordinator's own code. `cargo run --release --example scaling`
 
 // What the schedule needs from the program; the rest of it is not used here.

@@ -42,7 +42,7 @@ fn rounds(short: u64) -> impl Iterator<Item = u64> {
     })
 }
 
-/// Configurations with a bit of everything: records, fits, games that are not kept.
+/// Configurations with a bit of everything: records, fits.
 fn variants(folder: &Path) -> Vec<TrainConfig> {
     let games = folder.join("records.txt");
     let mut rng = ChaCha8Rng::seed_from_u64(1);
@@ -51,11 +51,7 @@ fn variants(folder: &Path) -> Vec<TrainConfig> {
     let files = vec![games.display().to_string()];
     let records = RecordsConfig { files, passes: 2, exact_empties: 6, sha256: Vec::new() };
     let gate = GateConfig { every: 1, ..tiny().gate };
-    vec![
-        tiny(),
-        TrainConfig { records: Some(records), keep_games: false, gate, ..tiny() },
-        with_few_weights(small(config())),
-    ]
+    vec![tiny(), TrainConfig { records: Some(records), gate, ..tiny() }, with_few_weights(small(config()))]
 }
 
 /// How a session ended.
@@ -188,12 +184,10 @@ fn check(config: &TrainConfig, directory: &Path, undisturbed: &Path) {
         names
     };
     assert_eq!(names(directory), names(undisturbed));
-    if config.keep_games {
-        assert_eq!(names(&directory.join("games")), names(&undisturbed.join("games")));
-        for name in names(&directory.join("games")) {
-            let [found, wanted] = [directory, undisturbed].map(|run| fs::read(run.join("games").join(&name)).unwrap());
-            assert!(found == wanted, "{name:?} differs");
-        }
+    assert_eq!(names(&directory.join("games")), names(&undisturbed.join("games")));
+    for name in names(&directory.join("games")) {
+        let [found, wanted] = [directory, undisturbed].map(|run| fs::read(run.join("games").join(&name)).unwrap());
+        assert!(found == wanted, "{name:?} differs");
     }
 }
 

@@ -9,7 +9,6 @@ use super::error::CliError;
 use super::layers::{Layers, Preset};
 use super::runs::unreadable;
 use super::session::Session;
-use crate::train::stored_config;
 
 /// Print a complete `train` configuration with every key explained
 ///
@@ -36,7 +35,7 @@ pub struct ConfigArguments {
 impl ConfigArguments {
     pub fn run(self, _: &Session, out: &mut dyn Write) -> Result<(), CliError> {
         let mut layers = match &self.run {
-            Some(run) => Layers::of_run(run, &stored_config(run).map_err(unreadable)?),
+            Some(run) => Layers::of_run(run).map_err(unreadable)?,
             None => Layers::of_preset(self.preset)?.0,
         };
         if let Some(path) = &self.config {

@@ -40,6 +40,8 @@ impl From<&Path> for EvaluatorChoice {
             Some("default") => Self::Default,
             Some("squares") => Self::Squares,
             Some("mobility") => Self::Mobility,
+            // A run stands for its best weights.
+            _ if typed.join(BEST).is_file() => Self::File(typed.join(BEST)),
             _ => Self::File(typed.into()),
         }
     }
@@ -130,11 +132,6 @@ impl EvaluatorChoice {
                 Err(CliError::failure(format!("`{self}` is an evaluation without weights")))
             }
             Self::Default => Ok(WeightFile::embedded()),
-            Self::File(path) if path.join(BEST).is_file() => {
-                let best = path.join(BEST);
-                let error = CliError::failure(format!("`{}` is a run, not a weight file", path.display()));
-                Err(error.hint(format!("Its best weights are `{}`.", best.display())))
-            }
             Self::File(path) => WeightFile::load(path).context(|| "cannot use the weights"),
         }
     }
@@ -253,8 +250,8 @@ pub fn own_engine<E: Evaluator>(evaluator: &E, strength: Strength, log2_entries:
 
 /// Whether an argument that may be weights or positions is weights.
 fn is_weights(argument: &Path) -> bool {
-    let is_file = argument.extension().is_some_and(|extension| extension == "fsw");
-    is_file || EvaluatorChoice::from(argument).path().is_none()
+    let choice = EvaluatorChoice::from(argument);
+    choice.path().is_none_or(|path| path.extension().is_some_and(|extension| extension == "fsw"))
 }
 
 impl fmt::Display for EvaluatorChoice {

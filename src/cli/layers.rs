@@ -5,8 +5,9 @@ use std::path::Path;
 use clap::ValueEnum;
 
 use super::error::{CliError, Context};
+use crate::pattern::PatternSet;
 use crate::storage::{MAX_TOML_BYTES, read_text};
-use crate::train::{ConfigError, PRESETS, TrainConfig, origin};
+use crate::train::{ConfigError, PRESETS, TrainConfig, TrainError, origin, stored_config};
 
 /// A configuration that comes with the program.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, ValueEnum)]
@@ -30,8 +31,6 @@ pub fn read_config(path: &Path) -> Result<String, CliError> {
 /// Named layers of a configuration; later ones override earlier ones.
 pub struct Layers {
     named: Vec<(String, toml::Table)>,
-    /// Whether they belong to a run, which keeps its pattern set.
-    of_run: bool,
 }
 
 impl Layers {
@@ -42,13 +41,20 @@ impl Layers {
     pub fn of_preset(preset: Preset) -> Result<(Self, f64), CliError> {
         let (name, text, minutes) = PRESETS[preset as usize];
         let table = text.parse().context(|| format!("the preset `{name}` is damaged"))?;
-        Ok((Self { named: vec![(format!("the preset `{name}`"), table)], of_run: false }, minutes))
+        Ok((Self { named: vec![(format!("the preset `{name}`"), table)] }, minutes))
     }
 
-    /// A run's configuration.
-    pub fn of_run(directory: &Path, stored: &TrainConfig) -> Self {
-        let table = stored.to_toml().parse().expect("a configuration is TOML");
-        Self { named: vec![(directory.join("config.toml").display().to_string(), table)], of_run: true }
+    /// A run's configuration. A pattern set of its own is named by the run, which keeps it.
+    ///
+    /// # Errors
+    /// There is no run, or it cannot be read.
+    pub fn of_run(directory: &Path) -> Result<Self, TrainError> {
+        let mut config = stored_config(directory)?;
+        if PatternSet::built_in(&config.patterns).is_none() {
+            config.patterns = directory.display().to_string();
+        }
+        let table = config.to_toml().parse().expect("a configuration is TOML");
+        Ok(Self { named: vec![(directory.join("config.toml").display().to_string(), table)] })
     }
 
     /// Adds a file.
@@ -67,7 +73,7 @@ impl Layers {
         self.named.push((name.to_owned(), table));
     }
 
-    /// The configuration, with a pattern set that can be loaded or is stored in the run.
+    /// The configuration, with a pattern set that can be loaded.
     ///
     /// # Errors
     /// What is wrong with it, and in which layer.
@@ -78,9 +84,7 @@ impl Layers {
             let error = unusable(error);
             if is_key { error.hint("`flipside config` prints and explains all keys.") } else { error }
         })?;
-        if !self.of_run
-            && let Err(error) = config.pattern_set()
-        {
+        if let Err(error) = config.pattern_set() {
             let (file, reason) = (origin(&self.named, "patterns"), format!("cannot be used: {error}"));
             return Err(unusable(ConfigError::Key { file, key: "patterns".into(), reason }));
         }

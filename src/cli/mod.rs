@@ -42,6 +42,7 @@ mod play;
 mod player;
 mod progress;
 mod report;
+mod results;
 mod runs;
 mod screen;
 mod search;

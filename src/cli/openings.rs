@@ -55,6 +55,16 @@ impl OpeningsArguments {
         }
     }
 
+    /// Where the openings come from, and the seed that chooses among them.
+    pub fn described(&self) -> (String, u64) {
+        let from = match (&self.openings, self.opening_plies) {
+            (_, Some(plies)) => format!("all positions after {}", crate::text::plies(plies)),
+            (Some(path), None) => path.display().to_string(),
+            (None, None) => "XOT".to_owned(),
+        };
+        (from, self.seed)
+    }
+
     fn all(&self) -> Result<Vec<Transcript>, CliError> {
         if let Some(plies) = self.opening_plies {
             return Ok(short_openings(plies));

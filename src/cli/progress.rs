@@ -118,11 +118,6 @@ impl<'s> TrainProgress<'s> {
         }
     }
 
-    /// Goes by the configuration that the run follows, which may be newer than what was typed.
-    pub fn follow(&mut self, config: TrainConfig) {
-        self.config = config;
-    }
-
     /// Shows an event.
     pub fn show(&mut self, event: &TrainEvent) {
         match event {
@@ -222,41 +217,26 @@ impl<'s> TrainProgress<'s> {
 
     /// How to get weights for other engines from the run.
     fn engines_line(&self) -> String {
-        let (directory, best) = (typed(&self.directory), typed(&self.directory.join("best.fsw")));
+        let directory = typed(&self.directory);
         if let Ok(engine) = self.config.patterns.parse::<Engine>() {
-            return format!("for {engine} itself: `flipside export --to {engine} {best} -o FILE`");
+            return format!("for {engine} itself: `flipside export --to {engine} {directory} -o FILE`");
         }
-        if self.config.keep_games {
-            format!(
-                "for other engines: `flipside fit {directory} --teacher {best} --patterns edax -o edax.fsw` (or egaroucid, \
-                 ntest, zebra) learns weights for their patterns from this run's games and from searches with its weights"
-            )
-        } else {
-            "for other engines: start a run with `--patterns edax` (or egaroucid, ntest, zebra); this one does not keep its games, \
-             so other patterns cannot be learned from them"
-                .to_owned()
-        }
+        format!(
+            "for other engines: `flipside fit {directory} --teacher {directory} --patterns edax -o edax.fsw` (or egaroucid, \
+             ntest, zebra) learns weights for their patterns from this run's games and from searches with its weights"
+        )
     }
 
     /// The line that an event leaves, if any.
     fn line_of(&self, event: &TrainEvent) -> Option<String> {
         Some(match event {
             TrainEvent::Start { .. } => self.first_line(event),
-            TrainEvent::Amended { generation, changes } => {
-                let changes = if changes.is_empty() { "as before".to_owned() } else { changes.join("; ") };
-                format!("from generation {} on: {changes}", generation + 1)
-            }
             TrainEvent::OtherBuild { before, now, .. } => {
                 format!("{before} worked on this run, and {now} goes on: the weights may not be those of either alone")
             }
             TrainEvent::FellBack { reason, generation } => {
                 let generations = counted((*generation).into(), "generation");
-                format!("resuming from the checkpoint after {generations}, since {reason}")
-            }
-            TrainEvent::Restored { file } => {
-                format!(
-                    "`{file}` was missing, older than the checkpoint or not the run's: rewritten from the checkpoint"
-                )
+                format!("going on from what was known after {generations}, since {reason}")
             }
             TrainEvent::Waiting { file, reason } => {
                 format!("cannot write `{file}` ({reason}); retrying for some minutes")

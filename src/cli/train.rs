@@ -13,6 +13,7 @@ use super::progress::TrainProgress;
 use super::runs::{NewDirectory, WHERE_RUNS_ARE, is_reserved, point_latest_to};
 use super::session::Session;
 use super::signals::{outlive_terminal, stop_on_signals};
+use crate::fit::FitError;
 use crate::report::TensorBoard;
 use crate::storage::FileError;
 use crate::text::typed;
@@ -26,7 +27,8 @@ use crate::train::{
 /// receives `best.fsw` (the last weights to beat the previous best) and `last.fsw` (the newest). `runs/latest` is a link to the most
 /// recently active run in `runs`.
 ///
-/// To continue a stopped run, use --resume, or repeat the command if it had --run. SIGINT or SIGTERM stops a run within a second or
+/// To resume a stopped run, use --resume, or repeat the command if it had --run. A run's configuration never changes: --continue begins
+/// a new run with another configuration from a run's weights and games. SIGINT or SIGTERM stops a run within a second or
 /// two, with nothing lost, and exits with 75; a second signal exits at once. Closing the terminal does not stop it.
 #[derive(Args, Debug)]
 #[command(after_help = examples())]
@@ -39,12 +41,16 @@ pub struct TrainArguments {
     #[arg(long, requires = "run")]
     new: bool,
 
-    /// Continue the run in this directory with its stored configuration. A --config with it can change, for generations
-    /// that have no games yet: `gate.every`, `gate.pairs`, `fit`, `tune`, `events`, `passes`, the numbers in `step`, and phases still to
-    /// come
+    /// Resume the run in this directory
     #[arg(long, value_name = "RUN")]
-    #[arg(conflicts_with_all = ["run", "new", "preset", "seed", "patterns", "records", "from"])]
+    #[arg(conflicts_with_all = ["run", "new", "preset", "config", "seed", "patterns", "records", "from"])]
     resume: Option<PathBuf>,
+
+    /// Begin a new run where another one is: with its weights, its games (which stay where they are), and its configuration, of which
+    /// --config and --seed change what they name
+    #[arg(long = "continue", value_name = "RUN")]
+    #[arg(conflicts_with_all = ["resume", "preset", "patterns", "records", "from"])]
+    continues: Option<PathBuf>,
 
     /// Base configuration, with a default time budget
     #[arg(long, value_enum, default_value_t = Preset::Evening)]
@@ -58,7 +64,7 @@ pub struct TrainArguments {
     #[arg(long, env = "FLIPSIDE_SEED", hide_env_values = true, value_name = "N")]
     seed: Option<u64>,
 
-    /// Pattern set: a built-in name or a TOML file
+    /// Pattern set: a built-in name, a TOML file, or a run
     #[arg(long, env = "FLIPSIDE_PATTERNS", hide_env_values = true, value_name = "SET")]
     patterns: Option<String>,
 
@@ -67,7 +73,7 @@ pub struct TrainArguments {
     #[arg(long, value_name = "FILE", num_args = 1..)]
     records: Vec<String>,
 
-    /// Start from these weights instead of from scratch; they are the best until a gate finds better ones
+    /// Start from these weights, or a run's best, instead of from scratch; they are the best until a gate finds better ones
     #[arg(long, value_name = "FILE")]
     from: Option<EvaluatorChoice>,
 
@@ -82,7 +88,7 @@ pub struct TrainArguments {
 /// When the run is finished.
 #[derive(Args, Debug)]
 #[command(next_help_heading = "Budget, counted from the start of the run, or with --resume from now; the first limit \
-    reached ends it (default: the preset's minutes, or with --resume the rest of the last budget)")]
+    reached ends it (default: the preset's minutes, or with --resume the rest of the last budget; with --continue one is required)")]
 struct BudgetArguments {
     /// Minutes of work
     #[arg(long, value_name = "N", value_parser = parse_time)]
@@ -106,6 +112,7 @@ fn examples() -> String {
     format!(
         "Examples:\n  flipside train --preset quick\n  \
          flipside train --resume runs/latest --hours 2\n  \
+         flipside train --continue runs/latest --config changes.toml --hours 2\n  \
          flipside train --run runs/edax --patterns edax --hours 8 --seed 7{}",
         if cfg!(feature = "cluster") { cluster } else { "" }
     )
@@ -133,8 +140,13 @@ impl TrainArguments {
         let has_terminal = io::stdout().is_terminal();
         let mut progress = TrainProgress::new(session, &config, directory);
         #[cfg_attr(not(feature = "cluster"), expect(unused_mut, reason = "all games are played here"))]
-        let mut request =
-            TrainRequest { budget, resume, from: from.as_ref(), ..TrainRequest::new(&config, directory, &stop) };
+        let mut request = TrainRequest {
+            budget,
+            resume,
+            from: from.as_ref(),
+            continues: self.continues.as_deref(),
+            ..TrainRequest::new(&config, directory, &stop)
+        };
         #[cfg(feature = "cluster")]
         let cluster = self.cluster.start(directory, stop.clone(), progress.speaker())?;
         #[cfg(feature = "cluster")]
@@ -147,9 +159,7 @@ impl TrainArguments {
             if let TrainEvent::Start { .. } = event {
                 has_begun = true;
                 point_latest_to(directory, session);
-                let followed = stored_config(directory).unwrap_or_else(|_| config.clone());
-                let begun = followed.events.tensorboard.then(|| TensorBoard::create(directory));
-                progress.follow(followed);
+                let begun = config.events.tensorboard.then(|| TensorBoard::create(directory));
                 board = told_if_not(begun.transpose(), &progress).flatten();
             }
             progress.show(event);
@@ -188,14 +198,13 @@ impl TrainArguments {
     fn wanted(&self, session: &Session) -> Result<(TrainConfig, Budget, Resume), CliError> {
         if let Some(directory) = &self.resume {
             let stored = stored_config(directory).map_err(|error| told(error, directory, false))?;
-            let mut layers = Layers::of_run(directory, &stored);
-            if let Some(path) = &self.config {
-                layers.add_file(path)?;
-            }
-            return Ok((layers.config()?, self.budget.limits(), Resume::Stored));
+            return Ok((stored, self.budget.limits(), Resume::Stored));
         }
         let (config, preset_minutes) = self.config(session)?;
         let budget = Some(self.budget.limits()).filter(|budget| !budget.is_none());
+        if self.continues.is_some() && budget.is_none() {
+            return Err(CliError::Usage("say how long the run is to be, for example with --hours".to_owned()));
+        }
         let budget = budget.unwrap_or(Budget { seconds: Some(60.0 * preset_minutes), ..Budget::default() });
         let may_go_on = self.run.is_some() && !self.new;
         Ok((config, budget, if may_go_on { Resume::Same } else { Resume::Never }))
@@ -203,7 +212,10 @@ impl TrainArguments {
 
     /// The configuration from preset, file and flags (later ones override earlier ones), and the preset's minutes.
     fn config(&self, session: &Session) -> Result<(TrainConfig, f64), CliError> {
-        let (mut layers, minutes) = Layers::of_preset(self.preset)?;
+        let (mut layers, minutes) = match &self.continues {
+            Some(older) => (Layers::of_run(older).map_err(|error| told(error, older, false))?, 0.0),
+            None => Layers::of_preset(self.preset)?,
+        };
         if let Some(path) = &self.config {
             layers.add_file(path)?;
         }
@@ -212,7 +224,7 @@ impl TrainArguments {
             let seed = i64::try_from(seed).map_err(|_| CliError::Usage(format!("--seed {seed} is above 2^63 - 1")))?;
             flags.insert("seed".into(), seed.into());
         }
-        if let Some(patterns) = &self.patterns {
+        if let Some(patterns) = self.patterns.as_ref().filter(|_| self.continues.is_none()) {
             flags.insert("patterns".into(), patterns.clone().into());
         }
         if !self.records.is_empty() {
@@ -261,14 +273,17 @@ fn told(error: TrainError, run: &Path, has_begun: bool) -> CliError {
                 "{error}; what was saved is intact, and `flipside train --resume {run}` continues the run"
             ));
         }
-        TrainError::OtherConfig { .. } => Some(
-            "`flipside train --resume RUN` uses the stored configuration; for a new run, choose another directory with --run.",
-        ),
-        TrainError::NoRun(_) => Some(WHERE_RUNS_ARE),
-        TrainError::File(FileError::Io { .. }) if !has_begun => Some("Fix the cause, then repeat the command."),
-        TrainError::File(FileError::Io { .. }) if stored_config(run).is_ok() => {
-            Some("What was saved is intact: fix the cause, then continue with `flipside train --resume RUN`.")
+        TrainError::Diverged(_) | TrainError::Fit(FitError::Diverged(_)) => Some(format!(
+            "What was saved is intact. `flipside train --continue {} --config FILE` begins a new run there, with a lower rate in FILE.",
+            typed(run)
+        )),
+        TrainError::NoRun(_) => Some(WHERE_RUNS_ARE.to_owned()),
+        TrainError::File(FileError::Io { .. }) if !has_begun => {
+            Some("Fix the cause, then repeat the command.".to_owned())
         }
+        TrainError::File(FileError::Io { .. }) if stored_config(run).is_ok() => Some(
+            "What was saved is intact: fix the cause, then continue with `flipside train --resume RUN`.".to_owned(),
+        ),
         _ => None,
     };
     CliError::because(if has_begun { "training ended" } else { "cannot train" }, error).hint_if_any(hint)

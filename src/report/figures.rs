@@ -37,8 +37,6 @@ pub struct Figures {
     pub weights_fault: Option<String>,
     /// The run's configuration as TOML.
     pub config: String,
-    /// Changes of its configuration: the first generation that follows them, from 1, and each as a sentence.
-    pub changes: Vec<(u32, Vec<String>)>,
     /// Builds of the program that went on with it: generations learned before, the build before, and the new one.
     pub builds: Vec<(u32, String, String)>,
     /// Generations after which its budget was used up, and it was given more.
@@ -169,7 +167,6 @@ impl Figures {
             weights: weights.ok(),
             config: log.config.to_toml(),
             parent: parent_of(directory)?,
-            changes: Vec::new(),
             builds: Vec::new(),
             earlier_ends: Vec::new(),
         };
@@ -190,13 +187,6 @@ impl Figures {
             let hours = elapsed / 3600.0;
             match event {
                 TrainEvent::End { generation, finished: true, .. } => self.earlier_ends.push(*generation),
-                TrainEvent::Amended { generation, changes } => {
-                    // A change that no generation has followed yet is replaced by the next.
-                    self.changes.retain(|(first, _)| *first != generation + 1);
-                    if !changes.is_empty() {
-                        self.changes.push((generation + 1, changes.clone()));
-                    }
-                }
                 TrainEvent::OtherBuild { generation, before, now } => {
                     self.builds.push((*generation, before.clone(), now.clone()));
                 }

@@ -325,14 +325,6 @@ fn origin(run: &Figures) -> String {
         format!("<p>It began from the weights <code>{parent}</code>: add <code>--from</code> with their file.</p>\n")
     });
     let generations = run.status.generations.max(1);
-    let change = |(generation, changes): &(u32, Vec<String>)| {
-        format!(
-            "<p>From generation {generation} on its configuration was different: {}. No commands repeat such a run: these follow the last \
-             configuration from the beginning.</p>\n",
-            escaped(&changes.join("; "))
-        )
-    };
-    let changes: String = run.changes.iter().map(change).collect();
     let build = |(generation, before, now): &(u32, String, String)| {
         format!(
             "<p>After generation {generation} {} went on where {} had stopped. With either build alone the commands may give \
@@ -342,7 +334,7 @@ fn origin(run: &Figures) -> String {
         )
     };
     let builds: String = run.builds.iter().map(build).collect();
-    let consequence = if run.changes.is_empty() && run.builds.is_empty() && run.games_beyond == 0 {
+    let consequence = if run.builds.is_empty() && run.games_beyond == 0 {
         " The commands leave out the fit and the gate that it had there: <code>last.fsw</code> will be the same, <code>best.fsw</code> \
          may not be."
     } else {
@@ -362,7 +354,7 @@ fn origin(run: &Figures) -> String {
         String::new()
     };
     format!(
-        "<h3>{run_name}</h3>\n{weights}{from}{changes}{builds}{ends}{rest}<pre>flipside config --run {run_typed} &gt; run.toml\nflipside train --config run.toml \
+        "<h3>{run_name}</h3>\n{weights}{from}{builds}{ends}{rest}<pre>flipside config --run {run_typed} &gt; run.toml\nflipside train --config run.toml \
          --run runs/again --generations {generations}</pre>\n<details><summary>Configuration</summary>\n<pre>{}</pre></details>\n",
         escaped(&run.config)
     )

@@ -2,9 +2,11 @@
 
 use std::mem::discriminant;
 use std::ops::Range;
+use std::path::Path;
 
 use serde::{Deserialize, Serialize};
 
+use super::identity::stored_set;
 use super::invalid::ConfigError;
 use super::keys::{Kind, check_table, check_whole};
 use crate::fit::{FitConfig, is_default};
@@ -29,9 +31,6 @@ pub struct TrainConfig {
     pub step: StepRule,
     /// When and how strength is measured.
     pub gate: GateConfig,
-    /// Whether the games of all generations are kept, and not only those of the window.
-    #[serde(default = "yes", skip_serializing_if = "is_yes")]
-    pub keep_games: bool,
     /// How weights are fitted to all kept games: at the end of the run, and before each phase that says so. `false`, or left out: not
     /// at all.
     #[serde(default, with = "or_false")]
@@ -170,13 +169,6 @@ pub struct Phase {
     pub learn: bool,
     /// How games are played.
     pub self_play: SelfPlayConfig,
-}
-
-impl Phase {
-    /// Whether generations of both are played and learned alike.
-    pub(super) fn is_alike(&self, other: &Self) -> bool {
-        *self == Self { generations: self.generations, refit: self.refit, ..*other }
-    }
 }
 
 /// When and how strength is measured. The newest weights become the best if they beat the best so far.
@@ -336,12 +328,17 @@ impl TrainConfig {
         (last, first)
     }
 
-    /// The pattern set: built in, or read from a file.
+    /// The pattern set: built in, read from a file, or that of a run.
     ///
     /// # Errors
-    /// It is neither, or the file is malformed.
+    /// See [`set_named`].
     pub fn pattern_set(&self) -> Result<PatternSet, ConfigError> {
-        Ok(PatternSet::load(&self.patterns)?)
+        set_named(&self.patterns)
+    }
+
+    /// Whether a generation or one after it may learn games of generations before it, in its replay window.
+    pub(super) fn learns_window(&self, generation: u32) -> bool {
+        self.passes > 1 && (generation..).take(self.window as usize - 1).any(|generation| self.phase(generation).learn)
     }
 
     /// Checks that values go together. An error is the key, and what is wrong with it.
@@ -357,7 +354,6 @@ impl TrainConfig {
             tuned.map_err(|BadParameter { value, expected, .. }| {
                 ("tune.rate".to_owned(), format!("is {value}: {expected} is expected"))
             })?;
-            require(self.keep_games, "keep-games", "is false, but weights are fitted to kept games")?;
         }
         if let Some(RecordsConfig { files, sha256, .. }) = &self.records {
             require(!files.is_empty(), "records.files", "is empty: at least one file is expected")?;
@@ -382,6 +378,18 @@ impl TrainConfig {
         let step = self.step.check();
         step.map_err(|bad| (bad.key.to_owned(), format!("is {}: {} is expected", bad.value, bad.expected)))
     }
+}
+
+/// The pattern set that a name stands for: built in, a TOML file, or the directory of a run.
+///
+/// # Errors
+/// It is none of these, or cannot be read.
+pub fn set_named(name: &str) -> Result<PatternSet, ConfigError> {
+    let directory = Path::new(name);
+    if PatternSet::built_in(name).is_none() && directory.is_dir() {
+        return stored_set(directory).map_err(|error| ConfigError::Run(Box::new(error)));
+    }
+    Ok(PatternSet::load(name)?)
 }
 
 /// Checks that step rules and losses have their own keys. An error is the key of the table, and what is wrong with it.

@@ -9,7 +9,7 @@ use std::path::{Path, PathBuf};
 use std::time::Duration;
 
 use super::error::TrainError;
-use crate::games::{games_file, games_folder, generations_of_run, has_games_name};
+use crate::games::{games_folder, generations_of_run, has_games_name};
 use crate::storage::{FileError, folder_of, is_temporary, open_locked, read_bounded};
 
 /// The marker: what makes a directory a run directory.
@@ -54,7 +54,6 @@ const PATIENCE: Duration = Duration::from_millis(80);
 pub(super) struct RunDirectory {
     path: PathBuf,
     is_new: bool,
-    is_marked: bool,
     _lock: File,
 }
 
@@ -73,7 +72,8 @@ impl RunDirectory {
         };
         let lock = lock.ok_or_else(|| TrainError::Locked(path.to_owned()))?;
         // Another process may have begun a run before we had the lock.
-        Ok(Self { path: path.to_owned(), is_new, is_marked: check(path)?, _lock: lock })
+        check(path)?;
+        Ok(Self { path: path.to_owned(), is_new, _lock: lock })
     }
 
     /// The directory.
@@ -84,21 +84,6 @@ impl RunDirectory {
     /// A file of the directory.
     pub fn file(&self, name: &str) -> PathBuf {
         self.path.join(name)
-    }
-
-    /// Whether it was a run's when it was opened.
-    pub fn is_marked(&self) -> bool {
-        self.is_marked
-    }
-
-    /// A generation's journal.
-    pub fn journal(&self, generation: u32) -> PathBuf {
-        games_file(&self.path, generation)
-    }
-
-    /// The generations that have a journal, in order.
-    pub fn journals(&self) -> Result<Vec<u32>, TrainError> {
-        journals(&self.path)
     }
 }
 
@@ -121,23 +106,13 @@ fn lock(path: &Path) -> Result<(bool, Option<File>), FileError> {
     Ok((is_new, file))
 }
 
-/// See [`RunDirectory::journals`].
-fn journals(directory: &Path) -> Result<Vec<u32>, TrainError> {
+/// The generations of which a run has a file of games, in order.
+pub(super) fn generations_in(directory: &Path) -> Result<Vec<u32>, TrainError> {
     let folder = games_folder(directory);
     match generations_of_run(directory) {
         Err(error) if error.kind() == io::ErrorKind::NotFound => absent(&folder).map(|()| Vec::new()),
         found => Ok(found.map_err(FileError::io(&folder))?),
     }
-}
-
-/// The names in a directory that only a run with a checkpoint leaves there, in order.
-pub(super) fn leftovers(directory: &Path) -> Result<Vec<String>, TrainError> {
-    let mut found = names(directory)?;
-    found.retain(|name| [BEST, LAST, METRICS].contains(&&**name));
-    if !journals(directory)?.is_empty() {
-        found.push("games/".to_owned());
-    }
-    Ok(found)
 }
 
 /// Limit in bytes of `metrics.jsonl`.
@@ -175,14 +150,14 @@ fn absent(path: &Path) -> Result<(), TrainError> {
     }
 }
 
-/// Whether a directory is marked. If not, it must be empty, except for what a start that was killed at once leaves.
-fn check(path: &Path) -> Result<bool, TrainError> {
+/// Checks that a directory is a run's, or empty except for what a start that was killed at once leaves.
+fn check(path: &Path) -> Result<(), TrainError> {
     let names = names(path)?;
     if names.iter().any(|name| name == MARKER) {
-        return Ok(true);
+        return Ok(());
     }
     match names.into_iter().find(|name| name != LOCK && !is_temporary(name)) {
-        None => Ok(false),
+        None => Ok(()),
         Some(found) => Err(TrainError::NotARun { directory: path.to_owned(), found }),
     }
 }

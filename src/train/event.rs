@@ -37,13 +37,6 @@ pub enum TrainEvent {
         #[serde(default)]
         time: u64,
     },
-    /// The run follows another configuration from a generation on.
-    Amended {
-        /// The first such generation, from 0.
-        generation: u32,
-        /// The changes, one key each.
-        changes: Vec<String>,
-    },
     /// Another build of the program goes on with the run. What it plays and learns may differ from what the build before would have.
     OtherBuild {
         /// Generations learned before.
@@ -59,11 +52,6 @@ pub enum TrainEvent {
         reason: String,
         /// Generations learned in the one before.
         generation: u32,
-    },
-    /// A weight file of the run was missing, older than the checkpoint or another's, and was rewritten from the checkpoint.
-    Restored {
-        /// Its name.
-        file: String,
     },
     /// A file cannot be written at the moment; the run retries for some minutes.
     Waiting {
@@ -234,6 +222,31 @@ pub enum TrainEvent {
         /// Seconds the run has taken in all.
         elapsed: f64,
     },
+}
+
+/// What a line of `metrics.jsonl` ends with: the checksum (CRC-32) of the event before it.
+const CHECK: &str = ",\"check\":\"";
+
+fn checksum(text: &str) -> String {
+    format!("{:08x}", crc::Crc::<u32>::new(&crc::CRC_32_ISO_HDLC).checksum(text.as_bytes()))
+}
+
+/// An event as a line of `metrics.jsonl`.
+pub(super) fn line_of(event: &TrainEvent) -> String {
+    let text = serde_json::to_string(event).expect("events are plain data");
+    let open = text.strip_suffix('}').expect("an event is an object");
+    format!("{open}{CHECK}{}\"}}\n", checksum(&text))
+}
+
+/// The number, from 1, of the first line of a `metrics.jsonl` that is not what was written; `None` if all are.
+pub(crate) fn damaged_line(bytes: &[u8]) -> Option<usize> {
+    let is_whole = |line: &[u8]| {
+        let line = std::str::from_utf8(line).ok()?;
+        let (open, check) = line.rsplit_once(CHECK)?;
+        Some(check.strip_suffix("\"}")? == checksum(&format!("{open}}}")))
+    };
+    let lines = bytes.strip_suffix(b"\n").unwrap_or(bytes).split(|&byte| byte == b'\n');
+    if bytes.is_empty() { None } else { lines.map(is_whole).position(|whole| whole != Some(true)).map(|at| at + 1) }
 }
 
 /// The events in the bytes of a `metrics.jsonl`. Other lines are skipped: one that is being written, or that another version of the

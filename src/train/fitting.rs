@@ -3,24 +3,22 @@
 use std::path::PathBuf;
 use std::time::Instant;
 
-use super::config::{FitPlan, TrainConfig};
+use super::config::FitPlan;
 use super::directory::FIT;
 use super::error::TrainError;
 use super::event::TrainEvent;
-use super::journal;
-use super::keeper::Halt;
 use super::request::Budget;
 use super::run::Run;
 use super::state::{EncodedWeights, Progress, RunState};
 use crate::fit::{FitConfig, FitError, FitEvent, FitOutcome, FitRequest, GameFiles, fit};
-use crate::games::{games_file, games_in};
 use crate::learn::Learner;
+use crate::selfplay::Stopped;
 use crate::storage::FileError;
 use crate::weights::{Provenance, WeightFile};
 
 impl Run<'_> {
     /// Fits the weights that the next generation plays with, and measures them, if it is the first of a phase with a refit.
-    pub(super) fn refit_if_due(&mut self) -> Result<(), Halt> {
+    pub(super) fn refit_if_due(&mut self) -> Result<(), TrainError> {
         let generation = self.state.progress.generation;
         if !self.config.is_refitted_before(generation) {
             return Ok(());
@@ -50,12 +48,8 @@ impl Run<'_> {
     }
 
     fn plan(&self, at_end: bool) -> Option<FitPlan> {
-        self.plan_by(&self.config, at_end)
-    }
-
-    fn plan_by(&self, config: &TrainConfig, at_end: bool) -> Option<FitPlan> {
         let has_layer = self.state.learner.has_hidden_layer();
-        config.fit_plan(self.state.progress.generation, at_end, self.layout.set(), has_layer)
+        self.config.fit_plan(self.state.progress.generation, at_end, self.layout.set(), has_layer)
     }
 
     /// Whether all games are of generations that a fit leaves out.
@@ -117,13 +111,13 @@ impl Run<'_> {
 
     fn seconds_of(&self, plan: &FitPlan) -> f64 {
         let Progress { generation, games, positions, pace, .. } = self.state.progress;
-        let learned = self.config.games_of(plan.config.first_generation..generation);
+        let learned = self.ledger.games(plan.config.first_generation..generation, &self.config);
         let share = learned as f64 / games.max(1) as f64;
         pace.fit_of(share * positions as f64, &plan.config)
     }
 
     /// Fits the final weights of the run.
-    pub(super) fn fit_at_end(&mut self) -> Result<(), Halt> {
+    pub(super) fn fit_at_end(&mut self) -> Result<(), TrainError> {
         if let Some(plan) = self.last_fit_to_come() {
             let (weights, _) = self.fit(&plan, true)?;
             self.state.fitted = Some(EncodedWeights::from(weights));
@@ -141,74 +135,31 @@ impl Run<'_> {
         self.remove_fit()
     }
 
-    /// Checks that the games of a fit at the end are there, as far as file names tell: it would be a pity to find out then.
-    ///
-    /// # Errors
-    /// Files are missing.
-    pub(super) fn check_games(&self) -> Result<(), TrainError> {
-        match self.plan_by(self.configs.newest(), true) {
-            Some(plan) if self.has_budget() || self.last_fit_to_come().is_some() => {
-                let missing = self.missing_generations(&plan.config)?;
-                if missing.is_empty() { Ok(()) } else { Err(self.too_few_games(&plan.config, missing)) }
-            }
-            _ => Ok(()),
-        }
-    }
-
-    /// The generations whose files of games a fit needs and does not find.
-    fn missing_generations(&self, config: &FitConfig) -> Result<Vec<u32>, TrainError> {
-        let there = self.keeper.directory.journals()?;
-        let wanted = config.first_generation..self.state.progress.generation;
-        Ok(wanted.filter(|generation| !there.contains(generation)).collect())
-    }
-
-    /// The error for generations whose files are missing and, if there are none, for files that lack games.
-    fn too_few_games(&self, config: &FitConfig, missing: Vec<u32>) -> TrainError {
-        let root = self.keeper.directory.path();
-        let (mut found, mut played, mut cut_off) = (0, 0, Vec::new());
-        for generation in config.first_generation..self.state.progress.generation {
-            let there = u64::from(games_in(&games_file(root, generation)));
-            let wanted = self.config.games_of(generation..generation + 1);
-            if missing.is_empty() && there < wanted {
-                cut_off.push(generation);
-            }
-            (found, played) = (found + there, played + wanted);
-        }
-        let named = |generations: Vec<u32>| {
-            generations.into_iter().map(|generation| games_file(root, generation).display().to_string()).collect()
-        };
-        TrainError::GamesMissing { missing: named(missing), cut_off: named(cut_off), found, played }
-    }
-
     /// Removes the checkpoint of a fit whose weights are saved, perhaps before a kill.
-    fn remove_fit(&mut self) -> Result<(), Halt> {
+    fn remove_fit(&mut self) -> Result<(), TrainError> {
         let checkpoint = self.keeper.directory.file(FIT);
         self.keeper.patiently(&checkpoint, |disk| disk.remove(&checkpoint))
     }
 
     /// The journals of the generations that a fit learns. If the run ran out of time, also that of the generation it could not finish.
     fn journals(&self, config: &FitConfig, at_end: bool) -> Result<Vec<PathBuf>, TrainError> {
-        let end = self.state.progress.generation + u32::from(at_end && self.ends_within_generation());
-        let directory = &self.keeper.directory;
-        journal::check_owner(directory, &self.identity, config.first_generation)?;
-        let wanted = |generation: &u32| (config.first_generation..end).contains(generation);
-        Ok(directory.journals()?.into_iter().filter(wanted).map(|generation| directory.journal(generation)).collect())
+        let generation = self.state.progress.generation;
+        let is_unfinished = at_end && self.ends_within_generation() && self.ledger.file(generation).exists();
+        self.ledger.check(config.first_generation..generation, &self.config)?;
+        let generations = config.first_generation..generation + u32::from(is_unfinished);
+        Ok(generations.map(|generation| self.ledger.file(generation)).collect())
     }
 
     /// Fits weights to games kept so far.
-    fn fit(&mut self, &FitPlan { config, tunes }: &FitPlan, at_end: bool) -> Result<(WeightFile, Learner), Halt> {
+    fn fit(&mut self, &FitPlan { config, tunes }: &FitPlan, at_end: bool) -> Result<(WeightFile, Learner), TrainError> {
         let began = Instant::now();
         let root = self.keeper.directory.path().to_owned();
         let checkpoint = self.keeper.directory.file(FIT);
         let games = GameFiles::open(&self.journals(&config, at_end)?, &config, &root, None, self.stop, &mut |_| ());
-        let games = games.map_err(FitError::from)?.ok_or(Halt::Stopped)?;
+        let games = games.map_err(FitError::from)?.ok_or(Stopped)?;
         let generation = self.state.progress.generation;
-        let played = self.config.games_of(config.first_generation..generation);
         let more = if at_end { self.games_without_end() } else { 0 };
-        if games.games.saturating_sub(more) < played {
-            return Err(self.too_few_games(&config, self.missing_generations(&config)?).into());
-        }
-        let at_hand = WeightFile::new(self.state.learner.model(), self.provenance(generation));
+        let at_hand = WeightFile::new(self.state.learner.model(), self.provenance());
         let request = FitRequest {
             config: &config,
             patterns: &self.layout.set().clone(),
@@ -241,7 +192,7 @@ impl Run<'_> {
             outcome = fit(&request, &mut on_event);
         }
         let FitOutcome::Finished(mut weights, learner) = outcome? else {
-            return Err(Halt::Stopped);
+            return Err(Stopped.into());
         };
         let seconds = began.elapsed().as_secs_f64();
         // A fit that was nearly done says little about how long one takes.
@@ -251,7 +202,7 @@ impl Run<'_> {
         }
         // The run's configuration contains that of the fit.
         let Provenance { origin, samples, .. } = weights.provenance;
-        let run = self.provenance(generation);
+        let run = self.provenance();
         weights.provenance = Provenance { origin, games: run.games + more, samples: run.samples + samples, ..run };
         if let Some((loss, held_out)) = last {
             self.keeper.tell(&TrainEvent::Fitted {

@@ -1,11 +1,13 @@
-//! The identity of a run.
+//! The identity of a run, and its marker.
 
-use std::fmt;
+use std::path::{Path, PathBuf};
 
 use serde::{Deserialize, Serialize};
 use sha2::{Digest, Sha256};
 
-use super::keys::joined;
+use super::config::TrainConfig;
+use super::directory::{MARKER, read_if_there};
+use super::error::TrainError;
 use crate::pattern::PatternSet;
 use crate::storage::{hex, sha256};
 
@@ -19,12 +21,30 @@ pub(super) struct Identity {
     pub patterns: String,
     /// Hash of the weights the run began with, if any.
     pub parent: Option<String>,
+    /// The runs that this one continues, the first of them first.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub continues: Vec<Earlier>,
+}
+
+/// The generations of an earlier run that a run continues from.
+#[derive(Clone, PartialEq, Eq, Debug, Serialize, Deserialize)]
+pub(super) struct Earlier {
+    /// Where that run is. Not a part of the identity: runs may be moved.
+    pub directory: PathBuf,
+    /// Its name.
+    pub run: String,
+    /// The first of the generations.
+    pub first: u32,
+    /// By generation, the number of games and the SHA-256 of their file.
+    pub games: Vec<(u32, String)>,
 }
 
 impl Identity {
     /// The run's name in its files.
     pub fn run(&self) -> [u8; 16] {
-        let bytes = serde_json::to_vec(self).expect("texts can be written as JSON");
+        let Self { config, patterns, parent, continues } = self;
+        let continues: Vec<_> = continues.iter().map(|Earlier { run, first, games, .. }| (run, first, games)).collect();
+        let bytes = serde_json::to_vec(&(config, patterns, parent, continues)).expect("texts can be written as JSON");
         *Sha256::digest(bytes).first_chunk().expect("a checksum has 32 bytes")
     }
 
@@ -32,6 +52,103 @@ impl Identity {
     pub fn run_name(&self) -> String {
         hex(&self.run())
     }
+
+    /// What decides another run and not this one, in words.
+    pub fn differences(&self, other: &Self) -> Vec<String> {
+        let parsed = |text: &str| text.parse::<toml::Table>().unwrap_or_default();
+        let mut found = Vec::new();
+        compare_tables(&parsed(&self.config), &parsed(&other.config), "", &mut found);
+        let mut note = |differs: bool, what: &str| {
+            if differs {
+                found.push(what.to_owned());
+            }
+        };
+        note(self.patterns != other.patterns, "the patterns or scalars of its pattern set have changed");
+        note(self.parent != other.parent, "it began with other weights, or from nothing (`--from`)");
+        let games = |earlier: &Earlier| (earlier.run.clone(), earlier.games.clone());
+        let same = self.continues.iter().map(games).eq(other.continues.iter().map(games));
+        note(!same, "it continues another run, or none (`--continue`)");
+        found
+    }
+}
+
+/// What `flipside-run.json` holds: the identity of the run, and its pattern set, whose file may change or go.
+#[derive(Clone, Debug, Serialize, Deserialize)]
+pub(super) struct Marker {
+    /// The run's name.
+    run: String,
+    #[serde(flatten)]
+    pub identity: Identity,
+    pub set: PatternSet,
+}
+
+/// Limit in bytes of a marker.
+const LIMIT: u64 = 1 << 24;
+
+impl Marker {
+    pub fn new(identity: &Identity, set: &PatternSet) -> Self {
+        Self { run: identity.run_name(), identity: identity.clone(), set: set.clone() }
+    }
+
+    /// The marker of a directory, if there is one.
+    ///
+    /// # Errors
+    /// It cannot be read, or somebody changed it.
+    pub fn find(directory: &Path) -> Result<Option<Self>, TrainError> {
+        let path = directory.join(MARKER);
+        let Some(bytes) = read_if_there(&path, "marker", LIMIT)? else { return Ok(None) };
+        let marker: Self = serde_json::from_slice(&bytes).map_err(|error| TrainError::damaged(&path, error))?;
+        let is_whole = marker.run == marker.identity.run_name() && hash_of(&marker.set) == marker.identity.patterns;
+        if is_whole { Ok(Some(marker)) } else { Err(TrainError::damaged(&path, "it was changed")) }
+    }
+
+    /// The marker of the run in a directory.
+    ///
+    /// # Errors
+    /// There is no run, or its marker cannot be read.
+    pub fn read(directory: &Path) -> Result<Self, TrainError> {
+        Self::find(directory)?.ok_or_else(|| TrainError::NoRun(directory.to_owned()))
+    }
+
+    /// The run's configuration.
+    ///
+    /// # Errors
+    /// This program cannot follow it.
+    pub fn config(&self, directory: &Path) -> Result<TrainConfig, TrainError> {
+        TrainConfig::from_toml(&self.identity.config)
+            .map_err(|error| TrainError::damaged(&directory.join(MARKER), error))
+    }
+
+    /// The whole file.
+    pub fn to_bytes(&self) -> Vec<u8> {
+        let mut bytes = serde_json::to_vec_pretty(self).expect("texts and numbers can be written as JSON");
+        bytes.push(b'\n');
+        bytes
+    }
+}
+
+/// The configuration of the run in a directory, whether it is running or not, and whatever its `config.toml` says.
+///
+/// # Errors
+/// There is no run, or it cannot be read.
+pub fn stored_config(directory: &Path) -> Result<TrainConfig, TrainError> {
+    Marker::read(directory)?.config(directory)
+}
+
+/// The pattern set of the run in a directory.
+///
+/// # Errors
+/// There is no run, or it cannot be read.
+pub fn stored_set(directory: &Path) -> Result<PatternSet, TrainError> {
+    Ok(Marker::read(directory)?.set)
+}
+
+/// The hash of the weights that the run in a directory began with, if any.
+///
+/// # Errors
+/// There is no run, or it cannot be read.
+pub fn parent_of(directory: &Path) -> Result<Option<String>, TrainError> {
+    Ok(Marker::read(directory)?.identity.parent)
 }
 
 /// SHA-256 of a pattern set in hexadecimal. Comments in its file do not count.
@@ -39,63 +156,30 @@ pub(super) fn hash_of(set: &PatternSet) -> String {
     sha256(&serde_json::to_vec(set).expect("pattern sets are plain data"))
 }
 
-/// A key that differs between two configurations, or that only one of them has.
-#[derive(Clone, PartialEq, Debug)]
-pub struct Difference {
-    /// The key, like `phases[1].self-play.depth`, counted from 1.
-    pub key: String,
-    /// The old value.
-    pub old: Option<String>,
-    /// The new value.
-    pub new: Option<String>,
-}
-
-impl Difference {
-    /// Whether it is this key, or one within it.
-    pub(super) fn is_of(&self, key: &str) -> bool {
-        self.key.strip_prefix(key).is_some_and(|rest| rest.is_empty() || rest.starts_with(['.', '[']))
-    }
-}
-
-impl fmt::Display for Difference {
-    fn fmt(&self, f: &mut fmt::Formatter) -> fmt::Result {
-        let Self { key, old, new } = self;
-        match (old, new) {
-            (Some(old), Some(new)) => write!(f, "`{key}` was {old} and is {new}"),
-            (Some(old), None) => write!(f, "`{key}` was {old} and is left out"),
-            (None, Some(new)) => write!(f, "`{key}` was left out and is {new}"),
-            (None, None) => write!(f, "`{key}`"),
-        }
-    }
-}
-
-/// How a configuration differs from an older one.
-pub(super) fn differences(old: &toml::Table, new: &toml::Table) -> Vec<Difference> {
-    let mut found = Vec::new();
-    compare_tables(old, new, "", &mut found);
-    found
-}
-
-fn compare_tables(old: &toml::Table, new: &toml::Table, path: &str, found: &mut Vec<Difference>) {
+/// The keys in which two configurations differ, as sentences.
+fn compare_tables(old: &toml::Table, new: &toml::Table, path: &str, found: &mut Vec<String>) {
     let added = new.keys().filter(|key| !old.contains_key(*key));
     for key in old.keys().chain(added) {
-        compare(old.get(key), new.get(key), joined(path, key), found);
+        let path = if path.is_empty() { key.clone() } else { format!("{path}.{key}") };
+        compare(old.get(key), new.get(key), &path, found);
     }
 }
 
-fn compare(old: Option<&toml::Value>, new: Option<&toml::Value>, key: String, found: &mut Vec<Difference>) {
+fn compare(old: Option<&toml::Value>, new: Option<&toml::Value>, key: &str, found: &mut Vec<String>) {
     use toml::Value::{Array, Table};
     match (old, new) {
-        (Some(Table(old)), Some(Table(new))) => compare_tables(old, new, &key, found),
+        (Some(Table(old)), Some(Table(new))) => compare_tables(old, new, key, found),
         (Some(Array(old)), Some(Array(new))) => {
             for i in 0..old.len().max(new.len()) {
-                compare(old.get(i), new.get(i), format!("{key}[{}]", i + 1), found);
+                compare(old.get(i), new.get(i), &format!("{key}[{}]", i + 1), found);
             }
         }
         _ if old == new => {}
         _ => {
-            let shown = |value: Option<&toml::Value>| value.map(|value| value.to_string().trim().to_owned());
-            found.push(Difference { key, old: shown(old), new: shown(new) });
+            let shown = |value: Option<&toml::Value>| {
+                value.map_or("left out".to_owned(), |value| value.to_string().trim().to_owned())
+            };
+            found.push(format!("`{key}` was {} and is {}", shown(old), shown(new)));
         }
     }
 }
@@ -106,17 +190,23 @@ mod tests {
 
     #[test]
     fn differences_name_the_innermost_key_and_both_values() {
-        let old = "seed = 1\nwindow = 4\n[gate]\npairs = 200\n[[phases]]\ngames = 10\nlambda = 0.5".parse().unwrap();
-        let new =
-            "seed = 1\n[gate]\npairs = 300\n[[phases]]\ngames = 10\nlambda = 0.5\noverlap = 2\n[[phases]]\ngames = 7";
-        let found: Vec<_> = differences(&old, &new.parse().unwrap()).iter().map(ToString::to_string).collect();
+        let identity = |config: &str| Identity {
+            config: config.to_owned(),
+            patterns: String::new(),
+            parent: None,
+            continues: Vec::new(),
+        };
+        let old = identity("seed = 1\nwindow = 4\n[gate]\npairs = 200\n[[phases]]\ngames = 10\nlambda = 0.5");
+        let new = identity(
+            "seed = 1\n[gate]\npairs = 300\n[[phases]]\ngames = 10\nlambda = 0.5\noverlap = 2\n[[phases]]\ngames = 7",
+        );
         let expected = [
             "`window` was 4 and is left out",
             "`gate.pairs` was 200 and is 300",
             "`phases[1].overlap` was left out and is 2",
             "`phases[2]` was left out and is { games = 7 }",
         ];
-        assert_eq!(found, expected);
-        assert_eq!(differences(&old, &old), []);
+        assert_eq!(old.differences(&new), expected);
+        assert!(old.differences(&old).is_empty());
     }
 }

@@ -21,4 +21,7 @@ pub enum ConfigError {
     /// A pattern set that is neither built in nor a file, or malformed.
     #[error(transparent)]
     Patterns(#[from] PatternSetError),
+    /// A run whose pattern set is wanted.
+    #[error(transparent)]
+    Run(Box<super::TrainError>),
 }

@@ -59,12 +59,10 @@ const RULES: &[&str] = &["fixed", "decayed", "temporal-coherence", "ada-grad"];
 
 /// All keys, each table before its keys.
 pub const KEYS: &[Key] = keys! {
-    "patterns" Kind::Text, None, "Pattern set: the name of a built-in one, or a TOML file.";
+    "patterns" Kind::Text, None, "Pattern set: the name of a built-in one, a TOML file, or a run.";
     "seed" Kind::Seed, None, "Seed of all random choices.";
     "window" Kind::Whole(1, 1000, "generations"), None, "Generations in the replay window, the newest included.";
     "passes" Kind::Whole(1, 100, "passes"), None, "Passes per generation: the first over the newest samples, the others over the whole window.";
-    "keep-games" Kind::Flag, Some("true"),
-        "Whether to keep the games of all generations, about 130 bytes each, and not only those of the window. Fits need them.";
     "step" Kind::Table, None, "How far an error moves a weight.";
     "step.rule" Kind::OneOf(RULES), None,
         "`fixed`: always `rate`. `decayed`: `rate` / (1 + visits / `half`), at least `floor`. `temporal-coherence`: `rate` times how much a \

@@ -16,14 +16,12 @@
 //! | `run` | the loop of generations |
 //! | `records`, `playing`, `fitting`, `saving` | its steps: records of a new run, the games of a generation, fits to all games, checkpoints |
 //! | `open` | checking a run directory, and putting it in order |
-//! | `state`, `checkpoint`, `journal`, `directory` | how far a run has come, in memory and on disk |
+//! | `identity`, `ledger`, `state`, `checkpoint`, `directory` | what a run is, its games, and how far it has come |
 //! | `config`, `keys`, `invalid`, `commented` | configurations, what their keys mean, and how they are checked and printed |
-//! | `amend` | the configurations of a run, by generation |
 //! | `keeper`, `room` | writing with retries, reporting events, and whether the disk has room |
 //! | `workers` | the workers of a run on many machines |
 //! | `source`, `gate` | where games come from, and how strength is measured |
 
-mod amend;
 mod checkpoint;
 mod commented;
 mod config;
@@ -34,9 +32,9 @@ mod fitting;
 mod gate;
 mod identity;
 mod invalid;
-mod journal;
 mod keeper;
 mod keys;
+mod ledger;
 mod open;
 mod playing;
 mod records;
@@ -50,6 +48,7 @@ mod workers;
 
 pub use config::{
     EventsConfig, GateConfig, PRESETS, Phase, RecordsConfig, TrainConfig, TuneConfig, check_self_play, origin,
+    set_named,
 };
 pub use directory::run_of_file;
 pub(crate) use directory::{BEST, CHECKPOINTS, LAST, LOCK, metrics};
@@ -57,15 +56,14 @@ pub use error::TrainError;
 pub(crate) use event::events;
 pub use event::{GateMatch, TrainEvent};
 pub(crate) use gate::SUPERIORITY;
-pub use identity::Difference;
+pub use identity::{parent_of, stored_config, stored_set};
 pub use invalid::ConfigError;
 pub use keeper::Sink;
-pub use open::{parent_of, stored_config};
 pub use request::{Budget, Outcome, Resume, TrainRequest};
 pub use source::{BadGames, GameJob, GameSource, LocalGames, OnGames, Played};
 pub use workers::{WorkerStatus, Workers};
 
-use keeper::Halt;
+use crate::selfplay::Stopped;
 
 /// Trains in a run directory, on the threads of the current rayon pool, until the budget is used up or the request's `stop` is
 /// set. [`Resume`] says what to do with a run that is there already. The sink gets every event as it happens.
@@ -73,17 +71,16 @@ use keeper::Halt;
 /// # Errors
 /// See [`TrainError`]. The files in the directory are whole whatever happens, and unchanged if the run cannot be resumed.
 pub fn train(request: &TrainRequest, sink: Sink) -> Result<Outcome, TrainError> {
-    let mut run = match open::open(request, sink) {
-        Ok(run) => run,
-        Err(Halt::Stopped) => return Ok(Outcome::Stopped),
-        Err(Halt::Failed(error)) => return Err(error),
-    };
-    let Err(halt) = run.work() else { return Ok(Outcome::Finished) };
-    run.keeper.lose_patience();
-    // If the disk fails now, nothing that matters is lost.
-    let _ = run.tell_end(false, run.clock.elapsed());
-    match halt {
-        Halt::Stopped => Ok(Outcome::Stopped),
-        Halt::Failed(error) => Err(error),
+    let done = open::open(request, sink).and_then(|mut run| {
+        run.work().inspect_err(|_| {
+            run.keeper.end();
+            // If the disk fails now, nothing that matters is lost.
+            let _ = run.tell_end(false, run.clock.elapsed());
+        })
+    });
+    match done {
+        Ok(()) => Ok(Outcome::Finished),
+        Err(TrainError::Stopped(Stopped)) => Ok(Outcome::Stopped),
+        Err(error) => Err(error),
     }
 }

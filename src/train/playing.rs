@@ -4,19 +4,21 @@ use std::ops::ControlFlow;
 use std::time::{Duration, Instant};
 
 use super::config::Phase;
+use super::error::TrainError;
 use super::event::TrainEvent;
-use super::journal::{Journal, samples_of};
-use super::keeper::{Halt, Keeper};
+use super::keeper::Keeper;
+use super::ledger::{Journal, samples_of};
 use super::run::Run;
 use super::source::{BadGames, GameJob, Played};
 use crate::learn::SampleSet;
+use crate::selfplay::Stopped;
 
 impl Run<'_> {
     /// The samples of a generation's games: from its journal as far as it goes, then from the source. `None` if the budget's time
     /// ran out first.
-    pub(super) fn play(&mut self, generation: u32, phase: &Phase) -> Result<Option<SampleSet>, Halt> {
+    pub(super) fn play(&mut self, generation: u32, phase: &Phase) -> Result<Option<SampleSet>, TrainError> {
         let began = Instant::now();
-        let (journal, samples) = Journal::open(&self.keeper.directory, &self.identity, &self.config, generation)?;
+        let (journal, samples) = Journal::open(&self.ledger, &self.config, generation)?;
         let replayed = journal.played();
         let fit_of_game = self.last_fit_of_game();
         let keeper = &mut self.keeper;
@@ -25,7 +27,7 @@ impl Run<'_> {
             intake.tell(true)?;
         }
         if intake.keeper.is_stopped() {
-            return Err(Halt::Stopped);
+            return Err(Stopped.into());
         }
         let (clock, pace) = (&self.clock, self.state.progress.pace);
         let is_time_up = |games: u32| {
@@ -56,12 +58,12 @@ impl Run<'_> {
                 return self.play(generation, phase);
             }
         }
-        if let Some(halt) = failure {
-            return Err(halt);
+        if let Some(error) = failure {
+            return Err(error);
         }
         let played = intake.journal.played();
         if played < phase.games {
-            return if intake.keeper.is_stopped() { Err(Halt::Stopped) } else { Ok(None) };
+            return if intake.keeper.is_stopped() { Err(Stopped.into()) } else { Ok(None) };
         }
         if replayed < played {
             self.state.progress.pace.game = playing.elapsed().as_secs_f64() / f64::from(played - replayed);
@@ -88,7 +90,7 @@ struct Intake<'k, 'r> {
 }
 
 impl Intake<'_, '_> {
-    fn take(&mut self, played: &[Played], lambda: f32) -> Result<(), Halt> {
+    fn take(&mut self, played: &[Played], lambda: f32) -> Result<(), TrainError> {
         for played in played {
             samples_of(&played.games, lambda).for_each(|sample| self.samples.push(sample));
         }
@@ -97,7 +99,7 @@ impl Intake<'_, '_> {
     }
 
     /// Syncs the journal, which is complete. Returns the samples and the journal's bytes.
-    fn finish(mut self) -> Result<(SampleSet, u64), Halt> {
+    fn finish(mut self) -> Result<(SampleSet, u64), TrainError> {
         self.journal.finish(self.keeper)?;
         if self.told < self.samples.len() {
             self.tell(false)?;
@@ -106,7 +108,7 @@ impl Intake<'_, '_> {
     }
 
     /// Reports the games that came since the last report.
-    fn tell(&mut self, replayed: bool) -> Result<(), Halt> {
+    fn tell(&mut self, replayed: bool) -> Result<(), TrainError> {
         let positions = (self.samples.len() - std::mem::replace(&mut self.told, self.samples.len())) as u64;
         let seconds = std::mem::replace(&mut self.began, Instant::now()).elapsed().as_secs_f64();
         let (generation, played, games) = (self.generation, self.journal.played(), self.games);

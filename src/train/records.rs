@@ -7,7 +7,7 @@ use std::time::Instant;
 use super::config::{RecordsConfig, TrainConfig};
 use super::error::TrainError;
 use super::event::TrainEvent;
-use super::keeper::Halt;
+use super::identity::Identity;
 use super::run::Run;
 use super::state::RecordsProgress;
 use crate::label::RecordFile;
@@ -33,8 +33,9 @@ pub(super) fn with_checksums(config: &TrainConfig) -> Result<TrainConfig, TrainE
 }
 
 /// Checks, before a run begins, that each of its record files has something to learn from.
-pub(super) fn check(config: &TrainConfig) -> Result<(), TrainError> {
-    let Some(RecordsConfig { files, exact_empties, .. }) = &config.records else { return Ok(()) };
+pub(super) fn check(config: &TrainConfig, identity: &Identity) -> Result<(), TrainError> {
+    let records = config.records.as_ref().filter(|_| identity.continues.is_empty());
+    let Some(RecordsConfig { files, exact_empties, .. }) = records else { return Ok(()) };
     for path in files.iter().map(Path::new) {
         let bytes = contents(path)?;
         RecordFile::new(path, &bytes, 0, *exact_empties)?.has_lesson()?;
@@ -48,17 +49,17 @@ fn contents(path: &Path) -> Result<Vec<u8>, TrainError> {
 
 impl Run<'_> {
     /// Learns what is left of the records of a new run.
-    pub(super) fn learn_records(&mut self) -> Result<(), Halt> {
-        let Some(config) = self.config.records.clone() else { return Ok(()) };
-        // A changed step is for the generations to come: records are learned in the steps that the run began with.
-        self.state.learner.set_rule(self.configs.first().step);
+    pub(super) fn learn_records(&mut self) -> Result<(), TrainError> {
+        // A run that continues another one begins after that one's records.
+        let records = self.config.records.clone().filter(|_| self.identity.continues.is_empty());
+        let Some(config) = records else { return Ok(()) };
         let done = self.state.progress.records.files as usize;
         for (file, wanted) in config.files.iter().zip(&config.sha256).skip(done) {
             let first = self.state.progress.records.read;
             let mut began = Instant::now();
             let bytes = contents(Path::new(file))?;
             if sha256(&bytes) != *wanted {
-                return Err(TrainError::OtherRecords(file.into()).into());
+                return Err(TrainError::OtherRecords(file.into()));
             }
             let mut records = RecordFile::new(Path::new(file), &bytes, first, config.exact_empties)?;
             read_lessons(&mut records, self.stop, |lesson| {
@@ -80,7 +81,7 @@ impl Run<'_> {
         Ok(())
     }
 
-    fn learn_lesson(&mut self, file: &str, passes: u32, lesson: Lesson) -> Result<(), Halt> {
+    fn learn_lesson(&mut self, file: &str, passes: u32, lesson: Lesson) -> Result<(), TrainError> {
         let progress = &mut self.state.progress;
         let unreported = MAX_REPORTED.saturating_sub(progress.records.left_out) as usize;
         for fault in lesson.first_faults.iter().take(unreported) {
@@ -122,8 +123,8 @@ impl Lesson {
 fn read_lessons(
     records: &mut RecordFile<'_>,
     stop: &AtomicBool,
-    mut on_lesson: impl FnMut(Lesson) -> Result<(), Halt>,
-) -> Result<(), Halt> {
+    mut on_lesson: impl FnMut(Lesson) -> Result<(), TrainError>,
+) -> Result<(), TrainError> {
     let (mut lesson, least_samples) = (Lesson::default(), if records.is_slow() { 1 << 12 } else { 1 << 18 });
     loop {
         let labelled = records.next(stop).ok_or(Stopped)?;

@@ -25,6 +25,9 @@ pub struct TrainRequest<'r> {
     pub resume: Resume,
     /// Weights to start a new run from; `None` to start from nothing. [`Resume::Same`] takes the weights that the run began with.
     pub from: Option<&'r WeightFile>,
+    /// The directory of a run that a new run continues: from its newest weights, and from its next generation on. The earlier generations
+    /// stay where they are, and count as this run's own when it is fitted.
+    pub continues: Option<&'r Path>,
     /// Set to stop the run soon.
     pub stop: &'r AtomicBool,
     /// Who plays the games.
@@ -52,6 +55,7 @@ impl<'r> TrainRequest<'r> {
             budget: Budget::default(),
             resume: Resume::Same,
             from: None,
+            continues: None,
             stop,
             games: &LocalGames,
             disk: &LocalDisk,
@@ -67,9 +71,8 @@ pub enum Resume {
     /// Resume it if it is the same: with the same configuration, from the same weights. The budget counts from the beginning of the
     /// run.
     Same,
-    /// Resume what is there, whatever weights it began with. The configuration replaces the run's from the next generation on, as far
-    /// as it may ([`TrainError::Fixed`](super::TrainError::Fixed)). The budget is added to what the run has used; an empty budget means
-    /// the last one it was given.
+    /// Resume what is there, whatever it began with. The configuration is the [stored one](super::stored_config). The budget is added to
+    /// what the run has used; an empty budget means the last one it was given.
     Stored,
 }
 

@@ -29,7 +29,7 @@ pub(super) fn of_state(config: &TrainConfig, layout: &Layout) -> u64 {
 
 /// Bytes of the games that are still to be played and kept; 0 if there is a limit of time, since nobody knows how many they are.
 pub(super) fn of_games(config: &TrainConfig, budget: &Budget, progress: &Progress) -> u64 {
-    if !config.keep_games || budget.seconds.is_some() {
+    if budget.seconds.is_some() {
         return 0;
     }
     let left = |end: u32| config.games_of(progress.generation..end);
@@ -72,7 +72,7 @@ impl Growth {
     /// knows how fast they will be.
     pub fn needed(&self, config: &TrainConfig, budget: &Budget, progress: &Progress, elapsed: f64) -> Option<u64> {
         let is_over = config.phase_number(progress.generation) != self.phase;
-        if self.generations < Self::ENOUGH || is_over || !config.keep_games {
+        if self.generations < Self::ENOUGH || is_over {
             return None;
         }
         let generations = f64::from(self.generations);
@@ -110,7 +110,7 @@ mod tests {
 
     #[test]
     fn games_take_the_room_that_their_number_says() {
-        let mut config = TrainConfig::from_toml(PRESETS[1].1).unwrap();
+        let config = TrainConfig::from_toml(PRESETS[1].1).unwrap();
         let needed = |config: &TrainConfig, budget: &Budget, generation| {
             of_games(config, budget, &Progress { generation, ..Progress::default() })
         };
@@ -125,8 +125,6 @@ mod tests {
         }
         let endless = Budget { generations: Some(u32::MAX), ..Budget::default() };
         assert!(needed(&config, &endless, 0) > GAME * u64::from(u32::MAX));
-        config.keep_games = false;
-        assert_eq!(needed(&config, &endless, 0), 0);
     }
 
     #[test]

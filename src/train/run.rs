@@ -4,13 +4,14 @@ use std::sync::Arc;
 use std::sync::atomic::AtomicBool;
 use std::time::Instant;
 
-use super::amend::Configs;
 use super::config::{Phase, TrainConfig};
 use super::directory::BEST;
+use super::error::TrainError;
 use super::event::TrainEvent;
 use super::gate;
 use super::identity::Identity;
-use super::keeper::{Halt, Keeper};
+use super::keeper::Keeper;
+use super::ledger::Ledger;
 use super::request::Budget;
 use super::room::Growth;
 use super::source::GameSource;
@@ -26,10 +27,9 @@ const VALIDATED: usize = 1 << 16;
 
 /// A run in progress.
 pub(super) struct Run<'r> {
-    /// The configuration of the current generation.
     pub config: TrainConfig,
-    pub configs: Configs,
     pub identity: Identity,
+    pub ledger: Ledger,
     pub layout: Arc<Layout>,
     pub budget: Budget,
     pub source: &'r dyn GameSource,
@@ -68,11 +68,10 @@ pub(super) struct LastCheckpoint {
 
 impl Run<'_> {
     /// Does the rest of the run.
-    pub(super) fn work(&mut self) -> Result<(), Halt> {
+    pub(super) fn work(&mut self) -> Result<(), TrainError> {
         let before = self.state.progress;
         self.learn_records()?;
         loop {
-            self.follow_config();
             if !self.has_budget() {
                 break;
             }
@@ -99,11 +98,6 @@ impl Run<'_> {
         self.tell_end(true, if is_idle { self.clock.earlier } else { self.clock.elapsed() })
     }
 
-    /// Switches to the configuration of the next generation.
-    fn follow_config(&mut self) {
-        self.config = self.configs.at(self.state.progress.generation).clone();
-    }
-
     /// Whether a gate comes between two generations. Weights that have not changed are not measured again, and those that are about
     /// to be refitted are measured after the fit.
     fn is_gate_due(&self) -> bool {
@@ -114,7 +108,7 @@ impl Run<'_> {
 
     /// Games of the next generation that are there already. A journal that cannot be read is reported when it is needed.
     pub(super) fn games_at_hand(&self) -> u32 {
-        games_in(&self.keeper.directory.journal(self.state.progress.generation))
+        games_in(&self.ledger.file(self.state.progress.generation))
     }
 
     /// Whether the budget allows for another generation.
@@ -135,7 +129,7 @@ impl Run<'_> {
 
     /// Plays and learns one generation. False if the budget's time ran out before all games were played; the journal keeps those
     /// that were.
-    fn generation(&mut self) -> Result<bool, Halt> {
+    fn generation(&mut self) -> Result<bool, TrainError> {
         let generation = self.state.progress.generation;
         let phase = *self.config.phase(generation);
         let stages = StageMap::for_set(phase.stage_plies, self.layout.set());
@@ -168,7 +162,7 @@ impl Run<'_> {
     }
 
     /// Keeps the newest samples in the replay window, and learns them and the window if the phase says so.
-    fn learn(&mut self, generation: u32, phase: &Phase, newest: SampleSet, playing: f64) -> Result<(), Halt> {
+    fn learn(&mut self, generation: u32, phase: &Phase, newest: SampleSet, playing: f64) -> Result<(), TrainError> {
         let RunState { progress, learner, window, fitted, .. } = &mut self.state;
         progress.positions += newest.len() as u64;
         window.push_back(newest);
@@ -193,7 +187,7 @@ impl Run<'_> {
         };
         *fitted = None;
         progress.generation += 1;
-        if !self.configs.learn_again(progress.generation) {
+        if !self.config.learns_window(progress.generation) {
             window.clear();
         }
         progress.games += u64::from(phase.games);
@@ -217,7 +211,7 @@ impl Run<'_> {
     }
 
     /// Measures the newest weights, and keeps them as the best if they are.
-    pub(super) fn gate(&mut self) -> Result<(), Halt> {
+    pub(super) fn gate(&mut self) -> Result<(), TrainError> {
         let began = Instant::now();
         let generation = self.state.progress.generation.saturating_sub(1);
         let newest = self.weights();
@@ -255,7 +249,7 @@ impl Run<'_> {
         }
     }
 
-    pub(super) fn tell_end(&mut self, finished: bool, elapsed: f64) -> Result<(), Halt> {
+    pub(super) fn tell_end(&mut self, finished: bool, elapsed: f64) -> Result<(), TrainError> {
         let generation = self.state.progress.generation;
         self.keeper.tell(&TrainEvent::End { generation, finished, elapsed })
     }

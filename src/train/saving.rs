@@ -4,10 +4,9 @@ use std::time::{Duration, Instant};
 
 use super::checkpoint::Checkpoint;
 use super::directory::{BEST, CHECKPOINT, LAST, PREVIOUS_CHECKPOINT};
+use super::error::TrainError;
 use super::event::TrainEvent;
-use super::keeper::Halt;
 use super::run::{LastCheckpoint, Run};
-use super::state::Stand;
 use crate::weights::{Provenance, WeightFile};
 
 /// A checkpoint is written at the end of a generation if the last is older than this. The journal covers the time between:
@@ -20,17 +19,14 @@ impl Run<'_> {
         if let Some(fitted) = &self.state.fitted {
             return fitted.weights.clone();
         }
-        // What was learned last followed the configuration of its own generation.
-        let Stand { generation, fitted } = self.state.stand();
-        let made_in = if fitted { generation } else { generation.saturating_sub(1) };
-        WeightFile::new(self.state.learner.model(), self.provenance(made_in))
+        WeightFile::new(self.state.learner.model(), self.provenance())
     }
 
-    /// The provenance of weights made by the configuration of a generation.
-    pub(super) fn provenance(&self, generation: u32) -> Provenance {
+    /// The provenance of weights that are made now.
+    pub(super) fn provenance(&self) -> Provenance {
         let progress = &self.state.progress;
         Provenance {
-            config: self.configs.provenance(generation),
+            config: self.identity.config.clone(),
             seed: Some(self.config.seed),
             generations: u64::from(progress.generation),
             games: progress.games,
@@ -40,14 +36,14 @@ impl Run<'_> {
         }
     }
 
-    pub(super) fn checkpoint_if_due(&mut self) -> Result<(), Halt> {
+    pub(super) fn checkpoint_if_due(&mut self) -> Result<(), TrainError> {
         // The first generation is saved at once, so that there are weights to look at.
         let is_due = self.saved.at.elapsed() >= CHECKPOINT_EVERY
             || self.saved.generation == 0 && self.state.progress.generation > 0;
         if is_due { self.checkpoint() } else { Ok(()) }
     }
 
-    pub(super) fn checkpoint(&mut self) -> Result<(), Halt> {
+    pub(super) fn checkpoint(&mut self) -> Result<(), TrainError> {
         let began = Instant::now();
         let newest = self.save()?;
         if self.state.best.is_none() {
@@ -61,27 +57,19 @@ impl Run<'_> {
         needed.map_or(Ok(()), |needed| self.keeper.look_at_room(needed))
     }
 
-    /// Writes the checkpoint, keeping the one before, then `last.fsw`, and removes the games that neither checkpoint needs unless
-    /// they are to be kept. Returns the content of `last.fsw`.
-    pub(super) fn save(&mut self) -> Result<Vec<u8>, Halt> {
+    /// Writes the checkpoint, keeping the one before, then `last.fsw`. Returns the content of `last.fsw`.
+    pub(super) fn save(&mut self) -> Result<Vec<u8>, TrainError> {
         self.state.progress.elapsed = self.clock.elapsed();
-        let bytes = Checkpoint::to_bytes(&self.identity, &self.state);
+        let bytes = Checkpoint::to_bytes(self.identity.run_name(), &self.state);
         if self.saved.newest_is_good {
             self.keeper.rename(CHECKPOINT, PREVIOUS_CHECKPOINT)?;
             self.saved.newest_is_good = false;
         }
         self.keeper.replace(CHECKPOINT, &bytes)?;
-        let needed = self.saved.generation.saturating_sub(self.config.window - 1);
         let generation = self.state.progress.generation;
         self.saved = LastCheckpoint { at: Instant::now(), generation, newest_is_good: true };
         let newest = self.weights().to_bytes();
         self.keeper.replace(LAST, &newest)?;
-        if !self.config.keep_games {
-            for generation in self.keeper.directory.journals()?.into_iter().filter(|&generation| generation < needed) {
-                let path = self.keeper.directory.journal(generation);
-                self.keeper.patiently(&path, |disk| disk.remove(&path))?;
-            }
-        }
         Ok(newest)
     }
 }

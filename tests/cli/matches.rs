@@ -48,8 +48,8 @@ fn games_are_kept_in_files_alone() {
 fn equal_players_come_out_equal() {
     let results = stdout(&["match", "squares", "squares", "--pairs", "5", "--depth", "1", "-q", "--seed", "3"], "");
     assert_eq!(value(&results, "wins"), value(&results, "losses"));
-    assert_eq!(value(&results, "score"), ["50.00%"]);
-    assert_eq!(value(&results, "elo")[0], "+0.0");
+    assert_eq!(value(&results, "score"), ["0.500"]);
+    assert_eq!(value(&results, "elo")[0], "0.000");
 }
 
 #[test]
@@ -65,7 +65,7 @@ fn openings_that_repeat_count_once() {
         (String::from_utf8(output.stdout).unwrap(), String::from_utf8(output.stderr).unwrap())
     };
     let (twice, talk) = play(&["--pairs", "400", "--sprt", "-900,-800"]);
-    assert_eq!((value(&twice, "pairs"), value(&twice, "sprt")[0]), (vec!["2"], "undecided"));
+    assert_eq!((value(&twice, "pairs"), value(&twice, "sprt.accepted")[0]), (vec!["2"], "-"));
     assert!(talk.contains("2 pairs instead of 400"), "{talk}");
     let (once, talk) = play(&["--pairs", "2"]);
     assert_eq!((value(&once, "elo"), talk.as_str()), (value(&twice, "elo"), ""));
@@ -75,7 +75,7 @@ fn openings_that_repeat_count_once() {
 fn sequential_tests_end_matches() {
     let arguments = ["match", "mobility", "squares", "--pairs", "1000", "--depth", "2", "-q", "--sprt", "-300,-200"];
     let results = stdout(&arguments, "");
-    assert_eq!(value(&results, "sprt")[0], "at least -200");
+    assert_eq!((value(&results, "sprt.accepted"), value(&results, "sprt.difference")), (vec!["H1"], vec!["at least -200 Elo"]));
     assert!(value(&results, "pairs")[0].parse::<u32>().unwrap() < 1000);
     assert!(refusal(&["match", "mobility", "squares", "--sprt", "5"], "", 2).contains("0,10"));
     assert!(refusal(&["match", "mobility", "squares", "--sprt", "10,0"], "", 2).contains("elo0 < elo1"));
@@ -159,9 +159,9 @@ fn forfeits_are_reported_and_answers_cannot_control_the_terminal() {
     let results = run_with(&["match", "squares", &other, "--pairs", "2", "--depth", "1"], "");
     let (out, talk) = (String::from_utf8(results.stdout).unwrap(), String::from_utf8(results.stderr).unwrap());
     assert_eq!(value(&out, "forfeits"), ["0", "4"]);
-    let reasons: Vec<_> = out.lines().filter(|line| line.starts_with("forfeit\t")).map(columns).collect();
+    let reasons: Vec<_> = out.lines().filter(|line| line.starts_with("second\t2\t")).map(columns).collect();
     assert_eq!(reasons.len(), 2);
-    assert!(reasons.iter().all(|reason| reason[1..3] == ["second", "2"] && reason[3].contains("\\u{1b}[2Jx")), "{out}");
+    assert!(reasons.iter().all(|reason| reason[2].contains("\\u{1b}[2Jx")), "{out}");
     assert!(
         !out.contains('\u{1b}') && !talk.contains('\u{1b}') && talk.contains("lost by the second player"),
         "{talk}"
@@ -186,7 +186,7 @@ fn nboard_engines_are_asked_for_a_depth_only_if_one_is_given() {
     let (shallow, commands) = play(&["--nboard-depth", "1"]);
     assert!(commands.contains("set depth 1\n"), "{commands}");
     // Equal players at equal depths; the server's own depth is another.
-    assert_eq!(shallow[0], "+0.00");
+    assert_eq!(shallow[0], "0.000");
     assert_ne!(own, shallow);
     let own_player = ["match", "squares", "mobility", "--nboard-depth", "3"];
     assert!(refusal(&own_player, "", 2).contains("nboard:COMMAND"));
@@ -401,9 +401,11 @@ fn pairs_by_points_and_the_bounds_of_a_test_are_shown() {
     assert_eq!((pairs.len(), pairs.iter().sum()), (5, count(value(&results, "pairs")[0])), "{results}");
     let points: u32 = (0..).zip(&pairs).map(|(points, pairs)| points * pairs).sum();
     assert_eq!(points, 2 * count(value(&results, "wins")[0]) + count(value(&results, "draws")[0]), "{results}");
-    let test = value(&results, "sprt");
-    assert_eq!(test[2..], ["-2.94", "2.94"], "{results}");
-    assert!(talk.contains(&format!("LLR {} (-2.94, 2.94)", test[1])), "{talk}");
+    assert_eq!(value(&results, "sprt.bounds"), ["-2.944", "2.944"], "{results}");
+    let llr: f64 = value(&results, "sprt.llr")[0].parse().unwrap();
+    assert!(talk.contains(&format!("LLR {llr:.2} (-2.94, 2.94)")), "{talk}");
+    let settings = [("depth", "1"), ("exact_empties", "12"), ("openings", "XOT"), ("seed", "1")];
+    assert!(settings.iter().all(|(name, set)| value(&results, name) == [*set]), "{results}");
 }
 
 #[test]

@@ -47,37 +47,6 @@ fn has(events: &[TrainEvent], is: impl Fn(&TrainEvent) -> bool) -> bool {
 }
 
 #[test]
-fn a_run_without_its_checkpoint_is_refused_and_not_restarted() {
-    let config = tiny();
-    let directory = learned(&config, 2);
-    let file = |name: &str| directory.path().join(name);
-    fs::rename(file("checkpoint"), file("elsewhere")).unwrap();
-    fs::rename(file("checkpoint.previous"), file("checkpoint.old")).unwrap();
-    let error = refused(&config, directory.path()).to_string();
-    for name in ["best.fsw", "last.fsw", "metrics.jsonl", "games/", "Restore `checkpoint`"] {
-        assert!(error.contains(name), "{error}");
-    }
-    // Any one of them is enough.
-    for name in ["best.fsw", "last.fsw", "metrics.jsonl"] {
-        fs::remove_file(file(name)).unwrap();
-        assert!(matches!(refused(&config, directory.path()), TrainError::LostCheckpoint { .. }));
-    }
-    #[cfg(unix)]
-    {
-        std::os::unix::fs::symlink("nowhere", file("checkpoint")).unwrap();
-        assert!(matches!(refused(&config, directory.path()), TrainError::Dangling(path) if path == file("checkpoint")));
-        fs::remove_file(file("checkpoint")).unwrap();
-    }
-    // What cannot be read is there.
-    fs::create_dir(file("checkpoint")).unwrap();
-    assert!(matches!(refused(&config, directory.path()), TrainError::File(_)));
-    fs::remove_dir(file("checkpoint")).unwrap();
-    fs::rename(file("elsewhere"), file("checkpoint")).unwrap();
-    go_on(&config, directory.path(), 4).unwrap();
-    assert_eq!(weights(directory.path()), undisturbed(&config, 2));
-}
-
-#[test]
 fn a_run_that_does_not_begin_leaves_no_folder() {
     let config = tiny();
     let folder = tempfile::tempdir().unwrap();
@@ -129,19 +98,9 @@ fn the_checkpoint_before_the_newest_takes_its_place() {
     };
     damaged(&|directory| flip(&directory.join("checkpoint"), 1000), "SHA-256");
     damaged(&|directory| fs::write(directory.join("checkpoint"), "").unwrap(), "only 0 bytes");
-    // A journal that only the newest checkpoint needs.
-    damaged(
-        &|directory| flip(&directory.join("games/00000003.fsg"), 100),
-        "0 of 200 games are there, then the frame at byte 40",
-    );
-    damaged(&|directory| fs::remove_file(directory.join("games/00000003.fsg")).unwrap(), "the file is missing");
+    // Games that only the newest checkpoint needs.
+    damaged(&|directory| fs::remove_file(directory.join("games/00000003.fsg")).unwrap(), "00000003.fsg has 0 games");
 
-    let directory = learned(&config, 4);
-    for name in ["checkpoint", "checkpoint.previous"] {
-        flip(&directory.path().join(name), 1000);
-    }
-    let error = refused(&config, directory.path());
-    assert!(matches!(&error, TrainError::Damaged { path, .. } if path.ends_with("checkpoint")), "{error}");
     // As after a kill between the two steps of writing one.
     let directory = learned(&config, 4);
     fs::remove_file(directory.path().join("checkpoint")).unwrap();
@@ -151,7 +110,7 @@ fn the_checkpoint_before_the_newest_takes_its_place() {
 
 #[test]
 fn a_directory_of_something_else_is_refused_and_names_of_others_are_left_alone() {
-    let config = TrainConfig { keep_games: false, ..tiny() };
+    let config = tiny();
     let other = tempfile::tempdir().unwrap();
     for name in ["games/2023.txt", "config.toml", "best.fsw"] {
         let path = other.path().join(name);
@@ -172,10 +131,7 @@ fn a_directory_of_something_else_is_refused_and_names_of_others_are_left_alone()
         assert_eq!(fs::read(directory.path().join(name)).unwrap(), b"mine", "{name}");
     }
     let journals = |directory: &Path| fs::read_dir(directory.join("games")).unwrap().count();
-    // Of generations 3 to 5: those in the windows of the two checkpoints.
-    assert_eq!(journals(directory.path()), 3 + 4);
-    let kept = learned(&tiny(), 4);
-    assert_eq!(journals(kept.path()), 4);
+    assert_eq!(journals(directory.path()), 6 + 4);
 }
 
 /// The header of a file of games by a program that is not written yet.
@@ -203,8 +159,7 @@ fn files_of_other_runs_are_not_believed() {
     }
     fs::remove_file(directory.path().join("games/00000002.fsg")).unwrap();
     copy("best.fsw");
-    let events = go_on(&config, directory.path(), 4).unwrap();
-    assert!(has(&events, |event| matches!(event, TrainEvent::Restored { file } if file == "best.fsw")), "{events:?}");
+    go_on(&config, directory.path(), 4).unwrap();
     assert_eq!(weights(directory.path()), undisturbed(&config, 2));
 }
 
@@ -220,35 +175,14 @@ fn an_edited_pattern_file_is_refused() {
     // As many weights as before.
     fs::write(&path, set.replace("b2 c2 d2", "b3 c3 d3")).unwrap();
     let error = refused(&config, directory.path());
-    assert!(matches!(error, TrainError::PatternsChanged { .. }), "{error}");
+    assert!(matches!(error, TrainError::OtherRun { .. }), "{error}");
     fs::write(&path, format!("# The same set.\n{set}")).unwrap();
     go_on(&config, directory.path(), 3).unwrap();
     // With the stored configuration it needs no file.
     fs::remove_file(&path).unwrap();
-    amended(directory.path(), |_| (), generations(1), None).unwrap();
+    resumed(directory.path(), generations(1), None).unwrap();
     let newest = WeightFile::load(directory.path().join("last.fsw")).unwrap();
     assert_eq!((newest.provenance.generations, &*newest.model.set.name), (4, "small"));
-}
-
-#[test]
-fn edits_of_the_configuration_are_refused_with_what_differs() {
-    let config = tiny();
-    let directory = learned(&config, 2);
-    let path = directory.path().join("config.toml");
-    let written = fs::read_to_string(&path).unwrap();
-    fs::write(&path, written.replace("pairs = 3", "pairs = 30")).unwrap();
-    let error = refused(&config, directory.path()).to_string();
-    assert!(error.contains("`gate.pairs` was 3 and is 30"), "{error}");
-    fs::write(&path, "[gate").unwrap();
-    assert!(matches!(refused(&config, directory.path()), TrainError::ConfigBroken { .. }));
-    let commented = format!("# tonight\n{written}");
-    fs::write(&path, &commented).unwrap();
-    go_on(&config, directory.path(), 3).unwrap();
-    assert_eq!(fs::read_to_string(&path).unwrap(), commented);
-    fs::remove_file(&path).unwrap();
-    go_on(&config, directory.path(), 4).unwrap();
-    assert_eq!(fs::read_to_string(&path).unwrap(), written);
-    assert_eq!(weights(directory.path()), undisturbed(&config, 2));
 }
 
 #[test]
@@ -265,7 +199,7 @@ fn a_run_from_weights_is_resumed_by_the_same_command() {
     assert_eq!(outcome.unwrap(), Outcome::Stopped);
     stop.store(false, Relaxed);
     let error = train(&TrainRequest { from: None, ..request }, &mut |_| ()).unwrap_err();
-    assert!(matches!(error, TrainError::OtherParent(_)), "{error}");
+    assert!(matches!(&error, TrainError::OtherRun { .. }) && error.to_string().contains("--from"), "{error}");
     assert_eq!(train(&request, &mut |_| ()).unwrap(), Outcome::Finished);
     let whole = tempfile::tempdir().unwrap();
     train(&TrainRequest { directory: whole.path(), ..request }, &mut |_| ()).unwrap();
@@ -297,16 +231,10 @@ fn metrics_hold_whole_events_and_each_once() {
     assert!(*elapsed > 0.0);
 }
 
-/// A session of a run with the stored configuration and changes to it.
-fn amended(
-    directory: &Path,
-    change: impl Fn(&mut TrainConfig),
-    budget: Budget,
-    stop_after: Option<u32>,
-) -> Result<Vec<TrainEvent>, TrainError> {
+/// A session of a run with its stored configuration.
+fn resumed(directory: &Path, budget: Budget, stop_after: Option<u32>) -> Result<Vec<TrainEvent>, TrainError> {
     let stop = AtomicBool::new(false);
-    let mut config = stored_config(directory)?;
-    change(&mut config);
+    let config = stored_config(directory)?;
     let mut events = Vec::new();
     let request = TrainRequest { budget, resume: Resume::Stored, ..TrainRequest::new(&config, directory, &stop) };
     train(&request, &mut |event| {
@@ -316,6 +244,126 @@ fn amended(
         events.push(event.clone());
     })
     .map(|_| events)
+}
+
+/// What a run has that cannot be derived are its games, two checkpoints and the events.
+#[test]
+fn what_is_derived_is_written_again_and_a_lost_checkpoint_is_learned_from_the_games() {
+    let config = tiny();
+    let directory = learned(&config, 4);
+    let file = |name: &str| directory.path().join(name);
+    let whole = snapshot(directory.path());
+    let without_time = |files: Vec<(String, Vec<u8>)>| {
+        files.into_iter().filter(|(name, _)| !name.ends_with("metrics.jsonl")).collect::<Vec<_>>()
+    };
+    for name in ["config.toml", "best.fsw", "last.fsw"] {
+        fs::write(file(name), "edited").unwrap();
+        go_on(&config, directory.path(), 4).unwrap();
+        fs::remove_file(file(name)).unwrap();
+        go_on(&config, directory.path(), 4).unwrap();
+        assert!(without_time(snapshot(directory.path())) == without_time(whole.clone()), "{name}");
+    }
+    for damage in [|path: &Path| flip(path, 1000), |path: &Path| fs::remove_file(path).unwrap()] {
+        for name in ["checkpoint", "checkpoint.previous"] {
+            damage(&file(name));
+        }
+        let events = go_on(&config, directory.path(), 4).unwrap();
+        assert!(!has(&events, |event| matches!(event, TrainEvent::Batch { replayed: false, .. })), "{events:?}");
+        assert_eq!(weights(directory.path()), undisturbed(&config, 2));
+    }
+    #[cfg(unix)]
+    {
+        fs::remove_file(file("checkpoint")).unwrap();
+        std::os::unix::fs::symlink("nowhere", file("checkpoint")).unwrap();
+        assert!(matches!(refused(&config, directory.path()), TrainError::Dangling(path) if path == file("checkpoint")));
+        fs::remove_file(file("checkpoint")).unwrap();
+    }
+    // What cannot be read is there.
+    let _ = fs::remove_file(file("checkpoint"));
+    fs::create_dir(file("checkpoint")).unwrap();
+    assert!(matches!(refused(&config, directory.path()), TrainError::File(_)));
+}
+
+#[test]
+fn damage_is_told_at_once_and_not_written_over() {
+    let config = tiny();
+    let directory = learned(&config, 4);
+    let file = |name: &str| directory.path().join(name);
+    let games = fs::read(file("games/00000001.fsg")).unwrap();
+    // Bytes after the end, whatever they are; a flipped bit; games that are missing.
+    let zeros = [games.clone(), vec![0; 100]].concat();
+    let more = [games.clone(), b"more".to_vec()].concat();
+    let mut flipped = games.clone();
+    flipped[100] ^= 1;
+    for damaged in [&zeros, &more, &flipped, &games[..games.len() - 1].to_vec()] {
+        fs::write(file("games/00000001.fsg"), damaged).unwrap();
+        let error = refused(&config, directory.path()).to_string();
+        assert!(error.contains("00000001.fsg"), "{error}");
+    }
+    fs::write(file("games/00000001.fsg"), games).unwrap();
+    let metrics = fs::read_to_string(file("metrics.jsonl")).unwrap();
+    fs::write(file("metrics.jsonl"), metrics.replacen("\"games\":200", "\"games\":300", 1)).unwrap();
+    let error = refused(&config, directory.path()).to_string();
+    assert!(error.contains("metrics.jsonl: line "), "{error}");
+    fs::write(file("metrics.jsonl"), metrics).unwrap();
+    go_on(&config, directory.path(), 4).unwrap();
+}
+
+#[test]
+fn a_run_with_another_configuration_continues_from_the_weights_and_games_of_an_older_one() {
+    let config = with_few_weights(small(config()));
+    let folder = tempfile::tempdir().unwrap();
+    let run = |name: &str| folder.path().join(name);
+    go_on(&config, &run("old"), 3).unwrap();
+    let before = snapshot(&run("old"));
+    let changed = TrainConfig { gate: GateConfig { pairs: 2, ..config.gate }, ..config.clone() };
+    let session = |name: &str, config: &TrainConfig, older: &str, stop_after: Option<u32>| {
+        let (stop, mut events, older, directory) = (AtomicBool::new(false), Vec::new(), run(older), run(name));
+        let request = TrainRequest { continues: Some(&older), ..TrainRequest::new(config, &directory, &stop) };
+        let request = TrainRequest { budget: generations(2), ..request };
+        let outcome = train(&request, &mut |event| {
+            events.push(event.clone());
+            stop.fetch_or(
+                matches!(event, TrainEvent::Learned { generation, .. } if stop_after == Some(*generation)),
+                Relaxed,
+            );
+        });
+        outcome.map(|_| events)
+    };
+    let events = session("new", &changed, "old", None).unwrap();
+    // It fits weights to the older games too.
+    let fitted =
+        |games: u64| move |event: &TrainEvent| matches!(event, TrainEvent::Fitted { games: g, .. } if *g == games);
+    assert!(has(&events, fitted(400)) && has(&events, fitted(800)), "{events:?}");
+    assert!(has(&events, |event| matches!(event, TrainEvent::Start { generation: 3, games: 600, .. })));
+    assert_eq!(fs::read_dir(run("new").join("games")).unwrap().count(), 2);
+    // However often it is interrupted, and whatever the older run does meanwhile.
+    session("stopped", &changed, "old", Some(3)).unwrap();
+    go_on(&config, &run("old"), 4).unwrap();
+    session("stopped", &changed, "old", None).unwrap();
+    assert!(weights(&run("stopped")) == weights(&run("new")));
+    // One continues the next.
+    let events = session("third", &config, "new", None).unwrap();
+    assert!(has(&events, fitted(1200)), "{events:?}");
+    let error = session("new", &config, "old", None).unwrap_err().to_string();
+    assert!(error.contains("`gate.pairs` was 2 and is 3") && error.contains("--continue"), "{error}");
+    for (name, bytes) in before.iter().filter(|(name, _)| name.ends_with(".fsg")) {
+        assert!(fs::read(name).unwrap() == *bytes, "{name}");
+    }
+    let games = run("old").join("games/00000001.fsg");
+    let mut bytes = fs::read(&games).unwrap();
+    bytes[100] ^= 1;
+    fs::write(&games, bytes).unwrap();
+    let error = refused_by(|| session("new", &changed, "old", None), &run("new"));
+    assert!(error.contains("00000001.fsg"), "{error}");
+}
+
+/// The error of a session, which leaves a run as it was.
+fn refused_by(session: impl FnOnce() -> Result<Vec<TrainEvent>, TrainError>, run: &Path) -> String {
+    let before = snapshot(run);
+    let error = session().unwrap_err().to_string();
+    assert!(snapshot(run) == before, "{error}");
+    error
 }
 
 fn generations(generations: u32) -> Budget {
@@ -332,15 +380,15 @@ fn a_run_resumes_with_the_stored_configuration_and_adds_its_budget() {
             _ => None,
         })
     };
-    let events = amended(directory.path(), |_| (), generations(2), Some(2)).unwrap();
+    let events = resumed(directory.path(), generations(2), Some(2)).unwrap();
     assert_eq!(budget_of(&events), Some(generations(4)));
     // Without a budget it continues to where it was meant to end.
-    let events = amended(directory.path(), |_| (), Budget::default(), None).unwrap();
+    let events = resumed(directory.path(), Budget::default(), None).unwrap();
     assert_eq!(budget_of(&events), Some(generations(4)));
     assert!(matches!(events.last(), Some(TrainEvent::End { generation: 4, finished: true, .. })), "{events:?}");
     assert!(weights(directory.path()) == undisturbed(&config, 2));
     let empty = tempfile::tempdir().unwrap();
-    assert!(matches!(amended(empty.path(), |_| (), generations(1), None), Err(TrainError::NoRun(_))));
+    assert!(matches!(resumed(empty.path(), generations(1), None), Err(TrainError::NoRun(_))));
     let path = directory.path().join("config.toml");
     let text = fs::read_to_string(&path).unwrap();
     // The run does not follow what somebody has written there.
@@ -348,113 +396,8 @@ fn a_run_resumes_with_the_stored_configuration_and_adds_its_budget() {
     assert_eq!(stored_config(directory.path()).unwrap(), config);
     fs::remove_file(&path).unwrap();
     assert_eq!(stored_config(directory.path()).unwrap(), config);
-    // A kill between writing the marker and this file leaves the old file.
-    amended(directory.path(), |config| config.gate.pairs = 2, generations(1), None).unwrap();
-    fs::write(&path, text).unwrap();
-    amended(directory.path(), |_| (), generations(1), None).unwrap();
-    assert_eq!(stored_config(directory.path()).unwrap().gate.pairs, 2);
-}
-
-#[test]
-fn changes_hold_from_the_next_generation_on_and_are_reported() {
-    let config = tiny();
-    let change = |config: &mut TrainConfig| {
-        config.gate.pairs = 2;
-        config.phases[2].lambda = 0.25;
-    };
-    let amend_at_two = |stop_after: Option<u32>| {
-        let directory = learned(&config, 2);
-        amended(directory.path(), change, generations(4), stop_after).unwrap();
-        if stop_after.is_some() {
-            amended(directory.path(), |_| (), Budget::default(), None).unwrap();
-        }
-        directory
-    };
-    let directory = amend_at_two(None);
-    let file = WeightFile::load(directory.path().join("last.fsw")).unwrap();
-    assert!(file.provenance.config.contains("# From generation 3 on: `gate.pairs` was 3 and is 2"));
-    let metrics = fs::read_to_string(directory.path().join("metrics.jsonl")).unwrap();
-    assert_eq!(metrics.matches(r#""event":"amended","generation":2"#).count(), 1, "{metrics}");
-    // However often it is interrupted, and with the command that began it.
-    assert_eq!(weights(directory.path()), weights(amend_at_two(Some(3)).path()));
-    assert_eq!(weights(directory.path()), weights(amend_at_two(Some(4)).path()));
-    let before = weights(directory.path());
-    go_on(&config, directory.path(), 6).unwrap();
-    assert_eq!(weights(directory.path()), before);
-    // What was played can no longer change, and then nothing is touched.
-    let snapshot_before = snapshot(directory.path());
-    let error = amended(directory.path(), |config| config.phases[1].lambda = 0.75, generations(1), None).unwrap_err();
-    assert!(matches!(&error, TrainError::Fixed { .. }) && error.to_string().contains("phases[2].lambda"), "{error}");
-    assert_eq!(snapshot(directory.path()), snapshot_before);
-    // As a kill leaves it after the marker was written: the old configuration beside the new marker.
-    let path = directory.path().join("config.toml");
-    let newest = fs::read_to_string(&path).unwrap();
-    fs::write(&path, config.to_toml()).unwrap();
-    go_on(&config, directory.path(), 6).unwrap();
-    assert_eq!(fs::read_to_string(&path).unwrap(), newest);
-}
-
-#[test]
-fn passes_added_later_learn_the_same_window_however_often_interrupted() {
-    let config = TrainConfig { passes: 1, window: 3, ..tiny() };
-    let amend_at_three = |stop_after: Option<u32>| {
-        let directory = learned(&config, 3);
-        amended(directory.path(), |config| config.passes = 2, generations(2), stop_after).unwrap();
-        amended(directory.path(), |_| (), Budget::default(), None).unwrap();
-        directory
-    };
-    let directory = amend_at_three(None);
-    assert!(weights(directory.path()) == weights(amend_at_three(Some(3)).path()));
-    // As a kill leaves it that comes before the amended generation is learned, and back to the checkpoint before.
-    let killed = learned(&config, 3);
-    let checkpoints = ["checkpoint", "checkpoint.previous"].map(|name| killed.path().join(name));
-    fs::copy(&checkpoints[1], &checkpoints[0]).unwrap();
-    amended(killed.path(), |config| config.passes = 2, generations(2), None).unwrap();
-    assert!(weights(directory.path()) == weights(killed.path()));
-}
-
-#[test]
-fn the_last_of_the_changes_at_one_generation_is_reported_last() {
-    let directory = learned(&tiny(), 2);
-    for pairs in [7, 9, 7] {
-        amended(directory.path(), |config| config.gate.pairs = pairs, generations(0), None).unwrap();
-    }
-    let metrics = fs::read_to_string(directory.path().join("metrics.jsonl")).unwrap();
-    let amendments: Vec<_> = metrics.lines().filter(|line| line.contains(r#""event":"amended""#)).collect();
-    assert_eq!(amendments.len(), 3, "{metrics}");
-    assert!(amendments[2].contains("was 3 and is 7"), "{metrics}");
-}
-
-/// As a kill leaves it after the checkpoint of a gate, if the best weights before were fitted after as many generations.
-#[test]
-fn best_weights_are_those_of_the_newest_checkpoint() {
-    let (config, directory) = (tiny(), learned(&tiny(), 2));
-    let before = weights(directory.path());
-    let best = directory.path().join("best.fsw");
-    let mut other = WeightFile::load(&best).unwrap();
-    other.model.weights[0][0] ^= 1;
-    other.save(&best).unwrap();
-    let events = go_on(&config, directory.path(), 2).unwrap();
-    assert!(has(&events, |event| matches!(event, TrainEvent::Restored { file } if file == "best.fsw")));
-    assert!(weights(directory.path()) == before);
-}
-
-#[test]
-fn another_build_that_goes_on_says_so() {
-    let (config, directory) = (tiny(), learned(&tiny(), 2));
-    let last = directory.path().join("last.fsw");
-    let mut other = WeightFile::load(&last).unwrap();
-    let now = other.provenance.build();
-    other.provenance.commit = Some("0123456789ab".into());
-    let before = other.provenance.build();
-    assert!(before.ends_with("(commit 0123456789ab)"), "{before}");
-    other.save(&last).unwrap();
-    let told = |events: &[TrainEvent]| events.iter().filter(|e| matches!(e, TrainEvent::OtherBuild { .. })).count();
-    let events = go_on(&config, directory.path(), 3).unwrap();
-    assert!(events.contains(&TrainEvent::OtherBuild { generation: 2, before, now }), "{events:?}");
-    let metrics = fs::read_to_string(directory.path().join("metrics.jsonl")).unwrap();
-    assert!(metrics.contains("other-build"), "{metrics}");
-    assert_eq!(told(&go_on(&config, directory.path(), 4).unwrap()), 0);
+    resumed(directory.path(), generations(1), None).unwrap();
+    assert_eq!(fs::read_to_string(&path).unwrap(), text);
 }
 
 #[test]
