@@ -356,7 +356,7 @@ fn exports_to_edax_meet_its_requirements() {
     assert!(edax_accepts(&exported(&passes, BookFormat::Edax)) > 100);
     // Unsearched positions have no value, and their parents do without one.
     let mut out = Vec::new();
-    let mut book = Book::open(&path).unwrap();
+    let book = Book::open(&path).unwrap();
     let done = export(&book, BookFormat::Edax, &mut out).unwrap();
     assert!(done.left_out > 100 && done.positions + done.left_out == book.len(), "{done:?}");
     let lines = exported(&path, BookFormat::Text);

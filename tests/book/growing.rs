@@ -260,7 +260,7 @@ fn pruning_keeps_the_positions_of_good_play() {
     let (folder, path) = place();
     grow(&path, 500, 2, &NEVER);
     let small = folder.path().join("small.fsb");
-    let mut book = Book::open(&path).unwrap();
+    let book = Book::open(&path).unwrap();
     let before = book.get(Position::START).unwrap().unwrap().derived.value;
     let kept = prune(&book, Keep { within: 1.0, min_empties: 0 }, &small).unwrap();
     assert!((2..500).contains(&kept), "{kept}");
