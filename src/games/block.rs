@@ -127,6 +127,21 @@ pub fn decode(deflated: &[u8], count: usize) -> Result<Vec<GameRecord>, BlockErr
     Ok(games)
 }
 
+/// The number of labels of each of a block's `count` games: of the deflated bytes, only the beginning is read.
+///
+/// # Errors
+/// A block that ends before these numbers.
+pub(super) fn labels(deflated: &[u8], count: usize) -> Result<Vec<u8>, BlockError> {
+    let expected = 2 * count;
+    let mut bytes = Vec::new();
+    let inflated = DeflateDecoder::new(deflated).take(expected as u64).read_to_end(&mut bytes);
+    inflated.map_err(|error| BlockError(format!("it does not inflate: {error}")))?;
+    if bytes.len() < expected {
+        return Err(BlockError(format!("{} bytes where {count} games take at least {expected}", bytes.len())));
+    }
+    Ok(bytes.split_off(count))
+}
+
 /// The kinds of labels by their number.
 const KINDS: [PlyKind; 3] = [PlyKind::Greedy, PlyKind::Exploratory, PlyKind::Exact];
 

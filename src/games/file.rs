@@ -198,7 +198,7 @@ pub fn raw_frames(mut bytes: &[u8]) -> Result<Vec<RawFrame>, GamesError> {
 }
 
 /// The frame that begins at byte `at`, with game `next` if that is known; none at the end.
-fn read_frame(from: &mut impl Read, at: u64, next: Option<u32>) -> Result<Option<RawFrame>, GamesError> {
+pub(super) fn read_frame(from: &mut impl Read, at: u64, next: Option<u32>) -> Result<Option<RawFrame>, GamesError> {
     let mut header = Vec::with_capacity(FRAME_HEADER);
     from.by_ref().take(FRAME_HEADER as u64).read_to_end(&mut header)?;
     if header.is_empty() {
@@ -307,6 +307,14 @@ impl RawFrame {
     /// The block: its games, deflated.
     pub fn bytes(&self) -> &[u8] {
         &self.bytes
+    }
+
+    /// The number of labelled positions of each game, without decoding the games.
+    ///
+    /// # Errors
+    /// A block that ends before these numbers.
+    pub fn labels(&self) -> Result<Vec<u8>, GamesError> {
+        block::labels(&self.bytes, self.count).map_err(|reason| damaged(self.at, &reason.to_string()))
     }
 
     /// The games, in order.
