@@ -1,6 +1,6 @@
 //! Builds the module a second time, with the other of two sets of instructions, so that one wheel serves every x86-64 processor.
 //!
-//! A release build for Linux on x86-64 is for x86-64-v3 if it is started inside the clone (`.cargo/config.toml`), and then the second one is
+//! A release build by maturin for Linux on x86-64 is for x86-64-v3 if it is started inside the clone (`.cargo/config.toml`), and then the second one is
 //! for all x86-64 processors; elsewhere it is the other way round. `__init__.py` chooses. Other builds have one module.
 
 use std::env;
@@ -8,18 +8,23 @@ use std::fs;
 use std::path::PathBuf;
 use std::process::Command;
 
-/// Set in the second build, which needs no third.
+/// Set in the second build, which needs no third. Whoever sets it gets a wheel of one module, in half the time.
 const SECOND: &str = "FLIPSIDE_SECOND_BUILD";
+
+/// Set by maturin, so that lints do not build anything.
+const MATURIN: &str = "PYO3_BUILD_EXTENSION_MODULE";
 
 fn main() {
     for path in ["build.rs", "src", "Cargo.toml", "../src", "../data", "../weights", "../Cargo.toml"] {
         println!("cargo::rerun-if-changed={path}");
     }
     println!("cargo::rerun-if-env-changed={SECOND}");
+    println!("cargo::rerun-if-env-changed={MATURIN}");
     let variable = |name: &str| env::var(name).unwrap_or_default();
     let is_x86_linux = variable("CARGO_CFG_TARGET_ARCH") == "x86_64" && variable("CARGO_CFG_TARGET_OS") == "linux";
     let is_native = variable("HOST") == variable("TARGET");
-    if !is_x86_linux || !is_native || variable("PROFILE") != "release" || env::var_os(SECOND).is_some() {
+    let is_wheel = variable("PROFILE") == "release" && env::var_os(MATURIN).is_some() && env::var_os(SECOND).is_none();
+    if !is_x86_linux || !is_native || !is_wheel {
         return;
     }
     let has_avx2 = variable("CARGO_CFG_TARGET_FEATURE").split(',').any(|feature| feature == "avx2");
