@@ -299,6 +299,18 @@ impl Book {
         Self::new(Store::on(file, path)?)
     }
 
+    /// Damage in what only a change of the book needs. None is found while another process is changing it.
+    pub(super) fn fault_of_changes(path: &Path) -> Result<Option<Fault>, BookError> {
+        let file = File::open(path).map_err(FileError::io(path))?;
+        let (pages, fault) = Pages::new(file).map_err(|error| BookError::of_database(path, None, error.into()))?;
+        let opened = Builder::new().set_cache_size(CACHE).open_read_only_with_backend(pages);
+        match opened.map_err(|error| BookError::of_database(path, fault.get(), error.into())) {
+            Err(BookError::Damage { offset, reason, .. }) => Ok(Some((offset, reason))),
+            Ok(_) | Err(BookError::Locked(_)) => Ok(None),
+            Err(error) => Err(error),
+        }
+    }
+
     /// A book whose names of weights may be damaged, and that damage.
     pub(super) fn open_without_names(path: &Path) -> Result<(Self, Option<Fault>), BookError> {
         let store = Store::read(path)?;
