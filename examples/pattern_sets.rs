@@ -10,7 +10,7 @@ use std::sync::Arc;
 use std::sync::atomic::AtomicBool;
 
 use flipside::eval::{PatternEvaluator, StageMap, accuracy};
-use flipside::learn::{Decayed, Learner, SampleSet, StepRule, lambda_returns};
+use flipside::learn::{Learner, SampleSet, StepRule, lambda_returns};
 use flipside::pattern::{Layout, PatternSet};
 use flipside::record::lines::parse_positions;
 use flipside::search::Strength;
@@ -19,7 +19,7 @@ use flipside::weights::WeightFile;
 
 const GAMES: SelfPlayConfig = SelfPlayConfig::new(Strength::new(2, 10), 30, 0.02);
 const LAMBDA: f32 = 0.5;
-const STEP: StepRule = StepRule::Decayed(Decayed { rate: 1.0, half: 100.0, floor: 0.01 });
+const STEP: StepRule = StepRule { rate: 1.0, half: 100.0, floor: 0.01 };
 
 fn main() -> Result<(), Box<dyn Error>> {
     let mut arguments = std::env::args().skip(1);

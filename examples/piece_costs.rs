@@ -41,7 +41,8 @@ fn main() {
 fn measure() {
     let preset = PRESETS.iter().find(|(name, ..)| *name == "overnight").expect("a preset").1;
     let config = TrainConfig::from_toml(preset).expect("a preset can be run");
-    let play: SelfPlayConfig = config.phases.last().expect("a phase").self_play;
+    let play: SelfPlayConfig =
+        config.steps.iter().rev().find_map(|step| step.play).expect("a step that plays").self_play();
     let file = WeightFile::embedded();
     let stop = AtomicBool::new(false);
     let layout = Arc::new(Layout::new(&file.model.set).expect("a layout"));

@@ -83,6 +83,14 @@ impl Tally {
         mean(&self.pairs.map(|count| count as f64)).unwrap_or(0.5)
     }
 
+    /// The same pairs for the second player.
+    #[must_use]
+    pub fn turned(&self) -> Self {
+        let mut pairs = self.pairs;
+        pairs.reverse();
+        Self { wins: self.losses, losses: self.wins, disc_sum: -self.disc_sum, pairs, ..*self }
+    }
+
     /// Elo difference with its 95% interval. Before the first pair: 0, from minus to plus infinity.
     pub fn elo(&self) -> Estimate {
         let (Some(score), Some(n)) = (mean(&self.pairs.map(|count| count as f64)), self.effective_pairs()) else {

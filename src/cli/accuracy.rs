@@ -1,34 +1,31 @@
 //! `flipside accuracy`.
 
-use std::fmt::Display;
 use std::io::Write;
 use std::path::{Path, PathBuf};
 
 use clap::Args;
 use rayon::prelude::*;
 use serde::Serialize;
-use serde_json::json;
 
-use super::error::{CliError, Context};
+use super::error::CliError;
 use super::evaluator::{EvaluatorChoice, own_engine, with_evaluator};
-use super::input::{FORMAT, each_once, name_of, read_bytes, refuse_own_files};
+use super::input::{FORMAT, Input, each_once, name_of, refuse_own_files};
 use super::jobs::on_own_threads;
-use super::json::{JsonArgument, write_json};
 use super::meter::Meter;
+use super::results::FormatArgument;
 use super::session::Session;
 use super::strength::SelectivityArgument;
 use crate::board::ScoredDiagram;
-use crate::eval::{Accuracy, ByEmpties, Evaluator, Regret, accuracy, discs_lost, has_all_scores, regret};
+use crate::eval::{ByEmpties, Evaluator, accuracy, discs_lost, has_all_scores, regret};
 use crate::label::Labeller;
 use crate::learn::{Bound, Sample};
-use crate::record::{Format, MAX_REPORTED, Record, read};
+use crate::record::{Format, MAX_REPORTED, Record};
 use crate::search::{Engine, Strength};
-use crate::text::or_dash;
 
 /// Compare static evaluations with known scores, by number of empty squares
 ///
-/// Takes scored positions (OBF, a bare score, Egaroucid's training lines) and recorded games (GGF, WTHOR, f5d6, logs of games), whose
-/// positions are scored by the result. Prints a tab-separated table in discs for the side to move: empty squares, positions, root mean
+/// Takes scored positions (OBF, a bare score, Egaroucid's training lines) and recorded games (GGF, SGF, WTHOR, f5d6, logs of games), whose
+/// positions are scored by the result. Prints a table in discs for the side to move: empty squares, positions, root mean
 /// square error, mean absolute error, bias (mean of evaluation minus score), standard deviation of the error (rmse without the bias),
 /// slope of the line that best predicts the score from the evaluation, and standard deviation of the scores from that line. The last
 /// row covers all positions.
@@ -74,7 +71,7 @@ pub struct AccuracyArguments {
     selective: SelectivityArgument,
 
     #[command(flatten)]
-    json: JsonArgument,
+    format: FormatArgument,
 }
 
 /// Records that are read and labelled at a time.
@@ -114,15 +111,7 @@ impl AccuracyArguments {
                  positions solved with --exact-empties.",
             )
         })?;
-        if self.json.json {
-            return write_json_rows(out, &table);
-        }
-        writeln!(out, "empties\tpositions\trmse\tmae\tbias\tsd\tslope\tsd-after-slope")?;
-        write_rows(out, &table, |row| {
-            let &Accuracy { positions, rmse, mae, bias, sd, slope, sd_after_slope } = row;
-            let slope = or_dash(slope.map(|slope| format!("{slope:.3}")));
-            format!("{positions}\t{rmse:.3}\t{mae:.3}\t{bias:+.3}\t{sd:.3}\t{slope}\t{sd_after_slope:.3}")
-        })
+        self.format.to(out).table(&rows(table))
     }
 
     fn print_regret(&self, session: &Session, out: &mut dyn Write) -> Result<(), CliError> {
@@ -146,14 +135,7 @@ impl AccuracyArguments {
             self.nothing("has the scores of all its moves")
                 .hint("Use OBF with a score for each legal move, such as `<64 squares> X; G8:+18; H1:+12;`.")
         })?;
-        if self.json.json {
-            return write_json_rows(out, &table);
-        }
-        writeln!(out, "empties\tpositions\tlost\tbest")?;
-        write_rows(out, &table, |row| {
-            let &Regret { positions, lost, best } = row;
-            format!("{positions}\t{lost:.3}\t{:.1}%", 100.0 * best)
-        })
+        self.format.to(out).table(&rows(table))
     }
 
     /// For each position its number of empty squares, and the discs that the chosen move loses.
@@ -204,26 +186,24 @@ impl AccuracyArguments {
         meter: &mut Meter,
         take: &mut impl FnMut(&mut Meter, Vec<Record>),
     ) -> Result<(), CliError> {
-        let name = name_of(file);
-        let bytes = meter.aside(|| read_bytes(file, session)).context(|| format!("cannot read {name}"))?;
-        let format = Format::detect(&bytes);
-        let unreadable = || format!("cannot read {name} as {format}");
+        let input = meter.aside(|| Input::read(file, None, session))?;
+        let name = &input.name;
         let (mut records, mut bad) = (Vec::new(), 0);
-        for record in read(&bytes, format).context(unreadable)? {
+        for record in input.records()? {
             match record {
                 Ok(record) => records.push(record),
-                Err(error) if self.skip_bad || error.is_cut_off_end() => {
+                Err(error) if self.skip_bad || error.is_cut_off_end => {
                     bad += 1;
                     if bad <= MAX_REPORTED {
                         meter.say(format_args!("left out: {name}: {error}"));
                     }
                 }
                 Err(error) => {
-                    let hint = match format {
+                    let hint = match input.format {
                         Format::Obf => format!("{FORMAT} Or leave such records out with --skip-bad."),
                         _ => "Leave such records out with --skip-bad.".to_owned(),
                     };
-                    return Err(CliError::because(unreadable(), error).hint(hint));
+                    return Err(input.explain(error).hint(hint));
                 }
             }
             if records.len() == CHUNK {
@@ -243,25 +223,16 @@ impl AccuracyArguments {
     }
 }
 
-/// The rows of a table as objects, each with its number of empty squares, and none for all positions.
-fn write_json_rows<T: Serialize>(out: &mut dyn Write, table: &ByEmpties<T>) -> Result<(), CliError> {
-    let rows = table.rows.iter().map(|(&empties, row)| (Some(empties), row)).chain([(None, &table.all)]);
-    for (empties, row) in rows {
-        let mut object = json!(row);
-        object["empties"] = json!(empties);
-        write_json(&object, out)?;
-    }
-    Ok(())
+#[derive(Serialize)]
+struct Row<T> {
+    /// None for all positions.
+    empties: Option<u32>,
+    #[serde(flatten)]
+    found: T,
 }
 
-/// The rows of a table, by number of empty squares, and the one of all positions.
-fn write_rows<T, D: Display>(
-    out: &mut dyn Write,
-    table: &ByEmpties<T>,
-    columns: impl Fn(&T) -> D,
-) -> Result<(), CliError> {
-    for (empties, row) in &table.rows {
-        writeln!(out, "{empties}\t{}", columns(row))?;
-    }
-    Ok(writeln!(out, "all\t{}", columns(&table.all))?)
+/// The rows of a table, the one of all positions at its end.
+fn rows<T>(table: ByEmpties<T>) -> Vec<Row<T>> {
+    let by_empties = table.rows.into_iter().map(|(empties, found)| Row { empties: Some(empties), found });
+    by_empties.chain([Row { empties: None, found: table.all }]).collect()
 }

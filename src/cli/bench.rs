@@ -7,9 +7,11 @@ use std::sync::atomic::AtomicBool;
 use std::time::Instant;
 
 use clap::{Args, ValueEnum};
+use serde::Serialize;
 
 use super::error::CliError;
 use super::evaluator::{WeightsArgument, with_evaluator};
+use super::results::{FormatArgument, Results};
 use super::session::Session;
 use crate::board::{Position, perft};
 use crate::eval::{Evaluator, StageMap};
@@ -22,7 +24,7 @@ use crate::text::counted;
 
 /// Measure the engine's speed; the node count is a signature of its searches
 ///
-/// Prints a tab-separated table: section, what was counted, the count, seconds and counts per second (medians of the rounds), the
+/// Prints a table: section, what was counted, the count, seconds and counts per second (medians of the rounds), the
 /// spread of the rate (largest minus smallest, as a share of the median), and the count in the time that one thread takes for a million
 /// perft leaves, for comparing machines. The last line totals the nodes of perft, midgame and endgame: a change that is not meant to
 /// affect the search must leave it as it is. Perft, midgame and endgame use one thread, self-play and learning all (--threads).
@@ -39,6 +41,9 @@ pub struct BenchArguments {
     /// Measurements of each section
     #[arg(long, value_name = "N", default_value_t = 3, value_parser = clap::value_parser!(u32).range(1..=100))]
     rounds: u32,
+
+    #[command(flatten)]
+    format: FormatArgument,
 }
 
 #[derive(Clone, Copy, PartialEq, Eq, Debug, ValueEnum)]
@@ -55,10 +60,6 @@ enum Section {
     Selfplay,
     /// Passes over the samples of these games, with the steps of a fit
     Learning,
-    /// Games through a broker on this machine, by a coordinator on one thread and workers on the others, and by one process on as many;
-    /// only on request, since it needs nats-server
-    #[cfg(feature = "cluster")]
-    Cluster,
 }
 
 const PERFT_DEPTH: u32 = 10;
@@ -71,14 +72,12 @@ const GAMES: u32 = 2000;
 const ENDGAMES: [(Section, u32, usize); 2] = [(Section::Endgame12, 12, 1000), (Section::Endgame16, 16, 50)];
 const SELF_PLAY: SelfPlayConfig = SelfPlayConfig::new(Strength::new(4, 12), 20, 0.02);
 const PASSES: usize = 4;
-#[cfg(feature = "cluster")]
-const CLUSTER_GAMES: u32 = 16_384;
 
 impl BenchArguments {
     pub fn run(self, session: &Session, out: &mut dyn Write) -> Result<(), CliError> {
         let evaluator = self.weights.choice()?.load()?;
-        writeln!(out, "section\tcounted\tcount\tseconds\trate\tspread\tper 1M perft")?;
-        let mut bench = Bench { rounds: self.rounds, out, perft_rate: perft_rate(), nodes: 0, seconds: 0.0 };
+        let results = self.format.to(out);
+        let mut bench = Bench { rounds: self.rounds, results, perft_rate: perft_rate(), nodes: 0, seconds: 0.0 };
         let asked = |section: Section| self.section.is_empty() || self.section.contains(&section);
         let (rounds, threads) = (counted(self.rounds.into(), "round"), counted(session.threads as u64, "thread"));
         session.say(format_args!("{rounds}, {threads}"));
@@ -86,16 +85,13 @@ impl BenchArguments {
             bench.nodes("perft", || perft(black_box(Position::START), PERFT_DEPTH))?;
         }
         with_evaluator!(&evaluator, evaluator => with_games(evaluator, &mut bench, asked))?;
-        #[cfg(feature = "cluster")]
-        if self.section.contains(&Section::Cluster) {
-            let measured = super::cluster_bench::measure(session, SELF_PLAY, CLUSTER_GAMES, self.rounds)?;
-            session.say(format_args!("cluster: 1 thread coordinates and plays, {} more play", measured.threads));
-            bench.line("alone", "games", measured.games.into(), &measured.alone)?;
-            bench.line("cluster", "games", measured.games.into(), &measured.cluster)?;
+        let Bench { nodes, seconds, mut results, .. } = bench;
+        let rate = rate(nodes, seconds);
+        if results.is_json() {
+            return results.row(&Signature { nodes, seconds, rate });
         }
-        let Bench { nodes, seconds, .. } = bench;
-        writeln!(out, "{nodes} nodes {seconds:.3} seconds {:.0} nodes/s", rate(nodes, seconds))?;
-        Ok(())
+        // As others read it: OpenBench and its like.
+        Ok(writeln!(out, "{nodes} nodes {seconds:.3} seconds {rate:.0} nodes/s")?)
     }
 }
 
@@ -162,10 +158,32 @@ fn learn(bench: &mut Bench, games: &[GameRecord]) -> Result<(), CliError> {
     Ok(())
 }
 
+/// What a section took.
+#[derive(Serialize)]
+struct Row<'s> {
+    section: &'s str,
+    counted: &'s str,
+    count: u64,
+    seconds: f64,
+    rate: f64,
+    /// The largest minus the smallest rate, as a share of the median.
+    spread: f64,
+    /// The count in the time of a million perft leaves.
+    per_million_perft: f64,
+}
+
+/// The node counts of perft, midgame and endgame together.
+#[derive(Serialize)]
+struct Signature {
+    nodes: u64,
+    seconds: f64,
+    rate: f64,
+}
+
 /// The table as it is written, and the sums of its node counts.
 struct Bench<'o> {
     rounds: u32,
-    out: &'o mut dyn Write,
+    results: Results<'o>,
     /// Leaves a second of one thread.
     perft_rate: f64,
     nodes: u64,
@@ -207,10 +225,9 @@ impl Bench<'_> {
         let (slowest, fastest) =
             rates.iter().fold((f64::MAX, 0.0f64), |(low, high), &rate| (low.min(rate), high.max(rate)));
         let (seconds, rate) = (median(seconds), median(&rates));
-        let spread = 100.0 * (fastest - slowest) / rate.max(f64::MIN_POSITIVE);
-        let relative = 1e6 * rate / self.perft_rate;
-        writeln!(self.out, "{section}\t{counted}\t{count}\t{seconds:.3}\t{rate:.0}\t{spread:.1}%\t{relative:.1}")?;
-        Ok(self.out.flush()?)
+        let spread = (fastest - slowest) / rate.max(f64::MIN_POSITIVE);
+        let per_million_perft = 1e6 * rate / self.perft_rate;
+        self.results.row(&Row { section, counted, count, seconds, rate, spread, per_million_perft })
     }
 }
 
@@ -258,7 +275,13 @@ mod tests {
     #[test]
     fn unequal_counts_are_refused() {
         let mut out = Vec::new();
-        let mut bench = Bench { rounds: 2, out: &mut out, perft_rate: 1.0, nodes: 0, seconds: 0.0 };
+        let mut bench = Bench {
+            rounds: 2,
+            results: FormatArgument::default().to(&mut out),
+            perft_rate: 1.0,
+            nodes: 0,
+            seconds: 0.0,
+        };
         let mut count = 0;
         let measured = bench.nodes("odd", || {
             count += 1;

@@ -6,12 +6,14 @@ use std::sync::Mutex;
 use std::sync::atomic::AtomicBool;
 
 use clap::Args;
+use serde::Serialize;
 
 use super::error::{CliError, Context};
 use super::evaluator::EvaluatorChoice;
 use super::input::{name_of, read_positions};
 use super::meter::Meter;
 use super::output::Output;
+use super::results::FormatArgument;
 use super::session::Session;
 use crate::eval::{Calibration, PatternEvaluator};
 use crate::search::calibrate::{MIN_POSITIONS, Measurement, fit_exact_pairs, fit_pairs, search_all, solve_all};
@@ -28,8 +30,8 @@ use crate::threads::lock;
 /// By default it takes some minutes on two cores, most of them for the exact values of positions with up to 24 empty squares: a smaller
 /// --exact-empties shortens that, a smaller --depth does not.
 ///
-/// Prints a tab-separated table: empty squares, depths in plies (`end` is the end of the game), slope, offset and standard deviation in
-/// discs, correlation, and number of positions.
+/// Prints a table: empty squares, depths in plies (`end` is the end of the game), slope, offset and standard deviation in discs,
+/// correlation, and number of positions.
 #[derive(Args, Debug)]
 #[command(after_help = "Examples:\n  flipside calibrate default --depth 7 --exact-empties 14 -o strong.fsw\n  \
     flipside match strong.fsw:selectivity=1.5,depth=6 strong.fsw:depth=4 --pairs 10")]
@@ -61,6 +63,22 @@ pub struct CalibrateArguments {
     /// Random seed of the self-play games; unused with --positions
     #[arg(long, env = "FLIPSIDE_SEED", hide_env_values = true, value_name = "N", default_value_t = 1)]
     seed: u64,
+
+    #[command(flatten)]
+    format: FormatArgument,
+}
+
+/// How well searches to one depth predict those to another.
+#[derive(Serialize)]
+struct Row {
+    empties: String,
+    shallow: u32,
+    deep: String,
+    slope: f64,
+    offset: f64,
+    deviation: f64,
+    correlation: f64,
+    positions: usize,
 }
 
 /// What to do about too few positions.
@@ -111,10 +129,11 @@ impl CalibrateArguments {
             file.calibration = Some(calibration);
             output.write(out, |writer| writer.write_all(&file.to_bytes()))
         });
+        let rows: Vec<_> = measured.iter().map(Row::of).collect();
         let shown = if output.is_standard_output() {
-            write_table(&measured, &mut session.talk())
+            self.format.to_error(&mut session.talk()).table(&rows)
         } else {
-            write_table(&measured, out)
+            self.format.to(out).table(&rows)
         };
         written.and(shown)?;
         if !output.is_standard_output() {
@@ -141,13 +160,17 @@ fn with_meter<T>(
     done.expect("nothing stops this work")
 }
 
-fn write_table(measured: &[Measurement], out: &mut dyn Write) -> Result<(), CliError> {
-    writeln!(out, "empties\tshallow\tdeep\tslope\toffset\tdeviation\tr\tcount")?;
-    for Measurement { pair, fit } in measured {
-        let deep = if pair.predicts_the_end() { "end".to_owned() } else { pair.deep.to_string() };
-        write!(out, "{}-{}\t{}\t{deep}\t", pair.min_empties, pair.max_empties, pair.shallow)?;
-        let fit = (fit.slope, fit.offset, fit.deviation, fit.correlation, fit.count);
-        writeln!(out, "{:.3}\t{:+.2}\t{:.2}\t{:.3}\t{}", fit.0, fit.1, fit.2, fit.3, fit.4)?;
+impl Row {
+    fn of(Measurement { pair, fit }: &Measurement) -> Self {
+        Self {
+            empties: format!("{}-{}", pair.min_empties, pair.max_empties),
+            shallow: pair.shallow.into(),
+            deep: if pair.predicts_the_end() { "end".to_owned() } else { pair.deep.to_string() },
+            slope: fit.slope,
+            offset: fit.offset,
+            deviation: fit.deviation,
+            correlation: fit.correlation,
+            positions: fit.count,
+        }
     }
-    Ok(())
 }

@@ -3,18 +3,19 @@
 use std::io::Write;
 
 use clap::Args;
-use serde_json::json;
+use serde::Serialize;
 
 use super::error::CliError;
 use super::evaluator::{WeightsAndPositions, with_evaluator};
 use super::input::read_positions;
-use super::json::{JsonArgument, write_json};
+use super::results::FormatArgument;
 use super::session::Session;
+use crate::board::ScoredDiagram;
 use crate::eval::unlimited_static_value;
 
-/// Evaluate positions without searching: one number per line, in discs for the side to move
+/// Evaluate positions without searching, in discs for the side to move
 ///
-/// If the side to move must pass, the value is the opponent's, negated; if the game is over, it is the result. Values beyond 64
+/// Prints one number per line, with --json the position too. If the side to move must pass, the value is the opponent's, negated; if the game is over, it is the result. Values beyond 64
 /// discs are shown as they are; a search limits them.
 #[derive(Args, Debug)]
 #[command(after_help = "Examples:\n  flipside eval data/bench/midgame.txt\n  flipside eval mobility f5d6c3d3c4")]
@@ -23,7 +24,13 @@ pub struct EvalArguments {
     inputs: WeightsAndPositions,
 
     #[command(flatten)]
-    json: JsonArgument,
+    format: FormatArgument,
+}
+
+#[derive(Serialize)]
+struct Evaluated {
+    value: f32,
+    position: String,
 }
 
 impl EvalArguments {
@@ -32,16 +39,13 @@ impl EvalArguments {
         let evaluator = weights.load()?;
         let positions = read_positions(&positions, session)?;
         with_evaluator!(&evaluator, evaluator => {
-            for scored in &positions {
-                let value = unlimited_static_value(evaluator, &scored.diagram.position);
-                if self.json.json {
-                    let position = scored.diagram.to_string();
-                    write_json(&json!({ "position": position, "value": f64::from(value.discs()) }), out)?;
-                } else {
-                    writeln!(out, "{value:.3}")?;
-                }
+            let value = |scored: &ScoredDiagram| unlimited_static_value(evaluator, &scored.diagram.position);
+            if self.format.json {
+                let row = |scored: &ScoredDiagram| Evaluated { value: value(scored).discs(), position: scored.diagram.to_string() };
+                return self.format.to(out).table(&positions.iter().map(row).collect::<Vec<_>>());
             }
-        });
-        Ok(())
+            // No more than the numbers, for other programs.
+            Ok(positions.iter().try_for_each(|scored| writeln!(out, "{:.3}", value(scored)))?)
+        })
     }
 }

@@ -7,7 +7,7 @@ use clap::Args;
 
 use super::error::{CliError, Context};
 use super::evaluator::EvaluatorChoice;
-use super::export::EngineOutput;
+use super::export::{EngineOutput, clipping};
 use super::input::{AGAIN, CUT_OFF, name_of, refuse_own_files};
 use super::layers::read_config;
 use super::meter::Meter;
@@ -187,20 +187,16 @@ impl FitArguments {
         meter.finish();
         let weights = fitted.map_err(|error| ended(error, &checkpoint, is_saved))?;
         let written = match &for_engine {
-            Some(files) => files.write(&weights, &self.output.display().to_string(), session, out),
+            Some(files) => {
+                // They are claimed again, each by itself.
+                drop(output);
+                files.write(&weights, &self.output.display().to_string(), session, out)
+            }
             None => output.write_and_name(out, |writer| writer.write_all(&weights.to_bytes())),
         };
         let resumes = "What was saved on the way is kept: the same command resumes there.";
         written.map_err(|error| error.hint_if_any(checkpoint.exists().then_some(resumes)))?;
         LocalDisk.remove(&checkpoint).context(|| format!("cannot remove {}", checkpoint.display()))
-    }
-
-    fn pattern_set(&self) -> Result<PatternSet, CliError> {
-        let of_run = || self.games.iter().find_map(|run| stored_set(run).ok());
-        match &self.patterns {
-            Some(name) => set_named(name).context(|| "cannot use the pattern set"),
-            None => Ok(of_run().unwrap_or_else(|| PatternSet::built_in("night").expect("it is built in"))),
-        }
     }
 
     /// Fills in what `--for` stands for.
@@ -209,6 +205,14 @@ impl FitArguments {
         self.patterns = Some(engine.to_string());
         let best = || self.games.iter().map(|run| run.join(BEST)).find(|best| best.is_file());
         self.teacher = self.teacher.take().or_else(|| best().map(EvaluatorChoice::File));
+    }
+
+    fn pattern_set(&self) -> Result<PatternSet, CliError> {
+        let of_run = || self.games.iter().find_map(|run| stored_set(run).ok());
+        match &self.patterns {
+            Some(name) => set_named(name).context(|| "cannot use the pattern set"),
+            None => Ok(of_run().unwrap_or_else(|| PatternSet::built_in("night").expect("it is built in"))),
+        }
     }
 
     /// The configuration: options override the file, which overrides the defaults.
@@ -325,7 +329,7 @@ fn show(meter: &mut Meter, all: u64, event: &LearnEvent<'_>) {
         LearnEvent::NotSaved { reason } => {
             meter.say(format_args!("cannot save the state for resuming at the moment: {reason}"))
         }
-        LearnEvent::Epoch { epoch, loss, held_out } => {
+        LearnEvent::Epoch { epoch, loss, held_out, clipped } => {
             let errors = held_out.errors();
             let at = |empties: usize| Some(format!("{empties}: {:.2}", errors[empties]?));
             let some: Vec<_> = [10, 20, 30, 40, 50].into_iter().filter_map(at).collect();
@@ -334,6 +338,11 @@ fn show(meter: &mut Meter, all: u64, event: &LearnEvent<'_>) {
             let held_out =
                 held_out.rmse().map_or(String::new(), |error| format!(", on held-out games {error:.3}{by_empties}"));
             meter.say(format_args!("epoch {epoch}: loss {loss:.3}{held_out}"));
+            if clipped.weights > 0 {
+                let clipped = clipping(clipped, "the range of the pattern set's weights");
+                let loss = if held_out.is_empty() { "the loss is" } else { "the loss on held-out games is not" };
+                meter.say(format_args!("{clipped}; {loss} from before that"));
+            }
         }
     }
 }

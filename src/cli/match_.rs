@@ -1,22 +1,21 @@
 //! `flipside match`.
 
 use std::collections::BTreeMap;
-use std::io::{self, Write};
+use std::io::Write;
 use std::path::{Path, PathBuf};
 use std::str::FromStr;
 use std::sync::atomic::{AtomicBool, Ordering::Relaxed};
 
 use clap::Args;
-use serde_json::json;
+use serde::Serialize;
 
 use super::error::{CliError, Context};
-use super::escape::on_one_line;
 use super::external::ExternalArguments;
 use super::input::STANDARD_STREAM;
-use super::json::{JsonArgument, write_json};
 use super::meter::Meter;
 use super::openings::OpeningsArguments;
 use super::player::{PlayerChoice, Shelf};
+use super::results::FormatArgument;
 use super::session::{Session, one_thread};
 use super::signals::stop_on_signals;
 use super::strength::StrengthArguments;
@@ -26,7 +25,8 @@ use crate::arena::{
 };
 use crate::board::Transcript;
 use crate::record::log::{PlayerCard, Settings};
-use crate::text::{counted, elo, or_dash};
+use crate::search::Strength;
+use crate::text::{counted, elo};
 
 /// Play a match between two players: pairs of games from the same opening, colours swapped
 ///
@@ -36,9 +36,9 @@ use crate::text::{counted, elo, or_dash};
 /// and an opening book, as in `default:book=book.fsb,choice=varied,within=2` (choice: best, varied or surprising). NBoard engines take a
 /// depth, as in `nboard:COMMAND:depth=8`.
 ///
-/// Prints the first player's results, one tab-separated name and its values per line. `pentanomial` counts the pairs in which it scored
+/// Prints the first player's results, a name and its values per line. `pentanomial` counts the pairs in which it scored
 /// 0, 0.5, 1, 1.5 and 2 points. Elo and mean discs per game come with the ends of their 95% intervals, the log-likelihood ratio of --sprt
-/// with the bounds that end the test. Illegal moves, crashes and timeouts of other programs lose the game and are reported.
+/// with the bounds that end the test and the hypothesis that it accepted. Illegal moves, crashes and timeouts of other programs lose the game and are reported.
 #[derive(Args, Debug)]
 #[command(after_help = "Examples:\n  flipside match runs/latest/best.fsw mobility --pairs 100\n  \
     flipside match default 'gtp:flipside gtp --depth 2' --depth 2 --pairs 2 --games games.jsonl")]
@@ -87,7 +87,7 @@ pub struct MatchOptions {
     learn: bool,
 
     #[command(flatten)]
-    json: JsonArgument,
+    format: FormatArgument,
 
     #[command(flatten)]
     external: ExternalArguments,
@@ -175,94 +175,106 @@ impl MatchOptions {
             (Err(error), None) => (so_far, Err(broken_off(error, "match", has_log))),
         };
         let seconds = self.times.then(|| [first.seconds_a_game(), second.seconds_a_game()]);
-        let shown = if self.json.json {
-            self.write_json(players, &report, &forfeits, seconds, out)
-        } else {
-            self.write_report(players, &report, &forfeits, seconds, out)
-        };
+        let found = self.found(players, &report, forfeits, seconds);
         // How the match ended counts even if nobody reads its result.
-        end.and(shown)
+        end.and(self.format.to(out).object(&found))
     }
 
-    fn write_report(
+    fn found(
         &self,
         players: &[PlayerChoice; 2],
         report: &MatchReport,
-        forfeits: &Forfeits,
+        forfeits: Forfeits,
         seconds: Option<[Option<f64>; 2]>,
-        out: &mut dyn Write,
-    ) -> Result<(), CliError> {
+    ) -> Found {
         let tally = &report.tally;
-        let [first, second] = [&players[0], &players[1]].map(ToString::to_string);
-        writeln!(out, "first\t{}\nsecond\t{}", on_one_line(&first), on_one_line(&second))?;
-        writeln!(out, "pairs\t{}", tally.pair_count())?;
-        writeln!(out, "wins\t{}\ndraws\t{}\nlosses\t{}", tally.wins, tally.draws, tally.losses)?;
-        let [none, half, one, more, two] = tally.pairs;
-        writeln!(out, "pentanomial\t{none}\t{half}\t{one}\t{more}\t{two}")?;
-        writeln!(out, "score\t{:.2}%", 100.0 * tally.score())?;
-        let Estimate { value, low, high } = tally.elo();
-        writeln!(out, "elo\t{value:+.1}\t{low:+.1}\t{high:+.1}")?;
-        let Estimate { value, low, high } = tally.discs();
-        writeln!(out, "discs\t{value:+.2}\t{low:+.2}\t{high:+.2}")?;
-        writeln!(out, "superiority\t{:.1}%", 100.0 * tally.superiority())?;
-        if let (Some(SprtArgument(sprt)), Some(llr)) = (self.sprt, report.llr) {
-            let (low, high) = sprt.hypotheses();
-            let decision = match report.ending {
-                Ending::Decided(Hypothesis::H0) => format!("at most {low:+}"),
-                Ending::Decided(Hypothesis::H1) => format!("at least {high:+}"),
-                _ => "undecided".to_owned(),
-            };
-            let (lower, upper) = sprt.bounds();
-            writeln!(out, "sprt\t{decision}\t{llr:.2}\t{lower:.2}\t{upper:.2}")?;
+        let (openings, seed) = self.openings.described();
+        let Strength { depth, exact_empties, .. } = self.strength.strength();
+        Found {
+            first: players[0].to_string(),
+            second: players[1].to_string(),
+            complete: report.ending != Ending::Stopped,
+            depth,
+            exact_empties,
+            openings,
+            seed,
+            pairs: tally.pair_count(),
+            wins: tally.wins,
+            draws: tally.draws,
+            losses: tally.losses,
+            pentanomial: tally.pairs,
+            score: tally.score(),
+            elo: tally.elo(),
+            discs: tally.discs(),
+            superiority: tally.superiority(),
+            sprt: self.sprt.zip(report.llr).map(|(SprtArgument(sprt), llr)| SprtFound::of(&sprt, llr, report.ending)),
+            forfeits: [0, 1].map(|player| forfeits.of(player)),
+            seconds,
+            reasons: forfeits.rows(),
         }
-        forfeits.write(out)?;
-        if let Some(seconds) = seconds {
-            let [first, second] = seconds.map(|seconds| or_dash(seconds.map(|seconds| format!("{seconds:.3}"))));
-            writeln!(out, "seconds\t{first}\t{second}")?;
-        }
-        Ok(())
     }
+}
 
-    fn write_json(
-        &self,
-        players: &[PlayerChoice; 2],
-        report: &MatchReport,
-        forfeits: &Forfeits,
-        seconds: Option<[Option<f64>; 2]>,
-        out: &mut dyn Write,
-    ) -> Result<(), CliError> {
-        let tally = &report.tally;
-        let sprt = self.sprt.zip(report.llr).map(|(SprtArgument(sprt), llr)| {
-            let decision = match report.ending {
-                Ending::Decided(Hypothesis::H0) => Some("h0"),
-                Ending::Decided(Hypothesis::H1) => Some("h1"),
-                _ => None,
-            };
-            json!({ "elo": [sprt.hypotheses().0, sprt.hypotheses().1], "llr": llr, "decision": decision })
-        });
-        let forfeits: Vec<_> = forfeits
-            .0
-            .iter()
-            .map(|((loser, reason), count)| json!({ "loser": SEATS[*loser], "count": count, "reason": reason }))
-            .collect();
-        let found = json!({
-            "first": players[0].to_string(),
-            "second": players[1].to_string(),
-            "complete": report.ending != Ending::Stopped,
-            "pairs": tally.pairs,
-            "wins": tally.wins,
-            "draws": tally.draws,
-            "losses": tally.losses,
-            "score": tally.score(),
-            "elo": tally.elo(),
-            "discs": tally.discs(),
-            "superiority": tally.superiority(),
-            "sprt": sprt,
-            "forfeits": forfeits,
-            "seconds": seconds,
-        });
-        write_json(&found, out)
+/// The result of a match, for the first player.
+#[derive(Serialize)]
+struct Found {
+    first: String,
+    second: String,
+    complete: bool,
+    /// Of players without a depth, time or nodes of their own.
+    depth: u32,
+    exact_empties: u32,
+    openings: String,
+    seed: u64,
+    pairs: u64,
+    wins: u64,
+    draws: u64,
+    losses: u64,
+    pentanomial: [u64; 5],
+    score: f64,
+    elo: Estimate,
+    discs: Estimate,
+    superiority: f64,
+    sprt: Option<SprtFound>,
+    /// Games that either player lost before they were played out.
+    forfeits: [u64; 2],
+    #[serde(skip_serializing_if = "Option::is_none")]
+    seconds: Option<[Option<f64>; 2]>,
+    /// Why.
+    reasons: Vec<ForfeitRow>,
+}
+
+#[derive(Serialize)]
+struct SprtFound {
+    /// `H0` or `H1`; none if the pairs did not decide.
+    accepted: Option<&'static str>,
+    /// What it says about the difference.
+    difference: Option<String>,
+    llr: f64,
+    /// The ratios that end the test.
+    bounds: [f64; 2],
+    /// The hypotheses.
+    elo: [f64; 2],
+}
+
+impl SprtFound {
+    fn of(sprt: &Sprt, llr: f64, ending: Ending) -> Self {
+        let ((elo0, elo1), (lower, upper)) = (sprt.hypotheses(), sprt.bounds());
+        let accepted = match ending {
+            Ending::Decided(Hypothesis::H0) => Some(("H0", format!("at most {elo0} Elo"))),
+            Ending::Decided(Hypothesis::H1) => Some(("H1", format!("at least {elo1} Elo"))),
+            _ => None,
+        };
+        let (accepted, difference) = accepted.unzip();
+        Self { accepted, difference, llr, bounds: [lower, upper], elo: [elo0, elo1] }
     }
+}
+
+#[derive(Serialize)]
+struct ForfeitRow {
+    loser: &'static str,
+    count: u64,
+    reason: String,
 }
 
 /// Keeps and shows pairs as they are counted.
@@ -333,14 +345,14 @@ impl Forfeits {
         *self.0.entry((loser, forfeit.reason.clone())).or_default() += 1;
     }
 
-    /// Writes the number of forfeits of each player, and a line for each reason.
-    fn write(&self, out: &mut dyn Write) -> io::Result<()> {
-        let lost = |loser| self.0.iter().filter(|((other, _), _)| *other == loser).map(|(_, count)| count).sum::<u64>();
-        writeln!(out, "forfeits\t{}\t{}", lost(0), lost(1))?;
-        for ((loser, reason), count) in &self.0 {
-            writeln!(out, "forfeit\t{}\t{count}\t{}", SEATS[*loser], on_one_line(reason))?;
-        }
-        Ok(())
+    /// Games that a player lost.
+    fn of(&self, player: usize) -> u64 {
+        self.0.iter().filter(|((loser, _), _)| *loser == player).map(|(_, count)| count).sum()
+    }
+
+    fn rows(self) -> Vec<ForfeitRow> {
+        let row = |((loser, reason), count): ((usize, String), u64)| ForfeitRow { loser: SEATS[loser], count, reason };
+        self.0.into_iter().map(row).collect()
     }
 }
 

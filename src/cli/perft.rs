@@ -5,15 +5,17 @@ use std::time::Instant;
 
 use clap::Args;
 use rayon::prelude::*;
+use serde::Serialize;
 
 use super::error::CliError;
+use super::results::FormatArgument;
 use super::session::Session;
 use crate::board::{Diagram, Position, perft, squares};
 
 /// Count the leaves of the game tree, the standard check of a move generator
 ///
-/// A pass counts as a ply; a finished game is a leaf at any depth. Prints depth and leaves for each depth up to the given one,
-/// or the leaves below each move with --divide (`--` for a pass or a finished game).
+/// A pass counts as a ply; a finished game is a leaf at any depth. Prints a table: depth and leaves, for each depth up to the given
+/// one, or move and leaves below it with --divide (`--` for a pass or a finished game).
 #[derive(Args, Debug)]
 #[command(after_help = "Examples:\n  flipside perft 10")]
 pub struct PerftArguments {
@@ -28,6 +30,21 @@ pub struct PerftArguments {
     /// Count the leaves below each move
     #[arg(long)]
     divide: bool,
+
+    #[command(flatten)]
+    format: FormatArgument,
+}
+
+#[derive(Serialize)]
+struct AtDepth {
+    depth: u32,
+    leaves: u64,
+}
+
+#[derive(Serialize)]
+struct Below {
+    r#move: String,
+    leaves: u64,
 }
 
 impl PerftArguments {
@@ -36,12 +53,12 @@ impl PerftArguments {
         if self.divide {
             return self.divide(position, out);
         }
+        let mut results = self.format.to(out);
         for depth in 1..=self.depth {
             let begin = Instant::now();
             let leaves = count(position, depth);
             let seconds = begin.elapsed().as_secs_f64();
-            writeln!(out, "{depth}\t{leaves}")?;
-            out.flush()?;
+            results.row(&AtDepth { depth, leaves })?;
             if depth == self.depth {
                 session.say(format_args!("{seconds:.3} seconds, {:.0} leaves a second", leaves as f64 / seconds));
             }
@@ -50,12 +67,14 @@ impl PerftArguments {
     }
 
     fn divide(&self, position: Position, out: &mut dyn Write) -> Result<(), CliError> {
+        let mut results = self.format.to(out);
+        let mut show =
+            |name: &str, below| results.row(&Below { r#move: name.to_owned(), leaves: count(below, self.depth - 1) });
         for to in squares(position.moves()) {
-            writeln!(out, "{to}\t{}", count(position.play(to), self.depth - 1))?;
-            out.flush()?;
+            show(&to.to_string(), position.play(to))?;
         }
         if position.moves() == 0 {
-            writeln!(out, "--\t{}", count(position.pass(), self.depth - 1))?;
+            show("--", position.pass())?;
         }
         Ok(())
     }

@@ -4,15 +4,16 @@ use std::io::Write;
 use std::time::Instant;
 
 use clap::Args;
-use serde_json::json;
+use serde::Serialize;
+use serde_json::Value;
 
 use super::error::CliError;
 use super::evaluator::{WeightsAndPositions, with_evaluator};
 use super::input::{name_of, read_positions};
 use super::jobs::on_own_threads;
-use super::json::{JsonArgument, write_json};
 use super::memory::check_tables;
 use super::meter::Meter;
+use super::results::FormatArgument;
 use super::session::{Session, start_threads};
 use crate::board::ScoredDiagram;
 use crate::eval::Evaluator;
@@ -22,8 +23,8 @@ use crate::threads::Reorder;
 
 /// Solve endgames: the exact score with best play by both sides
 ///
-/// Prints a tab-separated table: empty squares, score in discs for the side to move, best move (`--` for a pass or a finished game),
-/// nodes and seconds; the last line has the totals, in elapsed time. The weights only decide which moves to try first: they affect
+/// Prints a table: empty squares, score in discs for the side to move, best move (`-` for a pass or a finished game), nodes, seconds,
+/// position; the last row has the totals, in elapsed time. The weights only decide which moves to try first: they affect
 /// the time, not the scores. With --wld the score is win, draw or loss.
 ///
 /// Positions with up to 20 empty squares are solved first, in parallel, by one thread each; all threads solve harder ones together. Rows
@@ -36,7 +37,7 @@ pub struct SolveArguments {
     inputs: WeightsAndPositions,
 
     #[command(flatten)]
-    json: JsonArgument,
+    format: FormatArgument,
 
     /// Find out only who wins, which is faster
     #[arg(long)]
@@ -49,6 +50,18 @@ pub struct SolveArguments {
     /// Size of the hash table: 2^N entries of 16 bytes, at most 2^18 for positions with up to 20 empty squares
     #[arg(long, value_name = "N", default_value_t = 22, value_parser = clap::value_parser!(u32).range(1..=34))]
     log2_hash: u32,
+}
+
+/// A position solved, or all of them: then only the nodes and the time are there.
+#[derive(Default, Serialize)]
+struct Solved {
+    empties: Option<u32>,
+    /// A number of discs, or the outcome with --wld.
+    score: Option<Value>,
+    r#move: Option<String>,
+    nodes: u64,
+    seconds: f64,
+    position: Option<String>,
 }
 
 /// From this number of empty squares on, all threads work on a position together; below it, each on one of its own.
@@ -89,9 +102,7 @@ impl SolveArguments {
         let begin = Instant::now();
         let (mut solved, mut nodes, mut wrong) = (0, 0, 0);
         let mut shown = Ok(());
-        if !self.json.json {
-            writeln!(out, "empties\tscore\tmove\tnodes\tseconds")?;
-        }
+        let mut results = self.format.to(out);
         let mut meter = Meter::new(session, positions.len() as u64, "positions");
         let solver = |threads, log2_hash| {
             start_threads(threads, |threads| EndgameSolver::with_evaluator(evaluator, log2_hash).with_threads(threads))
@@ -111,8 +122,7 @@ impl SolveArguments {
             while let Some((number, (analysis, seconds))) = in_order.next() {
                 let scored = &positions[number];
                 nodes += analysis.nodes;
-                let written = meter.aside(|| self.write_solved(scored, &analysis, seconds, out));
-                let written = written.and_then(|()| Ok(out.flush()?));
+                let written = meter.aside(|| results.row(&self.solved(scored, &analysis, seconds)));
                 if let Some(contradiction) = self.contradiction(scored, analysis.discs()) {
                     wrong += 1;
                     meter.say(format_args!("position {}: {contradiction}", number + 1));
@@ -138,7 +148,7 @@ impl SolveArguments {
         }
         let seconds = begin.elapsed().as_secs_f64();
         meter.finish();
-        let shown = shown.and_then(|()| self.write_total(solved, nodes, seconds, out));
+        let shown = shown.and_then(|()| results.row(&Solved { nodes, seconds, ..Solved::default() }));
         if solved > 0 {
             session.say(format_args!("{:.1} million nodes a second", nodes as f64 / seconds / 1e6));
         }
@@ -150,34 +160,15 @@ impl SolveArguments {
         }
     }
 
-    fn write_total(&self, solved: u64, nodes: u64, seconds: f64, out: &mut dyn Write) -> Result<(), CliError> {
-        if self.json.json {
-            return write_json(&json!({ "positions": solved, "nodes": nodes, "seconds": seconds }), out);
+    fn solved(&self, scored: &ScoredDiagram, analysis: &Analysis, seconds: f64) -> Solved {
+        Solved {
+            empties: Some(scored.diagram.position.empties()),
+            score: Some(if self.wld { self.score(analysis.discs()).into() } else { analysis.discs().into() }),
+            r#move: analysis.best.map(|square| square.to_string()),
+            nodes: analysis.nodes,
+            seconds,
+            position: Some(scored.diagram.to_string()),
         }
-        Ok(writeln!(out, "total\t{solved}\t\t{nodes}\t{seconds:.3}")?)
-    }
-
-    /// The row of a position.
-    fn write_solved(
-        &self,
-        scored: &ScoredDiagram,
-        analysis: &Analysis,
-        seconds: f64,
-        out: &mut dyn Write,
-    ) -> Result<(), CliError> {
-        let (empties, nodes) = (scored.diagram.position.empties(), analysis.nodes);
-        let score = self.score(analysis.discs());
-        let best = analysis.best.map(|square| square.to_string());
-        if self.json.json {
-            let position = scored.diagram.to_string();
-            let score = if self.wld { json!(score) } else { json!(analysis.discs()) };
-            let found = json!({
-                "position": position, "empties": empties, "score": score, "move": best, "nodes": nodes, "seconds": seconds
-            });
-            return write_json(&found, out);
-        }
-        let best = best.unwrap_or_else(|| "--".to_owned());
-        Ok(writeln!(out, "{empties}\t{score}\t{best}\t{nodes}\t{seconds:.3}")?)
     }
 
     fn score(&self, score: i32) -> String {

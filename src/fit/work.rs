@@ -9,8 +9,8 @@ use super::config::{ConfigFault, LearnConfig};
 use super::games::{GameFiles, GameFilesError};
 use super::reader::Reader;
 use super::teacher::Teacher;
-use crate::eval::{ModelError, StageMap};
-use crate::games::MAX_GAMES;
+use crate::eval::{Clipping, ModelError, StageMap};
+use crate::games::{MAX_GAMES, is_held_out};
 use crate::learn::{Diverged, Learner, SampleSet, StartError, Validation};
 use crate::pattern::{Layout, LayoutError};
 use crate::selfplay::Stopped;
@@ -53,7 +53,8 @@ pub enum LearnEvent<'e> {
         epoch: u32,
         /// Share of all the work done.
         done: f64,
-        /// Root mean square error in discs over the epoch so far, each sample before it was learned.
+        /// Root mean square error in discs over the last whole epoch, each sample before it was learned; in the first epoch of a session,
+        /// so far.
         loss: f64,
         /// Positions of games gone through in this session, those held out included.
         positions: u64,
@@ -73,8 +74,10 @@ pub enum LearnEvent<'e> {
         epoch: u32,
         /// Root mean square error in discs, each sample before it was learned.
         loss: f64,
-        /// Errors and slopes on the games held out.
+        /// Errors and slopes on the games held out; after the last epoch those of the weights that are written.
         held_out: Validation,
+        /// What making the weights fit their range has changed, after the last epoch.
+        clipped: Clipping,
     },
 }
 
@@ -168,9 +171,10 @@ pub fn learn(
     })?;
     let held_out = work.held_out()?;
     let (began, mut saved, before) = (Instant::now(), Instant::now(), work.begun.positions);
+    let mut last = None;
     if work.blocks_of_epoch() == 0 && work.begun.loss.samples > 0 {
         // It was stopped after the last block of an epoch.
-        work.end_epoch(&held_out, on_event)?;
+        last = Some(work.end_epoch(&held_out, on_event)?);
     }
     while work.epoch() < lessons.config.epochs {
         let epoch = work.epoch() + 1;
@@ -188,7 +192,8 @@ pub fn learn(
             on_event(LearnEvent::Block {
                 epoch,
                 done: work.share_of(work.begun.positions),
-                loss: work.begun.loss.rmse(),
+                // An epoch's first blocks alone say little: their games are of other generations than those that follow.
+                loss: last.unwrap_or_else(|| work.begun.loss.rmse()),
                 positions: work.begun.positions - before,
                 seconds: began.elapsed().as_secs_f64(),
             })?;
@@ -201,7 +206,7 @@ pub fn learn(
             return Err(GameFilesError::Changed.into());
         }
         work.begun.blocks_an_epoch = Some(blocks);
-        work.end_epoch(&held_out, on_event)?;
+        last = Some(work.end_epoch(&held_out, on_event)?);
     }
     Ok(())
 }
@@ -251,8 +256,7 @@ impl<'r> Work<'r, '_> {
 
     /// By the number of a game or record ([`Chunk`](super::reader::Chunk)).
     fn is_held_out(&self, number: u64) -> bool {
-        let every = u64::from(self.lessons.config.hold_out);
-        every > 0 && number % every == every - 1
+        is_held_out(number, self.lessons.config.hold_out)
     }
 
     /// The samples of the games held out.
@@ -307,11 +311,14 @@ impl<'r> Work<'r, '_> {
         Ok(true)
     }
 
-    /// Reports the epoch that is over.
-    fn end_epoch(&mut self, held_out: &SampleSet, on_event: &mut OnEvent<'_>) -> Result<(), FitError> {
+    /// Reports the epoch that is over, and returns its loss.
+    fn end_epoch(&mut self, held_out: &SampleSet, on_event: &mut OnEvent<'_>) -> Result<f64, FitError> {
         let loss = std::mem::take(&mut self.begun.loss).rmse();
+        let is_last = self.epoch() == self.lessons.config.epochs;
+        let clipped = if is_last { self.learner.clip() } else { Clipping::default() };
         let held_out = self.learner.validate(held_out, 1);
-        Ok(on_event(LearnEvent::Epoch { epoch: self.epoch(), loss, held_out })?)
+        on_event(LearnEvent::Epoch { epoch: self.epoch(), loss, held_out, clipped })?;
+        Ok(loss)
     }
 }
 

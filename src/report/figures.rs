@@ -5,13 +5,14 @@ use std::path::Path;
 
 use serde::Serialize;
 
+use super::history::Learned;
 use super::log::RunLog;
-use super::ratings::{Rating, ratings};
+use super::ratings::Rating;
 use super::status::{RunState, Status};
 use crate::board::Position;
 use crate::eval::{Accuracy, PatternEvaluator, accuracy, static_value, strongest_configurations};
 use crate::games::{GamesReader, games_file};
-use crate::train::{BEST, LAST, TrainError, TrainEvent, parent_of};
+use crate::train::{BEST, LAST, TrainError, parent_of};
 use crate::weights::WeightFile;
 
 /// All figures of a run.
@@ -25,10 +26,10 @@ pub struct Figures {
     pub losses: Vec<(u32, f64, f64)>,
     /// How well the weights predicted new games, over time, in some of the generations.
     pub validation: Vec<Validated>,
-    /// The loss of each fit on the games that it held out.
-    pub held_out: Vec<StageLoss>,
-    /// The time of each phase.
-    pub phases: Vec<PhaseTime>,
+    /// What was learned with games held out, and the loss on these.
+    pub held_out: Vec<Learned>,
+    /// The time of each step of the plan.
+    pub steps: Vec<StepTime>,
     /// The hash of the weights that the run began with, if any.
     pub parent: Option<String>,
     /// The best weights, if they can be read.
@@ -37,27 +38,12 @@ pub struct Figures {
     pub weights_fault: Option<String>,
     /// The run's configuration as TOML.
     pub config: String,
-    /// Builds of the program that went on with it: generations learned before, the build before, and the new one.
+    /// Builds of the program that went on with it: generations played before, the build before, and the new one.
     pub builds: Vec<(u32, String, String)>,
     /// Generations after which its budget was used up, and it was given more.
     pub earlier_ends: Vec<u32>,
-    /// Games of a generation that there was no time to finish, which its last fit learned.
+    /// Games of a generation that there was no time to finish, which were learned at its end.
     pub games_beyond: u64,
-}
-
-/// The loss of a fit on the games held out.
-#[derive(Clone, Debug, Serialize)]
-pub struct StageLoss {
-    /// Generations played before.
-    pub generation: u32,
-    /// Hours of the run.
-    pub hours: f64,
-    /// Over all positions.
-    pub all: Option<f64>,
-    /// By number of empties, 0 to 60.
-    pub by_empties: Vec<Option<f64>>,
-    /// The slope of the line that best predicts the labels from the values, likewise; empty if it was not written.
-    pub slopes: Vec<Option<f64>>,
 }
 
 /// The numbers of empties shown in plots over time.
@@ -76,27 +62,25 @@ pub struct Validated {
     pub slopes: [Option<f64>; SOME_EMPTIES.len()],
 }
 
-/// The size of a phase, and wall-clock seconds for each kind of work.
+/// The size of a step of the plan, and wall-clock seconds for each kind of work.
 #[derive(Clone, Copy, Default, Debug, Serialize)]
-pub struct PhaseTime {
+pub struct StepTime {
     /// Its number, from 1.
-    pub phase: usize,
-    /// Generations learned.
+    pub step: usize,
+    /// Generations played.
     pub generations: u32,
     /// Their games.
     pub games: u64,
     /// Their labelled positions.
     pub positions: u64,
-    /// Playing, in the sessions in which its generations were learned.
+    /// Playing, in the sessions that ended its generations.
     pub playing: f64,
     /// Games per second, of the generations that one session played from beginning to end.
     pub games_a_second: Option<f64>,
     /// Their positions per second.
     pub positions_a_second: Option<f64>,
-    /// Learning.
+    /// Learning; what is learned at the end of the run counts for the step in which it ends.
     pub learning: f64,
-    /// Fitting to all games.
-    pub fitting: f64,
     /// Matches.
     pub gates: f64,
 }
@@ -151,108 +135,69 @@ impl Figures {
     pub fn of(directory: &Path) -> Result<Self, TrainError> {
         let log = RunLog::read(directory)?;
         let weights = Weights::of(&directory.join(BEST), &log);
-        let ratings = ratings(&log.events);
-        let status = Status::rated(&log, &ratings);
+        let (status, history) = (Status::of(&log), &log.history);
         let may_go_beyond = status.state == RunState::Finished && status.games_at_hand[0] > 0;
         let last = may_go_beyond.then(|| WeightFile::load(directory.join(LAST)).ok()).flatten();
-        let mut figures = Self {
+        let at = |values: &[Option<f64>]| SOME_EMPTIES.map(|empties| *values.get(empties)?);
+        let validated = history.played.iter().filter(|played| !played.errors.is_empty()).map(|played| Validated {
+            generation: played.generation,
+            hours: played.hours,
+            errors: at(&played.errors),
+            slopes: at(&played.slopes),
+        });
+        let mut validation: Vec<_> = validated.collect();
+        thin(&mut validation, VALIDATED);
+        let mut earlier_ends = history.ends.clone();
+        earlier_ends.dedup();
+        earlier_ends.retain(|end| *end < history.generations);
+        Ok(Self {
             games_beyond: last.map_or(0, |last| last.provenance.games.saturating_sub(status.games)),
             status,
-            ratings,
-            losses: Vec::new(),
-            validation: Vec::new(),
-            held_out: Vec::new(),
-            phases: (1..=log.config.steps.len()).map(|phase| PhaseTime { phase, ..PhaseTime::default() }).collect(),
+            ratings: history.gates(),
+            losses: history.played.iter().map(|played| (played.generation, played.hours, played.loss)).collect(),
+            validation,
+            held_out: history.learned.iter().filter(|learned| learned.all.is_some()).cloned().collect(),
+            steps: steps(&log),
             weights_fault: weights.as_ref().err().cloned(),
             weights: weights.ok(),
             config: log.config.to_toml(),
             parent: parent_of(directory)?,
-            builds: Vec::new(),
-            earlier_ends: Vec::new(),
-        };
-        figures.collect(&log);
-        figures.time_phases(&log);
-        figures.earlier_ends.dedup();
-        figures.earlier_ends.retain(|end| *end < log.generation());
-        figures.phases.retain(|phase| phase.generations > 0);
-        thin(&mut figures.validation, VALIDATED);
-        Ok(figures)
+            builds: history.builds.clone(),
+            earlier_ends,
+        })
     }
+}
 
-    /// Collects what was measured and changed, in order.
-    fn collect(&mut self, log: &RunLog) {
-        let mut elapsed = 0.0;
-        for event in &log.events {
-            elapsed = event.elapsed_after(elapsed);
-            let hours = elapsed / 3600.0;
-            match event {
-                TrainEvent::End { generation, finished: true, .. } => self.earlier_ends.push(*generation),
-                TrainEvent::OtherBuild { generation, before, now } => {
-                    self.builds.push((*generation, before.clone(), now.clone()));
-                }
-                TrainEvent::Played { generation, loss, errors_by_empties, slopes_by_empties, .. } => {
-                    self.losses.push((generation + 1, hours, *loss));
-                    if !errors_by_empties.is_empty() {
-                        let at = |values: &[Option<f64>]| SOME_EMPTIES.map(|empties| *values.get(empties)?);
-                        self.validation.push(Validated {
-                            generation: generation + 1,
-                            hours,
-                            errors: at(errors_by_empties),
-                            slopes: at(slopes_by_empties),
-                        });
-                    }
-                }
-                TrainEvent::Learned { generation, held_out, held_out_by_empties, slopes_by_empties, .. } => {
-                    self.held_out.push(StageLoss {
-                        generation: *generation,
-                        hours,
-                        all: *held_out,
-                        by_empties: held_out_by_empties.clone(),
-                        slopes: slopes_by_empties.clone(),
-                    });
-                }
-                _ => {}
-            }
+/// What was done in each step, and how long it took. A gate counts for the step that played last.
+fn steps(log: &RunLog) -> Vec<StepTime> {
+    let number = |generation: u32| log.config.step_number(generation.saturating_sub(1));
+    let count = log.config.steps.len();
+    let mut steps: Vec<_> = (1..=count).map(|step| StepTime { step, ..StepTime::default() }).collect();
+    // By step, games, positions and seconds of the generations that were played in one session.
+    let mut timed = vec![(0, 0, 0.0); count];
+    for played in &log.history.played {
+        let number = number(played.generation);
+        let step = &mut steps[number];
+        step.generations += 1;
+        step.games += played.games;
+        step.positions += played.positions;
+        step.playing += played.playing;
+        if played.is_whole {
+            let (games, positions, seconds) = timed[number];
+            timed[number] = (games + played.games, positions + played.positions, seconds + played.playing);
         }
     }
-
-    /// Counts what was done in each phase, and how long it took.
-    fn time_phases(&mut self, log: &RunLog) {
-        let phase = |generation: u32| log.config.step_number(generation);
-        let (mut games_before, mut positions_before) = (0, 0);
-        // By phase, games, positions and seconds of the generations that were played in one session.
-        let (mut timed, mut is_whole) = (vec![(0, 0, 0.0); self.phases.len()], true);
-        for event in &log.events {
-            match event {
-                TrainEvent::Start { resumed, .. } => is_whole = !resumed,
-                TrainEvent::Played { generation, games, positions, playing, .. } => {
-                    let number = phase(*generation);
-                    let phase = &mut self.phases[number];
-                    let new_games = games.saturating_sub(games_before);
-                    let new_positions = positions.saturating_sub(positions_before);
-                    phase.generations += 1;
-                    phase.games += new_games;
-                    phase.positions += new_positions;
-                    (games_before, positions_before) = (*games, *positions);
-                    if std::mem::replace(&mut is_whole, true) {
-                        let (games, positions, seconds) = &mut timed[number];
-                        (*games, *positions, *seconds) =
-                            (*games + new_games, *positions + new_positions, *seconds + playing);
-                    }
-                    phase.playing += playing;
-                }
-                TrainEvent::Learned { generation, seconds, .. } => {
-                    self.phases[phase(generation.saturating_sub(1))].fitting += seconds;
-                }
-                TrainEvent::Gate { generation, seconds, .. } => self.phases[phase(*generation)].gates += seconds,
-                _ => {}
-            }
-        }
-        for (phase, (games, positions, seconds)) in self.phases.iter_mut().zip(timed) {
-            let rate = |count: u64| (seconds > 0.0).then(|| count as f64 / seconds);
-            (phase.games_a_second, phase.positions_a_second) = (rate(games), rate(positions));
-        }
+    for learned in &log.history.learned {
+        let of_plan = (learned.step as usize).checked_sub(1).filter(|&step| step < count);
+        steps[of_plan.unwrap_or_else(|| number(learned.generation))].learning += learned.seconds;
     }
+    log.history.gates().iter().for_each(|gate| steps[number(gate.generation)].gates += gate.seconds);
+    for (step, (games, positions, seconds)) in steps.iter_mut().zip(timed) {
+        let rate = |count: u64| (seconds > 0.0).then(|| count as f64 / seconds);
+        (step.games_a_second, step.positions_a_second) = (rate(games), rate(positions));
+    }
+    steps.retain(|step| step.generations > 0 || step.learning + step.gates > 0.0);
+    steps
 }
 
 /// Keeps at most `most` values, evenly spread, with the last.
@@ -310,7 +255,7 @@ impl Weights {
 /// Labelled positions of the newest kept games, each with the game's result in discs for the player to move.
 fn known_results(log: &RunLog) -> Vec<(Position, i32)> {
     let (mut known, mut games) = (Vec::new(), 0);
-    for generation in (0..=log.generation()).rev() {
+    for generation in (0..=log.history.generations).rev() {
         let Ok(mut reader) = GamesReader::open(games_file(&log.directory, generation)) else { continue };
         while let Ok(Some(raw)) = reader.next_frame() {
             let Ok(new) = raw.decode() else { break };

@@ -3,7 +3,8 @@
 use std::fmt::Write;
 use std::path::Path;
 
-use super::figures::{Board, Figures, PhaseTime, SHOWN_EMPTIES, SOME_EMPTIES, StageLoss};
+use super::figures::{Board, Figures, SHOWN_EMPTIES, SOME_EMPTIES, StepTime};
+use super::history::Learned;
 use super::plot::{Chart, Line};
 use super::status::RunState;
 use crate::text::{bytes, count, counted, duration, elo, or_dash, typed};
@@ -27,7 +28,7 @@ pub fn page(runs: &[Figures], reload: Option<u32>) -> String {
     add("<h2>Strength</h2>\n".to_owned());
     add(figure(
         &strength(runs),
-        "Elo over the built-in <code>mobility</code>, which is the same in every run, with 95% intervals: \
+        "Elo relative to the built-in weights <code>default</code>, which are the same in every run, with 95% intervals: \
         one fit over all games of all gates.",
     ));
     add("<h2>Learning</h2>\n".to_owned());
@@ -78,17 +79,17 @@ fn learning(runs: &[Figures]) -> [String; 6] {
         ),
         figure(
             &held_out(runs),
-            "Root mean square error after each fit, on games that this fit did not learn, by number of empty squares.",
+            "Root mean square error on games that were held out from learning, by number of empty squares.",
         ),
         figure(
-            &over_time(runs, "Loss on games held out, from fit to fit", "discs", |run, at| {
-                from_fit_to_fit(run, at, |fit| &fit.by_empties)
+            &over_time(runs, "Loss on games held out, over time", "discs", |run, at| {
+                held_out_over_time(run, at, |learned| &learned.by_empties)
             }),
-            "The same from fit to fit, at some numbers of empty squares.",
+            "The same over time, at some numbers of empty squares.",
         ),
         figure(
-            &over_time(runs, "Slope on games held out, from fit to fit", "slope", |run, at| {
-                from_fit_to_fit(run, at, |fit| &fit.slopes)
+            &over_time(runs, "Slope on games held out, over time", "slope", |run, at| {
+                held_out_over_time(run, at, |learned| &learned.slopes)
             }),
             "The slope of the line that best predicts their labels from the values.",
         ),
@@ -121,7 +122,7 @@ fn verdict(run: &Figures) -> String {
                 _ => "not significantly stronger than",
             };
             format!(
-                "Its best weights, after generation {}, are <strong>{verdict} <code>mobility</code></strong>: Elo {}.{newest}",
+                "Its best weights, after generation {}, are <strong>{verdict} <code>default</code></strong>: Elo {}.{newest}",
                 best.generation,
                 elo(best.elo)
             )
@@ -184,7 +185,7 @@ fn strength(runs: &[Figures]) -> Chart {
         band: run.ratings.iter().map(|rating| (rating.hours, rating.elo[1], rating.elo[2])).collect(),
         marked: true,
     };
-    timed(runs, "Strength over time", "Elo over mobility", runs.iter().map(of).collect())
+    timed(runs, "Strength over time", "Elo relative to default", runs.iter().map(of).collect())
 }
 
 fn losses(runs: &[Figures]) -> Chart {
@@ -218,8 +219,8 @@ fn over_time(runs: &[Figures], title: &str, y: &str, points: impl Fn(&Figures, u
     timed(runs, title, y, lines.collect())
 }
 
-fn from_fit_to_fit(run: &Figures, at: usize, values: impl Fn(&StageLoss) -> &Vec<Option<f64>>) -> Vec<(f64, f64)> {
-    let value = |fit: &StageLoss| Some((fit.hours, (*values(fit).get(SOME_EMPTIES[at])?)?));
+fn held_out_over_time(run: &Figures, at: usize, values: impl Fn(&Learned) -> &Vec<Option<f64>>) -> Vec<(f64, f64)> {
+    let value = |learned: &Learned| Some((learned.hours, (*values(learned).get(SOME_EMPTIES[at])?)?));
     run.held_out.iter().filter_map(value).collect()
 }
 
@@ -293,24 +294,23 @@ fn board(board: &Board) -> String {
 }
 
 fn times(run: &Figures) -> String {
-    let row = |phase: &PhaseTime| {
+    let row = |step: &StepTime| {
         let [rate, positions] =
-            [phase.games_a_second, phase.positions_a_second].map(|rate| or_dash(rate.map(|rate| count(rate as u64))));
+            [step.games_a_second, step.positions_a_second].map(|rate| or_dash(rate.map(|rate| count(rate as u64))));
         format!(
-            "<tr><td>{}</td><td>{}</td><td>{}</td><td>{rate}</td><td>{positions}</td><td>{}</td><td>{}</td><td>{}</td><td>{}</td></tr>\n",
-            phase.phase,
-            phase.generations,
-            count(phase.games),
-            duration(phase.playing),
-            duration(phase.learning),
-            duration(phase.fitting),
-            duration(phase.gates)
+            "<tr><td>{}</td><td>{}</td><td>{}</td><td>{rate}</td><td>{positions}</td><td>{}</td><td>{}</td><td>{}</td></tr>\n",
+            step.step,
+            step.generations,
+            count(step.games),
+            duration(step.playing),
+            duration(step.learning),
+            duration(step.gates)
         )
     };
-    let rows: String = run.phases.iter().map(row).collect();
+    let rows: String = run.steps.iter().map(row).collect();
     format!(
-        "<h3>{}</h3>\n<div class=\"wide\"><table>\n<tr><th>phase</th><th>generations</th><th>games</th><th>games/s</th>\
-         <th>positions/s</th><th>playing</th><th>learning</th><th>fitting</th><th>gates</th></tr>\n{rows}</table></div>\n",
+        "<h3>{}</h3>\n<div class=\"wide\"><table>\n<tr><th>step</th><th>generations</th><th>games</th><th>games/s</th>\
+         <th>positions/s</th><th>playing</th><th>learning</th><th>gates</th></tr>\n{rows}</table></div>\n",
         escaped(&run.status.run)
     )
 }

@@ -189,7 +189,7 @@ impl Run<'_> {
         self.keeper.tell(&TrainEvent::Learned {
             generation,
             step: if at_end { 0 } else { self.state.progress.place.step + 1 },
-            games: games.games,
+            games: games.games + games.records,
             positions: games.positions,
             updates,
             loss,

@@ -202,11 +202,6 @@ impl Journal {
         Ok(())
     }
 
-    /// Removes the journal, so that all games of the generation are played again.
-    pub fn remove(self, keeper: &mut Keeper) -> Result<(), TrainError> {
-        if self.length == 0 { Ok(()) } else { keeper.patiently(&self.path, |disk| disk.remove(&self.path)) }
-    }
-
     /// Syncs the journal: a checkpoint that relies on it must find it even after a power cut.
     pub fn finish(&mut self, keeper: &mut Keeper) -> Result<(), TrainError> {
         // The system tells only once that it could not write, and may then drop what it had: after any trouble the games are counted.

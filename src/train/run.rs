@@ -79,15 +79,16 @@ impl Run<'_> {
                 self.state.progress.place.part = Part::Gate;
             }
             if step.gate {
-                self.gate_if_due(step.play.is_none())?;
+                self.gate_if_due(step.play.is_none() && step.learn.is_some())?;
             }
             self.config.advance(&mut self.state.progress.place);
-            self.checkpoint_if_due(step.play.is_none())?;
+            // A gate has written one.
+            self.checkpoint_if_due(step.play.is_none() && !step.gate)?;
         }
         self.finish()?;
         // Finding that nothing is left to do is no work.
         let is_idle = self.state.progress == before;
-        self.tell_end(true, if is_idle { self.clock.earlier } else { self.clock.elapsed() })
+        self.tell_end(if is_idle { self.clock.earlier } else { self.clock.elapsed() }, None)
     }
 
     fn step(&self) -> Option<&Step> {
@@ -115,7 +116,7 @@ impl Run<'_> {
             let (generation, since) = (self.state.progress.generation, config.since);
             self.keeper.tell(&TrainEvent::NothingToLearn { generation, since })?;
         }
-        self.gate_if_due(true)
+        self.gate_if_due(self.state.finished.is_some())
     }
 
     /// Whether the budget allows for another generation, and for all that comes before and after it.
@@ -174,25 +175,17 @@ impl Run<'_> {
         let mut on_pairs = |done, pairs| keeper.show(&TrainEvent::Gating { done, pairs });
         let measured =
             gate::measure(&newest.model, best, &self.layout, &self.config.gate, seed, self.stop, &mut on_pairs);
-        let (best, (baseline, baseline_pairs)) = measured?;
+        let (best, anchor, (baseline, baseline_pairs)) = measured?;
         let pairs = [best.map_or([0; 5], |(_, pairs)| pairs), baseline_pairs];
         let best = best.map(|(result, _)| result);
         let promoted = best.is_none_or(|result| result.superiority >= gate::SUPERIORITY);
         let progress = &mut self.state.progress;
         progress.gated = Some(stand);
-        progress.baseline = Some(baseline);
         let seconds = began.elapsed().as_secs_f64();
         // The time of two matches: a run's first gate has one.
         progress.pace.gate = if best.is_some() { seconds } else { 2.0 * seconds };
-        self.keeper.tell(&TrainEvent::Gate {
-            generation,
-            fitted: learned,
-            best,
-            baseline,
-            pairs,
-            promoted,
-            seconds,
-        })?;
+        let fitted = learned;
+        self.keeper.tell(&TrainEvent::Gate { generation, fitted, best, anchor, baseline, pairs, promoted, seconds })?;
         if promoted {
             self.state.best = Some(EncodedWeights::from(newest));
         }
@@ -204,8 +197,8 @@ impl Run<'_> {
         }
     }
 
-    pub(super) fn tell_end(&mut self, finished: bool, elapsed: f64) -> Result<(), TrainError> {
+    pub(super) fn tell_end(&mut self, elapsed: f64, reason: Option<String>) -> Result<(), TrainError> {
         let generation = self.state.progress.generation;
-        self.keeper.tell(&TrainEvent::End { generation, finished, elapsed })
+        self.keeper.tell(&TrainEvent::End { generation, finished: reason.is_none(), elapsed, reason })
     }
 }

@@ -3,7 +3,6 @@
 use serde::{Deserialize, Serialize};
 
 use super::config::Place;
-use super::event::GateMatch;
 use crate::fit::{Begun, LearnConfig};
 use crate::learn::Learner;
 use crate::weights::WeightFile;
@@ -64,8 +63,6 @@ pub(super) struct Progress {
     pub changes: u32,
     /// The weights that the last gate measured, if any.
     pub gated: Option<Stand>,
-    /// The last gate's result against `mobility`.
-    pub baseline: Option<GateMatch>,
     /// How long things took the last time.
     pub pace: Pace,
 }

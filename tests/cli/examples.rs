@@ -114,7 +114,7 @@ fn documented() -> Vec<String> {
 #[test]
 fn every_example_is_understood() {
     let mut all = documented();
-    assert!(all.len() > 80, "{all:?}");
+    assert!(all.len() > 60, "{all:?}");
     for command in commands(&[]) {
         all.extend(examples(&[&command]));
         all.extend(commands(&[&command]).iter().flat_map(|subcommand| examples(&[&command, subcommand])));
@@ -123,7 +123,7 @@ fn every_example_is_understood() {
         |call: &str| ["work ", "cluster "].iter().any(|name| call.starts_with(name)) || call.contains("--cluster ");
     let calls = all.iter().filter_map(|example| example.strip_prefix("flipside "));
     let calls: HashSet<_> = calls.filter(|call| cfg!(feature = "cluster") || !needs_cluster(call)).collect();
-    assert!(calls.len() > 100, "{calls:?}");
+    assert!(calls.len() > 80, "{calls:?}");
     for call in calls {
         let words = shlex::split(call).unwrap();
         let words = words.iter().map(String::as_str).take_while(|word| ![">", "&", ";"].contains(word));

@@ -10,38 +10,32 @@ fn json(arguments: &[&str]) -> Value {
     serde_json::from_str(&stdout(&[&["league", "--json", "-q"], arguments].concat(), "")).unwrap()
 }
 
-/// The rows of a table that begin with a word, up to the next one.
-fn part<'t>(table: &'t str, title: &str) -> Vec<Vec<&'t str>> {
-    let rows = table.lines().map(columns).skip_while(|row| row[0] != title);
-    let rows =
-        rows.enumerate().take_while(|(i, row)| *i == 0 || !["superiority", "score", "", "depth"].contains(&row[0]));
-    rows.map(|(_, row)| row).collect()
-}
-
 #[test]
 fn a_league_is_the_same_on_any_number_of_threads_and_agrees_with_matches() {
     let arguments = ["league", "mobility", "squares", "default", "--depth", "1,2", "--pairs", "15", "--threads"];
     let table = |threads: &str| stdout(&[&arguments[..], &[threads, "-q"]].concat(), "");
     let single = table("1");
     assert_eq!(single, table("3"));
-    let tables: Vec<_> = single.split("\n\n").collect();
-    assert_eq!(tables.len(), 2);
-    for (depth, table) in ["1", "2"].iter().zip(tables) {
-        assert_eq!(columns(table.lines().next().unwrap()), ["depth", depth]);
-        let ranking = part(table, "rank");
+    let parts: Vec<_> = single.split("\n\n").collect();
+    assert_eq!((parts.len(), columns(parts[0])), (7, vec!["complete", "yes"]));
+    for (depth, parts) in ["1", "2"].iter().zip(parts[1..].chunks(3)) {
+        assert_eq!(columns(parts[0].lines().next().unwrap()), ["depth", depth]);
+        let [ranking, pairings] = [1, 2].map(|part| parts[part].lines().map(columns).collect::<Vec<_>>());
         assert_eq!(ranking[1][1], "default");
         let elo: Vec<f64> = ranking[1..].iter().map(|row| row[2].parse().unwrap()).collect();
         assert!(elo.is_sorted_by(|a, b| a >= b), "{elo:?}");
         let mobility = ranking.iter().find(|row| row[1] == "mobility").unwrap();
-        assert_eq!(mobility[2..5], ["+0.0", "+0.0", "+0.0"]);
+        assert_eq!(mobility[2..5], ["0.000", "0.000", "0.000"]);
         let found = stdout(&["match", "mobility", "squares", "--depth", depth, "--pairs", "15", "-q"], "");
-        let score = found.lines().map(columns).find(|line| line[0] == "score").unwrap()[1];
-        let scores = part(table, "score");
-        let place = scores[0].iter().position(|name| *name == "squares").unwrap();
-        let row = scores.iter().find(|row| row[0] == "mobility").unwrap();
-        assert_eq!(format!("{:.1}", score.trim_end_matches('%').parse::<f64>().unwrap()) + "%", row[place]);
-        let superiority = part(table, "superiority");
-        assert!(superiority.len() == 4 && (1..4).all(|i| superiority[i][i] == "-"), "{superiority:?}");
+        let score: f64 = found.lines().map(columns).find(|line| line[0] == "score").unwrap()[1].parse().unwrap();
+        assert!(pairings.len() == 4 && pairings[0][..3] == ["first", "second", "superiority"], "{pairings:?}");
+        let of_both = |row: &&Vec<&str>| row[..2].iter().all(|name| ["mobility", "squares"].contains(name));
+        let row = pairings.iter().find(of_both).unwrap();
+        let of_first: f64 = row[6].parse().unwrap();
+        assert!(
+            (score - if row[0] == "mobility" { of_first } else { 1.0 - of_first }).abs() < 0.002,
+            "{row:?} {score}"
+        );
     }
 }
 
@@ -50,19 +44,17 @@ fn in_a_gauntlet_one_player_meets_the_others() {
     let found =
         json(&["mobility", "squares", "default", "--gauntlet", "--anchor", "squares", "--depth", "1", "--pairs", "10"]);
     let league = &found["leagues"][0];
-    let players = |pairing: &Value| [pairing["players"][0].as_u64().unwrap(), pairing["players"][1].as_u64().unwrap()];
+    let games = |row: &Value| ["wins", "draws", "losses"].iter().map(|key| row[key].as_u64().unwrap()).sum::<u64>();
     let pairings = league["pairings"].as_array().unwrap();
-    assert!(pairings.iter().map(players).eq([[0, 1], [0, 2]]));
-    assert!(found["complete"] == true && league["anchor"] == 1 && league["players"][1]["elo"]["value"] == 0.0);
+    assert_eq!(pairings.len(), 3);
     for pairing in pairings {
-        let pairs: u64 = pairing["pairs"].as_array().unwrap().iter().map(|count| count.as_u64().unwrap()).sum();
-        let games: u64 = ["wins", "draws", "losses"].iter().map(|key| pairing[key].as_u64().unwrap()).sum();
-        assert_eq!((pairs, games), (10, 20));
+        let pairs: u64 = pairing["pentanomial"].as_array().unwrap().iter().map(|count| count.as_u64().unwrap()).sum();
+        let of_first = [&pairing["first"], &pairing["second"]].contains(&&Value::from("mobility"));
+        assert_eq!((pairs, games(pairing)), if of_first { (10, 20) } else { (0, 0) }, "{pairing}");
     }
-    let played = |i: usize| {
-        ["wins", "draws", "losses"].iter().map(|key| league["players"][i][key].as_u64().unwrap()).sum::<u64>()
-    };
-    assert_eq!((played(0), played(1), played(2)), (40, 20, 20));
+    let player = |name: &str| league["players"].as_array().unwrap().iter().find(|row| row["player"] == name).unwrap();
+    assert!(found["complete"] == true && league["anchor"] == "squares" && player("squares")["elo"] == 0.0);
+    assert_eq!(["mobility", "squares", "default"].map(|name| games(player(name))), [40, 20, 20]);
 }
 
 #[test]
@@ -123,12 +115,17 @@ fn other_programs_take_part_and_their_faults_are_reported() {
     let arguments = ["mobility", &gtp, &nboard, "squares", silent, "--depth", "2", "--pairs", "3"];
     let found = json(&arguments);
     let players = found["leagues"][0]["players"].as_array().unwrap();
-    assert_eq!(players[4]["forfeits"], 24);
-    assert!(players[..4].iter().all(|player| player["forfeits"] == 0));
+    let lost = |player: &Value| player["forfeits"].as_u64().unwrap();
+    assert!(
+        players.iter().all(|player| lost(player) == if player["player"] == silent { 24 } else { 0 }),
+        "{players:?}"
+    );
     // The same player in a process of its own is even with itself.
-    let even =
-        found["leagues"][0]["pairings"].as_array().unwrap().iter().find(|pairing| pairing["players"][0] == 2).unwrap();
-    assert!(even["players"][1] == 3 && even["pairs"][2] == 3, "{even}");
+    let pairings = found["leagues"][0]["pairings"].as_array().unwrap();
+    let names = |pairing: &Value| [&pairing["first"], &pairing["second"]].map(|name| name.as_str().unwrap().to_owned());
+    let is_own = |pairing: &&Value| names(pairing).iter().all(|name| *name == nboard || name == "squares");
+    let even = pairings.iter().find(is_own).unwrap();
+    assert_eq!(even["pentanomial"][2], 3, "{even}");
 }
 
 #[test]

@@ -13,14 +13,14 @@ use crate::support::*;
 
 #[test]
 fn perft_counts_and_divides() {
-    assert_eq!(stdout(&["perft", "6", "-q"], ""), "1\t4\n2\t12\n3\t56\n4\t244\n5\t1396\n6\t8200\n");
+    assert_eq!(stdout(&["perft", "6", "-q"], ""), "depth\tleaves\n1\t4\n2\t12\n3\t56\n4\t244\n5\t1396\n6\t8200\n");
     let parallel = stdout(&["perft", "9", "--threads", "2"], "");
     assert!(parallel.ends_with("9\t3005288\n"), "{parallel}");
     let divided = stdout(&["perft", "5", "--divide"], "");
-    assert_eq!(divided, "d3\t349\nc4\t349\nf5\t349\ne6\t349\n");
+    assert_eq!(divided, "move\tleaves\nd3\t349\nc4\t349\nf5\t349\ne6\t349\n");
     // Black must pass, and then white's only move ends the game.
     let passing = format!("OXXXXXX-{} X", "-".repeat(56));
-    assert_eq!(stdout(&["perft", "3", "-q", "--position", &passing], ""), "1\t1\n2\t1\n3\t1\n");
+    assert_eq!(stdout(&["perft", "3", "-q", "--position", &passing], ""), "depth\tleaves\n1\t1\n2\t1\n3\t1\n");
 }
 
 #[test]
@@ -65,7 +65,7 @@ fn positions_are_read_as_people_have_them() {
     // A board on the command line may begin with what looks like an option.
     let counts = stdout(&["perft", "2", "-q"], "");
     assert_eq!(stdout(&["perft", "2", "-q", "--position", START], ""), counts);
-    assert_eq!(stdout(&["perft", "1", "-q", "--position", "F5 d6"], ""), "1\t5\n");
+    assert_eq!(stdout(&["perft", "1", "-q", "--position", "F5 d6"], ""), "depth\tleaves\n1\t5\n");
 
     // Other files that Windows editors have touched.
     let games = file("games.txt", "\u{feff}F5 D6 C3\r\nf5f6\r\n");
@@ -104,7 +104,7 @@ fn weights_and_positions_are_arguments() {
     assert!(refusal(&["eval", "no.fsw"], START, 1).contains("cannot use the weights"));
 
     let found = stdout(&["search", &weights, "--depth", "1", START], "");
-    assert!(found.lines().nth(1).unwrap().starts_with("-3.00\t"), "{found}");
+    assert!(found.lines().nth(1).unwrap().starts_with("-3.000\t"), "{found}");
     let late = late_position(6, 3);
     assert!(stdout(&["solve", "squares", &late.to_string(), "-q"], "").lines().nth(1).unwrap().starts_with("6\t"));
     for command in [&["play"][..], &["gtp"], &["nboard"], &["bench", "--section", "perft", "--rounds", "1"]] {
@@ -164,10 +164,10 @@ fn accuracy_prints_a_line_for_each_number_of_empties() {
     let input = format!("{START} 1\n{other} -1\n{START} 6\n{START}\n{START}; F5:-1; D3:-2\n");
     let output = run_with(&["accuracy", weights.to_str().unwrap(), "-"], &input);
     // Errors at 60 empties: 1, -4 and 3; at 59: 3. A constant has no slope.
-    let expected = "empties\tpositions\trmse\tmae\tbias\tsd\tslope\tsd-after-slope\n\
-        59\t1\t3.000\t3.000\t+3.000\t0.000\t-\t0.000\n\
-        60\t3\t2.944\t2.667\t+0.000\t2.944\t-\t2.944\n\
-        all\t4\t2.958\t2.750\t+0.750\t2.861\t-\t2.861\n";
+    let expected = "empties\tpositions\trmse\tmae\tbias\tsd\tslope\tsd_after_slope\n\
+        59\t1\t3.000\t3.000\t3.000\t0.000\t-\t0.000\n\
+        60\t3\t2.944\t2.667\t0.000\t2.944\t-\t2.944\n\
+        all\t4\t2.958\t2.750\t0.750\t2.861\t-\t2.861\n";
     assert_eq!(String::from_utf8(output.stdout).unwrap(), expected);
     assert!(String::from_utf8_lossy(&output.stderr).contains("without a score: 1"));
     assert!(refusal(&["accuracy", "squares", "-"], START, 1).contains("no position in standard input has a score"));
@@ -189,15 +189,15 @@ fn accuracy_takes_recorded_games() {
     // Two discs where the result says +6 for white, then -6 for black.
     assert_eq!(
         table,
-        "empties\tpositions\trmse\tmae\tbias\tsd\tslope\tsd-after-slope\n\
-        59\t1\t4.000\t4.000\t-4.000\t0.000\t-\t0.000\n60\t1\t8.000\t8.000\t+8.000\t0.000\t-\t0.000\n\
-        all\t2\t6.325\t6.000\t+2.000\t6.000\t-\t6.000\n"
+        "empties\tpositions\trmse\tmae\tbias\tsd\tslope\tsd_after_slope\n\
+        59\t1\t4.000\t4.000\t-4.000\t0.000\t-\t0.000\n60\t1\t8.000\t8.000\t8.000\t0.000\t-\t0.000\n\
+        all\t2\t6.325\t6.000\t2.000\t6.000\t-\t6.000\n"
     );
     let position = late_position(8, 1);
     let solved = stdout(&["accuracy", arguments[1], "-", "--exact-empties", "8"], &position.to_string());
     let known = stdout(&["solve", "-q"], &position.to_string());
     let score: f64 = columns(known.lines().nth(1).unwrap())[1].parse().unwrap();
-    assert_eq!(columns(solved.lines().nth(1).unwrap())[4], format!("{:+.3}", 2.0 - score), "{solved} {known}");
+    assert_eq!(columns(solved.lines().nth(1).unwrap())[4].parse::<f64>().unwrap(), 2.0 - score, "{solved} {known}");
 }
 
 #[test]
@@ -233,7 +233,7 @@ fn regret_is_what_the_moves_chosen_lose() {
     let output = run_with(&["accuracy", "squares", "-", "--regret"], &lines);
     assert_eq!(
         String::from_utf8(output.stdout).unwrap(),
-        "empties\tpositions\tlost\tbest\n60\t2\t3.500\t50.0%\nall\t2\t3.500\t50.0%\n"
+        "empties\tpositions\tlost\tbest\n60\t2\t3.500\t0.500\nall\t2\t3.500\t0.500\n"
     );
     assert!(String::from_utf8_lossy(&output.stderr).contains("without the scores of all moves: 2"));
     assert!(refusal(&["accuracy", "squares", "-", "--regret"], START, 1).contains("scores of all its moves"));
@@ -244,7 +244,7 @@ fn regret_is_what_the_moves_chosen_lose() {
     let (suite, depth) = (data("ffo/fforum-1-19.obf"), "14");
     let table = stdout(&["accuracy", "mobility", &suite, "--regret", "--depth", depth, "-q"], "");
     let row = |empties: &str| columns(table.lines().find(|line| line.starts_with(empties)).unwrap())[2..].to_vec();
-    assert_eq!(row("14\t"), ["0.000", "100.0%"], "{table}");
+    assert_eq!(row("14\t"), ["0.000", "1.000"], "{table}");
     let all =
         |threads: &str| stdout(&["accuracy", "default", &suite, "--regret", "--depth", "4", "--threads", threads], "");
     assert_eq!(all("1"), all("3"));
@@ -274,7 +274,7 @@ fn search_to_the_end_equals_solving() {
     let searched = stdout(&["search", "-w", "mobility", "--depth", "12"], &positions);
     let (solved, searched): (Vec<_>, Vec<_>) =
         (solved.lines().map(columns).collect(), searched.lines().map(columns).collect());
-    assert_eq!(searched[0], ["score", "move", "nodes", "seconds", "line"]);
+    assert_eq!(searched[0], ["score", "move", "nodes", "seconds", "line", "depth", "position"]);
     for (solved, searched) in solved[1..=5].iter().zip(&searched[1..]) {
         assert_eq!(solved[1].parse::<f64>().unwrap(), searched[0].parse::<f64>().unwrap());
         assert!(searched[4].starts_with(searched[1]), "the line starts with the best move: {searched:?}");
@@ -288,9 +288,9 @@ fn solve_checks_the_scores_of_the_file() {
     // Black takes h1, and no white disc is left.
     let table = stdout(&["solve", "--check"], &format!("{position} X 64"));
     let lines: Vec<_> = table.lines().map(columns).collect();
-    assert_eq!(lines[0], ["empties", "score", "move", "nodes", "seconds"]);
-    assert_eq!(lines[1][..3], ["57", "+64", "h1"]);
-    assert_eq!(lines[2][..2], ["total", "1"]);
+    assert_eq!(lines[0], ["empties", "score", "move", "nodes", "seconds", "position"]);
+    assert_eq!(lines[1][..3], ["57", "64", "h1"]);
+    assert_eq!((lines[2][0], lines[2][3]), ("all", lines[1][3]));
     let wrong = run_with(&["solve", "--check"], &format!("{position} X 62"));
     let error = String::from_utf8_lossy(&wrong.stderr);
     assert_eq!(wrong.status.code(), Some(1), "{error}");
@@ -415,7 +415,7 @@ fn weights_go_to_another_engine_and_back() {
 fn perft_divides_a_pass_and_a_finished_game_too() {
     for board in ["XO", "XX"] {
         let position = format!("{board}{} O", "-".repeat(62));
-        assert_eq!(stdout(&["perft", "2", "--divide", "--position", &position, "-q"], ""), "--\t1\n");
+        assert_eq!(stdout(&["perft", "2", "--divide", "--position", &position, "-q"], ""), "move\tleaves\n--\t1\n");
     }
 }
 

@@ -9,10 +9,10 @@ use std::time::Duration;
 use flipside::board::squares;
 use flipside::eval::{Evaluator, MobilityEvaluator, Model, PatternEvaluator, StageMap};
 use flipside::fit::{
-    FitConfig, FitError, FitEvent, FitOutcome, FitRequest, GameFiles, GameFilesError, GameFilesEvent, fit,
+    Begun, FitError, FitRequest, GameFiles, GameFilesError, GameFilesEvent, LearnConfig, LearnEvent, fit,
 };
 use flipside::games::{GamesHeader, frame};
-use flipside::learn::{Fixed, Loss, StepRule};
+use flipside::learn::StepRule;
 use flipside::pattern::{Pattern, PatternSet};
 use flipside::search::{Searcher, Strength};
 use flipside::selfplay::{GameRecord, SelfPlay, SelfPlayConfig};
@@ -44,14 +44,13 @@ fn kept(directory: &Path) -> PathBuf {
     run
 }
 
-fn config() -> FitConfig {
-    FitConfig { epochs: 2, block: 1 << 14, hold_out: 10, stage_plies: Some(6), ..FitConfig::default() }
+fn config() -> LearnConfig {
+    LearnConfig { epochs: 2, block: 1 << 14, hold_out: 10, stage_plies: Some(6), ..LearnConfig::default() }
 }
 
 fn open(paths: &[PathBuf]) -> Result<GameFiles, GameFilesError> {
     let folder = tempfile::tempdir().unwrap();
-    let games = GameFiles::open(paths, &config(), folder.path(), None, &AtomicBool::new(false), &mut |_| ());
-    games.map(|games| games.expect("nothing stops it"))
+    GameFiles::open(paths, &config(), folder.path(), None, &AtomicBool::new(false), &mut |_| ())
 }
 
 /// Weights of Zebra's patterns that value every position at 0.
@@ -63,7 +62,7 @@ fn knowing_nothing() -> WeightFile {
 /// Fits until `stop_after` blocks are learned. Searches, if any, use the weights that ship with flipside; leaves are from searches by
 /// weights that know nothing.
 fn run(
-    config: &FitConfig,
+    config: &LearnConfig,
     games: &GameFiles,
     directory: &Path,
     stop_after: usize,
@@ -77,16 +76,18 @@ fn run(
     let (patterns, from, checkpoint) = (&patterns, from.as_ref(), &*checkpoint);
     let request = FitRequest { config, patterns, games, from, teacher, checkpoint, stop: &stop };
     let mut blocks = 0;
-    let outcome = fit(&request, &mut |event| {
-        blocks += usize::from(matches!(event, FitEvent::Block { .. }));
+    let fitted = fit(&request, &mut |event| {
+        blocks += usize::from(matches!(event, LearnEvent::Block { .. }));
         stop.store(blocks >= stop_after, Relaxed);
-    })?;
-    match outcome {
-        FitOutcome::Finished(weights, _) => {
+        Ok(())
+    });
+    match fitted {
+        Ok(weights) => {
             LocalDisk.remove(checkpoint).unwrap();
-            Ok(Some(*weights))
+            Ok(Some(weights))
         }
-        FitOutcome::Stopped => Ok(None),
+        Err(FitError::Stopped(_)) => Ok(None),
+        Err(error) => Err(error),
     }
 }
 
@@ -98,9 +99,9 @@ fn threads_and_interruptions_change_nothing() {
     // Stopped after every block, and once after three.
     for (config, stops) in [
         (config(), &[1, 3][..]),
-        (FitConfig { tree_depth: 2, ..config() }, &[3]),
-        (FitConfig { tree_depth: 2, leaf_depth: 2, ..config() }, &[3]),
-        (FitConfig { hidden_layer: true, ..config() }, &[1, 3]),
+        (LearnConfig { tree_depth: 2, ..config() }, &[3]),
+        (LearnConfig { tree_depth: 2, leaf_depth: 2, ..config() }, &[3]),
+        (LearnConfig { hidden_layer: true, ..config() }, &[1, 3]),
     ] {
         let whole = run(&config, &games, folder.path(), usize::MAX).unwrap().unwrap().to_bytes();
         for threads in [1, 3] {
@@ -128,7 +129,7 @@ fn trees_teach_what_the_teacher_sees() {
     let folder = tempfile::tempdir().unwrap();
     let games = open(&[kept(folder.path())]).unwrap();
     let weights = [0, 4].map(|tree_depth| {
-        run(&FitConfig { tree_depth, ..config() }, &games, folder.path(), usize::MAX).unwrap().unwrap()
+        run(&LearnConfig { tree_depth, ..config() }, &games, folder.path(), usize::MAX).unwrap().unwrap()
     });
     let [plain, taught] = weights.each_ref().map(|weights| PatternEvaluator::new(&weights.model).unwrap());
     assert!(weights[1].provenance.config.contains(&WeightFile::embedded().hash()));
@@ -156,7 +157,7 @@ fn leaves_teach_what_the_weights_get_wrong() {
     let folder = tempfile::tempdir().unwrap();
     let games = open(&[kept(folder.path())]).unwrap();
     let first = run(&config(), &games, folder.path(), usize::MAX).unwrap().unwrap();
-    let config = FitConfig { tree_depth: 2, leaf_depth: 2, step: config().step.with_rate(0.3), ..config() };
+    let config = LearnConfig { tree_depth: 2, leaf_depth: 2, rate: 0.3, ..config() };
     let (patterns, checkpoint) = (PatternSet::built_in("zebra").unwrap(), folder.path().join("w.fsw.part"));
     let (embedded, stop) = (WeightFile::embedded(), AtomicBool::new(false));
     let request = FitRequest {
@@ -168,7 +169,7 @@ fn leaves_teach_what_the_weights_get_wrong() {
         checkpoint: &checkpoint,
         stop: &stop,
     };
-    let FitOutcome::Finished(second, _) = fit(&request, &mut |_| ()).unwrap() else { panic!("nothing stops it") };
+    let second = fit(&request, &mut |_| Ok(())).unwrap();
     let Provenance { config, parent, samples, .. } = &second.provenance;
     assert!(config.contains("leaf-depth = 2") && config.contains(&embedded.hash()) && *parent == Some(first.hash()));
     // Two epochs over 2,700 games, and at most eight leaves for each, learned by one or two stages.
@@ -202,20 +203,22 @@ fn a_depth_of_searches_and_the_weights_for_them_belong_together() {
     let (patterns, stop) = (PatternSet::built_in("zebra").unwrap(), AtomicBool::new(false));
     let (checkpoint, embedded) = (folder.path().join("w.fsw.part"), WeightFile::embedded());
     for (tree_depth, teacher) in [(4, None), (0, Some(&embedded))] {
-        let config = &FitConfig { tree_depth, ..config() };
+        let config = &LearnConfig { tree_depth, ..config() };
         let (patterns, games, checkpoint) = (&patterns, &games, &*checkpoint);
         let request = FitRequest { config, patterns, games, from: None, teacher, checkpoint, stop: &stop };
-        assert!(matches!(fit(&request, &mut |_| ()), Err(FitError::Teacher)));
+        assert!(
+            matches!(fit(&request, &mut |_| Ok(())), Err(FitError::Together(why)) if why.contains("belong together"))
+        );
     }
     let (from, teacher) = (knowing_nothing(), WeightFile::embedded());
     for (tree_depth, from, teacher) in
         [(4, None, Some(&teacher)), (0, Some(&from), None), (4, Some(&from), None), (0, None, None)]
     {
-        let config = &FitConfig { tree_depth, leaf_depth: 4, ..config() };
+        let config = &LearnConfig { tree_depth, leaf_depth: 4, ..config() };
         let (patterns, games, checkpoint) = (&patterns, &games, &*checkpoint);
         let request = FitRequest { config, patterns, games, from, teacher, checkpoint, stop: &stop };
-        let error = fit(&request, &mut |_| ()).unwrap_err();
-        assert!(matches!(error, FitError::Leaves) && error.to_string().contains("--from"), "{error}");
+        let error = fit(&request, &mut |_| Ok(())).unwrap_err();
+        assert!(matches!(error, FitError::Together(_)) && error.to_string().contains("--from"), "{error}");
     }
 }
 
@@ -225,7 +228,7 @@ fn a_fit_is_stopped_within_a_block_and_resumed_there() {
     let folder = tempfile::tempdir().unwrap();
     let games = open(&[kept(folder.path())]).unwrap();
     for hidden_layer in [false, true] {
-        let config = FitConfig { block: 1 << 20, hidden_layer, ..config() };
+        let config = LearnConfig { block: 1 << 20, hidden_layer, ..config() };
         let whole = run(&config, &games, folder.path(), usize::MAX).unwrap().unwrap().to_bytes();
         let (patterns, checkpoint) = (PatternSet::built_in("zebra").unwrap(), folder.path().join("w.fsw.part"));
         let (mut moment, mut within) = (0, 0);
@@ -236,14 +239,17 @@ fn a_fit_is_stopped_within_a_block_and_resumed_there() {
             let (config, patterns, games, checkpoint) = (&config, &patterns, &games, &*checkpoint);
             let request = FitRequest { config, patterns, games, from: None, teacher: None, checkpoint, stop: &stop };
             let before = fs::read(checkpoint).ok();
-            let outcome = std::thread::scope(|scope| {
+            let fitted = std::thread::scope(|scope| {
                 scope.spawn(|| {
                     std::thread::sleep(Duration::from_millis(moment));
                     stop.store(true, Relaxed);
                 });
-                fit(&request, &mut |event| blocks += usize::from(matches!(event, FitEvent::Block { .. }))).unwrap()
+                fit(&request, &mut |event| {
+                    blocks += usize::from(matches!(event, LearnEvent::Block { .. }));
+                    Ok(())
+                })
             });
-            if let FitOutcome::Finished(weights, _) = outcome {
+            if let Ok(weights) = fitted {
                 assert_eq!(weights.to_bytes(), whole);
                 let _ = fs::remove_file(checkpoint);
                 if within > 0 {
@@ -253,6 +259,7 @@ fn a_fit_is_stopped_within_a_block_and_resumed_there() {
                 moment = 0;
                 continue;
             }
+            assert!(matches!(fitted, Err(FitError::Stopped(_))), "{fitted:?}");
             within += usize::from(blocks == 0 && before.is_some() && fs::read(checkpoint).ok() != before);
         }
     }
@@ -264,19 +271,19 @@ fn weights_with_a_hidden_layer_begin_a_fit_and_teach() {
     let folder = tempfile::tempdir().unwrap();
     let games = open(&[kept(folder.path())]).unwrap();
     let (patterns, checkpoint) = (PatternSet::built_in("zebra").unwrap(), folder.path().join("w.fsw.part"));
-    let config = FitConfig { epochs: 1, ..config() };
-    let layered = FitConfig { hidden_layer: true, ..config };
-    let fitted = |config: &FitConfig, from: Option<&WeightFile>, teacher: Option<&WeightFile>| {
+    let config = LearnConfig { epochs: 1, ..config() };
+    let layered = LearnConfig { hidden_layer: true, ..config.clone() };
+    let fitted = |config: &LearnConfig, from: Option<&WeightFile>, teacher: Option<&WeightFile>| {
         let (patterns, games, checkpoint, stop) = (&patterns, &games, &*checkpoint, AtomicBool::new(false));
         let request = FitRequest { config, patterns, games, from, teacher, checkpoint, stop: &stop };
         let mut error = f64::NAN;
-        let outcome = fit(&request, &mut |event| {
-            if let FitEvent::Epoch { held_out, .. } = event {
+        let weights = fit(&request, &mut |event| {
+            if let LearnEvent::Epoch { held_out, .. } = event {
                 error = held_out.rmse().unwrap();
             }
+            Ok(())
         })?;
-        let FitOutcome::Finished(weights, _) = outcome else { panic!("nothing stops it") };
-        Ok::<_, FitError>((*weights, error))
+        Ok::<_, FitError>((weights, error))
     };
     let (first, error) = fitted(&layered, None, None).unwrap();
     let (plain, _) = fitted(&config, None, None).unwrap();
@@ -286,16 +293,16 @@ fn weights_with_a_hidden_layer_begin_a_fit_and_teach() {
             && plain.provenance.config.contains("hidden-layer = false")
     );
     let refused = fitted(&config, Some(&first), None).unwrap_err();
-    assert!(matches!(refused, FitError::HiddenLayer) && refused.to_string().contains("--hidden-layer"), "{refused}");
+    assert!(matches!(refused, FitError::Together(_)) && refused.to_string().contains("--hidden-layer"), "{refused}");
     let (second, further) = fitted(&layered, Some(&first), None).unwrap();
     assert!(second.model.hidden != first.model.hidden && second.provenance.parent == Some(first.hash()));
     assert!(further < error, "{further} {error}");
     // Stages of another width keep their rows.
-    let wider = FitConfig { stage_plies: Some(4), ..layered };
+    let wider = LearnConfig { stage_plies: Some(4), ..layered.clone() };
     assert!(fitted(&wider, Some(&first), None).unwrap().0.model.hidden.is_some());
     assert!(fitted(&layered, Some(&plain), None).unwrap().0.model.hidden.is_some());
     for teacher in [&first, &plain] {
-        let (taught, _) = fitted(&FitConfig { tree_depth: 2, ..config }, None, Some(teacher)).unwrap();
+        let (taught, _) = fitted(&LearnConfig { tree_depth: 2, ..config.clone() }, None, Some(teacher)).unwrap();
         assert!(taught.model.hidden.is_none() && taught.provenance.samples > plain.provenance.samples);
         assert!(taught.provenance.config.contains(&teacher.hash()));
     }
@@ -313,17 +320,21 @@ fn a_stopped_fit_reports_the_same_epochs() {
             let (stop, mut blocks) = (AtomicBool::new(false), 0);
             let (config, patterns, games, checkpoint) = (&config(), &patterns, &games, &*checkpoint);
             let request = FitRequest { config, patterns, games, from: None, teacher: None, checkpoint, stop: &stop };
-            let outcome = fit(&request, &mut |event| match event {
-                FitEvent::Block { .. } => {
-                    blocks += 1;
-                    stop.store(blocks >= stop_after, Relaxed);
+            let fitted = fit(&request, &mut |event| {
+                match event {
+                    LearnEvent::Block { .. } => {
+                        blocks += 1;
+                        stop.store(blocks >= stop_after, Relaxed);
+                    }
+                    LearnEvent::Epoch { epoch, loss, held_out, .. } => epochs.push((epoch, loss, held_out.rmse())),
+                    _ => {}
                 }
-                FitEvent::Epoch { epoch, loss, held_out } => epochs.push((*epoch, *loss, held_out.rmse())),
-                FitEvent::Start { .. } | FitEvent::NotSaved { .. } => {}
+                Ok(())
             });
             sessions += 1;
-            if let FitOutcome::Finished(..) = outcome.unwrap() {
-                break (epochs, sessions);
+            match fitted {
+                Ok(_) => break (epochs, sessions),
+                Err(error) => assert!(matches!(error, FitError::Stopped(_)), "{error}"),
             }
         }
     };
@@ -354,8 +365,8 @@ fn games_that_two_runs_have_played_are_learned_once() {
             }
         };
         let stop = AtomicBool::new(false);
-        let both = GameFiles::open(&paths, &config(), folder.path(), None, &stop, &mut on_event).unwrap().unwrap();
-        assert_eq!((both.games, &both.sha256), (3_000, &alone.sha256));
+        let both = GameFiles::open(&paths, &config(), folder.path(), None, &stop, &mut on_event).unwrap();
+        assert_eq!((both.games, &both.identity), (3_000, &alone.identity));
         assert_eq!(twins, [(first(&cut), first(&whole), 1)]);
     }
 }
@@ -372,12 +383,12 @@ fn equal_generations_of_a_run_are_not_duplicates() {
         fs::write(run.join(format!("games/{generation:08}.fsg")), bytes).unwrap();
     }
     assert_eq!(open(std::slice::from_ref(&run)).unwrap().games, 300);
-    let of_later = |first_generation| {
-        let config = FitConfig { first_generation, ..config() };
+    let of_later = |since| {
+        let config = LearnConfig { since, ..config() };
         let stop = AtomicBool::new(false);
         GameFiles::open(std::slice::from_ref(&run), &config, folder.path(), None, &stop, &mut |_| ())
     };
-    assert_eq!(of_later(2).unwrap().unwrap().games, 100);
+    assert_eq!(of_later(2).unwrap().games, 100);
     assert!(matches!(of_later(3), Err(GameFilesError::OnlyEarlier(3))));
 }
 
@@ -409,17 +420,17 @@ fn games_that_come_during_a_fit_wait_for_the_next() {
     let (checkpoint, stop) = (folder.path().join("w.fsw.part"), AtomicBool::new(false));
     let mut left_out = 0;
     let mut on_event = |event: GameFilesEvent<'_>| left_out += u32::from(matches!(event, GameFilesEvent::LeftOut));
-    let begun = Some(checkpoint.as_path());
+    let begun = || Begun::load(&checkpoint).unwrap().map(|(begun, _)| begun);
     let paths = std::slice::from_ref(&directory);
-    let found = GameFiles::open(paths, &config(), folder.path(), begun, &stop, &mut on_event);
-    let fitted = run(&config(), &found.unwrap().unwrap(), folder.path(), usize::MAX).unwrap().unwrap();
+    let found = GameFiles::open(paths, &config(), folder.path(), begun().as_ref(), &stop, &mut on_event);
+    let fitted = run(&config(), &found.unwrap(), folder.path(), usize::MAX).unwrap().unwrap();
     assert_eq!((left_out, fitted.to_bytes()), (1, whole.unwrap().unwrap().to_bytes()));
     // Unless they are asked for.
     let paths = [directory.clone(), folder.path().join("more.fsg")];
     fs::write(&paths[1], other(9)).unwrap();
     assert!(run(&config(), &open(std::slice::from_ref(&directory)).unwrap(), folder.path(), 2).unwrap().is_none());
-    let more = GameFiles::open(&paths, &config(), folder.path(), begun, &stop, &mut |_| ()).unwrap().unwrap();
-    assert!(matches!(run(&config(), &more, folder.path(), 2).unwrap_err(), FitError::OtherFit(_)));
+    let more = GameFiles::open(&paths, &config(), folder.path(), begun().as_ref(), &stop, &mut |_| ()).unwrap();
+    assert!(matches!(run(&config(), &more, folder.path(), 2).unwrap_err(), FitError::OtherFit));
     fs::remove_file(&checkpoint).unwrap();
     fs::remove_file(directory.join("games/00000002.fsg")).unwrap();
     fs::write(&newest, &bytes).unwrap();
@@ -455,7 +466,7 @@ fn a_fit_learns_what_the_games_say_and_knows_what_it_did_not_see() {
     let games = open(&[kept(folder.path())]).unwrap();
     let stop = AtomicBool::new(false);
     let request = FitRequest {
-        config: &FitConfig { epochs: 4, stage_plies: Some(1), ..config() },
+        config: &LearnConfig { epochs: 4, stage_plies: Some(1), ..config() },
         patterns: &PatternSet::built_in("zebra").unwrap(),
         games: &games,
         from: None,
@@ -465,20 +476,23 @@ fn a_fit_learns_what_the_games_say_and_knows_what_it_did_not_see() {
     };
     let mut epochs = Vec::new();
     let mut last_share = 0.0;
-    let outcome = fit(&request, &mut |event| match event {
-        FitEvent::Epoch { held_out, .. } => {
-            let (errors, slopes) = (held_out.errors(), held_out.slopes());
-            assert!(errors[5].is_some() && errors.len() == 61 && slopes.len() == 61);
-            assert!((0.5..2.0).contains(&slopes[5].unwrap()), "{slopes:?}");
-            epochs.push(held_out.rmse().unwrap());
+    let fitted = fit(&request, &mut |event| {
+        match event {
+            LearnEvent::Epoch { held_out, .. } => {
+                let (errors, slopes) = (held_out.errors(), held_out.slopes());
+                assert!(errors[5].is_some() && errors.len() == 61 && slopes.len() == 61);
+                assert!((0.5..2.0).contains(&slopes[5].unwrap()), "{slopes:?}");
+                epochs.push(held_out.rmse().unwrap());
+            }
+            LearnEvent::Block { done, .. } => {
+                assert!(done > last_share);
+                last_share = done;
+            }
+            _ => {}
         }
-        FitEvent::Block { done, .. } => {
-            assert!(*done > last_share);
-            last_share = *done;
-        }
-        FitEvent::Start { .. } | FitEvent::NotSaved { .. } => {}
+        Ok(())
     });
-    let FitOutcome::Finished(weights, _) = outcome.unwrap() else { panic!("nothing stops it") };
+    let weights = fitted.unwrap();
     assert!((last_share - 1.0).abs() < 1e-9);
     assert_eq!((epochs.len(), weights.provenance.games), (4, 3_000));
     assert!(epochs[3] < epochs[0], "{epochs:?}");
@@ -496,7 +510,7 @@ fn games_held_out_are_not_learned() {
     let folder = tempfile::tempdir().unwrap();
     let games = open(&[kept(folder.path())]).unwrap();
     let learned = |hold_out| {
-        let config = FitConfig { epochs: 1, hold_out, ..config() };
+        let config = LearnConfig { epochs: 1, hold_out, ..config() };
         run(&config, &games, folder.path(), usize::MAX).unwrap().unwrap().provenance.samples as f64
     };
     let all = learned(0);
@@ -513,9 +527,9 @@ fn other_games_or_another_configuration_do_not_resume_a_fit() {
     assert!(run(&config(), &games, folder.path(), 2).unwrap().is_none());
     let fewer = open(&[run_directory.join("games/00000001.fsg")]).unwrap();
     let error = run(&config(), &fewer, folder.path(), 2).unwrap_err();
-    assert!(matches!(error, FitError::OtherFit(_)), "{error}");
-    let other = FitConfig { lambda: 0.5, ..config() };
-    assert!(matches!(run(&other, &games, folder.path(), 2).unwrap_err(), FitError::OtherFit(_)));
+    assert!(matches!(error, FitError::OtherFit), "{error}");
+    let other = LearnConfig { lambda: 0.5, ..config() };
+    assert!(matches!(run(&other, &games, folder.path(), 2).unwrap_err(), FitError::OtherFit));
 }
 
 #[test]
@@ -536,8 +550,8 @@ fn what_is_named_twice_is_learned_once() {
     let file = directory.join("games/00000000.fsg");
     let paths = [directory.clone(), link.clone(), directory.clone(), file.clone()];
     let stop = AtomicBool::new(false);
-    let games = GameFiles::open(&paths, &config(), folder.path(), None, &stop, &mut on_event).unwrap().unwrap();
-    assert_eq!((games.games, games.sha256), (3_000, open(std::slice::from_ref(&directory)).unwrap().sha256));
+    let games = GameFiles::open(&paths, &config(), folder.path(), None, &stop, &mut on_event).unwrap();
+    assert_eq!((games.games, games.identity), (3_000, open(std::slice::from_ref(&directory)).unwrap().identity));
     assert_eq!(told, [link, directory, file]);
 }
 
@@ -570,7 +584,7 @@ fn files_that_are_not_games_are_reported() {
         }
     };
     let (runs, stop) = ([run_directory.clone()], AtomicBool::new(false));
-    let found = GameFiles::open(&runs, &config(), folder.path(), None, &stop, &mut on_event).unwrap().unwrap();
+    let found = GameFiles::open(&runs, &config(), folder.path(), None, &stop, &mut on_event).unwrap();
     assert_eq!((found.games, cut), (2_500, vec![file.clone()]));
     let mut damaged = bytes;
     damaged[5_000] ^= 1;
@@ -621,7 +635,7 @@ fn records_are_learned_beside_kept_games_and_alone() {
             panic!("{}", path.display())
         }
     });
-    let alone = alone.unwrap().unwrap();
+    let alone = alone.unwrap();
     assert_eq!((alone.games, alone.records), (0, 651));
     assert_eq!(told.len(), 4, "{told:?}");
     assert!(told[1].contains("given-up.ggf: number 2: its value is unknown"), "{told:?}");
@@ -647,7 +661,7 @@ fn records_are_learned_beside_kept_games_and_alone() {
     assert_eq!(stopped.to_bytes(), whole.to_bytes());
     // How much records count, and what an error costs, make a difference.
     for other in
-        [FitConfig { record_importance: 0.25, ..config() }, FitConfig { loss: Loss::Huber { beyond: 4.0 }, ..config() }]
+        [LearnConfig { record_importance: 0.25, ..config() }, LearnConfig { cross_entropy: Some(20.0), ..config() }]
     {
         let weights = run(&other, &both, folder.path(), usize::MAX).unwrap().unwrap();
         assert_ne!(weights.model, whole.model);
@@ -656,41 +670,27 @@ fn records_are_learned_beside_kept_games_and_alone() {
 
 #[test]
 fn configurations_without_sense_are_refused_and_defaults_stay_unsaid() {
-    for (text, key) in [
-        ("record-importance = 0.0", "record-importance"),
-        ("record-importance = 2.0", "record-importance"),
-        ("exact-empties = 40", "exact-empties"),
-        ("tree-depth = 1", "tree-depth"),
-        ("tree-depth = 9", "tree-depth"),
-        ("leaf-depth = 1", "leaf-depth"),
-        ("leaf-depth = 4\nhidden-layer = true", "hidden layer"),
-        ("loss = { kind = 'huber', beyond = -1.0 }", "loss.beyond"),
-        ("loss = { kind = 'cross-entropy', scale = 0.0 }", "loss.scale"),
+    for (config, key) in [
+        (LearnConfig { hold_out: 1, ..config() }, "hold-out"),
+        (LearnConfig { tree_depth: 1, ..config() }, "tree-depth"),
+        (LearnConfig { leaf_depth: 1, ..config() }, "leaf-depth"),
+        (LearnConfig { leaf_depth: 4, hidden_layer: true, ..config() }, "hidden layer"),
     ] {
-        let error = toml::from_str::<FitConfig>(text).unwrap().check().unwrap_err().to_string();
+        let error = config.check().unwrap_err().to_string();
         assert!(error.contains(key), "{error}");
     }
-    // Steps that are left out keep their defaults, unless the rule is another.
-    for (text, step) in [
-        ("step = { rate = 0.25 }", FitConfig::default().step.with_rate(0.25)),
-        ("step = { rule = 'decayed', half = 100.0 }", FitConfig::default().step),
-        ("step = { rule = 'fixed', rate = 0.5 }", StepRule::Fixed(Fixed { rate: 0.5 })),
-    ] {
-        assert_eq!(toml::from_str::<FitConfig>(text).unwrap().step, step);
-    }
-    for (text, lacking) in [("step = { rule = 'fixed' }", "`rate`"), ("loss = { scale = 20.0 }", "`kind`")] {
-        let error = toml::from_str::<FitConfig>(text).unwrap_err().to_string();
-        assert!(error.contains(lacking), "{error}");
-    }
-    let huber = Loss::Huber { beyond: 4.0 };
-    let huber = FitConfig { loss: huber, record_importance: 0.5, exact_empties: 8, ..FitConfig::default() };
-    huber.check().unwrap();
-    let told = FitConfig { stage_plies: Some(1), overlap: Some(2), ..huber };
-    assert_eq!(toml::from_str::<FitConfig>(&huber.to_toml()).unwrap(), told);
-    let layered = FitConfig { hidden_layer: true, ..FitConfig::default() };
+    // Keys that are left out keep their defaults.
+    let slower = toml::from_str::<LearnConfig>("rate = 0.25").unwrap();
+    assert_eq!(slower.step(), StepRule { rate: 0.25, ..StepRule::default() });
+    assert_eq!(LearnConfig::default().step(), StepRule::default());
+    let chances = LearnConfig { cross_entropy: Some(20.0), record_importance: 0.5, ..LearnConfig::default() };
+    chances.check().unwrap();
+    let told = LearnConfig { stage_plies: Some(1), overlap: Some(2), ..chances.clone() };
+    assert_eq!(toml::from_str::<LearnConfig>(&chances.to_toml()).unwrap(), told);
+    let layered = LearnConfig { hidden_layer: true, ..LearnConfig::default() };
     assert!(layered.to_toml().contains("stage-plies = 6\noverlap = 4\n"), "{}", layered.to_toml());
-    let unsaid = FitConfig::default().to_toml();
-    assert!(!unsaid.contains("loss") && !unsaid.contains("leaf-depth"), "{unsaid}");
+    let unsaid = LearnConfig::default().to_toml();
+    assert!(!unsaid.contains("cross-entropy") && !unsaid.contains("files"), "{unsaid}");
 }
 
 #[test]
@@ -711,8 +711,45 @@ fn the_configuration_kept_with_weights_is_toml_whatever_the_name_of_the_set() {
             checkpoint: &checkpoint,
             stop: &stop,
         };
-        let FitOutcome::Finished(weights, _) = fit(&request, &mut |_| ()).unwrap() else { panic!("nothing stops it") };
+        let weights = fit(&request, &mut |_| Ok(())).unwrap();
         let config: toml::Table = weights.provenance.config.parse().unwrap();
         assert_eq!(config["patterns"].as_str(), Some(name));
     }
+}
+
+/// The loss that is told last is that of the weights that are written.
+#[test]
+fn weights_beyond_the_range_of_a_set_are_counted_and_their_loss_is_told() {
+    let folder = tempfile::tempdir().unwrap();
+    let games = open(&[kept(folder.path())]).unwrap();
+    let fitted = |largest: i16| {
+        let text = format!(
+            "name = 'own'\nscalars = ['constant', 'mobility']\npatterns = {{ edge = 'a1 b1 c1 d1 e1' }}\n\
+            [engine]\nscale = 64\nrange = [{}, {largest}]\ntables = {:?}",
+            -largest, [0; 61]
+        );
+        let (patterns, checkpoint) = (PatternSet::from_toml(&text).unwrap(), folder.path().join("w.fsw.part"));
+        let (config, stop) = (config(), AtomicBool::new(false));
+        let (patterns, games, checkpoint) = (&patterns, &games, &*checkpoint);
+        let request =
+            FitRequest { config: &config, patterns, games, from: None, teacher: None, checkpoint, stop: &stop };
+        let mut told = Vec::new();
+        let fitted = fit(&request, &mut |event| {
+            if let LearnEvent::Epoch { held_out, clipped, .. } = event {
+                told.push((held_out.rmse().unwrap(), clipped));
+            }
+            Ok(())
+        });
+        let weights = fitted.unwrap();
+        let at_an_end = weights.model.weights.iter().flatten().filter(|weight| weight.abs() == largest).count() as u64;
+        (told, at_an_end)
+    };
+    let (wide, _) = fitted(i16::MAX);
+    let (narrow, at_an_end) = fitted(16);
+    assert!(wide.iter().all(|(_, clipped)| clipped.weights == 0));
+    let (last, before) = narrow.split_last().unwrap();
+    assert_eq!(before, &wide[..before.len()], "only what is written is clipped");
+    let (loss, clipped) = *last;
+    assert!(clipped.weights > 0 && clipped.weights <= at_an_end && clipped.largest > 0.0, "{clipped:?} {at_an_end}");
+    assert!(loss > wide.last().unwrap().0 + 0.01, "{loss}");
 }

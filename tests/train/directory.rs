@@ -85,7 +85,7 @@ fn the_checkpoint_before_the_newest_takes_its_place() {
                 if reason.contains(what) && !reason.contains("cannot continue"))),
             "{events:?}"
         );
-        assert!(has(&events, |event| matches!(event, TrainEvent::Learned { generation: 3, .. })));
+        assert!(has(&events, |event| matches!(event, TrainEvent::Played { generation: 3, .. })));
         assert_eq!(weights(directory.path()), expected);
         // Repairs are reported once, and the metrics have nothing twice.
         assert!(!has(&go_on(&config, directory.path(), 4).unwrap(), |event| matches!(
@@ -93,7 +93,7 @@ fn the_checkpoint_before_the_newest_takes_its_place() {
             TrainEvent::FellBack { .. }
         )));
         let metrics = fs::read_to_string(file("metrics.jsonl")).unwrap();
-        assert_eq!(metrics.matches(r#""event":"learned""#).count(), 4, "{metrics}");
+        assert_eq!(metrics.matches(r#""event":"played""#).count(), 4, "{metrics}");
         assert_eq!(metrics.matches(r#""event":"gate""#).count(), 2, "{metrics}");
     };
     damaged(&|directory| flip(&directory.join("checkpoint"), 1000), "SHA-256");
@@ -194,7 +194,7 @@ fn a_run_from_weights_is_resumed_by_the_same_command() {
     let directory = tempfile::tempdir().unwrap();
     let request = TrainRequest { from: Some(&from), ..request(&config, directory.path(), &stop) };
     let outcome = train(&request, &mut |event| {
-        stop.fetch_or(matches!(event, TrainEvent::Learned { .. }), Relaxed);
+        stop.fetch_or(matches!(event, TrainEvent::Played { .. }), Relaxed);
     });
     assert_eq!(outcome.unwrap(), Outcome::Stopped);
     stop.store(false, Relaxed);
@@ -213,17 +213,17 @@ fn metrics_hold_whole_events_and_each_once() {
     let path = directory.path().join("metrics.jsonl");
     let whole = fs::read_to_string(&path).unwrap();
     // As a kill in the middle of a line leaves it.
-    fs::write(&path, format!(r#"{whole}{{"event":"learned","gener"#)).unwrap();
+    fs::write(&path, format!(r#"{whole}{{"event":"played","gener"#)).unwrap();
     go_on(&config, directory.path(), 2).unwrap();
     let metrics = fs::read_to_string(&path).unwrap();
     assert!(metrics.starts_with(&whole));
     let events: Vec<TrainEvent> = metrics.lines().map(|line| serde_json::from_str(line).unwrap()).collect();
     for generation in 0..2 {
         let learned =
-            |event: &&TrainEvent| matches!(event, TrainEvent::Learned { generation: g, .. } if *g == generation);
+            |event: &&TrainEvent| matches!(event, TrainEvent::Played { generation: g, .. } if *g == generation);
         assert_eq!(events.iter().filter(learned).count(), 1);
     }
-    let Some(TrainEvent::Start { generation: 1, resumed: true, games: 200, elapsed, baseline: Some(_), .. }) =
+    let Some(TrainEvent::Start { generation: 1, resumed: true, games: 200, elapsed, .. }) =
         events.iter().rfind(|event| matches!(event, TrainEvent::Start { .. }))
     else {
         panic!("{metrics}")
@@ -238,7 +238,7 @@ fn resumed(directory: &Path, budget: Budget, stop_after: Option<u32>) -> Result<
     let mut events = Vec::new();
     let request = TrainRequest { budget, resume: Resume::Stored, ..TrainRequest::new(&config, directory, &stop) };
     train(&request, &mut |event| {
-        if let TrainEvent::Learned { generation, .. } = event {
+        if let TrainEvent::Played { generation, .. } = event {
             stop.fetch_or(stop_after == Some(*generation), Relaxed);
         }
         events.push(event.clone());
@@ -324,17 +324,17 @@ fn a_run_with_another_configuration_continues_from_the_weights_and_games_of_an_o
         let outcome = train(&request, &mut |event| {
             events.push(event.clone());
             stop.fetch_or(
-                matches!(event, TrainEvent::Learned { generation, .. } if stop_after == Some(*generation)),
+                matches!(event, TrainEvent::Played { generation, .. } if stop_after == Some(*generation)),
                 Relaxed,
             );
         });
         outcome.map(|_| events)
     };
     let events = session("new", &changed, "old", None).unwrap();
-    // It fits weights to the older games too.
-    let fitted =
-        |games: u64| move |event: &TrainEvent| matches!(event, TrainEvent::Fitted { games: g, .. } if *g == games);
-    assert!(has(&events, fitted(400)) && has(&events, fitted(800)), "{events:?}");
+    // It learns the older games too.
+    let learned =
+        |games: u64| move |event: &TrainEvent| matches!(event, TrainEvent::Learned { games: g, .. } if *g == games);
+    assert!(has(&events, learned(400)) && has(&events, learned(800)), "{events:?}");
     assert!(has(&events, |event| matches!(event, TrainEvent::Start { generation: 3, games: 600, .. })));
     assert_eq!(fs::read_dir(run("new").join("games")).unwrap().count(), 2);
     // However often it is interrupted, and whatever the older run does meanwhile.
@@ -344,7 +344,7 @@ fn a_run_with_another_configuration_continues_from_the_weights_and_games_of_an_o
     assert!(weights(&run("stopped")) == weights(&run("new")));
     // One continues the next.
     let events = session("third", &config, "new", None).unwrap();
-    assert!(has(&events, fitted(1200)), "{events:?}");
+    assert!(has(&events, learned(1200)), "{events:?}");
     let error = session("new", &config, "old", None).unwrap_err().to_string();
     assert!(error.contains("`gate.pairs` was 2 and is 3") && error.contains("--continue"), "{error}");
     for (name, bytes) in before.iter().filter(|(name, _)| name.ends_with(".fsg")) {
@@ -402,12 +402,12 @@ fn a_run_resumes_with_the_stored_configuration_and_adds_its_budget() {
 
 #[test]
 fn generations_learned_again_are_reported() {
-    let config = TrainConfig { gate: GateConfig { every: 0, ..tiny().gate }, ..tiny() };
+    let config = with_gates(tiny(), false);
     let (directory, stop) = (tempfile::tempdir().unwrap(), AtomicBool::new(false));
     let budget = generations(9);
     let request = TrainRequest { budget, ..request(&config, directory.path(), &stop) };
     let outcome = train(&request, &mut |event| {
-        stop.fetch_or(matches!(event, TrainEvent::Learned { generation: 5, .. }), Relaxed);
+        stop.fetch_or(matches!(event, TrainEvent::Played { generation: 5, .. }), Relaxed);
     });
     assert_eq!(outcome.unwrap(), Outcome::Stopped);
     stop.store(false, Relaxed);
@@ -424,7 +424,7 @@ fn generations_learned_again_are_reported() {
     // Although the time is up: what was learned is not lost.
     assert!(matches!(told.last(), Some(TrainEvent::End { generation: 6, finished: true, .. })), "{told:?}");
     let validated = |event: &TrainEvent| match event {
-        TrainEvent::Learned { errors_by_empties, slopes_by_empties, .. } => {
+        TrainEvent::Played { errors_by_empties, slopes_by_empties, .. } => {
             errors_by_empties.len() == 61 && errors_by_empties[20].is_some() && slopes_by_empties.len() == 61
         }
         _ => true,
@@ -434,11 +434,11 @@ fn generations_learned_again_are_reported() {
 
 #[test]
 fn a_run_has_best_weights_from_its_first_generation_on() {
-    let config = TrainConfig { gate: GateConfig { every: 0, ..tiny().gate }, ..tiny() };
+    let config = with_gates(tiny(), false);
     let directory = tempfile::tempdir().unwrap();
     let stop = AtomicBool::new(false);
     train(&request(&config, directory.path(), &stop), &mut |event| {
-        if let TrainEvent::Learned { generation: 1, .. } = event {
+        if let TrainEvent::Played { generation: 1, .. } = event {
             let best = WeightFile::load(directory.path().join("best.fsw")).unwrap();
             assert_eq!(best.provenance.generations, 1);
             stop.store(true, Relaxed);

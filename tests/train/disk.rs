@@ -191,7 +191,7 @@ fn a_disk_without_room_for_the_run_is_refused_before_it_begins() {
 
 #[test]
 fn games_that_will_not_fit_are_reported_once() {
-    let config = TrainConfig { gate: GateConfig { every: 1, pairs: 1, ..tiny().gate }, ..tiny() };
+    let config = TrainConfig { gate: GateConfig { pairs: 1, ..tiny().gate }, ..with_gates(tiny(), true) };
     // There is time for more games than there is room for, but not for that many generations.
     let lows_in = |generations: Option<u32>| {
         let directory = tempfile::tempdir().unwrap();
@@ -202,7 +202,7 @@ fn games_that_will_not_fit_are_reported_once() {
         let request = TrainRequest { disk: &disk, budget, ..request(&config, directory.path(), &stop) };
         let outcome = train(&request, &mut |event| {
             lows += u32::from(matches!(event, TrainEvent::LowRoom { .. }));
-            stop.fetch_or(matches!(event, TrainEvent::Learned { generation: 19, .. }), Relaxed);
+            stop.fetch_or(matches!(event, TrainEvent::Played { generation: 19, .. }), Relaxed);
         });
         outcome.map(|_| lows).unwrap()
     };

@@ -15,10 +15,11 @@ use std::time::Duration;
 
 use flipside::eval::{Calibration, DepthPair};
 use flipside::export::{Engine, encode};
+use flipside::fit::{FitError, GameFilesError, LearnConfig};
 use flipside::label::RecordFileError;
 use flipside::train::{
-    BadGames, Budget, GameJob, GameSource, GateConfig, LocalGames, OnGames, Outcome, Played, Resume, TrainConfig,
-    TrainError, TrainEvent, TrainRequest, stored_config, train,
+    Budget, GameJob, GameSource, GateConfig, LocalGames, OnGames, Outcome, Played, Resume, TrainConfig, TrainError,
+    TrainEvent, TrainRequest, stored_config, train,
 };
 use flipside::weights::WeightFile;
 
@@ -65,7 +66,7 @@ fn one_two_and_three_threads_give_the_same_bytes() {
 struct Elsewhere;
 
 impl GameSource for Elsewhere {
-    fn play(&self, job: &GameJob<'_>, stop: &AtomicBool, on_games: &mut OnGames<'_>) -> Result<(), BadGames> {
+    fn play(&self, job: &GameJob<'_>, stop: &AtomicBool, on_games: &mut OnGames<'_>) {
         let mut flow = ControlFlow::Continue(());
         for first in job.games.clone().step_by(7) {
             // The first time, it is stopped in the middle of the second generation.
@@ -75,43 +76,12 @@ impl GameSource for Elsewhere {
                 flow = on_games(played);
                 flow
             };
-            LocalGames.play(&GameJob { games, ..job.clone() }, stop, &mut on_games)?;
+            LocalGames.play(&GameJob { games, ..job.clone() }, stop, &mut on_games);
             if flow.is_break() {
                 break;
             }
         }
-        Ok(())
     }
-}
-
-/// Hands over some games of another seed first, and then says so.
-struct Fickle(AtomicBool);
-
-impl GameSource for Fickle {
-    fn play(&self, job: &GameJob<'_>, stop: &AtomicBool, on_games: &mut OnGames<'_>) -> Result<(), BadGames> {
-        if job.generation != 1 || self.0.swap(true, Relaxed) {
-            return LocalGames.play(job, stop, on_games);
-        }
-        LocalGames.play(&GameJob { seed: job.seed + 1, games: 0..64, ..job.clone() }, stop, on_games)?;
-        Err(BadGames("they were dreamt".into()))
-    }
-}
-
-#[test]
-fn games_that_turn_out_to_be_wrong_are_played_again() {
-    let config = tiny();
-    let (directory, stop) = (tempfile::tempdir().unwrap(), AtomicBool::new(false));
-    let fickle = Fickle(AtomicBool::new(false));
-    let mut told = Vec::new();
-    let request = TrainRequest { games: &fickle, ..request(&config, directory.path(), &stop) };
-    train(&request, &mut |event| {
-        if let TrainEvent::PlayedAgain { generation, reason } = event {
-            told.push((*generation, reason.clone()));
-        }
-    })
-    .unwrap();
-    assert_eq!(told, [(1, "they were dreamt".to_owned())]);
-    assert_eq!(weights(directory.path()), undisturbed(&config, 2));
 }
 
 #[test]
@@ -156,7 +126,7 @@ fn a_run_stopped_after_every_event_and_resumed_gives_the_same_bytes() {
 
 #[test]
 fn a_budget_of_time_has_its_gate_and_can_be_extended() {
-    let config = TrainConfig { gate: GateConfig { every: 0, ..tiny().gate }, ..tiny() };
+    let config = with_gates(tiny(), false);
     let (directory, stop) = (tempfile::tempdir().unwrap(), AtomicBool::new(false));
     let mut gates = Vec::new();
     // Nothing but a first generation can be done in so little time.
@@ -165,7 +135,7 @@ fn a_budget_of_time_has_its_gate_and_can_be_extended() {
         let request = TrainRequest { budget, ..request(&config, directory.path(), &stop) };
         let outcome = train(&request, &mut |event| match event {
             TrainEvent::Gate { generation, .. } => gates.push(*generation),
-            TrainEvent::Learned { generation, .. } => assert_eq!(*generation, 0),
+            TrainEvent::Played { generation, .. } => assert_eq!(*generation, 0),
             _ => {}
         });
         assert_eq!(outcome.unwrap(), Outcome::Finished);
@@ -179,19 +149,22 @@ fn a_budget_of_time_has_its_gate_and_can_be_extended() {
 struct Slow(Duration);
 
 impl GameSource for Slow {
-    fn play(&self, job: &GameJob<'_>, stop: &AtomicBool, on_games: &mut OnGames<'_>) -> Result<(), BadGames> {
+    fn play(&self, job: &GameJob<'_>, stop: &AtomicBool, on_games: &mut OnGames<'_>) {
         if job.generation == 0 {
             return LocalGames.play(job, stop, on_games);
         }
         std::thread::sleep(self.0);
-        LocalGames.play(&GameJob { games: 0..32, ..job.clone() }, stop, on_games)
+        LocalGames.play(&GameJob { games: 0..32, ..job.clone() }, stop, on_games);
     }
 }
 
 #[test]
 fn weights_whose_generation_was_not_finished_stay_what_they_were() {
-    let mut config = tiny();
-    (config.phases[0].generations, config.phases[0].stage_plies, config.phases[1].stage_plies) = (1, 1, 60);
+    let mut config = with_gates(tiny(), false);
+    config.steps[0].repeat = 1;
+    for (step, plies) in [(0, 1), (1, 60)] {
+        config.steps[step].learn.as_mut().unwrap().stage_plies = Some(plies);
+    }
     let [finished, timed] = [(); 2].map(|()| tempfile::tempdir().unwrap());
     let (stop, seconds, mut begun) = (AtomicBool::new(false), 2.0, 0);
     let one = Budget { generations: Some(1), ..Budget::default() };
@@ -229,7 +202,7 @@ fn a_session_with_nothing_left_to_do_takes_no_time() {
 
 #[test]
 fn weights_are_promoted_only_if_they_are_surely_stronger() {
-    let config = TrainConfig { gate: GateConfig { every: 1, pairs: 20, ..tiny().gate }, ..tiny() };
+    let config = TrainConfig { gate: GateConfig { pairs: 20, ..tiny().gate }, ..with_gates(tiny(), true) };
     let (directory, stop) = (tempfile::tempdir().unwrap(), AtomicBool::new(false));
     let budget = Budget { generations: Some(8), ..BUDGET };
     let request = TrainRequest { budget, ..request(&config, directory.path(), &stop) };
@@ -282,14 +255,14 @@ fn records_are_learned_first_and_belong_to_the_run() {
     let bad: Vec<_> = told.iter().filter(|event| matches!(event, TrainEvent::BadRecord { .. })).collect();
     let TrainEvent::BadRecord { file, reason } = bad[0] else { unreachable!() };
     assert!(file.ends_with("games.txt") && reason.starts_with("line 181: "), "{file}: {reason}");
-    let learned = |event: &&TrainEvent| matches!(event, TrainEvent::Records { .. });
-    let Some(TrainEvent::Records { read: 181, left_out: 1, positions, .. }) = told.iter().find(learned) else {
-        panic!("{told:?}")
-    };
-    assert!((180 * 55..=180 * 60).contains(positions), "{positions}");
+    let read = |event: &&TrainEvent| matches!(event, TrainEvent::Records { .. });
+    assert!(matches!(told.iter().find(read), Some(TrainEvent::Records { read: 181, left_out: 1, .. })), "{told:?}");
+    let learned = |event: &&TrainEvent| matches!(event, TrainEvent::Learned { step: 1, .. });
+    let Some(TrainEvent::Learned { positions, .. }) = told.iter().find(learned) else { panic!("{told:?}") };
+    assert!((200 * 55..=200 * 60).contains(positions), "{positions}");
     let kept = WeightFile::from_bytes(&one.0).unwrap().provenance.config;
     let with_checksums = TrainConfig::from_toml(&kept).unwrap();
-    assert_eq!(with_checksums.records.as_ref().unwrap().sha256.len(), 2);
+    assert_eq!(with_checksums.steps[0].learn.as_ref().unwrap().sha256.len(), 2);
     assert_eq!(undisturbed(&with_checksums, 2), one);
 
     let positions = folder.path().join("positions.txt");
@@ -298,7 +271,11 @@ fn records_are_learned_first_and_belong_to_the_run() {
     let error = train(&request(&config, &directory, &stop), &mut |_| ()).unwrap_err();
     assert!(matches!(&error, TrainError::OtherRun { .. }) && error.to_string().contains("sha256"), "{error}");
     let error = train(&request(&with_checksums, &directory, &stop), &mut |_| ()).unwrap_err();
-    assert!(matches!(&error, TrainError::OtherRecords(file) if *file == positions), "{error}");
+    let is_other = |file: &std::path::Path| file == positions;
+    assert!(
+        matches!(&error, TrainError::Learn(FitError::Games(GameFilesError::OtherRecords(file))) if is_other(file)),
+        "{error}"
+    );
     // What has been learned is no longer needed.
     fs::remove_file(&positions).unwrap();
     let stored = stored_config(&directory).unwrap();
@@ -308,21 +285,26 @@ fn records_are_learned_first_and_belong_to_the_run() {
     fs::write(&positions, "f5\n").unwrap();
     stop.store(false, Relaxed);
     let error = train(&request(&config, &folder.path().join("new"), &stop), &mut |_| ()).unwrap_err();
-    assert!(matches!(&error, TrainError::Records(RecordFileError::NoLesson { .. })), "{error}");
+    assert!(
+        matches!(&error, TrainError::Learn(FitError::Games(GameFilesError::Records(RecordFileError::NoLesson { .. })))),
+        "{error}"
+    );
 }
 
 #[test]
 fn a_configuration_made_in_code_is_checked_as_one_in_a_file_is() {
     let (folder, stop) = (tempfile::tempdir().unwrap(), AtomicBool::new(false));
-    let tuned = |mut config: TrainConfig| {
-        config.tune.rate = f32::INFINITY;
+    let learning = |change: fn(&mut LearnConfig)| {
+        let mut config = config();
+        change(config.steps[0].learn.as_mut().unwrap());
         config
     };
     for (config, key) in [
-        (TrainConfig { window: 0, ..config() }, "window"),
-        (TrainConfig { phases: Vec::new(), ..config() }, "phases"),
+        (TrainConfig { steps: Vec::new(), ..config() }, "steps"),
         (TrainConfig { seed: u64::MAX, ..config() }, "seed"),
-        (tuned(config()), "tune.rate"),
+        (learning(|learn| learn.epochs = 0), "epochs"),
+        (learning(|learn| learn.rate = f32::INFINITY), "rate"),
+        (learning(|learn| learn.hold_out = 1), "steps[1].learn.hold-out"),
     ] {
         let error = train(&request(&config, folder.path(), &stop), &mut |_| ()).unwrap_err();
         assert!(matches!(error, TrainError::Config(_)) && error.to_string().contains(key), "{error}");
@@ -370,11 +352,11 @@ fn a_directory_in_use_or_of_another_run_is_refused() {
     };
     assert!(differs(&other).starts_with("`seed` was 5 and is 6"));
     let mut other = config.clone();
-    other.phases[1].overlap += 1;
-    assert!(differs(&other).starts_with("`phases[2].overlap` was"));
-    other.phases[1] = config.phases[1];
-    other.phases[1].self_play.strength.selectivity = None;
-    assert!(differs(&other).starts_with("`phases[2].self-play.selectivity` was"));
+    other.steps[0].learn.as_mut().unwrap().overlap = Some(1);
+    assert!(differs(&other).starts_with("`steps[1].learn.overlap` was"));
+    other.steps[0] = config.steps[0].clone();
+    other.steps[2].play.as_mut().unwrap().selectivity = None;
+    assert!(differs(&other).starts_with("`steps[3].play.selectivity` was"));
     let never = TrainRequest { resume: Resume::Never, ..request(&config, directory.path(), &stop) };
     let error = train(&never, &mut |_| ()).unwrap_err();
     assert!(matches!(error, TrainError::Exists(_)), "{error}");
@@ -383,11 +365,11 @@ fn a_directory_in_use_or_of_another_run_is_refused() {
 #[test]
 fn runaway_weights_stop_the_run_and_spare_the_files() {
     let directory = tempfile::tempdir().unwrap();
-    let wild =
-        CONFIG.replace(r#"rule = "decayed", rate = 1.0, half = 30.0, floor = 0.01"#, r#"rule = "fixed", rate = 40.0"#);
+    let wild = CONFIG.replace("half = 30.0, floor = 0.01", "rate = 40.0, floor = 1.0");
     let config = TrainConfig::from_toml(&wild).unwrap();
+    assert_ne!(config, self::config());
     let error = train(&request(&config, directory.path(), &AtomicBool::new(false)), &mut |_| ()).unwrap_err();
-    assert!(matches!(error, TrainError::Diverged(_)), "{error}");
+    assert!(matches!(error, TrainError::Learn(FitError::Diverged(_))), "{error}");
     WeightFile::load(directory.path().join("last.fsw")).unwrap();
 }
 
@@ -395,8 +377,7 @@ fn runaway_weights_stop_the_run_and_spare_the_files() {
 fn weights_of_an_engines_own_set_export_without_loss() {
     for (engine, stages) in [(Engine::Zebra, 59), (Engine::Ntest, 20)] {
         let text = CONFIG.replace("classic", engine.name());
-        let text = text.replace("stage-plies = 12", "stage-plies = 6").replace("stage-plies = 2", "stage-plies = 1");
-        let text = text.replace("stage-plies = 6, first", "stage-plies = 1, first");
+        let text = text.replace("stage-plies = 6", "stage-plies = 1").replace("stage-plies = 12", "stage-plies = 6");
         let config = small(TrainConfig::from_toml(&text).unwrap());
         let directory = tempfile::tempdir().unwrap();
         train(&request(&config, directory.path(), &AtomicBool::new(false)), &mut |_| ()).unwrap();

@@ -5,8 +5,7 @@ use std::path::Path;
 use std::sync::atomic::{AtomicBool, Ordering::Relaxed};
 use std::time::Duration;
 
-use flipside::search::Strength;
-use flipside::train::{GateConfig, Outcome, RecordsConfig, TrainConfig, TrainEvent, train};
+use flipside::train::{GateConfig, Outcome, TrainConfig, TrainEvent, train};
 use flipside::weights::WeightFile;
 
 use crate::support::*;
@@ -40,9 +39,8 @@ fn stopped_after(config: &TrainConfig, directory: &Path, is: fn(&TrainEvent) -> 
 
 fn with_self_play(depth: u32, selectivity: Option<f32>, exact_empties: u32, opening_plies: u32) -> TrainConfig {
     let mut config = tiny();
-    for phase in &mut config.phases {
-        let play = &mut phase.self_play;
-        play.strength = Strength { depth, selectivity, exact_empties };
+    for play in config.steps.iter_mut().filter_map(|step| step.play.as_mut()) {
+        (play.depth, play.selectivity, play.exact_empties) = (depth, selectivity, exact_empties);
         play.opening_plies = opening_plies;
     }
     config
@@ -56,15 +54,15 @@ fn within_a_search_a_solution_and_what_selective_searches_measure() {
         let directory = tempfile::tempdir().unwrap();
         for _ in 0..2 {
             let after = stopped_after(&config, directory.path(), |event| matches!(event, TrainEvent::Start { .. }));
-            assert!(!after.iter().any(|event| matches!(event, TrainEvent::Learned { .. })), "{after:?}");
+            assert!(!after.iter().any(|event| matches!(event, TrainEvent::Played { .. })), "{after:?}");
         }
     }
 }
 
 #[test]
 fn within_a_gate_which_is_then_played_again() {
-    let gate = GateConfig { every: 1, pairs: 1_000, strength: Strength::new(16, 24) };
-    let config = TrainConfig { gate, ..tiny() };
+    let gate = GateConfig { pairs: 1_000, depth: 16, exact_empties: 24 };
+    let config = TrainConfig { gate, ..with_gates(tiny(), true) };
     let directory = tempfile::tempdir().unwrap();
     for _ in 0..2 {
         let after = stopped_after(&config, directory.path(), |event| matches!(event, TrainEvent::Learned { .. }));
@@ -76,13 +74,13 @@ fn within_a_gate_which_is_then_played_again() {
 }
 
 #[test]
-fn within_a_pass_over_samples_which_are_then_learned_again() {
-    let mut config = TrainConfig { passes: 100, ..config() };
-    config.phases[0].games = 4_000;
+fn within_a_generation_that_is_learned_which_then_goes_on() {
+    let mut config = config();
+    config.steps[0].learn.as_mut().unwrap().epochs = 1_000;
     let directory = tempfile::tempdir().unwrap();
-    let played = |event: &TrainEvent| matches!(event, TrainEvent::Batch { played: 4_000, .. });
     for _ in 0..2 {
-        assert_eq!(stopped_after(&config, directory.path(), played).len(), 1);
+        let after = stopped_after(&config, directory.path(), |event| matches!(event, TrainEvent::Learning { .. }));
+        assert_eq!(after.iter().filter(|event| !event.is_only_shown()).count(), 1, "{after:?}");
     }
 }
 
@@ -95,9 +93,8 @@ fn within_a_record_that_is_solved() {
     // Without their scores.
     let unsolved: String = text.lines().map(|line| line[..66].to_owned() + ";\n").collect();
     fs::write(&file, unsolved.repeat(1_000)).unwrap();
-    let records =
-        RecordsConfig { files: vec![file.display().to_string()], passes: 1, exact_empties: 24, sha256: Vec::new() };
-    let config = TrainConfig { records: Some(records), ..tiny() };
+    let mut config = with_records(tiny(), vec![file.display().to_string()]);
+    config.steps[0].learn.as_mut().unwrap().exact_empties = 24;
     let directory = folder.path().join("run");
     let after = stopped_after(&config, &directory, |event| matches!(event, TrainEvent::Start { .. }));
     assert_eq!(after.len(), 1, "{after:?}");

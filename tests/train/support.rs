@@ -11,7 +11,7 @@ use std::time::Duration;
 use flipside::board::Transcript;
 use flipside::record::{Format, convert};
 use flipside::storage::{Disk, LocalDisk};
-use flipside::train::{Budget, Outcome, RecordsConfig, TrainConfig, TrainError, TrainEvent, TrainRequest, train};
+use flipside::train::{self, Budget, Outcome, TrainConfig, TrainError, TrainEvent, TrainRequest, train};
 use rand::SeedableRng;
 use rand_chacha::ChaCha8Rng;
 
@@ -25,7 +25,7 @@ pub const BUDGET: Budget = Budget { seconds: None, generations: Some(4), games: 
 
 /// Few games a generation.
 pub fn small(mut config: TrainConfig) -> TrainConfig {
-    config.phases.iter_mut().for_each(|phase| phase.games = 200);
+    config.steps.iter_mut().filter_map(|step| step.play.as_mut()).for_each(|play| play.games = 200);
     config
 }
 
@@ -35,13 +35,24 @@ pub fn with_few_weights(config: TrainConfig) -> TrainConfig {
     TrainConfig { patterns, ..config }
 }
 
-/// Few games a generation and few weights, learned as they are played, at full width: only the files matter.
+/// Few games a generation and few weights, learned as they are played, at full width, with a gate after every second of the first eight
+/// generations: only the files matter.
 pub fn tiny() -> TrainConfig {
-    let mut config = TrainConfig { fit: None, ..with_few_weights(small(config())) };
-    for phase in &mut config.phases {
-        (phase.refit, phase.learn) = (false, true);
-        phase.self_play.strength.selectivity = None;
-    }
+    let mut config = with_few_weights(small(config()));
+    config.steps.retain(|step| step.play.is_some());
+    config.steps.iter_mut().filter_map(|step| step.play.as_mut()).for_each(|play| play.selectivity = None);
+    let [first, second, mut last] = <[train::Step; 3]>::try_from(config.steps).unwrap();
+    last.learn.clone_from(&first.learn);
+    let (gate, twice) = (train::Step { gate: true, ..Default::default() }, train::Step { repeat: 2, ..last.clone() });
+    let steps =
+        [first, gate.clone(), second, last.clone(), gate.clone(), twice.clone(), gate.clone(), twice, gate, last];
+    TrainConfig { finish: None, steps: steps.to_vec(), ..config }
+}
+
+/// The same plan with a gate after every generation, or with none before the end.
+pub fn with_gates(mut config: TrainConfig, everywhere: bool) -> TrainConfig {
+    config.steps.retain(|step| step.play.is_some() || step.learn.is_some());
+    config.steps.iter_mut().for_each(|step| step.gate = everywhere && step.play.is_some());
     config
 }
 
@@ -58,7 +69,14 @@ pub fn config_with_records(folder: &Path) -> TrainConfig {
     fs::write(&files[0], half(&games[20..])).unwrap();
     fs::write(&files[1], positions).unwrap();
     let files = files.map(|file| file.to_str().unwrap().to_owned()).to_vec();
-    TrainConfig { records: Some(RecordsConfig { files, passes: 2, exact_empties: 6, sha256: Vec::new() }), ..config() }
+    with_records(config(), files)
+}
+
+/// A plan that begins with files of records, two epochs of them.
+pub fn with_records(mut config: TrainConfig, files: Vec<String>) -> TrainConfig {
+    config.begin_with_records(files);
+    config.steps[0].learn.as_mut().unwrap().exact_empties = 6;
+    config
 }
 
 pub fn request<'r>(config: &'r TrainConfig, directory: &'r Path, stop: &'r AtomicBool) -> TrainRequest<'r> {

@@ -12,11 +12,11 @@ use serde::Serialize;
 
 use super::error::{CliError, Context};
 use super::external::ExternalArguments;
-use super::json::{JsonArgument, write_json};
 use super::match_::{broken_off, open_log, stopped};
 use super::meter::Meter;
 use super::openings::OpeningsArguments;
 use super::player::{PlayerChoice, PlayerMaker, Shelf};
+use super::results::FormatArgument;
 use super::session::Session;
 use super::signals::stop_on_signals;
 use super::strength::{DEFAULT, SelectivityArgument};
@@ -30,8 +30,9 @@ use table::Table;
 /// Rate players in a round robin: pairs of games from the same opening, colours swapped
 ///
 /// Players are given as in `match`. One Bradley-Terry fit over all games gives each player an Elo rating relative to the anchor, with a
-/// 95% interval that allows for the dependence of games from the same opening, and for every two players the probability that one is
-/// stronger than the other. Prints tab-separated tables for each depth.
+/// 95% interval that allows for the dependence of games from the same opening. Prints two tables for each depth: the players, the highest
+/// rating first, and every two of them with the probability that the first is the stronger one (superiority) and the difference of their
+/// ratings; scores and discs there are from the games between these two alone.
 #[derive(Args, Debug)]
 #[command(after_help = "Examples:\n  flipside league default mobility squares --depth 1,4 --pairs 20\n  \
     flipside league runs/latest/best.fsw default --depth 2 --pairs 20 --games league.jsonl")]
@@ -80,7 +81,7 @@ pub struct LeagueArguments {
     external: ExternalArguments,
 
     #[command(flatten)]
-    json: JsonArgument,
+    format: FormatArgument,
 }
 
 /// Who plays, in which leagues.
@@ -131,7 +132,7 @@ impl LeagueArguments {
             ));
         }
         // How the league ended counts even if nobody reads its tables.
-        end.and(write_tables(&tables, complete, self.json.json, out))
+        end.and(self.format.to(out).object(&Report { complete, leagues: &tables }))
     }
 
     /// The number of the anchor among the players as typed.
@@ -227,6 +228,14 @@ struct Score {
     forfeits: [u64; 2],
 }
 
+impl Score {
+    /// The same for the second player.
+    fn turned(&self) -> Self {
+        let [first, second] = self.forfeits;
+        Self { tally: self.tally.turned(), forfeits: [second, first] }
+    }
+}
+
 /// Keeps and shows pairs as they are counted.
 struct Recorder<'a> {
     meter: Meter,
@@ -317,17 +326,4 @@ struct Report<'a> {
     /// Whether all games were played.
     complete: bool,
     leagues: &'a [Table],
-}
-
-fn write_tables(tables: &[Table], complete: bool, json: bool, out: &mut dyn Write) -> Result<(), CliError> {
-    if json {
-        return write_json(&Report { complete, leagues: tables }, out);
-    }
-    for (i, table) in tables.iter().enumerate() {
-        if i > 0 {
-            writeln!(out)?;
-        }
-        table.write(out)?;
-    }
-    Ok(())
 }

@@ -1,38 +1,36 @@
 //! The results of a league.
 
-use std::io::{self, Write};
-
 use serde::Serialize;
 
 use super::super::escape::on_one_line;
 use super::{Recorder, Score};
 use crate::arena::{Estimate, PairPoints, Ratings};
 use crate::record::log::Settings;
-use crate::text::{elo, or_dash};
+use crate::text::elo;
 
 /// The results of one league.
 #[derive(Serialize)]
 pub struct Table {
     /// The depth of players without one of their own.
     pub depth: u32,
-    /// The number of the player whose rating is 0.
-    anchor: usize,
+    /// The player whose rating is 0.
+    anchor: String,
     /// Whether finite ratings needed a correction.
     pub one_sided: bool,
-    /// In the order typed.
+    /// The highest rating first.
     players: Vec<PlayerRow>,
+    /// All against all, each two once.
     pairings: Vec<PairingRow>,
-    /// The probability that the player of the row is stronger than that of the column; none if no games connect them.
-    superiority: Vec<Vec<Option<f64>>>,
-    /// The players' numbers, the highest rating first.
-    ranking: Vec<usize>,
 }
 
 #[derive(Serialize)]
 struct PlayerRow {
-    name: String,
-    settings: Settings,
-    elo: Option<Estimate>,
+    rank: usize,
+    player: String,
+    #[serde(flatten)]
+    elo: Elo,
+    /// The share of the points.
+    score: Option<f64>,
     wins: u64,
     draws: u64,
     losses: u64,
@@ -40,23 +38,42 @@ struct PlayerRow {
     discs: Option<f64>,
     /// Games lost before they were played out.
     forfeits: u64,
+    settings: Settings,
 }
 
 #[derive(Serialize)]
 struct PairingRow {
-    players: [usize; 2],
-    /// Pairs in which the first player scored 0, 0.5, 1, 1.5 and 2 points.
-    pairs: [u64; 5],
+    first: String,
+    second: String,
+    /// The probability that the first player is stronger than the second; none if no games connect them.
+    superiority: Option<f64>,
+    /// The difference of the ratings.
+    #[serde(flatten)]
+    elo: Elo,
+    /// The first player's share of the points; this and what follows is from the games between these two alone.
+    score: Option<f64>,
     wins: u64,
     draws: u64,
     losses: u64,
-    /// The first player's share of the points.
-    score: Option<f64>,
-    /// The first player's, from these games alone.
     discs: Option<f64>,
-    /// The difference of the ratings.
-    elo: Option<Estimate>,
+    /// Pairs in which the first player scored 0, 0.5, 1, 1.5 and 2 points.
+    pentanomial: [u64; 5],
     forfeits: [u64; 2],
+}
+
+/// A rating or a difference of two, with the ends of its 95% interval.
+#[derive(Serialize)]
+struct Elo {
+    elo: Option<f64>,
+    low: Option<f64>,
+    high: Option<f64>,
+}
+
+impl From<Option<Estimate>> for Elo {
+    fn from(estimate: Option<Estimate>) -> Self {
+        let of = |end: fn(Estimate) -> f64| estimate.map(end);
+        Self { elo: of(|e| e.value), low: of(|e| e.low), high: of(|e| e.high) }
+    }
 }
 
 impl Table {
@@ -71,107 +88,79 @@ impl Table {
             .collect();
         let count = numbers.len();
         let ratings = Ratings::fit(count, recorder.anchor, &results);
-        let mut players: Vec<_> = numbers
+        let mut ranking: Vec<_> = (0..count).collect();
+        let value = |&i: &usize| ratings.elo(i).map_or(f64::NEG_INFINITY, |elo| elo.value);
+        ranking.sort_by(|a, b| value(b).total_cmp(&value(a)));
+        let typed = &recorder.typed;
+        let mut players: Vec<_> = ranking
             .iter()
-            .zip(&recorder.typed)
             .enumerate()
-            .map(|(i, (&number, typed))| PlayerRow {
-                name: typed.clone(),
-                settings: recorder.roster.makers[number].card.settings.clone(),
-                elo: ratings.elo(i),
+            .map(|(i, &place)| PlayerRow {
+                rank: i + 1,
+                player: typed[place].clone(),
+                elo: ratings.elo(place).into(),
+                score: None,
                 wins: 0,
                 draws: 0,
                 losses: 0,
                 discs: None,
                 forfeits: 0,
+                settings: recorder.roster.makers[numbers[place]].card.settings.clone(),
             })
             .collect();
         let mut pairings = Vec::new();
-        for (pairing, score) in recorder.roster.pairings.iter().zip(&recorder.scores) {
-            if let Some(places) = places(*pairing) {
-                pairings.push(PairingRow::new(places, score, &ratings));
+        for (i, &a) in ranking.iter().enumerate() {
+            for (j, &b) in ranking.iter().enumerate().skip(i + 1) {
+                let (pair, at) =
+                    ([numbers[a], numbers[b]], |pair| recorder.roster.pairings.iter().position(|other| *other == pair));
+                let score = match (at(pair), at([pair[1], pair[0]])) {
+                    (Some(at), _) => recorder.scores[at].clone(),
+                    (None, Some(at)) => recorder.scores[at].turned(),
+                    (None, None) => Score::default(),
+                };
+                let row = PairingRow {
+                    first: typed[a].clone(),
+                    second: typed[b].clone(),
+                    superiority: ratings.superiority(a, b),
+                    elo: ratings.difference(a, b).into(),
+                    ..PairingRow::of(&score)
+                };
+                row.count_for(&mut players, [i, j]);
+                pairings.push(row);
             }
         }
-        pairings.iter().for_each(|pairing| pairing.count_for(&mut players));
-        let row = |a| (0..count).map(|b| ratings.superiority(a, b).filter(|_| a != b)).collect();
-        let mut ranking: Vec<_> = (0..count).collect();
-        let value = |&i: &usize| ratings.elo(i).map_or(f64::NEG_INFINITY, |elo| elo.value);
-        ranking.sort_by(|a, b| value(b).total_cmp(&value(a)));
-        let superiority = (0..count).map(row).collect();
-        let one_sided = ratings.one_sided();
-        Self { depth, anchor: recorder.anchor, one_sided, players, pairings, superiority, ranking }
+        let (anchor, one_sided) = (typed[recorder.anchor].clone(), ratings.one_sided());
+        Self { depth, anchor, one_sided, players, pairings }
     }
 
     /// The best player but the anchor, whose rating is always 0, in a few words.
     pub fn best(&self) -> Option<String> {
-        let best = &self.players[*self.ranking.iter().find(|&&i| i != self.anchor)?];
-        Some(format!("depth {}: {} {}", self.depth, on_one_line(&best.name), elo(best.elo?.into())))
-    }
-
-    /// Writes tab-separated tables: the ranking, and all against all.
-    pub fn write(&self, out: &mut dyn Write) -> io::Result<()> {
-        writeln!(out, "depth\t{}", self.depth)?;
-        writeln!(out, "rank\tplayer\telo\tlow\thigh\tscore\twins\tdraws\tlosses\tdiscs\tforfeits")?;
-        for (rank, &i) in self.ranking.iter().enumerate() {
-            let PlayerRow { elo, wins, draws, losses, discs, forfeits, .. } = &self.players[i];
-            let elo = elo.map_or("-\t-\t-".to_owned(), |Estimate { value, low, high }| {
-                format!("{value:+.1}\t{low:+.1}\t{high:+.1}")
-            });
-            let score = percent(share(*wins, *draws, *losses));
-            let discs = or_dash(discs.map(|discs| format!("{discs:+.2}")));
-            let name = self.name(i);
-            writeln!(out, "{}\t{name}\t{elo}\t{score}\t{wins}\t{draws}\t{losses}\t{discs}\t{forfeits}", rank + 1)?;
-        }
-        self.write_all_against_all("superiority", |a, b| self.superiority[a][b], out)?;
-        self.write_all_against_all("score", |a, b| self.score(a, b), out)
-    }
-
-    fn write_all_against_all(
-        &self,
-        title: &str,
-        value: impl Fn(usize, usize) -> Option<f64>,
-        out: &mut dyn Write,
-    ) -> io::Result<()> {
-        let names: Vec<_> = self.ranking.iter().map(|&i| self.name(i)).collect();
-        writeln!(out, "{title}\t{}", names.join("\t"))?;
-        for (&a, name) in self.ranking.iter().zip(&names) {
-            let values: Vec<_> = self.ranking.iter().map(|&b| percent(value(a, b))).collect();
-            writeln!(out, "{name}\t{}", values.join("\t"))?;
-        }
-        Ok(())
-    }
-
-    fn name(&self, player: usize) -> String {
-        on_one_line(&self.players[player].name)
-    }
-
-    /// The share of the points that a player took from another, in the games between them.
-    fn score(&self, a: usize, b: usize) -> Option<f64> {
-        let pairing = self.pairings.iter().find(|pairing| pairing.players == [a, b] || pairing.players == [b, a])?;
-        pairing.score.map(|score| if pairing.players == [a, b] { score } else { 1.0 - score })
+        let PlayerRow { player, elo: of, .. } = self.players.iter().find(|row| row.player != self.anchor)?;
+        Some(format!("depth {}: {} {}", self.depth, on_one_line(player), elo([of.elo?, of.low?, of.high?])))
     }
 }
 
 impl PairingRow {
-    fn new(players: [usize; 2], score: &Score, ratings: &Ratings) -> Self {
-        let Score { tally, forfeits } = score;
+    /// A row of games between two players.
+    fn of(Score { tally, forfeits }: &Score) -> Self {
         let any = tally.pair_count() > 0;
         Self {
-            players,
-            pairs: tally.pairs,
+            first: String::new(),
+            second: String::new(),
+            superiority: None,
+            elo: None.into(),
+            score: any.then(|| tally.score()),
             wins: tally.wins,
             draws: tally.draws,
             losses: tally.losses,
-            score: any.then(|| tally.score()),
             discs: any.then(|| tally.discs().value),
-            elo: ratings.difference(players[0], players[1]),
+            pentanomial: tally.pairs,
             forfeits: *forfeits,
         }
     }
 
     /// Adds the games to those of the two players.
-    fn count_for(&self, players: &mut [PlayerRow]) {
-        let [first, second] = self.players;
+    fn count_for(&self, players: &mut [PlayerRow], [first, second]: [usize; 2]) {
         for (player, wins, losses, sign, forfeits) in [
             (first, self.wins, self.losses, 1.0, self.forfeits[0]),
             (second, self.losses, self.wins, -1.0, self.forfeits[1]),
@@ -187,15 +176,8 @@ impl PairingRow {
             row.draws += self.draws;
             row.losses += losses;
             row.forfeits += forfeits;
+            let all = row.wins + row.draws + row.losses;
+            row.score = (all > 0).then(|| (row.wins as f64 + row.draws as f64 / 2.0) / all as f64);
         }
     }
-}
-
-fn share(wins: u64, draws: u64, losses: u64) -> Option<f64> {
-    let games = wins + draws + losses;
-    (games > 0).then(|| (wins as f64 + draws as f64 / 2.0) / games as f64)
-}
-
-fn percent(share: Option<f64>) -> String {
-    or_dash(share.map(|share| format!("{:.1}%", 100.0 * share)))
 }

@@ -3,14 +3,14 @@
 use std::io::Write;
 use std::time::Instant;
 
-use serde_json::json;
+use serde::Serialize;
 
 use super::named::NamedSearch;
 use crate::board::{Position, Square};
 use crate::cli::error::CliError;
-use crate::cli::json::write_json;
 use crate::cli::meter::Meter;
 use crate::cli::output::Output;
+use crate::cli::results::{FormatArgument, Results};
 use crate::cli::session::Session;
 use crate::eval::{Evaluator, Score};
 use crate::report::{Chart, Line};
@@ -26,8 +26,7 @@ pub(super) struct Comparison<'a, E> {
     pub(super) evaluator: &'a E,
     pub(super) positions: &'a [Position],
     pub(super) searches: Vec<NamedSearch>,
-    /// Whether the table is printed as JSON.
-    pub(super) json: bool,
+    pub(super) format: FormatArgument,
 }
 
 /// What a search found on all positions.
@@ -52,8 +51,8 @@ impl<E: Evaluator> Comparison<'_, E> {
         // The file first: nobody may read the table.
         let plotted = svg.map_or(Ok(()), |svg| self.plot(depth, tree, &outcomes, svg, session, out));
         let shown = match svg.filter(|svg| svg.is_standard_output()) {
-            Some(_) => self.table(depth, tree, &outcomes, session, &mut session.talk()),
-            None => self.table(depth, tree, &outcomes, session, out),
+            Some(_) => self.table(depth, tree, &outcomes, session, self.format.to_error(&mut session.talk())),
+            None => self.table(depth, tree, &outcomes, session, self.format.to(out)),
         };
         plotted.and(shown)
     }
@@ -150,10 +149,9 @@ impl<E: Evaluator> Comparison<'_, E> {
         tree: SizeEstimate,
         outcomes: &[Option<Outcome>],
         session: &Session,
-        out: &mut dyn Write,
+        mut results: Results<'_>,
     ) -> Result<(), CliError> {
         let measured = self.searches.iter().zip(outcomes).find(|(c, _)| c.is_minimax()).and_then(|(_, o)| o.as_ref());
-        let minimax = measured.map_or(tree.nodes, |minimax| minimax.nodes as f64);
         if measured.is_none() {
             session.say(format_args!(
                 "plain minimax: {:.0} nodes, standard error {:.1}%, estimated by random walks",
@@ -161,88 +159,60 @@ impl<E: Evaluator> Comparison<'_, E> {
                 100.0 * tree.standard_error / tree.nodes
             ));
         }
+        let minimax = measured.map_or(tree.nodes.round() as u64, |minimax| minimax.nodes);
         let reference = outcomes.iter().flatten().next();
-        let mean_branching = |nodes: f64| branching_factor(nodes / self.positions.len() as f64, depth);
-        if self.json {
-            return self.json_table(depth, minimax, measured.is_none(), outcomes, out);
-        }
-        writeln!(out, "search\tvalue\tmove\tnodes\tshare\tbranching\tseconds")?;
-        for (search, outcome) in self.searches.iter().zip(outcomes) {
-            let name = &search.name;
-            let (Some(outcome), Some(reference)) = (outcome, reference) else {
-                if search.is_minimax() {
-                    writeln!(out, "{name}\t-\t-\t~{minimax:.0}\t100%\t{:.2}\t-", mean_branching(minimax))?;
-                }
-                continue;
+        let of_search = |(search, outcome): (&NamedSearch, &Option<Outcome>)| {
+            let nodes = match outcome {
+                Some(outcome) => outcome.nodes,
+                None if search.is_minimax() => minimax,
+                None => return None,
             };
-            let (value, best) = self.summary(outcome, reference);
-            let nodes = outcome.nodes as f64;
-            let mark = if measured.is_none() { "~" } else { "" };
-            let share = percentage(nodes / minimax);
-            let (branching, seconds) = (mean_branching(nodes), outcome.seconds);
-            writeln!(out, "{name}\t{value}\t{best}\t{nodes}\t{mark}{share}\t{branching:.2}\t{seconds:.3}")?;
-        }
-        Ok(())
-    }
-
-    fn json_table(
-        &self,
-        depth: u32,
-        minimax: f64,
-        is_estimate: bool,
-        outcomes: &[Option<Outcome>],
-        out: &mut dyn Write,
-    ) -> Result<(), CliError> {
-        for (search, outcome) in self.searches.iter().zip(outcomes) {
             let values =
-                outcome.as_ref().map(|outcome| outcome.values.iter().map(|v| f64::from(v.discs())).collect::<Vec<_>>());
+                outcome.as_ref().map(|outcome| outcome.values.iter().map(|value| f64::from(value.discs())).collect());
             let moves = outcome
                 .as_ref()
-                .map(|outcome| outcome.moves.iter().map(|m| m.map(|m| m.to_string())).collect::<Vec<_>>());
-            let found = json!({
-                "search": search.name,
-                "depth": depth,
-                "values": values,
-                "moves": moves,
-                "nodes": outcome.as_ref().map(|outcome| outcome.nodes),
-                "seconds": outcome.as_ref().map(|outcome| outcome.seconds),
-                "minimax_nodes": minimax,
-                "minimax_estimated": is_estimate,
-            });
-            write_json(&found, out)?;
-        }
-        Ok(())
-    }
-
-    /// The value and move columns.
-    fn summary(&self, outcome: &Outcome, reference: &Outcome) -> (String, String) {
-        if let ([value], [best]) = (&outcome.values[..], &outcome.moves[..]) {
-            return (value.to_string(), best.map_or("--".to_owned(), |square| square.to_string()));
-        }
-        let mean =
-            outcome.values.iter().map(|value| f64::from(value.discs())).sum::<f64>() / self.positions.len() as f64;
-        let equal = outcome.moves.iter().zip(&reference.moves).filter(|(a, b)| a == b).count();
-        (format!("{mean:+.2}"), format!("{equal}/{}", self.positions.len()))
+                .map(|outcome| &outcome.moves)
+                .map(|moves| moves.iter().map(|best| best.map(|square| square.to_string())).collect::<Vec<_>>());
+            let equal = |(outcome, reference): (&Outcome, &Outcome)| {
+                outcome.moves.iter().zip(&reference.moves).filter(|(a, b)| a == b).count()
+            };
+            Some(Row {
+                search: search.name.clone(),
+                value: values.as_ref().map(|values: &Vec<f64>| values.iter().sum::<f64>() / values.len() as f64),
+                r#move: moves.as_ref().filter(|moves| moves.len() == 1).and_then(|moves| moves[0].clone()),
+                same_moves: outcome.as_ref().zip(reference).map(equal),
+                nodes,
+                share: nodes as f64 / minimax as f64,
+                branching: branching_factor(nodes as f64 / self.positions.len() as f64, depth),
+                seconds: outcome.as_ref().map(|outcome| outcome.seconds),
+                estimated: outcome.is_none(),
+                depth,
+                values,
+                moves,
+            })
+        };
+        results.table(&self.searches.iter().zip(outcomes).filter_map(of_search).collect::<Vec<_>>())
     }
 }
 
-/// A share with two significant digits or more.
-fn percentage(share: f64) -> String {
-    let percent = 100.0 * share;
-    let decimals = if percent > 0.0 { (1.0 - percent.log10().floor()).clamp(0.0, 9.0) as usize } else { 0 };
-    format!("{percent:.decimals$}%")
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn percentages_keep_two_digits() {
-        assert_eq!(percentage(1.0), "100%");
-        assert_eq!(percentage(0.25), "25%");
-        assert_eq!(percentage(0.0123), "1.2%");
-        assert_eq!(percentage(0.000_123), "0.012%");
-        assert_eq!(percentage(0.0), "0%");
-    }
+/// What a search found on all positions, beside the others.
+#[derive(Serialize)]
+struct Row {
+    search: String,
+    /// The mean.
+    value: Option<f64>,
+    /// If there is one position.
+    r#move: Option<String>,
+    /// Positions with the move of the first search that ran.
+    same_moves: Option<usize>,
+    nodes: u64,
+    /// Of the nodes of plain minimax.
+    share: f64,
+    branching: f64,
+    seconds: Option<f64>,
+    /// Whether the nodes are an estimate.
+    estimated: bool,
+    depth: u32,
+    values: Option<Vec<f64>>,
+    moves: Option<Vec<Option<String>>>,
 }

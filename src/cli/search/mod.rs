@@ -10,15 +10,15 @@ use std::time::Instant;
 
 use clap::builder::{PossibleValuesParser, TypedValueParser};
 use clap::{ArgGroup, Args, ValueEnum};
-use serde_json::json;
+use serde::Serialize;
 
 use super::error::CliError;
 use super::evaluator::{WeightsAndPositions, with_evaluator};
 use super::input::read_positions;
 use super::jobs::on_own_threads;
-use super::json::{JsonArgument, write_json};
 use super::meter::Meter;
 use super::output::Output;
+use super::results::FormatArgument;
 use super::session::Session;
 use super::strength::SelectivityArgument;
 use crate::board::{Diagram, Position, squares};
@@ -30,18 +30,17 @@ use named::{NamedSearch, Search};
 
 /// Search positions to a depth: score, best move and principal variation
 ///
-/// Prints a tab-separated table: score in discs for the side to move, best move (`--` for a pass, a finished game, or depth 0),
-/// nodes, seconds, and the principal variation without passes. With --algorithm, a textbook search takes the place of
+/// Prints a table: score in discs for the side to move, best move (`-` for a pass, a finished game, or depth 0), nodes, seconds, the
+/// principal variation without passes, depth, position. With --algorithm, a textbook search takes the place of
 /// flipside's own, and the line is the best move alone.
 ///
 /// Below depth 10, each thread searches positions of its own; from there on, all threads search a position together. At full
 /// width the score never depends on their number, but from depth 10 on the choice among equally good moves and the node count
 /// may vary with it, and from run to run.
 ///
-/// With --compare, prints one table of all searches: value in discs, move, nodes, their share of the nodes of plain minimax,
-/// effective branching factor (of the uniform tree with as many nodes), seconds. With several positions, the value is the mean
-/// and the move column counts the moves that equal those of the first search that ran. Minimax is run plain; if its tree is too
-/// large, its nodes are estimated by Knuth's random walks and marked with `~`. The command fails unless the searches agree on
+/// With --compare, prints one table of all searches: mean value in discs, move (of a single position), positions with the move of the
+/// first search that ran, nodes, their share of the nodes of plain minimax, effective branching factor (of the uniform tree with as many
+/// nodes), seconds. Minimax is run plain; if its tree is too large, its nodes are estimated by Knuth's random walks. The command fails unless the searches agree on
 /// all values.
 #[derive(Args, Debug)]
 #[command(after_help = "Examples:\n  flipside search --depth 10 data/bench/midgame.txt\n  \
@@ -59,12 +58,12 @@ pub struct SearchArguments {
     #[command(flatten)]
     selective: SelectivityArgument,
 
-    /// Print the N best moves of each position, best first, each searched on its own; a first column is then the position's number
+    /// Print the N best moves of each position, best first, each searched on its own
     #[arg(long, value_name = "N", conflicts_with = "textbook", value_parser = clap::value_parser!(u32).range(1..))]
     moves: Option<u32>,
 
     #[command(flatten)]
-    json: JsonArgument,
+    format: FormatArgument,
 
     #[command(flatten)]
     textbook: TextbookArguments,
@@ -230,9 +229,8 @@ impl SearchArguments {
             read_positions(&positions, session)?.into_iter().map(|scored| scored.diagram).collect();
         with_evaluator!(&evaluator, evaluator => match searches {
             Some(searches) => {
-                let json = self.json.json;
                 let positions: Vec<_> = diagrams.iter().map(|diagram| diagram.position).collect();
-                let comparison = Comparison { evaluator, positions: &positions, searches, json };
+                let comparison = Comparison { evaluator, positions: &positions, searches, format: self.format };
                 comparison.run(self.depth, plot.as_ref(), session, out)
             }
             None => self.search(evaluator, &diagrams, session, out),
@@ -253,10 +251,7 @@ impl SearchArguments {
         let tree = OthelloTree::new(evaluator);
         let together = self.depth >= TOGETHER_MIN_DEPTH && self.textbook.algorithm.is_none();
         let (at_once, threads) = if together { (1, session.threads) } else { (session.threads, 1) };
-        if !self.json.json {
-            let position = if self.moves.is_some() { "position\t" } else { "" };
-            writeln!(out, "{position}score\tmove\tnodes\tseconds\tline")?;
-        }
+        let mut results = self.format.to(out);
         let mut meter = Meter::new(session, diagrams.len() as u64, "positions");
         let mut done = 0;
         let search = |search: &mut Box<Search<'_>>, diagram: &Diagram| {
@@ -284,41 +279,36 @@ impl SearchArguments {
             search,
             |diagram, found| {
                 done += 1;
-                meter.aside(|| found.iter().try_for_each(|found| self.print(diagram, done, found, out)))?;
+                meter.aside(|| found.iter().try_for_each(|found| results.row(&self.found(diagram, found))))?;
                 meter.show(done, || format!("depth {}", self.depth));
-                Ok(out.flush()?)
+                Ok(())
             },
         )?;
         meter.finish();
         Ok(())
     }
 
-    /// Prints the result for a position, numbered from 1, and the seconds it took.
-    fn print(
-        &self,
-        diagram: &Diagram,
-        number: u64,
-        (found, seconds): &(Analysis, f64),
-        out: &mut dyn Write,
-    ) -> Result<(), CliError> {
-        let best = found.best.map(|square| square.to_string());
-        let line: String = found.pv.iter().map(ToString::to_string).collect();
-        if self.json.json {
-            let found = json!({
-                "position": diagram.to_string(),
-                "depth": self.depth,
-                "score": f64::from(found.score.discs()),
-                "move": best,
-                "nodes": found.nodes,
-                "seconds": seconds,
-                "line": line,
-            });
-            return write_json(&found, out);
+    fn found(&self, diagram: &Diagram, (found, seconds): &(Analysis, f64)) -> Found {
+        Found {
+            score: found.score.discs(),
+            r#move: found.best.map(|square| square.to_string()),
+            nodes: found.nodes,
+            seconds: *seconds,
+            line: found.pv.iter().map(ToString::to_string).collect(),
+            depth: self.depth,
+            position: diagram.to_string(),
         }
-        if self.moves.is_some() {
-            write!(out, "{number}\t")?;
-        }
-        let best = best.unwrap_or("--".to_owned());
-        Ok(writeln!(out, "{:.2}\t{best}\t{}\t{seconds:.3}\t{line}", found.score, found.nodes)?)
     }
+}
+
+/// What a search found in a position.
+#[derive(Serialize)]
+struct Found {
+    score: f32,
+    r#move: Option<String>,
+    nodes: u64,
+    seconds: f64,
+    line: String,
+    depth: u32,
+    position: String,
 }

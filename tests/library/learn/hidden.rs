@@ -4,7 +4,7 @@ use std::sync::Arc;
 
 use flipside::board::Position;
 use flipside::eval::{Evaluator, HiddenLayer, Model, PatternEvaluator, Score, StageMap, UNITS};
-use flipside::learn::{Decayed, Fixed, Learner, LearnerState, Sample, SampleSet, StepRule};
+use flipside::learn::{Learner, LearnerState, Sample, SampleSet, StepRule};
 use flipside::pattern::{Layout, Pattern, PatternSet, Scalar, Seen};
 
 use super::{random_samples, small_set};
@@ -152,7 +152,7 @@ fn distance(found: &[f32], expected: &[f64]) -> f64 {
 #[test]
 fn a_pass_equals_a_naive_one() {
     let (samples, stages, rate) = (random_samples(30_000, 1), StageMap::uniform(6), 0.05);
-    let mut learner = learner(&small_set(), stages, StepRule::Fixed(Fixed { rate: rate as f32 }));
+    let mut learner = learner(&small_set(), stages, StepRule::fixed(rate as f32));
     learner.set_overlap(1);
     let before = state_of(&learner);
     let mut naive = Naive::new(Layout::new(&small_set()).unwrap(), &before, 1, rate);
@@ -183,7 +183,7 @@ fn threads_change_nothing() {
     let samples = random_samples(10_000, 2);
     let learned = |threads| {
         let pool = rayon::ThreadPoolBuilder::new().num_threads(threads).build().unwrap();
-        let rule = StepRule::Decayed(Decayed { rate: 1.0, half: 30.0, floor: 0.01 });
+        let rule = StepRule { rate: 1.0, half: 30.0, floor: 0.01 };
         let mut learner = learner(&small_set(), StageMap::uniform(2), rule);
         learner.set_overlap(2);
         let loss = pool.install(|| learner.pass(&samples, 1.0)).unwrap();
@@ -213,7 +213,7 @@ fn curved() -> (SampleSet, PatternSet) {
 #[test]
 fn what_no_sum_of_weights_can_express_is_learned_stored_and_resumed() {
     let (samples, set) = curved();
-    let rule = StepRule::Decayed(Decayed { rate: 1.0, half: 100.0, floor: 0.001 });
+    let rule = StepRule { rate: 1.0, half: 100.0, floor: 0.001 };
     let layout = Arc::new(Layout::new(&set).unwrap());
     let learned = |mut learner: Learner| {
         for _ in 0..20 {
@@ -256,7 +256,7 @@ fn valued(samples: &SampleSet, model: &Model) -> SampleSet {
 #[test]
 fn rows_stay_within_what_a_file_holds() {
     let (samples, set) = curved();
-    let (layout, rule) = (Arc::new(Layout::new(&set).unwrap()), StepRule::Fixed(Fixed { rate: 0.01 }));
+    let (layout, rule) = (Arc::new(Layout::new(&set).unwrap()), StepRule::fixed(0.01));
     let mut state = state_of(&learner(&set, StageMap::uniform(20), rule));
     let (_, rows) = state.hidden.split_last_mut().unwrap();
     let numbers = rows.iter_mut().flatten().enumerate().filter(|(i, _)| i % ROW < UNITS);
@@ -277,7 +277,7 @@ fn rows_stay_within_what_a_file_holds() {
 /// Rows that occur in no sample contribute nothing, neither in validation nor when stored.
 #[test]
 fn rows_that_were_never_learned_are_nothing() {
-    let learner = learner(&small_set(), StageMap::uniform(6), StepRule::Fixed(Fixed { rate: 0.1 }));
+    let learner = learner(&small_set(), StageMap::uniform(6), StepRule::fixed(0.1));
     let samples = valued(&random_samples(500, 4), &learner.model());
     assert_eq!(learner.validate(&samples, 1).rmse(), Some(0.0));
 }
@@ -286,7 +286,7 @@ fn rows_that_were_never_learned_are_nothing() {
 #[test]
 fn stored_layers_of_any_tables_are_learned_further() {
     let stages = StageMap::uniform(6);
-    let rule = StepRule::Fixed(Fixed { rate: 0.1 });
+    let rule = StepRule::fixed(0.1);
     let layout = Arc::new(Layout::new(&small_set()).unwrap());
     let samples = random_samples(2_000, 5);
     let mut first = learner(&small_set(), stages.clone(), rule);
@@ -308,7 +308,7 @@ fn stored_layers_of_any_tables_are_learned_further() {
 
 #[test]
 fn a_state_is_resumed_seamlessly_and_others_are_refused() {
-    let rule = StepRule::Decayed(Decayed { rate: 1.0, half: 30.0, floor: 0.01 });
+    let rule = StepRule { rate: 1.0, half: 30.0, floor: 0.01 };
     let (set, samples) = (small_set(), random_samples(3_000, 6));
     let layout = Arc::new(Layout::new(&set).unwrap());
     let mut learner = learner(&set, StageMap::uniform(6), rule);

@@ -7,10 +7,7 @@ use std::sync::Arc;
 
 use flipside::board::{Position, Side, Symmetry, Transcript};
 use flipside::eval::{Evaluator, HiddenLayer, Model, PatternEvaluator, Score, StageMap};
-use flipside::learn::{
-    AdaGrad, Bound, Decayed, Fixed, Importance, Learner, Loss, Sample, SampleSet, StepRule, TemporalCoherence,
-    lambda_returns,
-};
+use flipside::learn::{Bound, Importance, Learner, Loss, Sample, SampleSet, StepRule, lambda_returns};
 use flipside::pattern::{Layout, Pattern, PatternSet, Scalar};
 use flipside::selfplay::{Ply, PlyKind, Replay};
 use rand::{RngExt, SeedableRng};
@@ -93,7 +90,7 @@ fn weights_for_an_engine_are_learned_in_its_stages_and_units() {
     let layout = Arc::new(Layout::new(&set).unwrap());
     let mut model = Model::zero(&set.of_model(), &stages, 1).unwrap();
     model.weights[1] = vec![-7, 3, 7, 2];
-    let learner = Learner::from_model(layout, &model, StepRule::Fixed(Fixed { rate: 1.0 })).unwrap();
+    let learner = Learner::from_model(layout, &model, StepRule::fixed(1.0)).unwrap();
     let kept = learner.model();
     assert_eq!((kept.scale, &kept.weights[1]), (10, &vec![-50, 30, 60, 20]));
     // The model's own scale and stages say it all.
@@ -102,7 +99,7 @@ fn weights_for_an_engine_are_learned_in_its_stages_and_units() {
     // With a hidden layer there is no room for the largest numbers.
     let text = text.replace("scale = 10\nrange = [-50, 60]", "scale = 5000\nrange = [-32768, 32767]");
     let layout = Arc::new(Layout::new(&PatternSet::from_toml(&text).unwrap()).unwrap());
-    let learner = Learner::from_model(layout, &model, StepRule::Fixed(Fixed { rate: 1.0 })).unwrap();
+    let learner = Learner::from_model(layout, &model, StepRule::fixed(1.0)).unwrap();
     assert_eq!(learner.model().weights[1], [-32768, 15000, 32767, 10000]);
     assert_eq!(learner.with_hidden_layer().model().weights[1], [-32768, 15000, HiddenLayer::MAX_WEIGHT, 10000]);
 }
@@ -147,8 +144,8 @@ impl Naive {
         features
     }
 
-    /// Learns one sample by the decayed rule; features that occur twice move once.
-    fn learn(&mut self, features: &[(usize, String)], sample: &Sample, rule: Decayed, loss: Loss) -> f64 {
+    /// Learns one sample by the step rule; features that occur twice move once.
+    fn learn(&mut self, features: &[(usize, String)], sample: &Sample, rule: StepRule, loss: Loss) -> f64 {
         let [rate, half, floor] = [rule.rate, rule.half, rule.floor].map(f64::from);
         let value: f64 = features.iter().map(|feature| self.weights.entry(feature.clone()).or_default().0).sum();
         let target = f64::from(sample.target.discs());
@@ -159,7 +156,6 @@ impl Naive {
         let wins = |discs: f64, scale: f64| 1.0 / (1.0 + (-2.0 * discs / scale).exp());
         let pull = match loss {
             Loss::Squared => error,
-            Loss::Huber { beyond } => error.clamp(-f64::from(beyond), beyond.into()),
             Loss::CrossEntropy { scale } => {
                 2.0 * f64::from(scale) * (wins(target, scale.into()) - wins(value, scale.into()))
             }
@@ -192,7 +188,7 @@ fn bounds_importance_and_the_loss_do_what_they_say() {
         let importance = Importance::new(rng.random_range(0.01..=1.0)).unwrap();
         samples.push(Sample { bound, importance, ..*sample });
     }
-    compare_with_naive(&samples, Loss::Huber { beyond: 5.0 });
+    compare_with_naive(&samples, Loss::Squared);
     compare_with_naive(&samples, Loss::CrossEntropy { scale: 20.0 });
     assert_eq!(Importance::new(1.0), Some(Importance::FULL));
     assert!(Importance::FULL.share() == 1.0 && Importance::new(1e-9).unwrap().share() > 0.0);
@@ -202,8 +198,8 @@ fn bounds_importance_and_the_loss_do_what_they_say() {
 fn compare_with_naive(samples: &SampleSet, loss: Loss) {
     let (set, stages) = (small_set(), StageMap::uniform(10));
     let layout = Arc::new(Layout::new(&set).unwrap());
-    let rule = Decayed { rate: 0.8, half: 20.0, floor: 0.1 };
-    let mut learner = Learner::new(layout, stages.clone(), StepRule::Decayed(rule));
+    let rule = StepRule { rate: 0.8, half: 20.0, floor: 0.1 };
+    let mut learner = Learner::new(layout, stages.clone(), rule);
     learner.set_loss(loss);
     let mut naive = Naive::default();
     for _ in 0..2 {
@@ -246,7 +242,7 @@ fn overlapping_stages_learn_some_of_their_neighbours_samples() {
     let layout = Arc::new(Layout::new(&small_set()).unwrap());
     for (overlap, expected) in [(0, own), (1, own + halves), (2, own + halves + thirds)] {
         assert_eq!(samples.of_stage(&stages, stage, overlap).count(), expected);
-        let mut learner = Learner::new(layout.clone(), stages.clone(), StepRule::Fixed(Fixed { rate: 0.1 }));
+        let mut learner = Learner::new(layout.clone(), stages.clone(), StepRule::fixed(0.1));
         learner.set_overlap(overlap);
         let of_all_stages = (0..stages.count()).map(|stage| samples.of_stage(&stages, stage, overlap).count());
         assert_eq!(learner.pass(&samples, 1.0).unwrap().samples, of_all_stages.sum::<usize>() as u64);
@@ -254,7 +250,7 @@ fn overlapping_stages_learn_some_of_their_neighbours_samples() {
 }
 
 #[test]
-fn every_rule_learns_a_linear_truth() {
+fn fixed_and_shrinking_steps_learn_a_linear_truth() {
     let (set, stages) = (small_set(), StageMap::uniform(60));
     let layout = Arc::new(Layout::new(&set).unwrap());
     // The truth is an evaluation of the same kind: the count of corners.
@@ -268,12 +264,7 @@ fn every_rule_learns_a_linear_truth() {
             samples.push(Sample { target: Score::from_discs(truth(&sample.position)), ..*sample });
         }
     }
-    for rule in [
-        StepRule::Fixed(Fixed { rate: 0.5 }),
-        StepRule::Decayed(Decayed { rate: 1.0, half: 30.0, floor: 0.01 }),
-        StepRule::TemporalCoherence(TemporalCoherence { rate: 1.0 }),
-        StepRule::AdaGrad(AdaGrad { rate: 0.5 }),
-    ] {
+    for rule in [StepRule::fixed(0.5), StepRule { rate: 1.0, half: 30.0, floor: 0.01 }] {
         let mut learner = Learner::new(layout.clone(), stages.clone(), rule);
         let first = learner.pass(&samples, 1.0).unwrap().rmse();
         let losses: Vec<f64> = (0..4).map(|_| learner.pass(&samples, 1.0).unwrap().rmse()).collect();
@@ -284,7 +275,7 @@ fn every_rule_learns_a_linear_truth() {
 #[test]
 fn splitting_stages_keeps_what_was_learned() {
     let layout = Arc::new(Layout::new(&small_set()).unwrap());
-    let rule = StepRule::TemporalCoherence(TemporalCoherence { rate: 1.0 });
+    let rule = StepRule { rate: 1.0, half: 30.0, floor: 0.01 };
     // The widest stages are divided among all the tables of rows that narrow ones would have.
     for (plies, with_layer) in [(10, false), (10, true), (30, true)] {
         let mut learner = Learner::new(layout.clone(), StageMap::uniform(plies), rule);
