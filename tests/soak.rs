@@ -21,9 +21,7 @@ use std::time::{Duration, Instant};
 
 use flipside::board::Transcript;
 use flipside::storage::FileError;
-use flipside::train::{
-    Budget, GateConfig, Outcome, RecordsConfig, TrainConfig, TrainError, TrainEvent, TrainRequest, train,
-};
+use flipside::train::{Budget, Outcome, TrainConfig, TrainError, TrainEvent, TrainRequest, train};
 use flipside::weights::WeightFile;
 use rand::{RngExt, SeedableRng};
 use rand_chacha::ChaCha8Rng;
@@ -49,9 +47,7 @@ fn variants(folder: &Path) -> Vec<TrainConfig> {
     let text: String = (0..100).map(|_| Transcript::random(&mut rng).to_string() + "\n").collect();
     fs::write(&games, text + "f5f5\n").unwrap();
     let files = vec![games.display().to_string()];
-    let records = RecordsConfig { files, passes: 2, exact_empties: 6, sha256: Vec::new() };
-    let gate = GateConfig { every: 1, ..tiny().gate };
-    vec![tiny(), TrainConfig { records: Some(records), gate, ..tiny() }, with_few_weights(small(config()))]
+    vec![tiny(), with_records(with_gates(tiny(), true), files), with_few_weights(small(config()))]
 }
 
 /// How a session ended.
@@ -153,7 +149,7 @@ fn tamper(directory: &Path, rng: &mut ChaCha8Rng) -> HashMap<PathBuf, Vec<u8>> {
     let name = path.file_name().unwrap().to_str().unwrap();
     match rng.random_range(0..3) {
         // Lost events cannot be reported again, and comments do not count as edits.
-        _ if name == "metrics.jsonl" => bytes.extend(br#"{"event":"learned","generation":7,"lo"#),
+        _ if name == "metrics.jsonl" => bytes.extend(br#"{"event":"played","generation":7,"lo"#),
         0 => bytes.truncate(rng.random_range(0..=bytes.len())),
         1 if !bytes.is_empty() => {
             let at = rng.random_range(0..bytes.len());
@@ -175,7 +171,7 @@ fn check(directory: &Path, undisturbed: &Path) {
     let events: Vec<TrainEvent> = metrics.lines().map(|line| serde_json::from_str(line).unwrap()).collect();
     for generation in 0..GENERATIONS {
         let learned =
-            |event: &&TrainEvent| matches!(event, TrainEvent::Learned { generation: g, .. } if *g == generation);
+            |event: &&TrainEvent| matches!(event, TrainEvent::Played { generation: g, .. } if *g == generation);
         assert_eq!(events.iter().filter(learned).count(), 1, "generation {generation}: {metrics}");
     }
     let names = |folder: &Path| {
@@ -192,9 +188,9 @@ fn check(directory: &Path, undisturbed: &Path) {
 }
 
 /// Generations after which a run ends before it gets a larger budget: where a gate is due anyway, or only at the very end if weights
-/// are fitted at the end. So a run that goes back to the previous checkpoint has the same gates.
+/// are learned at the end. So a run that goes back to the previous checkpoint has the same gates.
 fn stages(config: &TrainConfig) -> &'static [u32] {
-    if config.fit.is_some() { &[GENERATIONS] } else { &[2, 4, 6, GENERATIONS] }
+    if config.finish.is_some() { &[GENERATIONS] } else { &[2, 4, 6, GENERATIONS] }
 }
 
 const GENERATIONS: u32 = 8;
@@ -310,7 +306,7 @@ fn fits_and_matches() {
     let folder = tempfile::tempdir().unwrap();
     let run = folder.path().join("run");
     let mut config = tiny();
-    config.phases.iter_mut().for_each(|phase| phase.games = 2_000);
+    config.steps.iter_mut().filter_map(|step| step.play.as_mut()).for_each(|play| play.games = 2_000);
     train(&request(&config, &run, &AtomicBool::new(false)), &mut |_| ()).unwrap();
     let fit = ["fit", "run", "--patterns", &config.patterns, "--epochs", "6", "-o"];
     let a_match = ["match", "mobility", "squares", "--pairs", "200", "--depth", "2", "--games"];

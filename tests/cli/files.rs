@@ -367,7 +367,7 @@ fn the_programs_own_files_are_not_records() {
     let config = folder.path().join("records.toml").display().to_string();
     for (file, what) in [(&kept, "is a file of kept games"), (&weights, "is a weight file")] {
         let run = folder.path().join("run").display().to_string();
-        fs::write(&config, format!("records = {{ files = ['{file}'] }}")).unwrap();
+        fs::write(&config, format!("[[steps]]\nlearn = {{ files = ['{file}'] }}")).unwrap();
         let train = ["train", "--run", &run];
         let by_option = [&train[..], &["--records", file]].concat();
         let by_config = [&train[..], &["--config", &config]].concat();

@@ -58,8 +58,9 @@ fn what_cannot_be_learned_is_named_before_anything_is_written() {
     assert!(refused_with(2, &[&unscored, "--lambda", "NaN"]).contains("`lambda` is NaN"));
     let records = data("ffo/fforum-1-19.obf");
     let config = file("fit.toml");
-    fs::write(&config, "step = { rule = 'fixed', rate = 1e40 }").unwrap();
-    assert!(refused(&[&records, "--config", &config]).contains("`step.rate` is 1e40: the sizes of numbers go from"));
+    fs::write(&config, "rate = 1e40").unwrap();
+    let error = refused(&[&records, "--config", &config]);
+    assert!(error.contains("line 1, column 8") && error.contains("`rate` is 1e40"), "{error}");
     assert!(refused_with(2, &[&records, "--first-generation", "1"]).contains("--first-generation is for kept games"));
     assert!(!folder.path().join("w.fsw").exists());
 }
@@ -72,7 +73,7 @@ fn weights_learn_their_own_leaves_from_a_teacher() {
     let [run, first, second, config] = ["run", "first.fsw", "second.fsw", "steps.toml"].map(file);
     let small = folder.path().join("small.toml");
     fs::write(&small, SMALL_SET).unwrap();
-    fs::write(&config, "step = { rule = 'fixed', rate = 0.01 }\n").unwrap();
+    fs::write(&config, "rate = 0.01\nfloor = 0.01\n").unwrap();
     stdout(
         &[
             "train",
@@ -105,7 +106,7 @@ fn weights_learn_their_own_leaves_from_a_teacher() {
     let refused = refusal(&["convert", cut, "--from", "wthor", "--to", "f5d6"], "", 2);
     assert!(refused.contains("a file of kept games, not wthor"), "{refused}");
     let leaves = ["--from", &first, "--teacher", "default", "--leaf-depth", "2", "--tree-depth", "2", "-o", &second];
-    for (more, step) in [(&[][..], "rate = 0.3"), (&["--config", &config], "rule = \"fixed\"\nrate = 0.01")] {
+    for (more, step) in [(&[][..], "rate = 0.3"), (&["--config", &config], "rate = 0.01\n")] {
         stdout(&[&common[..], &["-q"], &leaves, more].concat(), "");
         let shown = stdout(&["inspect", &second], "").replace("    ", "");
         assert!(
@@ -138,7 +139,7 @@ fn one_command_writes_an_engines_file() {
         ["run", "at-once.bin", "w.fsw", "in-steps.bin", "loss.toml", "cof"].map(file);
     stdout(&["train", "--preset", "quick", "--generations", "1", "--run", &run, "-q"], "");
     let best = format!("{run}/best.fsw");
-    fs::write(&config, "loss = { kind = 'cross-entropy', scale = 20.0 }\n").unwrap();
+    fs::write(&config, "cross-entropy = 20.0\n").unwrap();
     let common = ["fit", &run, "--epochs", "1", "-q"];
     assert_eq!(stdout(&[&common[..], &["--for", "zebra", "-o", &at_once]].concat(), ""), format!("{at_once}\n"));
     let steps = ["--patterns", "zebra", "--teacher", &best, "--config", &config, "-o", &weights];

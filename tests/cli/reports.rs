@@ -78,7 +78,7 @@ fn runs_are_listed_and_shown() {
     for line in [
         "run\truns/one",
         "state\tfinished",
-        "phase\t3",
+        "step\t5",
         "games\t768",
         "budget.generations\t6",
         "seconds_left\t0.000",
@@ -116,8 +116,7 @@ fn a_runs_own_files_are_refused_as_outputs() {
     let before = contents();
     assert!(before.len() > 10);
     let files = before.iter().map(|(path, _)| path.to_str().unwrap());
-    let missing =
-        ["runs/one/fit.part", "runs/one/games/00000099.fsg", "runs/latest/metrics.jsonl", "runs/one/../latest/lock"];
+    let missing = ["runs/one/games/00000099.fsg", "runs/latest/metrics.jsonl", "runs/one/../latest/lock"];
     for output in files.chain(missing) {
         for command in [&["fit", "runs/one"][..], &["report", "runs/one"], &["export", "default", "--to", "json"]] {
             let mut called = program();
@@ -194,7 +193,7 @@ fn a_report_is_one_page_with_all_in_it() {
         data[0]["ratings"].as_array().unwrap().len() >= 3 && data[0]["weights"]["coverage"][24].as_f64() > Some(0.0)
     );
     let sum_of = |key: &str| -> u64 {
-        data[0]["phases"].as_array().unwrap().iter().map(|phase| phase[key].as_u64().unwrap()).sum()
+        data[0]["steps"].as_array().unwrap().iter().map(|step| step[key].as_u64().unwrap()).sum()
     };
     assert_eq!(["generations", "games"].map(sum_of), [6, 6 * 128]);
     let status = &objects(&in_lab(&lab, &["status", "runs/one", "--json"]))[0];

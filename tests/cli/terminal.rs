@@ -128,7 +128,7 @@ fn bars_leave_no_ghosts_on_a_terminal_that_changes_its_size() {
             let is_clean = |rows: &[String]| {
                 bars(rows, "run") == 1
                     && bars(rows, "step") == 1
-                    && with(rows, ", phase ") == 1
+                    && with(rows, ", step ") == 1
                     && with(rows, ", Elo over") == 1
             };
             if !is_clean(&rows) {

@@ -86,7 +86,7 @@ fn games_that_the_run_would_not_have_played_are_named() {
     empty.weights.iter_mut().flatten().for_each(|weight| *weight = 0);
     let layout = Arc::new(flipside::pattern::Layout::new(&empty.set).unwrap());
     let evaluator = flipside::eval::PatternEvaluator::with_layout(&empty, layout).unwrap();
-    let players = SelfPlay::new(&evaluator, config.phase(0).self_play);
+    let players = SelfPlay::new(&evaluator, config.play(0).unwrap().self_play());
     let lies = players.play_here(config.seed + 1, 0, 32..64, &AtomicBool::new(false)).unwrap();
     frames[1] = frame(32, &lies);
     let header: GamesHeader = file.header();

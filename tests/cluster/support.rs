@@ -26,24 +26,18 @@ pub fn folder() -> Option<TempDir> {
 fn with_config() -> TempDir {
     let folder = tempfile::tempdir().unwrap();
     let set = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/train/small_set.toml");
-    let rule = "{ rule = \"decayed\", rate = 1.0, half = 30.0, floor = 0.01 }";
-    let phase = |generations, games, play| {
-        format!(
-            "[[phases]]\ngenerations = {generations}\ngames = {games}\nlambda = 0.9\nstage-plies = 12\nself-play = {play}\n"
-        )
-    };
+    let learn = "{ from = \"visits\", generations = 2, epochs = 1, stage-plies = 12, overlap = 0, anneal = 0.0, half = 30.0, floor = 0.01 }";
+    let step = |repeat, play| format!("[[steps]]\nrepeat = {repeat}\nplay = {play}\nlearn = {learn}\n");
     let config = format!(
-        "patterns = {set:?}\nseed = 5\nwindow = 2\npasses = 2\nstep = {rule}\nfit = false\n\
-        gate = {{ every = 0, pairs = 1, depth = 1, exact-empties = 4 }}\n{}{}",
-        phase(
+        "patterns = {set:?}\nseed = 5\nfinish = false\ngate = {{ pairs = 1, depth = 1, exact-empties = 4 }}\n{}{}",
+        step(
             3,
-            1000,
-            "{ depth = 2, exact-empties = 8, opening-plies = 30, exploration = 0.2, margin = 8.0, update = \"td\" }"
+            "{ games = 1000, depth = 2, exact-empties = 8, opening-plies = 30, exploration = 0.2, margin = 8.0, update = \"td\" }"
         ),
-        phase(
-            0,
-            700,
-            "{ depth = 3, selectivity = 1.0, exact-empties = 8, opening-plies = 30, exploration = 0.02, update = \"tdleaf\" }"
+        step(
+            1,
+            "{ games = 700, depth = 3, selectivity = 1.0, exact-empties = 8, opening-plies = 30, exploration = 0.02, \
+             update = \"tdleaf\" }"
         ),
     );
     fs::write(folder.path().join("config.toml"), config).unwrap();

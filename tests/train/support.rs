@@ -11,7 +11,8 @@ use std::time::Duration;
 use flipside::board::Transcript;
 use flipside::record::{Format, convert};
 use flipside::storage::{Disk, LocalDisk};
-use flipside::train::{self, Budget, Outcome, TrainConfig, TrainError, TrainEvent, TrainRequest, train};
+use flipside::train::Step as PlanStep;
+use flipside::train::{Budget, Outcome, TrainConfig, TrainError, TrainEvent, TrainRequest, train};
 use rand::SeedableRng;
 use rand_chacha::ChaCha8Rng;
 
@@ -41,9 +42,9 @@ pub fn tiny() -> TrainConfig {
     let mut config = with_few_weights(small(config()));
     config.steps.retain(|step| step.play.is_some());
     config.steps.iter_mut().filter_map(|step| step.play.as_mut()).for_each(|play| play.selectivity = None);
-    let [first, second, mut last] = <[train::Step; 3]>::try_from(config.steps).unwrap();
+    let [first, second, mut last] = <[PlanStep; 3]>::try_from(config.steps).unwrap();
     last.learn.clone_from(&first.learn);
-    let (gate, twice) = (train::Step { gate: true, ..Default::default() }, train::Step { repeat: 2, ..last.clone() });
+    let (gate, twice) = (PlanStep { gate: true, ..Default::default() }, PlanStep { repeat: 2, ..last.clone() });
     let steps =
         [first, gate.clone(), second, last.clone(), gate.clone(), twice.clone(), gate.clone(), twice, gate, last];
     TrainConfig { finish: None, steps: steps.to_vec(), ..config }
