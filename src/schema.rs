@@ -259,10 +259,15 @@ const WIDTH: usize = 118;
 /// A configuration as TOML with comments: what each key means and which values it takes. Keys that are left out are commented out. Only
 /// the first of a list of tables has comments.
 pub fn commented<T: Serialize + Default>(config: &T, keys: &'static [Key]) -> String {
-    let table = |config: &T| Table::try_from(config).expect("a configuration is a TOML table");
     let mut text = String::new();
-    write_table(&mut text, &table(config), &table(&T::default()), keys, "", true);
+    write_table(&mut text, &table_of(config), &table_of(&T::default()), keys, "", true);
     text.trim_start().to_owned()
+}
+
+/// A configuration as a table with the numbers that a file would have: 0.9, which is another number in single precision.
+fn table_of<T: Serialize>(config: &T) -> Table {
+    let text = toml::to_string(config).expect("a configuration is a TOML table");
+    text.parse().expect("it is TOML")
 }
 
 fn write_table(text: &mut String, table: &Table, defaults: &Table, keys: &'static [Key], header: &str, explains: bool) {
@@ -346,7 +351,7 @@ pub fn count(keys: &'static [Key], seen: &mut Vec<&'static [Key]>) -> usize {
 
 /// The rows of a Markdown table of keys, `defaults` being a configuration that leaves out all of them.
 pub fn document<T: Serialize + Default>(keys: &'static [Key], path: &str) -> String {
-    let defaults = Table::try_from(T::default()).expect("a configuration is a TOML table");
+    let defaults = table_of(&T::default());
     let row = |key: &Key| {
         let (name, kind, text) = (key.name(), key.kind, key.text.trim());
         format!("| `{path}{name}` | {kind} | {} | {text} |\n", default_of(key, &defaults))

@@ -48,8 +48,8 @@ impl Play {
 }
 
 schema! {
-    /// How strength is measured: against the best weights so far and against `mobility`, at full width. The newest weights become the best if
-    /// they beat the best so far.
+    /// How strength is measured: against the best weights so far, and against `default` or, while that is nearer, `mobility`; at full width.
+    /// The newest weights become the best if they beat the best so far.
     #[derive(Copy)]
     pub struct GateConfig {
         /// Pairs of games in each match, each from a different XOT opening.
@@ -96,7 +96,8 @@ schema! {
         seed: u64 = 1, Kind::Whole(0, i64::MAX as u64, "seed");
         /// Whether to write TensorBoard event files into the run's directory; does not affect the weights.
         tensorboard: bool = false, Kind::Flag;
-        /// How strength is measured: against the best weights so far and against `mobility`, at full width.
+        /// How strength is measured: against the best weights so far, and against `default` or, while that is
+        /// nearer, `mobility`; at full width.
         gate: GateConfig = GateConfig::default(), Kind::Table(GateConfig::KEYS);
         /// What is learned when the run ends, from all that it has played; the time for it is kept back. A gate follows in any case.
         #[serde(with = "or_false")]

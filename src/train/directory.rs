@@ -24,16 +24,13 @@ pub(super) const CHECKPOINT: &str = "checkpoint";
 pub(super) const PREVIOUS_CHECKPOINT: &str = "checkpoint.previous";
 /// The newest first.
 pub(crate) const CHECKPOINTS: [&str; 2] = [CHECKPOINT, PREVIOUS_CHECKPOINT];
-/// The checkpoint of a fit.
-pub(super) const FIT: &str = "fit.part";
 /// See [`Workers`](super::Workers).
 pub(super) const WORKERS: &str = "workers.json";
 
 /// The run that a file belongs to, if this path is that of one of a run's own files, present or not. Anything else in its directory is
 /// the user's.
 pub fn run_of_file(path: &Path) -> Option<PathBuf> {
-    const NAMES: [&str; 10] =
-        [MARKER, LOCK, CONFIG, METRICS, BEST, LAST, CHECKPOINT, PREVIOUS_CHECKPOINT, FIT, WORKERS];
+    const NAMES: [&str; 10] = [MARKER, LOCK, CONFIG, METRICS, BEST, LAST, CHECKPOINT, PREVIOUS_CHECKPOINT, WORKERS];
     let path = match path.canonicalize() {
         Ok(path) => path,
         Err(_) => folder_of(path).canonicalize().ok()?.join(path.file_name()?),

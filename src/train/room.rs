@@ -90,7 +90,6 @@ impl Growth {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::pattern::PatternSet;
     use crate::train::PRESETS;
 
     #[test]

@@ -55,7 +55,7 @@ fn learning_after(step: u32) -> impl Fn(&TrainEvent) -> bool + Sync {
 #[test]
 fn each_step_learns_in_its_own_way() {
     let mut config = with_few_weights(small(config()));
-    config.steps[4].learn.clone_from(&config.steps[2].learn);
+    config.steps[4].learn = config.steps[2].learn.clone();
     let other = LearnConfig { cross_entropy: Some(20.0), rate: 0.5, half: 300.0, floor: 0.2, ..Default::default() };
     let of = |learn: &LearnConfig| LearnConfig { since: learn.since, block: learn.block, ..other.clone() };
     let between = of(config.steps[3].learn.as_ref().unwrap());
