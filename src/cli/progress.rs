@@ -533,7 +533,7 @@ mod tests {
         };
         progress.show(&batch(30, 4000, 1.0));
         assert!(progress.rates().starts_with("4,000 games/s"), "{}", progress.rates());
-        assert!(progress.state().starts_with("generation 31, phase 3 of 7"), "{}", progress.state());
+        assert!(progress.state().starts_with("generation 31, step 4 of 12"), "{}", progress.state());
         progress.at_hand = (0, 8192);
         progress.show(&batch(36, 100, 1.0));
         assert!(progress.rates().starts_with("100 games/s"), "{}", progress.rates());

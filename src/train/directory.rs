@@ -30,7 +30,7 @@ pub(super) const WORKERS: &str = "workers.json";
 /// The run that a file belongs to, if this path is that of one of a run's own files, present or not. Anything else in its directory is
 /// the user's.
 pub fn run_of_file(path: &Path) -> Option<PathBuf> {
-    const NAMES: [&str; 10] = [MARKER, LOCK, CONFIG, METRICS, BEST, LAST, CHECKPOINT, PREVIOUS_CHECKPOINT, WORKERS];
+    const NAMES: [&str; 9] = [MARKER, LOCK, CONFIG, METRICS, BEST, LAST, CHECKPOINT, PREVIOUS_CHECKPOINT, WORKERS];
     let path = match path.canonicalize() {
         Ok(path) => path,
         Err(_) => folder_of(path).canonicalize().ok()?.join(path.file_name()?),
