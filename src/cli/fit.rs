@@ -15,7 +15,7 @@ use super::output::Output;
 use super::session::Session;
 use super::signals::stop_on_signals;
 use crate::export::Engine;
-use crate::fit::{self, Begun, FitError, FitRequest, GameFiles, GameFilesEvent, LearnConfig, LearnEvent};
+use crate::fit::{self, Begun, ConfigFault, FitError, FitRequest, GameFiles, GameFilesEvent, LearnConfig, LearnEvent};
 use crate::pattern::PatternSet;
 use crate::schema::check;
 use crate::storage::{Disk, LocalDisk, folder_of};
@@ -123,6 +123,9 @@ const POSITIONS_PER_MB: u32 = (1 << 20) / 25;
 /// The default of `step.rate` with `--leaf-depth`: small, so that the weights keep what they know.
 const LEAF_RATE: f32 = 0.3;
 
+/// Keys for which a fit on its own has arguments and options.
+const OF_RUNS: [&str; 4] = ["from", "generations", "files", "sha256"];
+
 /// The default of `--tree-depth`.
 const TREE_DEPTH: u32 = 4;
 
@@ -222,6 +225,10 @@ impl FitArguments {
             let text = read_config(path)?;
             let unusable = || format!("cannot use {}", path.display());
             let table = check(&text, LearnConfig::KEYS).context(unusable)?;
+            if let Some(key) = OF_RUNS.iter().find(|key| table.contains_key(**key)) {
+                let reason = "is for runs alone: `flipside fit` has arguments and options for it";
+                return Err(CliError::because(unusable(), ConfigFault::new(*key, reason)));
+            }
             has_steps = table.contains_key("rate");
             has_loss = table.contains_key("cross-entropy");
             config = table.try_into().context(unusable)?;

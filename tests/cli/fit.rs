@@ -61,6 +61,8 @@ fn what_cannot_be_learned_is_named_before_anything_is_written() {
     fs::write(&config, "rate = 1e40").unwrap();
     let error = refused(&[&records, "--config", &config]);
     assert!(error.contains("line 1, column 8") && error.contains("`rate` is 1e40"), "{error}");
+    fs::write(&config, "from = 'weights'").unwrap();
+    assert!(refused(&[&records, "--config", &config]).contains("`from` is for runs alone"));
     assert!(refused_with(2, &[&records, "--first-generation", "1"]).contains("--first-generation is for kept games"));
     assert!(!folder.path().join("w.fsw").exists());
 }
