@@ -67,6 +67,8 @@ pub struct Validated {
 pub struct PhaseTime {
     /// Its number, from 1.
     pub phase: usize,
+    /// Hours of the run when it began.
+    pub hours: f64,
     /// Generations learned.
     pub generations: u32,
     /// Their games.
@@ -170,6 +172,16 @@ impl Figures {
     }
 }
 
+impl Figures {
+    /// Where phases begin, and fits: hours of the run, and a word.
+    pub(super) fn marks(&self) -> Vec<(f64, String)> {
+        let phases = self.phases.iter().skip(1).map(|phase| (phase.hours, format!("phase {}", phase.phase)));
+        // More would hide the lines.
+        let fits = if self.held_out.len() <= 8 { &self.held_out[..] } else { &[] };
+        phases.chain(fits.iter().map(|fit| (fit.hours, "fit".to_owned()))).collect()
+    }
+}
+
 /// What was done in each phase, and how long it took.
 fn phases(log: &RunLog) -> Vec<PhaseTime> {
     let number = |generation: u32| log.config.phase_number(generation.saturating_sub(1));
@@ -177,9 +189,14 @@ fn phases(log: &RunLog) -> Vec<PhaseTime> {
     let mut phases: Vec<_> = (1..=count).map(|phase| PhaseTime { phase, ..PhaseTime::default() }).collect();
     // By phase, games, positions and seconds of the generations that were played in one session.
     let mut timed = vec![(0, 0, 0.0); count];
+    let mut before = 0.0;
     for learned in &log.history.learned {
         let number = number(learned.generation);
         let phase = &mut phases[number];
+        if phase.generations == 0 {
+            phase.hours = before;
+        }
+        before = learned.hours;
         phase.generations += 1;
         phase.games += learned.games;
         phase.positions += learned.positions;

@@ -45,8 +45,8 @@ fn a_worker_may_be_killed_frozen_slow_or_stopped() {
     assert!(said.contains("go to other workers"), "{said}");
     let mut late = worker(folder, "late", &broker.url(), "run");
     late.wait_for("as the coordinator did");
-    let status = || String::from_utf8(flipside(&["status"]).arg(&run).output().unwrap().stdout).unwrap();
-    while status().matches("worker\t").count() < 5 || !status().contains(" games, gone, last seen ") {
+    let status = || String::from_utf8(flipside(&["status", "--json"]).arg(&run).output().unwrap().stdout).unwrap();
+    while status().matches("\"last_sign\":").count() < 5 || !status().contains("\"present\":false") {
         assert!(train.is_running(), "{}\n{}", status(), train.said());
         sleep(Duration::from_millis(500));
     }
