@@ -8,7 +8,7 @@ use super::derive::{children_in, open_leaf};
 use super::error::BookError;
 use super::record::{Deviation, Games, Leaf, Record, Valued, as_played, on_board};
 use super::store::Book;
-use crate::board::{Position, Square};
+use crate::board::{Position, Square, canonical};
 use crate::eval::Score;
 use crate::search::Analysis;
 
@@ -40,8 +40,8 @@ pub struct BookMove {
     pub play: i16,
     /// How far the value is from the truth.
     pub error: Deviation,
-    /// The depth to which the move was searched, if it is the best unplayed one.
-    pub depth: Option<u8>,
+    /// How it was searched, if it is the best unplayed one.
+    pub leaf: Option<Valued>,
     /// The games through the position it leads to, for the player who makes it.
     pub games: Games,
 }
@@ -59,7 +59,7 @@ impl From<BookMove> for Analysis {
             score: found.value,
             best: Some(found.to),
             pv: [found.to].into_iter().collect(),
-            depth: found.depth.unwrap_or(0).into(),
+            depth: found.leaf.and_then(|leaf| leaf.depth).unwrap_or(0).into(),
             nodes: 1,
             exact: found.is_proved(),
             selectivity: None,
@@ -73,17 +73,18 @@ impl Book {
     ///
     /// # Errors
     /// I/O errors, or damage.
-    pub fn moves(&mut self, position: Position) -> Result<Option<(Record, Vec<BookMove>)>, BookError> {
-        let Some(record) = self.get(position)? else { return Ok(None) };
-        let children = children_in(self, record.position)?;
+    pub fn moves(&self, position: Position) -> Result<Option<(Record, Vec<BookMove>)>, BookError> {
+        let view = self.view()?;
+        let Some(record) = view.find(canonical(position))? else { return Ok(None) };
+        let children = children_in(&view, record.position)?;
         let mut moves = Vec::with_capacity(children.len() + 1);
         for child in &children {
             let Some(value) = child.derived.value else { continue };
-            let there = self.find(child.position)?.map_or(Games::default(), |record| record.games);
+            let there = view.find(child.position)?.map_or(Games::default(), |record| record.games);
             let (play, error) = (child.derived.play, child.derived.error);
             let turn = record.position.play(child.to).moves() != 0;
             let games = if turn { reversed(there) } else { there };
-            moves.push(BookMove { to: child.to, value, play, error, depth: None, games });
+            moves.push(BookMove { to: child.to, value, play, error, leaf: None, games });
         }
         let leaf = open_leaf(&record, &children);
         if let Some(leaf) = leaf
@@ -92,7 +93,7 @@ impl Book {
             let play = as_played(leaf.score, leaf.exact);
             let known = moves.iter().position(|known| known.to == to).map(|known| moves.remove(known));
             let games = known.map_or(Games::default(), |known| known.games);
-            moves.push(BookMove { to, value: leaf.score, play, error: leaf.error, depth: Some(leaf.depth), games });
+            moves.push(BookMove { to, value: leaf.score, play, error: leaf.error, leaf: Some(leaf), games });
         }
         let solution = leaf.filter(|leaf| leaf.exact);
         let counted = |known: &BookMove| match solution {
@@ -115,7 +116,7 @@ impl Book {
     /// # Errors
     /// Same as [`Self::moves`].
     pub fn choose(
-        &mut self,
+        &self,
         position: Position,
         choice: Choice,
         random: &mut impl Rng,

@@ -9,7 +9,7 @@ use std::collections::BTreeSet;
 
 use super::error::BookError;
 use super::record::{Derived, Deviation, Key, Leaf, Link, Record, Valued, as_played, links};
-use super::store::Book;
+use super::store::{Book, View};
 use crate::board::{Position, Square, squares};
 use crate::eval::Score;
 
@@ -55,8 +55,8 @@ pub(super) fn children<E>(
 }
 
 /// The moves of a book's position that lead to other positions of the book.
-pub(super) fn children_in(book: &mut Book, position: Position) -> Result<Vec<Child>, BookError> {
-    children(position, |position| Ok(book.find(position)?.map(|record| record.derived)))
+pub(super) fn children_in(view: &View<'_>, position: Position) -> Result<Vec<Child>, BookError> {
+    children(position, |position| Ok(view.find(position)?.map(|record| record.derived)))
 }
 
 /// The leaf of a record, if it still counts: not once the book has a value for its move.
@@ -139,22 +139,22 @@ pub(super) fn update(book: &mut Book, targets: &[Position]) -> Result<(), BookEr
     let mut open = targets.clone();
     // Most discs first: parents have fewer.
     while let Some(key) = open.pop_last() {
-        let Key(.., position) = key;
-        let Some(record) = book.find(position)? else { continue };
-        let derived = derive(&record, &children_in(book, position)?);
+        let (view, position) = (book.view()?, key.position());
+        let Some(record) = view.find(position)? else { continue };
+        let derived = derive(&record, &children_in(&view, position)?);
         let is_new = derived != record.derived;
         if is_new {
             book.put(Record { derived, ..record })?;
         }
         if is_new || targets.contains(&key) {
-            open.extend(parents(book, position)?);
+            open.extend(parents(&book.view()?, position)?);
         }
     }
     Ok(())
 }
 
 /// The positions of a book that have a move to a position.
-fn parents(book: &mut Book, position: Position) -> Result<Vec<Key>, BookError> {
+fn parents(view: &View<'_>, position: Position) -> Result<Vec<Key>, BookError> {
     let occupied = position.player | position.opponent;
     let before: BTreeSet<_> = squares(occupied).map(|last| Key::on(occupied & !last.bit()).into_inner()).collect();
     let mut found = Vec::new();
@@ -162,7 +162,7 @@ fn parents(book: &mut Book, position: Position) -> Result<Vec<Key>, BookError> {
         let leads_here = |record: &Record| {
             links(record.position).any(|(_, link)| matches!(link, Link::To { position: next, .. } if next == position))
         };
-        let parents = book.between(first..=last)?.into_iter().filter(leads_here);
+        let parents = view.between(first..=last)?.into_iter().filter(leads_here);
         found.extend(parents.map(|record| Key::of(record.position)));
     }
     Ok(found)
@@ -179,7 +179,8 @@ mod tests {
         let lost = Derived { value: Some(Score(-640)), play: as_played(Score(-640), true), ..Derived::NOTHING };
         let child = |to: Square| Child { to, position: position.play(to), derived: lost };
         let all: Vec<_> = squares(position.moves()).map(child).collect();
-        let valued = Valued { to: Some(all[0].to), score: Score(5), depth: 4, exact: false, error: Deviation::UNKNOWN };
+        let valued =
+            Valued { to: Some(all[0].to), score: Score(5), depth: Some(4), exact: false, error: Deviation::UNKNOWN };
         let record = Record { leaf: Leaf::Best(valued), ..Record::new(position) };
         assert_eq!(derive(&record, &all[..1]).play, -640);
         assert_eq!(derive(&record, &all).play, lost.play);

@@ -7,11 +7,11 @@ use std::sync::atomic::{AtomicBool, Ordering::Relaxed};
 
 use super::derive::{Child, PLY, children_in, open_leaf, own_cost, step_cost, update};
 use super::error::BookError;
-use super::file::Hash;
 use super::leaf::LeafSearch;
-use super::rebuild::with_children;
+use super::record::Hash;
 use super::record::{Derived, Key, Leaf, Link, Record, Valued};
-use super::store::Book;
+use super::store::{Book, View};
+use super::whole::with_children;
 use crate::board::{Bitboard, Position, canonical};
 use crate::eval::Evaluator;
 use crate::threads::in_order;
@@ -83,12 +83,13 @@ impl Grow<'_> {
         searcher: impl Fn() -> LeafSearch<'e, E> + Sync,
         mut progress: impl FnMut(&Growth) + Send,
     ) -> Result<GrowthEnd, BookError> {
-        book.own_lock()?;
+        book.must_be_ours()?;
         let start = canonical(Position::START);
-        if book.find(start)?.is_none() {
+        if book.get(start)?.is_none() {
             book.put(Record::new(start))?;
         }
         let weights = book.number_of(&self.weights);
+        book.commit()?;
         let mut searched = 0;
         let end = loop {
             if self.stop.load(Relaxed) {
@@ -111,7 +112,7 @@ impl Grow<'_> {
                     Err(error) => return Err(error),
                 };
             }
-            let jobs = select(book, BATCH, new)?;
+            let jobs = select(&book.view()?, BATCH, new)?;
             if jobs.is_empty() {
                 break GrowthEnd::Complete;
             }
@@ -127,10 +128,7 @@ impl Grow<'_> {
             take(book, &found, weights)?;
             book.commit()?;
         };
-        // After a stop, growing is resumed later: sorting can wait.
-        if end != GrowthEnd::Stopped {
-            book.sort()?;
-        }
+        book.commit()?;
         progress(&growth(book, searched)?);
         Ok(end)
     }
@@ -143,7 +141,7 @@ impl Grow<'_> {
 /// Same as [`Book::commit`]; [`BookError::Stopped`] after `stop` is set: what was found until then is in the book.
 pub(super) fn complete<'e, E: Evaluator + 'e>(
     book: &mut Book,
-    weights: u8,
+    weights: u32,
     searcher: &(impl Fn() -> LeafSearch<'e, E> + Sync),
     wanted: fn(&Record, &[Child]) -> bool,
     stop: &AtomicBool,
@@ -152,7 +150,7 @@ pub(super) fn complete<'e, E: Evaluator + 'e>(
     let (mut seen, mut done) = (HashSet::new(), 0);
     loop {
         let mut open = Vec::new();
-        with_children(book, |record, children| {
+        with_children(&book.view()?, |record, children| {
             if wanted(&record, &children) && seen.insert(record.position) {
                 open.push(record.position);
             }
@@ -185,8 +183,8 @@ fn lacks_move(record: &Record, children: &[Child]) -> bool {
     has_own && open_leaf(record, children).and_then(|leaf| leaf.to).is_none()
 }
 
-fn growth(book: &mut Book, searched: u64) -> Result<Growth, BookError> {
-    let start = book.find(canonical(Position::START))?.map_or(Derived::NOTHING, |record| record.derived);
+fn growth(book: &Book, searched: u64) -> Result<Growth, BookError> {
+    let start = book.get(Position::START)?.map_or(Derived::NOTHING, |record| record.derived);
     let next = (start.priority != Derived::NEVER).then(|| f64::from(start.priority) / 256.0);
     Ok(Growth { positions: book.len(), searched, start, next })
 }
@@ -214,13 +212,13 @@ fn search_all<'e, E: Evaluator + 'e>(
 }
 
 /// Puts what was found into the book and updates the derived values.
-pub(super) fn take(book: &mut Book, found: &[Found], weights: u8) -> Result<(), BookError> {
+pub(super) fn take(book: &mut Book, found: &[Found], weights: u32) -> Result<(), BookError> {
     for Found { position, leaf } in found {
-        let record = book.find(*position)?.unwrap_or_else(|| Record::new(*position));
+        let record = book.get(*position)?.unwrap_or_else(|| Record::new(*position));
         let (leaf, weights) = match (record.leaf, *leaf) {
             // The known value is from a deeper search; the new one only gives its move.
             (Leaf::Best(known), Leaf::Best(new))
-                if lacks_only_move(&known, &new) && children_in(book, *position)?.is_empty() =>
+                if lacks_only_move(&known, &new) && children_in(&book.view()?, *position)?.is_empty() =>
             {
                 (Leaf::Best(Valued { to: new.to, ..known }), record.weights)
             }
@@ -241,14 +239,15 @@ fn lacks_only_move(known: &Valued, new: &Valued) -> bool {
 pub(super) fn evaluate<'e, E: Evaluator + 'e>(
     book: &mut Book,
     positions: &[Position],
-    weights: u8,
+    weights: u32,
     searcher: &(impl Fn() -> LeafSearch<'e, E> + Sync),
     stop: &AtomicBool,
     mut progress: impl FnMut(u64) + Send,
 ) -> Result<(), BookError> {
     let mut done = 0;
     for batch in positions.chunks(BATCH) {
-        let jobs = batch.iter().map(|&position| job(book, position)).collect::<Result<Vec<_>, _>>()?;
+        let view = book.view()?;
+        let jobs = batch.iter().map(|&position| job(&view, position)).collect::<Result<Vec<_>, _>>()?;
         let found = search_all(&jobs, searcher, [stop, stop], || {
             done += 1;
             progress(done);
@@ -263,8 +262,8 @@ pub(super) fn evaluate<'e, E: Evaluator + 'e>(
 }
 
 /// The job for a position of the book.
-fn job(book: &mut Book, position: Position) -> Result<Job, BookError> {
-    let played = children_in(book, position)?.iter().fold(0, |played, child| played | child.to.bit());
+fn job(view: &View<'_>, position: Position) -> Result<Job, BookError> {
+    let played = children_in(view, position)?.iter().fold(0, |played, child| played | child.to.bit());
     Ok(Job { position, played })
 }
 
@@ -281,7 +280,7 @@ struct Open {
 
 /// The next positions to search, cheapest first: `most`, or fewer that end with the last of `new` ones that are not in the book yet. What
 /// else the book lacks then is for [`complete`]: looking for it here would walk the whole book, with all of it in memory.
-fn select(book: &mut Book, most: usize, new: Option<u64>) -> Result<Vec<Job>, BookError> {
+fn select(view: &View<'_>, most: usize, new: Option<u64>) -> Result<Vec<Job>, BookError> {
     let start = Key::of(canonical(Position::START));
     let mut heap = BinaryHeap::from([Reverse(Open { total: 0, key: start, job: false, cost: 0 })]);
     let mut seen = HashSet::new();
@@ -289,17 +288,18 @@ fn select(book: &mut Book, most: usize, new: Option<u64>) -> Result<Vec<Job>, Bo
     let mut room = new.unwrap_or(u64::MAX);
     while jobs.len() < most
         && room > 0
-        && let Some(Reverse(Open { key: Key(.., position), job: is_job, cost, .. })) = heap.pop()
+        && let Some(Reverse(Open { key, job: is_job, cost, .. })) = heap.pop()
     {
+        let position = key.position();
         if !seen.insert((position, is_job)) {
             continue;
         }
-        match book.find(position)? {
+        match view.find(position)? {
             record if is_job => {
                 room -= u64::from(record.is_none());
-                jobs.push(job(book, position)?);
+                jobs.push(job(view, position)?);
             }
-            Some(record) => expand(book, &record, cost + PLY, &mut heap)?,
+            Some(record) => expand(view, &record, cost + PLY, &mut heap)?,
             None => {}
         }
     }
@@ -307,8 +307,8 @@ fn select(book: &mut Book, most: usize, new: Option<u64>) -> Result<Vec<Job>, Bo
 }
 
 /// Queues the search that a position itself needs, and the positions after it, each with its cost.
-fn expand(book: &mut Book, record: &Record, cost: u32, heap: &mut BinaryHeap<Reverse<Open>>) -> Result<(), BookError> {
-    let children = children_in(book, record.position)?;
+fn expand(view: &View<'_>, record: &Record, cost: u32, heap: &mut BinaryHeap<Reverse<Open>>) -> Result<(), BookError> {
+    let children = children_in(view, record.position)?;
     let value = record.derived.value;
     if let Some(own) = own_cost(record, &children, value) {
         let mut search = |position| {
@@ -352,14 +352,15 @@ mod tests {
         let [(to, Link::To { position: new, .. }), (_, Link::To { position: there, .. }), ..] = after[..] else {
             panic!("{after:?}")
         };
-        let valued = Valued { to: Some(to), score: Score(5), depth: 4, exact: false, error: Deviation::UNKNOWN };
+        let valued = Valued { to: Some(to), score: Score(5), depth: Some(4), exact: false, error: Deviation::UNKNOWN };
         let leaves = [(start, Leaf::AllPlayed), (second, Leaf::Best(valued)), (there, Leaf::Unsearched)];
         for (position, leaf) in leaves {
             book.put(Record { leaf, ..Record::new(position) }).unwrap();
         }
         update(&mut book, &leaves.map(|(position, _)| position)).unwrap();
-        let mut select =
-            |room| -> Vec<_> { select(&mut book, BATCH, room).unwrap().into_iter().map(|job| job.position).collect() };
+        let select = |room| -> Vec<_> {
+            select(&book.view().unwrap(), BATCH, room).unwrap().into_iter().map(|job| job.position).collect()
+        };
         assert_eq!(select(Some(1)), [new]);
         assert_eq!(select(Some(2)), [new, there]);
     }

@@ -58,7 +58,7 @@ impl<'e, E: Evaluator> LeafSearch<'e, E> {
         Leaf::Best(Valued {
             to: found.best,
             score: found.score.clamp(Score::MIN, Score::MAX),
-            depth: found.depth.min(63) as u8,
+            depth: Some(found.depth.min(Valued::MAX_DEPTH.into()) as u8),
             exact: found.exact && whole,
             error: self.errors.of(empties, if found.exact { empties } else { found.depth }),
         })

@@ -1,20 +1,19 @@
 //! Adding games to a book.
 
-use std::fmt;
-use std::path::Path;
+use std::collections::BTreeMap;
+use std::path::{Path, PathBuf};
 use std::sync::atomic::AtomicBool;
 
 use super::derive::{children_in, open_leaf, update};
 use super::error::BookError;
-use super::file::Hash;
 use super::grow::{complete, has_lost_its_move};
 use super::leaf::LeafSearch;
-use super::rebuild::{hand_over, rebuild};
-use super::record::{Key, Leaf, Record};
-use super::sort::Sorter;
+use super::record::{Hash, Key, Leaf, Record};
 use super::store::Book;
+use super::whole::derive_all;
 use crate::board::{Diagram, Position, Square, canonical};
 use crate::eval::Evaluator;
+use crate::storage::{FileError, folder_of};
 
 /// Positions of a game with the result for the side to move, in the order of the game, up to the first with at most `last_empties` empty
 /// squares.
@@ -37,15 +36,15 @@ pub fn learn_game<E: Evaluator>(
     weights: &Hash,
     stop: &AtomicBool,
 ) -> Result<(), BookError> {
-    book.own_lock()?;
+    book.must_be_ours()?;
     let line = line(steps, black_discs, searcher.exact_empties());
     let weights = book.number_of(weights);
     let mut found = Vec::new();
     let on_line = |position: Position| line.iter().any(|(other, _)| *other == position);
     for &(position, _) in line.iter().rev() {
-        let record = book.find(position)?.unwrap_or_else(|| Record::new(position));
+        let record = book.get(position)?.unwrap_or_else(|| Record::new(position));
         let mut played = super::record::moves_where(position, on_line);
-        let children = children_in(book, position)?;
+        let children = children_in(&book.view()?, position)?;
         children.iter().for_each(|child| played |= child.to.bit());
         let counts = open_leaf(&record, &children)
             .is_some_and(|leaf| leaf.exact || leaf.to.is_some_and(|to| played & to.bit() == 0));
@@ -68,7 +67,7 @@ fn enter(book: &mut Book, line: &[(Position, i32)], found: &[Record]) -> Result<
         book.put(*record)?;
     }
     for &(position, result) in line {
-        let mut record = book.find(position)?.unwrap_or_else(|| Record::new(position));
+        let mut record = book.get(position)?.unwrap_or_else(|| Record::new(position));
         record.games.add(result);
         book.put(record)?;
     }
@@ -77,25 +76,22 @@ fn enter(book: &mut Book, line: &[(Position, i32)], found: &[Record]) -> Result<
 }
 
 /// Game results by position, to be added to a book all at once. What does not fit in memory is kept in a file beside the book.
+#[derive(Debug)]
 pub struct GameCounts {
-    positions: Sorter,
+    path: PathBuf,
+    collected: BTreeMap<Key, Record>,
+    spilled: Option<Book>,
     /// Games counted.
     pub games: u64,
 }
 
-impl fmt::Debug for GameCounts {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_struct("GameCounts").field("games", &self.games).finish_non_exhaustive()
-    }
-}
+/// Positions that are counted in memory.
+const COLLECTED: usize = 1 << 20;
 
 impl GameCounts {
     /// No games yet, for the book in a file.
-    ///
-    /// # Errors
-    /// I/O errors.
-    pub fn new(book: &Path) -> Result<Self, BookError> {
-        Ok(Self { positions: Sorter::new(book)?, games: 0 })
+    pub fn new(book: &Path) -> Self {
+        Self { path: book.to_owned(), collected: BTreeMap::new(), spilled: None, games: 0 }
     }
 
     /// Counts a game's positions with at least `min_empties` empty squares.
@@ -106,45 +102,47 @@ impl GameCounts {
         self.games += 1;
         for (position, result) in line(steps, black_discs, 0) {
             if position.empties() >= min_empties {
-                let mut record = Record::new(position);
-                record.games.add(result);
-                self.positions.push(record)?;
+                let counted = self.collected.entry(Key::of(position)).or_insert_with(|| Record::new(position));
+                counted.games.add(result);
             }
         }
-        Ok(())
+        if self.collected.len() < COLLECTED { Ok(()) } else { self.spill() }
+    }
+
+    /// Moves what was counted into the file.
+    fn spill(&mut self) -> Result<(), BookError> {
+        let spilled = match &mut self.spilled {
+            Some(spilled) => spilled,
+            none => {
+                let file = tempfile::tempfile_in(folder_of(&self.path)).map_err(FileError::io(&self.path))?;
+                none.insert(Book::on(file, &self.path)?)
+            }
+        };
+        let counted = std::mem::take(&mut self.collected);
+        spilled.rewrite(|filling| counted.values().try_for_each(|record| filling.add(record)))
     }
 }
 
 /// Adds game counts to a book, at the positions through which at least `min_games` of the games went. New positions are left unsearched.
-/// The file is replaced as a whole, so games are counted once or not at all.
+/// Games are counted once or not at all.
 ///
 /// # Errors
 /// Same as [`Book::commit`].
 pub fn count_games(book: &mut Book, mut counts: GameCounts, min_games: u64) -> Result<(), BookError> {
-    book.commit()?;
-    let (mut lock, weights) = (book.share_lock()?, book.weights().to_vec());
-    rebuild(&mut lock, &weights, |discs, sink| {
-        let mut new = Vec::new();
-        counts.positions.ply(discs, &mut |record| {
-            if record.games.count() >= min_games {
-                new.push(record);
+    if counts.spilled.is_some() {
+        counts.spill()?;
+    }
+    let GameCounts { collected, spilled, .. } = counts;
+    let is_many = |record: &Record| record.games.count() >= min_games;
+    book.rewrite(|filling| {
+        collected.values().filter(|record| is_many(record)).try_for_each(|record| filling.add(record))?;
+        if let Some(spilled) = spilled {
+            for record in spilled.view()?.all() {
+                record.and_then(|record| if is_many(&record) { filling.add(&record) } else { Ok(()) })?;
             }
-            Ok(())
-        })?;
-        let mut new = new.into_iter().peekable();
-        hand_over(book, discs, &mut |mut record| {
-            let key = Key::of(record.position);
-            while let Some(other) = new.next_if(|other| Key::of(other.position) < key) {
-                sink(other)?;
-            }
-            if let Some(other) = new.next_if(|other| other.position == record.position) {
-                record.games.merge(&other.games);
-            }
-            sink(record)
-        })?;
-        new.try_for_each(sink)
-    })?;
-    book.reopen(lock)
+        }
+        derive_all(filling)
+    })
 }
 
 /// Searches the positions of a book that have not been searched, and those whose best unplayed move is in the book now. `progress` gets the
@@ -159,8 +157,7 @@ pub fn search_missing<'e, E: Evaluator + 'e>(
     stop: &AtomicBool,
     progress: impl FnMut(u64, u64) + Send,
 ) -> Result<(), BookError> {
-    book.own_lock()?;
+    book.must_be_ours()?;
     let weights = book.number_of(weights);
-    complete(book, weights, searcher, has_lost_its_move, stop, progress)?;
-    book.sort()
+    complete(book, weights, searcher, has_lost_its_move, stop, progress)
 }

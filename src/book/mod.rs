@@ -7,28 +7,24 @@
 //! [`merge`] and [`prune()`] make new books from books, [`import`] and [`export`] convert other programs' books. Docs: `docs/BOOK.md`;
 //! bytes: `docs/FILES.md`.
 
-mod batch;
 mod choose;
 mod derive;
 mod error;
-mod file;
 mod foreign;
 mod grow;
 mod leaf;
 mod learn;
-mod lock;
 mod measure;
+mod pages;
 mod player;
 mod prune;
-mod rebuild;
 mod record;
 mod salvage;
-mod sort;
 mod store;
+mod whole;
 
 pub use choose::{BookMove, Choice};
-pub use error::{BookError, ExportError};
-pub use file::Hash;
+pub use error::BookError;
 pub use foreign::{BookFormat, Exported, Imported, detect, export, import, is_book};
 pub use grow::{Grow, Growth, GrowthEnd};
 pub use leaf::LeafSearch;
@@ -36,6 +32,6 @@ pub use learn::{GameCounts, count_games, learn_game, search_missing};
 pub use measure::Errors;
 pub use player::{BookPlayer, BookUse};
 pub use prune::{Keep, prune};
-pub use rebuild::{Faults, check, fix, merge};
-pub use record::{Derived, Deviation, Games, Leaf, Link, Record, Valued, links};
+pub use record::{Derived, Deviation, Games, Hash, Leaf, Link, Record, Valued, links};
 pub use store::Book;
+pub use whole::{Faults, check, fix, merge};

@@ -1,7 +1,7 @@
 //! A player with a book.
 
 use std::sync::atomic::AtomicBool;
-use std::sync::{Arc, Mutex};
+use std::sync::{Arc, PoisonError, RwLock};
 
 use rand::SeedableRng;
 use rand_chacha::ChaCha8Rng;
@@ -12,12 +12,11 @@ use super::store::Book;
 use crate::arena::{Player, PlayerError};
 use crate::board::{Diagram, Position, Square};
 use crate::record::MoveNote;
-use crate::threads::lock;
 
-/// A book shared by the players of all threads, and how they choose moves.
+/// A book that the players of all threads read at once, and how they choose moves.
 #[derive(Clone, Debug)]
 pub struct BookUse {
-    book: Arc<Mutex<Book>>,
+    book: Arc<RwLock<Book>>,
     choice: Choice,
     seed: u64,
 }
@@ -25,7 +24,7 @@ pub struct BookUse {
 impl BookUse {
     /// Moves from a book. Random choices depend on the seed and the position.
     pub fn new(book: Book, choice: Choice, seed: u64) -> Self {
-        Self { book: Arc::new(Mutex::new(book)), choice, seed }
+        Self { book: Arc::new(RwLock::new(book)), choice, seed }
     }
 
     /// The same book, with another choice.
@@ -46,12 +45,12 @@ impl BookUse {
     pub fn choose(&self, position: Position) -> Result<Option<BookMove>, BookError> {
         let mut random = ChaCha8Rng::seed_from_u64(self.seed);
         random.set_stream(position.hash64());
-        lock(&self.book).choose(position, self.choice, &mut random)
+        self.book.read().unwrap_or_else(PoisonError::into_inner).choose(position, self.choice, &mut random)
     }
 
     /// Runs `work` with exclusive access to the book.
     pub fn with<R>(&self, work: impl FnOnce(&mut Book) -> R) -> R {
-        work(&mut lock(&self.book))
+        work(&mut self.book.write().unwrap_or_else(PoisonError::into_inner))
     }
 }
 

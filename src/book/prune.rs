@@ -5,10 +5,9 @@ use std::path::Path;
 
 use super::derive::{Child, open_leaf};
 use super::error::BookError;
-use super::lock::Lock;
-use super::rebuild::{PLIES, Ply, RecordSpool, rebuild};
 use super::record::{Deviation, Leaf, Record, Valued, as_played, decided};
-use super::store::Book;
+use super::store::{Book, Filling, PLIES, View};
+use super::whole::{Ply, build, derive_all};
 use crate::board::{Position, canonical};
 use crate::eval::Score;
 
@@ -28,53 +27,65 @@ pub struct Keep {
 ///
 /// # Errors
 /// I/O errors, damage in the book, [`BookError::NoStart`], or [`BookError::Locked`] if another process is changing a book at `path`.
-pub fn prune(book: &mut Book, keep: Keep, path: &Path) -> Result<u64, BookError> {
-    let mut lock = Lock::of_output(path)?;
-    let margin = Score::margin(keep.within);
+pub fn prune(book: &Book, keep: Keep, path: &Path) -> Result<u64, BookError> {
+    let view = book.view()?;
     let start = canonical(Position::START);
-    if book.find(start)?.is_none() {
+    if view.find(start)?.is_none() {
         return Err(BookError::NoStart);
     }
-    let mut kept = HashSet::from([start]);
-    let mut spool = RecordSpool::new(path)?;
-    for discs in PLIES {
-        if kept.is_empty() {
-            break;
+    let (count, ()) = build(path, book.weights().to_vec(), |filling| {
+        let mut kept = HashSet::from([start]);
+        for discs in PLIES {
+            kept = prune_ply(&view, keep, discs, &kept, filling)?;
         }
-        let below = Ply::read(book, discs + 1, |record| (record.derived, searched(record)))?;
-        let children = |record: &Record| below.children(record.position, |(derived, _)| derived);
-        let goes_on = 64 - discs > keep.min_empties;
-        let mut kept_below = HashSet::new();
-        for record in book.scan(discs..discs + 1) {
-            let record = record?;
-            if goes_on && kept.contains(&record.position) {
-                let near = |child: &Child| {
-                    let both = child.derived.value.zip(record.derived.value);
-                    // A proved win is played even if an estimate is higher.
-                    child.derived.play == record.derived.play || both.is_none_or(|(own, best)| own + margin >= best)
-                };
-                kept_below.extend(children(&record).iter().filter(|child| near(child)).map(|child| child.position));
-            }
-        }
-        for record in book.scan(discs..discs + 1) {
-            let record = record?;
-            if kept.contains(&record.position) {
-                let searched = |position| below.get(position).map_or((0, 0), |(_, searched)| searched);
-                spool.push(&unplayed_again(record, &children(&record), &kept_below, searched))?;
-            }
-        }
-        kept = kept_below;
-    }
-    let weights = book.weights().to_vec();
-    let (count, _) = rebuild(&mut lock, &weights, |discs, sink| spool.read(discs, sink))?;
+        derive_all(filling)
+    })?;
     Ok(count)
 }
 
+/// Puts the kept positions with a number of discs into a new book. Returns those that are kept with one disc more.
+fn prune_ply(
+    view: &View<'_>,
+    keep: Keep,
+    discs: u32,
+    kept: &HashSet<Position>,
+    filling: &mut Filling<'_, '_>,
+) -> Result<HashSet<Position>, BookError> {
+    let mut kept_below = HashSet::new();
+    if kept.is_empty() {
+        return Ok(kept_below);
+    }
+    let margin = Score::margin(keep.within);
+    let below = Ply::read(view, discs + 1, |record| (record.derived, searched(record)))?;
+    let children = |record: &Record| below.children(record.position, |(derived, _)| derived);
+    let is_kept = |record: &Result<Record, BookError>| match record {
+        Ok(record) => kept.contains(&record.position),
+        Err(_) => true,
+    };
+    if 64 - discs > keep.min_empties {
+        for record in view.ply(discs).filter(is_kept) {
+            let record = record?;
+            let near = |child: &Child| {
+                let both = child.derived.value.zip(record.derived.value);
+                // A proved win is played even if an estimate is higher.
+                child.derived.play == record.derived.play || both.is_none_or(|(own, best)| own + margin >= best)
+            };
+            kept_below.extend(children(&record).iter().filter(|child| near(child)).map(|child| child.position));
+        }
+    }
+    for record in view.ply(discs).filter(is_kept) {
+        let record = record?;
+        let searched = |position| below.get(position).map_or((None, 0), |(_, searched)| searched);
+        filling.put(&unplayed_again(record, &children(&record), &kept_below, searched))?;
+    }
+    Ok(kept_below)
+}
+
 /// The search depth of a position's leaf, plus one for the move to the position; and the number of the weights.
-fn searched(record: &Record) -> (u8, u8) {
+fn searched(record: &Record) -> (Option<u8>, u32) {
     match record.leaf {
-        Leaf::Best(valued) => (valued.depth.saturating_add(1).min(63), record.weights),
-        _ => (0, 0),
+        Leaf::Best(valued) => (valued.depth.map(|depth| (depth + 1).min(Valued::MAX_DEPTH)), record.weights),
+        _ => (None, 0),
     }
 }
 
@@ -83,7 +94,7 @@ fn unplayed_again(
     record: Record,
     children: &[Child],
     kept: &HashSet<Position>,
-    searched: impl Fn(Position) -> (u8, u8),
+    searched: impl Fn(Position) -> (Option<u8>, u32),
 ) -> Record {
     let own = open_leaf(&record, children);
     let gone = best_to_play(children.iter().filter(|child| !kept.contains(&child.position)));
@@ -123,11 +134,12 @@ mod tests {
         let to = crate::board::squares(position.moves()).next().unwrap();
         let derived = Derived { value: Some(Score(-100)), play: -100, ..Derived::NOTHING };
         let child = Child { to, position: position.play(to), derived };
-        let refuted = Valued { to: Some(to), score: Score(200), depth: 4, exact: false, error: Deviation::UNKNOWN };
+        let refuted =
+            Valued { to: Some(to), score: Score(200), depth: Some(4), exact: false, error: Deviation::UNKNOWN };
         let record = Record { leaf: Leaf::Best(refuted), weights: 1, ..Record::new(position) };
-        let pruned = unplayed_again(record, &[child], &HashSet::new(), |_| (7, 2));
+        let pruned = unplayed_again(record, &[child], &HashSet::new(), |_| (Some(7), 2));
         let Leaf::Best(leaf) = pruned.leaf else { panic!("{pruned:?}") };
-        assert_eq!((leaf.to, leaf.score, leaf.depth, pruned.weights), (Some(to), Score(-100), 7, 2));
+        assert_eq!((leaf.to, leaf.score, leaf.depth, pruned.weights), (Some(to), Score(-100), Some(7), 2));
     }
 
     /// The start with its four moves, which no symmetry joins here, worth these scores; true stands for proved.
@@ -143,13 +155,18 @@ mod tests {
             }
         };
         let children: Vec<_> = squares.iter().zip(known).map(child).take(4 - usize::from(own.is_some())).collect();
-        let valued =
-            |own| Valued { to: Some(squares[3]), score: Score(own), depth: 4, exact: false, error: Deviation::UNKNOWN };
+        let valued = |own| Valued {
+            to: Some(squares[3]),
+            score: Score(own),
+            depth: Some(4),
+            exact: false,
+            error: Deviation::UNKNOWN,
+        };
         let leaf = own.map_or(Leaf::AllPlayed, |own| Leaf::Best(valued(own)));
         let record = Record { leaf, ..Record::new(position) };
         let record = Record { derived: derive(&record, &children), ..record };
         let stay: HashSet<_> = children[..kept].iter().map(|child| child.position).collect();
-        let pruned = unplayed_again(record, &children, &stay, |_| (7, 2));
+        let pruned = unplayed_again(record, &children, &stay, |_| (Some(7), 2));
         let left: Vec<_> = children.into_iter().filter(|child| stay.contains(&child.position)).collect();
         let derived = derive(&pruned, &left);
         if decided(record.derived.play).is_some() {

@@ -5,31 +5,86 @@ use std::ops::RangeInclusive;
 use crate::board::{Bitboard, Position, Square, Symmetry, canonical, squares};
 use crate::eval::Score;
 
-/// Bytes of a record in a file.
-pub(super) const BYTES: usize = 50;
+/// Bytes of a position in a file.
+pub(super) const KEY: usize = 17;
+/// Bytes of what is known about it.
+pub(super) const VALUE: usize = 37;
 
-/// The order of records in a file: by number of discs, then by the set of occupied squares (the least of its eight images), then by
-/// position. A move only adds one disc to that set, so the parents of a position are found by its occupied squares.
+/// The SHA-256 of a weight file; all zeros for an evaluation without weights.
+pub type Hash = [u8; 32];
+
+/// A position as it is stored, which is also the order: the number of discs, then the set of occupied squares and the player's discs. Of the
+/// eight images of a position it is that with the least of these numbers. A move only adds one disc to the set, so the parents of a
+/// position are found by its occupied squares.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Debug)]
-pub(super) struct Key(pub u32, pub Bitboard, pub Position);
+pub(super) struct Key(u8, u128);
 
 impl Key {
     pub fn of(position: Position) -> Self {
-        let occupied = position.player | position.opponent;
-        let images = Symmetry::ALL.map(|symmetry| symmetry.bitboard(occupied));
-        Self(position.discs(), images.into_iter().min().expect("there are eight"), position)
+        let images = Symmetry::ALL.map(|symmetry| {
+            let image = symmetry.position(position);
+            (image.player | image.opponent, image.player)
+        });
+        let (occupied, player) = images.into_iter().min().expect("there are eight");
+        Self::new(occupied, player)
     }
 
-    /// Sorts before all positions with a number of discs.
-    pub fn first(discs: u32) -> Self {
-        Self(discs, 0, Position { player: 0, opponent: 0 })
+    fn new(occupied: Bitboard, player: Bitboard) -> Self {
+        Self(occupied.count_ones() as u8, u128::from(occupied) << 64 | u128::from(player))
+    }
+
+    fn occupied(self) -> Bitboard {
+        (self.1 >> 64) as Bitboard
+    }
+
+    /// The canonical position.
+    pub fn position(self) -> Position {
+        let player = self.1 as Bitboard;
+        canonical(Position { player, opponent: self.occupied() & !player })
+    }
+
+    /// The number of discs.
+    pub fn discs(self) -> u32 {
+        self.0.into()
+    }
+
+    /// The range of the keys of positions with a number of discs.
+    pub fn ply(discs: u32) -> RangeInclusive<Self> {
+        Self(discs as u8, 0)..=Self(discs as u8, u128::MAX)
     }
 
     /// The range of the keys of positions with discs on exactly these squares, in any orientation.
     pub fn on(squares: Bitboard) -> RangeInclusive<Self> {
-        let Self(discs, least, _) = Self::of(Position { player: squares, opponent: 0 });
-        let both = |discs| Position { player: discs, opponent: discs };
-        Self(discs, least, both(0))..=Self(discs, least, both(Bitboard::MAX))
+        let least = Self::of(Position { player: squares, opponent: 0 }).occupied();
+        Self::new(least, 0)..=Self::new(least, Bitboard::MAX)
+    }
+
+    /// The least key above this one with the same number of discs.
+    pub fn next(self) -> Self {
+        Self(self.0, self.1.saturating_add(1))
+    }
+
+    /// The greatest key below this one with the same number of discs.
+    pub fn before(self) -> Self {
+        Self(self.0, self.1.saturating_sub(1))
+    }
+
+    /// The key halfway between two with the same number of discs.
+    pub fn between(first: Self, last: Self) -> Self {
+        Self(first.0, first.1 + (last.1 - first.1) / 2)
+    }
+
+    pub fn encode(self) -> [u8; KEY] {
+        let mut bytes = [0; KEY];
+        bytes[0] = self.0;
+        bytes[1..].copy_from_slice(&self.1.to_be_bytes());
+        bytes
+    }
+
+    pub fn decode(bytes: &[u8; KEY]) -> Self {
+        let mut rest = &bytes[..];
+        let [discs] = take(&mut rest);
+        Self(discs, u128::from_be_bytes(take(&mut rest)))
     }
 }
 
@@ -75,6 +130,17 @@ pub enum Leaf {
     Best(Valued),
 }
 
+impl Leaf {
+    /// The rank of a search: exact ones first, then deeper ones.
+    fn rank(&self) -> (u8, Option<u8>, bool) {
+        match self {
+            Self::Unsearched => (0, None, false),
+            Self::Best(valued) => (1 + u8::from(valued.exact), valued.depth, valued.to.is_some()),
+            Self::AllPlayed => (1, Some(0), true),
+        }
+    }
+}
+
 /// A move and its value, found by a search.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct Valued {
@@ -82,12 +148,17 @@ pub struct Valued {
     pub to: Option<Square>,
     /// The value for the player to move.
     pub score: Score,
-    /// The search depth in plies, or the level of the engine that gave the value. At most 63.
-    pub depth: u8,
+    /// The search depth in plies, or the level of the engine that gave the value, at most [`Self::MAX_DEPTH`]. None if it is unknown.
+    pub depth: Option<u8>,
     /// Whether the score is the proved value of the position, which no move in the book can change.
     pub exact: bool,
     /// How far the score is from the truth.
     pub error: Deviation,
+}
+
+impl Valued {
+    /// The largest depth.
+    pub const MAX_DEPTH: u8 = 62;
 }
 
 /// The results of the games through a position, for the player to move.
@@ -189,7 +260,7 @@ pub struct Record {
     /// The best unplayed move.
     pub leaf: Leaf,
     /// The weights that searched the leaf: their number in the book's list, from 1, or 0 if unknown.
-    pub weights: u8,
+    pub weights: u32,
     /// The derived values.
     pub derived: Derived,
 }
@@ -203,6 +274,14 @@ impl Record {
             leaf: Leaf::Unsearched,
             weights: 0,
             derived: Derived { priority: 0, ..Derived::NOTHING },
+        }
+    }
+
+    /// Adds what another book knows about the position.
+    pub(super) fn combine(&mut self, other: &Self) {
+        self.games.merge(&other.games);
+        if other.leaf.rank() > self.leaf.rank() {
+            (self.leaf, self.weights, self.derived) = (other.leaf, other.weights, other.derived);
         }
     }
 
@@ -257,11 +336,12 @@ const ALL_PLAYED: u8 = 64;
 const UNSEARCHED: u8 = 65;
 const WHOLE: u8 = 66;
 const EXACT: u8 = 0x80;
-const MAX_DEPTH: u8 = 63;
+const UNKNOWN: u8 = 63;
 
 impl Record {
-    pub(super) fn encode(&self) -> [u8; BYTES] {
-        let mut bytes = [0; BYTES];
+    /// What is stored for its [`Key`].
+    pub(super) fn encode(&self) -> [u8; VALUE] {
+        let mut bytes = [0; VALUE];
         let mut at = 0;
         let mut put = |part: &[u8]| {
             bytes[at..at + part.len()].copy_from_slice(part);
@@ -273,15 +353,18 @@ impl Record {
             Leaf::AllPlayed => (ALL_PLAYED, None),
             Leaf::Best(valued) => (valued.to.map_or(WHOLE, |to| to.index() as u8), Some(valued)),
         };
-        put(&self.position.player.to_le_bytes());
-        put(&self.position.opponent.to_le_bytes());
         [wins, draws, losses].iter().for_each(|count| put(&count.to_le_bytes()));
         put(&discs.to_le_bytes());
         put(&squares.to_le_bytes()[..5]);
-        put(&[self.weights, to]);
+        put(&self.weights.to_le_bytes());
+        put(&[to]);
         put(&valued.map_or(0, |valued| valued.score.0 as i16).to_le_bytes());
         put(&valued.map_or([0, 0], |valued| {
-            [valued.depth.min(MAX_DEPTH) | if valued.exact { EXACT } else { 0 }, valued.error.0]
+            [
+                valued.depth.map_or(UNKNOWN, |depth| depth.min(Valued::MAX_DEPTH))
+                    | if valued.exact { EXACT } else { 0 },
+                valued.error.0,
+            ]
         }));
         put(&self.derived.value.map_or(i16::MIN, |value| value.0 as i16).to_le_bytes());
         put(&self.derived.play.to_le_bytes());
@@ -294,15 +377,18 @@ impl Record {
     ///
     /// # Errors
     /// What is wrong with it.
-    pub(super) fn decode(bytes: &[u8; BYTES]) -> Result<Self, &'static str> {
+    pub(super) fn decode(key: Key, bytes: &[u8; VALUE]) -> Result<Self, &'static str> {
+        let position = key.position();
+        if Key::of(position) != key {
+            return Err("the position is not stored as the least of its images");
+        }
         let mut rest = &bytes[..];
-        let position =
-            Position { player: u64::from_le_bytes(take(&mut rest)), opponent: u64::from_le_bytes(take(&mut rest)) };
         let [wins, draws, losses] = [(); 3].map(|()| u32::from_le_bytes(take(&mut rest)));
         let discs = i32::from_le_bytes(take(&mut rest));
         let [a, b, c, d, e] = take(&mut rest);
         let games = Games { wins, draws, losses, discs, squares: u64::from_le_bytes([a, b, c, d, e, 0, 0, 0]) };
-        let [weights, to] = take(&mut rest);
+        let weights = u32::from_le_bytes(take(&mut rest));
+        let [to] = take(&mut rest);
         let score = i16::from_le_bytes(take(&mut rest));
         let [depth, error] = take(&mut rest);
         let [value, play] = [(); 2].map(|()| i16::from_le_bytes(take(&mut rest)));
@@ -311,7 +397,7 @@ impl Record {
         let valued = |to| Valued {
             to,
             score: Score(score.into()),
-            depth: depth & MAX_DEPTH,
+            depth: Some(depth & UNKNOWN).filter(|&depth| depth != UNKNOWN),
             exact: depth & EXACT != 0,
             error: Deviation(error),
         };
@@ -329,7 +415,9 @@ impl Record {
     }
 
     fn check(&self) -> Result<(), &'static str> {
-        check_position(self.position)?;
+        if self.position.moves() == 0 {
+            return Err("the player to move has no move");
+        }
         let in_range = |score: Score| (Score::MIN..=Score::MAX).contains(&score);
         let limit = (Score::MAX.0 + PROVED) as i16;
         match self.leaf {
@@ -343,22 +431,6 @@ impl Record {
             _ if !(-limit..=limit).contains(&self.derived.play) => Err("the value for play is out of range"),
             _ => Ok(()),
         }
-    }
-}
-
-/// Checks that a position can be in a book.
-///
-/// # Errors
-/// Why not.
-pub(super) fn check_position(position: Position) -> Result<(), &'static str> {
-    if position.player & position.opponent != 0 {
-        Err("both players have a disc on the same square")
-    } else if position.moves() == 0 {
-        Err("the player to move has no move")
-    } else if canonical(position) != position {
-        Err("the position is not the least of its images")
-    } else {
-        Ok(())
     }
 }
 
@@ -393,7 +465,7 @@ mod tests {
                 let valued = Valued {
                     to: (to != 0).then(|| Square::lowest(to)),
                     score: Score(rng.random_range(-8192..=8192)),
-                    depth: rng.random_range(0..64),
+                    depth: Some(rng.random_range(0..64)).filter(|&depth| depth <= Valued::MAX_DEPTH),
                     exact: rng.random(),
                     error: Deviation(rng.random()),
                 };
@@ -408,7 +480,7 @@ mod tests {
                     priority: rng.random(),
                 };
                 let record = Record { position, games, leaf, weights: rng.random(), derived };
-                assert_eq!(Record::decode(&record.encode()), Ok(record));
+                assert_eq!(Record::decode(Key::of(diagram.position), &record.encode()), Ok(record));
                 let shown = on_board(diagram.position, Square::lowest(position.moves())).unwrap();
                 assert!(diagram.position.moves() & shown.bit() != 0, "{square}");
                 assert_eq!(
@@ -422,21 +494,22 @@ mod tests {
     #[test]
     fn what_no_book_has_is_refused() {
         let position = canonical(Position::START);
-        let good = Record::new(position).encode();
+        let (key, good) = (Key::of(position), Record::new(position).encode());
         let changed = |at: usize, to: u8| {
             let mut bytes = good;
             bytes[at] = to;
-            Record::decode(&bytes).unwrap_err()
+            Record::decode(key, &bytes).unwrap_err()
         };
-        assert_eq!(changed(15, 0xff), "the position is not the least of its images");
-        assert_eq!(changed(38, 99), "the best unplayed move is not a square");
-        assert_eq!(changed(38, 0), "the best unplayed move is illegal");
-        let turned = Symmetry::ALL.map(|symmetry| symmetry.position(position)).into_iter().max().unwrap();
-        assert!(Record::decode(&Record::new(turned).encode()).unwrap_err().contains("images"));
-        let both = Position { player: 3, opponent: 1 };
-        assert!(Record::decode(&Record::new(both).encode()).unwrap_err().contains("same square"));
-        let none = Position { player: 1, opponent: 0 };
-        assert!(Record::decode(&Record::new(none).encode()).unwrap_err().contains("no move"));
+        assert_eq!(changed(25, 99), "the best unplayed move is not a square");
+        assert_eq!(changed(25, 0), "the best unplayed move is illegal");
+        let of = |occupied, player| Record::decode(Key::new(occupied, player), &good).unwrap_err();
+        assert!(of(!0, 1).contains("no move"));
+        for wrong in [of(position.player << 1 | position.opponent, 1), of(1, 3)] {
+            assert!(wrong.contains("images"), "{wrong}");
+        }
+        let mut discs = key;
+        discs.0 += 1;
+        assert!(Record::decode(discs, &good).unwrap_err().contains("images"));
     }
 
     #[test]

@@ -1,75 +1,106 @@
-//! Reading a book whose header is damaged, or that was cut off.
-//!
-//! Blocks all have the same size and a checksum, so the sorted part can be found without the header.
+//! Reading what is intact in a damaged book.
 
-use std::fs::File;
+use std::collections::BTreeSet;
+use std::ops::RangeInclusive;
+use std::path::{Path, PathBuf};
 
-use super::file::{BLOCK, BLOCK_BYTES, Base, CHECK, Fault, HEADER, MAX_WEIGHTS, ReadError, check_of};
-use super::record::BYTES;
+use super::error::BookError;
+use super::pages::Fault;
+use super::record::{Hash, Key, Record};
+use super::store::Book;
 
-impl Base {
-    /// The sorted part of a file whose header cannot be trusted, as `fault` says. `announced` is how many records it should have, if
-    /// that is known.
+/// How often a gap in which nothing was read is halved to look for more in it.
+const HALVINGS: u32 = 6;
+
+/// A book that may be damaged, and the damage met so far.
+pub(super) struct Salvage {
+    path: PathBuf,
+    announced: u64,
+    weights: Vec<Hash>,
+    damage: BTreeSet<Fault>,
+}
+
+impl Salvage {
+    /// Opens a book.
     ///
     /// # Errors
-    /// I/O errors, or `fault` if no block and no batch of the file is intact.
-    pub(super) fn without_header(file: File, fault: Fault, announced: Option<u64>) -> Result<Self, ReadError> {
-        let length = file.metadata()?.len();
-        let most = length.saturating_sub(HEADER) / BLOCK_BYTES;
-        let mut base = Self::new(file, most * BLOCK as u64);
-        let mut blocks = 0;
-        for block in 0..most {
-            blocks = if base.is_whole(block)? { block + 1 } else { blocks };
-        }
-        let start = Self::offset(blocks);
-        let last = base.last_block(start, length)?;
-        base.count = blocks * BLOCK as u64 + last;
-        if base.count == 0 && !base.has_batch(start, length)? {
-            return Err(ReadError::Fault(fault));
-        }
-        base.announced = announced.unwrap_or(base.count).max(base.count);
-        base.end = if last == 0 { start } else { start + last * BYTES as u64 + CHECK as u64 };
-        let blocks = base.count.div_ceil(BLOCK as u64);
-        base.make_index(blocks)?;
-        base.take_names(blocks, length)?;
-        Ok(base)
+    /// I/O errors, a file that is not a book, or one of which nothing is intact.
+    pub fn open(path: &Path) -> Result<Self, BookError> {
+        let (book, fault) = Book::open_without_names(path)?;
+        let (announced, weights) = (book.len(), book.weights().to_vec());
+        drop(book);
+        let damage = fault.into_iter().chain(Book::fault_of_changes(path)?).collect();
+        Ok(Self { path: path.to_owned(), announced, weights, damage })
     }
 
-    /// Whether a block's checksum is right.
-    fn is_whole(&mut self, block: u64) -> Result<bool, ReadError> {
-        match self.read_block(block) {
-            Ok(_) => Ok(true),
-            Err(ReadError::Fault(_)) => Ok(false),
-            Err(error) => Err(error),
+    /// The positions that the book should have.
+    pub fn announced(&self) -> u64 {
+        self.announced
+    }
+
+    /// The names of weights that can be read.
+    pub fn weights(&self) -> &[Hash] {
+        &self.weights
+    }
+
+    pub fn is_damaged(&self) -> bool {
+        !self.damage.is_empty()
+    }
+
+    /// The damaged places, in order.
+    pub fn into_damage(self) -> Vec<Fault> {
+        self.damage.into_iter().collect()
+    }
+
+    /// What can be read of the records of a ply, all at once: nothing if the range begins within the ply.
+    pub fn ply(&mut self, keys: &RangeInclusive<Key>) -> Result<Vec<Record>, BookError> {
+        let mut found = Vec::new();
+        if keys == &Key::ply(keys.start().discs()) {
+            self.read(keys.clone(), HALVINGS, &mut found)?;
         }
+        Ok(found)
     }
 
-    /// The number of records of the last block, which has fewer than the others; 0 if there is none.
-    fn last_block(&mut self, start: u64, length: u64) -> Result<u64, ReadError> {
-        let room = length.saturating_sub(start).min(BLOCK_BYTES) as usize;
-        let bytes = self.read_at(start, room)?;
-        let is_there = |records: &usize| {
-            let (content, rest) = bytes.split_at(records * BYTES);
-            rest.len() >= CHECK && check_of(content) == rest[..CHECK]
-        };
-        Ok((1..BLOCK).take_while(|records| records * BYTES <= room).find(is_there).unwrap_or(0) as u64)
-    }
-
-    /// Takes the names of the weights from the trailer and skips it, if one follows that matches the index.
-    fn take_names(&mut self, blocks: u64, length: u64) -> Result<(), ReadError> {
-        let room = length - self.end;
-        let number = self.read_at(self.end, room.min(4) as usize)?;
-        let Ok(number) = number.try_into().map(u32::from_le_bytes) else { return Ok(()) };
-        let size = 4 + 32 * u64::from(number) + 16 * blocks;
-        if number as usize > MAX_WEIGHTS || size > room {
+    /// Reads from both ends as far as the damage, then looks for more between.
+    fn read(&mut self, keys: RangeInclusive<Key>, halvings: u32, found: &mut Vec<Record>) -> Result<(), BookError> {
+        let before = found.len();
+        if self.read_until_damage(&keys, false, found)? {
             return Ok(());
         }
-        let trailer = self.read_at(self.end, size as usize)?;
-        let (names, index) = trailer[4..].split_at(32 * number as usize);
-        if self.is_index(index) {
-            self.weights = names.as_chunks().0.to_vec();
-            self.end += size;
+        let first = found.get(before..).and_then(|read| read.last()).map(|last| Key::of(last.position).next());
+        let mut from_end = Vec::new();
+        let mut keys = first.unwrap_or(*keys.start())..=*keys.end();
+        self.read_until_damage(&keys, true, &mut from_end)?;
+        if let Some(last) = from_end.last() {
+            keys = *keys.start()..=Key::of(last.position).before();
         }
+        let has_read = found.len() > before || !from_end.is_empty();
+        let halvings = if has_read { HALVINGS } else { halvings };
+        if halvings > 0 && keys.start() < keys.end() {
+            let middle = Key::between(*keys.start(), *keys.end());
+            self.read(*keys.start()..=middle, halvings - 1, found)?;
+            self.read(middle.next()..=*keys.end(), halvings - 1, found)?;
+        }
+        found.extend(from_end.into_iter().rev());
         Ok(())
+    }
+
+    /// Reads records from one end of a range on. Returns whether there was no damage.
+    fn read_until_damage(
+        &mut self,
+        keys: &RangeInclusive<Key>,
+        from_end: bool,
+        found: &mut Vec<Record>,
+    ) -> Result<bool, BookError> {
+        // The database reads no more after damage: it is opened again each time.
+        let (book, _) = Book::open_without_names(&self.path)?;
+        match book.view()?.read_until_damage(keys, from_end, found) {
+            Ok(()) => Ok(true),
+            Err(BookError::Damage { offset, reason, .. }) => {
+                self.damage.insert((offset, reason));
+                Ok(false)
+            }
+            Err(error) => Err(error),
+        }
     }
 }

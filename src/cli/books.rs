@@ -3,11 +3,12 @@
 use std::fs::File;
 use std::io::ErrorKind;
 use std::path::Path;
+use std::sync::Arc;
 
 use clap::Args;
 
 use super::error::CliError;
-use super::evaluator::{AnyEvaluator, EvaluatorChoice, WeightsOption, own_engine, with_evaluator};
+use super::evaluator::{Loaded, WeightsOption, own_engine, with_evaluator};
 use super::memory::check_tables;
 use super::session::Session;
 use super::strength::SelectivityArgument;
@@ -15,27 +16,21 @@ use crate::book::{Book, BookError, Errors, Hash, LeafSearch};
 use crate::eval::Evaluator;
 use crate::search::Strength;
 use crate::storage::FileError;
-use crate::weights::WeightFile;
 
 /// Opens a book to read it.
 pub fn open(path: &Path) -> Result<Book, CliError> {
     Book::open(path).map_err(cannot_read)
 }
 
-/// Opens a book to change it, and reports a cut-off end.
-pub fn edit(path: &Path, create: bool, session: &Session) -> Result<Book, CliError> {
-    edit_unless(None, path, create, session)
+/// Opens a book to change it.
+pub fn edit(path: &Path, create: bool) -> Result<Book, CliError> {
+    edit_unless(None, path, create)
 }
 
 /// [`edit`], for a command that only reads the book with another choice of options, such as "with `--no-learn`".
-pub fn edit_unless(read_only: Option<&str>, path: &Path, create: bool, session: &Session) -> Result<Book, CliError> {
+pub fn edit_unless(read_only: Option<&str>, path: &Path, create: bool) -> Result<Book, CliError> {
     let book = if create { Book::edit_or_create(path) } else { Book::edit(path) };
-    let book = book.map_err(|error| cannot_use(error, read_only))?;
-    if book.dropped() > 0 {
-        let (path, bytes) = (path.display(), book.dropped());
-        session.say(format_args!("`{path}`: the last batch was cut off; its {bytes} bytes are dropped"));
-    }
-    Ok(book)
+    book.map_err(|error| cannot_use(error, read_only))
 }
 
 /// Why a book cannot be read.
@@ -95,14 +90,12 @@ pub struct SearchArguments {
     log2_hash: u32,
 }
 
-/// An evaluation to search with, what was typed for it, and its measured errors.
+/// An evaluation to search with, and its measured errors.
 pub struct Searching {
-    pub evaluator: AnyEvaluator,
-    pub hash: Hash,
+    pub loaded: Arc<Loaded>,
     errors: Errors,
     strength: Strength,
     log2_hash: u32,
-    choice: EvaluatorChoice,
 }
 
 impl SearchArguments {
@@ -114,22 +107,29 @@ impl SearchArguments {
         check_tables(2 * session.threads as u64, self.log2_hash)?;
         let &Self { depth, exact_empties, .. } = self;
         let strength = Strength { depth, selectivity: self.selective.selectivity, exact_empties };
-        Searching::new(&self.weights.choice(), strength, self.log2_hash)
+        let loaded = self.weights.choice().load_named()?;
+        loaded.choice.check_calibrated(&loaded.evaluator, strength.selectivity)?;
+        Ok(Searching::new(loaded, strength, self.log2_hash))
     }
 }
 
 impl Searching {
-    /// Loads an evaluation to search with.
-    ///
-    /// # Errors
-    /// What is wrong with the weights.
-    pub fn new(choice: &EvaluatorChoice, strength: Strength, log2_hash: u32) -> Result<Self, CliError> {
-        let (evaluator, file) = choice.load_with_file()?;
-        choice.check_calibrated(&evaluator, strength.selectivity)?;
-        let calibration = with_evaluator!(&evaluator, evaluator => evaluator.calibration());
+    /// Searches with an evaluation.
+    pub fn new(loaded: Arc<Loaded>, strength: Strength, log2_hash: u32) -> Self {
+        let calibration = with_evaluator!(&loaded.evaluator, evaluator => evaluator.calibration());
         let errors = Errors::new(calibration);
-        let hash = hash_of(file.as_ref());
-        Ok(Self { evaluator, hash, errors, strength, log2_hash, choice: choice.clone() })
+        Self { loaded, errors, strength, log2_hash }
+    }
+
+    /// The name of the weights in a book; all zeros for evaluations without weights.
+    pub fn hash(&self) -> Hash {
+        let text = self.loaded.weights.as_deref().unwrap_or_default();
+        let mut hash = Hash::default();
+        for (byte, digits) in hash.iter_mut().zip(text.as_bytes().chunks(2)) {
+            let digits = std::str::from_utf8(digits).expect("hexadecimal digits");
+            *byte = u8::from_str_radix(digits, 16).expect("hexadecimal digits");
+        }
+        hash
     }
 
     /// Refuses weights whose errors have not been measured.
@@ -139,7 +139,7 @@ impl Searching {
     pub fn must_be_calibrated(&self) -> Result<(), CliError> {
         match self.errors.are_known() {
             true => Ok(()),
-            false => Err(self.choice.not_calibrated(", so the errors of its values are not known")),
+            false => Err(self.loaded.choice.not_calibrated(", so the errors of its values are not known")),
         }
     }
 
@@ -147,17 +147,6 @@ impl Searching {
     pub fn searcher<'e, E: Evaluator>(&self, evaluator: &'e E) -> LeafSearch<'e, E> {
         LeafSearch::new(own_engine(evaluator, self.strength, self.log2_hash), self.errors.clone())
     }
-}
-
-/// The name of weights in a book; all zeros for evaluations without weights.
-fn hash_of(file: Option<&WeightFile>) -> Hash {
-    let mut hash = Hash::default();
-    let text = file.map(WeightFile::hash).unwrap_or_default();
-    for (byte, digits) in hash.iter_mut().zip(text.as_bytes().chunks(2)) {
-        let digits = std::str::from_utf8(digits).expect("hexadecimal digits");
-        *byte = u8::from_str_radix(digits, 16).expect("hexadecimal digits");
-    }
-    hash
 }
 
 #[cfg(test)]

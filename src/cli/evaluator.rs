@@ -4,6 +4,7 @@ use std::env;
 use std::ffi::OsString;
 use std::fmt;
 use std::path::{Path, PathBuf};
+use std::sync::Arc;
 
 use clap::Args;
 
@@ -45,6 +46,16 @@ impl From<&Path> for EvaluatorChoice {
             _ => Self::File(typed.into()),
         }
     }
+}
+
+/// An evaluation that several parts of a command use.
+pub struct Loaded {
+    /// The evaluator.
+    pub evaluator: AnyEvaluator,
+    /// The hash of its weights in hexadecimal, if it has weights.
+    pub weights: Option<String>,
+    /// What was typed for it.
+    pub choice: EvaluatorChoice,
 }
 
 /// The option `-w`.
@@ -141,7 +152,8 @@ impl EvaluatorChoice {
     /// # Errors
     /// What is wrong with the weight file.
     pub fn load(&self) -> Result<AnyEvaluator, CliError> {
-        self.load_with_file().map(|(evaluator, _)| evaluator)
+        let loaded = self.load_named()?;
+        Ok(Arc::into_inner(loaded).expect("nobody else has it").evaluator)
     }
 
     /// The evaluator, ready for searches of a selectivity.
@@ -154,25 +166,26 @@ impl EvaluatorChoice {
         Ok(evaluator)
     }
 
-    /// The evaluator, ready for use, and the weight file it was made from, if any.
+    /// The evaluator, ready for use, and what it is.
     ///
     /// # Errors
     /// What is wrong with the weight file.
-    pub fn load_with_file(&self) -> Result<(AnyEvaluator, Option<WeightFile>), CliError> {
+    pub fn load_named(&self) -> Result<Arc<Loaded>, CliError> {
         self.load_expecting("Expected a weight file, `default`, `squares` or `mobility`.")
     }
 
-    /// [`Self::load_with_file`] with a hint at what may be typed.
-    pub fn load_expecting(&self, hint: &str) -> Result<(AnyEvaluator, Option<WeightFile>), CliError> {
-        Ok(match self {
+    /// [`Self::load_named`] with a hint at what may be typed.
+    pub fn load_expecting(&self, hint: &str) -> Result<Arc<Loaded>, CliError> {
+        let (evaluator, weights) = match self {
             Self::Squares => (AnyEvaluator::Squares(SquareEvaluator::default()), None),
             Self::Mobility => (AnyEvaluator::Mobility(MobilityEvaluator), None),
             Self::Default | Self::File(_) => {
                 let file = self.read().map_err(|error| error.or_hint(hint))?;
                 let evaluator = file.evaluator().context(|| format!("cannot use the weights `{self}`"))?;
-                (AnyEvaluator::Patterns(evaluator), Some(file))
+                (AnyEvaluator::Patterns(evaluator), Some(file.hash()))
             }
-        })
+        };
+        Ok(Arc::new(Loaded { evaluator, weights, choice: self.clone() }))
     }
 
     /// Checks that searches with the evaluator can be as selective as wanted.

@@ -11,8 +11,10 @@ use super::evaluator::EvaluatorChoice;
 use super::input::STANDARD_STREAM;
 use super::output::Output;
 use super::session::Session;
+use crate::eval::Clipping;
 use crate::export::{Engine, Quantisation, Target, encode, write_open};
-use crate::storage::{atomic_write, read_bounded};
+use crate::storage::read_bounded;
+use crate::text::counted;
 use crate::weights::WeightFile;
 
 /// Limit in bytes of a file of NTest's that is copied.
@@ -49,53 +51,89 @@ pub struct ExportArguments {
 
 impl ExportArguments {
     pub fn run(self, session: &Session, out: &mut dyn Write) -> Result<(), CliError> {
-        if self.to == Target::Engine(Engine::Ntest) {
-            return self.run_for_ntest(session, out);
-        }
-        if self.merge_stages {
+        let is_ntest = self.to == Target::Engine(Engine::Ntest);
+        if self.merge_stages && !is_ntest {
             let message =
                 format!("--merge-stages is for ntest, which has one table for several stages; {} keeps all", self.to);
             return Err(CliError::Usage(message));
         }
-        let output = self.check(&self.output)?;
-        let file = self.weights.weight_file()?;
+        let inputs: Vec<_> = self.weights.path().into_iter().collect();
         match self.to {
-            Target::Open(layout) => output.write_and_name(out, |writer| write_open(layout, &file, writer)),
+            Target::Open(layout) => {
+                let output = Output::check(&self.output, inputs)?;
+                let file = self.weights.weight_file()?;
+                output.write_and_name(out, |writer| write_open(layout, &file, writer))
+            }
             Target::Engine(engine) => {
-                let encoded = self.encode(engine, &file, session)?;
-                let [(_, content)] = &encoded[..] else { unreachable!("but for NTest, engines have one file") };
-                output.write_and_name(out, |writer| writer.write_all(content))
+                let output = EngineOutput { engine, path: &self.output, inputs, merge_stages: self.merge_stages };
+                output.refuse_stream()?;
+                output.write(&self.weights.weight_file()?, &self.weights.to_string(), session, out)
             }
         }
     }
+}
 
-    fn run_for_ntest(&self, session: &Session, out: &mut dyn Write) -> Result<(), CliError> {
-        let folder = &self.output;
-        if folder == Path::new(STANDARD_STREAM) {
+/// Where an engine's weights go: a file, or for NTest a folder of ten.
+pub struct EngineOutput<'a> {
+    pub engine: Engine,
+    pub path: &'a Path,
+    /// Files that must not be overwritten.
+    pub inputs: Vec<&'a Path>,
+    /// See `--merge-stages`.
+    pub merge_stages: bool,
+}
+
+impl EngineOutput<'_> {
+    /// Checks the file, or for NTest the first of its files, before long work begins. NTest's folder is made.
+    pub fn check(&self) -> Result<Output, CliError> {
+        self.refuse_stream()?;
+        if self.engine != Engine::Ntest {
+            return self.check_file(self.path);
+        }
+        fs::create_dir_all(self.path).context(|| self.failure())?;
+        self.check_file(&self.path.join("JBa.cof"))
+    }
+
+    fn check_file(&self, path: &Path) -> Result<Output, CliError> {
+        Output::check(path, self.inputs.iter().copied())
+    }
+
+    fn refuse_stream(&self) -> Result<(), CliError> {
+        if self.engine == Engine::Ntest && self.path == Path::new(STANDARD_STREAM) {
             return Err(CliError::Usage("ntest has ten files: name a folder for them with -o".to_owned()));
         }
-        let encoded = self.encode(Engine::Ntest, &self.weights.weight_file()?, session)?;
-        let cannot = || format!("cannot write to `{}`", folder.display());
-        fs::create_dir_all(folder).context(cannot)?;
-        let files = encoded.into_iter().map(|(name, content)| Ok((self.check(&folder.join(name))?, content)));
-        Output::write_together(out, &files.collect::<Result<Vec<_>, CliError>>()?)?;
-        for copy in copy_probcut(folder).context(cannot)? {
-            writeln!(out, "{}", copy.display())?;
-        }
-        session.say(NTEST_ADVICE);
         Ok(())
     }
 
-    fn check(&self, path: &Path) -> Result<Output, CliError> {
-        Output::check(path, self.weights.path())
+    fn failure(&self) -> String {
+        format!("cannot write to `{}`", self.path.display())
     }
 
-    /// An engine's files; says what rounding changed.
-    fn encode(&self, engine: Engine, file: &WeightFile, session: &Session) -> Result<Vec<(String, Vec<u8>)>, CliError> {
-        let encoded = encode(engine, &file.model, self.merge_stages);
-        let encoded = encoded.context(|| format!("cannot export `{}` to {engine}", self.weights))?;
+    /// Writes weights, which errors call `shown`, and says what rounding changed.
+    pub fn write(
+        &self,
+        weights: &WeightFile,
+        shown: &str,
+        session: &Session,
+        out: &mut dyn Write,
+    ) -> Result<(), CliError> {
+        let encoded = encode(self.engine, &weights.model, self.merge_stages);
+        let encoded = encoded.context(|| format!("cannot export `{shown}` to {}", self.engine))?;
         session.say(account(&encoded.quantisation));
-        Ok(encoded.files)
+        if self.engine != Engine::Ntest {
+            let [(_, content)] = &encoded.files[..] else { unreachable!("but for NTest, engines have one file") };
+            return self.check()?.write_and_name(out, |writer| writer.write_all(content));
+        }
+        let folder = self.path;
+        fs::create_dir_all(folder).context(|| self.failure())?;
+        let file = |(name, content): (String, _)| Ok((self.check_file(&folder.join(name))?, content));
+        let files: Result<Vec<_>, CliError> = encoded.files.into_iter().map(file).collect();
+        Output::write_together(out, &files?)?;
+        let copies: Result<Vec<_>, CliError> =
+            probcut_copies(folder).context(|| self.failure())?.into_iter().map(file).collect();
+        Output::write_together(out, &copies?)?;
+        session.say(NTEST_ADVICE);
+        Ok(())
     }
 }
 
@@ -103,19 +141,18 @@ const NTEST_ADVICE: &str = "To use them in NTest: put these files into its folde
     mpcJB_*.txt unless that was done here (without these, it searches at full width), and change JA to JB at the beginning of the line \
     in parameters.txt.";
 
-/// Copies the parameters of NTest's selective search for its own weights, if the folder has them, to the exported set. Returns the
-/// copies made.
-fn copy_probcut(folder: &Path) -> io::Result<Vec<PathBuf>> {
+/// Copies of the parameters of NTest's selective search for its own weights, if the folder has them, for the exported set: their names
+/// and contents. A copy that is there is left alone.
+fn probcut_copies(folder: &Path) -> io::Result<Vec<(String, Vec<u8>)>> {
     let mut copies = Vec::new();
     for entry in fs::read_dir(folder)? {
         let name = entry?.file_name();
         let Some(rest) = name.to_str().and_then(|name| name.strip_prefix("mpcJA_")) else { continue };
-        let copy = folder.join(format!("mpcJB_{rest}"));
-        if fs::symlink_metadata(&copy).is_err() {
+        let copy = format!("mpcJB_{rest}");
+        if fs::symlink_metadata(folder.join(&copy)).is_err() {
             let content =
                 read_bounded(&folder.join(&name), "file of parameters of NTest's", LIMIT).map_err(io::Error::other)?;
-            atomic_write(&copy, |writer| writer.write_all(&content))?;
-            copies.push(copy);
+            copies.push((copy, content));
         }
     }
     copies.sort();
@@ -130,7 +167,17 @@ fn account(quantisation: &Quantisation) -> String {
     let Quantisation { clipped, largest_weight, mean_weight, positions, largest, mean, .. } = quantisation;
     format!(
         "converted to the engine's stages and units: values of positions changed by up to {largest:.4} discs (mean {mean:.4}, {positions} \
-         positions), weights were rounded by up to {largest_weight:.4} (mean {mean_weight:.4}); {clipped} weights exceeded the engine's \
-         range and were clipped"
+         positions), weights were rounded by up to {largest_weight:.4} (mean {mean_weight:.4}); {}",
+        clipping(clipped, "the engine's range")
     )
+}
+
+/// What making weights fit a range has changed, in a sentence.
+pub fn clipping(clipping: &Clipping, range: &str) -> String {
+    match clipping {
+        Clipping { weights: 0, .. } => format!("no weight was beyond {range}"),
+        Clipping { weights, largest } => {
+            format!("{} beyond {range} and clipped, by up to {largest:.2} discs", counted(*weights, "weight"))
+        }
+    }
 }

@@ -7,17 +7,20 @@ use clap::Args;
 
 use super::error::{CliError, Context};
 use super::evaluator::EvaluatorChoice;
+use super::export::{EngineOutput, clipping};
 use super::input::{AGAIN, CUT_OFF, name_of, refuse_own_files};
 use super::layers::read_config;
 use super::meter::Meter;
 use super::output::Output;
 use super::session::Session;
 use super::signals::stop_on_signals;
+use crate::export::Engine;
 use crate::fit::{self, FitConfig, FitError, FitEvent, FitOutcome, FitRequest, GameFiles, GameFilesEvent};
+use crate::learn::Loss;
 use crate::pattern::PatternSet;
 use crate::storage::{Disk, LocalDisk, folder_of};
 use crate::text::count;
-use crate::train::{set_named, stored_set};
+use crate::train::{BEST, set_named, stored_set};
 
 /// Learn weights from kept games and records, without playing
 ///
@@ -29,6 +32,7 @@ use crate::train::{set_named, stored_set};
 /// again first. The state is kept in OUTPUT.part (`flipside.part` for `-o -`) until the fit is done; remove it to start over.
 #[derive(Args, Debug)]
 #[command(after_help = "Examples:\n  flipside fit runs/latest -o fitted.fsw\n  \
+    flipside fit runs/latest --for edax --epochs 2 -o eval.dat\n  \
     flipside fit runs/latest runs/edax --patterns edax --epochs 2 -o edax.fsw\n  \
     flipside fit runs/latest --teacher default --patterns edax -o edax.fsw\n  \
     flipside fit runs/latest --from edax.fsw --teacher default --leaf-depth 4 --patterns edax -o e.fsw\n  \
@@ -41,6 +45,11 @@ pub struct FitArguments {
     /// The weight file to write; `-` is standard output
     #[arg(short, long, value_name = "FILE")]
     output: PathBuf,
+
+    /// Write the file of an engine (for ntest, a folder of files): edax, egaroucid, ntest or zebra. Fits the engine's pattern set by
+    /// cross entropy, with the best weights of the first run as the teacher; --teacher and a `loss` in --config replace these
+    #[arg(long = "for", value_name = "ENGINE", conflicts_with_all = ["patterns", "hidden_layer"])]
+    engine: Option<Engine>,
 
     /// Pattern set: a built-in name, a TOML file, or a run [default: that of the first run named, or night]
     #[arg(long, env = "FLIPSIDE_PATTERNS", hide_env_values = true, value_name = "SET")]
@@ -117,15 +126,28 @@ const LEAF_RATE: f32 = 0.3;
 /// The default of `--tree-depth`.
 const TREE_DEPTH: u32 = 4;
 
+/// The default of `loss` with `--for`: sets without a hidden layer play better by it (docs/TRAINING.md).
+const ENGINE_LOSS: Loss = Loss::CrossEntropy { scale: 20.0 };
+
 impl FitArguments {
-    pub fn run(self, session: &Session, out: &mut dyn Write) -> Result<(), CliError> {
+    pub fn run(mut self, session: &Session, out: &mut dyn Write) -> Result<(), CliError> {
+        self.complete();
         let from = self.from.as_ref().and_then(EvaluatorChoice::path);
         refuse_own_files(self.games.iter().map(PathBuf::as_path), true)?;
         let teacher = self.teacher.as_ref().and_then(EvaluatorChoice::path);
         let set = self.patterns.as_deref().filter(|set| PatternSet::built_in(set).is_none()).map(Path::new);
         let named = [from, teacher, self.config.as_deref(), set].into_iter().flatten();
-        let inputs = self.games.iter().map(PathBuf::as_path).chain(named);
-        let output = Output::check(&self.output, inputs)?;
+        let inputs: Vec<_> = self.games.iter().map(PathBuf::as_path).chain(named).collect();
+        let for_engine = self.engine.map(|engine| EngineOutput {
+            engine,
+            path: &self.output,
+            inputs: inputs.clone(),
+            merge_stages: false,
+        });
+        let output = match &for_engine {
+            Some(files) => files.check()?,
+            None => Output::check(&self.output, inputs)?,
+        };
         let config = self.config()?;
         let patterns = self.pattern_set()?;
         let from = self.from.as_ref().map(EvaluatorChoice::weight_file).transpose()?;
@@ -170,12 +192,27 @@ impl FitArguments {
             )),
             FitOutcome::Stopped => Err(stopped()),
             FitOutcome::Finished(weights, _) => {
-                let written = output.write_and_name(out, |writer| writer.write_all(&weights.to_bytes()));
+                let written = match &for_engine {
+                    Some(files) => {
+                        // They are claimed again, each by itself.
+                        drop(output);
+                        files.write(&weights, &self.output.display().to_string(), session, out)
+                    }
+                    None => output.write_and_name(out, |writer| writer.write_all(&weights.to_bytes())),
+                };
                 let resumes = "What was saved on the way is kept: the same command resumes there.";
                 written.map_err(|error| error.hint_if_any(checkpoint.exists().then_some(resumes)))?;
                 LocalDisk.remove(&checkpoint).context(|| format!("cannot remove {}", checkpoint.display()))
             }
         }
+    }
+
+    /// Fills in what `--for` stands for.
+    fn complete(&mut self) {
+        let Some(engine) = self.engine else { return };
+        self.patterns = Some(engine.to_string());
+        let best = || self.games.iter().map(|run| run.join(BEST)).find(|best| best.is_file());
+        self.teacher = self.teacher.take().or_else(|| best().map(EvaluatorChoice::File));
     }
 
     fn pattern_set(&self) -> Result<PatternSet, CliError> {
@@ -188,7 +225,7 @@ impl FitArguments {
 
     /// The configuration: options override the file, which overrides the defaults.
     fn config(&self) -> Result<FitConfig, CliError> {
-        let (mut config, mut has_steps) = (FitConfig::default(), false);
+        let (mut config, mut has_steps, mut has_loss) = (FitConfig::default(), false, false);
         if let Some(path) = &self.config {
             let text = read_config(path)?;
             let unusable = || format!("cannot use {}", path.display());
@@ -196,6 +233,7 @@ impl FitArguments {
             let table: toml::Table = text.parse().context(unusable)?;
             fit::check_numbers(&table).context(unusable)?;
             has_steps = table.contains_key("step");
+            has_loss = table.contains_key("loss");
             config.check().context(unusable)?;
         }
         config.first_generation = self.first_generation.unwrap_or(config.first_generation);
@@ -212,6 +250,9 @@ impl FitArguments {
         config.leaf_depth = self.leaf_depth.unwrap_or(config.leaf_depth);
         if config.leaf_depth > 0 && !has_steps {
             config.step = config.step.with_rate(LEAF_RATE);
+        }
+        if self.engine.is_some() && !has_loss {
+            config.loss = ENGINE_LOSS;
         }
         config.hidden_layer |= self.hidden_layer;
         config.block = self.memory.map_or(config.block, |megabytes| megabytes * POSITIONS_PER_MB);
@@ -284,7 +325,7 @@ fn show(meter: &mut Meter, all: u64, event: &FitEvent) {
         FitEvent::NotSaved { reason } => {
             meter.say(format_args!("cannot save the state for resuming at the moment: {reason}"))
         }
-        FitEvent::Epoch { epoch, loss, held_out } => {
+        FitEvent::Epoch { epoch, loss, held_out, clipped } => {
             let errors = held_out.errors();
             let at = |empties: usize| Some(format!("{empties}: {:.2}", errors[empties]?));
             let some: Vec<_> = [10, 20, 30, 40, 50].into_iter().filter_map(at).collect();
@@ -293,6 +334,11 @@ fn show(meter: &mut Meter, all: u64, event: &FitEvent) {
             let held_out =
                 held_out.rmse().map_or(String::new(), |error| format!(", on held-out games {error:.3}{by_empties}"));
             meter.say(format_args!("epoch {epoch}: loss {loss:.3}{held_out}"));
+            if clipped.weights > 0 {
+                let clipped = clipping(clipped, "the range of the pattern set's weights");
+                let loss = if held_out.is_empty() { "the loss is" } else { "the loss on held-out games is not" };
+                meter.say(format_args!("{clipped}; {loss} from before that"));
+            }
         }
     }
 }

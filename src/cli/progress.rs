@@ -185,7 +185,6 @@ impl<'s> TrainProgress<'s> {
                 self.doing = if played < games { Doing::Playing } else { Doing::Learning };
                 self.draw();
             }
-            TrainEvent::PlayedAgain { .. } => self.at_hand.0 = 0,
             TrainEvent::Learned { generation, games, elapsed, .. } => {
                 self.earlier = elapsed - self.began.elapsed().as_secs_f64();
                 self.learned = (generation + 1, *games);
@@ -306,9 +305,6 @@ impl<'s> TrainProgress<'s> {
                 format!(
                     "records `{file}`: {read} read, {left_out} left out, {positions} positions, loss {loss:.2}, {seconds}"
                 )
-            }
-            TrainEvent::PlayedAgain { generation, reason } => {
-                format!("generation {} is played again, since {reason}", generation + 1)
             }
             TrainEvent::NotFitted { first_generation, .. } => format!(
                 "no fit at the end: it learns games from generation {} on (`fit.first-generation`), and there are none",

@@ -31,9 +31,9 @@ pub enum Protocol {
 impl ServedArguments {
     /// Runs the command.
     pub fn run(self, protocol: Protocol, session: &Session, out: &mut dyn Write) -> Result<(), CliError> {
-        let evaluator = self.engine.load()?;
-        let book = self.book.load(&self.engine.weights()?, self.engine.strength(), session)?;
-        with_evaluator!(&evaluator, evaluator => {
+        let loaded = self.engine.load()?;
+        let book = self.book.load(&loaded, self.engine.strength(), session)?;
+        with_evaluator!(&loaded.evaluator, evaluator => {
             let mut engine = BookEngine::new(self.engine.engine(evaluator, session)?, book);
             let input = BufReader::new(io::stdin());
             match protocol {

@@ -1,13 +1,14 @@
 //! Playing from a book and learning from the games: the option `--book`.
 
 use std::path::{Path, PathBuf};
+use std::sync::Arc;
 use std::sync::atomic::AtomicBool;
 
 use clap::{Args, ValueEnum};
 
 use super::books::{Searching, cannot_change, edit_unless, open};
 use super::error::CliError;
-use super::evaluator::{EvaluatorChoice, with_evaluator};
+use super::evaluator::{Loaded, with_evaluator};
 use super::session::Session;
 use crate::board::{Diagram, Square};
 use crate::book::{BookUse, Choice, learn_game};
@@ -72,7 +73,7 @@ pub struct WithBook {
 /// What a book learns with.
 pub struct Learner<'a> {
     /// The evaluation.
-    pub weights: &'a EvaluatorChoice,
+    pub loaded: &'a Arc<Loaded>,
     /// The player's strength.
     pub strength: Strength,
     /// How the command only reads the book, such as "with `--no-learn`".
@@ -84,13 +85,13 @@ const LEARN_DEPTH: u32 = 6;
 const LEARN_EXACT: u32 = 16;
 
 impl WithBookArguments {
-    /// Opens the book, if one was given, for an engine with these weights.
+    /// Opens the book, if one was given, for an engine with this evaluation.
     ///
     /// # Errors
     /// What is wrong with it.
     pub fn load(
         &self,
-        weights: &EvaluatorChoice,
+        loaded: &Arc<Loaded>,
         strength: Strength,
         session: &Session,
     ) -> Result<Option<WithBook>, CliError> {
@@ -100,7 +101,7 @@ impl WithBookArguments {
         }
         let clock = since_1970().as_nanos() as u64;
         let choice = self.book_choice.within(self.book_within);
-        let learner = (!self.no_learn).then_some(Learner { weights, strength, read_only: "with `--no-learn`" });
+        let learner = (!self.no_learn).then_some(Learner { loaded, strength, read_only: "with `--no-learn`" });
         WithBook::open(path, choice, clock, learner, session).map(Some)
     }
 }
@@ -118,16 +119,15 @@ impl WithBook {
         session: &Session,
     ) -> Result<Self, CliError> {
         let read_only = learner.as_ref().map(|learner| learner.read_only);
-        let learning = learner.map(|Learner { weights, strength, .. }| {
+        let learning = learner.map(|Learner { loaded, strength, .. }| {
             let strength = Strength {
                 depth: strength.depth.min(LEARN_DEPTH),
                 exact_empties: strength.exact_empties.min(LEARN_EXACT),
                 ..strength
             };
-            Searching::new(weights, strength, strength.log2_entries())
+            Searching::new(Arc::clone(loaded), strength, strength.log2_entries())
         });
-        let learning = learning.transpose()?;
-        let book = if learning.is_some() { edit_unless(read_only, path, true, session)? } else { open(path)? };
+        let book = if learning.is_some() { edit_unless(read_only, path, true)? } else { open(path)? };
         Ok(Self { moves: BookUse::new(book, choice, seed), learning, session: *session })
     }
 
@@ -138,9 +138,9 @@ impl WithBook {
     pub fn learn(&self, steps: &[(Diagram, Square)], black_discs: i32) -> Result<(), CliError> {
         let Some(searching) = &self.learning else { return Ok(()) };
         let never = AtomicBool::new(false);
-        let learned = with_evaluator!(&searching.evaluator, evaluator => {
+        let learned = with_evaluator!(&searching.loaded.evaluator, evaluator => {
             let mut searcher = searching.searcher(evaluator);
-            self.moves.with(|book| learn_game(book, steps, black_discs, &mut searcher, &searching.hash, &never))
+            self.moves.with(|book| learn_game(book, steps, black_discs, &mut searcher, &searching.hash(), &never))
         });
         learned.map_err(cannot_change)
     }

@@ -2,7 +2,7 @@
 //!
 //! A model's patterns list their squares as a person would, and these are the digits of a configuration. Configurations that differ in
 //! the least significant digits only are neighbours in a table and share cache lines. Which squares these should be was measured by
-//! the misses of a first-level cache of 32 KB during self-play (docs/SEARCH.md, "Leaves").
+//! the misses of a first-level cache of 32 KB during self-play (docs/lab/search.md, "Leaves").
 
 use std::cmp::Reverse;
 

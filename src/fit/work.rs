@@ -11,8 +11,8 @@ use super::config::{FitConfig, FitConfigError};
 use super::games::{GameFiles, GameFilesError};
 use super::reader::Reader;
 use super::teacher::Teacher;
-use crate::eval::{ModelError, StageMap};
-use crate::games::MAX_GAMES;
+use crate::eval::{Clipping, ModelError, StageMap};
+use crate::games::{MAX_GAMES, is_held_out};
 use crate::learn::{Diverged, Learner, LearnerState, PassLoss, SampleSet, StartError, Validation};
 use crate::pattern::{Layout, LayoutError, PatternSet};
 use crate::weights::{Provenance, WeightFile};
@@ -81,8 +81,10 @@ pub enum FitEvent {
         epoch: u32,
         /// Root mean square error in discs, each sample before it was learned.
         loss: f64,
-        /// Errors and slopes on the games held out.
+        /// Errors and slopes on the games held out; after the last epoch those of the weights that are written.
         held_out: Validation,
+        /// What making the weights fit their range has changed, after the last epoch.
+        clipped: Clipping,
     },
 }
 
@@ -342,8 +344,7 @@ impl<'r> Work<'r> {
 
     /// By the number of a game or record ([`Chunk`](super::reader::Chunk)).
     fn is_held_out(&self, number: u64) -> bool {
-        let every = u64::from(self.request.config.hold_out);
-        every > 0 && number % every == every - 1
+        is_held_out(number, self.request.config.hold_out)
     }
 
     /// The samples of the games held out; `None` if stopped.
@@ -401,7 +402,9 @@ impl<'r> Work<'r> {
     /// Reports the epoch that is over, and returns its loss.
     fn end_epoch(&mut self, held_out: &SampleSet, sink: &mut dyn FnMut(&FitEvent)) -> f64 {
         let loss = std::mem::take(&mut self.state.loss).rmse();
-        sink(&FitEvent::Epoch { epoch: self.epoch(), loss, held_out: self.learner.validate(held_out, 1) });
+        let is_last = self.epoch() == self.request.config.epochs;
+        let clipped = if is_last { self.learner.clip() } else { Clipping::default() };
+        sink(&FitEvent::Epoch { epoch: self.epoch(), loss, held_out: self.learner.validate(held_out, 1), clipped });
         loss
     }
 

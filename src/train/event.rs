@@ -1,5 +1,7 @@
 //! What happens in a run, to be shown or kept.
 
+use std::collections::BTreeMap;
+
 use serde::{Deserialize, Serialize};
 
 use super::request::Budget;
@@ -109,12 +111,12 @@ pub enum TrainEvent {
         /// Seconds it took.
         seconds: f64,
     },
-    /// Games of a generation are wrong, or may be, and all of its games are played again.
-    PlayedAgain {
+    /// Workers of a cluster have delivered games; all others of the generation were played by the run's own machine.
+    Delivered {
         /// The generation, from 0.
         generation: u32,
-        /// What was wrong.
-        reason: String,
+        /// By worker, the numbers of the first and the last game of each range of games that it played.
+        workers: BTreeMap<String, Vec<[u32; 2]>>,
     },
     /// The run ends without the fit that it should end with, since all its games are of earlier generations than that fit learns.
     NotFitted {

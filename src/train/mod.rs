@@ -57,13 +57,13 @@ pub use error::TrainError;
 pub(crate) use event::events;
 pub use event::{Anchor, GateMatch, TrainEvent};
 pub(crate) use gate::SUPERIORITY;
-pub use identity::{parent_of, stored_config, stored_set};
+pub use identity::{continued_by, parent_of, stored_config, stored_set};
 pub use invalid::ConfigError;
 pub use keeper::Sink;
 pub use live::Live;
 pub(crate) use live::host_name;
 pub use request::{Budget, Outcome, Resume, TrainRequest};
-pub use source::{BadGames, GameJob, GameSource, LocalGames, OnGames, Played};
+pub use source::{GameJob, GameSource, LocalGames, OnGames, Played};
 pub use workers::{WorkerStatus, Workers};
 
 use crate::selfplay::Stopped;

@@ -1,12 +1,13 @@
 //! Books of other programs.
 
+use std::collections::HashMap;
 use std::fs;
-use std::path::Path;
+use std::path::{Path, PathBuf};
 use std::sync::atomic::{AtomicU64, Ordering::Relaxed};
 
-use flipside::board::{Position, Square, Transcript, canonical, squares};
+use flipside::board::{Diagram, Position, Side, Square, Transcript, canonical, squares};
 use flipside::book::{
-    Book, BookFormat, GameCounts, Leaf, Link, check, count_games, detect, export, import, learn_game, links,
+    Book, BookFormat, GameCounts, Leaf, Link, check, count_games, detect, export, import, learn_game, links, merge,
     search_missing,
 };
 use rand::SeedableRng;
@@ -16,7 +17,7 @@ use crate::support::*;
 
 fn exported(book: &Path, format: BookFormat) -> Vec<u8> {
     let mut bytes = Vec::new();
-    export(&mut Book::open(book).unwrap(), format, &mut bytes).unwrap();
+    export(&Book::open(book).unwrap(), format, &mut bytes).unwrap();
     bytes
 }
 
@@ -24,23 +25,20 @@ fn exported(book: &Path, format: BookFormat) -> Vec<u8> {
 fn books_come_back_from_every_format() {
     let (folder, path) = place();
     grow(&path, 400, 2, &NEVER);
-    let mut own = Book::open(&path).unwrap();
+    let own = Book::open(&path).unwrap();
     for format in [BookFormat::Edax, BookFormat::Egaroucid, BookFormat::Text] {
         let (file, back) = (folder.path().join("foreign"), folder.path().join("back.fsb"));
         let bytes = exported(&path, format);
         fs::write(&file, &bytes).unwrap();
         assert_eq!(detect(&file).unwrap(), format);
         let done = import(&file, format, &back, &errors()).unwrap();
-        // A leaf that is the best move becomes a position for Egaroucid.
-        let more = if format == BookFormat::Egaroucid { 0..40 } else { 0..1 };
-        assert!(done.left_out == 0 && more.contains(&(done.positions - 400)), "{format}: {done:?}");
+        assert_eq!((done.left_out, done.positions), (0, 400), "{format}");
         assert!(check(&back).unwrap().is_none());
-        // If leaves of several positions lead to the same position, Egaroucid has the value of one.
-        assert!(format == BookFormat::Egaroucid || exported(&back, format) == bytes, "{format}: the same again");
+        assert!(exported(&back, format) == bytes, "{format}: the same again");
         // All values are the same, rounded to whole discs.
-        let mut book = Book::open(&back).unwrap();
-        let value = |book: &mut Book| book.get(Position::START).unwrap().unwrap().derived.value.unwrap();
-        assert_eq!(value(&mut book).rounded_discs(), value(&mut own).rounded_discs(), "{format}");
+        let book = Book::open(&back).unwrap();
+        let value = |book: &Book| book.get(Position::START).unwrap().unwrap().derived.value.unwrap();
+        assert_eq!(value(&book).rounded_discs(), value(&own).rounded_discs(), "{format}");
     }
 }
 
@@ -86,18 +84,18 @@ fn an_edax_book_is_read_byte_by_byte() {
     fs::write(&file, &book).unwrap();
     let done = import(&file, BookFormat::Edax, &path, &errors()).unwrap();
     assert_eq!((done.read, done.positions, done.left_out), (2, 2, 0));
-    let mut own = Book::open(&path).unwrap();
+    let own = Book::open(&path).unwrap();
     let record = own.get(Position::START).unwrap().unwrap();
     assert_eq!((record.derived.value.unwrap().rounded_discs(), record.leaf), (2, Leaf::AllPlayed));
     let record = own.get(next).unwrap().unwrap();
     let Leaf::Best(leaf) = record.leaf else { panic!("{record:?}") };
-    assert_eq!((leaf.to, leaf.score.rounded_discs(), leaf.depth), (Some(reply), -2, 21));
+    assert_eq!((leaf.to, leaf.score.rounded_discs(), leaf.depth), (Some(reply), -2, Some(21)));
 
     let refused = |bytes: &[u8]| {
         fs::write(&file, bytes).unwrap();
         import(&file, BookFormat::Edax, &path, &errors()).unwrap_err().to_string()
     };
-    let before = fs::read(&path).unwrap();
+    let before = content(&path);
     let with = |at: usize, byte: u8| {
         let mut bytes = book.clone();
         bytes[at] = byte;
@@ -109,7 +107,7 @@ fn an_edax_book_is_read_byte_by_byte() {
     assert!(refused(&book[..book.len() - 1]).contains("the file ends within a leaf"));
     assert!(refused(&with(42 + 38, 255)).contains("the file ends"));
     assert!(refused(&book[..20]).contains("the file ends"));
-    assert!(fs::read(&path).unwrap() == before, "nothing replaces a book but a whole one");
+    assert!(content(&path) == before, "nothing replaces a book but a whole one");
     // An impossible position is left out.
     fs::write(&file, with(42 + 3, 0xff)).unwrap();
     let done = import(&file, BookFormat::Edax, &path, &errors()).unwrap();
@@ -146,32 +144,102 @@ fn egaroucid(position: Position, value: i8, leaf: (i8, u8, i8)) -> Vec<u8> {
     bytes
 }
 
-#[test]
-fn exports_to_egaroucid_have_the_same_values_by_its_rules() {
-    let (_folder, path) = place();
-    grow(&path, 200, 2, &NEVER);
-    let mut book = Book::edit(&path).unwrap();
-    let mut rng = ChaCha8Rng::seed_from_u64(1);
-    for _ in 0..10 {
-        let game = Transcript::random(&mut rng);
-        learn_game(&mut book, &game.steps(), 2, &mut searcher(1), &WEIGHTS, &NEVER).unwrap();
-    }
-    drop(book);
-    let bytes = exported(&path, BookFormat::Egaroucid);
-    let mut values = std::collections::HashMap::new();
+/// The positions of an Egaroucid book: value, level, leaf (value, move, level).
+fn egaroucid_entries(bytes: &[u8]) -> HashMap<Position, [i8; 5]> {
+    let mut entries = HashMap::new();
     for entry in bytes[14..].as_chunks::<25>().0 {
         let half = |at: usize| u64::from_le_bytes(entry[at..at + 8].try_into().unwrap());
         let position = Position { player: half(0), opponent: half(8) };
-        assert!(values.insert(position, entry[16] as i8).is_none(), "twice");
+        let numbers = [16, 17, 22, 23, 24].map(|at| entry[at] as i8);
+        assert!(entries.insert(position, numbers).is_none(), "twice");
     }
-    assert_eq!(values.len() as u32, u32::from_le_bytes(bytes[10..14].try_into().unwrap()));
-    // The best of the moves to positions, if there are any. Leaves that lead to the same position may differ by their searches.
-    for (position, value) in &values {
-        let best = links(*position).filter_map(|(_, link)| match link {
-            Link::To { position, turn } => values.get(&position).map(|&value| if turn { -value } else { value }),
+    assert_eq!(entries.len() as u32, u32::from_le_bytes(bytes[10..14].try_into().unwrap()));
+    entries
+}
+
+#[test]
+fn exports_to_egaroucid_have_the_books_positions_and_values() {
+    let (_folder, path) = place();
+    grow(&path, 200, 2, &NEVER);
+    let entries = egaroucid_entries(&exported(&path, BookFormat::Egaroucid));
+    assert_eq!(entries.len(), 200);
+    for (position, [value, _, leaf, to, _]) in &entries {
+        let moves = links(*position).filter_map(|(_, link)| match link {
+            Link::To { position, turn } => entries.get(&position).map(|entry| if turn { -entry[0] } else { entry[0] }),
             Link::End(_) => None,
         });
-        assert!(best.max().is_none_or(|best| best.abs_diff(*value) <= 1));
+        let leaf = (*to < 64).then_some(*leaf);
+        assert_eq!(moves.chain(leaf).max(), Some(*value));
+    }
+}
+
+/// A book with a solved position worth nothing, and an estimate of one of its other moves that is far too good.
+fn solved_and_estimated(folder: &Path) -> (PathBuf, Position, Position) {
+    let [path, estimates, both, text] = ["a.fsb", "b.fsb", "c.fsb", "b.txt"].map(|name| folder.join(name));
+    let mut book = Book::edit_or_create(&path).unwrap();
+    let game = random_games(1, 5).remove(0);
+    learn_game(&mut book, &game.steps(), 2, &mut searcher(1), &WEIGHTS, &NEVER).unwrap();
+    let solved = game
+        .steps()
+        .into_iter()
+        .map(|(diagram, _)| canonical(diagram.position))
+        .find(|&position| matches!(book.get(position).unwrap().unwrap().leaf, Leaf::Best(leaf) if leaf.exact));
+    let solved = solved.unwrap();
+    let Leaf::Best(leaf) = book.get(solved).unwrap().unwrap().leaf else { unreachable!() };
+    let other = links(solved).find_map(|(to, link)| match link {
+        Link::To { position, turn: true } if Some(to) != leaf.to => Some(position),
+        _ => None,
+    });
+    let other = other.unwrap();
+    let reply = Square::lowest(other.moves());
+    let diagram = Diagram { position: other, side: Side::Black };
+    fs::write(&text, format!("{diagram},21,{reply},-64\n")).unwrap();
+    import(&text, BookFormat::Text, &estimates, &errors()).unwrap();
+    drop(book);
+    merge(&[Book::open(&path).unwrap(), Book::open(&estimates).unwrap()], &both).unwrap();
+    (both, solved, other)
+}
+
+#[test]
+fn no_export_has_an_estimate_that_is_better_than_a_solution() {
+    let (folder, _) = place();
+    let (path, solved, other) = solved_and_estimated(folder.path());
+    let book = Book::open(&path).unwrap();
+    let value = |position| book.get(position).unwrap().unwrap().derived.value.unwrap().rounded_discs();
+    assert!(value(solved) < 64 && value(other) == -64);
+    let entries = egaroucid_entries(&exported(&path, BookFormat::Egaroucid));
+    assert_eq!((i32::from(entries[&solved][0]), i32::from(entries[&other][0])), (value(solved), -value(solved)));
+    let edax = exported(&path, BookFormat::Edax);
+    edax_accepts(&edax);
+    let obf = String::from_utf8(exported(&path, BookFormat::Obf)).unwrap();
+    let scores = flipside::record::lines::parse_positions(&obf).unwrap();
+    let scored = scores.iter().find(|scored| scored.diagram.position == other).unwrap();
+    assert_eq!(scored.score, Some(-value(solved)));
+}
+
+#[test]
+fn values_without_a_move_and_without_a_level_are_kept_as_they_are() {
+    let (folder, path) = place();
+    let file = folder.path().join("book");
+    let (start, _, next) = beginning();
+    // Edax: neither links nor a leaf, and a value of 5 discs.
+    let mut bytes = edax(&[(start, &[], (-127, 65)), (next, &[], (-127, 65))]);
+    bytes[42 + 32..42 + 34].copy_from_slice(&5i16.to_le_bytes());
+    fs::write(&file, bytes).unwrap();
+    import(&file, BookFormat::Edax, &path, &errors()).unwrap();
+    let Leaf::Best(leaf) = Book::open(&path).unwrap().get(start).unwrap().unwrap().leaf else { panic!("a value") };
+    assert_eq!((leaf.to, leaf.score.rounded_discs(), leaf.depth), (None, 5, Some(21)));
+    // Egaroucid: levels that are no depth.
+    for level in [-1i8, 61, 70, 127] {
+        let mut entry = egaroucid(next, 3, NO_LEAF);
+        entry[17] = level as u8;
+        fs::write(&file, [b"DICUORAGE\x03".to_vec(), 1i32.to_le_bytes().to_vec(), entry].concat()).unwrap();
+        import(&file, BookFormat::Egaroucid, &path, &errors()).unwrap();
+        let record = Book::open(&path).unwrap().get(next).unwrap().unwrap();
+        let Leaf::Best(leaf) = record.leaf else { panic!("a value") };
+        assert_eq!((leaf.score.rounded_discs(), leaf.depth, leaf.error.discs()), (3, None, None));
+        let entries = egaroucid_entries(&exported(&path, BookFormat::Egaroucid));
+        assert_eq!(entries[&next][..2], [3, -1]);
     }
 }
 
@@ -196,8 +264,8 @@ fn shallow_leaves_of_egaroucid_do_not_override_its_values() {
     let file = folder.path().join("book.egbk3");
     fs::write(&file, shallow_leaves()).unwrap();
     assert_eq!(import(&file, BookFormat::Egaroucid, &path, &errors()).unwrap().positions, 4);
-    let mut book = Book::open(&path).unwrap();
-    let mut value = |position| book.get(position).unwrap().unwrap().derived.value.unwrap().rounded_discs();
+    let book = Book::open(&path).unwrap();
+    let value = |position| book.get(position).unwrap().unwrap().derived.value.unwrap().rounded_discs();
     let (start, _, next) = beginning();
     let reply = squares(next.moves()).nth(1).unwrap();
     assert_eq!(value(next.play(reply)), 1, "the value of level 21, not of the leaf");
@@ -213,7 +281,7 @@ fn shallow_leaves_of_egaroucid_do_not_override_its_values() {
     let record = Book::open(&path).unwrap().get(next.play(reply)).unwrap().unwrap();
     let Leaf::Best(leaf) = record.leaf else { panic!("{record:?}") };
     assert!(leaf.to.is_some());
-    assert_eq!((leaf.score.rounded_discs(), leaf.depth), (1, 21));
+    assert_eq!((leaf.score.rounded_discs(), leaf.depth), (1, Some(21)));
 }
 
 /// Checks what Edax requires of the positions of its book; returns their number.
@@ -261,7 +329,7 @@ fn exports_to_edax_meet_its_requirements() {
     assert!(edax_accepts(&exported(&path, BookFormat::Edax)) >= 400);
     // Games whose last positions are solved, while others were not searched.
     let mut book = Book::edit(&path).unwrap();
-    let mut counts = GameCounts::new(&path).unwrap();
+    let mut counts = GameCounts::new(&path);
     let mut rng = ChaCha8Rng::seed_from_u64(1);
     for number in 0..20 {
         let game = Transcript::random(&mut rng);
@@ -288,8 +356,8 @@ fn exports_to_edax_meet_its_requirements() {
     assert!(edax_accepts(&exported(&passes, BookFormat::Edax)) > 100);
     // Unsearched positions have no value, and their parents do without one.
     let mut out = Vec::new();
-    let mut book = Book::open(&path).unwrap();
-    let done = export(&mut book, BookFormat::Edax, &mut out).unwrap();
+    let book = Book::open(&path).unwrap();
+    let done = export(&book, BookFormat::Edax, &mut out).unwrap();
     assert!(done.left_out > 100 && done.positions + done.left_out == book.len(), "{done:?}");
     let lines = exported(&path, BookFormat::Text);
     assert_eq!(String::from_utf8(lines).unwrap().lines().count() as u64, done.positions);
@@ -315,9 +383,9 @@ fn an_egaroucid_book_is_read_byte_by_byte() {
     fs::write(&file, &bytes).unwrap();
     let done = import(&file, BookFormat::Egaroucid, &path, &errors()).unwrap();
     assert_eq!((done.read, done.positions), (2, 2));
-    let mut own = Book::open(&path).unwrap();
+    let own = Book::open(&path).unwrap();
     let Leaf::Best(leaf) = own.get(position).unwrap().unwrap().leaf else { panic!("a leaf") };
-    assert_eq!((leaf.to, leaf.score.rounded_discs(), leaf.depth), (Some(reply), -2, 21));
+    assert_eq!((leaf.to, leaf.score.rounded_discs(), leaf.depth), (Some(reply), -2, Some(21)));
     // The start position's own value is replaced by that of the position after f5.
     assert_eq!(own.get(Position::START).unwrap().unwrap().derived.value.unwrap().rounded_discs(), 2);
     // The number of positions as a big-endian machine writes it.

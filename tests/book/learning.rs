@@ -77,7 +77,7 @@ fn chance_and_surprise_stay_near_the_best() {
     let (_folder, path) = place();
     grow(&path, 300, 2, &NEVER);
     let position = flipside::board::Position::START.play("f5".parse().unwrap());
-    let mut all = Book::open(&path).unwrap();
+    let all = Book::open(&path).unwrap();
     let (_, moves) = all.moves(position).unwrap().unwrap();
     let best = moves[0];
     let mut seen = HashSet::new();

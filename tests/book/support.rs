@@ -61,7 +61,24 @@ pub fn black_discs(game: &Transcript) -> i32 {
 
 /// A book of random games, none of its positions searched.
 pub fn counted(path: &Path, games: &[Transcript]) {
-    let mut counts = GameCounts::new(path).unwrap();
+    let mut counts = GameCounts::new(path);
     games.iter().for_each(|game| counts.add(&game.steps(), black_discs(game), 30).unwrap());
     count_games(&mut Book::edit_or_create(path).unwrap(), counts, 1).unwrap();
+}
+
+/// The content of a book: files with the same content may differ.
+pub fn content(path: &Path) -> String {
+    Book::open(path).unwrap().hash().unwrap()
+}
+
+/// Changes one bit of a page of a book, counted from the first after the header.
+pub fn damage_page(path: &Path, page: usize) {
+    let mut bytes = std::fs::read(path).unwrap();
+    bytes[512 + page * 4104 + 1000] ^= 0x40;
+    std::fs::write(path, bytes).unwrap();
+}
+
+/// The number of a book's pages.
+pub fn pages(path: &Path) -> usize {
+    (std::fs::metadata(path).unwrap().len() as usize - 512) / 4104
 }

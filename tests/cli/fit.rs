@@ -128,3 +128,30 @@ fn weights_learn_their_own_leaves_from_a_teacher() {
     let refused = refusal(&[&common[..], &["--leaf-depth", "2", "-q", "-o", &second]].concat(), "", 2);
     assert!(refused.contains("--teacher") && refused.contains("--from"), "{refused}");
 }
+
+/// `--for` is the engine's set, the run's best weights as the teacher, cross entropy and the export, in one command.
+#[test]
+fn one_command_writes_an_engines_file() {
+    let folder = tempfile::tempdir().unwrap();
+    let file = |name: &str| folder.path().join(name).display().to_string();
+    let [run, at_once, weights, in_steps, config, cof] =
+        ["run", "at-once.bin", "w.fsw", "in-steps.bin", "loss.toml", "cof"].map(file);
+    stdout(&["train", "--preset", "quick", "--generations", "1", "--run", &run, "-q"], "");
+    let best = format!("{run}/best.fsw");
+    fs::write(&config, "loss = { kind = 'cross-entropy', scale = 20.0 }\n").unwrap();
+    let common = ["fit", &run, "--epochs", "1", "-q"];
+    assert_eq!(stdout(&[&common[..], &["--for", "zebra", "-o", &at_once]].concat(), ""), format!("{at_once}\n"));
+    let steps = ["--patterns", "zebra", "--teacher", &best, "--config", &config, "-o", &weights];
+    stdout(&[&common[..], &steps].concat(), "");
+    stdout(&["export", "--to", "zebra", &weights, "-o", &in_steps, "-q"], "");
+    assert!(fs::read(&at_once).unwrap() == fs::read(&in_steps).unwrap());
+    // NTest has a folder of files, and its fit leaves nothing else there.
+    let written = stdout(&[&common[..], &["--for", "ntest", "-o", &cof]].concat(), "");
+    assert_eq!(written.lines().count(), 10, "{written}");
+    assert_eq!(fs::read_dir(&cof).unwrap().count(), 10);
+    let refused = refusal(&[&common[..], &["--for", "ntest", "-o", "-"]].concat(), "", 2);
+    assert!(refused.contains("name a folder"), "{refused}");
+    for option in [&["--patterns", "edax"][..], &["--hidden-layer"]] {
+        refusal(&[&common[..], &["--for", "edax", "-o", &at_once], option].concat(), "", 2);
+    }
+}

@@ -8,15 +8,20 @@ use flipside::export::{Engine, import};
 
 use crate::helpers::say_skipped;
 
-/// The folder with other engines' own weights, which are not part of this repository.
+/// The folder with other engines' own weights, which are not part of this repository: `zebra/coeffs2.bin` (Zebra's), `ntest/JA*.cof`
+/// (NTest's), and `static-eval-dev.txt`, which has on each line a board, the side to move, and NTest's and Zebra's static evaluations.
 fn peers() -> Option<PathBuf> {
-    let folder = std::env::var_os("FLIPSIDE_PEERS")
-        .map_or_else(|| Path::new(env!("CARGO_MANIFEST_DIR")).join("../shared/data/peers"), PathBuf::from);
-    let found = folder.is_dir();
-    if !found {
-        say_skipped(format_args!("no folder {} with other engines' weights (FLIPSIDE_PEERS)", folder.display()));
+    let beside = || {
+        let folder = Path::new(env!("CARGO_MANIFEST_DIR")).join("../shared/data/peers");
+        folder.is_dir().then_some(folder)
+    };
+    let folder = std::env::var_os("FLIPSIDE_PEERS").map(PathBuf::from).or_else(beside);
+    if folder.is_none() {
+        say_skipped(
+            "it needs Zebra's and NTest's own weights: FLIPSIDE_PEERS names their folder (tests/export/peers.rs)",
+        );
     }
-    found.then_some(folder)
+    folder
 }
 
 /// The sum of the imported weights is the engine's own static evaluation to 0.01 disc at every position, and so is our static

@@ -36,7 +36,7 @@ fn every_event_is_read_back_as_it_was() {
         TrainEvent::BadRecord { file: file(), reason: "line 3: no game".into() },
         TrainEvent::Records { file: file(), read: 9, left_out: 1, positions: 300, loss: 11.1, seconds: 0.7 },
         TrainEvent::Batch { generation: 0, played: 64, games: 128, positions: 99, replayed: true, seconds: 0.1 },
-        TrainEvent::PlayedAgain { generation: 6, reason: "they were dreamt".into() },
+        TrainEvent::Delivered { generation: 6, workers: [("one".to_owned(), vec![[0, 31], [64, 95]])].into() },
         TrainEvent::NotFitted { generation: 3, first_generation: 12 },
         TrainEvent::Learned {
             generation: 7,

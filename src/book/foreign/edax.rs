@@ -1,12 +1,11 @@
 //! Edax's `book.dat`, version 4: a header of 42 bytes, then positions with their links, little-endian.
 
-use std::io::{Read, Write};
+use std::io::Write;
 
 use super::linked::{Linked, linked};
-use super::{Entry, ExportError, Exported, Source, before_pass, level_of, level_of_all};
+use super::{Entry, Exported, Source, Values, before_pass, level, position_of};
 use crate::board::{Position, Square};
-use crate::book::file::{ReadError, position_of};
-use crate::book::store::Book;
+use crate::book::error::BookError;
 use crate::eval::Score;
 
 pub(super) const MAGIC: [u8; 8] = *b"XADEKOOB";
@@ -18,19 +17,19 @@ const NO_MOVE: u8 = 65;
 const NO_SCORE: i8 = -127;
 
 pub(super) fn read(
-    source: &mut Source<impl Read>,
-    take: &mut impl FnMut(Entry) -> Result<(), ReadError>,
-) -> Result<(), ReadError> {
+    source: &mut Source<'_>,
+    take: &mut impl FnMut(Entry) -> Result<(), BookError>,
+) -> Result<(), BookError> {
     let magic: [u8; 8] = source.must("a header")?;
     if magic == FOREIGN_MAGIC {
-        return Err(ReadError::at(0, "an Edax book written by a big-endian machine; export it as text there"));
+        return Err(source.wrong(0, "an Edax book written by a big-endian machine; export it as text there"));
     }
     if magic != MAGIC {
-        return Err(ReadError::at(0, "these are not the first bytes of an Edax book"));
+        return Err(source.wrong(0, "these are not the first bytes of an Edax book"));
     }
     let [version, _release]: [u8; 2] = source.must("a version")?;
     if version != VERSION {
-        return Err(ReadError::at(8, format!("an Edax book of version {version}; only {VERSION} is read")));
+        return Err(source.wrong(8, format!("an Edax book of version {version}; only {VERSION} is read")));
     }
     let _date: [u8; 8] = source.must("a date")?;
     let _options: [u8; 20] = source.must("options")?;
@@ -38,25 +37,27 @@ pub(super) fn read(
     let mut read = 0;
     while let Some(discs) = source.next::<16>("a position")? {
         let _games: [u8; 16] = source.must("the rest of a position")?;
-        let [_, _, _, _, _, _, links, level] = source.must::<8>("the rest of a position")?;
+        let [low, high, _, _, _, _, links, searched] = source.must::<8>("the rest of a position")?;
         for _ in 0..links {
             let _link: [u8; 2] = source.must("a link")?;
         }
         let [score, to] = source.must::<2>("a leaf")?;
         let to = (to < PASS).then(|| Square::new(to));
-        let score = to.map(|_| i32::from(score as i8));
-        take(Entry { position: position_of(&discs), to, score, level })?;
+        // Without a link or a leaf there is only the value of the position.
+        let score = match to {
+            Some(_) => Some(i32::from(score as i8)),
+            None => (links == 0).then(|| i16::from_le_bytes([low, high]).into()),
+        };
+        take(Entry { position: position_of(&discs), to, score, level: level(searched.into()) })?;
         read += 1;
     }
     if read != u64::from(announced) {
-        let reason = format!("the header announces {announced} positions, the file has {read}");
-        return Err(ReadError::at(38, reason));
+        return Err(source.wrong(38, format!("the header announces {announced} positions, the file has {read}")));
     }
     Ok(())
 }
 
-pub(super) fn write(book: &mut Book, out: &mut dyn Write) -> Result<Exported, ExportError> {
-    let level = level_of_all(book)?;
+pub(super) fn write(book: &Values<'_>, out: &mut dyn Write) -> Result<Exported, BookError> {
     let (mut positions, mut passes, mut least) = (0u64, 0u64, 60);
     linked(book, |Linked { record, .. }| {
         positions += 1;
@@ -69,21 +70,21 @@ pub(super) fn write(book: &mut Book, out: &mut dyn Write) -> Result<Exported, Ex
     out.write_all(&MAGIC)?;
     out.write_all(&[VERSION, 4])?;
     out.write_all(&[0; 8])?;
-    for option in [i32::from(level), least as i32, 2, 1, 1] {
+    for option in [i32::from(book.level), least as i32, 2, 1, 1] {
         out.write_all(&option.to_le_bytes())?;
     }
     out.write_all(&number.to_le_bytes())?;
-    linked(book, |position| Ok(write_position(&position, level, out)?))?;
-    Ok(Exported { positions, left_out: book.len() - positions })
+    linked(book, |position| Ok(write_position(&position, book, out)?))?;
+    Ok(Exported { positions, left_out: book.view.len()? - positions })
 }
 
-fn write_position(linked: &Linked, level: u8, out: &mut dyn Write) -> std::io::Result<()> {
-    let Linked { record, links, leaf } = linked;
+fn write_position(linked: &Linked, book: &Values<'_>, out: &mut dyn Write) -> std::io::Result<()> {
+    let Linked { record, value, links, leaf } = linked;
     let scored = |&(to, score): &(Square, Score)| (whole(score), to.index() as u8);
     let links: Vec<_> = links.iter().map(scored).collect();
     let leaf = leaf.as_ref().map_or((NO_SCORE, NO_MOVE), scored);
-    let value = record.derived.value.map_or(NO_SCORE, whole);
-    let level = level_of(record, level);
+    let value = value.map_or(NO_SCORE, whole);
+    let level = book.level(record).unwrap_or(0);
     let games = [record.games.wins, record.games.draws, record.games.losses];
     put(record.position, games, value, level, &links, leaf, out)?;
     if let Some(before) = before_pass(record.position) {

@@ -5,17 +5,18 @@ mod egaroucid;
 mod linked;
 mod text;
 
+use std::collections::HashMap;
 use std::fs::File;
-use std::io::{self, BufReader, Read, Write};
+use std::io::{BufReader, Read, Write};
 use std::path::Path;
 
-use super::error::{BookError, ExportError};
-use super::file::{self, ReadError};
-use super::lock::Lock;
+use super::derive::open_leaf;
+use super::error::BookError;
 use super::measure::Errors;
-use super::record::{Deviation, Leaf, Record, Valued};
-use super::sort::Sorter;
-use super::store::Book;
+use super::pages;
+use super::record::{Deviation, Leaf, Link, Record, Valued};
+use super::store::{Book, View};
+use super::whole::{build, derive_all, with_children};
 use crate::board::{Position, Square, Symmetry, canonical};
 use crate::eval::Score;
 use crate::names::names;
@@ -57,40 +58,50 @@ struct Entry {
     position: Position,
     /// The move, if it is known.
     to: Option<Square>,
-    /// Its score in discs; none if all moves lead to entries.
+    /// Its score in discs, or without a move that of the position; impossible or none if all moves lead to entries.
     score: Option<i32>,
-    level: u8,
+    /// The level of the search; none if it is unknown.
+    level: Option<u8>,
 }
 
-/// A stream that knows how far it has been read.
-struct Source<R> {
-    stream: R,
+/// A level as a search depth, if it can be one: programs mark other origins of a value by other numbers.
+fn level(level: i32) -> Option<u8> {
+    u8::try_from(level).ok().filter(|&level| level <= 60)
+}
+
+/// The player's discs, then the opponent's, little-endian.
+fn position_of(bytes: &[u8; 16]) -> Position {
+    let [player, opponent] =
+        [&bytes[..8], &bytes[8..]].map(|half| u64::from_le_bytes(half.try_into().expect("eight bytes")));
+    Position { player, opponent }
+}
+
+/// A file that knows how far it has been read.
+struct Source<'p> {
+    path: &'p Path,
+    stream: BufReader<File>,
     offset: u64,
 }
 
-impl<R: Read> Source<R> {
-    /// The next bytes; none at the end.
-    fn next<const N: usize>(&mut self, what: &str) -> Result<Option<[u8; N]>, ReadError> {
-        let mut bytes = [0; N];
-        let mut there = 0;
-        while there < N {
-            match self.stream.read(&mut bytes[there..]) {
-                Ok(0) => break,
-                Ok(count) => there += count,
-                Err(error) if error.kind() == io::ErrorKind::Interrupted => {}
-                Err(error) => return Err(error.into()),
-            }
-        }
-        if there != 0 && there < N {
-            return Err(ReadError::at(self.offset, format!("the file ends within {what}: it was cut off")));
-        }
-        self.offset += there as u64;
-        Ok((there == N).then_some(bytes))
+impl Source<'_> {
+    fn wrong(&self, offset: u64, reason: impl Into<String>) -> BookError {
+        BookError::damage(self.path, offset, reason)
     }
 
-    fn must<const N: usize>(&mut self, what: &str) -> Result<[u8; N], ReadError> {
+    /// The next bytes; none at the end.
+    fn next<const N: usize>(&mut self, what: &str) -> Result<Option<[u8; N]>, BookError> {
+        let mut bytes = Vec::with_capacity(N);
+        let there = self.stream.by_ref().take(N as u64).read_to_end(&mut bytes).map_err(FileError::io(self.path))?;
+        if there != 0 && there < N {
+            return Err(self.wrong(self.offset, format!("the file ends within {what}: it was cut off")));
+        }
+        self.offset += there as u64;
+        Ok(bytes.try_into().ok())
+    }
+
+    fn must<const N: usize>(&mut self, what: &str) -> Result<[u8; N], BookError> {
         let at = self.offset;
-        self.next(what)?.ok_or_else(|| ReadError::at(at, format!("the file ends where {what} is expected")))
+        self.next(what)?.ok_or_else(|| self.wrong(at, format!("the file ends where {what} is expected")))
     }
 }
 
@@ -102,7 +113,7 @@ pub fn detect(path: &Path) -> Result<BookFormat, BookError> {
     let start = read_start(path)?;
     if let Some(format) = binary_format(&start) {
         Ok(format)
-    } else if start.starts_with(&file::MAGIC) {
+    } else if start.starts_with(&pages::MAGIC) {
         Err(BookError::damage(path, 0, "this is one of flipside's own books (.fsb): use it as it is"))
     } else if start.iter().any(|byte| byte.is_ascii_control() && !byte.is_ascii_whitespace()) {
         let known =
@@ -115,7 +126,7 @@ pub fn detect(path: &Path) -> Result<BookFormat, BookError> {
 
 /// Whether bytes begin as a book does: flipside's own, Edax's `book.dat` or Egaroucid's.
 pub fn is_book(bytes: &[u8]) -> bool {
-    bytes.starts_with(&file::MAGIC) || binary_format(bytes).is_some()
+    bytes.starts_with(&pages::MAGIC) || binary_format(bytes).is_some()
 }
 
 fn binary_format(start: &[u8]) -> Option<BookFormat> {
@@ -136,31 +147,34 @@ fn binary_format(start: &[u8]) -> Option<BookFormat> {
 /// I/O errors, where the file is damaged and why, or [`BookError::Locked`] if another process is changing a book at `to`.
 pub fn import(from: &Path, format: BookFormat, to: &Path, errors: &Errors) -> Result<Imported, BookError> {
     let file = File::open(from).map_err(FileError::io(from))?;
-    let mut lock = Lock::of_output(to)?;
-    let mut sorter = Sorter::new(to)?;
+    let mut source = Source { path: from, stream: BufReader::with_capacity(1 << 20, file), offset: 0 };
     let mut done = Imported::default();
-    let mut take = |entry: Entry| {
-        done.read += 1;
-        match record(&entry, errors) {
-            Ok(Some(record)) => sorter.push(record).map_err(ReadError::Book)?,
-            // A pass follows from the position after it.
-            Ok(None) => {}
-            Err(Impossible) => done.left_out += 1,
+    (done.positions, ()) = build(to, Vec::new(), |filling| {
+        let mut take = |entry: Entry| {
+            done.read += 1;
+            match record(&entry, errors) {
+                Ok(Some(record)) => filling.add(&record),
+                // A pass follows from the position after it.
+                Ok(None) => Ok(()),
+                Err(Impossible) => {
+                    done.left_out += 1;
+                    Ok(())
+                }
+            }
+        };
+        match format {
+            BookFormat::Edax => edax::read(&mut source, &mut take)?,
+            BookFormat::Egaroucid => egaroucid::read(&mut source, &mut take)?,
+            BookFormat::Text => text::read(&mut source, &mut take)?,
+            BookFormat::Obf => {
+                return Err(BookError::damage(from, 0, "obf is only written: it cannot be imported as a book"));
+            }
         }
-        Ok(())
-    };
-    let mut source = Source { stream: BufReader::with_capacity(1 << 20, file), offset: 0 };
-    let read = match format {
-        BookFormat::Edax => edax::read(&mut source, &mut take),
-        BookFormat::Egaroucid => egaroucid::read(&mut source, &mut take),
-        BookFormat::Text => text::read(&mut source.stream, &mut take),
-        BookFormat::Obf => Err(ReadError::at(0, "obf is only written: it cannot be imported as a book")),
-    };
-    read.map_err(|error| error.in_file(from))?;
-    if done.read == 0 {
-        return Err(BookError::damage(from, 0, "there is no position in it"));
-    }
-    done.positions = sorter.finish(&mut lock, &[])?;
+        if done.read == 0 {
+            return Err(BookError::damage(from, 0, "there is no position in it"));
+        }
+        derive_all(filling)
+    })?;
     Ok(done)
 }
 
@@ -186,12 +200,12 @@ fn record(entry: &Entry, errors: &Errors) -> Result<Option<Record>, Impossible> 
     let leaf = match score.filter(|&score| is_possible(score)) {
         // A score without a move is the value of the whole position.
         Some(score) => {
-            let (empties, depth) = (position.empties(), level.min(60));
-            let error = errors.of(empties, depth.into());
+            let of_depth = |depth: u8| errors.of(position.empties(), depth.into());
+            let error = level.map_or(Deviation::UNKNOWN, of_depth);
             Leaf::Best(Valued {
                 to: to.map(|to| symmetry.square(to)),
                 score: Score::from_discs(score),
-                depth,
+                depth: level,
                 // A level may be selective to the end, and the move only the best of those that are not entries.
                 exact: false,
                 error: if error == Deviation::EXACT { Deviation::from_discs(0.5) } else { error },
@@ -205,7 +219,7 @@ fn record(entry: &Entry, errors: &Errors) -> Result<Option<Record>, Impossible> 
 /// What an export did.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
 pub struct Exported {
-    /// Positions written, including leaves that become positions for Egaroucid, but not positions with a pass that Edax needs.
+    /// Positions written, without those with a pass that Edax needs.
     pub positions: u64,
     /// Positions left out: those without a value or, for Edax, without a move whose value is known.
     pub left_out: u64,
@@ -214,28 +228,64 @@ pub struct Exported {
 /// Writes a book in another program's format.
 ///
 /// # Errors
-/// Errors of the writer, or damage in the book.
-pub fn export(book: &mut Book, format: BookFormat, out: &mut dyn Write) -> Result<Exported, ExportError> {
+/// [`BookError::Output`], or damage in the book.
+pub fn export(book: &Book, format: BookFormat, out: &mut dyn Write) -> Result<Exported, BookError> {
+    let book = Values::new(book.view()?)?;
     match format {
-        BookFormat::Edax => edax::write(book, out),
-        BookFormat::Egaroucid => egaroucid::write(book, out),
-        BookFormat::Text => text::write(book, out),
-        BookFormat::Obf => text::write_obf(book, out),
+        BookFormat::Edax => edax::write(&book, out),
+        BookFormat::Egaroucid => egaroucid::write(&book, out),
+        BookFormat::Text => text::write(&book, out),
+        BookFormat::Obf => text::write_obf(&book, out),
     }
 }
 
-/// The level of a record; `all` if all its moves are in the book.
-fn level_of(record: &Record, all: u8) -> u8 {
-    match record.leaf {
-        Leaf::Best(valued) => valued.depth,
-        Leaf::AllPlayed => all,
-        Leaf::Unsearched => 0,
-    }
+/// A book with values that do not contradict its solved positions, as other programs derive the values of positions from those after them.
+struct Values<'b> {
+    view: View<'b>,
+    /// Positions after solved ones: the least and the greatest value that each can have, for its player.
+    limits: HashMap<Position, [Score; 2]>,
+    /// The highest level of its positions.
+    level: u8,
 }
 
-/// The level of a book: the highest of its positions.
-fn level_of_all(book: &mut Book) -> Result<u8, BookError> {
-    book.scan(0..65).try_fold(0, |level, record| Ok(level_of(&record?, 0).max(level)))
+impl<'b> Values<'b> {
+    fn new(view: View<'b>) -> Result<Self, BookError> {
+        let (mut limits, mut highest) = (HashMap::new(), 0);
+        with_children(&view, |record, children| {
+            if let Leaf::Best(Valued { depth: Some(depth), .. }) = record.leaf {
+                highest = depth.max(highest);
+            }
+            let Some(Valued { to, score, .. }) = open_leaf(&record, &children).filter(|leaf| leaf.exact) else {
+                return Ok(());
+            };
+            for child in children {
+                let Link::To { turn, .. } = Link::after(record.position, child.to) else { continue };
+                // No move is better than the solution, and the move that solves is as good.
+                let worst = if to == Some(child.to) { score } else { Score::MIN };
+                let [low, high] = if turn { [-score, -worst] } else { [worst, score] };
+                let [least, greatest] = limits.entry(child.position).or_insert([Score::MIN, Score::MAX]);
+                (*least, *greatest) = (low.max(*least), high.min(*greatest));
+            }
+            Ok::<_, BookError>(())
+        })?;
+        Ok(Self { view, limits, level: highest })
+    }
+
+    /// The value of a position of the book, for its player.
+    fn of(&self, record: &Record) -> Option<Score> {
+        let value = record.derived.value?;
+        let limits = self.limits.get(&record.position);
+        Some(limits.map_or(value, |&[least, greatest]| value.max(least).min(greatest)))
+    }
+
+    /// The level of a record, if it is known.
+    fn level(&self, record: &Record) -> Option<u8> {
+        match record.leaf {
+            Leaf::Best(valued) => valued.depth,
+            Leaf::AllPlayed => Some(self.level),
+            Leaf::Unsearched => None,
+        }
+    }
 }
 
 /// The position before a position of the book in which the other player has to pass, if there is one.

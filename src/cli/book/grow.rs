@@ -24,7 +24,7 @@ use crate::text::or_dash;
 /// The next position is always the one that deviates least from best play: each move costs its loss against the best move, in standard
 /// deviations of its value as measured for the weights by `calibrate`, plus a quarter per ply. A missing book is created with the start
 /// position. Ctrl-C stops with exit code 75 and loses at most the 128 positions in progress; the same command resumes. With --positions,
-/// the file is the same byte for byte for any number of threads, interrupted or not. The weights must be calibrated.
+/// the book has the same content for any number of threads, interrupted or not. The weights must be calibrated.
 ///
 /// Prints one name and value per line: positions, those searched now, value of the start position in discs and its error.
 #[derive(Args, Debug)]
@@ -55,15 +55,15 @@ impl GrowArguments {
     pub fn run(self, session: &Session, out: &mut dyn Write) -> Result<(), CliError> {
         let searching = self.search.load(session)?;
         searching.must_be_calibrated()?;
-        let mut book = edit(&self.book, true, session)?;
+        let mut book = edit(&self.book, true)?;
         let before = book.len();
         let stop = stop_on_signals();
         let seconds = self.hours.map(|hours| 3600.0 * hours).or(self.minutes.map(|minutes| 60.0 * minutes));
         let enough = deadline(thread::Builder::new(), seconds.map(Duration::from_secs_f64))?;
         let mut meter = GrowthMeter::new(session, seconds, self.positions, before);
-        let grow = Grow { weights: searching.hash, positions: self.positions, stop: &stop, enough: &enough };
+        let grow = Grow { weights: searching.hash(), positions: self.positions, stop: &stop, enough: &enough };
         let mut last = None;
-        let grown = with_evaluator!(&searching.evaluator, evaluator => {
+        let grown = with_evaluator!(&searching.loaded.evaluator, evaluator => {
             grow.run(&mut book, || searching.searcher(evaluator), |growth| {
                 meter.show(growth);
                 last = Some(*growth);

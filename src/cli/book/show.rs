@@ -41,7 +41,7 @@ impl ShowArguments {
             "" => Diagram::START,
             text => text.parse().context(|| format!("`{text}` is not a position"))?,
         };
-        let mut book = open(&self.book)?;
+        let book = open(&self.book)?;
         let total = book.len();
         let unknown = || CliError::failure(format!("the position is not in the book, which has {total} positions"));
         let (record, moves) = book.moves(diagram.position).map_err(cannot_read)?.ok_or_else(unknown)?;
@@ -73,22 +73,27 @@ fn write_position(record: &Record, known: usize, weights: &[[u8; 32]], out: &mut
         Leaf::AllPlayed if record.lacks_moves(known) => "not all moves are known".to_owned(),
         Leaf::AllPlayed => "all moves are in the book".to_owned(),
         Leaf::Best(valued) if valued.exact => "solved".to_owned(),
-        Leaf::Best(valued) => plies(valued.depth.into()),
+        Leaf::Best(valued) => depth(valued.depth),
     };
-    let name = usize::from(record.weights).checked_sub(1).and_then(|index| weights.get(index));
+    let name = (record.weights as usize).checked_sub(1).and_then(|index| weights.get(index));
     let name = name.filter(|name| name.iter().any(|&byte| byte != 0));
     let name = or_dash(name.map(|name| hex(&name[..6])));
     Ok(writeln!(out, "searched\t{leaf}\nweights\t{name}")?)
 }
 
 fn write_move(known: &BookMove, out: &mut dyn Write) -> Result<(), CliError> {
-    let kind = match known.depth {
+    let kind = match known.leaf {
         None => String::new(),
         Some(_) if known.is_proved() => "solved".to_owned(),
-        Some(depth) => format!("leaf, {}", plies(depth.into())),
+        Some(leaf) => format!("leaf, {}", depth(leaf.depth)),
     };
     let (to, value) = (known.to, known.value);
     Ok(writeln!(out, "{to}\t{value}\t{}\t{}\t{kind}", error(known.error), games(&known.games))?)
+}
+
+/// How deep a leaf was searched.
+fn depth(depth: Option<u8>) -> String {
+    depth.map_or("level not known".to_owned(), |depth| plies(depth.into()))
 }
 
 fn error(error: Deviation) -> String {

@@ -7,7 +7,7 @@ use std::path::{Path, PathBuf};
 use clap::Args;
 
 use crate::board::{Diagram, Side};
-use crate::book::{self, BookError, BookFormat, Errors, ExportError, Faults, Keep};
+use crate::book::{self, BookError, BookFormat, Errors, Faults, Keep};
 use crate::cli::books::{cannot_change, open};
 use crate::cli::error::{CliError, Context};
 use crate::cli::evaluator::{WeightsOption, with_evaluator};
@@ -17,7 +17,7 @@ use crate::cli::session::Session;
 use crate::eval::Evaluator;
 use crate::text::counted;
 
-/// Check a book for damage, wrong order and inconsistent values
+/// Check a book for damage and inconsistent values
 ///
 /// Prints what was found; exits with 1 if anything is wrong.
 #[derive(Args, Debug)]
@@ -141,7 +141,7 @@ impl FixArguments {
 }
 
 fn write_faults(faults: &Faults, out: &mut dyn Write) -> Result<(), CliError> {
-    let Faults { positions, lost, damage, inconsistent, example, dropped } = faults;
+    let Faults { positions, lost, damage, inconsistent, example } = faults;
     writeln!(out, "positions\t{positions}\nlost\t{lost}\ninconsistent\t{inconsistent}")?;
     if let Some(position) = example {
         writeln!(out, "inconsistent at\t{}", Diagram { position: *position, side: Side::Black })?;
@@ -149,18 +149,15 @@ fn write_faults(faults: &Faults, out: &mut dyn Write) -> Result<(), CliError> {
     for (offset, reason) in damage {
         writeln!(out, "damage\tbyte {offset}\t{reason}")?;
     }
-    if *dropped > 0 {
-        writeln!(out, "cut off\t{dropped} bytes of the last batch")?;
-    }
     Ok(())
 }
 
 impl PruneArguments {
     pub fn run(self, _: &Session, out: &mut dyn Write) -> Result<(), CliError> {
         check_output(&self.output, [&*self.book])?;
-        let mut book = open(&self.book)?;
+        let book = open(&self.book)?;
         let keep = Keep { within: self.within, min_empties: self.min_empties };
-        let kept = book::prune(&mut book, keep, &self.output).map_err(|error| match error {
+        let kept = book::prune(&book, keep, &self.output).map_err(|error| match error {
             BookError::NoStart => CliError::because("cannot prune the book", error)
                 .hint("`flipside book grow BOOK --positions 1` adds it."),
             error => cannot_change(error),
@@ -173,8 +170,8 @@ impl MergeArguments {
     pub fn run(self, session: &Session, out: &mut dyn Write) -> Result<(), CliError> {
         let paths = each_once(&self.books, session);
         check_output(&self.output, paths.iter().copied())?;
-        let mut books = paths.iter().map(|path| open(path)).collect::<Result<Vec<_>, _>>()?;
-        let count = book::merge(&mut books, &self.output).map_err(cannot_change)?;
+        let books = paths.iter().map(|path| open(path)).collect::<Result<Vec<_>, _>>()?;
+        let count = book::merge(&books, &self.output).map_err(cannot_change)?;
         for (path, book) in paths.iter().zip(&books) {
             writeln!(out, "{}\t{}", path.display(), book.len())?;
         }
@@ -206,13 +203,13 @@ impl ImportArguments {
 impl ExportArguments {
     pub fn run(self, session: &Session, out: &mut dyn Write) -> Result<(), CliError> {
         let output = Output::check(&self.output, [&*self.book])?;
-        let mut book = open(&self.book)?;
+        let book = open(&self.book)?;
         let explain = |error| match error {
-            ExportError::Output(error) => error.into(),
-            ExportError::Book(error) => CliError::because("cannot export the book", error),
+            BookError::Output(error) => error.into(),
+            error => CliError::because("cannot export the book", error),
         };
         let book::Exported { positions, left_out } =
-            output.write(out, |writer| book::export(&mut book, self.to, writer).map_err(explain))?;
+            output.write(out, |writer| book::export(&book, self.to, writer).map_err(explain))?;
         session.say(format_args!("{} written as {}, {left_out} left out", counted(positions, "position"), self.to));
         Ok(())
     }

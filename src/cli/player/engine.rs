@@ -1,9 +1,11 @@
 //! Our own engine, for `play`, `gtp` and `nboard`.
 
+use std::sync::Arc;
+
 use clap::Args;
 
 use crate::cli::error::CliError;
-use crate::cli::evaluator::{AnyEvaluator, EvaluatorChoice, WeightsArgument, own_engine};
+use crate::cli::evaluator::{Loaded, WeightsArgument, own_engine};
 use crate::cli::memory::check_tables;
 use crate::cli::session::{Session, start_threads};
 use crate::cli::strength::StrengthArguments;
@@ -25,14 +27,6 @@ pub struct EngineArguments {
 }
 
 impl EngineArguments {
-    /// The weights as typed.
-    ///
-    /// # Errors
-    /// Weights given twice.
-    pub fn weights(&self) -> Result<EvaluatorChoice, CliError> {
-        self.weights.choice()
-    }
-
     /// Its strength.
     pub fn strength(&self) -> Strength {
         self.strength.strength()
@@ -41,11 +35,13 @@ impl EngineArguments {
     /// The evaluator of the weights.
     ///
     /// # Errors
-    /// What is wrong with the weight file, or hash tables that do not fit into memory.
-    pub fn load(&self) -> Result<AnyEvaluator, CliError> {
+    /// What is wrong with the weight file, weights given twice, or hash tables that do not fit into memory.
+    pub fn load(&self) -> Result<Arc<Loaded>, CliError> {
         // One for searching, one for solving.
         check_tables(2, self.log2_hash)?;
-        self.weights()?.load_for(self.strength().selectivity)
+        let loaded = self.weights.choice()?.load_named()?;
+        loaded.choice.check_calibrated(&loaded.evaluator, self.strength().selectivity)?;
+        Ok(loaded)
     }
 
     /// The engine, with an evaluator of the weights.

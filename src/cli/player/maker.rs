@@ -4,13 +4,13 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering::Relaxed};
 use std::time::Instant;
 
-use super::shelf::{Loaded, Shelf};
+use super::shelf::Shelf;
 use super::typed::{OwnPlayer, PlayerChoice};
 use crate::arena::{Player, PlayerError, SearchPlayer};
 use crate::board::{Diagram, Square};
 use crate::book::{BookPlayer, BookUse};
 use crate::cli::error::CliError;
-use crate::cli::evaluator::{own_engine, with_evaluator};
+use crate::cli::evaluator::{Loaded, own_engine, with_evaluator};
 use crate::cli::strength::setting;
 use crate::protocol::{ExternalSpec, ProcessLimits};
 use crate::record::MoveNote;
@@ -70,7 +70,7 @@ impl OwnPlayer {
         self.evaluator.check_calibrated(&loaded.evaluator, strength.selectivity)?;
         let mut settings = Settings::from([
             ("program".into(), Provenance::of_this_program("").build().into()),
-            ("weights".into(), loaded.identity.clone().into()),
+            ("weights".into(), loaded.weights.clone().unwrap_or_else(|| self.evaluator.to_string()).into()),
             ("depth".into(), strength.depth.into()),
             ("exact".into(), strength.exact_empties.into()),
             ("selectivity".into(), setting(strength.selectivity)),
@@ -81,7 +81,7 @@ impl OwnPlayer {
         if let Some(nodes) = self.nodes {
             settings.insert("move-nodes".into(), nodes.into());
         }
-        let book = shelf.book_of(self, strength)?.map(|(book, identity)| {
+        let book = shelf.book_of(self, &loaded, strength)?.map(|(book, identity)| {
             settings.insert("book".into(), identity);
             book
         });

@@ -9,15 +9,14 @@ use super::typed::OwnPlayer;
 use crate::book::{BookUse, Choice};
 use crate::cli::books::cannot_change;
 use crate::cli::error::CliError;
-use crate::cli::evaluator::{AnyEvaluator, EvaluatorChoice};
+use crate::cli::evaluator::{EvaluatorChoice, Loaded};
 use crate::cli::session::Session;
 use crate::cli::with_book::{Learner, WithBook};
 use crate::search::Strength;
-use crate::weights::WeightFile;
 
 /// Evaluations and books, each loaded once.
 pub struct Shelf {
-    evaluators: Vec<(EvaluatorChoice, Arc<Loaded>)>,
+    evaluators: Vec<Arc<Loaded>>,
     /// The book of players without one of their own.
     book: Option<PathBuf>,
     /// Whether a player took it.
@@ -27,13 +26,6 @@ pub struct Shelf {
     session: Session,
     /// The players' books, by file.
     books: Vec<(PathBuf, WithBook)>,
-}
-
-/// An evaluation.
-pub(super) struct Loaded {
-    pub evaluator: AnyEvaluator,
-    /// The hash of the weights, or the name of an evaluation without weights.
-    pub identity: String,
 }
 
 impl Shelf {
@@ -70,6 +62,7 @@ impl Shelf {
     pub(super) fn book_of(
         &mut self,
         player: &OwnPlayer,
+        loaded: &Arc<Loaded>,
         strength: Strength,
     ) -> Result<Option<(BookUse, Value)>, CliError> {
         let path = match player.book.as_deref() {
@@ -89,8 +82,7 @@ impl Shelf {
         let mut path = path.canonicalize().unwrap_or(path);
         let choice = player.choice.unwrap_or(Choice::Best);
         if self.books.iter().all(|(known, _)| *known != path) {
-            let weights = &player.evaluator;
-            let learner = self.learn.then_some(Learner { weights, strength, read_only: "without `--learn`" });
+            let learner = self.learn.then_some(Learner { loaded, strength, read_only: "without `--learn`" });
             let book = WithBook::open(&path, choice, 1, learner, &self.session)?;
             // It may have been created only now.
             path = path.canonicalize().unwrap_or(path);
@@ -114,15 +106,13 @@ impl Shelf {
 
     /// An evaluation, loaded if it is not here yet.
     pub(super) fn get(&mut self, choice: &EvaluatorChoice) -> Result<Arc<Loaded>, CliError> {
-        if let Some((_, loaded)) = self.evaluators.iter().find(|(known, _)| known == choice) {
+        if let Some(loaded) = self.evaluators.iter().find(|loaded| loaded.choice == *choice) {
             return Ok(Arc::clone(loaded));
         }
-        let (evaluator, file) = choice.load_expecting(
+        let loaded = choice.load_expecting(
             "Expected a weight file, `default`, `squares`, `mobility`, or another program as `gtp:COMMAND` or `nboard:COMMAND`.",
         )?;
-        let identity = file.as_ref().map_or_else(|| choice.to_string(), WeightFile::hash);
-        let loaded = Arc::new(Loaded { evaluator, identity });
-        self.evaluators.push((choice.clone(), Arc::clone(&loaded)));
+        self.evaluators.push(Arc::clone(&loaded));
         Ok(loaded)
     }
 }
